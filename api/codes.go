@@ -14,7 +14,8 @@ type Code string
 const (
 	// CodeCondition: an operation of the transaction could not be done, so none was. The body is JSON and says which.
 	CodeCondition Code = "condition"
-	// CodeNotFound: there is no such key, or no key under the prefix; of a lease: this node knows of no owner.
+	// CodeNotFound: there is no such key, token or policy, or no key under the prefix; of a lease: this node knows of no
+	// owner.
 	CodeNotFound Code = "not-found"
 	// CodeNoSession: the session does not exist, or has ended. Create another.
 	CodeNoSession Code = "no-session"
@@ -35,6 +36,13 @@ const (
 	CodeInvalid Code = "invalid"
 	// CodeForbidden: a browser sent it from a page of another origin.
 	CodeForbidden Code = "forbidden"
+	// CodeDenied: the token, or the anonymous one if the request has none, does not allow this; the text begins with
+	// TextDenied and says which permission is missing. Of an operation of a transaction it is in JSON, as with
+	// CodeCondition. Use another token, or have its policies changed.
+	CodeDenied Code = "denied"
+	// CodeUnknownToken: there is no token with this secret: it was deleted, has expired, or never was. The text begins
+	// with TextUnknownToken. A node that lags may not know yet a token that was just made.
+	CodeUnknownToken Code = "unknown-token"
 	// CodeTooLarge: a value, a body, a transaction, its result or what it would delete is over a limit. Send less.
 	CodeTooLarge Code = "too-large"
 	// CodeKeyReused: the idempotency key was used by another write, or the operation id by another change of the members.
@@ -67,12 +75,14 @@ const (
 const (
 	// CodeNotApplied: nothing was done: no master is known, there is no majority, or the node stops.
 	CodeNotApplied Code = "not-applied"
-	// CodeOverloaded: nothing was done, because too much waits already. Retry after Retry-After.
+	// CodeOverloaded: nothing was done, because too much waits already, or this client asks for more than it may. Retry
+	// after Retry-After.
 	CodeOverloaded Code = "overloaded"
 	// CodeQuarantine: nobody can acquire a lease yet, because the nodes have restarted and may have forgotten an
 	// owner. Retry after HeaderRetryAfterMS, or Retry-After.
 	CodeQuarantine Code = "quarantine"
-	// CodeNotReady: the answer of the readiness check of a node that knows no master or is not caught up.
+	// CodeNotReady: this node has not caught up with the others, and had not in the time that a read gave it: ask another
+	// one. It is also the answer of the readiness check of such a node, and of one that knows no master.
 	CodeNotReady Code = "not-ready"
 )
 
@@ -93,7 +103,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		CodeCondition, CodeNotFound, CodeNoSession, CodeFenced, CodeNotNumber, CodeBusy, CodeLost,
-		CodeInvalid, CodeForbidden, CodeTooLarge, CodeKeyReused, CodeNoSpace,
+		CodeInvalid, CodeForbidden, CodeDenied, CodeUnknownToken, CodeTooLarge, CodeKeyReused, CodeNoSpace,
 		CodeFeatureLevel,
 		CodeMemberBusy, CodeNotMember, CodeMemberState, CodeQuorumLoss,
 		CodeNotApplied, CodeOverloaded, CodeQuarantine, CodeNotReady,

@@ -10,6 +10,7 @@
 //	kv.go       entries, commands on one key, transactions, fences
 //	session.go  sessions
 //	lease.go    leases
+//	acl.go      tokens and policies
 //	members.go  the members, and changes of them
 //	status.go   the status of a node
 //	limits.go   what is too long, too large or too many

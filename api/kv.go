@@ -94,7 +94,7 @@ type TxnError struct {
 	What    string
 }
 
-// TxnAnswer is the answer to a transaction: Results of one that was done, or Errors with CodeCondition.
+// TxnAnswer is the answer to a transaction: Results of one that was done, or Errors with CodeCondition or CodeDenied.
 type TxnAnswer struct {
 	Results []TxnResult
 	Errors  []TxnError

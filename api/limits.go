@@ -51,3 +51,18 @@ const (
 	MaxMemberNameBytes    = 64  // of UTF-8 without spaces and control characters; a name has at least 1
 	MaxMemberAddressBytes = 255 // of HOST:PORT
 )
+
+// The limits of tokens and policies.
+const (
+	MaxTokens               = 50_000
+	MaxPolicies             = 1024
+	MaxTokenPolicies        = 64       // of one token
+	MaxRulesBytes           = 32 << 10 // of one policy
+	MaxPolicyNameBytes      = 128      // of letters, digits, - and _; a name has at least 1
+	MaxTokenNameBytes       = 128      // of UTF-8
+	MaxACLDescriptionBytes  = 512      // of UTF-8: of a token, and of a policy
+	MaxCertificateNameBytes = 512      // of what a token says of a client certificate
+	MaxSecretBytes          = 256      // of what a request carries as the secret of a token
+	MinTokenTTL             = time.Second
+	MaxTokenTTL             = 10 * 365 * 24 * time.Hour
+)

@@ -27,6 +27,16 @@ const (
 	PathMembersUpdate  = "/v1/members/update"
 	PathMembersCancel  = "/v1/members/cancel"
 	PathMembersDrain   = "/v1/members/drain"
+	PathACL            = "/v1/acl/" // of all that is about tokens and policies
+	PathACLBootstrap   = "/v1/acl/bootstrap"
+	PathACLToken       = "/v1/acl/token"  // makes one
+	PathACLTokens      = "/v1/acl/token/" // followed by the accessor
+	PathACLTokenSelf   = "/v1/acl/token/self"
+	PathACLTokenList   = "/v1/acl/tokens"
+	PathACLPolicy      = "/v1/acl/policy"  // makes one
+	PathACLPolicies    = "/v1/acl/policy/" // followed by the id
+	PathACLPolicyName  = "/v1/acl/policy/name/"
+	PathACLPolicyList  = "/v1/acl/policies"
 	PathBackup         = "/v1/backup"
 	PathSnapshot       = "/v1/snapshot"
 	PathUpgrade        = "/v1/upgrade"
@@ -51,6 +61,9 @@ const (
 	LeaseRelease = "/release"
 )
 
+// ACLClone ends the path of a request that clones a token.
+const ACLClone = "/clone"
+
 // Header names, in the canonical form of net/http.
 const (
 	// HeaderIdempotencyKey goes with a write that is to be applied once, however often it is sent.
@@ -62,11 +75,19 @@ const (
 	// HeaderLastEventID is the id of the last event of a stream that broke off.
 	HeaderLastEventID = "Last-Event-Id"
 
+	// HeaderToken is the secret of the token for whom the request is made.
+	HeaderToken = "X-Consul-Token"
+	// HeaderAuthorization is the other way to say it, after BearerPrefix.
+	HeaderAuthorization = "Authorization"
+	// HeaderFiltered is "true" if something was left out of the answer that the token may not read.
+	HeaderFiltered = "X-Consul-Results-Filtered-By-Acls"
+
 	// HeaderIndex is the index of what was read, for the next blocking query. It is never 0.
 	HeaderIndex = "X-Consul-Index"
 	// HeaderKnownLeader says whether the node that was read from knows a master.
 	HeaderKnownLeader = "X-Consul-Knownleader"
-	// HeaderLastContact is how many milliseconds ago the node that was read from heard from the master.
+	// HeaderLastContact is for how many milliseconds the node that was read from has heard from no master. One that has
+	// heard from none yet counts from its start.
 	HeaderLastContact = "X-Consul-Lastcontact"
 	// HeaderRevision is the store's revision: that of the write, or that of the state that was read.
 	HeaderRevision = "X-Tenure-Index"
@@ -83,6 +104,9 @@ const (
 	// HeaderRetryAfterMS is the same in milliseconds, where the node knows it that well.
 	HeaderRetryAfterMS = "X-Tenure-Retry-After-Ms"
 )
+
+// BearerPrefix precedes the secret of a token in HeaderAuthorization.
+const BearerPrefix = "Bearer "
 
 // Query names.
 const (
@@ -106,6 +130,9 @@ const (
 	QueryFence      = "fence"
 	QueryPrefix     = "prefix"
 	QueryDetails    = "details"
+	QueryExpanded   = "expanded"
+	QueryPolicy     = "policy"
+	QueryFloor      = "floor" // of DELETE PathFence
 	QueryPretty     = "pretty"
 	QueryToken      = "token"
 	QueryDC         = "dc"

@@ -51,6 +51,7 @@ type Status struct {
 	UptimeMS       int64 `json:"uptime_ms"`
 	// FeatureLevel is the cluster's, as this node has applied it; see Upgrade.
 	FeatureLevel uint64 `json:"feature_level"`
+	ACL          bool   `json:"acl"` // this node refuses what no token allows
 	// Full lists the members whose disks are short of space, as the node knows it: itself, and those connected to it.
 	Full []uint64 `json:"full"`
 	// Problem says what keeps the node from working as it should: it takes no part (its Role is RoleNone then), or
@@ -114,6 +115,7 @@ type PeerStatus struct {
 	NonVoter      bool   `json:"non_voter,omitempty"`
 	PeerAddress   string `json:"peer_address"`
 	ClientAddress string `json:"client_address"` // empty until it has connected once
+	RedisAddress  string `json:"redis_address,omitempty"`
 	Connected     bool   `json:"connected"`
 	Chosen        uint64 `json:"chosen"`
 	LastHeardMS   int64  `json:"last_heard_ms"` // -1: never in this run
@@ -134,7 +136,17 @@ type ArchiveStatus struct {
 	LagSlots uint64        `json:"lag_slots"`
 	Full     *ArchivedCopy `json:"full,omitempty"`     // the newest
 	Verified *ArchivedCopy `json:"verified,omitempty"` // the newest one that was verified
-	Problem  string        `json:"problem,omitempty"`  // why archiving fails at this node
+	// Gap is the newest gap of the archive that this node has found since it was started.
+	Gap     *ArchiveGap `json:"gap,omitempty"`
+	Problem string      `json:"problem,omitempty"` // why archiving fails at this node
+}
+
+// ArchiveGap is a range of slots that an archive lacks for ever, both ends included: the log was truncated before they
+// could be archived. No state between the slot before First and the next full copy can be restored.
+type ArchiveGap struct {
+	First   uint64 `json:"first"`
+	Last    uint64 `json:"last"`
+	FoundMS int64  `json:"found_ms"` // when the archive went on behind it; 0: it has not yet, and the gap grows
 }
 
 // ArchivedCopy is a full copy in the archive.

@@ -28,7 +28,7 @@ func (n *Nodes) Backup(ctx context.Context) (io.ReadCloser, error) {
 		if err != nil {
 			return nil, &Error{Op: "backup", Kind: ErrUnavailable, Err: err}
 		}
-		body, err := n.s.openBackup(ctx, e)
+		body, err := n.s.openBackup(ctx, asking, e)
 		if err == nil {
 			tries.succeeded(e)
 			return body, nil
@@ -43,8 +43,9 @@ func (n *Nodes) Backup(ctx context.Context) (io.ReadCloser, error) {
 	}
 }
 
-// openBackup asks one node for a backup.
-func (s *sender) openBackup(ctx context.Context, e *endpoint) (*backupBody, error) {
+// openBackup asks one node for a backup, which ctx bounds. The node has as long as one try may take, within asking, to
+// find out that it cannot give one.
+func (s *sender) openBackup(ctx, asking context.Context, e *endpoint) (*backupBody, error) {
 	b := &backupBody{node: e.String()}
 	ctx, b.cancel = context.WithCancelCause(ctx)
 	b.ctx = ctx
@@ -52,7 +53,7 @@ func (s *sender) openBackup(ctx context.Context, e *endpoint) (*backupBody, erro
 		b.cancel(fmt.Errorf("silent for %v: %w", backupSilence, context.DeadlineExceeded))
 	})
 	r := request{method: http.MethodGet, path: api.PathBackup}
-	resp, err := s.transport.RoundTrip(r.http(e.URL, func() {}).WithContext(ctx))
+	resp, err := s.openStream(ctx, e, r, s.nodeTimeout(asking, r))
 	if err != nil {
 		err = b.broken(err)
 		b.end()

@@ -7,7 +7,7 @@ import (
 // Client is a handle on one cluster. All methods are safe for concurrent use.
 //
 // The methods of Client read and write keys. Everything else is grouped by what it is about; see Locks, Sessions,
-// Leases, Fences, Nodes, Members and Quotas.
+// Leases, Fences, Nodes, Members, Quotas and ACL.
 type Client struct {
 	kv
 	locks    *Locks
@@ -17,6 +17,7 @@ type Client struct {
 	nodes    *Nodes
 	members  *Members
 	quotas   *Quotas
+	acl      *ACL
 }
 
 // New checks cfg and returns a client. It does not connect yet.
@@ -41,6 +42,7 @@ func newClient(s *sender, now func() time.Duration) *Client {
 		nodes:    &Nodes{s},
 		members:  &Members{s},
 		quotas:   &Quotas{s},
+		acl:      &ACL{s},
 	}
 }
 
@@ -64,6 +66,9 @@ func (c *Client) Members() *Members { return c.members }
 
 // Quotas returns the calls on the quotas of prefixes.
 func (c *Client) Quotas() *Quotas { return c.quotas }
+
+// ACL returns the calls on tokens and policies.
+func (c *Client) ACL() *ACL { return c.acl }
 
 // Endpoints returns the endpoints as URLs: those of the Config in their order, and then the other members, as far as
 // they have been learned, see Config.NoLearning.

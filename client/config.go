@@ -49,6 +49,11 @@ type Config struct {
 	NoLearning bool
 	// MaxAnswerBytes bounds the body of an answer. A longer answer is an error.
 	MaxAnswerBytes int64
+	// Token is the secret of the token that requests carry; "": none, and what the anonymous token allows is allowed.
+	Token string
+	// TokenFile is a file that has the secret instead. It is read again within a second of a change, and at once when
+	// the secret is refused as unknown.
+	TokenFile string
 	// TLS is for endpoints that begin with https://. Nil is the zero TLS.
 	TLS *TLS
 	// DialContext opens connections; nil is plain TCP. It must not retry. TLS is spoken above it.
@@ -67,6 +72,12 @@ func (c Config) Validate() error {
 	}
 	if c.Timeout < 0 || c.AttemptTimeout < 0 || c.MaxAnswerBytes < 0 || c.GiveUpRefused < 0 {
 		return errors.New("client: a timeout or limit is negative: give a positive one, or 0 for the default")
+	}
+	if c.Token != "" && c.TokenFile != "" {
+		return errors.New("client: a token and a file that has one: give one of them")
+	}
+	if err := checkSecret(c.Token); err != nil {
+		return fmt.Errorf("client: %w", err)
 	}
 	if c.TLS != nil && (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
 		return errors.New("client: a certificate and its key go together: give both files, or none")

@@ -24,8 +24,8 @@
 //   - It was decided: the error is nil, or ErrCondition, ErrNotFound, ErrNoSession, ErrFenced or ErrNotNumber. Every
 //     copy of the write gets the same answer. ErrDropped says that the write was applied and its result is not known
 //     any more.
-//   - It was not applied and will not be: ErrNotApplied, ErrInvalid, ErrTooLarge, ErrNoSpace, ErrForbidden or
-//     ErrKeyReused.
+//   - It was not applied and will not be: ErrNotApplied, ErrInvalid, ErrTooLarge, ErrNoSpace, ErrForbidden,
+//     ErrDenied, ErrUnknownToken or ErrKeyReused.
 //   - ErrUnknown: it may have been applied, or may still be. To settle it, read, or send the same write again with
 //     WriteOptions.Once set to Error.Once; any process may do that, and the write is still applied at most once.
 //
@@ -59,7 +59,7 @@
 //
 //   - client.go, config.go, errors.go: the Client, its configuration and errors
 //   - kv*.go, transaction.go, watch*.go: methods of Client on keys
-//   - lock*.go, semaphore.go, session*.go, lease*.go, fence.go, status.go, members.go: the groups
-//   - endpoints.go, learn.go: which addresses are used
+//   - lock*.go, semaphore.go, session*.go, lease*.go, fence.go, status.go, members.go, acl.go: the groups
+//   - endpoints.go, learn.go: which addresses are used; token.go, tls.go: by whom, and how they are secured
 //   - sender.go, exchange.go, retry.go, outcome.go, revision.go: how a request is sent, tried again and understood
 package client

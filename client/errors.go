@@ -35,6 +35,12 @@ var (
 	ErrInvalid = errors.New("invalid request")
 	// ErrForbidden: the cluster does not allow the request.
 	ErrForbidden = errors.New("forbidden")
+	// ErrDenied: the token, or the anonymous one if none was given, does not allow the request; the text says which
+	// permission is missing. Nothing was changed.
+	ErrDenied = errors.New("denied")
+	// ErrUnknownToken: the cluster has no token with the secret that was given: it was deleted, has expired, or never
+	// was. Nothing was changed.
+	ErrUnknownToken = errors.New("unknown token")
 	// ErrUnavailable: no node could answer a read or carry out a transfer in time.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrNoSession: the session does not exist, or has ended. Nothing was changed.

@@ -192,3 +192,31 @@ func ExampleMembers_Remove() {
 	// remove 3 <nil>
 	// done <nil>
 }
+
+// Make a policy and a token for a program. Only this answer has the secret; the cluster keeps a hash.
+func ExampleACL_CreateToken() {
+	c, _, closeBoth := connect(1)
+	defer closeBoth()
+	ctx := context.Background()
+
+	_, err := c.ACL().CreatePolicy(ctx, client.PolicySpec{
+		Name:  "app",
+		Rules: `key_prefix "app/" { policy = "write" }`,
+	}, client.WriteOptions{})
+	fmt.Println(err)
+	token, err := c.ACL().CreateToken(ctx, client.TokenSpec{
+		Description: "the app on host 7",
+		Policies:    []client.PolicyLink{{Name: "app"}},
+		TTL:         24 * time.Hour,
+	}, client.WriteOptions{})
+	fmt.Println(len(token.SecretID), token.Policies[0].Name, err)
+
+	_, _, err = c.ACL().Token(ctx, token.AccessorID, client.ReadOptions{})
+	fmt.Println(err)
+	fmt.Println(c.ACL().DeleteToken(ctx, token.AccessorID, client.WriteOptions{}))
+	// Output:
+	// <nil>
+	// 36 app <nil>
+	// <nil>
+	// <nil>
+}

@@ -16,9 +16,22 @@ import (
 	"tenure/api"
 )
 
-// exchange sends r to one endpoint once and reads the whole answer. sent is false only if no byte of the request was
-// sent. At most one copy of a write is sent, see headerKey.
+// exchange sends r to one endpoint and reads the whole answer. sent is false only if no byte of the request was sent.
+// At most one copy of a write is sent, see headerKey, but for one whose token was refused and has been replaced meanwhile:
+// the node has done nothing with the copy before.
 func (s *sender) exchange(ctx context.Context, e *endpoint, r request) (a answer, sent bool, err error) {
+	secret := s.token.current()
+	a, sent, err = s.exchangeOnce(ctx, e, r, secret)
+	if err == nil && a.code() == api.CodeUnknownToken && a.ofNode() && s.token.replaced(secret) {
+		return s.exchangeOnce(ctx, e, r, s.token.current())
+	}
+	return a, sent, err
+}
+
+// exchangeOnce is exchange with that secret of a token, once.
+func (s *sender) exchangeOnce(
+	ctx context.Context, e *endpoint, r request, secret string,
+) (a answer, sent bool, err error) {
 	if r.beforeTry != nil {
 		r.beforeTry()
 	}
@@ -35,7 +48,7 @@ func (s *sender) exchange(ctx context.Context, e *endpoint, r request) (a answer
 	}
 	var written sentBytes
 	trace := &httptrace.ClientTrace{GotConn: written.gotConn}
-	h := r.http(e.URL, progress)
+	h := r.http(e.URL, secret, progress)
 	if r.once.Key != "" || r.idempotent {
 		h.Header[api.HeaderTimeoutMS] = []string{strconv.FormatInt(s.nodeTimeout(ctx, r).Milliseconds(), 10)}
 	}
@@ -63,6 +76,25 @@ func (s *sender) exchange(ctx context.Context, e *endpoint, r request) (a answer
 	return a, true, nil
 }
 
+// openStream sends the read r to one endpoint and returns the answer, whose body is still to be read and closed. The node
+// is told that it may take timeout to begin the answer; 0: as long as it likes.
+func (s *sender) openStream(ctx context.Context, e *endpoint, r request, timeout time.Duration) (*http.Response, error) {
+	open := func(secret string) (*http.Response, error) {
+		h := r.http(e.URL, secret, func() {})
+		if timeout > 0 {
+			h.Header[api.HeaderTimeoutMS] = []string{strconv.FormatInt(timeout.Milliseconds(), 10)}
+		}
+		return s.transport.RoundTrip(h.WithContext(ctx))
+	}
+	secret := s.token.current()
+	resp, err := open(secret)
+	if err == nil && api.Code(resp.Header.Get(api.HeaderError)) == api.CodeUnknownToken && s.token.replaced(secret) {
+		_ = resp.Body.Close() // nothing of it matters
+		resp, err = open(s.token.current())
+	}
+	return resp, err
+}
+
 // silenceLimit returns how long a node may make no progress with r.
 func (s *sender) silenceLimit(r request) time.Duration {
 	if r.silenceLimit > 0 {
@@ -71,7 +103,7 @@ func (s *sender) silenceLimit(r request) time.Duration {
 	return s.cfg.AttemptTimeout
 }
 
-// nodeTimeout returns how long a node may take to answer the write r. It is shorter than the silence limit: a node that
+// nodeTimeout returns how long a node may take to answer r. It is shorter than the silence limit: a node that
 // waits for a master then answers "not applied" in time, where no answer would mean an unknown outcome.
 func (s *sender) nodeTimeout(ctx context.Context, r request) time.Duration {
 	d := s.silenceLimit(r)

@@ -63,7 +63,7 @@ type WriteOptions struct {
 // Meta describes the state that a read saw.
 type Meta struct {
 	Index       uint64        // of the entry or prefix, for GetWait, ListWait and KeysWait; never 0
-	LastContact time.Duration // how long ago the node heard from the master; 0 on the master
+	LastContact time.Duration // for how long the node has heard from no master since it was started; 0 on the master
 	KnownLeader bool
 	Revision    uint64 // of the whole store: a Watch continues from here; 0 if nothing was ever written
 }

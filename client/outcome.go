@@ -68,7 +68,11 @@ func classify(a answer, sent bool, err error, interpret interpreter) outcome {
 	}
 	if a.status == http.StatusOK || a.code() != "" {
 		if kind, err, ok := interpret(a); ok {
-			return outcome{class: decided, kind: kind, err: err}
+			o := outcome{class: decided, kind: kind, err: err}
+			if kind == ErrDenied { // this copy: an earlier one may have been allowed
+				o.class = refused
+			}
+			return o
 		}
 	}
 	o := outcomeOf(a.code())
@@ -120,6 +124,10 @@ func kindOfRefusal(code api.Code) error {
 		return ErrInvalid
 	case api.CodeForbidden:
 		return ErrForbidden
+	case api.CodeDenied:
+		return ErrDenied
+	case api.CodeUnknownToken:
+		return ErrUnknownToken
 	case api.CodeTooLarge:
 		return ErrTooLarge
 	case api.CodeKeyReused:

@@ -35,6 +35,8 @@ func TestClassify(t *testing.T) {
 		{"no space", 507, api.CodeNoSpace, "", true, nil, refused, ErrNoSpace},
 		{"bad key", 400, api.CodeInvalid, "", true, nil, refused, ErrInvalid},
 		{"forbidden", 403, api.CodeForbidden, "", true, nil, refused, ErrForbidden},
+		{"denied", 403, api.CodeDenied, "", true, nil, refused, ErrDenied},
+		{"no such token", 403, api.CodeUnknownToken, "", true, nil, refused, ErrUnknownToken},
 		{"key reused", 409, api.CodeKeyReused, "", true, nil, refused, ErrKeyReused},
 		{"fenced", 409, api.CodeFenced, "", true, nil, decided, ErrFenced},
 		{"no number", 409, api.CodeNotNumber, "", true, nil, decided, ErrNotNumber},

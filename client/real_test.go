@@ -20,6 +20,28 @@ import (
 // realCluster runs nodes in this process and is a client of them. stop ends one.
 func realCluster(t *testing.T, size int) (c *client.Client, stop func(node int)) {
 	t.Helper()
+	return realClusterOf(t, size, func(*server.Config) {})
+}
+
+// realClusterOf is realCluster with nodes of which change sets something.
+func realClusterOf(t *testing.T, size int, change func(*server.Config)) (c *client.Client, stop func(node int)) {
+	t.Helper()
+	var dirs []string
+	for range size {
+		dirs = append(dirs, t.TempDir())
+	}
+	return runCluster(t, dirs, change)
+}
+
+// realClusterIn is realCluster with a node in each of the data directories. The client asks node 1 first.
+func realClusterIn(t *testing.T, dirs []string) (c *client.Client, stop func(node int)) {
+	t.Helper()
+	return runCluster(t, dirs, func(*server.Config) {})
+}
+
+func runCluster(t *testing.T, dirs []string, change func(*server.Config)) (c *client.Client, stop func(node int)) {
+	t.Helper()
+	size := len(dirs)
 	base, err := freeport.Run(2 * size)
 	if err != nil {
 		t.Fatal(err)
@@ -33,10 +55,11 @@ func realCluster(t *testing.T, size int) (c *client.Client, stop func(node int))
 	ends := make([]func(), size)
 	for i := range size {
 		cfg := server.Config{
-			Node: list[i].Node, Cluster: list, Data: t.TempDir(), ClientAddr: endpoints[i], PeerAddr: list[i].Addr,
+			Node: list[i].Node, Cluster: list, Data: dirs[i], ClientAddr: endpoints[i], PeerAddr: list[i].Addr,
 			LeaseTime: 2 * time.Second, MaxLeaseTime: 2 * time.Second, ClockDriftPPM: 10_000, LeaseMargin: 10 * time.Millisecond,
 			MaxValueBytes: 1 << 20, SessionTTLMin: time.Second, Version: "test", Logger: zerolog.Nop(),
 		}
+		change(&cfg)
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- server.Run(ctx, cfg) }()

@@ -41,8 +41,9 @@ type request struct {
 	unmarked bool
 }
 
-// http returns r for the node at base. progress is called as the body is sent.
-func (r request) http(base *url.URL, progress func()) *http.Request {
+// http returns r for the node at base, with that secret of a token unless it is empty. progress is called as the body is
+// sent.
+func (r request) http(base *url.URL, secret string, progress func()) *http.Request {
 	h := &http.Request{
 		Method: r.method,
 		URL: &url.URL{
@@ -50,6 +51,9 @@ func (r request) http(base *url.URL, progress func()) *http.Request {
 		},
 		Host:   base.Host,
 		Header: http.Header{"User-Agent": {"tenure-client"}},
+	}
+	if secret != "" {
+		h.Header[api.HeaderToken] = []string{secret}
 	}
 	if r.once.Key != "" {
 		h.Header[headerKey] = []string{r.once.Key}

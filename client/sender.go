@@ -26,6 +26,7 @@ type sender struct {
 	endpoints *endpoints
 	learner   *learner
 	transport *http.Transport
+	token     *token
 	answered  atomic.Bool // some endpoint has answered
 	revision  revisionSeen
 }
@@ -39,7 +40,11 @@ func newSender(cfg Config) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sender{cfg: cfg, endpoints: list}
+	token, err := newToken(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &sender{cfg: cfg, endpoints: list, token: token}
 	cfg.DialContext = countBytes(cfg.DialContext)
 	secure, err := newSecure(&cfg)
 	if err != nil {
@@ -115,6 +120,16 @@ func (s *sender) read(
 	}
 }
 
+// kindWithoutBase returns the kind of error for a write that was not sent, because err kept its base from being read.
+func kindWithoutBase(err error) error {
+	for _, kind := range [...]error{ErrDenied, ErrUnknownToken, ErrForbidden} {
+		if errors.Is(err, kind) {
+			return kind
+		}
+	}
+	return ErrNotApplied
+}
+
 // write sends one write, tried again until its outcome is decided or ctx ends. Every try carries the same Once. The
 // kind of the error is true of all tries together: once one try is unknown, only an answer that decides the write is
 // trusted.
@@ -125,7 +140,7 @@ func (s *sender) write(ctx context.Context, op, key string, r request, once Once
 	if !doubt && !r.idempotent {
 		base, err := s.base(ctx)
 		if err != nil {
-			return answer{}, &Error{Op: op, Key: key, Kind: ErrNotApplied, Err: cause(err)}
+			return answer{}, &Error{Op: op, Key: key, Kind: kindWithoutBase(err), Err: cause(err)}
 		}
 		once = Once{Key: once.Key, Base: base}
 		if once.Key == "" {

@@ -8,14 +8,13 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"tenure/internal/certs"
 )
 
 // TLS says how a Client speaks TLS with endpoints that begin with https://. The zero value trusts the authorities of the
-// system and shows no certificate. The files are in PEM, and are read again when they change: new connections take them.
+// system and shows no certificate. The files are in PEM, and are read again for each new connection.
 type TLS struct {
 	CAFile   string // authorities of the nodes; "": those of the system
 	CertFile string // certificate that the Client shows; it and KeyFile go together
@@ -32,22 +31,16 @@ type TLS struct {
 // one side speaks TLS.
 var ErrTLS = errors.New("TLS")
 
-// reloadEvery is how often the files are looked at, when connections are made.
-const reloadEvery = 5 * time.Second
-
 // secure makes connections over TLS.
 type secure struct {
 	cfg   TLS
 	files *certs.Files
 	plain dialFunc
 	limit time.Duration // of a handshake
-
-	mu     sync.Mutex
-	looked time.Time
 }
 
 func newSecure(cfg *Config) (*secure, error) {
-	s := &secure{plain: cfg.DialContext, limit: cfg.AttemptTimeout, looked: time.Now()}
+	s := &secure{plain: cfg.DialContext, limit: cfg.AttemptTimeout}
 	if cfg.TLS != nil {
 		s.cfg = *cfg.TLS
 	}
@@ -73,7 +66,7 @@ func (t TLS) Dialler() (func(ctx context.Context, network, address string) (net.
 
 // dial connects to address and performs the handshake.
 func (s *secure) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	s.reload()
+	_, _ = s.files.Reload() // what cannot be used leaves the files before in use
 	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	raw, err := s.plain(ctx, network, address)
@@ -103,19 +96,6 @@ func (s *secure) config(address string) *tls.Config {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil }
 	}
 	return c
-}
-
-// reload looks at the files, if that was not done for a while. What cannot be used leaves those before in use.
-func (s *secure) reload() {
-	s.mu.Lock()
-	due := time.Since(s.looked) >= reloadEvery
-	if due {
-		s.looked = time.Now()
-	}
-	s.mu.Unlock()
-	if due {
-		_, _ = s.files.Reload()
-	}
 }
 
 // tlsError returns err in a user's words, as an ErrTLS, if it is one of TLS, and else err.

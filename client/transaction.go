@@ -50,7 +50,8 @@ type TxnResult struct {
 	Entries []Entry
 }
 
-// TxnError says why a transaction was not done. It comes with ErrCondition.
+// TxnError says why a transaction was not done. It comes with ErrCondition, and with ErrDenied if an operation is not
+// allowed.
 type TxnError struct {
 	Failed []TxnFailure // by Op
 }
@@ -71,7 +72,7 @@ func (e *TxnError) Error() string {
 }
 
 // Txn does all of ops at one revision, each seeing what those before it did, or none of them. If some fail, the error
-// is ErrCondition with a *TxnError. A transaction that only reads is linearizable too. The error is ErrDropped if the
+// is ErrCondition with a *TxnError; if one is not allowed, ErrDenied with a *TxnError. A transaction that only reads is linearizable too. The error is ErrDropped if the
 // transaction was done and its result is not known any more, which is possible only after a lost answer.
 func (c *kv) Txn(ctx context.Context, ops []TxnOp, o WriteOptions) (TxnResult, error) {
 	var result TxnResult
@@ -102,7 +103,8 @@ func (c *kv) Txn(ctx context.Context, ops []TxnOp, o WriteOptions) (TxnResult, e
 
 // interpret reads the results, or which operations failed.
 func (t *TxnResult) interpret(a answer) (kind, err error, ok bool) {
-	if a.status != http.StatusOK && a.code() != api.CodeCondition {
+	failed := a.code() == api.CodeCondition || a.code() == api.CodeDenied && a.status == http.StatusConflict
+	if a.status != http.StatusOK && !failed {
 		return nil, nil, false
 	}
 	if a.status == http.StatusOK && a.header.Get(api.HeaderDropped) != "" {
@@ -115,8 +117,8 @@ func (t *TxnResult) interpret(a answer) (kind, err error, ok bool) {
 	if json.Unmarshal(a.body, &out) != nil {
 		return nil, nil, false
 	}
-	if a.code() == api.CodeCondition {
-		return ErrCondition, &TxnError{out.Errors}, true
+	if failed {
+		return outcomeOf(a.code()).kind, &TxnError{out.Errors}, true
 	}
 	t.Entries = nil
 	for _, r := range out.Results {

@@ -44,16 +44,19 @@ const (
 )
 
 // Revision returns the newest revision of the store. Every write that was acknowledged before the call is at or below
-// it.
+// it. A token must be allowed to read some key, whichever.
 func (c *kv) Revision(ctx context.Context) (uint64, error) {
 	ctx, cancel := c.s.bounded(ctx)
 	defer cancel()
-	a, err := c.s.read(ctx, "revision", "", func() request { return headRequest }, func(answer) error { return nil })
+	a, err := c.s.read(ctx, "revision", "", func() request { return newestUnder("") }, func(answer) error { return nil })
 	return a.number(api.HeaderRevision), err
 }
 
-// headRequest asks for a linearizable read of a key that need not exist; only the headers of its answer matter.
-var headRequest = request{method: http.MethodHead, path: pathOf("/")}
+// newestUnder asks for a linearizable read, which needs the same permission as a watch of prefix. Only the headers of
+// its answer matter.
+func newestUnder(prefix string) request {
+	return request{method: http.MethodHead, path: pathOf(prefix), query: query{api.QueryKeys, api.QueryLimit + "=1"}}
+}
 
 // Watch returns every change of the keys that start with prefix, in order and once, from after the revision on: the
 // Meta.Revision of a listing, Client.Revision for the present, or an Event.Resume. When a node fails or is silent,

@@ -17,7 +17,7 @@ func (w *watch) open(ctx context.Context, e *endpoint) (io.ReadCloser, error) {
 	r := request{method: http.MethodGet, path: api.PathWatch}
 	r.query.value(api.QueryPrefix, w.prefix)
 	r.query.value(api.QueryIndex, strconv.FormatUint(w.after, 10))
-	resp, err := w.s.transport.RoundTrip(r.http(e.URL, func() {}).WithContext(ctx))
+	resp, err := w.s.openStream(ctx, e, r, 0)
 	if err != nil {
 		return nil, w.broken(ctx, e, err)
 	}
@@ -110,7 +110,7 @@ func (s *stream) check(ctx context.Context, e *endpoint) error {
 	if time.Since(s.lastEvent) < streamCheck {
 		return nil
 	}
-	a, _, err := s.s.exchange(ctx, e, headRequest)
+	a, _, err := s.s.exchange(ctx, e, newestUnder(s.prefix))
 	if err == nil && !a.ofNode() {
 		err = a.inconclusive()
 	} else if err == nil && a.status != http.StatusOK && !a.absent() {

@@ -143,6 +143,26 @@ func TestWatchLeavesNodes(t *testing.T) {
 	}
 }
 
+// What a watch asks of a node that has been silent needs no more than the watch itself: else it would end after a while.
+func TestAWatchNeedsOnePermission(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		var asked []string
+		w.inject(func(r clienttest.Request) clienttest.Fault {
+			if r.Method == http.MethodHead {
+				asked = append(asked, r.Path)
+			}
+			return clienttest.None
+		})
+		after(time.Minute, func() { w.Set("jobs/a", "1") })
+		if got, _ := tell(t, w.client, "jobs/", 1, 1); got != "2 set jobs/a=1" {
+			t.Error(got)
+		}
+		if asked = slices.Compact(asked); !slices.Equal(asked, []string{"/v1/kv/jobs/"}) {
+			t.Errorf("asked %v", asked)
+		}
+	})
+}
+
 func TestWatchSaysWhatIsMissing(t *testing.T) {
 	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
 		w.Set("a", "1")

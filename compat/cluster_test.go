@@ -68,10 +68,25 @@ func within(t *testing.T, d time.Duration) context.Context {
 // start runs three nodes until the test ends, with these further flags.
 func start(t *testing.T, flags ...string) *cluster.Cluster {
 	t.Helper()
-	dir := t.TempDir()
-	c, err := cluster.New(cluster.Config{
-		Binaries: cluster.Binaries{Kvnode: program("kvnode")}, Dir: dir, Nodes: 3, Flags: append(flags, "--log-level", "warn"),
-	})
+	return startWith(t, cluster.Config{Flags: flags})
+}
+
+// startWith is start for clusters with more than flags.
+func startWith(t *testing.T, cfg cluster.Config) *cluster.Cluster {
+	t.Helper()
+	c := prepare(t, cfg)
+	if err := c.Start(within(t, startFor)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// prepare is startWith, but the nodes do not run yet.
+func prepare(t *testing.T, cfg cluster.Config) *cluster.Cluster {
+	t.Helper()
+	cfg.Binaries, cfg.Dir, cfg.Nodes = cluster.Binaries{Kvnode: program("kvnode")}, t.TempDir(), 3
+	cfg.Flags = append(cfg.Flags, "--log-level", "warn")
+	c, err := cluster.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,9 +96,6 @@ func start(t *testing.T, flags ...string) *cluster.Cluster {
 			showLogs(t, c)
 		}
 	})
-	if err := c.Start(within(t, startFor)); err != nil {
-		t.Fatal(err)
-	}
 	return c
 }
 

@@ -6,8 +6,10 @@
 //	consulapi_test.go hashicorp/consul/api: keys, sessions, transactions, blocking queries on three nodes
 //	failover_test.go  the same library's locks, semaphores and watch plans while the master is killed
 //	template_test.go  consul-template renders, also while the master is killed
+//	guarded_test.go   the library with a token, over TLS; see also ./vault, a module of its own for HashiCorp Vault's storage
 //	keys_test.go      ten thousand awkward keys, byte for byte
 //	s3_test.go        backups in the buckets of a versitygw, which s3server_test.go builds and starts
+//	browser_test.go   pages that are up to no good, in a real Chromium; browser/attack.html is what they try
 //	clients_test.go   clients in other languages, each a script in ./clients
 //
 // Larger programs have scripts of their own; README.md lists them all, with what came of each.

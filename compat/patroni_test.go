@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tenure/internal/freeport"
+	"tenure/jepsen/cluster"
 )
 
 // settle is how long Patroni may take for what waits for a session to end: its TTL of 10 s counts twice.
@@ -33,7 +34,7 @@ func TestPatroni(t *testing.T) {
 	}
 	c := start(t)
 	_, others := roles(t, c)
-	one, two := newPostgres(t, "one", others[0].Client), newPostgres(t, "two", others[1].Client)
+	one, two := newPostgres(t, "one", at(others[0])), newPostgres(t, "two", at(others[1]))
 	one.start()
 	one.await("primary")
 	two.start()
@@ -73,6 +74,32 @@ func TestPatroni(t *testing.T) {
 	two.eventuallySQL("SELECT count(*) FROM kept", "7")
 }
 
+// TestPatroniOverTLS is a short TestPatroni with nodes that want certificates and a token. The token allows no more than
+// Patroni needs: the keys of its cluster, and sessions.
+func TestPatroniOverTLS(t *testing.T) {
+	if os.Getenv("TENURE_COMPAT_PATRONI") == "" {
+		t.Skip("takes a minute or more: TENURE_COMPAT_PATRONI=1 asks for it")
+	}
+	c := startGuarded(t)
+	_, others := roles(t, c.Cluster)
+	token := c.token(t, others[0], "patroni", `key_prefix "service/tenure-test/" { policy = "write" }
+		session_prefix "" { policy = "write" }`)
+	with := func(n *cluster.Node) string { return fmt.Sprintf("%s, token: %q", at(n), token.SecretID) }
+	one := newPostgres(t, "one", with(others[0]), c.ca, c.cert, c.key)
+	two := newPostgres(t, "two", with(others[1]), c.ca, c.cert, c.key)
+	one.start()
+	one.await("primary")
+	two.start()
+	two.await("replica")
+	one.sql("CREATE TABLE kept (n int)")
+	two.eventuallySQL("SELECT count(*) FROM kept", "0")
+	one.kill()
+	two.await("primary")
+}
+
+// at returns what tells Patroni of a node, without certificates.
+func at(n *cluster.Node) string { return fmt.Sprintf("host: %q", n.Client) }
+
 // loopWait is how often Patroni looks at its cluster.
 const loopWait = 2 * time.Second
 
@@ -85,7 +112,9 @@ type postgres struct {
 	patroni           *exec.Cmd
 }
 
-func newPostgres(t *testing.T, name, consul string) *postgres {
+// newPostgres makes a server whose Patroni knows Tenure by some settings, and by files of an authority, a certificate
+// and a key if they are given.
+func newPostgres(t *testing.T, name, consul string, files ...string) *postgres {
 	t.Helper()
 	account, err := user.Lookup("postgres")
 	must(t, err)
@@ -101,12 +130,21 @@ func newPostgres(t *testing.T, name, consul string) *postgres {
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	must(t, os.Chown(dir, uid, gid))
+	for i, setting := range []string{"cacert", "cert", "key"}[:len(files)] {
+		own := filepath.Join(dir, setting) // where the server's user can read it
+		must(t, os.WriteFile(own, []byte(text(t, files[i])), 0o600))
+		must(t, os.Chown(own, uid, gid))
+		consul += fmt.Sprintf(", %s: %s", setting, own)
+	}
+	if len(files) > 0 {
+		consul += ", scheme: https, verify: true"
+	}
 	p := &postgres{t: t, name: name, dir: dir, config: filepath.Join(dir, "patroni.yml"), port: port, rest: port + 1,
 		credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-	text := fmt.Sprintf(`scope: tenure-test
+	settings := fmt.Sprintf(`scope: tenure-test
 name: %[1]s
 restapi: {listen: "127.0.0.1:%[2]d", connect_address: "127.0.0.1:%[2]d"}
-consul: {host: "%[3]s"}
+consul: {%[3]s}
 bootstrap:
   dcs:
     ttl: 20
@@ -126,7 +164,7 @@ postgresql:
     superuser: {username: postgres}
     replication: {username: replicator}
 `, name, p.rest, consul, p.port, dir, bin[len(bin)-1], int(loopWait/time.Second))
-	must(t, os.WriteFile(p.config, []byte(text), 0o644))
+	must(t, os.WriteFile(p.config, []byte(settings), 0o644))
 	return p
 }
 

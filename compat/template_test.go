@@ -86,8 +86,8 @@ exists={{ keyExists "app/flag" }}
 	}
 }
 
-// render runs consul-template on a template until the test ends, and is the file that it writes.
-func render(t *testing.T, address, template string) string {
+// render runs consul-template on a template until the test ends, with these further flags, and is the file that it writes.
+func render(t *testing.T, address, template string, flags ...string) string {
 	t.Helper()
 	install := exec.Command("go", "install", consulTemplate)
 	install.Env = append(os.Environ(), "GOBIN="+programs)
@@ -99,7 +99,8 @@ func render(t *testing.T, address, template string) string {
 	must(t, os.WriteFile(in, []byte(template), 0o600))
 	log, err := os.Create(filepath.Join(dir, "log"))
 	must(t, err)
-	cmd := exec.Command(program("consul-template"), "-consul-addr", address, "-template", in+":"+out, "-log-level", "info")
+	cmd := exec.Command(program("consul-template"),
+		append(flags, "-consul-addr", address, "-template", in+":"+out, "-log-level", "info")...)
 	cmd.Stdout, cmd.Stderr = log, log
 	must(t, cmd.Start())
 	t.Cleanup(func() {

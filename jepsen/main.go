@@ -35,7 +35,7 @@ func root() *cobra.Command {
 	c.AddCommand(oneLineCommand())
 	c.AddCommand(exploreCommand(), compareCommand())
 	c.AddCommand(runCommand(), matrixCommand())
-	c.AddCommand(damageCommand())
+	c.AddCommand(damageCommand(), hostileCommand())
 	c.AddCommand(benchCommand(), sweepCommand())
 	return c
 }

@@ -53,12 +53,17 @@ func (s *State) apply(slot uint64, batch []byte, limit uint64) (results []Result
 // beyond revision limit, at or below which it must be: within is false then.
 func (s *State) applyCommand(cmd []byte, limit uint64) (r Result, within bool, err error) {
 	c := &s.command
-	*c = Command{}
-	if err := decodeCommand(cmd, c); err != nil {
+	*c = Command{Parts: s.parts[:0]}
+	defer s.keepParts(c)
+	s.steps = s.steps[:0]
+	if err := decodeCommand(cmd, c, &s.steps); err != nil {
 		return Result{Code: CodeMalformed, Revision: s.exec.revision}, true, nil
 	}
 	if !s.allows(c) {
 		return Result{Code: CodeLevel, Revision: s.exec.revision}, true, nil
+	}
+	if !s.exec.reg.acl.mayGoOn(c.Decided) {
+		return s.exec.staleDecision(), true, nil
 	}
 	var h sum
 	if c.IdemKey != "" {
@@ -71,7 +76,7 @@ func (s *State) applyCommand(cmd []byte, limit uint64) (r Result, within bool, e
 	if err != nil || !within {
 		return Result{}, within, err
 	}
-	if c.IdemKey != "" {
+	if c.IdemKey != "" && r.Code != CodeBootstrapped { // anybody can have that, as often as they like
 		s.dedup.remember(c.IdemKey, h, r)
 	}
 	s.dedup.forget(s.exec.revision)
@@ -79,16 +84,17 @@ func (s *State) applyCommand(cmd []byte, limit uint64) (r Result, within bool, e
 	return r, true, nil
 }
 
-// executeUpTo is execute, but for a command that would take the state beyond revision limit. A command takes it to the
-// next revision at most.
+// executeUpTo is execute, but for a command that would take the state beyond revision limit, which changes nothing
+// then.
 func (s *State) executeUpTo(limit uint64, c *Command) (r Result, within bool, err error) {
-	if s.exec.revision < limit {
-		r, err = s.execute(c)
+	if limit == math.MaxUint64 || s.exec.revision < limit && c.Op != OpInstall {
+		r, err = s.execute(c) // to the next revision at most
 		return r, true, err
 	}
-	before := s.exec.save()
+	before, keys := s.exec.save(), s.dedup // only OpInstall changes the keys, and it replaces all that it changes
 	if r, err = s.execute(c); err == nil && s.exec.revision > limit {
 		s.exec.restore(before)
+		s.dedup = keys
 		return Result{}, false, nil
 	}
 	return r, true, err
@@ -104,9 +110,29 @@ func (s *State) execute(c *Command) (Result, error) {
 		return transact(&s.exec, c)
 	case OpInstall:
 		return s.install(c)
+	case OpSequence:
+		return s.exec.sequence(c, s.steps)
 	}
 	return s.exec.execute(c)
 }
+
+// keepParts keeps the space of c's parts and steps for the next command, unless it has become large. What the state keeps
+// of a part, its key and its value, is not in that space.
+func (s *State) keepParts(c *Command) {
+	clear(c.Parts)
+	clear(s.steps)
+	if cap(s.steps) > keepSteps {
+		s.steps = nil
+	}
+	if s.parts = c.Parts[:0]; cap(s.parts) > keepParts {
+		s.parts = nil
+	}
+}
+
+const (
+	keepParts = 1 << 8
+	keepSteps = MaxSteps
+)
 
 // release closes what one slot needed.
 func (s *State) release() {

@@ -40,3 +40,40 @@ func TestApplyUpTo(t *testing.T) {
 		}
 	}
 }
+
+// TestApplyUpToAnInstall stops before an install, which takes the state from revision 3 to one above the uploaded
+// state's by far more than one, and compares the state, in memory and as its checkpoint, with one that was not given
+// it. An install that changes nothing is no reason to stop.
+func TestApplyUpToAnInstall(t *testing.T) {
+	pieces := piecesOf(t, backedUp(t))
+	begin := func() *machine {
+		m := newMachine(t, DefaultLimits)
+		m.do(level(1), set("a", "1").keyed("k", 1), set("b", "1").under("kv/f", 3))
+		stageAll(m, uploadA, pieces)
+		return m
+	}
+	after := begin()
+	installed := after.do(install(uploadA, len(pieces)))[0].Revision
+	for _, c := range []struct {
+		limit uint64
+		n     int // of the commands below, how many are applied
+	}{{3, 2}, {4, 2}, {1 << 40, 2}, {installed - 1, 2}, {installed, 3}, {installed + 1, 4}} {
+		all := []Command{install(uploadA, len(pieces)+1), install(uploadB, len(pieces)),
+			install(uploadA, len(pieces)).keyed("i", 3), set("c", "1").keyed("j", installed)}
+		got, want := begin(), begin()
+		whole, err := got.ApplyUpTo(c.limit, got.Applied()+1, batchOf(all...))
+		if err != nil || whole != (c.n == len(all)) {
+			t.Errorf("up to revision %d: %v %v", c.limit, whole, err)
+		}
+		want.do(all[:c.n]...)
+		if got.Revision() != want.Revision() || got.digest() != want.digest() {
+			t.Errorf("up to revision %d the state is not that after %d commands; it is at %d", c.limit, c.n,
+				got.Revision())
+		}
+		got.takeCheckpoint()
+		got.reopen()
+		if got.digest() != want.digest() {
+			t.Errorf("up to revision %d: a checkpoint of it holds something else", c.limit)
+		}
+	}
+}

@@ -61,13 +61,16 @@ const smallValueBytes = 1 << 10
 func (c *Command) Frees() bool {
 	switch c.Op {
 	case OpDelete, OpPrune, OpRemove, OpSessionDestroy, OpSessionRenew, OpDropFence,
-		OpEndSession, OpEndKey, OpEndDelay, OpNewEra, OpLevel, OpQuota, OpDropStaged:
+		OpEndSession, OpEndKey, OpEndDelay, OpNewEra, OpLevel, OpQuota, OpDropStaged,
+		OpDropPolicy, OpDropToken, OpEndToken, OpBootstrap:
 		return true
 	case OpSet:
 		return c.Lock == LockRelease && len(c.Value) <= smallValueBytes
-	case OpTransaction:
+	case OpUnlink:
+		return true
+	case OpTransaction, OpSequence:
 		for i := range c.Parts {
-			if p := &c.Parts[i]; !p.Frees() && !p.Op.onlyReads() {
+			if !c.Parts[i].GoesOnFull() {
 				return false
 			}
 		}
@@ -76,8 +79,16 @@ func (c *Command) Frees() bool {
 	return false
 }
 
-// onlyReads reports whether op, a verb of a transaction, changes nothing.
-func (op Op) onlyReads() bool { return op >= OpGet && op <= OpCheckValue }
+// GoesOnFull reports whether c, which may be a part or step, is carried out while space is short: it Frees or only reads.
+func (c *Command) GoesOnFull() bool { return c.Frees() || c.Op.onlyReads() }
+
+// onlyReads reports whether op, a verb of a transaction or sequence, changes nothing.
+func (op Op) onlyReads() bool {
+	return op >= OpGet && op <= OpCheckValue || op == OpFetch || op == OpMeasure
+}
+
+// hasParts reports whether a command of op consists of others.
+func (op Op) hasParts() bool { return op == OpTransaction || op == OpSequence }
 
 // BatchFrees reports whether every command of batch goes on while space is short. One that cannot be decoded does:
 // applying it changes nothing.
@@ -89,7 +100,7 @@ func BatchFrees(batch []byte) bool {
 		if err != nil {
 			return true
 		}
-		if c.Value = payload; c.Op == OpTransaction && decodeParts(payload, &c) != nil {
+		if c.Value = payload; c.Op.hasParts() && decodeParts(payload, &c, nil) != nil {
 			return true
 		}
 		frees = c.Frees()

@@ -111,7 +111,7 @@ func (f *Frozen) Checkpoint() *Checkpoint {
 	changes = append(changes, f.tombstoneChanges()...)
 	changes = f.registerChanges(changes, SpaceMembers, SpaceMembers+1)
 	changes = append(changes, f.quotaChanges()...)
-	changes = f.registerChanges(changes, SpaceStaged, SpaceStaged+1)
+	changes = f.registerChanges(changes, SpaceStaged, SpaceToken+1)
 	f.meta.checkLevels(changes)
 	return &Checkpoint{Slot: f.meta.Slot, Meta: f.meta.encode(), Changes: changes}
 }

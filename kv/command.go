@@ -17,9 +17,9 @@ var ErrCommand = errors.New("invalid command")
 //
 //	struct { Op Op; Key string; Flags uint64; HasIndex bool; Index uint64; IdemKey string; Base uint64; More []byte }
 //
-// but without More, which is a commandMore, where that is zero: the busiest commands do not pay for what they do not
-// use. The order of the fields is the encoding: new ones go to the end of commandMore. Reflection over the header took
-// half the time of Apply; command_test.go holds it against the library.
+// and, from feature level 2 on, Decided uint64; with Mode in the place of Flags where a command has one; but without what is zero at the end: the busiest commands do not pay
+// for what they do not use. More is a commandMore. The order of the fields is the encoding. Reflection over the header
+// took half the time of Apply; command_test.go holds it against the library.
 
 // commandMore is the fields that most commands leave zero.
 type commandMore struct {
@@ -59,39 +59,71 @@ func (c *Command) more() commandMore {
 // msgpack because it is the one large thing: it is copied once, and its cost is in proportion to its length.
 // EncodeCommand does not check c: see Command.Validate.
 func EncodeCommand(c *Command) []byte {
-	var parts []byte
+	var scratch [headerSpace]byte
+	header := appendHeader(scratch[:0], c)
+	size := binary.MaxVarintLen16 + len(header) + len(c.Test) + len(c.Value)
 	for i := range c.Parts {
-		parts = AppendBatch(parts, EncodeCommand(&c.Parts[i]))
+		p := &c.Parts[i]
+		size += partSpace + len(p.Key) + len(p.NewKey) + len(p.Session.ID) + len(p.Test) + len(p.Value)
 	}
-	header := appendHeader(make([]byte, 0, headerSpace+len(c.Key)+len(c.IdemKey)), c)
-	b := make([]byte, 0, binary.MaxVarintLen16+len(header)+len(c.Test)+len(c.Value)+len(parts))
+	b := appendPayload(make([]byte, 0, size), header, c)
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		header := appendHeader(scratch[:0], p)
+		b = binary.AppendUvarint(b, uint64(payloadBytes(header, p)))
+		b = appendPayload(b, header, p)
+	}
+	return b
+}
+
+// appendPayload writes a command whose header is encoded, without its parts: payloadBytes is how many bytes that takes.
+func appendPayload(b, header []byte, c *Command) []byte {
 	b = binary.AppendUvarint(b, uint64(len(header)))
 	b = append(b, header...)
 	b = append(b, c.Test...)
-	b = append(b, c.Value...)
-	return append(b, parts...)
+	return append(b, c.Value...)
 }
 
-// headerSpace is enough for the header of a plain command beside its keys.
-const headerSpace = 64
+func payloadBytes(header []byte, c *Command) int {
+	n := 1
+	for rest := len(header) >> 7; rest > 0; rest >>= 7 {
+		n++
+	}
+	return n + len(header) + len(c.Test) + len(c.Value)
+}
+
+const (
+	// headerSpace is enough for the header of a plain command with a short key.
+	headerSpace = 192
+	// partSpace is what most parts take beside their keys and values. A guess too low costs a copy.
+	partSpace = 32
+)
 
 func appendHeader(b []byte, c *Command) []byte {
-	more := c.present()&moreFields != 0
-	if more {
-		b = codec.AppendArray(b, 8)
-	} else {
-		b = codec.AppendArray(b, 7)
+	more, fields := c.present()&moreFields != 0, 7
+	switch {
+	case c.Decided != 0:
+		fields = 9
+	case more:
+		fields = 8
 	}
+	b = codec.AppendArray(b, fields)
 	b = codec.AppendUint(b, uint64(c.Op))
 	b = codec.AppendString(b, c.Key)
-	b = codec.AppendUint(b, c.Flags)
+	b = codec.AppendUint(b, c.Flags|uint64(c.Mode)) // no command has both
 	b = codec.AppendBool(b, c.HasIndex)
 	b = codec.AppendUint(b, c.Index)
 	b = codec.AppendString(b, c.IdemKey)
 	b = codec.AppendUint(b, c.Base)
-	if more {
+	switch {
+	case more:
 		m := c.more()
 		b = codec.AppendBytes(b, codec.Marshal(&m))
+	case c.Decided != 0:
+		b = codec.AppendNil(b)
+	}
+	if c.Decided != 0 {
+		b = codec.AppendUint(b, c.Decided)
 	}
 	return b
 }
@@ -100,21 +132,26 @@ func appendHeader(b []byte, c *Command) []byte {
 // comes out nil. Errors wrap ErrCommand.
 func DecodeCommand(b []byte) (Command, error) {
 	var c Command
-	if err := decodeCommand(b, &c); err != nil {
+	if err := decodeCommand(b, &c, nil); err != nil {
 		return Command{}, err
 	}
 	return c, nil
 }
 
-// decodeCommand is DecodeCommand into a zero c. After an error c is of no use.
-func decodeCommand(b []byte, c *Command) error {
+// decodeCommand is DecodeCommand into a zero c. After an error c is of no use. If steps is not nil the steps of a sequence
+// are appended to it: a plain put, which aliases b, is then not among c.Parts, unless c has an idempotency key, under
+// which all of c is remembered.
+func decodeCommand(b []byte, c *Command, steps *[]step) error {
 	payload, err := decodeHeader(b, c)
 	if err != nil {
 		return err
 	}
-	if c.Op == OpTransaction {
-		if err := decodeParts(payload, c); err != nil {
+	if c.Op.hasParts() {
+		if err := decodeParts(payload, c, steps); err != nil {
 			return err
+		}
+		if steps != nil && c.Op == OpSequence {
+			return c.validateSequence(*steps)
 		}
 		return c.Validate()
 	}
@@ -141,9 +178,13 @@ func decodeHeader(b []byte, c *Command) (payload []byte, err error) {
 	c.Op, c.Key, c.Flags = Op(f.Small(math.MaxUint8)), string(f.Bytes()), f.Uint()
 	c.HasIndex, c.Index, c.IdemKey, c.Base = f.Bool(), f.Uint(), string(f.Bytes()), f.Uint()
 	more := f.Bytes()
+	c.Decided = f.Uint()
 	f.End()
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCommand, err)
+	}
+	if stepModes[c.Op] != 0 {
+		c.Flags, c.Mode = c.Flags&^math.MaxUint8, Mode(c.Flags&math.MaxUint8)
 	}
 	if len(more) == 0 {
 		return payload, nil
@@ -171,17 +212,34 @@ func decodeMore(b []byte, c *Command) (test uint64, err error) {
 	return m.TestBytes, nil
 }
 
-// decodeParts reads the parts of a transaction. They are not yet valid.
-func decodeParts(payload []byte, c *Command) error {
+// decodeParts reads the parts of a transaction or sequence, and its steps as decodeCommand says. They are not yet valid,
+// but for plain puts.
+func decodeParts(payload []byte, c *Command, steps *[]step) error {
+	most, tooMany := MaxParts, errTooManyParts
+	if c.Op == OpSequence {
+		most, tooMany = MaxSteps, errTooManySteps
+	}
+	stepwise := steps != nil && c.Op == OpSequence
+	plain := stepwise && c.IdemKey == ""
+	n := 0
 	if len(payload) > MaxValueBytes {
 		return fmt.Errorf("%w: the parts have %d bytes, at most %d are allowed",
 			ErrCommand, len(payload), MaxValueBytes)
 	}
 	var broken error
 	err := DecodeBatch(payload, func(b []byte) bool {
-		if len(c.Parts) == MaxParts {
-			broken = errTooManyParts
+		if n++; n > most {
+			broken = tooMany
 			return false
+		}
+		if plain {
+			if key, value, ok := cutPlainPut(b); ok {
+				*steps = append(*steps, step{plain: true, key: key, value: value})
+				return true
+			}
+		}
+		if stepwise {
+			*steps = append(*steps, step{})
 		}
 		c.Parts = append(c.Parts, Part{})
 		broken = decodePart(b, &c.Parts[len(c.Parts)-1])
@@ -193,16 +251,16 @@ func decodeParts(payload []byte, c *Command) error {
 	return err
 }
 
-// decodePart is decodeCommand for a part, which has no parts itself. The transaction validates it, so that Test, which
-// no part has, need not be copied.
+// decodePart is decodeCommand for a part, which has no parts itself. The transaction or sequence validates it.
 func decodePart(b []byte, p *Part) error {
 	payload, err := decodeHeader(b, p)
 	if err != nil {
 		return err
 	}
-	if p.Op == OpTransaction {
-		return fmt.Errorf("%w: a transaction within a transaction", ErrCommand)
+	if p.Op.hasParts() {
+		return fmt.Errorf("%w: a transaction or sequence within another", ErrCommand)
 	}
+	p.Test = append([]byte(nil), p.Test...)
 	p.Value = append([]byte(nil), payload...)
 	return nil
 }

@@ -39,6 +39,17 @@ type commandHeader struct {
 	Base     uint64
 	More     []byte
 }
+type decidedHeader struct {
+	Op       Op
+	Key      string
+	Flags    uint64
+	HasIndex bool
+	Index    uint64
+	IdemKey  string
+	Base     uint64
+	More     []byte
+	Decided  uint64
+}
 type plainHeader struct {
 	Op       Op
 	Key      string
@@ -55,11 +66,17 @@ func TestHeadersAreTheLibrarys(t *testing.T) {
 		c.Key = strings.Repeat("k", rapid.IntRange(0, 70_000).Draw(t, "key bytes"))
 		c.Base, c.Flags, c.Index = rapid.Uint64().Draw(t, "base"), rapid.Uint64().Draw(t, "flags"),
 			rapid.Uint64().Draw(t, "index")
-		h := commandHeader{c.Op, c.Key, c.Flags, c.HasIndex, c.Index, c.IdemKey, c.Base, nil}
-		want := codec.Marshal(&plainHeader{c.Op, c.Key, c.Flags, c.HasIndex, c.Index, c.IdemKey, c.Base})
+		flags := c.Flags | uint64(c.Mode)
+		h := commandHeader{c.Op, c.Key, flags, c.HasIndex, c.Index, c.IdemKey, c.Base, nil}
+		want := codec.Marshal(&plainHeader{c.Op, c.Key, flags, c.HasIndex, c.Index, c.IdemKey, c.Base})
 		if m := c.more(); m != (commandMore{}) {
 			h.More = codec.Marshal(&m)
 			want = codec.Marshal(&h)
+		}
+		if rapid.Bool().Draw(t, "decided") {
+			c.Decided = rapid.Uint64Min(1).Draw(t, "decided under")
+			want = codec.Marshal(&decidedHeader{h.Op, h.Key, h.Flags, h.HasIndex, h.Index, h.IdemKey, h.Base, h.More,
+				c.Decided})
 		}
 		header := appendHeader(nil, &c)
 		if !bytes.Equal(header, want) {
@@ -70,9 +87,10 @@ func TestHeadersAreTheLibrarys(t *testing.T) {
 			&got); err != nil && len(c.Test) == 0 {
 			t.Fatal(err)
 		}
-		if got.Op != c.Op || got.Key != c.Key || got.Flags != c.Flags || got.HasIndex != c.HasIndex ||
+		if got.Op != c.Op || got.Key != c.Key || got.Flags|uint64(got.Mode) != flags || got.HasIndex != c.HasIndex ||
 			got.Index != c.Index ||
-			got.IdemKey != c.IdemKey || got.Base != c.Base || len(c.Test) == 0 && got.more() != c.more() {
+			got.IdemKey != c.IdemKey || got.Base != c.Base || got.Decided != c.Decided ||
+			len(c.Test) == 0 && got.more() != c.more() {
 			t.Fatalf("%+v came back as %+v", c, got)
 		}
 	})

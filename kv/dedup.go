@@ -121,14 +121,15 @@ func (d *dedup) forget(revision uint64) {
 }
 
 // hash covers everything that makes two commands the same one, so not Base: a retry through a node that stamps its own
-// base is a retry still; and not the ID of a session to be created, which the node draws too.
+// base is a retry still; and not the ID of a session to be created, which the node draws too, or the times of a token,
+// which the node reads from its clock.
 func (d *dedup) hash(c *Command) sum {
 	b := append(d.buf[:0], byte(c.Op), 0)
 	if c.HasIndex {
 		b[1] = 1
 	}
 	b = binary.AppendUvarint(b, c.Index)
-	b = binary.AppendUvarint(b, c.Flags)
+	b = binary.AppendUvarint(b, c.Flags|uint64(c.Mode)) // no command has both
 	b = binary.AppendUvarint(b, uint64(len(c.Key)))
 	b = append(b, c.Key...)
 	if c.present()&moreFields != 0 {
@@ -142,7 +143,7 @@ func (d *dedup) hash(c *Command) sum {
 	d.hasher.Reset()
 	d.hasher.Write(b)
 	d.hasher.Write(c.Test)
-	d.hasher.Write(c.Value)
+	d.hasher.Write(c.withoutTimes())
 	for i := range c.Parts {
 		p := EncodeCommand(&c.Parts[i])
 		d.hasher.Write(binary.AppendUvarint(nil, uint64(len(p))))

@@ -24,11 +24,11 @@
 // # Ownership and concurrency
 //
 // State has a single writer and no lock of its own. The shell holds its lock for writing around Apply, SetMembers,
-// Freeze, Checkpointed, Snapshot, Observe and Digest, and for reading around Get, Session, SessionsIndex, Timed,
-// Members, Eras, Applied, Revision and TableBytes. A Snapshot or a Frozen belongs to whoever took it and may be used on another goroutine,
-// without the lock, while State moves on. Entries are never changed once they are in a table; everybody may share their
-// values. A decoded command owns its bytes, at the price of one copy: a small value must not keep the batch that it
-// came in alive.
+// Freeze, Checkpointed, Snapshot, Observe and Digest, and for reading around Get, Session, SessionsIndex, ACL, Timed,
+// Members, Eras, Applied, Revision and TableBytes. A Snapshot or a Frozen belongs to whoever took it and may be used on
+// another goroutine, without the lock, while State moves on. Entries are never changed once they are in a table;
+// everybody may share their values. A decoded command owns its bytes, at the price of one copy: a small value must not
+// keep the batch that it came in alive.
 //
 // # Revisions
 //
@@ -75,6 +75,11 @@
 //	lock-delay   of every key whose lock ended with its session, by executor.endSession; until OpEndDelay
 //	TTL          ended by a set without one; kept, and not started anew, by commands that change the value in place
 //	             and by the end of a lock; moved, and started anew, by a rename
+//	ACL          policies, and tokens with the hash of their secret; the anonymous token and the policy that allows
+//	             everything are always there. It never changes: a command that changes it makes another, so that who
+//	             decides about requests can keep one. A command that was decided on one that is out of date, because a
+//	             permission was taken away since (Command.Decided, ACL.Narrowed), is refused before its idempotency key
+//	             is looked at. Tokens and policies take revisions; an upload leaves them as they are.
 //	tombstone    revision of a key's newest deletion. It stays when the key is written again, which costs nothing: the
 //	             key's ModifyIndex is higher then. Beyond the limit the oldest are one number, the floor.
 //	members      record of the cluster's members: SetMembers replaces it, as a slot of its own
@@ -100,7 +105,8 @@
 // command gets CodeLevel and changes nothing, as in a release that does not know it, and no record of a new kind is
 // written. So nodes of two releases have the same state, and the older one can read it, until OpLevel has raised the
 // level. What commandMore holds goes into the sums of idempotency keys, so it gets no new field: a new operation uses
-// those that are there, or puts what it needs into Value.
+// those that are there, or puts what it needs into Value. Decided is no part of those sums: a retry that was decided
+// anew is the same command.
 //
 // A command that uses none of the fields that came later is encoded as it was before them; records too have a second
 // layout for what came later, and the first is written wherever it is enough.

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -13,6 +14,7 @@ type executor struct {
 	entries  entries
 	reg      registers
 	notes    notes
+	results  []byte // scratch of sequence
 }
 
 // begin starts a command, and returns CodeDone if its fence, if it has one, lets it through.
@@ -50,7 +52,7 @@ func (x *executor) execute(c *Command) (Result, error) {
 	case OpSessionRenew:
 		return x.renewSession(c)
 	case OpDropFence:
-		x.reg.fences.drop(c.Fence, &x.reg.changes)
+		x.reg.fences.drop(c, &x.reg.changes)
 		return x.unchanged(CodeDone), nil
 	case OpEndSession:
 		return x.expireSession(c)
@@ -68,13 +70,36 @@ func (x *executor) execute(c *Command) (Result, error) {
 		return x.stage(c), nil
 	case OpDropStaged:
 		return x.dropStaged(c), nil
+	case OpPut, OpAppend, OpIncrement, OpUnlink, OpRetime, OpMove, OpFetch, OpMeasure, OpPutAll:
+		return x.step(c)
+	}
+	return x.executeACL(c), nil
+}
+
+// executeACL runs a command on tokens or policies.
+func (x *executor) executeACL(c *Command) Result {
+	switch c.Op {
+	case OpPutPolicy:
+		return x.putPolicy(c)
+	case OpDropPolicy:
+		return x.dropPolicy(c)
+	case OpPutToken:
+		return x.putToken(c)
+	case OpDropToken, OpEndToken:
+		return x.dropToken(c)
+	case OpBootstrap:
+		return x.bootstrapACL(c)
 	}
 	panic(fmt.Sprintf("kv: operation %d passed validation", c.Op))
 }
 
-// stamp returns the revision of what the command changes: the next one at its first change.
+// stamp returns the revision of what the command changes: the next one at its first change. Revisions never fall: it
+// panics when there is none left.
 func (x *executor) stamp() uint64 {
 	if !x.stamped {
+		if x.revision == math.MaxUint64 {
+			panic("kv: there is no revision left")
+		}
 		x.stamped = true
 		x.revision++
 	}
@@ -86,6 +111,7 @@ func (x *executor) unchanged(c Code) Result { return Result{Code: c, Revision: x
 // place makes e the newest of its key. old is what was there, zero for nothing.
 func (x *executor) place(e, old *Entry) {
 	x.entries.put(e.Key, e)
+	x.notes.replaced(old, x.revision)
 	x.reg.quotas.charge(grows(e.Key, e, old))
 	if e.Session != old.Session {
 		if old.Session != "" {
@@ -116,19 +142,23 @@ func (x *executor) setExpiry(key string, was, ttl time.Duration) {
 	x.notes.time(x.reg.times.setExpiry(key, was, ttl, x.revision, &x.reg.changes))
 }
 
-// savepoint is the way back to where a transaction began.
+// savepoint is the way back to where a transaction, or a step that writes several keys, began.
 type savepoint struct {
 	revision uint64
+	stamped  bool
 	active   *memtable
 	bytes    int64
 	reg      registers
+	notes    notesMark
 }
 
 func (x *executor) save() savepoint {
-	return savepoint{revision: x.revision, active: x.entries.active.Copy(), bytes: x.entries.bytes, reg: x.reg.copy()}
+	return savepoint{revision: x.revision, stamped: x.stamped, active: x.entries.active.Copy(), bytes: x.entries.bytes,
+		reg: x.reg.copy(), notes: x.notes.mark()}
 }
 
 func (x *executor) restore(p savepoint) {
 	x.revision, x.entries.active, x.entries.bytes, x.reg = p.revision, p.active, p.bytes, p.reg
-	x.notes.discard()
+	x.stamped = p.stamped
+	x.notes.backTo(p.notes)
 }

@@ -56,21 +56,26 @@ func (f *fences) pass(name string, token uint64, limit int, c *changes) Code {
 	return CodeDone
 }
 
-// drop forgets a fence. The floor of its kind keeps that tokens never fall, at the price that names of the kind
-// which are not in the table start there.
-func (f *fences) drop(name string, c *changes) {
-	largest, known := f.largest.Delete(name)
+// drop carries out OpDropFence. The floor of the fence's kind keeps that tokens never fall, at the price that names of the
+// kind which are not in the table start there. An operator may set it lower, after somebody has dropped a fence with an
+// absurd token.
+func (f *fences) drop(c *Command, ch *changes) {
+	largest, known := f.largest.Delete(c.Fence)
 	if known {
-		floor := &f.floors[f.kind(name)]
+		ch.set(SpaceFence, c.Fence, nil)
+	}
+	floor := &f.floors[f.kind(c.Fence)]
+	if c.HasIndex {
+		*floor = c.Index
+	} else if known {
 		*floor = max(*floor, largest)
-		c.set(SpaceFence, name, nil)
 	}
 }
 
 // nextEra allots an era (N3): one counter for all named leases and all nodes, which only grows. It reports false when
 // none is left.
 func (f *fences) nextEra() (uint64, bool) {
-	if f.eras == maxEra {
+	if f.eras >= maxEra {
 		return 0, false
 	}
 	f.eras++

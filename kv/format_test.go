@@ -13,6 +13,7 @@ func TestPlainCommandsKeepTheirBytes(t *testing.T) {
 	for want, c := range map[string]Command{
 		"0a9701a16100c303a1770231":             set("a", "1").at(3).keyed("w", 2),
 		"119702a16200c3cf0000010000000000a000": del("b").at(1 << 40),
+		"0b9901a16b00c200a000c007":             set("k", "").decided(7),
 		"089703a000c200a000":                   prune(""), "099701a16b00c200a000": set("k", ""),
 	} {
 		if got := hex.EncodeToString(EncodeCommand(&c)); got != want {

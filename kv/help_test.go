@@ -7,7 +7,7 @@ import (
 
 // small limits make everything be forgotten soon.
 var small = Limits{DedupEntries: 4, DedupRevisions: 6, PruneKeys: 50, Sessions: 3, Locks: 4, ExpiringKeys: 3,
-	Fences: 3, Tombstones: 5, Quotas: 3, CountKeys: 2}
+	Fences: 3, Tombstones: 5, Quotas: 3, Policies: 3, Tokens: 4, CountKeys: 2}
 
 // with is l with other limits of idempotency keys and prunes.
 func (l Limits) with(entries int, revisions uint64, prune int) Limits {

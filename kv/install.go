@@ -1,10 +1,12 @@
 package kv
 
+import "math"
+
 // install carries out OpInstall. It replaces entries, sessions, locks and times by those of the upload, all at one
-// revision, which is InstallRevisions above all revisions of both states. The members, the feature level and the quotas
-// stay, and each fence keeps the larger token. The quotas count the uploaded keys, even beyond their limits. Every
-// idempotency key is forgotten, and F rises with the revision: a retry of a command that was applied before the
-// install, or in the uploaded state, is refused.
+// revision, which is InstallRevisions above all revisions of both states. The members, the feature level, the quotas,
+// tokens and policies stay, and each fence keeps the larger token. The quotas count the uploaded keys, even beyond
+// their limits. Every idempotency key is forgotten, and F rises with the revision: a retry of a command that was
+// applied before the install, or in the uploaded state, is refused.
 //
 // Entries get the new revision as their ModifyIndex, so that no condition on an index that was read before holds, and
 // every watch and blocking query returns.
@@ -22,7 +24,7 @@ func (s *State) install(c *Command) (Result, error) {
 		return x.unchanged(CodeMalformed), nil
 	}
 	base, eras := max(x.revision, u.meta.Revision), max(x.reg.fences.eras, u.meta.Eras)
-	if base+InstallRevisions+1 < base || eras+InstallEras > maxEra {
+	if base >= math.MaxUint64-InstallRevisions-1 || eras > maxEra-InstallEras {
 		return x.unchanged(CodeTooLarge), nil
 	}
 	if code, err := x.replaceable(); code != CodeDone || err != nil {

@@ -3,6 +3,7 @@ package kv
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -248,6 +249,54 @@ func TestAnInstallIsBounded(t *testing.T) {
 	m.exec.revision = ^uint64(0) - InstallRevisions
 	m.want(Command{Op: OpPrune, Key: "k"}, Result{Code: CodeDone, Revision: m.exec.revision + 1, Count: MaxInstallKeys + 1})
 	m.want(install(uploadA, len(pieces)), Result{Code: CodeTooLarge, Revision: m.exec.revision})
+}
+
+// TestAnInstallDoesNotWrap: uploads that say what no state has reached, which a node of an earlier release has let in,
+// are staged, as they are there; what they would have wrapped is refused, and nothing falls.
+func TestAnInstallDoesNotWrap(t *testing.T) {
+	const last = math.MaxUint64 - InstallRevisions - 1 // that an install could add to without wrapping
+	for name, c := range map[string]struct {
+		era, revision uint64 // of the upload; 0: as they are
+		code          Code
+	}{
+		"the last era that leaves others": {era: maxEra - InstallEras, code: CodeDone},
+		"one era more":                    {era: maxEra - InstallEras + 1, code: CodeTooLarge},
+		"eras that wrap":                  {era: math.MaxUint64 - 5, code: CodeTooLarge},
+		"a revision with one behind it":   {revision: last - 1, code: CodeDone},
+		"the last revision":               {revision: last, code: CodeTooLarge},
+		"revisions that wrap":             {revision: math.MaxUint64 - 5, code: CodeTooLarge},
+	} {
+		up := newMachine(t, DefaultLimits)
+		up.do(level(1), set("z", "1"))
+		up.exec.reg.fences.eras = c.era
+		up.exec.revision = max(up.exec.revision, c.revision)
+		pieces := piecesOf(t, up)
+		m := newMachine(t, DefaultLimits)
+		m.do(level(1), set("a", "1"), Command{Op: OpNewEra, IdemKey: "run", Base: 1})
+		stageAll(m, uploadA, pieces)
+		revision, era := m.Revision(), m.Eras()
+		r := m.do(install(uploadA, len(pieces)))[0]
+		fell := m.Revision() < revision || m.Eras() < era
+		if r.Code != c.code || fell || r.Code != CodeDone && m.Revision() != revision {
+			t.Errorf("%s: %+v, then at revision %d, era %d", name, r, m.Revision(), m.Eras())
+		}
+		if next := m.do(set("b", "1"))[0]; next.Code != CodeDone || next.Revision <= max(revision, r.Revision) {
+			t.Errorf("%s: a write afterwards: %+v", name, next)
+		}
+	}
+}
+
+// TestRevisionsNeverWrap: behind the last revision the state stops, and never begins anew at 0.
+func TestRevisionsNeverWrap(t *testing.T) {
+	m := newMachine(t, DefaultLimits)
+	m.exec.revision = math.MaxUint64 - 1
+	m.do(set("a", "1"))
+	defer func() {
+		if recover() == nil {
+			t.Errorf("a write got revision %d", m.Revision())
+		}
+	}()
+	m.do(set("a", "2"))
 }
 
 // fill writes keys with values of some bytes.

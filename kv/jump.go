@@ -8,7 +8,8 @@ import "fmt"
 // idempotency keys are forgotten: beside the jump they are all too old. Eras are moved on by SetMembers. An error means
 // that there is nothing left to jump to.
 func (s *State) Jump(slots, revisions uint64) error {
-	if s.applied+slots < s.applied || s.exec.revision+revisions+1 <= s.exec.revision {
+	if beyondReach(s.applied, slots) || beyondReach(s.exec.revision, revisions) ||
+		s.exec.revision+revisions == MaxReached {
 		return fmt.Errorf("kv: slot %d and revision %d cannot rise by %d and %d", s.applied, s.exec.revision, slots,
 			revisions)
 	}
@@ -18,6 +19,9 @@ func (s *State) Jump(slots, revisions uint64) error {
 	s.exec.revision++
 	return nil
 }
+
+// beyondReach reports whether n cannot rise by so much.
+func beyondReach(n, by uint64) bool { return n > MaxReached || by > MaxReached-n }
 
 // forgetAll drops every key, and refuses every base up to revision from now on.
 func (d *dedup) forgetAll(revision uint64) {

@@ -35,7 +35,10 @@ func TestJump(t *testing.T) {
 
 func TestJumpHasAnEnd(t *testing.T) {
 	m := newMachine(t, DefaultLimits)
-	if m.Jump(1, ^uint64(0)) == nil || m.Jump(^uint64(0), 1) != nil || m.Jump(1, 1) == nil {
-		t.Error("a number went round")
+	if m.Jump(1, ^uint64(0)) == nil || m.Jump(^uint64(0), 1) == nil || m.Jump(1, MaxReached-m.Revision()) == nil {
+		t.Error("a number went beyond what is reached")
+	}
+	if m.Jump(MaxReached, 1) != nil || m.Jump(1, 1) == nil {
+		t.Error("the last slot is another one")
 	}
 }

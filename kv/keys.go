@@ -9,7 +9,7 @@ import (
 
 func (x *executor) set(c *Command) (Result, error) {
 	if !c.HasIndex && c.Lock == LockNone && c.TTL == 0 && !x.reg.quotas.cover(c.Key) {
-		return x.overwrite(c)
+		return x.overwrite(c.Key, c.Value, c.Flags)
 	}
 	old, found, err := x.entries.indexes(c.Key)
 	if err != nil {
@@ -42,19 +42,22 @@ func (x *executor) set(c *Command) (Result, error) {
 	return Result{Code: CodeDone, Revision: x.revision}, nil
 }
 
-// overwrite carries out a set that only writes the value: it looks at what was there only after it has put what comes,
-// which spares the busiest command a search of the memtable.
-func (x *executor) overwrite(c *Command) (Result, error) {
+// overwrite carries out a set that only writes the value, and keeps key and value: it looks at what was there only
+// after it has put what comes, which spares the busiest command a search of the memtable.
+func (x *executor) overwrite(key string, value []byte, flags uint64) (Result, error) {
+	stamped := x.stamped
 	revision := x.stamp()
-	e := &Entry{Key: c.Key, Flags: c.Flags, CreateIndex: revision, ModifyIndex: revision}
-	if len(c.Value) > 0 {
-		e.Value = c.Value
+	e := &Entry{Key: key, Flags: flags, CreateIndex: revision, ModifyIndex: revision}
+	if len(value) > 0 {
+		e.Value = value
 	}
 	if old, known := x.entries.put(e.Key, e); known {
 		x.succeed(e, old)
-	} else if old, found, err := x.entries.beneath(c.Key); err != nil {
+	} else if old, found, err := x.entries.beneath(key); err != nil {
 		x.entries.takeBack(e) // as if it had looked first
-		x.revision--
+		if !stamped {
+			x.revision--
+		}
 		return Result{}, err
 	} else if found {
 		x.succeed(e, &old)
@@ -70,6 +73,7 @@ func (x *executor) succeed(e, old *Entry) {
 		return
 	}
 	e.CreateIndex, e.LockIndex, e.Session = old.CreateIndex, old.LockIndex, old.Session
+	x.notes.replaced(old, x.revision)
 	if old.TTL > 0 {
 		x.setExpiry(e.Key, old.TTL, 0)
 	}
@@ -198,5 +202,6 @@ func (x *executor) expireKey(c *Command) (Result, error) {
 		return Result{}, damaged("key %q is said to expire after %v, which it does not", c.Key, t.after)
 	}
 	x.erase(doom(c.Key, &old))
+	x.notes.expired()
 	return Result{Code: CodeDone, Revision: x.revision, Count: 1}, nil
 }

@@ -27,6 +27,9 @@ func TestRecordsKeepTheirLayout(t *testing.T) {
 			&remembered{key: "k", result: Result{Code: 1, Revision: 2, Body: "b", Dropped: true}}),
 			"02" + "01" + "02" + "00" + "01" + "01" + text("b") + "00000000000000000000000000000000" + text("k")},
 		{"time that runs", appendRunning(nil, running{arm: 3, after: 200}), "01" + "03" + "c801"},
+		{"policy", appendPolicy(nil, &Policy{ID: "i", Name: "n", Description: "d", Rules: "r", CreateIndex: 2,
+			ModifyIndex: 300}), "01" + "02" + "ac02" + "94" + "a1" + text("i") + "a1" + text("n") + "a1" + text("d") +
+			"a1" + text("r")},
 		{"members", appendMembers(nil, []byte("m")), "01" + text("m")},
 	} {
 		if got := hex.EncodeToString(c.got); got != c.want {
@@ -91,6 +94,10 @@ func TestTheDigestTellsRegistersApart(t *testing.T) {
 		"its token":   func(r *registers) { r.fences.largest.Set("lease/n", 2) },
 		"tombstone":   func(r *registers) { r.tombstones.byKey.Set("k", 3) },
 		"members":     func(r *registers) { r.members.record = []byte("m") },
+		"a policy":    func(r *registers) { r.acl.putPolicy(&Policy{ID: "p", Name: "n"}) },
+		"its rules":   func(r *registers) { r.acl.putPolicy(&Policy{ID: "p", Name: "n", Rules: "r"}) },
+		"a token":     func(r *registers) { r.acl.put(&Token{Accessor: "t"}) },
+		"its secret":  func(r *registers) { r.acl.put(&Token{Accessor: "t", Secret: SecretHash{1}}) },
 		"others":      func(r *registers) { r.members.record = []byte("n") },
 		"a newer one": func(r *registers) { r.tombstones.byKey.Set("k", 4) },
 	} {

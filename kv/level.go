@@ -3,11 +3,16 @@ package kv
 import (
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // NewestLevel is the feature level of this release, the highest that its State can have.
-const NewestLevel = 1
+const NewestLevel = 2
+
+// LevelOfACL is the feature level from which on there are tokens, policies and Command.Decided.
+const LevelOfACL = 2
+
+// levelOfFloors is the feature level from which on OpDropFence may set a floor.
+const levelOfFloors = 2
 
 // ErrNewer is wrapped by errors that mean that the state has a feature level which this release does not know. The node
 // must stop: it would apply later commands differently from the other nodes.
@@ -30,6 +35,12 @@ func (s *State) Level() uint64 { return s.exec.reg.level }
 // its release does not know c, and neither changes nor remembers anything, so that all states stay equal.
 func (c *Command) Level() uint64 {
 	level := ruleOf(c.Op).level
+	if c.Op == OpDropFence && c.HasIndex {
+		level = max(level, levelOfFloors)
+	}
+	if c.Decided != 0 {
+		level = max(level, LevelOfACL)
+	}
 	for i := range c.Parts {
 		level = max(level, ruleOf(c.Parts[i].Op).level)
 	}
@@ -38,7 +49,10 @@ func (c *Command) Level() uint64 {
 
 // Level returns the lowest feature level at which a state has records of s.
 func (s Space) Level() uint64 {
-	if s > SpaceMembers {
+	switch {
+	case s > SpaceStaged:
+		return LevelOfACL
+	case s > SpaceMembers:
 		return 1
 	}
 	return 0
@@ -58,32 +72,4 @@ func (x *executor) raise(c *Command) (Result, error) {
 		x.reg.level, x.reg.release = level, string(c.Value)
 	}
 	return Result{Code: CodeDone, Revision: x.revision, Count: x.reg.level}, nil
-}
-
-// metaOfLevel0 is the meta record of a state at feature level 0, which releases from before feature levels can read.
-type metaOfLevel0 struct {
-	Format, Slot, Revision, Floor, First, Next           uint64
-	SessionsIndex, LeaseFloor, KVFloor, TombstoneFloor   uint64
-	Sessions, Held, Expiring, Delays, Fences, Tombstones uint64
-	Eras, Members                                        uint64
-}
-
-// checkLevel returns an error unless this release can use a state with the feature level of m.
-func (m *meta) checkLevel() error {
-	switch {
-	case m.Level > NewestLevel:
-		return newer(m.Level, m.Release)
-	case m.Format != metaFormat && m.Format != metaFormatLevel, (m.Format == metaFormatLevel) != (m.Level > 0):
-		return damaged("meta record of slot %d: format %d with feature level %d, this version reads format %d, and %d "+
-			"from level 1 on", m.Slot, m.Format, m.Level, metaFormat, metaFormatLevel)
-	}
-	return nil
-}
-
-// checkLevels panics if a change is of a space that states of m's feature level must not have, because an older release
-// could not read it.
-func (m *meta) checkLevels(changes []Change) {
-	if i := slices.IndexFunc(changes, func(c Change) bool { return c.Space.Level() > m.Level }); i >= 0 {
-		panic(fmt.Sprintf("kv: slot %d: a record of space %d at feature level %d", m.Slot, changes[i].Space, m.Level))
-	}
 }

@@ -119,7 +119,32 @@ func TestRecordsAboveTheLevelAreNeitherWrittenNorRead(t *testing.T) {
 	}()
 	m := meta{Format: metaFormatLevel, Level: 1}
 	m.checkLevels(above)
-	if !bytes.Equal(m.encode(), codec.Marshal(&m)) {
-		t.Error("level 1 writes another record than all of it")
+	if m.Level = 2; !bytes.Equal(m.encode(), codec.Marshal(&m)) {
+		t.Error("level 2 writes another record than all of it")
+	}
+}
+
+// A state at level 1 has the meta record and the digest of the release before level 2, byte for byte, and no record of
+// a space that came later. What came later is refused as by that release.
+func TestLevel1KeepsTheBytesOfTheReleaseBefore(t *testing.T) {
+	m := newMachine(t, small)
+	m.do(level(1), set("a", "1").keyed("w", 1), newEra("run"), quotaOf("a", 100, 2))
+	before := m.digest()
+	if got := hex.EncodeToString(before[:]); got != "cc6d1599d9585e8137f5b9cc1007dccbf28fdbef8342f8cf65cda85fa520d0b0" {
+		t.Errorf("the digest is %s", got)
+	}
+	decided := set("a", "2")
+	decided.Decided = 1
+	for _, c := range []Command{decided, PutToken(tokenOf(1), true), PutPolicy(policyOf(1, "p"), true),
+		DropToken(sessionID(1)), Bootstrap(tokenOf(1), 0)} {
+		m.want(c, Result{Code: CodeLevel, Revision: 2})
+	}
+	f := m.Freeze().Checkpoint()
+	if slices.ContainsFunc(f.Changes, func(c Change) bool { return c.Space > SpaceStaged }) {
+		t.Error("a state at level 1 has records of a space that came later")
+	}
+	const want = "dc001602060200000200000000000000000000010001a276390100"
+	if got := hex.EncodeToString(f.Meta); got != want {
+		t.Errorf("the meta record is\n%s, was\n%s", got, want)
 	}
 }

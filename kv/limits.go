@@ -20,6 +20,7 @@ const (
 	MaxCommandBytes = MaxValueBytes + 4096
 
 	MaxParts            = api.MaxTxnOps           // of a transaction; together they have at most MaxValueBytes
+	MaxSteps            = 4096                    // of a sequence; together they have at most MaxValueBytes
 	MaxSessionNameBytes = api.MaxSessionNameBytes // of a session's name, and of its node
 	MaxPartSessionBytes = 128                     // of what a part of a transaction takes for the ID of a session
 	// MaxQuotaPrefixBytes is the longest prefix that may have a quota: a refusal that names it is remembered whole.
@@ -59,6 +60,9 @@ type Limits struct {
 	Tombstones int
 	// Quotas is how many prefixes may have one; what would go beyond is refused with CodeFull.
 	Quotas int
+	// Policies and Tokens bound what can be put into their tables; what would go beyond is refused with CodeFull.
+	Policies int
+	Tokens   int
 	// CountKeys is how many keys one command counts for a new quota, so that it does not hold up others for long.
 	CountKeys int
 }
@@ -68,14 +72,14 @@ type Limits struct {
 var DefaultLimits = Limits{
 	DedupEntries: 1 << 17, DedupRevisions: 1 << 20, PruneKeys: 1 << 20,
 	Sessions: 1 << 16, Locks: 1 << 18, ExpiringKeys: 1 << 20, Fences: 1 << 16, Tombstones: 1 << 16,
-	Quotas: 1 << 10, CountKeys: 1 << 11,
+	Quotas: 1 << 10, Policies: api.MaxPolicies, Tokens: api.MaxTokens, CountKeys: 1 << 11,
 }
 
 // Validate reports limits under which nothing could be remembered, deleted or kept.
 func (l Limits) Validate() error {
 	if l.DedupEntries < 1 || l.DedupRevisions < 1 || l.PruneKeys < 1 ||
 		l.Sessions < 1 || l.Locks < 1 || l.ExpiringKeys < 1 || l.Fences < 1 || l.Tombstones < 1 ||
-		l.Quotas < 1 || l.CountKeys < 1 {
+		l.Quotas < 1 || l.Policies < 1 || l.Tokens < 1 || l.CountKeys < 1 {
 		return fmt.Errorf("kv: limits %+v: each must be at least 1", l)
 	}
 	return nil

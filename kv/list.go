@@ -15,6 +15,8 @@ type Range struct {
 	After   bool
 	Limit   int // stop after that many; 0 is no limit
 	Reverse bool
+	// Keep, if set, is asked about each key: one that is not kept is passed as if it were not there.
+	Keep func(key string) bool
 	// Cancel, if set, is asked now and then; its error ends the listing and is returned. A context's Err fits.
 	Cancel func() error
 }
@@ -77,6 +79,9 @@ func (v *Snapshot) Walk(r Range, fn func(Entry) bool) error {
 		if !w.admit() {
 			return false
 		}
+		if !w.keeps(h) {
+			return true
+		}
 		var e Entry
 		if e, w.err = h.load(); w.err != nil {
 			return false
@@ -96,6 +101,9 @@ func (v *Snapshot) Keys(r Range, separator string, fn func(key string) bool) err
 		err := v.layers.scan(s, func(h *hit) bool {
 			if !w.admit() {
 				return false
+			}
+			if !w.keeps(h) {
+				return true
 			}
 			key := h.name()
 			g := group(r.Prefix, key, separator)
@@ -126,7 +134,7 @@ func (s *span) pass(g string) bool {
 // Count returns the number of keys of r, at most r.Limit.
 func (v *Snapshot) Count(r Range) (int, error) {
 	w := walk{r: &r}
-	err := v.layers.scan(r.span(""), func(*hit) bool { return w.admit() && w.more() })
+	err := v.layers.scan(r.span(""), func(h *hit) bool { return w.admit() && (!w.keeps(h) || w.more()) })
 	return w.listed, w.end(err)
 }
 
@@ -146,6 +154,9 @@ func (w *walk) admit() bool {
 	}
 	return w.err == nil
 }
+
+// keeps reports whether a key is to be listed.
+func (w *walk) keeps(h *hit) bool { return w.r.Keep == nil || w.r.Keep(h.name()) }
 
 // more is called after a key was listed, and reports whether another may be.
 func (w *walk) more() bool {

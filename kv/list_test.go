@@ -157,3 +157,43 @@ func TestPrefixEnd(t *testing.T) {
 		}
 	}
 }
+
+// A key that is not kept is listed nowhere: not alone, not as a group, and no limit counts it.
+func TestKeysThatAreNotKept(t *testing.T) {
+	m := newMachine(t, small)
+	m.do(set("a/1", ""), set("a/b/1", ""), set("a/b/2", ""), set("a/c/1", ""), set("a/d", ""))
+	m.takeCheckpoint()
+	m.do(set("a/b/3", ""), set("a/e", ""))
+	v, err := m.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	hidden := map[string]bool{"a/1": true, "a/b/1": true, "a/b/3": true, "a/c/1": true}
+	keep := func(key string) bool { return !hidden[key] }
+	for want, r := range map[string]struct {
+		r         Range
+		separator string
+	}{
+		"a/b/2 a/d a/e": {Range{Prefix: "a/", Keep: keep}, ""},
+		"a/b/ a/d a/e":  {Range{Prefix: "a/", Keep: keep}, "/"},
+		"a/e a/d a/b/":  {Range{Prefix: "a/", Keep: keep, Reverse: true}, "/"},
+		"a/b/ a/d":      {Range{Prefix: "a/", Keep: keep, Limit: 2}, "/"},
+	} {
+		var got []string
+		if err := v.Keys(r.r, r.separator, func(key string) bool { got = append(got, key); return true }); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q, want %s", got, want)
+		}
+	}
+	n, err := v.Count(Range{Keep: keep})
+	entries := 0
+	if err == nil {
+		err = v.Walk(Range{Keep: keep}, func(Entry) bool { entries++; return true })
+	}
+	if err != nil || n != 3 || entries != 3 {
+		t.Errorf("%d and %d of 3, %v", n, entries, err)
+	}
+}

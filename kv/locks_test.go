@@ -224,6 +224,31 @@ func TestFencesRefuseOlderTokens(t *testing.T) {
 	})
 }
 
+// An operator can set the floor of a kind, after a fence with an absurd token was dropped: that is for states in which
+// somebody decides who the operator is.
+func TestAFloorCanBeSet(t *testing.T) {
+	const most = 1<<64 - 1
+	set0 := Command{Op: OpDropFence, Fence: "kv/x", HasIndex: true, Index: 7}
+	m := newMachine(t, small)
+	m.do(level(1))
+	m.want(set0, Result{Code: CodeLevel, Revision: 1})
+	m = newMachine(t, small).atLevel()
+	m.want(set("a", "1").under("kv/x", most), done(2))
+	m.want(set("a", "1").under("lease/x", most), done(3))
+	m.do(Command{Op: OpDropFence, Fence: "kv/x"}, Command{Op: OpDropFence, Fence: "lease/x"})
+	m.want(set("a", "1").under("kv/y", 8), Result{Code: CodeFenced, Revision: 3})
+	m.want(set0, done(3)) // also if the name is not known any more
+	m.want(set("a", "1").under("kv/y", 8), done(4))
+	m.want(set("a", "1").under("kv/z", 6), Result{Code: CodeFenced, Revision: 4})
+	m.want(set("a", "1").under("lease/y", 8), Result{Code: CodeFenced, Revision: 4}) // the other kind
+	m.takeCheckpoint()
+	m.reopen()
+	m.want(set("a", "1").under("kv/z", 6), Result{Code: CodeFenced, Revision: 4})
+	m.want(set("a", "1").under("kv/x", most), done(5))
+	m.want(set0, done(5)) // forgets the name, and the floor does not rise
+	m.want(set("a", "1").under("kv/x", 7), done(6))
+}
+
 // A session's lock that is not there is damage, not something to pass over.
 func TestDamagedLocksAreFound(t *testing.T) {
 	m := newMachine(t, small)

@@ -46,7 +46,8 @@ var (
 	allOps   = append([]Op{OpSet, OpSet, OpAdd, OpTestAndSet, OpRename, OpRemove, OpExpire, OpTransaction,
 		OpTransaction, OpSessionCreate, OpSessionCreate,
 		OpSessionDestroy, OpSessionRenew, OpDropFence, OpEndSession, OpEndKey, OpEndDelay,
-		OpQuota, OpQuota}, plainOps...)
+		OpQuota, OpQuota, OpSequence, OpSequence, OpSequence}, append(stepOps, plainOps...)...)
+	stepOps = []Op{OpPut, OpPut, OpPut, OpAppend, OpIncrement, OpUnlink, OpRetime, OpMove}
 	partOps = append([]Op{OpSet, OpAdd, OpRename, OpGet, OpGetOrEmpty, OpGetTree, OpCheckIndex, OpCheckSession,
 		OpCheckNotExists, OpCheckValue}, plainOps...)
 )
@@ -67,6 +68,8 @@ func drawCommand(t *rapid.T, m *model, ops []Op) Command {
 		c.Fence = rapid.SampledFrom([]string{"lease/a", "lease/b", "kv/a", "kv/b"}).Draw(t, "fence")
 		if c.Op != OpDropFence {
 			c.Token = rapid.Uint64Range(0, 4).Draw(t, "token")
+		} else if c.HasIndex = rapid.Bool().Draw(t, "floored"); c.HasIndex {
+			c.Index = rapid.Uint64Range(0, 4).Draw(t, "floor")
 		}
 	}
 	return c
@@ -96,10 +99,13 @@ func drawOp(t *rapid.T, m *model, op Op) Command {
 	if r.takes&hasNum != 0 {
 		c.Num = rapid.SampledFrom([]int64{0, 1, -9223372036854775808}).Draw(t, "num")
 	}
+	if r.takes&hasMode != 0 {
+		drawMode(t, &c)
+	}
 	if r.takes&hasNewKey != 0 {
 		c.NewKey = drawKey.Draw(t, "new key")
 	}
-	if r.takes&hasTest != 0 {
+	if r.takes&hasTest != 0 && (c.Op == OpTestAndSet || c.Mode&ModeEqual != 0) {
 		if c.Test = m.entries[c.Key].Value; rapid.IntRange(0, 3).Draw(t, "other") == 0 {
 			c.Test = drawValue(t)
 		}
@@ -130,6 +136,10 @@ func drawRest(t *rapid.T, m *model, c *Command, takes fields) {
 			}
 			c.Parts = append(c.Parts, p)
 		}
+	case OpSequence:
+		drawSteps(t, m, c)
+	case OpPutAll:
+		drawPairs(t, c)
 	case OpQuota:
 		drawQuota(t, m, c)
 	case OpEndKey:

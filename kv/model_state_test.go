@@ -101,6 +101,9 @@ func (m *model) fence(c Command) Result {
 	kind, _, _ := strings.Cut(c.Fence, "/")
 	if c.Op == OpDropFence {
 		m.floors[kind] = max(m.floors[kind], m.fences[c.Fence])
+		if c.HasIndex {
+			m.floors[kind] = c.Index
+		}
 		delete(m.fences, c.Fence)
 		return m.answer(CodeDone)
 	}
@@ -117,8 +120,11 @@ func (m *model) fence(c Command) Result {
 		}
 		m.fences[c.Fence] = c.Token
 	}
-	if c.Op == OpTransaction {
+	switch c.Op {
+	case OpTransaction:
 		return m.transaction(c)
+	case OpSequence:
+		return m.sequence(c)
 	}
 	return m.execute(c)
 }
@@ -249,6 +255,9 @@ func (m *model) execute(c Command) Result {
 			return m.answer(CodeCondition)
 		}
 		return m.eraseAll([]string{c.Key})
+	}
+	if rules[c.Op].step {
+		return m.step(c, old, found)
 	}
 	if !found {
 		return m.answer(CodeMissing)

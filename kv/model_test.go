@@ -225,6 +225,8 @@ func TestStateFollowsTheModel(t *testing.T) {
 			Fences:         rapid.IntRange(1, 3).Draw(rt, "fences"),
 			Tombstones:     rapid.IntRange(1, 8).Draw(rt, "tombstones"),
 			Quotas:         rapid.IntRange(1, 3).Draw(rt, "quotas"),
+			Policies:       2,
+			Tokens:         2,
 			CountKeys:      rapid.IntRange(1, 4).Draw(rt, "keys counted at a time"),
 		}
 		w := newWorld(t, l)

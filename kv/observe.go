@@ -15,6 +15,7 @@ const (
 	TimedDelay   TimedKind = 3 // Name is a key in lock-delay
 	TimedQuota   TimedKind = 4 // Name is a prefix whose keys are counted for its quota: the next step is due
 	TimedUpload  TimedKind = 5 // Name is an upload that nobody goes on with
+	TimedToken   TimedKind = 6 // Name is the accessor of a token that expires
 )
 
 // Timed is a time that runs. The state has no clock: whoever is master measures After from when it learned of this very
@@ -32,15 +33,17 @@ type Changed struct {
 	Revision uint64
 	Key      string
 	Entry    *Entry // nil: deleted; never changed by anybody
+	Expired  bool   // it was deleted because its TTL has passed
 	Session  string // ID of a session that was created or ended; Key and Entry are empty then
 	Last     bool   // no further Changed has this Revision
 }
 
 // Observer is told what Apply does, in order, while Apply runs: it must be quick and must not call the State. What a
-// command did is told once it has succeeded. Either may be nil.
+// command did is told once it has succeeded. Each may be nil.
 type Observer struct {
 	Changed func(Changed)
 	Timed   func(Timed)
+	ACL     func(revision uint64) // tokens and policies have changed; this is their revision
 }
 
 // Observe makes o's functions those that are called; one that is nil leaves the one before as it is. It counts as a
@@ -53,19 +56,37 @@ func (s *State) Observe(o Observer) {
 	if o.Timed != nil {
 		to.Timed = o.Timed
 	}
+	if o.ACL != nil {
+		to.ACL = o.ACL
+	}
 }
 
 // notes is what the observer will be told when the command has succeeded.
 type notes struct {
 	observer Observer
 	changed  []Changed
+	repeats  bool // a key may be among changed several times
 	timed    []Timed
+	aclAt    uint64 // revision of a change of tokens or policies; 0: none
 }
 
 // key notes that key changed, with nil that it was deleted.
 func (n *notes) key(revision uint64, key string, e *Entry) {
 	if n.observer.Changed != nil {
 		n.changed = append(n.changed, Changed{Revision: revision, Key: key, Entry: e})
+		n.repeats = n.repeats || e == nil // that it was there before in this command is not seen from what comes next
+	}
+}
+
+// replaced notes what an entry of a revision replaces: it may be of the same command.
+func (n *notes) replaced(old *Entry, revision uint64) {
+	n.repeats = n.repeats || old.ModifyIndex == revision
+}
+
+// expired notes that the key which was noted last is gone because its time has passed.
+func (n *notes) expired() {
+	if last := len(n.changed) - 1; last >= 0 {
+		n.changed[last].Expired = true
 	}
 }
 
@@ -83,11 +104,28 @@ func (n *notes) time(t Timed) {
 	}
 }
 
-// discard forgets what was noted for a command that came to nothing.
-func (n *notes) discard() { n.changed, n.timed = nil, nil }
+// acl notes that tokens or policies have changed.
+func (n *notes) acl(revision uint64) { n.aclAt = revision }
+
+// notesMark is a place in notes: what was noted behind it can be forgotten.
+type notesMark struct {
+	changed, timed int
+	repeats        bool
+	aclAt          uint64
+}
+
+func (n *notes) mark() notesMark { return notesMark{len(n.changed), len(n.timed), n.repeats, n.aclAt} }
+
+// backTo forgets what was noted behind m, for what came to nothing.
+func (n *notes) backTo(m notesMark) {
+	clear(n.changed[m.changed:])
+	clear(n.timed[m.timed:])
+	n.changed, n.timed, n.repeats, n.aclAt = n.changed[:m.changed], n.timed[:m.timed], m.repeats, m.aclAt
+}
 
 // tell passes on what was noted for one command.
 func (n *notes) tell() {
+	n.repeats = false
 	if last := len(n.changed) - 1; last >= 0 {
 		n.changed[last].Last = true
 		for _, c := range n.changed {
@@ -100,6 +138,12 @@ func (n *notes) tell() {
 			n.observer.Timed(t)
 		}
 		n.timed = reuse(n.timed)
+	}
+	if n.aclAt != 0 {
+		if n.observer.ACL != nil {
+			n.observer.ACL(n.aclAt)
+		}
+		n.aclAt = 0
 	}
 }
 
@@ -116,7 +160,7 @@ const keepNotes = 256
 
 // settle leaves of each key that a transaction changed several times only the last change: nobody ever sees the others.
 func (n *notes) settle() {
-	if len(n.changed) < 2 {
+	if len(n.changed) < 2 || !n.repeats {
 		return
 	}
 	seen := make(map[string]bool, len(n.changed))

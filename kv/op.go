@@ -22,7 +22,9 @@ const (
 	OpSessionDestroy Op = 11 // end Session.ID; done also when there is none
 	OpSessionRenew   Op = 12 // start the TTL of Session.ID anew; changes no revision
 
-	OpDropFence Op = 13 // forget the largest token of Fence, but keep it as the floor for every name of its kind
+	// OpDropFence forgets the largest token of Fence, but keeps it as the floor for every name of its kind. With HasIndex
+	// the floor becomes Index instead, also if that is lower.
+	OpDropFence Op = 13
 
 	// Logged by the master when a time has passed on its clock. Arm must be that of the Timed they end, else they
 	// change nothing: it was armed anew meanwhile.
@@ -48,9 +50,39 @@ const (
 	OpStage      Op = 20 // Value is piece Num of it, from 0; Result.Count is how many there are now
 	OpInstall    Op = 21 // the upload, of Num pieces, replaces the state; Result.Count is how many keys it has
 	OpDropStaged Op = 22 // forget the upload; with an Arm, which the master gives, only if it has so many pieces
+
+	// Tokens and policies (acl.go). Value is what PutPolicy and PutToken make of one, or an ID. With HasIndex what is
+	// put must not exist yet (CodeExists), else it must (CodeMissing); Result.Body then says what it is.
+	OpPutPolicy  Op = 23
+	OpDropPolicy Op = 24
+	OpPutToken   Op = 25
+	OpDropToken  Op = 26
+	OpEndToken   Op = 27 // logged by the master, like OpEndKey, with the CreateIndex as the Arm
+	OpBootstrap  Op = 28 // make the first token; CodeBootstrapped unless Num is the revision at which that was done
 )
 
-// The verbs that only a Part of a transaction has; they change nothing.
+// The commands on keys of the Redis protocol (steps.go), each alone or as a step of an OpSequence.
+const (
+	OpPut       Op = 48 // write Key; with a Mode, Result.Count is 1 if it existed
+	OpAppend    Op = 49 // write Value behind that of Key; Result.Count is 1 + the length of the whole; Num bounds it
+	OpIncrement Op = 50 // add Num to the decimal int64 that Key holds, 0 if absent; Result.Body is the sum in decimal
+	OpUnlink    Op = 51 // delete Key; Result.Count is 1 if it existed
+	OpRetime    Op = 52 // set the TTL of Key, with a TTL of 0 make it permanent; Result.Count is 1 if it exists
+	OpMove      Op = 53 // OpRename; with ModeAbsent only if NewKey is absent, else CodeCondition with Count 1
+	OpFetch     Op = 54 // Result.Body is the value of Key, Count 1 + its length, 0 if absent; only a step
+	OpMeasure   Op = 55 // OpFetch, but Body is the TTL in ns as a uvarint, if there is one; only a step
+
+	// OpSequence applies Parts one after the other, each by itself; Result.Body is their results (StepsOf). Checks at
+	// their beginning (OpCheckIndex, OpCheckNotExists, OpCheckValue, OpCheckUnchanged) have no result: if one does not hold
+	// nothing is applied, the code is CodeCondition, and Count the place of that check.
+	OpSequence Op = 56
+
+	// OpPutAll writes all of the keys that Value holds with their values (AppendPair), each with the TTL, or if one is
+	// refused none; with ModeAbsent or ModeEqual only if that holds for all. Only a step.
+	OpPutAll Op = 57
+)
+
+// The verbs that only a Part has; they change nothing.
 const (
 	OpGet            Op = 32 // the entry of Key must exist, and is in the outcome
 	OpGetOrEmpty     Op = 33 // the entry of Key if it exists
@@ -59,6 +91,10 @@ const (
 	OpCheckSession   Op = 36 // Key must be locked by Session.ID
 	OpCheckNotExists Op = 37 // Key must be absent
 	OpCheckValue     Op = 38 // Key must hold Value
+
+	// OpCheckUnchanged, of sequences only: Key must not have been written or deleted since revision Index. A deletion so
+	// old that it is not remembered for itself counts as one since.
+	OpCheckUnchanged Op = 39
 )
 
 // Lock is what a set does to the lock of its key.
@@ -88,21 +124,26 @@ type Command struct {
 	Base    uint64
 
 	Lock    Lock          // OpSet
-	TTL     time.Duration // OpSet: the key expires after that long; OpExpire. 0: permanent
+	TTL     time.Duration // OpSet, OpPut: the key expires after that long; OpExpire, OpRetime. 0: permanent
 	Num     int64         // OpAdd; OpLevel: the level; OpStage and OpInstall: see there
-	NewKey  string        // OpRename
-	Test    []byte        // OpTestAndSet
+	NewKey  string        // OpRename, OpMove
+	Test    []byte        // OpTestAndSet, ModeEqual
+	Mode    Mode          // of the commands in steps.go
 	Session Session       // OpSession…, OpCheckSession, with a Lock, and an upload: of these only the ID
 	Arm     uint64        // OpEnd…
-	Parts   []Part        // OpTransaction, at most MaxParts
+	Parts   []Part        // OpTransaction, at most MaxParts; OpSequence, at most MaxSteps
 	// Fence and Token refuse the command with CodeFenced if a larger token of that name was seen, and else make Token
 	// the largest, whatever becomes of the command's condition. The name is `lease/N` or `kv/K`. An empty Fence is
 	// none.
 	Fence string
 	Token uint64
+
+	// Decided is the ACL.Revision under which the node that received the command found that its client may do this; 0
+	// if nobody had to. If a permission was taken away since, the command is refused with CodeDecideAgain.
+	Decided uint64
 }
 
-// Part is one operation of a transaction: a Command without idempotency key, fence and parts of its own. Its Op is
+// Part is one operation of a transaction or sequence: a Command without idempotency key, fence and parts of its own. Its Op is
 // OpSet (with a condition or a Lock or neither), OpDelete, OpPrune, OpAdd, OpRename or a verb that only parts have. Its
 // Session.ID may be any text of at most MaxPartSessionBytes: one that is no session fails the part.
 type Part = Command

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"tenure/internal/codec"
 )
 
 // The records of the state database. An entry and a remembered key start with the version of their layout:
@@ -132,99 +130,6 @@ func parseSequenceKey(b []byte) (uint64, error) {
 		return 0, damaged("idempotency record under key %q: %w", b, errRecord)
 	}
 	return binary.BigEndian.Uint64(b), nil
-}
-
-// The formats of the meta record. A state at feature level 0 has the first, so that the release before feature levels
-// reads it; a release that does not know levels refuses the second.
-const (
-	metaFormat      = 1
-	metaFormatLevel = 2 // from feature level 1 on
-)
-
-// firstRevision is that of a new state, so that its first change gets the one above. The index of a read is never 0,
-// and a client that has read an empty store waits for what is above that index: no change may have it.
-const firstRevision = 1
-
-// meta is the state's own record in every checkpoint. First and Next say which dedup records must be there, and the
-// numbers from Sessions on how many records of the other spaces. Older records end early.
-type meta struct {
-	Format   uint64
-	Slot     uint64
-	Revision uint64
-	Floor    uint64
-	First    uint64
-	Next     uint64
-
-	SessionsIndex  uint64
-	LeaseFloor     uint64 // of fences
-	KVFloor        uint64
-	TombstoneFloor uint64
-	Sessions       uint64
-	Held           uint64
-	Expiring       uint64
-	Delays         uint64
-	Fences         uint64
-	Tombstones     uint64
-
-	Eras    uint64
-	Members uint64
-
-	// From here on only at a feature level above 0: see metaOfLevel0.
-	Level   uint64
-	Release string // that has raised it: what an older one names when it refuses the state
-	Quotas  uint64
-	Staged  uint64
-}
-
-// encode returns m as a checkpoint has it.
-func (m *meta) encode() []byte {
-	if m.Level > 0 {
-		return codec.Marshal(m)
-	}
-	return codec.Marshal(&metaOfLevel0{
-		m.Format, m.Slot, m.Revision, m.Floor, m.First, m.Next,
-		m.SessionsIndex, m.LeaseFloor, m.KVFloor, m.TombstoneFloor,
-		m.Sessions, m.Held, m.Expiring, m.Delays, m.Fences, m.Tombstones,
-		m.Eras, m.Members,
-	})
-}
-
-// CheckMeta returns an error unless State can be opened with the meta record of a checkpoint through slot.
-func CheckMeta(slot uint64, record []byte) error {
-	_, err := decodeMeta(slot, record)
-	return err
-}
-
-// Reached is how far a state had come at a checkpoint.
-type Reached struct{ Revision, Eras, Level uint64 }
-
-// ReadMeta returns how far the state had come whose checkpoint through slot has this meta record. Safe with anything.
-func ReadMeta(slot uint64, record []byte) (Reached, error) {
-	m, err := decodeMeta(slot, record)
-	return Reached{m.Revision, m.Eras, m.Level}, err
-}
-
-// decodeMeta reads the meta record that came with slot; none with slot 0 is a new state. What there is goes
-// on from its own revision, also if that is below firstRevision.
-func decodeMeta(slot uint64, b []byte) (meta, error) {
-	if slot == 0 && b == nil {
-		return meta{Format: metaFormat, Revision: firstRevision}, nil
-	}
-	var m meta
-	if err := codec.Unmarshal(b, &m); err != nil {
-		return meta{}, damaged("meta record of slot %d: %w", slot, err)
-	}
-	if err := m.checkLevel(); err != nil {
-		return meta{}, err
-	}
-	switch {
-	case m.Slot != slot:
-		return meta{}, damaged("the state database is said to be of slot %d, its meta record is of slot %d",
-			slot, m.Slot)
-	case m.First > m.Next || m.Floor > m.Revision+1 || max(m.SessionsIndex, m.TombstoneFloor) > m.Revision:
-		return meta{}, damaged("meta record of slot %d: %w", slot, errRecord)
-	}
-	return m, nil
 }
 
 // reader takes records apart; bad stays set after the first thing that is not there.

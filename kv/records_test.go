@@ -49,6 +49,38 @@ func TestRecordsThatContradictThemselvesAreDamage(t *testing.T) {
 	}
 }
 
+// TestWhatNoStateReaches: a record from outside that says more than a state can have reached is refused, without a word
+// of damage to this node's files. One's own state with an era that no token can have is damaged.
+func TestWhatNoStateReaches(t *testing.T) {
+	const n = MaxReached
+	most := meta{Format: metaFormat, Slot: n, Revision: n, First: n, Next: n, Eras: maxEra}
+	if r, err := ReadMeta(most.Slot, codec.Marshal(&most)); err != nil || r.Revision != MaxReached || r.Eras != maxEra {
+		t.Errorf("%+v %v", r, err)
+	}
+	for name, change := range map[string]func(*meta){
+		"slot":             func(m *meta) { m.Slot++ },
+		"revision":         func(m *meta) { m.Revision++ },
+		"last revision":    func(m *meta) { m.Revision = math.MaxUint64 },
+		"idempotency keys": func(m *meta) { m.Next++ },
+		"era":              func(m *meta) { m.Eras++ },
+		"last era":         func(m *meta) { m.Eras = math.MaxUint64 },
+	} {
+		m := most
+		change(&m)
+		_, err := ReadMeta(m.Slot, codec.Marshal(&m))
+		if err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "not made by a node of Tenure") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	m := newMachine(t, small)
+	m.exec.reg.fences.eras = maxEra + 1
+	m.do(set("a", "1"))
+	m.takeCheckpoint()
+	if _, err := Open(m.stateDB, small); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a state of era %d: %v", m.Eras(), err)
+	}
+}
+
 // A prune that meets a damaged entry deletes nothing, wherever the entry is.
 func TestAPruneThatMeetsDamageFails(t *testing.T) {
 	for _, key := range []string{"a/1", "a/2", "a/3"} {

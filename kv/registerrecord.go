@@ -20,6 +20,8 @@ import (
 //	SpaceMembers    "record"            1, what SetMembers was given
 //	SpaceQuota      prefix              1, limits and use in bytes and keys, counting, steps (uvarints), next key
 //	SpaceStaged     number, 8 bytes BE  1, ID of the upload (piece), what OpStage brought
+//	SpacePolicy     ID                  1, create, modify (uvarints), msgpack of type policyValue
+//	SpaceToken      accessor            1, create, modify (uvarints), msgpack of type tokenValue
 
 func appendSession(buf []byte, e *Session) []byte {
 	bare := *e
@@ -87,6 +89,8 @@ func (r *registers) mark(m *meta) {
 	m.Fences, m.Tombstones = uint64(r.fences.largest.Len()), uint64(r.tombstones.byKey.Len())
 	m.Members, m.Staged = r.members.count(), uint64(len(r.staged.pieces))
 	m.Quotas = uint64(r.quotas.byPrefix.Len())
+	m.ACLRevision, m.ACLNarrowed, m.ACLBootstrap = r.acl.revision, r.acl.narrowed, r.acl.bootstrap
+	m.Policies, m.Tokens = uint64(r.acl.policies.Len()), uint64(r.acl.tokens.Len())
 	m.Format, m.Level, m.Release = metaFormat, r.level, r.release
 	if r.level > 0 {
 		m.Format = metaFormatLevel
@@ -99,6 +103,8 @@ func loadRegisters(view StateDB, m *meta) (registers, error) {
 	r.fences.eras, r.level, r.release = m.Eras, m.Level, m.Release
 	r.sessions.index, r.tombstones.floor = m.SessionsIndex, m.TombstoneFloor
 	r.fences.floors = [2]uint64{m.LeaseFloor, m.KVFloor}
+	r.acl.revision, r.acl.narrowed = max(m.ACLRevision, firstRevision), max(m.ACLNarrowed, firstRevision)
+	r.acl.bootstrap = m.ACLBootstrap
 	for _, l := range []struct {
 		space Space
 		count uint64
@@ -125,6 +131,8 @@ func loadRegisters(view StateDB, m *meta) (registers, error) {
 		{SpaceMembers, m.Members, r.members.load},
 		{SpaceQuota, m.Quotas, r.quotas.load},
 		{SpaceStaged, m.Staged, r.staged.load},
+		{SpacePolicy, m.Policies, r.acl.loadPolicy},
+		{SpaceToken, m.Tokens, r.acl.loadToken},
 	} {
 		var broken error
 		var n uint64
@@ -211,6 +219,11 @@ func (r *registers) digest(h hash.Hash) {
 	}
 	r.quotas.byPrefix.Scan(func(prefix string, q *quota) bool {
 		write(SpaceQuota, prefix, appendQuota(nil, q))
+		return true
+	})
+	r.acl.policies.Scan(func(id string, p *Policy) bool { write(SpacePolicy, id, appendPolicy(nil, p)); return true })
+	r.acl.tokens.Scan(func(accessor string, t *Token) bool {
+		write(SpaceToken, accessor, appendToken(nil, t))
 		return true
 	})
 }

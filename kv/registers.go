@@ -15,13 +15,14 @@ type registers struct {
 	staged     staged
 	level      uint64  // the feature level, which never falls
 	release    string  // that has raised it
+	acl        *ACL    // replaced, never changed, by a command that changes it
 	changes    changes // of all but the tombstones and quotas, which know by themselves
 }
 
 func newRegisters() registers {
 	return registers{
 		sessions: newSessions(), times: newTimes(), fences: newFences(), tombstones: newTombstones(),
-		quotas: newQuotas(), changes: newChanges(),
+		quotas: newQuotas(), acl: newACL(), changes: newChanges(),
 	}
 }
 
@@ -30,6 +31,7 @@ func (r *registers) copy() registers {
 	return registers{
 		sessions: r.sessions.copy(), times: r.times.copy(), fences: r.fences.copy(), tombstones: r.tombstones.copy(),
 		members: r.members, level: r.level, release: r.release, quotas: r.quotas.copy(), staged: r.staged.copy(),
+		acl:     r.acl,
 		changes: changes{records: r.changes.records.Copy(), bytes: r.changes.bytes},
 	}
 }

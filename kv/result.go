@@ -28,7 +28,14 @@ const (
 	// CodeLevel: the command needs a higher feature level than the state's. It is never remembered.
 	CodeLevel Code = 16
 
-	maxCode = CodeLevel
+	// CodeDecideAgain: a permission was taken away since Command.Decided; nothing was changed. Result.Count is the
+	// ACL.Revision to decide with, at least. It is never remembered.
+	CodeDecideAgain Code = 17
+	// CodeBootstrapped: there was a first token already; nothing was changed. Result.Count is the revision at which it
+	// was made. It is never remembered.
+	CodeBootstrapped Code = 18
+
+	maxCode = CodeBootstrapped
 )
 
 var codeTexts = [...]string{
@@ -37,7 +44,8 @@ var codeTexts = [...]string{
 	CodeTooMany: "too many keys to prune", CodeMissing: "no such key", CodeNoSession: "no such session",
 	CodeNotNumber: "not a number", CodeFenced: "fenced off by a larger token", CodeFull: "a table of the state is full",
 	CodeExists: "it exists", CodeTooLarge: "the outcome is too large", CodeQuota: "over a quota",
-	CodeLevel: "above the cluster's feature level",
+	CodeLevel: "above the cluster's feature level", CodeDecideAgain: "permissions have changed",
+	CodeBootstrapped: "the first token was made already",
 }
 
 // String returns a text for logs and errors.

@@ -11,6 +11,7 @@ type Snapshot struct {
 	fences     fences
 	tombstones tombstones
 	quotas     quotas
+	acl        *ACL
 	applied    uint64
 	revision   uint64
 }
@@ -26,7 +27,7 @@ func (s *State) Snapshot() (*Snapshot, error) {
 	return &Snapshot{
 		layers:   layers{active: x.entries.active.Copy(), frozen: x.entries.frozen, stateDB: stateDB},
 		sessions: x.reg.sessions.copy(), fences: x.reg.fences.copy(), tombstones: x.reg.tombstones.copy(),
-		quotas:  x.reg.quotas.copy(),
+		quotas: x.reg.quotas.copy(), acl: x.reg.acl,
 		applied: s.applied, revision: x.revision,
 	}, nil
 }

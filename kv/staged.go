@@ -60,13 +60,15 @@ func stageHeader(slot uint64, record []byte) ([]byte, error) {
 	return append(binary.AppendUvarint(nil, slot), record...), nil
 }
 
-func parseStageHeader(piece []byte) (meta, bool) {
+// parseStageHeader reads the first piece of an upload into a state at a feature level. A state of a higher level is
+// refused: so does a release that does not know that level.
+func parseStageHeader(piece []byte, level uint64) (meta, bool) {
 	slot, n := binary.Uvarint(piece)
 	if n <= 0 || slot == 0 {
 		return meta{}, false
 	}
 	m, err := decodeMeta(slot, piece[n:])
-	return m, err == nil
+	return m, err == nil && m.Level <= level
 }
 
 // stagedSpaces are the spaces whose records belong to an upload, in order. Other records follow from these, or are this
@@ -126,7 +128,7 @@ func (x *executor) stage(c *Command) Result {
 		return x.unchanged(CodeCondition)
 	}
 	if n == there {
-		if code := s.add(c.Session.ID, c.Value); code != CodeDone {
+		if code := s.add(c.Session.ID, c.Value, x.reg.level); code != CodeDone {
 			return x.unchanged(code)
 		}
 		x.reg.changes.set(SpaceStaged, string(sequenceKey(uint64(n))), appendStagedPiece(nil, s.id, c.Value))
@@ -137,11 +139,11 @@ func (x *executor) stage(c *Command) Result {
 	return r
 }
 
-// add adds a piece, unless it is malformed or exceeds a bound.
-func (s *staged) add(id string, piece []byte) Code {
+// add adds a piece to an upload into a state at a feature level, unless it is malformed or exceeds a bound.
+func (s *staged) add(id string, piece []byte, level uint64) Code {
 	records := 0
 	if len(s.pieces) == 0 {
-		if _, ok := parseStageHeader(piece); !ok {
+		if _, ok := parseStageHeader(piece, level); !ok {
 			return CodeMalformed
 		}
 	} else if !eachStaged(piece, func(Change) bool { records++; return true }) {
@@ -189,7 +191,7 @@ func (s *staged) load(key string, b []byte) error {
 	id := r.sessionID()
 	n, err := parseSequenceKey([]byte(key))
 	if err != nil || r.bad || n != uint64(len(s.pieces)) || n > 0 && id != s.id ||
-		s.add(id, []byte(string(r.b))) != CodeDone {
+		s.add(id, []byte(string(r.b)), NewestLevel) != CodeDone {
 		return damaged("piece %d of an upload: %w", n, errRecord)
 	}
 	return nil
@@ -212,7 +214,7 @@ type upload struct {
 
 // read decodes the pieces. It changes nothing, and returns false if a record is malformed.
 func (s *staged) read() (u upload, ok bool) {
-	if u.meta, ok = parseStageHeader(s.pieces[0]); !ok {
+	if u.meta, ok = parseStageHeader(s.pieces[0], NewestLevel); !ok {
 		return u, false
 	}
 	u.fences = map[string]uint64{}

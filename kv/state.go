@@ -10,6 +10,8 @@ type State struct {
 	dedup      dedup
 	checkpoint checkpoint
 	command    Command // scratch of Apply
+	parts      []Part  // space for its parts
+	steps      []step  // likewise for its steps
 }
 
 // Open returns the state that src holds. l must be the same on all nodes and in all runs (see Limits). It reads the
@@ -25,6 +27,9 @@ func Open(src Source, l Limits) (*State, error) {
 	m, err := decodeMeta(slot, record)
 	if err != nil {
 		return nil, err
+	}
+	if m.Eras > maxEra {
+		return nil, damaged("meta record of slot %d: era %d is above %d, the last one", slot, m.Eras, maxEra)
 	}
 	s := &State{applied: slot, dedup: newDedup(l), checkpoint: checkpoint{newest: m}}
 	s.exec = executor{limits: l, revision: m.Revision, entries: entries{source: src, active: newMemtable()}}

@@ -18,10 +18,13 @@ const (
 
 	SpaceQuota  Space = 10 // prefix → limits and usage of the keys under it
 	SpaceStaged Space = 11 // number (8 bytes, big-endian) → a piece of an upload
+
+	SpacePolicy Space = 12 // ID → policy
+	SpaceToken  Space = 13 // accessor → token
 )
 
 // Known reports whether this version knows records of s. See Level for when a state has any.
-func (s Space) Known() bool { return s >= SpaceData && s <= SpaceStaged }
+func (s Space) Known() bool { return s >= SpaceData && s <= SpaceToken }
 
 // Change is one record of a checkpoint. A nil Value deletes, also what is not there; other values have at least one
 // byte.

@@ -65,8 +65,8 @@ func (t *times) endDelay(key string, arm uint64, c *changes) (Timed, bool) {
 	return Timed{Kind: TimedDelay, Name: key, Arm: r.arm}, true
 }
 
-// Timed calls fn with everything that runs now: sessions, keys, lock-delays, counts of quotas, each in order, and an
-// upload.
+// Timed calls fn with everything that runs now: sessions, keys, lock-delays, counts of quotas, tokens, each in order,
+// and an upload.
 func (s *State) Timed(fn func(Timed)) {
 	reg := &s.exec.reg
 	reg.sessions.byID.Scan(func(id string, e *Session) bool {
@@ -86,6 +86,12 @@ func (s *State) Timed(fn func(Timed)) {
 	reg.quotas.byPrefix.Scan(func(_ string, q *quota) bool {
 		if q.Counting {
 			fn(q.timed(countPause))
+		}
+		return true
+	})
+	reg.acl.tokens.Scan(func(_ string, t *Token) bool {
+		if t.TTL > 0 {
+			fn(t.timed(t.TTL))
 		}
 		return true
 	})

@@ -74,6 +74,12 @@ func (t *tombstones) newest(prefix string) uint64 {
 	return best
 }
 
+// of returns the revision of key's last deletion, at least the floor.
+func (t *tombstones) of(key string) uint64 {
+	revision, _ := t.byKey.Get(key)
+	return max(revision, t.floor)
+}
+
 // Deleted returns the highest revision at which a key that starts with prefix was deleted. Deletions so old that they
 // are not remembered one by one count for every prefix. 0: there was none.
 func (v *Snapshot) Deleted(prefix string) uint64 { return v.tombstones.newest(prefix) }

@@ -4,95 +4,6 @@ import (
 	"fmt"
 )
 
-// fields is a set of the fields of a Command.
-type fields uint32
-
-const (
-	hasValue fields = 1 << iota
-	hasFlags
-	hasIndex
-	hasIdem
-	hasBase
-	hasParts
-	hasLock
-	hasTTL
-	hasNum
-	hasNewKey
-	hasTest
-	hasSessionID
-	hasSessionBody // of a session more than its ID
-	hasArm
-	hasFence
-	hasToken
-
-	moreFields = hasLock | hasTTL | hasNum | hasNewKey | hasTest | hasSessionID | hasSessionBody | hasArm |
-		hasFence | hasToken
-)
-
-// fieldTexts names the fields, by bit.
-var fieldTexts = [...]string{
-	"value", "flags", "index", "idempotency key", "base", "parts", "lock", "TTL", "number", "new key",
-	"value to compare", "session", "settings of a session", "arm", "fence", "token",
-}
-
-// present returns the fields of c that are not zero, but for Op and Key.
-func (c *Command) present() (f fields) {
-	if len(c.Value) > 0 {
-		f |= hasValue
-	}
-	if c.Flags != 0 {
-		f |= hasFlags
-	}
-	if c.HasIndex || c.Index != 0 {
-		f |= hasIndex
-	}
-	if c.IdemKey != "" {
-		f |= hasIdem
-	}
-	if c.Base != 0 {
-		f |= hasBase
-	}
-	if len(c.Parts) > 0 {
-		f |= hasParts
-	}
-	if c.Lock != 0 {
-		f |= hasLock
-	}
-	if c.TTL != 0 {
-		f |= hasTTL
-	}
-	if c.Num != 0 {
-		f |= hasNum
-	}
-	if c.NewKey != "" {
-		f |= hasNewKey
-	}
-	if len(c.Test) > 0 {
-		f |= hasTest
-	}
-	if c.Arm != 0 {
-		f |= hasArm
-	}
-	if c.Fence != "" {
-		f |= hasFence
-	}
-	if c.Token != 0 {
-		f |= hasToken
-	}
-	return f | c.Session.present()
-}
-
-func (s *Session) present() (f fields) {
-	if s.ID != "" {
-		f |= hasSessionID
-	}
-	if s.Name != "" || s.Node != "" || s.LockDelay != 0 || s.Behavior != 0 || s.TTL != 0 ||
-		s.CreateIndex != 0 || s.ModifyIndex != 0 || s.Renewals != 0 {
-		f |= hasSessionBody
-	}
-	return f
-}
-
 // named says what Key is to an operation.
 type named uint8
 
@@ -108,11 +19,12 @@ type rule struct {
 	takes   fields
 	level   uint64 // the feature level that it needs
 	part    bool   // it may be part of a transaction
-	partial bool   // and nothing else
+	step    bool   // it may be a step of a sequence
+	partial bool   // it may be a part or step only
 }
 
 const (
-	idem   = hasIdem | hasBase
+	idem   = hasIdem | hasBase | hasDecided
 	fenced = idem | hasFence | hasToken
 )
 
@@ -120,7 +32,7 @@ var rules = [...]rule{
 	OpSet: {named: byKey, takes: hasValue | hasFlags | hasIndex | hasLock | hasTTL | hasSessionID | fenced,
 		part: true},
 	OpDelete:         {named: byKey, takes: hasIndex | fenced, part: true},
-	OpPrune:          {named: byPrefix, takes: fenced, part: true},
+	OpPrune:          {named: byPrefix, takes: fenced, part: true, step: true},
 	OpAdd:            {named: byKey, takes: hasNum | fenced, part: true},
 	OpTestAndSet:     {named: byKey, takes: hasTest | hasValue | fenced},
 	OpRename:         {named: byKey, takes: hasNewKey | fenced, part: true},
@@ -130,7 +42,7 @@ var rules = [...]rule{
 	OpSessionCreate:  {named: byNone, takes: hasSessionID | hasSessionBody | idem},
 	OpSessionDestroy: {named: byNone, takes: hasSessionID | idem},
 	OpSessionRenew:   {named: byNone, takes: hasSessionID | idem},
-	OpDropFence:      {named: byNone, takes: hasFence | idem},
+	OpDropFence:      {named: byNone, takes: hasFence | hasIndex | idem},
 	OpEndSession:     {named: byNone, takes: hasSessionID | hasArm},
 	OpEndKey:         {named: byKey, takes: hasArm},
 	OpEndDelay:       {named: byKey, takes: hasArm},
@@ -138,9 +50,29 @@ var rules = [...]rule{
 	OpQuota:          {named: byKey, takes: hasValue | hasArm | idem, level: 1},
 	OpLevel:          {named: byNone, takes: hasNum | hasValue},
 
-	OpStage:      {named: byNone, takes: hasSessionID | hasNum | hasValue, level: 1},
+	OpStage:      {named: byNone, takes: hasSessionID | hasNum | hasValue | hasDecided, level: 1},
 	OpInstall:    {named: byNone, takes: hasSessionID | hasNum | idem, level: 1},
-	OpDropStaged: {named: byNone, takes: hasSessionID | hasArm, level: 1},
+	OpDropStaged: {named: byNone, takes: hasSessionID | hasArm | hasDecided, level: 1},
+
+	OpPutPolicy:  {named: byNone, takes: hasValue | hasIndex | idem, level: 2},
+	OpDropPolicy: {named: byNone, takes: hasValue | idem, level: 2},
+	OpPutToken:   {named: byNone, takes: hasValue | hasIndex | idem, level: 2},
+	OpDropToken:  {named: byNone, takes: hasValue | idem, level: 2},
+	OpEndToken:   {named: byNone, takes: hasValue | hasArm, level: 2},
+	OpBootstrap:  {named: byNone, takes: hasValue | hasNum | idem, level: 2},
+
+	OpPut: {named: byKey, takes: hasValue | hasTTL | hasTest | hasMode | fenced, level: levelSteps,
+		step: true},
+	OpAppend:    {named: byKey, takes: hasValue | hasNum | fenced, level: levelSteps, step: true},
+	OpIncrement: {named: byKey, takes: hasNum | fenced, level: levelSteps, step: true},
+	OpUnlink:    {named: byKey, takes: hasTest | hasMode | fenced, level: levelSteps, step: true},
+	OpRetime:    {named: byKey, takes: hasTTL | hasTest | hasMode | fenced, level: levelSteps, step: true},
+	OpMove:      {named: byKey, takes: hasNewKey | hasMode | fenced, level: levelSteps, step: true},
+	OpFetch:     {named: byKey, level: levelSteps, step: true, partial: true},
+	OpMeasure:   {named: byKey, level: levelSteps, step: true, partial: true},
+	OpSequence:  {named: byNone, takes: hasParts | fenced, level: levelSteps},
+	OpPutAll: {named: byNone, takes: hasValue | hasTTL | hasTest | hasMode, level: levelSteps, step: true,
+		partial: true},
 
 	OpGet:            {named: byKey, part: true, partial: true},
 	OpGetOrEmpty:     {named: byKey, part: true, partial: true},
@@ -149,6 +81,7 @@ var rules = [...]rule{
 	OpCheckSession:   {named: byKey, takes: hasSessionID, part: true, partial: true},
 	OpCheckNotExists: {named: byKey, part: true, partial: true},
 	OpCheckValue:     {named: byKey, takes: hasValue, part: true, partial: true},
+	OpCheckUnchanged: {named: byKey, takes: hasIndex, level: levelSteps, partial: true},
 }
 
 // ruleOf returns the rule of op; its named is 0 if there is no such operation.
@@ -163,13 +96,16 @@ func ruleOf(op Op) rule {
 // not use must be zero, so that nobody relies on what is ignored. Without an idempotency key Base means nothing.
 func (c *Command) Validate() error {
 	if ruleOf(c.Op).partial {
-		return fmt.Errorf("%w: operation %d is for transactions only", ErrCommand, c.Op)
+		return fmt.Errorf("%w: operation %d is for transactions and sequences only", ErrCommand, c.Op)
 	}
 	if err := c.validate(); err != nil {
 		return err
 	}
 	if err := c.validateSession(); err != nil {
 		return err
+	}
+	if c.Op == OpSequence {
+		return c.validateSteps()
 	}
 	return c.validateParts()
 }
@@ -215,7 +151,7 @@ func (c *Command) validateNames(n named, p fields) error {
 	if err := ValidatePrefix(c.Key); err != nil {
 		return err
 	}
-	if c.Op == OpRename || p&hasNewKey != 0 {
+	if c.Op == OpRename || c.Op == OpMove || p&hasNewKey != 0 {
 		return ValidateKey(c.NewKey)
 	}
 	return nil
@@ -226,6 +162,9 @@ func (c *Command) validateMore() error {
 	switch {
 	case c.TTL < 0 || c.TTL > MaxTTL:
 		return fmt.Errorf("%w: a TTL of %v: must be from 0 to %v", ErrCommand, c.TTL, MaxTTL)
+	case !c.validMode():
+		return fmt.Errorf("%w: mode %d of operation %d is not known to this version, or excludes what else it has",
+			ErrCommand, c.Mode, c.Op)
 	case c.Lock > LockRelease:
 		return fmt.Errorf("%w: lock %d is not known to this version", ErrCommand, c.Lock)
 	case c.Lock != LockNone && c.HasIndex:
@@ -234,6 +173,10 @@ func (c *Command) validateMore() error {
 		return fmt.Errorf("%w: a new era without the key of the run that asks for it", ErrCommand)
 	case c.Op == OpQuota:
 		return c.validateQuota()
+	case c.Op == OpPutAll:
+		return c.validatePairs()
+	case c.Op >= OpPutPolicy && c.Op <= OpBootstrap:
+		return c.validateACL()
 	case c.Op == OpLevel && (c.Num < 1 || len(c.Value) > MaxReleaseBytes):
 		return fmt.Errorf("%w: feature level %d of a release whose name has %d bytes: must be at least 1, and at "+
 			"most %d", ErrCommand, c.Num, len(c.Value), MaxReleaseBytes)
@@ -303,13 +246,3 @@ var (
 	errNoKey        = fmt.Errorf("%w: the key is empty", ErrCommand)
 	errTooManyParts = fmt.Errorf("%w: the transaction has more than %d parts", ErrCommand, MaxParts)
 )
-
-// String names the first field of f.
-func (f fields) String() string {
-	for i, text := range fieldTexts {
-		if f&(1<<i) != 0 {
-			return text
-		}
-	}
-	return "such field"
-}

@@ -58,6 +58,14 @@ func (s *Session) validate() error {
 
 // ValidateSessionID reports why id cannot name a session: a UUID of 36 bytes in lower case can. Errors wrap ErrCommand.
 func ValidateSessionID(id string) error {
+	if !validUUID(id) {
+		return fmt.Errorf("%w: %.40q is not the ID of a session, a UUID in lower case", ErrCommand, id)
+	}
+	return nil
+}
+
+// validUUID reports whether id is a UUID in lower case.
+func validUUID(id string) bool {
 	good := len(id) == sessionIDBytes
 	for i := 0; good && i < len(id); i++ {
 		switch b := id[i]; i {
@@ -67,8 +75,5 @@ func ValidateSessionID(id string) error {
 			good = b >= '0' && b <= '9' || b >= 'a' && b <= 'f'
 		}
 	}
-	if !good {
-		return fmt.Errorf("%w: %.40q is not the ID of a session, a UUID in lower case", ErrCommand, id)
-	}
-	return nil
+	return good
 }

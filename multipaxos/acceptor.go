@@ -33,7 +33,7 @@ func newAcceptor(cfg *Config, base Membership, d Durable, r Reader) (acceptor, e
 		cfg: cfg, promised: d.Promised, chosen: chosen, synced: chosen,
 		log:         entryLog{reader: r, base: chosen + 1, truncated: d.Truncated},
 		memberships: newMemberships(cfg.MembershipOf, base),
-		writes:      writes{chosen: d.Chosen},
+		writes:      writes{chosen: d.Chosen, marks: marks{durable: chosen}},
 	}
 	if cfg.KeepBytes > 0 {
 		a.log.tail.left = chosen

@@ -1,6 +1,9 @@
 package multipaxos
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // A node that lacks chosen entries asks one node after the other: the first may lack them too, or be gone.
 func TestAnUnansweredFetchGoesToTheNextNode(t *testing.T) {
@@ -17,5 +20,23 @@ func TestAnUnansweredFetchGoesToTheNextNode(t *testing.T) {
 	}
 	if len(asked) != 2 || asked[2] == 0 || asked[3] == 0 {
 		t.Fatalf("asked %v", asked)
+	}
+}
+
+// Who has what the others have truncated is asked on, also when the own disk had to catch up in between.
+func TestFetchGoesOnWithWhoHasIt(t *testing.T) {
+	s := follower(t)
+	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 99, Through: 99})
+	if m := s.one(s.step(Message{Kind: KindGone, From: 2, Slot: 1, Truncated: 90}), KindFetch); m.To != 3 {
+		t.Fatalf("asks %d", m.To)
+	}
+	var values []string
+	for i := range 4 * s.cfg.WindowEntries {
+		values = append(values, fmt.Sprint(i))
+	}
+	learn := Message{Kind: KindLearn, From: 3, Chosen: 99, Entries: entries(by(2, 1), 1, values...)}
+	s.none(s.step(learn), KindFetch, "while the disk is behind")
+	if m := s.one(s.sync(), KindFetch); m.To != 3 || m.Slot != s.Chosen()+1 {
+		t.Fatalf("asks node %d for slot %d", m.To, m.Slot)
 	}
 }

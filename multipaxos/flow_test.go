@@ -329,8 +329,8 @@ func TestChosenMarkRidesOnAPersist(t *testing.T) {
 	}
 	s.ticks(1)
 	s.sync()
-	if s.disk.chosen != 2 {
-		t.Fatalf("chosen mark on disk %d after an idle second", s.disk.chosen)
+	if s.disk.chosen != 2 || s.MarkedThrough() != 2 {
+		t.Fatalf("chosen mark on disk %d after an idle second, known as %d", s.disk.chosen, s.MarkedThrough())
 	}
 	s.ticks(3 * chosenTicks)
 	if len(s.wait) != 0 {

@@ -125,3 +125,15 @@ func TestFullAcceptorStoresWhatJamsTheLog(t *testing.T) {
 		}
 	}
 }
+
+// What others have chosen meanwhile takes no place in the reserve: it is learned again once there is space.
+func TestFullLearnerStoresNoJamThatIsChosen(t *testing.T) {
+	s := fullFollower(t, NeedSpace)
+	s.none(append(s.step(accept(by(2, 1), 0, 2, "+b")), s.sync()...), KindAccepted, "refused")
+	s.ticks(jamTicks)
+	s.step(Message{Kind: KindLearn, From: 2, Chosen: 2, Entries: entries(by(2, 1), 1, "-a", "+b")})
+	s.sync()
+	if s.Chosen() != 1 || len(s.disk.entries) != 1 {
+		t.Fatalf("chosen %d, %d entries on the disk", s.Chosen(), len(s.disk.entries))
+	}
+}

@@ -29,6 +29,10 @@ func (c *Core) Chosen() Slot { return c.acceptor.chosen }
 // may be checkpointed. It never falls.
 func (c *Core) SyncedThrough() Slot { return min(c.acceptor.synced, c.acceptor.chosen) }
 
+// MarkedThrough returns a slot through which a restart of this node finds everything in its log and knows that it is
+// chosen. The chosen mark becomes durable later than the entries: Probe hastens it.
+func (c *Core) MarkedThrough() Slot { return min(c.acceptor.synced, c.acceptor.writes.marks.durable) }
+
 // Truncated returns the slot up to which entries are gone from this node's log.
 func (c *Core) Truncated() Slot { return c.acceptor.log.truncated }
 

@@ -70,6 +70,9 @@ func TestAllThatDecidesIsInTheState(t *testing.T) {
 		"Core.leader.pieces":                 "no transition of the log reads it (M6)",
 		"Core.leader.gone":                   "no transition of the log reads it (M6)",
 	}
+	for _, of := range []string{"durable", "followed.seq", "followed.slot", "newest.seq", "newest.slot"} {
+		without["Core.acceptor.writes.marks."+of] = "no transition of the log reads it (MarkedThrough)"
+	}
 	cores := map[string]func() *Core{
 		"leader": func() *Core {
 			s := leading(t, 3)

@@ -57,6 +57,7 @@ func (c *Core) Step(m Message) error {
 func (c *Core) handleLearn(m *Message) {
 	a := &c.acceptor
 	c.learner.known = max(c.learner.known, m.Chosen)
+	a.space.jam.loosen(m.Chosen) // others have it: it needs no place in the reserve
 	before := a.chosen
 	for i := range m.Entries {
 		e := &m.Entries[i]
@@ -75,7 +76,7 @@ func (c *Core) handleLearn(m *Message) {
 	if a.chosen == before {
 		return
 	}
-	c.learner.waits, c.learner.missed = 0, 0
+	c.learner.waits, c.learner.missed, c.learner.hint = 0, 0, m.From // the others may have truncated it
 	c.learner.advanceByMark(a)
 	if c.leader.phase == Following {
 		c.learner.fetch(m.From, a, &c.out)

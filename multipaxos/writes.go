@@ -9,7 +9,40 @@ type writes struct {
 	owes    backlog
 
 	chosen    Slot // the highest chosen mark in any Persist
-	markTicks int  // since the chosen mark found no Persist to ride on
+	marks     marks
+	markTicks int // since the chosen mark found no Persist to ride on
+}
+
+// marks knows which chosen mark is durable. Under load each Persist has a newer one; of those on their way to the disk
+// the one that is followed and the newest are remembered.
+type marks struct {
+	durable          Slot // the highest that is known to be durable
+	followed, newest marking
+}
+
+// marking is a chosen mark on its way to the disk.
+type marking struct {
+	seq  uint64 // its Persist; 0: none
+	slot Slot
+}
+
+// put is told that a Persist has a mark.
+func (m *marks) put(seq uint64, slot Slot) {
+	m.newest = marking{seq, slot}
+	if m.followed.seq == 0 {
+		m.followed = m.newest
+	}
+}
+
+// done is told that every Persist up to seq is durable.
+func (m *marks) done(seq uint64) {
+	switch {
+	case m.followed.seq == 0 || seq < m.followed.seq:
+	case seq >= m.newest.seq:
+		*m = marks{durable: m.newest.slot}
+	default:
+		m.durable, m.followed = m.followed.slot, m.newest
+	}
 }
 
 // persist returns the Persist being gathered; the next take closes it.
@@ -49,6 +82,7 @@ func (w *writes) take(chosen Slot) []Persist {
 		w.open.Chosen = chosen
 		w.chosen = chosen
 		w.markTicks = 0
+		w.marks.put(w.seq, chosen)
 	}
 	taken := []Persist{w.open}
 	w.owes.take(w.seq)
@@ -62,6 +96,7 @@ func (w *writes) taken(seq uint64) bool { return seq < w.seq || seq == w.seq && 
 // done is told that every Persist up to seq is durable.
 func (w *writes) done(seq uint64) {
 	w.durable = seq
+	w.marks.done(seq)
 	w.owes.done(seq)
 }
 

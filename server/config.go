@@ -12,10 +12,12 @@ import (
 
 	"tenure/api"
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/internal/quorum"
 	"tenure/kv"
 	"tenure/lease/named"
 	"tenure/server/archive"
+	"tenure/server/audit"
 	"tenure/server/backup/target"
 	"tenure/server/watch"
 	"tenure/server/web"
@@ -32,6 +34,8 @@ type Archive struct {
 	Target   target.Target // stays the caller's to close
 	Schedule archive.Schedule
 	Readable bool // this node can read what is written there, and so verify it: see archiver.Config
+	// KeepLogBytes is the size up to which log.db is kept for what is not archived yet; 0: 1 GiB.
+	KeepLogBytes int64
 }
 
 // Config is fixed for a run of a node. See api.md's section on kvnode for the flags that fill it.
@@ -45,6 +49,7 @@ type Config struct {
 	ClientAddr    string // HTTP
 	PeerAddr      string // peers; may be empty for a cluster of one that nobody is to join
 	AdminAddr     string // pprof; empty is off
+	RedisAddr     string // the Redis protocol; empty is off
 	LeaseTime     time.Duration
 	MaxLeaseTime  time.Duration
 	ClockDriftPPM int64 // ρ in parts per million
@@ -52,10 +57,15 @@ type Config struct {
 	MaxValueBytes int
 	SessionTTLMin time.Duration // the shortest TTL of a session; 0: 10 s
 	QuotaBytes    int64         // 0: none
+	Limits        Limits        // of what clients can take
 	// CompareEvery is about how often a checkpoint is made so that replicas can compare digests; 0: 10 s.
 	CompareEvery time.Duration
 	MaxLeases    int  // bound on the named leases that this node remembers; 0: 2,000,000
-	Insecure     bool // listeners beyond loopback are allowed without TLS
+	Insecure     bool // listeners beyond loopback are allowed without TLS and tokens
+	// ACL has requests refused that no token allows; the same on all nodes.
+	ACL bool
+	// Audit is where a line is written for each write and administrative act. An empty Path: nowhere.
+	Audit audit.Config
 	// AllowedHosts are names by which clients address this node, beside those of its addresses and of the machine. A
 	// request for another name is refused: it may be a web page's.
 	AllowedHosts []string
@@ -82,6 +92,10 @@ type Config struct {
 	Replace         string
 	NonVoter, Spare bool
 	ReplaceAfter    time.Duration
+	// A node that takes its own place again joins JoinCluster only, the cluster that it was in (zero: any), and notes
+	// in the new directory that its operator starts it as node StartedAs (0: as the node that the cluster makes of it).
+	JoinCluster ident.ClusterID
+	StartedAs   ballot.NodeID
 
 	// Archive is where the cluster is archived while this node is the master. Nil Target: nowhere.
 	Archive Archive
@@ -117,6 +131,10 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: --node-name %.80q: must be at most %d bytes of UTF-8 without control characters", ErrConfig,
 			c.NodeName, kv.MaxSessionNameBytes)
 	}
+	if c.Archive.KeepLogBytes < 0 {
+		return fmt.Errorf("%w: Archive.KeepLogBytes is %d: give a size in bytes, or 0 for 1 GiB", ErrConfig,
+			c.Archive.KeepLogBytes)
+	}
 	if s := c.Archive.Schedule; c.Archive.Target != nil && (s.FullEvery <= 0 || s.Keep <= 0 || s.VerifyEvery <= 0) {
 		return fmt.Errorf("%w: --archive-full-every, --archive-keep and --archive-verify-every must be positive", ErrConfig)
 	}
@@ -132,13 +150,20 @@ func (c Config) Validate() error {
 	if err := c.TLS.validate(); err != nil {
 		return err
 	}
+	if err := c.Limits.validate(); err != nil {
+		return err
+	}
+	guarded := c.TLS.Clients.Cert != "" && c.ACL
 	for _, l := range []listenerFlag{
-		{"--client", c.ClientAddr, c.TLS.ClientCertRequired}, {"--peer", c.PeerAddr, !c.TLS.Peers.IsZero()},
-		{"--admin", c.AdminAddr, false},
+		{"--client", c.ClientAddr, guarded}, {"--peer", c.PeerAddr, !c.TLS.Peers.IsZero()},
+		{"--admin", c.AdminAddr, false}, {"--redis", c.RedisAddr, guarded},
 	} {
 		if err := c.validateListener(l); err != nil {
 			return err
 		}
+	}
+	if err := c.Audit.Validate(); c.Audit.Path != "" && err != nil {
+		return fmt.Errorf("%w: --audit: %w", ErrConfig, err)
 	}
 	for _, name := range c.AllowedHosts {
 		if err := web.ValidateHost(name); err != nil {
@@ -205,11 +230,11 @@ func (c Config) validateJoin() error {
 	return nil
 }
 
-// listenerFlag is a listener and whether it lets in only those that prove by a certificate who they are. Without tokens,
-// TLS alone keeps nobody from reading and writing.
+// listenerFlag is a listener and whether it asks who comes: peers for their certificate, clients over TLS for a token.
+// TLS alone keeps nobody from reading and writing, and a token without TLS can be read by the network.
 type listenerFlag struct {
 	flag, addr string
-	mutual     bool
+	asks       bool
 }
 
 // validateListener refuses a listener that others can reach and that does not protect itself, unless --insecure is given.
@@ -232,15 +257,15 @@ func (c Config) validateListener(l listenerFlag) error {
 // nowhere else.
 func (l listenerFlag) protected() error {
 	switch {
-	case l.mutual:
+	case l.asks:
 		return nil
 	case l.flag == "--admin":
 		return fmt.Errorf("%w: %s %s is not a loopback address, and the profiler has no TLS: use 127.0.0.1, or --insecure "+
 			"on a network you trust", ErrConfig, l.flag, l.addr)
 	}
 	give := "--tls-cert, --tls-key and --tls-ca"
-	if l.flag == "--client" {
-		give = "--tls-cert, --tls-key, --tls-client-ca and --tls-require-client-cert"
+	if l.flag == "--client" || l.flag == "--redis" {
+		give = "--tls-cert, --tls-key and --acl"
 	}
 	return fmt.Errorf("%w: %s %s is not a loopback address, and whoever reaches it could read and write: give %s (kvctl ca "+
 		"makes the files), use 127.0.0.1, or --insecure on a network you trust", ErrConfig, l.flag, l.addr, give)

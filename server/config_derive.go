@@ -41,10 +41,9 @@ func (c Config) leases(self ballot.Incarnation, m ident.Membership, quarantine t
 
 // watch is the bounds of those who wait and of the changes that are remembered for them.
 func (c Config) watch() watch.Limits {
-	if c.WatchHistoryBytes == 0 {
-		return watch.DefaultLimits
-	}
-	return watch.LimitsOf(c.WatchHistoryBytes)
+	l := watch.LimitsOf(cmp.Or(c.WatchHistoryBytes, watch.DefaultHistoryBytes))
+	l.Waiting = cmp.Or(c.Limits.MaxWaiting, l.Waiting)
+	return l
 }
 
 // The tail of the log that is kept for members that lag, below what the own state database holds. A member that was
@@ -55,6 +54,9 @@ const (
 	keepEntries = 65_536
 	keepBytes   = 64 << 20
 )
+
+// keepLogForArchive bounds log.db while the archive does not have what is in it.
+const keepLogForArchive = 1 << 30
 
 // compareEvery is about how often a checkpoint is made for the sake of its digest. One of ten seconds' changes costs
 // some syncs; a node that differs is found within about two of them.

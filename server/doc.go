@@ -3,6 +3,7 @@
 //	run.go, listen.go, join.go   the order of a start and of a stop; the ports; membership
 //	joining.go, letin.go         a node that joins a cluster, and the other side of that
 //	startrun.go                  the start record (A4), and the pure parts of a run
+//	access.go                    who decides, and why a node without --acl serves no cluster with tokens
 //	wire.go                      what runs the parts, and how they are connected
 //	config.go, identity.go       what a node may be told, and what its data directory contradicts
 //

@@ -44,6 +44,6 @@ func (n *node) hello() wire.Hello {
 	return wire.Hello{
 		Cluster: id.Cluster, Node: n.cfg.Node, Store: id.Store, Incarnation: n.self, ClientAddr: n.cfg.clientAdvertised(),
 		Constants: n.cfg.constants(), Marks: wire.Marks{Promised: d.Promised, Accepted: uint64(d.Last)},
-		Level: kv.NewestLevel, ClusterLevel: n.level(), Speaks: wire.Version,
+		Level: kv.NewestLevel, ClusterLevel: n.level(), Speaks: wire.Version, RedisAddr: n.cfg.redisAdvertised(),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"tenure/internal/ballot"
@@ -52,7 +53,13 @@ func (c Config) becomeMember(ctx context.Context, tls *secrets) (ballot.NodeID, 
 	if err != nil {
 		return 0, err
 	}
-	joined, err := n.askToJoin(ctx, id.Node)
+	var joined *wire.JoinedMsg
+	if c.StartedAs != 0 {
+		err = n.store.NoteStartedAs(c.StartedAs)
+	}
+	if err == nil {
+		joined, err = n.askToJoin(ctx, id.Node)
+	}
 	if err == nil && joined != nil {
 		err = n.store.Join(joined.Cluster, joined.Node, joined.Membership)
 	}
@@ -134,7 +141,7 @@ func (n *node) joinMsg(before ballot.NodeID) (wire.JoinMsg, error) {
 		Operation: "join-" + rand.Text(), Store: n.store.Identity().Store, Name: name, Replace: n.cfg.Replace,
 		PeerAddr: n.cfg.peerAdvertised(), ClientAddr: n.cfg.clientAdvertised(), NonVoter: n.cfg.NonVoter, Spare: n.cfg.Spare,
 		ReplaceAfter: n.cfg.ReplaceAfter, Constants: n.cfg.constants(),
-		Level: kv.NewestLevel,
+		Level: kv.NewestLevel, Cluster: n.cfg.JoinCluster, ACL: n.cfg.ACL,
 	}, nil
 }
 
@@ -149,6 +156,20 @@ func (c Config) peerAdvertised() string {
 		}
 	}
 	return c.PeerAddr
+}
+
+// redisAdvertised is where clients of Redis reach this node; "": nowhere. The host is that at which other clients do.
+func (c Config) redisAdvertised() string {
+	if c.RedisAddr == "" {
+		return ""
+	}
+	host, port, err := net.SplitHostPort(c.RedisAddr)
+	if ip := net.ParseIP(host); err == nil && (c.ClientAdvertise != "" || host == "" || ip != nil && ip.IsUnspecified()) {
+		if other, _, err := net.SplitHostPort(c.clientAdvertised()); err == nil {
+			return net.JoinHostPort(other, port)
+		}
+	}
+	return c.RedisAddr
 }
 
 // clientAdvertised returns where clients reach this node.

@@ -216,7 +216,7 @@ func TestNamesThatNoMemberCanHave(t *testing.T) {
 	}
 }
 
-// clerk is an admission that does as a test wants.
+// clerk is an admitter that does as a test wants.
 type clerk func(time.Duration, members.Operation) (members.Record, error)
 
 func (f clerk) Join(d time.Duration, op members.Operation) (members.Record, error) { return f(d, op) }
@@ -321,5 +321,21 @@ func TestAClusterGrowsAndReplaces(t *testing.T) {
 	four.awaitStatus(t, func(s api.Status) bool { return s.Node == 4 && s.Role == api.RoleFollower })
 	if code, text, _ := four.call(http.MethodGet, "/v1/kv/a?raw", ""); code != http.StatusOK || text != "1" {
 		t.Errorf("%d %s", code, text)
+	}
+}
+
+func TestWhereClientsOfRedisReachANode(t *testing.T) {
+	for _, c := range []struct{ redis, client, advertised, want string }{
+		{"", "127.0.0.1:8500", "", ""},
+		{"127.0.0.1:6379", "127.0.0.1:8500", "", "127.0.0.1:6379"},
+		{"10.0.0.1:6379", "0.0.0.0:8500", "", "10.0.0.1:6379"},
+		{"0.0.0.0:6379", "10.0.0.1:8500", "", "10.0.0.1:6379"},
+		{":6379", "10.0.0.1:8500", "", "10.0.0.1:6379"},
+		{"0.0.0.0:6379", "0.0.0.0:8500", "node-1.example:9500", "node-1.example:6379"},
+	} {
+		cfg := Config{RedisAddr: c.redis, ClientAddr: c.client, ClientAdvertise: c.advertised}
+		if got := cfg.redisAdvertised(); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
 	}
 }

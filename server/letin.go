@@ -14,16 +14,27 @@ import (
 	"tenure/server/wire"
 )
 
-// admission has the master carry out the operation by which a node joins, and returns the record of the members that
+// admitter has the master carry out the operation by which a node joins, and returns the record of the members that
 // lists it.
-type admission interface {
+type admitter interface {
 	Join(timeout time.Duration, op members.Operation) (members.Record, error)
 }
 
-// letIn answers a node that wants to join. Any member may be asked. It is called from Serve on.
+// letIn answers a node that wants to join, and writes that down. Any member may be asked. It is called from Serve on.
 func (n *node) letIn(ctx context.Context, m wire.JoinMsg) (wire.JoinedMsg, error) {
+	began := time.Now()
+	joined, err := n.admit(ctx, m)
+	n.audit.Add(joinRecord(began, &m, err))
+	return joined, err
+}
+
+// admit answers a node that wants to join.
+func (n *node) admit(ctx context.Context, m wire.JoinMsg) (wire.JoinedMsg, error) {
 	if n.admission == nil {
 		return wire.JoinedMsg{}, errors.New("this node cannot let others in yet")
+	}
+	if n.access != nil && !m.ACL && n.access.ACL().Bootstrap() != 0 {
+		return wire.JoinedMsg{}, refuseToJoin(wire.ReasonJoin, needsACL)
 	}
 	timeout := time.Minute
 	if end, ok := ctx.Deadline(); ok {

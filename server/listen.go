@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tenure/server/metrics"
+	"tenure/server/resp"
 	"tenure/server/transport"
 	"tenure/server/web"
 )
@@ -21,8 +22,9 @@ import (
 // is told what it waits for.
 type ports struct {
 	clients *web.Server
-	served  chan error // how clients ended
+	served  chan error // how clients ended, of each protocol
 	admin   *admin
+	redis   *resp.Server // nil without an address
 	peers   *transport.Transport
 	removed chan string // a member says that this node is none any more; capacity 1
 	closing sync.Once
@@ -30,17 +32,24 @@ type ports struct {
 
 // listen opens the listeners. If one cannot be opened the others are closed again.
 func (n *node) listen() (err error) {
-	p := &ports{served: make(chan error, 1), removed: make(chan string, 1)}
+	p := &ports{served: make(chan error, 2), removed: make(chan string, 1)}
 	defer func() {
 		if err != nil {
 			p.close()
 		}
 	}()
+	limits, fewer := n.cfg.Limits.within(openFiles())
+	if fewer {
+		n.log.Warn().Int("max_connections", limits.Conns).Uint64("files", openFiles()).
+			Msg("this process may not open enough files for --max-connections: raise LimitNOFILE or ulimit -n")
+	}
 	p.clients, err = web.New(web.Config{
 		Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision,
 		Node: n.cfg.Node, NodeName: n.cfg.NodeName, Insecure: n.cfg.Insecure, Logger: n.log, Registry: n.registry, Hub: n.hub,
-		SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime, AllowedHosts: n.cfg.hosts(),
-		TLS: n.tls.clientConfig(), CertifiedHost: n.tls.certifies,
+		Audit: n.audit, SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime, AllowedHosts: n.cfg.hosts(),
+		TLS: n.tls.clientConfig(), CertifiedHost: n.tls.certifies, Access: n.access,
+		Limits: limits.Limits, MaxHeaderBytes: limits.MaxHeaderBytes, HeaderTimeout: limits.HeaderTimeout,
+		BodyTimeout: limits.BodyTimeout,
 	}, n.front)
 	if err != nil {
 		return err
@@ -49,6 +58,9 @@ func (n *node) listen() (err error) {
 		return err
 	}
 	if p.admin, err = listenAdmin(n.cfg.AdminAddr, n.cfg.hosts()); err != nil {
+		return err
+	}
+	if err := n.listenRedis(p); err != nil {
 		return err
 	}
 	p.peers, err = transport.Listen(transport.Config{Self: n.cfg.Node, Addr: n.cfg.PeerAddr, Hello: n.hello, Log: n.log,
@@ -60,6 +72,25 @@ func (n *node) listen() (err error) {
 		func() float64 { return float64(p.peers.Stats().Ignored) })
 	go func() { p.served <- p.clients.Serve() }()
 	n.ports = p
+	return nil
+}
+
+// listenRedis opens the listener of the Redis protocol, if there is to be one.
+func (n *node) listenRedis(p *ports) error {
+	if n.cfg.RedisAddr == "" {
+		return nil
+	}
+	s, err := resp.New(resp.Config{Addr: n.cfg.RedisAddr, Advertised: n.cfg.redisAdvertised(), Version: n.cfg.Version,
+		Logger: n.log, TLS: n.tls.clientConfig(), Hub: n.hub, MaxValueBytes: n.cfg.MaxValueBytes,
+		MaxLeaseTime: n.cfg.MaxLeaseTime, Access: n.access, Audit: n.audit, Admission: p.clients.Admission()}, n.front)
+	if err != nil {
+		return err
+	}
+	if err := s.Listen(); err != nil {
+		return err
+	}
+	p.redis = s
+	go func() { p.served <- s.Serve() }()
 	return nil
 }
 
@@ -96,6 +127,11 @@ func (p *ports) close() {
 			p.peers.Close()
 		}
 		p.admin.close()
+		if p.redis != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), shutdownFor)
+			defer cancel()
+			_ = p.redis.Shutdown(ctx) // the error only says that some were cut off
+		}
 		if p.clients != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), shutdownFor)
 			defer cancel()
@@ -130,11 +166,16 @@ func listenAdmin(addr string, hosts []string) (*admin, error) {
 	return a, nil
 }
 
-// guarded passes requests on to next that are addressed to one of the hosts, and refuses all others: see web.Hosts.
+// guarded passes requests on to next that are addressed to one of the hosts, and refuses all others, and those that a page
+// of another origin has a browser send: see web.Hosts.
 func guarded(hosts web.Hosts, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hosts.Serves(r.Host) {
 			http.Error(w, hosts.Refusal(r.Host), http.StatusForbidden)
+			return
+		}
+		if web.FetchedElsewhere(r.Header) {
+			http.Error(w, "refused: sent by a browser from a page of another origin", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -21,6 +21,20 @@ func TestTheProfilerIsGuarded(t *testing.T) {
 	}
 }
 
+// A page of another origin has nothing profiled, also if it only reads.
+func TestTheProfilerIsNotForPagesOfOthers(t *testing.T) {
+	h := guarded(web.NewHosts(nil), http.NotFoundHandler())
+	for site, want := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 404, "none": 404, "": 404} {
+		r := httptest.NewRequest("GET", "/debug/pprof/profile", nil)
+		r.Host = "localhost"
+		r.Header.Set("Sec-Fetch-Site", site)
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("Sec-Fetch-Site %q: status %d, want %d", site, w.Code, want)
+		}
+	}
+}
+
 // A node answers to the names in its own addresses without being told.
 func TestOwnHosts(t *testing.T) {
 	c := Config{ClientAddr: "localhost:1", ClientAdvertise: "kv1.example.com:2", PeerAdvertise: "10.0.0.1:3",

@@ -45,7 +45,9 @@ func atLevel1(t *testing.T) []byte {
 	must(err)
 	defer out.Close()
 	var b []byte
-	for m := backup.NewMaker(out, time.Now()); ; {
+	m, err := backup.NewMaker(out, time.Now())
+	must(err)
+	for {
 		piece, err := m.Next()
 		if err != nil {
 			return b
@@ -163,14 +165,16 @@ func TestAnUploadReplacesTheState(t *testing.T) {
 	check()
 }
 
-// TestAnUploadIsDoneOnce: a copy of the request gets the answer of the first one.
+// TestAnUploadIsDoneOnce: a copy of the request gets the answer of the first one, and another snapshot under the same
+// key none.
 func TestAnUploadIsDoneOnce(t *testing.T) {
 	h := startAtLevel1(t)
 	h.ok(t, "PUT", "/v1/kv/k", "v")
 	snapshot, _ := h.ok(t, "GET", api.PathSnapshot, "")
 	_, header := h.ok(t, "PUT", "/v1/kv/k", "2")
 	base := header.Get(api.HeaderRevision)
-	keyed := func() string {
+	other, _ := h.ok(t, "GET", api.PathSnapshot, "")
+	keyed := func(snapshot string) string {
 		t.Helper()
 		req, err := http.NewRequest("PUT", "http://"+h.cfg.ClientAddr+api.PathSnapshot, strings.NewReader(snapshot))
 		if err != nil {
@@ -183,11 +187,14 @@ func TestAnUploadIsDoneOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		return fmt.Sprint(resp.StatusCode, " ", resp.Header.Get(api.HeaderRevision))
+		return fmt.Sprint(resp.StatusCode, " ", resp.Header.Get(api.HeaderRevision), resp.Header.Get(api.HeaderError))
 	}
-	first := keyed()
+	first := keyed(snapshot)
 	h.ok(t, "PUT", "/v1/kv/k", "3")
-	if again := keyed(); !strings.HasPrefix(first, "200 ") || again != first {
+	if got := keyed(other); !strings.HasPrefix(got, "409 ") || !strings.HasSuffix(got, string(api.CodeKeyReused)) {
+		t.Errorf("another snapshot under the same key: %s", got)
+	}
+	if again := keyed(snapshot); !strings.HasPrefix(first, "200 ") || again != first {
 		t.Errorf("%s, and again %s", first, again)
 	}
 	if got, _ := h.ok(t, "GET", "/v1/kv/k?raw", ""); got != "3" {

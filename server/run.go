@@ -12,6 +12,8 @@ import (
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
+	"tenure/server/access"
+	"tenure/server/audit"
 	"tenure/server/backend"
 	"tenure/server/metrics"
 	"tenure/server/replica"
@@ -38,9 +40,12 @@ type node struct {
 	hub       *watch.Hub     // is told of changes while the state is held for writing
 	front     *backend.Front // what the HTTP API talks to
 	ports     *ports
-	tls       *secrets // nil without TLS
+	tls       *secrets        // nil without TLS
+	audit     *audit.Log      // nil: nothing is written down
+	access    *access.Decider // nil: this node asks for no tokens
+	tokens    chan struct{}   // tells of tokens all the same; capacity 1
 	store     *storage.Store
-	admission admission          // of nodes that join; set before anybody can ask
+	admission admitter           // of nodes that join; set before anybody can ask
 	level     func() uint64      // the cluster's feature level, as applied; likewise
 	self      ballot.Incarnation // of this run, from the start record on
 }
@@ -74,8 +79,13 @@ func Run(ctx context.Context, cfg Config) error {
 		}
 		cfg.Node = id
 	}
+	log, err := cfg.openAudit()
+	if err != nil {
+		return err
+	}
+	defer cfg.closeAudit(log)
 	for {
-		if err := run(ctx, cfg, tls); err != errSnapshot {
+		if err := run(ctx, cfg, tls, log); err != errSnapshot {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -85,8 +95,10 @@ func Run(ctx context.Context, cfg Config) error {
 }
 
 // run is one run of a node.
-func run(ctx context.Context, cfg Config, tls *secrets) error {
+func run(ctx context.Context, cfg Config, tls *secrets, log *audit.Log) error {
 	n := newNode(cfg, tls)
+	n.audit = log
+	log.Register(n.registry)
 	// The ports come before the data directory: one that is taken leaves an empty directory empty.
 	if err := n.listen(); err != nil {
 		return err
@@ -99,10 +111,12 @@ func newNode(cfg Config, tls *secrets) *node {
 	n := &node{
 		cfg: cfg, tls: tls, log: cfg.Logger.With().Uint64("node", uint64(cfg.Node)).Logger(), clock: clock.New(),
 		addresses: map[ballot.NodeID]string{}, registry: prometheus.NewRegistry(), hub: watch.New(cfg.watch()),
+		tokens: make(chan struct{}, 1),
 		front: backend.NewFront(api.Status{Node: uint64(cfg.Node), Version: cfg.Version, Role: api.RoleNone,
-			Problem: waitsForStore}),
+			ACL: cfg.ACL, Problem: waitsForStore}),
 	}
 	n.started = n.clock.Now()
+	n.access = n.newDecider()
 	for _, a := range cfg.Cluster {
 		n.addresses[a.Node] = a.Addr
 	}
@@ -194,6 +208,9 @@ func (n *node) runUntil(ctx context.Context, r *runners) error {
 	case <-r.life.Failed():
 	case text := <-n.ports.removed:
 		err = fmt.Errorf("%w: %s", runner.ErrRemoved, text)
+	case <-n.tokens:
+		n.stop(r)
+		err = errNeedsACL
 	case err = <-n.ports.served:
 		err = fmt.Errorf("the client port stopped serving: %w", err)
 	}

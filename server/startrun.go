@@ -88,7 +88,8 @@ func (n *node) startRun(fresh bool) (*parts, error) {
 }
 
 // openState opens the state that the disk holds. What it knows of the members is durable in the identity before either
-// lease part answers: a crash, or a snapshot, may have left that behind.
+// lease part answers: a crash, or a snapshot, may have left that behind. A membership without this node is not: the node
+// stays until the others need it no more, and the log part says when.
 func (n *node) openState() (*kv.State, error) {
 	state, err := kv.Open(n.store, kv.DefaultLimits)
 	if err != nil {
@@ -99,8 +100,10 @@ func (n *node) openState() (*kv.State, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := n.store.SetMembership(r.Membership); err != nil {
-			return nil, err
+		if id := n.store.Identity(); r.Membership.Lists(id.Node, id.Store) {
+			if err := n.store.SetMembership(r.Membership); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if id := n.store.Identity(); !id.TakesPart() {
@@ -132,7 +135,7 @@ func (n *node) openLog(state *kv.State, id storage.Identity) (*replica.Log, erro
 	}
 	n.hub.Begin(historyBegins(state))
 	state.Observe(kv.Observer{Changed: n.hub.Changed})
-	return log, nil
+	return log, n.followACL(state)
 }
 
 // historyBegins returns the revision behind which this run sees every change. Of a new store those are all, so a client

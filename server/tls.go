@@ -118,8 +118,7 @@ func (s *secrets) watch(ctx context.Context, reload <-chan struct{}) (end func()
 				Msg("TLS: the new files are of no use, those before stay in use")
 		},
 		Expires: func(_ *certs.Files, e certs.Expiry) {
-			s.log.Warn().Str("file", e.File).Str("of", e.Named).Time("at", e.At).
-				Msgf("TLS: this %s expires soon: renew it with kvctl ca renew", e.What)
+			s.log.Warn().Str("file", e.File).Str("of", e.Named).Time("at", e.At).Msg(expiryText(e, time.Now()))
 		},
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -129,6 +128,15 @@ func (s *secrets) watch(ctx context.Context, reload <-chan struct{}) (end func()
 		cancel()
 		over.Wait()
 	}
+}
+
+// expiryText says that a certificate expires soon, or has expired.
+func expiryText(e certs.Expiry, now time.Time) string {
+	if !now.Before(e.At) {
+		return fmt.Sprintf("TLS: this %s has expired at %s: nobody takes it: renew it with kvctl ca renew", e.What,
+			e.At.UTC().Format(time.RFC3339))
+	}
+	return fmt.Sprintf("TLS: this %s expires soon: renew it with kvctl ca renew", e.What)
 }
 
 func names(p certs.Paths) (out []string) {

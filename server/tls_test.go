@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,9 +23,11 @@ import (
 
 	"tenure/internal/certs"
 	"tenure/internal/certs/certstest"
+	"tenure/server/audit"
 )
 
-// TestBeyondLoopback: a port that others can reach is opened only if they must show a certificate, or with --insecure.
+// TestBeyondLoopback: a port that others can reach is opened only if peers must show a certificate and clients a token over
+// TLS, or with --insecure.
 func TestBeyondLoopback(t *testing.T) {
 	files := certs.Paths{Cert: "c", Key: "k", CA: "a"}
 	for _, c := range []struct {
@@ -30,12 +35,21 @@ func TestBeyondLoopback(t *testing.T) {
 		want   string // "": accepted
 	}{
 		{func(c *Config) {}, ""},
-		{func(c *Config) { c.ClientAddr = "0.0.0.0:1" }, "--tls-client-ca and --tls-require-client-cert"},
+		{func(c *Config) { c.ClientAddr = "0.0.0.0:1" }, "--tls-cert, --tls-key and --acl"},
 		{func(c *Config) { c.PeerAddr = "10.0.0.1:1" }, "--peer 10.0.0.1:1 is not a loopback address"},
 		{func(c *Config) { c.ClientAddr, c.TLS.Clients = "0.0.0.0:1", files }, "--client 0.0.0.0:1 is not a loopback address"},
+		{func(c *Config) { c.ClientAddr, c.ACL = "0.0.0.0:1", true }, "--client 0.0.0.0:1 is not a loopback address"},
 		{func(c *Config) {
 			c.ClientAddr, c.TLS = "0.0.0.0:1", TLS{Clients: files, ClientCA: "a", ClientCertRequired: true}
-		}, ""},
+		}, "--client 0.0.0.0:1 is not a loopback address"},
+		{func(c *Config) { c.ClientAddr, c.TLS.Clients, c.ACL = "0.0.0.0:1", files, true }, ""},
+		{func(c *Config) { c.PeerAddr, c.TLS.Clients, c.ACL = "10.0.0.1:1", files, true }, "--peer 10.0.0.1:1"},
+		{func(c *Config) { c.RedisAddr, c.ACL = "127.0.0.1:6379", true }, ""},
+		{func(c *Config) { c.RedisAddr, c.ACL = "10.0.0.1:1", true }, "--redis 10.0.0.1:1 is not a loopback address"},
+		{func(c *Config) { c.RedisAddr, c.TLS.Clients = "10.0.0.1:1", files }, "give --tls-cert, --tls-key and --acl"},
+		{func(c *Config) { c.RedisAddr, c.TLS.Clients, c.ACL = "10.0.0.1:1", files, true }, ""},
+		{func(c *Config) { c.Audit.Path = "a" }, "--audit"},
+		{func(c *Config) { c.Audit = audit.Config{Path: "a", FileBytes: 1 << 20} }, ""},
 		{func(c *Config) { c.PeerAddr, c.TLS.Clients = "10.0.0.1:1", files }, "--peer 10.0.0.1:1"},
 		{func(c *Config) { c.ClientAddr, c.TLS.Peers = "10.0.0.1:1", files }, "--client 10.0.0.1:1"},
 		{func(c *Config) { c.PeerAddr, c.TLS.Peers = "10.0.0.1:1", files }, ""},
@@ -201,8 +215,86 @@ func TestANodeNeedsItsOwnCertificate(t *testing.T) {
 		"no such file":                                                           {Cert: "/none", Key: "/none", CA: ca.Bundle},
 	} {
 		cfg.TLS = TLS{Peers: p}
-		if err := Run(t.Context(), cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := Run(ctx, cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}
+
+// TestARunningNodeKeepsItsName: files of another node, of another cluster and of a client change nothing while it runs,
+// and a renewed certificate of its own does.
+func TestARunningNodeKeepsItsName(t *testing.T) {
+	ca, test := certstest.New(t, "prod"), certstest.New(t, "test")
+	p := ca.Node(t, "n1")
+	s, err := Config{TLS: TLS{Peers: p}}.openTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from certs.Paths
+		want string // "": taken
+	}{
+		{ca.Node(t, "n2"), "it is that of tenure://prod/node/n2, and this node runs as tenure://prod/node/n1"},
+		{test.Node(t, "n1"), "it is that of tenure://test/node/n1"},
+		{ca.Client(t, "n1"), "a node needs one of role node"},
+		{ca.Node(t, "n1"), ""},
+	} {
+		for to, from := range map[string]string{p.Cert: c.from.Cert, p.Key: c.from.Key} {
+			text, err := os.ReadFile(from)
+			if err == nil {
+				err = os.WriteFile(to, text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := s.peers.Certificate()
+		changed, err := s.peers.Reload()
+		if c.want == "" && (err != nil || !changed) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("want %q: %v, %v", c.want, changed, err)
+		}
+		if changed == (s.peers.Certificate() == before) {
+			t.Errorf("after %v another certificate is in use: %v", err, !changed)
+		}
+	}
+}
+
+// TestOnlyTheOwnerReadsTheData: nothing in a data directory is for others on the machine, whatever the umask.
+func TestOnlyTheOwnerReadsTheData(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	h := startCluster(t, 1)[0]
+	seen := 0
+	err := filepath.WalkDir(h.cfg.Data, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", name, info.Mode())
+		}
+		seen++
+		return err
+	})
+	if err != nil || seen < 4 {
+		t.Errorf("looked at %d files, %v", seen, err)
+	}
+}
+
+// What has expired does not expire soon.
+func TestExpiryText(t *testing.T) {
+	at := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	e := certs.Expiry{What: "certificate", At: at}
+	for _, c := range []struct {
+		now  time.Time
+		want string
+	}{
+		{at.Add(-time.Second), "TLS: this certificate expires soon: renew it with kvctl ca renew"},
+		{at, "TLS: this certificate has expired at 2026-11-24T12:00:00Z: nobody takes it: renew it with kvctl ca renew"},
+	} {
+		if got := expiryText(e, c.now); got != c.want {
+			t.Errorf("at %v: %s", c.now, got)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"time"
 
 	"tenure/api"
@@ -53,7 +54,8 @@ func (n *node) wire(p *parts) *runners {
 	r.log = runner.NewLog(runner.LogConfig{
 		Part: p.log, State: r.state, Store: n.store, Data: n.cfg.Data, FirstID: p.firstID, Members: members, Clock: n.clock,
 		Mastership: r.mastership, Health: r.health, Disk: r.disk, Send: n.ports.peers, LetGo: r.elector.LetGo,
-		RequireLevel: n.ports.peers.RequireLevel, Lifecycle: r.life, Registry: n.registry, Logger: n.log,
+		RequireLevel: n.ports.peers.RequireLevel, PartWith: n.ports.peers.Part, Lifecycle: r.life, Registry: n.registry,
+		Logger: n.log,
 	})
 	r.leases = runner.NewLeases(runner.LeasesConfig{
 		Part: p.leases, Self: n.self, Quarantine: p.began + p.silence, FirstID: p.firstID, Clock: n.clock, Store: n.store,
@@ -93,7 +95,8 @@ func (n *node) newArchiver(p *parts, r *runners) *archiver.Archiver {
 		return nil
 	}
 	return archiver.New(archiver.Config{
-		Target: n.cfg.Archive.Target, Schedule: n.cfg.Archive.Schedule, Readable: n.cfg.Archive.Readable, Data: n.cfg.Data,
+		Target: n.cfg.Archive.Target, Schedule: n.cfg.Archive.Schedule, Readable: n.cfg.Archive.Readable,
+		KeepLogBytes: cmp.Or(n.cfg.Archive.KeepLogBytes, keepLogForArchive), Data: n.cfg.Data,
 		Self: n.self.Node, Cluster: p.identity.Cluster, Members: r.members, Clock: n.clock, Wall: time.Now,
 		Mastership: r.mastership, Log: r.log, State: r.state, Store: n.store, Disk: r.disk, Send: n.ports.peers,
 		Backup: func(timeout time.Duration) (archiver.Copy, error) {
@@ -123,6 +126,7 @@ func (n *node) newDisk(p *parts) *runner.Disk {
 func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 	cluster := backend.NewCluster(backend.ClusterConfig{
 		Identity: p.identity, Members: r.members, ClientAddr: n.cfg.clientAdvertised(), Version: n.cfg.Version,
+		ACL:     n.cfg.ACL,
 		Started: n.started, Clock: n.clock,
 		Mastership: r.mastership, Health: r.health, Elector: r.elector, Log: r.log, Leases: r.leases, Disk: r.disk,
 		Snapshots: r.snapshot, Archive: r.archiveStatus,
@@ -133,7 +137,7 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 		Lifecycle: r.life, CanTake: cluster.CanTake, Send: n.ports.peers, Logger: n.log,
 	})
 	r.drain.HandOver = transfers.Drain
-	keys := backend.NewKV(backend.KVConfig{Self: n.cfg.Node, Clock: n.clock, State: r.state, Log: r.log,
+	keys := backend.NewKV(backend.KVConfig{Self: n.cfg.Node, Clock: n.clock, Started: n.started, State: r.state, Log: r.log,
 		Mastership: r.mastership, Lifecycle: r.life})
 	return &backend.Backend{
 		Cluster: cluster,

@@ -9,7 +9,7 @@ import (
 
 // SetAside moves everything in dir, of a node that does not run, into a new directory of that name in dir, except for
 // directories: earlier ones of this kind, for one. It reports whether there was anything. A crash in its middle leaves
-// files that no node starts on, and that the next SetAside moves.
+// files that no node starts on, and that the next SetAside moves (asideOrder).
 func SetAside(dir, name string) (moved bool, err error) {
 	files, err := os.ReadDir(dir)
 	switch {
@@ -23,29 +23,51 @@ func SetAside(dir, name string) (moved bool, err error) {
 		return false, err
 	}
 	defer lock.Close()
-	aside := filepath.Join(dir, name)
-	for _, f := range files {
-		if f.IsDir() || f.Name() == lockName {
-			continue
-		}
-		if !moved {
-			if err := os.Mkdir(aside, 0o700); err != nil {
-				return false, cannotWrite(aside, err)
-			}
-			moved = true
-		}
-		path := filepath.Join(dir, f.Name())
-		if err := os.Rename(path, filepath.Join(aside, f.Name())); err != nil {
-			return moved, unusable("cannot move %s to %s: %w; check the directory's permissions", path, aside, plain(err))
-		}
-	}
-	if !moved {
+	steps := asideOrder(files)
+	if len(steps) == 0 {
 		return false, nil
 	}
-	for _, d := range []string{aside, dir} {
-		if err := syncDir(d); err != nil {
-			return moved, cannotSync(d, err)
+	aside := filepath.Join(dir, name)
+	if err := os.Mkdir(aside, 0o700); err != nil {
+		return false, cannotWrite(aside, err)
+	}
+	for _, step := range steps {
+		for _, name := range step {
+			from := filepath.Join(dir, name)
+			if err := os.Rename(from, filepath.Join(aside, name)); err != nil {
+				return true, unusable("cannot move %s to %s: %w; check the directory's permissions", from, aside,
+					plain(err))
+			}
+		}
+		for _, d := range []string{aside, dir} {
+			if err := syncDir(d); err != nil {
+				return true, cannotSync(d, err)
+			}
 		}
 	}
-	return moved, nil
+	return true, nil
+}
+
+// asideOrder returns the names of the files to move in steps, each of which is durable before the next one begins:
+// log.db first, so that no node starts on what is left, and the mark of a state that differs last, so that none starts
+// before log.db is gone.
+func asideOrder(files []os.DirEntry) (steps [][]string) {
+	var order [3][]string
+	for _, f := range files {
+		switch name := f.Name(); {
+		case f.IsDir() || name == lockName:
+		case name == logName:
+			order[0] = append(order[0], name)
+		case name == differsName:
+			order[2] = append(order[2], name)
+		default:
+			order[1] = append(order[1], name)
+		}
+	}
+	for _, names := range order {
+		if len(names) > 0 {
+			steps = append(steps, names)
+		}
+	}
+	return steps
 }

@@ -167,7 +167,8 @@ const maxRunsFile = 16 << 30
 
 // awaitSpace returns once the file system has as many bytes free as missing returns, with what the reserve file gives
 // up; nothing is missing at 0 or below. It returns an error when the store has ended or after Interrupt, and at once
-// while the store is being opened. The space is promised until the caller calls fulfilled.
+// while the store is being opened and with Options.FailWithoutSpace. The space is promised until the caller calls
+// fulfilled.
 func (s *stateDB) awaitSpace(file string, missing func() (int64, error)) (promised int64, err error) {
 	for {
 		if err := s.failed(); err != nil {
@@ -183,7 +184,7 @@ func (s *stateDB) awaitSpace(file string, missing func() (int64, error)) (promis
 			return 0, unusable("%w", err)
 		case free >= need:
 			return promised, nil
-		case !s.opened.Load():
+		case !s.opened.Load() || s.options.FailWithoutSpace:
 			return 0, unusable("%w: %s takes %d bytes and %d are free; make space on its file system",
 				errNoSpace, file, need, free)
 		}

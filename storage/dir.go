@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -95,6 +97,17 @@ func exists(path string) (bool, error) {
 		return false, unusable("%s is not a plain file; move it out of the directory", path)
 	}
 	return true, nil
+}
+
+// plainFiles returns an error if something else has the name of a node's file: opening a pipe waits for ever.
+func (f files) plainFiles() error {
+	for _, name := range slices.Sorted(maps.Keys(purposes)) {
+		path := filepath.Join(f.dir, name)
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return unusable("%s is not a plain file; move it out of the directory", path)
+		}
+	}
+	return nil
 }
 
 // plain returns the cause of err without the path, which the caller names.

@@ -20,6 +20,8 @@ type Examination struct {
 	Files []FileInfo
 	// Problems are the reasons why a node would not start on the directory, or would end; at most one for each file.
 	Problems []Problem
+	// Copied is why no node starts on a directory that is a copy, whatever is in it; "" if it is none.
+	Copied string
 	// Notes are findings that do not keep a node from starting.
 	Notes []string
 
@@ -74,6 +76,7 @@ type StateInfo struct {
 	Digest  uint64 // of the records; recomputed and right
 	// Unfinished is the slot of an interrupted checkpoint, which the next start completes, or 0.
 	Unfinished multipaxos.Slot
+	Meta       []byte // kv's own record
 }
 
 // purposes has the purpose of each file of a node.
@@ -82,7 +85,8 @@ var purposes = map[string]string{
 	sumsName: "checksums of the pages of the state database", redoName: "changes of a checkpoint in parts",
 	reserveName: "held space", newLogName: "a store that was being made",
 	receivingName: "a snapshot that was coming in", receivedName: "a snapshot to install",
-	receivedSumsName: "its checksums", acceptedName: "an operator's statement that the directory was moved",
+	receivedSumsName: "its checksums", differsName: "why no node starts here any more",
+	acceptedName: "an operator's statement that the directory was moved",
 }
 
 // Examine reads all files in the directory of a stopped node. Damage is part of the result, not an error. The error
@@ -99,6 +103,9 @@ func Examine(dir string) (*Examination, error) {
 	if err := x.list(); err != nil {
 		return nil, err
 	}
+	if err := x.plainFiles(); err != nil {
+		return nil, err
+	}
 	if err := x.hold(); err != nil {
 		return nil, err
 	}
@@ -106,6 +113,9 @@ func Examine(dir string) (*Examination, error) {
 	x.readJournal()
 	x.readState()
 	x.readReceived()
+	if err := x.refuseDiffers(); err != nil {
+		x.problem(differsName, err)
+	}
 	return x, nil
 }
 

@@ -35,7 +35,7 @@ func (x *Examination) readLog() {
 		err = refuseCopy(x.dir, c.disk, is)
 	}
 	if accepted, _ := exists(filepath.Join(x.dir, acceptedName)); err != nil && !accepted {
-		x.Notes = append(x.Notes, err.Error())
+		x.Copied = err.Error()
 	}
 }
 
@@ -117,7 +117,7 @@ func (x *Examination) readState() {
 		return
 	}
 	x.State = &StateInfo{Slot: multipaxos.Slot(c.marks.Slot), Records: c.marks.Records.Count,
-		Digest: c.marks.Records.Sum, Unfinished: multipaxos.Slot(c.marks.Plan.Slot)}
+		Digest: c.marks.Records.Sum, Unfinished: multipaxos.Slot(c.marks.Plan.Slot), Meta: c.marks.Meta}
 	if x.Log != nil && x.Journal != nil && !x.replaced(c) {
 		if err := belongTogether(x.files, c, x.Identity.Store, x.Journal.Durable); err != nil {
 			x.problem(stateName, err)

@@ -23,6 +23,9 @@ type Identity struct {
 	// below the first change of the members.
 	Bootstrap ident.Membership
 	Formed    bool // Found or Join has been called, in this run or an earlier one
+	// StartedAs is the number that the operator's command line has for this node, of the member whose place the store
+	// took when it joined; 0 if it took nobody's. It decides nothing but how that command line is read.
+	StartedAs ballot.NodeID
 }
 
 // TakesPart reports whether the durable membership lists this node with this store: only then may it, in both layers.
@@ -50,7 +53,7 @@ func (s *Store) Identity() Identity { return s.node.identity.Load().public() }
 
 func (r *identityRecord) public() Identity {
 	return Identity{Store: r.Store, Node: r.Node, Cluster: r.Cluster, Membership: r.Membership, Bootstrap: r.bootstrap(),
-		Formed: !r.Cluster.IsZero()}
+		Formed: !r.Cluster.IsZero(), StartedAs: r.StartedAs}
 }
 
 // SetNode binds the directory to a node id, durably, the first time; later it refuses any other id with ErrOtherNode.

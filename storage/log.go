@@ -43,7 +43,7 @@ type acceptorLog struct {
 	arena    arena              // records of the transaction that runs
 	batch    []multipaxos.Entry // its entries
 	logHigh  int64              // bytes up to the last page in use, as of the transaction before
-	logEnd   int64              // size of the file, at least
+	solid    int64              // bytes from the beginning of the file that have blocks, at least
 	first    multipaxos.Slot    // lowest slot that may have an entry on disk
 	edited   *slotSums          // of the entries, with the transaction that runs
 	trimming atomic.Bool        // truncated entries are still on disk
@@ -80,7 +80,10 @@ func (s *acceptorLog) open(c *logContent) (err error) {
 		return err
 	}
 	s.db.AllocSize = int(min(s.options.LogGrowBytes, 1<<30)) // for when the log outruns the grower
-	return nil
+	if s.solid, err = s.solidBytes(); err != nil {
+		return err
+	}
+	return interceptWrites(s.db, s.writePages)
 }
 
 // write runs fn in a write transaction of log.db, with next as its marks and one generation more, and makes it

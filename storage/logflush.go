@@ -114,11 +114,6 @@ func (s *acceptorLog) moveHome(r *journal.Record) error {
 	if r == nil && b.number == was.Journaled && !s.trimming.Load() {
 		return nil
 	}
-	promised, err := s.spaceForMove(&b, r)
-	if err != nil {
-		return err
-	}
-	defer s.space.reserve.fulfilled(promised)
 	if r != nil {
 		b.marks, b.entries = r.Marks, append(b.entries, r.Entries...)
 	}
@@ -126,7 +121,7 @@ func (s *acceptorLog) moveHome(r *journal.Record) error {
 	next.setDurable(b.marks)
 	next.Journaled = b.number
 	s.arena.reset()
-	err = s.write("commit", &next, func(tx *bolt.Tx) error {
+	err := s.write("commit", &next, func(tx *bolt.Tx) error {
 		s.logHigh = tx.Size()
 		w, err := newLogWriter(tx, was, s.edited, first, &s.arena)
 		if err != nil {
@@ -165,26 +160,3 @@ func (s *acceptorLog) moveHome(r *journal.Record) error {
 // trimPause is the time between two transactions that only delete truncated entries, of which one takes
 // trimEntries.
 const trimPause = 20 * time.Millisecond
-
-// spaceForMove gives up reserve for what b and r write, if log.db and its file system have no space for it.
-// It is promised until the caller calls fulfilled.
-func (s *acceptorLog) spaceForMove(b *batch, r *journal.Record) (promised int64, err error) {
-	need := int64(partOverhead)
-	for i := range b.entries {
-		need += int64(len(b.entries[i].Value))
-	}
-	if r != nil {
-		need += int64(journal.Size(r))
-	}
-	size, err := s.measure()
-	if err != nil {
-		return 0, s.fail(err)
-	}
-	if need <= size.reusable {
-		return 0, nil
-	}
-	if _, promised, err = s.space.reserve.promise(need, true); err != nil {
-		return 0, s.fail(err)
-	}
-	return promised, nil
-}

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	bolt "go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
 )
 
 // bbolt grows a file inside a commit: it moves the end by 16 MiB and syncs the new size, and each page that is then
@@ -13,14 +14,9 @@ import (
 // really written; bbolt then finds the file large enough. Pages are used again after truncation, so that a log in
 // steady state does not grow at all.
 
-// askToGrow wakes the grower when the log comes near the end of its file. The caller holds mu.
+// askToGrow wakes the grower when the log comes near the end of its blocks. The caller holds mu.
 func (s *acceptorLog) askToGrow() {
-	enough := s.logHigh + s.options.LogGrowBytes/2
-	if s.logEnd >= enough {
-		return
-	}
-	var err error
-	if s.logEnd, err = fileSize(s.file); err != nil || s.logEnd >= enough {
+	if s.solid >= s.logHigh+s.options.LogGrowBytes/2 {
 		return
 	}
 	select {
@@ -29,23 +25,57 @@ func (s *acceptorLog) askToGrow() {
 	}
 }
 
-// growStep writes one chunk of zeros behind the end. No commit runs meanwhile: one that made the file grow itself
-// would find its pages overwritten.
+// growStep writes one chunk of zeros behind the last block. No commit runs meanwhile: one that made the file grow
+// itself would find its pages overwritten.
 func (s *acceptorLog) growStep() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failed(); err != nil {
 		return nil
 	}
-	end, err := fileSize(s.file)
+	if err := allocate(s.file, s.solid, zeroChunkBytes); err != nil {
+		return err
+	}
+	if _, err := s.file.WriteAt(zeros[:], s.solid); err != nil {
+		return err
+	}
+	s.solid += zeroChunkBytes
+	return nil
+}
+
+// solidBytes returns how many bytes from the beginning of log.db have blocks: all of them, or those in use at least,
+// if bbolt has made the file longer than it needed.
+func (s *acceptorLog) solidBytes() (int64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(s.file.Fd()), &st); err != nil {
+		return 0, cannotStat(s.logPath(), err)
+	}
+	if st.Blocks*512 >= st.Size {
+		return st.Size, nil
+	}
+	tx, err := s.db.Begin(false)
 	if err != nil {
-		return err
+		return 0, fmt.Errorf("%s: open a view: %w", s.logPath(), err)
 	}
-	if err := allocate(s.file, end, zeroChunkBytes); err != nil {
-		return err
+	defer tx.Rollback()
+	return min(st.Size, max(tx.Size(), firstHole(s.file))), nil
+}
+
+// writePages stands for bbolt's writing of pages, and takes the blocks that they lack before that: from the file
+// system, and from the reserve if it has too few. Only here is it known what a transaction needs. Free pages of the
+// file may lie apart, and then the row that a large entry needs comes to lie behind the last page, whatever they are in
+// all; and an entry beside large ones makes bbolt write these anew. The caller is bbolt, under mu. Offsets rise within a
+// transaction, and what lies behind the last page is used from its beginning.
+func (s *acceptorLog) writePages(write writeAt, b []byte, off int64) (int, error) {
+	if end := off + int64(len(b)); end > s.solid {
+		promised, err := s.space.reserve.take(s.file, s.solid, end-s.solid)
+		defer s.space.reserve.fulfilled(promised)
+		if err != nil {
+			return 0, err
+		}
+		s.solid = end
 	}
-	_, err = s.file.WriteAt(zeros[:], end)
-	return err
+	return write(b, off)
 }
 
 // grower runs until Close, or until the store has failed.

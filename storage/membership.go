@@ -102,6 +102,27 @@ func (s *nodeRecords) join(cluster ident.ClusterID, node ballot.NodeID, m ident.
 	return s.newMembership(&next, m)
 }
 
+// NoteStartedAs writes Identity.StartedAs, durably, in a store that is of no cluster yet.
+func (s *Store) NoteStartedAs(id ballot.NodeID) error { return s.node.noteStartedAs(id) }
+
+func (s *nodeRecords) noteStartedAs(id ballot.NodeID) error {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	if err := s.failed(); err != nil {
+		return err
+	}
+	next := *s.identity.Load()
+	switch {
+	case next.StartedAs == id:
+		return nil
+	case !next.Cluster.IsZero() || id > ballot.MaxNodeID:
+		return fmt.Errorf("%w: %s, of cluster %s, as the directory of what was started as node %d", ErrRefused, s.dir,
+			next.Cluster, id)
+	}
+	next.StartedAs = id
+	return s.putIdentity("note the number that the node is started with", &next)
+}
+
 // checkMembership returns an error if m has no voters or is not lists of nodes with their stores by rising id, each
 // node in one of them.
 func checkMembership(m ident.Membership) error {

@@ -18,6 +18,9 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := prepare(dir, o); err != nil {
 		return nil, err
 	}
+	if err := (files{dir}).plainFiles(); err != nil {
+		return nil, err
+	}
 	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
@@ -27,7 +30,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := newStore(dir, o.withDefaults(), lock)
 	if err := s.open(); err != nil {
-		s.release()
+		s.release(viewsFor)
 		return nil, err
 	}
 	if o.Offline {
@@ -66,7 +69,7 @@ func newStore(dir string, o Options, lock *os.File) *Store {
 	s.node = nodeRecords{failure: s.failure, files: s.files, log: &s.log}
 	s.state = stateDB{
 		failure: s.failure, files: s.files, options: o, space: &s.space, stats: &s.stats,
-		interrupted: make(chan struct{}), redo: redo{files: s.files},
+		interrupted: make(chan struct{}), redo: redo{files: s.files, reserve: &s.space.reserve},
 	}
 	return s
 }

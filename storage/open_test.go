@@ -463,3 +463,46 @@ func TestOpenNeedsItsRedoFile(t *testing.T) {
 	_, err := Open(dir, o)
 	wantError(t, err, ErrFailed, s.redoPath(), "file exists")
 }
+
+// A view that nobody closes, as after a panic of its reader, does not keep the process from ending.
+func TestCloseDoesNotWaitForEverForAView(t *testing.T) {
+	s := formed(t, t.TempDir())
+	fill(t, s, 3, 10)
+	checkpointKeys(t, s, 0, 3, "v")
+	v, err := s.View()
+	must(t, err)
+	err = s.close(20 * time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "a view of it was not closed") {
+		t.Errorf("with an open view: %v", err)
+	}
+	v.Close()
+	open(t, s.dir, small)
+}
+
+// Something that is no plain file, under any name of a node's file, is refused before it is opened: a pipe would be
+// waited for.
+func TestPipesInPlaceOfFiles(t *testing.T) {
+	for name := range purposes {
+		dir := t.TempDir()
+		s := formed(t, dir)
+		fill(t, s, 3, 10)
+		must(t, s.Close())
+		path := filepath.Join(dir, name)
+		must(t, os.RemoveAll(path))
+		must(t, syscall.Mkfifo(path, 0o600))
+		for what, do := range map[string]func() error{
+			"open":    func() error { _, err := Open(dir, small); return err },
+			"offline": func() error { _, err := Open(dir, Options{Offline: true}); return err },
+			"examine": func() error { _, err := Examine(dir); return err },
+		} {
+			done := make(chan error, 1)
+			go func() { done <- do() }()
+			select {
+			case err := <-done:
+				wantError(t, err, ErrUnusable, path)
+			case <-time.After(10 * time.Second):
+				t.Fatalf("%s waits for the pipe %s", what, name)
+			}
+		}
+	}
+}

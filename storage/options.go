@@ -40,6 +40,9 @@ type Options struct {
 	// written but what a start that was interrupted would have to repeat, and nothing may be committed. No space is
 	// needed, none is kept, and the package starts no goroutine.
 	Offline bool
+	// FailWithoutSpace has a checkpoint fail for which there is no space. Without it the checkpoint waits until there
+	// is, which is for a node that runs, and not for a command that somebody watches.
+	FailWithoutSpace bool
 	// Check, if there is one, looks at whose disk this is before anything is written. Open returns its error.
 	Check func(Identity) error
 }

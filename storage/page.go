@@ -8,9 +8,10 @@ import (
 
 // page is one page with its overflow, or the leaf inside a small bucket's header.
 type page struct {
-	id   uint64
-	data []byte
-	more uint64 // pages of overflow
+	id    uint64
+	data  []byte
+	more  uint64 // pages of overflow
+	parts *parts // says which pages of data were read; nil: all of them
 }
 
 func (p page) flags() uint16 { return order.Uint16(p.data[8:]) }
@@ -25,7 +26,7 @@ func (p page) cut(i, off int, pos, n uint32) ([]byte, error) {
 	if to > uint64(len(p.data)) {
 		return nil, fmt.Errorf("page %d, element %d %w", p.id, i, errOutside)
 	}
-	return p.data[from:to:to], nil
+	return p.data[from:to:to], p.ensure(from, to)
 }
 
 // element returns where element i starts.
@@ -34,7 +35,7 @@ func (p page) element(i int) (int, error) {
 	if off+elementBytes > len(p.data) {
 		return 0, fmt.Errorf("page %d, element %d %w", p.id, i, errOutside)
 	}
-	return off, nil
+	return off, p.ensure(uint64(off), uint64(off+elementBytes))
 }
 
 func (p page) branchElement(i int) (key []byte, child uint64, err error) {
@@ -45,6 +46,15 @@ func (p page) branchElement(i int) (key []byte, child uint64, err error) {
 	e := p.data[off:]
 	key, err = p.cut(i, off, order.Uint32(e), order.Uint32(e[4:]))
 	return key, order.Uint64(e[8:]), err
+}
+
+// leafKey returns the key of an element of a leaf, and reads nothing of its value.
+func (p page) leafKey(i int) ([]byte, error) {
+	off, err := p.element(i)
+	if err != nil {
+		return nil, err
+	}
+	return p.cut(i, off, order.Uint32(p.data[off+4:]), order.Uint32(p.data[off+8:]))
 }
 
 func (p page) leafElement(i int) (flags uint32, key, value []byte, err error) {

@@ -20,6 +20,7 @@ type cursor struct {
 	highWater uint64
 	levels    []level
 	buf       []byte
+	large     parts // of a leaf with overflow, instead of buf
 	// seen notes the pages that were read. With it nothing is taken from the cache: bbolt will read the file itself.
 	seen bitmap
 }
@@ -38,6 +39,25 @@ func (c *cursor) reset(file *checkedFile, highWater uint64) {
 	if len(c.buf) < file.pageBytes {
 		c.buf = make([]byte, file.pageBytes)
 	}
+	if cap(c.large.buf) > pooledLeafBytes {
+		c.large.buf = nil
+	}
+}
+
+// read reads page id, but of the overflow of a leaf only what is asked for later: a value may be a thousand times as
+// long as the key beside it that somebody looks for.
+func (c *cursor) read(id uint64) (page, error) {
+	if c.seen != nil {
+		return c.file.read(id, c.highWater, c.buf)
+	}
+	p, err := c.file.readFirst(id, c.highWater, c.buf)
+	switch {
+	case err != nil || p.more == 0:
+		return p, err
+	case p.flags() == flagLeaf:
+		return c.large.begin(c.file, p), nil
+	}
+	return c.file.read(id, c.highWater, c.buf)
 }
 
 // load reads page id. keep says that the page is worth a place in the cache even if it is a leaf.
@@ -48,7 +68,7 @@ func (c *cursor) load(id uint64, keep bool) (level, error) {
 			return level{page: p, leaf: p.flags() == flagLeaf}, nil
 		}
 	}
-	p, err := c.file.read(id, c.highWater, c.buf)
+	p, err := c.read(id)
 	if err != nil {
 		return level{}, err
 	}
@@ -142,10 +162,9 @@ func (c *cursor) search(l *level, key []byte) error {
 
 func (l *level) key(i int) (key []byte, err error) {
 	if l.leaf {
-		_, key, _, err = l.page.leafElement(i)
-	} else {
-		key, _, err = l.page.branchElement(i)
+		return l.page.leafKey(i)
 	}
+	key, _, err = l.page.branchElement(i)
 	return key, err
 }
 
@@ -212,9 +231,13 @@ func (c *cursor) find(r *bucketRoot, key []byte) ([]byte, error) {
 	if err := c.seek(r, key); err != nil || !c.inside() {
 		return nil, err
 	}
-	flags, at, record, err := c.element()
+	l := &c.levels[len(c.levels)-1]
+	if at, err := l.key(l.i); err != nil || !bytes.Equal(at, key) {
+		return nil, err
+	}
+	flags, _, record, err := c.element()
 	switch {
-	case err != nil || !bytes.Equal(at, key):
+	case err != nil:
 		return nil, err
 	case flags != 0:
 		return nil, errors.New("a bucket lies where a record should")

@@ -80,6 +80,16 @@ type cachedPage struct {
 // read reads page id, with its overflow, in a transaction of which the file has highWater pages. Its data is in buf,
 // which has space for a page, or in new memory if there is overflow.
 func (c *checkedFile) read(id, highWater uint64, buf []byte) (page, error) {
+	p, err := c.readFirst(id, highWater, buf)
+	if err != nil || p.more == 0 {
+		return p, err
+	}
+	p.data = append(make([]byte, 0, int(p.more+1)*c.pageBytes), p.data...)[:int(p.more+1)*c.pageBytes]
+	return p, c.readPages(id+1, p.data[c.pageBytes:])
+}
+
+// readFirst reads page id without its overflow.
+func (c *checkedFile) readFirst(id, highWater uint64, buf []byte) (page, error) {
 	if id < 2 || id >= highWater {
 		return page{}, fmt.Errorf("page %d is not among the %d pages of the file", id, highWater)
 	}
@@ -88,15 +98,10 @@ func (c *checkedFile) read(id, highWater uint64, buf []byte) (page, error) {
 		return page{}, err
 	}
 	p := page{id: id, data: buf, more: uint64(order.Uint32(buf[12:]))}
-	if p.more == 0 {
-		return p, nil
-	}
 	if p.more >= highWater-id {
 		return page{}, fmt.Errorf("page %d goes on behind the last page", id)
 	}
-	p.data = make([]byte, int(p.more+1)*c.pageBytes)
-	copy(p.data, buf)
-	return p, c.readPages(id+1, p.data[c.pageBytes:])
+	return p, nil
 }
 
 // readPages fills buf with the pages from id on and checks each.

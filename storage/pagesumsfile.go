@@ -32,8 +32,9 @@ const (
 
 // sumsFile is the open file.
 type sumsFile struct {
-	file *os.File
-	buf  []byte
+	file  *os.File
+	write writeAt // to file
+	buf   []byte
 }
 
 func sumsSlot(m *metaPage) []byte {
@@ -66,11 +67,11 @@ func (f *sumsFile) append(t *sumTable, ids []uint64, m *metaPage) error {
 			last, ids = ids[0]/sumsPerSector, ids[1:]
 		}
 		f.buf = appendSums(f.buf[:0], t, first*sumsPerSector, int(last-first+1)*sumsPerSector)
-		if _, err := f.file.WriteAt(f.buf, sumsHeadBytes+4*int64(first*sumsPerSector)); err != nil {
+		if _, err := f.write(f.buf, sumsHeadBytes+4*int64(first*sumsPerSector)); err != nil {
 			return err
 		}
 	}
-	if _, err := f.file.WriteAt(sumsSlot(m), int64(m.txid&1)*sumsSlotBytes); err != nil {
+	if _, err := f.write(sumsSlot(m), int64(m.txid&1)*sumsSlotBytes); err != nil {
 		return err
 	}
 	return dataSync(f.file)

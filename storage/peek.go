@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
@@ -25,7 +26,7 @@ func ReadIdentity(dir string) (id Identity, ok bool, err error) {
 	o.ReadOnly = true
 	db, err := openBolt(path, 0, o)
 	if err != nil {
-		return Identity{}, false, err
+		return Identity{}, false, headDamage(path, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	var record identityRecord
@@ -45,4 +46,17 @@ func ReadIdentity(dir string) (id Identity, ok bool, err error) {
 		return Identity{}, false, err
 	}
 	return record.public(), true, nil
+}
+
+// headDamage returns damage if the meta pages of the file at path do not hold, which bbolt says in other words; else err.
+func headDamage(path string, err error) error {
+	f, cannot := os.Open(path)
+	if cannot != nil {
+		return err
+	}
+	defer f.Close()
+	if _, bad := readMetas(f); bad != nil {
+		return damage(path, "%w", bad)
+	}
+	return err
 }

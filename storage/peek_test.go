@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,5 +37,47 @@ func TestReadIdentity(t *testing.T) {
 	_, _, err = ReadIdentity(dir)
 	if err == nil {
 		t.Fatal("a log.db of 100 bytes has an identity")
+	}
+}
+
+// TestReadIdentityNamesADamagedHead: what bbolt cannot open because a page of the head is bad is damage, which has a
+// remedy, and no trouble with the path.
+func TestReadIdentityNamesADamagedHead(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"both meta pages": func(path string) error {
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.Write(make([]byte, 1<<16))
+			return errors.Join(err, f.Close())
+		},
+		"no bytes": func(path string) error { return os.Truncate(path, 0) },
+	} {
+		dir := t.TempDir()
+		must(t, formed(t, dir).Close())
+		must(t, spoil(filepath.Join(dir, logName)))
+		if _, _, err := ReadIdentity(dir); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestStartedAs(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	must(t, s.NoteStartedAs(3))
+	if err := s.NoteStartedAs(1 << 20); !errors.Is(err, ErrRefused) {
+		t.Error(err)
+	}
+	m := ident.Membership{Number: 2, Change: 1, Members: []ident.Member{{Node: 4, Store: s.Identity().Store}}}
+	must(t, s.Join(ident.ClusterID{1}, 4, m))
+	if err := s.NoteStartedAs(2); !errors.Is(err, ErrRefused) {
+		t.Errorf("of a member: %v", err)
+	}
+	must(t, s.Close())
+	id, _, err := ReadIdentity(dir)
+	if err != nil || id.StartedAs != 3 || id.Node != 4 {
+		t.Errorf("%+v %v", id, err)
 	}
 }

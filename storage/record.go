@@ -142,18 +142,21 @@ func openEntry(key, record []byte) (multipaxos.Entry, error) {
 // arena hands out pieces of a larger chunk, which stay untouched until the transaction that uses them has ended.
 type arena struct{ chunk, free []byte }
 
-const arenaChunkBytes = 128 << 10
+const (
+	arenaChunkBytes = 128 << 10 // of the first chunk
+	arenaMaxBytes   = 1 << 20   // of the largest, which is kept
+)
 
 // reset makes the last chunk free again, once no transaction uses it.
 func (a *arena) reset() { a.free = a.chunk }
 
 // take returns an empty slice with space for n bytes.
 func (a *arena) take(n int) []byte {
-	if n > arenaChunkBytes/4 {
+	if n > arenaMaxBytes/2 {
 		return make([]byte, 0, n)
 	}
-	if len(a.free) < n {
-		a.chunk = make([]byte, arenaChunkBytes)
+	if len(a.free) < n { // once a chunk is as large as a transaction no more are made
+		a.chunk = make([]byte, max(n, arenaChunkBytes, min(2*len(a.chunk), arenaMaxBytes)))
 		a.free = a.chunk
 	}
 	piece := a.free[:0:n]

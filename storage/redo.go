@@ -28,7 +28,8 @@ var putMark = [1]byte{1}
 // redo is the redo file.
 type redo struct {
 	files
-	file *os.File // open once it was needed
+	reserve *reserve
+	file    *os.File // open once it was needed
 }
 
 // write makes changes durable in the redo file, and notes in plan how to recognize them. It syncs after each syncBytes,
@@ -38,6 +39,7 @@ func (r *redo) write(changes []kv.Change, plan *checkpointPlan, syncBytes int64)
 		return plain(err)
 	}
 	var synced int64
+	write := r.reserve.insist(r.file, r.file.WriteAt)
 	buf := make([]byte, 0, redoChunkBytes)
 	for i := range changes {
 		buf = appendRedo(buf, &changes[i], &plan.Changes)
@@ -45,7 +47,7 @@ func (r *redo) write(changes []kv.Change, plan *checkpointPlan, syncBytes int64)
 		if len(buf) < redoChunkBytes && !last {
 			continue
 		}
-		if _, err := r.file.WriteAt(buf, plan.Bytes); err != nil {
+		if _, err := write(buf, plan.Bytes); err != nil {
 			return plain(err)
 		}
 		plan.Bytes += int64(len(buf))

@@ -141,6 +141,46 @@ func (r *reserve) promise(need int64, anyhow bool) (free, promised int64, err er
 	return free, promised, nil
 }
 
+// take gives n bytes at off of f their blocks, with what the file system has and then with what the reserve file gives
+// up. They are promised until the caller calls fulfilled: a file system that cannot allocate gives blocks when they are
+// written.
+func (r *reserve) take(f *os.File, off, n int64) (promised int64, err error) {
+	for need := n; ; need *= 2 { // the file system needs some for itself, and others may take what is given up
+		held := r.holds()
+		if _, promised, err = r.promise(need, true); err != nil {
+			return 0, err
+		}
+		if err = allocate(f, off, n); !errors.Is(err, unix.ENOSPC) || held == 0 {
+			return promised, err
+		}
+		r.fulfilled(promised)
+	}
+}
+
+// insist returns a function that writes to f through write, and where the file system has no blocks left, takes them
+// from the reserve and writes once more: others may have taken what was promised. Only a sync is never tried again.
+func (r *reserve) insist(f *os.File, write writeAt) writeAt {
+	return func(b []byte, off int64) (int, error) {
+		n, err := write(b, off)
+		if !errors.Is(err, unix.ENOSPC) || r.holds() == 0 {
+			return n, err
+		}
+		promised, err := r.take(f, off, int64(len(b)))
+		defer r.fulfilled(promised)
+		if err != nil {
+			return 0, err
+		}
+		return write(b, off)
+	}
+}
+
+// holds returns what the reserve file keeps.
+func (r *reserve) holds() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held
+}
+
 // fulfilled ends a promise: the write has ended.
 func (r *reserve) fulfilled(promised int64) {
 	r.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -96,6 +97,18 @@ func TestOpenTakesWhatTheReserveHas(t *testing.T) {
 	}
 }
 
+// A restore does not wait for somebody to make space: it would seem to hang.
+func TestFailWithoutSpace(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	o := small
+	o.FailWithoutSpace = true
+	s := open(t, dir, o)
+	_, err := s.state.awaitSpace(s.statePath(), func() (int64, error) { return 1 << 30, nil })
+	if !errors.Is(err, errNoSpace) || !errors.Is(err, ErrUnusable) {
+		t.Fatal(err)
+	}
+}
+
 // Others take the file system after the last look at it: the checkpoint gets what the reserve has.
 func TestACheckpointLooksAtTheFileSystemItself(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
@@ -105,6 +118,23 @@ func TestACheckpointLooksAtTheFileSystemItself(t *testing.T) {
 	if u := s.Usage(); u.Low {
 		t.Fatalf("%+v", u)
 	}
+	must(t, s.Checkpoint(checkpointOf(2, 500_000)))
+	if s.space.reserve.held >= held {
+		t.Errorf("%d bytes are held, as before", s.space.reserve.held)
+	}
+	must(t, s.Verify(t.Context()))
+}
+
+// Others take what was promised while the pages of a checkpoint are written: they get blocks of the reserve.
+func TestACheckpointInsistsOnWhatItWasPromised(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	s := storeOn(t, dir)
+	held := s.space.reserve.held
+	var full sync.Once
+	must(t, interceptWrites(s.state.db, func(write writeAt, b []byte, off int64) (int, error) {
+		full.Do(func() { othersLeave(t, dir, 0) })
+		return write(b, off)
+	}))
 	must(t, s.Checkpoint(checkpointOf(2, 500_000)))
 	if s.space.reserve.held >= held {
 		t.Errorf("%d bytes are held, as before", s.space.reserve.held)
@@ -229,4 +259,49 @@ func TestALargeCommitTakesTheReserve(t *testing.T) {
 	if st := s.Stats(); st.Flushes != 1 {
 		t.Errorf("it went through the journal: %+v", st)
 	}
+}
+
+// Free pages of log.db that lie apart are no space for a large entry: bbolt makes the file longer. A move then takes
+// what the reserve has, and no more than it needs.
+func TestAMoveTakesTheReserve(t *testing.T) {
+	dir := smallFileSystem(t, "96m")
+	o := calm
+	o.LogInitialBytes, o.JournalBytes = 4<<20, 5<<20
+	o.LogGrowBytes = 1 // only bbolt makes the file longer
+	s := open(t, dir, o)
+	const value, kept = 300_000, 6
+	for i := range 12 {
+		commit(t, s, entry(i+1, 1, strings.Repeat("v", value)))
+	}
+	must(t, s.log.flush())
+	must(t, s.Checkpoint(&kv.Checkpoint{Slot: kept}))
+	must(t, s.Commit([]multipaxos.Persist{{Truncate: kept}}))
+	must(t, s.log.flush())
+	commit(t, s, entry(13, 1, "what was truncated is free for the next transaction"))
+	must(t, s.log.flush())
+	must(t, s.Refresh())
+	free, err := s.log.measure()
+	must(t, err)
+	held := s.space.reserve.held
+	othersLeave(t, dir, 0)
+	size := free.reusable - 200_000 // as a whole it would fit
+	if s.log.solid-s.log.logHigh >= size {
+		t.Fatalf("%d bytes are free in log.db, %d of them at its end: the test proves nothing", free.reusable,
+			s.log.solid-s.log.logHigh)
+	}
+	commit(t, s, entry(14, 1, strings.Repeat("w", int(size))))
+	must(t, s.log.flush())
+	must(t, s.failed())
+	if given := held - s.space.reserve.held; given <= 0 || given > 2*size {
+		t.Errorf("%d bytes of the reserve were given up for an entry of %d", given, size)
+	}
+	if p := s.space.reserve.promised; p != 0 {
+		t.Errorf("%d bytes stay promised", p)
+	}
+	must(t, s.Close())
+	s = open(t, dir, o)
+	if got, err := s.Entries(14, 14, 1<<30); err != nil || len(got) != 1 || int64(len(got[0].Value)) != size {
+		t.Errorf("%d entries, %v", len(got), err)
+	}
+	must(t, s.Verify(t.Context()))
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -67,7 +68,10 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 	if s.db, err = openBolt(s.statePath(), s.options.MapBytes, stateBolt); err != nil {
 		return err
 	}
-	if err := interceptWrites(s.db, s.checked.wrote); err != nil {
+	s.checked.side.write = s.space.reserve.insist(s.checked.side.file, s.checked.side.file.WriteAt)
+	if err := interceptWrites(s.db, func(write writeAt, b []byte, off int64) (int, error) {
+		return s.checked.wrote(s.space.reserve.insist(s.file, write), b, off)
+	}); err != nil {
 		return unusable("cannot open %s: %w", s.statePath(), err)
 	}
 	return s.resumeCheckpoint()
@@ -156,11 +160,26 @@ func (s *stateDB) measure() (measures, error) {
 	return measure(s.db, tx, s.file)
 }
 
-// close closes state.db and what belongs to it, unless bbolt has panicked in it. Views must be closed.
-func (s *stateDB) close() error {
+// viewsFor is how long close waits for open views. Who reads them has been told to end by then.
+const viewsFor = 10 * time.Second
+
+// close closes state.db and what belongs to it, unless bbolt has panicked in it. If views stay open for longer than
+// wait it returns an error, and leaves state.db to the end of the process, which must not wait for a view that nobody
+// closes.
+func (s *stateDB) close(wait time.Duration) error {
 	var errs []error
 	if s.db != nil && !s.wedged.Load() {
-		errs = append(errs, s.db.Close())
+		closed := make(chan error, 1)
+		go func() { closed <- s.db.Close() }()
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case err := <-closed:
+			errs = append(errs, err)
+		case <-timer.C:
+			errs = append(errs, fmt.Errorf("%s is still being read %v after the store was to close: a view of it was "+
+				"not closed", s.statePath(), wait))
+		}
 	}
 	if s.checked != nil && s.checked.side != nil {
 		errs = append(errs, s.checked.side.file.Close())

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Store is an open data directory. See the package comment for what may be called at the same time. Its parts share its
@@ -38,10 +39,12 @@ func (s *Store) Notes() []string { return s.notes }
 // rest of the checkpoint. Safe for concurrent use, and more than once.
 func (s *Store) Interrupt() { s.state.interrupt.Do(func() { close(s.state.interrupted) }) }
 
-// Close ends the store and frees its lock. Open views must be closed before, or it waits for them. Nothing needs to
-// be written: what Commit and Checkpoint returned from is durable. It moves what is pending to log.db all the same, so
-// that the next start finds an empty journal. It may be called more than once.
-func (s *Store) Close() error {
+// Close ends the store and frees its lock. Open views must be closed before, or it waits for them, for ten seconds, and
+// returns an error. Nothing needs to be written: what Commit and Checkpoint returned from is durable. It moves what is
+// pending to log.db all the same, so that the next start finds an empty journal. It may be called more than once.
+func (s *Store) Close() error { return s.close(viewsFor) }
+
+func (s *Store) close(wait time.Duration) error {
 	var err error
 	s.closed.Do(func() {
 		whole := s.failed() == nil
@@ -57,14 +60,14 @@ func (s *Store) Close() error {
 		}
 		s.state.mu.Lock() // the part of a checkpoint that runs ends first; Open makes the rest
 		defer s.state.mu.Unlock()
-		err = s.release()
+		err = s.release(wait)
 	})
 	return err
 }
 
-// release closes whatever is open, the lock last.
-func (s *Store) release() error {
-	return errors.Join(s.state.close(), s.log.close(), closeFiles(s.space.reserve.file, s.lock))
+// release closes whatever is open, the lock last. It waits so long for open views.
+func (s *Store) release(wait time.Duration) error {
+	return errors.Join(s.state.close(wait), s.log.close(), closeFiles(s.space.reserve.file, s.lock))
 }
 
 // closeFiles closes those files that are open.

@@ -30,6 +30,7 @@ type Cluster struct {
 	leases   leases
 	fences   fences
 	members  members
+	acls     acls
 	words    func(string) string // see Reword; nil: as they are
 	cutAfter int                 // events after which the stream that sends the last of them is cut; 0: none is
 }
@@ -51,9 +52,9 @@ func New(n int) *Cluster {
 	c := &Cluster{
 		store: newStore(), news: news{make(chan struct{})},
 		master: 1, epoch: 1, leases: newLeases(), fences: fences{seen: map[string]uint64{}},
-		faults: func(Request) Fault { return None },
+		acls: newACLs(), faults: func(Request) Fault { return None },
 	}
-	c.writes = writes{store: &c.store, fences: &c.fences, known: map[string]remembered{}}
+	c.writes = writes{store: &c.store, fences: &c.fences, acls: &c.acls, known: map[string]remembered{}}
 	for i := range n {
 		c.nodes = append(c.nodes, &Node{ID: uint64(i + 1), cluster: c})
 	}

@@ -9,5 +9,6 @@
 //   - cluster.go: the cluster and what tests can do to it
 //   - handler.go: requests, faults and answers; strict.go: what nodes refuse
 //   - requests.go, waiting.go: writes, sessions; waiting and streams; store.go: the store below them
+//   - acl.go: tokens and policies, whose rules a test stands for
 //   - leases.go, fences.go: leases and fences; members.go: members
 package clienttest

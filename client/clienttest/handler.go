@@ -69,11 +69,7 @@ func (n *Node) Handler() http.Handler {
 		if words != nil {
 			w = &reworded{ResponseWriter: w, words: words}
 		}
-		f := faults(Request{
-			Node: n.ID, Method: r.Method, Path: r.URL.Path, Key: r.Header.Get(api.HeaderIdempotencyKey),
-			Base: r.Header.Get(api.HeaderBase), Timeout: r.Header.Get(api.HeaderTimeoutMS),
-			Stale: r.URL.Query().Has(api.QueryStale),
-		})
+		f := faults(n.about(r))
 		answer := func() {}
 		switch f {
 		case Late:
@@ -90,6 +86,15 @@ func (n *Node) Handler() http.Handler {
 		}
 		f.show(w, r, answer)
 	})
+}
+
+// about returns what a fault, or what a token may, depends on.
+func (n *Node) about(r *http.Request) Request {
+	return Request{
+		Node: n.ID, Method: r.Method, Path: r.URL.Path, Key: r.Header.Get(api.HeaderIdempotencyKey),
+		Base: r.Header.Get(api.HeaderBase), Timeout: r.Header.Get(api.HeaderTimeoutMS),
+		Stale: r.URL.Query().Has(api.QueryStale),
+	}
 }
 
 func (f Fault) show(w http.ResponseWriter, r *http.Request, answer func()) {
@@ -135,6 +140,9 @@ func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []
 	if name := unknownName(r); name != "" {
 		return refuse(w, 400, api.CodeInvalid, "unknown query name "+strconv.Quote(name))
 	}
+	if code, text := c.acls.refuses(r, n.about(r)); code != "" {
+		return refuse(w, http.StatusForbidden, code, text)
+	}
 	switch {
 	case path == api.PathStatus:
 		return sendJSON(w, c.status(n))
@@ -153,7 +161,7 @@ func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:
 		return c.read(w, r)
 	case strings.HasPrefix(path, api.PathKV), strings.HasPrefix(path, api.PathSession), path == api.PathTxn,
-		strings.HasPrefix(path, api.PathFence):
+		strings.HasPrefix(path, api.PathFence), strings.HasPrefix(path, api.PathACL):
 		return c.write(w, r, body)
 	}
 	return refuse(w, 404, api.CodeInvalid, "no such endpoint")
@@ -220,6 +228,9 @@ func (c *Cluster) read(w http.ResponseWriter, r *http.Request) func() {
 	}
 	if name, ok := strings.CutPrefix(r.URL.Path, api.PathFence); ok {
 		return sendJSON(w, c.fences.show(name))
+	}
+	if strings.HasPrefix(r.URL.Path, api.PathACL) {
+		return c.acls.read(w, r)
 	}
 	key, ok := strings.CutPrefix(r.URL.Path, api.PathKV)
 	if !ok {

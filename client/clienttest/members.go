@@ -98,7 +98,7 @@ func (c *Cluster) listMembers(n *Node) api.MemberList {
 	if known && n.ID != c.master {
 		out.Operations[0].Step = "" // only the master knows
 	} else if known {
-		if m.looked++; m.looked == m.looks {
+		if m.looked++; m.looks > 0 && m.looked >= m.looks {
 			m.end(&m.operations[0])
 		}
 	}

@@ -18,6 +18,7 @@ import (
 type writes struct {
 	store    *store
 	fences   *fences
+	acls     *acls
 	known    map[string]remembered // by idempotency key
 	floor    uint64                // a base below it is too old
 	sessions uint64                // how many were created
@@ -68,6 +69,9 @@ func (m *writes) apply(r *http.Request, body []byte) reply {
 	case strings.HasPrefix(r.URL.Path, api.PathFence):
 		m.fences.drop(strings.TrimPrefix(r.URL.Path, api.PathFence))
 		return reply{status: 200, body: "true"}
+	case strings.HasPrefix(r.URL.Path, api.PathACL):
+		m.store.revision++
+		return m.acls.write(r, body)
 	case r.URL.Path == api.PathTxn:
 		return m.txn(body)
 	case strings.HasPrefix(r.URL.Path, api.PathSession):

@@ -28,14 +28,21 @@ var queryNames = []struct{ method, prefix, names string }{
 	{http.MethodPut, api.PathTxn, "fence stale consistent index wait"},
 	{http.MethodGet, api.PathSession, "stale consistent index wait details"},
 	{http.MethodGet, api.PathFence, "stale consistent"},
+	{http.MethodGet, api.PathACLTokenList, "policy stale consistent"},
+	{http.MethodGet, api.PathACLTokens, "expanded stale consistent"},
+	{http.MethodGet, api.PathACL, "stale consistent"},
 	{http.MethodGet, api.PathWatch, "prefix index"},
 }
 
 // unknownName returns a query name that a node would refuse, or nothing.
 func unknownName(r *http.Request) string {
 	var known []string
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
 	for _, k := range queryNames {
-		if k.method == r.Method && strings.HasPrefix(r.URL.Path, k.prefix) {
+		if k.method == method && strings.HasPrefix(r.URL.Path, k.prefix) {
 			known = strings.Fields(k.names)
 			break
 		}

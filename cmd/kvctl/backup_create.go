@@ -59,6 +59,9 @@ func newBackupCreate(a *app) *cobra.Command {
 			ctx, cancel := a.bounded(cmd)
 			defer cancel()
 			to := args[0]
+			if err := target.CheckText(to); err != nil {
+				return usageError{err}
+			}
 			switch {
 			case to == "-":
 				return a.backupToStdout(ctx, c, recipients)

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -74,14 +73,14 @@ func newBackupList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printBackups(found)
+			return a.printBackups(t.String(), found)
 		},
 	}
 	a.timeoutFlag(cmd, "time limit (default: none)")
 	return cmd
 }
 
-func (p *printer) printBackups(found []listedBackup) error {
+func (p *printer) printBackups(where string, found []listedBackup) error {
 	out := []listedJSON{}
 	var rows [][]string
 	for _, b := range found {
@@ -94,7 +93,5 @@ func (p *printer) printBackups(found []listedBackup) error {
 			b.Name, b.Made.Format(time.RFC3339), fmt.Sprint(b.Revision), fmt.Sprint(b.bytes), encrypted,
 		})
 	}
-	return p.print(out, func(w io.Writer) error {
-		return table(w, []string{"NAME", "MADE", "REVISION", "BYTES", "ENCRYPTED"}, rows)
-	})
+	return p.list(out, []string{"NAME", "MADE", "REVISION", "BYTES", "ENCRYPTED"}, rows, "there are no backups in "+where)
 }

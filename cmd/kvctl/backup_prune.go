@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tenure/internal/days"
 	"tenure/internal/progress"
 	"tenure/server/backup"
 	"tenure/server/backup/target"
@@ -30,7 +31,7 @@ func newBackupPrune(a *app) *cobra.Command {
 			"backup. Nothing is read, so verify the newest backup first. --dry-run prints what is kept and\n" +
 			"why, and deletes nothing.",
 		Example: "  kvctl backup prune /backups --keep-daily 7 --keep-weekly 5 --keep-monthly 12 --dry-run\n" +
-			"  kvctl backup prune /backups --keep-within 720h",
+			"  kvctl backup prune /backups --keep-within 30d",
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.noReadMode(); err != nil {
@@ -53,8 +54,8 @@ func newBackupPrune(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&keep.Daily, "keep-daily", 0, "keep the newest of each of so many days")
 	cmd.Flags().IntVar(&keep.Weekly, "keep-weekly", 0, "keep the newest of each of so many weeks")
 	cmd.Flags().IntVar(&keep.Monthly, "keep-monthly", 0, "keep the newest of each of so many months")
-	cmd.Flags().DurationVar(&keep.Within, "keep-within", 0, "keep all that were made within this time before the "+
-		"newest")
+	cmd.Flags().Var((*days.Value)(&keep.Within), "keep-within", "keep all that were made within this time, such as 36h, 7d "+
+		"or 2w, before the newest")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what is kept and why, and delete nothing")
 	a.timeoutFlag(cmd, "time limit (default: none)")
 	return cmd

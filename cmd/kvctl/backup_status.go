@@ -80,6 +80,15 @@ func writeArchive(w io.Writer, s *api.ArchiveStatus, now time.Time) error {
 	_, err := fmt.Fprintf(w, "target     %s\narchiving  %s\narchived   %s\nfull copy  %s\nverified   %s\n", s.Target,
 		node, slot, copyAge(s.Full, now, func(c *api.ArchivedCopy) int64 { return c.MadeMS }),
 		copyAge(s.Verified, now, func(c *api.ArchivedCopy) int64 { return c.VerifiedMS }))
+	if err != nil || s.Gap == nil {
+		return err
+	}
+	found := "it grows until the archive goes on"
+	if s.Gap.FoundMS > 0 {
+		found = ago(s.Gap.FoundMS, now)
+	}
+	_, err = fmt.Fprintf(w, "gap        slots %d to %d were never archived, %s: "+
+		"the states between them cannot be restored\n", s.Gap.First, s.Gap.Last, found)
 	return err
 }
 
@@ -88,5 +97,10 @@ func copyAge(c *api.ArchivedCopy, now time.Time, of func(*api.ArchivedCopy) int6
 	if c == nil {
 		return "none"
 	}
-	return fmt.Sprintf("revision %d, %v ago", c.Revision, max(0, now.Sub(time.UnixMilli(of(c)))).Truncate(time.Second))
+	return fmt.Sprintf("revision %d, %s", c.Revision, ago(of(c), now))
+}
+
+// ago describes the time since ms, in milliseconds since 1970.
+func ago(ms int64, now time.Time) string {
+	return fmt.Sprintf("%v ago", max(0, now.Sub(time.UnixMilli(ms))).Truncate(time.Second))
 }

@@ -98,6 +98,12 @@ func TestBackupsOfADirectory(t *testing.T) {
 		{[]string{"verify", sealed.File, "--identity", other}, 1, "encrypted to others than the identities that were given"},
 		{[]string{"verify", sealed.File, "--identity", sealed.File}, 2, "it has no AGE-SECRET-KEY-1"},
 		{[]string{"verify", "--newest", keys}, 1, "there is no backup in " + keys + ": nothing was verified"},
+		{[]string{"list", keys}, 0, "there are no backups in " + keys},
+		{[]string{"list", "s3:/b"}, 2, "write s3://BUCKET/PREFIX"},
+		{[]string{"create", "s3:/b/FILE"}, 2, "write s3://BUCKET/PREFIX"},
+		{[]string{"verify", dir}, 2, "it is a directory; --newest verifies the newest backup"},
+		{[]string{"verify", "S3:b"}, 1, "write s3://BUCKET/PREFIX"},
+		{[]string{"prune", dir, "--keep-within", "2y"}, 2, "like 36h, 7d or 2w"},
 		{[]string{"create", dir, "--force"}, 2, "--force is for a FILE"},
 		{[]string{"create", dir + "/none/"}, 1, "there is no directory " + dir + "/none; make it, or mount the disk"},
 		{[]string{"create", dir, "--recipient", "age1"}, 2, `recipient "age1": it is no age1`},
@@ -169,7 +175,13 @@ func TestPrune(t *testing.T) {
 	if j := decode[[]prunedJSON](t, o.out); len(j) != 10 || !j[0].Kept || j[0].Name != backups[9] || j[2].Kept {
 		t.Errorf("%+v", j)
 	}
-	if o := prune("--keep-within", "1ns"); o.code != 0 || !strings.Contains(o.out, "1 kept, 2 deleted\n") {
+	if o := prune("--keep-within", "1w", "--dry-run"); o.code != 0 || !strings.Contains(o.out, "3 kept, 0 to delete") {
+		t.Errorf("%+v", o)
+	}
+	if o := prune("--keep-within", "1d"); o.code != 0 || !strings.Contains(o.out, "2 kept, 1 deleted\n") {
+		t.Errorf("%+v", o)
+	}
+	if o := prune("--keep-within", "1ns"); o.code != 0 || !strings.Contains(o.out, "1 kept, 1 deleted\n") {
 		t.Errorf("%+v", o)
 	}
 	if _, err := os.Stat(filepath.Join(dir, backups[9])); errors.Is(err, fs.ErrNotExist) {

@@ -194,3 +194,22 @@ func TestABackupThatBreaksOffLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestBackupStatusShowsAGap(t *testing.T) {
+	now := time.UnixMilli(1_790_000_000_000)
+	for want, gap := range map[string]*api.ArchiveGap{
+		"": nil,
+		"gap        slots 7 to 90 were never archived, 1m5s ago: the states between them cannot be restored\n": {First: 7,
+			Last: 90, FoundMS: now.Add(-65 * time.Second).UnixMilli()},
+		"gap        slots 7 to 90 were never archived, it grows until the archive goes on: " +
+			"the states between them cannot be restored\n": {First: 7, Last: 90},
+	} {
+		var out strings.Builder
+		if err := writeArchive(&out, &api.ArchiveStatus{Known: true, Slot: 90, Gap: gap}, now); err != nil {
+			t.Fatal(err)
+		}
+		if _, after, _ := strings.Cut(out.String(), "verified   none\n"); after != want {
+			t.Errorf("%q, want %q", after, want)
+		}
+	}
+}

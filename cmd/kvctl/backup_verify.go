@@ -128,6 +128,9 @@ func (a *app) verifyOne(ctx context.Context, text string, f backupVerifyFlags) (
 	r := io.NopCloser(a.stdin)
 	if text != "-" {
 		var err error
+		if info, err := os.Stat(text); err == nil && info.IsDir() {
+			return backupJSON{}, usage("it is a directory; --newest verifies the newest backup of each cluster in it")
+		}
 		if r, _, err = target.OpenObject(ctx, text); err != nil {
 			return backupJSON{}, err
 		}

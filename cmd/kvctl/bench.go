@@ -166,6 +166,9 @@ func (b *benchRun) settle(cmd *cobra.Command) error {
 	default:
 		return usage("--spread %q: must be all or one", b.spread)
 	}
+	if c.Token, err = b.app.secret(); err != nil {
+		return err
+	}
 	if strings.HasPrefix(c.Endpoints[0], "https://") {
 		if err := b.dialTLS(); err != nil {
 			return err

@@ -118,8 +118,10 @@ func (d *dev) hint(verb string, id int) string {
 	return s + " --data " + quoteWord(d.data)
 }
 
-// overTLS returns cfg with the authority of the cluster to which n belongs, if it speaks TLS.
-func overTLS(n devcluster.Node, cfg client.Config) client.Config {
+// reaching returns cfg with the authority of the cluster to which n belongs, if it speaks TLS, and its first token, if it
+// has one.
+func reaching(n devcluster.Node, cfg client.Config) client.Config {
+	cfg.TokenFile = n.Token
 	if n.CA != "" {
 		cfg.TLS = &client.TLS{CAFile: n.CA, Default: true}
 	}
@@ -137,7 +139,7 @@ func (d *dev) survey(ctx context.Context, s *devcluster.State) (survey, error) {
 	if len(endpoints) == 0 {
 		return nil, nil
 	}
-	c, err := client.New(overTLS(s.Nodes[0], client.Config{Endpoints: endpoints, NoLearning: true}))
+	c, err := client.New(reaching(s.Nodes[0], client.Config{Endpoints: endpoints, NoLearning: true}))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}

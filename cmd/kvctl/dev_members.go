@@ -91,6 +91,13 @@ func (d *dev) add(ctx context.Context, nonVoter, spare bool) error {
 			return err
 		}
 	}
+	n.Token = join.Token
+	if join.Redis != "" {
+		if n.Redis, err = nextPort(s.Nodes, func(x devcluster.Node) string { return x.Redis },
+			func(addr string) bool { return addr == n.Client || addr == n.Peer || taken(s.Nodes, addr) }); err != nil {
+			return err
+		}
+	}
 	n.Args = n.OwnArgs(who, join.MoreArgs()...)
 	return d.comeIn(ctx, n, !nonVoter && !spare, "was added")
 }
@@ -128,21 +135,30 @@ func (d *dev) nextNode(s *devcluster.State) (devcluster.Node, error) {
 		}
 	}
 	n.Log = n.Data + ".log"
-	taken := func(addr string) bool {
-		return slices.ContainsFunc(s.Nodes, func(x devcluster.Node) bool { return x.Client == addr || x.Peer == addr })
-	}
-	if n.Client, err = nextPort(s.Nodes, func(x devcluster.Node) string { return x.Client }, taken); err != nil {
+	n.Client, err = nextPort(s.Nodes, func(x devcluster.Node) string { return x.Client },
+		func(addr string) bool { return taken(s.Nodes, addr) })
+	if err != nil {
 		return n, err
 	}
 	n.Peer, err = nextPort(s.Nodes, func(x devcluster.Node) string { return x.Peer },
-		func(addr string) bool { return addr == n.Client || taken(addr) })
+		func(addr string) bool { return addr == n.Client || taken(s.Nodes, addr) })
 	return n, err
+}
+
+// taken reports whether a node has that address, whether it runs or not.
+func taken(nodes []devcluster.Node, addr string) bool {
+	return slices.ContainsFunc(nodes, func(x devcluster.Node) bool {
+		return x.Client == addr || x.Peer == addr || x.Redis == addr
+	})
 }
 
 // nextPort returns the first address behind the last of the nodes' on which nothing listens.
 func nextPort(nodes []devcluster.Node, of func(devcluster.Node) string, taken func(string) bool) (string, error) {
 	host, last := "127.0.0.1", 0
 	for _, n := range nodes {
+		if of(n) == "" {
+			continue
+		}
 		h, p, err := net.SplitHostPort(of(n))
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", devcluster.StateName, err)
@@ -178,7 +194,7 @@ func (d *dev) comeIn(ctx context.Context, n devcluster.Node, voter bool, what st
 	if err != nil {
 		return err
 	}
-	api, err := client.New(overTLS(n, client.Config{Endpoints: []string{n.Client}}))
+	api, err := client.New(reaching(n, client.Config{Endpoints: []string{n.Client}}))
 	if err != nil {
 		return fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}
@@ -267,7 +283,7 @@ func (d *dev) removeMember(ctx context.Context, s *devcluster.State, n devcluste
 	if len(endpoints) == 0 {
 		endpoints = append(endpoints, n.Client)
 	}
-	c, err := client.New(overTLS(n, client.Config{Endpoints: endpoints}))
+	c, err := client.New(reaching(n, client.Config{Endpoints: endpoints}))
 	if err != nil {
 		return fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}
@@ -351,7 +367,7 @@ func (d *dev) replace(ctx context.Context, args []string) error {
 
 // nameOf asks a node for the name of a member.
 func nameOf(ctx context.Context, of, n devcluster.Node) (string, error) {
-	c, err := client.New(overTLS(of, client.Config{Endpoints: []string{of.Client}}))
+	c, err := client.New(reaching(of, client.Config{Endpoints: []string{of.Client}}))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}

@@ -54,7 +54,7 @@ func (d *dev) restartOne(ctx context.Context, s *devcluster.State, n devcluster.
 
 // awaitReady waits until a node knows a master: to stop another one before could leave no majority.
 func awaitReady(ctx context.Context, n devcluster.Node) error {
-	c, err := client.New(overTLS(n, client.Config{Endpoints: []string{n.Client}, NoLearning: true}))
+	c, err := client.New(reaching(n, client.Config{Endpoints: []string{n.Client}, NoLearning: true}))
 	if err != nil {
 		return fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}

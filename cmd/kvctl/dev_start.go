@@ -131,7 +131,7 @@ func launch(binary string, n devcluster.Node) (startedNode, error) {
 
 // await reports whether the node answers before ctx ends. It fails if the node ends.
 func (c startedNode) await(ctx context.Context) (answers bool, err error) {
-	api, err := client.New(overTLS(c.node, client.Config{Endpoints: []string{c.node.Client}, NoLearning: true}))
+	api, err := client.New(reaching(c.node, client.Config{Endpoints: []string{c.node.Client}, NoLearning: true}))
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}

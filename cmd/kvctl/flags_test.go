@@ -27,3 +27,19 @@ func TestNumbersAreDecimal(t *testing.T) {
 		t.Errorf("a key at index 10 is not deleted with --cas 010: %+v", o)
 	}
 }
+
+// The nodes are those of kvctl's own variable, else of one that scripts for Consul have set.
+func TestTheNodesOfTheEnvironment(t *testing.T) {
+	for _, x := range []struct{ environ, want string }{
+		{"", "127.0.0.1:8500 127.0.0.1:8501 127.0.0.1:8502"},
+		{"CONSUL_HTTP_ADDR=c:1", "c:1"},
+		{"CONSUL_HTTP_ADDR=c:1 TENURE_HTTP_ADDR=t:1", "t:1"},
+		{"TENURE_HTTP_ADDR=t:1 KVCTL_ENDPOINTS=k:1,k:2", "k:1 k:2"},
+		{"KVCTL_ENDPOINTS= CONSUL_HTTP_ADDR=https://c:1", "https://c:1"},
+	} {
+		a := newApp(strings.Fields(x.environ), nil, nil, nil)
+		if got := strings.Join(a.environEndpoints(), " "); got != x.want {
+			t.Errorf("%s: %s, want %s", x.environ, got, x.want)
+		}
+	}
+}

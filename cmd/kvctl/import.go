@@ -226,8 +226,18 @@ func (a *app) load(ctx context.Context, c load.Config, total int) error {
 	if err := a.print(out, out.text); err != nil {
 		return err
 	}
+	if err == nil && out == (imported{}) && !a.json {
+		a.note("there was no key to write")
+	}
 	if out.Resume != "" && !a.json {
 		a.note("to go on, run the same command with --resume %s", out.Resume)
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("the time limit was reached before every key was written (%w); give more time with --timeout, or "+
+			"leave it out", err)
+	case errors.Is(err, context.Canceled):
+		err = fmt.Errorf("interrupted before every key was written (%w)", err)
 	}
 	if errors.Is(err, load.ErrExists) {
 		err = fmt.Errorf("%w; --on-conflict skip leaves such keys alone, and overwrite replaces them", err)

@@ -48,6 +48,14 @@ func TestExportAndImport(t *testing.T) {
 		o.out != "301 keys can be imported; nothing was written\n" {
 		t.Errorf("%+v", o)
 	}
+	if o := against(addr, "", "import", "-"); o.code != 0 || !strings.Contains(o.errOut, "there was no key to write") {
+		t.Errorf("%+v", o)
+	}
+	if o := against(addr, "", "import", file, "--timeout", "1ns"); o.code != 1 ||
+		!strings.Contains(o.errOut, "the time limit was reached before every key was written") ||
+		!strings.Contains(o.errOut, "give more time with --timeout") || !strings.Contains(o.errOut, "with --resume ") {
+		t.Errorf("%+v", o)
+	}
 	if o := against(addr, "", "import", file, "--prefix", "copy/", "--json"); o.code != 0 ||
 		decode[imported](t, o.out) != (imported{Written: 301}) {
 		t.Errorf("%+v", o)

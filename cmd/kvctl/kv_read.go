@@ -127,6 +127,7 @@ func (a *app) listKeys(ctx context.Context, prefix string, o client.ListOptions,
 		if err != nil {
 			return meta, err
 		}
+		a.noteNoKeys(len(keys), prefix)
 		return meta, a.print(append([]string{}, keys...), func(w io.Writer) error {
 			b := bufio.NewWriter(w)
 			for _, k := range keys {
@@ -137,6 +138,13 @@ func (a *app) listKeys(ctx context.Context, prefix string, o client.ListOptions,
 	})
 }
 
+// noteNoKeys tells a person that there are no keys. A script sees that from the empty output.
+func (a *app) noteNoKeys(n int, prefix string) {
+	if n == 0 && !a.json && a.onTerminal(a.stdout) {
+		a.note("no key begins with %s", quoteWord(prefix))
+	}
+}
+
 func (a *app) listEntries(ctx context.Context, prefix string, o client.ListOptions, wait *waitFlags) error {
 	return a.read(ctx, func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
 		o.Mode = mode
@@ -145,6 +153,7 @@ func (a *app) listEntries(ctx context.Context, prefix string, o client.ListOptio
 		if err != nil {
 			return meta, err
 		}
+		a.noteNoKeys(len(entries), prefix)
 		out := make([]entry, len(entries))
 		for i, e := range entries {
 			out[i] = entryJSON(e)

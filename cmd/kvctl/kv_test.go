@@ -75,7 +75,7 @@ func TestCommandVerbs(t *testing.T) {
 		{"set e v --fence kv/e:0", "", 2, "", "from 1"},
 		{"session create --name me --ttl 20s", "", 0, someSession + "\n", ""},
 		{"session create --ttl 1s", "", 2, "", "Invalid Session TTL"},
-		{"session list --node other", "", 0, "", ""},
+		{"session list --node other", "", 0, "", "no session was found"},
 		{"set l mine --acquire " + someSession, "", 0, "revision 15\n", ""},
 		{"set l mine --acquire x", "", 1, "", "no such session"},
 		{"set l mine --acquire x --release y", "", 2, "", "contradict"},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,9 +70,7 @@ func (p *printer) printLeases(page client.LeasePage) error {
 			output.OneLine(l.Name), output.OneLine(l.Owner), fmt.Sprint(l.Token), output.Duration(l.Remaining),
 		})
 	}
-	err := p.print(out, func(w io.Writer) error {
-		return table(w, []string{"NAME", "OWNER", "TOKEN", "LEFT"}, rows)
-	})
+	err := p.list(out, []string{"NAME", "OWNER", "TOKEN", "LEFT"}, rows, "no lease was found")
 	if err != nil || p.json {
 		return err
 	}

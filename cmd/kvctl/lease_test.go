@@ -29,7 +29,7 @@ func TestLeaseVerbs(t *testing.T) {
 		{"lease acquire job --owner me --ttl 30s --acquisition one", 0, "GRANT\tlease/job:" + someToken + "\n", ""},
 		{"lease list", 0, "NAME  OWNER  TOKEN       LEFT\njob   me     4294967297  29.", ""},
 		{"lease ls jo --json", 0, `{"leases":[{"name":"job","owner":"me","token":4294967297,"remaining_ms":29`, ""},
-		{"lease list x", 0, "", ""},
+		{"lease list x", 0, "", "no lease was found"},
 		{"lease show job", 0, "held by me, token " + someToken + ", for another ", ""},
 		{"lease show job --json", 0, `{"name":"job","owner":"me","token":` + someToken + `,"remaining_ms":2`, ""},
 		{"lease acquire job --owner you", 1, "", `busy: it is held by "me"`},

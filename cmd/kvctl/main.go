@@ -37,7 +37,7 @@ func main() {
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := newApp(environ, stdin, stdout, stderr)
 	root := newRoot(a)
-	root.SetArgs(args)
+	root.SetArgs(doubleDashes(root, args))
 	err := root.ExecuteContext(ctx)
 	a.close()
 	if err == nil {
@@ -80,6 +80,7 @@ var outcomes = []struct {
 	{client.ErrNotNumber, "not a number"}, {client.ErrDropped, "result lost"}, {client.ErrLost, "lost"},
 	{client.ErrBusy, "busy"}, {client.ErrMembers, "members not changed"},
 	{client.ErrFeatureLevel, "feature level too low"},
+	{client.ErrDenied, "denied"}, {client.ErrUnknownToken, "unknown token"},
 }
 
 // failure is a failed command with --json.

@@ -118,7 +118,7 @@ func TestVerbs(t *testing.T) {
 		{"version --json", "", 0, `{"version":"`, ""},
 		{"--version", "", 0, buildinfo.Read().Line("kvctl") + "\n", ""},
 
-		{"nonsense", "", 2, "", `kvctl has no command "nonsense"; there are add, backup, bench`},
+		{"nonsense", "", 2, "", `kvctl has no command "nonsense"; there are acl, add, backup, bench`},
 		{"statsu", "", 2, "", `kvctl has no command "statsu"; did you mean status?`},
 		{"lease aquire x", "", 2, "", `kvctl lease has no command "aquire"; did you mean acquire?`},
 		{"dev kil 1", "", 2, "", `kvctl dev has no command "kil"; did you mean kill?`},
@@ -261,7 +261,7 @@ func TestStaleTellsItsAge(t *testing.T) {
 	c.Set("k", "v")
 	c.SetMaster(0)
 	o := kvctl(t, c, "", "get", "k", "--stale")
-	if o.code != 0 || o.out != "v" || !strings.Contains(o.errOut, "last heard from a master 70 ms ago") {
+	if o.code != 0 || o.out != "v" || !strings.Contains(o.errOut, "has heard from no master for 70 ms") {
 		t.Fatalf("exit %d, %q, %q", o.code, o.out, o.errOut)
 	}
 }

@@ -64,7 +64,7 @@ const oldAge = time.Second
 // noteAge reports how old a stale read is, if that is unusual. With --json it reports nothing.
 func (p *printer) noteAge(m client.Meta) {
 	if !p.json && (!m.KnownLeader || m.LastContact >= oldAge) {
-		p.note("stale: the node last heard from a master %s ago", output.Duration(m.LastContact))
+		p.note("stale: the node has heard from no master for %s", output.Duration(m.LastContact))
 	}
 }
 
@@ -97,6 +97,14 @@ func table(w io.Writer, head []string, rows [][]string) error {
 		fmt.Fprintln(t, strings.Join(r, "\t"))
 	}
 	return t.Flush()
+}
+
+// list prints v with --json, and otherwise a table; without rows nothing, which it says on standard error.
+func (p *printer) list(v any, head []string, rows [][]string, nothing string) error {
+	if len(rows) == 0 && !p.json {
+		p.note("%s", nothing)
+	}
+	return p.print(v, func(w io.Writer) error { return table(w, head, rows) })
 }
 
 // orDash returns s, or "-" for an empty cell.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -116,7 +115,7 @@ func newQuotaDelete(a *app) *cobra.Command {
 				if err := c.Quotas().Delete(ctx, args[0], client.WriteOptions{Once: w.once}); err != nil {
 					return err
 				}
-				return a.printf(quotaSet{Prefix: args[0]}, "quota of %s ended\n", output.OneLine(args[0]))
+				return a.printf(quotaSet{Prefix: args[0]}, "there is no quota of %s now\n", output.OneLine(args[0]))
 			})
 		},
 	}
@@ -160,9 +159,8 @@ func (p *printer) printQuotas(list []client.Quota) error {
 			counting = q.Prefix
 		}
 	}
-	err := p.print(append([]client.Quota{}, list...), func(w io.Writer) error {
-		return table(w, []string{"PREFIX", "USED", "BYTES", "%", "USED KEYS", "KEYS", "%"}, rows)
-	})
+	err := p.list(append([]client.Quota{}, list...), []string{"PREFIX", "USED", "BYTES", "%", "USED KEYS", "KEYS", "%"}, rows,
+		"there are no quotas")
 	if err == nil && counting != "" && !p.json {
 		p.note("what is under %s is still being counted", quoteWord(counting))
 	}

@@ -26,6 +26,7 @@ type app struct {
 
 	endpoints         []string
 	tls               client.TLS
+	token, tokenFile  string
 	timeout           time.Duration
 	stale, consistent bool
 
@@ -71,6 +72,7 @@ func newRoot(a *app) *cobra.Command {
 	f.StringSliceVar(&a.endpoints, "endpoints", a.environEndpoints(),
 		"client addresses of nodes, HOST[:PORT], separated by commas ("+endpointsVariable+")")
 	a.addTLS(f)
+	a.addToken(f)
 	f.BoolVar(&a.json, "json", false, "print JSON")
 	f.DurationVar(&a.timeout, "timeout", client.DefaultTimeout, "time limit of the whole command")
 	f.BoolVar(&a.stale, "stale", false, "read what one node has applied, however old; works without a master")
@@ -83,7 +85,7 @@ func newRoot(a *app) *cobra.Command {
 		newPrune(a),
 		newList(a), newCount(a), newExpire(a), newWatch(a), newTxn(a), newLock(a), newLease(a), newElect(a),
 		newSession(a),
-		newStatus(a), newMember(a), newDrain(a), newBackup(a), newExport(a), newImport(a), newQuota(a), newMaster(a),
+		newStatus(a), newMember(a), newDrain(a), newBackup(a), newExport(a), newImport(a), newQuota(a), newACL(a), newMaster(a),
 		newUpgrade(a), newCA(a), newDev(a), newBench(a), newVersion(a),
 	)
 	root.SetIn(a.stdin)
@@ -98,10 +100,13 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
+// environEndpoints returns the endpoints that a variable names, the first that is set, or the default.
 func (a *app) environEndpoints() []string {
-	for _, e := range a.environ {
-		if v, ok := strings.CutPrefix(e, endpointsVariable+"="); ok && v != "" {
-			return strings.Split(v, ",")
+	for _, name := range [...]string{endpointsVariable, "TENURE_HTTP_ADDR", "CONSUL_HTTP_ADDR"} {
+		for _, e := range a.environ {
+			if v, ok := strings.CutPrefix(e, name+"="); ok && v != "" {
+				return strings.Split(v, ",")
+			}
 		}
 	}
 	return defaultEndpoints
@@ -144,6 +149,9 @@ func (a *app) client() (*client.Client, error) {
 	cfg := client.Config{Endpoints: a.endpoints, Timeout: a.timeout, GiveUpRefused: refusedTimeout, TLS: tls}
 	if err := cfg.Validate(); err != nil {
 		return nil, usage("--endpoints: %s", strings.TrimPrefix(err.Error(), "client: "))
+	}
+	if cfg.Token, cfg.TokenFile, err = a.clientToken(); err != nil {
+		return nil, err
 	}
 	c, err := client.New(cfg)
 	if err != nil {

@@ -204,9 +204,8 @@ func (p *printer) printSessions(list []client.SessionDetails) error {
 		rows = append(rows, append(sessionCells(s.Session),
 			left, durationOrDash(s.LockDelay), string(s.Behavior), heldText(s)))
 	}
-	return p.print(out, func(w io.Writer) error {
-		return table(w, []string{"ID", "NAME", "NODE", "TTL", "LEFT", "LOCK-DELAY", "BEHAVIOR", "KEYS"}, rows)
-	})
+	return p.list(out, []string{"ID", "NAME", "NODE", "TTL", "LEFT", "LOCK-DELAY", "BEHAVIOR", "KEYS"}, rows,
+		"no session was found")
 }
 
 // shownKeys is how many of a session's keys a table shows.

@@ -112,8 +112,11 @@ func (e txnFailed) Error() string {
 	for _, l := range e.lines {
 		fmt.Fprintf(&b, "%s: line %d: %s\n", e.name, l.Line, l.What)
 	}
-	b.WriteString("condition failed: nothing was changed")
-	return b.String()
+	why := "condition failed"
+	if errors.Is(e.err, client.ErrDenied) {
+		why = "denied"
+	}
+	return b.String() + why + ": nothing was changed"
 }
 
 // Unwrap returns the client's error.

@@ -77,8 +77,9 @@ func newWatch(a *app) *cobra.Command {
 
 func (a *app) watch(ctx context.Context, o watchFlags, fromIndex bool) error {
 	if !fromIndex {
-		err := a.call(ctx, func(ctx context.Context, c *client.Client) (err error) {
-			o.index, err = c.Revision(ctx)
+		err := a.call(ctx, func(ctx context.Context, c *client.Client) error {
+			_, meta, err := c.Keys(ctx, o.prefix, client.ListOptions{Limit: 1}) // it needs no other permission than the watch
+			o.index = meta.Revision
 			return err
 		})
 		if err != nil {

@@ -106,7 +106,8 @@ func (s *settings) checkListeners() error {
 		return badConfig("%s: is empty; use %s", s.name("client"), defaultClient)
 	}
 	taken := map[string]string{}
-	for _, l := range []struct{ flag, addr string }{{"client", s.client}, {"peer", s.peer}, {"admin", s.admin}} {
+	for _, l := range []struct{ flag, addr string }{{"client", s.client}, {"peer", s.peer}, {"admin", s.admin},
+		{"redis", s.redis}} {
 		if l.addr == "" {
 			continue
 		}
@@ -144,19 +145,22 @@ func (s *settings) checkLoopback(flag, addr string) error {
 // checkProtected refuses a listener that other machines could reach and that lacks what it needs for that. name is what
 // the user calls it.
 func (s *settings) checkProtected(flag, name, addr string) error {
-	give := ""
+	why, give := "there is no TLS", ""
+	secret := s.tls.clients.Cert != ""
+	clients := flag == "client" || flag == "redis"
 	switch {
 	case flag == "admin":
-	case flag == "client" && s.tls.clients.Cert != "" && !s.tls.required:
-		return badConfig("%s %s: may be reachable from other machines, and whoever reaches it could read and write; give "+
-			"--tls-client-ca and --tls-require-client-cert, use a loopback address, or accept it with --insecure", name, addr)
-	case flag == "client" && s.tls.clients.Cert == "":
-		give = "give --tls-cert, --tls-key, --tls-client-ca and --tls-require-client-cert, "
+	case clients && s.access.acl && !secret:
+		why, give = "tokens could be read on the way", "give --tls-cert and --tls-key, "
+	case clients && !s.access.acl && secret:
+		why, give = "whoever reaches it could read and write", "give --acl, "
+	case clients && !secret:
+		why, give = "whoever reaches it could read and write", "give --tls-cert, --tls-key and --acl, "
 	case flag == "peer" && s.forPeers().IsZero():
 		give = "give --tls-cert, --tls-key and --tls-ca, "
 	default:
 		return nil
 	}
-	return badConfig("%s %s: may be reachable from other machines, and there is no TLS; %suse a loopback address, "+
-		"or accept it with --insecure", name, addr, give)
+	return badConfig("%s %s: may be reachable from other machines, and %s; %suse a loopback address, or accept it "+
+		"with --insecure", name, addr, why, give)
 }

@@ -11,21 +11,24 @@ import (
 // build returns the server's configuration, without what only a running process has.
 func (s *settings) build() (server.Config, error) {
 	for _, check := range []func() error{
-		s.identify, s.checkJoin, s.checkCluster, s.checkTimes, s.checkSizes, s.fillPeer, s.checkTLS, s.checkListeners,
-		s.checkAdvertised, s.checkArchive,
+		s.identify, s.checkJoin, s.checkCluster, s.checkTimes, s.checkSizes, s.checkLimits, s.fillPeer, s.checkTLS, s.checkListeners,
+		s.checkAdvertised, s.checkArchive, s.checkAccess,
 	} {
 		if err := check(); err != nil {
 			return server.Config{}, err
 		}
 	}
 	cluster := slices.Clone(s.cluster)
+	if s.anew {
+		cluster = nil
+	}
 	slices.SortFunc(cluster, func(a, b server.Address) int { return int(a.Node) - int(b.Node) })
 	command, why := guardianCommand, ""
 	if !s.guardian {
 		command, why = nil, "switched off by --guardian=false"
 	}
 	id := s.id
-	if s.join != "" && !s.known && !s.given("id") {
+	if s.join != "" && !s.known && !s.given("id") || s.anew {
 		id = 0
 	}
 	archived, err := s.archived()
@@ -43,6 +46,7 @@ func (s *settings) build() (server.Config, error) {
 		ClientAddr:    s.client,
 		PeerAddr:      s.peer,
 		AdminAddr:     s.admin,
+		RedisAddr:     s.redis,
 		LeaseTime:     s.leaseTime,
 		MaxLeaseTime:  s.maxLease,
 		ClockDriftPPM: s.driftPPM,
@@ -51,9 +55,12 @@ func (s *settings) build() (server.Config, error) {
 		SessionTTLMin: s.ttlMin,
 		QuotaBytes:    s.quota,
 		MaxLeases:     s.maxLeases,
+		Limits:        s.limits,
 		Insecure:      s.insecure,
 		AllowedHosts:  s.hosts,
 		TLS:           s.serverTLS(),
+		ACL:           s.access.acl,
+		Audit:         s.serverAudit(),
 
 		WatchHistoryBytes: s.history,
 		UpgradeAfter:      s.upgradeAfter,
@@ -68,6 +75,9 @@ func (s *settings) build() (server.Config, error) {
 // member that is started without --cluster takes the others from its data directory.
 func (s *settings) fillPeer() error {
 	switch {
+	case s.anew:
+		s.advertisePeer = or(s.advertisePeer, s.address(s.id))
+		s.peer = or(s.peer, or(s.address(s.id), defaultPeer))
 	case s.join != "", !s.given("cluster") && s.member && !s.alone:
 		s.peer = or(s.peer, defaultPeer)
 	case !s.given("cluster"):

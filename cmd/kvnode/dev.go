@@ -55,8 +55,13 @@ func newDev(environ []string, stdout io.Writer) *cobra.Command {
 		"port of node 1 for clients; the other nodes use the next ports")
 	f.BoolVar(&o.TLS, "tls", false, "the nodes speak TLS, by an authority and certificates that are made in the "+
 		"directory")
+	f.BoolVar(&o.ACL, "acl", false, "the nodes refuse requests that no token allows; the secret of the first token is "+
+		"in a file in the directory")
 	f.Var(setting(&o.PeerBasePort, "8300", "port", parseCount), "peer-base-port",
 		"port of node 1 for its peers; the other nodes use the next ports")
+	f.BoolVar(&o.Redis, "redis", false, "the nodes speak the Redis protocol too")
+	f.Var(setting(&o.RedisBasePort, "6379", "port", parseCount), "redis-base-port",
+		"port of node 1 for clients of Redis, with --redis; the other nodes use the next ports")
 	return cmd
 }
 

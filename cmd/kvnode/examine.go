@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 
@@ -28,27 +29,34 @@ func newCheck(stdout io.Writer) *cobra.Command {
 		Example: "  kvnode check /var/lib/kvnode",
 		Args:    oneDirectory("check"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := recovery.Check(args[0])
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				err = r.WriteJSON(stdout)
-			} else {
-				err = r.Write(stdout)
-			}
-			if err == nil && !r.Sound {
-				err = errDamaged
-			}
-			return err
+			return check(args[0], asJSON, stdout)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON object, also if the directory is refused")
 	return cmd
 }
 
+// check prints what is wrong with a directory.
+func check(dir string, asJSON bool, stdout io.Writer) error {
+	r, err := recovery.Check(dir)
+	switch {
+	case err != nil && asJSON:
+		return errors.Join(err, recovery.WriteRefusal(stdout, dir, err))
+	case err != nil:
+		return err
+	case asJSON:
+		err = r.WriteJSON(stdout)
+	default:
+		err = r.Write(stdout)
+	}
+	if err == nil && !r.Sound {
+		err = errDamaged
+	}
+	return err
+}
+
 // newInspect shows what is in the files of a node that does not run.
-func newInspect(stdout io.Writer) *cobra.Command {
+func newInspect(stdout, stderr io.Writer) *cobra.Command {
 	i := recovery.Inspection{To: math.MaxUint64}
 	cmd := &cobra.Command{
 		Use:   "inspect DIR",
@@ -61,18 +69,18 @@ func newInspect(stdout io.Writer) *cobra.Command {
 		Example: "  kvnode inspect /var/lib/kvnode --log --from 5000\n" +
 			"  kvnode inspect /var/lib/kvnode --state --prefix config/ --json",
 		Args: oneDirectory("inspect"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if i.Log || i.State {
-				return recovery.Inspect(args[0], i, stdout)
-			}
-			r, err := recovery.Check(args[0])
-			if err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkInspection(cmd, i); err != nil {
 				return err
 			}
-			if i.JSON {
-				return r.WriteJSON(stdout)
+			if i.Log || i.State {
+				lines, err := recovery.Inspect(args[0], i, stdout)
+				if err == nil && lines == 0 {
+					fmt.Fprintln(stderr, "kvnode: there is nothing of that kind in the directory")
+				}
+				return err
 			}
-			return r.Write(stdout)
+			return check(args[0], i.JSON, stdout)
 		},
 	}
 	f := cmd.Flags()
@@ -81,12 +89,27 @@ func newInspect(stdout io.Writer) *cobra.Command {
 	f.Uint64Var(&i.From, "from", 0, "with --log, the first slot")
 	f.Uint64Var(&i.To, "to", i.To, "with --log, the last slot")
 	f.BoolVar(&i.State, "state", false, "show the records of the state database")
-	f.StringVar(&i.Space, "space", "", "with --state, this space only: data, dedup, session, held, expiry, delay, "+
-		"fence, tombstone or members")
+	f.StringVar(&i.Space, "space", "", "with --state, this space only: "+recovery.SpaceNames())
 	f.StringVar(&i.Prefix, "prefix", "", "with --state, keys that begin with this")
-	f.BoolVar(&i.Values, "values", false, "show values whole")
-	f.BoolVar(&i.JSON, "json", false, "write a JSON object a line")
+	f.BoolVar(&i.Values, "values", false, "with --log or --state, show values whole")
+	f.BoolVar(&i.JSON, "json", false, "write a JSON object a line, with values in base64")
 	return cmd
+}
+
+// checkInspection refuses flags that would be ignored.
+func checkInspection(cmd *cobra.Command, i recovery.Inspection) error {
+	for _, f := range []struct {
+		name, needs string
+		has         bool
+	}{
+		{"from", "--log", i.Log}, {"to", "--log", i.Log}, {"space", "--state", i.State}, {"prefix", "--state", i.State},
+		{"values", "--log or --state", i.Log || i.State},
+	} {
+		if cmd.Flags().Changed(f.name) && !f.has {
+			return badConfig("inspect: --%s needs %s", f.name, f.needs)
+		}
+	}
+	return nil
 }
 
 // oneDirectory accepts the arguments of a command that takes a data directory.

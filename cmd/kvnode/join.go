@@ -16,20 +16,42 @@ const (
 	maxReplaceAfter = 30 * 24 * time.Hour
 )
 
-// identify has the data directory say which node this is, where the command line does not.
+// identify has the data directory say which node this is, where the command line does not, or has the number of before
+// the node took its own place again.
 func (s *settings) identify() error {
-	if s.given("id") && s.given("cluster") || s.anew {
+	if s.anew {
 		return nil
 	}
 	id, ok, err := server.Identify(s.data)
 	if err != nil || !ok || id.Node == 0 {
+		if s.given("id") && s.given("cluster") {
+			return nil // there is no need to know, and what is wrong with the directory is found when it is opened
+		}
 		return err
+	}
+	if id.StartedAs != 0 && (!s.given("id") || s.id == id.StartedAs || s.id == id.Node) {
+		s.renumber(id.StartedAs, id.Node)
+		s.id = id.Node
 	}
 	if !s.given("id") {
 		s.id, s.known = id.Node, true
 	}
-	s.member, s.alone = id.Formed, isAlone(id.Membership, s.id)
+	if !s.given("id") || !s.given("cluster") {
+		s.member, s.alone = id.Formed, isAlone(id.Membership, s.id)
+	}
 	return nil
+}
+
+// renumber gives the entry of node was in --cluster the number that the node has now, unless that has an entry.
+func (s *settings) renumber(was, now ballot.NodeID) {
+	if s.address(now) != "" {
+		return
+	}
+	for i := range s.cluster {
+		if s.cluster[i].Node == was {
+			s.cluster[i].Node = now
+		}
+	}
 }
 
 // isAlone reports whether a membership is what a node without --cluster founds.
@@ -53,6 +75,7 @@ func (s *settings) checkJoin() error {
 	}
 	join := s.name("join")
 	switch {
+	case s.anew: // the settings of its start stay where they are
 	case s.given("cluster"):
 		return badConfig("%s: excludes %s, since the cluster tells a node that joins who its members are; leave out one "+
 			"of them", join, s.name("cluster"))

@@ -73,6 +73,14 @@ func TestBadConfiguration(t *testing.T) {
 		{"--max-value-bytes 0", "", "--max-value-bytes 0: 1 <= max-value-bytes <= 16777216 must hold; use 512KiB"},
 		{"--max-value-bytes 17MiB", "",
 			"--max-value-bytes 17825792: 1 <= max-value-bytes <= 16777216 must hold; use 512KiB"},
+		{"--max-connections 0", "", "--max-connections 0: 1 <= max-connections <= 1048576 must hold"},
+		{"--max-requests 16385", "", "--max-requests 16385: 1 <= max-requests <= 16384 must hold"},
+		{"--max-connections 100 --reserved-for-operators 51", "", "--reserved-for-operators 51: must be at most 50, half of " +
+			"the smaller of max-connections and max-requests"},
+		{"--request-rate-mode on", "", `--request-rate-mode: "on" is not a mode; use off, permissive or enforcing`},
+		{"--request-rate 0", "", "--request-rate 0: 1 <= request-rate <= 1048576 must hold"},
+		{"--max-header-bytes 1KiB", "", "--max-header-bytes 1024: 16384 <= max-header-bytes <= 1048576 must hold; use 64KiB"},
+		{"--body-timeout 2m", "", "--body-timeout 2m0s: 0 < body-timeout <= 1m0s must hold"},
 		{"--max-leases 0", "", "--max-leases 0: 1 <= max-leases <= 268435456 must hold; use 2000000"},
 		{"--max-leases many", "", `--max-leases: "many" is not a whole number; write it like 3`},
 		{"--watch-history-bytes 65535", "",
@@ -88,13 +96,23 @@ func TestBadConfiguration(t *testing.T) {
 		{"--client 127.0.0.1:8300 --peer 127.0.0.1:8300", "",
 			"--peer 127.0.0.1:8300: is the address of --client too; give each its own"},
 		{"--client 0.0.0.0:8500", "",
-			"--client 0.0.0.0:8500: may be reachable from other machines, and there is no TLS; give --tls-cert, " +
-				"--tls-key, --tls-client-ca and --tls-require-client-cert, use a loopback address, or accept it with --insecure"},
-		{"--client :8500", "", "--client :8500: may be reachable from other machines, and there is no TLS; give " +
-			"--tls-cert, --tls-key, --tls-client-ca and --tls-require-client-cert, use a loopback address, or accept it with --insecure"},
+			"--client 0.0.0.0:8500: may be reachable from other machines, and whoever reaches it could read and write; " +
+				"give --tls-cert, --tls-key and --acl, use a loopback address, or accept it with --insecure"},
+		{"--client :8500 --acl", "", "--client :8500: may be reachable from other machines, and tokens could be read on " +
+			"the way; give --tls-cert and --tls-key, use a loopback address, or accept it with --insecure"},
+		{"--audit-keep 3", "", "--audit-keep: it is about a file; name one with --audit FILE"},
+		{"--audit - --audit-file-bytes 1MiB", "", "--audit-file-bytes: it is about a file; name one with --audit FILE"},
+		{"--audit a --audit-file-bytes 1KiB", "", "--audit: files of 1024 bytes: must be at least 65536"},
+		{"--audit a", "KVNODE_AUDIT_KEEP=10001", "--audit: 10001 old files: must be from 0 to 10000"},
 		{"--admin 10.0.0.1:1", "",
 			"--admin 10.0.0.1:1: may be reachable from other machines, and there is no TLS; use a loopback address, " +
 				"or accept it with --insecure"},
+		{"--redis 10.0.0.1:1 --tls-cert c --tls-key k --tls-client-ca a --tls-require-client-cert", "",
+			"--redis 10.0.0.1:1: may be reachable from other machines, and whoever reaches it could read and write; " +
+				"give --acl, use a loopback address, or accept it with --insecure"},
+		{"--redis 10.0.0.1:1 --acl", "",
+			"--redis 10.0.0.1:1: may be reachable from other machines, and tokens could be read on the way; " +
+				"give --tls-cert and --tls-key, use a loopback address, or accept it with --insecure"},
 		{"--id 1 --cluster 1=10.0.0.1:1,2=10.0.0.2:1", "",
 			"this node's address in --cluster 10.0.0.1:1: may be reachable from other machines, and there is no TLS; " +
 				"give --tls-cert, --tls-key and --tls-ca, use a loopback address, or accept it with --insecure"},
@@ -133,7 +151,7 @@ func TestBadConfiguration(t *testing.T) {
 		{"", "KVNODE_LOG_FORMAT=xml", `KVNODE_LOG_FORMAT: "xml" is not a format; use json or console`},
 		{"--client 10.0.0.1:1 --tls-ca a --tls-cert c --tls-key k", "",
 			"--client 10.0.0.1:1: may be reachable from other machines, and whoever reaches it could read and write; give " +
-				"--tls-client-ca and --tls-require-client-cert, use a loopback address, or accept it with --insecure"},
+				"--acl, use a loopback address, or accept it with --insecure"},
 		{"--tls-ca a --tls-cert c --tls-key k --admin 10.0.0.1:2", "",
 			"--admin 10.0.0.1:2: may be reachable from other machines, and there is no TLS; use a loopback address, " +
 				"or accept it with --insecure"},
@@ -173,6 +191,9 @@ func TestBadConfiguration(t *testing.T) {
 		{"dev --base-port 65535", "", "--base-port 65535: 3 nodes need ports from 1 to 65535; use a lower one"},
 		{"dev --base-port 8302", "",
 			"--base-port 8302 and --peer-base-port 8300: their 3 ports overlap; move one of them"},
+		{"dev --redis --redis-base-port 8501", "",
+			"--base-port 8500 and --redis-base-port 8501: their 3 ports overlap; move one of them"},
+		{"dev -- --redis 127.0.0.1:6379", "", "--redis after --: is set by kvnode dev for each node; leave it out"},
 		{"dev node", "", `"node": kvnode dev takes no arguments; put flags for the nodes after --`},
 		{"dev -- --id=4", "", "--id after --: is set by kvnode dev for each node; leave it out"},
 		{"dev -- --lease-time 20ms", "", "--lease-time 20ms: lease-time >= 50ms must hold; use 500ms"},

@@ -27,17 +27,23 @@ func (s *settings) withCommand(err error) error {
 // rejoinCommand is the command line of kvnode rejoin for this node. What was set by the environment or a file counts
 // again.
 func (s *settings) rejoinCommand() string {
-	args := []string{"kvnode", "rejoin", "--join", s.anotherMember()}
-	add := func(name, value string) { args = append(args, "--"+name, quoted(value)) }
-	if name, err := recovery.NameOf(s.data); s.nodeName == "" && err == nil && name == "" {
-		add("node-name", fmt.Sprintf("node-%d", s.id)) // the directory does not say
+	was, _ := recovery.FormerOf(s.data)
+	args := []string{"kvnode", "rejoin", "--join", "HOST:PORT"}
+	if s.join != "" {
+		args[3] = s.join
+	} else if others := s.otherMembers(was); len(others) > 0 {
+		args[3] = others[0]
 	}
-	if !s.given("peer") {
-		add("peer", or(s.peer, or(s.address(s.id), defaultPeer)))
+	add := func(name, value string) { args = append(args, "--"+name, quoted(value)) }
+	if s.nodeName == "" && was.Name == "" && !s.given("id") { // neither says
+		args = append(args, "--node-name", "NAME")
+	}
+	if !s.given("peer") && s.address(s.id) == "" {
+		add("peer", or(s.peer, defaultPeer))
 	}
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		switch f.Name {
-		case "id", "cluster", "join", "replace", "non-voter", "spare", "replace-after":
+		case "join", "replace", "non-voter", "spare", "replace-after":
 			return // it takes the place that it had
 		}
 		if s.given(f.Name) && strings.HasPrefix(s.origin[f.Name], "--") {
@@ -57,25 +63,23 @@ func (s *settings) wasAlone() bool {
 	return err == nil && ok && len(id.Membership.Members) == 1
 }
 
-// anotherMember returns an address for peers at which another member may be: of the command line, else of the data
-// directory, as far as that can be read.
-func (s *settings) anotherMember() string {
-	if s.join != "" {
-		return s.join
-	}
+// otherMembers returns the addresses for peers at which other members may be: of the command line, else of the data
+// directory.
+func (s *settings) otherMembers(was recovery.Former) (addrs []string) {
 	for _, a := range s.cluster {
-		if a.Node != s.id {
-			return a.Addr
+		if a.Node != s.id && a.Addr != "" {
+			addrs = append(addrs, a.Addr)
 		}
 	}
-	if id, ok, err := server.Identify(s.data); err == nil && ok {
-		for _, m := range id.Membership.Members {
-			if m.Node != id.Node && m.PeerAddr != "" {
-				return m.PeerAddr
-			}
+	if len(addrs) > 0 {
+		return addrs
+	}
+	for _, m := range was.Membership.All() {
+		if m.Node != was.Node && m.PeerAddr != "" {
+			addrs = append(addrs, m.PeerAddr)
 		}
 	}
-	return "HOST:PORT"
+	return addrs
 }
 
 // quoted returns a word for a shell.

@@ -12,7 +12,8 @@ import (
 
 // The last line of a node that ends with damage is the command that mends it.
 func TestDamageTellsTheCommandToRejoin(t *testing.T) {
-	inEmptyDir(t, nil)
+	inEmptyDir(t, map[string]string{"n.toml": "id = 3\ndata = 'my d'\n" +
+		`cluster = ["3=127.0.0.1:83", "4=127.0.0.1:84", "5=127.0.0.1:85"]`})
 	formed(t, "my d", 1, 3, 4, 5)
 	found := fmt.Errorf("%w: my d/state.db: page 7 fails its checksum", server.ErrDamaged)
 	list := "3=127.0.0.1:83,4=127.0.0.1:84,5=127.0.0.1:85"
@@ -26,13 +27,17 @@ func TestDamageTellsTheCommandToRejoin(t *testing.T) {
 		{found, "", nil, []string{"--id", "3", "--cluster", list, "--data", "my d", "--client", "127.0.0.1:9",
 			"--quota-bytes", "1GiB", "--insecure"},
 			"page 7 fails its checksum; to rebuild it from the other members: kvnode rejoin --join 127.0.0.1:84 " +
-				"--peer 127.0.0.1:83 --data 'my d' --client 127.0.0.1:9 --quota-bytes 1GiB --insecure=true"},
+				"--id 3 --cluster " + list + " --data 'my d' --client 127.0.0.1:9 --quota-bytes 1GiB --insecure=true"},
 		{found, "", []string{"KVNODE_CLIENT=127.0.0.1:9"}, []string{"--data", "my d", "--join", "127.0.0.1:84",
 			"--peer", "127.0.0.1:83"},
 			"kvnode rejoin --join 127.0.0.1:84 --data 'my d' --peer 127.0.0.1:83"},
 		{errors.New("no network"), "", nil, []string{"--id", "3", "--cluster", list, "--data", "my d"}, "kvnode: no network"},
 		{found, "log.db", nil, []string{"--id", "3", "--cluster", list, "--data", "my d"},
-			"kvnode rejoin --join 127.0.0.1:84 --node-name node-3 --peer 127.0.0.1:83 --data 'my d'"},
+			"kvnode rejoin --join 127.0.0.1:84 --id 3 --cluster " + list + " --data 'my d'"},
+		{nil, "", nil, []string{"--data", "my d"}, // log.db is spoilt, so that nothing says who it is
+			"kvnode rejoin --join HOST:PORT --node-name NAME --peer 127.0.0.1:8300 --data 'my d'"},
+		{found, "", nil, []string{"--config", "n.toml"}, "to rebuild it from the other members: kvnode rejoin --join " +
+			"127.0.0.1:84 --config n.toml"},
 	} {
 		if c.spoil != "" {
 			if err := os.Truncate("my d/"+c.spoil, 100); err != nil {

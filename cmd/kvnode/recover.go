@@ -24,6 +24,9 @@ func newRecover(stdout, stderr io.Writer) *cobra.Command {
 			"  kvnode recover apply plan.json --data ./new1\n" +
 			"  kvnode --data ./new1 --peer 10.0.0.1:8300 --client 10.0.0.1:8500 --insecure",
 		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return badConfig("recover: needs a command: plan, to see what is left, or apply; see kvnode recover --help")
+		},
 	}
 	cmd.AddCommand(newRecoverPlan(stdout, stderr), newRecoverApply(stdout, stderr))
 	return cmd

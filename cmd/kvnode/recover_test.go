@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,7 +15,9 @@ import (
 	"testing"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/server"
+	"tenure/storage"
 )
 
 // listener returns an address at which somebody listens.
@@ -70,8 +73,56 @@ func TestRejoin(t *testing.T) {
 		t.Errorf("nothing is left: %+v", o)
 	}
 	formed(t, "f", 1, 3)
-	if o = command(t, nil, nil, "rejoin", "--data", "f", "--join", member, "--give-up"); o.config == nil {
+	if o = command(t, nil, nil, "rejoin", "--data", "f", "--join", member, "--give-up"); o.config == nil ||
+		!o.config.JoinCluster.IsZero() {
 		t.Errorf("given up: %+v", o)
+	}
+}
+
+// TestRejoinOfANodeThatIsStartedWithAList plays what docs/operations.md says: rebuild the node with its own settings,
+// then start it with the same ones, again and again, although its number is another one each time.
+func TestRejoinOfANodeThatIsStartedWithAList(t *testing.T) {
+	member := listener(t)
+	const own = "127.0.0.1:83"
+	inEmptyDir(t, map[string]string{
+		"n.toml": fmt.Sprintf("id = 3\ndata = 'd'\ncluster = ['3=%s', '4=%s', '5=127.0.0.1:2']", own, member)})
+	formed(t, "d", 1, 3, 4, 5)
+	for now := ballot.NodeID(6); now < 8; now++ {
+		if err := os.Truncate("d/state.db", 100); err != nil {
+			t.Fatal(err)
+		}
+		o := command(t, nil, nil, "rejoin", "--config", "n.toml")
+		c := o.config
+		if c == nil || c.Join != member || c.Replace != "node-3" || c.Node != 0 || c.Cluster != nil || c.StartedAs != 3 ||
+			c.PeerAddr != own || c.PeerAdvertise != own || c.JoinCluster != (ident.ClusterID{1}) {
+			t.Fatalf("rejoin: %+v %+v", o, c)
+		}
+		rejoined(t, *c, now)
+		for _, args := range []string{"--config n.toml", "--data d --id 3 --cluster 3=" + own + ",4=" + member,
+			"--data d --cluster 3=" + own + ",4=" + member} {
+			o := command(t, nil, nil, strings.Fields(args)...)
+			if c := o.config; c == nil || c.Node != now || c.PeerAddr != own || c.Cluster[len(c.Cluster)-1].Node != now {
+				t.Errorf("%s: %+v %+v", args, o, c)
+			}
+		}
+		o = command(t, fmt.Errorf("%w: page 7", server.ErrDamaged), nil, "--config", "n.toml")
+		if !strings.HasSuffix(o.stderr, "kvnode rejoin --join "+member+" --config n.toml\n") {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
+// rejoined is what a node does that was let in as node now: its name stays.
+func rejoined(t *testing.T, c server.Config, now ballot.NodeID) {
+	t.Helper()
+	s, err := storage.Open(c.Data, storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := ident.Membership{Number: uint64(now), Change: 1, Members: []ident.Member{
+		{Node: 4, Store: ident.StoreID{4}}, {Node: now, Store: s.Identity().Store, Name: "node-3"}}}
+	if err := errors.Join(s.NoteStartedAs(c.StartedAs), s.Join(c.JoinCluster, now, m), s.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -101,12 +152,21 @@ func TestRejoinWhereNobodyHasTheName(t *testing.T) {
 func TestRejoinRefuses(t *testing.T) {
 	inEmptyDir(t, nil)
 	formed(t, "d", 1, 3)
+	formed(t, "two", 1, 3, 4)
 	for args, want := range map[string]string{
-		"":                                 "rejoin: give the address of a member with --join HOST:PORT",
-		"--join m:1 --replace x":           "rejoin: takes the place that the node had; leave out --replace, --non-voter and --spare, or start kvnode with them and an empty directory",
-		"--join m:1 --data e":              "rejoin: cannot look into e: stat e: no such file or directory; check --data, or name the node with --node-name, as kvctl member list does",
-		"--join m:1 --bogus":               "unknown flag: --bogus; see kvnode rejoin --help",
-		"--join m:1 --data . --node-name=": "rejoin: . does not say which node it is of; name the node with --node-name, as kvctl member list does",
+		"--data d": "rejoin: give the address of a member with --join HOST:PORT",
+		"--data two --id 3 --cluster 3=127.0.0.1:1,4=127.0.0.1:2": "rejoin: nobody answers at 127.0.0.1:2, and " +
+			"nothing was " +
+			"moved; give the address of a member that runs with --join HOST:PORT",
+		"--data two --cluster 4=127.0.0.1:2": "--cluster: lists 4, but two is the data directory of node 3; add " +
+			"3=HOST:PORT to the list, or leave it out",
+		"--join m:1 --replace x": "rejoin: takes the place that the node had; leave out --replace, " +
+			"--non-voter and --spare, or start kvnode with them and an empty directory",
+		"--join m:1 --data e": "rejoin: cannot look into e: stat e: no such file or directory; check " +
+			"--data, or name the node with --node-name, as kvctl member list does",
+		"--join m:1 --bogus": "unknown flag: --bogus; see kvnode rejoin --help",
+		"--join m:1 --data . --node-name=": "rejoin: . does not say which node it is of; name the node with " +
+			"--node-name, as kvctl member list does",
 	} {
 		o := command(t, nil, nil, append([]string{"rejoin"}, strings.Fields(args)...)...)
 		if o.code != 2 || o.stderr != "kvnode: "+want+"\n" || o.config != nil {
@@ -148,6 +208,9 @@ func TestRecover(t *testing.T) {
 	for args, want := range map[string]string{
 		"plan":            "recover plan: name the data directory of each node that is left",
 		"plan none":       "holds no store",
+		"":                "recover: needs a command: plan",
+		"paln":            "did you mean plan?",
+		"plan d d":        "are the same directory",
 		"apply":           "recover apply: give the file that kvnode recover plan has written",
 		"apply none":      "no such file or directory; give the file that kvnode recover plan has written",
 		"apply d/journal": "this is no plan of kvnode recover plan",

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,27 +19,26 @@ import (
 func newRejoin(environ []string, stderr io.Writer) *cobra.Command {
 	s := newSettings()
 	s.anew = true
-	var giveUp bool
 	cmd := &cobra.Command{
-		Use:   "rejoin --join HOST:PORT [FLAGS]",
+		Use:   "rejoin [--join HOST:PORT] [FLAGS]",
 		Short: "Join again, in place of oneself, with a data directory that is damaged",
 		Long: "Move all files of the data directory aside, into DIR/aside-DATE-TIME, where they are kept; then join the\n" +
 			"cluster and take the place that this node had in it. It is the same as starting a node with --join and\n" +
-			"--replace on an empty directory, and runs until it is stopped. From then on start it without rejoin. If the\n" +
-			"cluster has no member of that name any more, it joins as a further one.\n\n" +
-			"A directory that is in use is refused, and so is one with which the node could go on. The other flags are\n" +
-			"those of kvnode itself.",
-		Example: "  kvnode rejoin --data ./node3 --join 127.0.0.1:8300 --peer 127.0.0.1:8302 --client 127.0.0.1:8502",
-		Args:    noArgs,
+			"--replace on an empty directory, and runs until it is stopped. From then on start it as before, also if that\n" +
+			"is with --id and --cluster: the node has another number then, and its directory knows which one is meant. If\n" +
+			"the cluster has no member of that name any more, it joins as a further one.\n\n" +
+			"A directory that is in use is refused, and so is one with which the node could go on. Another cluster than\n" +
+			"the one that the node was in refuses it. The other flags are those of kvnode itself. Without --join it asks\n" +
+			"the members that --cluster or the directory names.",
+		Example: "  kvnode rejoin --config /etc/kvnode.toml\n" +
+			"  kvnode rejoin --data ./node3 --join 127.0.0.1:8300 --peer 127.0.0.1:8302 --client 127.0.0.1:8502",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.rejoin(environ)
 			if err != nil {
 				return err
 			}
-			if err := isThere(cfg.Join); err != nil {
-				return err
-			}
-			aside, err := recovery.SetAside(cfg.Data, giveUp, time.Now())
+			aside, err := recovery.SetAside(cfg.Data, s.giveUp, time.Now())
 			if err != nil {
 				return err
 			}
@@ -56,8 +56,8 @@ func newRejoin(environ []string, stderr io.Writer) *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVar(&giveUp, "give-up", false, "also if the directory is whole: its cluster is no more, or the node was "+
-		"removed from it")
+	cmd.Flags().BoolVar(&s.giveUp, "give-up", false, "also if the directory is whole, and into any cluster: its own is "+
+		"no more, or the node was removed from it")
 	cmd.Flags().AddFlagSet(s.flags)
 	return cmd
 }
@@ -87,32 +87,70 @@ func isThere(address string) error {
 // dialTimeout is how long rejoin waits for the address of --join.
 const dialTimeout = 5 * time.Second
 
-// rejoin is resolve for a node that takes its own place.
+// rejoin is resolve for a node that takes its own place. Settings that only the start of a node without --join has, and
+// that stay in its file, say here who it is and where the others are.
 func (s *settings) rejoin(environ []string) (server.Config, error) {
 	if err := s.collect(environ); err != nil {
 		return server.Config{}, err
 	}
-	switch {
-	case s.join == "":
-		return server.Config{}, badConfig("rejoin: give the address of a member with --join HOST:PORT")
-	case s.replace != "" || s.nonVoter || s.spare:
+	if s.replace != "" || s.nonVoter || s.spare {
 		return server.Config{}, badConfig("rejoin: takes the place that the node had; leave out --replace, " +
 			"--non-voter and --spare, or start kvnode with them and an empty directory")
 	}
-	name, err := recovery.NameOf(s.data)
+	was, err := recovery.FormerOf(s.data)
 	if err != nil {
 		return server.Config{}, err
 	}
+	if !s.given("id") && was.Node != 0 {
+		s.id, s.known = was.StartedAs(), true
+	}
+	if err := s.checkCluster(); s.given("cluster") && err != nil {
+		return server.Config{}, err
+	}
 	s.givenName = s.nodeName
-	s.replace = or(s.nodeName, name)
+	s.replace = or(s.nodeName, was.Name)
 	if _, err := os.Stat(s.data); s.replace == "" && err != nil {
 		return server.Config{}, badConfig("rejoin: cannot look into %s: %v; check --data, or name the node with --node-name, "+
 			"as kvctl member list does", s.data, err)
+	}
+	if s.replace == "" && s.given("id") {
+		s.replace = fmt.Sprintf("node-%d", s.id)
 	}
 	if s.replace == "" {
 		return server.Config{}, badConfig("rejoin: %s does not say which node it is of; name the node with "+
 			"--node-name, as kvctl member list does", s.data)
 	}
 	s.nodeName = s.replace
-	return s.build()
+	if err := s.chooseMember(was); err != nil {
+		return server.Config{}, err
+	}
+	cfg, err := s.build()
+	cfg.StartedAs = was.StartedAs()
+	if s.given("id") && s.id != was.Node { // whose number is of an earlier rejoin
+		cfg.StartedAs = s.id
+	}
+	if !s.giveUp {
+		cfg.JoinCluster = was.Cluster
+	}
+	return cfg, err
+}
+
+// chooseMember makes sure that the address of --join is one at which a member may be. Without --join it takes the first
+// one that answers of the other members' addresses, which --cluster or the directory has.
+func (s *settings) chooseMember(was recovery.Former) error {
+	if s.join != "" {
+		return isThere(s.join)
+	}
+	others := s.otherMembers(was)
+	if len(others) == 0 {
+		return badConfig("rejoin: give the address of a member with --join HOST:PORT")
+	}
+	for _, addr := range others {
+		if isThere(addr) == nil {
+			s.join = addr
+			return nil
+		}
+	}
+	return badConfig("rejoin: nobody answers at %s, and nothing was moved; give the address of a member that runs with "+
+		"--join HOST:PORT", strings.Join(others, ", "))
 }

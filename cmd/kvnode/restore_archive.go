@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"tenure/internal/ident"
 	"tenure/internal/progress"
 	"tenure/server/archive"
 	"tenure/server/archiver"
@@ -24,6 +22,7 @@ type restoreFlags struct {
 	at         string
 	cluster    string
 	identities []string // files
+	list, json bool
 }
 
 // isArchive reports whether what is to be restored is an archive: a directory, or a URL that does not end in the name
@@ -57,18 +56,19 @@ func restoreArchive(ctx context.Context, name string, f restoreFlags, stdout, st
 	if err != nil {
 		return err
 	}
-	keys, err := target.Identities(f.identities)
-	if err != nil {
-		return badConfig("%v", err)
-	}
-	from, err := target.Open(name, target.Config{Identities: keys})
-	if err != nil {
-		return badConfig("%v", err)
-	}
-	defer from.Close()
-	l, err := listArchive(ctx, from, f.cluster)
+	from, err := openArchive(name, f.identities)
 	if err != nil {
 		return err
+	}
+	defer from.Close()
+	l, err := oneArchive(ctx, from, f.cluster)
+	if err != nil {
+		return err
+	}
+	if note, err := checkTime(at.Time, l.Newest(), time.Now()); err != nil {
+		return err
+	} else if note != "" {
+		fmt.Fprintf(stderr, "kvnode: %s\n", note)
 	}
 	var meter *progress.Meter
 	if progress.IsTerminal(stderr) {
@@ -78,7 +78,7 @@ func restoreArchive(ctx context.Context, name string, f restoreFlags, stdout, st
 		func(note string) { fmt.Fprintf(stderr, "kvnode: %s\n", note) }, func(recovery.Restored) { meter.Add(1) })
 	meter.End()
 	if err != nil {
-		return err
+		return archiveError(from, err)
 	}
 	when := "at a time that is not known"
 	if !reached.Reached.IsZero() {
@@ -86,37 +86,6 @@ func restoreArchive(ctx context.Context, name string, f restoreFlags, stdout, st
 	}
 	_, err = fmt.Fprintf(stdout, "%s is node %d of cluster %s, alone, at revision %d, from the archive of cluster %s "+
 		"at revision %d, %s.\nStart it, and have the others join: kvnode --data %s --peer HOST:PORT --client "+
-		"HOST:PORT\n", r.Dir,
-		r.Node,
-		r.Cluster, r.Revision, l.Cluster, reached.Revision, when, r.Dir)
+		"HOST:PORT\n", r.Dir, r.Node, r.Cluster, r.Revision, l.Cluster, reached.Revision, when, r.Dir)
 	return err
-}
-
-// listArchive lists the archive of one cluster. id is the beginning of its id; it may be empty if there is only one.
-func listArchive(ctx context.Context, from target.Target, id string) (archive.Listing, error) {
-	all, err := from.List(ctx, "")
-	if err != nil {
-		return archive.Listing{}, err
-	}
-	names := make([]string, len(all))
-	for i, o := range all {
-		names[i] = o.Name
-	}
-	clusters := slices.DeleteFunc(archive.Clusters(names), func(c ident.ClusterID) bool {
-		return !strings.HasPrefix(c.String(), id)
-	})
-	switch {
-	case len(clusters) == 1:
-		return archive.List(clusters[0], names), nil
-	case len(clusters) == 0 && id != "":
-		return archive.Listing{}, badConfig("%s has no archive of a cluster %s", from, id)
-	case len(clusters) == 0:
-		return archive.Listing{}, badConfig("%s has no archive", from)
-	}
-	var list []string
-	for _, c := range clusters {
-		list = append(list, c.String())
-	}
-	return archive.Listing{}, badConfig("%s has the archives of %d clusters; choose one with --cluster-id: %s", from,
-		len(clusters), strings.Join(list, ", "))
 }

@@ -43,7 +43,10 @@ func backedUp(t *testing.T, dir, file string) {
 	}
 	defer snapshot.Close()
 	var all []byte
-	m := backup.NewMaker(snapshot, time.Unix(1_790_000_000, 0))
+	m, err := backup.NewMaker(snapshot, time.Unix(1_790_000_000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
 	b, err := m.Next()
 	for ; err == nil; b, err = m.Next() {
 		all = append(all, b...)

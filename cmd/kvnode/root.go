@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -45,7 +46,7 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newVersion(stdout), newDev(environ, stdout), newRejoin(environ, stderr),
-		newCheck(stdout), newInspect(stdout), newRecover(stdout, stderr), newRestore(stdout, stderr))
+		newCheck(stdout), newInspect(stdout, stderr), newRecover(stdout, stderr), newRestore(stdout, stderr))
 	return root
 }
 
@@ -66,6 +67,10 @@ func noArgs(cmd *cobra.Command, args []string) error {
 // flagError words an error about a flag as those of the other sources are.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
+	var number *strconv.NumError
+	if errors.As(err, &invalid) && errors.As(err, &number) { // of pflag's own types, whose words are those of Go
+		return badConfig("--%s %q: must be a whole number, at least 0", invalid.GetFlag().Name, number.Num)
+	}
 	if errors.As(err, &invalid) {
 		return badConfig("--%s: %v", invalid.GetFlag().Name, invalid.Unwrap())
 	}

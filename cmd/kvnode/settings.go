@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tenure/internal/ballot"
+	"tenure/internal/days"
 	"tenure/server"
 )
 
@@ -25,36 +26,42 @@ type settings struct {
 	// What the data directory says, if the command line does not say all: known, that id is from there; member, that it
 	// has been in a cluster; alone, in one of which it is the only member ever.
 	known, member, alone bool
-	anew                 bool   // whatever it says: it is set aside
-	givenName            string // to rejoin, by the command line and not by the directory
+	// What only rejoin has: anew, that the directory is set aside, whatever it says; giveUp, that its cluster does not
+	// matter; givenName, the name of the node if the command line has one.
+	anew, giveUp bool
+	givenName    string
 
-	config    string
-	id        ballot.NodeID
-	cluster   []server.Address
-	data      string
-	client    string
-	peer      string
-	admin     string
-	leaseTime time.Duration
-	maxLease  time.Duration
-	driftPPM  int64
-	margin    time.Duration
-	maxValue  int64
-	ttlMin    time.Duration
-	quota     int64
-	history   int64
-	maxLeases int
-	logLevel  zerolog.Level
-	logFormat string
-	insecure  bool
-	hosts     []string
-	tls       tlsSettings
-	nodeName  string
-	guardian  bool
-	batch     bool
-	realtime  bool
-	adapt     bool
-	slack     time.Duration
+	config      string
+	id          ballot.NodeID
+	cluster     []server.Address
+	data        string
+	client      string
+	peer        string
+	admin       string
+	redis       string
+	leaseTime   time.Duration
+	maxLease    time.Duration
+	driftPPM    int64
+	margin      time.Duration
+	maxValue    int64
+	ttlMin      time.Duration
+	quota       int64
+	history     int64
+	maxLeases   int
+	headerBytes int64
+	logLevel    zerolog.Level
+	logFormat   string
+	insecure    bool
+	hosts       []string
+	tls         tlsSettings
+	access      accessSettings
+	limits      server.Limits
+	nodeName    string
+	guardian    bool
+	batch       bool
+	realtime    bool
+	adapt       bool
+	slack       time.Duration
 
 	archive            string
 	archiveRecipients  []string
@@ -95,6 +102,8 @@ func newSettings() *settings {
 			"a wildcard)")
 	s.addJoin()
 	s.addTLS()
+	s.addAccess()
+	s.addLimits()
 	s.addArchive()
 	f.Var(setting(&s.config, "", "file", parseText), "config",
 		"TOML or YAML file with settings under the names of these flags")
@@ -134,11 +143,13 @@ func newSettings() *settings {
 	f.Var(setting(&s.slack, "500us", "duration", parseDuration), "monitor-slack",
 		"timer slack of Go's monitor thread, 0 to 10ms; 0: the system's")
 	f.Var(setting(&s.admin, "", "addr", parseListener), "admin", "address to listen on for pprof (default: off)")
+	f.Var(setting(&s.redis, "", "addr", parseListener), "redis",
+		"address to listen on for clients of Redis (default: off)")
 	f.Var(setting(&s.logLevel, "info", "level", parseLevel), "log-level", "trace, debug, info, warn or error")
 	f.Var(setting(&s.logFormat, "", "format", parseFormat), "log-format",
 		"json or console (default: console on a terminal, else json)")
 	f.Var(setting(&s.insecure, "false", "bool", parseBool), "insecure",
-		"allow listening on addresses beyond loopback without TLS")
+		"allow listening on addresses beyond loopback without TLS and tokens")
 	f.Var(setting(&s.hosts, "", "list", parseList), "allowed-hosts",
 		"names, NAME,…, by which clients may address this node beside localhost, its own names and its addresses; requests "+
 			"for others are refused, since web pages can have a browser send them")
@@ -170,11 +181,11 @@ func (s *settings) addArchive() {
 		"with --archive: encrypt to these age recipients, age1…,…; the same on all nodes")
 	f.Var(setting(&s.archiveIdentity, "", "file", parseText), "archive-identity",
 		"with --archive-recipient: file of age identities, without which this node cannot verify what it has encrypted")
-	f.Var(setting(&s.archiveFullEvery, "24h", "duration", parseDays), "archive-full-every",
+	f.Var(setting(&s.archiveFullEvery, "24h", "duration", days.Parse), "archive-full-every",
 		"with --archive: time between two full copies, 1m or more")
-	f.Var(setting(&s.archiveKeep, "7d", "duration", parseDays), "archive-keep",
+	f.Var(setting(&s.archiveKeep, "7d", "duration", days.Parse), "archive-keep",
 		"with --archive: how far back every revision can be restored")
-	f.Var(setting(&s.archiveVerifyEvery, "24h", "duration", parseDays), "archive-verify-every",
+	f.Var(setting(&s.archiveVerifyEvery, "24h", "duration", days.Parse), "archive-verify-every",
 		"with --archive: time between two verifications, which restore the newest full copy and what came after it, 1m or more")
 }
 

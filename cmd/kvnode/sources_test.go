@@ -17,7 +17,9 @@ import (
 	"tenure/internal/certs"
 	"tenure/internal/ident"
 	"tenure/server"
+	"tenure/server/admission"
 	"tenure/server/archive"
+	"tenure/server/audit"
 	"tenure/storage"
 )
 
@@ -63,7 +65,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"id": "2", "cluster": "2=127.0.0.1:8301,1=127.0.0.1:8300", "data": "./d/", "client": "0.0.0.0:80",
 		"peer":       ":81",
 		"lease-time": "1s", "max-lease-time": "1m", "clock-drift": "0.5%", "lease-margin": "20ms",
-		"max-value-bytes": "1MiB", "quota-bytes": "10GiB", "admin": "127.0.0.1:82", "log-level": "warn",
+		"max-value-bytes": "1MiB", "quota-bytes": "10GiB", "admin": "127.0.0.1:82", "redis": "127.0.0.1:83", "log-level": "warn",
 		"log-format": "console", "insecure": "true", "guardian": "false", "session-ttl-min": "2s",
 		"watch-history-bytes": "64KiB", "max-leases": "1234", "batch-scheduling": "false", "adapt-processors": "false",
 		"realtime": "true", "monitor-slack": "1ms",
@@ -74,20 +76,30 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"join":                 "", "replace": "", "non-voter": "false", "spare": "false", "replace-after": "0",
 		"upgrade-after": "7h", "allowed-hosts": "kv.example.com,kv1",
 		"tls-cert": "/c", "tls-key": "/k", "tls-ca": "/a", "peer-tls-cert": "/pc", "peer-tls-key": "/pk", "peer-tls-ca": "/pa",
+		"max-connections": "1000", "max-connections-per-source": "100", "max-requests": "900", "max-requests-per-source": "90",
+		"reserved-for-operators": "30", "max-waiting": "800", "max-waiting-per-client": "80", "limit-loopback": "true",
+		"request-rate-mode": "enforcing", "request-rate": "70", "request-burst": "700", "max-header-bytes": "32KiB",
+		"header-timeout": "3s", "body-timeout": "4s",
 		"tls-min-version": "1.2", "tls-client-ca": "/ca", "tls-require-client-cert": "true",
+		"acl": "true", "audit": "/audit", "audit-file-bytes": "1MiB", "audit-keep": "3",
 	}
 	want := server.Config{
 		Node: 2, NodeName: "rack 7",
 		Cluster: []server.Address{{Node: 1, Addr: "127.0.0.1:8300"}, {Node: 2, Addr: "127.0.0.1:8301"}},
-		Data:    "d", ClientAddr: "0.0.0.0:80", PeerAddr: ":81", AdminAddr: "127.0.0.1:82",
+		Data:    "d", ClientAddr: "0.0.0.0:80", PeerAddr: ":81", AdminAddr: "127.0.0.1:82", RedisAddr: "127.0.0.1:83",
 		LeaseTime: time.Second, MaxLeaseTime: time.Minute, ClockDriftPPM: 5000, LeaseMargin: 20 * time.Millisecond,
 		MaxValueBytes: 1 << 20, QuotaBytes: 10 << 30, Insecure: true, SessionTTLMin: 2 * time.Second,
-		AllowedHosts:      []string{"kv.example.com", "kv1"},
+		AllowedHosts: []string{"kv.example.com", "kv1"},
+		Limits: server.Limits{Limits: admission.Limits{Conns: 1000, ConnsPerSource: 100, Requests: 900, RequestsPerSource: 90,
+			Reserved: 30, WaitingPerClient: 80, Loopback: true,
+			Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 70, Burst: 700}},
+			MaxWaiting: 800, MaxHeaderBytes: 32 << 10, HeaderTimeout: 3 * time.Second, BodyTimeout: 4 * time.Second},
 		WatchHistoryBytes: 64 << 10, MaxLeases: 1234,
 		NoGuardian: "switched off by --guardian=false", PeerAdvertise: "peer.example:81",
 		ClientAdvertise: "client.example:80", UpgradeAfter: 7 * time.Hour,
 		TLS: server.TLS{Clients: certs.Paths{Cert: "/c", Key: "/k"}, Peers: certs.Paths{Cert: "/pc", Key: "/pk", CA: "/pa"},
 			MinVersion: tls.VersionTLS12, ClientCA: "/ca", ClientCertRequired: true},
+		ACL: true, Audit: audit.Config{Path: "/audit", FileBytes: 1 << 20, Keep: 3},
 		Archive: server.Archive{Schedule: archive.Schedule{FullEvery: 48 * time.Hour, Keep: 90 * 24 * time.Hour,
 			VerifyEvery: 36 * time.Hour}},
 	}

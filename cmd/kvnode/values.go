@@ -168,19 +168,6 @@ func parseList(s string) ([]string, error) {
 	return list, nil
 }
 
-// parseDays is parseDuration, with days: 7d.
-func parseDays(s string) (time.Duration, error) {
-	text, days := strings.CutSuffix(s, "d")
-	if !days {
-		return parseDuration(s)
-	}
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a length of time; write it with its unit, like 36h or 7d", s)
-	}
-	return time.Duration(n) * 24 * time.Hour, nil
-}
-
 // parseDrift reads a fraction or a percentage into parts per million, rounded up: the bound must hold.
 func parseDrift(s string) (int64, error) {
 	scale := int64(1e6)

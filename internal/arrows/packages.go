@@ -43,16 +43,31 @@ var Layout = Rules{
 		{Path: "storage", May: []string{"storage/journal", "multipaxos", "kv"}},
 		{Path: "storage/etcdsnap", May: []string{"storage"}},
 		{Path: "server/members", Pure: true},
+		{Path: "server/acl", Pure: true},
+		{Path: "server/access", May: []string{"server/acl", "kv"}, Never: []string{"server"}},
 		{Path: "server/replica", Pure: true, May: []string{"lease", "lease/named", "multipaxos", "kv", "server/members"}},
 		{
 			Path: "server/wire", Pure: true, May: []string{"server/replica", "server/members", "lease", "lease/named", "multipaxos",
 				"kv"},
 			Never: []string{"server", "server/transport"},
 		},
-		{Path: "server/transport", May: []string{"server/wire"}, Never: []string{"server"}},
+		{Path: "server/transport", May: []string{"server/wire", "server/admission"}, Never: []string{"server"}},
+		{Path: "server/audit", May: []string{"server/metrics"}, Never: []string{"server"}},
 		{Path: "server/watch", May: []string{"kv"}, Never: []string{"server"}},
 		{Path: "server/backup/tarred"},
-		{Path: "server/web", May: []string{"server/watch", "server/backup/tarred", "kv", "storage"}, Never: []string{"server"}},
+		{Path: "server/admission", Never: []string{"server"}},
+		{
+			Path: "server/web", May: []string{
+				"server/access", "server/acl", "server/admission", "server/audit", "server/watch", "server/backup/tarred", "kv", "storage",
+			},
+			Never: []string{"server"},
+		},
+		{Path: "server/resp/proto"},
+		{Path: "server/resp/glob"},
+		{Path: "server/resp", May: []string{
+			"server/resp/proto", "server/resp/glob", "server/web", "server/access", "server/acl", "server/admission",
+			"server/audit", "server/watch", "kv",
+		}, Never: []string{"server"}},
 		{Path: "server/guardian", May: []string{"lease", "server/wire"}, Never: []string{"server"}},
 		{Path: "server/metrics", Never: []string{"server"}},
 		{
@@ -89,13 +104,14 @@ var Layout = Rules{
 		},
 		{Path: "server", May: []string{
 			"server/replica", "server/members", "server/runner", "server/backend", "server/wire", "server/transport", "server/web",
-			"server/watch",
-			"server/guardian", "server/metrics", "server/archive", "server/archiver", "server/backup/target",
+			"server/access", "server/admission", "server/watch", "server/resp",
+			"server/guardian", "server/metrics", "server/audit", "server/archive", "server/archiver", "server/backup/target",
 			"storage", "lease", "lease/named", "multipaxos", "kv",
 		}},
 		{Path: "client/..."},
 		{Path: "cmd/kvnode/...", May: []string{
-			"server", "server/guardian", "server/recovery", "server/archive", "server/archiver", "server/backup",
+			"server", "server/admission", "server/audit", "server/guardian", "server/recovery", "server/archive",
+			"server/archiver", "server/backup",
 			"server/backup/target", "client",
 		}},
 		{Path: "cmd/kvctl/...", May: []string{
@@ -120,6 +136,7 @@ var Layout = Rules{
 		{Path: "internal/certs/certstest"},
 		{Path: "internal/clock"},
 		{Path: "internal/codec", Pure: true},
+		{Path: "internal/days", Pure: true},
 		{Path: "internal/devcluster"},
 		{Path: "internal/docs"},
 		{Path: "internal/faultfs"},
@@ -136,6 +153,7 @@ var Layout = Rules{
 		"go.etcd.io/bbolt":                   {"storage", "storage/etcdsnap"},
 		"github.com/hashicorp/go-msgpack/v2": {"internal/codec"},
 		"github.com/minio/minio-go/v7":       {"server/backup/target"},
+		"github.com/hashicorp/hcl":           {"server/acl"},
 	},
-	PureModules: []string{"github.com/tidwall/btree"},
+	PureModules: []string{"github.com/tidwall/btree", "github.com/hashicorp/hcl"},
 }

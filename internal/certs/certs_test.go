@@ -188,3 +188,17 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		t.Error("an authority that has expired signs")
 	}
 }
+
+// A node's certificate is for servers and for clients.
+func TestACertificateOfANodeIsForBothEnds(t *testing.T) {
+	ours := authority(t, "prod")
+	f := files(t, issue(t, ours, RoleNode, "n1", now), ours)
+	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth} {
+		leaf := *issue(t, ours, RoleNode, "n2", now).Leaf
+		leaf.ExtKeyUsage = []x509.ExtKeyUsage{usage}
+		if _, err := f.checkPeer([]*x509.Certificate{&leaf}, now); err == nil ||
+			!strings.Contains(err.Error(), "must have serverAuth and clientAuth") {
+			t.Errorf("with usage %d alone: %v", usage, err)
+		}
+	}
+}

@@ -65,17 +65,21 @@ func TestOnlyTheOwnerReadsKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	check := func(when string) {
+		for _, name := range []string{w.Key, filepath.Join(path, KeyName)} {
+			if info, err := os.Stat(name); err != nil || info.Mode() != 0o600 {
+				t.Errorf("%s, %s: %v, %v", name, when, info.Mode(), err)
+			}
+		}
+	}
+	check("made")
 	if _, err := d.Renew(w.Cert, 0, now); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.RenewAuthority(AuthorityValidity, now); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{w.Key, filepath.Join(path, KeyName)} {
-		if info, err := os.Stat(name); err != nil || info.Mode() != 0o600 {
-			t.Errorf("%s: %v, %v", name, info.Mode(), err)
-		}
-	}
+	check("renewed")
 }
 
 // TestRotationOfAnAuthority: at no step is a certificate in the directory one that the bundle of the step before or of

@@ -4,6 +4,7 @@
 //	identity.go    the URI by which a certificate names cluster, role and node
 //	authority.go   an authority, and the certificates that it signs
 //	dir.go         the directory in which kvctl ca keeps both
+//	show.go        what is in that directory
 //	pem.go         files of certificates and keys
 //	files.go       the files of one end of TLS, read again when they change
 //	watch.go       when they are read again, and what is said of it

@@ -95,13 +95,20 @@ func (f *Files) read() (*content, error) {
 
 func (f *Files) parse(c *content) error {
 	if f.paths.Cert != "" {
-		if _, err := parseCertificates(f.paths.Cert, c.text[0]); err != nil {
+		list, err := parseCertificates(f.paths.Cert, c.text[0])
+		if err != nil {
 			return err
 		}
-		pair, err := tls.X509KeyPair(c.text[0], c.text[1])
+		key, err := parseKey(f.paths.Key, c.text[1])
 		if err != nil {
-			return fmt.Errorf("%s and %s do not belong together, or are no certificate and key: %w", f.paths.Cert, f.paths.Key,
-				err)
+			return err
+		}
+		if err := checkPair(f.paths, list, key); err != nil {
+			return err
+		}
+		pair := tls.Certificate{PrivateKey: key, Leaf: list[0]}
+		for _, one := range list {
+			pair.Certificate = append(pair.Certificate, one.Raw)
 		}
 		if f.check != nil {
 			if err := f.check(pair.Leaf); err != nil {

@@ -84,6 +84,7 @@ func TestBrokenFilesChangeNothing(t *testing.T) {
 		{"another node's", string(other.Cert), string(other.Key), ca},
 		{"has no certificate in PEM form", cert, key, ""},
 		{"cannot be read", cert, key, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"},
+		{"has 2 lines -----BEGIN", cert, key, ca + "-----BEGIN CERTIFICATE-----\nMIIB\n"},
 		{"larger than", cert, key, strings.Repeat("x", maxFileBytes+1)},
 	} {
 		*out = nil

@@ -64,11 +64,11 @@ func (f *Files) checkPeer(chain []*x509.Certificate, now time.Time) (Identity, e
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	_, err := leaf.Verify(x509.VerifyOptions{
-		Roots: ours.pool, Intermediates: between, CurrentTime: now,
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-	})
-	if err != nil {
+	verify := func(oneOf ...x509.ExtKeyUsage) error {
+		_, err := leaf.Verify(x509.VerifyOptions{Roots: ours.pool, Intermediates: between, CurrentTime: now, KeyUsages: oneOf})
+		return err
+	}
+	if err := verify(x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth); err != nil {
 		return Identity{}, fmt.Errorf("the certificate of %s is refused: %s", owner(leaf), why(err, now))
 	}
 	id, err := IdentityOf(leaf)
@@ -81,6 +81,11 @@ func (f *Files) checkPeer(chain []*x509.Certificate, now time.Time) (Identity, e
 	}
 	if id.Role != RoleNode {
 		return Identity{}, fmt.Errorf("the certificate of %s is of role %s, and only nodes are peers", id, id.Role)
+	}
+	// A node is at both ends of connections, and so must its certificate be for both.
+	if verify(x509.ExtKeyUsageClientAuth) != nil || verify(x509.ExtKeyUsageServerAuth) != nil {
+		return Identity{}, fmt.Errorf("the certificate of %s is for servers only, or for clients only: a node is both, "+
+			"extendedKeyUsage must have serverAuth and clientAuth", id)
 	}
 	return id, nil
 }

@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/x509"
 	"encoding/pem"
@@ -9,6 +10,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
 )
 
@@ -44,14 +47,34 @@ func readFile(name string) ([]byte, error) {
 	return b, nil
 }
 
-// parseCertificates returns the certificates in the PEM text of a file, at least one.
-func parseCertificates(name string, b []byte) ([]*x509.Certificate, error) {
-	var out []*x509.Certificate
-	for {
+// blocks returns the PEM blocks of a file. One that is damaged is an error: encoding/pem passes over it, and an
+// authority would be missing without a word.
+func blocks(name string, b []byte) (out []*pem.Block, err error) {
+	b = bytes.TrimPrefix(b, []byte("\ufeff")) // what some editors begin a file with
+	for rest := b; ; {
 		var block *pem.Block
-		if block, b = pem.Decode(b); block == nil {
+		if block, rest = pem.Decode(rest); block == nil {
 			break
 		}
+		out = append(out, block)
+	}
+	if begun := len(beginLine.FindAll(b, -1)); begun != len(out) {
+		return nil, fmt.Errorf("%s has %d lines -----BEGIN …-----, and only %d of these blocks can be read: "+
+			"copy the file anew", name, begun, len(out))
+	}
+	return out, nil
+}
+
+var beginLine = regexp.MustCompile(`(?m)^-----BEGIN `)
+
+// parseCertificates returns the certificates in the PEM text of a file, at least one.
+func parseCertificates(name string, b []byte) ([]*x509.Certificate, error) {
+	list, err := blocks(name, b)
+	if err != nil {
+		return nil, err
+	}
+	var out []*x509.Certificate
+	for _, block := range list {
 		if block.Type != pemCertificate {
 			continue
 		}
@@ -69,17 +92,22 @@ func parseCertificates(name string, b []byte) ([]*x509.Certificate, error) {
 	return out, nil
 }
 
-// parseKey returns the private key in the PEM text of a file.
+// parseKey returns the first private key in the PEM text of a file: in PKCS#8, or as openssl wrote RSA keys (PKCS#1)
+// and EC keys (SEC 1) before.
 func parseKey(name string, b []byte) (crypto.Signer, error) {
-	for {
-		var block *pem.Block
-		if block, b = pem.Decode(b); block == nil {
-			return nil, fmt.Errorf("%s has no private key in PEM form (-----BEGIN PRIVATE KEY-----)", name)
-		}
-		if block.Type != pemKey {
+	list, err := blocks(name, b)
+	if err != nil {
+		return nil, err
+	}
+	for _, block := range list {
+		if !strings.HasSuffix(block.Type, pemKey) {
 			continue
 		}
-		key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		if block.Type == "ENCRYPTED "+pemKey || block.Headers["Proc-Type"] != "" {
+			return nil, fmt.Errorf("the key in %s is encrypted, and nobody is here to type its passphrase: "+
+				"decrypt it with openssl pkey -in %[1]s -out KEY, and give KEY mode 0600", name)
+		}
+		key, err := keyOf(block)
 		if err != nil {
 			return nil, fmt.Errorf("%s: the key cannot be read: %w", name, err)
 		}
@@ -89,6 +117,38 @@ func parseKey(name string, b []byte) (crypto.Signer, error) {
 		}
 		return signer, nil
 	}
+	return nil, fmt.Errorf("%s has no private key in PEM form (-----BEGIN PRIVATE KEY-----)", name)
+}
+
+func keyOf(block *pem.Block) (any, error) {
+	switch block.Type {
+	case "RSA " + pemKey:
+		return x509.ParsePKCS1PrivateKey(block.Bytes)
+	case "EC " + pemKey:
+		return x509.ParseECPrivateKey(block.Bytes)
+	}
+	return x509.ParsePKCS8PrivateKey(block.Bytes)
+}
+
+// checkPair returns an error unless the key is that of the first certificate.
+func checkPair(paths Paths, list []*x509.Certificate, key crypto.Signer) error {
+	for i, c := range list {
+		switch of := isKeyOf(key, c); {
+		case of && i == 0:
+			return nil
+		case of:
+			return fmt.Errorf("%s begins with the certificate of %s, and the key in %s is that of certificate %d: "+
+				"the owner's comes first, then the authority that has signed it, and so on", paths.Cert, owner(list[0]), paths.Key, i+1)
+		}
+	}
+	return fmt.Errorf("%s and %s do not belong together: the key is that of no certificate in the file", paths.Cert,
+		paths.Key)
+}
+
+// isKeyOf reports whether key is that of c.
+func isKeyOf(key crypto.Signer, c *x509.Certificate) bool {
+	public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool })
+	return ok && public.Equal(c.PublicKey)
 }
 
 // writeNew writes a file that must not exist yet, and makes it durable.

@@ -53,6 +53,10 @@ type Node struct {
 	// CA and Cert are the files of the authority and of the node's certificate; "": the cluster speaks no TLS.
 	CA   string `json:"ca,omitempty"`
 	Cert string `json:"cert,omitempty"`
+	// Token is the file with the secret of the cluster's first token; "": the cluster asks for no tokens.
+	Token string `json:"token,omitempty"`
+	// Redis is where the node listens for clients of Redis; "": nowhere.
+	Redis string `json:"redis,omitempty"`
 }
 
 // Node returns the node of that id, for changes too, or nil.
@@ -98,6 +102,12 @@ func (n *Node) OwnArgs(who []string, more ...string) []string {
 	args := append(slices.Clone(who), "--data", n.Data, "--client", n.Client, "--peer", n.Peer)
 	if n.CA != "" {
 		args = append(args, "--tls-cert", n.Cert, "--tls-key", certs.KeyOf(n.Cert), "--tls-ca", n.CA)
+	}
+	if n.Token != "" {
+		args = append(args, "--acl")
+	}
+	if n.Redis != "" {
+		args = append(args, "--redis", n.Redis)
 	}
 	return append(append(args, lastOwn...), more...)
 }

@@ -128,6 +128,43 @@ func (s source) has(name string, prefix bool) bool {
 	return false
 }
 
+var (
+	testName = regexp.MustCompile(`^Test[A-Z]\w*$`)
+	testFunc = regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(t \*testing\.T\)`)
+)
+
+// TestTestsThatAreNamedExist: what the pages say to be tested has a test of that name, which nobody has renamed.
+func TestTestsThatAreNamedExist(t *testing.T) {
+	tests := map[string]bool{}
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		for _, m := range testFunc.FindAllStringSubmatch(string(text), -1) {
+			tests[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := map[string]int{} // by page
+	for _, p := range load(t) {
+		for _, c := range p.Code() {
+			if name, _, _ := strings.Cut(c.Text, "/"); testName.MatchString(name) && name != "TestAndSet" { // a command on a key
+				looked[p.Path]++
+				if !tests[name] {
+					t.Errorf("%s: there is no test %s", c.At(), name)
+				}
+			}
+		}
+	}
+	if looked["docs/security.md"] < 25 {
+		t.Errorf("docs/security.md names %d tests", looked["docs/security.md"])
+	}
+}
+
 var metric = regexp.MustCompile(`\btenure_[a-z_]+[a-z]`)
 
 func TestMetricsThatAreNamedExist(t *testing.T) {

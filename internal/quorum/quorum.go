@@ -56,6 +56,18 @@ func (s Set) Has(id ballot.NodeID) bool {
 	return false
 }
 
+// In returns the ids of s that are in voters. What is remembered of voters for longer than a membership lasts goes through
+// it when the voters change: a set has no place for those of several memberships.
+func (s Set) In(voters Set) Set {
+	var in Set
+	for i := range int(s.n) {
+		if voters.Has(s.ids[i]) {
+			in.Add(s.ids[i])
+		}
+	}
+	return in
+}
+
 // Len returns the number of ids in s.
 func (s Set) Len() int { return int(s.n) }
 

@@ -7,8 +7,9 @@ import (
 	"tenure/jepsen/history"
 )
 
-// Append checks lists that clients grow by compare-and-set: a value is the list's elements with blanks between them,
-// each a word that nobody else ever appends, and a cas writes the list that its client had read with one word more.
+// Append checks lists that clients grow: a value is the list's elements with blanks between them, each a word that nobody
+// else ever appends. A cas or a swap writes the list that its client had read with one word more; an append writes a blank
+// and a word behind what is there, and is told how long that has become. What one connection sends is done in that order.
 // Every read must be a beginning of the longest one, and the lists read and written must grow in the order of time.
 // Together with each acknowledged cas being in the longest list at its place, that is linearizability.
 func Append(ops []history.Op) Result {
@@ -21,19 +22,20 @@ func Append(ops []history.Op) Result {
 }
 
 func appendKey(all []history.Op) Result {
-	ops := useful(all)
-	r := Result{Checked: len(ops), Keys: 1}
-	tried := map[string]history.Op{} // by element
+	r := Result{Keys: 1}
+	longest := history.Op{}
 	for _, op := range all {
-		if op.Kind == history.CAS {
-			words := strings.Fields(op.Value)
-			tried[words[len(words)-1]] = op
+		if op.Outcome == history.OK && op.Kind == history.Get && len(op.Value) >= len(longest.Value) {
+			longest = op
 		}
 	}
-	longest := history.Op{}
-	for _, op := range ops {
-		if op.Kind == history.Get && len(op.Value) >= len(longest.Value) {
-			longest = op
+	all = placed(&r, all, longest)
+	ops := useful(all)
+	r.Checked = len(ops)
+	tried := map[string]history.Op{} // by element
+	for _, op := range all {
+		if lengthens(op) {
+			tried[lastWord(op.Value)] = op
 		}
 	}
 	elements(&r, longest, tried)
@@ -41,20 +43,30 @@ func appendKey(all []history.Op) Result {
 		if !shows(op) || isBeginning(op.Value, longest.Value) {
 			continue
 		}
-		if op.Kind == history.CAS {
+		if lengthens(op) {
 			r.add("lost append", "an acknowledged append is not in the longest list at its place", op, longest)
 		} else {
 			r.add("fork", "two reads saw lists of which neither is the beginning of the other", op, longest)
 		}
 	}
 	grows(&r, ops)
+	inOrder(&r, ops, longest, tried)
 	futures(&r, ops, longest, tried)
 	return r
 }
 
 // shows reports whether the list in the op's Value was certainly the state at some time between call and return.
 func shows(op history.Op) bool {
-	return op.Outcome == history.OK && (op.Kind == history.Get || (op.Kind == history.CAS && op.Matched))
+	return op.Outcome == history.OK && (op.Kind == history.Get || (lengthens(op) && op.Done()))
+}
+
+// lengthens reports whether op makes a list longer, or a number larger, if it is done.
+func lengthens(op history.Op) bool {
+	switch op.Kind {
+	case history.CAS, history.Swap, history.Incr, history.Append:
+		return true
+	}
+	return false
 }
 
 // elements checks that each element of the longest list is there once and was appended by somebody.
@@ -67,7 +79,7 @@ func elements(r *Result, longest history.Op, tried map[string]history.Op) {
 			r.add("duplicate", fmt.Sprintf("%s is in the list twice", w), op, longest)
 		case !ok:
 			r.add("from nowhere", fmt.Sprintf("nobody appended %s", w), longest)
-		case op.Outcome == history.Fail || (op.Outcome == history.OK && !op.Matched):
+		case op.Outcome == history.Fail || (op.Outcome == history.OK && !op.Done()):
 			r.add("refused but done",
 				fmt.Sprintf("%s is in the list although its client was told that it was not applied", w), op, longest)
 		}
@@ -90,7 +102,7 @@ func grows(r *Result, ops []history.Op) {
 		}
 	}, func(op history.Op) {
 		short := len(op.Value) < len(most.Value)
-		if op.Kind == history.CAS && most.Kind != "" {
+		if lengthens(op) && most.Kind != "" {
 			short = len(op.Value) <= len(most.Value) // it has written a list that was not there before
 		}
 		if short {

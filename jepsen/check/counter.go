@@ -7,12 +7,12 @@ import (
 	"tenure/jepsen/history"
 )
 
-// Counter checks keys that clients increment by compare-and-set, and read. A number that was read, or written by an
-// acknowledged cas, was the state at some time between call and return; such numbers never fall in the order of time,
+// Counter checks keys that clients increment, by compare-and-set or by one command, and read. A number that was read, or
+// made by an acknowledged increment, was the state at some time between call and return; such numbers never fall in the order of time,
 // no two acknowledged increments made the same number, and a read lies between the increments acknowledged before it
 // and those begun before its end.
 func Counter(ops []history.Op) Result {
-	r := Result{}
+	r := Result{Counts: map[string]int{}}
 	names, by := groups(ops, func(op history.Op) string { return op.Key })
 	for _, n := range names {
 		r.merge(counterKey(by[n]))
@@ -22,7 +22,7 @@ func Counter(ops []history.Op) Result {
 
 func counterKey(all []history.Op) Result {
 	ops := useful(all)
-	r := Result{Checked: len(ops), Keys: 1}
+	r := Result{Checked: len(ops), Keys: 1, Counts: repeated(ops)}
 	var shown []history.Op
 	made := map[int64]history.Op{}
 	for _, op := range ops {
@@ -35,7 +35,7 @@ func counterKey(all []history.Op) Result {
 			continue
 		}
 		shown = append(shown, op)
-		if op.Kind == history.CAS {
+		if increments(op) {
 			if other, ok := made[n]; ok {
 				r.add("lost increment", fmt.Sprintf("two acknowledged increments made %d", n), other, op)
 			}
@@ -45,6 +45,23 @@ func counterKey(all []history.Op) Result {
 	falls(&r, shown)
 	bounds(&r, ops, shown)
 	return r
+}
+
+// increments reports whether op makes the number larger by 1, if it is done.
+func increments(op history.Op) bool { return op.Kind == history.CAS || op.Kind == history.Incr }
+
+// Repeated is the name of the count of increments that were sent more than once and acknowledged.
+const Repeated = "increments sent again"
+
+// repeated counts them, if there are any.
+func repeated(ops []history.Op) map[string]int {
+	n := map[string]int{}
+	for _, op := range ops {
+		if op.Tries > 1 && op.Done() {
+			n[Repeated]++
+		}
+	}
+	return n
 }
 
 // count returns the number that the op read or wrote; an absent key counts 0.
@@ -68,7 +85,7 @@ func falls(r *Result, shown []history.Op) {
 		}
 	}, func(op history.Op) {
 		n, _ := count(op)
-		if n < highest || (op.Kind == history.CAS && n == highest) {
+		if n < highest || (increments(op) && n == highest) {
 			r.add("stale", fmt.Sprintf("%d after %d had been seen", n, highest), most, op)
 		}
 	})
@@ -79,7 +96,7 @@ func bounds(r *Result, ops, shown []history.Op) {
 	done := int64(0)
 	var last history.Op
 	earlier(ops, shown, func(op history.Op) {
-		if op.Kind == history.CAS && op.Outcome == history.OK && op.Matched {
+		if increments(op) && op.Done() {
 			done++
 			last = op
 		}
@@ -92,7 +109,7 @@ func bounds(r *Result, ops, shown []history.Op) {
 	// What had been begun when a number was shown: the same question with calls and returns exchanged.
 	begun := make([]history.Op, 0, len(ops))
 	for _, op := range ops {
-		if op.Kind == history.CAS && (op.Outcome == history.Info || op.Matched) {
+		if increments(op) && (op.Outcome == history.Info || op.Done()) {
 			op.Return = op.Call
 			begun = append(begun, op)
 		}

@@ -140,8 +140,8 @@ func holders(r *Result, locks, sessions []history.Op) {
 			taken = append(taken, op)
 		}
 	}
-	realTime(r, taken, nil)
-	alive, ends := lives(sessions), map[string]history.Op{}
+	realTime(r, slices.DeleteFunc(slices.Clone(taken), func(op history.Op) bool { return op.Result == 0 }), nil)
+	alive, ends := lives(slices.Concat(sessions, locks)), map[string]history.Op{}
 	for _, op := range slices.Concat(locks, sessions) {
 		if e, ok := ends[op.Session]; (op.Kind == history.Release || op.Kind == history.Destroy) && (!ok ||
 			op.Call < e.Call) {
@@ -166,12 +166,14 @@ func holders(r *Result, locks, sessions []history.Op) {
 }
 
 // lives is, for each session, the acknowledged creation or renewal that keeps it alive for longest: it lives for a TTL
-// from its call at least.
+// from its call at least. A lock of the Redis protocol has no session, but a TTL of its own and a value that only its
+// holder knows, which stands in the place of one.
 func lives(ops []history.Op) map[string]history.Op {
 	out := map[string]history.Op{}
 	for _, op := range ops {
-		if (op.Kind == history.Create || op.Kind == history.Renew) && op.Outcome == history.OK && !op.Absent &&
-			op.Call >= out[op.Session].Call {
+		lives := op.Kind == history.Create || op.Kind == history.Renew ||
+			op.Kind == history.Acquire && op.Matched && op.TTL > 0
+		if lives && op.Outcome == history.OK && !op.Absent && op.Call >= out[op.Session].Call {
 			out[op.Session] = op
 		}
 	}

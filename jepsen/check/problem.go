@@ -46,6 +46,14 @@ func (r *Result) count(kind string) (n int) {
 	return n
 }
 
+// Add adds the findings of another checker about other operations of the same history.
+func (r *Result) Add(o Result) {
+	if r.Counts == nil {
+		r.Counts = map[string]int{}
+	}
+	r.merge(o)
+}
+
 // merge adds the findings of another part of the same history.
 func (r *Result) merge(o Result) {
 	r.Checked += o.Checked

@@ -41,6 +41,8 @@ func step(s register, op history.Op) (bool, register) {
 		return true, register{}
 	case history.CAS:
 		return compareAndSet(s, op)
+	case history.Swap:
+		return swap(s, op)
 	}
 	return false, s
 }
@@ -49,11 +51,26 @@ func read(s register, op history.Op) (bool, register) {
 	if op.Absent || !s.present {
 		return op.Absent && !s.present, s
 	}
-	if op.Value != s.value || (s.index != 0 && op.Index != s.index) {
+	if op.Value != s.value || (s.index != 0 && op.Index != 0 && op.Index != s.index) {
 		return false, s
 	}
-	s.index = op.Index
+	if op.Index != 0 { // the Redis protocol does not tell it
+		s.index = op.Index
+	}
 	return true, s
+}
+
+// swap is a write that compares the value. With an unknown outcome it may be done late: that is the order in which the
+// checker puts it.
+func swap(s register, op history.Op) (bool, register) {
+	holds := s.present == (op.From != "") && (!s.present || s.value == op.From)
+	switch {
+	case !holds:
+		return op.Outcome == history.Info || !op.Matched, s
+	case op.Outcome == history.Info || op.Matched:
+		return true, register{present: true, value: op.Value}
+	}
+	return false, s
 }
 
 // compareAndSet allows what a store may have done: with an unknown outcome both, with a known one only that.
@@ -116,6 +133,8 @@ func Describe(op history.Op) string {
 		return fmt.Sprintf("get → %q @%d (%s)", op.Value, op.Index, op.Mode)
 	case history.CAS:
 		return fmt.Sprintf("cas @%d := %q → %v %s", op.Index, op.Value, op.Matched, op.Outcome)
+	case history.Swap:
+		return fmt.Sprintf("swap %q := %q → %v %s", op.From, op.Value, op.Matched, op.Outcome)
 	}
 	return fmt.Sprintf("%s %q → @%d %s", op.Kind, op.Value, op.Result, op.Outcome)
 }

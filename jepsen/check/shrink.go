@@ -102,20 +102,26 @@ func indices(set []bool) (out []int) {
 // rests reports whether op may be explained only by what w wrote. A refused cas may rest on any write; so may one whose
 // base has no known writer.
 func rests(op, w history.Op) bool {
-	if !w.Writes() || (w.Kind == history.CAS && w.Outcome == history.OK && !w.Matched) {
+	if !w.Writes() || (compares(w) && w.Outcome == history.OK && !w.Matched) {
 		return false
 	}
-	if op.Kind == history.CAS && op.Outcome == history.OK && !op.Matched {
+	if compares(op) && op.Outcome == history.OK && !op.Matched {
 		return true
 	}
 	if w.Kind == history.Delete {
-		return (op.Kind == history.Get && op.Absent) || (op.Kind == history.CAS && op.Index == 0)
+		return (op.Kind == history.Get && op.Absent) || (op.Kind == history.CAS && op.Index == 0) ||
+			(op.Kind == history.Swap && op.From == "")
 	}
 	switch op.Kind {
 	case history.Get:
 		return !op.Absent && op.Value == w.Value
 	case history.CAS:
 		return op.Index != 0 && (op.Index == w.Result || w.Result == 0)
+	case history.Swap:
+		return op.From == w.Value
 	}
 	return false
 }
+
+// compares reports whether op writes if a condition holds.
+func compares(op history.Op) bool { return op.Kind == history.CAS || op.Kind == history.Swap }

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tenure/api"
+	"tenure/kv"
 )
 
 // Config says what cluster to run.
@@ -24,6 +27,9 @@ type Config struct {
 	DataDir  func(id int) string // nil: node1, node2, … in Dir
 	Network  Network             // nil: loopback. Its owner closes it, after Stop. It has all places
 	Env      func(id int) []string
+	Redis    bool // nodes speak the Redis protocol, too
+	TLS      bool // certificates for nodes and clients, which both must show; without Spares
+	ACL      bool // nodes ask for tokens: see tokens.go
 }
 
 // Cluster is a set of node processes. Its methods are not safe for concurrent use on the same node;
@@ -33,6 +39,8 @@ type Cluster struct {
 	network Network
 	places  []*Node
 	http    *http.Client
+	certs   *Certificates // nil without TLS
+	tokens  *Tokens       // nil without ACL
 
 	mu  sync.Mutex
 	out map[int]bool // places that hold no member
@@ -50,6 +58,18 @@ func New(cfg Config) (*Cluster, error) {
 		net = l
 	}
 	c.network = net
+	if cfg.TLS {
+		if err := c.secure(); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.ACL {
+		c.guard()
+	}
+	redis, err := redisAddresses(cfg, net)
+	if err != nil {
+		return nil, err
+	}
 	var list []string
 	for i := range cfg.Nodes {
 		_, _, listed := net.Addresses(i + 1)
@@ -59,6 +79,7 @@ func New(cfg Config) (*Cluster, error) {
 		n := &Node{ID: i + 1, Data: filepath.Join(cfg.Dir, fmt.Sprintf("node%d", i+1)),
 			Log: filepath.Join(cfg.Dir, fmt.Sprintf("node%d.log", i+1)), binary: cfg.Binaries.Kvnode, network: net}
 		n.Client, n.Peer, _ = net.Addresses(n.ID)
+		n.Redis = redis[i]
 		if cfg.DataDir != nil {
 			n.Data = cfg.DataDir(n.ID)
 		}
@@ -79,6 +100,12 @@ func New(cfg Config) (*Cluster, error) {
 // args returns the arguments of a node that says with who which one it is, or where it joins.
 func (c *Cluster) args(n *Node, who ...string) []string {
 	args := append(who, "--data", n.Data, "--client", n.Client, "--peer", n.Peer)
+	if n.Redis != "" {
+		args = append(args, "--redis", n.Redis)
+	}
+	if c.certs != nil {
+		args = append(args, c.certs.Flags(n.ID)...)
+	}
 	return append(append(args, c.network.Flags()...), c.cfg.Flags...)
 }
 
@@ -88,12 +115,31 @@ func (c *Cluster) Node(id int) *Node { return c.places[id-1] }
 // Endpoints returns the base URLs for clients of all nodes, and of the places of those that may join.
 func (c *Cluster) Endpoints() (out []string) {
 	for _, n := range c.places {
-		out = append(out, "http://"+n.Client)
+		out = append(out, c.Endpoint(n))
 	}
 	return out
 }
 
-// Start starts every node that does not run and waits until all are ready.
+// Redis returns the addresses for clients of Redis of all places, in the order of Endpoints; none without Config.Redis.
+func (c *Cluster) Redis() (out []string) {
+	for _, n := range c.places {
+		if n.Redis != "" {
+			out = append(out, n.Redis)
+		}
+	}
+	return out
+}
+
+// Endpoint returns the base URL for clients of a node.
+func (c *Cluster) Endpoint(n *Node) string {
+	if c.certs != nil {
+		return "https://" + n.Client
+	}
+	return "http://" + n.Client
+}
+
+// Start starts every node that does not run and waits until all are ready. The first time it makes the first tokens,
+// if the cluster asks for some.
 func (c *Cluster) Start(ctx context.Context) error {
 	for _, n := range c.Nodes() {
 		if !n.Running() {
@@ -102,7 +148,11 @@ func (c *Cluster) Start(ctx context.Context) error {
 			}
 		}
 	}
-	return c.WaitReady(ctx, c.Nodes()...)
+	err := c.WaitReady(ctx, c.Nodes()...)
+	if err == nil && c.tokens != nil {
+		err = c.tokens.bootstrap(ctx)
+	}
+	return err
 }
 
 // Stop ends every process: SIGCONT, SIGTERM, and SIGKILL for what is left after grace.
@@ -131,6 +181,22 @@ func (c *Cluster) WaitReady(ctx context.Context, nodes ...*Node) error {
 		}
 	}
 	return nil
+}
+
+// WaitLevel waits until the cluster is at the feature level of this release, as a new one soon is. It needs all nodes, so a
+// cluster that loses one at its very beginning may stay below.
+func (c *Cluster) WaitLevel(ctx context.Context) error {
+	for {
+		s, err := c.Status(ctx, c.places[0])
+		if err == nil && s.FeatureLevel >= kv.NewestLevel {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the cluster is at feature level %d, of %d: %w", s.FeatureLevel, kv.NewestLevel, ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 func (c *Cluster) ready(ctx context.Context, n *Node) error {
@@ -206,9 +272,12 @@ func (c *Cluster) Master(ctx context.Context) (*Node, uint64, error) {
 func (c *Cluster) get(ctx context.Context, n *Node, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Client+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Endpoint(n)+path, nil)
 	if err != nil {
 		return nil, err
+	}
+	if root := c.Root(); root != "" {
+		req.Header.Set(api.HeaderToken, root)
 	}
 	rsp, err := c.http.Do(req)
 	if err != nil {

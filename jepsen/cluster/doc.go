@@ -3,6 +3,7 @@
 // removes every namespace, link and mount that it made.
 //
 //   - build.go, cluster.go, node.go: binaries, the whole cluster, one process
+//   - certificates.go, tokens.go: what an operator gives out to nodes and clients
 //   - members.go: nodes that join and leave
 //   - netns.go: a network namespace for each node; packets are dropped by nft. Root only
 //   - proxy.go, sockets.go: nodes on loopback, with a proxy between each two of them

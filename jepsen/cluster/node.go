@@ -15,6 +15,7 @@ import (
 type Node struct {
 	ID           int    // of the place, and of the first node in it
 	Client, Peer string // host:port
+	Redis        string // the same for clients of Redis; "" without
 	Data, Log    string
 	Args         []string
 	binary       string

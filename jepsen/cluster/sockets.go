@@ -3,6 +3,7 @@ package cluster
 import (
 	"bufio"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,32 @@ func (l *loopback) Flags() []string { return nil }
 
 // Close has nothing to do.
 func (l *loopback) Close() error { return nil }
+
+// redisPort is where nodes with an address of their own listen for clients of Redis.
+const redisPort = "6379"
+
+// redisAddresses returns where the nodes in all places listen for clients of Redis, "" if they do not.
+func redisAddresses(cfg Config, to Network) ([]string, error) {
+	out := make([]string, cfg.Nodes+cfg.Spares)
+	if !cfg.Redis {
+		return out, nil
+	}
+	first, err := freeport.Run(len(out))
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		client, _, _ := to.Addresses(i + 1)
+		host, _, err := net.SplitHostPort(client)
+		if err != nil {
+			return nil, err
+		}
+		if out[i] = net.JoinHostPort(host, redisPort); net.ParseIP(host).IsLoopback() {
+			out[i] = freeport.Address(first + i)
+		}
+	}
+	return out, nil
+}
 
 // holds tells whether process pid has the TCP socket whose local port on 127.0.0.1 is port. Any user may ask that of
 // its own processes.

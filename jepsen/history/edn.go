@@ -99,6 +99,8 @@ func ednInvoked(op Op) string {
 		return fmt.Sprintf("[%s nil]", ednString(op.Key))
 	case CAS:
 		return fmt.Sprintf("[%s [%d %s]]", ednString(op.Key), op.Index, ednString(op.Value))
+	case Swap:
+		return fmt.Sprintf("[%s [%s %s]]", ednString(op.Key), ednString(op.From), ednString(op.Value))
 	}
 	return fmt.Sprintf("[%s %s]", ednString(op.Key), ednString(op.Value))
 }
@@ -115,6 +117,10 @@ func ednCompleted(op Op) string {
 		return fmt.Sprintf("[%s %s], :revision %d", ednString(op.Key), ednString(op.Value), op.Index)
 	case CAS:
 		return fmt.Sprintf("%s, :matched %v, :revision %d", ednInvoked(op), op.Matched, op.Result)
+	case Swap:
+		return fmt.Sprintf("%s, :matched %v", ednInvoked(op), op.Matched)
+	case Append:
+		return fmt.Sprintf("%s, :size %d", ednInvoked(op), op.Size)
 	case List:
 		return fmt.Sprintf("[%s [%s]], :revision %d", ednString(op.Key), ednEntries(op), op.Index)
 	case Stream:

@@ -3,6 +3,7 @@
 //
 //   - history.go: operations and the recorder
 //   - more.go: what operations on sessions, locks, leases, transactions and watches have beside
+//   - token.go: what is done under tokens that end
 //   - edn.go: the history in Jepsen's own format
 package history
 
@@ -22,8 +23,11 @@ const (
 	Put    Kind = "put"
 	CAS    Kind = "cas" // by index; an Index of 0 creates
 	Delete Kind = "delete"
-	List   Kind = "list"  // Key is the prefix
-	Prune  Kind = "prune" // Key is the prefix: all keys under it go at once
+	Swap   Kind = "swap"   // by value: From is compared, "" for a key that is absent
+	Incr   Kind = "incr"   // by 1; Value is the number that was made
+	Append Kind = "append" // of Value to what is there, to Size bytes
+	List   Kind = "list"   // Key is the prefix
+	Prune  Kind = "prune"  // Key is the prefix: all keys under it go at once
 )
 
 // Outcome is how an operation ended for its client.
@@ -90,7 +94,7 @@ func (o *Op) Done() bool {
 		return false
 	}
 	switch o.Kind {
-	case CAS, Txn, Acquire, Release, LeaseAcquire:
+	case CAS, Swap, Txn, Acquire, Release, LeaseAcquire:
 		return o.Matched
 	}
 	return true
@@ -123,6 +127,8 @@ func (o Op) what() string {
 			verdict = fmt.Sprintf("@%d", o.Result)
 		}
 		return fmt.Sprintf("cas %s from @%d to %q → %s", o.Key, o.Index, o.Value, verdict)
+	case Swap, Incr, Append:
+		return o.overRedis()
 	case Txn, Stream, Master, Create, Renew, Destroy, SessionInfo, Acquire, Release,
 		LeaseAcquire, LeaseRenew, LeaseRelease:
 		return o.more()
@@ -159,6 +165,13 @@ func (r *Recorder) Add(op Op) {
 	r.mu.Lock()
 	r.ops = append(r.ops, op)
 	r.mu.Unlock()
+}
+
+// Len is how many operations were filed so far.
+func (r *Recorder) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.ops)
 }
 
 // Ops is a copy of everything so far.

@@ -45,11 +45,23 @@ type Extra struct {
 	Since   uint64        `json:"since,omitempty"`   // of a read that waits: the index that it waits behind
 	Gap     uint64        `json:"gap,omitempty"`
 	Fenced  bool          `json:"fenced,omitempty"` // refused because a larger token was seen
+	Denied  bool          `json:"denied,omitempty"` // refused for want of a permission
 
 	// Of a lease. Each acquisition is of one client and one name, and used once. Waited is how much later than Call the
 	// time of the grant may count from, because the node let the request wait for a busy name.
 	Acquisition string        `json:"acquisition,omitempty"`
 	Waited      time.Duration `json:"waited_ns,omitempty"`
+
+	Redis
+}
+
+// Redis is what operations over the Redis protocol have.
+type Redis struct {
+	Via   string `json:"via,omitempty"`   // the connection, "" for HTTP
+	Order int    `json:"order,omitempty"` // of the operation among all that were sent on Via, from 1
+	From  string `json:"from,omitempty"`  // that a swap compares
+	Size  int    `json:"size,omitempty"`  // in bytes, of the value that an append has made
+	Tries int    `json:"tries,omitempty"` // how often it was sent, with one idempotency key
 }
 
 // Part is one operation of a transaction, by the names of its verbs.
@@ -131,6 +143,26 @@ func (o *Op) txn() string {
 // LeaseReply is what a grant tells its client; it arrives at Return.
 func (o *Op) LeaseReply() leasehold.Reply {
 	return leasehold.Reply{Asked: o.Call + o.Waited, TTL: o.TTL, Token: o.Token, Renewal: o.Kind == LeaseRenew}
+}
+
+func (o *Op) overRedis() string {
+	end := "done"
+	switch {
+	case o.Outcome == Info:
+		end = "unknown"
+	case o.Kind == Swap && !o.Matched:
+		end = "condition failed"
+	case o.Kind == Append:
+		end = fmt.Sprintf("%d bytes", o.Size)
+	}
+	text := fmt.Sprintf("%s %s %q → %s", o.Kind, o.Key, o.Value, end)
+	if o.Kind == Swap {
+		text = fmt.Sprintf("swap %s from %q to %q → %s", o.Key, o.From, o.Value, end)
+	}
+	if o.Via != "" {
+		text += fmt.Sprintf(" (%d of connection %s)", o.Order, o.Via)
+	}
+	return text
 }
 
 func (o *Op) lease() string {

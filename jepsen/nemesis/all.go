@@ -57,6 +57,16 @@ func All() []Nemesis {
 			Run: rolling},
 		{Name: "overload", Says: "more large writes at a time than nodes queue", MinOps: 5, MinFaults: 1,
 			Run: overload},
+		{Name: "cert-rotate", Says: "all certificates and the authority are renewed, file by file", Needs: Needs{TLS: true},
+			MinOps: 20, MinFaults: 3, Run: rotateCerts},
+		{Name: "cert-expire", Says: "one node's certificate expires, is another's, or none: open connections go on",
+			Needs: Needs{TLS: true}, MinOps: 20, MinFaults: 1, Run: expireCerts},
+		{Name: "token-rotate", Says: "the clients get new tokens through one node, and the old ones are deleted " +
+			"through another", Needs: Needs{ACL: true}, MinOps: 20, MinFaults: 2, Run: rotateTokens},
+		{Name: "token-expire", Says: "the clients' tokens expire, each after they got the next one", Needs: Needs{ACL: true},
+			MinOps: 20, MinFaults: 1, Run: expireTokens},
+		{Name: "token-revoke", Says: "tokens in use through all nodes are deleted, while one is stopped or dead: no " +
+			"later write under them is done", Needs: Needs{ACL: true}, MinOps: 20, MinFaults: 1.5, Run: revokeTokens},
 		{Name: "members", Says: "nodes join, leave, lose their disks and are replaced", Needs: Needs{Spares: memberSpares},
 			Flags: shortLeases, MinOps: 20, MinFaults: 1.5, MinChanges: 1.5, Run: members},
 		{Name: "members-kill", Says: "the same, beside SIGKILL of a minority", Needs: Needs{Spares: memberSpares},

@@ -19,7 +19,7 @@ const (
 	memberSpares  = 2                // places for nodes that join beside the first ones
 	leastVoters   = 3                // no node leaves below that
 	changeLimit   = 45 * time.Second // in which a change must have taken effect, whatever else happens meanwhile
-	removedEnds   = 10 * time.Second // in which a node that was removed must end by itself
+	removedEnds   = changeLimit      // in which a node that was removed must end by itself, whatever happens to the others
 	memberPrefix  = "member-"        // of the faults' names
 	memberRetries = 200 * ms
 )

@@ -3,7 +3,9 @@
 //
 //   - nemesis.go: what a nemesis is, and the bed that it works on; all.go: the table of them
 //   - process.go: kills, pauses, restarts; partition.go: cut, lossy and slow links; clock.go; disk.go: full, lying and
-//     failing disks; flip.go: bits flipped in files; overload.go; members.go: nodes that join, leave, lose their disk
+//     failing disks; flip.go: bits flipped in files; overload.go; members.go: nodes that join, leave, lose their disk;
+//     certrotate.go, certexpire.go: certificates renewed, expired and replaced by useless ones;
+//     tokens.go, intruder.go: tokens rotated, expired and revoked, while somebody goes on to use them
 package nemesis
 
 import (
@@ -25,6 +27,8 @@ type Needs struct {
 	Faulty, Small      bool // disks that fail on command; disks of little space
 	Clocks             bool // nodes built with a clock that errs on purpose
 	Spares             int  // places for nodes that join
+	TLS                bool // certificates
+	ACL                bool // tokens
 }
 
 // Nemesis is one kind of trouble, with the least that a run under it must have seen.
@@ -49,6 +53,7 @@ type Bed struct {
 	Cluster    *cluster.Cluster
 	Random     *rand.Rand
 	Log        *Log
+	History    *history.Recorder // for operations of the nemesis itself
 	Links      cluster.Links
 	Namespaces *cluster.Namespaces
 	Proxied    *cluster.Proxied

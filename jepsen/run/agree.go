@@ -38,7 +38,7 @@ func (b *bed) states(ctx context.Context) (text string, same bool, err error) {
 		if b.Out[n.ID] {
 			continue
 		}
-		state, err := digest(ctx, n)
+		state, err := digest(ctx, b.Cluster, n)
 		if err != nil {
 			return strings.Join(all, "; "), false, fmt.Errorf("list all of node %d: %w", n.ID, err)
 		}
@@ -49,8 +49,9 @@ func (b *bed) states(ctx context.Context) (text string, same bool, err error) {
 }
 
 // digest returns a digest of every entry that the node has applied, and its revision.
-func digest(ctx context.Context, n *cluster.Node) (string, error) {
-	c, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: agreeTimeout, NoLearning: true})
+func digest(ctx context.Context, of *cluster.Cluster, n *cluster.Node) (string, error) {
+	c, err := client.New(client.Config{Endpoints: []string{of.Endpoint(n)}, TLS: of.TLS(), Token: of.Root(),
+		Timeout: agreeTimeout, NoLearning: true})
 	if err != nil {
 		return "", err
 	}

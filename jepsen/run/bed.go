@@ -54,7 +54,7 @@ func newBed(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Neme
 
 func (b *bed) up(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis) (err error) {
 	cc := cluster.Config{Binaries: cfg.Binaries, Dir: filepath.Join(cfg.Dir, clusterDir), Nodes: cfg.Nodes,
-		Spares: n.Spares, Flags: slices.Concat(n.Flags, w.Flags, cfg.Flags)}
+		Spares: n.Spares, Redis: w.Redis, TLS: n.TLS, ACL: n.ACL, Flags: slices.Concat(n.Flags, w.Flags, cfg.Flags)}
 	if _, err := os.Stat(cc.Dir); err == nil {
 		return fmt.Errorf("%s is of an earlier run, which would go on in this one: remove it", cc.Dir)
 	}

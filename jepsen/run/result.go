@@ -116,7 +116,8 @@ func (s *record) evaluate() Result {
 		Seed: s.cfg.Seed, Sabotage: s.cfg.Sabotage, Sabotaged: s.sabotaged, Where: s.where,
 		Date:    time.Now().UTC().Truncate(time.Second),
 		Command: s.command(), Masters: s.watched.masters()}
-	for _, op := range s.ops {
+	tokens, others := history.OfTokens(s.ops)
+	for _, op := range others {
 		switch op.Outcome {
 		case history.OK:
 			r.OK++
@@ -139,8 +140,12 @@ func (s *record) evaluate() Result {
 			}
 		}
 	}
-	r.P50, r.P99, r.Gap = latencies(s.ops, s.cfg.Time)
-	s.found = s.workload.Check(s.ops)
+	r.P50, r.P99, r.Gap = latencies(others, s.cfg.Time)
+	s.found = s.workload.Check(others)
+	if s.nemesis.ACL {
+		s.found.Add(check.Tokens(tokens))
+		s.found.Add(check.Denied(others))
+	}
 	r.Checked, r.Keys, r.Undecided = s.found.Checked, s.found.Keys, s.found.Undecided
 	r.Shown, r.Counts = s.found.Shown, s.found.Counts
 	r.Verdict, r.Reason = s.verdict(r)
@@ -150,7 +155,11 @@ func (s *record) evaluate() Result {
 func (s *record) verdict(r Result) (string, string) {
 	for _, p := range s.found.Problems {
 		if p.Kind != "undecided" {
-			return Violation, fmt.Sprintf("%s: %s", p.Kind, p.Reason)
+			reason := fmt.Sprintf("%s: %s", p.Kind, p.Reason)
+			if s.trouble != nil { // what was done last may not have been read again, which looks like a loss
+				reason += fmt.Sprintf("; the run was broken off: %v", s.trouble)
+			}
+			return Violation, reason
 		}
 	}
 	switch {
@@ -182,6 +191,10 @@ func (s *record) minimums(r Result) (short []string) {
 	least("faults were seen", r.Faults, s.nemesis.MinFaults*seconds/10)
 	for _, l := range s.workload.Least {
 		least(l.What, s.found.Counts[l.What], s.nemesis.MinOps*seconds/float64(l.Of))
+	}
+	if s.nemesis.ACL {
+		least(check.WrittenBefore, s.found.Counts[check.WrittenBefore], seconds)
+		least(check.RefusedAfter, s.found.Counts[check.RefusedAfter], seconds)
 	}
 	if what := s.workload.Shows; what != "" {
 		least(what, s.found.Shown, 1)

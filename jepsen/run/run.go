@@ -58,7 +58,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := errors.Join(cfg.validate(), fits(w, n), Missing(n)); err != nil {
+	if err := errors.Join(cfg.validate(n), fits(w, n), Missing(n)); err != nil {
 		return Result{}, err
 	}
 	b, err := newBed(ctx, cfg, w, n)
@@ -72,21 +72,27 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	return r, err
 }
 
-// fits returns an error for a run that can only fail: promises about time, where clocks err beyond every bound.
+// fits returns an error for a run that can only fail: promises about time, where clocks err beyond every bound, and the
+// Redis protocol where nodes ask for tokens, which it does not know.
 func fits(w workload.Workload, n nemesis.Nemesis) error {
 	if w.Timed && n.ConsistentOnly {
 		return fmt.Errorf("%s rests on clock rates that err by no more than they may: under %s it promises nothing",
 			w.Name, n.Name)
 	}
+	if w.Redis && n.ACL {
+		return fmt.Errorf("%s speaks the Redis protocol, which knows no tokens: it does not go with %s", w.Name, n.Name)
+	}
 	return nil
 }
 
-func (c Config) validate() error {
+func (c Config) validate(n nemesis.Nemesis) error {
 	switch {
 	case c.Nodes != 3 && c.Nodes != 5:
 		return fmt.Errorf("%d nodes: a run has 3 or 5", c.Nodes)
 	case c.Clients < 1:
 		return fmt.Errorf("%d clients: a run needs at least 1", c.Clients)
+	case c.Sabotage != "" && n.TLS:
+		return fmt.Errorf("%s has TLS, and what makes a cluster lie cannot read it", n.Name)
 	case c.Time < time.Second:
 		return fmt.Errorf("a run of %v: at least 1s", c.Time)
 	}
@@ -98,16 +104,22 @@ func (b *bed) play(ctx context.Context, cfg Config, w workload.Workload, n nemes
 	if err := within(ctx, startTimeout, b.Cluster.Start); err != nil {
 		return Result{}, err
 	}
+	if w.Redis {
+		if err := within(ctx, startTimeout, b.Cluster.WaitLevel); err != nil {
+			return Result{}, err
+		}
+	}
 	endpoints, s, err := sabotage(cfg.Sabotage, b.Cluster.Endpoints())
 	if err != nil {
 		return Result{}, err
 	}
 	defer s.Close()
 	rec := history.NewRecorder()
-	b.Log = nemesis.NewLog(rec.Now, cfg.Out)
+	b.Log, b.History = nemesis.NewLog(rec.Now, cfg.Out), rec
 	watched, stop := watch(rec, b.Cluster)
 	load := workload.Config{Endpoints: endpoints, Clients: cfg.Clients, Timeout: opTimeout, Seed: cfg.Seed,
-		ConsistentOnly: n.ConsistentOnly && !cfg.DefaultReads}
+		ConsistentOnly: n.ConsistentOnly && !cfg.DefaultReads, TLS: b.Cluster.TLS(),
+		TokenFile: b.Cluster.TokenFile(), Redis: b.Cluster.Redis()}
 	if n.Spares > 0 && cfg.Sabotage == "" { // of the nodes that they were given none may be left
 		load.Learn = cfg.Nodes
 	}

@@ -21,12 +21,16 @@ const (
 	mib            = 1 << 20
 )
 
-// full fills a store up to its quota, stores on small file systems, and one member's file system of three.
+// full fills a store up to its quota, a prefix up to its own, stores on small file systems, and one member's file system
+// of three.
 func full(ctx context.Context, s *stage) error {
 	if err := fillsAndHeals(ctx, s, "a quota of 64 MiB",
 		cluster.Config{Binaries: s.bin, Dir: filepath.Join(s.dir, "quota"), Nodes: 1,
 			Flags: []string{"--quota-bytes", "64MiB"}}); err != nil {
 		return err
+	}
+	if err := prefixFull(ctx, s); err != nil {
+		return fmt.Errorf("a quota of a prefix: %w", err)
 	}
 	if err := cluster.SmallDisksAvailable(); err != nil {
 		s.say("the rest is left out: %v", err)

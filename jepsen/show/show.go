@@ -37,8 +37,8 @@ func Stories() []Story {
 			"--max-lease-time", leasesRestart},
 		{"stuck", "a node's disk is frozen, at elections and under the master: the healthy majority has a ready " +
 			"master in time", stuck},
-		{"full", "a quota reached, small file systems full, one member of three full: 507 names the node, deletes " +
-			"heal, one full disk stops nobody else", full},
+		{"full", "quotas of a node and of a prefix reached, small file systems full, one member of three full: 507 names " +
+			"the node or the prefix, deletes heal, one full disk stops nobody else", full},
 		{"lost-reply", "every third answer to a write is lost: compare-and-set counters count each write once",
 			lostReply},
 		{"damage", "changes in the state.db of a running node: every answer is right, or the node has ended and says " +
@@ -72,6 +72,10 @@ func Stories() []Story {
 			"ten random revisions it is what a reader saw there", archived},
 		{"upgrade", "from each earlier release node by node under load, back, forward again, and the level raised: " +
 			"every key's history stays linearizable, nothing is lost, and an old node is refused", upgraded},
+		{"rotation", "node by node under load, all certificates and the authority are renewed: no request is refused, and " +
+			"what was renewed is good for nothing", rotated},
+		{"strangers", "a node comes with every certificate that is not its own, or with none: it does not take part, " +
+			"the reason is said, and with its own it does", strangers},
 		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's " +
 			"data is refused, nothing touched", differentLists},
 		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", badInput},
@@ -161,7 +165,7 @@ func start(ctx context.Context, c *cluster.Cluster) error {
 }
 
 func connect(c *cluster.Cluster, timeout time.Duration) (*client.Client, error) {
-	return client.New(client.Config{Endpoints: c.Endpoints(), Timeout: timeout, AttemptTimeout: timeout / 2})
+	return client.New(client.Config{Endpoints: c.Endpoints(), TLS: c.TLS(), Timeout: timeout, AttemptTimeout: timeout / 2})
 }
 
 // ask sends one HTTP request and returns the answer's status, text and header.

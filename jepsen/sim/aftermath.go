@@ -18,6 +18,7 @@ const (
 	phaseFaults     phase = iota
 	phaseStuck            // no faults any more but that a minority is stuck, and masters die (stuck.go)
 	phaseSpares           // no faults any more but that machines stop for long, and spares take their places (spares.go)
+	phaseClocks           // no faults any more but that a clock errs (clocks.go)
 	phaseSettling         // no faults any more, the clients go on
 	phaseProbing          // a write through each node must succeed
 	phaseConverging       // all nodes must come to hold the same
@@ -32,13 +33,14 @@ const settleFor = 100 * time.Millisecond
 // all, and show every key.
 type aftermath struct {
 	*engine
-	nodes    []*node
-	net      *network
-	clients  *clients
-	leasers  *leasers
-	nemesis  *nemesis
-	operator *operator
-	healed   time.Duration
+	nodes      []*node
+	net        *network
+	clients    *clients
+	leasers    *leasers
+	nemesis    *nemesis
+	operator   *operator
+	clockFacts *clockFacts
+	healed     time.Duration
 }
 
 // within returns how long the cluster may take to serve through every node, and to be equal, after the faults. A node
@@ -56,15 +58,27 @@ func (x *aftermath) begin() {
 	x.at(nil, kindHeal, settleFor, func() { x.nemesis.misfortune(x.plan.stuck.rounds, x.spares) })
 }
 
-// spares begins the phase of spares, or heals everything.
+// spares begins the phase of spares, or what follows it.
 func (x *aftermath) spares() {
 	if x.plan.spares.adding == 0 {
-		x.heal()
+		x.clocks()
 		return
 	}
 	x.phase = phaseSpares
 	x.at(nil, kindHeal, 0, x.calm)
-	x.at(nil, kindHeal, settleFor, func() { x.operator.misadventures(x.plan.spares.rounds, x.heal) })
+	x.at(nil, kindHeal, settleFor, func() { x.operator.misadventures(x.plan.spares.rounds, x.clocks) })
+}
+
+// clocks begins the phase in which a clock errs, or heals everything.
+func (x *aftermath) clocks() {
+	if !x.plan.clocks.on {
+		x.heal()
+		return
+	}
+	x.phase = phaseClocks
+	x.at(nil, kindHeal, 0, x.calm)
+	r := x.stream(67)
+	x.at(nil, kindHeal, settleFor, func() { x.clockFacts.misclock(x.nodes, &r, x.plan.clocks.times, x.heal) })
 }
 
 // heal ends the faults and brings back every node whose disk is good.
@@ -104,7 +118,7 @@ func (x *aftermath) calm() {
 		}
 		n.disk.heal()
 		n.thaw(&x.nemesis.stucks)
-		n.clock.run(x.now, 0)
+		n.clock.run(x.now, n.rate)
 		n.drift()
 		n.resume()
 		if !n.up() {
@@ -194,6 +208,9 @@ func (x *aftermath) await() {
 	case x.phase == phaseConverging && x.equal() && x.found():
 		x.phase = phaseReading
 		x.clients.readAll()
+	case x.phase == phaseConverging && x.undecided():
+		x.phase = phaseOver
+		return
 	case x.phase == phaseReading && x.idle():
 		x.phase = phaseOver
 		return

@@ -63,6 +63,14 @@ func (k *keyring) fresh() ringKey {
 	return ringKey{name: fmt.Sprintf("k%d", k.next)}
 }
 
+// all returns every key that was ever in use.
+func (k *keyring) all() (names []string) {
+	for i := range k.next {
+		names = append(names, fmt.Sprintf("k%d", i+1))
+	}
+	return names
+}
+
 func (k *keyring) pick(r *random) *ringKey {
 	key := &k.inUse[r.below(len(k.inUse))]
 	if key.ops >= maxOpsPerKey || key.unknowns >= maxUnknownsPerKey {
@@ -97,7 +105,7 @@ func (x *clients) start() {
 // rest returns a caller's pause before its next operation.
 func (c *caller) rest(longest time.Duration) time.Duration {
 	d := c.random.skewed(50*time.Microsecond, longest)
-	if c.phase == phaseStuck || c.phase == phaseSpares {
+	if c.phase == phaseStuck || c.phase == phaseSpares || c.phase == phaseClocks {
 		d *= idleFactor
 	}
 	return d

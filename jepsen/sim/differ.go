@@ -60,6 +60,25 @@ func (n *node) differs(err *replica.Differs) {
 	n.stop(err)
 }
 
+// undecided reports whether voters dispute whose state is right while a third lacks what they have truncated: it cannot
+// catch up, since voters get no snapshots from each other meanwhile, and nobody can tell but people.
+func (x *aftermath) undecided() bool {
+	behind, disputes := false, false
+	for _, n := range x.nodes {
+		if !n.takesPart() || !n.up() {
+			continue
+		}
+		s := n.log.log.Status(n.reading())
+		switch {
+		case s.Behind:
+			behind = true
+		case s.Dispute.Slot != 0:
+			disputes = true
+		}
+	}
+	return behind && disputes && x.now > x.healed+x.within()/2
+}
+
 // found reports whether no node runs that differs, or so many do that nobody can tell.
 func (x *aftermath) found() bool {
 	with, without := 0, 0

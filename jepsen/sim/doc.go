@@ -37,7 +37,8 @@
 //	faults                                 plan.go, fault.go, nemesis.go, stuck.go
 //	what follows the faults                aftermath.go
 //	clients                                caller.go, attempt.go; client.go: registers;
-//	                                       locker.go: sessions, locks, times, transactions; leaser.go: named leases
+//	                                       locker.go: sessions, locks, times, transactions; leaser.go: named leases;
+//	                                       pipeliner.go: sequences, as the Redis protocol sends them
 //	checks of the log                      ledger.go, logcheck.go
 //	checks of masters and their answers    masters.go, answercheck.go
 //	the truth about the members            memberhistory.go

@@ -11,14 +11,15 @@ import (
 // electorLoop is the loop of the master lease of one process: it carries out the effects of the elector's driver.
 type electorLoop struct {
 	*machine
-	own      uint64 // the run that the loop belongs to
-	loops    *random
-	net      *network
-	end      *endpoint
-	board    *board
-	progress *progress
-	poke     func() // has the log loop see what is published
-	inForce  func(part int, number uint64, excluding time.Duration)
+	own        uint64 // the run that the loop belongs to
+	loops      *random
+	net        *network
+	end        *endpoint
+	board      *board
+	progress   *progress
+	poke       func() // has the log loop see what is published
+	inForce    func(part int, number uint64, excluding time.Duration)
+	distrusted func() bool // the clock cannot be trusted
 
 	elector  *replica.Elector
 	round    *replica.ElectorRound
@@ -91,7 +92,11 @@ func (l *electorLoop) do(e replica.Effect) {
 		l.inbox = slices.Delete(l.inbox, 0, 1) // which keeps its memory
 		r.Take(l.about.event())
 	case replica.EffectClock:
-		r.Read(l.reading(), l.standing.Barred)
+		now, distrusted := l.reading(), l.distrusted()
+		if in, t := r.Event(), l.elector.State(now).Tenure; distrusted && t != 0 && *in == (replica.ElectorEvent{}) {
+			in.LetGo = replica.LetGo{Tenure: t, Reason: replica.ReasonClock}
+		}
+		r.Read(now, distrusted || l.standing.Barred)
 	case replica.EffectLease:
 		l.noteEvent()
 		l.publish(r.State())
@@ -137,7 +142,9 @@ func (l *electorLoop) noteEvent() {
 	}
 	why := l.round.Event().LetGo
 	l.counts.LetGo++
-	l.progress.letGo(l.machine, why)
+	if why.Reason != replica.ReasonClock {
+		l.progress.letGo(l.machine, why)
+	}
 	if l.trace.on() {
 		l.trace.note("lets go: %v", why)
 	}

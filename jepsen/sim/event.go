@@ -46,6 +46,7 @@ const (
 	kindHealth                     // a word of health arrives
 	kindProgress                   // the check of progress looks
 	kindLeaser                     // a client of named leases does something, or is told something
+	kindClock                      // a stamp arrives, or a node looks at its clock
 	kindMembers                    // members change: a disk, a lease part or the operator goes on
 )
 
@@ -55,7 +56,7 @@ var kindNames = [...]string{
 	kindCheckpoint: "checkpoint", kindWatch: "watch", kindStart: "start", kindAsk: "ask", kindTake: "take",
 	kindEnd: "end", kindTell: "tell", kindClient: "client", kindFault: "fault", kindHand: "hand", kindHeal: "heal",
 	kindNamed: "named", kindNamedTimer: "ntimer", kindNamedLater: "named+", kindHealth: "health",
-	kindProgress: "progress", kindLeaser: "leaser", kindMembers: "members",
+	kindProgress: "progress", kindLeaser: "leaser", kindMembers: "members", kindClock: "clock",
 }
 
 // before orders events.

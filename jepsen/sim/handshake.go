@@ -63,7 +63,7 @@ func (x *network) hears(to *endpoint, p packet) bool {
 }
 
 // knows reports whether a node takes another one for a member, as the transport decides it. One that its membership does
-// not list may be newer than that membership, if its own is; else it was removed, and is told.
+// not list may be newer than that membership, if its own is; else it was removed, and is told when it is needed no more.
 func (x *network) knows(to *endpoint, h *wire.Hello) bool {
 	ours := &to.drive.members
 	if _, _, listed := ours.Find(h.Node); listed || !ours.Lists(to.id, to.drive.store) {
@@ -71,7 +71,7 @@ func (x *network) knows(to *endpoint, h *wire.Hello) bool {
 			x.remembers(to, x.node(h.Node), h)
 	}
 	from := x.node(h.Node)
-	if from.drive.members.Newer(*ours) {
+	if from.drive.members.Newer(*ours) || !to.heldByMost() && ours.Newer(from.drive.members) {
 		return true
 	}
 	if from.removed != nil && from.up() && from.drive.store == h.Store {

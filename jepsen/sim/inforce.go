@@ -63,6 +63,12 @@ func (n *node) handOutMembers(m ident.Membership) {
 	}
 }
 
+// part is told by the log part that nodes that are in no membership from that number on are needed no more.
+func (n *node) part(number uint64) {
+	n.end.parted = number
+	n.site.net.part(n.end)
+}
+
 // loseMembers is a crash: a membership that was being made durable is there or it is not.
 func (n *node) loseMembers() {
 	if w := n.process.over.waiting; len(w) > 0 && n.site.changes.chance(500) {

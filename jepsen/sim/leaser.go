@@ -186,7 +186,7 @@ func (a *acquisition) ask(op replica.LeaseOp, wait time.Duration) {
 func (x *leasers) call(n *node, c *leaseCall) {
 	c.request.ID = x.nextRequest()
 	n.reach(kindLeaser, x.leasing.skewed(x.plan.hop, x.plan.clientHop), func() {
-		if !n.up() {
+		if !n.up() || n.distrusted() && c.request.Op != replica.LeaseRelease {
 			c.tell(&replica.LeaseAnswer{Outcome: replica.LeaseNotApplied})
 			return
 		}

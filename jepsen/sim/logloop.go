@@ -47,6 +47,7 @@ type life struct {
 	ioFailed func()                   // a commit failed: the process must end
 	relieve  func(next ballot.NodeID) // the master hands over to another node
 	goOver   func(ident.Membership)   // a membership is chosen and applied
+	part     func(number uint64)      // who is in no membership from that number on is needed no more
 }
 
 // input is one event of the log loop's inbox.
@@ -199,6 +200,8 @@ func (l *logLoop) do(e replica.Effect) bool {
 		l.reply(out.Replies)
 	case replica.EffectMembers:
 		l.life.goOver(*out.Members)
+	case replica.EffectPart:
+		l.life.part(out.Parted)
 	case replica.EffectCheckpoint:
 		l.disk.ends(kindCheckpoint, l.disk.beginCheckpoint(out.Checkpoint), func() {
 			l.disk.endCheckpoint()

@@ -18,6 +18,7 @@ type machine struct {
 	id      ballot.NodeID
 	random  random // nonces of the process, and how the machine comes back
 	clock   clock
+	rate    int64  // of the clock where it does not drift, in parts per million
 	run     uint64 // rises with each start and each end of a process
 	running bool
 	paused  bool

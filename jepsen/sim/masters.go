@@ -111,7 +111,8 @@ func (x *masters) confirm(leader, voter ballot.NodeID, b ballot.Ballot) {
 }
 
 // mustBeConfirmed checks that a quorum, leader among it, said after since that it promised nothing above the leader's
-// ballot b. The leader knows what is chosen through a slot.
+// ballot b. The leader knows what is chosen through a slot. The words may have come before the newest membership was
+// chosen: then those decide whose membership decided its slot.
 func (x *masters) mustBeConfirmed(leader *machine, b ballot.Ballot, chosen multipaxos.Slot, since time.Duration) {
 	votes := machineSet(1) << leader.i
 	for i, c := range x.confirmed[leader.i] {
@@ -119,7 +120,8 @@ func (x *masters) mustBeConfirmed(leader *machine, b ballot.Ballot, chosen multi
 			votes |= 1 << i
 		}
 	}
-	if !votes.majorityOf(x.members.voters(chosen + 1)) {
+	m := x.members.governing(chosen + 1)
+	if !votes.majorityOf(x.members.set(m.Members)) && !(m.at > since && votes.majorityOf(x.members.voters(m.slot))) {
 		x.fail("consistent reads are confirmed",
 			"node %d grants a read that arrived at %v with the words of machines %b under %v",
 			leader.id, since-startTime, votes, b)

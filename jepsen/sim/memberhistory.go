@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/bits"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
@@ -28,6 +29,7 @@ type memberHistory struct {
 // chosenMembers is a membership and the slot above which it decides.
 type chosenMembers struct {
 	slot multipaxos.Slot
+	at   time.Duration // when it was chosen
 	ident.Membership
 }
 
@@ -60,7 +62,7 @@ func (h *memberHistory) chosen(s multipaxos.Slot, record []byte) members.Record 
 	h.checkSeats(s, &r)
 	h.newRecord = r
 	if r.Membership.Newer(h.newest().Membership) {
-		h.list = append(h.list, chosenMembers{s, r.Membership})
+		h.list = append(h.list, chosenMembers{s, h.now, r.Membership})
 		h.counts.Memberships++
 	}
 	return r

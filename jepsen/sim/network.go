@@ -36,6 +36,7 @@ type endpoint struct {
 	saw    [maxMachines]ballot.Incarnation // of its peers that it has admitted
 	copied ballot.Incarnation              // the newest that ran with a copy of the disk
 	linked [maxMachines]uint64             // generation of the link to each other node as this process knows it; 0: none
+	parted uint64                          // as the log part of this process last said
 	large  int                             // bytes of values above which messages of the log from and to it are lost; 0: none
 
 	takeLog    func(input)
@@ -338,8 +339,15 @@ func (x *network) sendNamedFrame(from, to *endpoint, frame []byte) {
 	}
 }
 
-// part breaks the links of a node to those that its membership does not list, as the transport does when it gets one.
+// heldByMost reports whether those that the node's membership does not list are needed no more, as the transport knows it.
+func (n *endpoint) heldByMost() bool { return n.drive.members.Number <= max(1, n.parted) }
+
+// part breaks the links of a node to those that its membership does not list, as the transport does once they are needed
+// no more.
 func (x *network) part(n *endpoint) {
+	if !n.heldByMost() {
+		return
+	}
 	for _, l := range x.links {
 		o := l.a
 		if o == n {

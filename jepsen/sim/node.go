@@ -27,20 +27,21 @@ type node struct {
 
 // site is what the nodes of a run share.
 type site struct {
-	loops     random // when loops are scheduled
-	leasing   *random
-	changes   random // of everything about members that change
-	net       *network
-	ledger    *ledger
-	masters   *masters
-	members   *memberHistory
-	owners    *leaseOwners
-	progress  *progress
-	guardians *guardians
-	clients   *clients
-	applied   func(multipaxos.Slot) bool // whether any running node has applied a slot
-	nodeOf    func(ballot.NodeID) *node  // nil: there is none
-	sent      []*snapshot                // that were ever opened, by id from 1 on
+	loops      random // when loops are scheduled
+	leasing    *random
+	changes    random // of everything about members that change
+	net        *network
+	ledger     *ledger
+	masters    *masters
+	members    *memberHistory
+	owners     *leaseOwners
+	progress   *progress
+	guardians  *guardians
+	clockFacts *clockFacts
+	clients    *clients
+	applied    func(multipaxos.Slot) bool // whether any running node has applied a slot
+	nodeOf     func(ballot.NodeID) *node  // nil: there is none
+	sent       []*snapshot                // that were ever opened, by id from 1 on
 }
 
 // process is one run of the server on a node: all of it is lost in a crash. Nil: none runs.
@@ -56,6 +57,7 @@ type process struct {
 	hand       *handOver
 	over       goingOver
 	snapshots  *transfers
+	clocks     *clockWatch // nil: the run compares no clocks
 }
 
 func newNode(m *machine, d *drive, s *site) *node {
@@ -63,10 +65,18 @@ func newNode(m *machine, d *drive, s *site) *node {
 	n.board = &board{machine: m, masters: s.masters}
 	n.end = &endpoint{
 		machine: m, drive: d,
-		takeLog:    n.takeLog,
-		takeLease:  func(e leaseEvent) { n.elector.put(e) },
+		takeLog: n.takeLog,
+		takeLease: func(e leaseEvent) {
+			if e.message == nil || !n.distrusted() {
+				n.elector.put(e)
+			}
+		},
 		takeHealth: func(from *machine, h *replica.Health) { n.log.healths[from.i] = h },
-		takeNamed:  func(e namedEvent) { n.leases.put(e) },
+		takeNamed: func(e namedEvent) {
+			if !n.distrusted() {
+				n.leases.put(e)
+			}
+		},
 	}
 	if m.plan.members.on {
 		n.end.removed = n.isRemoved
@@ -134,6 +144,7 @@ func (n *node) start(bootstrap bool) {
 		n.inForceAtStart()
 	}
 	n.snapshots = newTransfers(n)
+	n.watchClock()
 	n.later(kindTick, n.site.loops.between(0, replica.TickEvery), n.log.tick)
 	n.watchRecord()
 }
@@ -163,6 +174,7 @@ func (n *node) mayStart(bootstrap bool) bool {
 func (n *node) open(silence time.Duration) error {
 	n.end.past, n.end.saw = new(transport.History), [maxMachines]ballot.Incarnation{}
 	n.board.shown, n.end.linked, n.end.self, n.disk.work = shown{}, [maxMachines]uint64{}, n.self, work{}
+	n.end.parted = 0
 	if err := n.openElector(); err != nil {
 		return err
 	}
@@ -187,7 +199,7 @@ func (n *node) openElector() error {
 	}
 	p.elector = &electorLoop{
 		machine: n.machine, own: n.run, loops: &n.site.loops, net: n.site.net, end: n.end, board: n.board,
-		progress: n.site.progress, elector: e, round: replica.NewElectorRound(e), inForce: n.inForce,
+		progress: n.site.progress, elector: e, round: replica.NewElectorRound(e), inForce: n.inForce, distrusted: n.distrusted,
 	}
 	p.elector.effect = p.elector.round.Next()
 	return nil
@@ -198,7 +210,7 @@ func (n *node) openLog() (err error) {
 	l := &logLoop{
 		machine: n.machine, own: n.run, loops: &n.site.loops, disk: n.disk, net: n.site.net, end: n.end, board: n.board,
 		elector: p.elector, waiting: map[uint64]*attempt{}, asked: map[uint64]*memberAsk{},
-		life: life{damaged: n.damaged, differs: n.differs, ioFailed: n.ioFailed, goOver: n.goOver,
+		life: life{damaged: n.damaged, differs: n.differs, ioFailed: n.ioFailed, goOver: n.goOver, part: n.part,
 			relieve: func(next ballot.NodeID) { n.handOver(next, false) }},
 	}
 	n.disk.resume()

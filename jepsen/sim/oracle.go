@@ -22,6 +22,7 @@ type oracle struct {
 	masters  *masters
 	owners   *leaseOwners
 	members  *memberHistory
+	uploads  *uploads
 	state    *kv.State
 	applied  multipaxos.Slot
 	barriers []barrier // by slot
@@ -58,8 +59,8 @@ type lockFacts struct {
 	delay  time.Duration // its lock-delay
 }
 
-func newOracle(g *engine, l *ledger, m *masters, owners *leaseOwners) *oracle {
-	o := &oracle{engine: g, ledger: l, masters: m, owners: owners, members: l.members, times: map[timeName]times{},
+func newOracle(g *engine, l *ledger, m *masters, owners *leaseOwners, uploads *uploads) *oracle {
+	o := &oracle{engine: g, ledger: l, masters: m, owners: owners, members: l.members, uploads: uploads, times: map[timeName]times{},
 		sessions: map[string]kv.Session{}, alive: map[string]bool{}}
 	var err error
 	if o.state, err = kv.Open(kv.NewMemStateDB(), g.plan.limits); err != nil {
@@ -101,6 +102,7 @@ func (o *oracle) advance() {
 
 func (o *oracle) apply(batch []byte) {
 	o.changes = o.changes[:0]
+	before := o.state.Revision()
 	results, err := o.state.Apply(uint64(o.applied), batch)
 	if err != nil {
 		o.fail("error", "the oracle, slot %d: %v", o.applied, err)
@@ -114,8 +116,12 @@ func (o *oracle) apply(batch []byte) {
 			if c.Op == kv.OpNewEra {
 				o.owners.allotted(c.IdemKey, uint32(results[i].Count))
 			}
+			if c.Op == kv.OpInstall {
+				o.uploads.applied(o.applied, c.Session.ID, before, results[i].Revision)
+			}
 			o.ended(&c)
 		}
+		before = max(before, results[i].Revision)
 		i++
 		return true
 	})
@@ -194,7 +200,11 @@ func (o *oracle) epochOpened(master ballot.NodeID, at time.Duration) time.Durati
 
 // least returns the true time in which a clock that keeps its promise may count d.
 func (o *oracle) least(d time.Duration) time.Duration {
-	return time.Duration(int64(d)/(million+o.plan.timing.DriftPPM)*million) - time.Microsecond
+	drift := o.plan.timing.DriftPPM
+	if o.plan.clocks.on {
+		drift *= 2 // one that errs, before it is out
+	}
+	return time.Duration(int64(d)/(million+drift)*million) - time.Microsecond
 }
 
 // follow takes in what one revision changed: the ends of sessions first, for what they held is freed with them.

@@ -76,13 +76,16 @@ type plan struct {
 	weak   replica.Effect
 	splits int // a read is split in its halves
 
-	clients clientPlan
-	lockers lockPlan
-	leasers leasePlan
-	stuck   stuckPlan
-	members memberPlan
-	spares  sparePlan
-	every   [len(faultNames)]time.Duration // mean time between two faults of a class
+	clients    clientPlan
+	lockers    lockPlan
+	pipeliners pipelinePlan
+	uploads    uploadPlan
+	clocks     clockPlan
+	leasers    leasePlan
+	stuck      stuckPlan
+	members    memberPlan
+	spares     sparePlan
+	every      [len(faultNames)]time.Duration // mean time between two faults of a class
 }
 
 // clientPlan is how the clients behave.
@@ -143,6 +146,9 @@ func draw(c Config) plan {
 	p.drawMembers(c)
 	p.drawCopies(c.Seed)
 	p.drawDiffer(c.Seed)
+	p.drawUploads(c.Seed)
+	p.drawPipeliners(c)
+	p.drawClocks(c.Seed)
 	p.faults &^= c.Without
 	if c.Clients > 0 {
 		p.clients.count = min(p.clients.count, c.Clients)

@@ -114,7 +114,7 @@ func (x *progress) look() {
 // lookAt brings what is known of one node up to date.
 func (x *progress) lookAt(n *node) {
 	t, d, p := &x.truths[n.i], n.disk, &x.plan.part.Progress
-	ok := n.up() && n.elector.elector.QuarantineLeft(n.reading()) == 0 && !n.paused && !n.out && n.hand == nil &&
+	ok := n.up() && n.elector.elector.QuarantineLeft(n.reading()) == 0 && !n.paused && !n.out && n.hand == nil && !n.distrusted() &&
 		!n.isStuck() && d.space == replica.SpaceEnough && d.stall == 0 && !d.eio && d.slow == 0 &&
 		x.now >= n.laggard && t.run == n.run && !x.faulty(Freeze)
 	if t.run != n.run { // what a node knows of its standing back ends with its run
@@ -215,9 +215,10 @@ func (x *progress) won(m *machine) {
 	if !unable || x.phase == phaseFaults {
 		return
 	}
+	voters, _ := x.members.voting()
 	for i, o := range x.nodes {
 		able, pair := x.truths[i].able, x.pairs[n.i][i]
-		if o != n && able > 0 && x.now-able > slack && pair > 0 && x.now-pair > slack {
+		if o != n && voters.has(i) && able > 0 && x.now-able > slack && pair > 0 && x.now-pair > slack {
 			x.fail("who cannot serve makes way",
 				"node %d has won the lease (frozen %v, its disk finished something %v ago, "+
 					"it let go %v ago), and node %d has been able for %v",

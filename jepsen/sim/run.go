@@ -37,6 +37,7 @@ type Counts struct {
 	LetGo                  int                  // of the master lease, because its holder got nowhere (M6)
 	Waited                 time.Duration        // the longest that a majority that was well waited for a master
 	Digests                int                  // compared with another node's
+	Sequences              int                  // applied
 	Ends                   int                  // of sessions, keys and lock-delays, because their time was over
 	Locks                  int                  // acquired
 	Leases                 int                  // grants of named leases that counted, renewals among them
@@ -44,6 +45,8 @@ type Counts struct {
 	Successions            int                  // of owners of a name
 	Buckets                int                  // of named leases, made durable
 	Memberships            int                  // chosen, the first of a run not among them
+	ClocksFound            int                  // that erred
+	Uploads, UploadsLost   int                  // installed; given up before
 	Changes                int                  // of members that an operator was told the outcome of
 	Spares                 int                  // that took the place of a voter by themselves
 	Installs               int                  // of snapshots
@@ -73,7 +76,7 @@ func Run(c Config) Result {
 	w := newWorld(c)
 	failure := w.play()
 	if failure == nil {
-		failure = w.linearizable(w.clients.history, checkTimeout)
+		failure = w.linearizable(w.uploads.history(w.clients.history), checkTimeout)
 	}
 	if failure != nil {
 		w.trace.fail(failure)
@@ -88,13 +91,15 @@ func Run(c Config) Result {
 type world struct {
 	*engine
 	site
-	nodes     []*node
-	disks     random // of all disks: how long they take, and what a crash leaves
-	access    *access
-	leasers   *leasers
-	nemesis   *nemesis
-	operator  *operator
-	aftermath *aftermath
+	nodes      []*node
+	disks      random // of all disks: how long they take, and what a crash leaves
+	access     *access
+	pipeliners *pipeliners
+	leasers    *leasers
+	nemesis    *nemesis
+	operator   *operator
+	aftermath  *aftermath
+	uploads    *uploads
 }
 
 // newWorld puts the parts together: machines with disks that nobody has used, and every node a member.
@@ -110,11 +115,14 @@ func newWorld(c Config) *world {
 	w.ledger = &ledger{engine: g, members: w.members}
 	w.masters = &masters{engine: g, epochs: map[uint64]*machine{}, members: w.members}
 	w.owners = &leaseOwners{engine: g, eras: map[string]uint32{}, runs: map[uint32]ballot.Incarnation{}}
-	w.ledger.onChosen = newOracle(g, w.ledger, w.masters, w.owners).advance
+	w.uploads = &uploads{engine: g}
+	w.ledger.onChosen = newOracle(g, w.ledger, w.masters, w.owners, w.uploads).advance
+	w.clockFacts = &clockFacts{engine: g}
 	w.progress = &progress{engine: g, net: w.net, members: w.members}
 	w.guardians = &guardians{engine: g, random: g.stream(7), net: w.net}
 	w.access = &access{engine: g, hops: &w.net.random, masters: w.masters}
 	w.clients = &clients{access: w.access}
+	w.pipeliners = newPipeliners(w.access)
 	w.applied, w.nodeOf = w.anyApplied, w.node
 	starts, first := g.stream(4), ident.Membership{Number: 1}
 	for i := range g.plan.nodes {
@@ -122,6 +130,7 @@ func newWorld(c Config) *world {
 		first.Members = append(first.Members, ident.Member{Node: n.id, Store: n.disk.store})
 	}
 	w.members.bootstrap(first)
+	w.agree()
 	for _, n := range w.nodes {
 		n.disk.members = first
 	}
@@ -132,7 +141,7 @@ func newWorld(c Config) *world {
 	w.nemesis.members, w.nemesis.operator, w.nemesis.progress = w.members, w.operator, w.progress
 	w.progress.letsGo = w.nemesis.hunt
 	w.aftermath = &aftermath{engine: g, nodes: w.nodes, net: w.net, clients: w.clients, leasers: w.leasers,
-		nemesis: w.nemesis, operator: w.operator}
+		nemesis: w.nemesis, operator: w.operator, clockFacts: w.clockFacts}
 	for i, n := range w.net.nodes {
 		w.net.connect(n, w.net.nodes[i+1:])
 	}
@@ -194,7 +203,9 @@ func (w *world) play() (failure *Failure) {
 	w.nemesis.start()
 	w.clients.start()
 	w.access.startLockers()
+	w.pipeliners.start()
 	w.leasers.start()
+	w.uploads.start(w.clients)
 	w.operator.start()
 	w.progress.start()
 	for w.phase != phaseOver {
@@ -203,5 +214,6 @@ func (w *world) play() (failure *Failure) {
 			w.aftermath.begin()
 		}
 	}
+	w.pipeliners.mustBeThere()
 	return nil
 }

@@ -85,6 +85,7 @@ func (c *Counts) add(o *Counts) {
 	c.LetGo += o.LetGo
 	c.Waited = max(c.Waited, o.Waited)
 	c.Digests += o.Digests
+	c.Sequences += o.Sequences
 	c.Ends += o.Ends
 	c.Locks += o.Locks
 	c.Leases += o.Leases
@@ -93,6 +94,9 @@ func (c *Counts) add(o *Counts) {
 	c.Buckets += o.Buckets
 	c.Memberships += o.Memberships
 	c.Changes += o.Changes
+	c.ClocksFound += o.ClocksFound
+	c.Uploads += o.Uploads
+	c.UploadsLost += o.UploadsLost
 	c.Spares += o.Spares
 	c.Installs += o.Installs
 	c.InstallsCut += o.InstallsCut
@@ -103,17 +107,18 @@ func (c *Counts) add(o *Counts) {
 
 // Least that a seed must have done on average for a search to count. They are far below what is usual.
 const (
-	minDonePerSeed     = 50
-	minSlotsPerSeed    = 30
-	minMastersPerSeed  = 2
-	minDigestsPerSeed  = 5
-	minEndsPerSeed     = 3
-	minLocksPerSeed    = 1
-	minLeasesPerSeed   = 5
-	minOwnersPerSeed   = 1
-	minMovesPerSeed    = 10
-	minReplayedPerSeed = 2
-	minSeeds           = 100
+	minDonePerSeed      = 50
+	minSlotsPerSeed     = 30
+	minMastersPerSeed   = 2
+	minDigestsPerSeed   = 5
+	minSequencesPerSeed = 20
+	minEndsPerSeed      = 3
+	minLocksPerSeed     = 1
+	minLeasesPerSeed    = 5
+	minOwnersPerSeed    = 1
+	minMovesPerSeed     = 10
+	minReplayedPerSeed  = 2
+	minSeeds            = 100
 )
 
 // Worked returns an error if the search has tested nothing: too few operations that succeeded, or a class of faults
@@ -130,6 +135,7 @@ func (r *Report) Worked() error {
 		{"slots were chosen", r.Counts.Slots, minSlotsPerSeed},
 		{"masters served", r.Counts.Masters, minMastersPerSeed},
 		{"states were compared", r.Counts.Digests, minDigestsPerSeed},
+		{"sequences were applied", r.Counts.Sequences, minSequencesPerSeed},
 		{"sessions, keys and lock-delays ended when their time was over", r.Counts.Ends, minEndsPerSeed},
 		{"locks were acquired", r.Counts.Locks, minLocksPerSeed},
 		{"leases were granted", r.Counts.Leases, minLeasesPerSeed},
@@ -146,6 +152,10 @@ func (r *Report) Worked() error {
 		return fmt.Errorf("sim: in %d runs %d memberships, %d operations, %d places taken by spares, %d snapshots "+
 			"installed, %d cut off: too few to have tested anything", r.Seeds, c.Memberships, c.Changes, c.Spares, c.Installs,
 			c.InstallsCut)
+	}
+	if r.Counts.Uploads < r.Seeds/20 {
+		return fmt.Errorf("sim: in %d runs %d uploads took the place of the state: too few to have tested anything", r.Seeds,
+			r.Counts.Uploads)
 	}
 	for i, n := range r.Counts.Faults {
 		if n == 0 && !(r.Members && (Copied|Differ)&(1<<i) != 0) { // these classes are for members that do not change
@@ -165,14 +175,16 @@ func (r *Report) String() string {
 	s += fmt.Sprintf("%d operations done, %d unknown, %d refused; "+
 		"%d slots, %d masters, %d starts, %d checkpoints, %d states compared\n",
 		c.Done, c.Unknown, c.Refused, c.Slots, c.Masters, c.Starts, c.Checkpoints, c.Digests)
-	s += fmt.Sprintf("%d locks acquired, %d sessions, keys and lock-delays ended when their time was over\n", c.Locks,
-		c.Ends)
+	s += fmt.Sprintf("%d sequences applied, %d locks acquired, %d sessions, keys and lock-delays ended when their time was "+
+		"over\n", c.Sequences, c.Locks, c.Ends)
 	s += fmt.Sprintf("%d grants of named leases, %d of them renewals, %d changes of owner, %d buckets\n", c.Leases,
 		c.Renewals, c.Successions, c.Buckets)
 	if c.Memberships > 0 {
 		s += fmt.Sprintf("%d memberships, %d operations ended, %d places taken by spares, %d snapshots installed, "+
 			"%d installations cut off\n", c.Memberships, c.Changes, c.Spares, c.Installs, c.InstallsCut)
 	}
+	s += fmt.Sprintf("%d uploads took the place of the state, %d were given up; %d clocks that erred were found\n", c.Uploads,
+		c.UploadsLost, c.ClocksFound)
 	s += fmt.Sprintf("%d times a master let go, a majority that was well waited %v at most\n", c.LetGo, c.Waited)
 	s += fmt.Sprintf("journals: %d moves to log.db, %d commits cut off, %d records replayed\nfaults:", c.Moves, c.Cut,
 		c.Replayed)

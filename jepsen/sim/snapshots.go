@@ -25,6 +25,7 @@ type transfers struct {
 	sending bool      // a step is under way
 	asks    []func()  // what the sender is told before its next step
 	timer   timer
+	pinned  uint64 // the log behind this slot is kept; 0: as otherwise
 }
 
 // receiveTick is the shell's distance between two looks at whether this node is behind.
@@ -79,12 +80,7 @@ func (t *transfers) tick() {
 
 func (t *transfers) view() replica.SnapshotView {
 	s := t.log.log.Status(t.reading())
-	v := replica.SnapshotView{Behind: s.Behind, Applied: s.Applied, Gone: s.Gone}
-	for _, p := range s.Peers {
-		v.Peers = append(v.Peers, replica.SnapshotPeer{Node: p.Node, Connected: p.Connected, Applied: p.Applied,
-			Master: p.Node == s.Master})
-	}
-	return v
+	return s.SnapshotView()
 }
 
 // carryOut does what there is to do as the receiver.
@@ -152,8 +148,9 @@ func (t *transfers) serve() {
 	status := t.log.log.Status(t.reading())
 	step := t.sender.Next(t.reading(), replica.SenderView{
 		Checkpointed: uint64(t.disk.checkpointed()), Applied: status.Applied,
-		Short: t.disk.space != replica.SpaceEnough, Withheld: status.Withheld,
+		Short: t.disk.space != replica.SpaceEnough, Withheld: status.Withheld, Members: t.disk.members,
 	})
+	t.pin(step.Pin)
 	if step.Wait > 0 {
 		t.timer.set(t.machine, kindMembers, t.now+t.clock.span(step.Wait)+50*time.Microsecond, t.serve)
 		return
@@ -164,6 +161,15 @@ func (t *transfers) serve() {
 		t.carryOutSend(&step)
 		t.serve()
 	})
+}
+
+// pin has the log part keep the log behind a slot, or ends that.
+func (t *transfers) pin(slot uint64) {
+	if slot == t.pinned {
+		return
+	}
+	t.pinned = slot
+	t.log.put(input{call: func() { t.log.log.Pin(replica.PinSnapshot, slot) }})
 }
 
 // carryOutSend does what there is to do as the sender.

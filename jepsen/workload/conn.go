@@ -27,6 +27,7 @@ func (r *recorder) do(op history.Op, f func(context.Context, *history.Op) error)
 	op.Return, op.Outcome = r.rec.Now(), outcome(err)
 	if err != nil {
 		op.Error = errorText(err)
+		op.Denied = errors.Is(err, client.ErrDenied) || errors.Is(err, client.ErrUnknownToken)
 	}
 	r.rec.Add(op)
 	if op.Outcome == history.Fail {
@@ -66,7 +67,13 @@ func newConn(cfg Config, rec *history.Recorder, id int) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{&recorder{id, cfg.Timeout, rec}, c, newRaw(rotate(cfg.Endpoints, id))}, nil
+	r := newRaw(rotate(cfg.Endpoints, id))
+	r.tokenFile = cfg.TokenFile
+	if err := r.secure(cfg.TLS); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return &conn{&recorder{id, cfg.Timeout, rec}, c, r}, nil
 }
 
 // newClient returns a client that begins at the endpoint of that number.
@@ -77,6 +84,7 @@ func newClient(cfg Config, first int) (*client.Client, error) {
 	}
 	return client.New(client.Config{
 		Endpoints: rotate(known, first), Timeout: cfg.Timeout, AttemptTimeout: cfg.Timeout / 2, NoLearning: cfg.Learn == 0,
+		TLS: cfg.TLS, TokenFile: cfg.TokenFile,
 	})
 }
 

@@ -27,7 +27,7 @@ func Counter(ctx context.Context, cfg Config, key string) (Counted, error) {
 	for i := range cfg.Clients {
 		c, err := client.New(client.Config{
 			Endpoints: rotate(cfg.Endpoints, i), Timeout: cfg.Timeout, AttemptTimeout: cfg.Timeout / 4,
-			NoLearning: true,
+			NoLearning: true, TLS: cfg.TLS,
 		})
 		if err != nil {
 			return Counted{}, err

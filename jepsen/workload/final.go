@@ -19,6 +19,8 @@ func Final(ctx context.Context, cfg Config, rec *history.Recorder) error {
 	keys, prefixes, together := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, op := range rec.Ops() {
 		switch part := strings.SplitN(op.Key, "/", 2)[0]; {
+		case strings.HasPrefix(op.Key, history.RevokedPrefix):
+			prefixes[history.RevokedPrefix+tokenOf(op.Key)+"/"] = true
 		case part == "set" || part == "list":
 			prefixes[listed(op.Key)] = true
 		case part == "txn":
@@ -57,6 +59,12 @@ func listed(key string) string {
 		n = 3
 	}
 	return strings.Join(parts[:min(n, len(parts))], "")
+}
+
+// tokenOf returns what stands for the token in a key that is written under one that ends.
+func tokenOf(key string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(key, history.RevokedPrefix), "/")
+	return name
 }
 
 // sorted returns the elements of set in order.

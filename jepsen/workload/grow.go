@@ -36,17 +36,23 @@ func sets(ctx context.Context, cfg Config, rec *history.Recorder) error {
 
 // appends makes each client read a list and write it with one value more, if nobody else has written it.
 func appends(ctx context.Context, cfg Config, rec *history.Recorder) error {
-	return grow(ctx, cfg, rec, "append", listValues, func(w *worker, value string) string {
-		return strings.TrimSpace(value + " " + w.gen.value())
-	})
+	return grow(ctx, cfg, rec, "append", listValues, oneWordMore)
 }
 
 // counters makes each client read a number and write the next one, if nobody else has written it.
 func counters(ctx context.Context, cfg Config, rec *history.Recorder) error {
-	return grow(ctx, cfg, rec, "counter", 100*listValues, func(_ *worker, value string) string {
-		n, _ := strconv.ParseInt(value, 10, 64) // the checker finds what is not a number
-		return strconv.FormatInt(n+1, 10)
-	})
+	return grow(ctx, cfg, rec, "counter", counterUses, oneMore)
+}
+
+const counterUses = 100 * listValues
+
+func oneWordMore(w *worker, value string) string {
+	return strings.TrimSpace(value + " " + w.gen.value())
+}
+
+func oneMore(_ *worker, value string) string {
+	n, _ := strconv.ParseInt(value, 10, 64) // the checker finds what is not a number
+	return strconv.FormatInt(n+1, 10)
 }
 
 // grow makes each client read a key and write what next makes of its value. Clients share keys in groups; a key is used
@@ -54,16 +60,24 @@ func counters(ctx context.Context, cfg Config, rec *history.Recorder) error {
 func grow(
 	ctx context.Context, cfg Config, rec *history.Recorder, name string, uses int, next func(*worker, string) string,
 ) error {
+	rings := growing(cfg, name, uses)
+	return each(ctx, cfg, rec, func(w *worker) { w.grow(rings[w.id/growers].next(), next) })
+}
+
+// growing returns the keys of each group of clients.
+func growing(cfg Config, name string, uses int) []*keyring {
 	rings := make([]*keyring, (cfg.Clients+growers-1)/growers)
 	for i := range rings {
 		rings[i] = &keyring{prefix: fmt.Sprintf("%s/%d/", name, i), limit: uses}
 	}
-	return each(ctx, cfg, rec, func(w *worker) {
-		key := rings[w.id/growers].next()
-		if read := w.keys.get(key, w.gen.IntN(4) == 0); read.Outcome == history.OK {
-			w.keys.cas(key, next(w, read.Value), read.Index)
-		}
-	})
+	return rings
+}
+
+// grow reads a key and writes what next makes of its value, if nobody else has written it.
+func (w *worker) grow(key string, next func(*worker, string) string) {
+	if read := w.keys.get(key, w.gen.IntN(4) == 0); read.Outcome == history.OK {
+		w.keys.cas(key, next(w, read.Value), read.Index)
+	}
 }
 
 // lists makes each client put a few keys in turn below a prefix of its own, prune it now and then, and list the prefix

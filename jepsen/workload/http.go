@@ -26,11 +26,21 @@ type raw struct {
 	http      *http.Client
 	endpoints []string
 	at        int
+	tokenFile string // read for each request; "": none carries a token
+	token     string // of the last request
 }
 
 func newRaw(endpoints []string) *raw {
 	t := &http.Transport{DialContext: (&net.Dialer{}).DialContext, MaxIdleConnsPerHost: 4}
 	return &raw{http: &http.Client{Transport: t}, endpoints: endpoints}
+}
+
+// secure has the requests go over TLS, unless t is nil.
+func (r *raw) secure(t *client.TLS) (err error) {
+	if t != nil {
+		r.http.Transport.(*http.Transport).DialTLSContext, err = t.Dialler()
+	}
+	return err
 }
 
 // next makes the next request go to the next endpoint.
@@ -63,6 +73,11 @@ func (r *raw) request(ctx context.Context, method, path string, body []byte) (an
 		a, err := r.once(ctx, method, r.endpoints[r.at]+path, body)
 		if err == nil && a.status != http.StatusServiceUnavailable {
 			switch a.status {
+			case http.StatusForbidden:
+				if sent := r.token; r.readToken() == nil && r.token != sent {
+					continue // it was refused for a token that has been replaced
+				}
+				return a, fmt.Errorf("%w: %.100s", client.ErrDenied, a.body)
 			case http.StatusGatewayTimeout:
 				return a, fmt.Errorf("%w: %.100s", client.ErrUnknown, a.body)
 			case http.StatusInsufficientStorage:
@@ -75,7 +90,8 @@ func (r *raw) request(ctx context.Context, method, path string, body []byte) (an
 		}
 		r.next()
 		var dial *net.OpError
-		if !errors.Is(err, client.ErrNotApplied) && !(errors.As(err, &dial) && dial.Op == "dial") {
+		refused := errors.Is(err, client.ErrNotApplied) || errors.Is(err, client.ErrTLS) // no handshake, no request
+		if !refused && !(errors.As(err, &dial) && dial.Op == "dial") {
 			return answer{}, fmt.Errorf("%w: %w", client.ErrUnknown, err)
 		}
 		if last = err; ctx.Err() != nil {
@@ -90,6 +106,9 @@ func (r *raw) once(ctx context.Context, method, where string, body []byte) (answ
 	if err != nil {
 		return answer{}, err
 	}
+	if err := r.authorize(req); err != nil {
+		return answer{}, err
+	}
 	rsp, err := r.http.Do(req)
 	if err != nil {
 		return answer{}, err
@@ -97,6 +116,25 @@ func (r *raw) once(ctx context.Context, method, where string, body []byte) (answ
 	defer rsp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(rsp.Body, maxAnswer))
 	return answer{rsp.StatusCode, rsp.Header, text}, err
+}
+
+// authorize has a request carry the token that the clients have now.
+func (r *raw) authorize(req *http.Request) error {
+	err := r.readToken()
+	if r.token != "" {
+		req.Header.Set(api.HeaderToken, r.token)
+	}
+	return err
+}
+
+func (r *raw) readToken() (err error) {
+	if r.tokenFile == "" {
+		return nil
+	}
+	if r.token, err = client.ReadTokenFile(r.tokenFile); err != nil {
+		err = fmt.Errorf("%w: %w", client.ErrNotApplied, err)
+	}
+	return err
 }
 
 // wireEntry is an entry as nodes send it.

@@ -24,6 +24,9 @@ func (r *raw) follow(ctx context.Context, where string, take func(message) bool)
 	if err != nil {
 		return err
 	}
+	if err := r.authorize(req); err != nil {
+		return err
+	}
 	rsp, err := r.http.Do(req)
 	if err != nil {
 		return err

@@ -24,14 +24,7 @@ const (
 
 // Registers makes clients get, put, compare-and-set and delete shared keys through all nodes until ctx ends.
 func Registers(ctx context.Context, cfg Config, rec *history.Recorder) error {
-	rings := make([]*keyring, cfg.Clients) // by client
-	for i := range rings {
-		if shared := i < (cfg.Clients+1)/2; shared && i%GroupSize != 0 {
-			rings[i] = rings[i-1]
-			continue
-		}
-		rings[i] = &keyring{prefix: fmt.Sprintf("register/%d/", i), limit: registerUses}
-	}
+	rings := registerKeys(cfg)
 	return each(ctx, cfg, rec, func(w *worker) {
 		if w.id < (cfg.Clients+1)/2 && w.id%GroupSize >= GroupSize-readers {
 			w.keys.get(rings[w.id].next(), w.gen.IntN(10) == 0)
@@ -39,6 +32,40 @@ func Registers(ctx context.Context, cfg Config, rec *history.Recorder) error {
 			return
 		}
 		w.register(rings[w.id].next())
+	})
+}
+
+// registerKeys returns the keys of each client.
+func registerKeys(cfg Config) []*keyring {
+	rings := make([]*keyring, cfg.Clients)
+	for i := range rings {
+		if shared := i < (cfg.Clients+1)/2; shared && i%GroupSize != 0 {
+			rings[i] = rings[i-1]
+			continue
+		}
+		rings[i] = &keyring{prefix: fmt.Sprintf("register/%d/", i), limit: registerUses}
+	}
+	return rings
+}
+
+// Paced is Registers for those who measure: each client begins something every so often, and rests in between. The keys
+// are under prefix, which no other run of it may have had on the same cluster.
+func Paced(ctx context.Context, cfg Config, rec *history.Recorder, prefix string, every time.Duration) error {
+	rings := make([]*keyring, cfg.Clients)
+	for i := range rings {
+		if i%2 == 1 { // two clients share a key
+			rings[i] = rings[i-1]
+			continue
+		}
+		rings[i] = &keyring{prefix: fmt.Sprintf("paced/%s/%d/", prefix, i), limit: registerUses}
+	}
+	return each(ctx, cfg, rec, func(w *worker) {
+		next := time.Now().Add(every)
+		w.register(rings[w.id].next())
+		select {
+		case <-time.After(time.Until(next)):
+		case <-ctx.Done():
+		}
 	})
 }
 

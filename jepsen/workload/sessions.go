@@ -37,7 +37,11 @@ func sessions(ctx context.Context, cfg Config, rec *history.Recorder) error {
 	})
 	masters := &masterships{rec: rec, client: cfg.Clients + 2}
 	for _, e := range cfg.Endpoints {
-		wg.Go(func() { masters.poll(watching, e) })
+		r := newRaw([]string{e})
+		if err := r.secure(cfg.TLS); err != nil {
+			return err
+		}
+		wg.Go(func() { masters.poll(watching, r) })
 	}
 	lives := make([]int, cfg.Clients)
 	err = each(ctx, cfg, rec, func(w *worker) {
@@ -108,12 +112,11 @@ type masterships struct {
 }
 
 // poll reads the status of one node again and again.
-func (s *masterships) poll(ctx context.Context, endpoint string) {
-	r := newRaw([]string{endpoint})
+func (s *masterships) poll(ctx context.Context, r *raw) {
 	defer r.close()
 	for ; ctx.Err() == nil; time.Sleep(statusPoll) {
 		call := s.rec.Now()
-		a, err := r.once(ctx, http.MethodGet, endpoint+api.PathStatus, nil)
+		a, err := r.once(ctx, http.MethodGet, r.endpoints[0]+api.PathStatus, nil)
 		var said struct {
 			Role  string
 			Epoch uint64

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"tenure/client"
 	"tenure/jepsen/check"
 	"tenure/jepsen/history"
 )
@@ -13,6 +14,7 @@ import (
 // Config says who drives what.
 type Config struct {
 	Endpoints []string
+	Redis     []string // addresses for clients of Redis, for workloads that have such
 	Clients   int
 	Timeout   time.Duration // of one operation
 	Seed      uint64
@@ -21,6 +23,9 @@ type Config struct {
 	// Learn is how many of the endpoints the clients of package client are given, which learn the others from the
 	// members. 0: they are given all, and learn none, since endpoints may be proxies.
 	Learn int
+	TLS   *client.TLS // nil: the endpoints speak none
+	// TokenFile has the secret of the token that the clients use at the time; "": none.
+	TokenFile string
 }
 
 // Workload is what clients do, and how what they saw is checked.
@@ -32,6 +37,7 @@ type Workload struct {
 	// Check checks the history. It may take minutes.
 	Check func([]history.Op) check.Result
 	Flags []string // for every node
+	Redis bool     // nodes speak the Redis protocol, too
 	// Timed workloads test promises that need clocks whose rates err by no more than they may.
 	Timed bool
 	// Least is what must have happened, by Result.Counts of the checker, for the run to have tested anything.
@@ -98,7 +104,48 @@ func All() []Workload {
 				"while others put, delete and prune",
 			Drive: watches, Check: check.Watch,
 		},
+		redisWorkload("redis-register", "the same as register, two clients of three over the Redis protocol", redisRegisters,
+			func(ops []history.Op) check.Result { return check.RegisterProblems(ops, checkTimeout) }),
+		redisWorkload("redis-counter", "INCR beside increments by compare-and-set over HTTP", redisCounters(false),
+			check.Counter),
+		redisWorkload("redis-once", "the same with TENURE.ONCE, sent again until it is answered", redisCounters(true),
+			check.Counter, Least{What: check.Repeated, Of: 50}),
+		redisWorkload("redis-append", "lists that grow by WATCH, MULTI and EXEC beside HTTP", redisAppends, check.Append),
+		redisWorkload("redis-pipeline", "APPEND and GET, several in one write: they take effect in that order",
+			redisPipelines, check.Append),
+		redisLockWorkload(),
 	}
+}
+
+// redisWorkload returns a workload over both protocols.
+func redisWorkload(
+	name, says string, drive func(context.Context, Config, *history.Recorder) error, of func([]history.Op) check.Result,
+	least ...Least,
+) Workload {
+	counted := func(ops []history.Op) check.Result {
+		r := of(ops)
+		if r.Counts == nil {
+			r.Counts = map[string]int{}
+		}
+		for i := range ops {
+			if ops[i].Via != "" && ops[i].Outcome == history.OK {
+				r.Counts[overRedis]++
+			}
+		}
+		return r
+	}
+	return Workload{Name: name, Says: says, Drive: drive, Check: counted, Redis: true,
+		Least: append(least, Least{What: overRedis, Of: 3})}
+}
+
+// overRedis is what redisWorkload counts.
+const overRedis = "over the Redis protocol"
+
+func redisLockWorkload() Workload {
+	w := redisWorkload("redis-lock", "SET NX PX, fenced by the revision of the lock, beside HTTP: holders exclude one "+
+		"another, and nothing interleaves", redisLocks, func(ops []history.Op) check.Result { return check.Locks(ops, true) })
+	w.Timed = true
+	return w
 }
 
 // ByName returns the workload with that name.

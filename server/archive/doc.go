@@ -8,6 +8,7 @@
 //	segment.go    Builder: the bytes of a segment of the log
 //	reader.go     ReadSegment: reads any bytes, and reports where they are damaged
 //	moments.go    Moments: when slots and revisions were applied
+//	ranges.go     Ranges: what can be restored at all
 //	plan.go       PlanRestore: which full copy and which segments lead to a revision or a time
 //	resume.go     Resume: where an archiver continues
 //	retention.go  Schedule: which full copies are kept, which segments may be deleted, what is due

@@ -104,6 +104,19 @@ func (l *Listing) cover(from uint64, at At) (out []Segment, missing Gap) {
 	return out, missing
 }
 
+// LeadsTo reports whether a restore from the newest full copy reaches slot: no slot between them is missing.
+func (l *Listing) LeadsTo(slot uint64) bool {
+	n := len(l.Fulls)
+	if n == 0 {
+		return false
+	}
+	reached := l.Fulls[n-1].Slot
+	if segments, _ := l.cover(reached+1, At{Slot: slot}); len(segments) > 0 {
+		reached = segments[len(segments)-1].Last
+	}
+	return reached >= slot
+}
+
 // Stop returns the last slot of a segment that a restore to p.At applies, and whether the restore ends there. A restore
 // to a revision never ends by Stop: only the state knows its revision.
 func (p *Plan) Stop(c *Content) (last uint64, here bool) {

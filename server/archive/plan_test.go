@@ -191,6 +191,8 @@ func TestResume(t *testing.T) {
 	whole := listingOf([]int{4})
 	whole.Segments = []Segment{end}
 	copyOnly, empty := listingOf([]int{4}), listingOf(nil)
+	newer := listingOf([]int{4, 20})
+	newer.Segments = whole.Segments
 	for _, c := range []struct {
 		what      string
 		l         Listing
@@ -199,15 +201,40 @@ func TestResume(t *testing.T) {
 	}{
 		{"behind the last segment", whole, 9, Resumed{First: 10, Before: chainAt(9), Reached: at(9)}},
 		{"the log was truncated", whole, 10, Resumed{First: 31, Before: BeginChain(cluster, 31), Reached: at(9),
-			New: true, Gap: true}},
+			New: true, Gap: Gap{10, 30}}},
 		{"behind a full copy", copyOnly, 4,
 			Resumed{First: 5, Before: BeginChain(cluster, 5), Reached: at(4), New: true}},
 		{"truncated behind it", copyOnly, 5, Resumed{First: 31, Before: BeginChain(cluster, 31), Reached: at(4),
-			New: true, Gap: true}},
+			New: true, Gap: Gap{5, 30}}},
+		{"truncated behind the last segment, and a newer full copy is there", newer, 19, Resumed{First: 21,
+			Before: BeginChain(cluster, 21), Reached: at(9), New: true, Gap: Gap{10, 20}}},
+		{"and behind the full copy", newer, 21, Resumed{First: 31, Before: BeginChain(cluster, 31), Reached: at(9),
+			New: true, Gap: Gap{10, 30}}},
 		{"an empty one", empty, 0, Resumed{First: 31, Before: BeginChain(cluster, 31), New: true}},
 	} {
 		if got := Resume(&c.l, c.truncated, 30); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.what, got, c.want)
+		}
+	}
+}
+
+func TestLeadsTo(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		l    Listing
+		to   uint64 // the last slot that it leads to; 0: none
+	}{
+		{"nothing", listingOf(nil, [2]int{1, 5}), 0},
+		{"a full copy alone", listingOf([]int{3, 5}), 5},
+		{"segments", listingOf([]int{5}, [2]int{1, 4}, [2]int{5, 9}, [2]int{10, 10}), 10},
+		{"a gap", listingOf([]int{5}, [2]int{6, 7}, [2]int{9, 12}), 7},
+		{"a gap at once", listingOf([]int{5}, [2]int{7, 12}), 5},
+		{"a newer full copy in the gap", listingOf([]int{5, 8}, [2]int{6, 7}, [2]int{9, 12}), 12},
+	} {
+		for slot := uint64(1); slot < 20; slot++ {
+			if got := c.l.LeadsTo(slot); got != (slot <= c.to) {
+				t.Errorf("%s: to slot %d: %v", c.what, slot, got)
+			}
 		}
 	}
 }

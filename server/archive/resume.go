@@ -7,25 +7,31 @@ type Resumed struct {
 	First   uint64
 	Before  Chain     // the chain before First
 	Reached time.Time // the slot before First had been applied by then; zero if unknown
-	New     bool      // a new chain begins, which needs a full copy at slot First-1 or later
-	Gap     bool      // slots before First should have been archived and are not
+	New     bool      // a new chain begins, which needs a full copy at slot First-1 or later (Listing.LeadsTo)
+	Gap     Gap       // slots before First that should have been archived and are not; zero if there are none
 }
 
 // Resume returns where a node continues an archive. l has the end of the archive; the node has truncated its log
 // through slot truncated and applied it through slot applied. The archive continues after the last segment, or after
-// the newest full copy if there is no segment. If the archive is empty, or the log no longer has that slot, it
-// continues after applied.
+// the newest full copy if there is no segment. If the log no longer has that slot, there is a gap, behind which the
+// archive continues after the newest full copy, or, if the log does not have that slot either, after applied. An empty
+// archive begins after applied.
 func Resume(l *Listing, truncated, applied uint64) Resumed {
 	end, found := l.End()
 	r := Resumed{First: end.Last + 1, Before: end.After, Reached: end.Reached}
-	if !found {
-		if n := len(l.Fulls); n > 0 {
-			r.First, r.Reached = l.Fulls[n-1].Slot+1, l.Fulls[n-1].Made
-		}
-		r.New = true
+	n := len(l.Fulls)
+	switch {
+	case !found && n == 0:
+		r.First, r.New = applied+1, true
+	case !found:
+		r.First, r.Reached, r.New = l.Fulls[n-1].Slot+1, l.Fulls[n-1].Made, true
 	}
-	if empty := !found && len(l.Fulls) == 0; empty || r.First <= truncated {
-		r.First, r.New, r.Gap = applied+1, true, !empty
+	if lost := r.First; lost <= truncated {
+		r.First, r.New = applied+1, true
+		if n > 0 && l.Fulls[n-1].Slot >= truncated {
+			r.First = l.Fulls[n-1].Slot + 1
+		}
+		r.Gap = Gap{First: lost, Last: r.First - 1}
 	}
 	if r.New {
 		r.Before = BeginChain(l.Cluster, r.First)

@@ -12,25 +12,44 @@ type Schedule struct {
 	VerifyEvery time.Duration // time between two verifications
 }
 
+// aheadFor is by how much a time may be ahead of the clock of the node that reads it. One that is further ahead comes
+// from a clock that was wrong, and says nothing.
+const aheadFor = 2 * time.Hour
+
+// within reports whether at is less than d before now, or a little ahead.
+func within(at, now time.Time, d time.Duration) bool {
+	age := now.Sub(at)
+	return age < d && age > -aheadFor
+}
+
 // FullDue reports whether a full copy is due at now.
 func (s Schedule) FullDue(l *Listing, now time.Time) bool {
-	n := len(l.Fulls)
-	return n == 0 || now.Sub(l.Fulls[n-1].Made) >= s.FullEvery
+	return !slices.ContainsFunc(l.Fulls, func(f Full) bool { return within(f.Made, now, s.FullEvery) })
 }
 
 // VerifyDue reports whether a verification is due at now.
 func (s Schedule) VerifyDue(l *Listing, now time.Time) bool {
-	n := len(l.Verified)
-	return len(l.Fulls) > 0 && (n == 0 || now.Sub(l.Verified[n-1].When) >= s.VerifyEvery)
+	return len(l.Fulls) > 0 &&
+		!slices.ContainsFunc(l.Verified, func(v Verified) bool { return within(v.When, now, s.VerifyEvery) })
+}
+
+// least returns how many of the newest full copies are kept whatever time they say: as many as s.Keep has at
+// s.FullEvery, and the one before. So a clock that is ahead expires none before as many others were made in its place.
+func (s Schedule) least() int {
+	if s.FullEvery <= 0 {
+		return 1
+	}
+	return int((s.Keep+s.FullEvery-1)/s.FullEvery) + 1
 }
 
 // Kept returns the full copies that are needed at now, sorted by Slot: all that are younger than s.Keep, the newest of
-// the older ones, from which the beginning of that time is restored, and the newest verified one.
+// the older ones, from which the beginning of that time is restored, at least as many as belong to that time, and the
+// newest verified one.
 func (s Schedule) Kept(l *Listing, now time.Time) (kept []Full) {
 	begin := now.Add(-s.Keep)
 	verified, ok := l.NewestVerified()
 	for i, f := range l.Fulls {
-		last := i == len(l.Fulls)-1 || l.Fulls[i+1].Made.After(begin)
+		last := i >= len(l.Fulls)-s.least() || l.Fulls[i+1].Made.After(begin)
 		if f.Made.After(begin) || last || ok && f == verified.Full {
 			kept = append(kept, f)
 		}

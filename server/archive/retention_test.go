@@ -163,3 +163,35 @@ func TestMoments(t *testing.T) {
 		t.Errorf("%d moments for a segment", len(all))
 	}
 }
+
+// TestAClockThatIsWrong: a master whose clock is a year ahead, or at 1970, expires no copy before as many others were
+// made as belong to the time that is kept, and what it has made does not put off the next copy or verification.
+func TestAClockThatIsWrong(t *testing.T) {
+	const day = 24 * time.Hour
+	s := Schedule{FullEvery: day, Keep: 7 * day, VerifyEvery: day}
+	for name, wrong := range map[string]time.Duration{"ahead": 365 * day, "behind": -20_000 * day} {
+		var l Listing
+		add := func(days int, clock time.Duration) {
+			l.Fulls = append(l.Fulls, Full{Slot: uint64(100 + days), Made: base.Add(time.Duration(days)*day + clock)})
+		}
+		for d := range 8 {
+			add(d, 0)
+		}
+		for d := 8; d < 20; d++ {
+			add(d, wrong)
+			kept := s.Kept(&l, base.Add(time.Duration(d)*day+wrong))
+			if oldest := int(kept[0].Slot) - 100; oldest > d-7 {
+				t.Errorf("%s: on day %d nothing before day %d is kept", name, d, oldest)
+			}
+		}
+		v := Verified{Full: l.Fulls[len(l.Fulls)-1], When: base.Add(19*day + wrong)}
+		l.Verified = []Verified{v}
+		if now := base.Add(20 * day); !s.FullDue(&l, now) || !s.VerifyDue(&l, now) {
+			t.Errorf("%s: with the right clock nothing is due", name)
+		}
+	}
+	near := listingOf([]int{3600})
+	if s.FullDue(&near, at(0)) {
+		t.Error("a copy of a clock that is an hour ahead does not count")
+	}
+}

@@ -25,6 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server/archive"
@@ -54,23 +55,25 @@ type Config struct {
 	Schedule archive.Schedule
 	// Readable is true if this node can read what it archives, because it has an identity or does not encrypt. Only
 	// such a node verifies.
-	Readable   bool
-	Data       string // the data directory; verification uses a temporary directory in it
-	Self       ballot.NodeID
-	Cluster    ident.ClusterID
-	Members    *runner.Members
-	Clock      interface{ Now() time.Duration }
-	Wall       func() time.Time // wall-clock time
-	Mastership *runner.Mastership
-	Log        Log
-	State      *runner.State
-	Store      *storage.Store
-	Disk       *runner.Disk
-	Send       runner.Sender
-	Backup     func(timeout time.Duration) (Copy, error)
-	Lifecycle  *runner.Lifecycle
-	Registry   prometheus.Registerer
-	Logger     zerolog.Logger
+	Readable bool
+	// KeepLogBytes is the size above which log.db is no longer kept for the archive.
+	KeepLogBytes int64
+	Data         string // the data directory; verification uses a temporary directory in it
+	Self         ballot.NodeID
+	Cluster      ident.ClusterID
+	Members      *runner.Members
+	Clock        interface{ Now() time.Duration }
+	Wall         func() time.Time // wall-clock time
+	Mastership   *runner.Mastership
+	Log          Log
+	State        *runner.State
+	Store        *storage.Store
+	Disk         *runner.Disk
+	Send         runner.Sender
+	Backup       func(timeout time.Duration) (Copy, error)
+	Lifecycle    *runner.Lifecycle
+	Registry     prometheus.Registerer
+	Logger       zerolog.Logger
 }
 
 // Archiver archives while this node is the master. While another node is, it tracks how far that one has come. Its
@@ -81,16 +84,15 @@ type Archiver struct {
 	metrics counters
 	now     func() time.Time
 
-	mu      sync.Mutex
-	moments archive.Moments
-	told    wire.Archived // the newest known progress of the archive, if known
-	teller  ballot.NodeID // the node that reported told
-	known   bool          // whether told has been set
-	active  bool          // this node archives and has found the end of the archive
-	// chainStart is the first slot of a chain that this node has begun; a full copy at slot chainStart-1 or later is
-	// needed. 0: the chain continues an older one.
-	chainStart uint64
-	problems   map[task]problem
+	mu       sync.Mutex
+	moments  archive.Moments
+	told     wire.Archived  // the newest known progress of the archive, if known
+	teller   ballot.NodeID  // the node that reported told
+	known    bool           // whether told has been set
+	active   bool           // this node archives and has found the end of the archive
+	begun    uint64         // how often the archive was continued here elsewhere than where this node had stopped
+	lost     api.ArchiveGap // the newest gap that this node has found; zero if none
+	problems map[task]problem
 
 	// Used by the goroutine of ship only:
 	tail        *tail         // nil while this node does not archive
@@ -117,10 +119,19 @@ func (a *Archiver) Loops() []runner.Loop { return []runner.Loop{a.observe, a.shi
 func (a *Archiver) Told(from ballot.NodeID, t wire.Archived) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.active || a.known && t.Slot < a.told.Slot {
+	if a.active || a.known && older(t, a.told) {
 		return
 	}
 	a.told, a.teller, a.known = t, from, true
+}
+
+// older reports whether t was said before what is known. Slot may fall: one node has found a gap, and another one goes
+// on before it.
+func older(t, known wire.Archived) bool {
+	if t.Stored == 0 {
+		return t.Slot < known.Slot
+	}
+	return t.Stored < known.Stored
 }
 
 var errStopping = errors.New("this node is stopping")

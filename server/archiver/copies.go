@@ -52,7 +52,19 @@ type copyState struct {
 	list   archive.Listing // full copies and verifications; no segments
 	listed time.Time
 	after  map[task]time.Time // when a failed task may be tried again
+	// broken: the newest verification found an object that is damaged or missing, behind the newest full copy or it
+	// itself. Only a full copy after it helps.
+	broken bool
+	healed time.Time // when a full copy was last made because of that
+	// cut: the newest full copy does not lead to where this node has continued the archive the begun-th time. 0: not
+	// known.
+	cut   bool
+	begun uint64
 }
+
+// healEvery bounds how often a full copy is made because of damage: a target that damages all that it takes is not
+// filled with copies.
+const healEvery = time.Hour
 
 // runDue runs the tasks that are due.
 func (a *Archiver) runDue(ctx context.Context, c *copyState) {
@@ -70,6 +82,9 @@ func (a *Archiver) runDue(ctx context.Context, c *copyState) {
 		}
 		if err != nil {
 			c.after[w] = a.now().Add(copyRetry)
+			if w == verification && c.broken { // the same would be read again and again
+				c.after[w] = a.now().Add(listEvery)
+			}
 			a.failed(w, err)
 			return false
 		}
@@ -80,12 +95,27 @@ func (a *Archiver) runDue(ctx context.Context, c *copyState) {
 	if now.Sub(c.listed).Abs() >= listEvery && !attempt(fullCopies, true, func() error { return a.relist(ctx, c) }) {
 		return
 	}
+	if a.begunAnew(c) && !attempt(fullCopies, true, func() error { return a.findCut(ctx, c) }) {
+		return
+	}
 	if attempt(fullCopies, a.fullDue(c, now), func() error { return a.full(ctx, c) }) {
+		a.heal(c)
 		attempt(retention, true, func() error { return a.retain(ctx, c) })
 	}
 	if a.cfg.Readable {
 		attempt(verification, a.cfg.Schedule.VerifyDue(&c.list, a.now()), func() error { return a.verify(ctx, c) })
 	}
+}
+
+// heal notes that a full copy was made: whatever is broken is before it.
+func (a *Archiver) heal(c *copyState) {
+	if !c.broken {
+		return
+	}
+	c.broken, c.healed = false, a.now()
+	delete(c.after, verification)
+	a.cfg.Logger.Warn().Uint64("slot", c.list.Fulls[len(c.list.Fulls)-1].Slot).
+		Msg("a full copy was made because the archive is damaged: what comes after it can be restored")
 }
 
 // relist lists the full copies and verifications, and publishes the newest ones.
@@ -104,13 +134,38 @@ func (a *Archiver) relist(ctx context.Context, c *copyState) error {
 	return nil
 }
 
-// fullDue reports whether a full copy is due: by the schedule, or because a new chain has begun after the newest one.
-func (a *Archiver) fullDue(c *copyState, now time.Time) bool {
+// begunAnew reports whether this node has continued the archive since findCut looked.
+func (a *Archiver) begunAnew(c *copyState) bool {
 	a.mu.Lock()
-	chainStart := a.chainStart
+	defer a.mu.Unlock()
+	return c.begun != a.begun
+}
+
+// findCut finds out from what is there whether there is a gap between the newest full copy and the slot behind which
+// this node has continued the archive. Whoever made the gap may have ended before it made the full copy.
+func (a *Archiver) findCut(ctx context.Context, c *copyState) error {
+	a.mu.Lock()
+	begun, slot := a.begun, a.told.Slot
 	a.mu.Unlock()
-	n := len(c.list.Fulls)
-	return a.cfg.Schedule.FullDue(&c.list, now) || chainStart > 0 && c.list.Fulls[n-1].Slot+1 < chainStart
+	l := c.list
+	if n := len(l.Fulls); n > 0 && l.Fulls[n-1].Slot < slot {
+		logs, err := a.segmentsSince(ctx, l.Fulls[n-1].Made.Add(-hourMargin))
+		if err != nil {
+			return err
+		}
+		l.Segments = archive.List(a.cfg.Cluster, logs).Segments
+	}
+	c.begun, c.cut = begun, !l.LeadsTo(slot)
+	return nil
+}
+
+// fullDue reports whether a full copy is due: by the schedule, because a gap is behind the newest one, or because the
+// archive is broken behind it.
+func (a *Archiver) fullDue(c *copyState, now time.Time) bool {
+	if c.broken && now.Sub(c.healed).Abs() >= healEvery {
+		return true
+	}
+	return a.cfg.Schedule.FullDue(&c.list, now) || c.cut
 }
 
 // full makes a full copy and stores it.
@@ -129,6 +184,7 @@ func (a *Archiver) full(ctx context.Context, c *copyState) error {
 		return err
 	}
 	a.metrics.bytes.Add(float64(r.bytes))
+	c.begun = 0 // what it leads to is looked for anew
 	return a.relist(ctx, c)
 }
 
@@ -184,8 +240,8 @@ func (a *Archiver) retain(ctx context.Context, c *copyState) error {
 	if len(kept) == 0 || kept[0] == l.Fulls[0] {
 		return nil
 	}
-	for _, hour := range archive.Hours(l.Fulls[0].Made.Add(-hourMargin), kept[0].Made.Add(hourMargin)) {
-		names, err := a.names(ctx, archive.HourPrefix(a.cfg.Cluster, hour))
+	for _, prefix := range a.prefixes(l.Fulls[0].Made.Add(-hourMargin), kept[0].Made.Add(hourMargin)) {
+		names, err := a.names(ctx, prefix)
 		if err != nil {
 			return err
 		}

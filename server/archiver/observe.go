@@ -12,8 +12,6 @@ const (
 	observeEvery = 100 * time.Millisecond
 	// tellEvery is the time between two progress messages to the other nodes.
 	tellEvery = time.Second
-	// pinBytes is the size above which log.db is no longer kept for the archive.
-	pinBytes = 1 << 30
 )
 
 // observe records when slots were applied and pins the log after the end of the archive, until stop is closed. All
@@ -67,7 +65,7 @@ func (a *Archiver) pin() {
 	slot = max(slot, a.cfg.Log.View().Truncated, 1)
 	space := a.cfg.Disk.Space()
 	short := space == replica.SpaceTight || space == replica.SpaceNone
-	if outgrew := short || a.cfg.Store.Usage().LogBytes > pinBytes; outgrew {
+	if outgrew := short || a.cfg.Store.Usage().LogBytes > a.cfg.KeepLogBytes; outgrew {
 		if !a.unpinned {
 			a.cfg.Logger.Warn().Bool("space_short", short).Uint64("archived", slot).
 				Msg("the log behind the archive is too large and is not kept any more: the archive may get a gap")

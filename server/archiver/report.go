@@ -133,6 +133,7 @@ func (a *Archiver) Status() *api.ArchiveStatus {
 		s.LagMS = a.moments.Lag(a.told.Slot, now).Milliseconds()
 		s.LagSlots = slot - min(slot, a.told.Slot)
 	}
+	s.Gap = a.gapStatus()
 	for _, w := range tasks {
 		if p, ok := a.problems[w]; ok {
 			s.Problem = string(w) + ": " + p.text
@@ -140,6 +141,19 @@ func (a *Archiver) Status() *api.ArchiveStatus {
 		}
 	}
 	return s
+}
+
+// gapStatus returns the newest gap that this node knows of, or nil: one to be, if its log has been truncated above what
+// is archived, or one behind which the archive goes on. The caller holds mu.
+func (a *Archiver) gapStatus() *api.ArchiveGap {
+	gap := a.lost
+	if truncated := a.cfg.Log.View().Truncated; a.known && truncated > a.told.Slot {
+		gap = api.ArchiveGap{First: a.told.Slot + 1, Last: truncated}
+	}
+	if gap == (api.ArchiveGap{}) {
+		return nil
+	}
+	return &gap
 }
 
 func copyStatus(c wire.Copy) *api.ArchivedCopy {

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
 	"time"
 
+	"tenure/api"
 	"tenure/server/archive"
 	"tenure/server/backup/target"
 	"tenure/server/wire"
@@ -152,8 +152,8 @@ func (a *Archiver) find(ctx context.Context) error {
 		return err
 	}
 	end, found := l.End()
-	if found && known && end.Last < hint.Slot {
-		return fmt.Errorf("%w: slot %d had been archived, and it ends at slot %d", errLost, hint.Slot, end.Last)
+	if found && known && end.Last < hint.Stored {
+		return fmt.Errorf("%w: slot %d had been archived, and it ends at slot %d", errLost, hint.Stored, end.Last)
 	}
 	at := archive.Resume(&l, a.cfg.Log.View().Truncated, a.cfg.Log.View().Applied)
 	if !there {
@@ -161,34 +161,38 @@ func (a *Archiver) find(ctx context.Context) error {
 			return err
 		}
 	}
-	a.begin(at, &l)
+	full, verified := copiesOf(&l)
+	a.begin(at, wire.Archived{Stored: end.Last, Full: full, Verified: verified})
 	return nil
 }
 
 const markerText = "An archive of a Tenure cluster. See docs/backup.md.\n"
 
-// begin continues the archive at at, and makes this node the one that archives.
-func (a *Archiver) begin(at archive.Resumed, l *archive.Listing) {
+// begin continues the archive at at, and makes this node the one that archives. There is what there says of segments
+// and full copies.
+func (a *Archiver) begin(at archive.Resumed, there wire.Archived) {
 	a.mu.Lock()
-	if at.Gap {
+	gap := at.Gap != archive.Gap{}
+	if gap {
 		a.metrics.gaps.Inc()
+		a.lost = api.ArchiveGap{First: at.Gap.First, Last: at.Gap.Last, FoundMS: a.now().UnixMilli()}
 	}
 	a.moments.NotBefore(at.Reached)
-	a.told = wire.Archived{Slot: at.First - 1, ReachedMS: max(0, at.Reached.UnixMilli())}
-	a.told.Full, a.told.Verified = copiesOf(l)
-	a.teller, a.known, a.active, a.chainStart = a.cfg.Self, true, true, at.First
-	if !at.New {
-		a.chainStart = 0
+	if at.New || !a.active || a.told.Slot != at.First-1 {
+		a.begun++
 	}
+	a.told = there
+	a.told.Slot, a.told.ReachedMS = at.First-1, max(0, at.Reached.UnixMilli())
+	a.teller, a.known, a.active = a.cfg.Self, true, true
 	a.mu.Unlock()
 	a.tail = &tail{builder: archive.NewBuilder(a.cfg.Cluster, at.First, at.Before)}
 	a.lastContact = a.cfg.Clock.Now()
-	log := a.cfg.Logger.Info()
-	if at.Gap {
-		log = a.cfg.Logger.Warn()
+	if gap {
+		a.cfg.Logger.Error().Uint64("first", at.Gap.First).Uint64("last", at.Gap.Last).
+			Msg("the archive has a gap: these slots were truncated before they could be archived")
 	}
-	log.Uint64("first", at.First).Bool("gap", at.Gap).Bool("new", at.New).Str("target", a.cfg.Target.String()).
-		Msg("this node archives")
+	a.cfg.Logger.Info().Uint64("first", at.First).Bool("gap", gap).Bool("new", at.New).
+		Str("target", a.cfg.Target.String()).Msg("this node archives")
 }
 
 // copiesOf returns the newest full copy of l and the newest verified one.
@@ -220,13 +224,9 @@ func (a *Archiver) list(ctx context.Context, hint wire.Archived, known, there bo
 	if err != nil {
 		return archive.Listing{}, err
 	}
-	var logs []string
-	for _, hour := range archive.Hours(from, now.Add(time.Hour)) {
-		some, err := a.names(ctx, archive.HourPrefix(c, hour))
-		if err != nil {
-			return archive.Listing{}, err
-		}
-		logs = append(logs, some...)
+	logs, err := a.segmentsSince(ctx, from)
+	if err != nil {
+		return archive.Listing{}, err
 	}
 	if len(logs) == 0 {
 		if logs, err = a.names(ctx, archive.LogPrefix(c)); err != nil {
@@ -234,6 +234,33 @@ func (a *Archiver) list(ctx context.Context, hint wire.Archived, known, there bo
 		}
 	}
 	return archive.List(c, append(names, logs...)), nil
+}
+
+// segmentsSince returns the names of the segments of the hours from the hour of from on.
+func (a *Archiver) segmentsSince(ctx context.Context, from time.Time) (all []string, err error) {
+	for _, prefix := range a.prefixes(from, a.now().Add(time.Hour)) {
+		some, err := a.names(ctx, prefix)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// maxHours bounds how many hours of segments are listed one by one.
+const maxHours = 24 * 100
+
+// prefixes returns the prefixes of the segments of the hours from from to through: of all segments if the hours are too
+// many, as after a clock that stood at 1970, or none, as after one that was ahead.
+func (a *Archiver) prefixes(from, through time.Time) (all []string) {
+	if hours := through.Sub(from).Hours(); hours < 0 || hours > maxHours {
+		return []string{archive.LogPrefix(a.cfg.Cluster)}
+	}
+	for _, hour := range archive.Hours(from, through) {
+		all = append(all, archive.HourPrefix(a.cfg.Cluster, hour))
+	}
+	return all
 }
 
 // names returns the names of the objects that begin with any of the prefixes.

@@ -95,16 +95,11 @@ func (a *Archiver) gather() error {
 // applied slot, with a new chain and a full copy.
 func (a *Archiver) gap() {
 	a.mu.Lock()
-	reached, full, verified := time.UnixMilli(a.told.ReachedMS), a.told.Full, a.told.Verified
+	there := a.told
 	a.mu.Unlock()
 	first := a.cfg.Log.View().Applied + 1
-	a.cfg.Logger.Error().Uint64("first", a.tail.builder.Next()).Uint64("last", first-1).
-		Msg("the archive has a gap: these slots were truncated before they could be archived")
-	a.begin(archive.Resumed{First: first, Before: archive.BeginChain(a.cfg.Cluster, first), Reached: reached, New: true,
-		Gap: true}, &archive.Listing{})
-	a.mu.Lock()
-	a.told.Full, a.told.Verified = full, verified
-	a.mu.Unlock()
+	a.begin(archive.Resumed{First: first, Before: archive.BeginChain(a.cfg.Cluster, first), New: true,
+		Reached: time.UnixMilli(there.ReachedMS), Gap: archive.Gap{First: there.Slot + 1, Last: first - 1}}, there)
 }
 
 // encode turns the collected slots into the segment to write, behind which the next one begins. It returns false if the
@@ -123,5 +118,5 @@ func (a *Archiver) encode() (name archive.Segment, segment []byte, ok bool) {
 func (a *Archiver) archived(s archive.Segment) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.told.Slot, a.told.ReachedMS = s.Last, s.Reached.UnixMilli()
+	a.told.Slot, a.told.Stored, a.told.ReachedMS = s.Last, s.Last, s.Reached.UnixMilli()
 }

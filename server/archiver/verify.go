@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tenure/server/archive"
+	"tenure/server/backup"
 	"tenure/server/recovery"
 	"tenure/storage"
 )
@@ -41,6 +42,7 @@ func (a *Archiver) verify(ctx context.Context, c *copyState) error {
 	}
 	plan, err := a.plan(ctx, c, uint64(want.Slot))
 	if err != nil {
+		c.broken = errors.Is(err, archive.ErrNotThere)
 		return err
 	}
 	dir := filepath.Join(a.cfg.Data, verifyDir)
@@ -49,8 +51,11 @@ func (a *Archiver) verify(ctx context.Context, c *copyState) error {
 	}
 	records, digest, err := recovery.ReplayArchive(ctx, a.objects, a.cfg.Cluster, plan, dir)
 	if err := errors.Join(err, os.RemoveAll(dir)); err != nil {
+		c.broken = errors.Is(err, archive.ErrNotThere) || errors.Is(err, archive.ErrDamaged) ||
+			errors.Is(err, backup.ErrDamaged)
 		return err
 	}
+	c.broken = false
 	if records != want.Records || digest != want.Digest {
 		return fmt.Errorf("what was restored of the archive at slot %d has %d records with digest %016x, and the "+
 			"state of this "+
@@ -114,13 +119,9 @@ func (a *Archiver) plan(ctx context.Context, c *copyState, slot uint64) (archive
 	if err != nil {
 		return p, err
 	}
-	var logs []string
-	for _, hour := range archive.Hours(p.Full.Made.Add(-hourMargin), a.now().Add(time.Hour)) {
-		some, err := a.names(ctx, archive.HourPrefix(a.cfg.Cluster, hour))
-		if err != nil {
-			return p, err
-		}
-		logs = append(logs, some...)
+	logs, err := a.segmentsSince(ctx, p.Full.Made.Add(-hourMargin))
+	if err != nil {
+		return p, err
 	}
 	l := c.list
 	l.Segments = archive.List(a.cfg.Cluster, logs).Segments

@@ -62,11 +62,15 @@ func (b *Backups) Backup(timeout time.Duration) (web.Backup, error) {
 		return nil, fmt.Errorf("%w: %d backups are being read from this node: try again later, or another node",
 			web.ErrOverloaded, maxBackups)
 	}
-	out, held, err := b.open(timeout)
-	if err != nil && !held {
-		<-b.slots
-	}
-	if err != nil {
+	var out *outgoing
+	held := false
+	defer func() { // also if something panics
+		if out == nil && !held {
+			<-b.slots
+		}
+	}()
+	var err error
+	if out, held, err = b.open(timeout); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -79,6 +83,9 @@ func (b *Backups) open(timeout time.Duration) (out *outgoing, held bool, err err
 		return nil, false, err
 	}
 	if err := b.mustAgree(); err != nil {
+		return nil, false, err
+	}
+	if err := b.mustHaveSpace(); err != nil { // else the checkpoint waits for it
 		return nil, false, err
 	}
 	begin := time.Now()
@@ -95,17 +102,30 @@ func (b *Backups) open(timeout time.Duration) (out *outgoing, held bool, err err
 	if err != nil {
 		return nil, held, b.cfg.KV.damage(err)
 	}
+	out, err = b.begin(snapshot, time.Now())
+	return out, false, err
+}
+
+// begin begins the backup of snapshot, or closes it: a view that stays open keeps the store from being closed.
+func (b *Backups) begin(snapshot *storage.Snapshot, now time.Time) (out *outgoing, err error) {
+	defer func() { // also if something panics
+		if out == nil {
+			snapshot.Close()
+		}
+	}()
 	info, err := storage.ParseSnapshot(snapshot.Header())
 	if err != nil {
-		snapshot.Close()
-		return nil, false, b.cfg.KV.damage(err)
+		return nil, b.cfg.KV.damage(err)
 	}
-	now := time.Now()
+	maker, err := backup.NewMaker(snapshot, now)
+	if err != nil {
+		return nil, err
+	}
 	return &outgoing{
-		backups: b, snapshot: snapshot, maker: backup.NewMaker(snapshot, now), info: info, made: now, began: now,
+		backups: b, snapshot: snapshot, maker: maker, info: info, began: now,
 		until:     now.Add(backupFor + time.Duration(info.Bytes/backupRate)*time.Second),
 		fileBytes: b.cfg.Store.Usage().StateFileBytes,
-	}, false, nil
+	}, nil
 }
 
 // mustAgree returns an error while voters differ and nobody knows which of them is right: a backup of a wrong state
@@ -113,6 +133,14 @@ func (b *Backups) open(timeout time.Duration) (out *outgoing, held bool, err err
 func (b *Backups) mustAgree() error {
 	if d := b.cfg.Log.View().Dispute; d.Slot != 0 {
 		return fmt.Errorf("%w: %v", web.ErrNotApplied, d)
+	}
+	return nil
+}
+
+// mustHaveSpace returns an error while the disk is short of space; the quota is no reason.
+func (b *Backups) mustHaveSpace() error {
+	if space := b.cfg.Disk.Space(); space == replica.SpaceTight || space == replica.SpaceNone {
+		return fmt.Errorf("%w: the disk of this node is short of space: ask another node", web.ErrNotApplied)
 	}
 	return nil
 }
@@ -154,7 +182,6 @@ type outgoing struct {
 	snapshot  *storage.Snapshot
 	maker     *backup.Maker
 	info      storage.SnapshotInfo
-	made      time.Time
 	began     time.Time
 	until     time.Time
 	fileBytes int64 // of state.db when it began
@@ -170,7 +197,7 @@ func (o *outgoing) Info() web.BackupInfo {
 
 // Rewind implements web.Backup.
 func (o *outgoing) Rewind() {
-	o.maker = backup.NewMaker(o.snapshot, o.made)
+	o.maker = o.maker.Anew()
 	o.bytes, o.whole = 0, false
 }
 

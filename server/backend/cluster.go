@@ -22,6 +22,7 @@ type ClusterConfig struct {
 	Members    *runner.Members
 	ClientAddr string // of this node, as others reach it
 	Version    string
+	ACL        bool          // requests need tokens
 	Started    time.Duration // reading of the clock at the start of the process
 	Clock      *clock.Clock
 	Mastership *runner.Mastership

@@ -18,6 +18,9 @@ import (
 type Front struct {
 	backend  atomic.Pointer[Backend]
 	starting atomic.Pointer[api.Status]
+	closed   atomic.Bool
+	// sure is set once this node knows whether the cluster has tokens. One that asks for them need not know.
+	sure atomic.Bool
 }
 
 var _ web.Backend = (*Front)(nil)
@@ -26,6 +29,7 @@ var _ web.Backend = (*Front)(nil)
 func NewFront(starting api.Status) *Front {
 	f := &Front{}
 	f.starting.Store(&starting)
+	f.sure.Store(starting.ACL)
 	return f
 }
 
@@ -39,37 +43,113 @@ func (f *Front) Wait(problem string) {
 // Serve passes all requests on to b from now on.
 func (f *Front) Serve(b *Backend) { f.backend.Store(b) }
 
+// Close has everything refused with problem from now on, also what reads meanwhile: whoever calls it while the state is
+// held for writing keeps everybody from what is in the state by then.
+func (f *Front) Close(problem string) {
+	f.Wait(problem)
+	f.closed.Store(true)
+}
+
+// open returns the Backend to pass a request on to, nil if there is none yet, or none any more.
+func (f *Front) open() *Backend {
+	if f.closed.Load() {
+		return nil
+	}
+	return f.backend.Load()
+}
+
+// stillOpen returns err, or the error of what was closed while it was read.
+func (f *Front) stillOpen(err error) error {
+	if err == nil && f.closed.Load() {
+		return f.refuse()
+	}
+	return err
+}
+
+// makeSure has a node that asks for no tokens catch up before its first write, since the cluster may have got tokens while
+// the node was down: then it is closed. What it reads is as old as what it knows of tokens.
+func (f *Front) makeSure(b *Backend, timeout time.Duration) error {
+	if f.sure.Load() {
+		return nil
+	}
+	if err := b.CatchUp(timeout); err != nil {
+		return fmt.Errorf("%w: this node does not know yet whether the cluster has tokens: %w", web.ErrNotApplied, err)
+	}
+	if err := f.stillOpen(nil); err != nil {
+		return err
+	}
+	f.sure.Store(true)
+	return nil
+}
+
 func (f *Front) refuse() error {
 	return fmt.Errorf("%w: %s", web.ErrNotApplied, f.starting.Load().Problem)
 }
 
 // Write has the command applied through the master.
 func (f *Front) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
+		if err := f.makeSure(b, timeout); err != nil {
+			return kv.Result{}, err
+		}
 		return b.Write(timeout, c)
+	}
+	return kv.Result{}, f.refuse()
+}
+
+// WriteDrawn has the command applied through the master, under a key that this node has drawn.
+func (f *Front) WriteDrawn(timeout time.Duration, c kv.Command) (kv.Result, error) {
+	if b := f.open(); b != nil {
+		if err := f.makeSure(b, timeout); err != nil {
+			return kv.Result{}, err
+		}
+		return b.WriteDrawn(timeout, c)
 	}
 	return kv.Result{}, f.refuse()
 }
 
 // Get reads one key.
 func (f *Front) Get(timeout time.Duration, mode web.Mode, key string) (kv.Entry, bool, web.ReadMeta, error) {
-	if b := f.backend.Load(); b != nil {
-		return b.Get(timeout, mode, key)
+	if b := f.open(); b != nil {
+		e, found, meta, err := b.Get(timeout, mode, key)
+		return e, found, meta, f.stillOpen(err)
 	}
 	return kv.Entry{}, false, web.ReadMeta{}, f.refuse()
 }
 
+// GetMany reads keys in one state, and returns its revision.
+func (f *Front) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry)) (uint64, error) {
+	if b := f.open(); b != nil {
+		revision, err := b.GetMany(timeout, mode, keys, each)
+		return revision, f.stillOpen(err)
+	}
+	return 0, f.refuse()
+}
+
 // Snapshot returns a consistent view of the whole state.
 func (f *Front) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
-	if b := f.backend.Load(); b != nil {
-		return b.Snapshot(timeout, mode)
+	if b := f.open(); b != nil {
+		snap, meta, err := b.Snapshot(timeout, mode)
+		if now := f.stillOpen(err); now != err {
+			snap.Close()
+			return nil, meta, now
+		}
+		return snap, meta, err
 	}
 	return nil, web.ReadMeta{}, f.refuse()
 }
 
+// CatchUp waits until this node has applied what was acknowledged before.
+func (f *Front) CatchUp(timeout time.Duration) error {
+	if b := f.open(); b != nil {
+		return b.CatchUp(timeout)
+	}
+	return f.refuse()
+}
+
 // Backup begins a backup.
 func (f *Front) Backup(timeout time.Duration) (web.Backup, error) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.Backup(timeout)
 	}
 	return nil, f.refuse()
@@ -77,7 +157,7 @@ func (f *Front) Backup(timeout time.Duration) (web.Backup, error) {
 
 // Upgrade returns what this node knows of the feature level.
 func (f *Front) Upgrade() api.Upgrade {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.Upgrade()
 	}
 	return api.Upgrade{NewestLevel: kv.NewestLevel, RaisesInMS: -1, Members: []api.MemberLevel{},
@@ -86,7 +166,7 @@ func (f *Front) Upgrade() api.Upgrade {
 
 // FinishUpgrade has the master raise the feature level.
 func (f *Front) FinishUpgrade(timeout time.Duration) (api.Upgrade, error) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.FinishUpgrade(timeout)
 	}
 	return api.Upgrade{}, f.refuse()
@@ -94,7 +174,10 @@ func (f *Front) FinishUpgrade(timeout time.Duration) (api.Upgrade, error) {
 
 // Restore replaces the state of the cluster.
 func (f *Front) Restore(timeout time.Duration, body io.Reader, install kv.Command) (kv.Result, error) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
+		if err := f.makeSure(b, timeout); err != nil {
+			return kv.Result{}, err
+		}
 		return b.Restore(timeout, body, install)
 	}
 	return kv.Result{}, f.refuse()
@@ -102,7 +185,7 @@ func (f *Front) Restore(timeout time.Duration, body io.Reader, install kv.Comman
 
 // Transfer asks the master to hand over.
 func (f *Front) Transfer(ctx context.Context, to ballot.NodeID) error {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.Transfer(ctx, to)
 	}
 	return f.refuse()
@@ -110,7 +193,7 @@ func (f *Front) Transfer(ctx context.Context, to ballot.NodeID) error {
 
 // Status returns the node's view of itself and its peers.
 func (f *Front) Status() api.Status {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.Status()
 	}
 	return *f.starting.Load()
@@ -118,7 +201,7 @@ func (f *Front) Status() api.Status {
 
 // Ready returns nil if the node can serve.
 func (f *Front) Ready() error {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.Ready()
 	}
 	return f.refuse()
@@ -126,7 +209,7 @@ func (f *Front) Ready() error {
 
 // Full names the members that are short of space.
 func (f *Front) Full() string {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.Full()
 	}
 	return ""
@@ -134,7 +217,7 @@ func (f *Front) Full() string {
 
 // Peers lists the peer addresses of the members.
 func (f *Front) Peers() []string {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.Peers()
 	}
 	return nil
@@ -142,7 +225,7 @@ func (f *Front) Peers() []string {
 
 // Leader returns the peer address of the master.
 func (f *Front) Leader() string {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.Leader()
 	}
 	return ""
@@ -150,7 +233,7 @@ func (f *Front) Leader() string {
 
 // ListMembers returns the members as this node has applied them.
 func (f *Front) ListMembers(timeout time.Duration) (api.MemberList, error) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.ListMembers(timeout)
 	}
 	return api.MemberList{}, f.refuse()
@@ -158,7 +241,7 @@ func (f *Front) ListMembers(timeout time.Duration) (api.MemberList, error) {
 
 // ChangeMembers begins an operation.
 func (f *Front) ChangeMembers(timeout time.Duration, c web.MemberChange) (api.MemberOperation, error) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.ChangeMembers(timeout, c)
 	}
 	return api.MemberOperation{}, f.refuse()
@@ -166,7 +249,7 @@ func (f *Front) ChangeMembers(timeout time.Duration, c web.MemberChange) (api.Me
 
 // PlanChange says what ChangeMembers would do.
 func (f *Front) PlanChange(timeout time.Duration, c web.MemberChange) (api.MemberPlan, error) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.PlanChange(timeout, c)
 	}
 	return api.MemberPlan{}, f.refuse()
@@ -174,7 +257,7 @@ func (f *Front) PlanChange(timeout time.Duration, c web.MemberChange) (api.Membe
 
 // CancelChange takes an operation back.
 func (f *Front) CancelChange(timeout time.Duration, operation string) (api.MemberOperation, error) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.CancelChange(timeout, operation)
 	}
 	return api.MemberOperation{}, f.refuse()
@@ -182,7 +265,7 @@ func (f *Front) CancelChange(timeout time.Duration, operation string) (api.Membe
 
 // DrainNode prepares a node for maintenance.
 func (f *Front) DrainNode(timeout time.Duration, node ballot.NodeID, off bool) error {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.DrainNode(timeout, node, off)
 	}
 	return f.refuse()
@@ -190,7 +273,7 @@ func (f *Front) DrainNode(timeout time.Duration, node ballot.NodeID, off bool) e
 
 // Session returns a session as applied here.
 func (f *Front) Session(id string) (kv.Session, bool) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.Session(id)
 	}
 	return kv.Session{}, false
@@ -198,7 +281,7 @@ func (f *Front) Session(id string) (kv.Session, bool) {
 
 // Remaining returns about how long the time that runs on name has left.
 func (f *Front) Remaining(kind kv.TimedKind, name string) (time.Duration, bool) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.Remaining(kind, name)
 	}
 	return 0, false
@@ -206,7 +289,7 @@ func (f *Front) Remaining(kind kv.TimedKind, name string) (time.Duration, bool) 
 
 // Lease carries out a request about a named lease.
 func (f *Front) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.Lease(ctx, r)
 	}
 	return web.LeaseGrant{}, f.refuse()
@@ -214,7 +297,7 @@ func (f *Front) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, 
 
 // ShowLease returns what this node knows of a named lease.
 func (f *Front) ShowLease(name string) (web.LeaseHint, bool) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.ShowLease(name)
 	}
 	return web.LeaseHint{}, false
@@ -222,7 +305,7 @@ func (f *Front) ShowLease(name string) (web.LeaseHint, bool) {
 
 // ListLeases lists the named leases that this node knows.
 func (f *Front) ListLeases(ctx context.Context, q web.LeaseQuery) (web.LeaseList, error) {
-	if b := f.backend.Load(); b != nil {
+	if b := f.open(); b != nil {
 		return b.ListLeases(ctx, q)
 	}
 	return web.LeaseList{}, f.refuse()

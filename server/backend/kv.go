@@ -17,6 +17,7 @@ import (
 type KVConfig struct {
 	Self       ballot.NodeID
 	Clock      *clock.Clock
+	Started    time.Duration // reading of the clock at the start of the process
 	State      *runner.State
 	Log        *runner.Log
 	Mastership *runner.Mastership
@@ -31,14 +32,42 @@ func NewKV(c KVConfig) *KV { return &KV{cfg: c} }
 
 // Write has the command applied through the master, wherever it is.
 func (b *KV) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
+	r, err := b.write(timeout, c)
+	return r.Result, err
+}
+
+// WriteDrawn is Write of a command whose key this node has drawn. Its base is what this node had applied, and that is
+// too old while the node lags behind an install of a snapshot. The verdict then speaks of all copies that there can be,
+// if this node has sent only one: so the command may get a newer base, as if it came now.
+func (b *KV) WriteDrawn(timeout time.Duration, c kv.Command) (kv.Result, error) {
+	for end := time.Now().Add(timeout); ; {
+		r, err := b.write(time.Until(end), c)
+		if err != nil || !mayGetNewBase(&r) {
+			return r.Result, err
+		}
+		if time.Until(end) <= 0 {
+			return kv.Result{}, fmt.Errorf("%w: this node lags behind the replacement of the state: try again",
+				web.ErrNotApplied)
+		}
+		c.Base = r.Result.Revision // the store had it when the verdict was made, so it is not ahead
+	}
+}
+
+// mayGetNewBase reports whether r says that a command under a key of this node's own was not applied because of its
+// base, and that no other copy was or will be.
+func mayGetNewBase(r *replica.Reply) bool {
+	return r.Outcome == replica.Done && r.Result.Code == kv.CodeKeyTooOld && r.Sole
+}
+
+func (b *KV) write(timeout time.Duration, c kv.Command) (replica.Reply, error) {
 	r, err := b.cfg.Log.Write(timeout, c)
 	switch {
 	case errors.Is(err, runner.ErrOverloaded):
-		return kv.Result{}, overloaded(err)
+		return replica.Reply{}, overloaded(err)
 	case err != nil:
-		return kv.Result{}, fmt.Errorf("%w: %w; the write may have been applied, or may still be", web.ErrUnknown, err)
+		return replica.Reply{}, fmt.Errorf("%w: %w; the write may have been applied, or may still be", web.ErrUnknown, err)
 	}
-	return r.Result, b.outcome(r)
+	return r, b.outcome(r)
 }
 
 // overloaded is what a client is told of runner.ErrOverloaded.
@@ -54,6 +83,9 @@ func (b *KV) outcome(r replica.Reply) error {
 	case replica.Refused:
 		if r.Reason == replica.NoSpace {
 			return fmt.Errorf("%w: %s; delete keys or make space there, then try again", web.ErrNoSpace, b.noSpace())
+		}
+		if r.Reason == replica.NotCaughtUp {
+			return web.ErrNotCaughtUp
 		}
 		if r.Reason == replica.Overloaded {
 			return fmt.Errorf("%w: %s; try again later", web.ErrOverloaded, r.Reason)

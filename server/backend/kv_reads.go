@@ -23,6 +23,13 @@ func (b *KV) Get(timeout time.Duration, mode web.Mode, key string) (
 	return e, found, meta, err
 }
 
+// GetMany reads keys in one state and calls each with every one in order, whose entry has ModifyIndex 0 if there is none.
+// It may begin again with the first key. It returns the revision of that state.
+func (b *KV) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry)) (uint64, error) {
+	meta, err := b.read(timeout, mode, func() (uint64, error) { return b.cfg.State.GetMany(keys, each) })
+	return meta.Revision, err
+}
+
 // Snapshot returns a consistent view of the whole state.
 func (b *KV) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
 	var snap *kv.Snapshot
@@ -41,6 +48,12 @@ func (b *KV) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.R
 		drop()
 	}
 	return snap, meta, err
+}
+
+// CatchUp waits until this node has applied every command that was acknowledged before the call.
+func (b *KV) CatchUp(timeout time.Duration) error {
+	_, err := b.read(timeout, web.Default, func() (uint64, error) { return b.cfg.State.Revision(), nil })
+	return err
 }
 
 // read takes data with take under the promise of mode.
@@ -103,18 +116,21 @@ func (b *KV) readPoint(timeout time.Duration, consistent bool) (replica.Reply, e
 
 // readMeta describes the state applied here.
 func (b *KV) readMeta(revision uint64) web.ReadMeta {
-	v := b.cfg.Log.View()
-	now := b.cfg.Clock.Now()
 	m := web.ReadMeta{Revision: revision}
+	m.LastContact, m.KnownLeader = b.contact(b.cfg.Log.View(), b.cfg.Clock.Now())
+	return m
+}
+
+// contact returns for how long this node has heard from no master, at most since it was started, and whether it knows
+// one.
+func (b *KV) contact(v *runner.LogView, now time.Duration) (ago time.Duration, master bool) {
 	switch {
 	case v.Master == b.cfg.Self:
-		m.KnownLeader = true
+		return 0, true
 	case v.Heard == 0:
-		m.LastContact = now
-	default:
-		m.LastContact, m.KnownLeader = now-v.Heard, v.Master != 0
+		return now - b.cfg.Started, false
 	}
-	return m
+	return now - v.Heard, v.Master != 0
 }
 
 // damage ends the node if a read found damaged state: it never serves or votes from it.

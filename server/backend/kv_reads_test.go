@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/internal/ballot"
 	"tenure/internal/clock"
 	"tenure/server/runner"
 )
@@ -32,5 +33,28 @@ func TestReadUnderLeaseReadsTheClockAfterTheData(t *testing.T) {
 	})
 	if done || err != nil {
 		t.Fatalf("answered after the lease had run out while the data was taken: %v", err)
+	}
+}
+
+// A node that has heard from no master yet counts from its own start, not from that of its machine.
+func TestContactWithAMaster(t *testing.T) {
+	b := NewKV(KVConfig{Self: 1, Started: 4 * time.Hour})
+	now := 4*time.Hour + time.Second
+	for _, c := range []struct {
+		node   ballot.NodeID // the master
+		heard  time.Duration
+		ago    time.Duration
+		master bool
+	}{
+		{1, 0, 0, true},
+		{0, 0, time.Second, false},
+		{2, now - time.Millisecond, time.Millisecond, true},
+		{0, now - time.Minute, time.Minute, false},
+	} {
+		var v runner.LogView
+		v.Master, v.Heard = c.node, c.heard
+		if ago, master := b.contact(&v, now); ago != c.ago || master != c.master {
+			t.Errorf("master %d, heard at %v: %v, %t", c.node, c.heard, ago, master)
+		}
 	}
 }

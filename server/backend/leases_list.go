@@ -52,7 +52,11 @@ func (p *leasePage) add(name string, l named.Lease) {
 }
 
 func (p *leasePage) merge(more []web.NamedHint) {
-	p.found = append(p.found, more...)
+	for _, h := range more {
+		if p.query.Keep == nil || p.query.Keep(h.Name) {
+			p.found = append(p.found, h)
+		}
+	}
 	if len(p.found) > 2*p.query.Limit+leaseScan {
 		p.cut()
 	}

@@ -10,6 +10,7 @@ import (
 func (b *Backend) Register(reg prometheus.Registerer) {
 	reg.MustRegister(newMemberMetrics(b.Cluster))
 	b.KV.register(reg)
+	reg.MustRegister(newQuotaMetrics(b.KV.cfg.State.Quotas))
 	metrics.Flag(reg, "guardian_up",
 		"1 if this node's guardian runs: a crash then costs milliseconds instead of the rest of the lease.",
 		nil, func() bool { return b.Cluster.cfg.Guardian().PID != 0 })

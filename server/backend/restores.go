@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +23,20 @@ const (
 	stageAgain = 200 * time.Millisecond
 )
 
-// uploadSpace makes of an idempotency key the ID of an upload, so that a copy of the request has the same one.
+// uploadSpace is the name space of uploadID.
 var uploadSpace = uuid.MustParse("0b7f4d0e-6a52-4c43-9d0f-5a3d0b8f2e61")
+
+// uploadID returns the ID of the upload of pieces under an idempotency key, so that a copy of the request goes on with
+// its pieces. Another snapshot under the same key has another ID: its pieces never mix with those of the first one, and
+// its install is another command.
+func uploadID(key string, pieces [][]byte) string {
+	h := sha256.New()
+	for _, p := range pieces {
+		sum := sha256.Sum256(p)
+		h.Write(sum[:])
+	}
+	return uuid.NewSHA1(uploadSpace, append(h.Sum(nil), key...)).String()
+}
 
 // Restore replaces the state of the cluster by the backup that body has, plain or in the archive of GET /v1/snapshot. It
 // verifies all of it before it sends anything, and holds its records in memory: kv bounds them. install has the
@@ -40,7 +53,7 @@ func (b *Backups) Restore(timeout time.Duration, body io.Reader, install kv.Comm
 	}
 	id := uuid.NewString()
 	if install.IdemKey != "" {
-		id = uuid.NewSHA1(uploadSpace, []byte(install.IdemKey)).String()
+		id = uploadID(install.IdemKey, pieces)
 	}
 	upload := kv.Session{ID: id}
 	began := time.Now()
@@ -54,7 +67,7 @@ func (b *Backups) Restore(timeout time.Duration, body io.Reader, install kv.Comm
 		}
 	}
 	install.Op, install.Session, install.Num = kv.OpInstall, upload, int64(len(pieces))
-	r, err := b.cfg.KV.Write(timeout, install)
+	r, err := b.install(timeout, install)
 	if err != nil || r.Code != kv.CodeDone || install.IdemKey != "" {
 		// After a copy of the request that was carried out before, nothing took the pieces. It is not sent while the
 		// outcome is unknown: then the pieces end by themselves.
@@ -67,6 +80,16 @@ func (b *Backups) Restore(timeout time.Duration, body io.Reader, install kv.Comm
 			Dur("took", time.Since(began)).Msg("the state of the cluster was replaced by an uploaded snapshot")
 	}
 	return r, err
+}
+
+// install has the pieces put in place. Without a key of its client's the command gets one of this node's, so that it
+// may be sent on again when the master changes.
+func (b *Backups) install(timeout time.Duration, c kv.Command) (kv.Result, error) {
+	if c.IdemKey != "" {
+		return b.cfg.KV.Write(timeout, c)
+	}
+	c.IdemKey, c.Base = uuid.NewString(), b.cfg.KV.cfg.State.Revision()
+	return b.cfg.KV.WriteDrawn(timeout, c)
 }
 
 // stage sends a piece until its outcome is known. A copy that comes twice changes nothing.

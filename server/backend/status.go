@@ -23,8 +23,8 @@ func (b *Cluster) Status() api.Status {
 		Guardian: b.guardianStatus(), Leases: b.leasesStatus(now),
 		Able: standing.Able, Draining: b.cfg.Draining(), StandingBackMS: standing.StandBack.Milliseconds(),
 		Snapshot: b.snapshotStatus(), Archive: b.cfg.Archive(),
-		FeatureLevel: v.Level.Cluster,
-		UptimeMS:     (now - b.cfg.Started).Milliseconds(), Problem: b.problem(), Full: numbers(v.Full),
+		FeatureLevel: v.Level.Cluster, ACL: b.cfg.ACL,
+		UptimeMS: (now - b.cfg.Started).Milliseconds(), Problem: b.problem(), Full: numbers(v.Full),
 	}
 }
 
@@ -96,6 +96,7 @@ func (b *Cluster) peers(v *runner.LogView, now time.Duration) []api.PeerStatus {
 		for _, l := range links {
 			if l.Node == p.Node {
 				s.ClientAddress, s.Connected = l.ClientAddr, l.Log.Connected && l.Lease.Connected
+				s.RedisAddress = l.RedisAddr
 			}
 		}
 		out = append(out, s)

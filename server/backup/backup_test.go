@@ -60,7 +60,8 @@ func must(t testing.TB, err error) {
 // parts returns the parts of a backup as Maker hands them out.
 func parts(t testing.TB, s *storage.Snapshot) (all [][]byte) {
 	t.Helper()
-	m := NewMaker(s, made)
+	m, err := NewMaker(s, made)
+	must(t, err)
 	for {
 		b, err := m.Next()
 		if err == io.EOF {

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"hash"
 	"io"
 	"time"
@@ -15,7 +16,8 @@ import (
 type Maker struct {
 	snapshot *storage.Snapshot
 	info     Info
-	header   []byte // body of the header frame; nil after it was returned
+	first    []byte // body of the header frame
+	begun    bool   // it was returned
 	all      hash.Hash
 	at       uint64 // number of bytes returned so far
 	pieces   uint64
@@ -26,15 +28,19 @@ type Maker struct {
 }
 
 // NewMaker returns a Maker of a backup of s. The caller closes s after the last call of Next. made is the date of the
-// backup.
-func NewMaker(s *storage.Snapshot, made time.Time) *Maker {
-	m := &Maker{snapshot: s, all: sha256.New(),
-		header: codec.Marshal(&header{Made: made.UnixMilli(), Snapshot: s.Header()})}
-	var err error
-	if m.info, _, err = infoOf(m.header); err != nil {
-		panic("backup: the header of a snapshot cannot be read: " + err.Error())
+// backup. An error means that nobody could read it.
+func NewMaker(s *storage.Snapshot, made time.Time) (*Maker, error) {
+	first := codec.Marshal(&header{Made: made.UnixMilli(), Snapshot: s.Header()})
+	info, _, err := infoOf(first)
+	if err != nil {
+		return nil, fmt.Errorf("a backup of the state through slot %d cannot be made: %w", s.Slot(), err)
 	}
-	return m
+	return &Maker{snapshot: s, info: info, first: first, all: sha256.New()}, nil
+}
+
+// Anew returns a Maker of the same backup, from its beginning.
+func (m *Maker) Anew() *Maker {
+	return &Maker{snapshot: m.snapshot, info: m.info, first: m.first, all: sha256.New()}
 }
 
 // Info returns what the backup says of itself.
@@ -45,10 +51,10 @@ func (m *Maker) Info() Info { return m.info }
 func (m *Maker) Next() ([]byte, error) {
 	m.buf = m.buf[:0]
 	switch {
-	case m.header != nil:
+	case !m.begun:
 		m.buf = append(m.buf, format.Begin()...)
-		m.frame(kindHeader, m.header)
-		m.header = nil
+		m.frame(kindHeader, m.first)
+		m.begun = true
 	case !m.last:
 		piece, next, err := m.snapshot.Piece(m.after, storage.MaxSnapshotPieceBytes)
 		if err != nil {

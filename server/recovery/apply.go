@@ -116,15 +116,26 @@ func has(files []fs.DirEntry, name string) bool {
 }
 
 // whole has makeIn make the files in a directory inside of dir, which may be a mount point, and then moves them to their
-// place: log.db last, without which no node starts on the others.
+// place: log.db last, without which no node starts on the others. Nobody else makes files there meanwhile. If makeIn
+// fails, nothing is left of what was made: no directory either.
 func whole(dir string, makeIn func(dir string) (Result, error)) (Result, error) {
+	made := absent(dir)
+	lock, err := alone(dir)
+	if err != nil {
+		return Result{}, err
+	}
+	defer lock.Close() // whatever was written is durable by then
 	tmp := filepath.Join(dir, unfinished)
 	if err := os.RemoveAll(tmp); err != nil {
 		return Result{}, err
 	}
 	r, err := makeIn(tmp)
 	if err != nil {
-		return Result{}, errors.Join(err, os.RemoveAll(tmp))
+		err = errors.Join(err, os.RemoveAll(tmp))
+		for _, d := range made {
+			_ = os.Remove(d) // which refuses one that is not empty
+		}
+		return Result{}, err
 	}
 	r.Dir = dir
 	files, err := os.ReadDir(tmp)
@@ -141,6 +152,17 @@ func whole(dir string, makeIn func(dir string) (Result, error)) (Result, error) 
 	}
 	err = os.Rename(filepath.Join(tmp, last), filepath.Join(dir, last))
 	return r, errors.Join(err, sync(dir), os.Remove(tmp))
+}
+
+// absent returns dir and the directories above it that are not there, the lowest first.
+func absent(dir string) (all []string) {
+	for d := dir; d != filepath.Dir(d); d = filepath.Dir(d) {
+		if _, err := os.Lstat(d); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		all = append(all, d)
+	}
+	return all
 }
 
 // sync makes the names in dir durable.
@@ -172,7 +194,7 @@ func (all survivors) makeIn(dir string) (Result, error) {
 
 // newCluster makes dir the data directory of node, the only voter of a new cluster, with the state that fill makes.
 func newCluster(dir string, node ballot.NodeID, start storage.StartRecord, fill func(*rebuild) error) (r Result, err error) {
-	to, err := storage.Open(dir, storage.Options{})
+	to, err := storage.Open(dir, storage.Options{FailWithoutSpace: true})
 	if err != nil {
 		return r, err
 	}

@@ -65,7 +65,7 @@ func RestoreArchive(ctx context.Context, from Archive, l archive.Listing, at arc
 // records of its state database, as storage.Store.Records does. No node can start on dir; the caller removes it.
 func ReplayArchive(ctx context.Context, from Archive, c ident.ClusterID, plan archive.Plan, dir string) (records,
 	digest uint64, err error) {
-	to, err := storage.Open(dir, storage.Options{})
+	to, err := storage.Open(dir, storage.Options{FailWithoutSpace: true})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -113,7 +113,7 @@ func (r *replay) open() (opened, error) {
 	if err != nil {
 		return opened{}, r.fullError(err)
 	}
-	b, err := backup.Open(in)
+	b, err := backup.Open(untilEnd{r.ctx, in})
 	if err == nil {
 		if i := b.Info(); i.Cluster != r.cluster || i.Slot != f.Slot || i.Revision != f.Revision {
 			err = fmt.Errorf("%w: it is of cluster %s, slot %d and revision %d", backup.ErrDamaged, i.Cluster, i.Slot,
@@ -124,6 +124,20 @@ func (r *replay) open() (opened, error) {
 		return opened{}, errors.Join(r.fullError(err), in.Close())
 	}
 	return opened{b, in.Close}, nil
+}
+
+// untilEnd reads until ctx ends.
+type untilEnd struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (u untilEnd) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
 }
 
 func (r *replay) fullError(err error) error {
@@ -160,7 +174,10 @@ func (r *replay) fill(b *rebuild, full opened) error {
 	r.at = Restored{Revision: b.state.Revision(), Slot: b.state.Applied(), Reached: r.plan.Full.Made}
 	for _, s := range r.plan.Segments {
 		if r.ended {
-			return nil
+			break
+		}
+		if r.ctx.Err() != nil {
+			return context.Cause(r.ctx)
 		}
 		if err := r.segment(b, s); err != nil {
 			return err
@@ -176,6 +193,8 @@ func (r *replay) end() error {
 	p := &r.plan
 	last := fmt.Sprintf("the last revision that can be restored is %d (--at %d)", r.at.Revision, r.at.Revision)
 	switch {
+	case p.At.Revision > 0 && r.at.Revision > p.At.Revision:
+		panic(fmt.Sprintf("recovery: a restore to revision %d is at %d", p.At.Revision, r.at.Revision))
 	case r.ended || p.At.Revision > 0 && r.at.Revision == p.At.Revision:
 		return nil
 	case p.Missing.First > 0:
@@ -205,7 +224,7 @@ func (r *replay) segment(b *rebuild, s archive.Segment) error {
 		r.at.Revision, r.at.Slot = b.state.Revision(), slot
 		if !whole {
 			r.ended = true
-			return nil
+			return r.exact(slot)
 		}
 		for len(moments) > 0 && moments[0].Slot <= slot {
 			if m := moments[0]; m.Slot == slot && m.Revision > 0 && m.Revision != r.at.Revision {
@@ -217,6 +236,17 @@ func (r *replay) segment(b *rebuild, s archive.Segment) error {
 		}
 	}
 	r.after, r.known = c.After, true
+	return nil
+}
+
+// exact returns an error unless the state is at the revision that was asked for, now that the next command, in slot,
+// would lead beyond it. Only an install takes a state further than to the next revision.
+func (r *replay) exact(slot uint64) error {
+	if want := r.plan.At.Revision; r.at.Revision != want {
+		return fmt.Errorf("%w: the store was never at revision %d: in slot %d an upload (PUT /v1/snapshot) took it "+
+			"from revision %d beyond that (--at %d restores what there was before the upload)", archive.ErrNotThere, want,
+			slot, r.at.Revision, r.at.Revision)
+	}
 	return nil
 }
 

@@ -1,15 +1,19 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server/members"
 	"tenure/storage"
@@ -26,11 +30,19 @@ func SetAside(dir string, giveUp bool, now time.Time) (aside string, err error) 
 		return "", err
 	}
 	name := asidePrefix + now.UTC().Format("20060102-150405")
+	for n, first := 2, name; isThere(filepath.Join(dir, name)); n++ { // one of the same second
+		name = fmt.Sprintf("%s-%d", first, n)
+	}
 	moved, err := storage.SetAside(dir, name)
 	if !moved || err != nil {
 		return "", err
 	}
 	return filepath.Join(dir, name), nil
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // mustBeSpent refuses a directory with which its node can go on, and reports whether it has something to set aside.
@@ -60,24 +72,40 @@ func mustBeSpent(dir string, giveUp bool) (moves bool, err error) {
 	}
 }
 
-// NameOf returns the name of the node whose data directory dir is or was: what SetAside has moved counts too. "" if that
-// cannot be read. The error tells that dir is in use.
-func NameOf(dir string) (string, error) {
+// Former says which node a data directory is or was of, as far as that can be read. The zero Former is nobody.
+type Former struct {
+	Name       string          // of the node
+	Cluster    ident.ClusterID // zero if it was in none
+	Node       ballot.NodeID
+	Membership ident.Membership // the newest that the directory knew
+	startedAs  ballot.NodeID
+}
+
+// StartedAs returns the number that the operator's command line has for the node.
+func (f Former) StartedAs() ballot.NodeID { return cmp.Or(f.startedAs, f.Node) }
+
+// FormerOf returns which node dir is or was of: what SetAside has moved counts too, the newest of it that can be read and
+// was in a cluster. The error tells that dir is in use, or cannot be written.
+func FormerOf(dir string) (f Former, err error) {
 	asides, _ := filepath.Glob(filepath.Join(dir, asidePrefix+"*")) // only a bad pattern is an error
 	slices.SortFunc(asides, func(a, b string) int { return strings.Compare(b, a) })
 	for _, d := range append([]string{dir}, asides...) {
 		id, ok, err := storage.ReadIdentity(d)
-		if errors.Is(err, storage.ErrInUse) {
-			return "", err
+		if errors.Is(err, storage.ErrInUse) || errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission) {
+			return Former{}, err
 		}
-		if err != nil || !ok || id.Node == 0 {
+		if err != nil || !ok || id.Node == 0 || f.Node != 0 && !id.Formed {
 			continue
 		}
 		m, _, found := id.Membership.Find(id.Node)
 		if !found {
 			m = ident.Member{Node: id.Node}
 		}
-		return members.NameOf(m), nil
+		f = Former{Name: members.NameOf(m), Cluster: id.Cluster, Node: id.Node, Membership: id.Membership,
+			startedAs: id.StartedAs}
+		if id.Formed {
+			break
+		}
 	}
-	return "", nil
+	return f, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/internal/ident"
 	"tenure/storage"
 )
 
@@ -23,8 +24,8 @@ func TestADamagedDirectoryIsSetAside(t *testing.T) {
 	w.must(os.Truncate(filepath.Join(dir, "state.db"), 100))
 	named := func() {
 		t.Helper()
-		if name, err := NameOf(dir); name != "rack 2" || err != nil {
-			t.Errorf("its name is %q, %v", name, err)
+		if f, err := FormerOf(dir); f.Name != "rack 2" || f.Cluster != (ident.ClusterID{w.cluster}) || err != nil {
+			t.Errorf("it was of %+v, %v", f, err)
 		}
 	}
 	named()
@@ -53,14 +54,14 @@ func TestAWholeDirectoryIsSetAsideOnDemand(t *testing.T) {
 	if _, err := SetAside(dir, true, noon); !errors.Is(err, storage.ErrInUse) {
 		t.Fatalf("a node that runs: %v", err)
 	}
-	if _, err := NameOf(dir); !errors.Is(err, storage.ErrInUse) {
+	if _, err := FormerOf(dir); !errors.Is(err, storage.ErrInUse) {
 		t.Errorf("the name of a node that runs: %v", err)
 	}
 	w.must(s.Close())
 	if aside, err := SetAside(dir, true, noon); aside == "" || err != nil {
 		t.Fatal(aside, err)
 	}
-	if name, err := NameOf(t.TempDir()); name != "" || err != nil {
-		t.Errorf("an empty directory is of %q, %v", name, err)
+	if f, err := FormerOf(t.TempDir()); f.Name != "" || err != nil {
+		t.Errorf("an empty directory is of %+v, %v", f, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/kv"
 	"tenure/server/members"
 	"tenure/storage"
 )
@@ -21,6 +22,7 @@ type Report struct {
 	// Problems has the first problem of each damaged file. Do says what to do about them.
 	Problems []FileProblem `json:"problems"`
 	Do       string        `json:"do"`
+	Copy     bool          `json:"copy"`            // of another directory: no node starts on it, even if it is sound
 	Notes    []string      `json:"notes,omitempty"` // findings that do not keep a node from starting
 	Files    []File        `json:"files"`
 	Identity *Owner        `json:"identity"` // null if it cannot be read
@@ -105,6 +107,9 @@ func Check(dir string) (Report, error) {
 		r.Files = append(r.Files, File(f))
 	}
 	r.Identity = ownerOf(x)
+	if x.Copied != "" {
+		r.Copy, r.Notes = true, append(r.Notes, x.Copied)
+	}
 	if l := x.Log; l != nil {
 		r.Log = &Log{Promised: l.Promised.String(), Chosen: uint64(l.Chosen), Truncated: uint64(l.Truncated),
 			First: uint64(l.First), Last: uint64(l.Last), Entries: l.Entries, Digest: fmt.Sprintf("%016x", l.Digest)}
@@ -117,7 +122,15 @@ func Check(dir string) (Report, error) {
 		r.State = &State{Slot: uint64(s.Slot), Unfinished: uint64(s.Unfinished), Records: s.Records,
 			Digest: fmt.Sprintf("%016x", s.Digest)}
 	}
+	err = opens(x)
+	if err != nil && !errors.Is(err, kv.ErrNewer) {
+		r.Sound = false
+		r.Problems = append(r.Problems, FileProblem{"state.db", err.Error()})
+	}
 	r.Do = r.advice()
+	if errors.Is(err, kv.ErrNewer) {
+		r.Do = err.Error()
+	}
 	if err := Finished(dir); err != nil {
 		r.Sound, r.Do = false, err.Error()
 		r.Problems = append(r.Problems, FileProblem{unfinished, "a restore or a recovery was interrupted"})
@@ -165,6 +178,11 @@ func ownerOf(x *storage.Examination) *Owner {
 
 // advice returns the text of Do.
 func (r *Report) advice() string {
+	if r.Sound && r.Copy {
+		return "nothing is wrong with the files, but they are a copy, and no node starts on a copy, since it may " +
+			"lack what the original has promised since: start the node on the original; the note says what to do if " +
+			"that is no more"
+	}
 	if r.Sound {
 		return "nothing is wrong: start the node as before"
 	}
@@ -191,7 +209,7 @@ func (r *Report) advice() string {
 		}
 	}
 	return fmt.Sprintf("do not start the node on it; look at the disk, then rebuild the node from the other members: "+
-		"kvnode rejoin --data %s --join %s%s, with the node's own flags (--peer, --client) as before", r.Dir, join,
+		"kvnode rejoin --data %s --join %s%s, with the node's own flags or --config as before", r.Dir, join,
 		name)
 }
 
@@ -203,6 +221,17 @@ func (r *Report) onlySums() bool {
 		}
 	}
 	return true
+}
+
+// WriteRefusal writes as JSON that dir was not read, and why: Check returned err.
+func WriteRefusal(w io.Writer, dir string, err error) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Dir     string `json:"dir"`
+		InUse   bool   `json:"in_use"`
+		Refused string `json:"refused"`
+	}{dir, errors.Is(err, storage.ErrInUse), err.Error()})
 }
 
 // WriteJSON writes r as indented JSON.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"tenure/internal/codec"
+	"tenure/kv"
 	"tenure/storage"
 )
 
@@ -129,7 +132,8 @@ func TestCheckSaysWhatIsWrongAndChangesNothing(t *testing.T) {
 		if again.Sound || again.Problems[0].File != c.file {
 			t.Errorf("%s, as JSON: %s", c.file, &out)
 		}
-		w.must(Inspect(dir, Inspection{Log: true, To: math.MaxUint64, State: true}, &out))
+		_, err = Inspect(dir, Inspection{Log: true, To: math.MaxUint64, State: true}, &out)
+		w.must(err)
 		if after := snapshot(t, dir); !maps.Equal(before, after) {
 			t.Errorf("%s: files were changed", c.file)
 		}
@@ -206,7 +210,8 @@ func TestInspectShowsLogAndState(t *testing.T) {
 	show := func(i Inspection) string {
 		t.Helper()
 		var out bytes.Buffer
-		w.must(Inspect(dir, i, &out))
+		_, err := Inspect(dir, i, &out)
+		w.must(err)
 		return out.String()
 	}
 	for _, c := range []struct {
@@ -237,11 +242,108 @@ func TestInspectShowsLogAndState(t *testing.T) {
 			}
 		}
 	}
-	if err := Inspect(dir, Inspection{State: true, Space: "nothing"}, &bytes.Buffer{}); !errors.Is(err, ErrRefused) {
+	if _, err := Inspect(dir, Inspection{State: true, Space: "nothing"}, &bytes.Buffer{}); !errors.Is(err, ErrRefused) {
 		t.Errorf("no space of that name: %v", err)
 	}
-	if err := Inspect(dir, Inspection{Log: true, From: 2, To: 1}, &bytes.Buffer{}); !errors.Is(err, ErrRefused) {
+	if _, err := Inspect(dir, Inspection{Log: true, From: 2, To: 1}, &bytes.Buffer{}); !errors.Is(err, ErrRefused) {
 		t.Errorf("no slot: %v", err)
+	}
+}
+
+// Programs read values in base64, and commands as objects.
+func TestInspectForPrograms(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	dir := w.make(2, log{state: 1, chosen: 2, entries: []string{"a=1", "b=" + strings.Repeat("\x00x", 50)}})
+	for _, values := range []bool{false, true} {
+		var out bytes.Buffer
+		_, err := Inspect(dir, Inspection{Log: true, To: math.MaxUint64, State: true, Space: "data", JSON: true,
+			Values: values}, &out)
+		w.must(err)
+		var got []string
+		for text := range strings.SplitSeq(strings.TrimSpace(out.String()), "\n") {
+			type value struct {
+				Base64    []byte
+				Bytes     int
+				Shortened bool
+			}
+			var l struct {
+				Key      string
+				Value    value
+				Commands []struct {
+					Op, Key string
+					Value   value
+				}
+			}
+			w.must(json.Unmarshal([]byte(text), &l))
+			for _, c := range l.Commands {
+				got = append(got, fmt.Sprintf("%s %s %q %d %v", c.Op, c.Key, c.Value.Base64, c.Value.Bytes, c.Value.Shortened))
+			}
+			if l.Key != "" {
+				got = append(got, fmt.Sprintf("%s %q", l.Key, l.Value.Base64))
+			}
+		}
+		shown := 40
+		if values {
+			shown = 100
+		}
+		want := []string{fmt.Sprintf("set b %q 100 %v", strings.Repeat("\x00x", 50)[:shown], !values), `a "1"`}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want %q\n%s", got, want, &out)
+		}
+	}
+}
+
+// Every command and every space of this release has a name.
+func TestInspectNamesEverything(t *testing.T) {
+	for n := range 256 {
+		if s := kv.Space(n); s.Known() != (spaces[s] != "") {
+			t.Errorf("space %d is called %q", n, spaces[s])
+		}
+		c := kv.Command{Op: kv.Op(n), Key: "k"}
+		part := kv.Command{Op: kv.OpTransaction, Parts: []kv.Part{c}}
+		_, err := kv.DecodeCommand(kv.EncodeCommand(&c))
+		_, asPart := kv.DecodeCommand(kv.EncodeCommand(&part))
+		if (err == nil || asPart == nil) && opNames[c.Op] == "" {
+			t.Errorf("op %d has no name", n)
+		}
+	}
+	p := &inspector{}
+	c := p.describe(&kv.Command{Op: kv.OpTransaction, Parts: []kv.Part{{Op: kv.OpSet, Key: "k", HasIndex: true, Index: 7,
+		Lock: kv.LockAcquire, Session: kv.Session{ID: "s"}}}})
+	if text := c.text(); text != "transaction\n        set \"k\" = \"\" if its index is 7 acquire session s" {
+		t.Errorf("%q", text)
+	}
+}
+
+// No node starts on a copy, nor on a directory whose state differs, whatever else is in it.
+func TestCheckOfWhatNoNodeStartsOn(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	dir := w.make(2, checked)
+	clone := filepath.Join(t.TempDir(), "copy")
+	w.must(os.CopyFS(clone, os.DirFS(dir)))
+	r, err := Check(clone)
+	if err != nil || !r.Sound || !r.Copy || !strings.Contains(r.Do, "no node starts on a copy") || len(r.Notes) != 1 {
+		t.Errorf("a copy: %+v %v", r, err)
+	}
+	if s, err := storage.Open(clone, small); !errors.Is(err, storage.ErrCopied) {
+		s.Close()
+		t.Errorf("a copy opens: %v", err)
+	}
+	w.must(os.WriteFile(filepath.Join(clone, "accept-copy"), nil, 0o600))
+	if r, err = Check(clone); err != nil || r.Copy || !strings.Contains(r.Do, "start the node") {
+		t.Errorf("a copy that is accepted: %+v %v", r, err)
+	}
+	s, err := storage.Open(dir, small)
+	w.must(err)
+	w.must(s.MarkDiffers("at slot 4"))
+	w.must(s.Close())
+	r, err = Check(dir)
+	if err != nil || r.Sound || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Problem, "at slot 4") ||
+		!strings.Contains(r.Do, "kvnode rejoin") {
+		t.Errorf("a state that differs: %+v %v", r, err)
+	}
+	for _, n := range r.Notes {
+		t.Errorf("note: %s", n)
 	}
 }
 
@@ -261,7 +363,8 @@ func TestInspectReadsDamagedFiles(t *testing.T) {
 	b[at] ^= 1
 	w.must(os.WriteFile(path, b, 0o600))
 	var out bytes.Buffer
-	w.must(Inspect(dir, Inspection{Log: true, To: math.MaxUint64, JSON: true}, &out))
+	_, err = Inspect(dir, Inspection{Log: true, To: math.MaxUint64, JSON: true}, &out)
+	w.must(err)
 	kinds := map[string]int{}
 	for text := range strings.SplitSeq(strings.TrimSpace(out.String()), "\n") {
 		var l line
@@ -298,5 +401,42 @@ func TestFinished(t *testing.T) {
 	}
 	if err := Finished(filepath.Join(t.TempDir(), "none")); err != nil {
 		t.Errorf("no directory: %v", err)
+	}
+}
+
+// TestCheckOpensTheState: a directory of sound files is not sound if the state machine refuses what they say. One of a
+// newer release is not damaged, and needs that release.
+func TestCheckOpensTheState(t *testing.T) {
+	type level struct {
+		Format, Slot, Revision, Floor, First, Next           uint64
+		SessionsIndex, LeaseFloor, KVFloor, TombstoneFloor   uint64
+		Sessions, Held, Expiring, Delays, Fences, Tombstones uint64
+		Eras, Members, Level                                 uint64
+		Release                                              string
+	}
+	for name, c := range map[string]struct {
+		meta  level
+		sound bool
+		do    string
+	}{
+		"revisions that fell":  {level{Format: 1, Slot: 2, Revision: 3, Floor: 9}, false, "kvnode rejoin"},
+		"sessions are missing": {level{Format: 1, Slot: 2, Revision: 3, Sessions: 1}, false, "kvnode rejoin"},
+		"an era of no token":   {level{Format: 1, Slot: 2, Revision: 3, Eras: 1 << 32}, false, "kvnode rejoin"},
+		"a newer release": {level{Format: 2, Slot: 2, Revision: 3, Level: kv.NewestLevel + 1, Release: "v9"}, true,
+			`release "v9"`},
+	} {
+		w := newWorld(t, 1, 2, 3)
+		dir := w.make(2, checked)
+		s, err := storage.Open(dir, small)
+		w.must(err)
+		w.must(s.Checkpoint(&kv.Checkpoint{Slot: 2, Meta: codec.Marshal(&c.meta)}))
+		w.must(s.Close())
+		r, err := Check(dir)
+		if err != nil || r.Sound != c.sound || !strings.Contains(r.Do, c.do) || len(r.Problems) > 0 == c.sound {
+			t.Errorf("%s: %+v %v", name, r, err)
+		}
+		if !c.sound && (r.Problems[0].File != "state.db" || !strings.Contains(r.Problems[0].Problem, "slot 2")) {
+			t.Errorf("%s: %+v", name, r.Problems)
+		}
 	}
 }

@@ -6,11 +6,13 @@
 //	plan.go        Make, a Plan: what they have, and what may be lost; report.go: the same for people
 //	touched.go     which keys the uncertain slots write
 //	apply.go       Apply: asks for nothing, checks that the plan still fits, makes the new directory whole or not at all
+//	alone.go       one Apply or Restore at a time in a directory
 //	restore.go     Restore: makes the new directory from a backup instead
 //	archive.go     RestoreArchive: from an archive, at any revision or time; ReplayArchive, for its verification
 //	rebuild.go     the state of the new directory, and its jumps
 //	aside.go       SetAside, for a node that joins again under its own name
-//	check.go       Check: what is wrong with a directory, and what to do; inspect.go: Inspect, what is in it
+//	check.go       Check: what is wrong with a directory, and what to do; opens.go: whether its state opens
+//	inspect.go     Inspect: what is in a directory
 //
 // What the new cluster consists of is decided by package merge (M3). It is one voter, to which the others join. It has a
 // cluster id of its own, so no old node can ever speak to it, and it goes on above everything that the old cluster may

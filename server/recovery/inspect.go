@@ -1,10 +1,14 @@
 package recovery
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"tenure/kv"
 	"tenure/multipaxos"
@@ -23,27 +27,38 @@ type Inspection struct {
 
 // line is one line of the output. Fields that do not apply are omitted.
 type line struct {
-	Kind     string   `json:"kind"` // entry, record, skipped
-	Slot     uint64   `json:"slot,omitempty"`
-	Ballot   string   `json:"ballot,omitempty"`
-	Where    string   `json:"where,omitempty"` // the file: log.db or journal for an entry
-	Content  string   `json:"content,omitempty"`
-	Commands []string `json:"commands,omitempty"`
-	Space    string   `json:"space,omitempty"`
-	Key      string   `json:"key,omitempty"`
-	Bytes    int      `json:"bytes,omitempty"` // length of the value
-	Value    string   `json:"value,omitempty"`
-	Revision uint64   `json:"revision,omitempty"` // of the last change of the key
-	Flags    uint64   `json:"flags,omitempty"`
-	Session  string   `json:"session,omitempty"` // the session that holds the key's lock
-	Problem  string   `json:"problem,omitempty"`
+	Kind     string    `json:"kind"` // entry, record, skipped
+	Slot     uint64    `json:"slot,omitempty"`
+	Ballot   string    `json:"ballot,omitempty"`
+	Where    string    `json:"where,omitempty"`   // the file: log.db or journal for an entry
+	Content  string    `json:"content,omitempty"` // of an entry: commands, members, barrier, unreadable
+	Commands []command `json:"commands,omitempty"`
+	Space    string    `json:"space,omitempty"`
+	Key      string    `json:"key,omitempty"`
+	Number   *uint64   `json:"number,omitempty"` // the key, in the spaces whose keys are numbers
+	Bytes    int       `json:"bytes,omitempty"`  // length of the entry
+	Value    *content  `json:"value,omitempty"`
+	Revision uint64    `json:"revision,omitempty"` // of the last change of the key
+	Flags    uint64    `json:"flags,omitempty"`
+	Session  string    `json:"session,omitempty"` // the session that holds the key's lock
+	Problem  string    `json:"problem,omitempty"`
 }
 
 // spaces has the names of the spaces of a state database.
 var spaces = map[kv.Space]string{
 	kv.SpaceData: "data", kv.SpaceDedup: "dedup", kv.SpaceSession: "session", kv.SpaceHeld: "held",
-	kv.SpaceExpiry: "expiry",
-	kv.SpaceDelay:  "delay", kv.SpaceFence: "fence", kv.SpaceTombstone: "tombstone", kv.SpaceMembers: "members",
+	kv.SpaceExpiry: "expiry", kv.SpaceDelay: "delay", kv.SpaceFence: "fence", kv.SpaceTombstone: "tombstone",
+	kv.SpaceMembers: "members", kv.SpaceQuota: "quota", kv.SpaceStaged: "staged",
+	kv.SpacePolicy: "policy", kv.SpaceToken: "token",
+}
+
+// SpaceNames lists the names of the spaces, in the order of their numbers.
+func SpaceNames() string {
+	var names []string
+	for _, s := range slices.Sorted(maps.Keys(spaces)) {
+		names = append(names, spaces[s])
+	}
+	return strings.Join(names, ", ")
 }
 
 // spaceName returns the name of a space, or its number if this release does not know it.
@@ -62,33 +77,33 @@ func parseSpace(name string) (int, error) {
 	if n, err := strconv.ParseUint(name, 10, 8); err == nil {
 		return int(n), nil
 	}
-	return 0, refuse("there is no space %q in a state database; there are data, dedup, session, held, expiry, delay, "+
-		"fence, tombstone and members, and those of other releases by number", name)
+	return 0, refuse("there is no space %q in a state database; there are %s, and those of other releases by number", name,
+		SpaceNames())
 }
 
 // inspector writes lines until a write fails.
 type inspector struct {
 	Inspection
-	w       io.Writer
-	json    *json.Encoder
-	skipped int
-	err     error
+	w     io.Writer
+	json  *json.Encoder
+	lines int
+	err   error
 }
 
 // Inspect writes the entries of the log and the records of the state database of a stopped node to w, one per line. The
 // files may be damaged: what cannot be read is skipped, with a line that says so. Inspect changes nothing, and holds
-// one page and one value in memory.
-func Inspect(dir string, i Inspection, w io.Writer) error {
+// one page and one value in memory. It returns how many lines it has written.
+func Inspect(dir string, i Inspection, w io.Writer) (lines int, err error) {
 	space, err := parseSpace(i.Space)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if i.From > i.To {
-		return refuse("from slot %d to %d there is none", i.From, i.To)
+		return 0, refuse("from slot %d to %d there is none", i.From, i.To)
 	}
 	x, err := examine(dir)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer x.Close()
 	p := &inspector{Inspection: i, w: w, json: json.NewEncoder(w)}
@@ -99,7 +114,7 @@ func Inspect(dir string, i Inspection, w io.Writer) error {
 	if i.State {
 		x.Records(space, []byte(i.Prefix), p.record, p.skip)
 	}
-	return p.err
+	return p.lines, p.err
 }
 
 func (p *inspector) entry(e multipaxos.Entry, inJournal bool) bool {
@@ -118,7 +133,7 @@ func (p *inspector) entry(e multipaxos.Entry, inJournal bool) bool {
 	default:
 		l.Content = "commands"
 		err := kv.DecodeBatch(batch, func(b []byte) bool {
-			l.Commands = append(l.Commands, p.command(b))
+			l.Commands = append(l.Commands, p.decode(b))
 			return true
 		})
 		if err != nil {
@@ -128,58 +143,12 @@ func (p *inspector) entry(e multipaxos.Entry, inJournal bool) bool {
 	return p.show(&l)
 }
 
-// command describes an encoded command.
-func (p *inspector) command(b []byte) string {
-	c, err := kv.DecodeCommand(b)
-	if err != nil {
-		return err.Error()
-	}
-	text := opName(c.Op)
-	if c.Key != "" {
-		text += fmt.Sprintf(" %q", c.Key)
-	}
-	if c.NewKey != "" {
-		text += fmt.Sprintf(" to %q", c.NewKey)
-	}
-	if c.Value != nil {
-		text += " = " + p.shorten(c.Value)
-	}
-	if c.Session.ID != "" {
-		text += " session " + c.Session.ID
-	}
-	if c.Fence != "" {
-		text += fmt.Sprintf(" fence %s token %d", c.Fence, c.Token)
-	}
-	if len(c.Parts) > 0 {
-		text += fmt.Sprintf(" of %d parts", len(c.Parts))
-	}
-	return text
-}
-
-var opNames = map[kv.Op]string{
-	kv.OpSet: "set", kv.OpDelete: "delete", kv.OpPrune: "delete prefix", kv.OpAdd: "add",
-	kv.OpTestAndSet: "test and set",
-	kv.OpRename:     "rename", kv.OpRemove: "remove", kv.OpExpire: "expire", kv.OpTransaction: "transaction",
-	kv.OpSessionCreate: "create session", kv.OpSessionDestroy: "destroy session", kv.OpSessionRenew: "renew session",
-	kv.OpDropFence: "drop fence", kv.OpEndSession: "end session", kv.OpEndKey: "end key",
-	kv.OpEndDelay: "end lock-delay",
-	kv.OpNewEra:   "new era",
-}
-
-func opName(op kv.Op) string { return or(opNames[op], fmt.Sprintf("op %d", op)) }
-
-// maxShown is the number of bytes of a value that are shown without Inspection.Values.
-const maxShown = 40
-
-func (p *inspector) shorten(value []byte) string {
-	if p.Values || len(value) <= maxShown {
-		return strconv.Quote(string(value))
-	}
-	return fmt.Sprintf("%q… (%d bytes)", value[:maxShown], len(value))
-}
-
 func (p *inspector) record(space kv.Space, key, value []byte) bool {
 	l := line{Kind: "record", Space: spaceName(space), Key: string(key)}
+	if (space == kv.SpaceDedup || space == kv.SpaceStaged) && len(key) == 8 {
+		n := binary.BigEndian.Uint64(key)
+		l.Key, l.Number = "", &n
+	}
 	if space == kv.SpaceData {
 		e, err := kv.ReadEntry(key, value)
 		if err != nil {
@@ -188,17 +157,17 @@ func (p *inspector) record(space kv.Space, key, value []byte) bool {
 			value, l.Revision, l.Flags, l.Session = e.Value, e.ModifyIndex, e.Flags, e.Session
 		}
 	}
-	l.Bytes, l.Value = len(value), p.shorten(value)
+	l.Value = p.content(value)
 	return p.show(&l)
 }
 
 func (p *inspector) skip(file string, err error) {
-	p.skipped++
 	p.show(&line{Kind: "skipped", Where: file, Problem: err.Error()})
 }
 
 // show writes a line and reports whether it succeeded.
 func (p *inspector) show(l *line) bool {
+	p.lines++
 	switch {
 	case p.err != nil:
 	case p.JSON:
@@ -216,10 +185,13 @@ func (l *line) text() string {
 	case "entry":
 		text = fmt.Sprintf("slot %d  %s  ballot %s  %s", l.Slot, l.Where, l.Ballot, l.Content)
 		for _, c := range l.Commands {
-			text += "\n    " + c
+			text += "\n    " + c.text()
 		}
 	case "record":
-		text = fmt.Sprintf("%s %q = %s", l.Space, l.Key, l.Value)
+		text = fmt.Sprintf("%s %q = %s", l.Space, l.Key, l.Value.text())
+		if l.Number != nil {
+			text = fmt.Sprintf("%s %d = %s", l.Space, *l.Number, l.Value.text())
+		}
 		if l.Revision > 0 {
 			text += fmt.Sprintf("  revision %d", l.Revision)
 		}

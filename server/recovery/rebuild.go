@@ -145,11 +145,12 @@ func (b *rebuild) finish() (ident.Membership, error) {
 	if err := b.state.Jump(jumpSlots, jumpRevisions); err != nil {
 		return ident.Membership{}, err
 	}
-	era := b.state.Eras() + jumpEras
-	if era > maxEra {
-		return ident.Membership{}, fmt.Errorf("era %d is the last but %d: no lease can be granted after it", b.state.Eras(),
-			maxEra-b.state.Eras())
+	era := b.state.Eras()
+	if era > maxEra-jumpEras {
+		return ident.Membership{}, fmt.Errorf("era %d is among the last %d of %d: no lease can be granted after it",
+			era, jumpEras, maxEra)
 	}
+	era += jumpEras
 	self, _, _ := b.record.Membership.Find(b.ballot.Node)
 	self.Node, self.Store = b.ballot.Node, b.to.Identity().Store
 	r := membershipOf(self, b.record.Membership, b.nextNode, uint32(era))

@@ -326,6 +326,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"no directory":   {nil, ErrRefused, "name the data directory"},
 		"not there":      {[]string{filepath.Join(w.dir, "none")}, storage.ErrUnusable, "holds no store"},
+		"the same":       {[]string{one, one + "/"}, ErrRefused, "are the same directory"},
 		"twice":          {[]string{one, copied}, ErrRefused, "are both of node 1"},
 		"other clusters": {[]string{one, two}, ErrRefused, "give the directories of one of them"},
 	} {

@@ -27,7 +27,8 @@ func (w *world) backup(dir string) []byte {
 	snapshot, err := s.Snapshot()
 	w.must(err)
 	defer snapshot.Close()
-	m := backup.NewMaker(snapshot, time.UnixMilli(1))
+	m, err := backup.NewMaker(snapshot, time.UnixMilli(1))
+	w.must(err)
 	var all []byte
 	for {
 		b, err := m.Next()
@@ -116,5 +117,36 @@ func TestRestoreIsWholeOrNotAtAll(t *testing.T) {
 	full := w.make(3, log{entries: []string{"a=1"}})
 	if _, _, err := Restore(bytes.NewReader(b), full); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("into a directory with data: %v", err)
+	}
+}
+
+// TestTwoRestoresIntoOneDirectory: a second one is refused while the first one makes its files, also if it has looked
+// at the directory before, and takes nothing from it. When the first one has ended the directory is not empty.
+func TestTwoRestoresIntoOneDirectory(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	small := w.backup(w.make(2, log{state: 1, chosen: 1, entries: []string{"a=1"}}))
+	dir := filepath.Join(w.dir, "above", "new")
+	never := func(string) (Result, error) { panic("it makes its files beside the other one") }
+	r, err := whole(dir, func(tmp string) (Result, error) {
+		w.must(os.MkdirAll(tmp, 0o700))
+		for _, name := range []string{"log.db", "state.db"} {
+			w.must(os.WriteFile(filepath.Join(tmp, name), []byte("first"), 0o600))
+		}
+		if _, _, err := Restore(bytes.NewReader(small), dir); !errors.Is(err, ErrRefused) ||
+			!strings.Contains(err.Error(), "another restore") {
+			t.Errorf("beside the first one: %v", err)
+		}
+		return Result{Node: 7}, nil
+	})
+	if err != nil || r.Node != 7 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	for _, name := range []string{"log.db", "state.db"} {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != "first" {
+			t.Errorf("%s is %q, %v", name, b, err)
+		}
+	}
+	if _, err := whole(dir, never); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "is not empty") {
+		t.Errorf("one that has looked at the directory before: %v", err)
 	}
 }

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"syscall"
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
@@ -47,7 +50,10 @@ func openSurvivors(dirs []string) (all survivors, err error) {
 	if len(dirs) == 0 {
 		return nil, refuse("name the data directory of each node that is left")
 	}
-	for _, dir := range dirs {
+	for i, dir := range dirs {
+		if o := sameAs(dir, dirs[:i]); o != "" {
+			return all, refuse("%s and %s are the same directory; name each one once", o, dir)
+		}
 		s, err := openSurvivor(dir)
 		if err != nil {
 			return all, err
@@ -67,13 +73,32 @@ func openSurvivors(dirs []string) (all survivors, err error) {
 	return all, nil
 }
 
+// sameAs returns which of others is the directory dir, "" if none is.
+func sameAs(dir string, others []string) string {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return ""
+	}
+	for _, o := range others {
+		if x, err := os.Stat(o); err == nil && os.SameFile(info, x) {
+			return o
+		}
+	}
+	return ""
+}
+
 func openSurvivor(dir string) (*survivor, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
 	store, err := storage.Open(abs, storage.Options{Offline: true})
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return nil, refuse("%w. A copy of the directory at a place where it can be written will do", err)
+	case errors.Is(err, storage.ErrUnusable), errors.Is(err, storage.ErrInUse):
+		return nil, notExamined{err}
+	case err != nil:
 		return nil, err
 	}
 	s := &survivor{dir: abs, store: store, identity: store.Identity()}

@@ -49,7 +49,7 @@ func (t *touched) note(s merge.Slot) error {
 
 func (t *touched) command(c *kv.Command, s merge.Slot) {
 	switch c.Op {
-	case kv.OpTransaction:
+	case kv.OpTransaction, kv.OpSequence:
 		for i := range c.Parts {
 			t.command(&c.Parts[i], s)
 		}
@@ -59,7 +59,12 @@ func (t *touched) command(c *kv.Command, s merge.Slot) {
 		t.add("session "+c.Session.ID, s)
 	case kv.OpDropFence:
 		t.add("fence "+c.Fence, s)
-	case kv.OpSet, kv.OpDelete, kv.OpAdd, kv.OpTestAndSet, kv.OpRename, kv.OpRemove, kv.OpExpire, kv.OpEndKey:
+	case kv.OpPutPolicy, kv.OpDropPolicy:
+		t.add("policy "+c.ACLSubject(), s)
+	case kv.OpPutToken, kv.OpDropToken, kv.OpEndToken, kv.OpBootstrap:
+		t.add("token "+c.ACLSubject(), s)
+	case kv.OpSet, kv.OpDelete, kv.OpAdd, kv.OpTestAndSet, kv.OpRename, kv.OpRemove, kv.OpExpire, kv.OpEndKey,
+		kv.OpPut, kv.OpAppend, kv.OpIncrement, kv.OpUnlink, kv.OpRetime, kv.OpMove:
 		t.add(fmt.Sprintf("key %q", c.Key), s)
 		if c.NewKey != "" {
 			t.add(fmt.Sprintf("key %q", c.NewKey), s)

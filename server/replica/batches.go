@@ -42,7 +42,9 @@ func (b *batches) propose(now time.Duration, q *queue, core *multipaxos.Core, te
 		writes := append([]write(nil), q.items[:n]...)
 		for i := range writes {
 			value = kv.AppendBatch(value, writes[i].command)
-			writes[i].command = nil
+			if !writes[i].again() {
+				writes[i].command = nil
+			}
 		}
 		slot, ok := core.Propose(value)
 		if !ok {
@@ -79,16 +81,30 @@ func (b *batches) apply(e multipaxos.Entry, results []kv.Result) []write {
 	return x.writes
 }
 
+// again reports whether this node may have a second copy of the write decided if it cannot tell what became of the first.
+// A forwarded one is for the node of its client.
+func (w write) again() bool { return w.keyed && w.from == 0 && w.id != 0 }
+
+// lose ends a write of which this master cannot tell what becomes: a keyed one of its own clients waits for the next
+// master, unless q is nil, others are unknown.
+func (w write) lose(q *queue, out *outbox) {
+	if q != nil && w.again() {
+		q.push(w.inDoubt())
+		return
+	}
+	out.answer(w, Unknown, LeaseLost, kv.Result{})
+}
+
 // acknowledge answers the writes that were applied: under the lease, if it is still held in the same epoch, and else
-// they are unknown. A master that was paused must not acknowledge a write behind the back of its successor's reads.
-func (b *batches) acknowledge(now time.Duration, p Published, tenure uint64, out *outbox) {
+// they are lost. A master that was paused must not acknowledge a write behind the back of its successor's reads.
+func (b *batches) acknowledge(now time.Duration, p Published, tenure uint64, q *queue, out *outbox) {
 	for _, x := range b.applied {
 		ok := !x.lost && x.tenure == tenure && p.HeldAs(tenure, now)
 		for i, w := range x.writes {
 			if ok {
 				out.answer(w, Done, NoReason, x.results[i])
 			} else {
-				out.answer(w, Unknown, LeaseLost, kv.Result{})
+				w.lose(q, out)
 			}
 		}
 	}
@@ -97,10 +113,10 @@ func (b *batches) acknowledge(now time.Duration, p Published, tenure uint64, out
 }
 
 // abandon ends mastership for what is in flight: it may still be chosen, or not.
-func (b *batches) abandon(out *outbox) {
+func (b *batches) abandon(q *queue, out *outbox) {
 	for _, x := range b.inFlight {
 		for _, w := range x.writes {
-			out.answer(w, Unknown, LeaseLost, kv.Result{})
+			w.lose(q, out)
 		}
 	}
 	b.inFlight = nil

@@ -215,7 +215,7 @@ func (l *Log) facts(now time.Duration) members.Facts {
 	c := &l.changes
 	f := members.Facts{Self: l.cfg.Self.Node, Era: uint32(min(l.state.Eras()+1, math.MaxUint32)), Slot: l.state.Applied(),
 		Unchanged: now - c.at}
-	f.Settled, f.SettleWhy = l.settling.step(now, &c.record, l.members.peers, f.Self, &l.own, l.core.SyncedThrough())
+	f.Settled, f.SettleWhy = l.settling.step(now, &c.record, l.members.peers, f.Self, &l.own, l.core.MarkedThrough())
 	for i := range l.members.peers {
 		p := &l.members.peers[i]
 		n := members.Node{ID: p.node, Silent: now - max(p.heard, c.since)}
@@ -238,24 +238,15 @@ func (l *Log) adopt(e multipaxos.Entry) error {
 	before := l.members.newest
 	l.changes.applied(e, record)
 	l.changes.at = l.now
-	l.own.apply(record.Membership.Number)
 	l.members.follow(record.Membership)
-	if l.members.newest.Newer(before) {
-		l.own.slot = e.Slot
+	newest := l.members.newest.Newer(before)
+	if newest {
 		l.progress.follow(l.cfg.Self.Node, l.members.voters)
-		l.own.announce = true
+	}
+	if l.own.apply(record.Membership.Number, e.Slot, newest) {
+		l.core.Probe()
 	}
 	return nil
-}
-
-// announce hands out a membership that is to be made durable and put in force, once the log through its entry is
-// durable here: the identity must not know more than the log, from which a restart learns who decides its slots.
-func (l *Log) announce() {
-	if l.own.announce && l.core.SyncedThrough() >= l.own.slot {
-		l.own.announce = false
-		m := l.members.newest
-		l.out.out.Members = &m
-	}
 }
 
 // askMembers takes a request about the members. Only the ready master carries it out.

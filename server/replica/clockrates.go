@@ -37,8 +37,12 @@ type peerRate struct {
 	hasLow, hasHigh   bool
 }
 
-// ends are the tightest bounds of the first bucket of a window and of the newest.
-type ends struct{ first, last offset }
+// ends are the tightest bounds of the first bucket of a window and of the newest, and when the first bucket began: its
+// tightest bound may be its last, time and again, and must not take the bucket along.
+type ends struct {
+	first, last offset
+	began       time.Duration
+}
 
 // offset bounds by how much the peer's clock is ahead at a reading of this node's.
 type offset struct {
@@ -93,8 +97,8 @@ func (c *clockRates) forget(peer ballot.NodeID) {
 func (e *ends) take(o offset, tighter func(a, b time.Duration) bool) {
 	switch {
 	case !e.first.known:
-		e.first, e.last = o, o
-	case o.at-e.first.at < rateBucket:
+		e.first, e.last, e.began = o, o, o.at
+	case o.at-e.began < rateBucket:
 		if tighter(o.ahead, e.first.ahead) {
 			e.first = o
 		}
@@ -103,6 +107,9 @@ func (e *ends) take(o offset, tighter func(a, b time.Duration) bool) {
 		e.last = o
 	}
 }
+
+// anew begins another window.
+func (e *ends) anew() { e.first, e.began = e.last, e.last.at }
 
 // measure bounds the rate: from below by an upper bound and a later lower one, from above by the other two. A window
 // that has just begun bounds it loosely: what the one before has shown stands until the new one shows more, or is as
@@ -121,7 +128,8 @@ func (p *peerRate) measure() {
 		}
 	}
 	if p.low.last.at-p.low.first.at >= rateWindow && p.high.last.at-p.high.first.at >= rateWindow {
-		p.low.first, p.high.first = p.low.last, p.high.last
+		p.low.anew()
+		p.high.anew()
 	}
 }
 

@@ -142,3 +142,25 @@ func TestAClockBeyondTheDriftIsAccusedInTime(t *testing.T) {
 		}
 	})
 }
+
+// Bounds that become tighter with each stamp do not move the beginning of their window along: the rate is measured anew
+// all the same, and what an earlier window has shown does not stand for ever.
+func TestARateIsMeasuredAnewWhileBoundsTighten(t *testing.T) {
+	for _, ppm := range []int64{-300, 0, 300} { // of the peer, once this clock is right again
+		var here, there clockRates
+		here.limitPPM, there.limitPPM = 5000, 5000
+		at := func(now time.Duration, fast int64) time.Duration { return now + time.Duration(int64(now)/1e6*fast) }
+		const turn = 15 * time.Second
+		for now := time.Second; now < turn+2*rateWindow+4*rateBucket; now += 500 * time.Millisecond {
+			mine, theirs := at(now, 12_000), time.Hour+now
+			if now > turn {
+				mine, theirs = at(turn, 12_000)+now-turn, time.Hour+turn+at(now-turn, ppm)
+			}
+			there.hear(theirs, 1, here.stamp(mine, 2))
+			here.hear(mine, 2, there.stamp(theirs, 1))
+		}
+		if p := here.peer(2); len(here.differing(quorum.Of(1, 2))) > 0 || here.agreeing(quorum.Of(1, 2)) != 1 {
+			t.Errorf("a peer that is faster by %d ppm: between %d and %d", ppm, p.lowPPM, p.highPPM)
+		}
+	}
+}

@@ -9,6 +9,13 @@ import (
 	"tenure/internal/quorum"
 )
 
+// ClockFoundWithin is within how long of its own time a clock is found that errs by the whole drift, and ClockBackWithin
+// that a clock is known to agree again, if stamps take no time.
+const (
+	ClockFoundWithin = rateWindow + 2*rateBucket
+	ClockBackWithin  = 2*rateWindow + 4*rateBucket
+)
+
 // ClockWatch decides whether this node's elapsed clock may be trusted with leases. It is pure: it is told readings.
 //
 // A node whose clock differs from those of a majority of the voters by more than half of the allowed drift is out: it

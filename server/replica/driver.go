@@ -36,6 +36,10 @@ const (
 	// EffectMembers: begin to make Output.Members durable, and then to put it in force in both lease parts; when that is
 	// done, report it with Event.InForce. If it does not list this node, the node is removed: it says so and ends.
 	EffectMembers
+	// EffectPart: nodes that are in no membership from the number Output.Parted on are needed no more. End the connections
+	// to those that the membership of this node does not list, and tell them that they are removed. Until then they are
+	// peers as before.
+	EffectPart
 
 	// EffectLease: publish ElectorRound.State, whether or not it has changed.
 	EffectLease
@@ -67,7 +71,7 @@ const (
 
 var effectNames = [...]string{
 	"", "take", "clock", "apply", "freeze", "checkpointed", "standing", "persist", "ready", "progress", "send", "reply",
-	"checkpoint", "members", "lease", "tenures", "note", "in force", "bucket", "era", "data", "level", "timer", "done",
+	"checkpoint", "members", "part", "lease", "tenures", "note", "in force", "bucket", "era", "data", "level", "timer", "done",
 }
 
 // String returns the name of the effect, for traces.

@@ -157,6 +157,11 @@ func (t *tenures) silent() quorum.Set {
 	return s
 }
 
+// follow goes over to other voters, and forgets what was noted of those that are none any more.
+func (t *tenures) follow(voters quorum.Set) {
+	t.voters, t.heard, t.refused = voters, t.heard.In(voters), t.refused.In(voters)
+}
+
 // tried takes the start of an attempt. It comes before its messages.
 func (t *tenures) tried() {
 	t.tries++

@@ -17,9 +17,8 @@ type forwarded struct {
 	over bool // answered or recalled
 }
 
-// inDoubt is the write, to be sent once more without an answer to this copy.
-func (f *forwarded) inDoubt() write {
-	w := f.write
+// inDoubt is the write, to be sent or proposed once more without an answer to this copy.
+func (w write) inDoubt() write {
 	w.doubt = true
 	return w
 }
@@ -70,8 +69,8 @@ func (f *forwards) add(w write, to ballot.NodeID) uint64 {
 }
 
 // answered takes the answers of node from. A write that was refused because from is not, or no longer, the master goes
-// back into the queue for the next one, unless this node is leaving: it was certainly not applied. Answered reports
-// whether there is such a write.
+// back into the queue for the next one, unless this node is leaving: it was certainly not applied. So does a keyed one of
+// which from, which has lost the lease, does not know. Answered reports whether there is such a write.
 func (f *forwards) answered(now time.Duration, from ballot.NodeID, answers []ForwardedAnswer, leaving bool, q *queue,
 	out *outbox) (notMaster bool) {
 	for _, a := range answers {
@@ -79,11 +78,14 @@ func (f *forwards) answered(now time.Duration, from ballot.NodeID, answers []For
 		if w == nil || w.to != from {
 			continue
 		}
-		again := a.Outcome == Refused && (a.Reason == NoMaster || a.Reason == Stopping) && now < w.until
-		if again && !leaving {
+		switch again := !leaving && now < w.until; {
+		case again && a.Outcome == Refused && (a.Reason == NoMaster || a.Reason == Stopping):
 			q.push(w.write)
 			notMaster = true
-		} else {
+		case again && w.keyed && a.Outcome == Unknown && a.Reason == LeaseLost:
+			q.push(w.inDoubt())
+			notMaster = true
+		default:
 			out.answer(w.write, a.Outcome, a.Reason, a.Result)
 		}
 		f.remove(w)

@@ -379,3 +379,77 @@ func TestForwardedWritesEnd(t *testing.T) {
 		t.Fatalf("at last: %+v, %d items of %d bytes are kept", b.replies, len(b.log.forwards.items), b.log.forwards.bytes)
 	}
 }
+
+// A verdict is about the sole copy only if each one before was refused for certain: then the write may get a newer
+// base. One that was recalled, or whose connection broke, may have been applied.
+func TestSoleIsOnlyACopyWithoutAnother(t *testing.T) {
+	for what, c := range map[string]struct {
+		between func(*forwards, *queue, *outbox)
+		sole    bool
+	}{
+		"sent once": {nil, true},
+		"refused before": {func(f *forwards, q *queue, out *outbox) {
+			f.answered(0, 2, []ForwardedAnswer{{ID: f.next, Outcome: Refused, Reason: NoMaster}}, false, q, out)
+		}, true},
+		"recalled before":         {func(f *forwards, q *queue, _ *outbox) { f.recall(3, q) }, false},
+		"sent over a broken link": {func(f *forwards, q *queue, out *outbox) { f.lost(2, q, out) }, false},
+	} {
+		f := forwards{max: 9, maxBytes: 1 << 20, maxMessage: 1 << 20}
+		var q queue
+		var out outbox
+		q.push(write{id: 7, keyed: true, command: []byte("c"), until: sec})
+		f.forward(0, &q, 2, &out)
+		to := ballot.NodeID(2)
+		if c.between != nil {
+			c.between(&f, &q, &out)
+			to = 3
+			f.forward(0, &q, to, &out)
+		}
+		verdict := ForwardedAnswer{ID: f.next, Outcome: Done, Result: kv.Result{Code: kv.CodeKeyTooOld, Revision: 9}}
+		f.answered(0, to, []ForwardedAnswer{verdict}, false, &q, &out)
+		r := out.out.Replies
+		if len(r) != 1 || r[0].Result.Code != kv.CodeKeyTooOld || r[0].Sole != c.sole {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+}
+
+// A keyed write of which a master that has lost its lease cannot tell waits for the next master, at whatever node its
+// client is: a second copy does nothing. Another one is unknown, and so is any if its node is leaving.
+func TestAKeyedWriteOfALostMasterWaitsForTheNext(t *testing.T) {
+	for _, c := range []struct{ keyed, leaving, waits bool }{{true, false, true}, {false, false, false}, {true, true, false}} {
+		give := func(b *bench) {
+			cmd := set("k", "v")
+			b.give(Event{Write: &Request{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: c.keyed, Until: 80 * sec}})
+		}
+		follower := newBench(t, 1, 2)
+		follower.give(Event{Up: 2})
+		follower.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2,
+			Heartbeat: Heartbeat{Master: true, Epoch: 4, LeaseLeft: sec, Membership: 1}}})
+		give(follower)
+		follower.settle(sec, Published{})
+		sent := follower.messages[len(follower.messages)-1]
+		if sent.Kind != KindForward {
+			t.Fatalf("sent %+v", sent)
+		}
+		follower.log.leaving = c.leaving
+		follower.give(Event{Peer: &Message{Kind: KindForwarded, From: 2,
+			Answers: []ForwardedAnswer{{ID: sent.Writes[0].ID, Outcome: Unknown, Reason: LeaseLost}}}})
+		follower.run(2*sec, Published{})
+
+		master := newBench(t, 1, 2)
+		p := master.lead(tenure(1, 90*sec))
+		give(master)
+		master.run(sec, p)
+		master.log.leaving = c.leaving
+		master.run(2*sec, Published{})
+
+		for name, b := range map[string]*bench{"forwarded": follower, "proposed": master} {
+			r, told := b.replies[7]
+			if told == c.waits || told && r.Outcome != Unknown || c.waits && (len(b.log.queue.items) != 1 ||
+				!b.log.queue.items[0].doubt || len(b.log.queue.items[0].command) == 0) {
+				t.Errorf("%+v, %s: told %v %+v, %d wait", c, name, told, r, len(b.log.queue.items))
+			}
+		}
+	}
+}

@@ -24,7 +24,8 @@ func (e *Elector) setMembership(now time.Duration, m InForce) {
 	voted := e.votes()
 	e.acceptor.SetMembership(m.Number)
 	e.proposer.SetMembership(m.Number, m.Voters)
-	e.cfg.Voters, e.tenures.voters = m.Voters, m.Voters
+	e.cfg.Voters = m.Voters
+	e.tenures.follow(m.Voters)
 	e.outdated = 0
 	if !voted && e.votes() {
 		// The acceptor of a new voter has no record yet of the lease that somebody holds.
@@ -48,7 +49,8 @@ func (l *Leases) setMembership(now time.Duration, m InForce) {
 		return
 	}
 	l.table.SetMembership(now, m.Number, m.Era)
-	l.cfg.Voters, l.voters.voters = m.Voters, m.Voters
+	l.cfg.Voters = m.Voters
+	l.voters.follow(m.Voters)
 	l.pauses.placeAmong(l.cfg.Self.Node, m.Voters)
 }
 

@@ -215,3 +215,22 @@ func TestMembersAnOutdatedVoterMakesWay(t *testing.T) {
 		}
 	}
 }
+
+// What a node remembers of voters over many changes is of those of now: there is no place for all that ever were.
+func TestFormerVotersAreForgotten(t *testing.T) {
+	var e tenures
+	v := namedVoters{silences: map[ballot.NodeID]time.Duration{}}
+	for n := ballot.NodeID(1); n <= 3*quorum.MaxVoters; n++ {
+		now := quorum.Of(n, n+1)
+		e.follow(now)
+		v.follow(now)
+		a := lease.Attempt{Phase: lease.PhasePreparing, Ballot: ballot.Ballot{Counter: uint64(n)}}
+		e.answered(0, lease.Message{Kind: lease.KindPrepareRejected, From: n, Ballot: a.Ballot}, a, a.Phase)
+		e.answered(0, lease.Message{Kind: lease.KindPromise, From: n + 1, Ballot: a.Ballot}, a, a.Phase)
+		v.keepsSilent(n, time.Hour)
+		v.keepsSilent(n+50, time.Hour) // none of them
+		if e.refused != quorum.Of(n) || !e.heard.Has(n+1) || v.silent != quorum.Of(n) {
+			t.Fatalf("of %v: refused %v, heard %v, silent %v", now, e.refused, e.heard, v.silent)
+		}
+	}
+}

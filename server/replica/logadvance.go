@@ -68,7 +68,7 @@ func (l *Log) needsTime() bool {
 // finish ends a round of inputs: now is a clock reading made after entries were applied, p what is published at that
 // time. Writes are acknowledged, and reads get their points, only under the lease.
 func (l *Log) finish(now time.Duration, p Published) {
-	l.batches.acknowledge(now, p, l.epoch.tenure, &l.out)
+	l.batches.acknowledge(now, p, l.epoch.tenure, l.next(), &l.out)
 	l.changes.acknowledge(now, p, l.epoch.tenure, &l.out)
 	l.timers.settle(now)
 	if l.epoch.ready && !l.master.isSelf() {
@@ -79,7 +79,7 @@ func (l *Log) finish(now time.Duration, p Published) {
 	}
 	l.reads.finish(l.state.Applied(), &l.out)
 	l.checkpoints.hand(l.core.SyncedThrough(), &l.out)
-	l.announce()
+	l.announce(now)
 }
 
 // take drains the output, and that of the core.

@@ -24,6 +24,7 @@ type bench struct {
 	persists []multipaxos.Persist // that sync makes durable
 	frozen   *kv.Frozen           // to be checkpointed
 	given    *ident.Membership    // to be put in force
+	parted   uint64               // the newest EffectPart
 	order    []Effect             // of the last round
 	out      Output               // the last one; Proposed: all of the last round
 	sent     []multipaxos.Message
@@ -144,6 +145,8 @@ func (b *bench) carryOut(e Effect) {
 		b.frozen = b.out.Checkpoint
 	case EffectMembers:
 		b.given = b.out.Members
+	case EffectPart:
+		b.parted = b.out.Parted
 	}
 }
 

@@ -17,6 +17,8 @@ func (l *Log) follow(now time.Duration, p Published) {
 	case leads != 0 && !l.members.votes():
 		l.letGo = LetGo{Tenure: leads, Reason: ReasonNoVoter}
 		l.stepDown(now)
+	case leads == 0 && p.Held(now) && !l.members.votes() && p.Tenure != l.letGo.Tenure: // won by an attempt from before
+		l.letGo = LetGo{Tenure: p.Tenure, Reason: ReasonNoVoter}
 	case leads != 0 && (!held || p.Tenure != leads):
 		l.stepDown(now)
 		if held {
@@ -45,11 +47,19 @@ func (l *Log) closeEpoch() {
 	l.changes.end(l.master.node, &l.out)
 	l.levels.end()
 	l.settling.reset()
-	l.batches.abandon(&l.out)
+	l.batches.abandon(l.next(), &l.out)
 	l.timers.recall(&l.queue)
 	l.timers.out = 0 // those in flight are lost: the next ready master asks again
 	l.queue.sendBack(&l.out)
 	l.reads.refuseRemote(&l.out)
+}
+
+// next is the queue for the next master, nil if this node waits for none.
+func (l *Log) next() *queue {
+	if l.leaving {
+		return nil
+	}
+	return &l.queue
 }
 
 // becomeMaster tells everybody that this node is ready to serve, and begins to measure times.

@@ -84,6 +84,7 @@ var logPass = []logStep{
 	(*LogRound).publish,
 	(*LogRound).progress,
 	(*LogRound).members,
+	(*LogRound).part,
 	(*LogRound).send,
 	(*LogRound).reply,
 	(*LogRound).checkpoint,
@@ -95,6 +96,7 @@ var logPass = []logStep{
 	(*LogRound).publish,
 	(*LogRound).progress,
 	(*LogRound).members,
+	(*LogRound).part,
 	(*LogRound).send,
 	(*LogRound).reply,
 	(*LogRound).checkpoint,
@@ -236,6 +238,8 @@ func (r *LogRound) progress() (Effect, error) {
 }
 
 func (r *LogRound) members() (Effect, error) { return EffectMembers.unless(r.out.Members == nil), nil }
+
+func (r *LogRound) part() (Effect, error) { return EffectPart.unless(r.out.Parted == 0), nil }
 
 func (r *LogRound) send() (Effect, error) {
 	return EffectSend.unless(len(r.out.Log) == 0 && len(r.out.Messages) == 0), nil

@@ -41,7 +41,7 @@ const (
 // heartbeat is what this node says of itself.
 func (l *Log) heartbeat(now, deadline time.Duration) Heartbeat {
 	h := l.epoch.heartbeat(l.state.Applied(), l.members.space, now, deadline)
-	h.Membership, h.Excluding = l.own.told(now, l.core.SyncedThrough())
+	h.Membership, h.Excluding = l.own.told(now, l.core.MarkedThrough())
 	if h.Digests = l.digests.told; len(h.Digests) > 0 {
 		h.DigestFormat = kv.DigestFormat
 	}

@@ -70,11 +70,16 @@ func TestBaseMembership(t *testing.T) {
 	}
 }
 
-// A membership is not handed out while the log through its entry is not durable here.
+// A membership is not handed out while a restart would not find the log through its entry, and know that it is chosen.
 func TestTheIdentityNeverOvertakesTheLog(t *testing.T) {
 	b := newBench(t, 1, 2)
 	b.lead(tenure(1, 90*sec))
-	b.log.own.announce, b.log.own.slot = true, b.log.core.SyncedThrough()+1
+	b.log.core.Probe()
+	b.settle(0, b.pub)
+	if b.log.core.MarkedThrough() != b.log.core.SyncedThrough() {
+		t.Fatal("the chosen mark is not durable")
+	}
+	b.log.own.announce, b.log.own.slot = true, b.log.core.MarkedThrough()+1
 	b.again()
 	if b.given != nil {
 		t.Fatal("handed out too early")

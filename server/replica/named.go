@@ -207,7 +207,7 @@ func (l *Leases) send(now time.Duration, t *leaseTask) {
 		l.queues.released(now, q.Name)
 	}
 	if !ok {
-		l.voters.silent.Add(l.cfg.Self.Node)
+		l.voters.note(l.cfg.Self.Node)
 		return
 	}
 	l.voters.heard(l.cfg.Self.Node)
@@ -263,6 +263,7 @@ func (l *Leases) confirm(t *leaseTask, from ballot.NodeID, r *named.Reply) {
 	if r.Kind != named.Released || !l.cfg.Voters.Has(from) {
 		return
 	}
+	t.votes = t.votes.In(l.cfg.Voters) // those of before may be none any more
 	t.votes.Add(from)
 	if quorum.Reached(l.cfg.Voters, t.votes) {
 		l.answer(t, LeaseAnswer{ID: t.req.ID, Outcome: LeaseDone})

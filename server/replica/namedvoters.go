@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -36,11 +37,24 @@ func (v *namedVoters) first(counter uint64) quorum.Set {
 	return s
 }
 
+// follow goes over to other voters, and forgets what was noted of those that are none any more.
+func (v *namedVoters) follow(voters quorum.Set) {
+	v.voters, v.silent = voters, v.silent.In(voters)
+	maps.DeleteFunc(v.silences, func(n ballot.NodeID, _ time.Duration) bool { return !voters.Has(n) })
+}
+
+// note takes n for silent, if it is a voter.
+func (v *namedVoters) note(n ballot.NodeID) {
+	if v.voters.Has(n) {
+		v.silent.Add(n)
+	}
+}
+
 // missed notes those that were asked at once and have not answered in time.
 func (v *namedVoters) missed(asked quorum.Set, answered func(ballot.NodeID) bool) {
 	for i := range asked.Len() {
 		if n := asked.At(i); !answered(n) {
-			v.silent.Add(n)
+			v.note(n)
 		}
 	}
 }
@@ -62,7 +76,7 @@ func (v *namedVoters) heard(n ballot.NodeID) {
 // keepsSilent notes that n has said so, until a reading.
 func (v *namedVoters) keepsSilent(n ballot.NodeID, until time.Duration) {
 	v.silences[n] = until
-	v.silent.Add(n)
+	v.note(n)
 }
 
 // speaks notes that n has answered as an acceptor.

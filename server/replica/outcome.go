@@ -25,14 +25,15 @@ type Reason uint8
 
 // The reasons.
 const (
-	NoReason   Reason = iota
-	NoMaster          // no master is known, or it did not answer in time
-	Overloaded        // a queue is full
-	NoSpace           // the disk of a member has reached its reserve or quota
-	Stopping          // the node is shutting down or handing over
-	TimedOut          // proposed or forwarded, and no answer in time
-	LeaseLost         // chosen or proposed, but the lease was no longer held
-	LinkLost          // forwarded, and the connection to the master broke
+	NoReason    Reason = iota
+	NoMaster           // no master is known, or it did not answer in time
+	Overloaded         // a queue is full
+	NoSpace            // the disk of a member has reached its reserve or quota
+	Stopping           // the node is shutting down or handing over
+	TimedOut           // proposed or forwarded, and no answer in time
+	LeaseLost          // chosen or proposed, but the lease was no longer held
+	LinkLost           // forwarded, and the connection to the master broke
+	NotCaughtUp        // a read: the master has granted a read point, and this node had not applied so much in time
 )
 
 var reasonTexts = [...]string{
@@ -40,7 +41,8 @@ var reasonTexts = [...]string{
 	NoSpace:  "the disk is full up to its reserve, or the quota is reached",
 	Stopping: "the node is stopping or handing over",
 	TimedOut: "no answer in time", LeaseLost: "the master lost its lease before it could answer",
-	LinkLost: "the connection to the master broke",
+	LinkLost:    "the connection to the master broke",
+	NotCaughtUp: "this node has not caught up with the others: ask another one",
 }
 
 // String is the reason as a user reads it.
@@ -89,6 +91,8 @@ type Reply struct {
 	Outcome Outcome
 	Reason  Reason
 	Result  kv.Result // of a write that is Done
+	// Sole: of a write, no other copy that this node has sent was applied, or ever will be.
+	Sole bool
 	// Ticket is set on a granted read if this node is the master: the reader must End it after it has taken the
 	// data. Without it the state applied here may be read as it is.
 	Ticket   Ticket

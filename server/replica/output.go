@@ -30,6 +30,8 @@ type Output struct {
 	LetGo LetGo
 	// Members, if not nil, is a membership that was chosen and applied: EffectMembers.
 	Members *ident.Membership
+	// Parted, if not 0, is the number of a membership that a majority of its voters has durable: EffectPart.
+	Parted uint64
 	// Proposed are the batches that went into slots since the last output. For metrics only.
 	Proposed []Proposal
 }
@@ -80,7 +82,7 @@ func (o *outbox) answer(w write, outcome Outcome, why Reason, r kv.Result) {
 		outcome = Unknown
 	}
 	if w.from == 0 {
-		o.reply(Reply{ID: w.id, Outcome: outcome, Reason: why, Result: r})
+		o.reply(Reply{ID: w.id, Outcome: outcome, Reason: why, Result: r, Sole: !w.doubt})
 		return
 	}
 	o.answerNode(w.from, ForwardedAnswer{ID: w.id, Outcome: outcome, Reason: why, Result: r})

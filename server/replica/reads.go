@@ -226,10 +226,14 @@ func (r *readers) fromMaster(from ballot.NodeID, p ReadPoint) (notMaster bool) {
 	return false
 }
 
-// expire refuses the reads that have waited too long.
+// expire refuses the reads that have waited too long: why says what for, unless it was for this node to catch up.
 func (r *readers) expire(now time.Duration, why Reason, out *outbox) {
 	lists := []*[]readWait{&r.waiting, &r.granted, &r.pending, &r.asks[0].reads, &r.asks[1].reads}
 	for _, list := range lists {
+		why := why
+		if list == &r.granted {
+			why = NotCaughtUp
+		}
 		kept := (*list)[:0]
 		for _, w := range *list {
 			if now < w.until {

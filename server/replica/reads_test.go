@@ -15,3 +15,18 @@ func TestRecallOfNobodyKeepsTheOwnClientsReads(t *testing.T) {
 		t.Errorf("%+v", r.pending)
 	}
 }
+
+// A node that does not catch up says that, and not that too much waits: another node can answer.
+func TestAReadThatWaitsForThisNodeSaysSo(t *testing.T) {
+	r := readers{granted: []readWait{{id: 1, slot: 9, until: 5}}, waiting: []readWait{{id: 2, until: 5}}}
+	var out outbox
+	r.finish(8, &out)
+	r.expire(5, Overloaded, &out)
+	why := map[uint64]Reason{}
+	for _, a := range out.out.Replies {
+		why[a.ID] = a.Reason
+	}
+	if why[1] != NotCaughtUp || why[2] != Overloaded || len(why) != 2 {
+		t.Errorf("%v", why)
+	}
+}

@@ -17,14 +17,22 @@ import (
 type ownForce struct {
 	number    uint64
 	applied   uint64          // the newest number in the state; 0: the state has no record
-	slot      multipaxos.Slot // of the entry that brought the newest membership in this run
+	slot      multipaxos.Slot // of the entry that brought the newest membership, or its number, in this run
 	announce  bool            // the newest membership is to be put in force
+	parted    uint64          // the newest number that was told to be held by a majority
 	excluding time.Duration   // as of at
 	at        time.Duration
 }
 
-// apply is told that a record with this number is in the state.
-func (o *ownForce) apply(number uint64) { o.applied = max(o.applied, number) }
+// apply is told that the record of this number in that slot is in the state, and whether it is the newest membership that
+// this node has known. It reports whether the disk should know soon that it is chosen.
+func (o *ownForce) apply(number uint64, slot multipaxos.Slot, newest bool) bool {
+	if number <= o.applied && !newest {
+		return false
+	}
+	o.applied, o.slot, o.announce = max(o.applied, number), slot, o.announce || newest
+	return true
+}
 
 // put is told that a membership is in force here.
 func (o *ownForce) put(now time.Duration, f MembersInForce) {
@@ -33,10 +41,12 @@ func (o *ownForce) put(now time.Duration, f MembersInForce) {
 	}
 }
 
-// told is what heartbeats say at now. An acknowledgement tells that every slot through the entry is durable here, too:
-// a majority of the new voters then has all that was chosen before, and the disk of who was removed is needed no more.
-func (o *ownForce) told(now time.Duration, synced multipaxos.Slot) (number uint64, excluding time.Duration) {
-	if o.number <= 1 || o.number > o.applied || synced < o.slot {
+// told is what heartbeats say at now; through marked a restart finds the log whole, and knows that it is chosen. An
+// acknowledgement tells that this holds of every slot through the entry: a majority of the new voters then has all that
+// was chosen before, and goes on by the new membership whoever restarts, and the disk of who was removed is needed no
+// more.
+func (o *ownForce) told(now time.Duration, marked multipaxos.Slot) (number uint64, excluding time.Duration) {
+	if o.number <= 1 || o.number > o.applied || marked < o.slot {
 		return 1, 0
 	}
 	return o.number, max(0, o.excluding-max(0, now-o.at))
@@ -62,7 +72,7 @@ func (s *settling) reset() { *s = settling{timing: s.timing} }
 // step takes note of the acknowledgements that have come, and reports whether the membership has settled, or else what
 // it waits for.
 func (s *settling) step(now time.Duration, r *members.Record, peers []peerView, self ballot.NodeID, own *ownForce,
-	synced multipaxos.Slot) (done bool, why string) {
+	marked multipaxos.Slot) (done bool, why string) {
 	if r.IsSettled() {
 		s.reset()
 		return true, ""
@@ -71,7 +81,7 @@ func (s *settling) step(now time.Duration, r *members.Record, peers []peerView, 
 		s.reset()
 		s.number = r.Membership.Number
 	}
-	if n, excluding := own.told(now, synced); n >= s.number {
+	if n, excluding := own.told(now, marked); n >= s.number {
 		s.ack(r, now, self, excluding)
 	}
 	for i := range peers {

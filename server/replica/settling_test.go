@@ -123,7 +123,7 @@ func TestAcknowledgedIsDurable(t *testing.T) {
 // With whatever reading a heartbeat is made, it never tells of a longer exclusion than was reported.
 func TestExclusionOnlyFalls(t *testing.T) {
 	own := ownForce{}
-	own.apply(2)
+	own.apply(2, 0, true)
 	own.put(10*sec, MembersInForce{Number: 2, Excluding: 3 * sec})
 	for at, want := range map[time.Duration]time.Duration{0: 3 * sec, 10 * sec: 3 * sec, 12 * sec: sec, 20 * sec: 0} {
 		if _, got := own.told(at, 0); got != want {

@@ -38,6 +38,7 @@ const (
 	SnapshotShort SnapshotRefusal = 4 // its disk is short of space, and would fill while it keeps a snapshot
 
 	SnapshotDisputed SnapshotRefusal = 5 // voters differ, and a snapshot to another voter would decide who is right
+	SnapshotStranger SnapshotRefusal = 6 // the asking node is no member, as far as this one knows
 )
 
 // String returns the refusal for people.
@@ -53,6 +54,8 @@ func (r SnapshotRefusal) String() string {
 		return "is short of space"
 	case SnapshotDisputed:
 		return "is not sure of its state: replicas differ"
+	case SnapshotStranger:
+		return "does not know this node as a member"
 	}
 	return "refused"
 }
@@ -109,10 +112,23 @@ type SnapshotView struct {
 	Behind  bool // others have truncated what this node lacks
 	Applied uint64
 	Gone    uint64         // the highest slot that another member is known to have truncated
-	Peers   []SnapshotPeer // the other members
+	Peers   []SnapshotPeer // the other members, and whoever else is connected
 }
 
-// SnapshotPeer is another member as this node knows it.
+// SnapshotView returns what a receiver goes by. Of the members that this node knows all may be gone, if it is far behind:
+// then it is helped by those that it does not know.
+func (s *Status) SnapshotView() SnapshotView {
+	v := SnapshotView{Behind: s.Behind, Applied: s.Applied, Gone: s.Gone}
+	for _, peers := range [][]PeerStatus{s.Peers, s.Strangers} {
+		for _, p := range peers {
+			v.Peers = append(v.Peers, SnapshotPeer{Node: p.Node, Connected: p.Connected, Applied: p.Applied,
+				Master: p.Node == s.Master})
+		}
+	}
+	return v
+}
+
+// SnapshotPeer is another node as this one knows it.
 type SnapshotPeer struct {
 	Node      ballot.NodeID
 	Connected bool

@@ -558,3 +558,20 @@ func TestVotersThatDifferGetNoSnapshot(t *testing.T) {
 		}
 	}
 }
+
+// A node of whose members all are gone gets a snapshot from those that it does not know.
+func TestASnapshotComesFromStrangers(t *testing.T) {
+	b := newBench(t, 1, 2)
+	b.give(Event{Up: 3})
+	b.run(sec, Published{})
+	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 3, Heartbeat: Heartbeat{Applied: 50, Membership: 4}}})
+	b.run(sec, Published{})
+	s := b.log.Status(sec)
+	v := s.SnapshotView()
+	v.Behind = true
+	var r SnapshotReceiver
+	r.Tick(sec, v)
+	if step := r.Tick(sec+2*snapshotBehindFor, v); step.Send == nil || step.Send.To != 3 {
+		t.Fatalf("peers %+v: %+v", v.Peers, step.Send)
+	}
+}

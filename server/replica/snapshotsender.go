@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/internal/quorum"
 )
 
@@ -62,6 +63,9 @@ type SenderView struct {
 	// Withheld are members that get no snapshot: the voters, while it is not known which of them has the right state.
 	// One that takes it from another would agree with it, and so decide for it.
 	Withheld quorum.Set
+	// Members is the membership of this node, if known. Others get no snapshot: it would bring a removed node the
+	// membership that does not list it, and have it leave before it may.
+	Members ident.Membership
 }
 
 // SenderStep is what there is to do. At most one field but Pin and Wait is set.
@@ -165,9 +169,13 @@ func (s *SnapshotSender) next(now time.Duration, v SenderView) SenderStep {
 
 // refusal returns why an ask is not answered with a piece.
 func (s *SnapshotSender) refusal(node ballot.NodeID, a *SnapshotPart, v SenderView) SnapshotRefusal {
+	_, _, listed := v.Members.Find(node)
+	listed = listed || v.Members.Number == 0
 	switch {
 	case v.Withheld.Has(node):
 		return SnapshotDisputed
+	case !listed:
+		return SnapshotStranger
 	case a.ID != 0 && (!s.open || a.ID != s.id):
 		return SnapshotGone
 	case a.ID != 0:

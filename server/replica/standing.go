@@ -23,7 +23,7 @@ type Standing struct {
 // Standing returns what the lease part, and people, are to know now.
 func (l *Log) Standing(now time.Duration) Standing {
 	g := &l.progress
-	return Standing{Barred: g.barred(now), Able: g.own.Able, StandBack: g.back.left(now),
+	return Standing{Barred: g.barred(now) || !l.members.votes(), Able: g.own.Able, StandBack: g.back.left(now),
 		DiskSilent: g.disk.silence(now), At: now}
 }
 

@@ -30,6 +30,7 @@ type Status struct {
 	Behind       bool            // others have truncated what this node lacks: it needs a snapshot
 	Gone         uint64          // the highest slot that another is known to have truncated
 	Peers        []PeerStatus    // the other members
+	Strangers    []PeerStatus    // connected nodes that are no members as far as this node knows: it may be behind
 	Agreed       uint64          // the newest slot at which a majority of the voters had the same digest as this node
 	Compared     uint64          // the newest slot of which this node has told a digest
 	Dispute      Dispute         // voters differ, and no majority tells who is right; Slot 0: they do not
@@ -65,10 +66,12 @@ func (l *Log) Status(now time.Duration) Status {
 	}
 	s.MasterAge, s.LeaseLeft = l.master.age(now)
 	for i := range l.members.peers {
-		if p := &l.members.peers[i]; p.listed {
-			s.Peers = append(s.Peers, PeerStatus{Node: p.node, Connected: p.connected, Applied: p.applied,
-				Heard: p.heard, Level: p.level, LevelTold: p.told && p.alive(now)})
+		p, to := &l.members.peers[i], &s.Peers
+		if !p.listed {
+			to = &s.Strangers
 		}
+		*to = append(*to, PeerStatus{Node: p.node, Connected: p.connected, Applied: p.applied, Heard: p.heard,
+			Level: p.level, LevelTold: p.told && p.alive(now)})
 	}
 	s.Agreed, s.Compared, s.Dispute = l.digests.agreed, l.digests.newest.Slot, l.digests.dispute
 	if s.Dispute.Slot != 0 {

@@ -117,6 +117,8 @@ func (x *timer) command() kv.Command {
 		return kv.Command{Op: kv.OpEndDelay, Key: x.name, Arm: x.arm}
 	case kv.TimedQuota:
 		return kv.Command{Op: kv.OpQuota, Key: x.name, Arm: x.arm}
+	case kv.TimedToken:
+		return kv.Command{Op: kv.OpEndToken, Value: []byte(x.name), Arm: x.arm}
 	case kv.TimedUpload:
 		return kv.Command{Op: kv.OpDropStaged, Session: kv.Session{ID: x.name}, Arm: x.arm}
 	}

@@ -4,8 +4,9 @@ import "sync"
 
 // Bounds of the inbox. Peers wait when it is full (their connection then pushes back); clients are refused.
 const (
-	maxInboxPeer   = 4096
-	maxInboxClient = 16384
+	maxInboxPeer = 4096
+	// MaxClientRequests is how many requests of clients may be in the inbox of the log, and in that of named leases.
+	MaxClientRequests = 16384
 )
 
 // inbox gathers the inputs of a pure part, of the log or of named leases, and sees to it that one goroutine at a time
@@ -65,7 +66,7 @@ func (b *inbox[E]) putPeer(e E, more bool) {
 // putClient adds a client's request, or says that too many wait.
 func (b *inbox[E]) putClient(e E) bool {
 	b.mu.Lock()
-	if b.clients >= maxInboxClient || b.closed {
+	if b.clients >= MaxClientRequests || b.closed {
 		b.mu.Unlock()
 		return false
 	}

@@ -107,7 +107,7 @@ func TestClosedInboxEndsTheTurn(t *testing.T) {
 
 func TestInboxRefusesClientsBeyondItsBound(t *testing.T) {
 	b := newInbox[logEvent]()
-	for range maxInboxClient {
+	for range MaxClientRequests {
 		if !b.putClient(logEvent{}) {
 			t.Fatal("refused below the bound")
 		}

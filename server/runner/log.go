@@ -40,9 +40,12 @@ type LogConfig struct {
 	LetGo      func(replica.LetGo) // has the elector give the lease up; must not wait
 	// RequireLevel ends the connections to nodes that do not know a feature level, and refuses new ones; must not wait.
 	RequireLevel func(level uint64)
-	Lifecycle    *Lifecycle
-	Registry     prometheus.Registerer
-	Logger       zerolog.Logger
+	// PartWith ends the connections to nodes that are in no membership from that number on, and has them told that they
+	// are removed; must not wait.
+	PartWith  func(number uint64)
+	Lifecycle *Lifecycle
+	Registry  prometheus.Registerer
+	Logger    zerolog.Logger
 }
 
 // Log runs the log part: on whichever goroutine the inbox has chosen, one at a time. A goroutine of its own ticks, and

@@ -53,6 +53,8 @@ func (l *Log) do(e replica.Effect) error {
 		l.deliverProgress(out)
 	case replica.EffectMembers:
 		l.members(*out.Members)
+	case replica.EffectPart:
+		l.cfg.PartWith(out.Parted)
 	case replica.EffectSend:
 		l.sendLog(out.Log)
 		l.sendReplica(out.Messages)

@@ -164,15 +164,7 @@ func (s *Snapshots) receive(stop <-chan struct{}) error {
 }
 
 // view is what the receiver goes by.
-func (s *Snapshots) view() replica.SnapshotView {
-	v := s.cfg.Log.View()
-	out := replica.SnapshotView{Behind: v.Behind, Applied: v.Applied, Gone: v.Gone}
-	for _, p := range v.Peers {
-		out.Peers = append(out.Peers, replica.SnapshotPeer{Node: p.Node, Connected: p.Connected, Applied: p.Applied,
-			Master: p.Node == v.Master})
-	}
-	return out
-}
+func (s *Snapshots) view() replica.SnapshotView { return s.cfg.Log.View().SnapshotView() }
 
 // carryOut does what there is to do, and reports whether a snapshot is whole.
 func (s *Snapshots) carryOut(step replica.SnapshotStep) (whole bool) {

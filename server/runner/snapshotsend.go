@@ -53,7 +53,7 @@ func (s *Snapshots) senderView() replica.SenderView {
 	log := s.cfg.Log.View()
 	return replica.SenderView{
 		Checkpointed: uint64(s.cfg.Store.Checkpointed()), Applied: log.Applied,
-		LogBytes: s.cfg.Store.Usage().LogBytes, Withheld: log.Withheld,
+		LogBytes: s.cfg.Store.Usage().LogBytes, Withheld: log.Withheld, Members: s.cfg.Store.Identity().Membership,
 		// The quota is no reason: what a member sends it does not keep.
 		Short: s.cfg.Disk.Space() == replica.SpaceTight || s.cfg.Disk.Space() == replica.SpaceNone,
 	}

@@ -24,6 +24,21 @@ func (s *State) Get(key string) (e kv.Entry, found bool, revision uint64, err er
 	return e, found, s.kv.Revision(), err
 }
 
+// GetMany calls each with the entry of every key in order, all of one revision, which it returns. The entry of a key that
+// is absent has ModifyIndex 0. An error is damage.
+func (s *State) GetMany(keys []string, each func(int, kv.Entry)) (revision uint64, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for i, key := range keys {
+		e, _, err := s.kv.Get(key)
+		if err != nil {
+			return 0, err
+		}
+		each(i, e)
+	}
+	return s.kv.Revision(), nil
+}
+
 // Snapshot returns a consistent view of the whole state and its revision. The caller closes it. An error is damage.
 func (s *State) Snapshot() (*kv.Snapshot, uint64, error) {
 	s.mu.Lock()
@@ -47,6 +62,13 @@ func (s *State) Sessions() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.kv.SessionCount()
+}
+
+// Quotas returns the quotas of prefixes, sorted by prefix. The caller may change the slice.
+func (s *State) Quotas() []kv.Quota {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.kv.Quotas()
 }
 
 // Revision returns the revision of the state.

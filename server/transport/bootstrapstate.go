@@ -85,7 +85,8 @@ func (b *bootstrap) wiped(m ident.Membership, source, addr, data string) error {
 		"while membership %d of its cluster, says %s, has store %s for node %d. "+
 		"A node that has lost its disk must not vote, since it has forgotten what it promised. "+
 		"If the old data directory still exists, start the node with it. Otherwise its id %d cannot be used again, "+
-		"and the other members go on without it until it joins under a new id, in place of --id and --cluster with: %s",
+		"and the other members go on without it until it joins under a new id, in place of --id and --cluster with: %s; "+
+		"or by kvnode rejoin with the flags, or the --config, that it has now",
 		b.cfg.Self, b.cfg.Store, m.Number, source, was.Store, b.cfg.Self, b.cfg.Self, joinCommand(addr, &was, data))
 }
 

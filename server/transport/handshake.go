@@ -11,23 +11,24 @@ import (
 // handshaker performs the handshake between members, on either side: hello, hello, ready.
 type handshaker struct {
 	say        func() wire.Hello // of this node, now, but for the membership
-	membership func() ident.Membership
+	membership func() (m ident.Membership, held bool)
 	history    *History
 	required   *atomic.Uint64 // feature level, as Transport.RequireLevel
 }
 
-// hello returns what this node says of itself, and the membership that it goes by.
-func (h *handshaker) hello() (wire.Hello, ident.Membership) {
-	ours, m := h.say(), h.membership()
+// hello returns what this node says of itself.
+func (h *handshaker) hello() wire.Hello {
+	ours := h.say()
+	m, _ := h.membership()
 	ours.Membership, ours.Change = m.Number, m.Change
 	ours.ClusterLevel = max(ours.ClusterLevel, h.required.Load())
-	return ours, m
+	return ours
 }
 
 // dialled performs the handshake on a connection that this node made to node to. It returns what the peer said of
 // itself.
 func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.Hello, error) {
-	ours, membership := h.hello()
+	ours := h.hello()
 	if err := c.send(&wire.HelloMsg{Kind: kind, To: to, Hello: ours}); err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.H
 	if m.Kind != kind {
 		return nil, unexpected(m)
 	}
-	if r := h.check(&ours, &m.Hello, membership, to, m.Hello.Node, c.cert); r != nil {
+	if r := h.check(&ours, &m.Hello, to, m.Hello.Node, c.cert); r != nil {
 		return nil, c.refuse(r)
 	}
 	if err := c.send(&wire.ReadyMsg{}); err != nil {
@@ -50,8 +51,8 @@ func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.H
 // accepted performs the handshake on a connection that a peer made, after its hello. It returns what the peer said of
 // itself. dials: this node dials that peer.
 func (h *handshaker) accepted(c *conn, m *wire.HelloMsg, dials bool) (*wire.Hello, error) {
-	ours, membership := h.hello()
-	if r := h.check(&ours, &m.Hello, membership, m.To, ours.Node, c.cert); r != nil {
+	ours := h.hello()
+	if r := h.check(&ours, &m.Hello, m.To, ours.Node, c.cert); r != nil {
 		return nil, c.refuse(r)
 	}
 	if dials {
@@ -70,9 +71,10 @@ func (h *handshaker) accepted(c *conn, m *wire.HelloMsg, dials bool) (*wire.Hell
 // check returns why a connection must be refused, nil if it need not be. cert is the name in the peer's certificate, ""
 // without TLS.
 func (h *handshaker) check(
-	ours, theirs *wire.Hello, m ident.Membership, dialled, answered ballot.NodeID, cert string,
+	ours, theirs *wire.Hello, dialled, answered ballot.NodeID, cert string,
 ) *Refusal {
-	if r := checkHello(ours, theirs, m, dialled, answered); r != nil {
+	m, held := h.membership()
+	if r := checkHello(ours, theirs, m, held, dialled, answered); r != nil {
 		return r
 	}
 	if r := checkName(theirs.Node, cert, m, ours.Node); r != nil {

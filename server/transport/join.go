@@ -57,6 +57,11 @@ func joinAt(ctx context.Context, addr string, m *wire.JoinMsg, files *certs.File
 		return nil, refuse(wire.ReasonJoin, "what answers at %s is not the port of a node for its peers: name the address "+
 			"that the node was given with --peer, not the one for clients", addr)
 	}
+	if err == nil && joined.Ask == "" && !m.Cluster.IsZero() && joined.Cluster != m.Cluster { // it is of an older release
+		return nil, refuse(wire.ReasonCluster, "it let this node in as node %d of cluster %s, and this node was in "+
+			"cluster %s: remove node %d from that cluster with kvctl member remove %d, and join a member of the other one", joined.Node,
+			joined.Cluster, m.Cluster, joined.Node, joined.Node)
+	}
 	if err == nil && joined.Ask == "" && !joined.Membership.Lists(joined.Node, m.Store) {
 		return nil, refuse(wire.ReasonJoin, "node %d is the id for store %s, but membership %s has another store for it",
 			joined.Node, m.Store, joined.Membership)
@@ -94,10 +99,15 @@ func (s *peers) joins(c *conn, m *wire.JoinMsg) error {
 
 // checkJoin returns why a node must not join with this store and these settings, nil if it may ask.
 func (s *peers) checkJoin(m *wire.JoinMsg, cert string) *Refusal {
-	ours, membership := s.handshake.hello()
+	ours, membership := s.handshake.hello(), s.membership()
 	if cert != "" && m.Name != cert {
 		return refuse(wire.ReasonCertificate, "a node wants to join as %q with the certificate of %s: its name must be that "+
 			"of its certificate", m.Name, cert)
+	}
+	if !m.Cluster.IsZero() && m.Cluster != ours.Cluster {
+		return refuse(wire.ReasonCluster, "the node that joins was in cluster %s and wants to be there again, and "+
+			"node %d is of cluster %s: join a member of its own cluster; if that is no more, say --give-up", m.Cluster, ours.Node,
+			ours.Cluster)
 	}
 	if m.Constants != ours.Constants {
 		return refuse(wire.ReasonConstants, "the nodes of a cluster must be started with the same lease settings: %s",

@@ -84,6 +84,8 @@ func TestJoinIsRefused(t *testing.T) {
 		"not ready": {deaf.Addr().String(), func(*wire.JoinMsg) {}, wire.ReasonNotReady, []string{"node 3 takes no part"}},
 		"settings": {n, func(m *wire.JoinMsg) { m.Constants.Margin = 0 }, wire.ReasonConstants,
 			[]string{"--lease-margin is 10ms on node 2 and 0s on the node that joins"}},
+		"another cluster": {n, func(m *wire.JoinMsg) { m.Cluster = ident.ClusterID{0xdd} }, wire.ReasonCluster,
+			[]string{"was in cluster dd0000", "node 2 is of cluster cc0000", "--give-up"}},
 		"voter": {n, func(m *wire.JoinMsg) { m.Store = store(3) }, wire.ReasonRolledBack,
 			[]string{"rolled back", store(3).String(), "node 3", "--replace node-3"}},
 	} {
@@ -139,6 +141,22 @@ func TestJoinTrustsNobodyTooFar(t *testing.T) {
 		return w, nil
 	})
 	if _, err := Join(within(t), c, newcomer(), nil); err == nil || !strings.Contains(err.Error(), "has another store") {
+		t.Error(err)
+	}
+}
+
+// A node of the release before lets in whoever names another cluster, since it does not read that field.
+func TestJoinRefusesToBeLetIntoAnotherCluster(t *testing.T) {
+	_, addr := host(t, 2, func(context.Context, wire.JoinMsg) (wire.JoinedMsg, error) {
+		w := welcome()
+		w.Cluster = ident.ClusterID{0xdd} // as one whose own cluster is that
+		return w, nil
+	})
+	m := newcomer()
+	m.Cluster = ident.ClusterID{0xcc}
+	_, err := Join(within(t), addr, m, nil)
+	var r *Refusal
+	if !errors.As(err, &r) || r.Reason != wire.ReasonCluster || !strings.Contains(err.Error(), "kvctl member remove 4") {
 		t.Error(err)
 	}
 }

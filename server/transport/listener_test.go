@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/server/wire"
@@ -97,6 +98,40 @@ func TestIdleStrangersMakeSpace(t *testing.T) {
 	defer n.sockets.mu.Unlock()
 	if len(n.sockets.pending) > maxPending {
 		t.Fatalf("%d connections in their handshake", len(n.sockets.pending))
+	}
+}
+
+// A flood from one address ends its own connections, and not the older one of somebody whose handshake is slow.
+func TestAFloodGivesWayToItself(t *testing.T) {
+	n := listen(t, 2, "", func(c *Config, _ *wire.Hello) { c.HandshakeTimeout = 3 * testTimeout })
+	n.serve(members(1, 2))
+	slow, err := net.Dial("tcp", n.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	flood := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 66)}}
+	for range 3 * maxPending {
+		nc, err := flood.Dial("tcp", n.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+	}
+	for end := time.Now().Add(testTimeout); n.Stats().Evicted < maxPending && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	hello := wire.EncodeHandshake(&wire.HelloMsg{Kind: wire.KindLog, To: 2, Hello: honest(1)})
+	if _, err := slow.Write(wire.AppendFrame(nil, hello)); err != nil {
+		t.Fatal(err)
+	}
+	slow.SetReadDeadline(time.Now().Add(testTimeout))
+	body, err := wire.NewFrameReader(slow, wire.MaxHandshakeBytes).Next()
+	if err != nil {
+		t.Fatalf("the connection from another address was ended: %v", err)
+	}
+	if m, err := wire.DecodeHandshake(body); err != nil {
+		t.Errorf("%v %v", m, err)
 	}
 }
 

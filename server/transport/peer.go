@@ -26,6 +26,7 @@ type peer struct {
 	inc        ballot.Incarnation
 	name       string // as a member; "" if the membership does not list it
 	clientAddr string
+	redisAddr  string
 	problem    string
 }
 
@@ -134,7 +135,8 @@ func (p *peer) setProblem(problem string) {
 func (p *peer) introduce(h *wire.Hello) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.inc, p.clientAddr, p.problem, p.has = h.Incarnation, h.ClientAddr, "", h.Has()
+	p.inc, p.clientAddr, p.redisAddr = h.Incarnation, h.ClientAddr, h.RedisAddr
+	p.problem, p.has = "", h.Has()
 }
 
 // run serves l until it ends, in place of the link of its kind before it, and returns why it ended.
@@ -190,6 +192,7 @@ type PeerState struct {
 	Node        ballot.NodeID
 	Addr        string             // where it is dialled, a hint; may be empty
 	ClientAddr  string             // "" until it has connected once
+	RedisAddr   string             // the same for clients of Redis; "" also if it does not serve them
 	Incarnation ballot.Incarnation // of its last connection, zero if there was none
 	Problem     string             // why there is no connection, if known
 	Lease, Log  LinkState
@@ -200,7 +203,7 @@ func (p *peer) state() PeerState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return PeerState{
-		Node: p.node, Addr: p.addr, ClientAddr: p.clientAddr, Incarnation: p.inc, Problem: p.problem,
+		Node: p.node, Addr: p.addr, ClientAddr: p.clientAddr, RedisAddr: p.redisAddr, Incarnation: p.inc, Problem: p.problem,
 		Lease: p.end(wire.KindLease).state(), Log: p.end(wire.KindLog).state(), Named: p.end(wire.KindNamed).state(),
 	}
 }

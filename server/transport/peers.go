@@ -33,7 +33,7 @@ func newPeers(
 	log *rareLog,
 ) *peers {
 	p := &peers{cfg: cfg, handler: h, sockets: s, log: log, joining: make(chan struct{}, maxJoins)}
-	p.handshake = handshaker{say: cfg.Hello, membership: p.membership, history: past, required: required}
+	p.handshake = handshaker{say: cfg.Hello, membership: p.held, history: past, required: required}
 	p.now.Store(&table{})
 	p.replace(m, addrs)
 	return p

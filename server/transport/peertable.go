@@ -11,9 +11,11 @@ import (
 )
 
 // table is the membership that this node goes by, with its peers: the other members, and nodes that are none as far as
-// this node knows, but that have connected with a newer membership. It is replaced as a whole, never changed.
+// this node knows, but that have connected with a newer membership, or that others may need yet (Transport.Part). It is
+// replaced as a whole, never changed.
 type table struct {
 	membership ident.Membership
+	parted     uint64                   // as last told to part
 	hints      map[ballot.NodeID]string // addresses of members, for those that the membership has none of
 	list       []*peer                  // by rising id
 }
@@ -37,6 +39,17 @@ func (t *table) known(addrs map[ballot.NodeID]string) map[ballot.NodeID]string {
 // membership returns the one that this node goes by.
 func (s *peers) membership() ident.Membership { return s.now.Load().membership }
 
+// held returns the membership that this node goes by, and whether those that it does not list are needed no more.
+func (s *peers) held() (ident.Membership, bool) {
+	t := s.now.Load()
+	return t.membership, t.held()
+}
+
+func (t *table) held() bool { return t.membership.Number <= max(1, t.parted) }
+
+// keeps reports whether a peer that is no member stays one.
+func (t *table) keeps(p *peer) bool { return !t.held() || p.goesBy().Newer(t.membership) }
+
 // list returns the peers by rising id. It must not be changed.
 func (s *peers) list() []*peer { return s.now.Load().list }
 
@@ -58,7 +71,7 @@ func (s *peers) replace(m ident.Membership, addrs map[ballot.NodeID]string) {
 	if !m.Newer(s.membership()) {
 		return
 	}
-	next := &table{membership: m, hints: s.now.Load().known(addrs)}
+	next := &table{membership: m, parted: s.now.Load().parted, hints: s.now.Load().known(addrs)}
 	self, _, _ := m.Find(s.cfg.Self)
 	for _, x := range m.All() {
 		if x.Node == s.cfg.Self {
@@ -80,7 +93,7 @@ func (s *peers) replace(m ident.Membership, addrs map[ballot.NodeID]string) {
 	for _, p := range s.list() {
 		switch _, _, listed := m.Find(p.node); {
 		case listed:
-		case p.goesBy().Newer(m):
+		case next.keeps(p):
 			next.list = append(next.list, p)
 		default:
 			gone = append(gone, p)
@@ -88,19 +101,46 @@ func (s *peers) replace(m ident.Membership, addrs map[ballot.NodeID]string) {
 	}
 	slices.SortFunc(next.list, byNode)
 	s.now.Store(next)
+	s.dismiss(gone)
+}
+
+// part is told that those who are in no membership from that number on are needed no more.
+func (s *peers) part(number uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now.Load()
+	if number <= now.parted {
+		return
+	}
+	next := &table{membership: now.membership, parted: number, hints: now.hints}
+	var gone []*peer
+	for _, p := range now.list {
+		if _, _, listed := now.membership.Find(p.node); listed || next.keeps(p) {
+			next.list = append(next.list, p)
+		} else {
+			gone = append(gone, p)
+		}
+	}
+	s.now.Store(next)
+	s.dismiss(gone)
+}
+
+// dismiss ends the connections of peers that are members no more.
+func (s *peers) dismiss(gone []*peer) {
 	for _, p := range gone {
-		s.log.Info().Uint64("peer", uint64(p.node)).Uint64("membership", m.Number).Msg("peer is no member any more")
+		s.log.Info().Uint64("peer", uint64(p.node)).Uint64("membership", s.membership().Number).
+			Msg("peer is no member any more")
 		s.forget(p)
 	}
 }
 
 // admit returns the peer that has said h in a handshake. A node that the membership does not list is a peer from then
-// on if it goes by a newer one. The membership may have changed since the handshake.
+// on if it goes by a newer one, or may be needed yet. The membership may have changed since the handshake.
 func (s *peers) admit(h *wire.Hello) (*peer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now.Load()
-	if r := checkMember(h, now.membership, s.cfg.Self); r != nil {
+	if r := checkMember(h, now.membership, now.held(), s.cfg.Self); r != nil {
 		return nil, r
 	}
 	if p := s.get(h.Node); p != nil {
@@ -128,7 +168,7 @@ func (s *peers) admit(h *wire.Hello) (*peer, error) {
 	p.has = h.Has()
 	list = append(list, p)
 	slices.SortFunc(list, byNode)
-	s.now.Store(&table{membership: now.membership, hints: now.hints, list: list})
+	s.now.Store(&table{membership: now.membership, parted: now.parted, hints: now.hints, list: list})
 	return p, nil
 }
 

@@ -38,9 +38,10 @@ func wrongNode(dialled, answered ballot.NodeID, m ident.Membership) *Refusal {
 }
 
 // checkHello returns why a connection between ours, the node that runs this code, and theirs must be refused, nil if it
-// need not be. One of them dialled the address of node dialled, and the other, answered, was there. Both sides check,
-// and no frame is exchanged until both have accepted. Mistakes that explain others come first.
-func checkHello(ours, theirs *wire.Hello, m ident.Membership, dialled, answered ballot.NodeID) *Refusal {
+// need not be. One of them dialled the address of node dialled, and the other, answered, was there. m and held are as for
+// checkMember. Both sides check, and no frame is exchanged until both have accepted. Mistakes that explain others come
+// first.
+func checkHello(ours, theirs *wire.Hello, m ident.Membership, held bool, dialled, answered ballot.NodeID) *Refusal {
 	switch {
 	case theirs.Incarnation == ours.Incarnation:
 		return refuse(wire.ReasonSelf,
@@ -56,7 +57,7 @@ func checkHello(ours, theirs *wire.Hello, m ident.Membership, dialled, answered 
 			"one of them has a wrong address in its list or a data directory of another cluster",
 			ours.Node, ours.Cluster, theirs.Node, theirs.Cluster)
 	}
-	if r := checkMember(theirs, m, ours.Node); r != nil {
+	if r := checkMember(theirs, m, held, ours.Node); r != nil {
 		return r
 	}
 	if r := checkLevels(ours, theirs); r != nil {
@@ -89,14 +90,15 @@ func LevelRefusal(name string, known, at uint64) *Refusal {
 }
 
 // checkMember returns why a node of the same cluster must be refused by node self, which goes by m; nil if it need not
-// be. A node that goes by a newer membership is taken although m does not list it: this node is behind.
-func checkMember(theirs *wire.Hello, m ident.Membership, self ballot.NodeID) *Refusal {
+// be. A node that goes by a newer membership is taken although m does not list it: this node is behind. So is one that
+// was removed while m is not held: others may need it yet (Transport.Part).
+func checkMember(theirs *wire.Hello, m ident.Membership, held bool, self ballot.NodeID) *Refusal {
 	store, listed := storeOf(m, theirs.Node)
 	switch {
 	case listed && store != theirs.Store:
 		return refuse(wire.ReasonStore, "node %d comes with store %s, but membership %d lists it with store %s: "+
 			"its data directory was wiped or is another node's", theirs.Node, theirs.Store, m.Number, store)
-	case listed || theirs.Has().Newer(m):
+	case listed || theirs.Has().Newer(m) || !held && m.Newer(theirs.Has()):
 		return nil
 	case m.Newer(theirs.Has()):
 		return refuse(wire.ReasonRemoved, "node %d is no member of cluster %s any more: it goes by membership %d, "+

@@ -10,6 +10,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/certs"
+	"tenure/server/admission"
 )
 
 // sockets are the open connections of a transport and the goroutines that serve them. They end together.
@@ -98,8 +99,8 @@ func (s *sockets) add(nc net.Conn) bool {
 }
 
 // accepted registers an inbound connection, of which the handshake begins now; it returns nil if the sockets are
-// closed. When too many have not finished their handshake the oldest is closed: an honest handshake takes milliseconds,
-// so that those which are idle give way to it and not the other way round. The caller must drop the connection.
+// closed. When too many have not finished their handshake one is closed for it: see crowd. The caller must drop the
+// connection.
 func (s *sockets) accepted(nc net.Conn) *conn {
 	nc = overTLS(nc, s.tls, listening)
 	if !s.add(nc) {
@@ -109,12 +110,30 @@ func (s *sockets) accepted(nc net.Conn) *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.pending) >= maxPending {
-		s.pending[0].Close()
-		s.pending = s.pending[1:]
+		i := crowd(s.pending)
+		s.pending[i].Close()
+		s.pending = slices.Delete(s.pending, i, i+1)
 		s.evicted.Add(1)
 	}
 	s.pending = append(s.pending, nc)
 	return c
+}
+
+// crowd returns which of the connections, oldest first, is to give way to a new one: the oldest of the source that has
+// most of them. An honest handshake takes milliseconds, so that those which are idle give way to it; and a flood from
+// one address gives way to itself, however slow the handshakes of others are meanwhile.
+func crowd(pending []net.Conn) int {
+	count := make(map[admission.Source]int)
+	for _, nc := range pending {
+		count[admission.SourceOf(nc.RemoteAddr())]++
+	}
+	most := 0
+	for i, nc := range pending {
+		if count[admission.SourceOf(nc.RemoteAddr())] > count[admission.SourceOf(pending[most].RemoteAddr())] {
+			most = i
+		}
+	}
+	return most
 }
 
 // established notes that the handshake on a connection has finished.

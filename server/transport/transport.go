@@ -45,8 +45,9 @@ type Transport struct {
 	histories History
 	required  atomic.Uint64 // see RequireLevel
 
-	early struct { // what SetMembership got before Serve
+	early struct { // what SetMembership and Part got before Serve
 		sync.Mutex
+		parted     uint64
 		membership ident.Membership
 		hints      map[ballot.NodeID]string
 	}
@@ -97,6 +98,7 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 		membership, addrs = t.early.membership, t.early.hints
 	}
 	p := newPeers(&t.cfg, h, membership, addrs, &t.histories, &t.required, t.sockets, &t.rareLog)
+	p.part(t.early.parted)
 	if !t.peers.CompareAndSwap(nil, p) {
 		panic("transport: Serve called twice")
 	}
@@ -104,11 +106,10 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 }
 
 // SetMembership changes the peers while this node serves, or is to serve soon, to those of m, which must be newer than
-// the membership before; an older one is ignored. The connections of members that are gone end, and the Handler gets Disconnected for
-// each, perhaps after SetMembership has returned. Of new members the Handler hears when they connect, as of nodes that
-// m does not list but that go by a newer membership: such a peer may connect before this node learns of it, and is kept
-// until a membership that is as new as its own does not list it. Where m has no address of a member, addrs has the
-// hint.
+// the membership before; an older one is ignored. Members that are gone stay peers until Part is called for m. Of new
+// members the Handler hears when they connect, as of nodes that m does not list but that go by a newer membership: such a
+// peer may connect before this node learns of it, and is kept until a membership that is as new as its own does not list
+// it. Where m has no address of a member, addrs has the hint.
 func (t *Transport) SetMembership(m ident.Membership, addrs map[ballot.NodeID]string) {
 	t.early.Lock()
 	defer t.early.Unlock()
@@ -119,6 +120,20 @@ func (t *Transport) SetMembership(m ident.Membership, addrs map[ballot.NodeID]st
 	}
 	p.replace(m, addrs)
 	p.dialAll()
+}
+
+// Part tells that nodes that are in no membership from that number on are needed no more. If the membership of this node
+// has that number at most, the connections of those that it does not list end, for each of which the Handler gets
+// Disconnected, perhaps after Part has returned; and who connects and goes by an older one is told that it was removed.
+// The first membership needs no Part.
+func (t *Transport) Part(number uint64) {
+	t.early.Lock()
+	defer t.early.Unlock()
+	if p := t.peers.Load(); p != nil {
+		p.part(number)
+		return
+	}
+	t.early.parted = max(t.early.parted, number)
 }
 
 // RequireLevel ends the connections to peers that do not know a feature level, and has new ones refused, from before Serve

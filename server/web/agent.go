@@ -4,6 +4,8 @@ import (
 	"net"
 	"strconv"
 	"time"
+
+	"tenure/server/acl"
 )
 
 // agentHandler answers what clients of Consul ask its agent.
@@ -26,7 +28,7 @@ func nodeName(configured string, c Cluster) string {
 // self answers with as much of Consul's as its clients look at: they ask for the node's name, datacenter and version,
 // and for the shortest TTL of a session, in nanoseconds.
 func (h *agentHandler) self(x *exchange) error {
-	return x.shown(&consulRules, func() any {
+	return x.found(&consulRules, acl.AgentRead(h.name()), func() (any, error) {
 		st := h.cluster.Status()
 		name := h.name()
 		host, port, _ := net.SplitHostPort(h.addr())
@@ -39,6 +41,6 @@ func (h *agentHandler) self(x *exchange) error {
 				"Tags": map[string]string{"dc": Datacenter, "role": "consul", "tenure": st.Role}},
 			"Stats": {"tenure": object{"cluster": st.Cluster, "version": h.version}},
 			"Meta":  {},
-		}
+		}, nil
 	})
 }

@@ -23,6 +23,7 @@ var (
 	retryLater = []string{"1"} // seconds
 	retryNow   = []string{"0"} // through another node, or here: a master may be ready any moment
 	closeConn  = []string{"close"}
+	headerTrue = []string{"true"}
 )
 
 var (
@@ -34,12 +35,21 @@ var (
 // head sends the status of the answer: of one that is not a success with its code and the node's number.
 func (x *exchange) head(status int, code api.Code) {
 	if code != "" {
+		x.trail.code = code
 		h := x.w.Header()
 		h[api.HeaderNode] = x.node
 		h[api.HeaderError] = codeTexts[code]
 	}
-	x.status = status
+	x.begin(status)
 	x.w.WriteHeader(status)
+}
+
+// begin notes that an answer begins. A success must have been decided about: no handler can forget to.
+func (x *exchange) begin(status int) {
+	if status < http.StatusBadRequest {
+		x.mustBeDecided()
+	}
+	x.status = status
 }
 
 // send answers with body, which is all of the answer.
@@ -65,6 +75,7 @@ func (x *exchange) text(line string) {
 
 // absent answers 404 with an empty body: Consul's clients tell a missing key by it.
 func (x *exchange) absent(index uint64, meta ReadMeta) {
+	x.mustBeDecided() // that there is none is an answer too
 	setReadMeta(x.w.Header(), index, meta)
 	x.head(http.StatusNotFound, api.CodeNotFound)
 }
@@ -87,14 +98,22 @@ func (x *exchange) fail(err error) {
 		h[api.HeaderRetryAfter] = retryNow
 	case api.CodeOverloaded, api.CodeNotReady:
 		h[api.HeaderRetryAfter] = retryLater
+		if r != nil && r.retry > 0 {
+			setRetryAfter(h, r.retry)
+		}
 	case api.CodeQuarantine:
 		var silent *LeaseSilentError
 		errors.As(err, &silent)
-		h[api.HeaderRetryAfter] = wholeSeconds(silent.Begins)
-		h[api.HeaderRetryAfterMS] = []string{strconv.FormatInt(roundedUp(silent.Begins).Milliseconds(), 10)}
+		setRetryAfter(h, silent.Begins)
 	}
 	h["X-Content-Type-Options"] = noSniff
 	x.send(status, code, textType, []byte(err.Error()+"\n"))
+}
+
+// setRetryAfter says that the request should come again after d.
+func setRetryAfter(h http.Header, d time.Duration) {
+	h[api.HeaderRetryAfter] = wholeSeconds(d)
+	h[api.HeaderRetryAfterMS] = []string{strconv.FormatInt(roundedUp(d).Milliseconds(), 10)}
 }
 
 // codeTexts holds each code as the value of its header.

@@ -33,7 +33,7 @@ const (
 // ReadMeta describes the state that a read saw.
 type ReadMeta struct {
 	Revision    uint64        // of the whole store, 1 if nothing was ever written
-	LastContact time.Duration // since this node last heard from the master; 0 on the master
+	LastContact time.Duration // since this node last heard from the master, or was started; 0 on the master
 	KnownLeader bool
 }
 
@@ -41,6 +41,8 @@ type ReadMeta struct {
 var (
 	// ErrNotApplied: refused before anything was proposed; safe to retry (503).
 	ErrNotApplied = errors.New("not applied")
+	// ErrNotCaughtUp: a read, which another node could answer (503).
+	ErrNotCaughtUp = errors.New("this node has not caught up with the others: ask another one")
 	// ErrOverloaded: not applied, because too much waits already; come back later (503).
 	ErrOverloaded = errors.New("not applied: overloaded")
 	// ErrUnknown: the write may have been applied, or may still be (504).

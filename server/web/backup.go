@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/kv"
+	"tenure/server/acl"
 )
 
 // Backups makes backups.
@@ -47,13 +48,36 @@ type backupHandler struct {
 	piece    time.Duration // for a client to take what Next returns
 }
 
+// backupNeeds is what is needed to have all that is in a backup: keys with fences, sessions, and tokens with the hashes of
+// their secrets.
+var backupNeeds = []acl.Permission{acl.OperatorRead(), acl.ACLRead(), acl.KeyReadPrefix(""),
+	{Kind: acl.Session, Access: acl.Read, Prefix: true}, {Kind: acl.Lease, Access: acl.Read, Prefix: true}}
+
+// begin begins a backup for who may have it.
+func (h *backupHandler) begin(x *exchange) (Backup, error) {
+	for _, p := range backupNeeds {
+		if err := x.need(p); err != nil {
+			return nil, err
+		}
+	}
+	out, err := h.backups.Backup(h.timeouts.of(x.r))
+	if err != nil {
+		return nil, err
+	}
+	if err := x.again(); err != nil {
+		out.Close(err)
+		return nil, err
+	}
+	return out, nil
+}
+
 // stream sends a backup as it is read. If it cannot be completed the connection is cut; the backup itself would tell
 // too, since it ends with a record of its own.
 func (h *backupHandler) stream(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &plainRules); err != nil {
 		return err
 	}
-	out, err := h.backups.Backup(h.timeouts.of(x.r))
+	out, err := h.begin(x)
 	if err != nil {
 		return err
 	}

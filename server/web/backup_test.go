@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -149,4 +151,27 @@ func serveBackup(t *testing.T, f *fake, piece time.Duration) string {
 	go s.Serve()
 	t.Cleanup(func() { s.http.Close() })
 	return "http://" + s.Addr() + api.PathBackup
+}
+
+// A backup has tokens with the hashes of their secrets, sessions and fences: who may not see one of these gets none.
+func TestABackupNeedsAllThatIsInIt(t *testing.T) {
+	g := newGuarded(t)
+	rules := []string{`operator = "read"`, `acl = "read"`, `key_prefix "" { policy = "read" }`,
+		`session_prefix "" { policy = "read" }`, `lease_prefix "" { policy = "read" }`}
+	g.made("all", strings.Join(rules, "\n"))
+	for _, path := range []string{"/v1/backup", "/v1/snapshot"} {
+		g.backup = newFakeBackup(1, 1, io.EOF)
+		if w := g.as("all").call("GET", path, ""); denied(w) {
+			t.Errorf("%s with all: %d %s", path, w.Code, w.Body)
+		}
+		for i, missing := range rules {
+			name := fmt.Sprintf("all-but-%d", i)
+			if path == "/v1/backup" {
+				g.made(name, strings.Join(slices.Delete(slices.Clone(rules), i, i+1), "\n"))
+			}
+			if w := g.as(name).call("GET", path, ""); !denied(w) {
+				t.Errorf("%s without %s: %d", path, missing, w.Code)
+			}
+		}
+	}
 }

@@ -11,6 +11,9 @@ import (
 
 	"tenure/api"
 	"tenure/internal/ballot"
+	"tenure/server/access"
+	"tenure/server/admission"
+	"tenure/server/audit"
 	"tenure/server/watch"
 )
 
@@ -43,15 +46,19 @@ type Config struct {
 	Registry *prometheus.Registry
 	// Hub is where the node's changes go, for those who wait for them. Nil: one that never hears of any.
 	Hub *watch.Hub
+	// Access decides what requests may do. Nil: there are no tokens, and everybody may do everything.
+	Access *access.Decider
+	// Audit is where each write and administrative act is written down. Nil: nowhere.
+	Audit *audit.Log
 	// SessionTTLMin is the shortest TTL that a session may have. 10 s.
 	SessionTTLMin time.Duration
 	// MaxLeaseTime is the longest TTL of a named lease. 30 s.
 	MaxLeaseTime time.Duration
 	// MaxValueBytes bounds a value. 512 KiB; at most api.MaxValueBytes.
 	MaxValueBytes int
-	// MaxConns bounds open connections; one more is answered 503 and closed. 16384: more than
-	// the hub lets wait, so that there is always space for others.
-	MaxConns int
+	// Limits bound what clients can take: see admission.Limits. There are more connections than the Hub lets wait, so
+	// that there is always space for others.
+	Limits admission.Limits
 	// MaxHeaderBytes bounds the request line and headers together (net/http answers 431). 64 KiB.
 	MaxHeaderBytes int
 	// ClientTimeout bounds how long a request waits for the Backend. 10 s.
@@ -76,7 +83,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.MaxValueBytes = orDefault(c.MaxValueBytes, 512<<10)
 	c.MaxLeaseTime = orDefault(c.MaxLeaseTime, 30*time.Second)
-	c.MaxConns = orDefault(c.MaxConns, 16384)
+	c.Limits = c.Limits.WithDefaults()
 	c.SessionTTLMin = orDefault(c.SessionTTLMin, api.DefaultMinSessionTTL)
 	c.MaxHeaderBytes = orDefault(c.MaxHeaderBytes, 64<<10)
 	c.ClientTimeout = orDefault(c.ClientTimeout, 10*time.Second)
@@ -117,8 +124,8 @@ func (c Config) Validate() error {
 	if c.MaxValueBytes < 1 || c.MaxValueBytes > api.MaxValueBytes {
 		return fmt.Errorf("web: largest value of %d bytes: must be from 1 to %d", c.MaxValueBytes, api.MaxValueBytes)
 	}
-	if c.MaxConns < 1 {
-		return fmt.Errorf("web: %d connections: must be at least 1", c.MaxConns)
+	if err := c.Limits.Validate(); err != nil {
+		return fmt.Errorf("web: %w", err)
 	}
 	if c.MaxHeaderBytes < api.MaxURLBytes {
 		return fmt.Errorf("web: %d bytes of headers: must be at least %d, the longest URL", c.MaxHeaderBytes, api.MaxURLBytes)

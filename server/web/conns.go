@@ -3,6 +3,7 @@ package web
 import (
 	"crypto/tls"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"strconv"
@@ -10,7 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"tenure/api"
+	"tenure/server/admission"
 )
 
 const (
@@ -29,53 +33,52 @@ func tooMany(node string) []byte {
 		"\r\n" + api.HeaderNode + ": " + node + "\r\nConnection: close\r\n\r\n" + tooManyText)
 }
 
-// limitListener hands out connections while fewer than max are open; one more is answered 503 and closed. How many are
-// open is counted by connections, so that a connection needs no wrapper, which would hide from net/http how to close it
-// gently.
+// limitListener hands out the connections that its limits admit; one more is answered 503 and closed.
 type limitListener struct {
 	net.Listener
-	max     int64
+	conns   *connections
 	tooMany []byte // the answer to one more
-	metrics *metrics
+	refused prometheus.Counter
+	errors  *log.Logger
 	tls     *tls.Config   // nil: plain HTTP
 	slots   chan struct{} // of farewells
 	going   sync.WaitGroup
-}
-
-func newLimitListener(l net.Listener, max int, m *metrics, node string) *limitListener {
-	return &limitListener{Listener: l, max: int64(max), tooMany: tooMany(node), metrics: m,
-		slots: make(chan struct{}, farewells)}
 }
 
 // Accept is called by one goroutine, the same that reports new connections to connections.changed.
 func (l *limitListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
-		if err == nil && l.tls != nil {
-			c = tls.Server(c, l.tls) // net/http performs the handshake, within its limit for headers
+		if err != nil {
+			return nil, err
 		}
-		if err != nil || l.metrics.conns.Load() < l.max {
-			return c, err
+		cc := &clientConn{Conn: c, admitted: l.conns.limits.Admit(c), errors: l.errors}
+		if l.tls != nil {
+			cc.secure = tls.Server(c, l.tls) // the handshake comes with the first read, within the limit for headers
+			cc.Conn = cc.secure
 		}
-		l.metrics.refused.Inc()
+		if cc.admitted != nil {
+			return cc, nil
+		}
+		l.refused.Inc()
 		select {
 		case l.slots <- struct{}{}:
 			l.going.Go(func() {
-				farewell(c, l.tooMany)
+				farewell(cc.Conn, l.tooMany)
 				<-l.slots
 			})
 		default: // a flood: no word for this one
-			_ = c.Close()
+			_ = c.Close() // without a word of TLS, too
 		}
 	}
 }
 
-// farewell answers 503 whatever was asked, and reads on for a moment: closing with unread bytes would reset the
+// farewell answers whatever was asked, reads on for a moment and closes: closing with unread bytes would reset the
 // connection and take the answer with it.
-func farewell(c net.Conn, tooMany []byte) {
+func farewell(c net.Conn, answer []byte) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(farewellTimeout))
-	if _, err := c.Write(tooMany); err != nil {
+	if _, err := c.Write(answer); err != nil {
 		return
 	}
 	if t, ok := c.(interface{ CloseWrite() error }); ok && t.CloseWrite() == nil {
@@ -86,24 +89,34 @@ func farewell(c net.Conn, tooMany []byte) {
 // connections follows the connections that net/http has: it counts them, and knows those on which nothing has been
 // asked yet. http.Server.Shutdown would wait up to five seconds for those; clients that dial ahead leave them behind.
 type connections struct {
+	limits  *admission.Conns
 	open    *atomic.Int64
-	unused  sync.Map // of net.Conn
+	known   sync.Map // of *clientConn
 	closing atomic.Bool
 }
 
 // changed is the http.Server's ConnState. It is called for every request, hence no lock here.
-func (c *connections) changed(conn net.Conn, s http.ConnState) {
+func (c *connections) changed(nc net.Conn, s http.ConnState) {
+	conn := nc.(*clientConn)
 	switch s {
 	case http.StateNew:
 		c.open.Add(1)
-		c.unused.Store(conn, nil)
+		conn.heading.Store(true)
+		c.known.Store(conn, nil)
 		if c.closing.Load() {
 			_ = conn.Close()
 		}
-	case http.StateActive:
-		c.unused.Delete(conn)
+	case http.StateActive: // the headers have come
+		conn.heading.Store(false)
+		if !conn.asked.Swap(true) {
+			c.limits.Asked(conn.admitted)
+		}
+	case http.StateIdle:
+		conn.lines.Store(0)
+		conn.heading.Store(true)
 	case http.StateClosed, http.StateHijacked:
-		c.unused.Delete(conn)
+		c.known.Delete(conn)
+		c.limits.Release(conn.admitted)
 		c.open.Add(-1)
 	}
 }
@@ -111,8 +124,10 @@ func (c *connections) changed(conn net.Conn, s http.ConnState) {
 // closeUnused closes the connections on which nothing has been asked, and those that are still to come.
 func (c *connections) closeUnused() {
 	c.closing.Store(true)
-	c.unused.Range(func(conn, _ any) bool {
-		_ = conn.(net.Conn).Close()
+	c.known.Range(func(known, _ any) bool {
+		if conn := known.(*clientConn); !conn.asked.Load() {
+			_ = conn.Close()
+		}
 		return true
 	})
 }

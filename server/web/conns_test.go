@@ -12,7 +12,7 @@ import (
 )
 
 func TestTooManyConnections(t *testing.T) {
-	s := newServer(t, newFake(t), func(c *Config) { c.MaxConns, c.Node = 2, 3 })
+	s := newServer(t, newFake(t), func(c *Config) { c.Limits.Conns, c.Node = 2, 3 })
 	addr := serve(t, s)
 	a, b := dial(t, addr), dial(t, addr)
 	waitFor(t, func() bool { return s.metrics.conns.Load() == 2 })
@@ -34,7 +34,7 @@ func TestTooManyConnections(t *testing.T) {
 
 // A flood beyond the limit is closed and forgotten; the server goes on.
 func TestConnectionFlood(t *testing.T) {
-	s := newServer(t, newFake(t), func(c *Config) { c.MaxConns = 1 })
+	s := newServer(t, newFake(t), func(c *Config) { c.Limits.Conns = 1 })
 	addr := serve(t, s)
 	first := dial(t, addr)
 	waitFor(t, func() bool { return s.metrics.conns.Load() == 1 })

@@ -17,7 +17,7 @@
 //	answer.go      and answers; an error, too, whose code refusal.go knows
 //
 // Each resource has a handler type of its own, which holds only what it needs; handlers.go makes them. They are in
-// kv*.go, txn.go, session*.go, lease*.go, fence.go, watch.go, transfer.go, members*.go, operator.go, status.go, agent.go,
+// kv*.go, txn*.go, session*.go, lease*.go, fence.go, watch.go, transfer.go, members*.go, operator.go, status.go, agent.go,
 // health.go and metrics.go.
 //
 // # Where each promise is kept
@@ -34,10 +34,13 @@
 //	listings stream from one snapshot                      kvlist.go, jsonlist.go
 //	a blocking query misses nothing and holds little       wait.go
 //	events: which have an id, what was compacted           watch.go, events.go
-//	what Consul's clients look for in words and numbers    sessioncreate.go, sessionjson.go, txn.go
+//	what Consul's clients look for in words and numbers    sessioncreate.go, sessionjson.go, txn*.go
 //	every route is described                               openapi.json, and its test
 //	the error table; every refusal has a code and a node   refusal.go, answer.go (head), codes_test.go
 //	connections, headers, slow senders and receivers       conns.go, server.go
+//	what one client can take; who it is                    admit.go, and package admission
+//	lines of headers; TLS                                  clientconn.go
+//	what the system holds of an answer that nobody reads   unsent_linux.go
 //	an answer before the body was sent arrives             body.go (drain)
 //
 // # Extensions to Consul's format

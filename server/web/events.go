@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"tenure/server/acl"
 	"tenure/server/watch"
 )
 
@@ -45,7 +46,7 @@ func (e *eventStream) run(w *watch.Waiter) {
 		switch e.waits.await(e.x, w, beat) {
 		case timeOut:
 			e.position(e.cursor.Passed())
-		case clientGone, nodeStops:
+		case clientGone, nodeStops, notAllowed:
 			return
 		}
 		beat.Reset(e.heartbeat)
@@ -64,8 +65,15 @@ func (e *eventStream) catchUp() bool {
 			}
 			return false
 		}
+		if e.x.again() != nil {
+			return false
+		}
 		for i := range events {
-			e.event(&events[i])
+			if e.mayTell(&events[i]) {
+				e.event(&events[i])
+			} else if events[i].Whole {
+				e.position(events[i].Revision)
+			}
 		}
 		clear(events) // the values go with the history
 		if len(e.buf) > listFlushBytes && !e.flush() {
@@ -73,6 +81,14 @@ func (e *eventStream) catchUp() bool {
 		}
 	}
 	return true
+}
+
+// mayTell reports whether the client may know of c.
+func (e *eventStream) mayTell(c *watch.Event) bool {
+	if c.Session != "" {
+		return e.x.may(acl.Permission{Kind: acl.Session, Access: acl.Read, Prefix: true})
+	}
+	return e.x.may(acl.KeyRead(c.Key))
 }
 
 // event adds one change. Data is one line: JSON has no line ends but where it is pretty.

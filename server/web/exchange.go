@@ -11,6 +11,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/api"
+	"tenure/server/access"
+	"tenure/server/admission"
+	"tenure/server/audit"
 )
 
 // exchange is one request and what has been answered so far. It lives on one goroutine until its handler returns.
@@ -18,10 +21,17 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	began  time.Time
-	node   []string // value of api.HeaderNode
-	status int      // of the answer; 0 until its head was sent
+	node   []string    // value of api.HeaderNode
+	conn   *clientConn // nil: it did not come through our listener
+	conns  *admission.Conns
+	client admission.Client
+	flight admission.Flight
+	status int // of the answer; 0 until its head was sent
 	// bodyRead is set once the end of the request's body was seen.
 	bodyRead bool
+	permit   permit
+	trail    trail
+	timeouts timeouts
 	// waited is how long a blocking query or a stream waited for changes: that is not the time it took.
 	waited time.Duration
 }
@@ -39,6 +49,9 @@ type handler func(*exchange) error
 type endpoint struct {
 	handlers map[string]handler
 	allow    string // value of Allow: the methods, sorted
+	operator bool   // people need it to see and mend an overloaded node: places are kept for it
+	public   bool   // of those: it needs no token
+	agent    bool   // of those: who may see the node may have it
 	latency  methodLatency
 }
 
@@ -64,6 +77,13 @@ type dispatcher struct {
 	log         zerolog.Logger
 	hosts       Hosts
 	crossOrigin *http.CrossOriginProtection
+	decider     *access.Decider // nil: there are no tokens
+	audit       *audit.Log      // nil: nothing is written down
+	timeouts    timeouts
+	limits      admission.Limits
+	conns       *admission.Conns
+	rates       *admission.Rates
+	waits       *waits
 }
 
 // handle returns the handler of the requests to e. An endpoint without handlers is that of requests that no route
@@ -71,7 +91,8 @@ type dispatcher struct {
 func (d *dispatcher) handle(e *endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchanges.Get().(*exchange)
-		*x = exchange{w: w, r: r, began: time.Now(), node: d.node}
+		*x = exchange{w: w, r: r, began: time.Now(), node: d.node, conns: d.conns, timeouts: d.timeouts,
+			permit: permit{decider: d.decider}, trail: trail{on: d.audit != nil && e.isAct(r.Method)}}
 		d.metrics.inFlight.Add(1)
 		var whole bool
 		defer func() { d.finish(x, e, whole, recover()) }()
@@ -81,15 +102,19 @@ func (d *dispatcher) handle(e *endpoint) http.Handler {
 
 // answer runs the handler of x and reports whether the answer is whole.
 func (d *dispatcher) answer(x *exchange, e *endpoint) bool {
-	h, err := d.handlerOf(x, e)
+	err := d.admit(x, e)
 	if err == nil {
-		err = h(x)
+		var h handler
+		if h, err = d.handlerOf(x, e); err == nil {
+			err = h(x)
+		}
 	}
 	switch {
 	case err == nil:
 	case x.status != 0:
 		return false
 	default:
+		x.lacks(err)
 		x.fail(err)
 	}
 	return true
@@ -100,7 +125,7 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 	if method == http.MethodHead {
 		method = http.MethodGet // net/http keeps the body back
 	}
-	if err := d.fromBrowser(x.r); err != nil {
+	if err := firstError(spoken(x.r), d.fromBrowser(x.r)); err != nil {
 		return nil, err
 	}
 	h := e.handlers[method]
@@ -123,10 +148,13 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 // is not whole ends with its connection.
 func (d *dispatcher) finish(x *exchange, e *endpoint, whole bool, panicked any) {
 	d.metrics.inFlight.Add(-1)
+	x.flight.End()
 	if panicked != nil {
 		whole = d.answerPanic(x, panicked)
 	}
 	e.latency.observe(x.r.Method, x.status, time.Since(x.began)-x.waited)
+	d.charge(x)
+	d.writeDown(x, e, whole)
 	w, r, unread := x.w, x.r, x.unread()
 	*x = exchange{}
 	exchanges.Put(x)

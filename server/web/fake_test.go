@@ -28,6 +28,7 @@ type fake struct {
 	hub      *watch.Hub
 	slot     uint64
 	writes   int
+	drawn    int // of the writes, those through WriteDrawn
 	last     kv.Command
 	mode     Mode
 	transfer ballot.NodeID
@@ -44,6 +45,7 @@ type fake struct {
 	leases                                   []LeaseCommand
 	grant                                    LeaseGrant
 	leaseErr                                 error
+	leaseWaits                               bool // a Lease waits for its context
 	hint                                     LeaseHint
 	leaseQuery                               LeaseQuery
 	leaseList                                LeaseList
@@ -98,6 +100,13 @@ func (f *fake) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
 	return res[0], nil
 }
 
+func (f *fake) WriteDrawn(timeout time.Duration, c kv.Command) (kv.Result, error) {
+	f.mu.Lock()
+	f.drawn++
+	f.mu.Unlock()
+	return f.Write(timeout, c)
+}
+
 func (f *fake) Get(_ time.Duration, mode Mode, key string) (kv.Entry, bool, ReadMeta, error) {
 	if f.onRead != nil {
 		f.onRead()
@@ -119,6 +128,9 @@ func (f *fake) readMeta() ReadMeta {
 }
 
 func (f *fake) Snapshot(_ time.Duration, mode Mode) (*kv.Snapshot, ReadMeta, error) {
+	if f.onRead != nil {
+		f.onRead()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mode = mode
@@ -152,7 +164,11 @@ func (f *fake) Remaining(kv.TimedKind, string) (time.Duration, bool) {
 	return f.remaining, f.remaining != 0
 }
 
-func (f *fake) Lease(_ context.Context, r LeaseCommand) (LeaseGrant, error) {
+func (f *fake) Lease(ctx context.Context, r LeaseCommand) (LeaseGrant, error) {
+	if f.leaseWaits {
+		<-ctx.Done()
+		return LeaseGrant{}, fmt.Errorf("%w: it took too long", ErrNotApplied)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.leases = append(f.leases, r)
@@ -161,7 +177,9 @@ func (f *fake) Lease(_ context.Context, r LeaseCommand) (LeaseGrant, error) {
 
 func (f *fake) ListLeases(_ context.Context, q LeaseQuery) (LeaseList, error) {
 	f.leaseQuery = q
-	return f.leaseList, f.leaseErr
+	list := f.leaseList
+	list.Leases = slices.DeleteFunc(slices.Clone(list.Leases), func(h NamedHint) bool { return !q.Keep(h.Name) })
+	return list, f.leaseErr
 }
 
 func (f *fake) ShowLease(string) (LeaseHint, bool) { return f.hint, f.hint != LeaseHint{} }

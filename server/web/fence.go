@@ -3,6 +3,8 @@ package web
 import (
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/access"
+	"tenure/server/acl"
 )
 
 // fenceHandler answers requests about fences.
@@ -17,6 +19,9 @@ func (h *fenceHandler) get(x *exchange) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &fenceReadRules)
 	if err == nil {
 		err = checkFence(name)
+	}
+	if err == nil {
+		err = x.need(access.Fence(name, acl.Read))
 	}
 	if err != nil {
 		return err
@@ -33,12 +38,17 @@ func (h *fenceHandler) get(x *exchange) error {
 }
 
 // drop makes the store forget a fence, for the space that it takes. Its token stays the floor of every fence of its
-// kind that is not kept, so that no old token of the dropped one passes again.
+// kind that is not kept, so that no old token of the dropped one passes again. With ?floor that becomes the floor.
 func (h *fenceHandler) drop(x *exchange) error {
-	c, err := h.writes.command(x, &plainWriteRules, kv.OpDropFence)
+	c := kv.Command{Op: kv.OpDropFence}
+	q, err := parseQuery(x.r.URL.RawQuery, &fenceDropRules)
+	if err == nil {
+		err = h.writes.identify(x.r.Header, &c)
+	}
 	if err != nil {
 		return err
 	}
+	c.HasIndex, c.Index = q.has(nFloor), q.floor
 	c.Fence = x.behind(api.PathFence)
 	if err := checkFence(c.Fence); err != nil {
 		return err

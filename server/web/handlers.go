@@ -16,6 +16,7 @@ type handlers struct {
 	operator *operatorHandler
 	status   *statusHandler
 	agent    *agentHandler
+	acl      *aclHandler
 	health   *healthHandler
 	metrics  *metrics
 }
@@ -27,12 +28,13 @@ func newHandlers(cfg Config, b Backend, m *metrics, w *waits, addr func() string
 	reads := &reads{store: b, local: b, timeouts: limits, got: m.read, snapped: m.snapshot}
 	writes := &writes{store: b, revision: func() uint64 { return b.Status().Revision }, timeouts: limits, took: m.write}
 	name := func() string { return nodeName(cfg.NodeName, b) }
+	m.node = name
 	return &handlers{
 		kv:  &kvHandler{reads: reads, writes: writes, waits: w, bodies: in, maxValueBytes: cfg.MaxValueBytes},
 		txn: &txnHandler{writes: writes, bodies: in, maxValueBytes: cfg.MaxValueBytes},
 		session: &sessionHandler{reads: reads, writes: writes, waits: w, bodies: in,
 			nodeName: name, minTTL: cfg.SessionTTLMin},
-		lease: &leaseHandler{leases: b, timeouts: limits, bodies: in, waiting: &m.waiting, maxTTL: cfg.MaxLeaseTime},
+		lease: &leaseHandler{leases: b, timeouts: limits, bodies: in, waits: w, maxTTL: cfg.MaxLeaseTime},
 		fence: &fenceHandler{reads: reads, writes: writes},
 		quota: &quotaHandler{reads: reads, writes: writes, bodies: in},
 		watch: &watchHandler{reads: reads, waits: w, open: &m.streams,
@@ -45,6 +47,7 @@ func newHandlers(cfg Config, b Backend, m *metrics, w *waits, addr func() string
 		status:   &statusHandler{cluster: b},
 		agent: &agentHandler{cluster: b, name: name, addr: addr,
 			version: cfg.Version, revision: cfg.Revision, minTTL: cfg.SessionTTLMin},
+		acl:     &aclHandler{decider: cfg.Access, writes: writes, bodies: in},
 		health:  &healthHandler{node: b},
 		metrics: m,
 	}

@@ -13,7 +13,9 @@ import (
 // are closed for every request before anything of it is looked at:
 //
 //   - From its own origin. The browser says so (Sec-Fetch-Site, Origin), and net/http.CrossOriginProtection refuses the
-//     methods that change something. It cannot read answers, since there is no CORS.
+//     methods that change something. It cannot read answers, since there is no CORS; but a script, picture or frame
+//     that loads or does not would tell it whether a key is there, and pictures their size. So what a page of another
+//     origin fetches is refused too, and only links lead here.
 //   - By a name of its own that it rebinds to this node's address, so that the browser takes both for one origin. Then
 //     the Host of the request is that name, and not one of the node's. An address in figures cannot be rebound.
 
@@ -69,11 +71,21 @@ func (d *dispatcher) fromBrowser(r *http.Request) error {
 	switch {
 	case !d.hosts.Serves(r.Host):
 		return refuse(http.StatusForbidden, api.CodeForbidden, d.hosts.Refusal(r.Host))
-	case d.crossOrigin.Check(r) != nil:
+	case d.crossOrigin.Check(r) != nil || FetchedElsewhere(r.Header):
 		return refuse(http.StatusForbidden, api.CodeForbidden,
 			"refused: sent by a browser from a page of another origin")
 	}
 	return nil
+}
+
+// FetchedElsewhere reports whether a page of another origin has the browser fetch something for it. Following a link is
+// not that. Browsers say it to nodes on loopback and to those that speak TLS.
+func FetchedElsewhere(h http.Header) bool {
+	switch h.Get("Sec-Fetch-Site") {
+	case "cross-site", "same-site":
+		return h.Get("Sec-Fetch-Mode") != "navigate" || h.Get("Sec-Fetch-Dest") != "document"
+	}
+	return false
 }
 
 // ValidateHost returns an error unless name may stand in Config.AllowedHosts.

@@ -77,6 +77,43 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 	}
 }
 
+// What a page of another origin has loaded would tell it, by loading or not, whether a key is there. A link may lead here.
+func TestFetchedByOtherOriginsIsRefused(t *testing.T) {
+	s, err := New(testConfig(), newFake(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		site, mode, dest string
+		refused          bool
+	}{
+		{"cross-site", "no-cors", "script", true}, {"cross-site", "no-cors", "image", true}, {"cross-site", "cors", "empty", true},
+		{"same-site", "no-cors", "script", true}, {"cross-site", "navigate", "iframe", true}, {"cross-site", "navigate", "object", true},
+		{"cross-site", "websocket", "websocket", true}, {"cross-site", "", "", true}, {"cross-site", "navigate", "", true},
+		{"cross-site", "navigate", "document", false}, {"same-origin", "cors", "empty", false}, {"none", "navigate", "document", false},
+		{"", "", "", false},
+	} {
+		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
+			for _, path := range []string{"/v1/kv/k", "/v1/kv/?recurse", "/v1/watch", "/v1/backup", "/metrics", "/health/live"} {
+				r := httptest.NewRequest(method, path, nil)
+				for name, value := range map[string]string{"Sec-Fetch-Site": c.site, "Sec-Fetch-Mode": c.mode, "Sec-Fetch-Dest": c.dest} {
+					if value != "" {
+						r.Header.Set(name, value)
+					}
+				}
+				if !c.refused && path == "/v1/watch" { // it would not end
+					continue
+				}
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, r)
+				if refused := w.Code == http.StatusForbidden; refused != c.refused {
+					t.Errorf("%s %s, %+v: status %d %s", method, path, c, w.Code, w.Body)
+				}
+			}
+		}
+	}
+}
+
 func TestValidateHost(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"kv.example.com": true, "kv1": true, "a_b.c-d": true, "kv.example.com.": true,

@@ -37,10 +37,71 @@ func (b *bodies) readJSON(x *exchange, limit int, v any) error {
 			err = errors.New("more than one JSON value")
 		}
 	}
-	if err != nil {
-		return badRequest("Request decode failed: %v: nothing was changed", named(err, v))
+	return undecoded(err, v)
+}
+
+// undecoded returns the refusal of a body that could not be decoded into v, nil without an error.
+func undecoded(err error, v any) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return badRequest("Request decode failed: %v: nothing was changed", named(err, v))
+}
+
+// readJSONList is readJSON of a list of at most most elements: with another one it returns tooMany. It decodes element by
+// element, since a short text can be that of very many.
+func readJSONList[T any](b *bodies, x *exchange, limit, most int, tooMany error, list *[]T) error {
+	p := bodyBuffers.Get().(*[]byte)
+	defer putBody(p)
+	body, err := b.read(x, p, limit)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	begin, err := d.Token()
+	switch {
+	case err == io.EOF:
+		return nil
+	case err != nil:
+		return undecoded(err, list)
+	case begin != json.Delim('['):
+		return badRequest("Request decode failed: the body must be a list, not %s: nothing was changed", tokenKind(begin))
+	}
+	for d.More() {
+		if len(*list) == most {
+			return tooMany
+		}
+		var one T
+		if err := d.Decode(&one); err != nil {
+			return undecoded(err, list)
+		}
+		*list = append(*list, one)
+	}
+	if _, err = d.Token(); err == nil {
+		if _, more := d.Token(); more != io.EOF {
+			err = errors.New("more than one JSON value")
+		}
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return undecoded(err, list)
+}
+
+// tokenKind says what begins with a token that begins no list.
+func tokenKind(t json.Token) string {
+	switch t.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "true or false"
+	case float64:
+		return "number"
+	case string:
+		return "string"
+	}
+	return "object"
 }
 
 // named returns err, or if it is of an unknown member of v, one that tells which member was probably meant, or if it is
@@ -103,6 +164,10 @@ func membersOf(t reflect.Type, list []string) []string {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" { // its members are those of t
+			list = membersOf(f.Type, list)
+			continue
+		}
 		if name == "" {
 			name = f.Name
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -31,7 +32,10 @@ type jsonList struct {
 	err      error // why nothing more can be sent
 	// begin, if set, is called before the first byte is sent, while something can still be put right.
 	begin func() error
-	buf   []byte
+	// filtered, if set, reports whether the answer leaves out what may not be read. It is called before the first byte is
+	// sent.
+	filtered func() (bool, error)
+	buf      []byte
 }
 
 var jsonLists = sync.Pool{New: func() any { return &jsonList{buf: make([]byte, 0, 4<<10)} }}
@@ -116,6 +120,12 @@ func (l *jsonList) value(v []byte) bool {
 		l.buf = append(l.buf, "null"...)
 		return true
 	}
+	taken, err := l.x.answering(v)
+	if err != nil {
+		l.err = err
+		return false
+	}
+	defer taken()
 	l.buf = append(l.buf, '"')
 	for len(v) > base64PieceBytes {
 		l.buf = base64.StdEncoding.AppendEncode(l.buf, v[:base64PieceBytes])
@@ -147,10 +157,20 @@ func (l *jsonList) send() {
 			}
 		}
 		h := l.x.w.Header()
+		if l.filtered != nil {
+			hidden, err := l.filtered()
+			if err != nil {
+				l.err = err
+				return
+			}
+			if hidden {
+				h[api.HeaderFiltered] = headerTrue
+			}
+		}
 		h["Content-Type"] = jsonType
 		setReadMeta(h, l.index, l.meta)
 		l.sent = true
-		l.x.status = http.StatusOK
+		l.x.begin(http.StatusOK)
 	}
 	_, l.err = l.x.w.Write(l.buf)
 	l.buf = l.buf[:0]

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"tenure/kv"
+	"tenure/server/acl"
 )
 
 // get reads one key, or lists (see kvlist.go). The index of one key is its ModifyIndex, or the store's revision if it
@@ -13,6 +14,9 @@ func (h *kvHandler) get(x *exchange) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &readRules)
 	if err == nil {
 		err = readRules.checkKey(key, &q)
+	}
+	if err == nil && !q.has(nRecurse|nKeys|nCount) {
+		err = x.need(acl.KeyRead(key))
 	}
 	if err != nil {
 		return err
@@ -74,7 +78,7 @@ func (h *kvHandler) answerKey(x *exchange, q *query, e *kv.Entry, found bool, me
 	case !found:
 		x.absent(meta.Revision, meta)
 	case q.has(nRaw):
-		x.raw(e, meta)
+		return x.raw(e, meta)
 	default:
 		list := h.reads.newList(x, e.ModifyIndex, meta, q.has(nPretty))
 		list.entry(*e)
@@ -85,10 +89,16 @@ func (h *kvHandler) answerKey(x *exchange, q *query, e *kv.Entry, found bool, me
 
 // raw answers with the bytes alone. They are somebody's data on the API's own origin: no browser may take them for a
 // page or a script.
-func (x *exchange) raw(e *kv.Entry, meta ReadMeta) {
+func (x *exchange) raw(e *kv.Entry, meta ReadMeta) error {
+	taken, err := x.answering(e.Value)
+	if err != nil {
+		return err
+	}
+	defer taken()
 	h := x.w.Header()
 	setReadMeta(h, e.ModifyIndex, meta)
 	h["X-Content-Type-Options"] = noSniff
 	h["Content-Security-Policy"] = sandbox
 	x.send(http.StatusOK, "", bytesType, e.Value)
+	return nil
 }

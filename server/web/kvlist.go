@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"tenure/kv"
+	"tenure/server/acl"
 )
 
 // list answers `recurse` (entries), `keys` (names) and `count` (a JSON number) for the keys that start with prefix,
@@ -17,9 +18,12 @@ import (
 // listed, itself included, in the direction of the listing; it need not exist, nor start with prefix. `limit` is how
 // many at most. With `separator`, a name is a key cut after the first separator behind prefix, and `start` and
 // `limit` are of names. To read page after page of n, ask for limit n+1 and start the next page with the last name
-// got. A page that holds nothing is a 404, as is a listing (`[]` for the keys of the empty prefix); a count is never
+// got. What may not be read is in no page and no count; only the index is of all keys. A page that holds nothing is a 404, as is a listing (`[]` for the keys of the empty prefix); a count is never
 // 404.
 func (h *kvHandler) list(x *exchange, prefix string, q *query) error {
+	if err := x.needSome(acl.KeyRead(prefix)); err != nil {
+		return err
+	}
 	l := listing{reads: h.reads, x: x, prefix: prefix, q: *q}
 	if !q.blocks() {
 		_, err := l.look(true)
@@ -37,7 +41,8 @@ type listing struct {
 	q      query
 	meta   ReadMeta
 	index  uint64 // 0: not known yet
-	n      int    // keys under the prefix
+	n      int    // keys under the prefix that may be read
+	filter filter
 }
 
 // look takes a snapshot and answers from it, if it must or if there is news.
@@ -47,7 +52,7 @@ func (l *listing) look(must bool) (answered bool, err error) {
 		return false, err
 	}
 	defer view.Close()
-	l.meta, l.index = meta, 0
+	l.meta, l.index, l.filter = meta, 0, l.x.filterOf(l.prefix)
 	over := l.reads.deadline(l.x)
 	if !must || !l.findsIndex() {
 		news, err := l.measure(view, over)
@@ -65,7 +70,9 @@ func (l *listing) findsIndex() bool { return l.q.has(nRecurse) && !l.q.has(nStar
 // deletion is news: the store's revision moves with every write elsewhere.
 func (l *listing) measure(view *kv.Snapshot, over func() error) (news bool, err error) {
 	newest, n, err := view.Newest(l.prefix, over)
-	l.n = n
+	if l.n = n; err == nil && l.filter.on {
+		l.n, err = view.Count(kv.Range{Prefix: l.prefix, Cancel: over, Keep: l.filter.keep})
+	}
 	l.index = max(newest, view.Deleted(l.prefix))
 	news = l.index > l.q.index
 	if n == 0 {
@@ -77,11 +84,16 @@ func (l *listing) measure(view *kv.Snapshot, over func() error) (news bool, err 
 func (l *listing) answer(view *kv.Snapshot, over func() error) error {
 	if l.q.has(nCount) {
 		setReadMeta(l.x.w.Header(), l.index, l.meta)
+		l.filter.tell(l.x.w.Header())
 		l.x.json(strconv.AppendInt(nil, int64(l.n), 10))
 		return nil
 	}
 	r := kv.Range{Prefix: l.prefix, Start: l.q.start, Limit: l.q.limit, Reverse: l.q.has(nReverse), Cancel: over}
 	list := l.reads.newList(l.x, l.index, l.meta, l.q.has(nPretty))
+	if l.filter.on {
+		r.Keep = l.filter.keep
+		list.filtered = func() (bool, error) { return l.filter.hides(view, l.prefix, over) }
+	}
 	var err error
 	if l.q.has(nKeys) {
 		err = view.Keys(r, l.q.separator, list.key)
@@ -89,6 +101,7 @@ func (l *listing) answer(view *kv.Snapshot, over func() error) error {
 		err = l.walk(view, r, list)
 	}
 	if err == nil && list.n == 0 && !(l.q.has(nKeys) && l.prefix == "") {
+		l.filter.tell(l.x.w.Header())
 		l.x.absent(list.index, l.meta)
 		list.release()
 		return nil

@@ -27,6 +27,7 @@ func (h *kvHandler) post(x *exchange) error {
 	case err != nil:
 		return err
 	case res.Code == kv.CodeCondition:
+		x.trail.code = api.CodeCondition
 		x.json(bodyFalse)
 		return nil
 	case res.Code != kv.CodeDone:

@@ -2,15 +2,14 @@ package web
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"tenure/api"
+	"tenure/server/acl"
 )
 
 // leaseHandler answers requests about named leases.
@@ -18,38 +17,25 @@ type leaseHandler struct {
 	leases   Leases
 	timeouts timeouts
 	bodies   *bodies
-	waiting  *atomic.Int64 // how many wait for a busy lease now, among others
+	waits    *waits // also of those who wait for a busy lease
 	maxTTL   time.Duration
 }
 
 func (h *leaseHandler) acquire(x *exchange) error {
 	r, body, err := h.request(x, LeaseAcquire, api.LeaseAcquire)
 	if err == nil {
-		err = takes(&body, "acquire", "TTL", "Acquisition", "Wait")
-	}
-	if err == nil {
-		r.TTL, err = h.ttl(body.TTL, 0)
-	}
-	if err == nil {
-		r.Wait, err = leaseWait(body.Wait)
+		err = r.complete(&body, h.maxTTL)
 	}
 	if err != nil {
 		return err
 	}
-	if body.Acquisition == "" {
-		body.Acquisition = rand.Text() // nobody can retry under it: it is of this request alone
-	}
-	r.Acquisition = acquisitionOf(r.Owner, body.Acquisition)
 	return h.grant(x, &r)
 }
 
 func (h *leaseHandler) renew(x *exchange) error {
 	r, body, err := h.request(x, LeaseRenew, api.LeaseRenew)
 	if err == nil {
-		err = takes(&body, "renew", "Grant", "TTL")
-	}
-	if err == nil {
-		err = h.fromGrant(&r, &body)
+		err = r.complete(&body, h.maxTTL)
 	}
 	if err != nil {
 		return err
@@ -61,21 +47,13 @@ func (h *leaseHandler) renew(x *exchange) error {
 func (h *leaseHandler) release(x *exchange) error {
 	r, body, err := h.request(x, LeaseRelease, api.LeaseRelease)
 	if err == nil {
-		err = takes(&body, "release", "Grant", "Acquisition")
-	}
-	if err == nil && body.Grant != "" && body.Acquisition != "" {
-		err = badRequest("release takes Grant or Acquisition, not both: nothing was changed")
-	}
-	switch {
-	case err != nil:
-	case body.Grant == "" && body.Acquisition != "":
-		r.Acquisition = acquisitionOf(r.Owner, body.Acquisition)
-	default:
-		var g grant
-		g, err = readGrant(body.Grant, r.Name, r.Owner)
-		r.Acquisition = g.acquisition
+		err = r.complete(&body, h.maxTTL)
 	}
 	if err != nil {
+		return err
+	}
+	x.about(r.Name)
+	if err := x.need(acl.LeaseWrite(r.Name)); err != nil {
 		return err
 	}
 	if _, err := h.leases.Lease(context.Background(), r); err != nil {
@@ -87,34 +65,35 @@ func (h *leaseHandler) release(x *exchange) error {
 
 // grant asks for r and answers. Only a request that waits ends when its client hangs up.
 func (h *leaseHandler) grant(x *exchange, r *LeaseCommand) error {
-	ctx := context.Background()
+	x.about(r.Name)
+	if err := x.need(acl.LeaseWrite(r.Name)); err != nil {
+		return err
+	}
+	ctx, allowed := context.Background(), func() error { return nil }
 	if r.Wait > 0 {
-		ctx = x.r.Context()
-		h.waiting.Add(1)
+		place, err := h.waits.wait(x)
+		if err != nil {
+			return err
+		}
+		defer place.Give()
+		ctx, allowed = x.whileAllowed(x.r.Context())
+		h.waits.waiting.Add(1)
 		began := time.Now()
 		h.timeouts.extend(x, r.Wait)
 		defer func() {
-			h.waiting.Add(-1)
+			h.waits.waiting.Add(-1)
 			x.waited = time.Since(began)
 		}()
 	}
 	g, err := h.leases.Lease(ctx, *r)
+	if denied := allowed(); err != nil && denied != nil {
+		return denied
+	}
 	if err != nil {
 		return x.notGranted(err)
 	}
-	x.marshalled(answerOf(r, &g))
+	x.marshalled(r.Answer(&g))
 	return nil
-}
-
-// answerOf returns what a grant looks like to a client.
-func answerOf(r *LeaseCommand, g *LeaseGrant) api.LeaseGrant {
-	out := grant{acquisition: r.Acquisition, ttl: r.TTL, token: g.Token, serial: g.Serial}
-	a := api.LeaseGrant{
-		Name: r.Name, Owner: r.Owner, Token: g.Token, Grant: out.text(r.Name, r.Owner), TTL: r.TTL.String()}
-	if g.Waited > 0 {
-		a.Waited = g.Waited.String()
-	}
-	return a
 }
 
 // notGranted answers that somebody else owns the lease, or returns err if it is another error.
@@ -135,6 +114,9 @@ func (h *leaseHandler) show(x *exchange) error {
 	_, err := parseQuery(x.r.URL.RawQuery, &plainRules)
 	if err == nil {
 		err = checkLeaseName(name)
+	}
+	if err == nil {
+		err = x.need(acl.LeaseRead(name))
 	}
 	if err != nil {
 		return err

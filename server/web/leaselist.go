@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"tenure/api"
+	"tenure/server/acl"
 )
 
 // defaultLeasePage is how many leases a page has if the client names no limit.
@@ -22,14 +23,24 @@ func (h *leaseHandler) list(x *exchange) error {
 			q.limit, api.MaxLeasePage)
 	case !utf8.ValidString(q.prefix) || !utf8.ValidString(q.start):
 		err = badRequest("`prefix` and `start` must be UTF-8")
+	default:
+		err = x.needSome(acl.LeaseRead(q.prefix))
 	}
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(x.r.Context(), h.timeouts.of(x.r))
 	defer cancel()
+	hidden := false
 	list, err := h.leases.ListLeases(ctx, LeaseQuery{
-		Prefix: q.prefix, Start: q.start, Limit: orDefault(q.limit, defaultLeasePage)})
+		Prefix: q.prefix, Start: q.start, Limit: orDefault(q.limit, defaultLeasePage),
+		Keep: func(name string) bool {
+			readable := x.may(acl.LeaseRead(name))
+			if !readable {
+				hidden = true
+			}
+			return readable
+		}})
 	if err != nil {
 		return err
 	}
@@ -39,6 +50,9 @@ func (h *leaseHandler) list(x *exchange) error {
 	}
 	for i, l := range list.Leases {
 		out.Leases[i] = api.LeaseEntry{Name: l.Name, Owner: l.Owner, Token: l.Token, Remaining: durationText(l.Left)}
+	}
+	if hidden {
+		x.w.Header()[api.HeaderFiltered] = headerTrue
 	}
 	x.marshalled(out)
 	return nil

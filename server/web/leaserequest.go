@@ -41,17 +41,6 @@ func takes(b *api.LeaseRequest, what string, members ...string) error {
 	return nil
 }
 
-// fromGrant fills in what a renewal takes from its grant.
-func (h *leaseHandler) fromGrant(r *LeaseCommand, body *api.LeaseRequest) error {
-	g, err := readGrant(body.Grant, r.Name, r.Owner)
-	if err != nil {
-		return err
-	}
-	r.Acquisition = g.acquisition
-	r.TTL, err = h.ttl(body.TTL, g.ttl)
-	return err
-}
-
 func checkLeaseName(name string) error {
 	if name == "" || len(name) > api.MaxLeaseNameBytes || !utf8.ValidString(name) {
 		return badRequest("a lease's name has 1 to %d bytes of UTF-8, this one has %d", api.MaxLeaseNameBytes, len(name))
@@ -71,8 +60,8 @@ func checkLeaseOwner(owner, acquisition string) error {
 	return nil
 }
 
-// ttl returns the time that a lease shall last; without a text it is def, and that must not be 0.
-func (h *leaseHandler) ttl(text string, def time.Duration) (time.Duration, error) {
+// leaseTTL returns the time that a lease shall last, at most longest; without a text it is def, and that must not be 0.
+func leaseTTL(text string, def, longest time.Duration) (time.Duration, error) {
 	ttl := def
 	if text != "" {
 		var err error
@@ -81,9 +70,9 @@ func (h *leaseHandler) ttl(text string, def time.Duration) (time.Duration, error
 		}
 	}
 	ttl = ttl.Truncate(time.Millisecond)
-	if ttl < api.MinLeaseTTL || ttl > h.maxTTL {
+	if ttl < api.MinLeaseTTL || ttl > longest {
 		return 0, badRequest("TTL %q: must be from %v to %v, the --max-lease-time of this cluster",
-			text, api.MinLeaseTTL, h.maxTTL)
+			text, api.MinLeaseTTL, longest)
 	}
 	return ttl, nil
 }

@@ -49,6 +49,8 @@ type LeaseHint struct {
 type LeaseQuery struct {
 	Prefix, Start string
 	Limit         int
+	// Keep, if set, reports whether a name may be listed. It is called by the caller's goroutine.
+	Keep func(name string) bool
 }
 
 // NamedHint is what a node knows of the lease of a name by itself (L1).

@@ -11,6 +11,7 @@ import (
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/server/acl"
 )
 
 // maxMemberBytes bounds the body of a request about members.
@@ -25,7 +26,7 @@ type membersHandler struct {
 
 // list answers with the members as this node has applied them.
 func (h *membersHandler) list(x *exchange) error {
-	return x.found(&plainRules, func() (any, error) {
+	return x.found(&plainRules, acl.OperatorRead(), func() (any, error) {
 		l, err := h.members.ListMembers(h.timeouts.of(x.r))
 		l.Members, l.Operations = notNil(l.Members), notNil(l.Operations)
 		return l, err
@@ -48,6 +49,10 @@ func (h *membersHandler) change(kind string, takes ...string) handler {
 		if body.DryRun {
 			return h.plan(x, c)
 		}
+		x.aboutMember(&c)
+		if err := x.needNow(acl.OperatorWrite()); err != nil {
+			return err
+		}
 		op, err := h.members.ChangeMembers(h.timeouts.of(x.r), c)
 		return x.begun(op, c.Operation, err)
 	}
@@ -55,6 +60,10 @@ func (h *membersHandler) change(kind string, takes ...string) handler {
 
 // plan answers with what c would do.
 func (h *membersHandler) plan(x *exchange, c MemberChange) error {
+	x.harmless()
+	if err := x.need(acl.OperatorRead()); err != nil {
+		return err
+	}
 	p, err := h.members.PlanChange(h.timeouts.of(x.r), c)
 	if err != nil {
 		return err
@@ -74,6 +83,10 @@ func (h *membersHandler) cancel(x *exchange) error {
 		return badRequest("operation is missing: name the one to cancel, as GET %s lists it: nothing was changed",
 			api.PathMembers)
 	}
+	x.about(body.Operation)
+	if err := x.needNow(acl.OperatorWrite()); err != nil {
+		return err
+	}
 	op, err := h.members.CancelChange(h.timeouts.of(x.r), body.Operation)
 	return x.begun(op, body.Operation, err)
 }
@@ -86,6 +99,10 @@ func (h *membersHandler) drain(x *exchange) error {
 	}
 	node, err := memberNode("node", body.Node)
 	if err != nil {
+		return err
+	}
+	x.about(nodeText(uint64(node)))
+	if err := x.needNow(acl.OperatorWrite()); err != nil {
 		return err
 	}
 	err = h.members.DrainNode(h.timeouts.of(x.r), node, body.Off)
@@ -112,9 +129,12 @@ func (x *exchange) begun(op api.MemberOperation, id string, err error) error {
 	return nil
 }
 
-// found answers a read like shown, of something that may not be there.
-func (x *exchange) found(rules *rules, v func() (any, error)) error {
+// found answers a read like shown, which needs a permission, of something that may not be there.
+func (x *exchange) found(rules *rules, needs acl.Permission, v func() (any, error)) error {
 	q, err := parseQuery(x.r.URL.RawQuery, rules)
+	if err == nil {
+		err = x.need(needs)
+	}
 	if err != nil {
 		return err
 	}

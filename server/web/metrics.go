@@ -3,14 +3,19 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"tenure/api"
+	"tenure/server/acl"
+	"tenure/server/admission"
 	"tenure/server/watch"
 )
 
@@ -25,7 +30,10 @@ type metrics struct {
 	requests *prometheus.HistogramVec
 	// Stages of a request.
 	body, read, write, snapshot prometheus.Observer
-	page                        http.Handler // all metrics of the registry
+	admission                   *admission.Metrics
+	page                        http.Handler  // all metrics of the registry
+	pageWithoutPrefixes         http.Handler  // those that name no prefix of keys
+	node                        func() string // the name of the node
 }
 
 var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
@@ -45,14 +53,24 @@ func newMetrics(r *prometheus.Registry, hub *watch.Hub) (*metrics, error) {
 		Buckets: seconds}, []string{"stage"})
 	m.body, m.read = stages.WithLabelValues("body"), stages.WithLabelValues("read")
 	m.write, m.snapshot = stages.WithLabelValues("write"), stages.WithLabelValues("snapshot")
-	for _, c := range append([]prometheus.Collector{m.refused, m.panics, m.requests, stages}, m.gauges(hub)...) {
+	m.admission = admission.NewMetrics()
+	for _, c := range slices.Concat([]prometheus.Collector{m.refused, m.panics, m.requests, stages}, m.gauges(hub),
+		m.admission.Collectors()) {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("web: register HTTP metrics: %w", err)
 		}
 	}
-	m.page = promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second})
+	bounds := promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}
+	m.page = promhttp.HandlerFor(r, bounds)
+	m.pageWithoutPrefixes = promhttp.HandlerFor(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		all, err := r.Gather()
+		return slices.DeleteFunc(all, namesPrefixes), err
+	}), bounds)
 	return m, nil
 }
+
+// namesPrefixes reports whether a metric is of quotas, whose labels are prefixes of keys.
+func namesPrefixes(f *dto.MetricFamily) bool { return strings.HasPrefix(f.GetName(), "tenure_quota_") }
 
 // gauges returns what is read when the metrics are shown.
 func (m *metrics) gauges(hub *watch.Hub) []prometheus.Collector {
@@ -83,8 +101,15 @@ func (m *metrics) show(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
 		return err
 	}
-	x.status = http.StatusOK
-	m.page.ServeHTTP(&metricsWriter{ResponseWriter: x.w, x: x}, x.r)
+	if err := x.need(acl.AgentRead(m.node())); err != nil {
+		return err
+	}
+	x.begin(http.StatusOK)
+	page := m.page
+	if !x.may(acl.OperatorRead()) {
+		page = m.pageWithoutPrefixes
+	}
+	page.ServeHTTP(&metricsWriter{ResponseWriter: x.w, x: x}, x.r)
 	return nil
 }
 
@@ -109,7 +134,7 @@ func (w *metricsWriter) WriteHeader(status int) {
 // The label values that are resolved once. Others fall under "other", so that no client can make series.
 var (
 	methodTexts = [...]string{"GET", "PUT", "DELETE", "POST", "HEAD", "other"}
-	codeValues  = [...]int{200, 400, 403, 404, 405, 409, 413, 500, 503, 504, 507}
+	codeValues  = [...]int{200, 400, 403, 404, 405, 409, 413, 429, 500, 503, 504, 507}
 )
 
 // methodLatency is one route's latency by method and code. Series appear when first used, and are looked up once.

@@ -13,6 +13,12 @@ import (
 // that a route takes no JSON.
 var misspeltBodies = map[string]string{
 	"PUT /v1/snapshot":              "", // a snapshot
+	"PUT /v1/acl/bootstrap":         `{"BootstrapSecret":"","Colour":"red"}`,
+	"PUT /v1/acl/token":             `{"Name":"n","Colour":"red"}`,
+	"PUT /v1/acl/token/{id}":        `{"Name":"n","Colour":"red"}`,
+	"PUT /v1/acl/token/{id}/clone":  `{"Description":"d","Colour":"red"}`,
+	"PUT /v1/acl/policy":            `{"Name":"n","Colour":"red"}`,
+	"PUT /v1/acl/policy/{id}":       `{"Name":"n","Colour":"red"}`,
 	"PUT /v1/txn":                   `[{"KV":{"Verb":"set","Key":"k","Colour":"red"}}]`,
 	"PUT /v1/session/create":        `{"TTL":"15s","Colour":"red"}`,
 	"PUT /v1/session/destroy/{id}":  "",

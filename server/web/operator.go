@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/server/acl"
 )
 
 // operatorHandler answers what Consul's tools ask about the servers of a cluster: `consul operator raft list-peers`,
@@ -34,7 +35,7 @@ type raftConfiguration struct {
 
 // raft answers with the members.
 func (h *operatorHandler) raft(x *exchange) error {
-	return x.found(&consulRules, func() (any, error) {
+	return x.found(&consulRules, acl.OperatorRead(), func() (any, error) {
 		l, err := h.members.ListMembers(h.timeouts.of(x.r))
 		out := raftConfiguration{Servers: []raftServer{}, Index: max(1, l.Change)}
 		for _, m := range l.Members {
@@ -62,6 +63,9 @@ type healthReply struct {
 // all is well.
 func (h *operatorHandler) health(x *exchange) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &consulRules)
+	if err == nil {
+		err = x.need(acl.OperatorRead())
+	}
 	if err != nil {
 		return err
 	}
@@ -109,7 +113,7 @@ type catalogNode struct {
 
 // nodes answers with the members as the nodes of Consul's catalog.
 func (h *operatorHandler) nodes(x *exchange) error {
-	return x.found(&consulRules, func() (any, error) {
+	return x.found(&consulRules, acl.OperatorRead(), func() (any, error) {
 		l, err := h.members.ListMembers(h.timeouts.of(x.r))
 		out := []catalogNode{}
 		for _, m := range l.Members {

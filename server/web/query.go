@@ -35,6 +35,9 @@ const (
 	nFence
 	nPrefix
 	nDetails
+	nExpanded
+	nPolicy
+	nFloor
 	nPretty
 	nToken
 	nDC
@@ -46,12 +49,13 @@ var nameTexts = [...]string{api.QueryRaw, api.QueryRecurse, api.QueryKeys, api.Q
 	api.QueryStart, api.QueryLimit, api.QueryReverse, api.QueryStale, api.QueryConsistent, api.QueryIndex,
 	api.QueryWait, api.QueryCAS,
 	api.QueryFlags, api.QueryAcquire, api.QueryRelease, api.QueryTTL, api.QueryFence, api.QueryPrefix, api.QueryDetails,
+	api.QueryExpanded, api.QueryPolicy, api.QueryFloor,
 	api.QueryPretty, api.QueryToken, api.QueryDC, api.QueryNS}
 
 const (
 	nCommon  = nPretty | nToken | nDC | nNS
-	nSwitch  = nRaw | nRecurse | nKeys | nCount | nReverse | nStale | nConsistent | nDetails
-	nNumbers = nIndex | nCas | nFlags
+	nSwitch  = nRaw | nRecurse | nKeys | nCount | nReverse | nStale | nConsistent | nDetails | nExpanded
+	nNumbers = nIndex | nCas | nFlags | nFloor
 )
 
 func nameOf(s string) names {
@@ -90,11 +94,13 @@ type query struct {
 	seen      names
 	cas       uint64
 	flags     uint64
+	floor     uint64 // of a kind of fences
 	index     uint64
 	limit     int // 0: none
 	separator string
 	start     string
 	prefix    string        // on endpoints that take one in the query
+	policy    string        // ID of one
 	session   string        // of acquire or release
 	fence     string        // without its token
 	token     uint64        // of the fence
@@ -175,6 +181,8 @@ func (q *query) set(n names, name, value string) error {
 			q.cas = u
 		case nFlags:
 			q.flags = u
+		case nFloor:
+			q.floor = u
 		}
 	case n == nLimit:
 		l, err := strconv.Atoi(value)
@@ -188,6 +196,8 @@ func (q *query) set(n names, name, value string) error {
 		q.start = value
 	case n == nPrefix:
 		q.prefix = value
+	case n == nPolicy:
+		q.policy = value
 	case n == nAcquire || n == nRelease:
 		q.session = value
 	case n == nWait:

@@ -6,6 +6,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/acl"
 )
 
 // maxQuotaBytes bounds the body of a request that sets a quota.
@@ -48,6 +49,9 @@ func (h *quotaHandler) get(x *exchange) error {
 // read answers with what answer makes of a view of the store.
 func (h *quotaHandler) read(x *exchange, answer func(*kv.Snapshot) (any, error)) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &quotaReadRules)
+	if err == nil {
+		err = x.need(acl.OperatorRead())
+	}
 	if err != nil {
 		return err
 	}

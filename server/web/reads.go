@@ -38,22 +38,34 @@ type reads struct {
 	snapped  prometheus.Observer // seconds of a Snapshot
 }
 
+// get reads one key that x may read. What was read may be newer than the decision about x: so that is made anew.
 func (r *reads) get(x *exchange, key string, mode Mode) (kv.Entry, bool, ReadMeta, error) {
+	x.mustBeDecided()
 	asked := time.Now()
 	e, found, meta, err := r.store.Get(r.timeouts.of(x.r), mode, key)
 	r.got.Observe(time.Since(asked).Seconds())
+	if err == nil {
+		err = x.again()
+	}
 	return e, found, meta, err
 }
 
-// snapshot returns a view, whose revision is not above that of the meta.
+// snapshot returns a view, whose revision is not above that of the meta, for x, about which something was decided; see
+// get.
 func (r *reads) snapshot(x *exchange, mode Mode) (*kv.Snapshot, ReadMeta, error) {
+	x.mustBeDecided()
 	asked := time.Now()
 	view, meta, err := r.store.Snapshot(r.timeouts.of(x.r), mode)
 	r.snapped.Observe(time.Since(asked).Seconds())
-	if err == nil {
-		meta.Revision = max(meta.Revision, view.Revision())
+	if err != nil {
+		return nil, meta, err
 	}
-	return view, meta, err
+	if err := x.again(); err != nil {
+		view.Close()
+		return nil, meta, err
+	}
+	meta.Revision = max(meta.Revision, view.Revision())
+	return view, meta, nil
 }
 
 var errListingTooLong = errors.New("the listing took too long: read it in pages, with `limit` and `start`")

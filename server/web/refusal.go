@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"tenure/api"
+	"tenure/server/access"
 )
 
 // refusal is an answer other than 200, as plain text that says what to do.
@@ -16,6 +18,7 @@ type refusal struct {
 	text   string
 	allow  string // value of Allow, for 405
 	close  bool   // the rest of the request is not read: the connection ends
+	retry  time.Duration
 }
 
 func (e *refusal) Error() string { return e.text }
@@ -56,7 +59,9 @@ var backendErrors = []struct {
 	{ErrNoSpace, http.StatusInsufficientStorage, api.CodeNoSpace},
 	{ErrLeaseGone, http.StatusConflict, api.CodeLost},
 	{ErrOverloaded, http.StatusServiceUnavailable, api.CodeOverloaded},
+	{ErrNotCaughtUp, http.StatusServiceUnavailable, api.CodeNotReady},
 	{ErrNotApplied, http.StatusServiceUnavailable, api.CodeNotApplied},
+	{access.ErrUnsure, http.StatusServiceUnavailable, api.CodeNotApplied},
 }
 
 // codeOf returns the status and the code of err. An error of the Backend that says nothing about the outcome is that of
@@ -81,6 +86,8 @@ func coded(err error) (status int, code api.Code, ok bool) {
 		return r.status, r.code, true
 	case errors.As(err, &member):
 		return member.status(), member.Code, true
+	case deniedCode(err) != "":
+		return http.StatusForbidden, deniedCode(err), true
 	case errors.As(err, &silent):
 		return http.StatusServiceUnavailable, api.CodeQuarantine, true
 	}

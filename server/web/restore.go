@@ -25,6 +25,10 @@ func (h *backupHandler) restore(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	if err := x.mayWrite(&c); err != nil {
+		return err
+	}
+	c.Decided = x.decidedAt()
 	if x.r.ContentLength > maxRestoreBytes {
 		return tooLargeToRestore(ErrSnapshotTooLarge)
 	}
@@ -45,6 +49,7 @@ func (h *backupHandler) restore(x *exchange) error {
 	if err := notRestored(&c, &r); err != nil {
 		return err
 	}
+	x.trail.revision = r.Revision
 	header := x.w.Header()
 	header[api.HeaderRevision] = []string{strconv.FormatUint(r.Revision, 10)}
 	header[api.HeaderCount] = []string{strconv.FormatUint(r.Count, 10)}

@@ -20,6 +20,15 @@ type route struct {
 	handlers map[string]handler
 }
 
+// forOperators are the names of the routes that people need to see and mend a node that is overloaded. To mend it may
+// mean to end the token that floods it.
+var forOperators = []string{"status", "status-leader", "status-peers", "health-live", "health-ready", "metrics",
+	"master-transfer", "members", "members-add", "members-remove", "members-replace", "members-promote",
+	"members-update", "members-cancel", "members-drain", "acl-tokens", "acl-token"}
+
+// publicly are those of them that need no token.
+var publicly = []string{"status", "status-leader", "status-peers", "health-live", "health-ready"}
+
 // keysPath is the path of all keys, of which Consul's clients leave out the slash. It stands for the empty key.
 var keysPath = strings.TrimSuffix(api.PathKV, "/")
 
@@ -46,6 +55,19 @@ func (h *handlers) table() []route {
 		{api.PathLease + "{name}", "lease-show", methods{"GET": h.lease.show}},
 		{api.PathLeasesRenew, "leases-renew", methods{"POST": h.lease.renewMany}},
 		{api.PathLeases, "leases-list", methods{"GET": h.lease.list}},
+
+		{api.PathACLBootstrap, "acl-bootstrap", methods{"PUT": h.acl.bootstrap}},
+		{api.PathACLTokenSelf, "acl-token-self", methods{"GET": h.acl.self}},
+		{api.PathACLTokens + "{id}" + api.ACLClone, "acl-token-clone", methods{"PUT": h.acl.cloneToken}},
+		{api.PathACLTokens + "{id}", "acl-token", methods{"GET": h.acl.readToken, "PUT": h.acl.updateToken,
+			"DELETE": h.acl.deleteToken}},
+		{api.PathACLToken, "acl-token-create", methods{"PUT": h.acl.createToken}},
+		{api.PathACLTokenList, "acl-tokens", methods{"GET": h.acl.listTokens}},
+		{api.PathACLPolicyName + "{name}", "acl-policy-name", methods{"GET": h.acl.readPolicyByName}},
+		{api.PathACLPolicies + "{id}", "acl-policy", methods{"GET": h.acl.readPolicy, "PUT": h.acl.updatePolicy,
+			"DELETE": h.acl.deletePolicy}},
+		{api.PathACLPolicy, "acl-policy-create", methods{"PUT": h.acl.createPolicy}},
+		{api.PathACLPolicyList, "acl-policies", methods{"GET": h.acl.listPolicies}},
 
 		{api.PathFence + "{name}", "fence", methods{"GET": h.fence.get, "DELETE": h.fence.drop}},
 		{api.PathQuotas, "quotas", methods{"GET": h.quota.list}},
@@ -89,7 +111,10 @@ func newRouter(table []route, d *dispatcher) router {
 	m.NotFoundHandler = d.handle(newEndpoint("none", nil, d.metrics))
 	for _, r := range table {
 		match, narrow := matcherOf(r.path)
-		row := m.MatcherFunc(match).Handler(d.handle(newEndpoint(r.name, r.handlers, d.metrics)))
+		e := newEndpoint(r.name, r.handlers, d.metrics)
+		e.operator, e.public = slices.Contains(forOperators, r.name), slices.Contains(publicly, r.name)
+		e.agent = r.name == "metrics"
+		row := m.MatcherFunc(match).Handler(d.handle(e))
 		if narrow {
 			row.Methods(slices.Collect(maps.Keys(r.handlers))...)
 		}

@@ -63,12 +63,15 @@ var (
 	// A snapshot has every write that was acknowledged before: consul snapshot save may send read modes with it.
 	snapshotRules  = rules{what: "read", consul: true, known: nStale | nConsistent | nCommon}
 	fenceReadRules = rules{what: "read", known: nStale | nConsistent | nCommon, exclude: [][2]names{{nStale, nConsistent}}}
+	fenceDropRules = rules{what: "write", writes: true, known: nFloor | nCommon}
 	quotaReadRules = rules{what: "read", known: nStale | nConsistent | nCommon,
 		exclude: [][2]names{{nStale, nConsistent}}}
 	watchRules  = rules{what: "watch", known: nPrefix | nIndex | nCommon}
 	leasesRules = rules{what: "read", known: nPrefix | nStart | nLimit | nCommon}
 	// For endpoints that take no names of their own: Consul's, and ours.
 	consulRules      = rules{what: "read", consul: true, known: nCommon}
+	tokenReadRules   = rules{what: "read", consul: true, known: nExpanded | nCommon}
+	tokenListRules   = rules{what: "read", consul: true, known: nPolicy | nCommon}
 	consulWriteRules = rules{what: "write", consul: true, writes: true, known: nCommon}
 	plainRules       = rules{what: "read", known: nCommon}
 	plainWriteRules  = rules{what: "write", writes: true, known: nCommon}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"syscall"
+
+	"tenure/server/admission"
 )
 
 // Server is the HTTP API of one node.
@@ -16,6 +18,7 @@ type Server struct {
 	cfg      Config
 	metrics  *metrics
 	node     string // its number
+	control  *admission.Control
 	waits    *waits
 	routes   []route
 	router   router
@@ -37,13 +40,13 @@ func New(cfg Config, b Backend) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, metrics: m, node: strconv.FormatUint(uint64(cfg.Node), 10)}
-	s.waits = &waits{hub: cfg.Hub, timeouts: timeoutsOf(cfg), waiting: &m.waiting, stopping: make(chan struct{})}
+	s := &Server{cfg: cfg, metrics: m, node: strconv.FormatUint(uint64(cfg.Node), 10),
+		control: admission.NewControl(cfg.Limits, cfg.Logger, m.admission)}
+	s.conns.open, s.conns.limits = &m.conns, s.control.Conns
+	s.waits = &waits{hub: cfg.Hub, timeouts: timeoutsOf(cfg), waiting: &m.waiting, stopping: make(chan struct{}),
+		places: s.control.Places, conns: s.conns.limits}
 	s.routes = newHandlers(cfg, b, m, s.waits, s.Addr).table()
-	s.router = newRouter(s.routes, &dispatcher{
-		node: []string{s.node}, metrics: m, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
-		crossOrigin: http.NewCrossOriginProtection()})
-	s.conns.open = &m.conns
+	s.router = newRouter(s.routes, s.newDispatcher())
 	s.http = &http.Server{
 		Handler:           s.router,
 		ReadHeaderTimeout: cfg.HeaderTimeout,
@@ -53,9 +56,25 @@ func New(cfg Config, b Backend) (*Server, error) {
 		IdleTimeout:    cfg.IdleTimeout,
 		MaxHeaderBytes: cfg.MaxHeaderBytes,
 		ConnState:      s.conns.changed,
-		ErrorLog:       log.New(&complaints{log: cfg.Logger}, "", 0),
+		ConnContext:    withConn,
+		// One request at a time on a connection: what bounds connections then bounds requests, and there are no
+		// streams to reset by the thousand.
+		Protocols: new(http.Protocols),
+		ErrorLog:  log.New(&complaints{log: cfg.Logger}, "", 0),
 	}
+	s.http.Protocols.SetHTTP1(true)
 	return s, nil
+}
+
+// newDispatcher returns what all requests have in common.
+func (s *Server) newDispatcher() *dispatcher {
+	cfg, m := s.cfg, s.metrics
+	return &dispatcher{
+		node: []string{s.node}, metrics: m, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
+		crossOrigin: http.NewCrossOriginProtection(), decider: cfg.Access, audit: cfg.Audit, timeouts: timeoutsOf(cfg),
+		limits: cfg.Limits, waits: s.waits, conns: s.conns.limits,
+		rates: s.control.Rates,
+	}
 }
 
 // ServeHTTP answers one request that did not come through the server's own listener. Limits that belong to connections
@@ -64,7 +83,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.router.Se
 
 // Listen opens Config.Addr. After it, clients can connect; they are answered once Serve runs.
 func (s *Server) Listen() error {
-	l, err := net.Listen("tcp", s.cfg.Addr)
+	config := net.ListenConfig{Control: keepUnsentShort}
+	config.SetMultipathTCP(false) // connections would not inherit what Control sets
+	l, err := config.Listen(context.Background(), "tcp", s.cfg.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("web: client address %s is in use by another process: stop that, "+
 			"or choose another with --client: %w", s.cfg.Addr, err)
@@ -72,10 +93,13 @@ func (s *Server) Listen() error {
 	if err != nil {
 		return fmt.Errorf("web: listen for clients on %s: %w", s.cfg.Addr, err)
 	}
-	s.listener = newLimitListener(l, s.cfg.MaxConns, s.metrics, s.node)
-	s.listener.tls = s.cfg.TLS
+	s.listener = &limitListener{Listener: l, conns: &s.conns, tooMany: tooMany(s.node), refused: s.metrics.refused,
+		errors: s.http.ErrorLog, tls: s.cfg.TLS, slots: make(chan struct{}, farewells)}
 	return nil
 }
+
+// Admission is what bounds the clients of this server, and those of other protocols that are to share its limits.
+func (s *Server) Admission() *admission.Control { return s.control }
 
 // Addr is where the server listens; before Listen, where it was told to.
 func (s *Server) Addr() string {

@@ -29,7 +29,7 @@ func TestConfigThatIsRefused(t *testing.T) {
 		{func(c *Config) { c.Addr = "localhost.example:8500" }, "--insecure"},
 		{func(c *Config) { c.MaxValueBytes = 16<<20 + 1 }, "16777216"},
 		{func(c *Config) { c.MaxValueBytes = -1 }, "16777216"},
-		{func(c *Config) { c.MaxConns = -1 }, "at least 1"},
+		{func(c *Config) { c.Limits.Conns = -1 }, "at least 1"},
 		{func(c *Config) { c.MaxHeaderBytes = 1000 }, "longest URL"},
 		{func(c *Config) { c.IdleTimeout = -1 }, "idle timeout"},
 		{func(c *Config) { c.ResponseTimeout = time.Second }, "shorter than"},

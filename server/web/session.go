@@ -8,6 +8,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/acl"
 )
 
 // sessionHandler answers requests about sessions.
@@ -30,8 +31,57 @@ func (h *sessionHandler) destroy(x *exchange) error {
 	if c.Session.ID = strings.ToLower(id); kv.ValidateSessionID(c.Session.ID) != nil {
 		return badSessionID(id)
 	}
+	there, err := h.mayEnd(x, c.Session.ID)
+	if err != nil {
+		return err
+	}
+	if !there {
+		h.writes.nothingToDo(x)
+		x.json(bodyTrue)
+		return nil
+	}
 	return h.writes.run(x, c)
 }
+
+// mayEnd decides whether x may end or renew a session, by the node of that. there is false if this node has made sure
+// that there is no such session: then no command may be sent, since somebody could make the session meanwhile. Who may
+// read no session at all is not told whether there is one; who may not read this one is not told its node. Without tokens
+// it does not look.
+func (h *sessionHandler) mayEnd(x *exchange, id string) (there bool, err error) {
+	if x.permit.decider == nil {
+		x.needsNothing()
+		return true, nil
+	}
+	if err := x.needSome(acl.SessionRead("")); err != nil {
+		return false, x.ofOthers(err)
+	}
+	e, there := h.reads.local.Session(id)
+	if !there {
+		if err := x.refresh(); err != nil {
+			return false, err
+		}
+		if e, there = h.reads.local.Session(id); !there {
+			return false, nil
+		}
+	}
+	if err = x.need(acl.SessionWrite(e.Node)); err != nil && !x.may(acl.SessionRead(e.Node)) {
+		err = x.ofOthers(err)
+	}
+	return true, err
+}
+
+// ofOthers returns what somebody is told who is denied a session of which nothing is to be told.
+func (x *exchange) ofOthers(err error) error {
+	if deniedCode(err) != api.CodeDenied {
+		return err
+	}
+	x.lacks(err)
+	return errOthersSession
+}
+
+// errOthersSession is why somebody may not end a session whose node is not to be told.
+var errOthersSession = refuse(http.StatusForbidden, api.CodeDenied, api.TextDenied+
+	": the token lacks permission 'session:write' on the node of this session")
 
 // renew starts a session's TTL anew and shows the session. Of one that has ended it says 404, with Consul's words.
 func (h *sessionHandler) renew(x *exchange) error {
@@ -45,6 +95,13 @@ func (h *sessionHandler) renew(x *exchange) error {
 	}
 	if c.Session.ID = strings.ToLower(id); kv.ValidateSessionID(c.Session.ID) != nil {
 		return sessionGone(id)
+	}
+	there, err := h.mayEnd(x, c.Session.ID)
+	if err == nil && !there {
+		err = sessionGone(id)
+	}
+	if err != nil {
+		return err
 	}
 	res, err := h.writes.apply(x, &c)
 	switch {
@@ -94,7 +151,7 @@ func (h *sessionHandler) info(x *exchange) error {
 	if id == "" {
 		return badSessionID(id)
 	}
-	return h.read(x, func(view *kv.Snapshot, show func(kv.Session) bool) {
+	return h.read(x, true, acl.SessionRead(""), func(view *kv.Snapshot, show func(kv.Session) bool) {
 		if e, ok := view.Session(strings.ToLower(id)); ok {
 			show(e)
 		}
@@ -107,18 +164,43 @@ func (h *sessionHandler) ofNode(x *exchange) error {
 	if node == "" {
 		return badRequest("Missing node name: give it at the end of the path")
 	}
-	return h.read(x, func(view *kv.Snapshot, show func(kv.Session) bool) { view.Sessions(node, show) })
+	return h.read(x, false, acl.SessionRead(node),
+		func(view *kv.Snapshot, show func(kv.Session) bool) { view.Sessions(node, show) })
 }
 
 // list lists all sessions.
 func (h *sessionHandler) list(x *exchange) error {
-	return h.read(x, func(view *kv.Snapshot, show func(kv.Session) bool) { view.Sessions("", show) })
+	return h.read(x, true, acl.SessionRead(""),
+		func(view *kv.Snapshot, show func(kv.Session) bool) { view.Sessions("", show) })
 }
 
-// read answers with the sessions that choose shows, and may block. The index of all of them is that of the newest
+// chooser calls show with sessions of view until that returns false.
+type chooser func(view *kv.Snapshot, show func(kv.Session) bool)
+
+// hidesSessions reports whether x may not read all that choose shows: of details, whether there may be a locked key that
+// it may not read.
+func (x *exchange) hidesSessions(view *kv.Snapshot, choose chooser, details bool) (hidden bool) {
+	if x.permit.request == nil {
+		return false
+	}
+	choose(view, func(e kv.Session) bool {
+		hidden = !x.may(acl.SessionRead(e.Node)) || details && !x.may(acl.KeyReadPrefix(""))
+		return !hidden
+	})
+	return hidden
+}
+
+// read answers with those sessions that choose shows and x may read, and may block. It needs p, or some of that. The index of all of them is that of the newest
 // creation or end of any session.
-func (h *sessionHandler) read(x *exchange, choose func(view *kv.Snapshot, show func(kv.Session) bool)) error {
+func (h *sessionHandler) read(x *exchange, some bool, p acl.Permission, choose chooser) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &sessionRules)
+	switch {
+	case err != nil:
+	case some:
+		err = x.needSome(p)
+	default:
+		err = x.need(p)
+	}
 	if err != nil {
 		return err
 	}
@@ -137,7 +219,8 @@ func (h *sessionHandler) read(x *exchange, choose func(view *kv.Snapshot, show f
 		if q.has(nDetails) {
 			show = func(e kv.Session) bool { return list.sessionDetails(&e, view) }
 		}
-		choose(view, show)
+		list.filtered = func() (bool, error) { return x.hidesSessions(view, choose, q.has(nDetails)), nil }
+		choose(view, func(e kv.Session) bool { return !x.may(acl.SessionRead(e.Node)) || show(e) })
 		return true, list.end(nil)
 	}
 	if !q.blocks() {

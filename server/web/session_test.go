@@ -221,6 +221,9 @@ func TestLocksAndCreationsGetKeys(t *testing.T) {
 			t.Errorf("%s: key %q, base %d", what, f.last.IdemKey, f.last.Base)
 		}
 		seen[f.last.IdemKey] = true
+		if len(seen) != f.drawn+2 {
+			t.Errorf("%s: its key is not said to be the node's own", what)
+		}
 	}
 	fresh("create")
 	for _, target := range []string{"/v1/kv/k?acquire=" + id, "/v1/kv/k?acquire=" + id, "/v1/kv/k?release=" + id} {
@@ -230,6 +233,9 @@ func TestLocksAndCreationsGetKeys(t *testing.T) {
 	call(s, "PUT", "/v1/kv/k?acquire="+id, "", "Idempotency-Key: mine")
 	if f.last.IdemKey != "mine" {
 		t.Errorf("a client's key became %q", f.last.IdemKey)
+	}
+	if f.drawn != len(seen)-2 {
+		t.Error("a client's key is said to be the node's own")
 	}
 	for _, target := range []string{"/v1/kv/k", "/v1/kv/k?cas=0", "/v1/session/renew/" + id} {
 		if call(s, "PUT", target, ""); f.last.IdemKey != "" {
@@ -278,5 +284,21 @@ func TestSessionDetails(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Under a key that was used before, with another base, the answer is the ID of the session that was made then.
+func TestASessionUnderAKnownKeyIsTheOneOfThen(t *testing.T) {
+	s := newServer(t, newFake(t))
+	ask := func(base string) string {
+		w := call(s, "PUT", "/v1/session/create", "{}", "Idempotency-Key: k", api.HeaderBase+": "+base)
+		if w.Code != 200 {
+			t.Fatal(w.Code, w.Body)
+		}
+		return w.Body.String()
+	}
+	first := ask("1")
+	if second := ask("0"); second != first {
+		t.Errorf("%s, and then %s", first, second)
 	}
 }

@@ -86,7 +86,7 @@ func (h *sessionHandler) create(x *exchange) error {
 	if res.Code != kv.CodeDone {
 		return notDone(&c, &res)
 	}
-	x.json([]byte(`{"ID":"` + c.Session.ID + `"}`))
+	x.json([]byte(`{"ID":"` + res.Body + `"}`)) // under a known key the ID of then, also if the base differs
 	return nil
 }
 

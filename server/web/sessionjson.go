@@ -6,6 +6,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/acl"
 )
 
 // session adds e and reports whether to go on.
@@ -21,7 +22,7 @@ const maxShownKeys = 100
 // sessionDetails is what `details` shows of a session beyond what Consul does.
 type sessionDetails struct {
 	expiresIn time.Duration // 0: it has no TTL
-	held      uint64        // how many keys it has locked
+	held      uint64        // how many keys it has locked that may be read
 	keys      []string      // the first maxShownKeys of them
 }
 
@@ -34,6 +35,9 @@ func (l *jsonList) sessionDetails(e *kv.Session, view *kv.Snapshot) bool {
 		}
 	}
 	view.Held(e.ID, func(key string) bool {
+		if !l.x.may(acl.KeyRead(key)) {
+			return true
+		}
 		if d.held++; d.held <= maxShownKeys {
 			d.keys = append(d.keys, key)
 		}

@@ -24,7 +24,7 @@ func (h *backupHandler) snapshot(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &snapshotRules); err != nil {
 		return err
 	}
-	out, err := h.backups.Backup(h.timeouts.of(x.r))
+	out, err := h.begin(x)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func TestRestore(t *testing.T) {
 		head(w, api.HeaderCount) != "3" || string(f.restored) != "body" || f.install.IdemKey != "mine" || f.install.Base != 7 {
 		t.Errorf("%d %v %s, %+v", w.Code, w.Header(), w.Body, f.install)
 	}
-	if call(s, "PUT", "/v1/snapshot", "body"); f.install.IdemKey == "" || f.install.IdemKey == "mine" {
+	if call(s, "PUT", "/v1/snapshot", "body"); f.install.IdemKey != "" {
 		t.Errorf("%+v", f.install)
 	}
 	for _, c := range []struct {

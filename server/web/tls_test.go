@@ -57,6 +57,40 @@ func TestVersionsOfTLS(t *testing.T) {
 	}
 }
 
+// TestProtocolsOverTLS: HTTP/1.1 is spoken to clients who would rather have HTTP/2, as those of Consul, and to those
+// who name nothing; who can do nothing else is refused in the handshake.
+func TestProtocolsOverTLS(t *testing.T) {
+	addr, ca := overTLS(t, nil)
+	for _, c := range []struct {
+		offers []string
+		want   string
+		ok     bool
+	}{
+		{[]string{"h2", "http/1.1"}, "http/1.1", true}, {[]string{"http/1.1"}, "http/1.1", true}, {nil, "", true}, {[]string{"h2"}, "", false},
+	} {
+		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: ca.Pool(t), NextProtos: c.offers})
+		if (err == nil) != c.ok {
+			t.Errorf("%q: %v", c.offers, err)
+		}
+		if err == nil {
+			if got := conn.ConnectionState().NegotiatedProtocol; got != c.want {
+				t.Errorf("%q: %q is spoken", c.offers, got)
+			}
+			conn.Close()
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool(t)}, ForceAttemptHTTP2: true}}
+	defer client.CloseIdleConnections()
+	rsp, err := client.Get("https://" + addr + "/health/live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsp.Body.Close()
+	if rsp.StatusCode != http.StatusOK || rsp.Proto != "HTTP/1.1" {
+		t.Errorf("%s over %s", rsp.Status, rsp.Proto)
+	}
+}
+
 func TestCertificatesOfClients(t *testing.T) {
 	ca, other := certstest.New(t, "prod"), certstest.New(t, "prod")
 	pair := func(p certs.Paths) []tls.Certificate {
@@ -163,7 +197,7 @@ func TestHandshakesAreBounded(t *testing.T) {
 
 // TestTooManyConnectionsOverTLS: the answer to one too many comes over TLS, too.
 func TestTooManyConnectionsOverTLS(t *testing.T) {
-	addr, ca := overTLS(t, nil, func(c *Config) { c.MaxConns = 1 })
+	addr, ca := overTLS(t, nil, func(c *Config) { c.Limits.Conns = 1 })
 	first, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: ca.Pool(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -205,8 +239,8 @@ func replaceFile(t *testing.T, to, from string) {
 	}
 }
 
-// TestNamesInTheCertificateAreServed: a client may address the node by a name for which it has a certificate, as that is
-// now, and by no other.
+// TestNamesInTheCertificateAreServed: a client may address the node by a name for which it has a certificate, as that
+// is now, and by no other.
 func TestNamesInTheCertificateAreServed(t *testing.T) {
 	certified := "n1.example.com"
 	s := newServer(t, newFake(t), func(c *Config) {

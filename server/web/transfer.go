@@ -8,6 +8,7 @@ import (
 
 	"tenure/api"
 	"tenure/internal/ballot"
+	"tenure/server/acl"
 )
 
 // maxTransferBytes bounds the body of a transfer.
@@ -23,6 +24,10 @@ type transferHandler struct {
 // transfer asks the master to hand over: a body of {"Node":N} names the node to try, none lets it choose.
 func (h *transferHandler) transfer(x *exchange) error {
 	to, err := h.target(x)
+	if err == nil {
+		x.about(nodeText(uint64(to))) // 0: whom the master chooses
+		err = x.needNow(acl.OperatorWrite())
+	}
 	if err != nil {
 		return err
 	}

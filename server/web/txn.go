@@ -1,11 +1,11 @@
 package web
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tenure/api"
@@ -14,8 +14,9 @@ import (
 
 // txnOp is one operation of a transaction in Consul's JSON. Of the kinds that it has, only KV means something here.
 type txnOp struct {
-	KV                            *txnKV
-	Node, Service, Check, Session any
+	KV *txnKV
+	// What is in the others is not looked at, and not decoded: it could be very many small values.
+	Node, Service, Check, Session *json.RawMessage
 }
 
 // other reports whether the operation is of a kind that is not known here.
@@ -104,30 +105,36 @@ func (h *txnHandler) run(x *exchange) error {
 	}
 	ops := []txnOp{}
 	if err == nil {
-		err = h.bodies.readJSON(x, base64Bytes(h.maxBytes())+api.MaxTxnOps*jsonSpace, &ops)
-	}
-	if err == nil && ops == nil {
-		err = badRequest("Request decode failed: the body must be a list, not null: nothing was changed")
+		err = readJSONList(h.bodies, x, base64Bytes(h.maxBytes())+api.MaxTxnOps*jsonSpace, api.MaxTxnOps, errTooManyOps, &ops)
 	}
 	if err == nil {
 		err = h.parts(ops, &c)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(c.Parts) == 0:
+	}
+	if !changesAnything(&c) {
+		x.harmless()
+	}
+	if len(c.Parts) == 0 {
+		x.needsNothing()
 		x.txnDone(kv.Outcomes{}, true)
 		return nil
 	}
 	return h.apply(x, &c)
 }
 
+var errTooManyOps = refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge, fmt.Sprintf("transaction too large: "+
+	"it has more than %d operations: nothing was changed", api.MaxTxnOps))
+
+// changesAnything reports whether the transaction may change something. Under a fence also one that only reads does: it
+// may raise the fence, which keeps others from writing.
+func changesAnything(c *kv.Command) bool {
+	return slices.ContainsFunc(c.Parts, func(p kv.Part) bool { return p.Op < kv.OpGet }) || c.Fence != "" && len(c.Parts) > 0
+}
+
 // parts makes parts of ops.
 func (h *txnHandler) parts(ops []txnOp, c *kv.Command) error {
-	if len(ops) > api.MaxTxnOps {
-		return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge, fmt.Sprintf("transaction too large: "+
-			"it has %d operations, at most %d are accepted: nothing was changed", len(ops), api.MaxTxnOps))
-	}
 	total := 0
 	for i := range ops {
 		p, err := h.part(&ops[i])
@@ -161,7 +168,10 @@ func (h *txnHandler) part(op *txnOp) (kv.Part, error) {
 		return kv.Part{}, err
 	}
 	if len(in.Value) > h.maxValueBytes {
-		return kv.Part{}, tooLarge(h.maxValueBytes)
+		r := tooLarge(h.maxValueBytes)
+		r.text = fmt.Sprintf("Value for key %.80q is too large: at most %s are accepted: nothing was changed", in.Key,
+			byteCount(h.maxValueBytes)) // Vault looks for "is too large"
+		return kv.Part{}, r
 	}
 	p := kv.Part{Op: v.op, Key: in.Key, Lock: v.lock}
 	if v.index {
@@ -198,61 +208,4 @@ func (h *txnHandler) part(op *txnOp) (kv.Part, error) {
 		return p, badRequest("%v: nothing was changed", err)
 	}
 	return p, nil
-}
-
-func (h *txnHandler) apply(x *exchange, c *kv.Command) error {
-	res, err := h.writes.apply(x, c)
-	if err != nil {
-		return err
-	}
-	if res.Code != kv.CodeDone && res.Code != kv.CodeCondition {
-		return notDone(c, &res)
-	}
-	var out kv.Outcomes
-	if !res.Dropped {
-		if out, err = kv.DecodeOutcomes(res.Body); err != nil {
-			return errResult
-		}
-	}
-	for i := range out.Results {
-		if r := &out.Results[i]; r.Part < 0 || r.Part >= len(c.Parts) || r.Entry == nil {
-			return errResult
-		}
-	}
-	setReadMeta(x.w.Header(), res.Revision, ReadMeta{Revision: res.Revision, KnownLeader: true})
-	x.txnDone(out, res.Code == kv.CodeDone)
-	return nil
-}
-
-// txnDone answers with what a transaction came to. Of Results and Errors, the one that is not meant is null.
-func (x *exchange) txnDone(out kv.Outcomes, done bool) {
-	b := []byte(`{"Results":`)
-	for i, r := range out.Results {
-		b = append(b, "[,"[min(i, 1)])
-		b = append(appendEntry(append(b, `{"KV":`...), r.Entry, true), '}')
-	}
-	b = closeList(b, len(out.Results), done)
-	b = append(b, `,"Errors":`...)
-	for i, e := range out.Errors {
-		b = append(b, "[,"[min(i, 1)])
-		b = strconv.AppendInt(append(b, `{"OpIndex":`...), int64(e.Part), 10)
-		b = append(appendJSONString(append(b, `,"What":`...), e.What), '}')
-	}
-	b = append(closeList(b, len(out.Errors), !done), '}')
-	if done {
-		x.json(b)
-	} else {
-		x.send(http.StatusConflict, api.CodeCondition, jsonType, b)
-	}
-}
-
-// closeList ends a list of n elements. An empty one has not been begun.
-func closeList(b []byte, n int, meant bool) []byte {
-	switch {
-	case n > 0:
-		return append(b, ']')
-	case meant:
-		return append(b, "[]"...)
-	}
-	return append(b, "null"...)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/kv"
+	"tenure/server/acl"
 )
 
 // Upgrades tells which feature level the cluster has, and raises it.
@@ -28,7 +30,25 @@ type upgradeHandler struct {
 
 // show answers with the level of the cluster and those of its members.
 func (h *upgradeHandler) show(x *exchange) error {
-	return x.shown(&plainRules, func() any { return h.upgrades.Upgrade() })
+	q, err := parseQuery(x.r.URL.RawQuery, &plainRules)
+	if err == nil {
+		err = h.permitted(x, acl.OperatorRead())
+	}
+	if err != nil {
+		return err
+	}
+	x.pretty(&q, h.upgrades.Upgrade())
+	return nil
+}
+
+// permitted decides whether x may see or raise the level. Below the level of tokens nobody can have one, so that
+// everybody may: what comes after is the bootstrap, which everybody may do as well.
+func (h *upgradeHandler) permitted(x *exchange, p acl.Permission) error {
+	if h.upgrades.Upgrade().FeatureLevel < kv.LevelOfACL {
+		x.needsNothing()
+		return nil
+	}
+	return x.needNow(p)
 }
 
 // finish raises the level, or with dry_run says what is in the way.
@@ -40,6 +60,12 @@ func (h *upgradeHandler) finish(x *exchange) error {
 	var body api.UpgradeFinish
 	if err := h.bodies.readJSON(x, maxUpgradeBytes, &body); err != nil {
 		return fmt.Errorf(`%w: send {"dry_run":true} to change nothing, or no body`, err)
+	}
+	if body.DryRun {
+		x.harmless()
+	}
+	if err := h.permitted(x, acl.OperatorWrite()); err != nil {
+		return err
 	}
 	out := h.upgrades.Upgrade()
 	if !body.DryRun {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/server/admission"
 	"tenure/server/watch"
 )
 
@@ -30,6 +31,8 @@ func (q *query) blocks() bool { return q.index != 0 }
 // waits is what blocking queries and streams of events have in common.
 type waits struct {
 	hub      *watch.Hub
+	places   *admission.Places
+	conns    *admission.Conns
 	timeouts timeouts
 	waiting  *atomic.Int64 // how many wait now
 	stopping chan struct{} // closed when nobody may wait any more
@@ -46,9 +49,15 @@ func (w *waits) end() { w.stopOnce.Do(func() { close(w.stopping) }) }
 func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 	look func(must bool) (answered bool, err error)) error {
 	if err != nil {
-		return waitRefused(err)
+		return overloaded(err)
 	}
 	defer waiter.Close()
+	x.mustBeDecided()
+	place, err := w.wait(x)
+	if err != nil {
+		return err
+	}
+	defer place.Give()
 	var timer *time.Timer
 	for must := false; ; {
 		waiter.Arm()
@@ -68,6 +77,8 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 			return nil
 		case nodeStops:
 			return errStopping
+		case notAllowed:
+			return x.again()
 		}
 	}
 }
@@ -80,6 +91,7 @@ const (
 	timeOut
 	clientGone
 	nodeStops
+	notAllowed // any more
 )
 
 func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer) woken {
@@ -89,20 +101,29 @@ func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer) woke
 		w.waiting.Add(-1)
 		x.waited += time.Since(began)
 	}()
-	select {
-	case <-waiter.C():
-		return changed
-	case <-timer.C:
-		return timeOut
-	case <-x.r.Context().Done():
-		return clientGone
-	case <-w.stopping:
-		return nodeStops
+	for {
+		expires, stop := x.expires()
+		select {
+		case <-waiter.C():
+			stop()
+			return changed
+		case <-timer.C:
+			stop()
+			return timeOut
+		case <-x.r.Context().Done():
+			stop()
+			return clientGone
+		case <-w.stopping:
+			stop()
+			return nodeStops
+		case <-x.news():
+		case <-expires:
+		}
+		stop()
+		if x.again() != nil {
+			return notAllowed
+		}
 	}
 }
 
 var errStopping = fmt.Errorf("%w: this node is stopping; ask another", ErrNotApplied)
-
-func waitRefused(err error) error {
-	return fmt.Errorf("%w: %w; try again later, or another node", ErrOverloaded, err)
-}

@@ -10,6 +10,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/acl"
 	"tenure/server/watch"
 )
 
@@ -33,6 +34,9 @@ type watchHandler struct {
 // The id is the revision. Only the last event of a revision has one, so whoever resumes after an id has seen all of it.
 // While nothing happens a block with an id alone says how far the stream has come; no client takes that for an event.
 //
+// Changes of keys that may not be read are left out, and so are sessions unless all of them may be read. The stream ends
+// when its token does, or when nothing below the prefix may be read any more.
+//
 // What was applied long ago is not remembered (watch.Limits). A stream that is asked to begin there does, if nothing
 // has changed under the prefix since; else it says compacted, and goes on behind Index. One whose client is too slow to
 // read falls behind the memory: it says compacted, and ends.
@@ -44,14 +48,22 @@ func (h *watchHandler) stream(x *exchange) error {
 	if err == nil {
 		err = q.resume(x.r.Header)
 	}
+	if err == nil {
+		err = x.needSome(acl.KeyRead(q.prefix))
+	}
 	if err != nil {
 		return err
 	}
 	w, err := h.waits.hub.Prefix(q.prefix)
 	if err != nil {
-		return waitRefused(err)
+		return overloaded(err)
 	}
 	defer w.Close()
+	place, err := h.waits.wait(x)
+	if err != nil {
+		return err
+	}
+	defer place.Give()
 	e := eventStream{x: x, waits: h.waits, heartbeat: h.heartbeat, timeout: h.timeout,
 		rc: http.NewResponseController(x.w)}
 	from, missed, err := h.begin(x, &q)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/acl"
 )
 
 // Writer has commands applied.
@@ -17,6 +19,8 @@ type Writer interface {
 	// Write has the command applied once, through the master wherever it is. Its error is one of those of a Backend.
 	// c.Value is not used after Write returns, also when it returns early: the caller reads the next body into it.
 	Write(timeout time.Duration, c kv.Command) (kv.Result, error)
+	// WriteDrawn is Write of a command whose key and base are this node's own: no client has sent it before.
+	WriteDrawn(timeout time.Duration, c kv.Command) (kv.Result, error)
 }
 
 // writes is what all requests that go through the log have in common.
@@ -68,11 +72,11 @@ func (w *writes) identify(h http.Header, c *kv.Command) error {
 	return nil
 }
 
-// drawKey gives a key of this node's own to what locks and unlocks, and to what makes a session or replaces all, so
-// that it may be sent on again when the master changes. Consul's clients send no key, and take an answer of unknown
+// drawKey gives a key of this node's own to what locks and unlocks, and to what makes a session, so that it may be sent
+// on again when the master changes. The Backend does it for what replaces all. Consul's clients send no key, and take an answer of unknown
 // outcome for the loss of their lock. Other writes are too many: each key is remembered.
 func (w *writes) drawKey(c *kv.Command) {
-	if c.Lock != kv.LockNone || c.Op == kv.OpSessionCreate || c.Op == kv.OpInstall {
+	if c.Lock != kv.LockNone || c.Op == kv.OpSessionCreate {
 		c.IdemKey, c.Base = uuid.NewString(), w.revision()
 	}
 }
@@ -80,11 +84,19 @@ func (w *writes) drawKey(c *kv.Command) {
 // apply has c applied, and sets the headers of every write. Its error says that nothing is known of how c ended, or
 // that it was not proposed.
 func (w *writes) apply(x *exchange, c *kv.Command) (kv.Result, error) {
-	asked := time.Now()
-	res, err := w.store.Write(w.timeouts.of(x.r), *c)
-	w.took.Observe(time.Since(asked).Seconds())
+	if err := x.mayWrite(c); err != nil {
+		return kv.Result{}, err
+	}
+	res, err := w.decided(x, c)
 	if err != nil {
 		return res, inDoubt(err)
+	}
+	x.trail.revision = res.Revision
+	if res.Code == kv.CodeQuota && !x.may(acl.OperatorRead()) {
+		res.Body = "" // how much others have under the prefix
+	}
+	if c.Op == kv.OpTestAndSet && res.Count == 0 {
+		x.trail.code = api.CodeCondition
 	}
 	h := x.w.Header()
 	h[api.HeaderRevision] = []string{strconv.FormatUint(res.Revision, 10)}
@@ -97,6 +109,37 @@ func (w *writes) apply(x *exchange, c *kv.Command) (kv.Result, error) {
 	return res, nil
 }
 
+// decided has c applied, under what was decided about x. If permissions were taken away meanwhile, so that the log has
+// refused c, this node decides once more.
+func (w *writes) decided(x *exchange, c *kv.Command) (kv.Result, error) {
+	asked := time.Now()
+	defer func() { w.took.Observe(time.Since(asked).Seconds()) }()
+	write := w.store.Write
+	if c.IdemKey != "" && len(x.r.Header[api.HeaderIdempotencyKey]) == 0 {
+		write = w.store.WriteDrawn
+	}
+	limit := w.timeouts.of(x.r)
+	for left := limit; ; left = limit - time.Since(asked) {
+		if left <= 0 {
+			return kv.Result{}, fmt.Errorf("%w: permissions change all the time; try again", ErrNotApplied)
+		}
+		c.Decided = x.decidedAt()
+		res, err := write(left, *c)
+		if err != nil || res.Code != kv.CodeDecideAgain {
+			return res, err
+		}
+		if err := x.decideAgain(res.Count); err != nil {
+			return kv.Result{}, err
+		}
+	}
+}
+
+// nothingToDo sets the headers of a write for which no command was needed.
+func (w *writes) nothingToDo(x *exchange) {
+	x.trail.revision = w.revision()
+	x.w.Header()[api.HeaderRevision] = []string{strconv.FormatUint(x.trail.revision, 10)}
+}
+
 // run has c applied and answers true, or false if its condition did not hold.
 func (w *writes) run(x *exchange, c kv.Command) error {
 	res, err := w.apply(x, &c)
@@ -107,6 +150,7 @@ func (w *writes) run(x *exchange, c kv.Command) error {
 	case kv.CodeDone:
 		x.json(bodyTrue)
 	case kv.CodeCondition:
+		x.trail.code = api.CodeCondition
 		x.json(bodyFalse)
 	default:
 		return notDone(&c, &res)
@@ -157,6 +201,8 @@ func notDone(c *kv.Command, res *kv.Result) *refusal {
 		return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
 			"result too large: the entries that the transaction "+
 				"would show have too many bytes: nothing was changed: read fewer of them at a time")
+	case kv.CodeDecideAgain:
+		return refuse(http.StatusServiceUnavailable, api.CodeNotApplied, "not applied: permissions have changed: try again")
 	case kv.CodeLevel:
 		return refuse(http.StatusConflict, api.CodeFeatureLevel,
 			"not applied: it needs feature level "+strconv.FormatUint(c.Level(), 10)+

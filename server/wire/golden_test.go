@@ -157,7 +157,7 @@ func goldenReplica() []golden {
 		golden{"raised", EncodeRaised(&Raised{ID: 5, Done: true, Master: 2, Older: []ballot.NodeID{3}, Unheard: []ballot.NodeID{1, 7}})},
 		golden{"archived", EncodeArchived(&Archived{Slot: 300, ReachedMS: 1_790_000_000_123,
 			Full:     Copy{Slot: 7, Revision: 8, MadeMS: 9, WhenMS: 0},
-			Verified: Copy{Slot: 1, Revision: 2, MadeMS: 3, WhenMS: 4}})})
+			Verified: Copy{Slot: 1, Revision: 2, MadeMS: 3, WhenMS: 4}, Stored: 299})})
 }
 
 func someMembersAsk() *MembersAsk {

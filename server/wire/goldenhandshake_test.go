@@ -34,7 +34,8 @@ func TestGoldenHandshake(t *testing.T) {
 		&ReleaseMsg{1, Release{Cluster: ident.ClusterID{1}, Store: ident.StoreID{2}, Owner: run,
 			Counters: []uint64{1, 70000}}},
 		&JoinMsg{Operation: "join-1", Store: ident.StoreID{9}, Name: "three", PeerAddr: "c:3", ClientAddr: "c:8500",
-			Replace: "two", NonVoter: true, Spare: true, ReplaceAfter: time.Minute, Constants: hello.Constants},
+			Replace: "two", NonVoter: true, Spare: true, ReplaceAfter: time.Minute, Constants: hello.Constants,
+			Cluster: hello.Cluster},
 		&JoinedMsg{Node: 2, Cluster: ident.ClusterID{1}, Membership: full}, &JoinedMsg{Ask: "a:1"},
 	} {
 		all = append(all, golden{fmt.Sprintf("handshake %d, type %d", i, m.handshakeType()), EncodeHandshake(m)})

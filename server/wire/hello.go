@@ -63,6 +63,8 @@ type Hello struct {
 	// out.
 	Level, ClusterLevel uint64
 	Speaks              uint16
+	// RedisAddr is where clients of Redis reach the node; "": they do not, or it is of a release that does not say.
+	RedisAddr string
 }
 
 // Has returns a membership with no members and the Number and Change of the one that h goes by, to be compared.

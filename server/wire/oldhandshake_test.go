@@ -45,7 +45,7 @@ func TestHandshakesOfBeforeMembersCouldBeChanged(t *testing.T) {
 // TestOldNodesReadHellos decodes a Hello of now as a version does whose structs end before Membership.
 func TestOldNodesReadHellos(t *testing.T) {
 	now := honest(1)
-	now.Membership, now.Change = 7, 9
+	now.Membership, now.Change, now.RedisAddr = 7, 9, "127.0.0.1:6379"
 	var old struct {
 		Kind  Kind
 		To    ballot.NodeID
@@ -65,5 +65,31 @@ func TestOldNodesReadHellos(t *testing.T) {
 	if h := old.Hello; h.Cluster != now.Cluster || h.Node != 1 || h.Store != now.Store || h.Marks != now.Marks ||
 		h.ClientAddr != now.ClientAddr {
 		t.Errorf("decoded %+v of %+v", h, now)
+	}
+}
+
+// TestOldNodesReadJoins decodes a JoinMsg of now as a release does whose struct ends before Cluster.
+func TestOldNodesReadJoins(t *testing.T) {
+	now := JoinMsg{Operation: "join-1", Store: ident.StoreID{9}, Name: "three", PeerAddr: "c:3", ReplaceAfter: time.Minute,
+		Level: 1, Cluster: ident.ClusterID{1}}
+	var old struct {
+		Operation       string
+		Store           ident.StoreID
+		Name            string
+		PeerAddr        string
+		ClientAddr      string
+		Replace         string
+		NonVoter, Spare bool
+		ReplaceAfter    time.Duration
+		Constants       Constants
+		Level           uint64
+	}
+	body := EncodeHandshake(&now)[handshakeBytes:]
+	if err := codec.Unmarshal(body, &old); err != nil || old.Store != now.Store || old.Level != 1 || old.Name != "three" {
+		t.Errorf("decoded %+v of %+v: %v", old, now, err)
+	}
+	var back JoinMsg
+	if err := codec.Unmarshal(codec.Marshal(&old), &back); err != nil || back.Store != now.Store || !back.Cluster.IsZero() {
+		t.Errorf("decoded %+v of an old message: %v", back, err)
 	}
 }

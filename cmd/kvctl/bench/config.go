@@ -69,6 +69,8 @@ type Config struct {
 	Fill      bool          // write every key once before the warm-up
 	Seed      uint64        // of keys, values and the order of reads and writes
 
+	// Token is the secret of the token that requests carry; "": none.
+	Token string
 	// Dial opens connections; nil is plain TCP. It speaks TLS if the endpoints are https://.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Sleep waits for about d; nil is as exact as the system can. It is called by one goroutine at a time.

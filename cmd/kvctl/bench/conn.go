@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"tenure/api"
 )
 
 // deadlineSlack is by how much of the timeout a request's deadline may be too early: setting a deadline costs about as
@@ -23,6 +25,7 @@ type conn struct {
 	hosts    []string
 	at       int // the node in use, in hosts
 	dial     dialer
+	token    string // secret of the token that requests carry; "": none
 	timeout  time.Duration
 	c        net.Conn
 	live     atomic.Pointer[net.Conn] // c, for cut
@@ -127,6 +130,9 @@ func (c *conn) exchange(now time.Time, method string, target, value []byte) (kin
 func (c *conn) send(method string, target, value []byte) error {
 	h := append(append(append(c.head[:0], method...), ' '), target...)
 	h = append(append(append(h, " HTTP/1.1\r\nHost: "...), c.hosts[c.at]...), "\r\nUser-Agent: kvctl-bench\r\n"...)
+	if c.token != "" {
+		h = append(append(append(h, api.HeaderToken+": "...), c.token...), "\r\n"...)
+	}
 	if method != "GET" {
 		h = append(strconv.AppendInt(append(h, "Content-Length: "...), int64(len(value)), 10), "\r\n"...)
 	}

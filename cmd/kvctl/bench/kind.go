@@ -22,6 +22,7 @@ const (
 	tooLarge
 	invalid
 	forbidden
+	denied
 	otherStatus
 	timedOut
 	lost
@@ -33,7 +34,7 @@ const (
 
 // kindNames are the names of the kinds, those of kvctl where it has one.
 var kindNames = [kinds]string{
-	"done", "condition failed", "not found", "not applied", "unknown", "no space", "too large", "invalid", "forbidden",
+	"done", "condition failed", "not found", "not applied", "unknown", "no space", "too large", "invalid", "forbidden", "denied",
 	"other status", "timeout", "connection lost", "connection refused", "malformed answer", "not sent",
 }
 
@@ -51,6 +52,7 @@ var ofCode = map[api.Code]kind{
 	api.CodeQuarantine: notApplied, api.CodeNotReady: notApplied,
 	api.CodeUnknown: unknown, api.CodeKeyTooOld: unknown, api.CodeInternal: unknown,
 	api.CodeNoSpace: noSpaceLeft, api.CodeTooLarge: tooLarge, api.CodeInvalid: invalid, api.CodeForbidden: forbidden,
+	api.CodeDenied: denied, api.CodeUnknownToken: denied,
 }
 
 // ofReply returns the kind of an answer, by its code. A failure without a code is not the answer of a node.

@@ -92,7 +92,9 @@ func newWorld(c Config) (*world, error) {
 		n = max(n, min(fillClients, c.Keys))
 	}
 	for i := range n {
-		w.conns = append(w.conns, newConn(hosts, i, c.Dial, c.Timeout))
+		conn := newConn(hosts, i, c.Dial, c.Timeout)
+		conn.token = c.Token
+		w.conns = append(w.conns, conn)
 	}
 	if c.Conns < c.Clients {
 		w.atRest = make(chan *conn, c.Conns)

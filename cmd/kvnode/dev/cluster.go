@@ -35,12 +35,13 @@ type cluster struct {
 	began    time.Time
 	ready    bool
 	slowTold bool
+	securing <-chan error // receives how the bootstrap of tokens ended; nil: none runs
 	master   int
 }
 
 func newCluster(o Options, dir, binary string, nodes []devcluster.Node) *cluster {
 	c := &cluster{
-		o: o, dir: dir, binary: binary, tell: &teller{out: o.Out, o: o, dir: dir},
+		o: o, dir: dir, binary: binary, tell: &teller{out: o.Out, o: o, dir: dir, redis: nodes[0].Redis},
 		exits: make(chan exit, len(nodes)), // a child's exit never waits for the loop
 	}
 	for _, n := range nodes {
@@ -98,7 +99,9 @@ func (c *cluster) watch(ctx context.Context) error {
 				return err
 			}
 		case v := <-views:
-			c.viewed(v)
+			c.viewed(ctx, v)
+		case err := <-c.securing:
+			c.secured(err)
 		case <-tick.C:
 			if err := c.look(); err != nil {
 				return err
@@ -215,9 +218,12 @@ func (c *cluster) compare(m *member, now devcluster.Node) error {
 }
 
 // viewed reports what has changed in what the nodes say.
-func (c *cluster) viewed(v view) {
-	if !c.ready {
-		c.waitReady(v)
+func (c *cluster) viewed(ctx context.Context, v view) {
+	switch {
+	case c.securing != nil:
+		return
+	case !c.ready:
+		c.waitReady(ctx, v)
 		return
 	}
 	if v.master == c.master {
@@ -231,8 +237,8 @@ func (c *cluster) viewed(v view) {
 	c.master = v.master
 }
 
-// waitReady announces the cluster once every node that runs is ready.
-func (c *cluster) waitReady(v view) {
+// waitReady announces the cluster once every node that runs is ready. If it asks for tokens, the first one is made before.
+func (c *cluster) waitReady(ctx context.Context, v view) {
 	var missing []string
 	for _, m := range c.members {
 		if id := m.node.ID; m.node.PID != 0 && !v.ready[id] {
@@ -241,8 +247,16 @@ func (c *cluster) waitReady(v view) {
 	}
 	took := time.Since(c.began)
 	if len(missing) == 0 && c.running() > 0 && v.master != 0 {
-		c.ready, c.master = true, v.master
-		c.tell.ready(took, v.master)
+		c.master = v.master
+		if c.members[0].node.Token == "" {
+			c.ready = true
+			c.tell.ready(took, v.master)
+			return
+		}
+		done := make(chan error, 1)
+		cfg, file := c.clientConfig(), c.members[0].node.Token
+		go func() { done <- bootstrap(ctx, cfg, file) }()
+		c.securing = done
 		return
 	}
 	if took > slowStart && !c.slowTold {

@@ -21,6 +21,9 @@ func Run(ctx context.Context, o Options) error {
 	if _, err := os.Stat(filepath.Join(dir, devcluster.TLSDir)); err == nil {
 		o.TLS = true // as in the run before
 	}
+	if _, err := os.Stat(devcluster.TokenFile(dir)); err == nil {
+		o.ACL = true
+	}
 	nodes, err := o.plan()
 	if err != nil {
 		return err
@@ -49,12 +52,8 @@ func Run(ctx context.Context, o Options) error {
 	if err := checkFree(nodes); err != nil {
 		return err
 	}
-	for i := range nodes {
-		if n := &nodes[i]; n.CA != "" {
-			if err := n.MakeFiles(); err != nil {
-				return err
-			}
-		}
+	if err := makeFiles(nodes); err != nil {
+		return err
 	}
 	binary, err := copyBinary(o.Binary, dir)
 	if err != nil {
@@ -66,6 +65,21 @@ func Run(ctx context.Context, o Options) error {
 	}
 	runtime.LockOSThread() // until the process ends: the children must not outlive it
 	return newCluster(o, dir, binary, nodes).run(ctx)
+}
+
+// makeFiles makes the certificates and the secret of the first token, as far as the nodes are to have them.
+func makeFiles(nodes []devcluster.Node) error {
+	for i := range nodes {
+		if n := &nodes[i]; n.CA != "" {
+			if err := n.MakeFiles(); err != nil {
+				return err
+			}
+		}
+	}
+	if token := nodes[0].Token; token != "" {
+		return devcluster.MakeToken(token)
+	}
+	return nil
 }
 
 var errAllDead = errors.New("every node has ended before the cluster was ready; their logs tell why")

@@ -132,6 +132,30 @@ func TestSecondSupervisorIsRefused(t *testing.T) {
 	}
 }
 
+func TestRedis(t *testing.T) {
+	o := options(t, sound, 3)
+	o.Redis, o.RedisBasePort = true, o.BasePort+5
+	taken, err := net.Listen("tcp", loopback(o.RedisBasePort+2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "--redis-base-port") {
+		t.Errorf("a port of them is taken: %v", err)
+	}
+	_ = taken.Close()
+	r := begin(t, o)
+	r.await(t, "redis-cli -p "+strconv.Itoa(o.RedisBasePort)+"\n")
+	for i, n := range r.state().Nodes {
+		if args := strings.Join(n.Args, " "); !strings.Contains(args, " --redis "+loopback(o.RedisBasePort+i)+" ") {
+			t.Error(args)
+		}
+	}
+	r.stop()
+	if err := r.ended(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestPortInUse(t *testing.T) {
 	o := options(t, sound, 3)
 	l, err := net.Listen("tcp", loopback(o.PeerBasePort+1))

@@ -8,10 +8,14 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"tenure/api"
+	"tenure/client/clienttest"
 )
 
 // fakeEnv makes this test binary a node (its value is how it behaves) or a supervisor.
@@ -55,13 +59,18 @@ func fakeNode(how string) int {
 	id := arg("--id")
 	http.HandleFunc("/health/ready", func(http.ResponseWriter, *http.Request) {})
 	http.HandleFunc("/v1/status", func(w http.ResponseWriter, _ *http.Request) {
-		s := status{Role: "follower", Epoch: 7}
+		s := api.Status{Node: 1, Role: "follower", Epoch: 7, Revision: 1}
 		if b, err := os.ReadFile(filepath.Join(filepath.Dir(arg("--data")), "master")); err == nil &&
 			strings.TrimSpace(string(b)) == id {
 			s.Role = "master"
 		}
 		_ = json.NewEncoder(w).Encode(s)
 	})
+	if slices.Contains(os.Args, "--acl") {
+		tokens := clienttest.New(1)
+		tokens.RequireTokens(nil)
+		http.Handle(api.PathACL, tokens.Node(1).Handler())
+	}
 	if how == stubborn {
 		signal.Ignore(syscall.SIGTERM)
 	}

@@ -24,11 +24,15 @@ type Options struct {
 	Data         string // directory of the whole cluster
 	BasePort     int    // clients of node 1; node 2 gets the next port, and so on
 	PeerBasePort int
-	TLS          bool     // the nodes speak TLS, with certificates that are made in Data
-	NodeArgs     []string // more flags for every node
-	Binary       string   // the program to start; a copy of it is kept in Data, so that kvctl can start a node later
-	Kvctl        string   // how to call kvctl, as shown to people
-	Out          io.Writer
+	TLS          bool // the nodes speak TLS, with certificates that are made in Data
+	ACL          bool // the nodes ask for tokens; the first one's secret is in a file in Data
+	Redis        bool // the nodes speak the Redis protocol too
+	// RedisBasePort is where node 1 does; node 2 gets the next port, and so on.
+	RedisBasePort int
+	NodeArgs      []string // more flags for every node
+	Binary        string   // the program to start; a copy of it is kept in Data, so that kvctl can start a node later
+	Kvctl         string   // how to call kvctl, as shown to people
+	Out           io.Writer
 	// Check refuses arguments that a node would refuse, before anything is touched.
 	Check func(args []string) error
 	// Hurry, when closed, ends the nodes without their orderly stop.
@@ -44,7 +48,8 @@ func (r refusal) Unwrap() error { return ErrConfig }
 func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
 // owned are the node flags that belong to the supervisor.
-var owned = []string{"--tls-cert", "--tls-key", "--tls-ca", "--id", "--cluster", "--data", "--client", "--peer",
+var owned = []string{"--acl", "--tls-cert", "--tls-key", "--tls-ca", "--id", "--cluster", "--data", "--client",
+	"--peer", "--redis",
 	"--join", "--replace", "--non-voter", "--spare"}
 
 // plan lays out the nodes, none of them running.
@@ -78,6 +83,12 @@ func (o Options) plan() ([]devcluster.Node, error) {
 		if o.TLS {
 			nodes[i].Plan(data, fmt.Sprintf("node-%d", id))
 		}
+		if o.ACL {
+			nodes[i].Token = devcluster.TokenFile(data)
+		}
+		if o.Redis {
+			nodes[i].Redis = loopback(o.RedisBasePort + i)
+		}
 		list = append(list, fmt.Sprintf("%d=%s", id, nodes[i].Peer))
 	}
 	for i := range nodes {
@@ -93,12 +104,17 @@ func (o Options) plan() ([]devcluster.Node, error) {
 // planOf lays out the nodes of a cluster whose members have changed: as they were recorded, none of them running.
 func (o Options) planOf(old *devcluster.State) ([]devcluster.Node, error) {
 	if o.NodesGiven && o.Nodes != len(old.Nodes) {
-		return nil, refuse("--nodes %d: the cluster in %s has %d nodes by now; leave it out, and use kvctl dev add or remove",
-			o.Nodes, o.Data, len(old.Nodes))
+		return nil,
+			refuse("--nodes %d: the cluster in %s has %d nodes by now; leave it out, and use kvctl dev add or remove",
+				o.Nodes, o.Data, len(old.Nodes))
 	}
 	nodes := slices.Clone(old.Nodes)
 	for i := range nodes {
 		n := &nodes[i]
+		if o.Redis && n.Redis == "" {
+			return nil, refuse("--redis: nodes of the cluster in %s were added or removed while it was without; leave it "+
+				"out, or use another --data", o.Data)
+		}
 		n.PID = 0
 		if more := n.MoreArgs(); len(o.NodeArgs) > 0 && !slices.Equal(more, o.NodeArgs) {
 			n.Args = append(slices.Clone(n.Args[:len(n.Args)-len(more)]), o.NodeArgs...)
@@ -108,17 +124,26 @@ func (o Options) planOf(old *devcluster.State) ([]devcluster.Node, error) {
 }
 
 func (o Options) checkPorts() error {
-	for _, p := range []struct {
+	bases := []struct {
 		flag string
 		port int
-	}{{"--base-port", o.BasePort}, {"--peer-base-port", o.PeerBasePort}} {
+	}{{"--base-port", o.BasePort}, {"--peer-base-port", o.PeerBasePort}}
+	if o.Redis {
+		bases = append(bases, struct {
+			flag string
+			port int
+		}{"--redis-base-port", o.RedisBasePort})
+	}
+	for i, p := range bases {
 		if p.port < 1 || p.port+o.Nodes-1 > 65535 {
 			return refuse("%s %d: %d nodes need ports from 1 to 65535; use a lower one", p.flag, p.port, o.Nodes)
 		}
-	}
-	if d := o.BasePort - o.PeerBasePort; -o.Nodes < d && d < o.Nodes {
-		return refuse("--base-port %d and --peer-base-port %d: their %d ports overlap; move one of them",
-			o.BasePort, o.PeerBasePort, o.Nodes)
+		for _, q := range bases[:i] {
+			if d := q.port - p.port; -o.Nodes < d && d < o.Nodes {
+				return refuse("%s %d and %s %d: their %d ports overlap; move one of them", q.flag, q.port, p.flag, p.port,
+					o.Nodes)
+			}
+		}
 	}
 	return nil
 }
@@ -128,7 +153,11 @@ func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.It
 // checkFree refuses a port that another process holds, before any node starts.
 func checkFree(nodes []devcluster.Node) error {
 	for _, n := range nodes {
-		for _, p := range []struct{ addr, flag string }{{n.Client, "--base-port"}, {n.Peer, "--peer-base-port"}} {
+		for _, p := range []struct{ addr, flag string }{{n.Client, "--base-port"}, {n.Peer, "--peer-base-port"},
+			{n.Redis, "--redis-base-port"}} {
+			if p.addr == "" {
+				continue
+			}
 			l, err := net.Listen("tcp", p.addr)
 			if err != nil {
 				return fmt.Errorf("node %d cannot listen on %s (%w); stop what holds it or move with %s", n.ID, p.addr,

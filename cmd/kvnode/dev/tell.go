@@ -3,6 +3,7 @@ package dev
 import (
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,9 +17,10 @@ const defaultData = "kvnode-dev"
 
 // teller writes reports for people.
 type teller struct {
-	out io.Writer
-	o   Options
-	dir string
+	out   io.Writer
+	o     Options
+	dir   string
+	redis string // the address of a node for clients of Redis; "": none listens for them
 }
 
 func (t *teller) line(format string, args ...any) { fmt.Fprintf(t.out, format+"\n", args...) }
@@ -53,18 +55,39 @@ func (t *teller) ready(took time.Duration, master int) {
 		ctl += " --endpoints " + strings.Join(eps, ",")
 	}
 	t.line("\nTo try it, in another terminal:\n")
+	if t.o.ACL {
+		t.line("  export TENURE_HTTP_TOKEN_FILE=%s", devcluster.TokenFile(t.dir))
+	}
 	if t.o.TLS {
 		path := filepath.Join(t.dir, devcluster.TLSDir)
 		t.line("  export TENURE_CACERT=%s", filepath.Join(path, certs.BundleName))
 		t.line("  export TENURE_CLIENT_CERT=%s", filepath.Join(path, "client-dev.pem"))
 		t.line("  export TENURE_CLIENT_KEY=%s\n", filepath.Join(path, "client-dev-key.pem"))
+	} else if t.o.ACL {
+		t.line("")
 	}
 	t.line("  %s set hello world", ctl)
 	t.line("  %s get hello", ctl)
 	t.line("  %s status --watch", ctl)
+	if t.redis != "" {
+		t.line("  %s", t.redisCommand())
+	}
 	t.line("  %s      # the master; another node takes over", t.devCommand("kill", master))
 	t.line("  %s     # start it again", t.devCommand("start", master))
 	t.line("\nCtrl-C stops all nodes.\n")
+}
+
+// redisCommand returns how to call redis-cli.
+func (t *teller) redisCommand() string {
+	_, port, err := net.SplitHostPort(t.redis)
+	if err != nil {
+		port = t.redis
+	}
+	command := "redis-cli -p " + port
+	if t.o.TLS {
+		command += " --tls --cacert " + filepath.Join(t.dir, devcluster.TLSDir, certs.BundleName)
+	}
+	return command
 }
 
 // devCommand returns the kvctl command that does something to a node.

@@ -169,6 +169,10 @@ func TestTextsThatNameNoTarget(t *testing.T) {
 		"":                          "it is empty",
 		"ftp://x":                   `scheme "ftp"`,
 		"file://host/dir":           "file:///absolute/path",
+		"s3:/b/p":                   "write s3://BUCKET/PREFIX",
+		"S3:b":                      "write s3://BUCKET/PREFIX",
+		"s3:/AKIA:hunter2@b":        "write s3://BUCKET/PREFIX",
+		"file:/b":                   "write file:///absolute/path",
 		"s3://AKIA:hunter2@b/p":     "credentials come from AWS_ACCESS_KEY_ID",
 		"s3://AKIA:hunter2%zz@b/%p": "it is no URL",
 	} {

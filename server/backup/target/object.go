@@ -44,6 +44,9 @@ func Locate(t Target, name string) string {
 // OpenObject opens the file of that name, or the object that a URL names. bytes is its length, or 0 if unknown. The
 // caller closes it.
 func OpenObject(ctx context.Context, text string) (r io.ReadCloser, bytes int64, err error) {
+	if err := CheckText(text); err != nil {
+		return nil, 0, err
+	}
 	if !IsURL(text) {
 		return openFile(text)
 	}

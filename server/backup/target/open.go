@@ -34,7 +34,24 @@ func Open(text string, cfg Config) (Target, error) {
 	return t, err
 }
 
+// CheckText refuses the name of a file or a directory that is more likely a URL with a typing error. It does not repeat
+// the text, which may have a secret in it.
+func CheckText(text string) error {
+	for _, scheme := range []struct{ name, form string }{
+		{"s3:", "s3://BUCKET/PREFIX"}, {"file:", "file:///absolute/path"},
+	} {
+		if n := len(scheme.name); !IsURL(text) && len(text) >= n && strings.EqualFold(text[:n], scheme.name) {
+			return fmt.Errorf("%w: it begins with %s and is no URL: write %s, or ./ in front of the name of a file", ErrURL,
+				text[:n], scheme.form)
+		}
+	}
+	return nil
+}
+
 func open(text string) (Target, error) {
+	if err := CheckText(text); err != nil {
+		return nil, err
+	}
 	scheme, _, isURL := strings.Cut(text, "://")
 	if !isURL {
 		if text == "" {

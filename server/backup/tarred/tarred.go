@@ -182,11 +182,12 @@ func end(in *tar.Reader, compressed io.Reader) error {
 	} else if err != io.EOF {
 		return damaged(err)
 	}
-	n, err := io.Copy(io.Discard, compressed)
-	if err == nil && n > 0 {
+	var more [1]byte // what follows may be a small file that is very large
+	n, err := io.ReadFull(compressed, more[:])
+	if n > 0 {
 		err = errors.New("something follows")
 	}
-	if err != nil {
+	if err != io.EOF {
 		return damaged(err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package tarred
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -84,4 +85,30 @@ func TestEveryByteCounts(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(written(f))
 	f.Fuzz(func(t *testing.T, b []byte) { _, _, _ = read(b) })
+}
+
+// TestWhatFollowsIsNotRead: of what was put behind the archive one byte is enough, however much there is.
+func TestWhatFollowsIsNotRead(t *testing.T) {
+	whole, err := gzip.NewReader(bytes.NewReader(written(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2000 {
+		all = append(all, state...)
+	}
+	var b bytes.Buffer
+	out := gzip.NewWriter(&b)
+	_, err = out.Write(all)
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	in := bytes.NewReader(b.Bytes())
+	_, err = Read(in, func(r io.Reader) error { _, err := io.Copy(io.Discard, r); return err })
+	if read := b.Len() - in.Len(); !errors.Is(err, ErrDamaged) || read > 1<<20 {
+		t.Errorf("%d of %d bytes were read: %v", read, b.Len(), err)
+	}
 }

@@ -53,7 +53,7 @@ func (r *run) try(ctx context.Context, batch []records.Record, once client.Once)
 	}
 	_, err = r.Store.Txn(ctx, ops, client.WriteOptions{Once: once})
 	var t *client.TxnError
-	if errors.As(err, &t) {
+	if errors.Is(err, client.ErrCondition) && errors.As(err, &t) {
 		for _, f := range t.Failed {
 			if f.Op < 0 || f.Op >= len(batch) || len(failed) > 0 && f.Op <= failed[len(failed)-1] {
 				return nil, err

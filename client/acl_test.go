@@ -1,0 +1,192 @@
+package client_test
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tenure/api"
+	"tenure/client"
+	"tenure/client/clienttest"
+	"tenure/server"
+)
+
+// bootstrapped starts a node that wants tokens, and returns a client that may everything.
+func bootstrapped(t *testing.T) (*clienttest.Cluster, *client.Client, client.Token) {
+	t.Helper()
+	cluster := protected(t)
+	first := clientOf(t, client.Config{Endpoints: cluster.Endpoints()})
+	root, err := first.ACL().Bootstrap(t.Context(), "", client.WriteOptions{})
+	if err != nil || len(root.SecretID) != 36 || root.AccessorID == "" ||
+		root.Policies[0].Name != api.ManagementPolicyName {
+		t.Fatalf("%+v, %v", root, err)
+	}
+	if _, err := first.ACL().Bootstrap(t.Context(), "", client.WriteOptions{}); !errors.Is(err, client.ErrDenied) {
+		t.Errorf("a second time: %v", err)
+	}
+	return cluster, clientOf(t, client.Config{Endpoints: cluster.Endpoints(), Token: root.SecretID}), root
+}
+
+func TestTokensAndPolicies(t *testing.T) {
+	cluster, c, _ := bootstrapped(t)
+	tokensAndPolicies(t, c, cluster.Endpoints())
+}
+
+// The same of real nodes, where it is a node and not the test that knows what a token may do.
+func TestTokensAndPoliciesOfRealNodes(t *testing.T) {
+	first, _ := realClusterOf(t, 3, func(c *server.Config) { c.ACL = true })
+	const secret = "3d8ab4a1-7c1c-4c58-9c52-f0a4c8ab6ac7"
+	root, err := first.ACL().Bootstrap(t.Context(), secret, client.WriteOptions{})
+	for errors.Is(err, client.ErrFeatureLevel) { // of a cluster that was formed this moment
+		time.Sleep(10 * time.Millisecond)
+		root, err = first.ACL().Bootstrap(t.Context(), secret, client.WriteOptions{})
+	}
+	if err != nil || root.SecretID != secret {
+		t.Fatalf("%+v, %v", root, err)
+	}
+	if _, err := first.ACL().Bootstrap(t.Context(), "", client.WriteOptions{}); !errors.Is(err, client.ErrDenied) {
+		t.Errorf("a second time: %v", err)
+	}
+	if _, err := first.Set(t.Context(), "a", nil, client.WriteOptions{}); !errors.Is(err, client.ErrDenied) ||
+		!strings.Contains(err.Error(), `'key:write' on "a"`) {
+		t.Errorf("without a token: %v", err)
+	}
+	all := clientOf(t, client.Config{Endpoints: first.Endpoints(), Token: secret})
+	tokensAndPolicies(t, all, first.Endpoints())
+	if err := all.Sessions().Destroy(t.Context(), "0bd2a6fc-5b6b-4b0c-8c5f-5a4f0a4e6c11", client.WriteOptions{}); err != nil {
+		t.Errorf("a session that there is not: %v", err)
+	}
+}
+
+// tokensAndPolicies makes, shows, changes and deletes some with c, which may do everything.
+func tokensAndPolicies(t *testing.T, c *client.Client, endpoints []string) {
+	t.Helper()
+	ctx, acl, o, r := t.Context(), c.ACL(), client.WriteOptions{}, client.ReadOptions{}
+	p, err := acl.CreatePolicy(ctx, client.PolicySpec{Name: "app", Rules: `key "a" { policy = "read" }`}, o)
+	if err != nil || p.ID == "" || p.Rules == "" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if _, err := acl.CreatePolicy(ctx, client.PolicySpec{Name: "app"}, o); !errors.Is(err, client.ErrInvalid) {
+		t.Errorf("a second policy of the name: %v", err)
+	}
+	if q, _, err := acl.PolicyByName(ctx, "app", r); err != nil || q.ID != p.ID {
+		t.Errorf("by name: %+v, %v", q, err)
+	}
+	made, err := acl.CreateToken(ctx, client.TokenSpec{Name: "reader", Policies: []client.PolicyLink{{Name: "app"}},
+		TTL: time.Hour}, o)
+	if err != nil || made.SecretID == "" || made.SecretID == api.HiddenSecret || made.Policies[0].ID != p.ID ||
+		made.ExpirationTime == nil {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	if x, _, err := acl.Token(ctx, made.AccessorID, r); err != nil || x.SecretID != api.HiddenSecret ||
+		x.Name != "reader" {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if x, _, err := acl.TokenExpanded(ctx, made.AccessorID, r); err != nil || len(x.ExpandedPolicies) != 1 ||
+		x.ExpandedPolicies[0].Rules != p.Rules {
+		t.Errorf("%+v, %v", x, err)
+	}
+	holder := clientOf(t, client.Config{Endpoints: endpoints, Token: made.SecretID})
+	if x, _, err := holder.ACL().Self(ctx, r); err != nil || x.AccessorID != made.AccessorID {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if _, err := holder.Revision(ctx); err != nil {
+		t.Errorf("its holder may read one key and asks how far the store has come: %v", err)
+	}
+	if _, _, err := holder.ACL().Tokens(ctx, "", r); !errors.Is(err, client.ErrDenied) {
+		t.Errorf("its holder lists tokens: %v", err)
+	}
+	clone, err := acl.CloneToken(ctx, made.AccessorID, "twin", o)
+	if err != nil || clone.SecretID == made.SecretID || clone.Description != "twin" || clone.Policies[0].ID != p.ID {
+		t.Errorf("%+v, %v", clone, err)
+	}
+	updated, err := acl.UpdateToken(ctx, client.TokenSpec{AccessorID: clone.AccessorID, Description: "bare"}, o)
+	if err != nil || len(updated.Policies) != 0 || updated.SecretID != api.HiddenSecret {
+		t.Errorf("%+v, %v", updated, err)
+	}
+	if list, _, err := acl.Tokens(ctx, p.ID, r); err != nil || len(list) != 1 || list[0].AccessorID != made.AccessorID {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if q, err := acl.UpdatePolicy(ctx, p.ID, client.PolicySpec{Name: "app", Rules: ""}, o); err != nil ||
+		q.Rules != "" {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if list, _, err := acl.Policies(ctx, r); err != nil || len(list) != 2 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	for what, err := range map[string]error{
+		"token": acl.DeleteToken(ctx, made.AccessorID, o), "policy": acl.DeletePolicy(ctx, p.ID, o),
+	} {
+		if err != nil {
+			t.Errorf("delete %s: %v", what, err)
+		}
+	}
+	if _, _, err := holder.Get(ctx, "a", r); !errors.Is(err, client.ErrUnknownToken) {
+		t.Errorf("a token that was deleted: %v", err)
+	}
+	if _, _, err := acl.Policy(ctx, p.ID, r); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("a policy that was deleted: %v", err)
+	}
+	if err := acl.DeleteToken(ctx, made.AccessorID, o); err != nil {
+		t.Errorf("deleted twice: %v", err)
+	}
+	if list, _, err := acl.Tokens(ctx, "", r); err != nil || len(list) != 3 { // the anonymous one, the first, the clone
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// However the answer that makes a token is lost, one is made, and its secret is known.
+func TestALostAnswerDoesNotMakeTwoTokens(t *testing.T) {
+	for _, f := range []clienttest.Fault{clienttest.UnknownApplied, clienttest.DropApplied, clienttest.Drop,
+		clienttest.Busy} {
+		cluster, c, _ := bootstrapped(t)
+		var failed atomic.Bool
+		cluster.Inject(func(r clienttest.Request) clienttest.Fault {
+			if r.Path == api.PathACLToken && failed.CompareAndSwap(false, true) {
+				return f
+			}
+			return clienttest.None
+		})
+		made, err := c.ACL().CreateToken(t.Context(), client.TokenSpec{Name: "reader"}, client.WriteOptions{})
+		if err != nil {
+			t.Fatalf("fault %d: %v", f, err)
+		}
+		holder := clientOf(t, client.Config{Endpoints: cluster.Endpoints(), Token: made.SecretID})
+		if x, _, err := holder.ACL().Self(t.Context(), client.ReadOptions{}); err != nil ||
+			x.AccessorID != made.AccessorID {
+			t.Errorf("fault %d: %+v, %v", f, x, err)
+		}
+		if list, _, err := c.ACL().Tokens(t.Context(), "", client.ReadOptions{}); err != nil || len(list) != 3 {
+			t.Errorf("fault %d: %d tokens, %v", f, len(list), err)
+		}
+	}
+}
+
+// An id that would change the path is refused before anything is sent.
+func TestIDsThatAreNone(t *testing.T) {
+	c := clientOf(t, client.Config{Endpoints: []string{"127.0.0.1:1"}})
+	ctx, acl, o, r := t.Context(), c.ACL(), client.WriteOptions{}, client.ReadOptions{}
+	for _, id := range []string{"", "a/b", "../policy", "a b", "ä", strings.Repeat("x", 200)} {
+		_, _, token := acl.Token(ctx, id, r)
+		_, _, expanded := acl.TokenExpanded(ctx, id, r)
+		_, clone := acl.CloneToken(ctx, id, "", o)
+		_, update := acl.UpdateToken(ctx, client.TokenSpec{AccessorID: id}, o)
+		_, _, policy := acl.Policy(ctx, id, r)
+		_, _, byName := acl.PolicyByName(ctx, id, r)
+		_, change := acl.UpdatePolicy(ctx, id, client.PolicySpec{}, o)
+		for _, err := range []error{
+			token, expanded, clone, update, policy, byName, change, acl.DeleteToken(ctx, id, o), acl.DeletePolicy(ctx,
+				id, o),
+		} {
+			if !errors.Is(err, client.ErrInvalid) {
+				t.Errorf("%q: %v", id, err)
+			}
+		}
+	}
+	if _, err := acl.UpdateToken(ctx, client.TokenSpec{AccessorID: "a", TTL: 1}, o); !errors.Is(err,
+		client.ErrInvalid) {
+		t.Errorf("another expiry: %v", err)
+	}
+}

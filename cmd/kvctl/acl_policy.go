@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
+)
+
+func newACLPolicy(a *app) *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "policy",
+		Short: "Sets of rules, by name",
+		Long: "Make, show and change policies. The language of the rules is in docs/security.md; a change counts\n" +
+			"at once for every token that has the policy.",
+	}, newPolicyCreate(a), newPolicyRead(a), newPolicyList(a), newPolicyUpdate(a), newPolicyDelete(a))
+}
+
+const rulesUsage = "the rules: FILE, @FILE, or - for standard input"
+
+func newPolicyCreate(a *app) *cobra.Command {
+	var w writeFlags
+	var p client.PolicySpec
+	var rules string
+	cmd := &cobra.Command{
+		Use:   "create --name NAME --rules FILE",
+		Short: "Make a policy",
+		Example: "  kvctl acl policy create --name app --rules app.hcl\n" +
+			"  echo 'key_prefix \"app/\" { policy = \"read\" }' | kvctl acl policy create --name reader --rules -",
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if p.Name == "" {
+				return usage("a policy needs a name: --name NAME")
+			}
+			if p.Rules, err = a.rules(rules); err != nil {
+				return err
+			}
+			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				made, err := c.ACL().CreatePolicy(ctx, p, client.WriteOptions{Once: w.once})
+				if err != nil {
+					return err
+				}
+				return a.printPolicy(made)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&p.Name, "name", "", "name of the policy: letters, digits, - and _")
+	cmd.Flags().StringVar(&p.Description, "description", "", "what it is for")
+	cmd.Flags().StringVar(&rules, "rules", "", rulesUsage)
+	consulFormat(a, cmd)
+	w.addOnceTo(cmd)
+	return cmd
+}
+
+// rules returns the rules that the argument names. Text with an = or a brace is rules itself, as Consul takes it.
+func (a *app) rules(arg string) (string, error) {
+	switch {
+	case arg == "" || strings.ContainsAny(arg, "={"):
+		return arg, nil
+	case arg == "@":
+		return "", usage("--rules @: the name of the file is missing")
+	}
+	return a.readSmall(strings.TrimPrefix(arg, "@"))
+}
+
+func newPolicyRead(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "read NAME|ID",
+		Aliases:           []string{"show"},
+		Short:             "Show a policy",
+		Args:              arguments(0, 1),
+		ValidArgsFunction: a.completePolicies,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.read(cmd.Context(),
+				func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
+					p, meta, err := policyGiven(ctx, cmd, c, args, client.ReadOptions{Mode: mode})
+					if err != nil {
+						return meta, err
+					}
+					return meta, a.printPolicy(p)
+				})
+		},
+	}
+	whichPolicy(cmd)
+	consulFormat(a, cmd)
+	return cmd
+}
+
+// whichPolicy gives cmd the flags by which Consul's command line names a policy.
+func whichPolicy(cmd *cobra.Command) {
+	cmd.Flags().String("id", "", "ID of the policy")
+	cmd.Flags().String("name", "", "name of the policy")
+}
+
+// policyGiven returns the policy that the command line names.
+func policyGiven(
+	ctx context.Context, cmd *cobra.Command, c *client.Client, args []string, o client.ReadOptions,
+) (client.Policy, client.Meta, error) {
+	given, err := oneOf(cmd, "policy", args, "id", "name")
+	if err != nil {
+		return client.Policy{}, client.Meta{}, err
+	}
+	if cmd.Flags().Changed("id") || !cmd.Flags().Changed("name") && uuid.Validate(given) == nil {
+		return c.ACL().Policy(ctx, given, o)
+	}
+	return c.ACL().PolicyByName(ctx, given, o)
+}
+
+func newPolicyList(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the policies",
+		Args:    arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.read(cmd.Context(),
+				func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
+					list, meta, err := c.ACL().Policies(ctx, client.ReadOptions{Mode: mode})
+					if err != nil {
+						return meta, err
+					}
+					var rows [][]string
+					for _, p := range list {
+						rows = append(rows, []string{output.OneLine(p.Name), p.ID, output.OneLine(p.Description)})
+					}
+					return meta, a.print(list, func(w io.Writer) error {
+						return table(w, []string{"NAME", "ID", "DESCRIPTION"}, rows)
+					})
+				})
+		},
+	}
+	consulFormat(a, cmd)
+	return cmd
+}
+
+func newPolicyUpdate(a *app) *cobra.Command {
+	var rules, description, name string
+	cmd := &cobra.Command{
+		Use:   "update NAME|ID",
+		Short: "Change the rules, the name or the description of a policy",
+		Long: "Change a policy. What is not given stays as it is. With --id, --name is the new name; without,\n" +
+			"it says which policy is meant, and --new-name is the new one.",
+		Args:              arguments(0, 1),
+		ValidArgsFunction: a.completePolicies,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				p, renamed, err := policyToUpdate(ctx, cmd, c, args)
+				if err != nil {
+					return err
+				}
+				spec := client.PolicySpec{Name: p.Name, Description: p.Description, Rules: p.Rules}
+				if cmd.Flags().Changed("rules") {
+					if spec.Rules, err = a.rules(rules); err != nil {
+						return err
+					}
+				}
+				if cmd.Flags().Changed("description") {
+					spec.Description = description
+				}
+				if renamed += name; renamed != "" {
+					spec.Name = renamed
+				}
+				changed, err := c.ACL().UpdatePolicy(ctx, p.ID, spec, client.WriteOptions{})
+				if err != nil {
+					return err
+				}
+				return a.printPolicy(changed)
+			})
+		},
+	}
+	whichPolicy(cmd)
+	cmd.Flags().StringVar(&name, "new-name", "", "new name")
+	cmd.Flags().StringVar(&description, "description", "", "new description")
+	cmd.Flags().StringVar(&rules, "rules", "", rulesUsage)
+	consulFormat(a, cmd)
+	return cmd
+}
+
+// policyToUpdate returns the policy that the command line names, and with --id what --name says, as Consul has it.
+func policyToUpdate(
+	ctx context.Context, cmd *cobra.Command, c *client.Client, args []string,
+) (p client.Policy, renamed string, err error) {
+	f := cmd.Flags()
+	if f.Changed("id") && f.Changed("name") && !f.Changed("new-name") && len(args) == 0 {
+		id, _ := f.GetString("id")
+		renamed, _ = f.GetString("name")
+		p, _, err = c.ACL().Policy(ctx, id, client.ReadOptions{})
+		return p, renamed, err
+	}
+	p, _, err = policyGiven(ctx, cmd, c, args, client.ReadOptions{})
+	return p, "", err
+}
+
+func newPolicyDelete(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "delete NAME|ID",
+		Aliases:           []string{"rm"},
+		Short:             "End a policy, for every token that has it",
+		Args:              arguments(0, 1),
+		ValidArgsFunction: a.completePolicies,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				p, _, err := policyGiven(ctx, cmd, c, args, client.ReadOptions{})
+				if err != nil {
+					return err
+				}
+				if err := c.ACL().DeletePolicy(ctx, p.ID, client.WriteOptions{}); err != nil {
+					return err
+				}
+				return a.printf(deletedID{p.ID}, "policy %s deleted\n", output.OneLine(p.Name))
+			})
+		},
+	}
+	whichPolicy(cmd)
+	return cmd
+}
+
+// deletedID is the output about what was deleted, with --json.
+type deletedID struct {
+	ID string `json:"deleted"`
+}
+
+// printPolicy prints p as Consul's command line does.
+func (p *printer) printPolicy(x client.Policy) error {
+	return p.print(x, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "ID:           %s\nName:         %s\nDescription:  %s\nRules:\n%s\n", x.ID,
+			output.OneLine(x.Name), output.OneLine(x.Description), strings.TrimRight(x.Rules, "\n"))
+		return err
+	})
+}
+
+// completePolicies completes the name of a policy as the first argument.
+func (a *app) completePolicies(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	a.complete(cmd, func(ctx context.Context, c *client.Client) {
+		list, _, _ := c.ACL().Policies(ctx, client.ReadOptions{Mode: client.Stale})
+		for _, p := range list[:min(len(list), completeLimit)] {
+			out = append(out, p.Name+"\t"+output.OneLine(p.Description))
+		}
+	})
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
+)
+
+// printToken prints t as Consul's command line does, so that scripts find SecretID and AccessorID.
+func (p *printer) printToken(t client.Token) error {
+	return p.print(t, func(w io.Writer) error { return writeToken(w, t) })
+}
+
+func writeToken(w io.Writer, t client.Token) error {
+	fmt.Fprintf(w, "AccessorID:       %s\nSecretID:         %s\n", t.AccessorID, t.SecretID)
+	if t.Name != "" {
+		fmt.Fprintf(w, "Name:             %s\n", output.OneLine(t.Name))
+	}
+	fmt.Fprintf(w, "Description:      %s\nCreate Time:      %s\n", output.OneLine(t.Description),
+		timeText(&t.CreateTime))
+	if t.Certificate != "" {
+		fmt.Fprintf(w, "Certificate:      %s\n", output.OneLine(t.Certificate))
+	}
+	if t.ExpirationTime != nil {
+		fmt.Fprintf(w, "Expiration Time:  %s\n", timeText(t.ExpirationTime))
+	}
+	var err error
+	if len(t.Policies) > 0 {
+		_, err = fmt.Fprintln(w, "Policies:")
+	}
+	for _, l := range t.Policies {
+		_, err = fmt.Fprintf(w, "   %s - %s\n", l.ID, output.OneLine(l.Name))
+	}
+	return err
+}
+
+func (p *printer) printExpanded(t client.TokenExpanded) error {
+	return p.print(t, func(w io.Writer) error {
+		err := writeToken(w, t.Token)
+		for _, x := range t.ExpandedPolicies {
+			_, err = fmt.Fprintf(w, "Rules of %s:\n%s\n", output.OneLine(x.Name), strings.TrimRight(x.Rules, "\n"))
+		}
+		return err
+	})
+}
+
+func (p *printer) printTokens(list []client.TokenListEntry) error {
+	var rows [][]string
+	for _, t := range list {
+		var policies []string
+		for _, l := range t.Policies {
+			policies = append(policies, l.Name)
+		}
+		expires := "-"
+		if t.ExpirationTime != nil {
+			expires = timeText(t.ExpirationTime)
+		}
+		rows = append(rows, []string{t.AccessorID, orDash(output.OneLine(strings.Join(policies, ","))), expires,
+			output.OneLine(t.Description)})
+	}
+	return p.print(list, func(w io.Writer) error {
+		return table(w, []string{"ACCESSOR", "POLICIES", "EXPIRES", "DESCRIPTION"}, rows)
+	})
+}
+
+func timeText(t *time.Time) string { return t.Local().Format(time.RFC3339) }

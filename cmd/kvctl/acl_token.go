@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
+)
+
+func newACLToken(a *app) *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "token",
+		Short: "What clients show to be allowed something",
+		Long: "Make, show and change tokens. A token is called by its accessor ID. Its secret ID is what a client\n" +
+			"shows; it is printed once, when the token is made, and the cluster keeps a hash only.",
+	}, newTokenCreate(a), newTokenRead(a), newTokenSelf(a), newTokenList(a), newTokenUpdate(a), newTokenClone(a),
+		newTokenDelete(a))
+}
+
+func newTokenCreate(a *app) *cobra.Command {
+	var w writeFlags
+	var t client.TokenSpec
+	var policies links
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Make a token, and print its secret",
+		Example: "  kvctl acl token create --description 'web servers' --policy-name app\n" +
+			"  kvctl acl token create --policy-name reader --expires-ttl 24h --json | jq -r .SecretID",
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if t.TTL < 0 {
+				return usage("--expires-ttl %v: must not be negative", t.TTL)
+			}
+			t.Policies = policies.list()
+			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				made, err := c.ACL().CreateToken(ctx, t, client.WriteOptions{Once: w.once})
+				if err != nil {
+					return err
+				}
+				return a.printToken(made)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&t.Name, "name", "", "name of the token")
+	f.StringVar(&t.Description, "description", "", "what it is for")
+	policies.addTo(f, "", "policy that it has")
+	f.DurationVar(&t.TTL, "expires-ttl", 0, "how long it lives (0: until it is deleted)")
+	f.StringVar(&t.Certificate, "certificate", "",
+		"client certificate that stands for it: a URI in it, such as tenure://prod/client/app, or its common name")
+	f.StringVar(&t.AccessorID, "accessor", "", "accessor ID, a UUID, rather than one that is drawn")
+	f.StringVar(&t.SecretID, "secret", "", "secret ID, a UUID, rather than one that is drawn")
+	consulFormat(a, cmd)
+	return cmd
+}
+
+func newTokenRead(a *app) *cobra.Command {
+	var self, expanded bool
+	cmd := &cobra.Command{
+		Use:               "read ACCESSOR",
+		Aliases:           []string{"show"},
+		Short:             "Show a token, without its secret",
+		Args:              arguments(0, 1),
+		ValidArgsFunction: a.completeTokens,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if self {
+				return a.showSelf(cmd)
+			}
+			accessor, err := tokenGiven(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.read(cmd.Context(),
+				func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
+					if !expanded {
+						t, meta, err := c.ACL().Token(ctx, accessor, client.ReadOptions{Mode: mode})
+						if err != nil {
+							return meta, err
+						}
+						return meta, a.printToken(t)
+					}
+					t, meta, err := c.ACL().TokenExpanded(ctx, accessor, client.ReadOptions{Mode: mode})
+					if err != nil {
+						return meta, err
+					}
+					return meta, a.printExpanded(t)
+				})
+		},
+	}
+	cmd.Flags().BoolVar(&self, "self", false, "the token that this command uses")
+	cmd.Flags().BoolVar(&expanded, "expanded", false, "with the rules of its policies")
+	whichToken(cmd)
+	consulFormat(a, cmd)
+	return cmd
+}
+
+func newTokenSelf(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "self",
+		Short: "Show the token that this command uses",
+		Args:  arguments(0, 0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.showSelf(cmd) },
+	}
+	consulFormat(a, cmd)
+	return cmd
+}
+
+func (a *app) showSelf(cmd *cobra.Command) error {
+	return a.read(cmd.Context(),
+		func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
+			t, meta, err := c.ACL().Self(ctx, client.ReadOptions{Mode: mode})
+			if err != nil {
+				return meta, err
+			}
+			return meta, a.printToken(t)
+		})
+}
+
+// whichToken gives cmd the flags by which Consul's command line names a token.
+func whichToken(cmd *cobra.Command) {
+	cmd.Flags().String("accessor-id", "", "accessor ID of the token")
+	cmd.Flags().String("id", "", "the same")
+	_ = cmd.Flags().MarkHidden("id") // the flag exists
+}
+
+// tokenGiven returns the accessor that the command line names.
+func tokenGiven(cmd *cobra.Command, args []string) (string, error) {
+	return oneOf(cmd, "token", args, "accessor-id", "id")
+}
+
+func newTokenList(a *app) *cobra.Command {
+	var policy string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the tokens, without their secrets",
+		Args:    arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.read(cmd.Context(),
+				func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
+					list, meta, err := c.ACL().Tokens(ctx, policy, client.ReadOptions{Mode: mode})
+					if err != nil {
+						return meta, err
+					}
+					return meta, a.printTokens(list)
+				})
+		},
+	}
+	cmd.Flags().StringVar(&policy, "policy-id", "", "only tokens that have this policy")
+	consulFormat(a, cmd)
+	return cmd
+}
+
+// tokenChange is what kvctl acl token update is to change.
+type tokenChange struct {
+	description  string
+	name         string
+	certificate  string
+	set, add     links
+	merge, clear bool
+}
+
+func newTokenUpdate(a *app) *cobra.Command {
+	var change tokenChange
+	cmd := &cobra.Command{
+		Use:   "update ACCESSOR",
+		Short: "Change the policies, the name or the description of a token",
+		Long: "Change a token. What is not given stays as it is; --policy-name and --policy-id replace all\n" +
+			"policies that the token has, and those with --append- in front are added to them.",
+		Args:              arguments(0, 1),
+		ValidArgsFunction: a.completeTokens,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			accessor, err := tokenGiven(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				t, _, err := c.ACL().Token(ctx, accessor, client.ReadOptions{})
+				if err != nil {
+					return err
+				}
+				changed, err := c.ACL().UpdateToken(ctx, change.applied(cmd, t), client.WriteOptions{})
+				if err != nil {
+					return err
+				}
+				return a.printToken(changed)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&change.name, "name", "", "new name")
+	f.StringVar(&change.description, "description", "", "new description")
+	f.StringVar(&change.certificate, "certificate", "", "client certificate that is to stand for it")
+	change.set.addTo(f, "", "policy that it is to have")
+	change.add.addTo(f, "append-", "policy that it is to have besides")
+	f.BoolVar(&change.clear, "no-policies", false, "take all policies from it")
+	f.BoolVar(&change.merge, "merge-policies", false, "as if the policies were given with --append-")
+	_ = f.MarkHidden("merge-policies") // the flag exists
+	whichToken(cmd)
+	consulFormat(a, cmd)
+	return cmd
+}
+
+// applied returns what the token t is to be.
+func (x *tokenChange) applied(cmd *cobra.Command, t client.Token) client.TokenSpec {
+	out := client.TokenSpec{AccessorID: t.AccessorID, Name: t.Name, Description: t.Description, Policies: t.Policies,
+		Certificate: t.Certificate}
+	if cmd.Flags().Changed("name") {
+		out.Name = x.name
+	}
+	if cmd.Flags().Changed("description") {
+		out.Description = x.description
+	}
+	if cmd.Flags().Changed("certificate") {
+		out.Certificate = x.certificate
+	}
+	set := x.set.list()
+	if x.clear || len(set) > 0 && !x.merge {
+		out.Policies = nil
+	}
+	out.Policies = append(append(slices.Clone(out.Policies), set...), x.add.list()...)
+	return out
+}
+
+func newTokenClone(a *app) *cobra.Command {
+	var w writeFlags
+	var description string
+	cmd := &cobra.Command{
+		Use:               "clone ACCESSOR",
+		Short:             "Make a token with the policies of another one, and print its secret",
+		Args:              arguments(0, 1),
+		ValidArgsFunction: a.completeTokens,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			accessor, err := tokenGiven(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				t, err := c.ACL().CloneToken(ctx, accessor, description, client.WriteOptions{Once: w.once})
+				if err != nil {
+					return err
+				}
+				return a.printToken(t)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&description, "description", "", "what it is for, if not what the other one is")
+	whichToken(cmd)
+	consulFormat(a, cmd)
+	return cmd
+}
+
+func newTokenDelete(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "delete ACCESSOR",
+		Aliases:           []string{"rm"},
+		Short:             "End a token: its holder is refused at once",
+		Args:              arguments(0, 1),
+		ValidArgsFunction: a.completeTokens,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			accessor, err := tokenGiven(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				// The deletion of a token that there is not succeeds. A mistyped accessor must not look like that.
+				if _, _, err := c.ACL().Token(ctx, accessor, client.ReadOptions{}); err != nil {
+					return err
+				}
+				if err := c.ACL().DeleteToken(ctx, accessor, client.WriteOptions{}); err != nil {
+					return err
+				}
+				return a.printf(deletedID{accessor}, "token %s deleted\n", output.OneLine(accessor))
+			})
+		},
+	}
+	whichToken(cmd)
+	return cmd
+}
+
+// completeTokens completes the accessor of a token as the first argument, and shows the descriptions.
+func (a *app) completeTokens(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	a.complete(cmd, func(ctx context.Context, c *client.Client) {
+		list, _, _ := c.ACL().Tokens(ctx, "", client.ReadOptions{Mode: client.Stale})
+		for _, t := range list[:min(len(list), completeLimit)] {
+			out = append(out, t.AccessorID+"\t"+output.OneLine(t.Description))
+		}
+	})
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,194 @@
+package kv
+
+import (
+	"fmt"
+	"time"
+)
+
+// mayGoOn reports whether a command that was allowed under revision decided is still allowed, as far as that is known
+// here: nothing has taken a permission away since. 0 is for commands that need no permission.
+func (a *ACL) mayGoOn(decided uint64) bool { return decided == 0 || decided >= a.narrowed }
+
+// staleDecision refuses a command whose permission was decided on tokens and policies that are out of date. Its node
+// must decide again with what is there at Result.Count, or later.
+func (x *executor) staleDecision() Result {
+	r := x.unchanged(CodeDecideAgain)
+	r.Count = x.reg.acl.narrowed
+	return r
+}
+
+// changeACL returns tokens and policies that the command may change, at the command's revision. narrows tells that
+// somebody may lose a permission by it.
+func (x *executor) changeACL(narrows bool) *ACL {
+	next := x.reg.acl.clone()
+	next.revision = x.stamp()
+	if narrows {
+		next.narrowed = next.revision
+	}
+	x.reg.acl = next
+	x.notes.acl(next.revision)
+	return next
+}
+
+// because is a refusal that says why, for people.
+func (x *executor) because(code Code, format string, args ...any) Result {
+	r := x.unchanged(code)
+	r.Body = fmt.Sprintf(format, args...)
+	return r
+}
+
+// putPolicy carries out OpPutPolicy.
+func (x *executor) putPolicy(c *Command) Result {
+	p, _ := decodePolicyValue(c.Value)
+	a := x.reg.acl
+	old, exists := a.policies.Get(p.ID)
+	named, taken := a.PolicyByName(p.Name)
+	switch {
+	case c.HasIndex && exists:
+		return x.because(CodeExists, "policy %s", p.ID)
+	case !c.HasIndex && !exists:
+		return x.because(CodeMissing, "policy %s", p.ID)
+	case taken && named.ID != p.ID:
+		return x.because(CodeExists, "a policy named %q", p.Name)
+	case !exists && a.policies.Len() >= x.limits.Policies:
+		return x.unchanged(CodeFull)
+	}
+	next := x.changeACL(exists || a.linked(p.ID)) // of a policy that was deleted: its rules may deny
+	p.CreateIndex, p.ModifyIndex = x.revision, x.revision
+	if exists {
+		p.CreateIndex = old.CreateIndex
+	}
+	next.putPolicy(p)
+	x.reg.changes.set(SpacePolicy, p.ID, appendPolicy(nil, p))
+	return Result{Code: CodeDone, Revision: x.revision}
+}
+
+// dropPolicy carries out OpDropPolicy.
+func (x *executor) dropPolicy(c *Command) Result {
+	id := string(c.Value)
+	p, exists := x.reg.acl.policies.Get(id)
+	if !exists {
+		return x.because(CodeMissing, "policy %s", id)
+	}
+	next := x.changeACL(true)
+	next.policies.Delete(id)
+	next.names.Delete(p.Name)
+	x.reg.changes.set(SpacePolicy, id, nil)
+	return Result{Code: CodeDone, Revision: x.revision}
+}
+
+// putToken carries out OpPutToken. An update keeps the secret and the times.
+func (x *executor) putToken(c *Command) Result {
+	t, _ := decodeTokenValue(c.Value)
+	if missing := x.linkPolicies(t); missing != "" {
+		return x.because(CodeMissing, "policy %s", missing)
+	}
+	if c.HasIndex {
+		return x.createToken(t)
+	}
+	old, exists := x.reg.acl.Token(t.Accessor)
+	if !exists {
+		return x.because(CodeMissing, "token %s", t.Accessor)
+	}
+	if other, taken := x.reg.acl.TokenOfCertificate(t.Certificate); taken && other.Accessor != t.Accessor {
+		return x.because(CodeExists, "a token of certificate %q", t.Certificate)
+	}
+	t.Secret, t.Created, t.Expires, t.TTL = old.Secret, old.Created, old.Expires, old.TTL
+	t.CreateIndex = old.CreateIndex
+	x.placeToken(t, true)
+	return Result{Code: CodeDone, Revision: x.revision}
+}
+
+// linkPolicies replaces the names of policies in t by their IDs, and returns what is neither.
+func (x *executor) linkPolicies(t *Token) (missing string) {
+	ids := make([]string, 0, len(t.Policies))
+	seen := map[string]bool{} // never ranged over
+	for _, link := range t.Policies {
+		p, found := x.reg.acl.Policy(link)
+		if !found {
+			p, found = x.reg.acl.PolicyByName(link)
+		}
+		if !found {
+			return link
+		}
+		if !seen[p.ID] {
+			ids = append(ids, p.ID)
+		}
+		seen[p.ID] = true
+	}
+	t.Policies = ids
+	return ""
+}
+
+// createToken puts t into the table, unless something of it is in use. Nobody loses a permission by it, unless a
+// certificate begins to stand for it: until then that stood for the anonymous token.
+func (x *executor) createToken(t *Token) Result {
+	a := x.reg.acl
+	if _, exists := a.Token(t.Accessor); exists {
+		return x.because(CodeExists, "a token with accessor %s", t.Accessor)
+	}
+	if _, exists := a.TokenOfSecret(t.Secret); exists {
+		return x.because(CodeExists, "a token with this secret")
+	}
+	if _, exists := a.TokenOfCertificate(t.Certificate); exists {
+		return x.because(CodeExists, "a token of certificate %q", t.Certificate)
+	}
+	if a.tokens.Len() >= x.limits.Tokens {
+		return x.unchanged(CodeFull)
+	}
+	x.placeToken(t, t.Certificate != "")
+	x.notes.time(t.timed(t.TTL))
+	return Result{Code: CodeDone, Revision: x.revision}
+}
+
+// placeToken makes t the token of its accessor, at the command's revision.
+func (x *executor) placeToken(t *Token, narrows bool) {
+	next := x.changeACL(narrows)
+	if t.ModifyIndex = x.revision; t.CreateIndex == 0 {
+		t.CreateIndex = x.revision
+	}
+	next.put(t)
+	x.reg.changes.set(SpaceToken, t.Accessor, appendToken(nil, t))
+}
+
+// dropToken carries out OpDropToken, and OpEndToken, which has an Arm: only the token that was created at that revision
+// ends.
+func (x *executor) dropToken(c *Command) Result {
+	accessor := string(c.Value)
+	t, exists := x.reg.acl.tokens.Get(accessor)
+	switch {
+	case !exists:
+		return x.because(CodeMissing, "token %s", accessor)
+	case c.Op == OpEndToken && (c.Arm != t.CreateIndex || t.TTL == 0):
+		return x.unchanged(CodeCondition)
+	}
+	x.changeACL(true).unindex(accessor)
+	x.reg.changes.set(SpaceToken, accessor, nil)
+	x.notes.time(t.timed(0))
+	return Result{Code: CodeDone, Revision: x.revision}
+}
+
+// timed returns the timer of t, which goes off after after, or, if after is 0, its end.
+func (t *Token) timed(after time.Duration) Timed {
+	if t.TTL == 0 {
+		return Timed{}
+	}
+	return Timed{Kind: TimedToken, Name: t.Accessor, Arm: t.CreateIndex, After: after}
+}
+
+// bootstrapACL carries out OpBootstrap: it makes the first token, which has the policy that allows everything. That is
+// done once, and once more for who names the revision at which it was done.
+func (x *executor) bootstrapACL(c *Command) Result {
+	if done := x.reg.acl.bootstrap; done != 0 && done != uint64(c.Num) {
+		r := x.unchanged(CodeBootstrapped)
+		r.Count = done
+		return r
+	}
+	t, _ := decodeTokenValue(c.Value)
+	t.Policies = []string{ManagementPolicy}
+	r := x.createToken(t)
+	if r.Code == CodeDone {
+		x.reg.acl.bootstrap = x.revision // createToken has just made this one, which nobody else has seen
+	}
+	return r
+}

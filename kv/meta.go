@@ -1,0 +1,160 @@
+package kv
+
+import (
+	"fmt"
+	"slices"
+
+	"tenure/internal/codec"
+)
+
+// The formats of the meta record. A state at feature level 0 has the first, so that the release before feature levels
+// reads it; a release that does not know levels refuses the second.
+const (
+	metaFormat      = 1
+	metaFormatLevel = 2 // from feature level 1 on
+)
+
+// firstRevision is that of a new state, so that its first change gets the one above. The index of a read is never 0,
+// and a client that has read an empty store waits for what is above that index: no change may have it.
+const firstRevision = 1
+
+// meta is the state's own record in every checkpoint. First and Next say which dedup records must be there, and the
+// numbers from Sessions on how many records of the other spaces. Older records end early.
+type meta struct {
+	Format   uint64
+	Slot     uint64
+	Revision uint64
+	Floor    uint64
+	First    uint64
+	Next     uint64
+
+	SessionsIndex  uint64
+	LeaseFloor     uint64 // of fences
+	KVFloor        uint64
+	TombstoneFloor uint64
+	Sessions       uint64
+	Held           uint64
+	Expiring       uint64
+	Delays         uint64
+	Fences         uint64
+	Tombstones     uint64
+
+	Eras    uint64
+	Members uint64
+
+	// From here on only at a feature level above 0: see metaOfLevel0.
+	Level   uint64
+	Release string // that has raised it: what an older one names when it refuses the state
+	Quotas  uint64
+	Staged  uint64
+
+	// From here on only at a feature level above 1: see metaOfLevel1.
+	ACLRevision  uint64
+	ACLNarrowed  uint64
+	ACLBootstrap uint64
+	Policies     uint64
+	Tokens       uint64
+}
+
+// encode returns m as a checkpoint has it.
+func (m *meta) encode() []byte {
+	switch {
+	case m.Level >= LevelOfACL:
+		return codec.Marshal(m)
+	case m.Level > 0:
+		return codec.Marshal(&metaOfLevel1{
+			m.Format, m.Slot, m.Revision, m.Floor, m.First, m.Next,
+			m.SessionsIndex, m.LeaseFloor, m.KVFloor, m.TombstoneFloor,
+			m.Sessions, m.Held, m.Expiring, m.Delays, m.Fences, m.Tombstones,
+			m.Eras, m.Members, m.Level, m.Release, m.Quotas, m.Staged,
+		})
+	}
+	return codec.Marshal(&metaOfLevel0{
+		m.Format, m.Slot, m.Revision, m.Floor, m.First, m.Next,
+		m.SessionsIndex, m.LeaseFloor, m.KVFloor, m.TombstoneFloor,
+		m.Sessions, m.Held, m.Expiring, m.Delays, m.Fences, m.Tombstones,
+		m.Eras, m.Members,
+	})
+}
+
+// CheckMeta returns an error unless State can be opened with the meta record of a checkpoint through slot.
+func CheckMeta(slot uint64, record []byte) error {
+	_, err := decodeMeta(slot, record)
+	return err
+}
+
+// Reached is how far a state had come at a checkpoint.
+type Reached struct{ Revision, Eras, Level uint64 }
+
+// ReadMeta returns how far the state had come whose checkpoint through slot has this meta record. It is for records from
+// outside: safe with anything, and an error if no state can have come that far.
+func ReadMeta(slot uint64, record []byte) (Reached, error) {
+	m, err := decodeMeta(slot, record)
+	if err == nil {
+		err = m.checkReached()
+	}
+	return Reached{m.Revision, m.Eras, m.Level}, err
+}
+
+// decodeMeta reads the meta record that came with slot; none with slot 0 is a new state. What there is goes
+// on from its own revision, also if that is below firstRevision.
+func decodeMeta(slot uint64, b []byte) (meta, error) {
+	if slot == 0 && b == nil {
+		return meta{Format: metaFormat, Revision: firstRevision}, nil
+	}
+	var m meta
+	if err := codec.Unmarshal(b, &m); err != nil {
+		return meta{}, damaged("meta record of slot %d: %w", slot, err)
+	}
+	if err := m.checkLevel(); err != nil {
+		return meta{}, err
+	}
+	switch {
+	case m.Slot != slot:
+		return meta{}, damaged("the state database is said to be of slot %d, its meta record is of slot %d",
+			slot, m.Slot)
+	case m.First > m.Next || m.Floor > m.Revision+1 || max(m.SessionsIndex, m.TombstoneFloor) > m.Revision:
+		return meta{}, damaged("meta record of slot %d: %w", slot, errRecord)
+	case m.ACLRevision > max(m.Revision, firstRevision) || max(m.ACLNarrowed, m.ACLBootstrap) > m.ACLRevision:
+		return meta{}, damaged("meta record of slot %d: tokens and policies: %w", slot, errRecord)
+	}
+	return m, nil
+}
+
+// metaOfLevel0 is the meta record of a state at feature level 0, which releases from before feature levels can read.
+type metaOfLevel0 struct {
+	Format, Slot, Revision, Floor, First, Next           uint64
+	SessionsIndex, LeaseFloor, KVFloor, TombstoneFloor   uint64
+	Sessions, Held, Expiring, Delays, Fences, Tombstones uint64
+	Eras, Members                                        uint64
+}
+
+// metaOfLevel1 is the meta record of a state at feature level 1.
+type metaOfLevel1 struct {
+	Format, Slot, Revision, Floor, First, Next           uint64
+	SessionsIndex, LeaseFloor, KVFloor, TombstoneFloor   uint64
+	Sessions, Held, Expiring, Delays, Fences, Tombstones uint64
+	Eras, Members, Level                                 uint64
+	Release                                              string
+	Quotas, Staged                                       uint64
+}
+
+// checkLevel returns an error unless this release can use a state with the feature level of m.
+func (m *meta) checkLevel() error {
+	switch {
+	case m.Level > NewestLevel:
+		return newer(m.Level, m.Release)
+	case m.Format != metaFormat && m.Format != metaFormatLevel, (m.Format == metaFormatLevel) != (m.Level > 0):
+		return damaged("meta record of slot %d: format %d with feature level %d, this version reads format %d, and %d "+
+			"from level 1 on", m.Slot, m.Format, m.Level, metaFormat, metaFormatLevel)
+	}
+	return nil
+}
+
+// checkLevels panics if a change is of a space that states of m's feature level must not have, because an older release
+// could not read it.
+func (m *meta) checkLevels(changes []Change) {
+	if i := slices.IndexFunc(changes, func(c Change) bool { return c.Space.Level() > m.Level }); i >= 0 {
+		panic(fmt.Sprintf("kv: slot %d: a record of space %d at feature level %d", m.Slot, changes[i].Space, m.Level))
+	}
+}

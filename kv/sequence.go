@@ -1,0 +1,226 @@
+package kv
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// A sequence is what one connection has sent in a row: its steps are applied one after the other, in one slot and under
+// one revision, and each succeeds or fails by itself. Checks at its beginning decide about all of it: if one does not
+// hold nothing is applied. So a pipeline of writes costs one command, a read between writes sees those before it and
+// none of those behind it, and a transaction of the Redis protocol is a sequence whose checks are what was watched.
+
+// sequence carries out OpSequence, whose steps are in steps or, where these say so, in c.Parts. The revision moves
+// once, at the first step that changes something.
+func (x *executor) sequence(c *Command, steps []step) (Result, error) {
+	results, parts := x.results[:0], c.Parts
+	body := 0
+	for i := range steps {
+		var p *Command // nil: it is plain
+		if !steps[i].plain {
+			p, parts = &parts[0], parts[1:]
+		}
+		if p != nil && p.Op.checks() {
+			holds, err := x.holds(p)
+			if err != nil {
+				return Result{}, err
+			}
+			if !holds {
+				return Result{Code: CodeCondition, Revision: x.revision, Count: uint64(i)}, nil
+			}
+			continue
+		}
+		r, err := x.bounded(&steps[i], p, MaxBodyBytes-body-len(steps)*stepBytes)
+		if err != nil {
+			return Result{}, err
+		}
+		body += len(r.Body)
+		results = appendStep(results, &r)
+	}
+	x.notes.settle()
+	if x.results = results; cap(results) > keepResultsBytes {
+		x.results = nil
+	}
+	return Result{Code: CodeDone, Revision: x.revision, Body: string(results)}, nil
+}
+
+// keepResultsBytes bounds the space for the results of a sequence that is kept for the next one.
+const keepResultsBytes = 64 << 10
+
+// bounded runs a step whose answer has space for so many bytes of body. One that would have more is not carried out.
+// p is the step unless it is plain.
+func (x *executor) bounded(s *step, p *Command, space int) (Result, error) {
+	if s.plain {
+		if space < maxOverQuotaBytes {
+			return x.unchanged(CodeTooLarge), nil
+		}
+		return x.putPlain(s.key, s.value)
+	}
+	if p.Mode&ModeReturn != 0 || p.Op == OpFetch {
+		old, err := x.entries.entry(p.Key)
+		if err != nil {
+			return Result{}, err
+		}
+		if old != nil && len(old.Value) > space {
+			return x.unchanged(CodeTooLarge), nil
+		}
+	} else if space < maxOverQuotaBytes {
+		return x.unchanged(CodeTooLarge), nil
+	}
+	return x.execute(p)
+}
+
+// maxOverQuotaBytes bounds the body of a refusal for a quota, and that of a number.
+const maxOverQuotaBytes = MaxQuotaPrefixBytes + 64
+
+// holds reports whether a check at the beginning of a sequence does.
+func (x *executor) holds(p *Command) (bool, error) {
+	e, err := x.entries.entry(p.Key)
+	if err != nil {
+		return false, err
+	}
+	switch p.Op {
+	case OpCheckNotExists:
+		return e == nil, nil
+	case OpCheckValue:
+		return e != nil && bytes.Equal(e.Value, p.Value), nil
+	case OpCheckUnchanged:
+		if e == nil { // it may have been written and deleted
+			return x.reg.tombstones.of(p.Key) <= p.Index, nil
+		}
+		return e.ModifyIndex <= p.Index, nil
+	}
+	return e != nil && e.ModifyIndex == p.Index, nil
+}
+
+// checks reports whether op may stand at the beginning of a sequence.
+func (op Op) checks() bool {
+	switch op {
+	case OpCheckIndex, OpCheckNotExists, OpCheckValue, OpCheckUnchanged:
+		return true
+	}
+	return false
+}
+
+// stepBytes bounds what a step's result takes beside its body.
+const stepBytes = 1 + 2*binary.MaxVarintLen64
+
+// appendStep appends the result of a step to those that Result.Body has: its code, its count as a uvarint and its body as
+// a piece.
+func appendStep(b []byte, r *Result) []byte {
+	b = append(b, byte(r.Code))
+	b = binary.AppendUvarint(b, r.Count)
+	return appendPiece(b, r.Body)
+}
+
+// Steps reads the results of the steps of a sequence, one after the other. The zero Steps has none.
+type Steps struct{ rest string }
+
+// StepsOf returns the results in r, the result of a sequence that was done.
+func StepsOf(r *Result) Steps { return Steps{rest: r.Body} }
+
+// Next returns the next result; its Revision is 0. Its Body is a part of the sequence's. An error wraps ErrBody: there
+// is none, or it is not of a known form.
+func (s *Steps) Next() (Result, error) {
+	if len(s.rest) == 0 {
+		return Result{}, fmt.Errorf("%w: it has fewer results than the sequence has steps", ErrBody)
+	}
+	r := Result{Code: Code(s.rest[0])}
+	rest := s.rest[1:]
+	var okCount, okBody bool
+	r.Count, rest, okCount = cutUvarint(rest)
+	size, rest, okBody := cutUvarint(rest)
+	if !okCount || !okBody || size > uint64(len(rest)) || r.Code == 0 || r.Code > maxCode {
+		s.rest = ""
+		return Result{}, fmt.Errorf("%w: the results of a sequence", ErrBody)
+	}
+	r.Body, s.rest = rest[:size], rest[size:]
+	return r, nil
+}
+
+// cutUvarint splits a uvarint off s.
+func cutUvarint(s string) (n uint64, rest string, ok bool) {
+	var shift uint
+	for i := 0; i < len(s) && i < binary.MaxVarintLen64; i++ {
+		b := s[i]
+		if i == binary.MaxVarintLen64-1 && b > 1 {
+			break
+		}
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return n, s[i+1:], true
+		}
+		shift += 7
+	}
+	return 0, s, false
+}
+
+// validateSteps checks the parts of a sequence, alone and together.
+func (c *Command) validateSteps() error {
+	if len(c.Parts) > MaxSteps {
+		return errTooManySteps
+	}
+	total, checking := 0, true
+	for i := range c.Parts {
+		size, err := c.Parts[i].validateStep(i, &checking)
+		if err != nil {
+			return err
+		}
+		total += size
+	}
+	return validateStepsBytes(total)
+}
+
+// validateSequence is Validate for a sequence of which the plain puts are valid, and not among the parts.
+func (c *Command) validateSequence(steps []step) error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	if err := c.validateSession(); err != nil {
+		return err
+	}
+	total, checking, parts := 0, true, c.Parts
+	for i := range steps {
+		if s := &steps[i]; s.plain {
+			checking = false
+			total += stepOverhead + len(s.key) + len(s.value)
+			continue
+		}
+		size, err := parts[0].validateStep(i, &checking)
+		if err != nil {
+			return err
+		}
+		total += size
+		parts = parts[1:]
+	}
+	return validateStepsBytes(total)
+}
+
+// validateStep checks step i of a sequence, and returns about how many bytes it takes. checking is whether all before it
+// are checks, and becomes whether it is one as well.
+func (p *Part) validateStep(i int, checking *bool) (size int, err error) {
+	*checking = *checking && p.Op.checks()
+	known := ruleOf(p.Op).step || p.Op.checks() && *checking
+	if !known || p.present()&(fenced|hasParts) != 0 {
+		return 0, fmt.Errorf("%w: step %d of the sequence: operation %d, or a field of it, does not belong there",
+			ErrCommand, i, p.Op)
+	}
+	if err := p.validate(); err != nil {
+		return 0, fmt.Errorf("step %d of the sequence: %w", i, err)
+	}
+	return stepOverhead + len(p.Key) + len(p.NewKey) + len(p.Value) + len(p.Test), nil
+}
+
+func validateStepsBytes(total int) error {
+	if total > MaxValueBytes {
+		return fmt.Errorf("%w: the steps of the sequence have about %d bytes, at most %d are allowed", ErrCommand, total,
+			MaxValueBytes)
+	}
+	return nil
+}
+
+// stepOverhead bounds what a step takes beside its keys and values once it is encoded.
+const stepOverhead = 96
+
+var errTooManySteps = fmt.Errorf("%w: the sequence has more than %d steps", ErrCommand, MaxSteps)

@@ -1,0 +1,265 @@
+package kv
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strconv"
+)
+
+// The commands on keys as the Redis protocol knows them. Each may stand alone or be a step of a sequence. They treat a
+// lock as OpSet does: it is advisory, and stays. What they do to a TTL is Redis's rule: OpPut and OpUnlink end it unless
+// told otherwise, the others leave it as it is.
+
+// Mode says how one of these commands differs from its plain form.
+type Mode uint8
+
+// The modes. Numbers are on disks and wires: they are never reused.
+const (
+	ModeAbsent  Mode = 1 << 0 // OpPut, OpPutAll, OpMove: only if the key, or NewKey, is absent; OpRetime: if Key has no TTL
+	ModePresent Mode = 1 << 1 // OpPut: only if Key exists; OpRetime: only if it has a TTL
+	ModeEqual   Mode = 1 << 2 // OpPut, OpPutAll, OpUnlink, OpRetime: only if Key holds Test
+	ModeKeepTTL Mode = 1 << 3 // OpPut: the TTL stays as it is
+	ModeReturn  Mode = 1 << 4 // Result.Body is the value that was there before; also with CodeCondition
+)
+
+// levelSteps is the feature level from which these commands and sequences are applied.
+const levelSteps = 2
+
+// stepModes is what modes each of these commands takes.
+var stepModes = map[Op]Mode{
+	OpPut:    ModeAbsent | ModePresent | ModeEqual | ModeKeepTTL | ModeReturn,
+	OpUnlink: ModeEqual | ModeReturn,
+	OpRetime: ModeAbsent | ModePresent | ModeEqual | ModeReturn,
+	OpMove:   ModeAbsent,
+	OpPutAll: ModeAbsent | ModeEqual,
+}
+
+// validMode reports whether c has only modes that its Op takes, and none that exclude each other.
+func (c *Command) validMode() bool {
+	exclusive := c.Mode & (ModeAbsent | ModePresent | ModeEqual)
+	switch {
+	case c.Mode&^stepModes[c.Op] != 0, exclusive&(exclusive-1) != 0:
+		return false
+	case len(c.Test) > 0 && c.Mode&ModeEqual == 0 && c.Op != OpTestAndSet:
+		return false
+	}
+	return c.Mode&ModeKeepTTL == 0 || c.TTL == 0
+}
+
+// step runs one of the commands of this file.
+func (x *executor) step(c *Command) (Result, error) {
+	if c.Op == OpPut && c.Mode == 0 && c.TTL == 0 && !x.reg.quotas.cover(c.Key) {
+		return x.overwrite(c.Key, c.Value, 0)
+	}
+	switch c.Op {
+	case OpMove:
+		return x.move(c)
+	case OpPutAll:
+		return x.putAll(c)
+	}
+	old, err := x.entries.entry(c.Key)
+	if err != nil {
+		return Result{}, err
+	}
+	var r Result
+	switch c.Op {
+	case OpPut:
+		r = x.putOver(c, old)
+	case OpAppend:
+		r = x.appendTo(c, old)
+	case OpIncrement:
+		r = x.increment(c, old)
+	case OpUnlink:
+		r = x.unlink(c, old)
+	case OpRetime:
+		r = x.retime(c, old)
+	case OpFetch, OpMeasure:
+		r = x.unchanged(CodeDone)
+		r.Count = lengthOf(old)
+	}
+	if c.Op == OpMeasure && old != nil && old.TTL > 0 {
+		r.Body = string(binary.AppendUvarint(nil, uint64(old.TTL)))
+	}
+	if old != nil && r.Code != CodeQuota && (c.Mode&ModeReturn != 0 || c.Op == OpFetch) {
+		r.Body = string(old.Value)
+	}
+	return r, nil
+}
+
+// lengthOf returns 1 + the length of e's value, or 0 for a key that is absent.
+func lengthOf(e *Entry) uint64 {
+	if e == nil {
+		return 0
+	}
+	return 1 + uint64(len(e.Value))
+}
+
+// existed returns 1 if a key was there.
+func existed(old *Entry) uint64 { return min(lengthOf(old), 1) }
+
+// meets reports whether the condition of c holds for old, nil for a key that is absent.
+func (c *Command) meets(old *Entry) bool {
+	switch {
+	case c.Mode&ModeAbsent != 0:
+		return old == nil
+	case c.Mode&ModePresent != 0:
+		return old != nil
+	case c.Mode&ModeEqual != 0:
+		return old != nil && bytes.Equal(old.Value, c.Test)
+	}
+	return true
+}
+
+// putOver writes c's value over old, which may be nil. With a mode Result.Count is 1 if there was one; without, nobody
+// asks, and a put that looks at nothing is quicker.
+func (x *executor) putOver(c *Command, old *Entry) Result {
+	if !c.meets(old) {
+		r := x.unchanged(CodeCondition)
+		r.Count = existed(old)
+		return r
+	}
+	was := Entry{Key: c.Key}
+	if old != nil {
+		was = *old
+	}
+	e := &Entry{Key: c.Key, LockIndex: was.LockIndex, Session: was.Session, TTL: c.TTL, CreateIndex: was.CreateIndex}
+	if c.Mode&ModeKeepTTL != 0 {
+		e.TTL = was.TTL
+	}
+	if len(c.Value) > 0 {
+		e.Value = c.Value
+	}
+	if !x.reg.times.mayExpire(was.TTL, e.TTL, x.limits.ExpiringKeys) {
+		return x.unchanged(CodeFull)
+	}
+	r, done := x.write(e, &was)
+	if done && c.Mode&ModeKeepTTL == 0 {
+		x.setExpiry(e.Key, was.TTL, e.TTL)
+	}
+	if done && c.Mode != 0 {
+		r.Count = existed(old)
+	}
+	return r
+}
+
+// write makes e the newest of its key in the place of old, which is zero but for its key if there was none, unless a
+// quota does not allow it. The TTL's time is the caller's.
+func (x *executor) write(e, old *Entry) (r Result, done bool) {
+	if r, over := x.overQuota(grows(e.Key, e, old), growth{}); over {
+		return r, false
+	}
+	e.ModifyIndex = x.stamp()
+	if e.CreateIndex == 0 {
+		e.CreateIndex = e.ModifyIndex
+	}
+	x.place(e, old)
+	return Result{Code: CodeDone, Revision: x.revision}, true
+}
+
+// change writes value over old's, or makes the key, and leaves all else.
+func (x *executor) change(key string, old *Entry, value []byte) (Result, bool) {
+	was := Entry{Key: key}
+	if old != nil {
+		was = *old
+	}
+	e := was
+	if e.Value = nil; len(value) > 0 {
+		e.Value = value
+	}
+	return x.write(&e, &was)
+}
+
+// appendTo writes c's value behind that of old, if the whole has at most c.Num bytes; 0 stands for MaxValueBytes.
+// Result.Count is 1 + the length of the whole.
+func (x *executor) appendTo(c *Command, old *Entry) Result {
+	var value []byte
+	if old != nil {
+		value = old.Value
+	}
+	most := int64(MaxValueBytes)
+	if c.Num > 0 {
+		most = min(c.Num, most)
+	}
+	if int64(len(value)+len(c.Value)) > most {
+		return x.unchanged(CodeTooLarge)
+	}
+	whole := make([]byte, 0, len(value)+len(c.Value))
+	whole = append(append(whole, value...), c.Value...)
+	r, done := x.change(c.Key, old, whole)
+	if done {
+		r.Count = 1 + uint64(len(whole))
+	}
+	return r
+}
+
+// increment is OpAdd to a key that counts as 0 while it is absent. With CodeNotNumber, Result.Count is 1 if the value is a
+// number and the sum would not be one.
+func (x *executor) increment(c *Command, old *Entry) Result {
+	value := []byte("0")
+	if old != nil {
+		value = old.Value
+	}
+	sum, ok := addDecimal(value, c.Num)
+	if !ok {
+		r := x.unchanged(CodeNotNumber)
+		if _, number := addDecimal(value, 0); number {
+			r.Count = 1
+		}
+		return r
+	}
+	body := strconv.FormatInt(sum, 10)
+	r, done := x.change(c.Key, old, []byte(body))
+	if done {
+		r.Body = body
+	}
+	return r
+}
+
+// unlink deletes old, if it is there. Result.Count is 1 if it was.
+func (x *executor) unlink(c *Command, old *Entry) Result {
+	if old == nil {
+		return x.unchanged(CodeDone)
+	}
+	if !c.meets(old) {
+		return x.unchanged(CodeCondition)
+	}
+	x.erase(doom(c.Key, old))
+	return Result{Code: CodeDone, Revision: x.revision, Count: 1}
+}
+
+// retime sets the TTL of old to c's, or with none makes it permanent. Result.Count is 1 if it is there.
+func (x *executor) retime(c *Command, old *Entry) Result {
+	if old == nil {
+		return x.unchanged(CodeDone)
+	}
+	switch {
+	case c.Mode&ModeAbsent != 0 && old.TTL != 0, c.Mode&ModePresent != 0 && old.TTL == 0,
+		c.Mode&ModeEqual != 0 && !c.meets(old):
+		r := x.unchanged(CodeCondition)
+		r.Count = 1
+		return r
+	case !x.reg.times.mayExpire(old.TTL, c.TTL, x.limits.ExpiringKeys):
+		return x.unchanged(CodeFull)
+	}
+	e := *old
+	e.TTL, e.ModifyIndex = c.TTL, x.stamp()
+	x.place(&e, old)
+	x.setExpiry(e.Key, old.TTL, e.TTL)
+	return Result{Code: CodeDone, Revision: x.revision, Count: 1}
+}
+
+// move is OpRename with a condition on what is overwritten.
+func (x *executor) move(c *Command) (Result, error) {
+	if c.Mode&ModeAbsent != 0 {
+		from, err := x.entries.entry(c.Key)
+		if err != nil || from == nil {
+			return x.unchanged(CodeMissing), err
+		}
+		if to, err := x.entries.entry(c.NewKey); err != nil || to != nil {
+			r := x.unchanged(CodeCondition)
+			r.Count = 1 // there is one: the names are not locked
+			return r, err
+		}
+	}
+	return x.rename(c)
+}

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"tenure/kv"
+	"tenure/server/access"
+)
+
+// needsACL is what a node without --acl says once it knows that its cluster has tokens.
+const needsACL = "this cluster has tokens, and this node would let everybody in: start it with --acl, as all nodes of the " +
+	"cluster"
+
+// errNeedsACL ends a node without --acl whose cluster has tokens.
+var errNeedsACL = fmt.Errorf("%w: %s", ErrConfig, needsACL)
+
+// newDecider returns what decides who may do what, nil if this node does not ask for tokens.
+func (n *node) newDecider() *access.Decider {
+	if !n.cfg.ACL {
+		return nil
+	}
+	return access.New(access.Config{CatchUp: n.front.CatchUp, Now: time.Now,
+		ResetFile: filepath.Join(n.cfg.Data, access.ResetFileName)})
+}
+
+// followACL has decisions made with the tokens and policies of state from now on. A node that makes none must not serve
+// once there are tokens: it returns an error if there are, and as soon as the first one is applied it closes what
+// answers clients, while the state is held for writing, and has the node end.
+func (n *node) followACL(state *kv.State) error {
+	if n.access != nil {
+		n.access.Publish(state.ACL())
+		state.Observe(kv.Observer{ACL: func(uint64) { n.access.Publish(state.ACL()) }})
+		return nil
+	}
+	if state.ACL().Bootstrap() != 0 {
+		return errNeedsACL
+	}
+	state.Observe(kv.Observer{ACL: func(uint64) {
+		if state.ACL().Bootstrap() != 0 {
+			n.front.Close(needsACL)
+			select {
+			case n.tokens <- struct{}{}:
+			default: // it ends already
+			}
+		}
+	}})
+	return nil
+}

@@ -1,0 +1,109 @@
+package access
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// roundEvery is the least time between two rounds. All who would be refused meanwhile share the next one: refusals
+	// cost the master that many reads, however many there are.
+	roundEvery = 20 * time.Millisecond
+	// roundFor bounds a round. Those who have less time go before it ends.
+	roundFor = 5 * time.Second
+	// maxSharing bounds those who wait for one round and are not allowed what they need, by what this node knows.
+	maxSharing = 4096
+	// keptSharing is the number of places in a round beside those, for who is: an operator must not be refused because
+	// many strangers are.
+	keptSharing = 1024
+)
+
+// rounds has this node catch up with the master, for all who ask at about the same time together. Each is served by a
+// round that began after it asked.
+type rounds struct {
+	catchUp func(timeout time.Duration) error
+
+	mu   sync.Mutex
+	next *round // has not begun yet; nil: nobody waits for one
+	runs bool   // a goroutine works on rounds
+	last time.Time
+}
+
+type round struct {
+	refused, known int           // how many share it
+	done           chan struct{} // closed at its end
+	err            error         // set by then
+}
+
+var errNothingKnown = fmt.Errorf("%w: this node does not know the tokens and policies yet", ErrUnsure)
+
+// wait waits for a round that begins after the call, at most for so long. known tells that the request is allowed by
+// what this node knows now. The errors wrap ErrUnsure.
+func (r *rounds) wait(limit time.Duration, known bool) error {
+	x := r.join(known)
+	if x == nil {
+		return fmt.Errorf("%w: too many requests wait already for this node to ask the master about tokens and policies",
+			ErrUnsure)
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-x.done:
+	case <-timer.C:
+		return fmt.Errorf("%w: this node could not ask the master in time whether tokens or policies have changed",
+			ErrUnsure)
+	}
+	if x.err != nil {
+		return fmt.Errorf("%w: %w", ErrUnsure, x.err)
+	}
+	return nil
+}
+
+// join returns the next round, nil if too many share it already.
+func (r *rounds) join(known bool) *round {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == nil {
+		r.next = &round{done: make(chan struct{})}
+	}
+	of, most := &r.next.refused, maxSharing
+	if known {
+		of, most = &r.next.known, keptSharing
+	}
+	if *of == most {
+		return nil
+	}
+	*of++
+	if !r.runs {
+		r.runs = true
+		go r.run()
+	}
+	return r.next
+}
+
+// run works on rounds until nobody waits for one.
+func (r *rounds) run() {
+	for {
+		r.mu.Lock()
+		pause := roundEvery - time.Since(r.last)
+		r.mu.Unlock()
+		time.Sleep(pause)
+		x := r.take()
+		if x == nil {
+			return
+		}
+		x.err = r.catchUp(roundFor)
+		close(x.done)
+	}
+}
+
+// take begins the next round: whoever comes from now on shares the one after it. It returns nil if nobody waits.
+func (r *rounds) take() *round {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.next
+	r.next, r.last = nil, time.Now()
+	r.runs = x != nil
+	return x
+}

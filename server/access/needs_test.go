@@ -1,0 +1,97 @@
+package access
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"tenure/kv"
+	"tenure/server/acl"
+)
+
+// needed returns what a command needs, in words, and whether nobody knows.
+func needed(c kv.Command) (list []string, panicked bool) {
+	defer func() { panicked = recover() != nil }()
+	_ = EachNeed(&c, func(p acl.Permission, some bool) error {
+		text := p.String()
+		if some {
+			text = "some " + text
+		}
+		list = append(list, text)
+		return nil
+	})
+	return list, false
+}
+
+// Every operation that a request can be is known to need something.
+func TestEveryOperationNeedsSomething(t *testing.T) {
+	for op := kv.OpSet; op <= kv.OpSequence; op++ {
+		list, panicked := needed(kv.Command{Op: op, Fence: "kv/f"})
+		switch n := len(list); op {
+		case kv.OpEndSession, kv.OpEndKey, kv.OpEndDelay, kv.OpNewEra, kv.OpLevel, kv.OpStage, kv.OpDropStaged, kv.OpEndToken:
+			if !panicked {
+				t.Errorf("operation %d is the cluster's own, and was decided about", op)
+			}
+		case kv.OpTransaction, kv.OpSequence, kv.OpSessionDestroy, kv.OpSessionRenew, kv.OpBootstrap:
+			if n != 1 || panicked { // of the fence
+				t.Errorf("operation %d needs %d", op, n)
+			}
+		default:
+			known := op < kv.OpBootstrap || op >= kv.OpGet && op <= kv.OpCheckUnchanged || op >= kv.OpPut
+			if known && (n < 2 || panicked) {
+				t.Errorf("operation %d needs %d, %v", op, n, panicked)
+			}
+			if !known && !panicked {
+				t.Errorf("operation %d, which there is not, needs %v", op, list)
+			}
+		}
+	}
+}
+
+func TestWhatStepsNeed(t *testing.T) {
+	const read, write = `'key:read' on "k"`, `'key:write' on "k"`
+	for _, c := range []struct {
+		command kv.Command
+		want    []string
+	}{
+		{kv.Command{Op: kv.OpFetch}, []string{read}},
+		{kv.Command{Op: kv.OpMeasure}, []string{read}},
+		{kv.Command{Op: kv.OpPut}, []string{write}},
+		{kv.Command{Op: kv.OpPut, Mode: kv.ModeAbsent}, []string{write}},
+		{kv.Command{Op: kv.OpPut, Mode: kv.ModeReturn}, []string{read, write}},
+		{kv.Command{Op: kv.OpPut, Mode: kv.ModeEqual}, []string{read, write}},
+		{kv.Command{Op: kv.OpUnlink}, []string{write}},
+		{kv.Command{Op: kv.OpUnlink, Mode: kv.ModeReturn}, []string{read, write}},
+		{kv.Command{Op: kv.OpUnlink, Mode: kv.ModeEqual}, []string{read, write}},
+		{kv.Command{Op: kv.OpRetime}, []string{write}},
+		{kv.Command{Op: kv.OpRetime, Mode: kv.ModeReturn | kv.ModePresent}, []string{read, write}},
+		{kv.Command{Op: kv.OpAppend}, []string{read, write}},
+		{kv.Command{Op: kv.OpIncrement}, []string{read, write}},
+		{kv.Command{Op: kv.OpMove, NewKey: "new"}, []string{read, write, `'key:write' on "new"`}},
+		{kv.Command{Op: kv.OpSequence, Fence: "lease/l", Parts: []kv.Part{{Op: kv.OpCheckNotExists, Key: "k"},
+			{Op: kv.OpPut, Key: "k"}, {Op: kv.OpPrune, Key: "p"}}},
+			[]string{`'lease:write' on "l"`, read, write, `'key:write' on everything that begins with "p"`}},
+	} {
+		c.command.Key = "k"
+		if got, panicked := needed(c.command); panicked || !slices.Equal(got, c.want) {
+			t.Errorf("operation %d with mode %d needs %v, want %v", c.command.Op, c.command.Mode, got, c.want)
+		}
+	}
+}
+
+// The first thing that is missing ends it, in whichever step it is.
+func TestASequenceIsDecidedStepByStep(t *testing.T) {
+	missing := errors.New("missing")
+	c := kv.Command{Op: kv.OpSequence, Parts: []kv.Part{{Op: kv.OpFetch, Key: "a"}, {Op: kv.OpPut, Key: "b"}, {Op: kv.OpPut, Key: "c"}}}
+	for _, without := range []string{"a", "b", "c"} {
+		err := EachNeed(&c, func(p acl.Permission, _ bool) error {
+			if p.Name == without {
+				return missing
+			}
+			return nil
+		})
+		if err != missing {
+			t.Errorf("without %s: %v", without, err)
+		}
+	}
+}

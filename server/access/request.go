@@ -1,0 +1,247 @@
+package access
+
+import (
+	"time"
+
+	"tenure/api"
+	"tenure/kv"
+	"tenure/server/acl"
+)
+
+// Request is one request, and what was found that it needs. It remembers that, so that it can be decided again with
+// newer tokens and policies. It is used by one goroutine at a time.
+type Request struct {
+	decider *Decider
+	who     Credentials
+	hash    kv.SecretHash // of who.Secret
+	names   []string      // of who.Certificate
+	needs   []need
+	// against is what the first decided of needs were last decided with, and found all allowed; nil before.
+	against *news
+	decided int
+	subject *subject
+}
+
+// need is something that the request needs.
+type need struct {
+	acl.Permission
+	some bool // of any name that begins with Name
+}
+
+// Begin begins a request.
+func (d *Decider) Begin(who Credentials) *Request {
+	r := &Request{decider: d, who: who, names: who.names()}
+	if who.Secret != "" {
+		r.hash = kv.HashSecret(who.Secret)
+	}
+	return r
+}
+
+// Need returns nil if the request is allowed p too. The error is a *DeniedError, ErrUnknownToken, or ErrUnsure: before
+// one of the first two is returned, this node has caught up with every change that was acknowledged before, so that a
+// token that was just made through another node is known. timeout bounds that wait.
+func (r *Request) Need(p acl.Permission, timeout time.Duration) error {
+	return r.add(need{p, false}, timeout)
+}
+
+// NeedSome is Need, but for any one name that begins with that of p.
+func (r *Request) NeedSome(p acl.Permission, timeout time.Duration) error {
+	return r.add(need{p, true}, timeout)
+}
+
+// NeedNow is Need with what this node knows once it has caught up: for what does not go through the log as a command,
+// so that it cannot be refused there by kv.Command.Decided.
+func (r *Request) NeedNow(p acl.Permission, timeout time.Duration) error {
+	r.needs = append(r.needs, need{p, false})
+	if err := r.decider.rounds.wait(timeout, r.Again() == nil); err != nil {
+		return err
+	}
+	return r.settle(timeout)
+}
+
+// NeedHere is Need, or NeedSome, with what this node knows: it does not wait. It is for when this node has just caught
+// up with the master, or when nothing is refused by it.
+func (r *Request) NeedHere(p acl.Permission, some bool) error {
+	r.needs = append(r.needs, need{p, some})
+	return r.Again()
+}
+
+// Next makes r the next request of the same client, which needs nothing yet.
+func (r *Request) Next() {
+	if cap(r.needs) > keptNeeds {
+		r.needs = nil
+	}
+	r.needs, r.decided = r.needs[:0], 0
+}
+
+// keptNeeds bounds the space for needs that is kept for the next request.
+const keptNeeds = 256
+
+// Needs returns how many things r needs.
+func (r *Request) Needs() int { return len(r.needs) }
+
+// Known returns nil if the secret of the request, if it has one, is that of a token. Its errors are those of Need.
+func (r *Request) Known(timeout time.Duration) error { return r.settle(timeout) }
+
+func (r *Request) add(n need, timeout time.Duration) error {
+	r.needs = append(r.needs, n)
+	return r.settle(timeout)
+}
+
+// settle decides with what this node knows, and if that refuses, once more with what it knows after it has caught up.
+func (r *Request) settle(timeout time.Duration) error {
+	if r.Again() == nil {
+		return nil
+	}
+	if err := r.decider.rounds.wait(timeout, false); err != nil {
+		return err
+	}
+	return r.Again()
+}
+
+// Again decides everything that was needed so far with what this node knows now. Unlike Need it does not wait.
+func (r *Request) Again() error {
+	now := r.decider.news.Load()
+	if now.acl == nil {
+		return errNothingKnown
+	}
+	s, decided := r.subject, r.decided
+	if now != r.against || r.ends() {
+		t := r.token(now.acl)
+		if t == nil || r.decider.expired(t) {
+			return ErrUnknownToken
+		}
+		if now != r.against || t != s.token { // else what was decided is as it was
+			s, decided = now.subjects.of(now.acl, t), 0
+		}
+	}
+	for i := decided; i < len(r.needs); i++ {
+		if err := s.check(&r.needs[i]); err != nil {
+			return err
+		}
+	}
+	r.against, r.decided, r.subject = now, len(r.needs), s
+	return nil
+}
+
+// ends reports whether the request may have lost its token by the time alone.
+func (r *Request) ends() bool {
+	return r.decider.expired(r.subject.token) || r.who.Secret == "" && r.who.Certificate != nil
+}
+
+// expired reports whether the time of t is over, whether t is still in its table or not.
+func (d *Decider) expired(t *kv.Token) bool {
+	return t.Expires != 0 && d.cfg.Now().UnixNano() >= t.Expires
+}
+
+// token returns the token of the request, also one that has expired; nil if there is none with the secret.
+func (r *Request) token(a *kv.ACL) *kv.Token {
+	if r.who.Secret != "" {
+		t, _ := a.TokenOfSecret(r.hash)
+		return t
+	}
+	for _, name := range r.namesNow() {
+		if t, found := a.TokenOfCertificate(name); found {
+			return t
+		}
+	}
+	t, _ := a.Token(api.AnonymousAccessor)
+	return t
+}
+
+// namesNow returns the names of the certificate: an expired one, on a connection that is still open, has none.
+func (r *Request) namesNow() []string {
+	if r.who.Certificate == nil || r.decider.cfg.Now().After(r.who.Certificate.NotAfter) {
+		return nil
+	}
+	return r.names
+}
+
+func (s *subject) check(n *need) error {
+	allowed := s.may.Allows
+	if n.some {
+		allowed = s.may.AllowsSome
+	}
+	if allowed(n.Permission) {
+		return nil
+	}
+	return &DeniedError{Accessor: s.token.Accessor, Missing: n.Permission, Some: n.some}
+}
+
+// Missing returns the error that the token by which the request was allowed does not allow p.
+func (r *Request) Missing(p acl.Permission) error {
+	return &DeniedError{Accessor: r.subject.token.Accessor, Missing: p}
+}
+
+// Refresh decides everything that was needed so far anew, once this node has caught up.
+func (r *Request) Refresh(timeout time.Duration) error {
+	if err := r.decider.rounds.wait(timeout, true); err != nil {
+		return err
+	}
+	return r.Again()
+}
+
+// Accessor returns that of the token of the request: the one by which it was allowed, or else KnownAccessor.
+func (r *Request) Accessor() string {
+	if r.subject != nil {
+		return r.subject.token.Accessor
+	}
+	return r.KnownAccessor()
+}
+
+// KnownAccessor returns that of the token which the request has by what this node knows now. It is "" if there is none.
+func (r *Request) KnownAccessor() string {
+	if t, _ := r.known(); t != nil {
+		return t.Accessor
+	}
+	return ""
+}
+
+// Knows reports whether the token of the request allows p by what this node knows now. It does not wait, and p is
+// nothing that the request needs: it is for what may turn out wrong, such as which place a request takes.
+func (r *Request) Knows(p acl.Permission) bool {
+	t, now := r.known()
+	return t != nil && now.subjects.of(now.acl, t).may.Allows(p)
+}
+
+// known returns the token of the request by what this node knows now, nil if there is none.
+func (r *Request) known() (*kv.Token, *news) {
+	now := r.decider.news.Load()
+	if now.acl == nil {
+		return nil, now
+	}
+	t := r.token(now.acl)
+	if t == nil || r.decider.expired(t) {
+		return nil, now
+	}
+	return t, now
+}
+
+// Revision returns the revision of the tokens and policies with which the request was allowed: kv.Command.Decided.
+func (r *Request) Revision() uint64 { return r.against.acl.Revision() }
+
+// Token returns the token by which the request was allowed.
+func (r *Request) Token() *kv.Token { return r.subject.token }
+
+// May reports whether the token by which the request was allowed allows p too.
+func (r *Request) May(p acl.Permission) bool { return r.subject.may.Allows(p) }
+
+// News is closed when there are newer tokens or policies than those with which the request was allowed.
+func (r *Request) News() <-chan struct{} { return r.against.over }
+
+// Expires returns when the token of the request expires; false: never.
+func (r *Request) Expires() (time.Time, bool) {
+	at := r.subject.token.Expires
+	return time.Unix(0, at), at != 0
+}
+
+// AgainAt is Need for everything that was needed so far, with the tokens and policies of a revision or later ones: some
+// command was refused because it was decided with older ones.
+func (r *Request) AgainAt(revision uint64, timeout time.Duration) error {
+	if a := r.decider.ACL(); a == nil || a.Revision() < revision {
+		if err := r.decider.rounds.wait(timeout, true); err != nil {
+			return err
+		}
+	}
+	return r.settle(timeout)
+}

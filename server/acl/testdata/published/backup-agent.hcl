@@ -1,0 +1,10 @@
+acl = "write"
+key "consul-snapshot/lock" {
+  policy = "write"
+}
+session_prefix "server-" {
+  policy = "write"
+}
+service "consul-snapshot" {
+  policy = "write"
+}

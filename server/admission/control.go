@@ -1,0 +1,19 @@
+package admission
+
+import "github.com/rs/zerolog"
+
+// Control is what bounds the clients of a node. The listeners of all protocols share one, so that a limit holds for
+// all of them together.
+type Control struct {
+	Limits Limits // with their defaults
+	Conns  *Conns
+	Rates  *Rates
+	Places *Places
+}
+
+// NewControl returns the control of clients that have nothing yet. limits are valid.
+func NewControl(limits Limits, log zerolog.Logger, m *Metrics) *Control {
+	limits = limits.WithDefaults()
+	return &Control{Limits: limits, Conns: NewConns(limits, m), Rates: NewRates(limits, log, m),
+		Places: NewPlaces(limits, m)}
+}

@@ -1,0 +1,42 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/server/audit"
+	"tenure/server/wire"
+)
+
+// A node that joins comes over the port for peers: that is an administrative act too, and is in the audit log.
+func TestJoinsAreInTheAuditLog(t *testing.T) {
+	var out bytes.Buffer
+	log, err := audit.Open(audit.Config{Path: audit.Stdout}, 1, &out, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{audit: log}
+	m := wire.JoinMsg{Operation: "op-1", Name: "n4", PeerAddr: "10.0.0.4:8300", Replace: "n3"}
+	if _, err := n.letIn(t.Context(), m); err == nil {
+		t.Fatal("a node that does not serve yet has let another in")
+	}
+	if err := log.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := `"from":"10.0.0.4:8300","act":"members-join","keys":["n4","op-1","n3"],"outcome":"unknown"`
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("%s, want %s", out.String(), want)
+	}
+	for outcome, err := range map[audit.Outcome]error{
+		audit.Done: nil, audit.NotApplied: refuseToJoin(wire.ReasonJoin, "no"), audit.Unknown: errors.New("lost"),
+	} {
+		if r := joinRecord(time.Now(), &m, err); r.Outcome != outcome {
+			t.Errorf("%v: %s", err, r.Outcome)
+		}
+	}
+}

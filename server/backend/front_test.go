@@ -1,0 +1,46 @@
+package backend
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/api"
+	"tenure/kv"
+	"tenure/server/web"
+)
+
+// What was closed answers nobody, whenever the Backend comes.
+func TestAClosedFrontRefusesEverything(t *testing.T) {
+	f := NewFront(api.Status{})
+	f.Close("this cluster has tokens")
+	f.Serve(&Backend{}) // whatever would be asked of it panics
+	_, write := f.Write(time.Second, kv.Command{})
+	_, drawn := f.WriteDrawn(time.Second, kv.Command{})
+	_, _, _, get := f.Get(time.Second, web.Stale, "k")
+	_, _, snapshot := f.Snapshot(time.Second, web.Stale)
+	_, many := f.GetMany(time.Second, web.Stale, nil, nil)
+	_, lease := f.Lease(t.Context(), web.LeaseCommand{})
+	for what, err := range map[string]error{"write": write, "drawn": drawn, "get": get, "snapshot": snapshot,
+		"lease": lease, "many": many, "ready": f.Ready()} {
+		if !errors.Is(err, web.ErrNotApplied) || !strings.Contains(err.Error(), "has tokens") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if f.Status().Problem != "this cluster has tokens" {
+		t.Error("the status does not say why")
+	}
+}
+
+// A read that was under way when the front was closed shows nothing that may be newer than the first token.
+func TestWhatIsReadWhileTheFrontIsClosedIsRefused(t *testing.T) {
+	f := NewFront(api.Status{})
+	if err := f.stillOpen(nil); err != nil {
+		t.Fatal(err)
+	}
+	f.Close("this cluster has tokens")
+	if err := f.stillOpen(nil); !errors.Is(err, web.ErrNotApplied) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,49 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"tenure/server/admission"
+	"tenure/server/runner"
+)
+
+// Limits bound what clients can take of a node. A zero means the default, which is in admission.Limits and web.Config.
+type Limits struct {
+	admission.Limits
+	MaxWaiting                 int // queries and watches that wait for a change; 0: 12,288
+	MaxHeaderBytes             int
+	HeaderTimeout, BodyTimeout time.Duration
+}
+
+// MostRequests is the most that any of the Limits may be: so many requests of clients, and no more, have a place in the
+// inbox of the log. While fewer than that are in flight, those that are kept for operators find one.
+const MostRequests = runner.MaxClientRequests
+
+// filesForOthers is how many files a node needs besides the connections of clients: its own, those of its peers and of
+// programs that are about to connect.
+const filesForOthers = 512
+
+func (l Limits) validate() error {
+	if err := l.Limits.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if l.Requests > MostRequests {
+		return fmt.Errorf("%w: %d requests in flight: must be at most %d", ErrConfig, l.Requests, MostRequests)
+	}
+	return nil
+}
+
+// within returns l with no more connections than a process that may open so many files can have: without a file to
+// spare a node could not write a snapshot, or accept a peer. It reports whether that changed anything. 0 files: no
+// bound is known.
+func (l Limits) within(files uint64) (Limits, bool) {
+	l.Limits = l.WithDefaults()
+	most := max(files-min(files, filesForOthers), files/2, 2)
+	if files == 0 || uint64(l.Conns) <= most {
+		return l, false
+	}
+	l.Conns = int(most)
+	l.Reserved = min(l.Reserved, l.Conns/8)
+	return l, true
+}

@@ -1,0 +1,115 @@
+package resp
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/kv"
+	"tenure/server/admission"
+	"tenure/server/watch"
+)
+
+// limited serves with limits that bound loopback too.
+func limited(t *testing.T, b Backend, l admission.Limits) *Server {
+	t.Helper()
+	l.Loopback = true
+	c, m := Config{Hub: watch.New(testHub)}, admission.NewMetrics()
+	c.Hub.Begin(0)
+	c.Admission = admission.NewControl(l, zerolog.Nop(), m)
+	return start(t, b, c)
+}
+
+func TestConnectionsOfOneSource(t *testing.T) {
+	server := limited(t, newFake(t), admission.Limits{ConnsPerSource: 2})
+	first := dial(t, server)
+	first.want("PING", "PONG")
+	dial(t, server).want("PING", "PONG")
+	if got := dial(t, server).reply(); got != "-ERR max number of clients reached" {
+		t.Error(got)
+	}
+	first.want("QUIT", "OK")
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		s := dial(t, server)
+		s.send("PING")
+		if line, err := s.in.ReadString('\n'); err == nil && line == "+PONG\r\n" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("a place that was given back is not taken")
+		}
+	}
+}
+
+// Each command of a pipeline counts for the rate, and those that come too fast are not carried out.
+func TestEachCommandOfAPipelineCounts(t *testing.T) {
+	f := newFake(t)
+	server := limited(t, f, admission.Limits{Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 10}})
+	s := dial(t, server)
+	began := time.Now()
+	s.send(strings.TrimSuffix(strings.Repeat("INCR n\r\n", 50), "\r\n"))
+	done := 0
+	for range 50 {
+		switch got := s.reply(); {
+		case !strings.HasPrefix(got, "-"):
+			done++
+		case !strings.HasPrefix(got, "-TRYAGAIN not applied: overloaded: this client sends requests faster than it may"):
+			t.Error(got)
+		}
+	}
+	if took := time.Since(began); took < slowDownFor || done < 10 || done > 10+int(took/time.Second)+1 {
+		t.Errorf("%d of 50 commands were carried out in %v", done, took)
+	}
+	s.wantPrefix("-TRYAGAIN", "MULTI")
+}
+
+// blocked is a fake whose writes wait.
+type blocked struct {
+	*fake
+	arrived, release chan struct{}
+}
+
+func (b *blocked) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
+	b.arrived <- struct{}{}
+	<-b.release
+	return b.fake.Write(timeout, c)
+}
+
+// What is in flight is bounded in all, and of one source, and is given back.
+func TestRequestsInFlight(t *testing.T) {
+	for _, l := range map[string]admission.Limits{
+		"in all":     {Requests: 2, Conns: 16, Reserved: 1},
+		"one source": {RequestsPerSource: 1},
+	} {
+		b := &blocked{newFake(t), make(chan struct{}), make(chan struct{})}
+		server := limited(t, b, l)
+		first, second := dial(t, server), dial(t, server)
+		first.send("SET k 1")
+		<-b.arrived
+		second.wantPrefix("-TRYAGAIN not applied: overloaded: too many requests", "SET k 2")
+		second.wantPrefix("-TRYAGAIN", "PING")
+		close(b.release)
+		if got := first.reply(); got != "OK" {
+			t.Error(got)
+		}
+		go func() {
+			for range b.arrived {
+			}
+		}()
+		second.want("GET k", "1")
+		second.want("SET k 2", "OK")
+		close(b.arrived)
+	}
+}
+
+func TestWaitsOfOneClient(t *testing.T) {
+	server := limited(t, newFake(t), admission.Limits{WaitingPerClient: 1})
+	first, second := dial(t, server), dial(t, server)
+	first.wantPrefix("[subscribe", "SUBSCRIBE a")
+	first.wantPrefix("[subscribe", "SUBSCRIBE b")
+	second.wantPrefix("-TRYAGAIN not applied: overloaded: too many queries of this client wait", "SUBSCRIBE a")
+	first.want("RESET", "RESET")
+	second.wantPrefix("[subscribe", "SUBSCRIBE a")
+}

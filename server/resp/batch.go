@@ -1,0 +1,93 @@
+package resp
+
+import (
+	"time"
+	"unsafe"
+
+	"tenure/kv"
+	"tenure/server/resp/proto"
+)
+
+// batch is what one connection has asked for and what was not carried out yet, in order. Values in it may be those in
+// the connection's read buffer: it is carried out before more is read.
+type batch struct {
+	steps  []kv.Command
+	ops    []op
+	writes int    // of the steps
+	bytes  int    // of keys and values in the steps
+	ready  []byte // replies that are known already
+	name   string // of the command that is being run
+}
+
+// op is one command of a batch.
+type op struct {
+	name     string
+	reply    replyFunc // nil: the reply is ready[from:to]
+	steps    int       // that it has
+	from, to int       // with a reply of its own: whatever that needs
+}
+
+// replyFunc replies to a command whose steps came to results.
+type replyFunc func(w *proto.Writer, o *op, results []result)
+
+// result is what a step came to. Body is shared with the state.
+type result struct {
+	code  kv.Code
+	count uint64
+	body  string
+	ttl   time.Duration // of a key that was looked at; 0: none
+	err   error         // why the step was not carried out, while others of its batch were
+}
+
+// step adds a step to the command that is being run.
+func (b *batch) step(c kv.Command) {
+	if c.Op != kv.OpFetch && c.Op != kv.OpMeasure {
+		b.writes++
+	}
+	b.bytes += len(c.Key) + len(c.Value) + len(c.Test) + len(c.NewKey)
+	b.steps = append(b.steps, c)
+}
+
+// op ends a command: reply is called with the results of its steps, which are the last n.
+func (b *batch) op(n int, reply replyFunc) *op {
+	b.ops = append(b.ops, op{name: b.name, reply: reply, steps: n})
+	return &b.ops[len(b.ops)-1]
+}
+
+// known ends a command whose reply is known.
+func (b *batch) known(make func(w *proto.Writer), v3 bool) {
+	w := proto.Writer{V3: v3}
+	make(&w)
+	from := len(b.ready)
+	b.ready = append(b.ready, w.Bytes()...)
+	b.ops = append(b.ops, op{name: b.name, from: from, to: len(b.ready)})
+}
+
+func (b *batch) full() bool {
+	return len(b.ops) >= maxSteps || len(b.steps) >= maxSteps || b.bytes >= maxBatchBytes
+}
+
+// reset empties b for the next batch.
+func (b *batch) reset() {
+	clear(b.steps)
+	b.steps, b.ops, b.writes, b.bytes, b.ready = b.steps[:0], b.ops[:0], 0, 0, b.ready[:0]
+}
+
+// replies writes the replies to all commands, from the results of all steps; err is why there are none.
+func (b *batch) replies(w *proto.Writer, results []result, err error) {
+	for i := range b.ops {
+		o := &b.ops[i]
+		switch {
+		case o.reply == nil:
+			w.Raw(b.ready[o.from:o.to])
+		case err != nil && o.steps > 0:
+			w.Error(errorText(err))
+		default:
+			o.reply(w, o, results[:o.steps])
+			results = results[o.steps:]
+		}
+	}
+}
+
+// asText returns b as a string. The bytes of entries are never changed.
+func asText(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -1,0 +1,130 @@
+package resp
+
+import (
+	"fmt"
+	"strings"
+)
+
+// command is a row of the table of commands.
+type command struct {
+	name string
+	// arity is the number of arguments, the name included; -n: at least n.
+	arity int
+	// immediate commands are not queued by a transaction.
+	immediate bool
+	// alone commands carry themselves out, behind the batch so far. A transaction cannot have them.
+	alone bool
+	// aloneIf reports whether these arguments make the command one of the alone; nil: none do.
+	aloneIf func(args [][]byte) bool
+	// steps commands do nothing but add steps to the batch, so that a transaction can find out what they need.
+	steps bool
+	// acts commands change something, so that the audit log has them also when they are refused unseen.
+	acts bool
+	// stranger commands are answered whoever asks, also under a token that is none any more.
+	stranger bool
+	// subscriber commands are possible while a connection of RESP2 is subscribed to something.
+	subscriber bool
+	run        func(c *conn, args [][]byte)
+}
+
+// takes reports whether the command takes n arguments.
+func (cmd *command) takes(n int) bool {
+	if cmd.arity < 0 {
+		return n >= -cmd.arity
+	}
+	return n == cmd.arity
+}
+
+// isAlone reports whether the command, with these arguments, carries itself out.
+func (cmd *command) isAlone(args [][]byte) bool {
+	return cmd.alone || cmd.aloneIf != nil && cmd.aloneIf(args)
+}
+
+// table is all commands by their names in lower case.
+var table map[string]*command
+
+func init() {
+	table = make(map[string]*command)
+	for _, list := range [][]command{stringCommands, keyCommands, expireCommands, listingCommands, connectionCommands,
+		transactionCommands, infoCommands, scriptCommands, tenureCommands,
+		subscriptionCommands, clusterCommands, loginCommands} {
+		for i := range list {
+			table[list[i].name] = &list[i]
+		}
+	}
+	for name := range strings.FieldsSeq(acts) {
+		table[name].acts = true
+	}
+	for _, list := range [][]command{stringCommands, keyCommands} {
+		for i := range list {
+			list[i].steps = !list[i].alone
+		}
+	}
+}
+
+// acts is the commands that change something.
+const acts = "set setnx setex psetex getset getdel getex mset msetnx append incr decr incrby decrby del unlink " +
+	"delifeq delex rename renamenx expire pexpire expireat pexpireat persist flushdb flushall exec eval evalsha tenure.once " +
+	"tenure.fence"
+
+const longestName = 32
+
+// lookup returns the command of that name, in any case; nil if there is none.
+func lookup(name []byte) *command {
+	if len(name) > longestName {
+		return nil
+	}
+	var lower [longestName]byte
+	for i, b := range name {
+		if b >= 'A' && b <= 'Z' {
+			b += 'a' - 'A'
+		}
+		lower[i] = b
+	}
+	return table[string(lower[:len(name)])]
+}
+
+// unknownCommand is Redis's answer to a command that it does not know, with the reason for one that Redis knows.
+func unknownCommand(args [][]byte) string {
+	name := string(args[0][:min(len(args[0]), 128)])
+	if kind := kindOf(strings.ToLower(name)); kind != "" {
+		return fmt.Sprintf("ERR unknown command '%s': Tenure keeps strings, and no %s", name, kind)
+	}
+	text := fmt.Sprintf("ERR unknown command '%s', with args beginning with: ", name)
+	for _, a := range args[1:] {
+		if len(text) > 256 {
+			break
+		}
+		text += fmt.Sprintf("'%s' ", a[:min(len(a), 128)])
+	}
+	return text
+}
+
+// kindOf returns what values the commands of that name are for, if Tenure has none such.
+func kindOf(name string) string {
+	for kind, names := range otherKinds {
+		for n := range strings.FieldsSeq(names) {
+			if n == name {
+				return kind
+			}
+		}
+	}
+	return ""
+}
+
+// otherKinds is the commands on values of other kinds than strings.
+var otherKinds = map[string]string{
+	"lists": "lpush rpush lpushx rpushx lpop rpop llen lrange lindex lset lrem ltrim linsert lpos lmove rpoplpush blpop " +
+		"brpop blmove brpoplpush lmpop blmpop",
+	"hashes": "hset hsetnx hget hmset hmget hgetall hdel hlen hkeys hvals hexists hincrby hincrbyfloat hstrlen hscan " +
+		"hrandfield",
+	"sets": "sadd srem smembers sismember smismember scard spop srandmember sinter sinterstore sunion sunionstore sdiff " +
+		"sdiffstore smove sscan sintercard",
+	"sorted sets": "zadd zrem zscore zincrby zrange zrangestore zrevrange zrangebyscore zrevrangebyscore zrangebylex " +
+		"zrevrangebylex zcard zcount zlexcount zrank zrevrank zremrangebyrank zremrangebyscore zremrangebylex zscan " +
+		"zpopmin zpopmax bzpopmin bzpopmax zunion zunionstore zinter zinterstore zdiff zdiffstore zmscore zrandmember " +
+		"zmpop bzmpop zintercard geoadd geopos geodist geohash georadius geosearch geosearchstore",
+	"streams":      "xadd xlen xrange xrevrange xread xreadgroup xgroup xack xclaim xautoclaim xdel xtrim xinfo xpending xsetid",
+	"bitmaps":      "setbit getbit bitcount bitpos bitop bitfield bitfield_ro",
+	"HyperLogLogs": "pfadd pfcount pfmerge pfdebug pfselftest",
+}

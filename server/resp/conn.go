@@ -1,0 +1,280 @@
+package resp
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"net"
+	"time"
+
+	"tenure/kv"
+	"tenure/server/resp/proto"
+	"tenure/server/web"
+)
+
+// conn is one client's connection. All of it belongs to the goroutine that serves it.
+type conn struct {
+	net net.Conn
+	in  *proto.Reader
+	out proto.Writer
+	cfg *Config
+	to  store
+	id  int64
+	*shared
+	name string // that the client gave itself
+
+	subs    subscriptions
+	track   tracking
+	batch   batch
+	results []result
+	mode    web.Mode // of reads
+	tx      transaction
+	closing bool // after the replies
+	// doubtful: the outcome of the last write is unknown
+	doubtful bool
+	limits   admitted
+	from     string // the other end, as the audit log says it
+}
+
+// serve answers commands until the connection ends.
+func (c *conn) serve() {
+	defer c.end()
+	if c.handshake() != nil {
+		return
+	}
+	c.to.begin(c.provenOf())
+	c.subs.reader = c.newReader() // nobody else knows of it yet
+	for !c.closing {
+		err := c.take()
+		c.execute()
+		if err != nil {
+			c.refuse(err)
+		}
+		c.limits.end()
+		if c.send() != nil || err != nil {
+			return
+		}
+	}
+}
+
+// end closes the connection, and ends what tells it of changes.
+func (c *conn) end() {
+	_ = c.net.Close()
+	c.track.off()
+	c.subs.stopTelling()
+	c.leaveAll()
+}
+
+// handshake performs that of TLS, within a time: a connection that says nothing holds a place only so long.
+func (c *conn) handshake() error {
+	t, secured := c.net.(*tls.Conn)
+	if !secured {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.SendTimeout)
+	defer cancel()
+	return t.HandshakeContext(ctx)
+}
+
+// take waits for a command and adds it to the batch, with all that have arrived behind it.
+func (c *conn) take() error {
+	for {
+		args, err := c.in.Next()
+		if err != nil {
+			return err
+		}
+		c.track.begin()
+		c.limits.begin()
+		c.run(args)
+		if c.closing || c.batch.full() || !c.in.Ready() {
+			return nil
+		}
+	}
+}
+
+// refuse answers bytes that are no command.
+func (c *conn) refuse(err error) {
+	var e *proto.Error
+	if errors.As(err, &e) && !e.Silent {
+		c.out.Error("ERR " + e.Text)
+	}
+}
+
+// send sends the replies in one go.
+func (c *conn) send() error {
+	defer c.track.yield()
+	c.subs.mu.Lock()
+	defer c.subs.mu.Unlock()
+	return sendAll(c.net, &c.out, c.cfg.SendTimeout)
+}
+
+// sendAll sends what is in w, within timeout, and empties it.
+func sendAll(to net.Conn, w *proto.Writer, timeout time.Duration) error {
+	if w.Len() == 0 {
+		return nil
+	}
+	defer w.Reset()
+	if err := to.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+		return err
+	}
+	_, err := to.Write(w.Bytes())
+	return err
+}
+
+// execute carries out the batch and writes the replies.
+func (c *conn) execute() {
+	b := &c.batch
+	if len(b.ops) == 0 {
+		return
+	}
+	err := c.carryOut()
+	c.note(0, err)
+	c.answer(func() { b.replies(&c.out, c.results, err) })
+	b.reset()
+}
+
+// answer runs write, which writes replies. Large ones are sent meanwhile: a pipeline of reads may ask for as many values as
+// it has commands, and what is not read is kept by the state only. What was begun to be sent is sent as a whole: no message
+// comes between.
+func (c *conn) answer(write func()) {
+	c.subs.mu.Lock()
+	defer c.subs.mu.Unlock()
+	began := false
+	c.out.Full = func() bool {
+		began = true
+		return c.sendNow()
+	}
+	write()
+	if c.out.Full = nil; began {
+		c.sendNow()
+	}
+}
+
+// read carries out a batch of reads, in one state.
+func (c *conn) read() error {
+	keys := make([]string, len(c.batch.steps))
+	for i := range keys {
+		keys[i] = c.batch.steps[i].Key
+	}
+	c.results = append(c.results, make([]result, len(keys))...)
+	_, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, keys, func(i int, e kv.Entry) {
+		r := result{code: kv.CodeDone}
+		if e.ModifyIndex != 0 {
+			r.count = 1 + uint64(len(e.Value))
+			if c.batch.steps[i].Op == kv.OpFetch {
+				r.body = asText(e.Value)
+			}
+			r.ttl = e.TTL
+		}
+		c.results[i] = r
+	})
+	return err
+}
+
+// write carries out a batch that writes, as one sequence.
+func (c *conn) write() error {
+	r, err := c.apply(kv.Command{Op: kv.OpSequence, Parts: c.batch.steps})
+	switch {
+	case err == nil:
+		return c.stepsOf(&r, 0)
+	case errors.Is(err, web.ErrNoSpace):
+		return c.writeWithoutSpace(err)
+	}
+	return err
+}
+
+// writeWithoutSpace carries out those steps of a batch that go on while space is short, and refuses the others with full.
+func (c *conn) writeWithoutSpace(full error) error {
+	all := c.batch.steps
+	var some []kv.Command
+	for i := range all {
+		if all[i].GoesOnFull() {
+			some = append(some, all[i])
+		}
+	}
+	if len(some) == 0 || len(some) == len(all) {
+		return full
+	}
+	r, err := c.apply(kv.Command{Op: kv.OpSequence, Parts: some})
+	if err != nil {
+		return err
+	}
+	c.batch.steps = some
+	err = c.stepsOf(&r, 0)
+	c.batch.steps = all
+	done := c.results
+	c.results = make([]result, 0, len(all))
+	for i := range all {
+		if all[i].GoesOnFull() && len(done) > 0 {
+			c.results, done = append(c.results, done[0]), done[1:]
+		} else {
+			c.results = append(c.results, result{err: full})
+		}
+	}
+	return err
+}
+
+// stepsOf reads the results of the batch's steps, which are behind so many checks.
+func (c *conn) stepsOf(r *kv.Result, checks int) error {
+	n := len(c.batch.steps) - checks
+	if r.Code != kv.CodeDone { // the same for all of them
+		for range n {
+			c.results = append(c.results, result{code: r.Code})
+		}
+		return nil
+	}
+	steps := kv.StepsOf(r)
+	for range n {
+		s, err := steps.Next()
+		if err != nil {
+			return err
+		}
+		c.results = append(c.results, result{code: s.Code, count: s.Count, body: s.Body})
+	}
+	for i := range c.results {
+		if r := &c.results[i]; c.batch.steps[checks+i].Op == kv.OpMeasure {
+			ttl, _ := binary.Uvarint([]byte(r.body)) // 0 without one
+			r.ttl = time.Duration(ttl)
+		}
+	}
+	return nil
+}
+
+// run runs one command: it adds to the batch.
+func (c *conn) run(args [][]byte) {
+	cmd := lookup(args[0])
+	refusal := c.admit(cmd)
+	switch {
+	case refusal != nil:
+		c.turnAway(cmd, refusal)
+	case cmd == nil:
+		c.fail(unknownCommand(args))
+	case !cmd.takes(len(args)):
+		c.fail("ERR wrong number of arguments for '" + cmd.name + "' command")
+	case !cmd.subscriber && !c.out.V3 && c.subs.told():
+		c.fail("ERR Can't execute '" + cmd.name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are " +
+			"allowed in this context")
+	case c.tx.open && cmd.isAlone(args):
+		c.fail("ERR " + cmd.name + " is not possible in a transaction")
+	case c.tx.open && !cmd.immediate:
+		c.tx.queue(c, cmd, args)
+	default:
+		if cmd.isAlone(args) {
+			c.execute()
+		}
+		c.batch.name = cmd.name
+		cmd.run(c, args)
+	}
+}
+
+// fail replies an error to the command that is being run.
+func (c *conn) fail(text string) {
+	if c.tx.open {
+		c.tx.broken = true
+	}
+	c.reply(func(w *proto.Writer) { w.Error(text) })
+}
+
+// reply replies what is known at once.
+func (c *conn) reply(make func(w *proto.Writer)) { c.batch.known(make, c.out.V3) }

@@ -1,0 +1,145 @@
+package resp
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"tenure/kv"
+	"tenure/server/resp/proto"
+)
+
+var expireCommands = []command{
+	{name: "expire", arity: -3, aloneIf: compares, run: func(c *conn, a [][]byte) { c.expire(a, time.Second, false) }},
+	{name: "pexpire", arity: -3, aloneIf: compares, run: func(c *conn, a [][]byte) { c.expire(a, time.Millisecond, false) }},
+	{name: "expireat", arity: -3, aloneIf: compares, run: func(c *conn, a [][]byte) { c.expire(a, time.Second, true) }},
+	{name: "pexpireat", arity: -3, aloneIf: compares, run: func(c *conn, a [][]byte) { c.expire(a, time.Millisecond, true) }},
+}
+
+// expiry is when EXPIRE is to do anything. None of it set: always.
+type expiry struct {
+	untimed bool // NX: only if the key has no time to live
+	timed   bool // XX: only if it has one
+	later   bool // GT: only if it ends later by that; a key without a time never ends
+	earlier bool // LT: only if it ends earlier by that
+}
+
+// expire gives a key a time to live: of so many units, or until that many units after 1970.
+func (c *conn) expire(args [][]byte, unit time.Duration, at bool) {
+	n, ok := integer(args[2])
+	if !ok {
+		c.fail(errNotInteger)
+		return
+	}
+	x, refusal := parseExpiry(args[3:])
+	if refusal != "" {
+		c.fail(refusal)
+		return
+	}
+	ttl, ok := timeToLive(n, unit, at)
+	if !ok {
+		c.fail("ERR invalid expire time in '" + strings.ToLower(string(args[0])) + "' command")
+		return
+	}
+	key, ok := c.key(args[1])
+	switch {
+	case !ok:
+	case compares(args):
+		c.expireIf(key, ttl, x)
+	case ttl > 0:
+		c.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: x.mode()}, replyCount)
+	default:
+		c.one(kv.Command{Op: kv.OpUnlink, Key: key}, replyCount)
+	}
+}
+
+// compares reports whether an EXPIRE has a condition about how much time is left, or one together with a time that may
+// have passed: the log knows how long a time to live is, not when it ends. The key is looked at, and the step carried
+// out if it has not changed since.
+func compares(args [][]byte) bool {
+	x, refusal := parseExpiry(args[3:])
+	n, _ := integer(args[2])
+	at := strings.HasSuffix(strings.ToLower(string(args[0])), "at")
+	return refusal == "" && (x.later || x.earlier || x != expiry{} && (n <= 0 || at))
+}
+
+// expireIf is an EXPIRE that has to look first.
+func (c *conn) expireIf(key string, ttl time.Duration, x expiry) {
+	c.changing(key, func(e kv.Entry) (step kv.Command, reply func(*proto.Writer)) {
+		timed := e.TTL != 0
+		var left time.Duration
+		if timed {
+			left = c.left(key, e.TTL)
+		}
+		switch {
+		case e.ModifyIndex == 0, x.untimed && timed, x.timed && !timed, x.later && (!timed || ttl <= left),
+			x.earlier && timed && ttl >= left:
+			return kv.Command{}, func(w *proto.Writer) { w.Int(0) }
+		}
+		step = kv.Command{Op: kv.OpUnlink, Key: key}
+		if ttl > 0 {
+			step = kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl}
+		}
+		return step, func(w *proto.Writer) { w.Int(1) }
+	})
+}
+
+// mode returns what of x the state machine decides.
+func (x expiry) mode() (m kv.Mode) {
+	if x.untimed {
+		m |= kv.ModeAbsent
+	}
+	if x.timed {
+		m |= kv.ModePresent
+	}
+	return m
+}
+
+// parseExpiry reads the conditions of EXPIRE.
+func parseExpiry(args [][]byte) (x expiry, refusal string) {
+	for _, a := range args {
+		switch strings.ToLower(string(a)) {
+		case "nx":
+			x.untimed = true
+		case "xx":
+			x.timed = true
+		case "gt":
+			x.later = true
+		case "lt":
+			x.earlier = true
+		default:
+			return x, "ERR Unsupported option " + string(a)
+		}
+	}
+	switch {
+	case x.untimed && (x.timed || x.later || x.earlier):
+		return x, "ERR NX and XX, GT or LT options at the same time are not compatible"
+	case x.later && x.earlier:
+		return x, "ERR GT and LT options at the same time are not compatible"
+	}
+	return x, ""
+}
+
+// timeToLive returns the time to live that is n units, or with at until n units after 1970; 0 or less if that has
+// passed. ok is false for one that Redis does not take, or the store.
+func timeToLive(n int64, unit time.Duration, at bool) (ttl time.Duration, ok bool) {
+	const millisecond = int64(time.Millisecond)
+	each := int64(unit) / millisecond
+	if n > math.MaxInt64/each || n < math.MinInt64/each {
+		return 0, false // Redis counts in milliseconds
+	}
+	ms, now := n*each, time.Now()
+	if !at && ms > math.MaxInt64-now.UnixMilli() {
+		return 0, false
+	}
+	switch {
+	case ms < math.MinInt64/millisecond: // that long ago is no Duration
+		return 0, true
+	case ms > math.MaxInt64/millisecond:
+		return 0, false
+	}
+	if ttl = time.Duration(ms * millisecond); at {
+		ttl = time.UnixMilli(ms).Sub(now)
+	}
+	return ttl, ttl <= kv.MaxTTL
+}

@@ -1,0 +1,196 @@
+package resp
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tenure/kv"
+	"tenure/server/resp/glob"
+	"tenure/server/resp/proto"
+	"tenure/server/web"
+)
+
+// The commands that tell clients what server this is.
+var infoCommands = []command{
+	{name: "info", arity: -1, alone: true, run: info},
+	{name: "config", arity: -2, run: config},
+	{name: "command", arity: -1, run: commandCommand},
+	{name: "function", arity: -2, run: function},
+	{name: "time", arity: 1, run: nowTime},
+}
+
+// info answers the sections that clients read; it makes no others up.
+func info(c *conn, _ [][]byte) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\ntenure_version:%s\r\ntcp_port:%s\r\n",
+		redisVersion, c.cfg.Version, port(c.net.LocalAddr()))
+	fmt.Fprintf(&b, "\r\n# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\n", c.open.Load(), c.cfg.maxClients())
+	fmt.Fprint(&b, "\r\n# Persistence\r\nloading:0\r\naof_enabled:1\r\n")
+	fmt.Fprint(&b, "\r\n# Replication\r\nrole:master\r\n")
+	fmt.Fprint(&b, "\r\n# Cluster\r\ncluster_enabled:0\r\n")
+	if n := c.countKeys(); n > 0 {
+		fmt.Fprintf(&b, "\r\n# Keyspace\r\ndb0:keys=%d,expires=0,avg_ttl=0\r\n", n)
+	}
+	c.reply(func(w *proto.Writer) { w.Verbatim(b.String()) })
+}
+
+// parameter is one that CONFIG GET shows. Clients and tools ask for some of them; notifyEvents alone can be changed.
+type parameter struct{ name, value string }
+
+func (c *conn) parameters() []parameter {
+	return []parameter{
+		{"appendonly", "yes"}, {"appendfsync", "always"}, {"save", ""}, {"databases", "1"}, {"maxmemory", "0"},
+		{"maxmemory-policy", "noeviction"}, {"maxclients", fmt.Sprint(c.cfg.maxClients())},
+		{"proto-max-bulk-len", fmt.Sprint(c.cfg.MaxValueBytes)}, {"timeout", "0"}, {"tcp-keepalive", "300"},
+		{notifyEvents, c.events.text()},
+	}
+}
+
+func config(c *conn, args [][]byte) {
+	switch sub := strings.ToLower(string(args[1])); {
+	case sub == "get" && len(args) > 2:
+		var found []parameter
+		for _, p := range c.parameters() {
+			if slices.ContainsFunc(args[2:], func(a []byte) bool { return glob.Match(strings.ToLower(string(a)), p.name) }) {
+				found = append(found, p)
+			}
+		}
+		c.reply(func(w *proto.Writer) {
+			w.Map(len(found))
+			for _, p := range found {
+				w.Text(p.name)
+				w.Text(p.value)
+			}
+		})
+	case sub == "set" && len(args) > 3 && len(args)%2 == 0:
+		c.setParameters(args[2:])
+	case sub == "resetstat" && len(args) == 2:
+		c.reply((*proto.Writer).OK)
+	default:
+		c.fail("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "'. Try CONFIG HELP.")
+	}
+}
+
+// setParameters changes notifyEvents, and takes values that other parameters have anyway: those are flags of the node.
+func (c *conn) setParameters(pairs [][]byte) {
+	for i := 0; i < len(pairs); i += 2 {
+		name := strings.ToLower(string(pairs[i]))
+		at := slices.IndexFunc(c.parameters(), func(p parameter) bool { return p.name == name })
+		switch {
+		case at < 0:
+			c.fail("ERR Unknown option or number of arguments for CONFIG SET - '" + name + "'")
+			return
+		case name == notifyEvents && c.events.change(string(pairs[i+1])):
+		case c.parameters()[at].value != string(pairs[i+1]):
+			c.fail("ERR CONFIG SET failed - " + name + " is fixed here: settings are flags of kvnode")
+			return
+		}
+	}
+	c.reply((*proto.Writer).OK)
+}
+
+// commandCommand answers what clients ask about commands.
+func commandCommand(c *conn, args [][]byte) {
+	sub := "all"
+	if len(args) > 1 {
+		sub = strings.ToLower(string(args[1]))
+	}
+	switch sub {
+	case "count":
+		c.reply(func(w *proto.Writer) { w.Int(int64(len(table))) })
+	case "all":
+		c.reply(func(w *proto.Writer) { describeCommands(w, sortedNames()) })
+	case "info":
+		names := make([]string, 0, len(args)-2)
+		for _, a := range args[2:] {
+			names = append(names, strings.ToLower(string(a)))
+		}
+		if len(names) == 0 {
+			names = sortedNames()
+		}
+		c.reply(func(w *proto.Writer) { describeCommands(w, names) })
+	case "docs":
+		c.reply(func(w *proto.Writer) { w.Map(0) })
+	case "list":
+		c.reply(func(w *proto.Writer) { texts(w, sortedNames()) })
+	default:
+		c.fail("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "'. Try COMMAND HELP.")
+	}
+}
+
+func sortedNames() []string {
+	names := make([]string, 0, len(table))
+	for n := range table {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// describeCommands replies name, arity, flags and the places of keys, as Redis before 7 does.
+func describeCommands(w *proto.Writer, names []string) {
+	w.Array(len(names))
+	for _, name := range names {
+		cmd := table[name]
+		if cmd == nil {
+			w.NullArray()
+			continue
+		}
+		w.Array(6)
+		w.Text(cmd.name)
+		w.Int(int64(cmd.arity))
+		w.Set(0)
+		for range 3 {
+			w.Int(0)
+		}
+	}
+}
+
+// function answers FUNCTION FLUSH, which tools send to empty a server: there are no functions.
+func function(c *conn, args [][]byte) {
+	switch strings.ToLower(string(args[1])) {
+	case "flush":
+		c.reply((*proto.Writer).OK)
+	case "list":
+		c.reply(func(w *proto.Writer) { w.Array(0) })
+	default:
+		c.fail("ERR there are no functions here: of scripts, those of known locks are carried out")
+	}
+}
+
+// port returns the port of an address.
+func port(a net.Addr) string {
+	_, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return "0"
+	}
+	return port
+}
+
+// countKeys returns the number of keys, as this node has applied them; 0 for a client that may not read all of them.
+func (c *conn) countKeys() int {
+	v, err := c.to.Snapshot(c.cfg.ClientTimeout, web.Stale, "")
+	if err != nil {
+		return 0
+	}
+	defer v.snapshot.Close()
+	if v.hides {
+		return 0 // to count the others takes as long as to list them, and tools ask for INFO all the time
+	}
+	n, err := v.Count(kv.Range{})
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func nowTime(c *conn, _ [][]byte) {
+	now := time.Now()
+	c.reply(func(w *proto.Writer) {
+		texts(w, []string{strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond() / 1000)})
+	})
+}

@@ -1,0 +1,125 @@
+package resp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"tenure/api"
+	"tenure/server/resp/proto"
+	"tenure/server/web"
+)
+
+// leaseForms are the forms of TENURE.LEASE, by what is done.
+var leaseForms = map[string]string{
+	"acquire": "ACQUIRE NAME OWNER TTL [ACQUISITION ID] [WAIT TIME]",
+	"renew":   "RENEW NAME OWNER GRANT [TTL TIME]",
+	"release": "RELEASE NAME OWNER GRANT, or RELEASE NAME OWNER ACQUISITION ID",
+	"get":     "GET NAME",
+}
+
+// leaseCommand is TENURE.LEASE: named leases, as HTTP has them at /v1/lease.
+func leaseCommand(c *conn, args [][]byte) {
+	do, name := strings.ToLower(string(args[1])), string(args[2])
+	form, known := leaseForms[do]
+	switch {
+	case !known:
+		c.fail("ERR TENURE.LEASE takes ACQUIRE, RENEW, RELEASE or GET")
+		return
+	case do == "get" && len(args) == 3:
+		c.showLease(name)
+		return
+	}
+	op, body, ok := leaseRequest(do, args[3:])
+	if !ok {
+		c.fail("ERR the form is TENURE.LEASE " + form)
+		return
+	}
+	body.Name = name
+	r, err := web.NewLeaseCommand(op, body, c.cfg.MaxLeaseTime)
+	if err != nil {
+		c.fail("ERR " + err.Error())
+		return
+	}
+	r.Timeout = c.cfg.ClientTimeout
+	c.lease(r)
+}
+
+// leaseRequest reads the arguments behind the name of the lease.
+func leaseRequest(do string, args [][]byte) (op web.LeaseOp, body api.LeaseRequest, ok bool) {
+	if len(args) < 2 {
+		return 0, body, false
+	}
+	body.Owner = string(args[0])
+	options := args[2:]
+	var takes map[string]*string
+	switch do {
+	case "acquire":
+		op, body.TTL = web.LeaseAcquire, string(args[1])
+		takes = map[string]*string{"acquisition": &body.Acquisition, "wait": &body.Wait}
+	case "renew":
+		op, body.Grant = web.LeaseRenew, string(args[1])
+		takes = map[string]*string{"ttl": &body.TTL}
+	case "release":
+		op = web.LeaseRelease
+		if takes = map[string]*string{"acquisition": &body.Acquisition}; len(args) == 3 {
+			options = args[1:]
+		} else {
+			body.Grant = string(args[1])
+		}
+	default:
+		return 0, body, false
+	}
+	for ; len(options) > 0; options = options[2:] {
+		to := takes[strings.ToLower(string(options[0]))]
+		if to == nil || *to != "" || len(options) == 1 {
+			return 0, body, false
+		}
+		*to = string(options[1])
+	}
+	return op, body, true
+}
+
+// lease carries out r. Who waits for a busy lease waits also when its client is gone, for no longer than it has said.
+func (c *conn) lease(r web.LeaseCommand) {
+	g, err := c.to.Lease(context.Background(), r)
+	c.noteLease(r.Name, err)
+	var busy *web.LeaseBusyError
+	switch {
+	case errors.As(err, &busy):
+		c.fail("LEASEBUSY " + busy.Error())
+	case errors.Is(err, web.ErrLeaseGone):
+		c.fail("LEASEGONE " + err.Error())
+	case err != nil:
+		c.fail(errorText(err))
+	case r.Op == web.LeaseRelease:
+		c.reply((*proto.Writer).OK)
+	default:
+		a := r.Answer(&g)
+		c.reply(func(w *proto.Writer) {
+			describe(w, []string{"name", a.Name, "owner", a.Owner, "token", fmt.Sprint(a.Token), "grant", a.Grant, "ttl", a.TTL,
+				"waited", a.Waited})
+		})
+	}
+}
+
+// showLease replies what this node alone knows of a lease: a hint; nothing if it knows of none.
+func (c *conn) showLease(name string) {
+	if len(name) > api.MaxLeaseNameBytes {
+		c.fail(fmt.Sprintf("ERR a lease's name has at most %d bytes", api.MaxLeaseNameBytes))
+		return
+	}
+	l, found, err := c.to.ShowLease(name)
+	if err != nil {
+		c.fail(errorText(err))
+		return
+	}
+	if !found {
+		c.reply((*proto.Writer).Null)
+		return
+	}
+	c.reply(func(w *proto.Writer) {
+		describe(w, []string{"name", name, "owner", l.Owner, "token", fmt.Sprint(l.Token), "remaining", l.Left.String()})
+	})
+}

@@ -1,0 +1,70 @@
+package resp
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/server/web"
+)
+
+func TestLeases(t *testing.T) {
+	f := newFake(t)
+	s := dial(t, start(t, f, Config{}))
+	s.send("tenure.lease acquire job me 10s wait 2s acquisition mine")
+	words := strings.Fields(strings.Trim(s.reply(), "[]"))
+	if len(words) < 10 || strings.Join(words[:6], " ") != "name job owner me token 7" || words[8] != "ttl" {
+		t.Fatalf("%q", words)
+	}
+	grant := words[7]
+	s.send("tenure.lease renew job me " + grant + " ttl 5s")
+	if got := s.reply(); !strings.Contains(got, " ttl 5s ") {
+		t.Error(got)
+	}
+	s.want("tenure.lease release job me "+grant, "OK")
+	s.want("tenure.lease release job me acquisition mine", "OK")
+	var got []web.LeaseCommand
+	for _, r := range f.leases {
+		if r.Acquisition != f.leases[0].Acquisition || r.Name != "job" || r.Owner != "me" || r.Timeout != 10*time.Second {
+			t.Errorf("%+v", r)
+		}
+		got = append(got, web.LeaseCommand{Op: r.Op, TTL: r.TTL, Wait: r.Wait})
+	}
+	if len(got) != 4 || got[0] != (web.LeaseCommand{Op: web.LeaseAcquire, TTL: 10 * time.Second, Wait: 2 * time.Second}) ||
+		got[1] != (web.LeaseCommand{Op: web.LeaseRenew, TTL: 5 * time.Second}) || got[3].Op != web.LeaseRelease {
+		t.Errorf("%+v", got)
+	}
+	s.want("tenure.lease get held", "[name held owner me token 7 remaining 1s]")
+	s.want("tenure.lease get free", "nil")
+}
+
+func TestLeasesThatAreNotGranted(t *testing.T) {
+	f := newFake(t)
+	s := dial(t, start(t, f, Config{}))
+	for _, bad := range []string{"acquire job me", "acquire job me 31s", "acquire job me ten", "acquire job me 1s wait",
+		"acquire job me 1s ttl 2s", "renew job me none", "renew job", "release job me", "release job me a b", "get",
+		"get job me", "seize job", "acquire " + strings.Repeat("n", 300) + " me 1s"} {
+		s.send("tenure.lease " + bad)
+		if got := s.reply(); !strings.HasPrefix(got, "-ERR ") {
+			t.Errorf("%s: %s", bad, got)
+		}
+	}
+	if len(f.leases) != 0 {
+		t.Errorf("asked for: %+v", f.leases)
+	}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&web.LeaseBusyError{Owner: "other", RetryAfter: time.Second}, "-LEASEBUSY busy: \"other\" owns the lease"},
+		{web.ErrLeaseGone, "-LEASEGONE gone: "}, {web.ErrUnknown, "-UNKNOWN outcome"}, {web.ErrNotApplied, "-CLUSTERDOWN "},
+	} {
+		f.mu.Lock()
+		f.leaseErr = c.err
+		f.mu.Unlock()
+		s.send("tenure.lease acquire job me 1s")
+		if got := s.reply(); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%v: %s", c.err, got)
+		}
+	}
+}

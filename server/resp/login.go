@@ -1,0 +1,97 @@
+package resp
+
+import (
+	"crypto/tls"
+	"errors"
+	"strconv"
+	"strings"
+
+	"tenure/api"
+	"tenure/server/access"
+	"tenure/server/resp/proto"
+)
+
+// The commands by which clients say who they are.
+var loginCommands = []command{
+	{name: "auth", arity: -2, alone: true, stranger: true, run: auth},
+	{name: "acl", arity: -2, run: aclCommand},
+}
+
+const (
+	errNoTokens = "ERR AUTH <password> called without any password configured for the default user. " +
+		"Are you sure your configuration is correct? (this node has no --acl)"
+	errACL = "ERR tokens and policies are made over HTTP, or with kvctl acl; here there is ACL WHOAMI: " +
+		"see docs/security.md"
+)
+
+// provenOf returns what the client has proven while it connected.
+func (c *conn) provenOf() (who access.Credentials) {
+	if t, secured := c.net.(*tls.Conn); secured {
+		if s := t.ConnectionState(); len(s.VerifiedChains) > 0 {
+			who.Certificate = s.PeerCertificates[0]
+		}
+	}
+	return who
+}
+
+// auth is AUTH [user] secret. The user may have any name: the secret says whose it is.
+func auth(c *conn, args [][]byte) {
+	if len(args) > 3 {
+		c.fail(errSyntax)
+		return
+	}
+	if text := c.login(args[len(args)-1]); text != "" {
+		c.fail(text)
+		return
+	}
+	c.reply((*proto.Writer).OK)
+}
+
+// login makes the client the holder of the token of a secret, or returns why not.
+func (c *conn) login(secret []byte) (refusal string) {
+	if c.to.decider == nil {
+		return errNoTokens
+	}
+	if len(secret) > api.MaxSecretBytes {
+		return "ERR the secret has " + strconv.Itoa(len(secret)) + " bytes: at most " +
+			strconv.Itoa(api.MaxSecretBytes) + " are accepted"
+	}
+	err := access.ErrUnknownToken // of no secret at all
+	if len(secret) > 0 {
+		err = c.to.login(string(secret))
+	}
+	switch {
+	case errors.Is(err, access.ErrUnsure), err != nil && !errors.Is(err, access.ErrUnknownToken):
+		return errorText(err)
+	case err != nil:
+		c.noteRefused("auth", err)
+		return errWrongPass + ": there is no token with this secret"
+	}
+	c.changed()
+	return ""
+}
+
+// changed is called when the client is somebody else.
+func (c *conn) changed() {
+	c.limits.refusal = nil
+	c.subs.mu.Lock()
+	defer c.subs.mu.Unlock()
+	c.subs.reader = c.newReader()
+}
+
+// aclCommand is ACL WHOAMI, which replies the accessor of the token.
+func aclCommand(c *conn, args [][]byte) {
+	if !strings.EqualFold(string(args[1]), "whoami") || len(args) != 2 {
+		c.fail(errACL)
+		return
+	}
+	c.reply(func(w *proto.Writer) { w.Text(c.user()) })
+}
+
+// user is what the client is called where Redis has the name of its user.
+func (c *conn) user() string {
+	if name := c.to.accessor(); name != "" {
+		return name
+	}
+	return "default"
+}

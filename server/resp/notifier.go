@@ -1,0 +1,270 @@
+package resp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/server/admission"
+	"tenure/server/resp/glob"
+	"tenure/server/resp/proto"
+	"tenure/server/watch"
+	"tenure/server/web"
+)
+
+// notifier tells one connection of changes, those that it is subscribed to or those that it watches, in a goroutine of
+// its own. It reads them from the history that all share, and keeps none: a client that reads more slowly than changes
+// come is cut off once the history has moved on, or its socket has been full for the time that sending may take. The
+// client sees that it missed something, since its connection is gone.
+type notifier struct {
+	net     net.Conn
+	subs    *subscriptions
+	timeout time.Duration // of sending
+	log     zerolog.Logger
+	stop    <-chan struct{}
+	// tell sends what is to be said about events; idle, unless it is nil, how far that is, every heartbeat.
+	tell      func(events []watch.Event) error
+	idle      func() error
+	heartbeat time.Duration
+
+	// lost, unless it is nil, is told an error of the cursor, and returns nil if it has made it good.
+	lost func(err error) error
+
+	flags  *eventFlags
+	hub    *watch.Hub
+	place  admission.Place // among the waits of the client
+	waiter *watch.Waiter
+	cursor *watch.Cursor
+	out    proto.Writer
+	events [eventsAtOnce]watch.Event
+}
+
+const (
+	// lookForMasterEvery is how soon a subscriber is told that another node is master.
+	lookForMasterEvery = 100 * time.Millisecond
+	everyRevision      = math.MaxUint64
+
+	eventsAtOnce = 16
+	sendBytes    = 32 << 10 // messages are sent once they have so many bytes
+)
+
+// caughtUp returns a revision at or above that of every write that was answered before, by any node: who subscribes is
+// not told of what they know. It costs what a read costs.
+func (c *conn) caughtUp() (uint64, error) {
+	if err := c.to.ReadPoint(c.cfg.ClientTimeout, c.mode); err != nil {
+		return 0, err
+	}
+	newest, err := c.cfg.Hub.Newest()
+	return newest, notApplied(err)
+}
+
+// notApplied returns an error of the hub as one that clients may repeat the command after.
+func notApplied(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, admission.ErrWaiting), errors.Is(err, watch.ErrFull):
+		return fmt.Errorf("%w: %w", web.ErrOverloaded, err)
+	}
+	return fmt.Errorf("%w: %w", web.ErrNotApplied, err)
+}
+
+// startNotifier starts the connection's notifier, behind a revision, if it has none yet.
+func (c *conn) startNotifier(after uint64) error {
+	if c.subs.notified {
+		return nil
+	}
+	n, err := c.notifier("", after)
+	if err != nil {
+		return notApplied(err)
+	}
+	n.tell = n.notify
+	s := &switches{notifier: n, name: &c.asked, look: c.lookForMaster}
+	s.last, _ = s.look()
+	n.idle, n.heartbeat = s.tell, lookForMasterEvery
+	c.subs.notified = true
+	c.subs.going.Go(n.run)
+	return nil
+}
+
+// notifier returns one that does not run yet, for the changes under prefix after a revision. Its error is the hub's.
+func (c *conn) notifier(prefix string, after uint64) (*notifier, error) {
+	cursor, err := c.cfg.Hub.Cursor(prefix, after)
+	if err != nil {
+		return nil, err
+	}
+	place, err := c.limits.wait()
+	if err != nil {
+		return nil, err
+	}
+	waiter, err := c.cfg.Hub.Prefix("") // a cursor that slept through other changes would be lost
+	if err != nil {
+		place.Give()
+		return nil, err
+	}
+	if c.subs.stop == nil {
+		c.subs.stop = make(chan struct{})
+	}
+	return &notifier{net: c.net, subs: &c.subs, stop: c.subs.stop, timeout: c.cfg.SendTimeout, log: c.cfg.Logger,
+		heartbeat: c.cfg.Heartbeat, hub: c.cfg.Hub, flags: &c.events, place: place, waiter: waiter, cursor: cursor}, nil
+}
+
+// run tells of changes until the connection ends, or the token of its client does.
+func (n *notifier) run() {
+	defer n.place.Give()
+	defer n.waiter.Close()
+	var beat <-chan time.Time
+	if n.idle != nil {
+		t := time.NewTicker(n.heartbeat)
+		defer t.Stop()
+		beat = t.C
+	}
+	for beats := false; ; {
+		n.waiter.Arm()
+		err := n.catchUp()
+		if err == nil && beats {
+			beats, err = false, n.idle()
+		}
+		if err != nil {
+			n.cutOff(err)
+			return
+		}
+		changed, expires, forget := n.permissions()
+		select {
+		case <-n.waiter.C():
+		case <-changed:
+		case <-expires:
+		case <-beat:
+			beats = true
+		case <-n.stop:
+			forget()
+			return
+		}
+		forget()
+	}
+}
+
+// permissions returns what tells of their changes: see reader.news.
+func (n *notifier) permissions() (changed <-chan struct{}, expires <-chan time.Time, forget func()) {
+	n.subs.mu.Lock()
+	defer n.subs.mu.Unlock()
+	return n.subs.reader.news()
+}
+
+// mayGoOn returns nil if the client is still somebody.
+func (n *notifier) mayGoOn() error {
+	n.subs.mu.Lock()
+	defer n.subs.mu.Unlock()
+	return n.subs.reader.again()
+}
+
+// cutOff closes the connection, so that its client knows that it is told no more.
+func (n *notifier) cutOff(err error) {
+	_ = n.net.Close()
+	if errors.Is(err, watch.ErrLost) || errors.Is(err, os.ErrDeadlineExceeded) {
+		n.log.Warn().Err(err).Stringer("client", n.net.RemoteAddr()).
+			Msg("a client of Redis was cut off: it has missed changes, or reads them too slowly")
+	}
+}
+
+// catchUp sends what has changed.
+func (n *notifier) catchUp() error {
+	for more := true; more; {
+		var events []watch.Event
+		var err error
+		if events, more, err = n.cursor.Next(n.events[:0]); err != nil && n.lost != nil {
+			err = n.lost(err)
+		}
+		if err != nil {
+			return err
+		}
+		if err := n.mayGoOn(); err != nil {
+			return err
+		}
+		if err := n.tell(events); err != nil {
+			return err
+		}
+		clear(events) // the values go with the history
+	}
+	return nil
+}
+
+// notify sends the messages about events that somebody is subscribed to.
+func (n *notifier) notify(events []watch.Event) error {
+	n.subs.mu.Lock()
+	defer n.subs.mu.Unlock()
+	if n.subs.count() == 0 {
+		return nil
+	}
+	n.out.V3 = n.subs.v3
+	for i := range events {
+		e := &events[i]
+		if e.Session != "" || !n.subs.reader.may(e.Key) {
+			continue
+		}
+		if err := n.notifyOne(e); err != nil {
+			return err
+		}
+	}
+	return sendAll(n.net, &n.out, n.timeout)
+}
+
+// notifyOne adds the messages about one event, as far as notify-keyspace-events has them told.
+func (n *notifier) notifyOne(e *watch.Event) error {
+	name := eventName(e)
+	if !n.flags.has(classOf(name)) {
+		return nil
+	}
+	if n.flags.has("K") {
+		if err := n.message(e.Revision, "__keyspace@0__:"+e.Key, name); err != nil {
+			return err
+		}
+	}
+	if n.flags.has("E") {
+		return n.message(e.Revision, "__keyevent@0__:"+name, e.Key)
+	}
+	return nil
+}
+
+// eventName is what happened to a key.
+func eventName(e *watch.Event) string {
+	switch {
+	case e.Expired:
+		return "expired"
+	case e.Entry == nil:
+		return "del"
+	}
+	return "set"
+}
+
+// message adds a message about a change of that revision to each subscription that has the channel.
+func (n *notifier) message(revision uint64, channel, text string) error {
+	if at := find(n.subs.channels, channel); at >= 0 && revision > n.subs.channels[at].after {
+		n.out.Push(3)
+		n.out.Text("message")
+		n.out.Text(channel)
+		n.out.Text(text)
+	}
+	for _, p := range n.subs.patterns {
+		if revision <= p.after || !glob.Match(p.name, channel) {
+			continue
+		}
+		n.out.Push(4)
+		n.out.Text("pmessage")
+		n.out.Text(p.name)
+		n.out.Text(channel)
+		n.out.Text(text)
+		if n.out.Len() < sendBytes {
+			continue
+		}
+		if err := sendAll(n.net, &n.out, n.timeout); err != nil {
+			return err
+		}
+	}
+	return nil
+}

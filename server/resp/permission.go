@@ -1,0 +1,317 @@
+package resp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tenure/api"
+	"tenure/kv"
+	"tenure/server/access"
+	"tenure/server/acl"
+	"tenure/server/web"
+)
+
+// store is the node behind the decision whether the connection may do what it asks for. Nothing in this package reaches
+// the node but through it, so no command can forget to ask; what a write needs is read off the command that is sent. It
+// belongs to one connection, whose goroutine alone uses it.
+type store struct {
+	backend Backend
+	decider *access.Decider // nil: there are no tokens, so that everything is allowed
+	timeout time.Duration   // for this node to find out whether something is allowed
+	proven  access.Credentials
+	who     access.Credentials
+	request *access.Request // of who, nil without tokens: what is asked for now
+	decided bool            // everything that request needs was found allowed, and there is something
+
+	revision uint64 // after the last write, for the audit log
+}
+
+// begin makes it the store of a client that has proven to have a certificate, or nothing.
+func (s *store) begin(proven access.Credentials) {
+	s.proven = proven
+	s.forget()
+}
+
+// forget makes the client who it was when it connected.
+func (s *store) forget() {
+	s.who = s.proven
+	if s.decider != nil {
+		s.request = s.decider.Begin(s.who)
+	}
+}
+
+// login makes the client the holder of the token of a secret. If there is no such token it stays who it is.
+func (s *store) login(secret string) error {
+	who := s.proven
+	who.Secret = secret
+	r := s.decider.Begin(who)
+	if err := r.Known(s.timeout); err != nil {
+		return err
+	}
+	s.who, s.request = who, r
+	return nil
+}
+
+// known returns nil if the client is somebody: its token has neither been deleted nor expired since it logged in.
+func (s *store) known() error {
+	if s.decider == nil || s.who.Secret == "" {
+		return nil
+	}
+	s.request.Next()
+	return s.request.Known(s.timeout)
+}
+
+// accessor returns that of the client's token, "" if there are no tokens.
+func (s *store) accessor() string {
+	if s.request == nil {
+		return ""
+	}
+	return s.request.Accessor()
+}
+
+// need is what access.EachNeed calls.
+func (s *store) need(p acl.Permission, some bool) error {
+	if some {
+		return s.request.NeedSome(p, s.timeout)
+	}
+	return s.request.Need(p, s.timeout)
+}
+
+// needSome returns nil if the client may read some key that begins with prefix.
+func (s *store) needSome(prefix string) error {
+	if s.decider == nil {
+		return nil
+	}
+	s.request.Next()
+	return s.request.NeedSome(acl.KeyRead(prefix), s.timeout)
+}
+
+// needRead returns nil if the client may read the key.
+func (s *store) needRead(key string) error {
+	if s.decider == nil {
+		return nil
+	}
+	s.request.Next()
+	return s.request.Need(acl.KeyRead(key), s.timeout)
+}
+
+// may reports whether the client is allowed p too. Something must have been decided before.
+func (s *store) may(p acl.Permission) bool { return s.request == nil || s.request.May(p) }
+
+// mayNow decides about steps with what this node knows: that is for when it has just caught up with the master.
+func (s *store) mayNow(steps []kv.Command) error {
+	s.request.Next()
+	for i := range steps {
+		if err := access.EachNeed(&steps[i], s.request.NeedHere); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayWrite decides about a command, as the log will have it.
+func (s *store) mayWrite(c *kv.Command) error {
+	s.request.Next()
+	err := access.EachNeed(c, s.need)
+	s.decided = err == nil && s.request.Needs() > 0
+	return err
+}
+
+// Write has the command applied once, if the client may do all of it.
+func (s *store) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
+	if s.decider != nil {
+		if err := s.mayWrite(&c); err != nil {
+			return kv.Result{}, err
+		}
+	}
+	r, err := s.send(timeout, c)
+	s.revision = r.Revision
+	return r, err
+}
+
+// send sends a command that was decided about. If permissions were taken away meanwhile, so that the log has refused
+// it, this node decides once more.
+func (s *store) send(limit time.Duration, c kv.Command) (kv.Result, error) {
+	if s.decider == nil {
+		return s.backend.Write(limit, c)
+	}
+	if !s.decided {
+		panic("resp: a command is sent without a decision whether it is allowed")
+	}
+	s.decided = false
+	asked := time.Now()
+	for left := limit; left > 0; left = limit - time.Since(asked) {
+		c.Decided = s.request.Revision()
+		r, err := s.backend.Write(left, c)
+		if err != nil || r.Code != kv.CodeDecideAgain {
+			return r, err
+		}
+		if err := s.request.AgainAt(r.Count, left); err != nil {
+			return kv.Result{}, err
+		}
+	}
+	return kv.Result{}, errAlwaysNew
+}
+
+var errAlwaysNew = fmt.Errorf("%w: permissions change all the time; try again", web.ErrNotApplied)
+
+// GetMany reads keys that the client may read. What was read may be newer than the decision, so that is made anew:
+// after an error each may have been called, and must not be told.
+func (s *store) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry)) (
+	uint64, error) {
+	if s.decider == nil {
+		return s.backend.GetMany(timeout, mode, keys, each)
+	}
+	s.request.Next()
+	for _, k := range keys {
+		if err := s.request.Need(acl.KeyRead(k), s.timeout); err != nil {
+			return 0, err
+		}
+	}
+	revision, err := s.backend.GetMany(timeout, mode, keys, each)
+	if err != nil {
+		return 0, err
+	}
+	return revision, s.request.Again()
+}
+
+// ReadPoint waits until this node has applied what was acknowledged before, as far as mode asks for it. It reads
+// nothing.
+func (s *store) ReadPoint(timeout time.Duration, mode web.Mode) error {
+	_, err := s.backend.GetMany(timeout, mode, []string{anyKey}, func(int, kv.Entry) {})
+	return err
+}
+
+// anyKey is read where only the moment of reading matters.
+const anyKey = "-"
+
+// Remaining returns about how long the time of a key that was read has left.
+func (s *store) Remaining(key string) (time.Duration, bool) {
+	return s.backend.Remaining(kv.TimedKey, key)
+}
+
+// Snapshot returns a view of the keys that begin with prefix, some of which the client must be allowed to read. The
+// caller closes it.
+func (s *store) Snapshot(timeout time.Duration, mode web.Mode, prefix string) (view, error) {
+	if err := s.needSome(prefix); err != nil {
+		return view{}, err
+	}
+	snapshot, _, err := s.backend.Snapshot(timeout, mode)
+	if err != nil {
+		return view{}, err
+	}
+	v := view{snapshot: snapshot, store: s}
+	if s.decider == nil {
+		return v, nil
+	}
+	if err := s.request.Again(); err != nil {
+		snapshot.Close()
+		return view{}, err
+	}
+	v.hides = !s.may(acl.KeyReadPrefix(prefix))
+	return v, nil
+}
+
+// view is a state without the keys that the client may not read.
+type view struct {
+	snapshot *kv.Snapshot
+	store    *store
+	hides    bool // there may be such keys
+}
+
+// shows reports whether key is in the view.
+func (v view) shows(key string) bool { return !v.hides || v.store.may(acl.KeyRead(key)) }
+
+// only returns r without the keys that are not in the view.
+func (v view) only(r kv.Range) kv.Range {
+	if v.hides {
+		r.Keep = v.shows
+	}
+	return r
+}
+
+// Revision returns that of the whole state.
+func (v view) Revision() uint64 { return v.snapshot.Revision() }
+
+// Count returns how many keys of r there are.
+func (v view) Count(r kv.Range) (int, error) { return v.snapshot.Count(v.only(r)) }
+
+// Keys calls fn with the keys of r in order, until it says false.
+func (v view) Keys(r kv.Range, fn func(key string) bool) error {
+	return v.snapshot.Keys(v.only(r), "", fn)
+}
+
+// Pass is Keys, but tells of keys that are not in the view that there are such. Nothing of them but the place at which
+// to go on may be kept.
+func (v view) Pass(r kv.Range, fn func(key string, shown bool) bool) error {
+	return v.snapshot.Keys(r, "", func(key string) bool { return fn(key, v.shows(key)) })
+}
+
+// Status returns what the node knows of itself and of the others: that is for everybody, as over HTTP.
+func (s *store) Status() api.Status { return s.backend.Status() }
+
+// Lease carries out r if the client may write the lease, for as long as it may.
+func (s *store) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
+	if s.decider == nil {
+		return s.backend.Lease(ctx, r)
+	}
+	s.request.Next()
+	if err := s.request.Need(acl.LeaseWrite(r.Name), s.timeout); err != nil {
+		return web.LeaseGrant{}, err
+	}
+	ctx, done := s.request.While(ctx)
+	g, err := s.backend.Lease(ctx, r)
+	if denied := done(); denied != nil && err != nil {
+		err = denied
+	}
+	return g, err
+}
+
+// ShowLease returns what this node knows of a lease, if the client may read it.
+func (s *store) ShowLease(name string) (l web.LeaseHint, found bool, err error) {
+	if s.decider != nil {
+		s.request.Next()
+		if err := s.request.Need(acl.LeaseRead(name), s.timeout); err != nil {
+			return l, false, err
+		}
+	}
+	l, found = s.backend.ShowLease(name)
+	return l, found, nil
+}
+
+// isDenied reports whether err says that something is not allowed, or that it is not known whether it is.
+func isDenied(err error) bool {
+	var denied *access.DeniedError
+	return errors.As(err, &denied) || errors.Is(err, access.ErrUnknownToken) || errors.Is(err, access.ErrUnsure)
+}
+
+// The texts of Redis 7.0, which clients know the beginnings of.
+const (
+	errNoAuth    = "NOAUTH Authentication required"
+	errNoPerm    = "NOPERM this user has no permissions to "
+	errWrongPass = "WRONGPASS invalid username-password pair or user is disabled"
+)
+
+// deniedText returns what a client is told that is not allowed something; ok is false for any other error.
+func deniedText(err error) (text string, ok bool) {
+	var denied *access.DeniedError
+	switch {
+	case errors.Is(err, access.ErrUnsure):
+		return "CLUSTERDOWN not applied: " + err.Error(), true
+	case errors.Is(err, access.ErrUnknownToken):
+		return errNoAuth + ": the token of this connection was deleted or has expired", true
+	case !errors.As(err, &denied):
+		return "", false
+	}
+	why := ": " + strings.TrimPrefix(err.Error(), api.TextDenied+": ")
+	switch {
+	case denied.Accessor == api.AnonymousAccessor:
+		return errNoAuth + why, true
+	case denied.Missing.Kind == acl.Key:
+		return errNoPerm + "access one of the keys used as arguments" + why, true
+	}
+	return errNoPerm + "run this command" + why, true
+}

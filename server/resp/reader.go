@@ -1,0 +1,91 @@
+package resp
+
+import (
+	"strings"
+	"time"
+
+	"tenure/server/access"
+	"tenure/server/acl"
+	"tenure/server/resp/glob"
+)
+
+// reader is the client as those see it who tell it of changes, from goroutines of their own. It is used with
+// subscriptions.mu held. The zero reader may be told of everything.
+type reader struct {
+	request *access.Request // nil without tokens
+	denied  error           // why the client is nobody any more
+}
+
+// newReader returns the client as it is now.
+func (c *conn) newReader() reader {
+	if c.to.decider == nil {
+		return reader{}
+	}
+	r := reader{request: c.to.decider.Begin(c.to.who)}
+	_ = r.again() // may knows the error
+	return r
+}
+
+// again returns nil if the client is still somebody, by what this node knows now.
+func (r *reader) again() error {
+	if r.request != nil {
+		r.denied = r.request.Again()
+	}
+	return r.denied
+}
+
+// may reports whether the client may be told of the key, by what again has found.
+func (r *reader) may(key string) bool {
+	return r.request == nil || r.denied == nil && r.request.May(acl.KeyRead(key))
+}
+
+// news returns what is closed when permissions have changed since, and what tells that the token expires; nil: never.
+// stop is to be called when nobody listens any more.
+func (r *reader) news() (changed <-chan struct{}, expires <-chan time.Time, stop func()) {
+	if r.request == nil || r.denied != nil {
+		return nil, nil, func() {}
+	}
+	changed = r.request.News()
+	if at, ok := r.request.Expires(); ok {
+		t := time.NewTimer(time.Until(at))
+		return changed, t.C, func() { t.Stop() }
+	}
+	return changed, nil, func() {}
+}
+
+// The channels on which the changes of keys are told.
+const (
+	keyspace = "__keyspace@0__:"
+	keyevent = "__keyevent@0__:"
+)
+
+// mayHear returns nil if the client may subscribe to a channel, or a pattern: if it may read the key that the channel
+// is about, or any key that it may be about.
+func (c *conn) mayHear(pattern bool, name string) error {
+	if !pattern && name == switchChannel { // who is master is for everybody
+		return nil
+	}
+	key, whole := strings.CutPrefix(name, keyspace)
+	if !pattern && whole {
+		return c.to.needRead(key)
+	}
+	prefix, below := strings.CutPrefix(glob.Prefix(name), keyspace)
+	if !pattern || !below {
+		prefix = ""
+	}
+	return c.to.needSome(prefix)
+}
+
+// mayKnow reports whether the client may know that others have subscribed to a channel: its name can be that of a key.
+// Something must have been decided before.
+func (c *conn) mayKnow(channel string) bool {
+	if strings.HasPrefix(channel, keyevent) {
+		return true
+	}
+	return c.to.may(acl.KeyRead(strings.TrimPrefix(channel, keyspace)))
+}
+
+// channelText returns what a client is told that may not subscribe.
+func channelText(err error) string {
+	return strings.Replace(errorText(err), "one of the keys used", "one of the channels used", 1)
+}

@@ -1,0 +1,102 @@
+package resp
+
+import (
+	"errors"
+
+	"tenure/kv"
+	"tenure/server/access"
+	"tenure/server/resp/proto"
+)
+
+// maxDecisions bounds how often one batch is decided about: permissions may change each time.
+const maxDecisions = 8
+
+// carryOut carries out the batch. Commands in it that are not allowed are answered so, and the others are carried out.
+func (c *conn) carryOut() error {
+	for range maxDecisions {
+		c.results = c.results[:0]
+		var err error
+		switch b := &c.batch; {
+		case len(b.steps) == 0:
+		case b.writes == 0:
+			err = c.read()
+		default:
+			err = c.write()
+		}
+		if !isDenied(err) {
+			return err
+		}
+		if left := c.leaveOut(err); left == 0 && errors.Is(err, access.ErrUnsure) {
+			return err // it was allowed; whether it still is nobody can say
+		}
+	}
+	return errAlwaysNew
+}
+
+// leaveOut takes the commands out of the batch that are not allowed, replies why, and returns how many those are.
+// denied is why the batch was not carried out: this node has caught up with the master before it was found, or says
+// that it could not.
+func (c *conn) leaveOut(denied error) (n int) {
+	b := &c.batch
+	all := b.steps
+	defer func() { clear(all[len(b.steps):]) }()
+	left := all
+	b.steps, b.writes, b.bytes = all[:0], 0, 0
+	for i := range b.ops {
+		o := &b.ops[i]
+		steps := left[:o.steps]
+		left = left[o.steps:]
+		if len(steps) == 0 {
+			continue
+		}
+		err := c.to.mayNow(steps)
+		if err == nil {
+			for _, s := range steps {
+				b.step(s)
+			}
+			continue
+		}
+		if errors.Is(denied, access.ErrUnsure) {
+			err = denied
+		}
+		c.noteSteps(o.name, steps, nil, err)
+		b.refuse(o, errorText(err), c.out.V3)
+		n++
+	}
+	return n
+}
+
+// refuse gives a command a reply that is an error, in the place of its steps.
+func (b *batch) refuse(o *op, text string, v3 bool) {
+	w := proto.Writer{V3: v3}
+	w.Error(text)
+	*o = op{name: o.name, from: len(b.ready)}
+	b.ready = append(b.ready, w.Bytes()...)
+	o.to = len(b.ready)
+}
+
+// mayQueue decides about a command that is to wait for EXEC, by the steps that it would have now. EXEC decides again.
+func (c *conn) mayQueue(cmd *command, args [][]byte) error {
+	if c.to.decider == nil || !cmd.steps {
+		return nil
+	}
+	batched, broken := c.batch, c.tx.broken
+	c.batch = batch{}
+	cmd.run(c, args)
+	steps := c.batch.steps
+	c.batch, c.tx.broken = batched, broken // what is wrong with the arguments EXEC says
+	if len(steps) == 0 {
+		return nil
+	}
+	var err error
+	if c.tx.denied { // this node has caught up for that, and nothing is applied any more
+		err = c.to.mayNow(steps)
+	} else {
+		err = c.to.mayWrite(&kv.Command{Op: kv.OpSequence, Parts: steps})
+	}
+	if isDenied(err) {
+		c.tx.denied = true
+		c.noteSteps(cmd.name, steps, nil, err)
+	}
+	return err
+}

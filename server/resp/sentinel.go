@@ -1,0 +1,195 @@
+package resp
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"tenure/server/resp/proto"
+)
+
+// Clients that know Redis Sentinel find the master by it. Every node answers for all of them, under any name that a
+// client asks for: there is one master. What a node knows of the others' addresses they have told it when they
+// connected.
+
+// switchChannel is the channel that tells of another master.
+const switchChannel = "+switch-master"
+
+// defaultName is the name of the master that is listed if nobody has asked for any.
+const defaultName = "mymaster"
+
+// masterNames is the names that clients of this node have asked for. It is safe for concurrent use.
+type masterNames struct {
+	mu    sync.Mutex
+	names []string // in the order in which they came, at most maxMasterNames
+}
+
+const (
+	maxMasterNames     = 64
+	maxMasterNameBytes = 128
+)
+
+// add remembers a name; the oldest is forgotten where there are too many.
+func (m *masterNames) add(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if slices.Contains(m.names, name) {
+		return
+	}
+	if len(m.names) == maxMasterNames {
+		m.names = slices.Delete(m.names, 0, 1)
+	}
+	m.names = append(m.names, name)
+}
+
+// all returns the names, and defaultName.
+func (m *masterNames) all() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if slices.Contains(m.names, defaultName) {
+		return slices.Clone(m.names)
+	}
+	return append([]string{defaultName}, m.names...)
+}
+
+func sentinel(c *conn, args [][]byte) {
+	n := c.nodes()
+	sub := strings.ToLower(string(args[1]))
+	switch {
+	case sub == "myid" && len(args) == 2:
+		c.reply(func(w *proto.Writer) { w.Text(runID(n.self)) })
+		return
+	case sub == "masters" && len(args) == 2:
+		c.masters(&n)
+		return
+	case len(args) != 3 || !slices.Contains(strings.Fields(namedSubcommands), sub):
+		c.fail("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "': of SENTINEL there are " +
+			namedSubcommands + " with a name, masters and myid")
+		return
+	case len(args[2]) > maxMasterNameBytes:
+		c.fail("ERR the name of a master has at most " + strconv.Itoa(maxMasterNameBytes) + " bytes")
+		return
+	}
+	name := string(args[2])
+	c.asked.add(name)
+	m, known := n.theMaster()
+	switch {
+	case sub == "get-master-addr-by-name" && !known:
+		c.reply((*proto.Writer).NullArray)
+	case sub == "get-master-addr-by-name":
+		c.reply(func(w *proto.Writer) { texts(w, []string{m.host, m.port}) })
+	case sub == "master" && !known:
+		c.fail("ERR no master is known at this moment: ask again")
+	case sub == "master":
+		c.reply(func(w *proto.Writer) { describe(w, m.asMaster(name, &n)) })
+	case sub == "sentinels":
+		c.reply(func(w *proto.Writer) {
+			describeAll(w, n.others, func(o node) []string { return o.as(o.address(), "sentinel") })
+		})
+	default:
+		c.reply(func(w *proto.Writer) {
+			describeAll(w, n.replicas(), func(o node) []string {
+				return append(o.as(o.address(), "slave"), "master-host", m.host, "master-port", m.port, "master-link-status", "ok",
+					"slave-priority", "100")
+			})
+		})
+	}
+}
+
+// namedSubcommands are those of SENTINEL that take the name of a master.
+const namedSubcommands = "get-master-addr-by-name master replicas slaves sentinels"
+
+// masters replies the master under each name that it is known by.
+func (c *conn) masters(n *nodes) {
+	m, known := n.theMaster()
+	names := c.asked.all()
+	if !known {
+		names = nil
+	}
+	c.reply(func(w *proto.Writer) {
+		w.Array(len(names))
+		for _, name := range names {
+			describe(w, m.asMaster(name, n))
+		}
+	})
+}
+
+// runID returns the id of a node as Sentinel has them.
+func runID(o node) string {
+	sum := sha1.Sum([]byte(fmt.Sprintf("tenure node %d", o.id)))
+	return hex.EncodeToString(sum[:])
+}
+
+func (o node) address() string { return o.host + ":" + o.port }
+
+// as returns what Sentinel says of every node, name and value in turn.
+func (o node) as(name, kind string) []string {
+	flags := kind
+	if !o.connected {
+		flags += ",s_down,disconnected"
+	}
+	return []string{"name", name, "ip", o.host, "port", o.port, "runid", runID(o), "flags", flags}
+}
+
+// asMaster returns what Sentinel says of the master.
+func (o node) asMaster(name string, n *nodes) []string {
+	return append(o.as(name, "master"), "num-slaves", strconv.Itoa(len(n.others)), "num-other-sentinels",
+		strconv.Itoa(len(n.others)), "quorum", strconv.Itoa(n.voters/2+1))
+}
+
+func describe(w *proto.Writer, pairs []string) {
+	w.Map(len(pairs) / 2)
+	for _, t := range pairs {
+		w.Text(t)
+	}
+}
+
+func describeAll(w *proto.Writer, list []node, of func(node) []string) {
+	w.Array(len(list))
+	for _, o := range list {
+		describe(w, of(o))
+	}
+}
+
+// lookForMaster returns the master, if one is known.
+func (c *conn) lookForMaster() (node, bool) {
+	n := c.nodes()
+	return n.theMaster()
+}
+
+// switches tells a connection of another master, if it is subscribed to that.
+type switches struct {
+	*notifier
+	look func() (node, bool) // the master as the node knows it now
+	name *masterNames
+	last node // the master that was known last
+}
+
+// tell sends a message for each name of the master if it is another one than before.
+func (s *switches) tell() error {
+	s.subs.mu.Lock()
+	defer s.subs.mu.Unlock()
+	if !s.subs.hears(switchChannel) {
+		return nil
+	}
+	m, known := s.look()
+	if !known || m.id == s.last.id {
+		return nil
+	}
+	was := s.last
+	if s.last = m; was.id == 0 {
+		return nil
+	}
+	s.out.V3 = s.subs.v3
+	for _, name := range s.name.all() {
+		text := strings.Join([]string{name, was.host, was.port, m.host, m.port}, " ")
+		if err := s.message(everyRevision, switchChannel, text); err != nil {
+			return err
+		}
+	}
+	return sendAll(s.net, &s.out, s.timeout)
+}

@@ -1,0 +1,145 @@
+package resp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"tenure/server/resp/proto"
+)
+
+// Server serves the Redis protocol on one address.
+type Server struct {
+	cfg      Config
+	backend  Backend
+	listener net.Listener
+
+	shared  shared
+	mu      sync.Mutex
+	conns   map[*conn]struct{}
+	nextID  int64
+	closing bool
+	going   sync.WaitGroup
+}
+
+// shared is what connections share.
+type shared struct {
+	cursors cursors
+	told    audience
+	asked   masterNames
+	events  eventFlags
+	open    atomic.Int64 // connections
+}
+
+// New returns a server that does not listen yet.
+func New(cfg Config, b Backend) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, errors.New("resp: no backend")
+	}
+	return &Server{cfg: cfg.withDefaults(), backend: b, conns: make(map[*conn]struct{})}, nil
+}
+
+// Listen opens Config.Addr. After it, clients can connect; they are answered once Serve runs.
+func (s *Server) Listen() error {
+	l, err := net.Listen("tcp", s.cfg.Addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("resp: address %s is in use by another process, perhaps a Redis: stop that, or choose another "+
+			"with --redis: %w", s.cfg.Addr, err)
+	}
+	if err != nil {
+		return fmt.Errorf("resp: listen for clients of Redis on %s: %w", s.cfg.Addr, err)
+	}
+	s.listener = l
+	return nil
+}
+
+// Addr is where the server listens.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Serve answers until Shutdown, and then returns nil at once. Listen comes first.
+func (s *Server) Serve() error {
+	for {
+		nc, err := s.listener.Accept()
+		switch {
+		case err == nil:
+			s.begin(nc)
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ECONNABORTED):
+			s.cfg.Logger.Warn().Err(err).Msg("a client of Redis could not be taken")
+		default:
+			return fmt.Errorf("resp: serve clients of Redis on %s: %w", s.Addr(), err)
+		}
+	}
+}
+
+// begin serves a connection in a goroutine of its own, unless there are too many.
+func (s *Server) begin(nc net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limits := s.cfg.Admission
+	admitted := limits.Conns.AdmitOrdinary(nc)
+	if s.closing || admitted == nil {
+		if admitted != nil {
+			limits.Conns.Release(admitted)
+		}
+		_, _ = nc.Write([]byte("-ERR max number of clients reached\r\n")) // fits every socket's buffer
+		_ = nc.Close()
+		return
+	}
+	s.nextID++
+	if s.cfg.TLS != nil {
+		nc = tls.Server(nc, s.cfg.TLS)
+	}
+	c := &conn{net: nc, in: proto.NewReader(nc, s.cfg.limits()), cfg: &s.cfg, id: s.nextID,
+		shared: &s.shared, from: nc.RemoteAddr().String()}
+	c.to = store{backend: s.backend, decider: s.cfg.Access, timeout: s.cfg.ClientTimeout}
+	c.limits = newAdmitted(limits, admitted)
+	c.in.Known = true
+	s.conns[c] = struct{}{}
+	s.shared.open.Add(1)
+	s.going.Go(func() {
+		c.serve()
+		limits.Conns.Release(admitted)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.conns, c)
+		s.shared.open.Add(-1)
+	})
+}
+
+// Shutdown takes no more connections, and closes those that wait for a command; the others are answered first. When ctx
+// ends they are cut, and ctx's error is returned.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = true
+	for c := range s.conns {
+		_ = c.net.SetReadDeadline(time.Now()) // it ends when it would read next
+	}
+	s.mu.Unlock()
+	if s.listener != nil {
+		_ = s.listener.Close()
+	}
+	done := make(chan struct{})
+	go func() { s.going.Wait(); close(done) }() // ends when the connections are cut
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	for c := range s.conns {
+		_ = c.net.Close()
+	}
+	s.mu.Unlock()
+	return ctx.Err()
+}

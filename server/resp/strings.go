@@ -1,0 +1,339 @@
+package resp
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"time"
+
+	"tenure/kv"
+	"tenure/server/resp/proto"
+)
+
+var stringCommands = []command{
+	{name: "set", arity: -3, run: set},
+	{name: "setnx", arity: 3, run: func(c *conn, a [][]byte) { c.put(a[1], a[2], kv.ModeAbsent, 0, replyWritten) }},
+	{name: "setex", arity: 4, run: func(c *conn, a [][]byte) { setFor(c, a, time.Second) }},
+	{name: "psetex", arity: 4, run: func(c *conn, a [][]byte) { setFor(c, a, time.Millisecond) }},
+	{name: "get", arity: 2, run: get},
+	{name: "getset", arity: 3, run: func(c *conn, a [][]byte) { c.put(a[1], a[2], kv.ModeReturn, 0, replyOld) }},
+	{name: "getdel", arity: 2, run: getdel},
+	{name: "getex", arity: -2, run: getex},
+	{name: "mget", arity: -2, run: mget},
+	{name: "mset", arity: -3, run: func(c *conn, a [][]byte) { c.putPairs(a, 0, replyOK) }},
+	{name: "msetnx", arity: -3, run: func(c *conn, a [][]byte) { c.putPairs(a, kv.ModeAbsent, replyWritten) }},
+	{name: "strlen", arity: 2, run: strlen},
+	{name: "append", arity: 3, run: appendTo},
+	{name: "getrange", arity: 4, run: getrange},
+	{name: "substr", arity: 4, run: getrange},
+	{name: "incr", arity: 2, run: func(c *conn, a [][]byte) { c.increment(a[1], 1) }},
+	{name: "decr", arity: 2, run: func(c *conn, a [][]byte) { c.increment(a[1], -1) }},
+	{name: "incrby", arity: 3, run: func(c *conn, a [][]byte) { incrBy(c, a, false) }},
+	{name: "decrby", arity: 3, run: func(c *conn, a [][]byte) { incrBy(c, a, true) }},
+}
+
+// key returns a key that an argument names; if none can be named so it replies why.
+func (c *conn) key(arg []byte) (string, bool) {
+	key := string(arg)
+	if err := kv.ValidateKey(key); err != nil {
+		c.fail("ERR " + err.Error() + ": keys are 1 to 1024 bytes of UTF-8")
+		return "", false
+	}
+	return key, true
+}
+
+// one adds a command of one step.
+func (c *conn) one(step kv.Command, reply replyFunc) *op {
+	c.batch.step(step)
+	return c.batch.op(1, reply)
+}
+
+// put adds a command that writes one key.
+func (c *conn) put(key, value []byte, mode kv.Mode, ttl time.Duration, reply replyFunc) {
+	if k, ok := c.key(key); ok {
+		c.one(kv.Command{Op: kv.OpPut, Key: k, Value: value, Mode: mode, TTL: ttl}, reply)
+	}
+}
+
+// setting is what SET was told beside key and value.
+type setting struct {
+	mode kv.Mode
+	ttl  time.Duration
+	test []byte
+	gone bool // the time at which it expires has passed
+}
+
+func set(c *conn, args [][]byte) {
+	if len(args) == 3 {
+		c.put(args[1], args[2], 0, 0, replyOK)
+		return
+	}
+	s, refusal := parseSetting(args[3:], "set")
+	if refusal != "" {
+		c.fail(refusal)
+		return
+	}
+	key, ok := c.key(args[1])
+	if !ok {
+		return
+	}
+	reply := replySet
+	if s.mode&kv.ModeReturn != 0 {
+		reply = replyOld
+	}
+	if s.gone {
+		c.setGone(key, s, reply)
+		return
+	}
+	c.one(kv.Command{Op: kv.OpPut, Key: key, Value: args[2], Mode: s.mode, TTL: s.ttl, Test: s.test}, reply)
+}
+
+// setGone is a SET whose time has passed: if its condition holds, the key is gone.
+func (c *conn) setGone(key string, s setting, reply replyFunc) {
+	returns := s.mode & kv.ModeReturn
+	switch {
+	case s.mode&kv.ModeAbsent != 0 && returns != 0:
+		c.one(kv.Command{Op: kv.OpFetch, Key: key}, reply)
+	case s.mode&(kv.ModeAbsent|kv.ModePresent) == 0 || returns != 0:
+		c.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: s.mode & (kv.ModeEqual | kv.ModeReturn), Test: s.test}, reply)
+	case s.mode&kv.ModeAbsent != 0:
+		c.one(kv.Command{Op: kv.OpMeasure, Key: key}, replyOKIf(false))
+	default:
+		c.one(kv.Command{Op: kv.OpUnlink, Key: key}, replyOKIf(true))
+	}
+}
+
+// replyOKIf replies OK if the key was there, or was not, and else nothing.
+func replyOKIf(there bool) replyFunc {
+	return func(w *proto.Writer, _ *op, results []result) {
+		switch {
+		case refused(w, results):
+		case (results[0].count > 0) == there:
+			w.OK()
+		default:
+			w.Null()
+		}
+	}
+}
+
+// parseSetting reads the options of SET.
+func parseSetting(args [][]byte, name string) (s setting, refusal string) {
+	timed := false
+	for i := 0; i < len(args); i++ {
+		mode, unit := kv.Mode(0), strings.ToLower(string(args[i][:min(len(args[i]), 8)]))
+		switch unit {
+		case "nx":
+			mode = kv.ModeAbsent
+		case "xx":
+			mode = kv.ModePresent
+		case "get":
+			mode = kv.ModeReturn
+		case "keepttl":
+			mode = kv.ModeKeepTTL
+		case "ifeq":
+			mode = kv.ModeEqual
+		}
+		switch {
+		case mode == kv.ModeEqual && i+1 < len(args):
+			i++
+			s.test = args[i]
+		case mode == kv.ModeEqual:
+			return s, errSyntax
+		case mode == 0 && (timed || i+1 == len(args)):
+			return s, errSyntax
+		case mode == 0:
+			i++
+			if s.ttl, s.gone, refusal = parseTime(unit, args[i], name); refusal != "" {
+				return s, refusal
+			}
+			timed = true
+		}
+		s.mode |= mode
+	}
+	exclusive := s.mode & (kv.ModeAbsent | kv.ModePresent | kv.ModeEqual)
+	if exclusive&(exclusive-1) != 0 || timed && s.mode&kv.ModeKeepTTL != 0 {
+		return s, errSyntax
+	}
+	return s, ""
+}
+
+// parseTime reads a time to live: ex and px are for so long, exat and pxat until then. gone: that has passed.
+func parseTime(unit string, arg []byte, name string) (ttl time.Duration, gone bool, refusal string) {
+	scale, at := time.Second, false
+	switch unit {
+	case "ex":
+	case "px":
+		scale = time.Millisecond
+	case "exat":
+		at = true
+	case "pxat":
+		scale, at = time.Millisecond, true
+	default:
+		return 0, false, errSyntax
+	}
+	n, ok := integer(arg)
+	if !ok {
+		return 0, false, errNotInteger
+	}
+	invalid := "ERR invalid expire time in '" + name + "' command"
+	if n <= 0 || n > math.MaxInt64/int64(scale) {
+		return 0, false, invalid
+	}
+	if ttl = time.Duration(n) * scale; at {
+		ttl = time.Until(time.Unix(0, int64(ttl)))
+	}
+	if ttl > kv.MaxTTL {
+		return 0, false, invalid
+	}
+	if ttl <= 0 {
+		return 0, true, ""
+	}
+	return ttl, false, ""
+}
+
+// integer reads a decimal int64 as Redis does.
+func integer(b []byte) (int64, bool) {
+	if len(b) == 0 || len(b) > 20 {
+		return 0, false
+	}
+	digits, negative := bytes.CutPrefix(b, []byte("-"))
+	if len(digits) == 0 || digits[0] == '0' && (len(digits) > 1 || negative) {
+		return 0, false
+	}
+	var n uint64
+	for _, d := range digits {
+		if d < '0' || d > '9' || n > (math.MaxUint64-9)/10 {
+			return 0, false
+		}
+		n = n*10 + uint64(d-'0')
+	}
+	switch {
+	case negative && n <= 1<<63:
+		return -int64(n), true
+	case !negative && n <= math.MaxInt64:
+		return int64(n), true
+	}
+	return 0, false
+}
+
+func setFor(c *conn, args [][]byte, scale time.Duration) {
+	unit := "ex"
+	if scale == time.Millisecond {
+		unit = "px"
+	}
+	ttl, _, refusal := parseTime(unit, args[2], strings.ToLower(string(args[0])))
+	if refusal != "" {
+		c.fail(refusal)
+		return
+	}
+	c.put(args[1], args[3], 0, ttl, replyOK)
+}
+
+func get(c *conn, args [][]byte) {
+	if key, ok := c.key(args[1]); ok {
+		c.one(kv.Command{Op: kv.OpFetch, Key: key}, replyValue)
+	}
+}
+
+func getdel(c *conn, args [][]byte) {
+	if key, ok := c.key(args[1]); ok {
+		c.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: kv.ModeReturn}, replyValue)
+	}
+}
+
+func getex(c *conn, args [][]byte) {
+	key, ok := c.key(args[1])
+	switch {
+	case !ok:
+	case len(args) == 2:
+		c.one(kv.Command{Op: kv.OpFetch, Key: key}, replyValue)
+	case len(args) == 3 && strings.EqualFold(string(args[2]), "persist"):
+		c.one(kv.Command{Op: kv.OpRetime, Key: key, Mode: kv.ModePresent | kv.ModeReturn}, replyValue)
+	case len(args) == 4:
+		ttl, gone, refusal := parseTime(strings.ToLower(string(args[2])), args[3], "getex")
+		switch {
+		case refusal != "":
+			c.fail(refusal)
+		case gone:
+			c.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: kv.ModeReturn}, replyValue)
+		default:
+			c.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: kv.ModeReturn}, replyValue)
+		}
+	default:
+		c.fail(errSyntax)
+	}
+}
+
+func mget(c *conn, args [][]byte) {
+	if !c.several(args[1:]) {
+		return
+	}
+	for _, a := range args[1:] {
+		c.batch.step(kv.Command{Op: kv.OpFetch, Key: string(a)})
+	}
+	c.batch.op(len(args)-1, func(w *proto.Writer, _ *op, results []result) {
+		w.Array(len(results))
+		for _, r := range results {
+			replyValue(w, nil, []result{r})
+		}
+	})
+}
+
+// several reports whether all of keys can be; if not it replies why not.
+func (c *conn) several(keys [][]byte) bool {
+	if len(keys) > kv.MaxSteps/2 {
+		c.fail("ERR too many keys in one command: send them in several")
+		return false
+	}
+	for _, k := range keys {
+		if _, ok := c.key(k); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func strlen(c *conn, args [][]byte) {
+	if key, ok := c.key(args[1]); ok {
+		c.one(kv.Command{Op: kv.OpMeasure, Key: key}, replyLength)
+	}
+}
+
+func appendTo(c *conn, args [][]byte) {
+	if key, ok := c.key(args[1]); ok {
+		c.one(kv.Command{Op: kv.OpAppend, Key: key, Value: args[2], Num: int64(c.cfg.MaxValueBytes)}, replyLength)
+	}
+}
+
+func getrange(c *conn, args [][]byte) {
+	from, ok1 := integer(args[2])
+	to, ok2 := integer(args[3])
+	if !ok1 || !ok2 {
+		c.fail(errNotInteger)
+		return
+	}
+	if key, ok := c.key(args[1]); ok {
+		o := c.one(kv.Command{Op: kv.OpFetch, Key: key}, replyRange)
+		o.from, o.to = int(from), int(to)
+	}
+}
+
+func (c *conn) increment(key []byte, by int64) {
+	if k, ok := c.key(key); ok {
+		c.one(kv.Command{Op: kv.OpIncrement, Key: k, Num: by}, replyNumber)
+	}
+}
+
+func incrBy(c *conn, args [][]byte, down bool) {
+	n, ok := integer(args[2])
+	switch {
+	case !ok:
+		c.fail(errNotInteger)
+	case down && n == math.MinInt64:
+		c.fail("ERR decrement would overflow")
+	case down:
+		c.increment(args[1], -n)
+	default:
+		c.increment(args[1], n)
+	}
+}

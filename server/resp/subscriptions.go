@@ -1,0 +1,279 @@
+package resp
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"tenure/server/resp/glob"
+	"tenure/server/resp/proto"
+)
+
+// The commands of those who want to be told of changes. Each of the first four replies once for each name.
+var subscriptionCommands = []command{
+	{name: "subscribe", arity: -2, alone: true, subscriber: true,
+		run: func(c *conn, a [][]byte) { c.subscribe("subscribe", &c.subs.channels, a[1:]) }},
+	{name: "psubscribe", arity: -2, alone: true, subscriber: true,
+		run: func(c *conn, a [][]byte) { c.subscribe("psubscribe", &c.subs.patterns, a[1:]) }},
+	{name: "unsubscribe", arity: -1, alone: true, subscriber: true,
+		run: func(c *conn, a [][]byte) { c.unsubscribe("unsubscribe", &c.subs.channels, a[1:]) }},
+	{name: "punsubscribe", arity: -1, alone: true, subscriber: true,
+		run: func(c *conn, a [][]byte) { c.unsubscribe("punsubscribe", &c.subs.patterns, a[1:]) }},
+	{name: "publish", arity: 3, run: func(c *conn, _ [][]byte) { c.fail(errPublish) }},
+	{name: "pubsub", arity: -2, run: pubsub},
+}
+
+const errPublish = "ERR nothing can be published here: channels tell of changes of keys, __keyspace@0__:KEY and " +
+	"__keyevent@0__:EVENT, and of nothing else. Write a key instead"
+
+// subscriptions is what one connection is told of. Its serving goroutine alone changes them, with mu held; the notifier
+// reads them with mu held.
+type subscriptions struct {
+	mu       sync.Mutex // also held while something is sent: replies and messages come whole, and in order
+	channels []subscription
+	patterns []subscription
+	reader   reader         // who is told
+	v3       bool           // how messages are written
+	notified bool           // a notifier runs for them
+	watching bool           // another runs for TENURE.WATCH
+	stop     chan struct{}  // closed when the connection ends; nil: no notifier was ever needed
+	going    sync.WaitGroup // of notifiers
+}
+
+// subscription is to the changes after a revision.
+type subscription struct {
+	name  string // of the channel, or the pattern
+	after uint64
+}
+
+// find returns where name is in list, -1 if it is not there.
+func find(list []subscription, name string) int {
+	return slices.IndexFunc(list, func(s subscription) bool { return s.name == name })
+}
+
+// hears reports whether there is a subscription that has the channel, with mu held.
+func (s *subscriptions) hears(channel string) bool {
+	return find(s.channels, channel) >= 0 ||
+		slices.ContainsFunc(s.patterns, func(p subscription) bool { return glob.Match(p.name, channel) })
+}
+
+// count returns how many there are. Only the serving goroutine calls it without mu.
+func (s *subscriptions) count() int { return len(s.channels) + len(s.patterns) }
+
+// told reports whether the connection is told of anything. Only the serving goroutine calls it.
+func (s *subscriptions) told() bool { return s.watching || s.count() > 0 }
+
+// stopTelling ends the notifiers that run, and waits for their end: at most for as long as sending may take, unless the
+// connection was closed before. mu is not held.
+func (s *subscriptions) stopTelling() {
+	if s.stop != nil {
+		close(s.stop)
+		s.going.Wait()
+	}
+	s.stop, s.notified, s.watching = nil, false, false
+}
+
+// speak sets the version of the protocol.
+func (c *conn) speak(v3 bool) {
+	c.subs.mu.Lock()
+	defer c.subs.mu.Unlock()
+	c.out.V3, c.subs.v3 = v3, v3
+}
+
+// subscribe adds names to list, which is one of c.subs. The replies are sent before the first message can be.
+func (c *conn) subscribe(word string, list *[]subscription, names [][]byte) {
+	if len(names)+c.subs.count() > maxSubscriptions {
+		c.fail("ERR a connection has at most " + strconv.Itoa(maxSubscriptions) + " subscriptions: use a pattern, or " +
+			"more connections")
+		return
+	}
+	for _, n := range names {
+		if len(n) > maxChannelBytes {
+			c.fail("ERR a channel has at most " + strconv.Itoa(maxChannelBytes) + " bytes")
+			return
+		}
+	}
+	for _, n := range names {
+		if err := c.mayHear(word == "psubscribe", string(n)); err != nil {
+			c.fail(channelText(err))
+			return
+		}
+	}
+	after, err := c.subscribedFrom(names)
+	if err == nil {
+		err = c.startNotifier(after)
+	}
+	if err != nil {
+		c.fail(errorText(err))
+		return
+	}
+	c.subs.mu.Lock()
+	defer c.subs.mu.Unlock()
+	for _, n := range names {
+		if name := string(n); find(*list, name) < 0 {
+			*list = append(*list, subscription{name, after})
+			c.told.join(word == "psubscribe", name)
+		}
+		c.subscribed(word, n)
+	}
+	c.sendNow()
+}
+
+// subscribedFrom returns the revision after which changes are told. Who asks for no keys is subscribed without a master
+// too.
+func (c *conn) subscribedFrom(names [][]byte) (uint64, error) {
+	if slices.ContainsFunc(names, func(n []byte) bool { return !bytes.HasPrefix(n, []byte("+")) }) {
+		return c.caughtUp()
+	}
+	newest, err := c.cfg.Hub.Newest()
+	return newest, notApplied(err)
+}
+
+// unsubscribe takes names out of list, which is one of c.subs; without names all.
+func (c *conn) unsubscribe(word string, list *[]subscription, names [][]byte) {
+	c.subs.mu.Lock()
+	defer c.subs.mu.Unlock()
+	if len(names) == 0 {
+		for _, n := range *list {
+			names = append(names, []byte(n.name))
+		}
+	}
+	for _, n := range names {
+		if at := find(*list, string(n)); at >= 0 {
+			*list = slices.Delete(*list, at, at+1)
+			c.told.leave(word == "punsubscribe", string(n))
+		}
+		c.subscribed(word, n)
+	}
+	if len(names) == 0 {
+		c.subscribed(word, nil)
+	}
+	c.sendNow()
+}
+
+// leaveAll ends all subscriptions without a reply.
+func (c *conn) leaveAll() {
+	c.subs.mu.Lock()
+	defer c.subs.mu.Unlock()
+	for _, n := range c.subs.channels {
+		c.told.leave(false, n.name)
+	}
+	for _, n := range c.subs.patterns {
+		c.told.leave(true, n.name)
+	}
+	c.subs.channels, c.subs.patterns = nil, nil
+}
+
+// subscribed replies how many subscriptions there are after one was made or ended; name is nil if there was none to
+// end.
+func (c *conn) subscribed(word string, name []byte) {
+	c.out.Push(3)
+	c.out.Text(word)
+	if name == nil {
+		c.out.Null()
+	} else {
+		c.out.Bulk(name)
+	}
+	c.out.Int(int64(c.subs.count()))
+}
+
+// sendNow sends the replies so far, with subs.mu held, and reports whether it could. A connection that cannot be sent to
+// ends: no second try waits.
+func (c *conn) sendNow() bool {
+	if sendAll(c.net, &c.out, c.cfg.SendTimeout) != nil {
+		c.closing = true
+		_ = c.net.Close()
+		return false
+	}
+	return true
+}
+
+// audience counts who is subscribed to what on this node. It is safe for concurrent use.
+type audience struct {
+	mu       sync.Mutex
+	channels map[string]int
+	patterns map[string]int
+}
+
+// of returns the counts of channels, or of patterns.
+func (a *audience) of(patterns bool) *map[string]int {
+	if patterns {
+		return &a.patterns
+	}
+	return &a.channels
+}
+
+func (a *audience) join(pattern bool, name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	counts := a.of(pattern)
+	if *counts == nil {
+		*counts = make(map[string]int)
+	}
+	(*counts)[name]++
+}
+
+func (a *audience) leave(pattern bool, name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	counts := *a.of(pattern)
+	if counts[name]--; counts[name] == 0 {
+		delete(counts, name)
+	}
+}
+
+// matching returns the channels that somebody is subscribed to and that match pattern, in order.
+func (a *audience) matching(pattern string) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var names []string
+	for n := range a.channels {
+		if glob.Match(pattern, n) {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// pubsub tells who is subscribed to what on this node.
+func pubsub(c *conn, args [][]byte) {
+	if err := c.to.needSome(""); err != nil {
+		c.fail(errorText(err))
+		return
+	}
+	a := &c.told
+	switch sub := strings.ToLower(string(args[1])); {
+	case sub == "channels" && len(args) <= 3:
+		pattern := "*"
+		if len(args) == 3 {
+			pattern = string(args[2])
+		}
+		names := slices.DeleteFunc(a.matching(pattern), func(n string) bool { return !c.mayKnow(n) })
+		c.reply(func(w *proto.Writer) { texts(w, names) })
+	case sub == "numsub":
+		c.reply(func(w *proto.Writer) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			w.Array(2 * len(args[2:]))
+			for _, n := range args[2:] {
+				w.Bulk(n)
+				if c.mayKnow(string(n)) {
+					w.Int(int64(a.channels[string(n)]))
+				} else {
+					w.Int(0)
+				}
+			}
+		})
+	case sub == "numpat" && len(args) == 2:
+		c.reply(func(w *proto.Writer) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			w.Int(int64(len(a.patterns)))
+		})
+	default:
+		c.fail("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "'. Try PUBSUB HELP.")
+	}
+}

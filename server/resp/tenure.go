@@ -1,0 +1,140 @@
+package resp
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+
+	"tenure/api"
+	"tenure/kv"
+	"tenure/server/resp/proto"
+	"tenure/server/web"
+)
+
+// The commands that Redis does not have.
+var tenureCommands = []command{
+	{name: "tenure.once", arity: -4, alone: true, run: once},
+	{name: "tenure.fence", arity: -3, alone: true, run: fenced},
+	{name: "tenure.revision", arity: -1, alone: true, run: revision},
+	{name: "tenure.watch", arity: 3, alone: true, run: watchPrefix},
+	{name: "tenure.lease", arity: -3, alone: true, run: leaseCommand},
+	{name: "tenure.read", arity: 2, alone: true, run: readMode},
+}
+
+// once is TENURE.ONCE KEY BASE command…: the command is applied at most once under that idempotency key, however often
+// it is sent. BASE is a revision that the client had seen before it sent it for the first time.
+func once(c *conn, args [][]byte) {
+	base, err := strconv.ParseUint(string(args[2]), 10, 64)
+	switch key := string(args[1]); {
+	case err != nil:
+		c.fail("ERR the base of TENURE.ONCE is a revision, from 0 up: see TENURE.REVISION")
+	case key == "" || len(key) > api.MaxIdempotencyKeyBytes:
+		c.fail("ERR the key of TENURE.ONCE has from 1 to " + strconv.Itoa(api.MaxIdempotencyKeyBytes) + " bytes")
+	default:
+		c.wrapped(args[3:], kv.Command{IdemKey: key, Base: base})
+	}
+}
+
+// fenced is TENURE.FENCE NAME:TOKEN command…: the command is refused if a larger token of that name was seen.
+func fenced(c *conn, args [][]byte) {
+	at := bytes.LastIndexByte(args[1], ':')
+	if at < 0 {
+		c.fail("ERR TENURE.FENCE takes NAME:TOKEN, as lease/printer:7")
+		return
+	}
+	name := string(args[1][:at])
+	token, err := strconv.ParseUint(string(args[1][at+1:]), 10, 64)
+	if err == nil {
+		err = kv.ValidateFence(name)
+	}
+	if err != nil {
+		c.fail("ERR TENURE.FENCE takes NAME:TOKEN, with a name that begins with lease/ or kv/: " + err.Error())
+		return
+	}
+	c.wrapped(args[2:], kv.Command{Fence: name, Token: token})
+}
+
+// wrapped carries out one command that writes, as a command of its own with the key or the fence of around.
+func (c *conn) wrapped(args [][]byte, around kv.Command) {
+	cmd := lookup(args[0])
+	switch {
+	case cmd == nil:
+		c.fail(unknownCommand(args))
+		return
+	case !cmd.takes(len(args)) || cmd.isAlone(args) || cmd.immediate:
+		c.fail("ERR '" + cmd.name + "' with these arguments cannot be behind TENURE.ONCE or TENURE.FENCE")
+		return
+	}
+	b := &c.batch
+	b.name = cmd.name
+	cmd.run(c, args)
+	if len(b.steps) > 0 && b.writes == 0 {
+		b.reset()
+		c.fail("ERR '" + cmd.name + "' writes nothing: send it as it is")
+		return
+	}
+	if len(b.steps) == 0 {
+		return // it was refused
+	}
+	around.Op, around.Parts = kv.OpSequence, b.steps
+	c.results = c.results[:0]
+	r, err := c.apply(around)
+	switch {
+	case err == nil && r.Code == kv.CodeKeyTooOld:
+		err = errTooOld
+	case err == nil && r.Dropped:
+		c.note(0, nil)
+		c.out.Error("NOTONCE it was applied before, and its reply was too large to be remembered")
+		b.reset()
+		return
+	case err == nil:
+		err = c.stepsOf(&r, 0)
+	}
+	c.note(0, err)
+	b.replies(&c.out, c.results, err)
+	b.reset()
+}
+
+// errTooOld: nobody remembers what became of earlier copies of a command.
+var errTooOld = errors.Join(web.ErrUnknown, errors.New("the base is older than what is remembered: this copy was not "+
+	"applied, but an earlier one may have been"))
+
+// revision replies the revision of a key, or of the whole store; 0 for a key that is absent.
+func revision(c *conn, args [][]byte) {
+	switch len(args) {
+	case 1:
+		c.snapshot("", func(v view) error {
+			n := v.Revision()
+			c.reply(func(w *proto.Writer) { w.Int(int64(n)) })
+			return nil
+		})
+	case 2:
+		key, ok := c.key(args[1])
+		if !ok {
+			return
+		}
+		var n uint64
+		_, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, []string{key}, func(_ int, e kv.Entry) { n = e.ModifyIndex })
+		if err != nil {
+			c.fail(errorText(err))
+			return
+		}
+		c.reply(func(w *proto.Writer) { w.Int(int64(n)) })
+	default:
+		c.fail("ERR wrong number of arguments for 'tenure.revision' command")
+	}
+}
+
+func readMode(c *conn, args [][]byte) {
+	switch strings.ToLower(string(args[1])) {
+	case "default":
+		c.readIn(web.Default)
+	case "consistent":
+		c.readIn(web.Consistent)
+	case "stale":
+		c.readIn(web.Stale)
+	default:
+		c.fail("ERR TENURE.READ takes default, consistent or stale")
+	}
+}

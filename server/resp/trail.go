@@ -1,0 +1,202 @@
+package resp
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"tenure/api"
+	"tenure/kv"
+	"tenure/server/access"
+	"tenure/server/audit"
+	"tenure/server/web"
+)
+
+// maxTrailKeys bounds the keys in a line of the audit log, as over HTTP.
+const maxTrailKeys = 2 * api.MaxTxnOps
+
+// note adds the commands of the batch to the audit log that write, each as a line. Their steps, behind so many checks,
+// came to c.results; err is why they have none.
+func (c *conn) note(checks int, err error) {
+	if c.cfg.Audit == nil || c.batch.writes == 0 {
+		return
+	}
+	steps, results := c.batch.steps[checks:], c.results
+	if err != nil {
+		results = nil
+	}
+	if len(c.batch.ops) == 0 { // one command that has carried itself out
+		c.noteSteps(c.batch.name, steps, results, err)
+		return
+	}
+	for i := range c.batch.ops {
+		o := &c.batch.ops[i]
+		c.noteSteps(o.name, steps[:o.steps], results[:min(o.steps, len(results))], err)
+		steps, results = steps[o.steps:], results[min(o.steps, len(results)):]
+	}
+}
+
+// noteSteps adds a command to the audit log, if one of its steps writes.
+func (c *conn) noteSteps(name string, steps []kv.Command, results []result, err error) {
+	if c.cfg.Audit == nil {
+		return
+	}
+	r := audit.Record{Time: time.Now(), Act: "redis." + name}
+	acts := false
+	for i := range steps {
+		s := &steps[i]
+		if !looks(s.Op) {
+			acts = true
+		}
+		if s.Op == kv.OpPutAll {
+			_ = s.EachPair(func(key string, _ []byte) bool { // it was made from pairs
+				r.Keys = appendKey(r.Keys, key)
+				return true
+			})
+			continue
+		}
+		if !looks(s.Op) {
+			r.Keys = appendKey(r.Keys, s.Key) // empty, of a prune: every key
+		}
+		if s.Op == kv.OpMove {
+			r.Keys = appendKey(r.Keys, s.NewKey)
+		}
+	}
+	if !acts {
+		return
+	}
+	r.Outcome, r.Code = cameTo(results, err)
+	if r.Outcome == audit.Done {
+		r.Revision = c.to.revision
+	}
+	var denied *access.DeniedError
+	if errors.As(err, &denied) {
+		r.Missing = denied.Missing.String()
+	}
+	c.add(r)
+}
+
+// noteLease adds what was done to a lease to the audit log; err is why it was not done.
+func (c *conn) noteLease(name string, err error) {
+	r := audit.Record{Time: time.Now(), Act: "redis." + c.batch.name, Keys: []string{name}, Outcome: audit.Done}
+	var denied *access.DeniedError
+	if errors.As(err, &denied) {
+		r.Missing = denied.Missing.String()
+	}
+	if err != nil {
+		outcome, code := failed(err)
+		r.Outcome, r.Code = outcome, string(code)
+	}
+	c.add(r)
+}
+
+// noteRefused adds a command to the audit log of which nobody has looked at the keys.
+func (c *conn) noteRefused(name string, err error) {
+	outcome, code := failed(err)
+	c.add(audit.Record{Time: time.Now(), Act: "redis." + name, Outcome: outcome, Code: string(code)})
+}
+
+// add adds a line about the client to the audit log.
+func (c *conn) add(r audit.Record) {
+	if c.cfg.Audit == nil {
+		return
+	}
+	r.From, r.Accessor, r.Certificate = c.from, c.to.accessor(), c.to.proven.CertificateName()
+	c.cfg.Audit.Add(r)
+}
+
+func appendKey(keys []string, key string) []string {
+	if len(keys) == maxTrailKeys || slices.Contains(keys, key) {
+		return keys
+	}
+	return append(keys, key)
+}
+
+// cameTo returns what a command came to whose steps have these results. One that was done in part was done, and its
+// code says why the rest was not.
+func cameTo(results []result, err error) (audit.Outcome, string) {
+	if err != nil {
+		outcome, code := failed(err)
+		return outcome, string(code)
+	}
+	outcome, code := audit.NotApplied, api.Code("")
+	for _, r := range results {
+		switch {
+		case r.err == nil && r.code == kv.CodeDone:
+			outcome = audit.Done
+		case code != "":
+		case r.err != nil:
+			_, code = failed(r.err)
+		default:
+			code = codeOf(r.code)
+		}
+	}
+	if len(results) == 0 { // it was applied before, and nobody remembers with what result
+		outcome = audit.Done
+	}
+	return outcome, string(code)
+}
+
+// failed returns what the audit log says of a command that the node has not carried out, or does not know of.
+func failed(err error) (audit.Outcome, api.Code) {
+	var denied *access.DeniedError
+	var busy *web.LeaseBusyError
+	switch {
+	case errors.As(err, &busy), errors.Is(err, web.ErrLeaseGone):
+		return audit.NotApplied, api.CodeCondition
+	case errors.Is(err, access.ErrUnsure):
+		return audit.NotApplied, api.CodeNotApplied
+	case errors.Is(err, access.ErrUnknownToken):
+		return audit.Denied, api.CodeUnknownToken
+	case errors.As(err, &denied):
+		return audit.Denied, api.CodeDenied
+	case errors.Is(err, errChanged):
+		return audit.NotApplied, api.CodeCondition
+	case errors.Is(err, web.ErrOverloaded):
+		return audit.NotApplied, api.CodeOverloaded
+	case errors.Is(err, web.ErrNotApplied):
+		return audit.NotApplied, api.CodeNotApplied
+	case errors.Is(err, web.ErrNoSpace):
+		return audit.NotApplied, api.CodeNoSpace
+	case errors.Is(err, errTooOld):
+		return audit.Unknown, api.CodeKeyTooOld
+	case errors.Is(err, kv.ErrCommand), errors.Is(err, errTooManySteps):
+		return audit.NotApplied, api.CodeInvalid
+	case errors.Is(err, web.ErrUnknown):
+		return audit.Unknown, api.CodeUnknown
+	}
+	return audit.Unknown, api.CodeInternal
+}
+
+// codeOf returns why a step was not done.
+func codeOf(c kv.Code) api.Code {
+	switch c {
+	case kv.CodeCondition:
+		return api.CodeCondition
+	case kv.CodeMissing:
+		return api.CodeNotFound
+	case kv.CodeNotNumber:
+		return api.CodeNotNumber
+	case kv.CodeTooLarge:
+		return api.CodeTooLarge
+	case kv.CodeQuota, kv.CodeFull:
+		return api.CodeNoSpace
+	case kv.CodeFenced:
+		return api.CodeFenced
+	case kv.CodeKeyReused, kv.CodeBaseAhead:
+		return api.CodeKeyReused
+	case kv.CodeLevel:
+		return api.CodeFeatureLevel
+	}
+	return api.CodeNotApplied
+}
+
+// looks reports whether a step changes nothing.
+func looks(op kv.Op) bool {
+	switch op {
+	case kv.OpFetch, kv.OpMeasure, kv.OpCheckIndex, kv.OpCheckNotExists, kv.OpCheckValue,
+		kv.OpCheckUnchanged:
+		return true
+	}
+	return false
+}

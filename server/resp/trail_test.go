@@ -1,0 +1,131 @@
+package resp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tenure/kv"
+	"tenure/server/audit"
+	"tenure/server/web"
+)
+
+// The audit log has a line for each command that is to change something, done or not, with the keys as the store sees
+// them, and neither a value nor a secret.
+func TestTheAuditLogHasEveryWrite(t *testing.T) {
+	g := newGuarded(t)
+	app := g.may("app", `key_prefix "mine/" { policy = "write" }`)
+	s := g.as("app")
+	s.send("SET mine/a VALUE", "GET mine/a", "SET mine/a VALUE NX", "MSET mine/b VALUE mine/c VALUE", "SET theirs VALUE",
+		"RENAME mine/b mine/d", "INCR mine/a", "FLUSHALL")
+	s.send("MULTI", "SET mine/m VALUE", "DEL mine/a", "EXEC", "MSETNX mine/n VALUE mine/m VALUE")
+	s.send("TENURE.FENCE kv/mine/f:1 SET mine/f VALUE", "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 mine/f VALUE")
+	s.send("AUTH SECRET", "AUTH root")
+	for range 17 {
+		s.reply()
+	}
+	revision := g.state.Revision()
+	s.want("SET last VALUE", "OK")
+	want := []string{"set [mine/a] done ", "set [mine/a] not applied condition", "mset [mine/b mine/c] done ",
+		"set [theirs] denied denied", "rename [mine/b mine/d] done ", "incr [mine/a] not applied not-number",
+		"flushall [] denied denied", "set [mine/m] done ", "del [mine/a] done ",
+		"msetnx [mine/n mine/m] not applied condition", "set [mine/f] done ", "evalsha [mine/f] done ",
+		"auth [] denied unknown-token", "set [last] done "}
+	lines := g.lines(len(want))
+	seen := map[string]int{}
+	for i, line := range lines {
+		var r audit.Record
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("%s %v %s %s", strings.TrimPrefix(r.Act, "redis."), r.Keys, r.Outcome, r.Code)
+		seen[text]++
+		if strings.Contains(line, "VALUE") || strings.Contains(line, "SECRET") || strings.Contains(line, `"root"`) {
+			t.Errorf("it shows a value or a secret: %s", line)
+		}
+		if (r.Accessor == app) != (i < len(lines)-1) || r.From != s.LocalAddr().String() || r.Node != 1 || r.Time.IsZero() {
+			t.Errorf("who or when: %s", line)
+		}
+		if (r.Revision != 0) != (r.Outcome == audit.Done) || (r.Missing != "") != (r.Code == "denied") {
+			t.Errorf("the revision, or what is missing: %s", line)
+		}
+		if i == len(lines)-1 && r.Revision != revision+1 {
+			t.Errorf("revision %d, want %d", r.Revision, revision+1)
+		}
+	}
+	for _, w := range want {
+		if seen[w]--; seen[w] < 0 {
+			t.Errorf("no line about %q", w)
+		}
+	}
+	if len(lines) != len(want) {
+		t.Errorf("%d lines, want %d: %s", len(lines), len(want), lines)
+	}
+}
+
+// Every command of the table that changes something is in the log.
+func TestNothingUnsafeEscapesTheAuditLog(t *testing.T) {
+	for name, lines := range samples {
+		g := newGuarded(t)
+		g.set("k", "1", "n", "1")
+		s := g.as(root)
+		revision := g.state.Revision()
+		s.send(lines...)
+		for range lines {
+			s.reply()
+		}
+		if g.state.Revision() == revision {
+			continue
+		}
+		if !table[name].acts {
+			t.Errorf("%s changes something: say so in acts", name)
+		}
+		if line := g.lines(1)[0]; !strings.Contains(line, `"outcome":"done"`) || !strings.Contains(line, `"act":"redis.`) {
+			t.Errorf("%s: %s", name, line)
+		}
+	}
+}
+
+// What is refused before anybody looks at it, under a token that is none any more, is in the log as well.
+func TestTheAuditLogHasWhatIsTurnedAway(t *testing.T) {
+	g := newGuarded(t)
+	app := g.may("app", `key_prefix "" { policy = "write" }`)
+	s := g.as("app")
+	g.apply(t, kv.DropToken(app))
+	s.want("GET k", gone)
+	s.want("SET k 1", gone)
+	line := g.lines(1)[0]
+	if !strings.Contains(line, `"accessor":"`+app+`","act":"redis.set","outcome":"denied","code":"unknown-token"`) {
+		t.Error(line)
+	}
+}
+
+// A script that looks before it writes is one that would have written.
+func TestTheAuditLogHasScripts(t *testing.T) {
+	g := newGuarded(t)
+	g.may("app", `key_prefix "mine/" { policy = "write" }`)
+	g.as("app").wantPrefix("-NOPERM ", "EVALSHA 80a1b5f2cfccec3b7119ba7721d2127682b691a7 1 k v 1 1000")
+	if line := g.lines(1)[0]; !strings.Contains(line, `"act":"redis.evalsha","keys":["k"],"outcome":"denied"`) {
+		t.Error(line)
+	}
+}
+
+// The outcome is what the client was told.
+func TestTheAuditLogSaysWhatIsNotKnown(t *testing.T) {
+	g := newGuarded(t)
+	s := g.as(root)
+	g.fail = web.ErrUnknown
+	s.wantPrefix("-UNKNOWN", "SET k v")
+	g.fail = web.ErrNotApplied
+	s.wantPrefix("-CLUSTERDOWN", "SET k v")
+	g.fail = web.ErrNoSpace
+	s.wantPrefix("-OOM", "SET k v")
+	for i, line := range g.lines(3) {
+		want := [...]string{`"outcome":"unknown","code":"unknown"`, `"outcome":"not applied","code":"not-applied"`,
+			`"outcome":"not applied","code":"no-space"`}[i]
+		if !strings.Contains(line, want) {
+			t.Errorf("%s, want %s", line, want)
+		}
+	}
+}

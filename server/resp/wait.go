@@ -1,0 +1,50 @@
+package resp
+
+import (
+	"errors"
+
+	"tenure/kv"
+	"tenure/server/resp/proto"
+	"tenure/server/web"
+)
+
+// wait replies how many other replicas are known to have the connection's last write on disk. A write that was answered
+// is on the disks of a majority of the voters, and nothing more becomes known by waiting; of one whose outcome is
+// unknown nothing is known.
+func wait(c *conn, args [][]byte) {
+	wanted, ok := integer(args[1])
+	if !ok {
+		c.fail(errNotInteger)
+		return
+	}
+	timeout, ok := integer(args[2])
+	switch {
+	case !ok:
+		c.fail("ERR timeout is not an integer or out of range")
+		return
+	case timeout < 0:
+		c.fail("ERR timeout is negative")
+		return
+	case wanted < 0:
+		c.fail("ERR value is out of range, must be positive")
+		return
+	}
+	var known int64
+	if n := c.nodes(); n.voters > 0 && !c.doubtful {
+		known = int64(n.voters / 2) // a majority, but for one
+	}
+	c.reply(func(w *proto.Writer) { w.Int(known) })
+}
+
+// apply has a command applied, and notes whether the outcome of the connection's last write is unknown.
+func (c *conn) apply(cmd kv.Command) (kv.Result, error) {
+	r, err := c.to.Write(c.cfg.ClientTimeout, cmd)
+	switch {
+	case err == nil:
+		c.doubtful = false
+	case isDenied(err): // it was not sent, or the log has refused it
+	case !errors.Is(err, web.ErrNotApplied) && !errors.Is(err, web.ErrOverloaded) && !errors.Is(err, web.ErrNoSpace):
+		c.doubtful = true
+	}
+	return r, err
+}

@@ -1,0 +1,139 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"tenure/api"
+	"tenure/kv"
+	"tenure/server/access"
+	"tenure/server/acl"
+)
+
+// maxACLBytes bounds the body of a request about a token or a policy: rules with every byte escaped.
+const maxACLBytes = 6*api.MaxRulesBytes + jsonSpace
+
+// aclHandler answers requests about tokens and policies. All but a bootstrap, and the question for one's own token, need
+// acl:read or acl:write.
+type aclHandler struct {
+	decider *access.Decider // nil: there are no tokens
+	writes  *writes
+	bodies  *bodies
+}
+
+var errNoACL = refuse(http.StatusBadRequest, api.CodeInvalid,
+	"ACL support disabled: there are no tokens on this node: start it with --acl")
+
+// read returns the tokens and policies for who may read them, with every change that was acknowledged before.
+func (h *aclHandler) read(x *exchange, rules *rules) (*kv.ACL, query, error) {
+	q, err := parseQuery(x.r.URL.RawQuery, rules)
+	if err == nil && h.decider == nil {
+		err = errNoACL
+	}
+	if err == nil {
+		err = x.needNow(acl.ACLRead())
+	}
+	if err != nil {
+		return nil, q, err
+	}
+	return h.decider.ACL(), q, nil
+}
+
+// mayWrite reads the query and the body of a request to change tokens or policies, and returns what there is now.
+func (h *aclHandler) mayWrite(x *exchange, body any) (*kv.ACL, query, error) {
+	q, err := parseQuery(x.r.URL.RawQuery, &consulWriteRules)
+	if err == nil && body != nil {
+		err = h.bodies.readJSON(x, maxACLBytes, body)
+	}
+	if err == nil && h.decider == nil {
+		err = errNoACL
+	}
+	if err == nil {
+		x.aboutIDIn(x.r.URL.Path)
+		err = x.needNow(acl.ACLWrite())
+	}
+	if err != nil {
+		return nil, q, err
+	}
+	return h.decider.ACL(), q, nil
+}
+
+// apply has c applied, and returns tokens and policies that have it, if this node has applied it in time; else older
+// ones. Its error is the answer to what was not done.
+func (h *aclHandler) apply(x *exchange, c *kv.Command) (kv.Result, *kv.ACL, error) {
+	if err := h.writes.identify(x.r.Header, c); err != nil {
+		return kv.Result{}, nil, err
+	}
+	res, err := h.writes.apply(x, c)
+	if err != nil {
+		return res, nil, err
+	}
+	switch res.Code {
+	case kv.CodeDone:
+		return res, h.decider.Await(res.Revision, x.timeouts.of(x.r)), nil
+	case kv.CodeBootstrapped:
+		return res, nil, bootstrapRefused(&access.BootstrappedError{Index: res.Count}) // by another one just now
+	case kv.CodeExists:
+		return res, nil, badRequest("there is %s already: nothing was changed", res.Body)
+	case kv.CodeMissing:
+		return res, nil, badRequest("there is no %s: nothing was changed", res.Body)
+	}
+	return res, nil, notDone(c, &res)
+}
+
+// identified returns an ID for something new: tries of the same request get the same one.
+func (h *aclHandler) identified(x *exchange) (string, error) {
+	var c kv.Command
+	if err := h.writes.identify(x.r.Header, &c); err != nil {
+		return "", err
+	}
+	return sessionID(x.r.Header, &c), nil
+}
+
+// shows answers with v, which is as it was at a revision of tokens and policies.
+func (x *exchange) shows(q *query, a *kv.ACL, v any) {
+	setReadMeta(x.w.Header(), a.Revision(), ReadMeta{Revision: a.Revision(), KnownLeader: true})
+	x.w.Header()["Cache-Control"] = noStore
+	x.pretty(q, v)
+}
+
+// givenID checks the ID that a client gives for something, which has to be a UUID. Without one it is "".
+func givenID(what, id string) (string, error) {
+	if id == "" {
+		return "", nil
+	}
+	parsed, err := uuid.Parse(id)
+	if err != nil || len(id) != len(parsed.String()) {
+		return "", badRequest("%s %.80q: must be a UUID: nothing was changed", what, id)
+	}
+	return parsed.String(), nil
+}
+
+// idAt returns the ID behind prefix in the path.
+func idAt(x *exchange, prefix, suffix, what string) (string, error) {
+	id := strings.ToLower(strings.TrimSuffix(x.behind(prefix), suffix))
+	if kv.ValidateSessionID(id) != nil {
+		return "", badRequest("%.80q is not the %s, which is a UUID", id, what)
+	}
+	return id, nil
+}
+
+// hashOf returns a hash of v, one of our own plain types, that changes with it.
+func hashOf(v any) []byte {
+	sum := sha256.Sum256(marshal(v))
+	return sum[:]
+}
+
+// empty is members of Consul's that are taken as long as they say nothing.
+type empty []json.RawMessage
+
+func (e empty) check(name string) error {
+	if len(e) > 0 {
+		return badRequest("%s: there are none here, only policies: nothing was changed", name)
+	}
+	return nil
+}

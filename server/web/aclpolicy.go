@@ -1,0 +1,184 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"tenure/api"
+	"tenure/kv"
+	"tenure/server/access"
+	"tenure/server/acl"
+)
+
+// policyBody is the JSON of a policy that is made or changed. What a node gives is taken and ignored, as in Consul, so
+// that a policy may be sent as it was read.
+type policyBody struct {
+	api.PolicyRequest
+	Namespace   string
+	Partition   string
+	Hash        json.RawMessage
+	CreateIndex json.RawMessage
+	ModifyIndex json.RawMessage
+}
+
+// policy returns the policy that the body asks for.
+func (in *policyBody) policy(id string) (kv.Policy, error) {
+	err := firstError(atDefault("Namespace", in.Namespace, "default"), atDefault("Partition", in.Partition, "default"))
+	if slices.ContainsFunc(in.Datacenters, func(dc string) bool { return dc != Datacenter }) {
+		err = badRequest("Datacenters: there is only %s: nothing was changed", Datacenter)
+	}
+	if err != nil {
+		return kv.Policy{}, err
+	}
+	if _, err := acl.Parse(in.Rules); err != nil {
+		return kv.Policy{}, badRequest("Rules: %v: nothing was changed", err)
+	}
+	p := kv.Policy{ID: id, Name: in.Name, Description: in.Description, Rules: in.Rules}
+	c := kv.PutPolicy(p, true)
+	if err := c.Validate(); err != nil {
+		return p, badRequest("Invalid Policy: %v: nothing was changed", err)
+	}
+	return p, nil
+}
+
+func (h *aclHandler) createPolicy(x *exchange) error {
+	var in policyBody
+	_, q, err := h.mayWrite(x, &in)
+	if err != nil {
+		return err
+	}
+	if in.ID != "" {
+		return badRequest("Invalid Policy: the ID of a new policy cannot be chosen: leave it out: nothing was changed")
+	}
+	id, err := h.identified(x)
+	if err != nil {
+		return err
+	}
+	return h.putPolicy(x, &in, &q, id, true)
+}
+
+func (h *aclHandler) updatePolicy(x *exchange) error {
+	var in policyBody
+	a, q, err := h.mayWrite(x, &in)
+	if err != nil {
+		return err
+	}
+	id, err := idAt(x, api.PathACLPolicies, "", "ID of a policy")
+	switch {
+	case err != nil:
+		return err
+	case in.ID != "" && in.ID != id:
+		return badRequest("ID %.80q is not that of the path: nothing was changed", in.ID)
+	case id == kv.ManagementPolicy:
+		return badRequest("the builtin %s policy cannot be changed: nothing was changed", api.ManagementPolicyName)
+	}
+	if _, there := a.Policy(id); !there {
+		return noPolicy(id)
+	}
+	return h.putPolicy(x, &in, &q, id, false)
+}
+
+func (h *aclHandler) putPolicy(x *exchange, in *policyBody, q *query, id string, create bool) error {
+	x.about(id)
+	p, err := in.policy(id)
+	if err != nil {
+		return err
+	}
+	x.about(p.Name)
+	c := kv.PutPolicy(p, create)
+	res, a, err := h.apply(x, &c)
+	if err != nil {
+		return err
+	}
+	p.CreateIndex, p.ModifyIndex = res.Revision, res.Revision
+	if now, there := a.Policy(id); there {
+		p.CreateIndex = now.CreateIndex
+	}
+	x.shows(q, a, policyOut(&p))
+	return nil
+}
+
+func (h *aclHandler) readPolicy(x *exchange) error {
+	a, q, err := h.read(x, &consulRules)
+	if err != nil {
+		return err
+	}
+	id, err := idAt(x, api.PathACLPolicies, "", "ID of a policy")
+	if err != nil {
+		return err
+	}
+	p, there := a.Policy(id)
+	return x.policy(&q, a, p, there, id)
+}
+
+func (h *aclHandler) readPolicyByName(x *exchange) error {
+	a, q, err := h.read(x, &consulRules)
+	if err != nil {
+		return err
+	}
+	name := x.behind(api.PathACLPolicyName)
+	p, there := a.PolicyByName(name)
+	return x.policy(&q, a, p, there, name)
+}
+
+func (x *exchange) policy(q *query, a *kv.ACL, p *kv.Policy, there bool, id string) error {
+	if !there {
+		return noPolicy(id)
+	}
+	x.shows(q, a, policyOut(p))
+	return nil
+}
+
+func noPolicy(id string) error {
+	return refuse(http.StatusNotFound, api.CodeNotFound, "policy "+quoted(id)+" does not exist")
+}
+
+func (h *aclHandler) listPolicies(x *exchange) error {
+	a, q, err := h.read(x, &consulRules)
+	if err != nil {
+		return err
+	}
+	out := []api.PolicyListEntry{}
+	a.Policies(func(p *kv.Policy) bool {
+		s := policyOut(p)
+		out = append(out, api.PolicyListEntry{ID: s.ID, Name: s.Name, Description: s.Description, Hash: s.Hash,
+			CreateIndex: s.CreateIndex, ModifyIndex: s.ModifyIndex})
+		return true
+	})
+	x.shows(&q, a, out)
+	return nil
+}
+
+// deletePolicy ends a policy; true also if there is none.
+func (h *aclHandler) deletePolicy(x *exchange) error {
+	a, q, err := h.mayWrite(x, nil)
+	if err != nil {
+		return err
+	}
+	id, err := idAt(x, api.PathACLPolicies, "", "ID of a policy")
+	if err != nil {
+		return err
+	}
+	if id == kv.ManagementPolicy {
+		return badRequest("the builtin %s policy cannot be deleted: nothing was changed", api.ManagementPolicyName)
+	}
+	if _, there := a.Policy(id); there {
+		c := kv.DropPolicy(id)
+		if _, _, err := h.apply(x, &c); err != nil {
+			return err
+		}
+	} else {
+		h.writes.nothingToDo(x)
+	}
+	x.pretty(&q, true)
+	return nil
+}
+
+// policyOut returns p as it is shown.
+func policyOut(p *kv.Policy) api.Policy {
+	out := api.Policy{ID: p.ID, Name: p.Name, Description: p.Description, Rules: access.Rules(p)}
+	out.Hash = hashOf(out)
+	out.CreateIndex, out.ModifyIndex = p.CreateIndex, p.ModifyIndex
+	return out
+}

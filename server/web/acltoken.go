@@ -1,0 +1,303 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tenure/api"
+	"tenure/kv"
+)
+
+// tokenBody is the JSON of a token that is made or changed. What a node gives is taken and ignored, as in Consul, so
+// that a token may be sent as it was read.
+type tokenBody struct {
+	AccessorID     string
+	SecretID       string
+	Name           string
+	Description    string
+	Policies       []api.ACLLink
+	Local          bool
+	Certificate    *string // nil in an update: it stays
+	ExpirationTTL  tokenTTL
+	ExpirationTime *time.Time
+
+	Roles               empty
+	ServiceIdentities   empty
+	NodeIdentities      empty
+	TemplatedPolicies   empty
+	AuthMethod          string
+	AuthMethodNamespace string
+	Namespace           string
+	Partition           string
+	CreateTime          json.RawMessage
+	Hash                json.RawMessage
+	CreateIndex         json.RawMessage
+	ModifyIndex         json.RawMessage
+}
+
+// tokenTTL reads as in Consul: text with a unit, or a number of nanoseconds.
+type tokenTTL time.Duration
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *tokenTTL) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) == nil {
+		if text == "" {
+			return nil
+		}
+		parsed, err := time.ParseDuration(text)
+		*d = tokenTTL(parsed)
+		return err
+	}
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	*d = tokenTTL(n)
+	return err
+}
+
+// token returns what the body says of a token but for its secret and its time.
+func (in *tokenBody) token(accessor string, a *kv.ACL) (kv.Token, error) {
+	t := kv.Token{Accessor: accessor, Name: in.Name, Description: in.Description, Local: in.Local}
+	if in.Certificate != nil {
+		t.Certificate = *in.Certificate
+	}
+	err := firstError(in.Roles.check("Roles"), in.ServiceIdentities.check("ServiceIdentities"),
+		in.NodeIdentities.check("NodeIdentities"), in.TemplatedPolicies.check("TemplatedPolicies"),
+		atDefault("AuthMethod", in.AuthMethod), atDefault("AuthMethodNamespace", in.AuthMethodNamespace),
+		atDefault("Namespace", in.Namespace, "default"), atDefault("Partition", in.Partition, "default"))
+	for _, link := range in.Policies {
+		if err != nil {
+			break
+		}
+		var id string
+		id, err = linkOf(link, a)
+		t.Policies = append(t.Policies, id)
+	}
+	return t, err
+}
+
+// linkOf returns the ID of the policy that a link names, or its name, if this node knows none of that name.
+func linkOf(link api.ACLLink, a *kv.ACL) (string, error) {
+	id := link.ID
+	if p, there := a.PolicyByName(link.Name); there {
+		if id != "" && id != p.ID {
+			return "", badRequest("policy %q has another ID than %.80q: give one of them: nothing was changed", link.Name, id)
+		}
+		return p.ID, nil
+	}
+	if id == "" {
+		id = link.Name
+	}
+	if id == "" {
+		return "", badRequest("Policies: each needs an ID or a Name: nothing was changed")
+	}
+	return id, nil
+}
+
+// expires puts into t how long it is to live, from now on.
+func (in *tokenBody) expires(t *kv.Token, now time.Time) error {
+	t.Created, t.TTL = now.UnixNano(), time.Duration(in.ExpirationTTL)
+	if in.ExpirationTime != nil && !in.ExpirationTime.IsZero() {
+		if t.TTL != 0 {
+			return badRequest("give ExpirationTTL or ExpirationTime, not both: nothing was changed")
+		}
+		t.TTL = in.ExpirationTime.Sub(now)
+	} else if t.TTL == 0 {
+		return nil
+	}
+	if t.TTL < api.MinTokenTTL || t.TTL > api.MaxTokenTTL {
+		return badRequest("a token may live from %v to %v, not %v: nothing was changed", api.MinTokenTTL, api.MaxTokenTTL,
+			t.TTL)
+	}
+	t.Expires = now.Add(t.TTL).UnixNano()
+	return nil
+}
+
+// drawnSecret returns the secret that the client has chosen, or a new one.
+func drawnSecret(given string) (string, error) {
+	secret, err := givenID("SecretID", given)
+	if err == nil && secret == "" {
+		secret = uuid.NewString()
+	}
+	return secret, err
+}
+
+// create makes t with a secret, and answers with both.
+func (h *aclHandler) create(x *exchange, q *query, t kv.Token, secret string, bootstrap bool, reset int64) error {
+	x.about(t.Accessor)
+	t.Secret = kv.HashSecret(secret)
+	c := kv.PutToken(t, true)
+	if bootstrap {
+		c = kv.Bootstrap(t, reset)
+	}
+	if err := c.Validate(); err != nil {
+		return badRequest("Invalid Token: %v: nothing was changed", err)
+	}
+	res, a, err := h.apply(x, &c)
+	if err != nil {
+		return err
+	}
+	if bootstrap {
+		t.Policies = []string{kv.ManagementPolicy}
+	}
+	t.CreateIndex, t.ModifyIndex = res.Revision, res.Revision
+	if made, there := a.Token(t.Accessor); there {
+		t = *made // of an earlier try, it may be
+	}
+	x.showsSecret(q, a, &t, secret)
+	return nil
+}
+
+func (h *aclHandler) createToken(x *exchange) error {
+	var in tokenBody
+	a, q, err := h.mayWrite(x, &in)
+	if err != nil {
+		return err
+	}
+	accessor, err := givenID("AccessorID", in.AccessorID)
+	if err == nil && accessor == "" {
+		accessor, err = h.identified(x)
+	}
+	if err != nil {
+		return err
+	}
+	secret, err := drawnSecret(in.SecretID)
+	if err != nil {
+		return err
+	}
+	t, err := in.token(accessor, a)
+	if err == nil {
+		err = in.expires(&t, time.Now())
+	}
+	if err != nil {
+		return err
+	}
+	return h.create(x, &q, t, secret, false, 0)
+}
+
+// showsSecret answers with a token, and the secret that it was made with.
+func (x *exchange) showsSecret(q *query, a *kv.ACL, t *kv.Token, secret string) {
+	out := tokenOut(t, a)
+	out.SecretID = secret
+	x.shows(q, a, out)
+}
+
+// cloneToken makes a token with the policies of another one.
+func (h *aclHandler) cloneToken(x *exchange) error {
+	var in api.CloneRequest
+	a, q, err := h.mayWrite(x, &in)
+	if err != nil {
+		return err
+	}
+	old, err := tokenAt(x, a, api.ACLClone)
+	if err != nil {
+		return err
+	}
+	accessor, err := h.identified(x)
+	if err != nil {
+		return err
+	}
+	t := kv.Token{Accessor: accessor, Name: old.Name, Description: old.Description, Local: old.Local,
+		Created: time.Now().UnixNano()}
+	for _, p := range a.PoliciesOf(old) {
+		t.Policies = append(t.Policies, p.ID)
+	}
+	if in.Description != "" {
+		t.Description = in.Description
+	}
+	return h.create(x, &q, t, uuid.NewString(), false, 0)
+}
+
+func (h *aclHandler) updateToken(x *exchange) error {
+	var in tokenBody
+	a, q, err := h.mayWrite(x, &in)
+	if err != nil {
+		return err
+	}
+	old, err := tokenAt(x, a, "")
+	if err != nil {
+		return err
+	}
+	if err := in.unchanged(old); err != nil {
+		return err
+	}
+	t, err := in.token(old.Accessor, a)
+	if err != nil {
+		return err
+	}
+	if in.Certificate == nil {
+		t.Certificate = old.Certificate
+	}
+	c := kv.PutToken(t, false)
+	if err := c.Validate(); err != nil {
+		return badRequest("Invalid Token: %v: nothing was changed", err)
+	}
+	res, a, err := h.apply(x, &c)
+	if err != nil {
+		return err
+	}
+	t.Created, t.Expires, t.TTL = old.Created, old.Expires, old.TTL
+	t.CreateIndex, t.ModifyIndex = old.CreateIndex, res.Revision
+	if now, there := a.Token(t.Accessor); there && now.ModifyIndex >= res.Revision {
+		t = *now
+	}
+	x.shows(&q, a, tokenOut(&t, a))
+	return nil
+}
+
+// unchanged refuses to change what a token keeps.
+func (in *tokenBody) unchanged(old *kv.Token) error {
+	other := in.ExpirationTime != nil && !in.ExpirationTime.IsZero() && in.ExpirationTime.UnixNano() != old.Expires
+	switch {
+	case in.AccessorID != "" && in.AccessorID != old.Accessor:
+		return badRequest("AccessorID %.80q is not that of the path: nothing was changed", in.AccessorID)
+	case in.SecretID != "" && in.SecretID != api.HiddenSecret && kv.HashSecret(in.SecretID) != old.Secret:
+		return badRequest("the SecretID of a token cannot be changed: make another token: nothing was changed")
+	case other, in.ExpirationTTL != 0 && time.Duration(in.ExpirationTTL) != old.TTL:
+		return badRequest("the expiration of a token cannot be changed: make another token: nothing was changed")
+	}
+	return nil
+}
+
+// tokenAt returns the token that the path names.
+func tokenAt(x *exchange, a *kv.ACL, suffix string) (*kv.Token, error) {
+	accessor, err := idAt(x, api.PathACLTokens, suffix, "AccessorID of a token")
+	if err != nil {
+		return nil, err
+	}
+	t, there := a.Token(accessor)
+	if !there || t.Expires != 0 && time.Now().UnixNano() >= t.Expires {
+		return nil, refuse(http.StatusNotFound, api.CodeNotFound, "token "+quoted(accessor)+" does not exist")
+	}
+	return t, nil
+}
+
+// deleteToken ends a token; true also if there is none.
+func (h *aclHandler) deleteToken(x *exchange) error {
+	a, q, err := h.mayWrite(x, nil)
+	if err != nil {
+		return err
+	}
+	accessor, err := idAt(x, api.PathACLTokens, "", "AccessorID of a token")
+	switch {
+	case err != nil:
+		return err
+	case accessor == kv.AnonymousToken:
+		return badRequest("the anonymous token cannot be deleted: take its policies away: nothing was changed")
+	case accessor == x.permit.request.Token().Accessor:
+		return badRequest("a token cannot delete itself: use another one: nothing was changed")
+	}
+	if _, there := a.Token(accessor); there {
+		c := kv.DropToken(accessor)
+		if _, _, err := h.apply(x, &c); err != nil {
+			return err
+		}
+	} else {
+		h.writes.nothingToDo(x)
+	}
+	x.pretty(&q, true)
+	return nil
+}

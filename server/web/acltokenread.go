@@ -1,0 +1,101 @@
+package web
+
+import (
+	"strconv"
+	"time"
+
+	"tenure/api"
+	"tenure/kv"
+)
+
+// self answers with the token of the request.
+func (h *aclHandler) self(x *exchange) error {
+	q, err := parseQuery(x.r.URL.RawQuery, &tokenReadRules)
+	if err == nil && h.decider == nil {
+		err = errNoACL
+	}
+	if err == nil {
+		err = x.needKnown()
+	}
+	if err != nil {
+		return err
+	}
+	x.token(&q, h.decider.ACL(), x.permit.request.Token())
+	return nil
+}
+
+func (h *aclHandler) readToken(x *exchange) error {
+	a, q, err := h.read(x, &tokenReadRules)
+	if err != nil {
+		return err
+	}
+	t, err := tokenAt(x, a, "")
+	if err != nil {
+		return err
+	}
+	x.token(&q, a, t)
+	return nil
+}
+
+// token answers with t, and with its policies if that is asked for.
+func (x *exchange) token(q *query, a *kv.ACL, t *kv.Token) {
+	if !q.has(nExpanded) {
+		x.shows(q, a, tokenOut(t, a))
+		return
+	}
+	out := api.TokenExpanded{ExpandedPolicies: []api.Policy{}, Token: tokenOut(t, a)}
+	for _, p := range a.PoliciesOf(t) {
+		out.ExpandedPolicies = append(out.ExpandedPolicies, policyOut(p))
+	}
+	x.shows(q, a, out)
+}
+
+// listTokens answers with all tokens that have not expired, or those that have a policy.
+func (h *aclHandler) listTokens(x *exchange) error {
+	a, q, err := h.read(x, &tokenListRules)
+	if err != nil {
+		return err
+	}
+	out, now := []api.TokenListEntry{}, time.Now().UnixNano()
+	a.Tokens(func(t *kv.Token) bool {
+		s := tokenOut(t, a)
+		if t.Expires != 0 && now >= t.Expires || q.policy != "" && !hasPolicy(&s, q.policy) {
+			return true
+		}
+		out = append(out, api.TokenListEntry(s))
+		return true
+	})
+	x.shows(&q, a, out)
+	return nil
+}
+
+func hasPolicy(t *api.Token, id string) bool {
+	for _, p := range t.Policies {
+		if p.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// tokenOut returns t as it is shown, without its secret, which nobody knows.
+func tokenOut(t *kv.Token, a *kv.ACL) api.Token {
+	out := api.Token{AccessorID: t.Accessor, SecretID: api.HiddenSecret, Name: t.Name, Description: t.Description,
+		Local: t.Local, Certificate: t.Certificate}
+	for _, p := range a.PoliciesOf(t) {
+		out.Policies = append(out.Policies, api.ACLLink{ID: p.ID, Name: p.Name})
+	}
+	out.Hash = hashOf(out)
+	if t.Created != 0 {
+		out.CreateTime = time.Unix(0, t.Created).UTC()
+	}
+	if t.Expires != 0 {
+		at := time.Unix(0, t.Expires).UTC()
+		out.ExpirationTime = &at
+	}
+	out.CreateIndex, out.ModifyIndex = t.CreateIndex, t.ModifyIndex
+	return out
+}
+
+// quoted quotes what a client has named, cut to what is readable.
+func quoted(name string) string { return strconv.Quote(name[:min(len(name), 80)]) }

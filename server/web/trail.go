@@ -1,0 +1,200 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tenure/api"
+	"tenure/internal/ballot"
+	"tenure/kv"
+	"tenure/server/access"
+	"tenure/server/audit"
+)
+
+// trail is what the audit log will say of a request besides what it says of every one. Handlers add to it what they
+// have decoded, before anything is decided: so the log names what the store sees, however a URL spelt it.
+type trail struct {
+	on       bool     // the request will be in the audit log
+	names    []string // keys, prefixes, ids
+	bytes    int      // of names
+	more     int      // how many others there are
+	op       string   // of a command on keys
+	fence    string   // under which it writes
+	revision uint64
+	code     api.Code // why it was not done
+	missing  string   // permission
+}
+
+// maxTrailBytes bounds the names in a line of the audit log: they are noted before it is decided whether the request is
+// allowed, so that anybody could fill the log with them.
+const maxTrailBytes = 4 << 10
+
+// about notes what the request is about.
+func (x *exchange) about(names ...string) {
+	if !x.trail.on {
+		return
+	}
+	for _, n := range names {
+		switch t := &x.trail; {
+		case slices.Contains(t.names, n):
+		case t.bytes+len(n) > maxTrailBytes && len(t.names) > 0 || t.more > 0:
+			t.more++
+		default:
+			t.names, t.bytes = append(t.names, n), t.bytes+len(n)
+		}
+	}
+}
+
+// aboutCommand notes what the command is about. Reads within a transaction are not what the log is for.
+func (x *exchange) aboutCommand(c *kv.Command) {
+	if c.Fence != "" && c.Op != kv.OpDropFence {
+		x.trail.fence = c.Fence + ":" + strconv.FormatUint(c.Token, 10)
+	}
+	switch c.Op {
+	case kv.OpTransaction:
+		for i := range c.Parts {
+			x.aboutCommand(&c.Parts[i])
+		}
+		x.trail.op = ""
+	case kv.OpSet, kv.OpDelete, kv.OpPrune, kv.OpAdd, kv.OpTestAndSet, kv.OpRemove, kv.OpExpire:
+		x.trail.op = opName(c)
+		x.about(c.Key) // empty, of a prune: every key
+	case kv.OpRename:
+		x.trail.op = opName(c)
+		x.about(c.Key, c.NewKey)
+	case kv.OpSessionCreate, kv.OpSessionDestroy, kv.OpSessionRenew:
+		x.about(c.Session.ID)
+	case kv.OpQuota:
+		x.about(c.Key)
+	case kv.OpDropFence:
+		x.about(c.Fence)
+	}
+}
+
+// aboutIDIn notes the ID of a token or policy in a path, as idAt reads it.
+func (x *exchange) aboutIDIn(path string) {
+	for part := range strings.SplitSeq(path, "/") {
+		if id := strings.ToLower(part); kv.ValidateSessionID(id) == nil {
+			x.about(id)
+		}
+	}
+}
+
+// aboutMember notes which member a change is about, and its operation.
+func (x *exchange) aboutMember(c *MemberChange) {
+	for _, id := range [...]ballot.NodeID{c.Node, c.By} {
+		if id != 0 {
+			x.about(nodeText(uint64(id)))
+		}
+	}
+	if c.Member.Name != "" {
+		x.about(c.Member.Name)
+	}
+	x.about(c.Operation)
+}
+
+var opNames = map[kv.Op]string{kv.OpSet: "set", kv.OpDelete: "delete", kv.OpPrune: "prune", kv.OpAdd: "add",
+	kv.OpTestAndSet: "test-and-set", kv.OpRemove: "remove", kv.OpExpire: "expire", kv.OpRename: "rename"}
+
+// opName returns what a command on a key does.
+func opName(c *kv.Command) string {
+	switch c.Lock {
+	case kv.LockAcquire:
+		return "acquire"
+	case kv.LockRelease:
+		return "release"
+	}
+	return opNames[c.Op]
+}
+
+// exports are the routes whose GET takes everything out of the cluster, which is an administrative act.
+var exports = []string{"backup", "snapshot"}
+
+// isAct reports whether a request with that method, to that endpoint, is one for the audit log.
+func (e *endpoint) isAct(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead:
+		return method == http.MethodGet && slices.Contains(exports, e.latency.route)
+	}
+	return e.handlers[method] != nil
+}
+
+// actOf returns what the act of a request is called: the route, and what it does there, if there is a choice.
+func (e *endpoint) actOf(x *exchange) string {
+	route, acts := e.latency.route, 0
+	for method := range e.handlers {
+		if method != http.MethodGet {
+			acts++
+		}
+	}
+	switch {
+	case x.trail.op != "":
+		return route + "." + x.trail.op
+	case acts > 1:
+		return route + "." + strings.ToLower(x.r.Method)
+	}
+	return route
+}
+
+// harmless takes the request out of the audit log: it changes nothing, whatever its method.
+func (x *exchange) harmless() { x.trail.on = false }
+
+// lacks notes the permission that is missing, if err is about one.
+func (x *exchange) lacks(err error) {
+	var denied *access.DeniedError
+	if x.trail.on && errors.As(err, &denied) && x.trail.missing == "" {
+		x.trail.missing = denied.Missing.String()
+	}
+}
+
+// writeDown adds the request to the audit log, if it belongs there.
+func (d *dispatcher) writeDown(x *exchange, e *endpoint, whole bool) {
+	if !x.trail.on {
+		return
+	}
+	r := audit.Record{
+		Time: x.began, From: x.r.RemoteAddr, Act: e.actOf(x), Keys: x.trail.names, More: x.trail.more, Fence: x.trail.fence, Revision: x.trail.revision,
+		Outcome: outcomeOf(x.trail.code), Code: string(x.trail.code), Missing: x.trail.missing,
+	}
+	if !whole {
+		r.Outcome = audit.Unknown
+	}
+	if r.Outcome == audit.Denied && len(r.Keys) > 1 { // nothing was done with any of them
+		r.More += len(r.Keys) - 1
+		r.Keys = r.Keys[:1]
+	}
+	r.Accessor, r.Certificate = x.who()
+	d.audit.Add(r)
+}
+
+// outcomeOf returns what a code says of an act.
+func outcomeOf(code api.Code) audit.Outcome {
+	switch code {
+	case "":
+		return audit.Done
+	case api.CodeDenied, api.CodeUnknownToken:
+		return audit.Denied
+	case api.CodeUnknown, api.CodeKeyTooOld, api.CodeInternal:
+		return audit.Unknown
+	}
+	return audit.NotApplied
+}
+
+// who returns the accessor of the token of x, and whose its certificate is.
+func (x *exchange) who() (accessor, certificate string) {
+	var proven access.Credentials
+	if x.r.TLS != nil && len(x.r.TLS.VerifiedChains) > 0 {
+		proven.Certificate = x.r.TLS.PeerCertificates[0]
+	}
+	certificate = proven.CertificateName()
+	if x.permit.decider == nil {
+		return "", certificate
+	}
+	if r, err := x.asked(); err == nil {
+		accessor = r.Accessor()
+	}
+	return accessor, certificate
+}

@@ -1,0 +1,37 @@
+package web
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+)
+
+// A common name in the audit log is not to be taken for a URI.
+func TestACommonNameIsMarkedInTheAuditLog(t *testing.T) {
+	for _, c := range []struct {
+		cn, uri string
+		want    string
+	}{
+		{"deploy", "tenure://prod/client/deploy", "tenure://prod/client/deploy"},
+		{"tenure://prod/client/deploy", "", "CN=tenure://prod/client/deploy"},
+	} {
+		cert := &x509.Certificate{Subject: pkix.Name{CommonName: c.cn}}
+		if c.uri != "" {
+			u, err := url.Parse(c.uri)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cert.URIs = []*url.URL{u}
+		}
+		r := httptest.NewRequest("GET", "/", nil)
+		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert},
+			VerifiedChains: [][]*x509.Certificate{{cert}}}
+		x := &exchange{r: r}
+		if _, got := x.who(); got != c.want {
+			t.Errorf("%q instead of %q", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"tenure/api"
+	"tenure/kv"
+	"tenure/server/access"
+	"tenure/server/acl"
+)
+
+// apply runs a transaction, and answers with what it came to.
+func (h *txnHandler) apply(x *exchange, c *kv.Command) error {
+	res, err := h.writes.apply(x, c)
+	if err != nil {
+		return x.txnDenied(c, err)
+	}
+	if res.Code != kv.CodeDone && res.Code != kv.CodeCondition {
+		return notDone(c, &res)
+	}
+	var out kv.Outcomes
+	if !res.Dropped {
+		if out, err = kv.DecodeOutcomes(res.Body); err != nil {
+			return errResult
+		}
+	}
+	for i := range out.Results {
+		if r := &out.Results[i]; r.Part < 0 || r.Part >= len(c.Parts) || r.Entry == nil {
+			return errResult
+		}
+	}
+	setReadMeta(x.w.Header(), res.Revision, ReadMeta{Revision: res.Revision, KnownLeader: true})
+	x.txnDone(out, res.Code == kv.CodeDone)
+	return nil
+}
+
+// txnDenied answers as Consul does if err is that an operation of c is not allowed: its clients read the body of a
+// transaction with 200 and 409 only. Otherwise it returns err, also if it is the fence of c that is not allowed, or
+// if the token is unknown: that is no operation's fault.
+func (x *exchange) txnDenied(c *kv.Command, err error) error {
+	var denied *access.DeniedError
+	if !errors.As(err, &denied) {
+		return err
+	}
+	i := partThatNeeds(c, denied)
+	if i < 0 {
+		return err
+	}
+	x.lacks(err)
+	out := kv.Outcomes{Errors: []kv.PartError{{Part: i, What: denied.Error()}}}
+	x.send(http.StatusConflict, api.CodeDenied, jsonType, appendTxnAnswer(nil, out, false))
+	return nil
+}
+
+// partThatNeeds returns the place of the first part of c that needs what is missing, or -1.
+func partThatNeeds(c *kv.Command, lacking *access.DeniedError) int {
+	for i := range c.Parts {
+		needs := access.EachNeed(&c.Parts[i], func(p acl.Permission, some bool) error {
+			if p == lacking.Missing && some == lacking.Some {
+				return lacking
+			}
+			return nil
+		})
+		if needs != nil {
+			return i
+		}
+	}
+	return -1
+}
+
+// txnDone answers with what a transaction came to.
+func (x *exchange) txnDone(out kv.Outcomes, done bool) {
+	b := appendTxnAnswer(nil, out, done)
+	if done {
+		x.json(b)
+	} else {
+		x.send(http.StatusConflict, api.CodeCondition, jsonType, b)
+	}
+}
+
+// appendTxnAnswer appends an api.TxnAnswer. Of Results and Errors, the one that is not meant is null.
+func appendTxnAnswer(b []byte, out kv.Outcomes, done bool) []byte {
+	b = append(b, `{"Results":`...)
+	for i, r := range out.Results {
+		b = append(b, "[,"[min(i, 1)])
+		b = append(appendEntry(append(b, `{"KV":`...), r.Entry, true), '}')
+	}
+	b = closeList(b, len(out.Results), done)
+	b = append(b, `,"Errors":`...)
+	for i, e := range out.Errors {
+		b = append(b, "[,"[min(i, 1)])
+		b = strconv.AppendInt(append(b, `{"OpIndex":`...), int64(e.Part), 10)
+		b = append(appendJSONString(append(b, `,"What":`...), e.What), '}')
+	}
+	return append(closeList(b, len(out.Errors), !done), '}')
+}
+
+// closeList ends a list of n elements. An empty one has not been begun.
+func closeList(b []byte, n int, meant bool) []byte {
+	switch {
+	case n > 0:
+		return append(b, ']')
+	case meant:
+		return append(b, "[]"...)
+	}
+	return append(b, "null"...)
+}
