@@ -1,0 +1,57 @@
+# Functions that the scripts of this directory share. They source this file, and run at the top of the tree.
+
+# The tools that are built from source, each at a fixed version.
+staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+govulncheck=golang.org/x/vuln/cmd/govulncheck@v1.8.0
+gotestsum=gotest.tools/gotestsum@v1.13.0
+
+say() { printf '%s\n' "$*"; }
+
+# debian PACKAGE… installs packages of Debian. Only root does so; anybody else is told which are missing.
+debian() {
+  if [ $# -eq 0 ]; then say "nothing is missing"; return; fi
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    say "missing: $*; only root on Debian installs them here, so tests that need them skip or fail"
+    return
+  fi
+  say "installing $*"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+# missing PROGRAM:PACKAGE… prints the packages whose programs are missing.
+missing() {
+  local pair
+  for pair; do
+    command -v "${pair%%:*}" >/dev/null || say "${pair#*:}"
+  done
+}
+
+# step NAME runs the function of that name and says how long it took.
+step() {
+  local began=$SECONDS code
+  say "=== $1"
+  # In a subshell, so that set -e holds inside: it does not in a function that an if calls.
+  set +e
+  (set -e; "$1")
+  code=$?
+  set -e
+  say "--- $1: $((SECONDS - began)) s$([ $code = 0 ] || echo ", FAILED")"
+  return $code
+}
+
+# known NAME… ends the script unless every NAME is one of the steps in the array `all`.
+known() {
+  local name
+  for name; do
+    [[ " ${all[*]} " == *" $name "* ]] || { say "no step $name; there are: ${all[*]}"; exit 2; }
+  done
+}
+
+# concurrent prints the packages whose tests the race detector can find something in: those that have goroutines.
+concurrent() {
+  local pure='kv|lease|multipaxos|server/(replica|wire)|jepsen/(check|compare|explore|script|sim|mutants|sweep|chart)'
+  pure+='|internal/(arrows|docs|codec|frames)|cmd/kvctl/internal/records'
+  go list ./... | grep -vE "^tenure/($pure)(/|$)"
+}
