@@ -44,7 +44,7 @@ func (m *members) drains(node uint64) bool {
 	return slices.ContainsFunc(m.list, func(x api.Member) bool { return x.Node == node && x.Draining })
 }
 
-// LookTimes has every operation on members end when the master has listed it so often. At first that is once; 0: never.
+// LookTimes has every operation on members end when nodes have listed it so often. At first that is once; 0: never.
 func (c *Cluster) LookTimes(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,13 +94,14 @@ func (c *Cluster) listMembers(n *Node) api.MemberList {
 		}
 		out.Members = append(out.Members, x)
 	}
-	known := len(m.operations) > 0 && m.operations[0].State == api.OperationRunning
-	if known && n.ID != c.master {
+	if len(m.operations) == 0 || m.operations[0].State != api.OperationRunning {
+		return out
+	}
+	if n.ID != c.master {
 		out.Operations[0].Step = "" // only the master knows
-	} else if known {
-		if m.looked++; m.looks > 0 && m.looked >= m.looks {
-			m.end(&m.operations[0])
-		}
+	}
+	if m.looked++; m.looks > 0 && m.looked >= m.looks {
+		m.end(&m.operations[0])
 	}
 	return out
 }
