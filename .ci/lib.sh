@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # the scripts use and set these variables
 # Functions that the scripts of this directory share. They source this file, and run at the top of the tree.
 
 # The tools that are built from source, each at a fixed version.
@@ -28,17 +29,17 @@ missing() {
   done
 }
 
-# step NAME runs the function of that name and says how long it took.
+# step NAME runs the function of that name, says how long it took and leaves its exit code in `code`. It does not return
+# that code: bash ignores set -e inside a function that stands before || or after if, and then a command that fails in
+# the middle of a step goes unnoticed.
 step() {
-  local began=$SECONDS code
+  local began=$SECONDS
   say "=== $1"
-  # In a subshell, so that set -e holds inside: it does not in a function that an if calls.
   set +e
   (set -e; "$1")
   code=$?
   set -e
   say "--- $1: $((SECONDS - began)) s$([ $code = 0 ] || echo ", FAILED")"
-  return $code
 }
 
 # known NAME… ends the script unless every NAME is one of the steps in the array `all`.
