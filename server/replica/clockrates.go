@@ -28,13 +28,29 @@ type clockRates struct {
 
 // peerRate is what the stamps of a peer say of its clock.
 type peerRate struct {
-	node      ballot.NodeID
-	seen, at  time.Duration // the peer's newest stamp, and when it came here
-	low, high ends          // the bounds on how far it is ahead, from below and above
-	// The measured bounds of the rate, in parts per million, over how long they were measured, and which are there.
-	lowPPM, highPPM   int64
-	lowSpan, highSpan time.Duration
-	hasLow, hasHigh   bool
+	node         ballot.NodeID
+	seen, at     time.Duration // the peer's newest stamp, and when it came here
+	low, high    ends          // the bounds on how far it is ahead, from below and above
+	rate, before rateBounds    // what the window has shown until now, and what the window before it showed
+}
+
+// rateBounds are the tightest bounds of a peer's rate that a window has shown, in parts per million. Each is certain of
+// the average over the time for which it was measured.
+type rateBounds struct {
+	lowPPM, highPPM int64
+	hasLow, hasHigh bool
+}
+
+func (b *rateBounds) atLeast(ppm int64) {
+	if !b.hasLow || ppm > b.lowPPM {
+		b.lowPPM, b.hasLow = ppm, true
+	}
+}
+
+func (b *rateBounds) atMost(ppm int64) {
+	if !b.hasHigh || ppm < b.highPPM {
+		b.highPPM, b.hasHigh = ppm, true
+	}
 }
 
 // ends are the tightest bounds of the first bucket of a window and of the newest, and when the first bucket began: its
@@ -111,26 +127,32 @@ func (e *ends) take(o offset, tighter func(a, b time.Duration) bool) {
 // anew begins another window.
 func (e *ends) anew() { e.first, e.began = e.last, e.last.at }
 
-// measure bounds the rate: from below by an upper bound and a later lower one, from above by the other two. A window
-// that has just begun bounds it loosely: what the one before has shown stands until the new one shows more, or is as
-// long.
+// measure bounds the rate: from below by an upper bound and a later lower one, from above by the other two.
 func (p *peerRate) measure() {
 	if span := p.low.last.at - p.high.first.at; p.high.first.known && span >= rateBucket {
-		ppm := ppmOf(p.low.last.ahead-p.high.first.ahead, span)
-		if !p.hasLow || ppm > p.lowPPM || span >= min(p.lowSpan, rateWindow-2*rateBucket) {
-			p.lowPPM, p.lowSpan, p.hasLow = ppm, span, true
-		}
+		p.rate.atLeast(ppmOf(p.low.last.ahead-p.high.first.ahead, span))
 	}
 	if span := p.high.last.at - p.low.first.at; p.high.last.known && span >= rateBucket {
-		ppm := ppmOf(p.high.last.ahead-p.low.first.ahead, span)
-		if !p.hasHigh || ppm < p.highPPM || span >= min(p.highSpan, rateWindow-2*rateBucket) {
-			p.highPPM, p.highSpan, p.hasHigh = ppm, span, true
-		}
+		p.rate.atMost(ppmOf(p.high.last.ahead-p.low.first.ahead, span))
 	}
 	if p.low.last.at-p.low.first.at >= rateWindow && p.high.last.at-p.high.first.at >= rateWindow {
 		p.low.anew()
 		p.high.anew()
+		p.before, p.rate = p.rate, rateBounds{}
 	}
+}
+
+// bounds returns the tightest bounds that this window and the one before have shown. A window that has just begun says
+// little, and a clock that errs would be acquitted at the beginning of each if it counted alone.
+func (p *peerRate) bounds() rateBounds {
+	b := p.rate
+	if p.before.hasLow {
+		b.atLeast(p.before.lowPPM)
+	}
+	if p.before.hasHigh {
+		b.atMost(p.before.highPPM)
+	}
+	return b
 }
 
 // ppmOf returns a difference over a span in parts per million.
@@ -145,11 +167,11 @@ type RateDiffers struct {
 
 // differs returns by how much the peer's clock certainly differs, if that is more than the limit.
 func (c *clockRates) differs(p *peerRate) (ppm int64, differs bool) {
-	switch {
-	case p.hasLow && p.lowPPM > c.limitPPM:
-		return p.lowPPM, true
-	case p.hasHigh && p.highPPM < -c.limitPPM:
-		return p.highPPM, true
+	switch b := p.bounds(); {
+	case b.hasLow && b.lowPPM > c.limitPPM:
+		return b.lowPPM, true
+	case b.hasHigh && b.highPPM < -c.limitPPM:
+		return b.highPPM, true
 	}
 	return 0, false
 }
@@ -170,7 +192,8 @@ func (c *clockRates) differing(voters quorum.Set) (out []RateDiffers) {
 func (c *clockRates) agreeing(voters quorum.Set) (n int) {
 	for i := range c.peers {
 		p := &c.peers[i]
-		if _, differs := c.differs(p); !differs && p.hasLow && p.hasHigh && voters.Has(p.node) {
+		b := p.bounds()
+		if _, differs := c.differs(p); !differs && b.hasLow && b.hasHigh && voters.Has(p.node) {
 			n++
 		}
 	}
@@ -180,6 +203,6 @@ func (c *clockRates) agreeing(voters quorum.Set) (n int) {
 // doubt drops the results of all comparisons, until the next stamps come: they then cover what happened since.
 func (c *clockRates) doubt() {
 	for i := range c.peers {
-		c.peers[i].hasLow, c.peers[i].hasHigh = false, false
+		c.peers[i].rate, c.peers[i].before = rateBounds{}, rateBounds{}
 	}
 }
