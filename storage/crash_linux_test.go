@@ -21,6 +21,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/faultfs"
 	"tenure/internal/ident"
+	"tenure/internal/testseed"
 	"tenure/kv"
 	"tenure/multipaxos"
 )
@@ -496,10 +497,7 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			seed := uint64(time.Now().UnixNano())
-			if v := os.Getenv(childSeedEnv); v != "" {
-				seed, _ = strconv.ParseUint(v, 10, 64)
-			}
+			seed := testseed.Of(t) &^ installSeeds
 			c := newCrashRun(t, seed)
 			r := rand.New(rand.NewPCG(seed, 1))
 			for i := range rounds {
@@ -516,8 +514,7 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 					wrong = c.round(changes, loss)
 				}
 				if wrong != "" {
-					t.Fatalf("round %d: %s; to see it again: %s=%d go test ./storage -run %q", i, wrong, childSeedEnv,
-						seed, t.Name())
+					t.Fatalf("round %d: %s", i, wrong)
 				}
 			}
 			counts := c.fs.Counts()
@@ -574,10 +571,7 @@ func TestCrashAroundSnapshots(t *testing.T) {
 	for i, loss := range []faultfs.Loss{{}, {Keep: 0.5}, {Keep: 0.7, Torn: true}} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
-			seed := installSeeds + uint64(time.Now().UnixNano())
-			if v := os.Getenv(childSeedEnv); v != "" {
-				seed, _ = strconv.ParseUint(v, 10, 64)
-			}
+			seed := testseed.Of(t) | installSeeds
 			c := newCrashRun(t, seed)
 			r := rand.New(rand.NewPCG(seed, 3))
 			// In 40 rounds 2 to 6 snapshots are usual with the third loss, and 30 to 60 with the others. It goes on until there
@@ -592,8 +586,7 @@ func TestCrashAroundSnapshots(t *testing.T) {
 					wrong = c.round(1+r.IntN(250), loss)
 				}
 				if wrong != "" {
-					t.Fatalf("round %d: %s; to see it again: %s=%d go test ./storage -run %q", i, wrong, childSeedEnv,
-						seed, t.Name())
+					t.Fatalf("round %d: %s", i, wrong)
 				}
 			}
 			if (c.installed == 0 && !testing.Short()) || c.acked < rounds/2 {

@@ -13,14 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"tenure/internal/testseed"
 	"tenure/kv"
 )
 
-var (
-	damageTrials = flag.Int("damage-trials", 0, "how many changes TestPlantedDamageIsNeverServed plants; "+
-		"0: 300, or 60 with -short")
-	damageSeed = flag.Uint64("damage-seed", 0, "its seed; 0: a random one")
-)
+var damageTrials = flag.Int("damage-trials", 0, "how many changes TestPlantedDamageIsNeverServed plants; "+
+	"0: 300, or 60 with -short")
 
 // stateDBModel is what a state database should hold.
 type stateDBModel map[kv.Space]map[string]string
@@ -390,10 +388,7 @@ func (b *damageBed) afterwards(what string, s *Store, m stateDBModel) string {
 // which the store has ended; and no checkpoint makes damage whole.
 func TestPlantedDamageIsNeverServed(t *testing.T) {
 	t.Parallel()
-	seed, trials := *damageSeed, *damageTrials
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
+	seed, trials := testseed.Of(t), *damageTrials
 	if trials == 0 {
 		trials = 300
 		if testing.Short() {
@@ -407,11 +402,11 @@ func TestPlantedDamageIsNeverServed(t *testing.T) {
 		what, outcome := b.trial(r)
 		outcomes[outcome]++
 		if t.Failed() {
-			t.Fatalf("trial %d of -damage-seed=%d: %s", i, seed, what)
+			t.Fatalf("trial %d: %s", i, what)
 		}
 		b.putBack()
 	}
-	t.Logf("%d changes, seed %d: %v", trials, seed, outcomes)
+	t.Logf("%d changes: %v", trials, outcomes)
 	if outcomes["noticed"]+outcomes["noticed by the scrub"] < trials/2 {
 		t.Error("that is not what a test of damage looks like")
 	}

@@ -11,6 +11,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"tenure/internal/testseed"
 	"tenure/multipaxos"
 	"tenure/storage/journal"
 )
@@ -93,8 +94,9 @@ func TestNoFlippedBitOfTheJournalIsServed(t *testing.T) {
 	if testing.Short() {
 		flips = 200
 	}
+	r := rand.New(rand.NewPCG(testseed.Of(t), 0))
 	for range flips {
-		off, bit := rand.IntN(len(good)), byte(1)<<rand.IntN(8)
+		off, bit := r.IntN(len(good)), byte(1)<<r.IntN(8)
 		_, err := f.WriteAt([]byte{good[off] ^ bit}, int64(off))
 		must(t, err)
 		_, err = Open(dir, small)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"tenure/internal/testseed"
 	"tenure/kv"
 	"tenure/multipaxos"
 )
@@ -68,8 +69,7 @@ func TestNoFlippedBitIsServed(t *testing.T) {
 			f, err := os.OpenFile(path, os.O_RDWR, 0)
 			must(t, err)
 			defer f.Close()
-			seed := rand.Uint64()
-			r := rand.New(rand.NewPCG(seed, 0))
+			r := rand.New(rand.NewPCG(testseed.Of(t), 0))
 			atOpen, later, harmless := 0, 0, 0
 			for i := range flips {
 				off := r.IntN(end)
@@ -84,7 +84,7 @@ func TestNoFlippedBitIsServed(t *testing.T) {
 					wantError(t, err, ErrDamaged, c.file)
 					atOpen++
 				} else {
-					if serves(t, s, want) {
+					if serves(t, s, r, want) {
 						harmless++
 					} else {
 						later++
@@ -95,7 +95,7 @@ func TestNoFlippedBitIsServed(t *testing.T) {
 				_, err = f.WriteAt(good[off:off+1], int64(off))
 				must(t, err)
 				if t.Failed() {
-					t.Fatalf("seed %d: bit %#x of byte %d", seed, bit, off)
+					t.Fatalf("bit %#x of byte %d", bit, off)
 				}
 			}
 			if string(readFile(t, path)) != string(good) {
@@ -111,13 +111,13 @@ func TestNoFlippedBitIsServed(t *testing.T) {
 }
 
 // serves tells whether s holds what it should, and has it return damage and nothing else if not.
-func serves(t *testing.T, s *Store, want uint64) bool {
+func serves(t *testing.T, s *Store, r *rand.Rand, want uint64) bool {
 	t.Helper()
-	if s.options.VerifyBytes == 1 && rand.IntN(2) == 0 { // keys by themselves, before anything has seen all
+	if s.options.VerifyBytes == 1 && r.IntN(2) == 0 { // keys by themselves, before anything has seen all
 		v, err := s.View()
 		must(t, err)
 		for range 5 {
-			i := 200 + rand.IntN(1300)
+			i := 200 + r.IntN(1300)
 			value, err := v.Get(kv.SpaceData, fmt.Appendf(nil, "key%06d", i))
 			if err == nil && string(value) != fmt.Sprintf("%s%d", strings.Repeat("v", 50), i) {
 				// A key may be hidden by a bit of a page's header; then the whole shows it.

@@ -148,6 +148,7 @@ var Layout = Rules{
 		{Path: "internal/progress"},
 		{Path: "internal/quorum", Pure: true},
 		{Path: "internal/suggest", Pure: true},
+		{Path: "internal/testseed"},
 	},
 	Only: map[string][]string{
 		"go.etcd.io/bbolt":                   {"storage", "storage/etcdsnap"},
