@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"math/bits"
 	"slices"
 	"time"
 
@@ -13,6 +14,8 @@ type ClockStamp struct {
 	Sent time.Duration // the sender's clock when it sent this
 	// Seen is the newest Sent that the sender has had from the receiver, and At the sender's clock when it came. 0: none.
 	Seen, At time.Duration
+	// Agrees lists the voters whose clocks are shown to run at the sender's rate, within half of the allowed drift.
+	Agrees []ballot.NodeID
 }
 
 // clockRates compares this node's elapsed clock with those of its peers.
@@ -32,6 +35,7 @@ type peerRate struct {
 	seen, at     time.Duration // the peer's newest stamp, and when it came here
 	low, high    ends          // the bounds on how far it is ahead, from below and above
 	rate, before rateBounds    // what the window has shown until now, and what the window before it showed
+	agrees       quorum.Set    // with whom the peer's clock agrees, as it last said
 }
 
 // rateBounds are the tightest bounds of a peer's rate that a window has shown, in parts per million. Each is certain of
@@ -97,6 +101,10 @@ func (c *clockRates) hear(now time.Duration, from ballot.NodeID, s ClockStamp) {
 		p = &c.peers[len(c.peers)-1]
 	}
 	p.seen, p.at = s.Sent, now
+	p.agrees = quorum.Set{}
+	if len(s.Agrees) <= quorum.MaxVoters {
+		p.agrees = quorum.Of(s.Agrees...)
+	}
 	if s.Seen > 0 && s.Seen <= now && s.At <= s.Sent {
 		p.high.take(offset{at: s.Seen, ahead: s.At - s.Seen, known: true}, func(a, b time.Duration) bool { return a < b })
 	}
@@ -176,6 +184,17 @@ func (c *clockRates) differs(p *peerRate) (ppm int64, differs bool) {
 	return 0, false
 }
 
+// agrees reports whether the peer's clock certainly differs by no more than the limit.
+func (c *clockRates) agrees(p *peerRate) bool {
+	b := p.bounds()
+	return b.hasLow && b.hasHigh && b.lowPPM >= -c.limitPPM && b.highPPM <= c.limitPPM
+}
+
+// compared reports whether the peer's clock was compared for long enough to find a difference.
+func (c *clockRates) compared(p *peerRate) bool {
+	return c.agrees(p) || p.before.hasLow && p.before.hasHigh
+}
+
 // differing returns the voters whose clocks certainly differ by more than the limit, by rising id.
 func (c *clockRates) differing(voters quorum.Set) (out []RateDiffers) {
 	for i := range c.peers {
@@ -188,16 +207,57 @@ func (c *clockRates) differing(voters quorum.Set) (out []RateDiffers) {
 	return out
 }
 
-// agreeing returns with how many voters this node's clock was compared and did not certainly differ.
-func (c *clockRates) agreeing(voters quorum.Set) (n int) {
+// agreeing returns the voters whose clocks are shown to agree with this node's, by rising id.
+func (c *clockRates) agreeing(voters quorum.Set) (out []ballot.NodeID) {
+	for i := range c.peers {
+		if p := &c.peers[i]; c.agrees(p) && voters.Has(p.node) {
+			out = append(out, p.node)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// comparedWith returns how many voters' clocks were compared with this node's. If agree is set, those that differ do
+// not count.
+func (c *clockRates) comparedWith(voters quorum.Set, agree bool) (n int) {
 	for i := range c.peers {
 		p := &c.peers[i]
-		b := p.bounds()
-		if _, differs := c.differs(p); !differs && b.hasLow && b.hasHigh && voters.Has(p.node) {
+		if _, differs := c.differs(p); c.compared(p) && voters.Has(p.node) && (!agree || !differs) {
 			n++
 		}
 	}
 	return n
+}
+
+// outvoted reports whether the clocks of a majority of the voters agree among themselves, each two by what both say of
+// each other, and all differ from this node's. Any two majorities have a voter in common, so none of those that outvote
+// others is outvoted.
+func (c *clockRates) outvoted(voters quorum.Set) bool {
+	var differ []*peerRate
+	for i := range c.peers {
+		if _, differs := c.differs(&c.peers[i]); differs && voters.Has(c.peers[i].node) {
+			differ = append(differ, &c.peers[i])
+		}
+	}
+	for some := range uint(1) << len(differ) { // at most 1 << quorum.MaxVoters
+		if bits.OnesCount(some) >= voters.Need() && allAgree(differ, some) {
+			return true
+		}
+	}
+	return false
+}
+
+// allAgree reports whether each two of the peers whose bits are set in some agree with each other.
+func allAgree(peers []*peerRate, some uint) bool {
+	for i, p := range peers {
+		for j, q := range peers {
+			if i != j && some>>i&1 == 1 && some>>j&1 == 1 && !p.agrees.Has(q.node) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // doubt drops the results of all comparisons, until the next stamps come: they then cover what happened since.

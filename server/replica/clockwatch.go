@@ -18,12 +18,15 @@ const (
 
 // ClockWatch decides whether this node's elapsed clock may be trusted with leases. It is pure: it is told readings.
 //
-// A node whose clock differs from those of a majority of the voters by more than half of the allowed drift is out: it
-// lets go of the master lease, answers nothing about leases, and asks for none. So is one that was suspended. It comes
-// back by itself when its clock was compared with those of half of the voters since and agrees, and it has then been
-// silent for as long as anything lives that it may have granted before: as after a restart (A4), for whatever it
-// recorded it recorded by a clock that erred. Peers that cannot be compared, such as those whose connections break all
-// the time, bring nobody back.
+// A node is out if its clock differs by more than half of the allowed drift from the clocks of a majority of the voters
+// that agree among themselves: it lets go of the master lease, answers nothing about leases, and asks for none. Where
+// no majority agrees nobody is out, so clocks within the allowed drift never cost a cluster its master. A node that was
+// suspended is out too.
+//
+// It comes back by itself when its clock was compared with those of half of the voters since and, if it was outvoted,
+// does not differ from them, and it has then been silent for as long as anything lives that it may have granted before:
+// as after a restart (A4), for whatever it recorded it recorded by a clock that erred. Peers that cannot be compared,
+// such as those whose connections break all the time, bring nobody back.
 //
 // A clock that comes to differ by the whole drift is found within rateWindow + 2·rateBucket of its own time, and
 // 2·d/limit more where a stamp takes up to d on its way. Until then one owner at a time rests on what an exclusion
@@ -33,9 +36,11 @@ const (
 // If only one other disagrees, it is not known which of the two errs, and neither goes: two nodes alone go on.
 type ClockWatch struct {
 	rates     clockRates
+	voters    quorum.Set // as last told
 	started   bool
 	suspended time.Duration // of the machine, as last told
 	erred     bool          // it ever was out
+	outvoted  bool          // the last time was because others' clocks run at another rate
 	doubted   bool          // it erred, and has not been compared with enough others since
 	last      time.Duration // when the clock was last known to err
 	why       string
@@ -48,7 +53,9 @@ func NewClockWatch(driftPPM int64) *ClockWatch {
 
 // Stamp returns what to send to a peer at now, again and again.
 func (w *ClockWatch) Stamp(now time.Duration, to ballot.NodeID) ClockStamp {
-	return w.rates.stamp(now, to)
+	s := w.rates.stamp(now, to)
+	s.Agrees = w.rates.agreeing(w.voters)
+	return s
 }
 
 // Hear takes a stamp that came from a peer at now.
@@ -62,26 +69,22 @@ func (w *ClockWatch) Forget(peer ballot.NodeID) { w.rates.forget(peer) }
 // Step looks at the clock at now. suspended is for how long the machine was suspended since it was booted.
 func (w *ClockWatch) Step(now, suspended time.Duration, voters quorum.Set) {
 	slept := suspended - w.suspended
-	w.suspended = suspended
+	w.suspended, w.voters = suspended, voters
 	if !w.started {
 		w.started = true // what was before this run does not matter: the run began with A4
 		return
 	}
-	differs := w.rates.differing(voters)
-	var with quorum.Set
-	for _, d := range differs {
-		with.Add(d.Node)
-	}
 	switch {
-	case quorum.Reached(voters, with):
-		w.err(now, "its clock runs at another rate than those of "+describe(differs))
+	case w.rates.outvoted(voters):
+		w.outvoted = true
+		w.err(now, "its clock runs at another rate than those of "+DescribeRates(w.rates.differing(voters)))
 	case slept > 0:
 		w.rates.doubt()
 		w.err(now, fmt.Sprintf("its machine was suspended for %v", slept.Round(time.Millisecond)))
-	case w.doubted && w.rates.agreeing(voters) < voters.Len()/2: // with this node they would be a majority
+	case w.doubted && w.rates.comparedWith(voters, w.outvoted) < voters.Len()/2: // with this node they make a majority
 		w.last = now
 	default:
-		w.doubted = false
+		w.outvoted, w.doubted = false, false
 	}
 }
 
@@ -101,8 +104,8 @@ func (w *ClockWatch) Out(now, silence time.Duration) string {
 // Differing returns the voters whose clocks certainly run at another rate.
 func (w *ClockWatch) Differing(voters quorum.Set) []RateDiffers { return w.rates.differing(voters) }
 
-// describe names peers and by how much this node's clock is faster or slower than theirs.
-func describe(differs []RateDiffers) string {
+// DescribeRates names peers and by how much this node's clock is faster or slower than theirs, "" for none.
+func DescribeRates(differs []RateDiffers) string {
 	var parts []string
 	for _, d := range differs {
 		ppm, word := d.PPM, "slower"

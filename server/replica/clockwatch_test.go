@@ -12,13 +12,14 @@ import (
 
 const testSilence = 30 * time.Second
 
-// clockNet is three nodes with clocks of their own, whose stamps are delayed, lost and held up at random.
+// clockNet is nodes with clocks of their own, whose stamps are delayed, lost and held up at random.
 type clockNet struct {
 	random  *rand.Rand
-	watches [3]*ClockWatch
-	rates   [3]int64 // ppm
+	watches []*ClockWatch
+	voters  quorum.Set
+	rates   []int64 // ppm
 	mail    []clockMail
-	asleep  [3]time.Duration
+	asleep  []time.Duration
 	delay   time.Duration // the longest
 }
 
@@ -29,9 +30,11 @@ type clockMail struct {
 }
 
 func newClockNet(seed uint64, delay time.Duration, rates ...int64) *clockNet {
-	n := &clockNet{random: rand.New(rand.NewPCG(seed, 7)), delay: delay}
-	for i := range n.watches {
-		n.watches[i], n.rates[i] = NewClockWatch(10_000), rates[i]
+	n := &clockNet{random: rand.New(rand.NewPCG(seed, 7)), delay: delay, rates: rates,
+		asleep: make([]time.Duration, len(rates))}
+	for i := range rates {
+		n.watches = append(n.watches, NewClockWatch(10_000))
+		n.voters.Add(ballot.NodeID(i + 1))
 	}
 	return n
 }
@@ -43,7 +46,7 @@ func (n *clockNet) reading(i int, now time.Duration) time.Duration {
 // run lets time pass, with a stamp from each to each every 500 ms. Every node is paused for a second now and then.
 func (n *clockNet) run(from, to time.Duration) {
 	const step = 20 * time.Millisecond
-	var paused [3]time.Duration
+	paused := make([]time.Duration, len(n.rates))
 	for now := from; now < to; now += step {
 		for i := range n.watches {
 			if n.random.IntN(500) == 0 {
@@ -63,7 +66,7 @@ func (n *clockNet) run(from, to time.Duration) {
 			if paused[i] > now || now%(500*time.Millisecond) != 0 {
 				continue
 			}
-			w.Step(n.reading(i, now), n.asleep[i], quorum.Of(1, 2, 3))
+			w.Step(n.reading(i, now), n.asleep[i], n.voters)
 			for j := range n.watches {
 				if j != i && n.random.IntN(10) > 0 {
 					due := now + time.Duration(n.random.Int64N(int64(n.delay)+1))
@@ -109,6 +112,81 @@ func TestAClockBeyondTheBoundIsOut(t *testing.T) {
 				t.Fatalf("%d ppm: node %d goes too: %s", ppm, i+1, why)
 			}
 		}
+	}
+}
+
+// Where no majority agrees among itself nobody goes, for it is not known who errs; with a majority that does, only
+// those that all of it differ from. Whatever the rates are, a majority stays.
+func TestClocksAreOutvotedByAMajorityThatAgrees(t *testing.T) {
+	for _, c := range []struct {
+		rates []int64
+		out   string // a letter for each node
+	}{
+		{[]int64{-6_000, 0, 6_000}, "..."},
+		{[]int64{-9_900, 0, 9_900}, "..."},
+		{[]int64{-3_000, 0, 6_000}, "..o"},
+		{[]int64{0, 30_000, -30_000}, "..."},
+		{[]int64{0, 0, 0, 8_000, 8_000}, "...oo"},
+		{[]int64{0, 1_000, 8_000, 9_000}, "...."},
+		{[]int64{0, 4_000, 8_000, 12_000, 16_000}, "....."},
+		{[]int64{0, 2_000, 4_000, 12_000, 16_000}, "...oo"},
+	} {
+		n := newClockNet(1, 10*time.Millisecond, c.rates...)
+		for now := time.Duration(0); now < 5*time.Minute; now += 10 * time.Second {
+			n.run(now, now+10*time.Second)
+			for i := range c.rates {
+				why := n.out(i, now+10*time.Second)
+				if why != "" && c.out[i] == '.' || why == "" && c.out[i] == 'o' && now > 2*time.Minute {
+					t.Fatalf("rates %v: node %d after %v: %q, want %s", c.rates, i+1, now, why, c.out)
+				}
+			}
+		}
+	}
+}
+
+// A node that was suspended comes back though its clock differs from those of the others, as long as they do not agree
+// among themselves that it errs.
+func TestASuspendedNodeComesBackThoughNoMajorityAgrees(t *testing.T) {
+	n := newClockNet(1, 10*time.Millisecond, -6_000, 0, 6_000)
+	n.run(0, 3*time.Minute)
+	n.asleep[0] = time.Minute
+	end := 3*time.Minute + ClockBackWithin + testSilence
+	n.run(3*time.Minute, end)
+	if why := n.out(0, end); why != "" {
+		t.Errorf("it says %q", why)
+	}
+}
+
+// Of five, one that was suspended must be compared with two others.
+func TestOneOfFiveBringsNobodyBack(t *testing.T) {
+	n := newClockNet(1, time.Millisecond, 0, 0, 0, 0, 0)
+	n.run(0, 10*time.Second)
+	n.asleep[0] = time.Minute
+	w, now := n.watches[0], 10*time.Second
+	for _, others := range []int{1, 2} {
+		for range 2 * int(testSilence/(500*time.Millisecond)) {
+			now += 500 * time.Millisecond
+			for j := 1; j <= others; j++ {
+				o := n.watches[j]
+				o.Hear(n.reading(j, now), 1, w.Stamp(n.reading(0, now), ballot.NodeID(j+1)))
+				w.Hear(n.reading(0, now), ballot.NodeID(j+1), o.Stamp(n.reading(j, now), 1))
+			}
+			w.Step(n.reading(0, now), n.asleep[0], n.voters)
+		}
+		if back := n.out(0, now) == ""; back != (others == 2) {
+			t.Errorf("compared with %d others: it is back: %v", others, back)
+		}
+		n.asleep[0] += time.Minute
+	}
+}
+
+// A peer may say of clocks whatever it likes.
+func TestALongListOfClocksThatAgreeIsNoList(t *testing.T) {
+	w := NewClockWatch(10_000)
+	w.Hear(time.Second, 2, ClockStamp{Sent: 1, Agrees: make([]ballot.NodeID, 100)})
+	w.Hear(time.Second, 2, ClockStamp{Sent: 1, Agrees: []ballot.NodeID{1, 2, 3, 4, 5, 6, 7, 8}})
+	if p := w.rates.peer(2); p.agrees.Len() != 0 {
+		t.Errorf("%v", p.agrees)
 	}
 }
 
@@ -188,8 +266,8 @@ func TestNobodyComesBackUncompared(t *testing.T) {
 	}
 	n.watches[2].last -= drop
 	n.mail = nil
-	n.run(now, now+testSilence+5*time.Second)
-	if why := n.out(2, now+testSilence+5*time.Second); why != "" {
+	n.run(now, now+testSilence+15*time.Second)
+	if why := n.out(2, now+testSilence+15*time.Second); why != "" {
 		t.Errorf("its clock agrees again and it says %q", why)
 	}
 }

@@ -39,6 +39,8 @@ type Clocks struct {
 	mu    sync.Mutex // held briefly
 	watch *replica.ClockWatch
 
+	alarmed bool // clocks differed when look last looked; of the goroutine of run
+
 	// Why this node takes no part in the master lease, and in leases of any class; "" if it does.
 	master, user atomic.Pointer[string]
 }
@@ -99,7 +101,9 @@ func (c *Clocks) look() {
 	c.mu.Lock()
 	c.watch.Step(now, c.cfg.Clock.Suspended(), m.Voters())
 	master, why := c.watch.Out(now, c.cfg.Master), c.watch.Out(now, c.cfg.User)
+	differs := replica.DescribeRates(c.watch.Differing(m.Voters()))
 	c.mu.Unlock()
+	c.alarm(differs, why)
 	c.master.Store(&master)
 	if before := *c.user.Swap(&why); before == "" && why != "" {
 		c.cfg.Logger.Warn().Str("why", why).Dur("at_least", c.cfg.User).
@@ -107,6 +111,16 @@ func (c *Clocks) look() {
 	} else if before != "" && why == "" {
 		c.cfg.Logger.Info().Msg("this node takes part in leases again")
 	}
+}
+
+// alarm logs that this node's clock comes to differ from those of others while this node goes on: either they are
+// outvoted, or no majority agrees and nobody is.
+func (c *Clocks) alarm(differs, why string) {
+	if differs != "" && why == "" && !c.alarmed {
+		c.cfg.Logger.Warn().Str("differs_from", differs).
+			Msg("clocks of other nodes run at another rate than this node's, by more than half of the allowed drift")
+	}
+	c.alarmed = differs != ""
 }
 
 // Hear handles the stamp of a peer.

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,19 @@ func compareGolden(t *testing.T, file string, all []golden) {
 	}
 	for name := range want {
 		t.Errorf("%s: no such message any more", name)
+	}
+}
+
+// Before the field Agrees was added a stamp had three fields.
+func TestOlderClockStampIsRead(t *testing.T) {
+	body, err := hex.DecodeString("0f9303d200011170d30000010000000000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := DecodeLease(body)
+	want := replica.ClockStamp{Sent: 3, Seen: 70000, At: 1 << 40}
+	if err != nil || !reflect.DeepEqual(*b.Clock, want) {
+		t.Errorf("%+v, %v", b.Clock, err)
 	}
 }
 
