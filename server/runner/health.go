@@ -69,11 +69,12 @@ func (h *Health) take(events []replica.Event) []replica.Event {
 	return events
 }
 
-// able reports whether a peer has said within the last quarter of the bound that it is able.
+// able reports whether another voter has said within the last quarter of the bound that it is able. Only a voter could
+// be master instead of this node (M6).
 func (h *Health) able(now time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, p := range h.members.Others() {
+	for _, p := range h.members.Load().Voters().IDs() {
 		if said, ok := h.heard[p]; ok && !said.taken && (said.Able || said.Fit) && now-said.at < h.bound/4 {
 			return true
 		}
@@ -82,9 +83,9 @@ func (h *Health) able(now time.Duration) bool {
 }
 
 // hung implements M6 for a log that hangs itself, in a call of the disk or for want of a processor: if it has not
-// ticked for a bound, and a peer has said since that it is able, the node that holds the lease in tenure lets go. The
-// log is not asked to step down: it acts under what Mastership shows, and finds no tenure there when it goes on.
-// Further attempts are barred until it ticks.
+// ticked for a bound, and another voter has said since that it is able, the node that holds the lease in tenure lets
+// go. The log is not asked to step down: it acts under what Mastership shows, and finds no tenure there when it goes
+// on. Further attempts are barred until it ticks.
 func (h *Health) hung(now time.Duration, tenure uint64) replica.LetGo {
 	s := h.standing.Load()
 	if tenure == 0 || s.At == 0 || now-s.At < h.bound {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/internal/ident"
 	"tenure/server/replica"
 )
 
@@ -36,5 +37,23 @@ func TestM6LogThatHangs(t *testing.T) {
 		if (g.Tenure != 0) != tc.lets || h.Standing().Barred != tc.lets {
 			t.Errorf("%s: %+v, %+v", tc.name, g, h.Standing())
 		}
+	}
+}
+
+// M6: a non-voter that is able could not be master, so the elector does not let go for it.
+func TestM6ANonVoterIsNobodyToLetGoFor(t *testing.T) {
+	const bound = 4 * time.Second
+	m := ident.Membership{Number: 1, Change: 1, Members: []ident.Member{{Node: 1}, {Node: 2}, {Node: 3}},
+		NonVoters: []ident.Member{{Node: 4}}}
+	h := NewHealth(NewMembers(1, m, nil), bound)
+	h.standing.Store(&replica.Standing{At: time.Minute, Able: true})
+	now := time.Minute + bound
+	h.Hear(now, 4, replica.Health{Able: true})
+	if g := h.hung(now, 7); g.Tenure != 0 || h.Standing().Barred {
+		t.Errorf("for a non-voter: %+v, %+v", g, h.Standing())
+	}
+	h.Hear(now, 3, replica.Health{Able: true})
+	if g := h.hung(now, 7); g.Tenure != 7 {
+		t.Errorf("for a voter: %+v", g)
 	}
 }
