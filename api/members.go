@@ -21,7 +21,7 @@ const (
 // MemberRequest is the body of a POST about members. Each path takes some of the members of it and refuses the others:
 //
 //	PathMembersAdd      name, peer_address, client_address, non_voter, and store, without which only dry_run is taken
-//	PathMembersRemove   node, force_quorum_loss
+//	PathMembersRemove   node, force_quorum_loss, differs
 //	PathMembersReplace  node, by
 //	PathMembersPromote  node
 //	PathMembersUpdate   node, and at least one of name, peer_address, client_address
@@ -49,6 +49,9 @@ type MemberRequest struct {
 	// ForceQuorumLoss is how many voters of what is left are alive, as the client believes: it allows a removal after
 	// which no majority is alive, if it is right.
 	ForceQuorumLoss int `json:"force_quorum_loss,omitempty"`
+	// Differs says that the state of Node is the wrong one, while the states of voters differ and no majority tells
+	// which is right. Only with it a voter that differs is removed.
+	Differs bool `json:"differs,omitempty"`
 	// Off ends a drain.
 	Off bool `json:"off,omitempty"`
 }

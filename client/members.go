@@ -43,8 +43,8 @@ const (
 )
 
 // MemberChange is a change of the members. Each kind takes some of the fields: an addition Name, PeerAddress,
-// ClientAddress, Store and NonVoter; a removal Node and ForceQuorumLoss; a replacement Node and By; a promotion Node; an
-// update Node and what is to be new of Name, PeerAddress and ClientAddress. The others must be zero.
+// ClientAddress, Store and NonVoter; a removal Node, ForceQuorumLoss and Differs; a replacement Node and By; a
+// promotion Node; an update Node and what is to be new of Name, PeerAddress and ClientAddress. The others must be zero.
 type MemberChange struct {
 	// Operation identifies the change: however often it is asked for, it is begun once. Empty: the client makes an id,
 	// which is in the MemberOperation, and in the Error if the outcome is not known.
@@ -63,6 +63,9 @@ type MemberChange struct {
 	// ForceQuorumLoss is how many voters of what is left are alive. It allows a removal after which there is no
 	// majority, if it is right.
 	ForceQuorumLoss int
+	// Differs says that the state of Node is the wrong one, while the states of voters differ and no majority tells
+	// which is right. Only with it a voter that differs is removed.
+	Differs bool
 }
 
 // Members lists and changes the members of the cluster.
@@ -238,6 +241,7 @@ func requestOf(c MemberChange) api.MemberRequest {
 	return api.MemberRequest{
 		Operation: c.Operation, Node: c.Node, By: c.By, Name: c.Name, PeerAddress: c.PeerAddress,
 		ClientAddress: c.ClientAddress, Store: c.Store, NonVoter: c.NonVoter, ForceQuorumLoss: c.ForceQuorumLoss,
+		Differs: c.Differs,
 	}
 }
 

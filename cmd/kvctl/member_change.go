@@ -233,11 +233,14 @@ func newMemberRemove(a *app) *cobra.Command {
 		Long: "Remove a member. A master hands over first. The node says that it was removed and ends; its number is\n" +
 			"never used again. This is refused if no majority of the voters that are left is alive, unless\n" +
 			"--force-quorum-loss says how many of them are: then nothing can be written until more are back.\n" +
-			"NODE is a number or a name.",
+			"While the states of voters differ and no majority tells which is right, one of those is removed only with\n" +
+			"--differs, and the others go by what they have. NODE is a number or a name.",
 		Example: "  kvctl member remove 3 --dry-run\n  kvctl member remove 3",
 	})
 	cmd.Flags().IntVar(&m.change.ForceQuorumLoss, "force-quorum-loss", 0,
 		"remove it though only so many of the voters that are left are alive, which is no majority")
+	cmd.Flags().BoolVar(&m.change.Differs, "differs", false,
+		"its state is the wrong one of those that differ")
 	return cmd
 }
 

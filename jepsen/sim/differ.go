@@ -1,9 +1,15 @@
 package sim
 
 import (
+	"fmt"
+	"math/bits"
+	"slices"
 	"time"
 
+	"tenure/internal/ballot"
 	"tenure/kv"
+	"tenure/multipaxos"
+	"tenure/server/members"
 	"tenure/server/replica"
 )
 
@@ -11,6 +17,9 @@ import (
 // as a fault of memory or a disk might that no checksum shows. What a run checks: nobody is accused in runs without it; a
 // node that is accused has that record, unless a majority took it over by snapshots; and when the faults are over and
 // those without it are a majority, none with it runs for long.
+//
+// Where members change, no node with the record becomes a voter beside a majority without it, whatever copies are made
+// (members.md, While replicas differ). The operator knows who is right, and ends disputes.
 
 // differKey is the key of that record. No client uses it.
 const differKey = "\xf4\x8f\xbf\xbfdiffer"
@@ -18,10 +27,10 @@ const differKey = "\xf4\x8f\xbf\xbfdiffer"
 // differRecord is an entry as package kv writes it: version, flags, create, modify and lock index, value.
 var differRecord = []byte{1, 0, 1, 1, 0, 'x'}
 
-// drawDiffer draws from a stream of its own. The class is for clusters whose members do not change.
+// drawDiffer draws from a stream of its own.
 func (p *plan) drawDiffer(seed uint64) {
 	r := stream(seed, 62)
-	if r.chance(150) && !p.members.on && p.nodes >= 3 {
+	if r.chance(150) && p.nodes >= 3 {
 		p.faults |= Differ
 	}
 	p.every[Differ.index()] = r.skewed(50*time.Millisecond, time.Second)
@@ -30,7 +39,8 @@ func (p *plan) drawDiffer(seed uint64) {
 // differOne puts the record into the state of a node, once in a run.
 func differOne(x *nemesis, r *random) {
 	n := x.victim(r)
-	if x.differs || n.disk.checkpointed() == 0 || n.disk.parted != nil || !x.mayLose(n, false) {
+	if x.differs || n.disk.checkpointed() == 0 || n.disk.parted != nil || x.plan.members.on && !x.operator.mayDiffer(n) ||
+		!x.mayLose(n, false) {
 		return
 	}
 	x.differs = true
@@ -52,6 +62,12 @@ func (n *node) differs(err *replica.Differs) {
 	for _, e := range n.site.net.nodes {
 		if e.drive.differs() {
 			with++
+		}
+	}
+	if n.plan.members.on {
+		with = n.plan.nodes
+		if voters, _ := n.site.members.voting(); !n.site.members.differing().majorityOf(voters) {
+			with = 0
 		}
 	}
 	if !n.disk.differs() && with <= n.plan.nodes/2 {
@@ -82,6 +98,12 @@ func (x *aftermath) undecided() bool {
 // found reports whether no node runs that differs, or so many do that nobody can tell.
 func (x *aftermath) found() bool {
 	with, without := 0, 0
+	if h := x.operator.world.members; x.plan.members.on {
+		voters, _ := h.voting()
+		right := voters &^ h.differing()
+		runs := slices.ContainsFunc(x.nodes, func(n *node) bool { return n.takesPart() && n.disk.differs() })
+		return !runs || !right.majorityOf(voters)
+	}
 	for _, n := range x.nodes {
 		switch {
 		case !n.takesPart():
@@ -92,4 +114,80 @@ func (x *aftermath) found() bool {
 		}
 	}
 	return with == 0 || without <= x.plan.nodes/2
+}
+
+// differing returns the machines with the record in their state.
+func (h *memberHistory) differing() (s machineSet) {
+	for _, d := range h.drives {
+		if d.differs() {
+			s |= 1 << d.i
+		}
+	}
+	return s
+}
+
+// checkCopies checks a change of the voters: who joins them has not the record, unless most of them have.
+func (h *memberHistory) checkCopies(s multipaxos.Slot, before, after machineSet) {
+	if !h.plan.on(Differ) {
+		return
+	}
+	if with := h.differing(); with&after&^before != 0 && !with.majorityOf(before) {
+		h.fail("a copy decides no dispute", "slot %d makes voters %b of %b, and machines %b have another state than the others",
+			s, after, before, with)
+	}
+}
+
+// mayDiffer reports whether the state of n may come to differ: it is one of at least three voters, and none of the
+// others is about to leave.
+func (x *operator) mayDiffer(n *node) bool {
+	voters, before := x.world.members.voting()
+	_, spare := x.world.members.bySpare()
+	return before == 0 && !spare && len(x.asks) == 0 && voters.has(n.i) && bits.OnesCount16(uint16(voters)) >= 3
+}
+
+// keeps reports whether the operator keeps a member because it is right where another one is not: without it nobody
+// could tell.
+func (x *operator) keeps(id ballot.NodeID) bool {
+	m := x.world.members.machine(id)
+	return x.world.nemesis.differs && m != nil && !x.lost(id) && !x.world.members.differing().has(m.i)
+}
+
+// decide ends a dispute, of which it knows who is right: it takes back what waits for that, and removes first the
+// voters that are lost and then the one that is wrong. It reports whether there is no dispute.
+func (x *operator) decide() bool {
+	disputes := slices.ContainsFunc(x.world.nodes, func(n *node) bool {
+		return n.up() && n.takesPart() && n.log.log.Status(n.reading()).Dispute.Slot != 0
+	})
+	if !disputes {
+		return true
+	}
+	for _, c := range x.asks {
+		c.cancel = c.cancel || c.op.Kind != members.Remove
+	}
+	if op, ok := x.world.members.bySpare(); ok {
+		x.recall(op)
+	}
+	if len(x.asks) > 0 {
+		return false
+	}
+	with := x.world.members.differing()
+	op := members.Operation{Kind: members.Remove}
+	for _, m := range x.world.members.newRecord.Membership.Members {
+		o := x.world.members.machine(m.Node)
+		if o == nil || !x.lost(m.Node) && !with.has(o.i) {
+			continue
+		}
+		if op.Node == 0 || x.lost(m.Node) {
+			op.Node, op.Differs = m.Node, !x.lost(m.Node)
+		}
+	}
+	if op.Node == 0 {
+		return false
+	}
+	x.begun++
+	op.ID = fmt.Sprintf("op-%d", x.begun)
+	c := &change{operator: x, op: op}
+	x.asks = append(x.asks, c)
+	c.ask()
+	return false
 }

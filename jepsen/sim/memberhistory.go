@@ -81,6 +81,7 @@ func (h *memberHistory) checkVoters(s multipaxos.Slot, r *members.Record) {
 		h.fail("an era per membership", "slot %d makes %v of era %d, after era %d", s, *now, now.Era, old.Membership.Era)
 	}
 	h.mustBeOver(s, old.Membership.Number)
+	h.checkCopies(s, before, after)
 }
 
 // mustBeOver checks that no majority of the voters of a membership older than number would take its stamp: lost disks

@@ -228,7 +228,7 @@ func (x *nemesis) maySpare(n *node, ends bool) bool {
 	}
 	lost := machineSet(1) << n.i
 	for _, o := range x.nodes {
-		if o.lost() {
+		if o.lost() || x.differs && o.disk.differs() {
 			lost |= 1 << o.i
 		}
 	}

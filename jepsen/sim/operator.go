@@ -85,7 +85,7 @@ func (x *operator) rest() {
 		if x.phase != phaseFaults || x.begun >= x.plan.members.most {
 			return
 		}
-		if len(x.asks) == 0 || len(x.asks) == 1 && x.random.chance(200) {
+		if (!x.plan.on(Differ) || x.decide()) && (len(x.asks) == 0 || len(x.asks) == 1 && x.random.chance(200)) {
 			x.begin()
 		}
 		x.rest()
@@ -116,13 +116,15 @@ func (x *operator) begin() {
 	case k < 3:
 		c.op.Kind, c.op.NonVoter = members.Add, r.chance(250)
 		c.comes()
-	case k < 6 && len(m.Members) > 1:
+	case k < 6 && len(m.Members) > 1 && !x.keeps(one.Node):
 		c.op.Kind, c.op.Node = members.Remove, one.Node
-	case k < 8:
+	case k < 8 && !x.keeps(one.Node):
 		c.op.Kind, c.op.Node = members.Replace, one.Node
 		c.comes()
 	case k == 8 && len(m.NonVoters) > 0:
 		c.op.Kind, c.op.Node = members.Promote, m.NonVoters[r.below(len(m.NonVoters))].Node
+	case k < 9 && x.keeps(one.Node):
+		return
 	case k == 9:
 		c.op.Kind, c.op.Node = members.Update, one.Node
 		c.op.Member.PeerAddr = fmt.Sprintf("host-%d:1", x.begun)
@@ -154,7 +156,7 @@ func (x *operator) settle() bool {
 		c.cancel = c.cancel || c.op.Kind == members.Replace && n == nil || c.op.Kind == members.Promote && x.lost(c.op.Node) ||
 			n != nil && (n.lost() || n.id != 0 && !n.takesPart() || c.took && c.seat != n.disk.store)
 	}
-	return x.takeBack() && len(x.asks) == 0 && !x.vacant()
+	return (!x.plan.members.on || !x.plan.on(Differ) || x.decide()) && x.takeBack() && len(x.asks) == 0 && !x.vacant()
 }
 
 // comes gives the operation a machine with an empty disk.

@@ -129,13 +129,20 @@ func (x *operator) takeBack() bool {
 	if !ok {
 		return true
 	}
-	asked := slices.ContainsFunc(x.asks, func(c *change) bool { return c.op.ID == op.ID })
-	if x.lost(op.Member.Node) && !asked {
-		c := &change{operator: x, op: op, took: true, seat: op.Member.Store, cancel: true}
-		x.asks = append(x.asks, c)
-		c.ask()
+	if x.lost(op.Member.Node) {
+		x.recall(op)
 	}
 	return false
+}
+
+// recall takes a replacement by a spare back.
+func (x *operator) recall(op members.Operation) {
+	if slices.ContainsFunc(x.asks, func(c *change) bool { return c.op.ID == op.ID }) {
+		return
+	}
+	c := &change{operator: x, op: op, took: true, seat: op.Member.Store, cancel: true}
+	x.asks = append(x.asks, c)
+	c.ask()
 }
 
 // vacant reports whether a voter is gone for good whose place a spare is to take that is there.

@@ -1,10 +1,12 @@
 package members
 
 import (
+	"slices"
+	"time"
+
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/internal/quorum"
-	"time"
 )
 
 // Begin returns the record with which an operation begins, which may be the one that ends it too. Changed is false if
@@ -161,6 +163,9 @@ func (r *Record) beginRemove(op Operation, f *Facts) error {
 	if err != nil {
 		return err
 	}
+	if err := op.fitsDispute(f); err != nil {
+		return err
+	}
 	voters := r.Membership.Voters()
 	switch left := without(voters, op.Node); {
 	case !voter:
@@ -180,9 +185,25 @@ func (r *Record) beginRemove(op Operation, f *Facts) error {
 	return nil
 }
 
+// fitsDispute returns why a voter may not be removed or replaced as far as replicas differ: who does that to one in
+// dispute decides whose state is right, and must say so.
+func (o *Operation) fitsDispute(f *Facts) error {
+	switch disputed := slices.Contains(f.Disputed, o.Node); {
+	case disputed && !o.Differs:
+		return refuse(Disputed, "the states of nodes %v differ, and no majority tells which is right: find out, and if "+
+			"that of node %d is wrong, kvctl member remove %d --differs", f.Disputed, o.Node, o.Node)
+	case !disputed && o.Differs:
+		return refuse(Invalid, "the state of node %d is not in dispute; leave --differs out", o.Node)
+	}
+	return nil
+}
+
 func (r *Record) beginReplace(op Operation, f *Facts) error {
 	old, voter, err := r.member(op.Node)
 	if err != nil {
+		return err
+	}
+	if err := op.fitsDispute(f); err != nil {
 		return err
 	}
 	if op.Unheard && f.node(op.Node).Alive {

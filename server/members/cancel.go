@@ -18,7 +18,7 @@ func (r Record) Cancel(id string, f Facts) (next Record, changed bool, err error
 	next = r.clone()
 	_, stays, listed := next.Membership.Find(o.Node)
 	if o.Kind == Replace && !listed {
-		if f.node(o.Member.Node).Alive {
+		if f.node(o.Member.Node).Alive && len(f.Disputed) == 0 { // in a dispute it becomes no voter
 			return r, false, refuse(TooLate, "node %d is removed already, and node %d is about to take its place; when "+
 				"that is done, kvctl member remove %d takes it out", o.Node, o.Member.Node, o.Member.Node)
 		}

@@ -16,6 +16,10 @@ type Facts struct {
 	// Settled reports that the newest membership has settled; if not, SettleWhy says what is waited for.
 	Settled   bool
 	SettleWhy string
+	// Disputed are the voters whose states differ while no majority agrees, by rising id.
+	Disputed []ballot.NodeID
+	// Checkpoints: this node writes a checkpoint.
+	Checkpoints bool
 	// Unchanged is for how long the record has been as it is, as far as this node knows.
 	Unchanged time.Duration
 }
@@ -29,6 +33,8 @@ type Node struct {
 	Silent time.Duration
 	// CaughtUp: it is alive, and has applied what the master had applied a moment ago.
 	CaughtUp bool
+	// Agrees: at the slot of the newest record, or a later one, its state is that of a majority of the voters.
+	Agrees bool
 	// Old: it runs a version that knows nothing of changes of the members.
 	Old bool
 }
@@ -36,7 +42,7 @@ type Node struct {
 // node returns what is known of a node; of itself the master knows that it is well.
 func (f *Facts) node(id ballot.NodeID) Node {
 	if id == f.Self {
-		return Node{ID: id, Alive: true, CaughtUp: true}
+		return Node{ID: id, Alive: true, CaughtUp: true, Agrees: true}
 	}
 	for _, n := range f.Nodes {
 		if n.ID == id {

@@ -30,7 +30,7 @@ func newWorld(t *testing.T, n int) *world {
 	m := ident.Membership{Number: 1}
 	for i := 1; i <= n; i++ {
 		m.Members = append(m.Members, member(i))
-		w.know(Node{ID: ballot.NodeID(i), Alive: true, CaughtUp: true})
+		w.know(Node{ID: ballot.NodeID(i), Alive: true, CaughtUp: true, Agrees: true})
 	}
 	w.rec = First(m)
 	return w
@@ -39,7 +39,9 @@ func newWorld(t *testing.T, n int) *world {
 // know replaces what is known of a node.
 func (w *world) know(n Node) { w.facts.Nodes = append([]Node{n}, w.facts.Nodes...) }
 
-func (w *world) well(id ballot.NodeID) { w.know(Node{ID: id, Alive: true, CaughtUp: true}) }
+func (w *world) well(id ballot.NodeID) {
+	w.know(Node{ID: id, Alive: true, CaughtUp: true, Agrees: true})
+}
 
 func (w *world) dead(id ballot.NodeID) { w.know(Node{ID: id, Silent: time.Hour}) }
 
@@ -312,7 +314,7 @@ func TestRefusals(t *testing.T) {
 		{"another under way", 3, func(w *world) {
 			w.mustBegin(Operation{ID: "first", Kind: Add, Member: ident.Member{Store: store(8)}})
 		}, Operation{ID: "op", Kind: Remove, Node: 2}, Busy},
-		{"an old version", 3, func(w *world) { w.know(Node{ID: 2, Alive: true, CaughtUp: true, Old: true}) },
+		{"an old version", 3, func(w *world) { w.know(Node{ID: 2, Alive: true, CaughtUp: true, Agrees: true, Old: true}) },
 			Operation{ID: "op", Kind: Remove, Node: 3}, Outdated},
 		{"id of another", 3, func(w *world) {
 			w.mustBegin(Operation{ID: "op", Kind: Add, Member: ident.Member{Store: store(8)}, NonVoter: true})

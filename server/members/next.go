@@ -3,6 +3,8 @@ package members
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
@@ -56,13 +58,18 @@ func (r *Record) mayChangeVoters(f *Facts) (why string, ok bool) {
 	return f.SettleWhy, false
 }
 
-// promoteStep makes a non-voter a voter, once it is caught up. last: the operation ends with that.
+// promoteStep makes a non-voter a voter, once it is caught up and its state agrees with those of a majority of the
+// voters: its copy came from one of them, and must not outvote the others if that one was wrong. last: the operation
+// ends with that.
 func promoteStep(r Record, f *Facts, node ballot.NodeID, last bool) Step {
 	if why, ok := r.caughtUp(f, node); !ok {
 		return Step{Why: why}
 	}
 	if why, ok := r.mayChangeVoters(f); !ok {
 		return Step{Why: why}
+	}
+	if !f.node(node).Agrees {
+		return compareStep(r, f, node)
 	}
 	next := r.clone()
 	next.promote(node, f)
@@ -85,6 +92,36 @@ func (r *Record) caughtUp(f *Facts, node ballot.NodeID) (why string, ok bool) {
 	return "", true
 }
 
+// compareStep has the members compare their states, in two records: from the first on they begin no other checkpoint,
+// as far as they have the memory, and at the second each makes the one that is compared. While voters differ nothing
+// can come of that, and it waits.
+func compareStep(r Record, f *Facts, node ballot.NodeID) Step {
+	run, _ := r.Running()
+	why := fmt.Sprintf("waits until the state of node %d was compared with those of the voters", node)
+	switch {
+	case len(f.Disputed) > 0:
+		return wait("waits to make node %d a voter: the states of nodes %v differ, and no majority tells which is right; "+
+			"find out which of them is wrong, then kvctl member cancel %s and kvctl member remove N --differs",
+			node, f.Disputed, run.ID)
+	case run.Checks > 0 && !run.Readies() && f.Unchanged < compareAgain,
+		run.Readies() && (f.Unchanged < readyWithin/10 || f.Checkpoints && f.Unchanged < readyWithin):
+		return Step{Why: why}
+	case run.Readies():
+		why = fmt.Sprintf("the state of node %d is compared with those of the voters", node)
+	}
+	next := r.clone()
+	next.running().Checks++
+	return Step{Record: next, Change: true, Why: why}
+}
+
+const (
+	// compareAgain is the time after which the members are told again to compare their states.
+	compareAgain = 3 * time.Second
+	// readyWithin is how long a comparison waits for a checkpoint that runs, and a tenth of it is for those of the
+	// others.
+	readyWithin = 2 * time.Second
+)
+
 // removeStep removes o.Node: the master only after it has handed over, and a voter only if a majority of what is left is
 // alive. last: the operation ends with that.
 func removeStep(r Record, f *Facts, o *Operation, last bool) Step {
@@ -95,6 +132,11 @@ func removeStep(r Record, f *Facts, o *Operation, last bool) Step {
 		if voters := r.Membership.Voters(); !mayRemove(voters, o, f) {
 			left := without(voters, o.Node)
 			return wait("waits for a majority of %v to be alive before it removes node %d", left, o.Node)
+		}
+		if slices.Contains(f.Disputed, o.Node) && !o.Differs {
+			return wait("waits to remove node %d: the states of nodes %v differ, and no majority tells which is right; "+
+				"find out which of them is wrong, then kvctl member cancel %s and kvctl member remove N --differs", o.Node,
+				f.Disputed, o.ID)
 		}
 		if o.Node == f.Self {
 			return Step{HandOver: true, Why: fmt.Sprintf("node %d hands mastership over before it is removed", o.Node)}

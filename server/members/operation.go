@@ -76,7 +76,15 @@ type Operation struct {
 	BySpare bool   // a Replace that nobody asked for
 	Came    bool   // Member was admitted for this operation: who takes it back takes it out again
 	Problem string // why it failed, or what it left undone
+	// Differs is of Remove: while replicas differ, the state of Node is the one that is wrong, as the asker knows.
+	Differs bool
+	// Checks counts what the members were told in order to compare their states for this operation: to get ready by odd
+	// numbers, and to make the checkpoint that is compared by even ones.
+	Checks int
 }
+
+// Readies reports whether the members are to begin no checkpoint but the one that is to be compared.
+func (o *Operation) Readies() bool { return o.Checks%2 == 1 }
 
 // joined reports whether the member that is to come is known and listed: Begin, or a node that joined, has settled it.
 func (o *Operation) joined() bool { return o.Member.Node != 0 }
@@ -90,7 +98,7 @@ func (o *Operation) check() string {
 		return "there is no such operation"
 	case len(o.Name) > ident.MaxNameBytes:
 		return fmt.Sprintf("a name is at most %d bytes long", ident.MaxNameBytes)
-	case len(o.Problem) > MaxProblemBytes || o.ReplaceAfter < 0 || o.Alive < 0:
+	case len(o.Problem) > MaxProblemBytes || o.ReplaceAfter < 0 || o.Alive < 0 || o.Checks < 0:
 		return "a field is out of its bounds"
 	}
 	return checkMember(o.Member)

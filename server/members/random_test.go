@@ -40,7 +40,7 @@ func (w *world) check(before Record) {
 	w.t.Helper()
 	was, is := before.Membership.Voters(), w.rec.Membership.Voters()
 	for _, id := range is.IDs() {
-		if !was.Has(id) && !w.facts.node(id).CaughtUp {
+		if !was.Has(id) && !(w.facts.node(id).CaughtUp && w.facts.node(id).Agrees) {
 			w.t.Fatalf("node %d became a voter, and is %+v", id, w.facts.node(id))
 		}
 	}
@@ -63,6 +63,7 @@ func (w *world) shuffle(r *rand.Rand) {
 	for id := ballot.NodeID(1); id < w.rec.NextNode; id++ {
 		n := Node{ID: id, Alive: r.IntN(5) > 0}
 		n.CaughtUp = n.Alive && r.IntN(4) > 0
+		n.Agrees = n.CaughtUp && r.IntN(4) > 0
 		if !n.Alive {
 			n.Silent = time.Duration(r.IntN(3)) * time.Minute
 		}

@@ -19,6 +19,7 @@ const (
 	Heard                        // the voter to be replaced is heard
 	TooLate                      // it cannot be taken back any more
 	Outdated                     // a member runs an older version
+	Disputed                     // replicas differ, and it is not said which is wrong
 )
 
 // Refusal is why an operation is not begun, or not taken back. Nothing was changed. It is an error, and its text tells

@@ -1,6 +1,9 @@
 package members
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // spareTurn begins to replace a voter that was not heard for as long as a spare says: one at a time, with the spare
 // caught up and a majority of the voters that are left alive.
@@ -14,7 +17,8 @@ func spareTurn(r Record, f *Facts) Step {
 		}
 		for _, x := range r.Membership.Members {
 			n := f.node(x.Node)
-			if n.Alive || n.Silent < s.ReplaceAfter || !leavesMajority(r.Membership.Voters(), x.Node, f) {
+			if n.Alive || n.Silent < s.ReplaceAfter || slices.Contains(f.Disputed, x.Node) ||
+				!leavesMajority(r.Membership.Voters(), x.Node, f) {
 				continue
 			}
 			by, _, _ := r.Membership.Find(s.Node)

@@ -22,10 +22,13 @@ type changes struct {
 	// holds keeps the other proposals back: a record waits until nothing is in flight.
 	holds bool
 	// due has the next step looked for: time has passed, or the record is another one.
-	due   bool
-	at    time.Duration // when the newest record was applied
-	step  members.Step  // the newest that was looked for
-	since time.Duration
+	due  bool
+	at   time.Duration // when the newest record was applied
+	slot uint64        // of the newest record, or a later one; 0: the members have never changed
+	// By the newest record every member begins no checkpoint, or makes one that is compared.
+	readies, compare bool
+	step             members.Step // the newest that was looked for
+	since            time.Duration
 	// Of the ready master: what was applied here a moment ago, for who is caught up.
 	marks  [2]uint64
 	marked uint64 // tick
@@ -85,7 +88,10 @@ func (c *changes) tick(tick, applied uint64) {
 
 // applied takes over a record that was chosen.
 func (c *changes) applied(e multipaxos.Entry, r members.Record) {
-	c.record, c.due = r, true
+	run, _ := r.Running()
+	was, _ := c.record.Operation(run.ID)
+	c.readies, c.compare = run.Readies(), run.Checks > was.Checks && !run.Readies()
+	c.record, c.slot, c.due = r, uint64(e.Slot), true
 	p := c.proposed
 	if p == nil || p.slot != e.Slot {
 		return
@@ -97,6 +103,12 @@ func (c *changes) applied(e multipaxos.Entry, r members.Record) {
 		c.answers = append(c.answers, *p)
 	}
 }
+
+// holdsCheckpoints reports whether to begin no checkpoint now, so that the one that is to be compared can be made.
+func (c *changes) holdsCheckpoints(now time.Duration) bool { return c.readies && now-c.at < readiesFor }
+
+// readiesFor is more than passes between the two records of a comparison.
+const readiesFor = 4 * time.Second
 
 // end is told that this node is not the ready master any more. Who waits may ask the next one.
 func (c *changes) end(master ballot.NodeID, out *outbox) {
@@ -214,13 +226,15 @@ func (l *Log) driveMembers(now time.Duration) {
 func (l *Log) facts(now time.Duration) members.Facts {
 	c := &l.changes
 	f := members.Facts{Self: l.cfg.Self.Node, Era: uint32(min(l.state.Eras()+1, math.MaxUint32)), Slot: l.state.Applied(),
-		Unchanged: now - c.at}
+		Unchanged: now - c.at, Checkpoints: l.checkpoints.frozen != nil,
+		Disputed: l.digests.disputed(l.cfg.Self.Node, l.members.voters)}
 	f.Settled, f.SettleWhy = l.settling.step(now, &c.record, l.members.peers, f.Self, &l.own, l.core.MarkedThrough())
 	for i := range l.members.peers {
 		p := &l.members.peers[i]
 		n := members.Node{ID: p.node, Silent: now - max(p.heard, c.since)}
 		n.Alive = p.connected && n.Silent < aliveFor
 		n.CaughtUp, n.Old = n.Alive && p.applied >= c.marks[0], p.heard > 0 && p.inForce == 0
+		n.Agrees = l.digests.confirmed(p.node, c.slot, f.Self, l.members.voters, l.members.peers)
 		f.Nodes = append(f.Nodes, n)
 	}
 	return f

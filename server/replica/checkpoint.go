@@ -45,6 +45,9 @@ func (c *checkpoints) full(changes int64) bool {
 	return changes >= c.threshold()+duringCheckpoint*c.bytes()
 }
 
+// mayWait reports whether so many bytes of changes are well below the bound of memory.
+func (c *checkpoints) mayWait(changes int64) bool { return changes < c.threshold()+c.bytes() }
+
 // In units of checkpoints.bytes: the largest threshold of a checkpoint, and what may come while one runs.
 const (
 	largestCheckpoint = 4

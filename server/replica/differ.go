@@ -54,13 +54,18 @@ func (l *Log) checkpointed(digest uint64) error {
 	return nil
 }
 
-// compareHere begins a checkpoint if compareSlots chooses the slot that was just applied. Like EffectFreeze, it freezes
-// the memtable.
+// compareHere begins a checkpoint if compareSlots chooses the slot that was just applied, or the record in it says so.
+// Like EffectFreeze, it freezes the memtable.
 func (l *Log) compareHere() {
+	asked := l.changes.compare
+	l.changes.compare = false
+	if l.changes.holdsCheckpoints(l.now) {
+		return
+	}
 	if l.checkpoints.frozen != nil || l.members.space != SpaceEnough {
 		return
 	}
-	if l.compareSlots.takes(l.state.Applied(), l.ticks) {
+	if asked || l.compareSlots.takes(l.state.Applied(), l.ticks) {
 		l.checkpoints.begin(l.state, l.ticks)
 		l.checkpoints.compare = true
 	}
@@ -69,6 +74,9 @@ func (l *Log) compareHere() {
 // freezes reports whether a checkpoint is due at this tick.
 func (l *Log) freezes() bool {
 	c := &l.checkpoints
+	if l.changes.holdsCheckpoints(l.now) && c.mayWait(l.state.TableBytes()) {
+		return false
+	}
 	if c.due(l.state.TableBytes(), l.members.space, l.ticks) {
 		return true
 	}

@@ -58,8 +58,8 @@ func (d Dispute) String() string {
 		b = fmt.Appendf(b, ", that of node %d is %016x", o.Node, o.Sum)
 	}
 	return fmt.Sprintf("replicas differ, and no majority tells which of them is right: at slot %d the digest of this "+
-		"node's state is %016x%s; nothing is truncated and nothing is backed up until a third node has told, or one "+
-		"of them is replaced", d.Slot, d.Own, b)
+		"node's state is %016x%s; nothing is truncated, copied to other nodes or backed up until a third node has told, "+
+		"or an operator removes the one that is wrong: kvctl member remove N --differs", d.Slot, d.Own, b)
 }
 
 // digests compares the state of this node with those of the others, at slots for which both digests are known. Only the
@@ -183,6 +183,48 @@ func (d *digests) settle(agreed uint64, voters quorum.Set, peers []peerView) {
 	if d.dispute.Other = left; len(left) == 0 {
 		d.dispute = Dispute{}
 	}
+}
+
+// confirmed reports whether a majority of the voters is known to have the digest of a node, at a slot from which it
+// made a checkpoint itself: at from or later.
+func (d *digests) confirmed(node ballot.NodeID, from uint64, self ballot.NodeID, voters quorum.Set, peers []peerView) bool {
+	i := slices.IndexFunc(peers, func(p peerView) bool { return p.node == node })
+	if i < 0 {
+		return false
+	}
+	for _, x := range peers[i].digests {
+		if x.Slot < from {
+			continue
+		}
+		var with quorum.Set
+		if sum, ok := digestAt(d.told, x.Slot); ok && sum == x.Sum && voters.Has(self) {
+			with.Add(self)
+		}
+		for _, o := range reported(x.Slot, voters, peers) {
+			if o.Sum == x.Sum {
+				with.Add(o.Node)
+			}
+		}
+		if quorum.Reached(voters, with) {
+			return true
+		}
+	}
+	return false
+}
+
+// disputed returns the voters whose states differ while no majority agrees, by rising id; nil if there is no dispute.
+func (d *digests) disputed(self ballot.NodeID, voters quorum.Set) (nodes []ballot.NodeID) {
+	if d.dispute.Slot == 0 {
+		return nil
+	}
+	if voters.Has(self) {
+		nodes = append(nodes, self)
+	}
+	for _, o := range d.dispute.Other {
+		nodes = append(nodes, o.Node)
+	}
+	slices.Sort(nodes)
+	return nodes
 }
 
 // agreesSince reports whether a node has the digest of this one at a slot after the disputed one.

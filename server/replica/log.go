@@ -66,7 +66,7 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 	l := &Log{
 		cfg: cfg, core: core, state: state,
 		members:  newMembers(self.Node, newest),
-		changes:  changes{record: record},
+		changes:  changes{record: record, slot: state.Applied()},
 		own:      ownForce{applied: applied},
 		settling: settling{timing: cfg.Timing},
 		levels:   levels{cfg: cfg.Level},

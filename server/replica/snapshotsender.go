@@ -5,7 +5,6 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
-	"tenure/internal/quorum"
 )
 
 const (
@@ -60,9 +59,9 @@ type SenderView struct {
 	Applied      uint64
 	Short        bool // the own disk is short of space
 	LogBytes     int64
-	// Withheld are members that get no snapshot: the voters, while it is not known which of them has the right state.
-	// One that takes it from another would agree with it, and so decide for it.
-	Withheld quorum.Set
+	// Withheld: nobody gets a snapshot, since it is not known which of the voters has the right state. A copy of a
+	// wrong one would be one more vote for it.
+	Withheld bool
 	// Members is the membership of this node, if known. Others get no snapshot: it would bring a removed node the
 	// membership that does not list it, and have it leave before it may.
 	Members ident.Membership
@@ -172,7 +171,7 @@ func (s *SnapshotSender) refusal(node ballot.NodeID, a *SnapshotPart, v SenderVi
 	_, _, listed := v.Members.Find(node)
 	listed = listed || v.Members.Number == 0
 	switch {
-	case v.Withheld.Has(node):
+	case v.Withheld:
 		return SnapshotDisputed
 	case !listed:
 		return SnapshotStranger

@@ -163,7 +163,8 @@ func (h *membersHandler) read(x *exchange, what string, body *api.MemberRequest,
 // memberChange checks what a body asks for.
 func memberChange(kind string, b *api.MemberRequest) (MemberChange, error) {
 	c := MemberChange{Operation: b.Operation, Kind: kind, NonVoter: b.NonVoter, ForceQuorumLoss: b.ForceQuorumLoss,
-		Member: ident.Member{Name: b.Name, PeerAddr: b.PeerAddress, ClientAddr: b.ClientAddress}}
+		Differs: b.Differs,
+		Member:  ident.Member{Name: b.Name, PeerAddr: b.PeerAddress, ClientAddr: b.ClientAddress}}
 	if c.Operation == "" {
 		c.Operation = rand.Text()
 	}
@@ -284,7 +285,8 @@ func onlyMembers(what string, b *api.MemberRequest, takes []string) error {
 	}{
 		{"operation", b.Operation != ""}, {"dry_run", b.DryRun}, {"node", b.Node != 0}, {"by", b.By != 0},
 		{"name", b.Name != ""}, {"peer_address", b.PeerAddress != ""}, {"client_address", b.ClientAddress != ""},
-		{"store", b.Store != ""}, {"non_voter", b.NonVoter}, {"force_quorum_loss", b.ForceQuorumLoss != 0}, {"off", b.Off},
+		{"store", b.Store != ""}, {"non_voter", b.NonVoter}, {"force_quorum_loss", b.ForceQuorumLoss != 0},
+		{"differs", b.Differs}, {"off", b.Off},
 	} {
 		if m.given && !slices.Contains(takes, m.name) {
 			return badRequest("%s takes no %s, only %s: nothing was changed", what, m.name, strings.Join(takes, ", "))

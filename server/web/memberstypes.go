@@ -23,6 +23,7 @@ type MemberChange struct {
 	// ForceQuorumLoss is how many voters the client believes alive after a removal that leaves no majority; 0: such a
 	// removal is refused.
 	ForceQuorumLoss int
+	Differs         bool // of a removal: the state of Node is the wrong one
 }
 
 // Members is the list of members and the changes of it. Safe for concurrent use. Each call answers within its timeout,

@@ -78,7 +78,7 @@ func (h *handlers) table() []route {
 		{api.PathMembersAdd, "members-add", methods{"POST": h.members.change(api.ChangeAdd,
 			"name", "peer_address", "client_address", "store", "non_voter")}},
 		{api.PathMembersRemove, "members-remove", methods{"POST": h.members.change(api.ChangeRemove,
-			"node", "force_quorum_loss")}},
+			"node", "force_quorum_loss", "differs")}},
 		{api.PathMembersReplace, "members-replace", methods{"POST": h.members.change(api.ChangeReplace, "node", "by")}},
 		{api.PathMembersPromote, "members-promote", methods{"POST": h.members.change(api.ChangePromote, "node")}},
 		{api.PathMembersUpdate, "members-update", methods{"POST": h.members.change(api.ChangeUpdate,
