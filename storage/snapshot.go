@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"tenure/kv"
 	"tenure/multipaxos"
@@ -14,11 +15,12 @@ import (
 // checkpoint are not used again, so that state.db grows by what checkpoints meanwhile replace. Used by one goroutine at
 // a time; it must be closed before the store.
 type Snapshot struct {
-	view   *view
-	header []byte
-	slot   uint64
-	seed   seed
-	long   longRecord // in which the last piece ended
+	view    *view
+	header  []byte
+	longest time.Duration
+	slot    uint64
+	seed    seed
+	long    longRecord // in which the last piece ended
 }
 
 // longRecord is a record of the stream that goes over several pieces.
@@ -40,8 +42,12 @@ func (s *Store) Snapshot() (*Snapshot, error) {
 		Bytes: size, Membership: id.Membership,
 	}
 	header := h.seal()
-	return &Snapshot{view: v, header: header, slot: h.Slot, seed: pieceSeed(header)}, nil
+	return &Snapshot{view: v, header: header, longest: s.StartRecord().Longest, slot: h.Slot, seed: pieceSeed(header)}, nil
 }
+
+// Longest returns the quarantine that the longest named lease takes which this node's cluster allows, as StartRecord
+// has it.
+func (s *Snapshot) Longest() time.Duration { return s.longest }
 
 // pinWhole opens a view of a whole checkpoint, and returns its marks and what it takes on disk.
 func (s *stateDB) pinWhole() (*view, *checkpointMarks, int64, error) {

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"tenure/internal/codec"
@@ -42,6 +43,9 @@ func limitOf(kind byte) int {
 type header struct {
 	Made     int64  // in ms since 1970
 	Snapshot []byte // as storage sealed it
+	// Longest is the quarantine of the longest named lease that the cluster allows, in ns; 0: an older version made
+	// this.
+	Longest int64
 }
 
 // end is the body of the last frame.
@@ -61,6 +65,9 @@ type Info struct {
 	Digest   uint64 // of the records; see storage.Store.Records
 	Bytes    int64  // that the state takes in a data directory, about
 	Meta     []byte // kv's record
+	// Longest is for how long acceptors of a new cluster keep silent at least, since the old one may have granted
+	// leases that live (A4); 0: unknown.
+	Longest time.Duration
 }
 
 // infoOf reads the body of a header.
@@ -68,6 +75,9 @@ func infoOf(body []byte) (info Info, snapshot []byte, err error) {
 	var h header
 	if err := codec.Unmarshal(body, &h); err != nil {
 		return info, nil, err
+	}
+	if h.Longest < 0 {
+		return info, nil, fmt.Errorf("%w: its longest lease takes %d ns", ErrDamaged, h.Longest)
 	}
 	s, err := storage.ParseSnapshot(h.Snapshot)
 	if err != nil {
@@ -78,5 +88,6 @@ func infoOf(body []byte) (info Info, snapshot []byte, err error) {
 		return info, nil, err
 	}
 	return Info{Cluster: s.Cluster, Slot: uint64(s.Slot), Revision: reached.Revision, Era: reached.Eras,
-		Made: time.UnixMilli(h.Made), Records: s.Records, Digest: s.Digest, Bytes: s.Bytes, Meta: s.Meta}, h.Snapshot, nil
+		Made: time.UnixMilli(h.Made), Records: s.Records, Digest: s.Digest, Bytes: s.Bytes, Meta: s.Meta,
+		Longest: time.Duration(h.Longest)}, h.Snapshot, nil
 }

@@ -30,7 +30,7 @@ type Maker struct {
 // NewMaker returns a Maker of a backup of s. The caller closes s after the last call of Next. made is the date of the
 // backup. An error means that nobody could read it.
 func NewMaker(s *storage.Snapshot, made time.Time) (*Maker, error) {
-	first := codec.Marshal(&header{Made: made.UnixMilli(), Snapshot: s.Header()})
+	first := codec.Marshal(&header{Made: made.UnixMilli(), Snapshot: s.Header(), Longest: int64(s.Longest())})
 	info, _, err := infoOf(first)
 	if err != nil {
 		return nil, fmt.Errorf("a backup of the state through slot %d cannot be made: %w", s.Slot(), err)

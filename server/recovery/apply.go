@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
@@ -212,11 +213,13 @@ func newCluster(dir string, node ballot.NodeID, start storage.StartRecord, fill 
 	if err := fill(b); err != nil {
 		return r, err
 	}
-	m, err := b.finish()
+	made := time.Now()
+	m, err := b.finish(made)
 	if err != nil {
 		return r, err
 	}
 	r.Revision = b.state.Revision()
+	time.Sleep(untilNextEra(made, time.Now())) // so that the next one begins above it
 	return r, errors.Join(to.Join(r.Cluster, r.Node, m), to.Start(start))
 }
 

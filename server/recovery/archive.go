@@ -156,7 +156,7 @@ func (r *replay) restore(dir string) (Result, error) {
 		return Result{}, refuse("the full copy names no voter")
 	}
 	return whole(dir, func(dir string) (Result, error) {
-		return newCluster(dir, m.Members[0].Node, storage.StartRecord{Restart: 1}, func(b *rebuild) error {
+		return newCluster(dir, m.Members[0].Node, startRecordOf(full.Info()), func(b *rebuild) error {
 			if err := r.fill(b, full); err != nil {
 				return err
 			}

@@ -9,14 +9,16 @@
 //	alone.go       one Apply or Restore at a time in a directory
 //	restore.go     Restore: makes the new directory from a backup instead
 //	archive.go     RestoreArchive: from an archive, at any revision or time; ReplayArchive, for its verification
-//	rebuild.go     the state of the new directory, and its jumps
+//	rebuild.go     the state of the new directory
+//	jumps.go       where the slots, revisions and eras of the new cluster begin
 //	aside.go       SetAside, for a node that joins again under its own name
 //	check.go       Check: what is wrong with a directory, and what to do; opens.go: whether its state opens
 //	inspect.go     Inspect: what is in a directory
 //
-// What the new cluster consists of is decided by package merge (M3). It is one voter, to which the others join. It has a
-// cluster id of its own, so no old node can ever speak to it, and it goes on above everything that the old cluster may
-// have told anybody: slots and revisions by 2^40, eras by 2^16; F of the exactly-once memory lies just below the first
-// revision that it shows. Its first run keeps the full silence of A4, for the longest lease that the survivors may have
-// granted, or that the node allows if that is longer: the old cluster's leases end before the new one's begin.
+// What the new cluster consists of is decided by package merge (M3). It is one voter, to which the others join. It has
+// a cluster id of its own, so no old node can ever speak to it, and it goes on above everything that the old cluster
+// may have told anybody, and above every cluster that was made so before it; F of the exactly-once memory lies just
+// below the first revision that it shows. Its first run keeps the full silence of A4, for the longest lease that the
+// survivors, or the cluster of the backup, may have granted, or that the node allows if that is longer: the old
+// cluster's leases end before the new one's begin.
 package recovery

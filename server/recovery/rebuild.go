@@ -3,6 +3,7 @@ package recovery
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
@@ -14,18 +15,9 @@ import (
 	"tenure/storage"
 )
 
-// The jumps of a new cluster: by more than anybody can have done unseen, and by so little that there is space for
-// millions of them.
-const (
-	jumpSlots     = 1 << 40
-	jumpRevisions = 1 << 40
-	jumpEras      = 1 << 16
-)
-
 const (
 	copyBytes       = 4 << 20  // of records that are copied at a time
 	checkpointBytes = 16 << 20 // of changes in memory, before they are checkpointed
-	maxEra          = 1<<32 - 1
 )
 
 // rebuild makes the state of a new directory: that of a survivor's state database, with the merged log applied, or that
@@ -141,20 +133,18 @@ func (b *rebuild) checkpoint() error {
 
 // finish jumps, and makes the voter the only member. What it returns is durable in the new directory, and is checked
 // once more by reading it back.
-func (b *rebuild) finish() (ident.Membership, error) {
-	if err := b.state.Jump(jumpSlots, jumpRevisions); err != nil {
+func (b *rebuild) finish(made time.Time) (ident.Membership, error) {
+	at, err := startsAt(made, starts{b.state.Applied(), b.state.Revision(), b.state.Eras()})
+	if err != nil {
 		return ident.Membership{}, err
 	}
-	era := b.state.Eras()
-	if era > maxEra-jumpEras {
-		return ident.Membership{}, fmt.Errorf("era %d is among the last %d of %d: no lease can be granted after it",
-			era, jumpEras, maxEra)
+	if err := b.state.Jump(at.slot-b.state.Applied(), at.revision-b.state.Revision()); err != nil {
+		return ident.Membership{}, err
 	}
-	era += jumpEras
 	self, _, _ := b.record.Membership.Find(b.ballot.Node)
 	self.Node, self.Store = b.ballot.Node, b.to.Identity().Store
-	r := membershipOf(self, b.record.Membership, b.nextNode, uint32(era))
-	if err := b.state.SetMembers(b.state.Applied()+1, r.Encode(), era); err != nil {
+	r := membershipOf(self, b.record.Membership, b.nextNode, uint32(at.era))
+	if err := b.state.SetMembers(b.state.Applied()+1, r.Encode(), at.era); err != nil {
 		return ident.Membership{}, err
 	}
 	if err := b.checkpoint(); err != nil {

@@ -14,7 +14,7 @@ import (
 // Restore makes dir, which must not be there or be empty, the data directory of the only voter of a new cluster, with the
 // state of a backup and the jumps: whole, or not at all. The voter has the smallest id of the voters that the backup
 // names, and its name; it has no addresses until it is started. Nobody knows what leases the old cluster has granted
-// since, so that the first run keeps the silence of the longest one that the node allows (A4).
+// since, so that the first run keeps the silence of the longest one that the old cluster or the node allows (A4).
 //
 // That the copy has the records of the backup is checked before the jumps, by number and digest, and what comes of them
 // after, by reading it back.
@@ -35,7 +35,7 @@ func Restore(r io.Reader, dir string) (Result, backup.Info, error) {
 		return Result{}, b.Info(), refuse("the backup names no voter")
 	}
 	out, err := whole(dir, func(dir string) (Result, error) {
-		return newCluster(dir, m.Members[0].Node, storage.StartRecord{Restart: 1}, func(to *rebuild) error {
+		return newCluster(dir, m.Members[0].Node, startRecordOf(b.Info()), func(to *rebuild) error {
 			if err := to.restore(b, m); err != nil {
 				return err
 			}
@@ -44,6 +44,11 @@ func Restore(r io.Reader, dir string) (Result, backup.Info, error) {
 		})
 	})
 	return out, b.Info(), err
+}
+
+// startRecordOf returns the start record before the first run of a cluster that a backup becomes.
+func startRecordOf(i backup.Info) storage.StartRecord {
+	return storage.StartRecord{Restart: 1, Quarantine: storage.Quarantine{User: i.Longest}}
 }
 
 // restore copies the state of a backup whose sender knew the members m.
