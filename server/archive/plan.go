@@ -1,8 +1,10 @@
 package archive
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -30,13 +32,13 @@ func (a At) String() string {
 	return "the end"
 }
 
-// reaches reports whether a full copy is at or before a.
-func (a At) reaches(f Full) bool {
+// reaches reports whether a full copy, whose state had been reached by some time, is at or before a.
+func (a At) reaches(f Full, reached time.Time) bool {
 	switch {
 	case a.Revision > 0:
 		return f.Revision <= a.Revision
 	case !a.Time.IsZero():
-		return !f.Made.After(a.Time)
+		return !reached.After(a.Time)
 	case a.Slot > 0:
 		return f.Slot <= a.Slot
 	}
@@ -61,8 +63,9 @@ type Gap struct{ First, Last uint64 }
 func PlanRestore(l *Listing, at At) (Plan, error) {
 	p := Plan{At: at}
 	found := false
-	for _, f := range l.Fulls {
-		if at.reaches(f) {
+	reached := l.reached()
+	for i, f := range l.Fulls {
+		if at.reaches(f, reached[i]) {
 			p.Full, found = f, true
 		}
 	}
@@ -76,6 +79,30 @@ func PlanRestore(l *Listing, at At) (Plan, error) {
 	}
 	p.Segments, p.Missing = l.cover(p.Full.Slot+1, at)
 	return p, nil
+}
+
+// reached returns for each full copy when its state had been reached: not before what the archive says of earlier
+// slots, for the clock of who made it may have been behind, or set back.
+func (l *Listing) reached() []time.Time {
+	segments := slices.SortedFunc(slices.Values(l.Segments), func(a, b Segment) int { return cmp.Compare(a.Last, b.Last) })
+	var times []time.Time
+	var newest time.Time
+	for _, f := range l.Fulls {
+		for len(segments) > 0 && segments[0].Last <= f.Slot {
+			newest = latest(newest, segments[0].Reached)
+			segments = segments[1:]
+		}
+		newest = latest(newest, f.Made)
+		times = append(times, newest)
+	}
+	return times
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // cover returns segments that together have all slots from from on, as far as there are any and a restore to at may

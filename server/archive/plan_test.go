@@ -88,6 +88,17 @@ func TestPlanRestore(t *testing.T) {
 	}
 }
 
+// The date of a full copy counts only if nothing before it is later.
+func TestFullCopiesOfAClockThatWasSetBack(t *testing.T) {
+	l := listingOf([]int{1, 5, 9}, [2]int{2, 4}, [2]int{5, 8}, [2]int{9, 12})
+	l.Fulls[1].Made, l.Fulls[2].Made = at(1), at(3)
+	for second, want := range map[int]uint64{1: 1, 3: 1, 4: 5, 7: 5, 8: 9, 12: 9} {
+		if p, err := PlanRestore(&l, At{Time: at(second)}); err != nil || p.Full.Slot != want {
+			t.Errorf("second %d: full copy of slot %d, %v; want %d", second, p.Full.Slot, err, want)
+		}
+	}
+}
+
 // TestPlansCoverWhatIsThere cuts a log at random, several times over, and drops some of the segments.
 func TestPlansCoverWhatIsThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,8 +14,9 @@ type Range struct {
 
 // Ranges returns what l leads to, by rising slots. What lies between two ranges cannot be restored.
 func (l *Listing) Ranges() (all []Range) {
-	for _, f := range l.Fulls {
-		r := Range{First: f, Last: f.Slot, Reached: f.Made, Fulls: 1}
+	reached := l.reached()
+	for i, f := range l.Fulls {
+		r := Range{First: f, Last: f.Slot, Reached: reached[i], Fulls: 1}
 		from := f.Slot + 1
 		var before *Range // that this one continues
 		if n := len(all); n > 0 && f.Slot <= all[n-1].Last+1 {

@@ -46,11 +46,12 @@ func (s Schedule) least() int {
 // the older ones, from which the beginning of that time is restored, at least as many as belong to that time, and the
 // newest verified one.
 func (s Schedule) Kept(l *Listing, now time.Time) (kept []Full) {
-	begin := now.Add(-s.Keep)
+	begin, end := now.Add(-s.Keep), now.Add(aheadFor)
 	verified, ok := l.NewestVerified()
 	for i, f := range l.Fulls {
-		last := i >= len(l.Fulls)-s.least() || l.Fulls[i+1].Made.After(begin)
-		if f.Made.After(begin) || last || ok && f == verified.Full {
+		young := f.Made.After(begin) || i+1 < len(l.Fulls) && l.Fulls[i+1].Made.After(begin)
+		ahead := f.Made.After(end) // as all are that were made since a clock was wrong
+		if i >= len(l.Fulls)-s.least() || young && !ahead || ok && f == verified.Full {
 			kept = append(kept, f)
 		}
 	}

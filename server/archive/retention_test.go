@@ -189,6 +189,12 @@ func TestAClockThatIsWrong(t *testing.T) {
 		if now := base.Add(20 * day); !s.FullDue(&l, now) || !s.VerifyDue(&l, now) {
 			t.Errorf("%s: with the right clock nothing is due", name)
 		}
+		for d := 20; d < 60; d++ { // dates do not fall back
+			add(d, max(wrong, 0))
+		}
+		if kept := s.Kept(&l, base.Add(60*day)); len(kept) > 2*s.least() {
+			t.Errorf("%s: %d are kept", name, len(kept))
+		}
 	}
 	near := listingOf([]int{3600})
 	if s.FullDue(&near, at(0)) {

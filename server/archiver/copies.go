@@ -56,6 +56,7 @@ type copyState struct {
 	// itself. Only a full copy after it helps.
 	broken bool
 	healed time.Time // when a full copy was last made because of that
+	made   time.Time // when this node last made one, by its own clock
 	// cut: the newest full copy does not lead to where this node has continued the archive the begun-th time. 0: not
 	// known.
 	cut   bool
@@ -165,7 +166,10 @@ func (a *Archiver) fullDue(c *copyState, now time.Time) bool {
 	if c.broken && now.Sub(c.healed).Abs() >= healEvery {
 		return true
 	}
-	return a.cfg.Schedule.FullDue(&c.list, now) || c.cut
+	// If the times in the archive are ahead of this clock for long, since that of another node was, the list says
+	// nothing.
+	lately := !c.made.IsZero() && now.Sub(c.made).Abs() < a.cfg.Schedule.FullEvery
+	return a.cfg.Schedule.FullDue(&c.list, now) && !lately || c.cut
 }
 
 // full makes a full copy and stores it.
@@ -184,6 +188,7 @@ func (a *Archiver) full(ctx context.Context, c *copyState) error {
 		return err
 	}
 	a.metrics.bytes.Add(float64(r.bytes))
+	c.made = a.now()
 	c.begun = 0 // what it leads to is looked for anew
 	return a.relist(ctx, c)
 }
@@ -197,8 +202,17 @@ func (a *Archiver) putFull(ctx context.Context, r *copyReader) error {
 		return err
 	}
 	i := b.Info()
-	f := archive.Full{Slot: i.Slot, Revision: i.Revision, Made: a.now(), Node: uint64(a.cfg.Self)}
+	f := archive.Full{Slot: i.Slot, Revision: i.Revision, Made: a.reachedNow(), Node: uint64(a.cfg.Self)}
 	return a.cfg.Target.Put(ctx, f.Name(a.cfg.Cluster), r)
+}
+
+// reachedNow returns the time for what is made of the state now: by the clock, and not before the times of slots that
+// were applied, which never decrease.
+func (a *Archiver) reachedNow() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	newest, _ := a.moments.Newest()
+	return time.UnixMilli(max(a.now().UnixMilli(), newest.TimeMS, a.told.ReachedMS))
 }
 
 // copyReader reads a Copy as an io.Reader, until ctx ends.
