@@ -131,7 +131,7 @@ func (x *aftermath) calm() {
 // writes that probe each node must succeed all the same. Only nodes whose disks are good count for that quorum.
 func (x *aftermath) stayFull() {
 	r := x.stream(11)
-	if !x.plan.on(Low) || !r.chance(500) {
+	if !x.plan.on(Low) || !r.chance(500) || x.nemesis.differs { // who differs ends, and who has taken its state
 		return
 	}
 	var good []*node
@@ -208,10 +208,7 @@ func (x *aftermath) await() {
 	case x.phase == phaseConverging && x.equal() && x.found():
 		x.phase = phaseReading
 		x.clients.readAll()
-	case x.phase == phaseConverging && x.undecided():
-		x.phase = phaseOver
-		return
-	case x.phase == phaseReading && x.idle():
+	case x.phase != phaseReading && x.undecided(), x.phase == phaseReading && x.idle():
 		x.phase = phaseOver
 		return
 	}

@@ -105,8 +105,11 @@ func (x *clients) start() {
 // rest returns a caller's pause before its next operation.
 func (c *caller) rest(longest time.Duration) time.Duration {
 	d := c.random.skewed(50*time.Microsecond, longest)
-	if c.phase == phaseStuck || c.phase == phaseSpares || c.phase == phaseClocks {
+	switch c.phase {
+	case phaseStuck, phaseSpares:
 		d *= idleFactor
+	case phaseClocks:
+		d += clocksRest
 	}
 	return d
 }

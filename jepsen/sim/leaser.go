@@ -109,7 +109,11 @@ func (x *leasers) start() {
 func (l *leaser) reading() time.Duration { return l.clock.at(l.engine.now) }
 
 func (l *leaser) rest() {
-	l.at(nil, kindLeaser, l.random.skewed(100*time.Microsecond, l.plan.leasers.think), func() {
+	d := l.random.skewed(100*time.Microsecond, l.plan.leasers.think)
+	if l.phase == phaseClocks {
+		d += clocksRest
+	}
+	l.at(nil, kindLeaser, d, func() {
 		if l.phase <= phaseSettling && l.aside < maxAside {
 			l.next()
 			l.rest()
