@@ -25,6 +25,7 @@ type progress struct {
 	cuts    int                                     // of the network, as last looked at
 	served  time.Duration                           // when a ready master was last seen that gets on
 	stuck   int                                     // the most nodes that were stuck at a time since then
+	lacks   bool                                    // a node lacked what others had truncated since then
 	worst   time.Duration                           // the longest that a majority that was well had to wait
 	// letsGo is called when a node lets go of the lease in the phase of stuck nodes.
 	letsGo func()
@@ -49,7 +50,7 @@ func (x *progress) servedWithin() time.Duration {
 	if x.faulty(Drop | LogDrop | Delay | Reorder | Duplicate | Lag) {
 		d *= 2
 	}
-	if x.plan.members.on {
+	if x.plan.members.on || x.lacks {
 		d *= 3 // who lacks what was truncated, and who votes anew, comes first
 	}
 	return d
@@ -100,8 +101,11 @@ func (x *progress) look() {
 	x.cuts = x.net.cuts
 	x.stuck = max(x.stuck, stuck)
 	for _, n := range x.nodes {
+		x.lacks = x.lacks || n.up() && n.log.core.Behind()
+	}
+	for _, n := range x.nodes {
 		if x.serves(n) {
-			x.served, x.stuck = x.now, stuck
+			x.served, x.stuck, x.lacks = x.now, stuck, false
 		}
 	}
 	for i, n := range x.nodes {

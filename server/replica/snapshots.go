@@ -71,6 +71,9 @@ const (
 	snapshotBehindFor = time.Second
 	// snapshotAskAgain is how long an ask waits for a piece before it is repeated.
 	snapshotAskAgain = 2 * time.Second
+	// snapshotFirstWithin is how long the first piece may take before another node is asked: nothing is lost then, and the
+	// sender's disk may hang.
+	snapshotFirstWithin = 2 * snapshotAskAgain
 	// snapshotGiveUp is how long nothing may come before a transfer is given up. A connection that breaks, or a sender
 	// that is started again before it has closed its snapshot, costs less.
 	snapshotGiveUp = 10 * time.Second
@@ -178,7 +181,7 @@ func (r *SnapshotReceiver) watch(now time.Duration, v *SnapshotView) SnapshotSte
 	switch {
 	case r.id == 0 && !v.Behind:
 		return r.end() // somebody had the entries after all
-	case now-r.heard >= snapshotGiveUp:
+	case now-r.heard >= snapshotGiveUp, r.id == 0 && now-r.heard >= snapshotFirstWithin:
 		r.avoid(now)
 		s := r.end()
 		s.Problem = "the sender of the snapshot has fallen silent"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -255,6 +256,22 @@ func TestSendersThatAreLost(t *testing.T) {
 	x.whole(4000)
 	if len(x.asked) != 2 || x.asked[1] != 3 || x.aborted != 1 {
 		t.Errorf("asked %v, aborted %d times", x.asked, x.aborted)
+	}
+}
+
+// A node that is connected and gives nothing, since its disk hangs, is given up soon for another one.
+func TestASenderThatGivesNothing(t *testing.T) {
+	x := newTransfer(t, 40, 2, 3)
+	x.peer(3).Applied = 99
+	x.senders[2].dead = true
+	x.pass(snapshotBehindFor + snapshotFirstWithin)
+	if slices.Contains(x.asked, 3) {
+		t.Fatalf("asked %v too soon", x.asked)
+	}
+	x.pass(snapshotBehindFor + 5*time.Second)
+	x.whole(40)
+	if x.asked[len(x.asked)-1] != 3 {
+		t.Errorf("asked %v", x.asked)
 	}
 }
 
