@@ -91,7 +91,7 @@ func (n *node) inForce(part int, number uint64, excluding time.Duration) {
 	}
 	if least > o.told {
 		o.told = least
-		n.tellInForce(least, max(0, until-n.reading()))
+		n.tellInForce(least, max(0, until-n.reading()), max(0, o.parts[0].until-n.reading()))
 	}
 }
 

@@ -63,6 +63,6 @@ func (q *memberAsk) passOn(master ballot.NodeID) {
 }
 
 // tellInForce tells the log part which membership the lease parts go by.
-func (n *node) tellInForce(number uint64, excluding time.Duration) {
-	n.log.put(input{inForce: &replica.MembersInForce{Number: number, Excluding: excluding}})
+func (n *node) tellInForce(number uint64, excluding, silent time.Duration) {
+	n.log.put(input{inForce: &replica.MembersInForce{Number: number, Excluding: excluding, Silent: silent}})
 }

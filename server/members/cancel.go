@@ -17,6 +17,10 @@ func (r Record) Cancel(id string, f Facts) (next Record, changed bool, err error
 	}
 	next = r.clone()
 	_, stays, listed := next.Membership.Find(o.Node)
+	if _, voter, ok := next.Membership.Find(o.comer()); ok && voter && (o.Kind != Replace || !stays) {
+		return r, false, refuse(TooLate, "node %d is a voter already; kvctl member remove %d takes it out", o.comer(),
+			o.comer())
+	}
 	if o.Kind == Replace && !listed {
 		if f.node(o.Member.Node).Alive && len(f.Disputed) == 0 { // in a dispute it becomes no voter
 			return r, false, refuse(TooLate, "node %d is removed already, and node %d is about to take its place; when "+

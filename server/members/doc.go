@@ -17,7 +17,8 @@
 //	which acknowledgements are enough to begin to wait   settled.go  Blocks
 //	ids are never used again                             change.go   admit
 //	an era for each change of the voters (N3)            change.go   newNumber
-//	a voter only when caught up                          next.go     promoteStep
+//	a voter only when caught up, and of one mind         next.go     promoteStep, compareStep
+//	done only when the new voter votes                   next.go     electStep
 //	never remove first and then wait for a copy          next.go     replaceStep
 //	a majority of what is left is alive, or it is forced quorum.go   leavesMajority
 //	the master hands over before its own removal         next.go     removeStep

@@ -124,7 +124,7 @@ func (p *Plan) begins(before, r *Record, f *Facts) {
 	if comer != 0 {
 		p.Steps = append(p.Steps, fmt.Sprintf("node %d gets a copy of the state, if it lacks much, and catches up with "+
 			"the log", comer))
-		f.Nodes = append([]Node{{ID: comer, Alive: true, CaughtUp: true, Agrees: true}}, f.Nodes...)
+		f.Nodes = append([]Node{well(comer)}, f.Nodes...)
 	}
 }
 
@@ -149,7 +149,7 @@ func updates(before *Record, o *Operation) string {
 func (f Facts) handedOver(voters quorum.Set) Facts {
 	for _, id := range voters.IDs() {
 		if id != f.Self && f.node(id).Alive {
-			f.Nodes = append([]Node{{ID: f.Self, Alive: true, CaughtUp: true, Agrees: true}}, f.Nodes...)
+			f.Nodes = append([]Node{well(f.Self)}, f.Nodes...)
 			f.Self = id
 			break
 		}

@@ -1,6 +1,7 @@
 package members
 
 import (
+	"math"
 	"time"
 
 	"tenure/internal/ballot"
@@ -33,16 +34,25 @@ type Node struct {
 	Silent time.Duration
 	// CaughtUp: it is alive, and has applied what the master had applied a moment ago.
 	CaughtUp bool
+	// Quarantine is for how long its acceptor of the master lease answers nothing yet, since it has just started (A4).
+	Quarantine time.Duration
+	// InForce is the number of the membership that it has acknowledged; 1: of none since bootstrap's.
+	InForce uint64
 	// Agrees: at the slot of the newest record, or a later one, its state is that of a majority of the voters.
 	Agrees bool
 	// Old: it runs a version that knows nothing of changes of the members.
 	Old bool
 }
 
+// well returns what is known of a node that lacks nothing.
+func well(id ballot.NodeID) Node {
+	return Node{ID: id, Alive: true, CaughtUp: true, Agrees: true, InForce: math.MaxUint64}
+}
+
 // node returns what is known of a node; of itself the master knows that it is well.
 func (f *Facts) node(id ballot.NodeID) Node {
 	if id == f.Self {
-		return Node{ID: id, Alive: true, CaughtUp: true, Agrees: true}
+		return well(id)
 	}
 	for _, n := range f.Nodes {
 		if n.ID == id {

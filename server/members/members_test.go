@@ -3,6 +3,7 @@ package members
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func newWorld(t *testing.T, n int) *world {
 	m := ident.Membership{Number: 1}
 	for i := 1; i <= n; i++ {
 		m.Members = append(m.Members, member(i))
-		w.know(Node{ID: ballot.NodeID(i), Alive: true, CaughtUp: true, Agrees: true})
+		w.know(Node{ID: ballot.NodeID(i), Alive: true, CaughtUp: true, Agrees: true, InForce: math.MaxUint64})
 	}
 	w.rec = First(m)
 	return w
@@ -40,7 +41,7 @@ func newWorld(t *testing.T, n int) *world {
 func (w *world) know(n Node) { w.facts.Nodes = append([]Node{n}, w.facts.Nodes...) }
 
 func (w *world) well(id ballot.NodeID) {
-	w.know(Node{ID: id, Alive: true, CaughtUp: true, Agrees: true})
+	w.know(Node{ID: id, Alive: true, CaughtUp: true, Agrees: true, InForce: math.MaxUint64})
 }
 
 func (w *world) dead(id ballot.NodeID) { w.know(Node{ID: id, Silent: time.Hour}) }
@@ -171,7 +172,7 @@ func TestOrders(t *testing.T) {
 	}{
 		{name: "add", voters: 3, op: Operation{Kind: Add, Member: comer},
 			at:  "waits for node 4, which is not heard",
-			did: []string{"node 4 becomes a voter", "membership 2 is settled: whatever the voters before it have granted has ended", "| "},
+			did: []string{"node 4 becomes a voter", "node 4 votes", "membership 2 is settled: whatever the voters before it have granted has ended", "| "},
 			is:  "1,2,3,4"},
 		{name: "add a non-voter", voters: 3, op: Operation{Kind: Add, Member: comer, NonVoter: true},
 			did: []string{"| "}, is: "1,2,3", non: "4"},
@@ -191,12 +192,12 @@ func TestOrders(t *testing.T) {
 			op: Operation{Kind: Replace, Node: 3, Member: comer, Unheard: true},
 			at: "waits for node 4, which is not heard",
 			did: []string{"node 3 is removed", "membership 2 is settled: whatever the voters before it have granted has ended",
-				"node 4 becomes a voter", "membership 3 is settled: whatever the voters before it have granted has ended", "| "},
+				"node 4 becomes a voter", "node 4 votes", "membership 3 is settled: whatever the voters before it have granted has ended", "| "},
 			is: "1,2,4"},
 		{name: "replace a live one of seven", voters: 7, op: Operation{Kind: Replace, Node: 3,
 			Member: ident.Member{Store: store(8)}}, at: "waits for node 8, which is not heard",
 			did: []string{"node 3 is removed", "membership 2 is settled: whatever the voters before it have granted has ended",
-				"node 8 becomes a voter", "membership 3 is settled: whatever the voters before it have granted has ended", "| "},
+				"node 8 becomes a voter", "node 8 votes", "membership 3 is settled: whatever the voters before it have granted has ended", "| "},
 			is: "1,2,4,5,6,7,8"},
 		{name: "replace the master", voters: 3, op: Operation{Kind: Replace, Node: 1, Member: comer},
 			at: "waits for node 4, which is not heard",
@@ -205,7 +206,7 @@ func TestOrders(t *testing.T) {
 		{name: "promote", voters: 2, before: func(w *world) {
 			w.mustBegin(Operation{ID: "n", Kind: Add, NonVoter: true, Member: ident.Member{Store: store(3)}})
 		}, op: Operation{Kind: Promote, Node: 3}, at: "waits for node 3, which is not heard",
-			did: []string{"node 3 becomes a voter", "membership 2 is settled: whatever the voters before it have granted has ended", "| "},
+			did: []string{"node 3 becomes a voter", "node 3 votes", "membership 2 is settled: whatever the voters before it have granted has ended", "| "},
 			is:  "1,2,3"},
 		{name: "update", voters: 2, op: Operation{Kind: Update, Node: 2, Member: ident.Member{PeerAddr: "new:1"}},
 			did: []string{"| "}, is: "1,2"},
@@ -246,6 +247,61 @@ func TestOrders(t *testing.T) {
 			}
 			w.state("op", state)
 		})
+	}
+}
+
+// A node that has just started becomes a voter when it answers about the master lease.
+func TestASilentNodeBecomesNoVoter(t *testing.T) {
+	for _, dead := range []ballot.NodeID{0, 3} {
+		w := newWorld(t, 3)
+		op := Operation{ID: "op", Kind: Add, Member: ident.Member{Store: store(4)}}
+		if dead != 0 {
+			w.dead(dead)
+			op.Kind, op.Node = Replace, dead
+		}
+		w.mustBegin(op)
+		n := well(4)
+		n.Quarantine = 2500 * time.Millisecond
+		w.know(n)
+		if s := Next(w.rec, w.facts); s.Change || !strings.HasPrefix(s.Why, "waits 2.5s for node 4") {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// An operation that makes a voter is done when that votes; and not never, if it does not.
+func TestAnOperationWaitsForItsVoter(t *testing.T) {
+	begin := func() *world {
+		w := newWorld(t, 2)
+		w.mustBegin(Operation{ID: "op", Kind: Add, Member: ident.Member{Store: store(3)}})
+		w.well(3)
+		n := well(3)
+		n.InForce = 1
+		w.know(n)
+		w.took(Next(w.rec, w.facts).Record)
+		w.state("op", Running)
+		return w
+	}
+	w := begin()
+	w.facts.Unchanged = electWithin - 1
+	if s := Next(w.rec, w.facts); s.Change || !strings.HasPrefix(s.Why, "waits for node 3, which is a voter now") {
+		t.Errorf("%+v", s)
+	}
+	w.cancel("op", TooLate)
+	w.well(3)
+	w.steps()
+	w.state("op", Done)
+	for _, end := range []func(w *world){
+		func(w *world) { w.facts.Unchanged = electWithin },
+		func(w *world) { w.know(Node{ID: 3, InForce: 1}) },
+	} {
+		w := begin()
+		end(w)
+		w.took(Next(w.rec, w.facts).Record)
+		w.state("op", Done)
+		if o, _ := w.rec.Operation("op"); !strings.Contains(o.Problem, "has not acknowledged") {
+			t.Errorf("%+v", o)
+		}
 	}
 }
 
@@ -314,7 +370,9 @@ func TestRefusals(t *testing.T) {
 		{"another under way", 3, func(w *world) {
 			w.mustBegin(Operation{ID: "first", Kind: Add, Member: ident.Member{Store: store(8)}})
 		}, Operation{ID: "op", Kind: Remove, Node: 2}, Busy},
-		{"an old version", 3, func(w *world) { w.know(Node{ID: 2, Alive: true, CaughtUp: true, Agrees: true, Old: true}) },
+		{"an old version", 3, func(w *world) {
+			w.know(Node{ID: 2, Alive: true, CaughtUp: true, Agrees: true, InForce: math.MaxUint64, Old: true})
+		},
 			Operation{ID: "op", Kind: Remove, Node: 3}, Outdated},
 		{"id of another", 3, func(w *world) {
 			w.mustBegin(Operation{ID: "op", Kind: Add, Member: ident.Member{Store: store(8)}, NonVoter: true})

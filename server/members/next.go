@@ -39,9 +39,9 @@ func Next(r Record, f Facts) Step {
 	}
 	switch run.Kind {
 	case Add:
-		return promoteStep(r, &f, run.Member.Node, true)
+		return joinStep(r, &f, run.Member.Node)
 	case Promote:
-		return promoteStep(r, &f, run.Node, true)
+		return joinStep(r, &f, run.Node)
 	case Remove:
 		return removeStep(r, &f, &run, true)
 	case Replace:
@@ -58,10 +58,38 @@ func (r *Record) mayChangeVoters(f *Facts) (why string, ok bool) {
 	return f.SettleWhy, false
 }
 
+// joinStep makes a non-voter a voter, and ends the operation when it votes.
+func joinStep(r Record, f *Facts, node ballot.NodeID) Step {
+	if r.Membership.Voters().Has(node) {
+		return electStep(r, f, node)
+	}
+	return promoteStep(r, f, node)
+}
+
+// electStep ends the operation by which a node became a voter, once it has acknowledged that. Before, the voters that
+// an operator may now take for a majority might not know yet that they are one: of two voters and a third, the second
+// and the third alone.
+func electStep(r Record, f *Facts, node ballot.NodeID) Step {
+	n := f.node(node)
+	next := r.clone()
+	switch {
+	case n.InForce >= r.Membership.Number:
+		next.end(Done, "")
+		return Step{Record: next, Change: true, Why: fmt.Sprintf("node %d votes", node)}
+	case n.Alive && f.Unchanged < electWithin:
+		return wait("waits for node %d, which is a voter now, to acknowledge that", node)
+	}
+	next.end(Done, fmt.Sprintf("node %d is a voter, and has not acknowledged that: see to it before another voter is "+
+		"stopped", node))
+	return Step{Record: next, Change: true, Why: fmt.Sprintf("node %d does not answer", node)}
+}
+
+// electWithin is how long an operation waits for its voter at most.
+const electWithin = 10 * time.Second
+
 // promoteStep makes a non-voter a voter, once it is caught up and its state agrees with those of a majority of the
-// voters: its copy came from one of them, and must not outvote the others if that one was wrong. last: the operation
-// ends with that.
-func promoteStep(r Record, f *Facts, node ballot.NodeID, last bool) Step {
+// voters: its copy came from one of them, and must not outvote the others if that one was wrong.
+func promoteStep(r Record, f *Facts, node ballot.NodeID) Step {
 	if why, ok := r.caughtUp(f, node); !ok {
 		return Step{Why: why}
 	}
@@ -73,9 +101,6 @@ func promoteStep(r Record, f *Facts, node ballot.NodeID, last bool) Step {
 	}
 	next := r.clone()
 	next.promote(node, f)
-	if last {
-		next.end(Done, "")
-	}
 	return Step{Record: next, Change: true, Why: fmt.Sprintf("node %d becomes a voter", node)}
 }
 
@@ -88,6 +113,9 @@ func (r *Record) caughtUp(f *Facts, node ballot.NodeID) (why string, ok bool) {
 			cmp.Or(m.PeerAddr, "its address")), false
 	case !n.CaughtUp:
 		return fmt.Sprintf("waits for node %d to catch up", node), false
+	case n.Quarantine > 0: // as a voter it would be missing where a majority elects a master
+		return fmt.Sprintf("waits %v for node %d, which has just started, to answer about the master lease",
+			n.Quarantine.Round(100*time.Millisecond), node), false
 	}
 	return "", true
 }
@@ -163,6 +191,8 @@ func replaceStep(r Record, f *Facts, o *Operation) Step {
 		next := r.clone()
 		next.end(Failed, fmt.Sprintf("node %d is not a member any more", o.Member.Node))
 		return Step{Record: next, Change: true, Why: "the node that was to come is gone"}
+	case newVotes && !listed: // it has the place of one that was removed before
+		return electStep(r, f, o.Member.Node)
 	case newVotes: // and the operation runs yet: the old one is to go
 		return removeStep(r, f, o, true)
 	case !listed:
@@ -177,7 +207,7 @@ func replaceStep(r Record, f *Facts, o *Operation) Step {
 	case !oldVotes:
 		return removeStep(r, f, o, true)
 	case f.node(o.Node).Alive && len(r.Membership.Members) < quorum.MaxVoters:
-		return promoteStep(r, f, o.Member.Node, false)
+		return promoteStep(r, f, o.Member.Node)
 	}
 	return removeStep(r, f, o, false)
 }

@@ -89,6 +89,17 @@ func (o *Operation) Readies() bool { return o.Checks%2 == 1 }
 // joined reports whether the member that is to come is known and listed: Begin, or a node that joined, has settled it.
 func (o *Operation) joined() bool { return o.Member.Node != 0 }
 
+// comer returns the node that o makes a voter, 0 if it makes none.
+func (o *Operation) comer() ballot.NodeID {
+	switch o.Kind {
+	case Add, Replace:
+		return o.Member.Node
+	case Promote:
+		return o.Node
+	}
+	return 0
+}
+
 // check returns what is wrong with o in itself, "" if nothing is.
 func (o *Operation) check() string {
 	switch {

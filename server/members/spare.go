@@ -62,11 +62,11 @@ func (r Record) recallSpare() Step {
 // up; if that node is a spare and dies, the next spare takes its turn.
 func (r Record) seatStep(f *Facts, o *Operation) Step {
 	if !o.BySpare || f.node(o.Member.Node).Alive {
-		return promoteStep(r, f, o.Member.Node, true)
+		return promoteStep(r, f, o.Member.Node)
 	}
 	by, ok := r.standIn(f)
 	if !ok {
-		return promoteStep(r, f, o.Member.Node, true)
+		return promoteStep(r, f, o.Member.Node)
 	}
 	next := r.clone()
 	next.running().Member = by

@@ -234,6 +234,7 @@ func (l *Log) facts(now time.Duration) members.Facts {
 		n := members.Node{ID: p.node, Silent: now - max(p.heard, c.since)}
 		n.Alive = p.connected && n.Silent < aliveFor
 		n.CaughtUp, n.Old = n.Alive && p.applied >= c.marks[0], p.heard > 0 && p.inForce == 0
+		n.InForce, n.Quarantine = p.inForce, p.silent
 		n.Agrees = l.digests.confirmed(p.node, c.slot, f.Self, l.members.voters, l.members.peers)
 		f.Nodes = append(f.Nodes, n)
 	}

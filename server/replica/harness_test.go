@@ -134,6 +134,8 @@ type cluster struct {
 	lastID uint64                            // of the requests about members
 	loads  uint64                            // writes of load
 	config func(*Config)                     // changes what every start begins with
+
+	quarantine time.Duration // of who starts again or joins; 0: what testTiming makes it
 }
 
 // smallFrame is what a path takes that loses large frames.
@@ -191,7 +193,7 @@ func (c *cluster) start(n *testNode) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		quiet = c.now + d
+		quiet = c.now + max(d, c.quarantine)
 	}
 	var err error
 	n.elector, err = NewElector(ElectorConfig{Self: self, Voters: n.disk.identity.Voters(), Timing: testTiming,
@@ -220,6 +222,7 @@ func (c *cluster) start(n *testNode) {
 	n.pub, n.persists, n.checkpointing, n.replies = Published{}, nil, nil, map[uint64]Reply{}
 	n.attempts, n.letGo, n.inForce, n.handsOver = map[ballot.Ballot]bool{}, nil, nil, 0
 	n.up, n.paused, n.nextTick, n.requires = true, false, c.now, 0
+	c.tellInForce(n)
 	for _, o := range c.nodes {
 		if o != n && o.up {
 			n.input(Event{Up: o.id})

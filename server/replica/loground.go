@@ -33,6 +33,7 @@ type Event struct {
 type MembersInForce struct {
 	Number    uint64
 	Excluding time.Duration
+	Silent    time.Duration // of that, what the acceptor of the master lease says
 }
 
 // LogRound drives the log part: it is the order in which a round takes events, persists, sends, applies, reads the

@@ -42,6 +42,7 @@ const (
 func (l *Log) heartbeat(now, deadline time.Duration) Heartbeat {
 	h := l.epoch.heartbeat(l.state.Applied(), l.members.space, now, deadline)
 	h.Membership, h.Excluding = l.own.told(now, l.core.MarkedThrough())
+	h.Silent = l.own.silence(now)
 	if h.Digests = l.digests.told; len(h.Digests) > 0 {
 		h.DigestFormat = kv.DigestFormat
 	}

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"tenure/internal/ballot"
@@ -19,7 +20,7 @@ func TestBaseMembership(t *testing.T) {
 	first := members.First(bootstrap)
 	facts := members.Facts{Self: 1, Era: 1}
 	for _, id := range []ballot.NodeID{2, 3} {
-		facts.Nodes = append(facts.Nodes, members.Node{ID: id, Alive: true, CaughtUp: true, Agrees: true})
+		facts.Nodes = append(facts.Nodes, members.Node{ID: id, Alive: true, CaughtUp: true, Agrees: true, InForce: math.MaxUint64})
 	}
 	begun, _, err := first.Begin(members.Operation{ID: "op", Kind: members.Remove, Node: 3}, facts)
 	if err != nil {

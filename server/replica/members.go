@@ -34,6 +34,7 @@ type peerView struct {
 	heard     time.Duration // 0: never
 	inForce   uint64        // as it said when it was heard
 	excluding time.Duration // as it said then
+	silent    time.Duration // as it said then
 	level     uint64        // the highest feature level that it knows, as it said then
 	told      bool          // it said so since it is connected
 	digests   []Digest      // as it said then; of another format than this node's: none
@@ -110,7 +111,7 @@ func (m *membersView) hear(now time.Duration, from ballot.NodeID, h Heartbeat) b
 	p.space, p.applied, p.heard = h.Space, h.Applied, now
 	// Number and exclusion are of one heartbeat: a node that has restarted does not know yet what it excludes, and has
 	// acknowledged nothing until it does.
-	p.inForce, p.excluding = h.Membership, h.Excluding
+	p.inForce, p.excluding, p.silent = h.Membership, h.Excluding, h.Silent
 	if p.digests = nil; h.DigestFormat == kv.DigestFormat {
 		p.digests = h.Digests
 	}

@@ -46,6 +46,41 @@ func TestANodeIsAdded(t *testing.T) {
 	c.settled()
 }
 
+// When an addition is done any majority of the voters can elect: of two and a third, whichever two are left.
+func TestWhenAnAdditionIsDoneAnyMajorityElects(t *testing.T) {
+	for seed := range uint64(8) {
+		for gone := range 3 {
+			c := newClusterWith(t, 2, 100+seed, keepsAll)
+			c.quarantine = 10 * time.Second
+			c.writes("before")
+			n := c.add("add", members.Operation{Kind: members.Add, Member: comer(3)})
+			var chosen time.Duration // the third hears of it later
+			c.cut = func(_, to ballot.NodeID) bool {
+				if m := c.master(); chosen == 0 && m != nil && m.log.members.newest.Number == 2 {
+					chosen = c.now
+				}
+				return to == n.id && chosen > 0 && c.now-chosen < time.Second/2
+			}
+			c.until("the end", 20*time.Second, func() bool {
+				m := c.master()
+				if m == nil {
+					return false
+				}
+				o, ok := m.log.changes.record.Operation("add")
+				return ok && o.State == members.Done && o.Problem == ""
+			})
+			if n.log.members.newest.Number != 2 {
+				t.Fatalf("seed %d: the third goes by %v", seed, n.log.members.newest)
+			}
+			c.crash(c.nodes[gone])
+			c.until("another master", 10*testLease, func() bool {
+				m := c.master()
+				return m != nil && m != c.nodes[gone]
+			})
+		}
+	}
+}
+
 func TestANonVoterIsARead(t *testing.T) {
 	c := newClusterWith(t, 3, 22, keepsAll)
 	n := c.add("add", members.Operation{Kind: members.Add, NonVoter: true, Member: comer(4)})

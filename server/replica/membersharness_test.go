@@ -23,8 +23,13 @@ func (c *cluster) putInForce(n *testNode) {
 		n.removed = true
 	}
 	c.stepLease(n, ElectorEvent{Membership: &InForce{Number: m.Number, Voters: m.Voters(), Era: m.Era}})
+	c.tellInForce(n)
+}
+
+// tellInForce tells the log part what the lease part goes by.
+func (c *cluster) tellInForce(n *testNode) {
 	number, excluding := n.elector.InForce(c.now)
-	n.input(Event{InForce: &MembersInForce{Number: number, Excluding: excluding}})
+	n.input(Event{InForce: &MembersInForce{Number: number, Excluding: excluding, Silent: excluding}})
 }
 
 // handOver is what the shell does when the log part asks for relief.

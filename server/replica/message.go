@@ -52,6 +52,9 @@ type Heartbeat struct {
 	// rise. They are of DigestFormat. None: the sender is of a version that compares none, or has no checkpoint.
 	DigestFormat uint64
 	Digests      []Digest
+	// Silent is how long, on the sender's clock, its acceptor of the master lease answers nothing yet (A4), or what it
+	// accepted under older stamps can live.
+	Silent time.Duration
 }
 
 // Space is what is left on a node's disk.

@@ -21,6 +21,7 @@ type ownForce struct {
 	announce  bool            // the newest membership is to be put in force
 	parted    uint64          // the newest number that was told to be held by a majority
 	excluding time.Duration   // as of at
+	silent    time.Duration   // as of at
 	at        time.Duration
 }
 
@@ -37,7 +38,7 @@ func (o *ownForce) apply(number uint64, slot multipaxos.Slot, newest bool) bool 
 // put is told that a membership is in force here.
 func (o *ownForce) put(now time.Duration, f MembersInForce) {
 	if f.Number >= o.number {
-		o.number, o.excluding, o.at = f.Number, f.Excluding, now
+		o.number, o.excluding, o.silent, o.at = f.Number, f.Excluding, f.Silent, now
 	}
 }
 
@@ -51,6 +52,9 @@ func (o *ownForce) told(now time.Duration, marked multipaxos.Slot) (number uint6
 	}
 	return o.number, max(0, o.excluding-max(0, now-o.at))
 }
+
+// silence is what heartbeats say at now of the acceptor of the master lease.
+func (o *ownForce) silence(now time.Duration) time.Duration { return max(0, o.silent-max(0, now-o.at)) }
 
 // settling is the master's way to find that no lease of an older membership can be live any more. A new master begins
 // anew.

@@ -111,5 +111,5 @@ type inForce struct {
 // tell tells the log part what holds in both lease parts.
 func (c *MemberChanges) tell(a, b inForce) {
 	c.cfg.Log.inbox.put(logEvent{Event: replica.Event{InForce: &replica.MembersInForce{
-		Number: min(a.number, b.number), Excluding: max(a.excluding, b.excluding)}}})
+		Number: min(a.number, b.number), Excluding: max(a.excluding, b.excluding), Silent: a.excluding}}})
 }

@@ -163,6 +163,8 @@ func goldenReplica() []golden {
 	m := replica.Message{Kind: replica.KindHeartbeat, From: 2, To: 1, Heartbeat: replica.Heartbeat{Membership: 1,
 		DigestFormat: 1, Digests: []replica.Digest{{Slot: 1024, Sum: 1 << 63}, {Slot: 2048, Sum: 7}}}}
 	out = append(out, golden{"heartbeat with digests", EncodeReplica(&m)})
+	m.Heartbeat.Digests, m.Heartbeat.DigestFormat, m.Heartbeat.Silent = nil, 0, time.Second
+	out = append(out, golden{"heartbeat of who is silent", EncodeReplica(&m)})
 	return append(out, golden{"transfer", EncodeTransfer(Transfer{ID: 9, To: 3})},
 		golden{"transferred", EncodeTransferred(Transferred{ID: 9, Problem: "no"})},
 		golden{"members ask", EncodeMembersAsk(someMembersAsk())}, golden{"members told", EncodeMembersTold(someMembersTold())},

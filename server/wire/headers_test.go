@@ -69,6 +69,9 @@ func drawReplica(t *rapid.T) *replica.Message {
 		m.Heartbeat.DigestFormat = u.Draw(t, "format")
 		m.Heartbeat.Digests = append(m.Heartbeat.Digests, replica.Digest{Slot: u.Draw(t, "slot"), Sum: u.Draw(t, "sum")})
 	}
+	if rapid.Bool().Draw(t, "is silent") {
+		m.Heartbeat.Silent = max(0, wait())
+	}
 	if rapid.IntRange(0, 3).Draw(t, "snapshot") == 0 {
 		m.Snapshot = &replica.SnapshotPart{ID: u.Draw(t, "id"), Above: u.Draw(t, "above"), Pieces: u.Draw(t, "pieces"),
 			Refused: replica.SnapshotRefusal(rapid.Byte().Draw(t, "refused")), After: drawBytes(t), Next: drawBytes(t),

@@ -18,8 +18,8 @@ import (
 //	    1 From     0: the connection knows
 //	    2 To       0: the connection knows
 //	    3 Heartbeat   array of 5: Master (bool), Epoch, Applied, LeaseLeft (ns), Space;
-//	                  of 6 with Membership, of 7 with Membership, Excluding (ns); of 9 with those, DigestFormat, and
-//	                  Digests: an array of at most MaxDigests arrays of 2: Slot, Sum
+//	                  of 6 with Membership, of 7 with Excluding (ns), of 8 with Level, of 10 with DigestFormat and
+//	                  Digests: an array of at most MaxDigests arrays of 2: Slot, Sum; of 11 with Silent (ns)
 //	    4 Writes   nil, or an array of arrays of 4: ID, nil in place of Command, Frees (bool), WaitFor (ns)
 //	    5 Answers  nil, or an array of arrays of 4: ID, Outcome, Reason, Result
 //	               Result: array of 3: Code, Revision, Count; or of 5 if it was dropped: nil in place of Body, true
@@ -124,6 +124,8 @@ func appendLengths[T any](b []byte, list []T, length func(*T) int) []byte {
 func appendHeartbeat(b []byte, v *replica.Heartbeat) []byte {
 	fields := 5
 	switch {
+	case v.Silent != 0:
+		fields = 11
 	case len(v.Digests) > 0:
 		fields = 10
 	case v.Level != 0:
@@ -150,12 +152,23 @@ func appendHeartbeat(b []byte, v *replica.Heartbeat) []byte {
 	}
 	if fields > 8 {
 		b = codec.AppendUint(b, v.DigestFormat)
-		b = codec.AppendArray(b, len(v.Digests))
-		for _, d := range v.Digests {
-			b = codec.AppendArray(b, 2)
-			b = codec.AppendUint(b, d.Slot)
-			b = codec.AppendUint(b, d.Sum)
-		}
+		b = appendDigests(b, v.Digests)
+	}
+	if fields > 10 {
+		b = codec.AppendInt(b, int64(v.Silent))
+	}
+	return b
+}
+
+func appendDigests(b []byte, list []replica.Digest) []byte {
+	if list == nil {
+		return codec.AppendNil(b)
+	}
+	b = codec.AppendArray(b, len(list))
+	for _, d := range list {
+		b = codec.AppendArray(b, 2)
+		b = codec.AppendUint(b, d.Slot)
+		b = codec.AppendUint(b, d.Sum)
 	}
 	return b
 }
@@ -269,6 +282,7 @@ func readReplica(header, values []byte, m *replica.Message) error {
 		if v.Next() {
 			m.Heartbeat.Digests = readDigests(&r.Reader)
 		}
+		m.Heartbeat.Silent = max(0, time.Duration(v.Int()))
 	}
 	v.End()
 	if f.Next() {
