@@ -113,6 +113,7 @@ func (l *electorLoop) do(e replica.Effect) {
 		l.setTimer(r.Wake() - r.Now())
 	case replica.EffectDone:
 		if h := l.about.release; h != nil {
+			l.progress.stoodBack(l.machine)
 			h.released()
 		}
 		l.about = leaseEvent{}

@@ -207,6 +207,10 @@ func (x *progress) letGo(m *machine, g replica.LetGo) {
 		m.id, g)
 }
 
+// stoodBack takes note that a node has handed over by command, between two looks: it leaves the lease to others for a
+// while.
+func (x *progress) stoodBack(m *machine) { x.truths[m.i].since, x.truths[m.i].able = 0, 0 }
+
 // won checks that a node that cannot serve makes way for one that can: node m has just won the lease.
 func (x *progress) won(m *machine) {
 	n, t, p := x.nodes[m.i], &x.truths[m.i], x.plan.part.Progress
