@@ -42,7 +42,8 @@ func (s *Store) Snapshot() (*Snapshot, error) {
 		Bytes: size, Membership: id.Membership,
 	}
 	header := h.seal()
-	return &Snapshot{view: v, header: header, longest: s.StartRecord().Longest, slot: h.Slot, seed: pieceSeed(header)}, nil
+	return &Snapshot{view: v, header: header, longest: s.StartRecord().Longest, slot: h.Slot,
+		seed: pieceSeed(header)}, nil
 }
 
 // Longest returns the quarantine that the longest named lease takes which this node's cluster allows, as StartRecord

@@ -230,8 +230,8 @@ func (m *Members) Drained(d wire.Drained) { m.drains.take(d.ID, d.Problem) }
 
 // operationOf returns the operation that c asks for.
 func operationOf(c web.MemberChange) members.Operation {
-	op := members.Operation{ID: c.Operation, Node: c.Node, Member: c.Member, NonVoter: c.NonVoter, Alive: c.ForceQuorumLoss,
-		Differs: c.Differs}
+	op := members.Operation{ID: c.Operation, Node: c.Node, Member: c.Member, NonVoter: c.NonVoter,
+		Alive: c.ForceQuorumLoss, Differs: c.Differs}
 	switch c.Kind {
 	case api.ChangeAdd:
 		op.Kind = members.Add

@@ -190,8 +190,8 @@ func (r *Record) beginRemove(op Operation, f *Facts) error {
 func (o *Operation) fitsDispute(f *Facts) error {
 	switch disputed := slices.Contains(f.Disputed, o.Node); {
 	case disputed && !o.Differs:
-		return refuse(Disputed, "the states of nodes %v differ, and no majority tells which is right: find out, and if "+
-			"that of node %d is wrong, kvctl member remove %d --differs", f.Disputed, o.Node, o.Node)
+		return refuse(Disputed, "the states of nodes %v differ, and no majority tells which is right: find out, and "+
+			"if that of node %d is wrong, kvctl member remove %d --differs", f.Disputed, o.Node, o.Node)
 	case !disputed && o.Differs:
 		return refuse(Invalid, "the state of node %d is not in dispute; leave --differs out", o.Node)
 	}

@@ -20,20 +20,18 @@ const (
 //
 // A node is out if its clock differs by more than half of the allowed drift from the clocks of a majority of the voters
 // that agree among themselves: it lets go of the master lease, answers nothing about leases, and asks for none. Where
-// no majority agrees nobody is out, so clocks within the allowed drift never cost a cluster its master. A node that was
-// suspended is out too.
+// no majority agrees nobody is out, of two nodes neither; so clocks within the allowed drift never cost a cluster its
+// master. A node that was suspended is out too.
 //
-// It comes back by itself when its clock was compared with those of half of the voters since and, if it was outvoted,
-// does not differ from them, and it has then been silent for as long as anything lives that it may have granted before:
-// as after a restart (A4), for whatever it recorded it recorded by a clock that erred. Peers that cannot be compared,
-// such as those whose connections break all the time, bring nobody back.
+// It comes back by itself. First its clock must have been compared with those of half of the voters since; if it was
+// outvoted, only those count that it does not differ from. Then it keeps silent for as long as anything lives that it
+// may have granted before, as after a restart (A4): whatever it recorded, it recorded by a clock that erred. Peers that
+// cannot be compared, such as those whose connections break all the time, bring nobody back.
 //
 // A clock that comes to differ by the whole drift is found within rateWindow + 2·rateBucket of its own time, and
 // 2·d/limit more where a stamp takes up to d on its way. Until then one owner at a time rests on what an exclusion
 // allows: two clocks that differ by twice the drift. A rate that creeps away is found before that; one that is at once
 // further off is outside the promise for that time.
-//
-// If only one other disagrees, it is not known which of the two errs, and neither goes: two nodes alone go on.
 type ClockWatch struct {
 	rates     clockRates
 	voters    quorum.Set // as last told

@@ -187,7 +187,8 @@ func (d *digests) settle(agreed uint64, voters quorum.Set, peers []peerView) {
 
 // confirmed reports whether a majority of the voters is known to have the digest of a node, at a slot from which it
 // made a checkpoint itself: at from or later.
-func (d *digests) confirmed(node ballot.NodeID, from uint64, self ballot.NodeID, voters quorum.Set, peers []peerView) bool {
+func (d *digests) confirmed(node ballot.NodeID, from uint64, self ballot.NodeID, voters quorum.Set,
+	peers []peerView) bool {
 	i := slices.IndexFunc(peers, func(p peerView) bool { return p.node == node })
 	if i < 0 {
 		return false

@@ -71,8 +71,8 @@ const (
 	snapshotBehindFor = time.Second
 	// snapshotAskAgain is how long an ask waits for a piece before it is repeated.
 	snapshotAskAgain = 2 * time.Second
-	// snapshotFirstWithin is how long the first piece may take before another node is asked: nothing is lost then, and the
-	// sender's disk may hang.
+	// snapshotFirstWithin is how long the first piece may take before another node is asked: nothing is lost then, and
+	// the sender's disk may hang.
 	snapshotFirstWithin = 2 * snapshotAskAgain
 	// snapshotGiveUp is how long nothing may come before a transfer is given up. A connection that breaks, or a sender
 	// that is started again before it has closed its snapshot, costs less.
