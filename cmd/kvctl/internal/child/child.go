@@ -14,6 +14,12 @@ import (
 // output.
 const outputDelay = time.Second
 
+// groupInterval is how often to look whether a process group is empty: nothing tells.
+const groupInterval = 10 * time.Millisecond
+
+// GuardCommand is the first argument of a program that is to call Guard and nothing else.
+const GuardCommand = "guard-command"
+
 // Exit is the exit code of a command that failed, as an error. The command has reported its failure itself.
 type Exit int
 
@@ -23,14 +29,40 @@ func (e Exit) Error() string { return fmt.Sprintf("the command ended with exit c
 // Process is a command that runs.
 type Process struct {
 	cmd   *exec.Cmd
-	group bool       // it leads its own process group
+	group bool       // it is in a process group of its own
+	guard *guard     // leads the group; nil without one, and once it was dismissed
 	done  chan error // the result of Wait, once
 }
 
 // Start starts a command. With a terminal it stays in kvctl's process group, so that it can read from it and hears of
-// Ctrl-C itself; else it gets a group of its own, so that what it has started is stopped with it.
+// Ctrl-C itself; else it gets a group of its own, so that what it has started is stopped with it, and a guard, which stops
+// the group if kvctl is killed. Supervise must be called.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, group: !terminalInput(cmd.Stdin), done: make(chan error, 1)}
+	if p.group {
+		var err error
+		if p.guard, err = startGuard(); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.start(); err != nil {
+		p.dismiss()
+		return nil, err
+	}
+	return p, nil
+}
+
+// dismiss ends the guard, if there is one.
+func (p *Process) dismiss() {
+	if p.guard != nil {
+		p.guard.dismiss()
+		p.guard = nil
+	}
+}
+
+// start starts the command itself.
+func (p *Process) start() error {
+	cmd := p.cmd
 	p.prepare()
 	cmd.WaitDelay = outputDelay
 	started := make(chan error, 1)
@@ -43,17 +75,15 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 			p.done <- cmd.Wait()
 		}
 	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
-	return p, nil
+	return <-started
 }
 
 // Supervise waits until the command has ended and returns the result of Wait. If ctx ends or lost is closed before
-// that, it terminates the command, and kills it if that takes longer than killAfter. wasLost reports that lost was
-// closed.
+// that, it terminates the command and what is in its group, and kills what has not ended after killAfter. wasLost reports
+// that lost was closed.
 func (p *Process) Supervise(ctx context.Context, lost <-chan struct{}, killAfter time.Duration) (err error,
 	wasLost bool) {
+	defer p.dismiss()
 	select {
 	case err := <-p.done:
 		return err, false
@@ -66,6 +96,7 @@ func (p *Process) Supervise(ctx context.Context, lost <-chan struct{}, killAfter
 	defer timer.Stop()
 	select {
 	case err = <-p.done:
+		p.killRest(timer.C)
 	case <-timer.C:
 		p.kill()
 		err = <-p.done

@@ -4,8 +4,16 @@ package child
 
 import (
 	"io"
+	"os"
 	"os/exec"
+	"time"
 )
+
+// Endings returns the signals that end a program and can be caught.
+func Endings() []os.Signal { return []os.Signal{os.Interrupt} }
+
+// SurviveBrokenPipes does nothing: there is no signal for them.
+func SurviveBrokenPipes() {}
 
 func terminalInput(io.Reader) bool { return false }
 
@@ -15,4 +23,16 @@ func (p *Process) terminate() { p.kill() }
 
 func (p *Process) kill() { _ = p.cmd.Process.Kill() }
 
+func (p *Process) killRest(<-chan time.Time) {}
+
 func codeOf(e *exec.ExitError) int { return e.ExitCode() }
+
+// guard does nothing: there are no process groups.
+type guard struct{}
+
+func startGuard() (*guard, error) { return &guard{}, nil }
+
+func (*guard) dismiss() {}
+
+// Guard returns at once.
+func Guard(io.Reader, io.Writer) int { return 0 }
