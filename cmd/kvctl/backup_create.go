@@ -59,6 +59,7 @@ func newBackupCreate(a *app) *cobra.Command {
 			ctx, cancel := a.bounded(cmd)
 			defer cancel()
 			to := args[0]
+			a.changes = to != "-"
 			if err := target.CheckText(to); err != nil {
 				return usageError{err}
 			}

@@ -45,6 +45,7 @@ func newBackupPrune(a *app) *cobra.Command {
 				return err
 			}
 			defer t.Close()
+			a.changes = !dryRun
 			ctx, cancel := a.bounded(cmd)
 			defer cancel()
 			return a.prune(ctx, t, keep, dryRun)

@@ -47,6 +47,7 @@ func newCAInit(a *app) *cobra.Command {
 		Example: "  kvctl ca init ./tenure-ca --cluster prod",
 		Args:    arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			a.changes = true
 			dir := optional(args)
 			if dir == "" {
 				dir = defaultCADir
@@ -82,6 +83,7 @@ func newCAIssue(a *app, role certs.Role, dir *string) *cobra.Command {
 		Short: "Make the certificate and key of a " + string(role),
 		Args:  arguments(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			a.changes = true
 			if err := certs.CheckName(args[0]); err != nil {
 				return usageError{err}
 			}
@@ -132,6 +134,7 @@ func newCARenew(a *app, dir *string) *cobra.Command {
 		Example: "  kvctl ca renew --dir ./tenure-ca\n  kvctl ca renew --authority",
 		Args:    arguments(0, many),
 		RunE: func(_ *cobra.Command, args []string) error {
+			a.changes = true
 			d, err := certs.Open(*dir)
 			if err != nil {
 				return err
@@ -152,9 +155,7 @@ func newCARenew(a *app, dir *string) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := a.printWrittenPair(w); err != nil {
-					return err
-				}
+				_ = a.printWrittenPair(w) // run reports it, once all of them are renewed
 			}
 			return nil
 		},
@@ -192,6 +193,7 @@ func newCARetire(a *app, dir *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			a.changes = true
 			gone, err := d.Retire()
 			if err != nil {
 				return err

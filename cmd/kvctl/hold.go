@@ -99,7 +99,7 @@ func (a *app) runUnder(ctx context.Context, t tenure, killAfter time.Duration, p
 	cmd.Args = args
 	cmd.Env = append(append(append(cmd.Env, a.environ...), t.environ...),
 		endpointsVariable+"="+strings.Join(a.endpoints, ","))
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.output.w, a.stderr
 	started, err := child.Start(cmd)
 	if err != nil {
 		t.end(ctx, &a.printer, a.timeout, nil)

@@ -62,6 +62,7 @@ func newImport(a *app) *cobra.Command {
 			return arguments(1, 1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			a.changes = !f.dryRun
 			ctx := cmd.Context()
 			if cmd.Flags().Changed("timeout") {
 				var cancel context.CancelFunc
@@ -223,9 +224,7 @@ func (a *app) load(ctx context.Context, c load.Config, total int) error {
 	if result.Resume != nil {
 		out.Resume = result.Resume.String()
 	}
-	if err := a.print(out, out.text); err != nil {
-		return err
-	}
+	_ = a.print(out, out.text) // run reports it, unless the import has failed too
 	if err == nil && out == (imported{}) && !a.json {
 		a.note("there was no key to write")
 	}

@@ -24,10 +24,16 @@ const (
 	exitFailed  = 1
 	exitUsage   = 2
 	exitUnknown = 3
+
+	exitBrokenPipe = 128 + 13 // as a shell has it for SIGPIPE
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	if len(os.Args) == 2 && os.Args[1] == child.GuardCommand {
+		os.Exit(child.Guard(os.Stdin, os.Stdout))
+	}
+	child.SurviveBrokenPipes()
+	ctx, stop := signal.NotifyContext(context.Background(), child.Endings()...)
 	code := run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -40,14 +46,31 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	root.SetArgs(doubleDashes(root, args))
 	err := root.ExecuteContext(ctx)
 	a.close()
+	if a.output.err != nil && (err == nil || errors.Is(err, a.output.err)) {
+		err = a.notPrinted()
+	}
 	if err == nil {
 		return exitDone
+	}
+	if errors.Is(err, syscall.EPIPE) && errors.Is(err, a.output.err) && !a.changes {
+		return exitBrokenPipe // as silently as any other program whose reader has enough
 	}
 	if !a.started && !errors.As(err, new(usageError)) {
 		err = usageError{err} // cobra's own complaints
 	}
 	a.complain(err)
 	return exitCode(err)
+}
+
+// errDoneUnseen is wrapped by the error of a command that did what it should, and could not print what came of it.
+var errDoneUnseen = errors.New("it was done")
+
+// notPrinted returns the error of a command whose output could not be written.
+func (a *app) notPrinted() error {
+	if a.changes {
+		return fmt.Errorf("%w, and what came of it could not be printed: %w", errDoneUnseen, a.output.err)
+	}
+	return fmt.Errorf("the output could not be written: %w", a.output.err)
 }
 
 // errQuiet fails a command that has said all there is to say.
@@ -60,7 +83,7 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &command):
 		return int(command)
-	case errors.Is(err, client.ErrUnknown), errors.Is(err, client.ErrDropped):
+	case errors.Is(err, client.ErrUnknown), errors.Is(err, client.ErrDropped), errors.Is(err, errDoneUnseen):
 		return exitUnknown
 	case errors.As(err, new(usageError)), errors.Is(err, client.ErrInvalid):
 		return exitUsage
@@ -80,7 +103,7 @@ var outcomes = []struct {
 	{client.ErrNotNumber, "not a number"}, {client.ErrDropped, "result lost"}, {client.ErrLost, "lost"},
 	{client.ErrBusy, "busy"}, {client.ErrMembers, "members not changed"},
 	{client.ErrFeatureLevel, "feature level too low"},
-	{client.ErrDenied, "denied"}, {client.ErrUnknownToken, "unknown token"},
+	{client.ErrDenied, "denied"}, {client.ErrUnknownToken, "unknown token"}, {errDoneUnseen, "done"},
 }
 
 // failure is a failed command with --json.

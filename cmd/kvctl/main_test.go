@@ -10,10 +10,17 @@ import (
 
 	"tenure/api"
 	"tenure/client/clienttest"
+	"tenure/cmd/kvctl/internal/child"
 	"tenure/internal/buildinfo"
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == child.GuardCommand {
+		os.Exit(child.Guard(os.Stdin, os.Stdout))
+	}
+	if os.Getenv(testMainVariable) != "" {
+		main()
+	}
 	if os.Getenv(testNodeVariable) != "" {
 		os.Exit(testNode(os.Args[1:]))
 	}

@@ -74,7 +74,7 @@ func newMasterTransfer(a *app) *cobra.Command {
 			if cmd.Flags().Changed("to") && to == 0 {
 				return usage("--to 0: there is no node 0; without --to the nodes choose")
 			}
-			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.change(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				return a.transfer(ctx, c, to)
 			})
 		},

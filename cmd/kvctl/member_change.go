@@ -37,6 +37,7 @@ func newMemberChange(a *app, kind string, cmd *cobra.Command) (*cobra.Command, *
 		if err != nil {
 			return err
 		}
+		a.changes = !m.dryRun
 		ctx, cancel := m.bounded(cmd)
 		defer cancel()
 		return m.run(ctx, c, args[0])

@@ -10,6 +10,7 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/progress"
 )
 
 // printer writes results to standard output and everything else to standard error, for people or as JSON.
@@ -17,6 +18,28 @@ type printer struct {
 	stdout, stderr io.Writer
 	json           bool
 	onTerminal     func(io.Writer) bool // reports whether a writer is a terminal
+}
+
+// outputWriter is standard output. It remembers that it could not be written, whoever has overlooked that.
+type outputWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (o *outputWriter) Write(b []byte) (int, error) {
+	n, err := o.w.Write(b)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// onTerminal reports whether w is a terminal: standard output, or another one.
+func (o *outputWriter) onTerminal(w io.Writer) bool {
+	if w == io.Writer(o) {
+		w = o.w
+	}
+	return progress.IsTerminal(w)
 }
 
 // print writes v with --json, and otherwise what text writes.

@@ -10,7 +10,6 @@ import (
 
 	"tenure/client"
 	"tenure/internal/buildinfo"
-	"tenure/internal/progress"
 )
 
 // defaultEndpoints are the nodes of `kvnode dev`.
@@ -30,7 +29,9 @@ type app struct {
 	timeout           time.Duration
 	stale, consistent bool
 
+	output     *outputWriter // what stdout is
 	started    bool          // the command line was understood
+	changes    bool          // the command changes something, and prints when it has
 	repeatable bool          // the command takes the idempotency key of an earlier run
 	extraTime  time.Duration // by which the command's calls may exceed timeout; negative: by which they stay below it
 
@@ -38,9 +39,10 @@ type app struct {
 }
 
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *app {
+	output := &outputWriter{w: stdout}
 	return &app{
-		environ: environ, stdin: stdin,
-		printer: printer{stdout: stdout, stderr: stderr, onTerminal: progress.IsTerminal},
+		environ: environ, stdin: stdin, output: output,
+		printer: printer{stdout: output, stderr: stderr, onTerminal: output.onTerminal},
 	}
 }
 
@@ -50,8 +52,8 @@ func newRoot(a *app) *cobra.Command {
 		Short: "Command line for a Tenure cluster",
 		Long: "kvctl is the command line for a Tenure cluster. It works through any node and finds the master by\n" +
 			"itself.\n\n" +
-			"Exit codes: 0 done, 1 failed or not found, 2 wrong usage, 3 outcome unknown. kvctl lock, lease run\n" +
-			"and elect return the exit code of the command that they run.",
+			"Exit codes: 0 done, 1 failed or not found, 2 wrong usage, 3 outcome unknown, or done and not printed.\n" +
+			"kvctl lock, lease run and elect return the exit code of the command that they run.",
 		Example:       "  kvctl set hello world\n  kvctl get hello\n  kvctl status --watch",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -178,11 +180,17 @@ func (a *app) call(ctx context.Context, f func(context.Context, *client.Client) 
 	return f(ctx, c)
 }
 
-// write is call for a command that changes something.
+// write is change for a command that has no read mode.
 func (a *app) write(ctx context.Context, f func(context.Context, *client.Client) error) error {
 	if err := a.noReadMode(); err != nil {
 		return err
 	}
+	return a.change(ctx, f)
+}
+
+// change is call for a command that changes something, a key or the cluster.
+func (a *app) change(ctx context.Context, f func(context.Context, *client.Client) error) error {
+	a.changes = true
 	return a.call(ctx, f)
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
-	"tenure/internal/progress"
 )
 
 const (
@@ -40,7 +39,7 @@ type watcher struct {
 
 func newWatcher(a *app, c *client.Client, interval time.Duration) *watcher {
 	return &watcher{printer: &a.printer, client: c, interval: interval, survey: surveyOf(c.Endpoints()),
-		redraw: progress.IsTerminal(a.stdout) && !a.json}
+		redraw: a.onTerminal(a.stdout) && !a.json}
 }
 
 // runFor is run for a limited time. It returns what is wrong with the cluster at the end.

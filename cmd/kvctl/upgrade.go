@@ -46,10 +46,10 @@ func newUpgradeFinish(a *app) *cobra.Command {
 			"The exit code is 3 if the level may have been raised.",
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if dryRun {
-					return a.planUpgrade(ctx, c)
-				}
+			if dryRun {
+				return a.call(cmd.Context(), a.planUpgrade)
+			}
+			return a.change(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				u, err := c.Nodes().FinishUpgrade(ctx)
 				if err != nil {
 					return err

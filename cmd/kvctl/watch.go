@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/child"
 	"tenure/cmd/kvctl/internal/output"
 )
 
@@ -140,13 +140,16 @@ func (p *printer) printEvent(e client.Event) error {
 
 // execEvent runs a command for one change and reports a failure of it.
 func (a *app) execEvent(ctx context.Context, command string, e client.Event) {
-	cmd := exec.CommandContext(ctx, "sh", "-c", command)
-	cmd.WaitDelay = time.Second
+	cmd := exec.Command("sh", "-c", command)
 	cmd.Env = append(append(cmd.Env, a.environ...),
 		"TENURE_EVENT="+string(e.Kind), "TENURE_KEY="+e.Key, fmt.Sprintf("TENURE_INDEX=%d", e.Index),
 		"TENURE_SESSION="+e.Session)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(e.Entry.Value), a.stdout, a.stderr
-	if err := cmd.Run(); err != nil {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(e.Entry.Value), a.output.w, a.stderr
+	started, err := child.Start(cmd)
+	if err == nil {
+		err, _ = started.Supervise(ctx, nil, defaultKillAfter)
+	}
+	if err != nil {
 		a.note("the command for index %d: %v", e.Index, err)
 	}
 }

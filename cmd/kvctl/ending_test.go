@@ -1,0 +1,120 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tenure/client/clienttest"
+)
+
+// testMainVariable makes the test binary kvctl itself.
+const testMainVariable = "KVCTL_TEST_MAIN"
+
+// kvctlProcess starts kvctl as a process, whose standard output is w.
+func kvctlProcess(t *testing.T, c *clienttest.Cluster, w *os.File, args ...string) *exec.Cmd {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), testMainVariable+"=1", endpointsVariable+"="+strings.Join(c.Endpoints(), ","))
+	cmd.Stdout, cmd.Stderr = w, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// What a command has started in the background holds its standard output, so that ends when all of them have ended.
+const (
+	leaves         = `(echo running; exec sleep 1000) & wait`
+	leavesStubborn = `(trap '' TERM; echo running; exec sleep 1000) & wait`
+)
+
+// No ending of kvctl leaves behind what its command has started.
+func TestNothingOutlivesKvctl(t *testing.T) {
+	c := start(t, 1)
+	number := 0
+	for _, command := range []string{"lock", "lease run", "elect"} {
+		for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGKILL} {
+			for _, script := range []string{leaves, leavesStubborn} {
+				number++
+				outlives(t, c, sig, append(strings.Fields(command), "name-"+strconv.Itoa(number), "--kill-after", "200ms",
+					"--", "sh", "-c", script)...)
+			}
+		}
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGXCPU} {
+		number++
+		if rest := outlives(t, c, sig, "lock", "name-"+strconv.Itoa(number), "--", "sh", "-c", obedient); rest != "stopped\n" {
+			t.Errorf("%v: the command was not told to end: %q", sig, rest)
+		}
+	}
+	before := strconv.FormatUint(c.Revision(), 10)
+	c.Set("k", "v")
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGKILL} {
+		outlives(t, c, sig, "watch", "k", "--index", before, "--exec", leaves)
+	}
+}
+
+// outlives runs kvctl until its command prints that it runs, signals kvctl, and fails the test if anything is left of the
+// command. It returns what the command has printed after that.
+func outlives(t *testing.T, c *clienttest.Cluster, sig syscall.Signal, args ...string) string {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := kvctlProcess(t, c, w, args...)
+	_ = w.Close()
+	_ = r.SetReadDeadline(time.Now().Add(30 * time.Second))
+	out := bufio.NewReader(r)
+	for line := ""; line != "running\n"; {
+		if line, err = out.ReadString('\n'); err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+	}
+	if err := cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it fails
+	rest, err := io.ReadAll(out)
+	if err != nil {
+		t.Errorf("%q: what it has started still runs after %v: %v", args, sig, err)
+	}
+	return string(rest)
+}
+
+// A signal that kvctl was started to ignore does not end it.
+func TestWhatNohupIgnores(t *testing.T) {
+	c := start(t, 1)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `trap '' HUP; exec "$0" "$@"`, program, "lock", "a", "--", "sh", "-c",
+		`kill -HUP $PPID; sleep 0.1; echo on`)
+	cmd.Env = append(os.Environ(), testMainVariable+"=1", endpointsVariable+"="+strings.Join(c.Endpoints(), ","))
+	cmd.Stdout = w
+	err = cmd.Run()
+	_ = w.Close()
+	if out, _ := io.ReadAll(r); err != nil || string(out) != "on\n" {
+		t.Errorf("%v, %q", err, out)
+	}
+}
