@@ -21,7 +21,8 @@ const (
 type settings struct {
 	flags *pflag.FlagSet
 	// origin tells for each setting that was given where it was, in a user's words.
-	origin map[string]string
+	origin     map[string]string
+	ofServices []string // variables that look like settings, and that Kubernetes has set
 
 	// What the data directory says, if the command line does not say all: known, that id is from there; member, that it
 	// has been in a cluster; alone, in one of which it is the only member ever.

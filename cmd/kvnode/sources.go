@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -50,11 +51,15 @@ func (s *settings) fromEnv(environ []string) error {
 	for _, e := range environ {
 		name, text, _ := strings.Cut(e, "=")
 		short, ours := strings.CutPrefix(name, envPrefix)
-		if !ours {
+		if !ours || text == "" { // who sets one to nothing means that it is not set
 			continue
 		}
 		flag := strings.ReplaceAll(strings.ToLower(short), "_", "-")
 		if envName(flag) != name || s.flags.Lookup(flag) == nil {
+			if ofService(short, text) {
+				s.ofServices = append(s.ofServices, name)
+				continue
+			}
 			var names []string
 			for _, f := range flagNames(s.flags) {
 				names = append(names, strings.TrimPrefix(envName(f), envPrefix))
@@ -67,6 +72,16 @@ func (s *settings) fromEnv(environ []string) error {
 		}
 	}
 	return nil
+}
+
+// serviceName matches what follows the name of a Service in the variables that Kubernetes sets in each pod of its name
+// space, as Docker did for links: for a Service kvnode, KVNODE_SERVICE_HOST and KVNODE_PORT=tcp://10.0.0.1:8500 are two.
+var serviceName = regexp.MustCompile(`^(|.*_)(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?|PORT)$`)
+
+// ofService reports whether a variable, whose name without the prefix is given, is one of those.
+func ofService(short, text string) bool {
+	m := serviceName.FindStringSubmatch(short)
+	return m != nil && (m[2] != "PORT" || strings.Contains(text, "://"))
 }
 
 func envName(flag string) string {

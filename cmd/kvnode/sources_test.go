@@ -259,7 +259,7 @@ func TestTheDirectorySaysWhichNodeItIs(t *testing.T) {
 		formed(t, "kvnode-data", c.number, c.members...)
 		o := command(t, nil, nil, strings.Fields(c.args)...)
 		if c.text != "" {
-			if o.code != 2 || o.stderr != "kvnode: "+c.text+"\n" {
+			if o.code != exitConfig || o.stderr != "kvnode: "+c.text+"\n" {
 				t.Errorf("%s: %+v", name, o)
 			}
 			continue
@@ -305,5 +305,35 @@ func formed(t *testing.T, dir string, number uint64, members ...ballot.NodeID) {
 	}
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Others set variables too: whoever starts the node, to nothing, and Kubernetes for each Service of the name kvnode.
+func TestVariablesOfOthers(t *testing.T) {
+	inEmptyDir(t, nil)
+	for _, c := range []struct {
+		environ string
+		text    string // in the error, if it is one
+	}{
+		{environ: "KVNODE_CLUSTER= KVNODE_LEASE_TIME= KVNODE_ACL= KVNODE_NO_SUCH="},
+		{environ: "KVNODE_SERVICE_HOST=10.96.0.7 KVNODE_SERVICE_PORT=8500 KVNODE_SERVICE_PORT_HTTP=8500 " +
+			"KVNODE_PORT=tcp://10.96.0.7:8500 KVNODE_PORT_8500_TCP=tcp://10.96.0.7:8500 KVNODE_PORT_8500_TCP_PROTO=tcp " +
+			"KVNODE_PORT_8500_TCP_PORT=8500 KVNODE_PORT_8500_TCP_ADDR=10.96.0.7"},
+		{environ: "KVNODE_PEERS_SERVICE_HOST=10.96.0.8 KVNODE_PEERS_PORT=udp://10.96.0.8:8300"}, // of kvnode-peers
+		{environ: "KVNODE_PORT=8500", text: "KVNODE_PORT"},
+		{environ: "KVNODE_LEASETIME=1s", text: "KVNODE_LEASE_TIME"},
+	} {
+		o := command(t, nil, strings.Fields(c.environ))
+		switch {
+		case c.text != "":
+			if o.code != exitConfig || !strings.Contains(o.stderr, c.text) {
+				t.Errorf("%s: %+v", c.environ, o)
+			}
+		case o.code != 0 || o.config == nil || o.config.LeaseTime != 500*time.Millisecond:
+			t.Errorf("%s: %+v", c.environ, o)
+		case strings.Contains(c.environ, "10.96") &&
+			(strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, strings.SplitN(c.environ, "=", 2)[0])):
+			t.Errorf("%s is not told: %s", c.environ, o.stderr)
+		}
 	}
 }
