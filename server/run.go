@@ -18,12 +18,19 @@ import (
 	"tenure/server/metrics"
 	"tenure/server/replica"
 	"tenure/server/runner"
+	"tenure/server/transport"
 	"tenure/server/watch"
 	"tenure/storage"
 )
 
-// ErrConfig is wrapped by errors that a change of flags or of the data directory mends; the process exits with 2.
+// ErrConfig is wrapped by errors that a change of flags or of the data directory mends; the process exits with 78.
 var ErrConfig = errors.New("configuration")
+
+// Removed reports whether err, of Run, says that the node is no member of its cluster any more. Its data directory is of
+// no more use.
+func Removed(err error) bool {
+	return errors.Is(err, runner.ErrRemoved) || errors.Is(err, transport.ErrRemoved)
+}
 
 // ErrDamaged is wrapped by errors that say that the node's data is not what was written: it must not be started on it
 // again.

@@ -29,7 +29,7 @@ func TestArchiveSettings(t *testing.T) {
 		"restore some.backup --at 5 --data new": "which has one revision only",
 	} {
 		o := command(t, nil, nil, strings.Fields(args)...)
-		if o.code != 2 || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+		if o.code != exitConfig || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%s: %+v, want %s", args, o, want)
 		}
 	}

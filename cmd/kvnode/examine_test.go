@@ -24,7 +24,7 @@ func TestExamineRefusesFlagsThatItWouldIgnore(t *testing.T) {
 		"inspect d --log --from 2 --to 1": "from slot 2 to 1 there is none",
 	} {
 		o := command(t, nil, nil, strings.Fields(args)...)
-		if o.code != 2 || !strings.Contains(o.stderr, want) || o.stdout != "" {
+		if o.code != exitConfig || !strings.Contains(o.stderr, want) || o.stdout != "" {
 			t.Errorf("%s: %+v, want %s", args, o, want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestCheckInJSON(t *testing.T) {
 			InUse   bool `json:"in_use"`
 			Refused string
 		}
-		if err := json.Unmarshal([]byte(o.stdout), &r); err != nil || o.code != 2 || r.Dir != dir || r.InUse != inUse ||
+		if err := json.Unmarshal([]byte(o.stdout), &r); err != nil || o.code != exitConfig || r.Dir != dir || r.InUse != inUse ||
 			r.Refused == "" {
 			t.Errorf("%s: %+v %v", dir, o, err)
 		}

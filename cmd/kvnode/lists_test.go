@@ -14,9 +14,9 @@ import (
 	"tenure/server"
 )
 
-// TestAListThatContradictsTheDataEndsWithTwo runs the true server: once alone, then with lists that its data
+// TestAListThatContradictsTheDataIsBadConfiguration runs the true server: once alone, then with lists that its data
 // contradicts.
-func TestAListThatContradictsTheDataEndsWithTwo(t *testing.T) {
+func TestAListThatContradictsTheDataIsBadConfiguration(t *testing.T) {
 	inEmptyDir(t, nil)
 	port, err := freeport.Run(2)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestAListThatContradictsTheDataEndsWithTwo(t *testing.T) {
 		{"--id 1 --cluster 2=" + peer + ",3=127.0.0.1:3", "--id 1: is not in --cluster, which lists 2, 3"},
 	} {
 		code, text := start(strings.Fields(c.args)...)
-		if code != 2 || !strings.Contains(text, c.want) || strings.Count(text, "\n") != 1 {
+		if code != exitConfig || !strings.Contains(text, c.want) || strings.Count(text, "\n") != 1 {
 			t.Errorf("%s: exit code %d, %s", c.args, code, text)
 		}
 		if contents(t, "data") != before {

@@ -12,6 +12,13 @@ import (
 	"tenure/server/recovery"
 )
 
+// The exit codes. Go's runtime ends with 2 when it gives up, so nothing else does: a supervisor is to start the program
+// again then, and not when its configuration is wrong.
+const (
+	exitFailed = 1
+	exitConfig = 78 // EX_CONFIG in sysexits.h
+)
+
 // errConfig is wrapped by every error about the configuration. Its own text is not shown.
 var errConfig = errors.New("bad configuration")
 
@@ -66,11 +73,14 @@ func execute(args, environ []string, stdout, stderr io.Writer) int {
 }
 
 func exitCode(err error) int {
-	if errors.Is(err, errConfig) || errors.Is(err, errServerConfig) || errors.Is(err, dev.ErrConfig) ||
-		errors.Is(err, recovery.ErrRefused) {
-		return 2
+	switch {
+	case errors.Is(err, errConfig) || errors.Is(err, errServerConfig) || errors.Is(err, dev.ErrConfig) ||
+		errors.Is(err, recovery.ErrRefused):
+		return exitConfig
+	case removed(err):
+		return 0
 	}
-	return 1
+	return exitFailed
 }
 
 // oneLine returns the message of err without the line breaks of some decoders.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"tenure/server"
-
 	"tenure/internal/buildinfo"
+	"tenure/server"
+	"tenure/server/runner"
 )
 
 // outcome is what a command line came to. Config is nil if the server was not called.
@@ -56,7 +56,8 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{nil, 0, 0},
 		{errors.New("the disk is gone"), 1, 2},
-		{fmt.Errorf("%w: different lists", errServerConfig), 2, 1},
+		{fmt.Errorf("%w: different lists", errServerConfig), 78, 1},
+		{fmt.Errorf("%w: node 3", runner.ErrRemoved), 0, 2},
 	} {
 		o := command(t, c.result, nil)
 		if o.code != c.code || strings.Count(o.stderr, "\n") != c.lines {

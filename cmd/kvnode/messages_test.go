@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestBadConfiguration pins each message: one line that says what is wrong and how to mend it, exit code 2, the
+// TestBadConfiguration pins each message: one line that says what is wrong and how to mend it, exit code 78, the
 // server not called, nothing touched.
 func TestBadConfiguration(t *testing.T) {
 	two := "1=127.0.0.1:8300,2=127.0.0.1:8301"
@@ -207,7 +207,7 @@ func TestBadConfiguration(t *testing.T) {
 			}
 			inEmptyDir(t, files)
 			o := command(t, nil, strings.Fields(c.env), strings.Fields(c.args)...)
-			if o.code != 2 || o.stderr != "kvnode: "+c.want+"\n" || o.stdout != "" || o.config != nil {
+			if o.code != exitConfig || o.stderr != "kvnode: "+c.want+"\n" || o.stdout != "" || o.config != nil {
 				t.Errorf("exit code %d, standard error\n  %swant\n  kvnode: %s", o.code, o.stderr, c.want)
 			}
 			if left, _ := filepath.Glob("*"); len(left) != len(files) {
@@ -233,7 +233,7 @@ func TestMalformedFilesAreOneLine(t *testing.T) {
 	}
 	for _, name := range append(names, "g.toml") {
 		o := command(t, nil, nil, "--config", name)
-		if o.code != 2 || strings.Count(o.stderr, "\n") != 1 ||
+		if o.code != exitConfig || strings.Count(o.stderr, "\n") != 1 ||
 			!strings.HasPrefix(o.stderr, "kvnode: --config "+name+": ") {
 			t.Errorf("%s: exit code %d, %q", name, o.code, o.stderr)
 		}

@@ -29,6 +29,9 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	logger, flush := newLogger(stderr, s.logFormat, s.logLevel)
 	defer flush()
 	cfg.Logger = logger
+	if len(s.ofServices) > 0 {
+		logger.Info().Strs("variables", s.ofServices).Msg("these are no settings but those of a Kubernetes Service; they are ignored")
+	}
 	info := buildinfo.Read()
 	cfg.Version, cfg.Revision = info.Version, info.Revision
 	ctx, done := onSignal(ctx, func(sig os.Signal) {
@@ -36,10 +39,10 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	}, func() {
 		cfg.Logger.Warn().Msg("second signal: ended at once")
 		flush()
-		os.Exit(1)
+		os.Exit(exitFailed)
 	})
 	defer done()
-	cfg.Reload = onHangup(ctx, cfg.TLS)
+	cfg.Reload = onHangup(ctx, cfg.TLS, cfg.Logger)
 	if adaptive {
 		if s.slack > 0 {
 			if err := relaxMonitor(s.slack); err != nil {
@@ -61,8 +64,11 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		}
 	}
 	err := s.withCommand(run(ctx, cfg))
-	if err != nil && exitCode(err) != 2 {
-		// the line on standard error is for people, this one for log collectors
+	// The line on standard error is for people, this one for log collectors.
+	switch {
+	case removed(err):
+		cfg.Logger.Info().Err(err).Msg("stopped")
+	case err != nil && exitCode(err) != exitConfig:
 		cfg.Logger.Error().Err(err).Msg("stopped")
 	}
 	return err
@@ -72,13 +78,15 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 // group.
 const oneSignal = 300 * time.Millisecond
 
-// onSignal ends the context at the first SIGTERM or SIGINT, after calling first, and calls second at the next one.
+// onSignal ends the context at the first SIGTERM or SIGINT, after calling first, and calls second at the next one. From
+// then on SIGPIPE does nothing: a node goes on when the reader of its log is gone.
 // done stops this.
 func onSignal(ctx context.Context, first func(os.Signal), second func(), also ...os.Signal) (_ context.Context,
 	done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ch := make(chan os.Signal, 2)
 	signal.Notify(ch, append(also, syscall.SIGTERM, syscall.SIGINT)...)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	over := make(chan struct{})
 	go func() {
 		var since time.Time

@@ -40,20 +40,20 @@ func TestRejoin(t *testing.T) {
 	member := listener(t)
 	formed(t, "d", 1, 3, 4, 5)
 	o := command(t, nil, nil, "rejoin", "--data", "d", "--join", member)
-	if o.code != 2 || !strings.Contains(o.stderr, "d is whole: it is the data of node 3") || o.config != nil {
+	if o.code != exitConfig || !strings.Contains(o.stderr, "d is whole: it is the data of node 3") || o.config != nil {
 		t.Fatalf("a whole directory: %+v", o)
 	}
 	if err := os.Truncate("d/state.db", 100); err != nil {
 		t.Fatal(err)
 	}
 	o = command(t, nil, nil, "rejoin", "--data", "d", "--join", "127.0.0.1:1")
-	if aside, _ := filepath.Glob("d/aside-*"); o.code != 2 || !strings.Contains(o.stderr, "nothing was moved") || aside != nil {
+	if aside, _ := filepath.Glob("d/aside-*"); o.code != exitConfig || !strings.Contains(o.stderr, "nothing was moved") || aside != nil {
 		t.Fatalf("nobody listens: %+v %v", o, aside)
 	}
 	clients := httptest.NewServer(http.NotFoundHandler())
 	defer clients.Close()
 	o = command(t, nil, nil, "rejoin", "--data", "d", "--join", clients.Listener.Addr().String())
-	if aside, _ := filepath.Glob("d/aside-*"); o.code != 2 || !strings.Contains(o.stderr, "is a port for clients") || aside != nil {
+	if aside, _ := filepath.Glob("d/aside-*"); o.code != exitConfig || !strings.Contains(o.stderr, "is a port for clients") || aside != nil {
 		t.Fatalf("a port for clients: %+v %v", o, aside)
 	}
 	o = command(t, nil, []string{"KVNODE_JOIN=" + member}, "rejoin", "--data", "d")
@@ -169,7 +169,7 @@ func TestRejoinRefuses(t *testing.T) {
 			"--node-name, as kvctl member list does",
 	} {
 		o := command(t, nil, nil, append([]string{"rejoin"}, strings.Fields(args)...)...)
-		if o.code != 2 || o.stderr != "kvnode: "+want+"\n" || o.config != nil {
+		if o.code != exitConfig || o.stderr != "kvnode: "+want+"\n" || o.config != nil {
 			t.Errorf("%s: %+v", args, o)
 		}
 	}
@@ -190,7 +190,7 @@ func TestRecover(t *testing.T) {
 		"no\n": "confirm it in these words",
 	} {
 		code, stderr := apply(t, text)
-		if code != 2 || !strings.Contains(stderr, want) {
+		if code != exitConfig || !strings.Contains(stderr, want) {
 			t.Errorf("%q: %d %s", text, code, stderr)
 		}
 	}

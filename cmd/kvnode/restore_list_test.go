@@ -107,7 +107,7 @@ func TestRestoreOfAnEncryptedArchive(t *testing.T) {
 		"--identity other": "is encrypted to others than the identities that were given",
 	} {
 		o := command(t, nil, nil, append([]string{"restore", "a", "--data", "up/new"}, strings.Fields(args)...)...)
-		if o.code != 2 || !strings.Contains(o.stderr, want) {
+		if o.code != exitConfig || !strings.Contains(o.stderr, want) {
 			t.Errorf("%s: %+v", args, o)
 		}
 		if _, err := os.Stat("up"); err == nil {
@@ -193,7 +193,7 @@ func TestRestoreRefusesFlagsThatItWouldIgnore(t *testing.T) {
 		"a --at 2999-01-01T00:00:00Z": "is in the future",
 	} {
 		o := command(t, nil, nil, append([]string{"restore"}, strings.Fields(args)...)...)
-		if o.code != 2 || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+		if o.code != exitConfig || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%s: %+v, want %s", args, o, want)
 		}
 	}

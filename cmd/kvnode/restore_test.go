@@ -84,9 +84,9 @@ func TestRestore(t *testing.T) {
 		code int
 		text string
 	}{
-		"":                       {2, "restore: give the file that kvctl backup create has written"},
-		"b --data new":           {2, "is not empty; name a new directory with --data: nothing that is there is changed"},
-		"none --data newer":      {2, "no such file or directory; give the file or the URL of a backup that kvctl backup create has written"},
+		"":                       {exitConfig, "restore: give the file that kvctl backup create has written"},
+		"b --data new":           {exitConfig, "is not empty; name a new directory with --data: nothing that is there is changed"},
+		"none --data newer":      {exitConfig, "no such file or directory; give the file or the URL of a backup that kvctl backup create has written"},
 		"d/journal --data newer": {1, "the backup is damaged at byte 0: it does not begin as a backup does"},
 		"damaged --data newer":   {1, "the backup is damaged at byte "},
 	} {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/rs/zerolog"
+
 	"tenure/internal/certs"
 	"tenure/server"
 )
@@ -101,12 +103,10 @@ func (s *settings) serverTLS() server.TLS {
 	return t
 }
 
-// onHangup returns a channel that receives at each SIGHUP, until ctx ends. Without TLS there is nothing to read again:
-// the signal ends the process as it does any other.
-func onHangup(ctx context.Context, t server.TLS) <-chan struct{} {
-	if t.Clients.IsZero() && t.Peers.IsZero() {
-		return nil
-	}
+// onHangup returns a channel that receives at each SIGHUP, until ctx ends. Without TLS there is nothing to read again, and
+// the signal only leaves a line in the log: it never ends a node.
+func onHangup(ctx context.Context, t server.TLS, log zerolog.Logger) <-chan struct{} {
+	plain := t.Clients.IsZero() && t.Peers.IsZero()
 	hangups, out := make(chan os.Signal, 1), make(chan struct{}, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() {
@@ -116,6 +116,10 @@ func onHangup(ctx context.Context, t server.TLS) <-chan struct{} {
 			case <-ctx.Done():
 				return
 			case <-hangups:
+				if plain {
+					log.Info().Msg("SIGHUP: without TLS there is nothing to read again")
+					continue
+				}
 				select {
 				case out <- struct{}{}:
 				default: // one is waiting

@@ -128,7 +128,7 @@ func list(ids ...int) string {
 	return strings.Join(parts, ",")
 }
 
-// refusesUntouched starts a node that must end with exit code 2 and one line, and leave its data as it was.
+// refusesUntouched starts a node that must end with exit code 78 and one line, and leave its data as it was.
 func (s *stage) refusesUntouched(ctx context.Context, what, dir string, args, want []string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -140,8 +140,8 @@ func (s *stage) refusesUntouched(ctx context.Context, what, dir string, args, wa
 	text := strings.TrimSpace(string(out))
 	s.say("%s: %v: %s", what, err, text)
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 2 || strings.Contains(text, "\n") || !containsAll(text, want) {
-		return fmt.Errorf("%s: ended with %v and said %q, want exit code 2 and %q", what, err, text, want)
+	if !errors.As(err, &exit) || exit.ExitCode() != 78 || strings.Contains(text, "\n") || !containsAll(text, want) {
+		return fmt.Errorf("%s: ended with %v and said %q, want exit code 78 and %q", what, err, text, want)
 	}
 	after, err := contents(dir)
 	if err != nil {
