@@ -152,8 +152,13 @@ func (x *operator) keeps(id ballot.NodeID) bool {
 	return x.world.nemesis.differs && m != nil && !x.lost(id) && !x.world.members.differing().has(m.i)
 }
 
+// gone reports whether a node does not run and never will again. One whose disk is of no more use may run on and dispute.
+func (x *operator) gone(id ballot.NodeID) bool {
+	return x.lost(id) && !slices.ContainsFunc(x.world.nodes, func(n *node) bool { return n.id == id && n.up() })
+}
+
 // decide ends a dispute, of which it knows who is right: it takes back what waits for that, and removes first the
-// voters that are lost and then the one that is wrong. It reports whether there is no dispute.
+// voters that are gone and then the one that is wrong. It reports whether there is no dispute.
 func (x *operator) decide() bool {
 	disputes := slices.ContainsFunc(x.world.nodes, func(n *node) bool {
 		return n.up() && n.takesPart() && n.log.log.Status(n.reading()).Dispute.Slot != 0
@@ -174,11 +179,11 @@ func (x *operator) decide() bool {
 	op := members.Operation{Kind: members.Remove}
 	for _, m := range x.world.members.newRecord.Membership.Members {
 		o := x.world.members.machine(m.Node)
-		if o == nil || !x.lost(m.Node) && !with.has(o.i) {
+		if o == nil || !x.gone(m.Node) && !with.has(o.i) {
 			continue
 		}
-		if op.Node == 0 || x.lost(m.Node) {
-			op.Node, op.Differs = m.Node, !x.lost(m.Node)
+		if op.Node == 0 || x.gone(m.Node) {
+			op.Node, op.Differs = m.Node, !x.gone(m.Node)
 		}
 	}
 	if op.Node == 0 {
