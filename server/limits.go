@@ -20,9 +20,15 @@ type Limits struct {
 // inbox of the log. While fewer than that are in flight, those that are kept for operators find one.
 const MostRequests = runner.MaxClientRequests
 
-// filesForOthers is how many files a node needs besides the connections of clients: its own, those of its peers and of
-// programs that are about to connect.
-const filesForOthers = 512
+const (
+	// filesForOthers is how many files a node keeps for others than clients where it may have many: its own, and those of
+	// its peers and of programs that are about to connect.
+	filesForOthers = 512
+
+	// filesOfItsOwn is how many a node of three has open, and opens for a checkpoint, a snapshot and an archive. 30 of them
+	// are open all the time.
+	filesOfItsOwn = 48
+)
 
 func (l Limits) validate() error {
 	if err := l.Limits.Validate(); err != nil {
@@ -39,7 +45,7 @@ func (l Limits) validate() error {
 // bound is known.
 func (l Limits) within(files uint64) (Limits, bool) {
 	l.Limits = l.WithDefaults()
-	most := max(files-min(files, filesForOthers), files/2, 2)
+	most := max(files-min(files, filesForOthers), min(files/2, files-min(files, filesOfItsOwn)), 2)
 	if files == 0 || uint64(l.Conns) <= most {
 		return l, false
 	}

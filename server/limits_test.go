@@ -15,7 +15,8 @@ func TestConnectionsLeaveFilesForTheNode(t *testing.T) {
 		fewer       bool
 	}{
 		{1 << 20, 0, admission.DefaultConns, false}, {0, 0, admission.DefaultConns, false}, {20_000, 19_488, 19_488, false},
-		{20_000, 19_489, 19_488, true}, {4096, 0, 3584, true}, {1024, 0, 512, true}, {256, 0, 128, true}, {1, 0, 2, true},
+		{20_000, 19_489, 19_488, true}, {4096, 0, 3584, true}, {1024, 0, 512, true}, {256, 0, 128, true},
+		{64, 0, 16, true}, {1, 0, 2, true},
 	} {
 		l, fewer := Limits{Limits: admission.Limits{Conns: c.conns}}.within(c.files)
 		if l.Conns != c.want || fewer != c.fewer {

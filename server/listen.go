@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"tenure/internal/oslimit"
 	"tenure/server/metrics"
 	"tenure/server/resp"
 	"tenure/server/transport"
@@ -41,7 +42,7 @@ func (n *node) listen() (err error) {
 	limits, fewer := n.cfg.Limits.within(openFiles())
 	if fewer {
 		n.log.Warn().Int("max_connections", limits.Conns).Uint64("files", openFiles()).
-			Msg("this process may not open enough files for --max-connections: raise LimitNOFILE or ulimit -n")
+			Msg("this process may not open enough files for --max-connections, so it takes fewer: raise LimitNOFILE or ulimit -n")
 	}
 	p.clients, err = web.New(web.Config{
 		Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision,
@@ -161,6 +162,7 @@ func listenAdmin(addr string, hosts []string) (*admin, error) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	l = oslimit.Listener{Listener: l, Told: func(error) {}} // the other listeners tell
 	a := &admin{listener: l, server: &http.Server{Handler: guarded(web.NewHosts(hosts), mux), ReadHeaderTimeout: 10 * time.Second}}
 	go func() { _ = a.server.Serve(l) }() // ends with close; its error only says so
 	return a, nil

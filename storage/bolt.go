@@ -10,6 +10,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
+
+	"tenure/internal/oslimit"
 )
 
 // logBolt: the free list is not written with each commit, it is found by a scan when the file is opened.
@@ -18,8 +20,9 @@ import (
 // list goes to the file's end each time (TestStateDBFileStopsGrowing; 100,000 keys: 178 MiB of 223 free after 40
 // minutes of writes, and growing).
 var (
-	logBolt   = bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType, Timeout: time.Second}
-	stateBolt = bolt.Options{FreelistType: bolt.FreelistArrayType, Timeout: time.Second}
+	logBolt = bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType, Timeout: time.Second,
+		OpenFile: oslimit.OpenFile}
+	stateBolt = bolt.Options{FreelistType: bolt.FreelistArrayType, Timeout: time.Second, OpenFile: oslimit.OpenFile}
 )
 
 // openBolt maps a file that has been read and found whole. Where address space is short, it maps less.

@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/internal/codec"
+	"tenure/internal/oslimit"
 )
 
 const (
@@ -44,7 +45,7 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 		}
 	}
 	// The other name is durable before the others are there: alone, they would be those of a log that was lost.
-	f, err := os.OpenFile(unfinished, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := oslimit.OpenFile(unfinished, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tenure/internal/oslimit"
 )
 
 // ErrDiffers means that the state in the directory differs from that of a majority of the voters. No node may be
@@ -24,7 +26,7 @@ const maxDiffers = 4 << 10
 // of its own, so that an operator who knows better can remove it.
 func (s *Store) MarkDiffers(what string) error {
 	path := s.differsPath()
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := oslimit.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return cannotWrite(path, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"tenure/internal/oslimit"
 )
 
 // prepareDir makes sure that dir is a directory that only this user can enter, creating it if need be.
@@ -39,7 +41,7 @@ func prepareDir(dir string) error {
 // lockDir takes the lock of dir. The lock goes with the open file, so that it never outlives the process.
 func lockDir(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := oslimit.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, unusable("cannot write in %s: %w; make it writable for user %d or choose another directory",
 			dir, plain(err), os.Getuid())
@@ -77,7 +79,7 @@ func holder(f *os.File) string {
 
 // syncDir makes the names in dir durable.
 func syncDir(dir string) error {
-	d, err := os.Open(dir)
+	d, err := oslimit.Open(dir)
 	if err != nil {
 		return err
 	}

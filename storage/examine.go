@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"tenure/internal/ballot"
+	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/journal"
 )
@@ -158,7 +159,7 @@ func (x *Examination) list() error {
 
 // hold takes a shared lock on the lock file, if there is one, so that no node starts meanwhile. It writes nothing.
 func (x *Examination) hold() error {
-	f, err := os.Open(filepath.Join(x.dir, lockName))
+	f, err := oslimit.Open(filepath.Join(x.dir, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -183,7 +184,7 @@ func (x *Examination) problem(name string, err error) {
 
 // open opens a file for reading. A file that is missing or cannot be opened is a problem.
 func (x *Examination) open(name string) (f *os.File, size int64, ok bool) {
-	f, err := os.Open(filepath.Join(x.dir, name))
+	f, err := oslimit.Open(filepath.Join(x.dir, name))
 	if err == nil {
 		size, err = fileSize(f)
 	}

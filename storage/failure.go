@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+
+	"tenure/internal/oslimit"
 )
 
 // failure is the first failure of a store. All of its parts share one: it ends them all.
@@ -26,7 +28,12 @@ func (f *failure) failed() error {
 // the end of the store by Close is one of reading or writing, after which it is not known what the disk holds: a
 // second fsync would report success for pages that the first one lost, so there is none.
 func (f *failure) fail(err error) error {
-	if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrClosed) {
+	switch {
+	case errors.Is(err, ErrDamaged), errors.Is(err, ErrClosed):
+	case oslimit.Reached(err):
+		err = fmt.Errorf("%w: %w: a limit of the process or the machine and no fault of the disk: the process must end; raise "+
+			"LimitNOFILE or ulimit -n, or free memory, then start again", ErrFailed, err)
+	default:
 		err = fmt.Errorf("%w: %w; what is durable is not known: the process must end; mend the disk, then start again",
 			ErrFailed, err)
 	}

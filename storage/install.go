@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/journal"
 )
@@ -70,7 +71,7 @@ func (s *Store) readReceived() (*stateContent, error) {
 // readStateMarks reads a state database that no bbolt has open: the whole of one of up to wholeBytes, and else its
 // branch pages. sums may name the file with the checksums of its pages, which must then hold.
 func readStateMarks(path string, wholeBytes int64, sums ...string) (*stateContent, error) {
-	f, err := os.Open(path)
+	f, err := oslimit.Open(path)
 	if err != nil {
 		return nil, err
 	}

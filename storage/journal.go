@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/internal/ident"
+	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/journal"
 )
@@ -30,7 +31,7 @@ func (o Options) journalSize(free int64) int64 {
 
 // makeJournal makes an empty journal, durable but for its name.
 func makeJournal(path string, size int64) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := oslimit.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (s *acceptorLog) openJournal(owner ident.StoreID) error {
 			return err
 		}
 	}
-	f, err := os.OpenFile(s.journalPath(), os.O_RDWR, 0)
+	f, err := oslimit.OpenFile(s.journalPath(), os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return damage(s.journalPath(), "the file is missing beside %s", logName)
@@ -146,7 +147,7 @@ func (s *acceptorLog) addJournal() error {
 
 // onlyZeros reports whether nothing was ever written into the file at path.
 func onlyZeros(path string) (bool, error) {
-	f, err := os.Open(path)
+	f, err := oslimit.Open(path)
 	if err != nil {
 		return false, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/journal"
 )
@@ -52,7 +53,7 @@ type acceptorLog struct {
 
 // read opens and reads log.db. It changes nothing.
 func (s *acceptorLog) read() (*logContent, error) {
-	f, err := os.OpenFile(s.logPath(), os.O_RDWR, 0)
+	f, err := oslimit.OpenFile(s.logPath(), os.O_RDWR, 0)
 	if err != nil {
 		return nil, cannotOpen(s.logPath(), err)
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"tenure/internal/oslimit"
 )
 
 // state.sums has the checksums of the pages of state.db, so that a large one need not be read whole at the start:
@@ -80,7 +82,7 @@ func (f *sumsFile) append(t *sumTable, ids []uint64, m *metaPage) error {
 // loadSums opens the file at path, with that flag of os.OpenFile, and reads the checksums of the pages of m's
 // transaction. The table is nil if the file is missing or not of that transaction.
 func loadSums(path string, flag int, m *metaPage) (*sumsFile, []uint32, error) {
-	f, err := os.OpenFile(path, flag, 0)
+	f, err := oslimit.OpenFile(path, flag, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -128,7 +130,7 @@ func (s *stateDB) makeSums(t *sumTable, m *metaPage) (*sumsFile, error) {
 
 // writeSums writes a new file at path with the checksums of the pages of m's transaction, durable but for its name.
 func writeSums(path string, t *sumTable, m *metaPage) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := oslimit.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,11 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
+
+	"tenure/internal/oslimit"
 )
 
 // ReadIdentity returns the identity in dir, of a directory that nobody has open, without opening the store: it writes
@@ -50,7 +51,7 @@ func ReadIdentity(dir string) (id Identity, ok bool, err error) {
 
 // headDamage returns damage if the meta pages of the file at path do not hold, which bbolt says in other words; else err.
 func headDamage(path string, err error) error {
-	f, cannot := os.Open(path)
+	f, cannot := oslimit.Open(path)
 	if cannot != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"tenure/internal/oslimit"
 	"tenure/kv"
 )
 
@@ -83,7 +84,7 @@ func (r *Receiver) begin() error {
 	if err := s.dropReceived(); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(s.receivingPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := oslimit.OpenFile(s.receivingPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return r.cannot(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 
+	"tenure/internal/oslimit"
 	"tenure/kv"
 )
 
@@ -68,11 +69,11 @@ func (r *redo) open() (err error) {
 	if r.file != nil {
 		return nil
 	}
-	r.file, err = os.OpenFile(r.redoPath(), os.O_RDWR, 0)
+	r.file, err = oslimit.OpenFile(r.redoPath(), os.O_RDWR, 0)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if r.file, err = os.OpenFile(r.redoPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	if r.file, err = oslimit.OpenFile(r.redoPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
 	}
 	return syncDir(r.dir)
@@ -173,7 +174,7 @@ func (s *stateDB) resumeCheckpoint() error {
 	if plan.Changes.Count == 0 {
 		return nil
 	}
-	f, err := os.OpenFile(s.redoPath(), os.O_RDWR, 0)
+	f, err := oslimit.OpenFile(s.redoPath(), os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return damage(s.redoPath(), "the file is missing, and %s is in the middle of a checkpoint", stateName)

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"tenure/internal/oslimit"
 )
 
 // The reserve file holds free space that only this store may use. Others can fill a file system between two looks at
@@ -86,7 +88,7 @@ func (r *reserve) hold(u *Usage) {
 func (r *reserve) open() (note string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f, err := os.OpenFile(r.reservePath(), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := oslimit.OpenFile(r.reservePath(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return ""

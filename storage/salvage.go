@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"tenure/internal/oslimit"
 	"tenure/kv"
 	"tenure/multipaxos"
 )
@@ -84,7 +84,7 @@ func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, 
 
 // salvage visits the readable records of a bbolt file that may be damaged. Its memory is bounded like that of a walk.
 func salvage(path string, visit func(bucket string, key, record []byte) error, skipped func(error)) error {
-	f, err := os.Open(path)
+	f, err := oslimit.Open(path)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/internal/ident"
+	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 )
 
@@ -41,7 +42,7 @@ type stateDB struct {
 // open reads state.db, compares it with the log, then has bbolt open it, and completes a checkpoint that was
 // interrupted.
 func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
-	f, err := os.OpenFile(s.statePath(), os.O_RDWR, 0)
+	f, err := oslimit.OpenFile(s.statePath(), os.O_RDWR, 0)
 	if err != nil {
 		return cannotOpen(s.statePath(), err)
 	}

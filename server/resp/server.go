@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"tenure/internal/oslimit"
 	"tenure/server/resp/proto"
 )
 
@@ -58,7 +59,9 @@ func (s *Server) Listen() error {
 	if err != nil {
 		return fmt.Errorf("resp: listen for clients of Redis on %s: %w", s.cfg.Addr, err)
 	}
-	s.listener = l
+	s.listener = oslimit.Listener{Listener: l, Told: func(err error) {
+		s.cfg.Logger.Warn().Err(err).Msg("no client of Redis can be taken until others close their connections")
+	}}
 	return nil
 }
 
@@ -74,8 +77,6 @@ func (s *Server) Serve() error {
 			s.begin(nc)
 		case errors.Is(err, net.ErrClosed):
 			return nil
-		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ECONNABORTED):
-			s.cfg.Logger.Warn().Err(err).Msg("a client of Redis could not be taken")
 		default:
 			return fmt.Errorf("resp: serve clients of Redis on %s: %w", s.Addr(), err)
 		}

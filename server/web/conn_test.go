@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tenure/internal/oslimit"
 )
 
 // answer reads one answer from in.
@@ -259,7 +261,7 @@ type failing struct {
 func (f *failing) Accept() (net.Conn, error) {
 	if f.left > 0 {
 		f.left--
-		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
+		return nil, &net.OpError{Op: "accept", Err: syscall.ENOMEM}
 	}
 	return f.Listener.Accept()
 }
@@ -270,7 +272,9 @@ func TestAcceptErrorsPass(t *testing.T) {
 	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
-	s.listener.Listener = &failing{s.listener.Listener, 3}
+	inner := s.listener.Listener.(oslimit.Listener)
+	inner.Listener = &failing{inner.Listener, 3}
+	s.listener.Listener = inner
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	if got := say(t, s.Addr(), "GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {

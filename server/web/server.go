@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"tenure/internal/oslimit"
 	"tenure/server/admission"
 )
 
@@ -93,8 +94,11 @@ func (s *Server) Listen() error {
 	if err != nil {
 		return fmt.Errorf("web: listen for clients on %s: %w", s.cfg.Addr, err)
 	}
-	s.listener = &limitListener{Listener: l, conns: &s.conns, tooMany: tooMany(s.node), refused: s.metrics.refused,
-		errors: s.http.ErrorLog, tls: s.cfg.TLS, slots: make(chan struct{}, farewells)}
+	waiting := oslimit.Listener{Listener: l, Told: func(err error) {
+		s.cfg.Logger.Warn().Err(err).Msg("no client can be taken until others close their connections: raise LimitNOFILE or ulimit -n")
+	}}
+	s.listener = &limitListener{Listener: waiting, conns: &s.conns, tooMany: tooMany(s.node), refused: s.metrics.refused,
+		errors: s.http.ErrorLog, tls: s.cfg.TLS, slots: make(chan struct{}, min(farewells, max(1, s.cfg.Limits.Conns/8)))}
 	return nil
 }
 
