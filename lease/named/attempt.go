@@ -71,6 +71,7 @@ type Attempt struct {
 	proposed Token         // what Accept carries
 	asked    bool          // an Accept was made
 	full     bool          // some refusal was for want of space
+	known    bool          // some acceptor has a live record of the acquisition
 	promised uint64        // highest counter shown in a rejection
 	blocker  Lease         // the live lease of somebody else that has the least time left
 	lefts    [quorum.MaxVoters]time.Duration
@@ -135,6 +136,7 @@ func (a *Attempt) Handle(now time.Duration, from ballot.NodeID, r Reply) (moved 
 	case a.phase == Accepting && r.Kind == Accepted:
 		a.own(now, from)
 	}
+	a.abandon()
 	return a.phase != before
 }
 
@@ -146,7 +148,7 @@ func (a *Attempt) promise(now time.Duration, from ballot.NodeID, r *Reply) {
 	}
 	a.reported = max(a.reported, r.Report)
 	if r.Live {
-		a.ownToken = max(a.ownToken, r.LiveToken)
+		a.known, a.ownToken = true, max(a.ownToken, r.LiveToken)
 	}
 	if !r.Live || r.LiveToken < r.Report {
 		a.spent = max(a.spent, r.Report)
@@ -206,12 +208,13 @@ func (a *Attempt) own(now time.Duration, from ballot.NodeID) {
 	a.finish(EndWon)
 }
 
-// refuse is P5: the attempt is abandoned when the voters that are left cannot make a quorum.
+// refuse counts a voter out, and keeps why.
 func (a *Attempt) refuse(from ballot.NodeID, r *Reply) {
 	a.refused.Add(from)
 	a.reported = max(a.reported, r.Report)
 	a.promised = max(a.promised, r.Promised)
 	a.full = a.full || r.Full
+	a.known = a.known || r.Live && r.LiveAcquisition == a.ask.Acquisition
 	if r.Live && r.LiveAcquisition != a.ask.Acquisition {
 		a.lefts[a.blocks] = r.LiveLeft
 		a.blocks++
@@ -219,14 +222,27 @@ func (a *Attempt) refuse(from ballot.NodeID, r *Reply) {
 			a.blocker = Lease{Acquisition: r.LiveAcquisition, Owner: r.LiveOwner, Token: r.LiveToken, Left: r.LiveLeft}
 		}
 	}
-	if a.voters.Len()-a.refused.Len() < a.voters.Need() {
+}
+
+// abandon is P5: the attempt is over when the voters that are left cannot make a quorum. A renewal first hears a quorum.
+func (a *Attempt) abandon() {
+	if a.phase != Over && a.voters.Len()-a.refused.Len() < a.voters.Need() && (a.known || !a.mayBeHeld()) {
 		a.conclude()
 	}
+}
+
+// mayBeHeld reports whether the attempt is the renewal of a lease that may be held for all that is known: a quorum of
+// voters without a record of it would say that it is lost. Records of others say nothing. Once voters were removed, one
+// of an owner before, whose release did not come there, may be in the way of a quorum.
+func (a *Attempt) mayBeHeld() bool {
+	return a.ask.Renewal && (a.known || a.votes.Len()+a.refused.Len() < a.voters.Need())
 }
 
 // conclude ends the attempt for the reasons that refusals gave.
 func (a *Attempt) conclude() {
 	switch {
+	case a.mayBeHeld() && !a.full:
+		a.finish(EndRejected)
 	case a.voters.Len()-a.blocks < a.voters.Need():
 		a.finish(EndBlocked)
 	case a.full:

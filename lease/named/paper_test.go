@@ -661,6 +661,25 @@ func TestN2RenewalThroughAnAcceptorThatMissedSome(t *testing.T) {
 	w.want(w.try(renewal("a")), EndWon)
 }
 
+// N1: a lease that is held is not called lost. Its record is with 2 and 3, and with 1 that of the owner before, whose
+// release has not come there. Once 3 is removed, no quorum is open until that record has ended.
+func TestN1RenewalAfterAVoterIsRemoved(t *testing.T) {
+	w := newWorld(t)
+	first := ask("a")
+	first.Duration /= 2
+	w.want(w.try(first), EndWon)
+	for n := ballot.NodeID(2); n <= 3; n++ {
+		does(t, w.tables[n], w.now, Request{Kind: Release, Name: nameOf("n"), Counter: w.counter, Acquisition: acquisitionOf("a")},
+			Released)
+	}
+	w.want(w.try(ask("b")), EndWon)
+	w.voters = quorum.Of(1, 2)
+	w.want(w.try(renewal("b")), EndRejected)
+	w.want(w.try(renewal("c")), EndBlocked) // nobody has a record of this one
+	w.now += 2 * first.Duration * 8 / 10
+	w.want(w.try(renewal("b")), EndWon)
+}
+
 // N3: the upper half of a token is an era. Nothing carries over into it; a new one begins above all of the old.
 func TestN3Eras(t *testing.T) {
 	last := FirstToken(4) + math.MaxUint32

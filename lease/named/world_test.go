@@ -30,13 +30,14 @@ type world struct {
 	now     time.Duration
 	tables  map[ballot.NodeID]*Table
 	down    map[ballot.NodeID]bool
+	voters  quorum.Set
 	counter uint64
 	self    ballot.Incarnation
 }
 
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, now: time.Second, tables: map[ballot.NodeID]*Table{}, down: map[ballot.NodeID]bool{},
-		self: ballot.Incarnation{Restart: 1, Node: 9, Nonce: 7}}
+		voters: quorum.Of(1, 2, 3), self: ballot.Incarnation{Restart: 1, Node: 9, Nonce: 7}}
 	for n := ballot.NodeID(1); n <= 3; n++ {
 		w.start(n, testConfig(), uint32(n))
 	}
@@ -57,7 +58,7 @@ func (w *world) start(n ballot.NodeID, c Config, era uint32) {
 
 func (w *world) begin(ask Ask) *Attempt {
 	w.counter++
-	a := Begin(w.now, ask, quorum.Of(1, 2, 3), w.counter)
+	a := Begin(w.now, ask, w.voters, w.counter)
 	return &a
 }
 
