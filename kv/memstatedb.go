@@ -129,4 +129,7 @@ func (v *memView) Descend(space Space, below []byte, fn func(key, value []byte) 
 	return nil
 }
 
+// Overtaken returns false: the records are shared.
+func (v *memView) Overtaken() bool { return false }
+
 func (v *memView) Close() { v.records = nil }

@@ -41,6 +41,9 @@ func (v *Snapshot) Revision() uint64 { return v.revision }
 // Applied returns the slot after which v was taken.
 func (v *Snapshot) Applied() uint64 { return v.applied }
 
+// Overtaken reports whether so much was written to the state database since v was taken that v should be closed.
+func (v *Snapshot) Overtaken() bool { return v.layers.stateDB.Overtaken() }
+
 // Close ends the view. Doing it again does nothing; reading after it panics.
 func (v *Snapshot) Close() {
 	if v.layers.stateDB != nil {

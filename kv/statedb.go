@@ -54,6 +54,9 @@ type StateDB interface {
 	Ascend(space Space, from []byte, fn func(key, value []byte) bool) error
 	// Descend calls fn in falling key order from the last key < below (nil: the last key), until fn says false.
 	Descend(space Space, below []byte, fn func(key, value []byte) bool) error
+	// Overtaken reports whether so much was written since the view was opened that it should be closed: pages that it
+	// reads are kept from being used again.
+	Overtaken() bool
 	// Close ends the view.
 	Close()
 }

@@ -63,7 +63,8 @@ type checkedFile struct {
 	cache     [cachedPages]atomic.Pointer[cachedPage]
 	views     metaBook
 	side      *sumsFile
-	writer    writer // of the checkpoint that runs
+	written   atomic.Int64 // bytes of whole pages, since the file was opened
+	writer    writer       // of the checkpoint that runs
 }
 
 // cachedPages bounds the branch pages that are kept in memory: 2 MiB of them, enough for a million keys of 256 bytes.

@@ -114,6 +114,7 @@ func (c *checkedFile) wrote(write writeAt, b []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("page %d is written outside of a transaction", id)
 	}
 	p := page{id: id, data: b}
+	c.written.Add(int64(len(b)))
 	for ; len(b) > 0; id, b = id+1, b[c.pageBytes:] {
 		c.sums.set(id, pageSum(id, b[:c.pageBytes]))
 		w.wrote = append(w.wrote, id)

@@ -34,7 +34,7 @@ func (s *stateDB) view() (kv.StateDB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &view{state: s, tx: tx, meta: m}, nil
+	return &view{state: s, tx: tx, meta: m, since: s.checked.written.Load()}, nil
 }
 
 // pinState opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page:
@@ -77,7 +77,15 @@ type view struct {
 	state *stateDB
 	tx    *bolt.Tx
 	meta  *metaPage
+	since int64 // bytes that checkpoints had written
 }
+
+// overtakenBytes bounds by how much the file grows for a view: when checkpoints have written so much beside it, it is
+// to be closed.
+const overtakenBytes = 128 << 20
+
+// Overtaken implements kv.StateDB.
+func (v *view) Overtaken() bool { return v.state.checked.written.Load()-v.since > overtakenBytes }
 
 // cursors pools cursors with their buffers.
 var cursors = sync.Pool{New: func() any { return new(cursor) }}

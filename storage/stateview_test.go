@@ -146,6 +146,26 @@ func TestViewsAreStable(t *testing.T) {
 }
 
 // A callback's panic is the caller's own, and no damage.
+// A view is overtaken by what checkpoints write after it was opened.
+func TestAViewIsOvertaken(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	fill(t, s, 10, 10)
+	checkpointKeys(t, s, 0, 10, "old")
+	v := viewOf(t, s)
+	defer v.Close()
+	before := s.state.checked.written.Load()
+	checkpointKeys(t, s, 0, 10, "new")
+	if after := s.state.checked.written.Load(); after <= before || v.Overtaken() {
+		t.Errorf("%d bytes written, then %d; overtaken %v", before, after, v.Overtaken())
+	}
+	s.state.checked.written.Add(overtakenBytes)
+	if later := viewOf(t, s); !v.Overtaken() || later.Overtaken() {
+		t.Errorf("overtaken %v, and one that was opened later %v", v.Overtaken(), later.Overtaken())
+	} else {
+		later.Close()
+	}
+}
+
 func TestCallbackPanicsPass(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	fill(t, s, 1, 1)

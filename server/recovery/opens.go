@@ -51,5 +51,8 @@ func (examinedView) Descend(kv.Space, []byte, func(key, value []byte) bool) erro
 	return errOnlyAscends
 }
 
+// Overtaken returns false: nothing is written.
+func (examinedView) Overtaken() bool { return false }
+
 // Close does nothing: the examination is the caller's.
 func (examinedView) Close() {}

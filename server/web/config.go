@@ -70,6 +70,9 @@ type Config struct {
 	// ResponseTimeout bounds a request from its headers to the last byte of its answer, so that a client that does
 	// not read cannot hold a snapshot open: listings that need longer are to be read in pages. 2 min.
 	ResponseTimeout time.Duration
+	// ListTimeout is how long the client of a listing may take for each piece of it, of some 16 KiB, before its
+	// connection is cut: the state database cannot use pages again meanwhile. 5 s.
+	ListTimeout time.Duration
 	// IdleTimeout closes a connection that asks nothing. 2 min.
 	IdleTimeout time.Duration
 	// Heartbeat is how often a stream of events that has nothing to tell says so; its client hears then that it is
@@ -92,6 +95,7 @@ func (c Config) withDefaults() Config {
 	c.ResponseTimeout = orDefault(c.ResponseTimeout, 2*time.Minute)
 	c.IdleTimeout = orDefault(c.IdleTimeout, 2*time.Minute)
 	c.Heartbeat = orDefault(c.Heartbeat, 15*time.Second)
+	c.ListTimeout = orDefault(c.ListTimeout, 5*time.Second)
 	c.EventTimeout = orDefault(c.EventTimeout, 30*time.Second)
 	if c.Hub == nil {
 		c.Hub = watch.New(watch.DefaultLimits)
@@ -135,7 +139,7 @@ func (c Config) Validate() error {
 		d    time.Duration
 	}{
 		{"client", c.ClientTimeout}, {"header", c.HeaderTimeout}, {"body", c.BodyTimeout},
-		{"response", c.ResponseTimeout}, {"idle", c.IdleTimeout},
+		{"response", c.ResponseTimeout}, {"list", c.ListTimeout}, {"idle", c.IdleTimeout},
 		{"heartbeat", c.Heartbeat}, {"event", c.EventTimeout},
 	} {
 		if d.d < 0 {

@@ -35,7 +35,11 @@ type jsonList struct {
 	// filtered, if set, reports whether the answer leaves out what may not be read. It is called before the first byte is
 	// sent.
 	filtered func() (bool, error)
-	buf      []byte
+	// over, if set, is asked before each piece is sent: an error ends the answer.
+	over func() error
+	// stall is how long the client may take for a piece; it holds a snapshot meanwhile.
+	stall time.Duration
+	buf   []byte
 }
 
 var jsonLists = sync.Pool{New: func() any { return &jsonList{buf: make([]byte, 0, 4<<10)} }}
@@ -43,7 +47,8 @@ var jsonLists = sync.Pool{New: func() any { return &jsonList{buf: make([]byte, 0
 // newList begins an answer of that index. Its end gives it back.
 func (r *reads) newList(x *exchange, index uint64, meta ReadMeta, pretty bool) *jsonList {
 	l := jsonLists.Get().(*jsonList)
-	*l = jsonList{x: x, local: r.local, index: index, meta: meta, pretty: pretty, buf: append(l.buf[:0], '[')}
+	*l = jsonList{x: x, local: r.local, index: index, meta: meta, pretty: pretty, stall: r.timeouts.stall,
+		buf: append(l.buf[:0], '[')}
 	return l
 }
 
@@ -171,6 +176,13 @@ func (l *jsonList) send() {
 		setReadMeta(h, l.index, l.meta)
 		l.sent = true
 		l.x.begin(http.StatusOK)
+	}
+	if l.over != nil {
+		if l.err = l.over(); l.err != nil {
+			return
+		}
+		// An error: a test's ResponseWriter that has no deadlines.
+		_ = http.NewResponseController(l.x.w).SetWriteDeadline(time.Now().Add(l.stall))
 	}
 	_, l.err = l.x.w.Write(l.buf)
 	l.buf = l.buf[:0]

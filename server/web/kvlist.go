@@ -53,7 +53,7 @@ func (l *listing) look(must bool) (answered bool, err error) {
 	}
 	defer view.Close()
 	l.meta, l.index, l.filter = meta, 0, l.x.filterOf(l.prefix)
-	over := l.reads.deadline(l.x)
+	over := l.reads.deadline(l.x, view)
 	if !must || !l.findsIndex() {
 		news, err := l.measure(view, over)
 		if err != nil || !must && !news {
@@ -90,6 +90,7 @@ func (l *listing) answer(view *kv.Snapshot, over func() error) error {
 	}
 	r := kv.Range{Prefix: l.prefix, Start: l.q.start, Limit: l.q.limit, Reverse: l.q.has(nReverse), Cancel: over}
 	list := l.reads.newList(l.x, l.index, l.meta, l.q.has(nPretty))
+	list.over = over
 	if l.filter.on {
 		r.Keep = l.filter.keep
 		list.filtered = func() (bool, error) { return l.filter.hides(view, l.prefix, over) }

@@ -345,6 +345,69 @@ func TestListingEndsWithItsClient(t *testing.T) {
 	waitFor(t, func() bool { return s.metrics.inFlight.Load() == 0 })
 }
 
+// A client that takes nothing for ListTimeout must not hold its snapshot for longer.
+func TestAListingThatIsNotReadIsCutSoon(t *testing.T) {
+	f := newFake(t)
+	big := strings.Repeat("x", 16<<10)
+	for i := range 1000 { // more than sockets hold
+		f.set(t, fmt.Sprintf("k%03d", i), big)
+	}
+	s := newServer(t, f, func(c *Config) { c.ListTimeout = 100 * time.Millisecond })
+	c := dial(t, serve(t, s))
+	if _, err := fmt.Fprintf(c, "GET /v1/kv/?recurse HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return s.metrics.inFlight.Load() == 1 })
+	waitFor(t, func() bool { return s.metrics.inFlight.Load() == 0 })
+}
+
+// overtaken is a source whose views are overtaken once they were asked so often.
+type overtaken struct {
+	kv.Source
+	after int
+}
+
+type overtakenView struct {
+	kv.StateDB
+	left int
+}
+
+func (o overtaken) View() (kv.StateDB, error) {
+	v, err := o.Source.View()
+	return &overtakenView{v, o.after}, err
+}
+
+func (v *overtakenView) Overtaken() bool {
+	v.left--
+	return v.left < 0
+}
+
+// A listing that writes have overtaken ends, however fast it is read, so that the state database does not grow for it.
+func TestAnOvertakenListingEnds(t *testing.T) {
+	for _, c := range []struct {
+		after int
+		query string
+		begun bool // the status is out
+	}{{0, "?recurse", false}, {0, "?keys", false}, {0, "?count", false}, {12, "?recurse", true}} {
+		f := newFake(t)
+		stateDB := kv.NewMemStateDB()
+		for i := range 3000 {
+			f.set(t, fmt.Sprintf("k%04d", i), "some value")
+		}
+		stateDB.Merge(f.state.Freeze().Checkpoint())
+		var err error
+		if f.state, err = kv.Open(overtaken{stateDB, c.after}, kv.DefaultLimits); err != nil {
+			t.Fatal(err)
+		}
+		got := say(t, serve(t, newServer(t, f)), "GET /v1/kv/"+c.query+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		whole := strings.HasSuffix(got, "]\r\n0\r\n\r\n") || strings.HasSuffix(got, "]")
+		if strings.HasPrefix(got, "HTTP/1.1 200") != c.begun || whole ||
+			strings.Contains(got, "read it in pages") == c.begun {
+			t.Errorf("%s: %.300s … %q", c.query, got, got[max(0, len(got)-50):])
+		}
+	}
+}
+
 func TestListingThatTakesTooLong(t *testing.T) {
 	f := newFake(t)
 	for i := range 1000 {

@@ -68,14 +68,20 @@ func (r *reads) snapshot(x *exchange, mode Mode) (*kv.Snapshot, ReadMeta, error)
 	return view, meta, nil
 }
 
-var errListingTooLong = errors.New("the listing took too long: read it in pages, with `limit` and `start`")
+var (
+	errListingTooLong   = errors.New("the listing took too long: read it in pages, with `limit` and `start`")
+	errListingOvertaken = errors.New("much was written while the listing was read: read it in pages, with `limit` and `start`")
+)
 
 // deadline returns a function that ends a listing whose client is gone, or that holds its snapshot for too long.
-func (r *reads) deadline(x *exchange) func() error {
+func (r *reads) deadline(x *exchange, view *kv.Snapshot) func() error {
 	began := time.Now()
 	return func() error {
-		if time.Since(began) > r.timeouts.response {
+		switch {
+		case time.Since(began) > r.timeouts.response:
 			return fmt.Errorf("%w: %w", ErrNotApplied, errListingTooLong)
+		case view.Overtaken():
+			return fmt.Errorf("%w: %w", ErrNotApplied, errListingOvertaken)
 		}
 		return x.r.Context().Err()
 	}

@@ -12,10 +12,11 @@ import (
 type timeouts struct {
 	client   time.Duration // what the Backend may take
 	response time.Duration // from the headers of the request to the last byte of the answer
+	stall    time.Duration // for a client to take a piece of a listing
 }
 
 func timeoutsOf(cfg Config) timeouts {
-	return timeouts{client: cfg.ClientTimeout, response: cfg.ResponseTimeout}
+	return timeouts{client: cfg.ClientTimeout, response: cfg.ResponseTimeout, stall: cfg.ListTimeout}
 }
 
 // of returns how long the Backend may take over r: the node's own limit, or less if the client says that it will not
