@@ -226,17 +226,21 @@ func (x *nemesis) maySpare(n *node, ends bool) bool {
 	if n.lost() || n.id == 0 || n.left {
 		return false
 	}
-	lost := machineSet(1) << n.i
-	for _, o := range x.nodes {
-		if o.lost() || x.differs && o.disk.differs() {
-			lost |= 1 << o.i
-		}
-	}
-	comes := machineSet(0)
+	comes, lost := machineSet(0), x.lostDisks()|1<<n.i
 	if _, ok := x.members.bySpare(); ok || len(x.operator.asks) > 0 {
 		comes = 1 << n.i // it may be about to vote
 	}
 	return x.members.maySpare(lost, comes, x.operator.removes() || x.mayShrink(n, ends))
+}
+
+// lostDisks returns the machines whose disks are of no more use, whether or not their nodes know it.
+func (x *nemesis) lostDisks() (s machineSet) {
+	for _, o := range x.nodes {
+		if o.lost() || x.differs && o.disk.differs() {
+			s |= 1 << o.i
+		}
+	}
+	return s
 }
 
 // rotOne makes a record of the log go bad, or the state database, or a bit of the journal.

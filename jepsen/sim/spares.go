@@ -36,7 +36,15 @@ func (p *plan) drawSpares(seed uint64) {
 // addsSpare reports whether the next operation adds a spare: the first one does.
 func (x *operator) addsSpare() bool {
 	p := &x.plan.spares
-	return p.adding > 0 && len(x.world.nodes) < maxMachines && (x.begun == 1 || x.spares.chance(p.adding))
+	return p.adding > 0 && x.mayAddSpare() && (x.begun == 1 || x.spares.chance(p.adding))
+}
+
+// mayAddSpare reports whether a spare may be added. It may not while so many disks are lost that the cluster could not do
+// without one more voter: the master may take a node with such a disk for alive, and have the spare take the place of
+// another voter, one that lives.
+func (x *operator) mayAddSpare() bool {
+	w := x.world
+	return len(w.nodes) < maxMachines && w.members.maySpare(w.nemesis.lostDisks(), 0, true)
 }
 
 // leaves reports whether the operator leaves lost voters to the spares that there are.
@@ -58,7 +66,7 @@ func (x *operator) misadventures(left int, over func()) {
 			spares++
 		}
 	}
-	if spares < 2 && len(x.world.nodes) < maxMachines {
+	if spares < 2 && x.mayAddSpare() {
 		x.begun++
 		c := &change{operator: x, op: members.Operation{ID: fmt.Sprintf("op-%d", x.begun)}}
 		c.spareComes()
