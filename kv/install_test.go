@@ -280,6 +280,9 @@ func TestAnInstallDoesNotWrap(t *testing.T) {
 		if r.Code != c.code || fell || r.Code != CodeDone && m.Revision() != revision {
 			t.Errorf("%s: %+v, then at revision %d, era %d", name, r, m.Revision(), m.Eras())
 		}
+		if want := max(era, c.era) + InstallEras; r.Code == CodeDone && m.Eras() != want {
+			t.Errorf("%s: era %d, want %d", name, m.Eras(), want)
+		}
 		if next := m.do(set("b", "1"))[0]; next.Code != CodeDone || next.Revision <= max(revision, r.Revision) {
 			t.Errorf("%s: a write afterwards: %+v", name, next)
 		}

@@ -427,6 +427,31 @@ func TestAnotherDirectoryIsNotWrittenTo(t *testing.T) {
 	}
 }
 
+// An archive whose end is gone, as after its disk was put back from a copy, is not gone on with: what this cluster was told
+// is archived would be missing.
+func TestAnArchiveThatHasLostItsEndIsNotGoneOnWith(t *testing.T) {
+	r := newRelay(t, newChosen(t), "lost")
+	first := r.join(&reach{}, 0)
+	for r.log.applied < handoverSlots-3 {
+		r.apply()
+		first.work(r)
+	}
+	r.place.changed = func(string) {} // what follows cannot be restored
+	all := names(r.place.list(""))
+	l := archive.List(r.chosen.cluster, all)
+	last := l.Segments[len(l.Segments)-1]
+	delete(r.place.objects, last.Name(r.chosen.cluster))
+	second := r.join(&reach{}, 0)
+	second.Told(first.cfg.Self, first.told)
+	r.apply()
+	if err := second.shipOnce(context.Background()); !errors.Is(err, errLost) || second.active {
+		t.Errorf("%v, active %v", err, second.active)
+	}
+	if now := names(r.place.list("")); len(now) != len(all)-1 {
+		t.Errorf("%q was written", now)
+	}
+}
+
 // attempt is work at a target that may fail.
 func (m *member) attempt(r *relay) {
 	for range 3 {

@@ -180,3 +180,24 @@ func TestRestoreAroundAnUpload(t *testing.T) {
 		}
 	}
 }
+
+// TestASegmentOfAnotherLog: a segment is of the log of the full copy if its slots lead to the revisions that it says.
+func TestASegmentOfAnotherLog(t *testing.T) {
+	a := newArchived(newWorld(t, 1))
+	a.do(set("a", "1"))
+	slot := a.state.Applied() + 1
+	c := set("b", "1")
+	value := append([]byte{1}, kv.AppendBatch(nil, kv.EncodeCommand(&c))...)
+	var m archive.Moments
+	m.Add(slot, a.state.Revision()+2, time.UnixMilli(int64(slot)))
+	b := archive.NewBuilder(a.listing.Cluster, slot, a.chain)
+	b.Add(slot, value, 0)
+	name, segment, _ := b.Encode(&m)
+	a.put(name.Name(a.listing.Cluster), segment)
+	if _, _, err := a.restore(archive.At{}); err == nil || !strings.Contains(err.Error(), "of another log than the full copy") {
+		t.Error(err)
+	}
+	if _, got, err := a.restore(archive.At{Revision: 2}); err != nil || got.Revision != 2 {
+		t.Errorf("before that segment: %+v %v", got, err)
+	}
+}
