@@ -33,7 +33,10 @@ type newerThan struct {
 //
 // Config.Timeout begins to count when the wait is over.
 //
-// If the index falls, another store has taken the place of the first: begin again with 0.
+// If Meta.Revision is below index, the index is of another store, which was replaced by this one, and GetWait has
+// returned at once with what there is: what the program knows of the first store is void. After a restore from a backup
+// GetWait returns at once too. In both cases Meta.Index is the index to wait for next. (A Stale read that returns
+// when wait is over may have a lower Meta.Revision only because its node lags.)
 func (c *kv) GetWait(
 	ctx context.Context, key string, index uint64, wait time.Duration, o ReadOptions,
 ) (Entry, Meta, error) {
@@ -76,14 +79,31 @@ func (c *kv) await(
 		if err != nil {
 			return Meta{}, err
 		}
-		// Where nothing is, the index is that of the store, which other keys move too, so a larger one may be no
-		// change. Asked again with the same index, a node answers at once if it is one.
 		m, now := a.meta(), time.Now()
-		unchanged := m.Index == when.index || now.Sub(sent) >= wait && a.isEmpty() && m.Index > when.index
-		if !unchanged || !now.Before(end) {
+		if !when.unchanged(a, m, now.Sub(sent) >= wait) || !now.Before(end) {
 			return m, nil
 		}
 	}
+}
+
+// unchanged reports whether a, whose meta is m, may tell of no change. If it came when the time was over that it was
+// given, its index may differ nevertheless:
+//
+//   - Where nothing is, the index is that of the store, which other keys move too. Asked again with the same index, a
+//     node answers at once if the larger one is a change.
+//   - The index of a key that was not changed may be lower, if the caller has its index from another read. But if the
+//     whole store is below it, another store has taken the place of the first, and the node is of a version that does
+//     not answer at once then.
+func (n newerThan) unchanged(a answer, m Meta, timeOver bool) bool {
+	switch {
+	case m.Index == n.index:
+		return true
+	case !timeOver:
+		return false
+	case m.Index > n.index:
+		return a.isEmpty()
+	}
+	return m.Revision >= n.index
 }
 
 // waitRequest returns a read that waits. With less than a millisecond left it does not wait.

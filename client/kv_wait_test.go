@@ -120,3 +120,49 @@ func TestWaitEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitsWithAnIndexOfAnotherStore return at once with what there is. The next one waits, and sees every change.
+func TestWaitsWithAnIndexOfAnotherStore(t *testing.T) {
+	for _, mode := range []client.Mode{client.Default, client.Stale, client.Consistent} {
+		inWorld(t, 2, client.Config{}, func(t *testing.T, w *world) {
+			w.Set("d/k", "1")
+			ctx, began := context.Background(), time.Now()
+			e, m, err := w.client.GetWait(ctx, "d/k", 900, 0, client.ReadOptions{Mode: mode})
+			if err != nil || string(e.Value) != "1" || m.Index != 2 || m.Revision != 2 {
+				t.Errorf("get: %q, %+v, %v", e.Value, m, err)
+			}
+			_, gone, err := w.client.GetWait(ctx, "none", 900, 0, client.ReadOptions{Mode: mode})
+			if kindOf(t, err) != client.ErrNotFound || gone.Index != 2 {
+				t.Errorf("get of nothing: %+v, %v", gone, err)
+			}
+			list, l, err := w.client.ListWait(ctx, "d/", 900, 0, client.ListOptions{Mode: mode})
+			if err != nil || len(list) != 1 || l.Index != 2 {
+				t.Errorf("list: %v, %+v, %v", list, l, err)
+			}
+			keys, k, err := w.client.KeysWait(ctx, "", 900, 0, client.ListOptions{Mode: mode})
+			if err != nil || len(keys) != 1 || k.Index != 2 {
+				t.Errorf("keys: %v, %+v, %v", keys, k, err)
+			}
+			if took := time.Since(began); took != 0 {
+				t.Errorf("took %v", took)
+			}
+			after(time.Minute, func() { w.Set("d/k", "2") })
+			if e, _, err = w.client.GetWait(ctx, "d/k", m.Index, 0, client.ReadOptions{Mode: mode}); string(e.Value) != "2" {
+				t.Errorf("the next change: %q, %v", e.Value, err)
+			}
+		})
+	}
+}
+
+// TestWaitBehindTheIndexOfAnotherRead: a key that was not changed has a lower index, and that is no reason to return.
+func TestWaitBehindTheIndexOfAnotherRead(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		w.Set("k", "1")
+		index, began := w.Set("other", "x"), time.Now()
+		after(2*time.Minute, func() { w.Set("k", "2") })
+		e, _, err := w.client.GetWait(context.Background(), "k", index, 0, client.ReadOptions{})
+		if took := time.Since(began); err != nil || string(e.Value) != "2" || took != 2*time.Minute {
+			t.Errorf("%q, %v after %v", e.Value, err, took)
+		}
+	})
+}

@@ -16,10 +16,13 @@ type EventKind string
 
 // The kinds of Event.
 const (
-	EventSet       EventKind = "set"       // a key was written
-	EventDelete    EventKind = "delete"    // a key was deleted, or has expired
-	EventSession   EventKind = "session"   // a session was created or has ended; with the empty prefix only
-	EventCompacted EventKind = "compacted" // changes up to Index may be missing: list again
+	EventSet     EventKind = "set"     // a key was written
+	EventDelete  EventKind = "delete"  // a key was deleted, or has expired
+	EventSession EventKind = "session" // a session was created or has ended; with the empty prefix only
+	// EventCompacted says that changes up to Index may be missing: list again. If Index is below the index that the
+	// watch had reached, another store has taken the place of the first, or its nodes began anew: what was seen before
+	// is void.
+	EventCompacted EventKind = "compacted"
 )
 
 // Event is one change.
@@ -64,8 +67,8 @@ func newestUnder(prefix string) request {
 //
 //	for event, err := range c.Watch(ctx, "jobs/", meta.Revision) {
 //
-// Nodes remember a bounded number of changes. If some may be missing, an EventCompacted says so and Watch continues
-// after its Index. List again then, unless the last state does not matter. Changes that the listing shows may still
+// Nodes remember a bounded number of changes, and a store that takes the place of another one has none of its changes.
+// If some may be missing, an EventCompacted says so and Watch continues after its Index. List again then, unless the last state does not matter. Changes that the listing shows may still
 // arrive: their Index is at or below its Meta.Revision.
 //
 // Watch has no goroutine and no buffer of its own. If the caller is slow to take the next event, the node has to wait,

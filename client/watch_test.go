@@ -232,3 +232,22 @@ func TestRevision(t *testing.T) {
 		}
 	})
 }
+
+// TestWatchOfAStoreThatIsReplaced: another store is told of, in the middle of a watch and at its start, and followed.
+func TestWatchOfAStoreThatIsReplaced(t *testing.T) {
+	inWorld(t, 2, client.Config{}, func(t *testing.T, w *world) {
+		for range 5 {
+			w.Set("a", "old")
+		}
+		after(time.Second, w.Replace)
+		after(time.Minute, func() { w.Set("a", "new") })
+		got, last := tell(t, w.client, "a", 5, 3)
+		if got != "6 set a=old, 1 compacted, 2 set a=new" || last.Resume != 2 {
+			t.Errorf("%s, resume %d", got, last.Resume)
+		}
+		after(time.Second, func() { w.Set("a", "newer") })
+		if got, last = tell(t, w.client, "a", 900, 2); got != "2 compacted, 3 set a=newer" || last.Resume != 3 {
+			t.Errorf("from an index of another store: %s, resume %d", got, last.Resume)
+		}
+	})
+}

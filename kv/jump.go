@@ -3,10 +3,14 @@ package kv
 import "fmt"
 
 // Jump makes s the beginning of a new cluster: its slot and its revision rise by so much that nothing which the old
-// cluster may have done beyond s is repeated by the new one, and F rises with them, so that a retry of a command that may
-// have been applied there is refused. The revision ends one above F: whoever has seen it may write. The remembered
+// cluster may have done beyond s is repeated by the new one, and F rises with them, so that a retry of a command that
+// may have been applied there is refused. The revision ends one above F: whoever has seen it may write. The remembered
 // idempotency keys are forgotten: beside the jump they are all too old. Eras are moved on by SetMembers. An error means
 // that there is nothing left to jump to.
+//
+// Entries keep their ModifyIndex. Changes that the old cluster made beyond s are lost, deletions among them. So every
+// tombstone is compacted into a floor at the new revision: an index from before the jump is answered as one whose
+// history is not remembered.
 func (s *State) Jump(slots, revisions uint64) error {
 	if beyondReach(s.applied, slots) || beyondReach(s.exec.revision, revisions) ||
 		s.exec.revision+revisions == MaxReached {
@@ -17,6 +21,9 @@ func (s *State) Jump(slots, revisions uint64) error {
 	s.exec.revision += revisions
 	s.dedup.forgetAll(s.exec.revision)
 	s.exec.revision++
+	r := &s.exec.reg
+	r.tombstones = newTombstones()
+	r.tombstones.floor, r.sessions.index = s.exec.revision, s.exec.revision
 	return nil
 }
 

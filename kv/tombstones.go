@@ -83,3 +83,8 @@ func (t *tombstones) of(key string) uint64 {
 // Deleted returns the highest revision at which a key that starts with prefix was deleted. Deletions so old that they
 // are not remembered one by one count for every prefix. 0: there was none.
 func (v *Snapshot) Deleted(prefix string) uint64 { return v.tombstones.newest(prefix) }
+
+// Compacted returns the revision up to which deletions are not remembered one by one. A restore moves it to the first
+// revision of the new cluster (State.Jump): of a lower index nobody knows whether it was given in a history that was
+// lost.
+func (v *Snapshot) Compacted() uint64 { return v.tombstones.floor }

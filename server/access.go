@@ -21,7 +21,11 @@ func (n *node) newDecider() *access.Decider {
 	if !n.cfg.ACL {
 		return nil
 	}
-	return access.New(access.Config{CatchUp: n.front.CatchUp, Now: time.Now,
+	catchUp := func(timeout time.Duration) error {
+		_, err := n.front.CatchUp(timeout)
+		return err
+	}
+	return access.New(access.Config{CatchUp: catchUp, Now: time.Now,
 		ResetFile: filepath.Join(n.cfg.Data, access.ResetFileName)})
 }
 

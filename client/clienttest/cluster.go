@@ -18,6 +18,7 @@ import (
 type Cluster struct {
 	mu       sync.Mutex
 	store    store
+	stores   int    // stores that Replace has ended
 	writes   writes // to store, under fences
 	master   uint64
 	epoch    uint64
@@ -181,6 +182,17 @@ func (c *Cluster) Compact() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forgot = c.store.revision
+}
+
+// Replace puts another, empty store in the place of this one, as if the nodes had begun anew at the same addresses. It
+// cuts every stream. Leases, fences, members, tokens and policies stay.
+func (c *Cluster) Replace() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store, c.forgot = newStore(), 0
+	c.writes.known, c.writes.floor = map[string]remembered{}, 0
+	c.stores++
+	c.news.wake()
 }
 
 // CutAfter cuts the stream that sends the n-th event from now on, after that event.

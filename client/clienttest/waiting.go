@@ -73,7 +73,8 @@ func (c *Cluster) wait(w http.ResponseWriter, r *http.Request, body []byte) func
 	for {
 		c.mu.Lock()
 		c.sweep()
-		if index == 0 || c.store.newest(key, tree) > index || !time.Now().Before(end) {
+		ofAnotherStore := index > c.store.revision
+		if index == 0 || ofAnotherStore || c.store.newest(key, tree) > index || !time.Now().Before(end) {
 			defer c.mu.Unlock()
 			return c.read(w, r)
 		}
@@ -112,7 +113,8 @@ func (c *Cluster) stream(w http.ResponseWriter, r *http.Request) {
 	after, prefix := number(q, api.QueryIndex), q.Get(api.QueryPrefix)
 	w.Header().Set("Content-Type", "text/event-stream")
 	c.mu.Lock()
-	if after < c.forgot {
+	stores := c.stores
+	if after < c.forgot || after > c.store.revision {
 		after = c.store.revision
 		fmt.Fprintf(w, "event: compacted\ndata: {\"Index\":%d}\n", after)
 	}
@@ -128,7 +130,9 @@ func (c *Cluster) stream(w http.ResponseWriter, r *http.Request) {
 			list = []string{fmt.Sprintf("id: %d\n\n", after)}
 		}
 		cut := c.cutAfter > 0 && c.cutAfter <= len(list)
-		if cut {
+		if c.stores != stores {
+			list, cut = nil, true
+		} else if cut {
 			list = list[:c.cutAfter]
 		}
 		c.cutAfter = max(0, c.cutAfter-len(list))

@@ -32,8 +32,8 @@ func newWatch(a *app) *cobra.Command {
 			"is interrupted, or until --timeout if that is given. It begins with the next change, or with\n" +
 			"--index N after index N: the last index printed, or the one that kvctl list --index 0 printed.\n\n" +
 			"A line with compacted says that changes up to its index may be missing, because the nodes no\n" +
-			"longer remember them: list the keys again. Sessions that are created or end are printed with the\n" +
-			"empty prefix.\n\n" +
+			"longer remember them, or because --index is of another store, which this one has replaced: list\n" +
+			"the keys again. Sessions that are created or end are printed with the empty prefix.\n\n" +
 			"With --exec, the shell runs a command for each change, one after the other, with $TENURE_EVENT,\n" +
 			"$TENURE_KEY, $TENURE_INDEX and $TENURE_SESSION set and the value as standard input. If it fails,\n" +
 			"that is reported and the watch goes on.",

@@ -72,7 +72,7 @@ func (f *Front) makeSure(b *Backend, timeout time.Duration) error {
 	if f.sure.Load() {
 		return nil
 	}
-	if err := b.CatchUp(timeout); err != nil {
+	if _, err := b.CatchUp(timeout); err != nil {
 		return fmt.Errorf("%w: this node does not know yet whether the cluster has tokens: %w", web.ErrNotApplied, err)
 	}
 	if err := f.stillOpen(nil); err != nil {
@@ -139,12 +139,13 @@ func (f *Front) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, we
 	return nil, web.ReadMeta{}, f.refuse()
 }
 
-// CatchUp waits until this node has applied what was acknowledged before.
-func (f *Front) CatchUp(timeout time.Duration) error {
+// CatchUp waits until this node has applied what was acknowledged before, and returns the store's revision then.
+func (f *Front) CatchUp(timeout time.Duration) (uint64, error) {
 	if b := f.open(); b != nil {
-		return b.CatchUp(timeout)
+		revision, err := b.CatchUp(timeout)
+		return revision, f.stillOpen(err)
 	}
-	return f.refuse()
+	return 0, f.refuse()
 }
 
 // Backup begins a backup.

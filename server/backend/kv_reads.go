@@ -50,10 +50,11 @@ func (b *KV) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.R
 	return snap, meta, err
 }
 
-// CatchUp waits until this node has applied every command that was acknowledged before the call.
-func (b *KV) CatchUp(timeout time.Duration) error {
-	_, err := b.read(timeout, web.Default, func() (uint64, error) { return b.cfg.State.Revision(), nil })
-	return err
+// CatchUp waits until this node has applied every command that was acknowledged before the call, and returns the
+// store's revision then.
+func (b *KV) CatchUp(timeout time.Duration) (uint64, error) {
+	meta, err := b.read(timeout, web.Default, func() (uint64, error) { return b.cfg.State.Revision(), nil })
+	return meta.Revision, err
 }
 
 // read takes data with take under the promise of mode.

@@ -43,7 +43,7 @@ func (e *eventStream) run(w *watch.Waiter) {
 		if !e.catchUp() || !e.flush() {
 			return
 		}
-		switch e.waits.await(e.x, w, beat) {
+		switch e.waits.await(e.x, w, beat, nil) {
 		case timeOut:
 			e.position(e.cursor.Passed())
 		case clientGone, nodeStops, notAllowed:

@@ -39,6 +39,8 @@ type fake struct {
 	meta                                     ReadMeta            // LastContact and KnownLeader of reads
 	onWrite                                  func(time.Duration) // called before a write is applied
 	onRead                                   func()
+	catchUp                                  func()        // called by a CatchUp, which takes that long
+	caughtUp                                 int           // how often CatchUp was called
 	remaining                                time.Duration // of everything that runs
 	status                                   api.Status
 	leader                                   string
@@ -139,6 +141,17 @@ func (f *fake) Snapshot(_ time.Duration, mode Mode) (*kv.Snapshot, ReadMeta, err
 	}
 	v, err := f.state.Snapshot()
 	return v, f.readMeta(), err
+}
+
+// CatchUp fails as a linearizable read does.
+func (f *fake) CatchUp(time.Duration) (uint64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.caughtUp++
+	if f.catchUp != nil {
+		f.catchUp()
+	}
+	return f.state.Revision(), f.readErr
 }
 
 func (f *fake) Transfer(_ context.Context, to ballot.NodeID) error {

@@ -42,18 +42,23 @@ func (h *kvHandler) awaitKey(x *exchange, key string, q query) error {
 		switch {
 		case err != nil:
 			return false, err
-		case !found && !must:
-			return h.answerDeleted(x, key, &q)
-		case !must && e.ModifyIndex <= q.index:
+		case !must && (!found || e.ModifyIndex < q.index):
+			return h.answerOlder(x, key, &q)
+		case !must && e.ModifyIndex == q.index:
 			return false, nil
 		}
 		return true, h.answerKey(x, &q, &e, found, meta)
 	})
 }
 
-// answerDeleted answers about a key that was just absent, if it was there behind q.index. The store's revision, which
-// is the index of an absent key, moves with every other write too: those are no news.
-func (h *kvHandler) answerDeleted(x *exchange, key string, q *query) (answered bool, err error) {
+// answerOlder answers about a key that was just absent, or not changed behind q.index, if that is news.
+//
+// An absent key is, if it was there behind q.index. The store's revision, which is the index of an absent key, moves
+// with every other write too: those are no news.
+//
+// A key is whose ModifyIndex is below q.index, if q.index may be from a history that a restore has cut off. There the
+// key may have had that very ModifyIndex. The answer has the lower index, behind which the next query waits.
+func (h *kvHandler) answerOlder(x *exchange, key string, q *query) (answered bool, err error) {
 	view, meta, err := h.reads.snapshot(x, q.mode())
 	if err != nil {
 		return false, err
@@ -64,8 +69,11 @@ func (h *kvHandler) answerDeleted(x *exchange, key string, q *query) (answered b
 		return false, err
 	}
 	newest := e.ModifyIndex
-	if !found {
+	switch {
+	case !found:
 		newest = view.Deleted(key)
+	case e.ModifyIndex < q.index:
+		newest = view.Compacted()
 	}
 	if newest <= q.index {
 		return false, nil

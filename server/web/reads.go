@@ -19,6 +19,9 @@ type Reader interface {
 	Get(timeout time.Duration, mode Mode, key string) (kv.Entry, bool, ReadMeta, error)
 	// Snapshot returns a consistent view for listings; the caller closes it.
 	Snapshot(timeout time.Duration, mode Mode) (*kv.Snapshot, ReadMeta, error)
+	// CatchUp waits until this node has applied every command that was acknowledged before the call, and returns the
+	// store's revision then.
+	CatchUp(timeout time.Duration) (revision uint64, err error)
 }
 
 // Local is what this node has applied, or measures, by itself: it may be behind the master, and never waits.

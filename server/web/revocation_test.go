@@ -104,7 +104,7 @@ func TestRevocationEndsWhatIsOpen(t *testing.T) {
 	for name, c := range map[string]struct{ target, body string }{
 		"a key":        {"/v1/kv/k?index=%d", ""},
 		"a list":       {"/v1/kv/k?recurse&index=%d", ""},
-		"sessions":     {"/v1/session/list?index=9999", ""},
+		"sessions":     {"/v1/session/list?index=%d", ""},
 		"a stream":     {"/v1/watch?prefix=k", ""},
 		"a busy lease": {"/v1/lease/n/acquire", `{"Owner":"o","TTL":"1s","Wait":"20s"}`},
 	} {

@@ -31,6 +31,7 @@ func (q *query) blocks() bool { return q.index != 0 }
 // waits is what blocking queries and streams of events have in common.
 type waits struct {
 	hub      *watch.Hub
+	reader   Reader
 	places   *admission.Places
 	conns    *admission.Conns
 	timeouts timeouts
@@ -43,9 +44,9 @@ type waits struct {
 func (w *waits) end() { w.stopOnce.Do(func() { close(w.stopping) }) }
 
 // block answers a blocking query. waiter is for what it reads; err is the Hub's, if it gave none. look reads afresh and
-// in the mode asked for, and answers if there is news behind q.index, or if it must: the wait is over. Each look comes
-// after the waiter was armed, so that a change is either seen by it or ends the wait for the next. Nothing but the
-// waiter is held while it waits.
+// in the mode asked for, and answers if there is news behind q.index, or if it must: the wait is over, or q.index is of
+// another store. Each look comes after the waiter was armed, so that a change is either seen by it or ends the wait for
+// the next. Nothing but the waiter is held while it waits.
 func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 	look func(must bool) (answered bool, err error)) error {
 	if err != nil {
@@ -59,18 +60,22 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 	}
 	defer place.Give()
 	var timer *time.Timer
+	d := q.wait()
+	index := queryIndex{n: q.index, stale: q.has(nStale)}
 	for must := false; ; {
 		waiter.Arm()
-		if answered, err := look(must); answered || err != nil {
+		if err := w.decide(&index, min(d, w.timeouts.of(x.r))); err != nil {
+			return err
+		}
+		if answered, err := look(must || index.foreign); answered || err != nil {
 			return err
 		}
 		if timer == nil {
-			d := q.wait()
 			timer = time.NewTimer(d)
 			defer timer.Stop()
 			w.timeouts.extend(x, d)
 		}
-		switch w.await(x, waiter, timer) {
+		switch w.await(x, waiter, timer, index.recheck()) {
 		case timeOut:
 			must = true
 		case clientGone:
@@ -94,7 +99,8 @@ const (
 	notAllowed // any more
 )
 
-func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer) woken {
+// await waits until waiter is signalled, timer ends, or look is ready, which may be nil.
+func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer, look <-chan time.Time) woken {
 	began := time.Now()
 	w.waiting.Add(1)
 	defer func() {
@@ -110,6 +116,9 @@ func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer) woke
 		case <-timer.C:
 			stop()
 			return timeOut
+		case <-look:
+			stop()
+			return changed
 		case <-x.r.Context().Done():
 			stop()
 			return clientGone

@@ -38,8 +38,9 @@ type watchHandler struct {
 // when its token does, or when nothing below the prefix may be read any more.
 //
 // What was applied long ago is not remembered (watch.Limits). A stream that is asked to begin there does, if nothing
-// has changed under the prefix since; else it says compacted, and goes on behind Index. One whose client is too slow to
-// read falls behind the memory: it says compacted, and ends.
+// has changed under the prefix since; else it says compacted, and goes on behind Index. So does a stream that is asked
+// to begin behind an index of another store. One whose client is too slow to read falls behind the memory: it says
+// compacted, and ends.
 func (h *watchHandler) stream(x *exchange) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &watchRules)
 	if err == nil && kv.ValidatePrefix(q.prefix) != nil {
@@ -66,7 +67,13 @@ func (h *watchHandler) stream(x *exchange) error {
 	defer place.Give()
 	e := eventStream{x: x, waits: h.waits, heartbeat: h.heartbeat, timeout: h.timeout,
 		rc: http.NewResponseController(x.w)}
-	from, missed, err := h.begin(x, &q)
+	from, missed, err := h.waits.ofAnotherStore(q.index, h.reads.timeouts.of(x.r))
+	if err != nil {
+		return fmt.Errorf("this node has not applied revision %d: %w", q.index, err)
+	}
+	if !missed {
+		from, missed, err = h.begin(x, &q)
+	}
 	if err == nil {
 		e.cursor, err = h.waits.hub.Cursor(q.prefix, from)
 	}
