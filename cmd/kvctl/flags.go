@@ -116,14 +116,18 @@ type waitFlags struct {
 }
 
 const waitText = "With --index N, wait until something has changed since index N, for at most --wait, and print the\n" +
-	"state then. Its index goes to standard error, for the next call. --index 0 does not wait."
+	"state then. Its index goes to standard error, for the next call. --index 0 does not wait. If this store\n" +
+	"has not come as far as N, N is of another store, and the state is printed at once.\n\n" +
+	"Without --timeout, the command may take as long as the wait and the usual time limit together. With it,\n" +
+	"the wait is at most so long that the command ends within --timeout."
 
 func (w *waitFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().Var((*decimal)(&w.index), "index", "wait for a change after this index, and print the new index")
 	cmd.Flags().DurationVar(&w.wait, "wait", client.DefaultWait, "with --index, how long to wait")
 }
 
-// start checks the flags and extends the command's time limit by the wait.
+// start checks the flags. It extends the command's time limit by the wait, unless the user has set the limit: then it
+// shortens the wait.
 func (w *waitFlags) start(a *app, cmd *cobra.Command) error {
 	w.given = cmd.Flags().Changed("index")
 	if !w.given && cmd.Flags().Changed("wait") {
@@ -132,15 +136,28 @@ func (w *waitFlags) start(a *app, cmd *cobra.Command) error {
 	if w.wait <= 0 {
 		return usage("--wait %v: must be above 0", w.wait)
 	}
-	if w.index != 0 {
+	switch {
+	case cmd.Flags().Changed("timeout"):
+		w.wait = min(w.wait, waitWithin(a.timeout))
+	case w.index != 0:
 		a.extraTime = w.wait
 	}
 	return nil
 }
 
-// note writes the answer's index to standard error, if --index was given.
-func (w *waitFlags) note(p *printer, m client.Meta) {
-	if w.given && m.Index != 0 {
-		p.noteIndex(m.Index)
+// waitWithin returns how long a command may wait that must end within timeout. A node waits up to a sixteenth longer
+// than it is told, and then has to answer.
+func waitWithin(timeout time.Duration) time.Duration {
+	return timeout - timeout/16 - min(timeout/8, time.Second)
+}
+
+// note writes the answer's index to standard error, if --index was given, and whether that was of another store.
+func (w *waitFlags) note(a *app, m client.Meta) {
+	if !w.given || m.Index == 0 {
+		return
 	}
+	if m.Revision < w.index && !a.stale && !a.json {
+		a.note("index %d is of another store: this one is at revision %d", w.index, m.Revision)
+	}
+	a.noteIndex(m.Index)
 }

@@ -37,7 +37,7 @@ func newGet(a *app) *cobra.Command {
 			return a.read(cmd.Context(),
 				func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
 					e, meta, err := c.GetWait(ctx, args[0], wait.index, wait.wait, client.ReadOptions{Mode: mode})
-					wait.note(&a.printer, meta)
+					wait.note(a, meta)
 					if err != nil {
 						return meta, err
 					}
@@ -123,7 +123,7 @@ func (a *app) listKeys(ctx context.Context, prefix string, o client.ListOptions,
 	return a.read(ctx, func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
 		o.Mode = mode
 		keys, meta, err := c.KeysWait(ctx, prefix, wait.index, wait.wait, o)
-		wait.note(&a.printer, meta)
+		wait.note(a, meta)
 		if err != nil {
 			return meta, err
 		}
@@ -149,7 +149,7 @@ func (a *app) listEntries(ctx context.Context, prefix string, o client.ListOptio
 	return a.read(ctx, func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
 		o.Mode = mode
 		entries, meta, err := c.ListWait(ctx, prefix, wait.index, wait.wait, o)
-		wait.note(&a.printer, meta)
+		wait.note(a, meta)
 		if err != nil {
 			return meta, err
 		}

@@ -67,6 +67,8 @@ func TestCommandVerbs(t *testing.T) {
 		{"expire none 1s", "", 1, "", "not found"},
 		{"get e --index 4", "", 0, "v", "index 13"},
 		{"get e --index 13 --wait 10ms", "", 0, "v", "index 13"},
+		{"get e --index 99 --wait 20s", "", 0, "v", "kvctl: index 99 is of another store: this one is at revision 13\n"},
+		{"list e --index 99 --wait 20s --json", "", 0, `["e"]` + "\n", `{"index":13}` + "\n"},
 		{"get none --index 0", "", 1, "", "index 13"},
 		{"list e --index 0 --json", "", 0, `["e"]` + "\n", `{"index":13}`},
 		{"get e --wait 1s", "", 2, "", "--index"},
@@ -123,6 +125,30 @@ func TestTxnVerb(t *testing.T) {
 	}
 }
 
+// --timeout bounds a command that waits, too: it ends in time, as at the end of a shorter wait.
+func TestTimeoutBoundsTheWait(t *testing.T) {
+	c := start(t, 1)
+	c.Set("a", "1")
+	for _, s := range []step{
+		{"get a --index 2 --wait 1m --timeout 400ms", "", 0, "1", "index 2"},
+		{"get --prefix a --index 2 --wait 1m --timeout 400ms", "", 0, "a\t1\n", "index 2"},
+		{"list a --index 2 --wait 1m --timeout 400ms", "", 0, "a\n", "index 2"},
+		{"get a --index 2 --timeout 0s", "", 2, "", "--timeout 0s"},
+	} {
+		began := time.Now()
+		s.play(t, c)
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("%s: took %v", s.line, took)
+		}
+	}
+	grant := kvctl(t, c, "", "lease", "acquire", "l", "--ttl", "1m")
+	began := time.Now()
+	o := kvctl(t, c, "", "lease", "acquire", "l", "--owner", "other", "--wait", "40s", "--timeout", "400ms")
+	if took := time.Since(began); grant.code != 0 || o.code != 1 || !strings.Contains(o.errOut, "busy") || took > 30*time.Second {
+		t.Errorf("lease acquire: %+v after %v", o, took)
+	}
+}
+
 func TestWatchVerb(t *testing.T) {
 	c := start(t, 3)
 	c.Set("a", "1")
@@ -134,6 +160,7 @@ func TestWatchVerb(t *testing.T) {
 		{"watch a --index 0 --limit 2", "", 0, "2\tset\ta\t1\n4\tdelete\ta\n", ""},
 		{"watch a --index 2 --limit 1 --json", "", 0, `{"event":"delete","index":4,"resume":3,"key":"a"}` + "\n", ""},
 		{"watch a --index 4 --timeout 50ms", "", 0, "", ""},
+		{"watch a --index 99 --limit 1", "", 0, "4\tcompacted\n", ""},
 	} {
 		s.play(t, c)
 	}

@@ -61,7 +61,8 @@ func newLeaseAcquire(a *app) *cobra.Command {
 			"holds the lease, and for some time after a restart of all nodes; the message tells which.\n\n" +
 			"With --acquisition, a text of your own that was never used before, the command can be repeated,\n" +
 			"here or elsewhere, if its outcome was unknown (exit code 3): it is still one acquisition. Without\n" +
-			"it, an acquisition that is given up is released.",
+			"it, an acquisition that is given up is released.\n\n" +
+			"If --timeout is given, the command ends within that time, however long --wait is.",
 		Example:           "  kvctl lease acquire jobs/nightly --ttl 30s --wait 1m",
 		Args:              arguments(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -70,7 +71,12 @@ func newLeaseAcquire(a *app) *cobra.Command {
 				return usage("--wait must not be negative")
 			}
 			o.Owner, o.OnQuarantine = a.ownerOr(o.Owner), a.noteQuarantine(o.Wait)
-			a.extraTime = acquireTimeout(a.timeout, o.Wait) - a.timeout
+			limit := acquireTimeout(a.timeout, o.Wait)
+			if cmd.Flags().Changed("timeout") {
+				o.Wait = min(o.Wait, waitWithin(a.timeout))
+				limit = min(a.timeout, acquireTimeout(a.timeout, o.Wait))
+			}
+			a.extraTime = limit - a.timeout
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				g, err := c.Leases().Grant(ctx, args[0], o)
 				if err != nil {
