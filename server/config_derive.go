@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/kv"
@@ -68,7 +69,8 @@ func releaseName(version string) string { return version[:min(len(version), kv.M
 // replica is the bounds of the log part. The sums matter more than the parts: what one node can hold of requests,
 // windows and caches stays below some 200 MiB with values of the default size.
 func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Config {
-	batch := max(1<<20, c.MaxValueBytes+8<<10)
+	// A transaction, which is one command, has the largest value and some more.
+	batch := max(1<<20, c.MaxValueBytes+api.TxnSpaceBytes+8<<10)
 	return replica.Config{
 		Self: self, Membership: m, Timing: c.timing(),
 		Level: replica.LevelConfig{Newest: kv.NewestLevel, Release: releaseName(c.Version), After: c.UpgradeAfter},

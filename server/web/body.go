@@ -41,7 +41,7 @@ func (b *bodies) read(x *exchange, p *[]byte, limit int) ([]byte, error) {
 		return nil, nil
 	}
 	if declared > int64(limit) {
-		return nil, tooLarge(limit)
+		return nil, tooLarge("the request body", limit)
 	}
 	space := firstBodyBytes
 	if declared > 0 {
@@ -60,7 +60,7 @@ func (b *bodies) read(x *exchange, p *[]byte, limit int) ([]byte, error) {
 		*p = buf
 		switch {
 		case len(buf) > limit:
-			return nil, tooLarge(limit)
+			return nil, tooLarge("the request body", limit)
 		case err == io.EOF:
 			x.bodyRead = true
 			b.arrival.Observe(time.Since(x.began).Seconds())

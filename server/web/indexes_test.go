@@ -161,7 +161,7 @@ func TestIndexesFromBeforeARestore(t *testing.T) {
 	s := newServer(t, f)
 	for target, index := range map[string]string{
 		"/v1/kv/k?": "2", "/v1/kv/none?": "504", "/v1/kv/k?recurse&": "504", "/v1/kv/none?recurse&": "504",
-		"/v1/kv/?keys&": "504",
+		"/v1/kv/?keys&":     "504",
 		"/v1/session/list?": "504",
 	} {
 		w := ask(t, s, target+"wait=10m&index=40").get(t) // 3 was restored; 4 to 40 are lost

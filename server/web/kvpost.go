@@ -77,7 +77,7 @@ func (h *kvHandler) checkPost(body *api.Command, c *kv.Command) error {
 	case kv.OpTestAndSet:
 		c.Test, c.Value = body.Test, body.Value
 		if n := max(len(c.Test), len(c.Value)); n > h.maxValueBytes {
-			return tooLarge(h.maxValueBytes)
+			return tooLarge("the value", h.maxValueBytes)
 		}
 		for _, m := range given {
 			if m != "Test" && m != "Value" {

@@ -31,10 +31,10 @@ func badRequest(format string, args ...any) *refusal {
 	return refuse(http.StatusBadRequest, api.CodeInvalid, fmt.Sprintf(format, args...))
 }
 
-// tooLarge refuses a body or a value of more than limit bytes.
-func tooLarge(limit int) *refusal {
+// tooLarge refuses a body or a value of more than limit bytes. Vault looks for the words "is too large".
+func tooLarge(what string, limit int) *refusal {
 	r := refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
-		"value too large: at most "+byteCount(limit)+" are accepted: nothing was changed")
+		what+" is too large: at most "+byteCount(limit)+" are accepted: nothing was changed")
 	r.close = true
 	return r
 }

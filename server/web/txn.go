@@ -88,9 +88,12 @@ type txnHandler struct {
 	maxValueBytes int
 }
 
-// maxBytes is how many bytes the keys and values of a transaction may have together: it is one entry of the log, as the
-// largest value is.
-func (h *txnHandler) maxBytes() int { return max(h.maxValueBytes, 256<<10) }
+// maxBytes is how many bytes the operations of a transaction may have together: it is one entry of the log, as the
+// largest value is. That value and its key fit, and so do some more operations. (The format of the log sets the other
+// bound: with the largest --max-value-bytes the largest value is too large for a transaction.)
+func (h *txnHandler) maxBytes() int {
+	return min(max(h.maxValueBytes, 256<<10)+api.TxnSpaceBytes, kv.MaxValueBytes)
+}
 
 // txnOpBytes is what each operation counts in that beside its keys, value and session.
 const txnOpBytes = 256
@@ -146,8 +149,8 @@ func (h *txnHandler) parts(ops []txnOp, c *kv.Command) error {
 	}
 	if total > h.maxBytes() {
 		return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
-			"transaction too large: keys and values of at most "+
-				byteCount(h.maxBytes())+" together are accepted: nothing was changed")
+			fmt.Sprintf("transaction is too large: its operations have %d bytes, at most %d are accepted: keys, values and "+
+				"sessions, and %d for each operation: nothing was changed", total, h.maxBytes(), txnOpBytes))
 	}
 	return nil
 }
@@ -168,10 +171,7 @@ func (h *txnHandler) part(op *txnOp) (kv.Part, error) {
 		return kv.Part{}, err
 	}
 	if len(in.Value) > h.maxValueBytes {
-		r := tooLarge(h.maxValueBytes)
-		r.text = fmt.Sprintf("Value for key %.80q is too large: at most %s are accepted: nothing was changed", in.Key,
-			byteCount(h.maxValueBytes)) // Vault looks for "is too large"
-		return kv.Part{}, r
+		return kv.Part{}, tooLarge(fmt.Sprintf("Value for key %.80q", in.Key), h.maxValueBytes)
 	}
 	p := kv.Part{Op: v.op, Key: in.Key, Lock: v.lock}
 	if v.index {

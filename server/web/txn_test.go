@@ -79,6 +79,49 @@ func TestTxnConflict(t *testing.T) {
 	}
 }
 
+// A value that PUT takes is taken in a transaction too, under the longest key and beside other operations. So it is with
+// the test and the value of a test-and-set.
+func TestTheLargestValueInATransaction(t *testing.T) {
+	for _, most := range []int{1 << 10, 512 << 10, 4 << 20} {
+		s := newServer(t, newFake(t), func(c *Config) { c.MaxValueBytes = most })
+		key, value := strings.Repeat("k", api.MaxKeyBytes), strings.Repeat("v", most)
+		if w := call(s, "PUT", "/v1/kv/"+key, value); w.Code != 200 {
+			t.Errorf("%d bytes by PUT: %d %s", most, w.Code, w.Body)
+		}
+		text := base64.StdEncoding.EncodeToString([]byte(value))
+		set := `{"KV":{"Verb":"set","Key":"` + key + `","Value":"` + text + `"}}`
+		others := strings.Repeat(`,{"KV":{"Verb":"delete","Key":"k"}}`, api.MaxTxnOps-1)
+		if w := call(s, "PUT", "/v1/txn", "["+set+others+"]"); w.Code != 200 {
+			t.Errorf("%d bytes in a transaction: %d %s", most, w.Code, w.Body)
+		}
+		same := `{"Op":"test-and-set","Test":"` + text + `","Value":"` + text + `"}`
+		if w := call(s, "POST", "/v1/kv/"+key, same); w.Code != 200 {
+			t.Errorf("%d bytes in a test-and-set: %d %s", most, w.Code, w.Body)
+		}
+	}
+}
+
+// What is too large for a transaction is refused with the words that Vault looks for, however large it is.
+func TestTxnTooLarge(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	one := func(n int) string {
+		return `{"KV":{"Verb":"set","Key":"k","Value":"` + base64.StdEncoding.EncodeToString(make([]byte, n)) + `"}}`
+	}
+	for name, body := range map[string]string{
+		"a value": "[" + one(512<<10+1) + "]", "a very large value": "[" + one(8<<20) + "]",
+		"values": "[" + one(300<<10) + "," + one(300<<10) + "]",
+	} {
+		w := call(s, "PUT", "/v1/txn", body)
+		if w.Code != 413 || code(w) != api.CodeTooLarge || !strings.Contains(w.Body.String(), "is too large") {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+	if f.writes != 0 {
+		t.Error("something was written")
+	}
+}
+
 // A transaction of as many operations as it may have is taken.
 func TestLargestTxn(t *testing.T) {
 	s := newServer(t, newFake(t))
