@@ -52,7 +52,10 @@ type endpoint struct {
 	operator bool   // people need it to see and mend an overloaded node: places are kept for it
 	public   bool   // of those: it needs no token
 	agent    bool   // of those: who may see the node may have it
-	latency  methodLatency
+	// meant returns the path of the API that a path which is none was probably to be, or "". Only the endpoint without
+	// handlers has it.
+	meant   func(path string) string
+	latency methodLatency
 }
 
 func newEndpoint(name string, handlers map[string]handler, m *metrics) *endpoint {
@@ -133,8 +136,7 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 	case len(x.r.RequestURI) > api.MaxURLBytes:
 		return nil, badRequest("the URL has %d bytes: at most %d are accepted", len(x.r.RequestURI), api.MaxURLBytes)
 	case len(e.handlers) == 0:
-		return nil, refuse(http.StatusNotFound, api.CodeInvalid, "no such endpoint: keys are under "+api.PathKV+
-			", the node's state under "+api.PathStatus+", and a description of all under "+api.PathOpenAPI)
+		return nil, noEndpoint(x.r.URL.Path, e.meant(x.r.URL.Path))
 	case h == nil:
 		allow := allowedAt(x.r.URL.Path, e.allow)
 		return nil, &refusal{status: http.StatusMethodNotAllowed, code: api.CodeInvalid, allow: allow,

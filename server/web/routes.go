@@ -1,8 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -108,7 +111,9 @@ func (h *handlers) table() []route {
 // newRouter routes the requests of a table.
 func newRouter(table []route, d *dispatcher) router {
 	m := mux.NewRouter().SkipClean(true) // keys hold // and .. as they are
-	m.NotFoundHandler = d.handle(newEndpoint("none", nil, d.metrics))
+	none := newEndpoint("none", nil, d.metrics)
+	none.meant = meantPath(table)
+	m.NotFoundHandler = d.handle(none)
 	for _, r := range table {
 		match, narrow := matcherOf(r.path)
 		e := newEndpoint(r.name, r.handlers, d.metrics)
@@ -120,6 +125,53 @@ func newRouter(table []route, d *dispatcher) router {
 		}
 	}
 	return router{m}
+}
+
+// slashes are several of them in a row.
+var slashes = regexp.MustCompile("//+")
+
+// maxMeantAt is in front of how many slashes of a path the path of a route is looked for.
+const maxMeantAt = 8
+
+// meantPath returns a function for paths that no route matches: it returns the end of one at which a route does,
+// without doubled slashes, and if need be in small letters. Of "//v1/kv/a" and of "/proxy/v1/kv/a" that is "/v1/kv/a".
+func meantPath(table []route) func(path string) string {
+	var matches []mux.MatcherFunc
+	for i := range table {
+		match, _ := matcherOf(table[i].path)
+		matches = append(matches, match)
+	}
+	end := func(path string) string {
+		for range maxMeantAt {
+			r := http.Request{URL: &url.URL{Path: path}}
+			if slices.ContainsFunc(matches, func(match mux.MatcherFunc) bool { return match(&r, nil) }) {
+				return path
+			}
+			next := strings.IndexByte(path[min(1, len(path)):], '/')
+			if next < 0 {
+				break
+			}
+			path = path[1+next:]
+		}
+		return ""
+	}
+	return func(path string) string {
+		path = slashes.ReplaceAllString(path, "/")
+		return cmp.Or(end(path), end(strings.ToLower(path)))
+	}
+}
+
+// noEndpoint refuses a path that no route matches. To clients of Consul 404 says that there is no such key, session,
+// token or policy. So a path that was probably meant as that of one is a bad request: the base of all paths, in
+// CONSUL_HTTP_ADDR say, has a slash or more too much. Other clients find out by 404 which endpoints there are, and
+// consul-template looks for the words "Invalid URL path".
+func noEndpoint(path, meant string) *refusal {
+	if meant != "" {
+		return badRequest("%.80q is not a path of the API, %.80q is: is there a slash or a path too much in the address "+
+			"of the server?: nothing was read or changed", path, meant)
+	}
+	return refuse(http.StatusNotFound, api.CodeInvalid, "Invalid URL path: no such endpoint: keys are under "+api.PathKV+
+		", the node's state under "+api.PathStatus+", and a description of all under "+api.PathOpenAPI)
 }
 
 // matcherOf returns what matches a path of the table, and whether it ends in a word behind the braces. To compare costs

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,11 +60,46 @@ func TestMethodsAndAllow(t *testing.T) {
 
 func TestPathsThatAreNothing(t *testing.T) {
 	s := newServer(t, newFake(t))
-	for _, path := range []string{"/", "/v1", "/v1/", "/v1/kvx", "/v1/KV/a", "//v1/kv/a", "/v1//kv/a", "/x/../v1/kv/a", "/v1/status/", "/v1/session/", "/v1/session/list/x", "/v1/txn/", "/v1/fence", "/v1/watch/"} {
+	for _, path := range []string{"/", "/v1", "/v1/", "/v1/kvx", "/v1/status/", "/v1/session/", "/v1/session/list/x", "/v1/txn/", "/v1/fence", "/v1/watch/"} {
 		for _, method := range []string{"GET", "PUT"} {
 			if w := call(s, method, path, ""); w.Code != 404 || code(w) != api.CodeInvalid {
 				t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
 			}
+		}
+	}
+}
+
+// A path that has a slash or more too much is no missing key, session or policy: the clients of Consul would take a 404
+// for that.
+func TestPathsThatAreMisplaced(t *testing.T) {
+	f := newFake(t)
+	f.set(t, "a", "v")
+	s := newServer(t, f)
+	before := f.reached()
+	for path, meant := range map[string]string{
+		"//v1/kv/a": "/v1/kv/a", "/v1//kv/a": "/v1/kv/a", "///v1///kv//a": "/v1/kv/a", "//v1/kv/": "/v1/kv/",
+		"/%2Fv1/kv/a": "/v1/kv/a",
+		"//v1/kv/A":   "/v1/kv/A",
+		"/v1/KV/a":    "/v1/kv/a", "/V1/kv/a": "/v1/kv/a", "/x/../v1/kv/a": "/v1/kv/a", "/proxy/v1/kv/a": "/v1/kv/a",
+		"/v1/v1/kv/a":          "/v1/kv/a",
+		"//v1/session/renew/x": "/v1/session/renew/x", "/v1//session/info/x": "/v1/session/info/x",
+		"//v1/acl/policy/name/x": "/v1/acl/policy/name/x", "/v1//lease/n": "/v1/lease/n", "//v1/fence/kv/x": "/v1/fence/kv/x",
+		"//v1/quota/x": "/v1/quota/x", "//v1/txn": "/v1/txn", "//v1/watch": "/v1/watch", "//metrics": "/metrics",
+	} {
+		for _, method := range []string{"GET", "PUT", "DELETE", "HEAD", "POST"} {
+			w := call(s, method, path, "")
+			if w.Code != 400 || code(w) != api.CodeInvalid || !strings.Contains(w.Body.String(), strconv.Quote(meant)+" is") {
+				t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
+			}
+		}
+	}
+	if got := f.reached(); got != before {
+		t.Errorf("something reached the backend: %s, before %s", got, before)
+	}
+	// What is in a key is not touched.
+	for _, path := range []string{"/v1/kv//v1/kv/a", "/v1/kv/%2Fa"} {
+		if w := call(s, "GET", path, ""); w.Code != 404 || code(w) != api.CodeNotFound {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
 }
