@@ -91,7 +91,7 @@ func (h *aclHandler) identified(x *exchange) (string, error) {
 	if err := h.writes.identify(x.r.Header, &c); err != nil {
 		return "", err
 	}
-	return sessionID(x.r.Header, &c), nil
+	return sessionID(x.r.Header, &c, false), nil
 }
 
 // shows answers with v, which is as it was at a revision of tokens and policies.

@@ -97,8 +97,8 @@ func TestReadingSessions(t *testing.T) {
 	f.apply(t, kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: b, Node: "n"}})
 	f.apply(t, kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: a, Name: `"`, Node: "m", TTL: 90 * time.Second, LockDelay: 15 * time.Second, Behavior: kv.Delete}})
 	f.set(t, "k", "")
-	ja := `{"ID":"` + a + `","Name":"\"","Node":"m","LockDelay":15000000000,"Behavior":"delete","TTL":"90s","NodeChecks":[],"ServiceChecks":[],"CreateIndex":4,"ModifyIndex":4}`
-	jb := `{"ID":"` + b + `","Name":"","Node":"n","LockDelay":0,"Behavior":"release","TTL":"","NodeChecks":[],"ServiceChecks":[],"CreateIndex":3,"ModifyIndex":3}`
+	ja := `{"ID":"` + a + `","Name":"\"","Node":"m","LockDelay":15000000000,"Behavior":"delete","TTL":"90s","NodeChecks":["serfHealth"],"ServiceChecks":[],"CreateIndex":4,"ModifyIndex":4}`
+	jb := `{"ID":"` + b + `","Name":"","Node":"n","LockDelay":0,"Behavior":"release","TTL":"","NodeChecks":["serfHealth"],"ServiceChecks":[],"CreateIndex":3,"ModifyIndex":3}`
 	for target, want := range map[string]string{
 		"/v1/session/list":                        "[" + ja + "," + jb + "]",
 		"/v1/session/list?stale":                  "[" + ja + "," + jb + "]",
@@ -122,6 +122,26 @@ func TestReadingSessions(t *testing.T) {
 	var pretty []map[string]any
 	if err := json.Unmarshal(call(s, "GET", "/v1/session/list?pretty", "").Body.Bytes(), &pretty); err != nil || len(pretty) != 2 {
 		t.Errorf("%v: %v", pretty, err)
+	}
+}
+
+// A session shows the node check that Consul's have by default, unless it was created without node checks. A retry of a
+// creation is the same session.
+func TestNodeChecksOfSessions(t *testing.T) {
+	s := newServer(t, newFake(t))
+	for body, want := range map[string]string{
+		"": `["serfHealth"]`, `{"Name":"n"}`: `["serfHealth"]`, `{"NodeChecks":["serfHealth"]}`: `["serfHealth"]`,
+		`{"Checks":[]}`: `["serfHealth"]`, `{"Checks":[],"NodeChecks":[]}`: `[]`, `{"NodeChecks":null}`: `[]`,
+	} {
+		for _, headers := range [][]string{nil, {"Idempotency-Key: of " + body, "X-Tenure-Base: 1"}} {
+			id := create(t, s, body, headers...)
+			if again := create(t, s, body, headers...); (again == id) != (headers != nil) {
+				t.Errorf("%s %v: created %s, and again %s", body, headers, id, again)
+			}
+			if w := call(s, "GET", "/v1/session/info/"+id, ""); !strings.Contains(w.Body.String(), `"NodeChecks":`+want+`,`) {
+				t.Errorf("%s %v: %s, want %s", body, headers, w.Body, want)
+			}
+		}
 	}
 }
 

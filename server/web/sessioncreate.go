@@ -17,7 +17,7 @@ import (
 const (
 	maxSessionBytes = 16 << 10 // of the body of a creation
 	// serfHealth is the health check that every session of Consul has unless it is told otherwise: that the node is
-	// alive. Here nodes are no catalog's, and the TTL alone ends a session.
+	// alive. Sessions show it, since clients look for it. Here nodes are no catalog's, and the TTL alone ends a session.
 	serfHealth = "serfHealth"
 )
 
@@ -71,14 +71,14 @@ func (h *sessionHandler) create(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	in := sessionBody{Node: h.nodeName(), LockDelay: lockDelay(api.DefaultLockDelay)}
+	in := sessionBody{Node: h.nodeName(), LockDelay: lockDelay(api.DefaultLockDelay), NodeChecks: []string{serfHealth}}
 	if err := h.bodies.readJSON(x, maxSessionBytes, &in); err != nil {
 		return err
 	}
 	if c.Session, err = h.described(&in); err != nil {
 		return err
 	}
-	c.Session.ID = sessionID(x.r.Header, &c)
+	c.Session.ID = sessionID(x.r.Header, &c, len(in.NodeChecks) == 0)
 	res, err := h.writes.apply(x, &c)
 	if err != nil {
 		return err
@@ -156,15 +156,32 @@ func ttlText(ttl time.Duration, text string, err error) string {
 // sessionSpace is the name space of the IDs of sessions that follow from an idempotency key.
 var sessionSpace = uuid.MustParse("8e6a5f0c-52a5-4b6e-9d5e-0a6f6ad0b7c1")
 
+// unchecked is the version of the IDs of sessions that were created without node checks: the one that RFC 9562 leaves to
+// its users. Clients of Consul look at which checks a session has, and the state has no place for them: they mean
+// nothing here.
+const unchecked = 8
+
 // sessionID is a new ID. Tries of the same request get the same one: they have the same idempotency key and, if the
 // client gave any, the same base.
-func sessionID(h http.Header, c *kv.Command) string {
-	if len(h[api.HeaderIdempotencyKey]) == 0 {
-		return uuid.NewString()
+func sessionID(h http.Header, c *kv.Command, withoutChecks bool) string {
+	id := uuid.New()
+	if len(h[api.HeaderIdempotencyKey]) != 0 {
+		base := ""
+		if b := h[api.HeaderBase]; len(b) == 1 {
+			base = b[0]
+		}
+		id = uuid.NewSHA1(sessionSpace, []byte(base+"\n"+c.IdemKey))
 	}
-	base := ""
-	if b := h[api.HeaderBase]; len(b) == 1 {
-		base = b[0]
+	if withoutChecks {
+		id[6] = id[6]&0x0f | unchecked<<4
 	}
-	return uuid.NewSHA1(sessionSpace, []byte(base+"\n"+c.IdemKey)).String()
+	return id.String()
+}
+
+// nodeChecks returns the JSON of a session's node checks.
+func nodeChecks(id string) string {
+	if u, err := uuid.Parse(id); err == nil && u.Version() == unchecked {
+		return "[]"
+	}
+	return `["` + serfHealth + `"]`
 }

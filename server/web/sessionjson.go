@@ -63,7 +63,7 @@ func appendSession(b []byte, e *kv.Session, d *sessionDetails, pretty bool) []by
 	b = appendUintField(b, pretty, false, "LockDelay", uint64(e.LockDelay))
 	b = appendJSONString(appendField(b, pretty, false, "Behavior"), behavior)
 	b = appendJSONString(appendField(b, pretty, false, "TTL"), ttl)
-	b = append(appendField(b, pretty, false, "NodeChecks"), "[]"...)
+	b = append(appendField(b, pretty, false, "NodeChecks"), nodeChecks(e.ID)...)
 	b = append(appendField(b, pretty, false, "ServiceChecks"), "[]"...)
 	b = appendUintField(b, pretty, false, "CreateIndex", e.CreateIndex)
 	b = appendUintField(b, pretty, false, "ModifyIndex", e.ModifyIndex)
