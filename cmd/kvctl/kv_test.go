@@ -144,7 +144,8 @@ func TestTimeoutBoundsTheWait(t *testing.T) {
 	grant := kvctl(t, c, "", "lease", "acquire", "l", "--ttl", "1m")
 	began := time.Now()
 	o := kvctl(t, c, "", "lease", "acquire", "l", "--owner", "other", "--wait", "40s", "--timeout", "400ms")
-	if took := time.Since(began); grant.code != 0 || o.code != 1 || !strings.Contains(o.errOut, "busy") || took > 30*time.Second {
+	took := time.Since(began)
+	if grant.code != 0 || o.code != 1 || !strings.Contains(o.errOut, "busy") || took > 30*time.Second {
 		t.Errorf("lease acquire: %+v after %v", o, took)
 	}
 }

@@ -44,8 +44,9 @@ func New(cfg Config, b Backend) (*Server, error) {
 	s := &Server{cfg: cfg, metrics: m, node: strconv.FormatUint(uint64(cfg.Node), 10),
 		control: admission.NewControl(cfg.Limits, cfg.Logger, m.admission)}
 	s.conns.open, s.conns.limits = &m.conns, s.control.Conns
-	s.waits = &waits{hub: cfg.Hub, reader: b, timeouts: timeoutsOf(cfg), waiting: &m.waiting, stopping: make(chan struct{}),
-		places: s.control.Places, conns: s.conns.limits}
+	s.waits = &waits{hub: cfg.Hub, reader: b, timeouts: timeoutsOf(cfg), waiting: &m.waiting,
+		stopping: make(chan struct{}),
+		places:   s.control.Places, conns: s.conns.limits}
 	s.routes = newHandlers(cfg, b, m, s.waits, s.Addr).table()
 	s.router = newRouter(s.routes, s.newDispatcher())
 	s.http = &http.Server{

@@ -156,8 +156,8 @@ func ttlText(ttl time.Duration, text string, err error) string {
 // sessionSpace is the name space of the IDs of sessions that follow from an idempotency key.
 var sessionSpace = uuid.MustParse("8e6a5f0c-52a5-4b6e-9d5e-0a6f6ad0b7c1")
 
-// unchecked is the version of the IDs of sessions that were created without node checks: the one that RFC 9562 leaves to
-// its users. Clients of Consul look at which checks a session has, and the state has no place for them: they mean
+// unchecked is the version of the IDs of sessions that were created without node checks: the one that RFC 9562 leaves
+// to its users. Clients of Consul look at which checks a session has, and the state has no place for them: they mean
 // nothing here.
 const unchecked = 8
 

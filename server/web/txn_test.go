@@ -79,8 +79,8 @@ func TestTxnConflict(t *testing.T) {
 	}
 }
 
-// A value that PUT takes is taken in a transaction too, under the longest key and beside other operations. So it is with
-// the test and the value of a test-and-set.
+// A value that PUT takes is taken in a transaction too, under the longest key and beside other operations. So it is
+// with the test and the value of a test-and-set.
 func TestTheLargestValueInATransaction(t *testing.T) {
 	for _, most := range []int{1 << 10, 512 << 10, 4 << 20} {
 		s := newServer(t, newFake(t), func(c *Config) { c.MaxValueBytes = most })
