@@ -2,11 +2,14 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -100,6 +103,48 @@ func TestGrantOfAnAgedKeyIsUnknown(t *testing.T) {
 	_, err = c.Leases().Grant(context.Background(), "job", client.LeaseOptions{TTL: time.Second, Acquisition: "a"})
 	if !errors.Is(err, client.ErrUnknown) || asked != 1 {
 		t.Errorf("%v after %d requests", err, asked)
+	}
+}
+
+// A client that is busy while another store takes the place of the first goes on: the new one refuses bases that it
+// never reached, and says how far it is.
+func TestWritesGoOnInAnotherStore(t *testing.T) {
+	revision, bases := 100, []string(nil)
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(api.HeaderNode, "1")
+		w.Header().Set(api.HeaderRevision, strconv.Itoa(revision))
+		if r.Method != http.MethodPut {
+			_ = json.NewEncoder(w).Encode(api.Status{Node: 1, Cluster: "a", Role: api.RoleMaster, Revision: 100})
+			return
+		}
+		bases = append(bases, r.Header.Get(api.HeaderBase))
+		if base, _ := strconv.Atoi(r.Header.Get(api.HeaderBase)); base > revision {
+			w.Header().Set(api.HeaderError, string(api.CodeInvalid))
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		revision++
+		w.Header().Set(api.HeaderRevision, strconv.Itoa(revision))
+		fmt.Fprint(w, "true")
+	}))
+	defer node.Close()
+	c, err := client.New(client.Config{Endpoints: []string{node.URL}, NoLearning: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	put := func() {
+		t.Helper()
+		if _, err := c.Set(t.Context(), "k", []byte("v"), client.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put()
+	revision = 3
+	put()
+	put()
+	if want := []string{"100", "101", "3", "4"}; !slices.Equal(bases, want) {
+		t.Errorf("bases %q, want %q", bases, want)
 	}
 }
 

@@ -152,7 +152,7 @@ func (s *sender) write(ctx context.Context, op, key string, r request, once Once
 		return answer{}, &Error{Op: op, Key: key, Kind: kind, Err: err, Once: once}
 	}
 	tries := s.tries()
-	for {
+	for rebased := false; ; {
 		e, err := tries.next(ctx)
 		if err != nil && doubt {
 			return fail(ErrUnknown, err)
@@ -177,6 +177,10 @@ func (s *sender) write(ctx context.Context, op, key string, r request, once Once
 			// This copy was refused, but an earlier one may be applied. A try that finds space again decides it.
 		case o.class == refused && doubt:
 			return fail(ErrUnknown, o.err)
+		case o.class == refused && !rebased && s.revision.beyond(a, once.Base):
+			base, _ := s.revision.newest()
+			once.Base, rebased = base, true
+			r.once = once
 		case o.class == refused:
 			return fail(o.kind, o.err)
 		case o.class == unknown:
