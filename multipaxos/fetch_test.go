@@ -23,6 +23,22 @@ func TestAnUnansweredFetchGoesToTheNextNode(t *testing.T) {
 	}
 }
 
+// While a node was away all members that it knows may have been replaced. A leader that it hears is asked again and again,
+// whether or not it is one of them.
+func TestALeaderOfALaterMembershipIsAsked(t *testing.T) {
+	s := follower(t)
+	asked, beats := map[int]int{}, 40
+	for range beats {
+		sent := s.step(Message{Kind: KindHeartbeat, From: 5, Ballot: by(5, 1), Chosen: 9, Through: 9})
+		for _, m := range only(append(sent, s.ticks(heartbeatTicks)...), KindFetch) {
+			asked[int(m.To)]++
+		}
+	}
+	if asked[5] < beats/2 || asked[2] == 0 {
+		t.Fatalf("asked %v", asked)
+	}
+}
+
 // Who has what the others have truncated is asked on, also when the own disk had to catch up in between.
 func TestFetchGoesOnWithWhoHasIt(t *testing.T) {
 	s := follower(t)

@@ -1,6 +1,10 @@
 package multipaxos
 
-import "tenure/internal/ballot"
+import (
+	"slices"
+
+	"tenure/internal/ballot"
+)
 
 // learner finds out how far the log is chosen, from leaders' marks and from others' logs, and asks for what is missing.
 type learner struct {
@@ -99,7 +103,7 @@ func (l *learner) tick(others []member, a *acceptor, out *outbox) {
 	if l.waits > 0 {
 		l.waits--
 	}
-	if l.waits > 0 || !l.lacks(a) || len(others) == 0 {
+	if l.waits > 0 || !l.lacks(a) {
 		return
 	}
 	if l.gone > a.chosen {
@@ -108,16 +112,20 @@ func (l *learner) tick(others []member, a *acceptor, out *outbox) {
 	l.ask(others, a, out)
 }
 
-// ask asks the member that is to be asked next.
+// ask asks the node that is to be asked next. That need not be one of the others, which are the members that this node
+// knows: while it lags all of them may have been replaced, and then a leader that it has heard is the only one who answers.
 func (l *learner) ask(others []member, a *acceptor, out *outbox) {
-	at := 0
-	for i := range others {
-		if others[i].node == l.hint {
-			at = i
-		}
+	at := slices.IndexFunc(others, func(m member) bool { return m.node == l.hint })
+	switch {
+	case l.hint != 0:
+		l.fetch(l.hint, a, out)
+	case len(others) > 0:
+		at = 0
+		l.fetch(others[at].node, a, out)
 	}
-	l.fetch(others[at].node, a, out)
-	l.hint = others[(at+1)%len(others)].node
+	if len(others) > 0 {
+		l.hint = others[(at+1)%len(others)].node
+	}
 }
 
 // handleGone takes the answer of a node that has truncated what this one lacks. Another may have it yet: each is asked
