@@ -332,7 +332,8 @@ func (m *Members) look(
 	return list.Operations[i], nil
 }
 
-// Drain makes a node hand mastership over and take no new clients, until off is given or it is restarted.
+// Drain makes a node hand mastership over and take no new clients, until off is given or it is restarted. It does not
+// look at the other voters: while all of them are drained, there is no master and nothing can be written.
 func (m *Members) Drain(ctx context.Context, node uint64, off bool) error {
 	r := request{
 		method: http.MethodPost, path: api.PathMembersDrain, idempotent: true,

@@ -92,6 +92,8 @@ func (c *Cluster) listMembers(n *Node) api.MemberList {
 		if x.ClientAddress == "" && x.Node <= uint64(len(c.nodes)) {
 			x.ClientAddress = strings.TrimPrefix(c.nodes[x.Node-1].URL, "http://")
 		}
+		x.Connected = x.Connected && (x.Node > uint64(len(c.nodes)) || !c.nodes[x.Node-1].stopped.Load())
+		x.Draining = x.Draining && x.Node == n.ID // no node knows it of another one
 		out.Members = append(out.Members, x)
 	}
 	if len(m.operations) == 0 || m.operations[0].State != api.OperationRunning {

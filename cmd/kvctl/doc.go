@@ -8,7 +8,8 @@
 //   - lock.go, lease_run.go, elect.go: commands that run another one under a lock or a lease, as hold.go does it.
 //   - status.go, status_survey.go, status_table.go: the state of all endpoints at about one moment. status_watch.go and
 //     status_tracker.go: how it changes. master.go: the master, and its transfer.
-//   - member.go, member_change.go, member_add.go: the members, changes of them, and drain.
+//   - member.go, member_change.go, member_add.go: the members, and changes of them. drain.go: a node
+//     before maintenance.
 //   - dev.go, dev_start.go, dev_restart.go, dev_logs.go: the processes of a local cluster.
 //   - bench.go, bench_show.go: load. Package bench generates it.
 //   - main.go: exit codes and errors. root.go: what all commands share. printer.go: output. usage.go: wrong command

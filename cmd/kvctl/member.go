@@ -44,7 +44,7 @@ func newMemberList(a *app) *cobra.Command {
 				return err
 			}
 			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Members().List(ctx)
+				l, err := listWithDrains(ctx, c)
 				if err != nil {
 					return err
 				}
@@ -214,44 +214,6 @@ func newMemberCancel(a *app) *cobra.Command {
 			})
 		},
 	}
-}
-
-func newDrain(a *app) *cobra.Command {
-	var off bool
-	cmd := &cobra.Command{
-		Use:   "drain NODE",
-		Short: "Prepare a node for maintenance",
-		Long: "Have a node hand mastership over, now and whenever it comes to it, and have its /health/ready say no,\n" +
-			"so that load balancers send it no new clients. It follows the log and votes as before, so the cluster\n" +
-			"survives no fewer failures until it is stopped. --off ends that, and so does a restart of the node.\n" +
-			"NODE is a number or a name.",
-		Example: "  kvctl drain 2\n  kvctl drain 2 --off",
-		Args:    arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				m, err := findMember(ctx, c, args[0])
-				if err != nil {
-					return err
-				}
-				if err := c.Members().Drain(ctx, m.Node, off); err != nil {
-					return err
-				}
-				text := "takes no new clients and does not become master; it can be stopped"
-				if off {
-					text = "takes clients again"
-				}
-				return a.printf(drained{m.Node, !off}, "node %d %s\n", m.Node, text)
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&off, "off", false, "end it: the node takes clients and can become master again")
-	return cmd
-}
-
-// drained is what drain prints with --json.
-type drained struct {
-	Node     uint64 `json:"node"`
-	Draining bool   `json:"draining"`
 }
 
 // errGoesOn is the error for a command that has begun an operation and has not seen its end.

@@ -187,20 +187,6 @@ func dial(t *testing.T, c *clienttest.Cluster) *client.Client {
 	return x
 }
 
-func TestDrainCommand(t *testing.T) {
-	c := start(t, 3)
-	expect(t, c, "drain node-2", 0, "node 2 takes no new clients", "")
-	if !c.Members()[1].Draining {
-		t.Error("node 2 does not drain")
-	}
-	expect(t, c, "status", 0, "follower, draining", "")
-	expect(t, c, "drain 2 --off --json", 0, `{"node":2,"draining":false}`, "")
-	if c.Members()[1].Draining {
-		t.Error("node 2 drains")
-	}
-	expect(t, c, "drain 7", 1, "", "there is no member 7")
-}
-
 // A copy of the state is shown now and then, a new step at once.
 func TestOperationProgress(t *testing.T) {
 	var out bytes.Buffer

@@ -55,6 +55,7 @@ func takeMembers(ctx context.Context, c *client.Client) (survey, client.MemberLi
 		others := s.others(c.Endpoints(), list)
 		others.ask(ctx, c, func(nodeView) bool { return true })
 		s = append(s, others...)
+		s.markDrained(list)
 	}
 	if s.answering() < len(s) && time.Since(began) > oldFor {
 		s.ask(ctx, c, nodeView.answers)
@@ -263,10 +264,24 @@ func (s survey) problem() error {
 		return errors.New("no node answers")
 	case 2*n <= of:
 		return fmt.Errorf("no majority: %d of %s; stale reads work", n, answers(of))
+	case !ok && s.unasked() == 0 && s.drained() == n:
+		return fmt.Errorf("no master: all are drained (%d of %s): end a drain with kvctl drain NODE --off; stale reads work",
+			n, answers(of))
 	case !ok && s.unasked() == 0:
 		return fmt.Errorf("no master: %d of %s, and none says that it is master; stale reads work", n, answers(of))
 	}
 	return nil
+}
+
+// drained counts the voters that say that they are drained.
+func (s survey) drained() int {
+	nodes := map[uint64]bool{}
+	for _, n := range s {
+		if n.answers() && !n.old() && n.votes() && n.status.Draining {
+			nodes[n.status.Node] = true
+		}
+	}
+	return len(nodes)
 }
 
 // answers returns a text like "3 nodes answer".

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestDrainCommand(t *testing.T) {
+	c := start(t, 3)
+	expect(t, c, "drain node-2", 0, "node 2 takes no new clients", "")
+	if !c.Members()[1].Draining {
+		t.Error("node 2 does not drain")
+	}
+	expect(t, c, "status", 0, "follower, draining", "")
+	expect(t, c, "drain 2 --off --json", 0, `{"node":2,"draining":false}`, "")
+	if c.Members()[1].Draining {
+		t.Error("node 2 drains")
+	}
+	expect(t, c, "drain 7", 1, "", "there is no member 7")
+}
+
+// Drains that would stop all writes are refused without --force, say what is lost, and are told as the cause.
+func TestDrainOfAll(t *testing.T) {
+	c := start(t, 3)
+	expect(t, c, "drain 2", 0, "it can be stopped\n", "")
+	expect(t, c, "drain 3", 0, "it can be stopped, but not together with node 2 (drained too): 2 of 3 voters must be alive", "")
+	for _, args := range []string{"drain 1", "drain node-1 --json"} {
+		expect(t, c, args, 1, "", "with node 1 drained no voter can be master, and nothing can be written until a drain ends "+
+			"(nodes 2 and 3 are drained too): nothing was changed; --force drains it all the same")
+	}
+	if c.Members()[0].Draining {
+		t.Fatal("node 1 was drained without --force")
+	}
+	list := expect(t, c, "member list", 0, "", "").out
+	if strings.Count(list, "voter, draining") != 2 || strings.Contains(list, "master, draining") {
+		t.Errorf("member list does not show who is drained:\n%s", list)
+	}
+	expect(t, c, "drain 1 --force", 0, "with node 1 drained no voter can be master", "")
+	c.SetMaster(0)
+	expect(t, c, "status", 1, "", "no master: all are drained (3 of 3 nodes answer): end a drain with kvctl drain NODE --off")
+	expect(t, c, "drain 1 --off --force", 2, "", "--force does not go with --off")
+	expect(t, c, "drain 1 --off", 0, "node 1 takes clients again\n", "")
+	c.SetMaster(1)
+	expect(t, c, "status", 0, "", "")
+}
+
+// With a voter dead another one cannot be stopped; and a non-voter always can.
+func TestDrainBesideDead(t *testing.T) {
+	c := start(t, 4)
+	editMember(c, 4, nonVoter)
+	c.Node(3).Stop()
+	expect(t, c, "drain 2", 1, "", "with node 2 stopped 1 of 3 voters would be alive, and writes need 2: nothing could be "+
+		"written until more are back (node 3 is not heard): nothing was changed")
+	expect(t, c, "drain 4", 0, "it can be stopped\n", "")
+	expect(t, c, "drain 2 --force --json", 0, `"problem":"with node 2 stopped 1 of 3 voters would be alive`, "")
+	expect(t, c, "drain 1", 1, "", "no voter can be master, and nothing can be written until a drain ends "+
+		"(node 2 is drained too, node 3 is not heard)")
+}
+
+// The only voter stays master while it is drained.
+func TestDrainOfOne(t *testing.T) {
+	c := start(t, 1)
+	expect(t, c, "drain 1", 1, "", "with node 1 stopped 0 of 1 voter would be alive, and writes need 1")
+}
