@@ -55,7 +55,7 @@ type Status struct {
 	// Full lists the members whose disks are short of space, as the node knows it: itself, and those connected to it.
 	Full []uint64 `json:"full"`
 	// Problem says what keeps the node from working as it should: it takes no part (its Role is RoleNone then), or
-	// its disk is short of space.
+	// for instance its disk is short of space, or the members look for it at another address.
 	Problem string `json:"problem,omitempty"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tenure/internal/ident"
+	"tenure/server/backend"
 	"tenure/storage"
 )
 
@@ -51,17 +52,18 @@ func (c Config) noteOf(id storage.Identity) string {
 
 // addressNote returns what is worth a warning about addresses of this node that are not those that the members have for
 // it, or "".
-func (c Config) addressNote(id storage.Identity) string {
-	m, _, ok := id.Membership.Find(c.Node)
+func (c Config) addressNote(listed ident.Membership) string {
+	m, _, ok := listed.Find(c.Node)
 	if !ok {
 		return ""
 	}
 	for _, a := range []struct{ what, listed, own string }{
 		{"peer", m.PeerAddr, c.peerAdvertised()}, {"client", m.ClientAddr, c.clientAdvertised()},
 	} {
-		if a.listed != "" && a.own != "" && a.listed != a.own {
-			return fmt.Sprintf("the members look for this node at %s %s, and it was started with %s: if they cannot reach it "+
-				"there, type kvctl member update %d --%s-address HOST:PORT", a.what, a.listed, a.own, c.Node, a.what)
+		if a.listed != "" && backend.NamesHost(a.own) && a.listed != a.own {
+			return fmt.Sprintf("the members look for this node at %[1]s %[2]s, and it was started with %[3]s: type kvctl member "+
+				"update %[4]d --%[1]s-address %[3]s, or start it with --advertise-%[1]s %[2]s if it is reached there",
+				a.what, a.listed, a.own, c.Node)
 		}
 	}
 	return ""

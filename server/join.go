@@ -7,6 +7,7 @@ import (
 
 	"tenure/internal/ident"
 	"tenure/kv"
+	"tenure/server/backend"
 	"tenure/server/transport"
 	"tenure/server/wire"
 )
@@ -41,9 +42,14 @@ func (n *node) join(ctx context.Context) (fresh bool, err error) {
 // hello returns what this node says of itself to a peer. Its marks are durable ones. It is called from Serve on.
 func (n *node) hello() wire.Hello {
 	id, d := n.store.Identity(), n.store.Durable()
+	peerAddr := n.cfg.peerAdvertised()
+	if !backend.NamesHost(peerAddr) {
+		peerAddr = ""
+	}
 	return wire.Hello{
 		Cluster: id.Cluster, Node: n.cfg.Node, Store: id.Store, Incarnation: n.self, ClientAddr: n.cfg.clientAdvertised(),
 		Constants: n.cfg.constants(), Marks: wire.Marks{Promised: d.Promised, Accepted: uint64(d.Last)},
 		Level: kv.NewestLevel, ClusterLevel: n.level(), Speaks: wire.Version, RedisAddr: n.cfg.redisAdvertised(),
+		PeerAddr: peerAddr,
 	}
 }

@@ -151,7 +151,7 @@ func (n *node) open(ctx context.Context) error {
 	if note := n.cfg.noteOf(n.store.Identity()); note != "" {
 		n.log.Info().Msg(note)
 	}
-	if note := n.cfg.addressNote(n.store.Identity()); note != "" {
+	if note := n.cfg.addressNote(n.store.Identity().Membership); note != "" {
 		n.log.Warn().Msg(note)
 	}
 	if err := n.store.SetNode(n.cfg.Node); err != nil {

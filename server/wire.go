@@ -131,6 +131,7 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 		Mastership: r.mastership, Health: r.health, Elector: r.elector, Log: r.log, Leases: r.leases, Disk: r.disk,
 		Snapshots: r.snapshot, Archive: r.archiveStatus,
 		Lifecycle: r.life, Draining: r.drain.On, Clocks: r.clocks, Links: n.ports.peers.Peers, Guardian: r.guardian.state,
+		AddressNote: n.cfg.addressNote,
 	})
 	transfers := backend.NewTransfers(backend.TransfersConfig{
 		Self: n.cfg.Node, FirstID: p.firstID, Clock: n.clock, Mastership: r.mastership, Log: r.log, Handover: r.handover,
@@ -142,7 +143,7 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 	return &backend.Backend{
 		Cluster: cluster,
 		Members: backend.NewMembers(backend.MembersConfig{Self: n.cfg.Node, FirstID: p.firstID, Cluster: cluster, Log: r.log,
-			Lifecycle: r.life, Send: n.ports.peers, Drain: r.drain.Set}),
+			Lifecycle: r.life, Send: n.ports.peers, Drain: r.drain.Set, Logger: n.log}),
 		KV: keys,
 		Backups: backend.NewBackups(backend.BackupsConfig{KV: keys, Log: r.log, Store: n.store, Disk: r.disk,
 			Lifecycle: r.life, Logger: n.log}),
@@ -157,7 +158,7 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 // loops are the goroutines of the run, each of which ends the run if it fails.
 func (r *runners) loops() [][]runner.Loop {
 	all := [][]runner.Loop{r.log.Loops(), r.disk.Loops(), r.elector.Loops(), r.leases.Loops(),
-		r.changes.Loops(), r.clocks.Loops(), r.drain.Loops(), r.snapshot.Loops(), {r.backend.Relieve}}
+		r.changes.Loops(), r.clocks.Loops(), r.drain.Loops(), r.snapshot.Loops(), {r.backend.Relieve, r.backend.FollowAddresses}}
 	if r.archiver != nil {
 		all = append(all, r.archiver.Loops())
 	}

@@ -9,6 +9,7 @@ import (
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
+	"tenure/internal/ident"
 	"tenure/server/guardian"
 	"tenure/server/replica"
 	"tenure/server/runner"
@@ -38,6 +39,8 @@ type ClusterConfig struct {
 	Clocks     *runner.Clocks
 	Links      func() []transport.PeerState
 	Guardian   func() guardian.State
+	// AddressNote says that the members look for this node elsewhere than it was started, or is empty.
+	AddressNote func(ident.Membership) string
 }
 
 // Cluster tells of this node and its peers, from published values only: it never waits.

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"tenure/api"
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/server/members"
 	"tenure/server/replica"
 	"tenure/server/runner"
@@ -28,6 +31,7 @@ type MembersConfig struct {
 	Lifecycle *runner.Lifecycle
 	Send      runner.Sender
 	Drain     func(off bool) error // of this node
+	Logger    zerolog.Logger
 }
 
 // Members lists the members and has them changed: by the master, to which it passes on what it is asked.
@@ -153,7 +157,7 @@ var errTooManyAsked = fmt.Errorf("%w: %d questions about members wait already", 
 // here asks this node's own log part.
 func (m *Members) here(wait time.Duration, q wire.MembersAsk) wire.MembersTold {
 	r, err := m.cfg.Log.Members(wait, replica.MembersRequest{Op: q.Op, Cancel: q.Cancel, DryRun: q.DryRun,
-		Known: m.cfg.Cluster.known()})
+		Known: besides(q.Op, m.cfg.Cluster.known())})
 	told := wire.MembersTold{ID: q.ID}
 	switch {
 	case errors.Is(err, runner.ErrOverloaded):
@@ -170,6 +174,23 @@ func (m *Members) here(wait time.Duration, q wire.MembersAsk) wire.MembersTold {
 		told.Reason, told.Text = r.Members.Refusal.Reason, r.Members.Refusal.Text
 	}
 	return told
+}
+
+// besides returns known without the addresses that op changes: written down before, they would leave op nothing to do.
+func besides(op members.Operation, known []ident.Member) []ident.Member {
+	for i := range known {
+		k := &known[i]
+		if op.Kind != members.Update || k.Node != op.Node {
+			continue
+		}
+		if op.Member.PeerAddr != "" {
+			k.PeerAddr = ""
+		}
+		if op.Member.ClientAddr != "" {
+			k.ClientAddr = ""
+		}
+	}
+	return known
 }
 
 // Asked answers a question that another node has passed on to this one. One too many is answered as if this node knew no

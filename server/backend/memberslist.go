@@ -72,12 +72,16 @@ func (b *Cluster) known() []ident.Member {
 			x.ClientAddr = b.cfg.ClientAddr
 		}
 		for _, l := range links {
-			if l.Node == x.Node {
-				x.ClientAddr = l.ClientAddr
+			if l.Node != x.Node {
+				continue
+			}
+			x.ClientAddr = l.ClientAddr
+			if l.Moved {
+				x.PeerAddr = l.Addr
 			}
 		}
 		for _, a := range []*string{&x.PeerAddr, &x.ClientAddr} {
-			if !namesHost(*a) {
+			if !NamesHost(*a) {
 				*a = ""
 			}
 		}
@@ -86,7 +90,8 @@ func (b *Cluster) known() []ident.Member {
 	return out
 }
 
-func namesHost(addr string) bool {
+// NamesHost reports whether addr is one to which others can connect: a host that is no wildcard, and a port.
+func NamesHost(addr string) bool {
 	host, port, err := net.SplitHostPort(addr)
 	ip := net.ParseIP(host)
 	return err == nil && host != "" && port != "0" && (ip == nil || !ip.IsUnspecified())

@@ -58,5 +58,5 @@ func (b *Cluster) problem() string {
 		return fmt.Sprintf("the disk is full up to what promises and the start of a node need (%d bytes free): this node "+
 			"stores no writes; make space on the file system", u.FreeBytes+u.HeldBytes)
 	}
-	return ""
+	return b.cfg.AddressNote(b.cfg.Members.Load())
 }

@@ -95,14 +95,17 @@ func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // connect makes a connection and serves it until it ends. An error says why there was none.
 func (s *peers) connect(p *peer, kind wire.Kind) error {
-	c, err := s.sockets.dial(p.ctx, p.address())
+	addr := p.address()
+	c, err := s.sockets.dial(p.ctx, addr)
 	var r *Refusal
 	if errors.As(err, &r) { // for its certificate
+		p.unreached(addr)
 		s.refused(p, err)
-		s.log.refusal(p.address(), r)
+		s.log.refusal(addr, r)
 		return err
 	}
 	if err != nil {
+		p.unreached(addr)
 		p.setProblem(fmt.Sprintf("cannot be reached: %v", err))
 		s.log.rarely(fmt.Sprint("dial", p.node), func() {
 			s.log.Info().Uint64("peer", uint64(p.node)).Err(err).Msg("peer cannot be reached")
@@ -112,6 +115,7 @@ func (s *peers) connect(p *peer, kind wire.Kind) error {
 	defer s.sockets.drop(c.nc)
 	hello, err := s.handshake.dialled(c, p.node, kind)
 	if err == nil {
+		p.tell(hello.PeerAddr)
 		err = s.serve(c, p, kind, hello)
 	}
 	if err == nil {
@@ -121,6 +125,7 @@ func (s *peers) connect(p *peer, kind wire.Kind) error {
 	if p.ctx.Err() != nil {
 		return err
 	}
+	p.unreached(addr)
 	s.refused(p, err)
 	s.toldRemoved(err)
 	if errors.As(err, &r) {

@@ -49,14 +49,15 @@ func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.H
 }
 
 // accepted performs the handshake on a connection that a peer made, after its hello. It returns what the peer said of
-// itself. dials: this node dials that peer.
+// itself. dials: this node dials that peer, which is refused then; what it said comes with the refusal, since it has been
+// checked.
 func (h *handshaker) accepted(c *conn, m *wire.HelloMsg, dials bool) (*wire.Hello, error) {
 	ours := h.hello()
 	if r := h.check(&ours, &m.Hello, m.To, ours.Node, c.cert); r != nil {
 		return nil, c.refuse(r)
 	}
 	if dials {
-		return nil, c.refuse(refuse(wire.ReasonNotReady, "node %d dials node %d itself, and has not reached it yet",
+		return &m.Hello, c.refuse(refuse(wire.ReasonNotReady, "node %d dials node %d itself, and has not reached it yet",
 			ours.Node, m.Hello.Node))
 	}
 	if err := c.send(&wire.HelloMsg{Kind: m.Kind, To: m.Hello.Node, Hello: ours}); err != nil {

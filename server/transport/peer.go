@@ -21,7 +21,9 @@ type peer struct {
 	dialled bool // it is being dialled; under peers.mu
 
 	mu         sync.Mutex
-	addr       string           // where it is dialled; may be empty
+	addr       string           // where the members or --cluster have it; may be empty
+	told       string           // where it says that it is; "": it did not
+	moved      bool             // it is dialled at told, because it could not be reached at addr
 	has        ident.Membership // what it goes by, as wire.Hello.Has
 	inc        ballot.Incarnation
 	name       string // as a member; "" if the membership does not list it
@@ -107,14 +109,51 @@ func (p *peer) ignored() (n uint64) {
 func (p *peer) address() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.dialledAt()
+}
+
+// dialledAt is address with mu held.
+func (p *peer) dialledAt() string {
+	if p.moved {
+		return p.told
+	}
 	return p.addr
 }
 
-// setAddress sets where the peer is dialled from now on.
+// listed returns where the members or --cluster have the peer, "" if nowhere.
+func (p *peer) listed() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.addr
+}
+
+// setAddress sets where the members or --cluster have the peer from now on.
 func (p *peer) setAddress(addr string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.addr = addr
+	if addr != p.addr {
+		p.addr, p.moved = addr, false
+	}
+}
+
+// tell takes where the peer says that it is, and reports whether that is news and not where it is looked for.
+func (p *peer) tell(addr string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if addr == p.told {
+		return false
+	}
+	p.told, p.moved = addr, false
+	return addr != "" && p.addr != "" && addr != p.addr
+}
+
+// unreached notes that nobody answers at addr as this peer: it is dialled at its other address next, if it has one.
+func (p *peer) unreached(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if addr == p.dialledAt() && p.addr != "" && p.told != "" && p.told != p.addr {
+		p.moved = !p.moved
+	}
 }
 
 // goesBy returns the membership that the peer went by when it last connected, as wire.Hello.Has.
@@ -191,6 +230,7 @@ type LinkState struct {
 type PeerState struct {
 	Node        ballot.NodeID
 	Addr        string             // where it is dialled, a hint; may be empty
+	Moved       bool               // Addr is where the peer says that it is, because it was not reached where it is listed
 	ClientAddr  string             // "" until it has connected once
 	RedisAddr   string             // the same for clients of Redis; "" also if it does not serve them
 	Incarnation ballot.Incarnation // of its last connection, zero if there was none
@@ -203,7 +243,7 @@ func (p *peer) state() PeerState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return PeerState{
-		Node: p.node, Addr: p.addr, ClientAddr: p.clientAddr, RedisAddr: p.redisAddr, Incarnation: p.inc, Problem: p.problem,
+		Node: p.node, Addr: p.dialledAt(), Moved: p.moved, ClientAddr: p.clientAddr, RedisAddr: p.redisAddr, Incarnation: p.inc, Problem: p.problem,
 		Lease: p.end(wire.KindLease).state(), Log: p.end(wire.KindLog).state(), Named: p.end(wire.KindNamed).state(),
 	}
 }

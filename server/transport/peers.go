@@ -43,6 +43,10 @@ func newPeers(
 func (s *peers) accepted(c *conn, m *wire.HelloMsg) error {
 	p := s.get(m.Hello.Node)
 	hello, err := s.handshake.accepted(c, m, s.dials(p) && !m.Hello.Has().Newer(s.membership()))
+	if hello != nil && p != nil && p.tell(hello.PeerAddr) {
+		s.log.Info().Uint64("peer", uint64(p.node)).Str("says", hello.PeerAddr).Str("listed", p.listed()).
+			Msg("this peer was started at another address than it is looked for at")
+	}
 	if err != nil {
 		s.refused(p, err)
 		return err // also if it says that this node is removed: anybody may connect and say so

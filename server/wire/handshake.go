@@ -266,6 +266,9 @@ func (m *HelloMsg) check() error {
 	if len(m.Hello.RedisAddr) > MaxAddrBytes || !Printable(m.Hello.RedisAddr) {
 		return errors.New("address for clients of Redis is too long or not plain text")
 	}
+	if len(m.Hello.PeerAddr) > MaxAddrBytes || !Printable(m.Hello.PeerAddr) {
+		return errors.New("address for peers is too long or not plain text")
+	}
 	if m.Hello.Incarnation.Node != m.Hello.Node {
 		return errors.New("incarnation of another node")
 	}

@@ -65,6 +65,9 @@ type Hello struct {
 	Speaks              uint16
 	// RedisAddr is where clients of Redis reach the node; "": they do not, or it is of a release that does not say.
 	RedisAddr string
+	// PeerAddr is where the other nodes reach the node, as it was started; "": it does not know, or it is of a release
+	// that does not say.
+	PeerAddr string
 }
 
 // Has returns a membership with no members and the Number and Change of the one that h goes by, to be compared.

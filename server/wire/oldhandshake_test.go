@@ -45,7 +45,7 @@ func TestHandshakesOfBeforeMembersCouldBeChanged(t *testing.T) {
 // TestOldNodesReadHellos decodes a Hello of now as a version does whose structs end before Membership.
 func TestOldNodesReadHellos(t *testing.T) {
 	now := honest(1)
-	now.Membership, now.Change, now.RedisAddr = 7, 9, "127.0.0.1:6379"
+	now.Membership, now.Change, now.RedisAddr, now.PeerAddr = 7, 9, "127.0.0.1:6379", "127.0.0.1:8300"
 	var old struct {
 		Kind  Kind
 		To    ballot.NodeID

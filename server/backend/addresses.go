@@ -1,0 +1,66 @@
+package backend
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/server/members"
+	"tenure/server/transport"
+	"tenure/server/web"
+	"tenure/server/wire"
+)
+
+// addressesEvery is how often a node looks for members that have moved.
+const addressesEvery = time.Second
+
+// FollowAddresses has the address of each member that has moved written down, until stop is closed. A member has moved if
+// it was not reached where --cluster of this node has it, and was reached where it says itself that it is; its data
+// directory proves who it is. An address that the members have written down before is left alone: kvctl member update
+// gave it, or the node when it joined, and it may be right on the way from another network.
+func (m *Members) FollowAddresses(stop <-chan struct{}) error {
+	ticker := time.NewTicker(addressesEvery)
+	defer ticker.Stop()
+	said := map[ballot.NodeID]string{} // the last refusal of each
+	for {
+		select {
+		case <-stop:
+			return nil
+		case <-ticker.C:
+		}
+		for _, l := range m.cfg.Cluster.cfg.Links() {
+			if x, _, ok := m.cfg.Cluster.cfg.Members.Load().Find(l.Node); ok && hasMoved(x, &l) {
+				m.writeAddress(&l, said)
+			}
+		}
+	}
+}
+
+// hasMoved reports whether the address of x, with that connection, is to be written down.
+func hasMoved(x ident.Member, l *transport.PeerState) bool {
+	return x.PeerAddr == "" && l.Moved && l.Log.Connected && NamesHost(l.Addr)
+}
+
+// writeAddress has the address at which a member is reached written down. Each run of the member has one operation for
+// that, whichever nodes ask for it.
+func (m *Members) writeAddress(l *transport.PeerState, said map[ballot.NodeID]string) {
+	op := members.Operation{ID: fmt.Sprintf("address-%s", l.Incarnation), Kind: members.Update, Node: l.Node}
+	op.Member.PeerAddr = l.Addr
+	_, err := m.ask(addressWait, wire.MembersAsk{Op: op})
+	log := m.cfg.Logger.With().Uint64("peer", uint64(l.Node)).Str("peer_address", l.Addr).Logger()
+	var refused *web.MemberError
+	switch {
+	case err == nil:
+		log.Info().Msg("this member was reached at the address at which it was started, and not where --cluster has it: " +
+			"the members have written that address down")
+	case errors.As(err, &refused) && said[l.Node] != refused.Text:
+		said[l.Node] = refused.Text
+		log.Warn().Err(err).Msgf("the new address of this member could not be written down: if that stays so, type kvctl "+
+			"member update %d --peer-address %s", l.Node, l.Addr)
+	}
+}
+
+// addressWait bounds one try to write an address down; another one follows.
+const addressWait = 5 * time.Second

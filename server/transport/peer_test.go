@@ -1,0 +1,41 @@
+package transport
+
+import (
+	"context"
+	"testing"
+)
+
+// A peer is dialled where it says that it is only while it is not reached where it is listed, and not there for ever.
+func TestWhereAPeerIsDialled(t *testing.T) {
+	p := newPeer(context.Background(), 3)
+	step := func(what, want string, news, wantNews bool) {
+		t.Helper()
+		if got := p.address(); got != want || news != wantNews {
+			t.Errorf("%s: dialled at %q, want %q; news %v", what, got, want, news)
+		}
+	}
+	p.setAddress("old:1")
+	p.unreached("old:1")
+	step("nothing else is known", "old:1", false, false)
+	step("it says that it is elsewhere", "old:1", p.tell("new:1"), true)
+	step("it says so again", "old:1", p.tell("new:1"), false)
+	p.unreached("old:1")
+	p.unreached("old:1") // of another connection
+	step("it is not reached where it is listed", "new:1", false, false)
+	if s := p.state(); !s.Moved || s.Addr != "new:1" {
+		t.Errorf("%+v", s)
+	}
+	p.setAddress("old:1")
+	step("another membership with the same address", "new:1", false, false)
+	p.unreached("new:1")
+	step("nor is it where it says", "old:1", false, false)
+	p.unreached("old:1")
+	p.setAddress("third:1")
+	step("the members have another address", "third:1", false, false)
+	step("it says what is listed", "third:1", p.tell("third:1"), false)
+	p.unreached("third:1")
+	step("there is one address", "third:1", false, false)
+	step("it says nothing", "third:1", p.tell(""), false)
+	p.unreached("third:1")
+	step("it is of an older release", "third:1", false, false)
+}
