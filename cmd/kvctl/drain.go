@@ -37,7 +37,8 @@ func newDrain(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&off, "off", false, "end it: the node takes clients and can become master again")
-	cmd.Flags().BoolVar(&force, "force", false, "drain the node though nothing could be written then, or once it is stopped")
+	cmd.Flags().BoolVar(&force, "force", false,
+		"drain the node though nothing could be written then, or once it is stopped")
 	return cmd
 }
 
@@ -71,7 +72,8 @@ func (a *app) drain(ctx context.Context, c *client.Client, arg string, force boo
 	if loss != "" {
 		text = loss
 	}
-	return a.printf(drained{m.Node, true, loss}, "node %d takes no new clients and does not become master; %s\n", m.Node, text)
+	return a.printf(drained{m.Node, true, loss}, "node %d takes no new clients and does not become master; %s\n", m.Node,
+		text)
 }
 
 func (a *app) endDrain(ctx context.Context, c *client.Client, arg string) error {
@@ -85,8 +87,8 @@ func (a *app) endDrain(ctx context.Context, c *client.Client, arg string) error 
 	return a.printf(drained{Node: m.Node}, "node %d takes clients again\n", m.Node)
 }
 
-// listWithDrains lists the members. That a member is drained is known to it alone, so each that the listing node hears is
-// asked.
+// listWithDrains lists the members. That a member is drained is known to it alone, so each that the listing node hears
+// is asked.
 func listWithDrains(ctx context.Context, c *client.Client) (client.MemberList, error) {
 	l, err := c.Members().List(ctx)
 	if err != nil {

@@ -23,7 +23,8 @@ func TestDrainCommand(t *testing.T) {
 func TestDrainOfAll(t *testing.T) {
 	c := start(t, 3)
 	expect(t, c, "drain 2", 0, "it can be stopped\n", "")
-	expect(t, c, "drain 3", 0, "it can be stopped, but not together with node 2 (drained too): 2 of 3 voters must be alive", "")
+	expect(t, c, "drain 3", 0, "it can be stopped, but not together with node 2 (drained too): 2 of 3 voters must be alive",
+		"")
 	for _, args := range []string{"drain 1", "drain node-1 --json"} {
 		expect(t, c, args, 1, "", "with node 1 drained no voter can be master, and nothing can be written until a drain ends "+
 			"(nodes 2 and 3 are drained too): nothing was changed; --force drains it all the same")

@@ -16,8 +16,8 @@ import (
 // addressesEvery is how often a node looks for members that have moved.
 const addressesEvery = time.Second
 
-// FollowAddresses has the address of each member that has moved written down, until stop is closed. A member has moved if
-// it was not reached where --cluster of this node has it, and was reached where it says itself that it is; its data
+// FollowAddresses has the address of each member that has moved written down, until stop is closed. A member has moved
+// if it was not reached where --cluster of this node has it, and was reached where it says itself that it is; its data
 // directory proves who it is. An address that the members have written down before is left alone: kvctl member update
 // gave it, or the node when it joined, and it may be right on the way from another network.
 func (m *Members) FollowAddresses(stop <-chan struct{}) error {
