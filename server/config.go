@@ -48,6 +48,7 @@ type Config struct {
 	Data          string // data directory, created if missing
 	ClientAddr    string // HTTP
 	PeerAddr      string // peers; may be empty for a cluster of one that nobody is to join
+	PeerOptional  bool   // a cluster of one does without PeerAddr if somebody else listens there
 	AdminAddr     string // pprof; empty is off
 	RedisAddr     string // the Redis protocol; empty is off
 	LeaseTime     time.Duration

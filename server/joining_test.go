@@ -339,3 +339,27 @@ func TestWhereClientsOfRedisReachANode(t *testing.T) {
 		}
 	}
 }
+
+// A node that was not told where to listen for others does without if somebody else listens there, and says so.
+func TestANodeAloneWhosePeerPortIsTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	h := makeCluster(t, 1, func(c *Config) { c.PeerAddr, c.PeerOptional = taken.Addr().String(), true })[0]
+	logged := h.watchLog()
+	h.start(t)
+	h.awaitReady(t)
+	if m := h.members(t).Members[0]; m.PeerAddress != "" {
+		t.Errorf("a node that listens for no others is listed at %s", m.PeerAddress)
+	}
+	if !logged.has("listens for no other nodes, and none can join it") {
+		t.Error("the log does not say so")
+	}
+	h.stop(t)
+	h.cfg.PeerOptional = false
+	if err := Run(t.Context(), h.cfg); !errors.Is(err, transport.ErrListen) {
+		t.Errorf("a port that was asked for is taken: %v", err)
+	}
+}

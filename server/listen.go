@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"tenure/internal/oslimit"
@@ -64,9 +65,7 @@ func (n *node) listen() (err error) {
 	if err := n.listenRedis(p); err != nil {
 		return err
 	}
-	p.peers, err = transport.Listen(transport.Config{Self: n.cfg.Node, Addr: n.cfg.PeerAddr, Hello: n.hello, Log: n.log,
-		Removed: p.isRemoved, Join: n.letIn, TLS: n.tls.peerFiles()})
-	if err != nil {
+	if p.peers, err = n.listenPeers(p); err != nil {
 		return err
 	}
 	metrics.CounterFunc(n.registry, "peer_frames_ignored_total", "Frames of a type that this version does not know.",
@@ -74,6 +73,20 @@ func (n *node) listen() (err error) {
 	go func() { p.served <- p.clients.Serve() }()
 	n.ports = p
 	return nil
+}
+
+// listenPeers opens the listener for the other nodes, of which there may be none if Config.PeerOptional says so.
+func (n *node) listenPeers(p *ports) (*transport.Transport, error) {
+	cfg := transport.Config{Self: n.cfg.Node, Addr: n.cfg.PeerAddr, Hello: n.hello, Log: n.log,
+		Removed: p.isRemoved, Join: n.letIn, TLS: n.tls.peerFiles()}
+	t, err := transport.Listen(cfg)
+	if !n.cfg.PeerOptional || !errors.Is(err, syscall.EADDRINUSE) {
+		return t, err
+	}
+	n.log.Warn().Str("peer", n.cfg.PeerAddr).Msg("another process listens there, so this node listens for no other nodes, " +
+		"and none can join it: to change that, start it with --peer HOST:PORT")
+	n.cfg.PeerAddr, cfg.Addr = "", ""
+	return transport.Listen(cfg)
 }
 
 // listenRedis opens the listener of the Redis protocol, if there is to be one.

@@ -131,7 +131,7 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 		Mastership: r.mastership, Health: r.health, Elector: r.elector, Log: r.log, Leases: r.leases, Disk: r.disk,
 		Snapshots: r.snapshot, Archive: r.archiveStatus,
 		Lifecycle: r.life, Draining: r.drain.On, Clocks: r.clocks, Links: n.ports.peers.Peers, Guardian: r.guardian.state,
-		AddressNote: n.cfg.addressNote,
+		Unjoinable: n.cfg.PeerAddr == "", AddressNote: n.cfg.addressNote,
 	})
 	transfers := backend.NewTransfers(backend.TransfersConfig{
 		Self: n.cfg.Node, FirstID: p.firstID, Clock: n.clock, Mastership: r.mastership, Log: r.log, Handover: r.handover,

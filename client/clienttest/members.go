@@ -28,7 +28,7 @@ func newMembers(nodes []*Node) members {
 	for _, n := range nodes {
 		m.list = append(m.list, api.Member{
 			Node: n.ID, Name: fmt.Sprintf("node-%d", n.ID), Voter: true, Connected: true,
-			Store: fmt.Sprintf("%032x", n.ID),
+			Store: fmt.Sprintf("%032x", n.ID), PeerAddress: fmt.Sprintf("127.0.0.1:%d", 8299+n.ID),
 		})
 	}
 	return m

@@ -72,6 +72,9 @@ func writeMembers(w io.Writer, l client.MemberList) error {
 		return err
 	}
 	notes := memberNotes(l)
+	if note, ok := unjoinable(l); ok {
+		notes = append(notes, note)
+	}
 	for _, o := range l.Operations {
 		if o.State != client.OperationRunning {
 			notes = append(notes, endedText(o))
@@ -99,6 +102,16 @@ func roleOf(m client.Member, l client.MemberList) string {
 		role += ", draining"
 	}
 	return role
+}
+
+// unjoinable says that the node which answers listens for no other nodes, if that is so, and what to do.
+func unjoinable(l client.MemberList) (note string, ok bool) {
+	i := slices.IndexFunc(l.Members, func(m client.Member) bool { return m.Node == l.Node && m.PeerAddress == "" })
+	if i < 0 {
+		return "", false
+	}
+	return fmt.Sprintf("node %d listens for no other nodes, so none can join: start it again with --peer HOST:PORT", l.Node),
+		true
 }
 
 // memberNotes returns lines about what is under way.

@@ -82,7 +82,7 @@ func (m *memberAdd) run(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	command := m.command(joinCommand(ctx, c))
+	command := m.command(m.app.joinCommand(ctx, c))
 	err = m.app.print(added{p, command}, func(w io.Writer) error {
 		if err := writePlan(w, p); err != nil {
 			return err
@@ -142,14 +142,18 @@ func (m *memberAdd) await(ctx context.Context, c *client.Client) error {
 	})
 }
 
-// joinCommand returns the beginning of the command that starts a node which joins the cluster.
-func joinCommand(ctx context.Context, c *client.Client) string {
+// joinCommand returns the beginning of the command that starts a node which joins the cluster. If no node listens for
+// that, a note says what to do first.
+func (a *app) joinCommand(ctx context.Context, c *client.Client) string {
 	address := "HOST:PORT"
 	if l, err := c.Members().List(ctx); err == nil {
 		for _, x := range l.Members {
 			if x.PeerAddress != "" && (x.Node == l.Master || address == "HOST:PORT") {
 				address = x.PeerAddress
 			}
+		}
+		if note, ok := unjoinable(l); ok && address == "HOST:PORT" {
+			a.note("%s", note)
 		}
 	}
 	command := "kvnode --data DIR --join " + address

@@ -48,9 +48,9 @@ func TestMemberList(t *testing.T) {
 	for i, want := range []string{
 		"NODE NAME ROLE PEER CLIENT HEARD APPLIED LAG",
 		"1 node-1 master 10.0.0.1:8300 10.0.0.1:8500 - 0 0",
-		"2 node-2 voter - ",
-		"3 node-3 voter, draining - ",
-		"4 node-4 non-voter - ",
+		"2 node-2 voter 127.0.0.1:8301 ",
+		"3 node-3 voter, draining 127.0.0.1:8302 ",
+		"4 node-4 non-voter 127.0.0.1:8303 ",
 	} {
 		if got := strings.Join(strings.Fields(strings.Split(o.out, "\n")[i]), " "); !strings.HasPrefix(got, want) {
 			t.Errorf("line %d: %s, want %s", i, got, want)
@@ -160,7 +160,9 @@ func TestMemberReplaceSaysWhatToStart(t *testing.T) {
 
 func TestMemberAdd(t *testing.T) {
 	c := start(t, 3)
+	editMember(c, 1, func(m *api.Member) { m.PeerAddress = "" })
 	editMember(c, 2, func(m *api.Member) { m.PeerAddress = "10.0.0.2:8300" })
+	editMember(c, 3, func(m *api.Member) { m.PeerAddress = "" })
 	o := expect(t, c, "member add --name n4 --peer 10.0.0.4:8300 --client 10.0.0.4:8500 --non-voter", 0,
 		"\n  kvnode --data DIR --join 10.0.0.2:8300 --insecure --node-name n4 --peer 10.0.0.4:8300 --client 10.0.0.4:8500 --non-voter\n", "")
 	if c.Begun() != 0 {
@@ -243,4 +245,16 @@ func TestStatusOfMembers(t *testing.T) {
 	if o := run(c.Endpoints()[3]); o.code != 1 || !strings.Contains(o.errOut, "no majority: 1 of 3 nodes answer") {
 		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
 	}
+}
+
+// Where a node listens for no others, the texts that say how one joins say what to do first.
+func TestANodeThatNoneCanJoin(t *testing.T) {
+	c := start(t, 1)
+	if o := expect(t, c, "member add", 0, "kvnode --data DIR --join 127.0.0.1:8300 --peer", ""); o.errOut != "" {
+		t.Errorf("a node that can be joined: %s", o.errOut)
+	}
+	editMember(c, 1, func(m *api.Member) { m.PeerAddress = "" })
+	const note = "node 1 listens for no other nodes, so none can join: start it again with --peer HOST:PORT"
+	expect(t, c, "member list", 0, "\n"+note+"\n", "")
+	expect(t, c, "member add", 0, "kvnode --data DIR --join HOST:PORT", note)
 }

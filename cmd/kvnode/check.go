@@ -132,14 +132,20 @@ func (s *settings) checkLoopback(flag, addr string) error {
 	if !s.given(flag) && flag == "peer" && s.given("cluster") {
 		name = "this node's address in " + s.name("cluster")
 	}
-	host, _, err := splitAddress(addr)
-	if err != nil {
+	if _, _, err := splitAddress(addr); err != nil {
 		return badConfig("%s: %v", name, err)
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if !isLoopback(addr) {
 		return s.checkProtected(flag, name, addr)
 	}
 	return nil
+}
+
+// isLoopback reports whether addr is one that no other machine can reach.
+func isLoopback(addr string) bool {
+	host, _, err := splitAddress(addr)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // checkProtected refuses a listener that other machines could reach and that lacks what it needs for that. name is what

@@ -45,6 +45,7 @@ func (s *settings) build() (server.Config, error) {
 		Data:          filepath.Clean(s.data),
 		ClientAddr:    s.client,
 		PeerAddr:      s.peer,
+		PeerOptional:  s.peerOptional,
 		AdminAddr:     s.admin,
 		RedisAddr:     s.redis,
 		LeaseTime:     s.leaseTime,
@@ -71,8 +72,9 @@ func (s *settings) build() (server.Config, error) {
 	}, nil
 }
 
-// fillPeer decides where this node listens for its peers. A node that runs alone listens only if --peer is given. A
-// member that is started without --cluster takes the others from its data directory.
+// fillPeer decides where this node listens for its peers. A node that runs alone listens where others would look for it,
+// so that they can join, if nobody else listens there. A member that is started without --cluster takes the others from
+// its data directory.
 func (s *settings) fillPeer() error {
 	switch {
 	case s.anew:
@@ -82,10 +84,22 @@ func (s *settings) fillPeer() error {
 		s.peer = or(s.peer, defaultPeer)
 	case !s.given("cluster"):
 		s.cluster = []server.Address{{Node: s.id, Addr: or(s.peer, defaultPeer)}}
-	case len(s.cluster) > 1 && s.peer == "":
+		s.peerIfFree()
+	case len(s.cluster) == 1:
+		s.peerIfFree()
+	case s.peer == "":
 		s.peer = s.address(s.id)
 	}
 	return nil
+}
+
+// peerIfFree has a node that runs alone and was not given --peer listen at its address in the list, unless that is beyond
+// loopback, where it must be asked to, or needed for something else.
+func (s *settings) peerIfFree() {
+	addr := s.address(s.id)
+	if s.peer == "" && isLoopback(addr) && !slices.Contains([]string{s.client, s.admin, s.redis}, addr) {
+		s.peer, s.peerOptional = addr, true
+	}
 }
 
 func (s *settings) address(id ballot.NodeID) string {

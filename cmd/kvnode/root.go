@@ -19,9 +19,10 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 		Use:   "kvnode",
 		Short: "Run a node of a Tenure cluster",
 		Long: "kvnode runs a node of a Tenure cluster. Without arguments it runs a single node with its data in\n" +
-			"./kvnode-data, for clients on 127.0.0.1:8500. To run a node of a larger cluster, give all nodes the\n" +
-			"same --cluster list, and each its own --id and --data. To add a node to a cluster that runs, or to\n" +
-			"replace one that is lost, start it with --join.\n\n" +
+			"./kvnode-data, for clients on 127.0.0.1:8500 and, if that port is free, for nodes that join it on\n" +
+			"127.0.0.1:8300. To run a node of a larger cluster, give all nodes the same --cluster list, and each\n" +
+			"its own --id and --data. To add a node to a cluster that runs, or to replace one that is lost, start\n" +
+			"it with --join.\n\n" +
 			"Every flag can also be set by an environment variable (--lease-time by KVNODE_LEASE_TIME) and, under\n" +
 			"its own name, in the file that --config names. A flag overrides a variable, and a variable the file.",
 		Example: "  kvnode\n  kvnode dev\n" +

@@ -27,6 +27,7 @@ type settings struct {
 	// What the data directory says, if the command line does not say all: known, that id is from there; member, that it
 	// has been in a cluster; alone, in one of which it is the only member ever.
 	known, member, alone bool
+	peerOptional         bool // nobody asked for peer
 	// What only rejoin has: anew, that the directory is set aside, whatever it says; giveUp, that its cluster does not
 	// matter; givenName, the name of the node if the command line has one.
 	anew, giveUp bool

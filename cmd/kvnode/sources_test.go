@@ -188,9 +188,11 @@ func TestDefaultsOfPeerAndCluster(t *testing.T) {
 		peer string
 		own  string // own address in the list
 	}{
-		"alone":                 {nil, "", "127.0.0.1:8300"},
+		"alone":                 {nil, "127.0.0.1:8300", "127.0.0.1:8300"},
 		"alone with a listener": {[]string{"--peer", "127.0.0.1:9"}, "127.0.0.1:9", "127.0.0.1:9"},
-		"alone with another id": {[]string{"--id", "7", "--cluster", "7=127.0.0.1:9"}, "", "127.0.0.1:9"},
+		"alone with another id": {[]string{"--id", "7", "--cluster", "7=127.0.0.1:9"}, "127.0.0.1:9", "127.0.0.1:9"},
+		"alone beyond loopback": {[]string{"--id", "7", "--cluster", "7=10.0.0.7:9"}, "", "10.0.0.7:9"},
+		"alone, needed else":    {[]string{"--admin", "127.0.0.1:8300"}, "", "127.0.0.1:8300"},
 		"three":                 {[]string{"--cluster", three, "--id", "2"}, "127.0.0.1:8301", "127.0.0.1:8301"},
 		"three, elsewhere": {[]string{"--cluster", three, "--id", "2", "--peer", "127.0.0.1:9"}, "127.0.0.1:9",
 			"127.0.0.1:8301"},
@@ -239,8 +241,9 @@ func TestTheDirectorySaysWhichNodeItIs(t *testing.T) {
 		want    server.Config
 		text    string
 	}{
-		"alone": {[]ballot.NodeID{1}, 1, "", server.Config{Node: 1, Cluster: listed("1=" + defaultPeer)}, ""},
-		"alone, another number": {[]ballot.NodeID{7}, 1, "", server.Config{Node: 7,
+		"alone": {[]ballot.NodeID{1}, 1, "", server.Config{Node: 1, PeerAddr: defaultPeer,
+			Cluster: listed("1=" + defaultPeer)}, ""},
+		"alone, another number": {[]ballot.NodeID{7}, 1, "", server.Config{Node: 7, PeerAddr: defaultPeer,
 			Cluster: listed("7=" + defaultPeer)}, ""},
 		"alone, about to be joined": {[]ballot.NodeID{1}, 1, "--peer 127.0.0.1:9", server.Config{Node: 1,
 			PeerAddr: "127.0.0.1:9", Cluster: listed("1=127.0.0.1:9")}, ""},

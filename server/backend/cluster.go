@@ -39,6 +39,8 @@ type ClusterConfig struct {
 	Clocks     *runner.Clocks
 	Links      func() []transport.PeerState
 	Guardian   func() guardian.State
+	// Unjoinable: this node listens for no other nodes, so none can join it.
+	Unjoinable bool
 	// AddressNote says that the members look for this node elsewhere than it was started, or is empty.
 	AddressNote func(ident.Membership) string
 }

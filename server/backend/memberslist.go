@@ -70,6 +70,9 @@ func (b *Cluster) known() []ident.Member {
 		x.PeerAddr = b.cfg.Members.Address(x.Node)
 		if x.Node == b.cfg.Identity.Node {
 			x.ClientAddr = b.cfg.ClientAddr
+			if b.cfg.Unjoinable {
+				x.PeerAddr = ""
+			}
 		}
 		for _, l := range links {
 			if l.Node != x.Node {
@@ -110,6 +113,9 @@ func (b *Cluster) member(x ident.Member, voter bool, p api.PeerStatus, v *runner
 	}
 	if out.PeerAddress == "" {
 		out.PeerAddress = b.cfg.Members.Address(x.Node)
+	}
+	if b.cfg.Unjoinable && x.Node == b.cfg.Identity.Node {
+		out.PeerAddress = ""
 	}
 	if out.ClientAddress == "" {
 		out.ClientAddress = p.ClientAddress
