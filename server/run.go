@@ -79,6 +79,17 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	cfg.NodeName = tls.nodeName(cfg.NodeName)
 	defer tls.watch(ctx, cfg.Reload)()
+	began := time.Now()
+	cfg.logStart()
+	err = runAll(ctx, cfg, tls)
+	if err == nil {
+		cfg.logEnd(began)
+	}
+	return err
+}
+
+// runAll is Run with a configuration that was checked.
+func runAll(ctx context.Context, cfg Config, tls *secrets) error {
 	if cfg.Join != "" {
 		id, err := cfg.becomeMember(ctx, tls)
 		if err != nil || id == 0 {
@@ -164,6 +175,9 @@ func (n *node) open(ctx context.Context) error {
 			return nil
 		}
 		return err
+	}
+	if fresh {
+		n.logFounded()
 	}
 	if err := n.tls.checkMember(n.store.Identity()); err != nil {
 		return err

@@ -33,7 +33,7 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		logger.Info().Strs("variables", s.ofServices).Msg("these are no settings but those of a Kubernetes Service; they are ignored")
 	}
 	info := buildinfo.Read()
-	cfg.Version, cfg.Revision = info.Version, info.Revision
+	cfg.Version, cfg.Revision, cfg.Settings = info.Version, info.Revision, s.changed()
 	ctx, done := onSignal(ctx, func(sig os.Signal) {
 		cfg.Logger.Info().Stringer("signal", sig).Msg("stopping; a second signal ends the process at once")
 	}, func() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -86,4 +87,24 @@ func ofService(short, text string) bool {
 
 func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// changed returns the settings that were given and are not the defaults, for the log. None of them is a secret: those
+// are in files, and only the names of the files are settings. An address with a password in it is shown without.
+func (s *settings) changed() map[string]string {
+	out := map[string]string{}
+	s.flags.VisitAll(func(f *pflag.Flag) {
+		if text := f.Value.String(); s.given(f.Name) && text != f.DefValue {
+			out[f.Name] = withoutPassword(text)
+		}
+	})
+	return out
+}
+
+// withoutPassword returns text without the password and the query that it has if it is a URL.
+func withoutPassword(text string) string {
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return text
 }

@@ -154,7 +154,7 @@ func fromEverySource(t *testing.T, values map[string]string, want server.Config)
 			t.Errorf("%s: an archive in %v", name, x)
 		}
 		if d := cmp.Diff(want, *o.config, cmpopts.IgnoreFields(server.Archive{}, "Target"),
-			cmpopts.IgnoreFields(server.Config{}, "Logger", "Version", "Revision", "Reload")); d != "" {
+			cmpopts.IgnoreFields(server.Config{}, "Logger", "Version", "Revision", "Reload", "Settings")); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
@@ -337,6 +337,29 @@ func TestVariablesOfOthers(t *testing.T) {
 		case strings.Contains(c.environ, "10.96") &&
 			(strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, strings.SplitN(c.environ, "=", 2)[0])):
 			t.Errorf("%s is not told: %s", c.environ, o.stderr)
+		}
+	}
+}
+
+// The log gets what was given from any source and is no default, and no password.
+func TestSettingsForTheLog(t *testing.T) {
+	inEmptyDir(t, map[string]string{"kvnode.toml": "quota-bytes = \"1GiB\"\n"})
+	o := command(t, nil, []string{"KVNODE_LEASE_TIME=1s", "KVNODE_CLOCK_DRIFT=1%"}, "--config", "kvnode.toml", "--client",
+		defaultClient, "--insecure")
+	if o.config == nil {
+		t.Fatal(o.stderr)
+	}
+	want := map[string]string{"config": "kvnode.toml", "quota-bytes": "1GiB", "lease-time": "1s", "insecure": "true"}
+	if d := cmp.Diff(want, o.config.Settings); d != "" {
+		t.Error(d)
+	}
+	for text, want := range map[string]string{
+		"s3://key:secret@bucket/x?region=eu": "s3://key:xxxxx@bucket/x?region=eu",
+		"s3://bucket/x?region=eu":            "s3://bucket/x?region=eu",
+		"1=a:1,2=b:2":                        "1=a:1,2=b:2",
+	} {
+		if got := withoutPassword(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

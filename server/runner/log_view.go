@@ -32,7 +32,7 @@ func (l *Log) publishView(now time.Duration) {
 	l.fullChanged(old.Full, v.Full)
 	l.disputeChanged(old.Dispute, v.Dispute)
 	if v.Level.Cluster > old.Level.Cluster {
-		l.cfg.Logger.Info().Uint64("level", v.Level.Cluster).Msg("the cluster's feature level was raised")
+		l.cfg.Logger.Info().Uint64("feature_level", v.Level.Cluster).Msg("the cluster's feature level was raised")
 	}
 	if old.Record.NextNode != 0 { // else it is the first view
 		l.operationsChanged(&old.Record, &v.Record)

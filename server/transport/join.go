@@ -92,7 +92,7 @@ func (s *peers) joins(c *conn, m *wire.JoinMsg) error {
 		return c.refuse(r)
 	}
 	joined.Membership = s.now.Load().withAddresses(joined.Membership)
-	s.log.Info().Str("remote", c.remote()).Uint64("node", uint64(joined.Node)).Str("store", m.Store.String()).
+	s.log.Info().Str("remote", c.remote()).Uint64("joined", uint64(joined.Node)).Str("store", m.Store.String()).
 		Str("ask", joined.Ask).Msg("answered a node that wants to join")
 	return c.send(&joined)
 }
