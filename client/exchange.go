@@ -129,6 +129,15 @@ func (a answer) err() *StatusError {
 	}
 }
 
+// failure returns the error for an answer that is no success: what the node said or, if no node said it, why it says
+// nothing.
+func (a answer) failure() error {
+	if a.ofNode() {
+		return a.err()
+	}
+	return a.inconclusive()
+}
+
 // code returns why the request was refused. It is "" for a success, and for an answer that is not one of a node of this
 // version.
 func (a answer) code() api.Code { return api.Code(a.header.Get(api.HeaderError)) }

@@ -134,7 +134,7 @@ func (t *renewalTry) send(ctx context.Context, s *sender, now func() time.Durati
 	case err != nil:
 		t.err = err
 	case a.status != http.StatusOK:
-		t.err = a.err()
+		t.err = a.failure()
 	default:
 		t.wire, t.err = decodeRenewals(a, len(t.items))
 	}

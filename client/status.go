@@ -54,7 +54,7 @@ func (n *Nodes) StatusOf(ctx context.Context, endpoint string) (Status, error) {
 	}
 	a, _, err := n.s.exchange(ctx, e, statusRequest)
 	if err == nil && a.status != http.StatusOK {
-		err = a.err()
+		err = a.failure()
 	}
 	if err != nil {
 		return fail(ErrUnavailable, err)

@@ -52,7 +52,7 @@ func (n *Nodes) FinishUpgrade(ctx context.Context) (Upgrade, error) {
 			tries.failed(e, err)
 			continue
 		case a.status != http.StatusOK:
-			return fail(kindOfTransfer(a.code()), a.err())
+			return fail(kindOfTransfer(a.code()), a.failure())
 		}
 		out, err := decodeUpgrade(a)
 		if err != nil {

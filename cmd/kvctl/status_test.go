@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -461,5 +465,19 @@ func TestStatusShowsTheGuardians(t *testing.T) {
 		!strings.Contains(b.String(), "http://b: no guardian: switched off\n") ||
 		strings.Contains(b.String(), "http://c: no guardian") {
 		t.Errorf("\n%s", b.String())
+	}
+}
+
+// A node that speaks TLS and is asked without it is no riddle.
+func TestStatusOfANodeThatSpeaksTLS(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	for _, args := range []string{"status", "status --json"} {
+		o := against(s.Listener.Addr().String(), "", strings.Fields(args)...)
+		if o.code != 1 || !strings.Contains(o.out, "it speaks TLS only: write https:// for it, and give its authority") {
+			t.Errorf("%s: %+v", args, o)
+		}
 	}
 }
