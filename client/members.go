@@ -159,7 +159,7 @@ func (m *Members) askMember(ctx context.Context, x Member, r request) (answer, e
 	r.method = http.MethodGet
 	a, _, err := m.s.exchange(ctx, e, r)
 	if err == nil && a.status != http.StatusOK {
-		err = a.err()
+		err = a.failure()
 	}
 	return a, err
 }
@@ -262,74 +262,6 @@ func (m *Members) Plan(ctx context.Context, kind string, c MemberChange) (Member
 		e.Kind = ErrUnavailable // nothing was to be changed
 	}
 	return p, err
-}
-
-// operationPoll is how often Wait asks how far an operation is.
-const operationPoll = 250 * time.Millisecond
-
-// Wait waits until the operation has ended or ctx ends, and returns it. seen, if not nil, is called with each answer of
-// a node that knows the operation. The error is ErrMembers if the operation failed or was cancelled, and ErrUnavailable
-// if ctx ended first: the operation goes on then.
-func (m *Members) Wait(
-	ctx context.Context, operation string, seen func(MemberList, MemberOperation),
-) (MemberOperation, error) {
-	fail := func(op MemberOperation, kind, err error) (MemberOperation, error) {
-		return op, &Error{Op: "wait for operation", Key: operation, Kind: kind, Err: err, Operation: operation}
-	}
-	last := MemberOperation{ID: operation, State: OperationRunning}
-	for {
-		op, err := m.look(ctx, operation, seen)
-		switch {
-		case err == nil && op.State == OperationDone:
-			return op, nil
-		case err == nil && op.State != OperationRunning:
-			return fail(op, ErrMembers, endedBadly(op))
-		case err == nil:
-			last = op
-		case errors.Is(err, ErrInvalid):
-			return last, err
-		}
-		if over := pause(ctx, operationPoll, 0); over != nil {
-			step := last.Step
-			if step == "" {
-				step = "no node that answered knew it"
-			}
-			return fail(last, ErrUnavailable, fmt.Errorf("it goes on: %s: %w", step, over))
-		}
-	}
-}
-
-// endedBadly returns what became of an operation that is not done.
-func endedBadly(op MemberOperation) error {
-	text := "it failed"
-	if op.State == OperationCancelled {
-		text = "it was cancelled"
-	}
-	if op.Problem != "" {
-		text += ": " + op.Problem
-	}
-	return errors.New(text)
-}
-
-// errNotListed is the error for an operation that the node which answered does not know (yet).
-var errNotListed = errors.New("the operation is not listed")
-
-// look asks how far an operation is.
-func (m *Members) look(
-	ctx context.Context, id string, seen func(MemberList, MemberOperation),
-) (MemberOperation, error) {
-	list, err := m.List(ctx)
-	if err != nil {
-		return MemberOperation{}, err
-	}
-	i := slices.IndexFunc(list.Operations, func(o MemberOperation) bool { return o.ID == id })
-	if i < 0 {
-		return MemberOperation{}, errNotListed
-	}
-	if seen != nil {
-		seen(list, list.Operations[i])
-	}
-	return list.Operations[i], nil
 }
 
 // Drain makes a node hand mastership over and take no new clients, until off is given or it is restarted. It does not

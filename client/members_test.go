@@ -198,6 +198,32 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// An operation that the cluster does not know is not waited for without end: one that was never begun, or was forgotten.
+func TestWaitForAnUnknownOperation(t *testing.T) {
+	cluster, c := members(t)
+	cluster.LookTimes(0)
+	op, err := c.Members().Remove(t.Context(), client.MemberChange{Node: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := func(client.MemberList, client.MemberOperation) { cluster.ForgetOperations() }
+	for _, id := range []string{op.ID, "no-such"} {
+		_, err := c.Members().Wait(t.Context(), id, known)
+		if !errors.Is(err, client.ErrUnknown) || !strings.Contains(err.Error(), "does not know the operation") {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}
+
+// Nor is an operation that the token may not see.
+func TestWaitWithoutPermission(t *testing.T) {
+	cluster, _, _ := bootstrapped(t)
+	c := clientOf(t, client.Config{Endpoints: cluster.Endpoints()})
+	if _, err := c.Members().Wait(t.Context(), "op-1", nil); !errors.Is(err, client.ErrDenied) {
+		t.Error(err)
+	}
+}
+
 func TestDrain(t *testing.T) {
 	cluster, c := members(t)
 	for _, off := range []bool{false, true} {

@@ -67,6 +67,13 @@ func (c *Cluster) EditMembers(edit func([]api.Member) []api.Member) {
 	c.members.change++
 }
 
+// ForgetOperations has the nodes forget all operations on members, as they do with those that ended long ago.
+func (c *Cluster) ForgetOperations() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members.operations = nil
+}
+
 // Members returns the list of members.
 func (c *Cluster) Members() []api.Member {
 	c.mu.Lock()

@@ -124,8 +124,11 @@ func (m *memberAdd) await(ctx context.Context, c *client.Client) error {
 	m.app.note("waiting for a node named %s", m.change.Name)
 	return poll(ctx, joinPoll, func() (done bool, err error) {
 		l, err := c.Members().List(ctx)
-		if err != nil {
+		if errors.Is(err, client.ErrUnavailable) {
 			return false, nil // ctx ends it
+		}
+		if err != nil {
+			return false, err
 		}
 		i := slices.IndexFunc(l.Members, func(x client.Member) bool { return x.Name == m.change.Name })
 		if i < 0 {

@@ -194,6 +194,9 @@ func (m *memberChange) wait(ctx context.Context, c *client.Client, op client.Mem
 		return fmt.Errorf("%w: %w: %w\nto wait for its end, run the same command again with --operation %s",
 			client.ErrUnknown, errGoesOn, err, op.ID)
 	}
+	if errors.Is(err, client.ErrUnknown) {
+		return fmt.Errorf("%w: see kvctl member list, and run the command again if it was not carried out", err)
+	}
 	if err != nil {
 		return err
 	}
