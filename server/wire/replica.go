@@ -17,9 +17,11 @@ import (
 //	    0 Kind     number up to 255
 //	    1 From     0: the connection knows
 //	    2 To       0: the connection knows
-//	    3 Heartbeat   array of 5: Master (bool), Epoch, Applied, LeaseLeft (ns), Space;
-//	                  of 6 with Membership, of 7 with Excluding (ns), of 8 with Level, of 10 with DigestFormat and
-//	                  Digests: an array of at most MaxDigests arrays of 2: Slot, Sum; of 11 with Silent (ns)
+//	    3 Heartbeat   array of 5, 6, 7, 8, 10 or 11: it ends behind the last of these that is not zero, or behind Space
+//	      0 Master (bool)   1 Epoch   2 Applied   3 LeaseLeft (ns)   4 Space
+//	      5 Membership      6 Excluding (ns)      7 Level
+//	      8 DigestFormat    9 Digests: nil, or an array of at most MaxDigests arrays of 2: Slot, Sum
+//	      10 Silent (ns)
 //	    4 Writes   nil, or an array of arrays of 4: ID, nil in place of Command, Frees (bool), WaitFor (ns)
 //	    5 Answers  nil, or an array of arrays of 4: ID, Outcome, Reason, Result
 //	               Result: array of 3: Code, Revision, Count; or of 5 if it was dropped: nil in place of Body, true
