@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"tenure/internal/ballot"
+	"tenure/internal/lostfound"
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/journal"
@@ -125,7 +126,7 @@ func (x *Examination) Close() error { return closeFiles(x.lock) }
 
 // list lists the files. It refuses a directory without files of a node.
 func (x *Examination) list() error {
-	entries, err := os.ReadDir(x.dir)
+	entries, err := lostfound.ReadDir(x.dir)
 	if err != nil {
 		return unusable("cannot look into %s: %w", x.dir, plain(err))
 	}

@@ -20,6 +20,7 @@ import (
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/process"
 	"tenure/internal/devcluster"
+	"tenure/internal/lostfound"
 )
 
 const devMembersLimit = time.Minute // default of --timeout of what changes the members
@@ -348,7 +349,7 @@ func (d *dev) replace(ctx context.Context, args []string) error {
 	if p := process.Find(s, n); p.State != process.Gone {
 		return fmt.Errorf("node %d is %v (pid %d); lose its disk first: %s", n.ID, p.State, p.PID, d.hint("wipe", n.ID))
 	}
-	if files, err := os.ReadDir(n.Data); err == nil && len(files) > 0 {
+	if files, err := lostfound.ReadDir(n.Data); err == nil && len(files) > 0 {
 		return fmt.Errorf("node %d has data in %s; start it with: %s, or lose its disk first: %s", n.ID, n.Data,
 			d.hint("start", n.ID), d.hint("wipe", n.ID))
 	}

@@ -144,6 +144,7 @@ var Layout = Rules{
 		{Path: "internal/freeport"},
 		{Path: "internal/ident", Pure: true},
 		{Path: "internal/leasehold", Pure: true},
+		{Path: "internal/lostfound"},
 		{Path: "internal/oslimit"},
 		{Path: "internal/procend"},
 		{Path: "internal/progress"},

@@ -14,6 +14,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/internal/lostfound"
 	"tenure/server/members"
 	"tenure/server/recovery/merge"
 	"tenure/storage"
@@ -80,15 +81,15 @@ func (p Plan) plain() Plan {
 // mustBeEmpty refuses a directory with anything in it but what an Apply or a Restore that was interrupted has left. If that
 // has begun to move its files, a person removes them: nothing here tells them from those of others.
 func mustBeEmpty(dir string) error {
-	files, err := os.ReadDir(dir)
+	files, err := lostfound.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case len(files) > 1 && has(files, unfinished) && !has(files, last):
-		return refuse("%s has what was left when the making of its files was interrupted; remove the directory, or "+
-			"name a new one with --data", dir)
+		return refuse("%s has what was left when the making of its files was interrupted; remove everything in it, "+
+			"or name a new one with --data", dir)
 	case len(files) > 1 || len(files) == 1 && files[0].Name() != unfinished:
 		return refuse("%s is not empty; name a new directory with --data: nothing that is there is changed", dir)
 	}
@@ -98,7 +99,7 @@ func mustBeEmpty(dir string) error {
 // Finished returns an error that wraps ErrRefused if a restore or a recovery into dir was interrupted: a node that began
 // there would begin with nothing.
 func Finished(dir string) error {
-	files, err := os.ReadDir(dir)
+	files, err := lostfound.ReadDir(dir)
 	if err != nil {
 		return nil // what is wrong with dir is for whoever uses it
 	}
@@ -107,7 +108,7 @@ func Finished(dir string) error {
 	}
 	todo := "run it again with --data " + dir
 	if len(files) > 1 {
-		todo = "remove the directory and run it again"
+		todo = "remove everything in it, and run it again"
 	}
 	return refuse("%s has half of a restore or a recovery that was interrupted: %s", dir, todo)
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"tenure/internal/codec"
+	"tenure/internal/lostfound"
 	"tenure/kv"
 	"tenure/storage"
 )
@@ -185,10 +186,13 @@ func missing(t *testing.T, path string) {
 func TestCheckRefuses(t *testing.T) {
 	w := newWorld(t, 1)
 	dir := w.make(1, checked)
+	root := t.TempDir()
+	w.must(os.Mkdir(filepath.Join(root, lostfound.Name), 0o700))
 	for path, says := range map[string]string{
 		filepath.Join(w.dir, "nowhere"): "no such file",
 		filepath.Join(dir, "log.db"):    "is a file and no data directory",
 		t.TempDir():                     "is empty: it holds no store",
+		root:                            "is empty: it holds no store",
 		w.dir:                           "holds no store",
 	} {
 		if _, err := Check(path); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), says) {
@@ -385,12 +389,19 @@ func TestFinished(t *testing.T) {
 		files []string
 		want  string // "": finished
 	}{
-		{nil, ""}, {[]string{"log.db", "state.db"}, ""}, {[]string{"log.db", unfinished}, ""},
-		{[]string{unfinished}, "run it again with --data "}, {[]string{unfinished, "state.db"}, "remove the directory"},
+		{nil, ""}, {[]string{"lost+found/"}, ""}, {[]string{"log.db", "state.db"}, ""}, {[]string{"log.db", unfinished}, ""},
+		{[]string{unfinished}, "run it again with --data "}, {[]string{unfinished, "state.db"}, "remove everything in it"},
+		{[]string{unfinished, "lost+found/"}, "run it again with --data "},
 	} {
 		dir := t.TempDir()
 		for _, name := range c.files {
-			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			var err error
+			if path := filepath.Join(dir, name); strings.HasSuffix(name, "/") {
+				err = os.Mkdir(path, 0o700)
+			} else {
+				err = os.WriteFile(path, nil, 0o600)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

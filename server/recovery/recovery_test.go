@@ -353,7 +353,7 @@ func TestRefusals(t *testing.T) {
 		"not confirmed":       {to, "", func(*Plan) {}, "slots-above-1-of-01000000"},
 		"confirmed elsewhere": {to, "nothing-of-01000000", func(p *Plan) { p.Confirm = "nothing-of-01000000" }, "slots-above-1"},
 		"not empty":           {full, p.Confirm, func(*Plan) {}, "is not empty"},
-		"interrupted":         {half, p.Confirm, func(*Plan) {}, "remove the directory"},
+		"interrupted":         {half, p.Confirm, func(*Plan) {}, "remove everything in it"},
 		"interrupted at last": {whole, p.Confirm, func(*Plan) {}, "is not empty"},
 		"another plan":        {to, p.Confirm, func(p *Plan) { p.Last++ }, "a node has run since"},
 	} {

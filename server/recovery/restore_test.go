@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tenure/internal/ident"
+	"tenure/internal/lostfound"
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/server/backup"
@@ -46,6 +47,7 @@ func TestRestore(t *testing.T) {
 		entries: []string{"-", "a=1@once", "era", "b=2"}}))
 	dir := filepath.Join(w.dir, "new")
 	w.must(os.MkdirAll(filepath.Join(dir, unfinished, "left"), 0o700)) // by one that was interrupted
+	w.must(os.Mkdir(filepath.Join(dir, lostfound.Name), 0o700))        // the root of a file system
 	r, info, err := Restore(bytes.NewReader(b), dir)
 	w.must(err)
 	if info.Revision != 3 || info.Era != 1 || info.Cluster != (ident.ClusterID{1}) || r.Dir != dir || r.Node != 1 {

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"tenure/internal/lostfound"
 )
 
 const (
@@ -203,6 +205,8 @@ func (d *dir) walk(ctx context.Context, prefix string, fn func(path, name string
 			return context.Cause(ctx)
 		case errors.Is(err, fs.ErrNotExist) && path != d.root:
 			return nil // deleted meanwhile
+		case errors.Is(err, fs.ErrPermission) && lostfound.Is(entry) && filepath.Dir(path) == d.root:
+			return fs.SkipDir // the target is the root of a file system, and only root may look into that directory
 		case err != nil:
 			return err
 		case path == d.root:
