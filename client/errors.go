@@ -147,6 +147,8 @@ var (
 	errAnswerTooLarge = errors.New("the answer is longer than MaxAnswerBytes: list in pages, with Limit and Start")
 	// errNotUnderstood is the error for an answer that no node gives.
 	errNotUnderstood = errors.New("the answer is not understood: is this a Tenure node?")
+	// errWrongPort is the error for a port of a node that is not for clients.
+	errWrongPort = errors.New("wrong port")
 	// errNoCode is the error for an answer of a node that is no success and has no error code.
 	errNoCode = errors.New("the answer has no error code: is the node of an older version?")
 )

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/internal/wrongport"
 )
 
 // exchange sends r to one endpoint and reads the whole answer. sent is false only if no byte of the request was sent.
@@ -67,7 +68,7 @@ func (s *sender) exchangeOnce(
 		refused := resp == nil && errors.Is(err, ErrTLS)
 		return answer{}, written.any() && !refused, fmt.Errorf("%s: %w", e, err)
 	}
-	if a.wantsTLS() {
+	if a.wantsTLS() || a.wrongPort() != "" {
 		return a, true, nil
 	}
 	s.answered.Store(true)
@@ -161,6 +162,15 @@ func (a answer) wantsTLS() bool {
 	return a.status == http.StatusBadRequest && !a.ofNode() && oneLine(a.body) == httpToTLS
 }
 
+// wrongPort returns what a node says to a request at a port that is not for clients, or "". It has read no more than the
+// first bytes.
+func (a answer) wrongPort() string {
+	if a.status != http.StatusBadRequest || a.ofNode() {
+		return ""
+	}
+	return wrongport.Told(oneLine(a.body))
+}
+
 // inconclusive returns the error for an answer that says nothing, because it is not a node's or has no code. It wraps a
 // *StatusError, and errNotUnderstood or errNoCode.
 func (a answer) inconclusive() error {
@@ -173,6 +183,9 @@ func (a answer) inconclusive() error {
 	}
 	if a.wantsTLS() {
 		return fmt.Errorf("%s: %w", a.endpoint, errWantsTLS)
+	}
+	if text := a.wrongPort(); text != "" {
+		return fmt.Errorf("%s: %w: %s", a.endpoint, errWrongPort, text)
 	}
 	return fmt.Errorf("%w: %w", status, errNotUnderstood)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 
 	"tenure/api"
 	"tenure/client"
+	"tenure/internal/wrongport"
 )
 
 // A client whose endpoints all refuse gives up soon if it is told to, says so, and does not call a write unknown; one
@@ -166,5 +168,44 @@ func TestErrorsSayThingsOnce(t *testing.T) {
 	}
 	if strings.Count((&client.BusyError{Owner: "me"}).Error(), "busy") > 0 {
 		t.Error((&client.BusyError{Owner: "me"}).Error())
+	}
+}
+
+// TestWrongPort: a port of a node that is not for clients says which one it is, within a moment.
+func TestWrongPort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer l.Close()
+	serving.Go(func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = nc.Read(make([]byte, 64<<10))
+			_, _ = nc.Write(wrongport.Answer(wrongport.HTTP, wrongport.Peers))
+			nc.Close()
+		}
+	})
+	c, err := client.New(client.Config{Endpoints: []string{l.Addr().String()}, GiveUpRefused: 50 * time.Millisecond,
+		Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	began := time.Now()
+	_, _, getErr := c.Get(t.Context(), "k", client.ReadOptions{})
+	_, setErr := c.Set(t.Context(), "k", nil, client.WriteOptions{})
+	for err, kind := range map[error]error{getErr: client.ErrUnavailable, setErr: client.ErrNotApplied} {
+		if !errors.Is(err, kind) || !strings.Contains(err.Error(), "the port of a Tenure node for its peers") {
+			t.Errorf("%v; want %v", err, kind)
+		}
+	}
+	if d := time.Since(began); d > 30*time.Second {
+		t.Errorf("told after %v", d)
 	}
 }

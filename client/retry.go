@@ -29,7 +29,7 @@ type tries struct {
 	retryAt map[*endpoint]time.Time // of nodes that have named a time
 	last    error                   // how the last try failed
 
-	refused      int // tries in a row whose connection was refused, or could not be made because of TLS
+	refused      int // tries in a row whose connection was refused, or failed because of TLS or of a wrong port
 	refusedSince time.Time
 }
 
@@ -54,7 +54,7 @@ func (t *tries) next(ctx context.Context) (*endpoint, error) {
 		wait = max(wait, time.Until(at))
 	}
 	if t.nobodyListens(wait) {
-		if errors.Is(t.last, ErrTLS) {
+		if !errors.Is(t.last, syscall.ECONNREFUSED) {
 			return nil, t.last
 		}
 		return nil, fmt.Errorf("%w: %w", ErrRefused, t.last)
@@ -110,7 +110,7 @@ func (t *tries) firstAllowed(at time.Time) (*endpoint, time.Time) {
 // failed records that endpoint e was of no use, and makes other calls prefer the next one.
 func (t *tries) failed(e *endpoint, err error) {
 	t.last = err
-	if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, ErrTLS) {
+	if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, ErrTLS) && !errors.Is(err, errWrongPort) {
 		t.refused = 0
 	} else if t.refused++; t.refused == 1 {
 		t.refusedSince = time.Now()

@@ -42,6 +42,8 @@ func Explain(err error, now time.Time) (meaning error, ok bool) {
 	var verify *tls.CertificateVerificationError
 	var remote *net.OpError
 	switch {
+	case errors.As(err, &record) && record.RecordHeader[0] == 0: // a frame between nodes, of less than 16 MiB
+		return explained{"it speaks no TLS, and is a node's port for its peers: give the address of its port for clients", err}, true
 	case errors.As(err, &record):
 		return explained{"it speaks no TLS: write http:// for it, or start the node with --tls-cert", err}, true
 	case errors.As(err, &verify):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"tenure/internal/wrongport"
 	"tenure/kv"
 	"tenure/server/admission"
 	"tenure/server/web"
@@ -434,7 +435,9 @@ func TestReadModes(t *testing.T) {
 func TestBrokenInputIsAnsweredAndEndsTheConnection(t *testing.T) {
 	for in, want := range map[string]string{
 		"ping\r\n*1\r\nx": "+PONG\r\n-ERR Protocol error: expected '$', got 'x'\r\n",
-		"POST / HTTP/1.1\r\nHost: x\r\n\r\nset a 1\r\n": "",
+		"POST / HTTP/1.1\r\nHost: x\r\n\r\nset a 1\r\n": string(wrongport.Answer(wrongport.HTTP, wrongport.RESP)),
+		"\x16\x03\x01\x02\x00\x01\x00\x01":              "-ERR this port speaks no TLS\r\n",
+		"ping\r\nPOST / HTTP/1.1\r\nset a 1\r\n":        "+PONG\r\n",
 		"*1\r\n$9223372036854775806\r\n" + "PING\r\n":   "-ERR Protocol error: invalid bulk length\r\n",
 		"*200000000\r\n$1\r\na\r\n":                     "-ERR Protocol error: invalid multibulk length\r\n",
 		"set a 1\r\nset \"b\r\n":                        "+OK\r\n-ERR Protocol error: unbalanced quotes in request\r\n",

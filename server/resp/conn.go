@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"tenure/internal/wrongport"
 	"tenure/kv"
 	"tenure/server/resp/proto"
 	"tenure/server/web"
@@ -74,7 +75,23 @@ func (c *conn) handshake() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.SendTimeout)
 	defer cancel()
-	return t.HandshakeContext(ctx)
+	err := t.HandshakeContext(ctx)
+	var record tls.RecordHeaderError
+	if errors.As(err, &record) && record.Conn != nil {
+		c.withoutTLS(record)
+	}
+	return err
+}
+
+// withoutTLS answers a client that speaks no TLS, where clients must.
+func (c *conn) withoutTLS(record tls.RecordHeaderError) {
+	answer := []byte("-ERR this port speaks TLS only: connect with TLS, as redis-cli --tls does\r\n")
+	if p := wrongport.Of(record.RecordHeader[:]); p == wrongport.HTTP {
+		answer = wrongport.Answer(p, wrongport.RESP)
+	}
+	if record.Conn.SetWriteDeadline(time.Now().Add(c.cfg.SendTimeout)) == nil {
+		_, _ = record.Conn.Write(answer)
+	}
 }
 
 // take waits for a command and adds it to the batch, with all that have arrived behind it.
@@ -96,7 +113,11 @@ func (c *conn) take() error {
 // refuse answers bytes that are no command.
 func (c *conn) refuse(err error) {
 	var e *proto.Error
-	if errors.As(err, &e) && !e.Silent {
+	switch {
+	case !errors.As(err, &e) || e.Silent:
+	case e.Speaks != wrongport.Unknown:
+		_, _ = c.net.Write(wrongport.Answer(e.Speaks, wrongport.RESP))
+	default:
 		c.out.Error("ERR " + e.Text)
 	}
 }

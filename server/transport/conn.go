@@ -59,9 +59,8 @@ func (c *conn) refuse(r *Refusal) *Refusal {
 // version is refused, which is the error then.
 func (c *conn) receive() (wire.HandshakeMsg, error) {
 	body, err := c.frames.Next()
-	if errors.Is(err, wire.ErrTooLarge) && c.secure == nil && c.frames.SawTLS() {
-		return nil, c.refuse(refuse(wire.ReasonCertificate, "%s speaks no TLS with its peers, and the node at %s does: start all nodes "+
-			"with --tls-cert, --tls-key and --tls-ca, or none", called(c.self), c.host()))
+	if errors.Is(err, wire.ErrTooLarge) {
+		return nil, c.foreign(err)
 	}
 	if err != nil {
 		return nil, err

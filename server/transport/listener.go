@@ -79,7 +79,11 @@ func (l *listener) serve(c *conn) {
 		l.log.Debug().Str("remote", c.remote()).Msg("a connection to the peer port was closed in its handshake")
 		return
 	}
-	l.log.rarely("garbage", func() {
+	line := "garbage"
+	if errors.Is(err, errWrongPort) {
+		line = err.Error() // its own line, so that garbage does not hide it
+	}
+	l.log.rarely(line, func() {
 		l.log.Warn().Str("remote", c.remote()).Err(err).
 			Msg("a connection to the peer port did not finish the handshake")
 	})

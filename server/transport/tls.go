@@ -6,11 +6,13 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"tenure/internal/ballot"
 	"tenure/internal/certs"
 	"tenure/internal/ident"
+	"tenure/internal/wrongport"
 	"tenure/server/wire"
 )
 
@@ -32,6 +34,7 @@ const (
 type secureConn struct {
 	*tls.Conn
 	files *certs.Files
+	http  bool // the other side has offered to speak HTTP above TLS
 }
 
 // overTLS returns nc with TLS above it, or nc itself if files is nil. The handshake is still to come.
@@ -40,9 +43,16 @@ func overTLS(nc net.Conn, files *certs.Files, s side) net.Conn {
 	case files == nil:
 		return nc
 	case s == listening:
-		return &secureConn{tls.Server(nc, files.PeerListener()), files}
+		c := &secureConn{files: files}
+		cfg := files.PeerListener()
+		cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			c.http = slices.Contains(hello.SupportedProtos, "http/1.1")
+			return nil, nil
+		}
+		c.Conn = tls.Server(nc, cfg)
+		return c
 	}
-	return &secureConn{tls.Client(nc, files.PeerDialler()), files}
+	return &secureConn{Conn: tls.Client(nc, files.PeerDialler()), files: files}
 }
 
 // Close closes the connection at once. Close of tls.Conn may wait for a peer that does not read, to say that it ends;
@@ -60,6 +70,11 @@ func (c *conn) authenticate(ctx context.Context) error {
 		return c.noTLS(err)
 	}
 	id, err := c.secure.files.CheckPeer(c.secure.ConnectionState(), time.Now())
+	if err != nil && c.secure.http {
+		err = c.wrongPort(c.nc, wrongport.HTTP)
+		c.linger()
+		return err
+	}
 	if err != nil {
 		r := c.refuse(refuse(wire.ReasonCertificate, "%s, with the certificate of %s, takes no connection with a node at %s: %v",
 			called(c.self), c.secure.files.Identity(), c.host(), err))
@@ -75,6 +90,9 @@ func (c *conn) noTLS(err error) error {
 	var record tls.RecordHeaderError
 	if !errors.As(err, &record) {
 		return err
+	}
+	if p := wrongport.Of(record.RecordHeader[:]); p != wrongport.Unknown && record.Conn != nil {
+		return c.wrongPort(record.Conn, p)
 	}
 	r := refuse(wire.ReasonCertificate, "%s speaks TLS with its peers, and the node at %s does not: start all nodes with --tls-cert, "+
 		"--tls-key and --tls-ca, or none", called(c.self), c.host())

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"tenure/internal/wrongport"
 	"tenure/server/admission"
 )
 
@@ -31,6 +32,7 @@ type clientConn struct {
 	errors   *log.Logger
 	state    *tls.ConnectionState // of secure, from its first request on; belongs to who serves the connection
 
+	begun   bool         // the first bytes have come; belongs to Read
 	asked   atomic.Bool  // a request has come
 	heading atomic.Bool  // the headers of a request are being read, or waited for
 	lines   atomic.Int64 // of them so far
@@ -51,6 +53,14 @@ func (c *clientConn) Read(p []byte) (int, error) {
 		c.explain(err)
 		return n, io.EOF // net/http has nothing to add
 	}
+	if !c.begun && n > 0 {
+		c.begun = true
+		if p := wrongport.Of(p[:n]); p == wrongport.Redis || p == wrongport.Frames {
+			c.errors.Printf("%s speaks %s at the port for HTTP", c.RemoteAddr(), p)
+			farewell(c.Conn, wrongport.Answer(p, wrongport.Clients))
+			return 0, io.EOF
+		}
+	}
 	if heading {
 		c.lines.Add(int64(bytes.Count(p[:n], []byte{'\n'})))
 	}
@@ -67,20 +77,11 @@ func (c *clientConn) Write(p []byte) (int, error) {
 // explain logs why the handshake of TLS has failed, and tells a client that speaks plain HTTP.
 func (c *clientConn) explain(err error) {
 	var e tls.RecordHeaderError
-	if errors.As(err, &e) && e.Conn != nil && looksLikeHTTP(e.RecordHeader) {
+	if errors.As(err, &e) && e.Conn != nil && wrongport.Of(e.RecordHeader[:]) == wrongport.HTTP {
 		_, _ = io.WriteString(e.Conn,
 			"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
 	}
 	c.errors.Printf("TLS handshake with %s failed: %v", c.RemoteAddr(), err)
-}
-
-// looksLikeHTTP reports whether the first bytes of a connection are those of a request.
-func looksLikeHTTP(header [5]byte) bool {
-	switch string(header[:]) {
-	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "DELET":
-		return true
-	}
-	return false
 }
 
 // CloseWrite ends what is sent, so that net/http can let the last answer arrive before it closes.

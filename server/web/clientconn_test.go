@@ -13,6 +13,8 @@ import (
 
 	"tenure/internal/certs"
 	"tenure/internal/certs/certstest"
+	"tenure/internal/wrongport"
+	"tenure/server/wire"
 )
 
 // shortLines are so many header lines, each another one.
@@ -120,5 +122,35 @@ func TestRequestsKnowTheCertificate(t *testing.T) {
 	}
 	if fmt.Sprint(seen) != "[c c]" {
 		t.Errorf("known by certificate: %v", seen)
+	}
+}
+
+// TestOthersAtThePortForHTTP: a client of Redis, or a node, is told which port this is, and the same bytes in a request are its own.
+func TestOthersAtThePortForHTTP(t *testing.T) {
+	addr := serve(t, newServer(t, newFake(t)))
+	if got, want := say(t, addr, "*1\r\n$4\r\nPING\r\n"), string(wrongport.Answer(wrongport.Redis, wrongport.Clients)); got != want {
+		t.Errorf("answered %q, want %q", got, want)
+	}
+	hello := string(wire.AppendFrame(nil, wire.EncodeHandshake(&wire.ReadyMsg{})))
+	if got := say(t, addr, hello); !strings.Contains(got, "for HTTP (kvnode --client), and not for its peers (kvnode --peer)") {
+		t.Errorf("a node was answered %q", got)
+	}
+	// Only the first bytes of a connection say what it speaks.
+	c := dial(t, addr)
+	in := bufio.NewReader(c)
+	for _, x := range []struct {
+		text   string
+		status int
+	}{{"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n", http.StatusOK}, {"*1\r\n$4\r\n\r\n", http.StatusBadRequest}} {
+		if _, err := io.WriteString(c, x.text); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil || resp.StatusCode != x.status {
+			t.Fatalf("%q: %+v %v", x.text, resp, err)
+		}
+		if _, err := io.ReadAll(resp.Body); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

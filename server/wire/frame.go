@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
+
+	"tenure/internal/wrongport"
 )
 
 // A frame:
@@ -92,8 +94,12 @@ func (r *FrameReader) Next() ([]byte, error) {
 	return body, nil
 }
 
-// SawTLS reports whether what Next has read last is the beginning of a TLS connection, and no frame.
-func (r *FrameReader) SawTLS() bool { return r.head[0] == 0x16 && r.head[1] == 3 && r.head[2] <= 4 }
+// Foreign returns the protocol that a connection speaks instead of frames, after Next has returned ErrTooLarge for the
+// first one.
+func (r *FrameReader) Foreign() wrongport.Protocol { return wrongport.Of(r.head[:]) }
+
+// ForeignAnswer is Foreign for the side that has dialled.
+func (r *FrameReader) ForeignAnswer() wrongport.Protocol { return wrongport.OfAnswer(r.head[:]) }
 
 // Ready reports whether the next frame has arrived whole and small enough to be buffered, so that Next would not wait.
 func (r *FrameReader) Ready() bool {

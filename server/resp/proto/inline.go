@@ -3,12 +3,17 @@ package proto
 import (
 	"bytes"
 	"strings"
+
+	"tenure/internal/wrongport"
 )
 
 // inline reads a command that is a line of words, as people type it into telnet. Words may be quoted as in Redis:
 // "\x0a\n" with escapes, 'as it is' but for \'.
 func (r *Reader) inline() error {
 	b := r.in.unread()
+	if p := wrongport.Of(b); !r.begun && (p == wrongport.TLS || p == wrongport.Frames) { // they may send no end of a line
+		return &Error{Text: "Protocol error: this is " + string(p), Speaks: p}
+	}
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {
 		if len(b) > maxLineBytes {
@@ -17,6 +22,9 @@ func (r *Reader) inline() error {
 		return errMore
 	}
 	line := bytes.TrimSuffix(b[:end], []byte("\r"))
+	if !r.begun && isRequest(line) {
+		return &Error{Text: "Protocol error: this is HTTP", Speaks: wrongport.HTTP}
+	}
 	if tricked(line) {
 		return &Error{Text: "Protocol error: this is HTTP", Silent: true}
 	}
@@ -32,6 +40,12 @@ func (r *Reader) inline() error {
 	}
 	r.texts, r.spans, r.at, r.whole = texts, spans, end+1, true
 	return nil
+}
+
+// isRequest reports whether line begins a request of HTTP: "GET / HTTP/1.1" has a word too many for Redis.
+func isRequest(line []byte) bool {
+	words := bytes.Fields(line)
+	return wrongport.Of(line) == wrongport.HTTP && len(words) == 3 && bytes.HasPrefix(words[2], []byte("HTTP/"))
 }
 
 // tricked reports whether line is of an HTTP request: a browser can be made to send one anywhere, with commands in its

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"tenure/internal/wrongport"
 )
 
 // Limits bound one command.
@@ -34,6 +36,8 @@ func (l Limits) Validate() error {
 type Error struct {
 	Text   string // of the answer, behind "ERR "
 	Silent bool   // hang up without an answer: this is no client of Redis, but perhaps a browser that was tricked
+	// Speaks is the protocol of a client at the wrong port, which is known from the first bytes of a connection.
+	Speaks wrongport.Protocol
 }
 
 func (e *Error) Error() string { return e.Text }
@@ -52,6 +56,7 @@ type Reader struct {
 	Known bool
 
 	in    buffer
+	begun bool // a command has come
 	whole bool // the command at in's beginning is, and spans are its arguments
 	at    int  // behind in's beginning: how far the command was understood
 	left  int  // arguments of it to come; unread before its beginning is understood
@@ -94,6 +99,7 @@ func (r *Reader) Next() ([][]byte, error) {
 		r.args = append(r.args, from[s.from:s.to:s.to])
 	}
 	r.in.drop(r.at)
+	r.begun = true
 	r.whole, r.at, r.total, r.spans, r.texts = false, 0, 0, r.spans[:0], nil
 	return r.args, nil
 }

@@ -23,6 +23,8 @@ func commands(src io.Reader, l Limits, known bool) string {
 		if err != nil {
 			var e *Error
 			switch {
+			case errors.As(err, &e) && e.Speaks != "":
+				out = append(out, string(e.Speaks))
 			case errors.As(err, &e) && e.Silent:
 				out = append(out, "silence")
 			case err != io.EOF:
@@ -58,8 +60,13 @@ func TestReaderTakesWhatRedisTakes(t *testing.T) {
 		{"*1" + long, "Protocol error: too big mbulk count string"},
 		{"*1\r\n$1" + long, "Protocol error: too big bulk count string"},
 		{long, "Protocol error: too big inline request"},
-		{"POST / HTTP/1.1\r\nHost: x\r\n\r\nSET a b\r\n", "silence"},
-		{"GET / HTTP/1.1\r\nhost: x\r\nSET a b\r\n", `["GET" "/" "HTTP/1.1"]|silence`},
+		{"POST / HTTP/1.1\r\nHost: x\r\n\r\nSET a b\r\n", "HTTP"},
+		{"GET / HTTP/1.1\r\nhost: x\r\nSET a b\r\n", "HTTP"},
+		{"PING\r\nPOST / HTTP/1.1\r\n", `["PING"]|silence`},
+		{"PING\r\nGET / HTTP/1.1\r\nhost: x\r\nSET a b\r\n", `["PING"]|["GET" "/" "HTTP/1.1"]|silence`},
+		{"GET /a\r\nSET /a HTTP/1.1\r\n", `["GET" "/a"]|["SET" "/a" "HTTP/1.1"]`},
+		{"SET /a HTTP/1.1\r\n", `["SET" "/a" "HTTP/1.1"]`},
+		{"\x16\x03\x01\x02\x00\x01\x00", "TLS"},
 		{"*2\r\n$3\r\nGET\r\n$5\r\nab", "unexpected EOF"},
 		{"*2\r\n", "unexpected EOF"},
 	} {
