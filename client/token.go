@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/internal/utf8text"
 )
 
 // TokenFromEnviron returns what the environment says of the token: its secret, or the name of a file that has it, or
@@ -90,6 +91,9 @@ func (t *token) reload() {
 	}
 }
 
+// maxAround is how many bytes a file may have besides the secret: a byte order mark, an end of line, and one too many.
+const maxAround = 6
+
 // ReadTokenFile returns the secret in a file, which is all that it may have.
 func ReadTokenFile(name string) (string, error) {
 	f, err := os.Open(name)
@@ -97,9 +101,12 @@ func ReadTokenFile(name string) (string, error) {
 		return "", fmt.Errorf("token file: %w", err)
 	}
 	defer f.Close() // it was only read
-	b, err := io.ReadAll(io.LimitReader(f, api.MaxSecretBytes+3))
+	b, err := io.ReadAll(io.LimitReader(f, api.MaxSecretBytes+maxAround))
 	if err != nil {
 		return "", fmt.Errorf("token file: %w", err)
+	}
+	if b, err = utf8text.Of(b); err != nil {
+		return "", fmt.Errorf("token file %s: %w", name, err)
 	}
 	secret := strings.TrimSpace(string(b))
 	if secret == "" {

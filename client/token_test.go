@@ -190,6 +190,14 @@ func TestTokensThatAreNone(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "empty"), " \n")
 	writeFile(t, filepath.Join(dir, "two"), "hunter2 hunter3\n")
 	writeFile(t, filepath.Join(dir, "long"), long)
+	writeFile(t, filepath.Join(dir, "wide"), "\xff\xfeh\x00u\x00")
+	if _, err := client.ReadTokenFile(filepath.Join(dir, "wide")); err == nil || !strings.Contains(err.Error(), "it is UTF-16") {
+		t.Errorf("UTF-16: %v", err)
+	}
+	writeFile(t, filepath.Join(dir, "marked"), "\ufeff"+long[1:]+"\r\n")
+	if secret, err := client.ReadTokenFile(filepath.Join(dir, "marked")); err != nil || secret != long[1:] {
+		t.Errorf("a byte order mark: %q %v", secret, err)
+	}
 	for _, cfg := range []client.Config{
 		{Token: "hunter2\r\nX: y"}, {Token: long}, {Token: "hunterä"}, {Token: "hunter2",
 			TokenFile: filepath.Join(dir, "two")},

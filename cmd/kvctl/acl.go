@@ -15,6 +15,7 @@ import (
 
 	"tenure/api"
 	"tenure/client"
+	"tenure/internal/utf8text"
 )
 
 func newACL(a *app) *cobra.Command {
@@ -79,6 +80,9 @@ func (a *app) readSmall(name string) (string, error) {
 	}
 	if len(b) > api.MaxRulesBytes {
 		return "", usage("%s has over %d bytes, more than any cluster accepts", name, api.MaxRulesBytes)
+	}
+	if b, err = utf8text.Of(b); err != nil {
+		return "", usage("%s: %w", name, err)
 	}
 	return string(b), nil
 }

@@ -165,6 +165,10 @@ func TestWrongACLCommands(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	wide := filepath.Join(t.TempDir(), "wide")
+	if err := os.WriteFile(wide, []byte("k\x00e\x00y\x00"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, x := range []struct {
 		args string
 		code int
@@ -179,6 +183,7 @@ func TestWrongACLCommands(t *testing.T) {
 		{"acl policy create", exitUsage, "--name NAME"},
 		{"acl policy create --name a --rules @", exitUsage, "the name of the file is missing"},
 		{"acl policy create --name a --rules /no/such/file", exitFailed, "no such file"},
+		{"acl policy create --name a --rules @" + wide, exitUsage, "it is UTF-16"},
 		{"acl policy create --nmae a", exitUsage, "did you mean --name?"},
 		{"acl token create --expires-ttl -1s", exitUsage, "must not be negative"},
 		{"acl token list --format=xml", exitUsage, "must be json or pretty"},

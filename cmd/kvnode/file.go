@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tenure/internal/suggest"
+	"tenure/internal/utf8text"
 )
 
 const maxFileBytes = 1 << 20
@@ -62,8 +63,14 @@ func readFile(name string) (map[string]any, error) {
 	if len(b) > maxFileBytes {
 		return nil, fmt.Errorf("is larger than %d bytes; is it the right file?", maxFileBytes)
 	}
+	text, encoding := utf8text.Of(b)
+	if encoding == nil {
+		b = text
+	}
 	values := map[string]any{}
-	if err := decode(b, &values); err != nil {
+	if err := decode(b, &values); err != nil && encoding != nil { // YAML may be UTF-16
+		return nil, encoding
+	} else if err != nil {
 		return nil, fmt.Errorf("is malformed: %w", err)
 	}
 	return values, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -214,6 +215,21 @@ func TestBadConfiguration(t *testing.T) {
 				t.Errorf("touched: %v", left)
 			}
 		})
+	}
+}
+
+// TestFilesOfWindows: a byte order mark is taken off. UTF-16 is named, unless the format allows it.
+func TestFilesOfWindows(t *testing.T) {
+	inEmptyDir(t, map[string]string{
+		"mark.toml": "\ufeffid = 7\r\n", "mark.yaml": "\ufeffid: 7\r\n", "wide.toml": "\xff\xfei\x00d\x00",
+		"wide.yaml": "\xff\xfei\x00d\x00:\x00 \x007\x00", "wide2.yaml": "i\x00d\x00:\x00 \x007\x00",
+	})
+	for name, want := range map[string]string{"mark.toml": "", "mark.yaml": "", "wide.yaml": "", "wide.toml": "it is UTF-16",
+		"wide2.yaml": "it is UTF-16"} {
+		values, err := readFile(name)
+		if want == "" && (err != nil || fmt.Sprint(values["id"]) != "7") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v %v, want %q", name, values, err, want)
+		}
 	}
 }
 

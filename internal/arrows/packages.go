@@ -151,6 +151,7 @@ var Layout = Rules{
 		{Path: "internal/quorum", Pure: true},
 		{Path: "internal/suggest", Pure: true},
 		{Path: "internal/testseed"},
+		{Path: "internal/utf8text", Pure: true},
 		{Path: "internal/wrongport", Pure: true},
 	},
 	Only: map[string][]string{

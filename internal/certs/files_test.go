@@ -85,6 +85,7 @@ func TestBrokenFilesChangeNothing(t *testing.T) {
 		{"has no certificate in PEM form", cert, key, ""},
 		{"cannot be read", cert, key, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"},
 		{"has 2 lines -----BEGIN", cert, key, ca + "-----BEGIN CERTIFICATE-----\nMIIB\n"},
+		{"it is UTF-16", cert, key, "\xff\xfe-\x00-\x00"},
 		{"larger than", cert, key, strings.Repeat("x", maxFileBytes+1)},
 	} {
 		*out = nil

@@ -1,7 +1,6 @@
 package certs
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/x509"
 	"encoding/pem"
@@ -13,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"tenure/internal/utf8text"
 )
 
 const (
@@ -44,13 +45,15 @@ func readFile(name string) ([]byte, error) {
 	if len(b) > maxFileBytes {
 		return nil, fmt.Errorf("%s is larger than %d bytes: is it the right file?", name, maxFileBytes)
 	}
+	if b, err = utf8text.Of(b); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	return b, nil
 }
 
 // blocks returns the PEM blocks of a file. One that is damaged is an error: encoding/pem passes over it, and an
 // authority would be missing without a word.
 func blocks(name string, b []byte) (out []*pem.Block, err error) {
-	b = bytes.TrimPrefix(b, []byte("\ufeff")) // what some editors begin a file with
 	for rest := b; ; {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {

@@ -1,12 +1,14 @@
 package recovery
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 
 	"tenure/internal/ballot"
+	"tenure/internal/utf8text"
 	"tenure/server/recovery/merge"
 )
 
@@ -119,8 +121,14 @@ const maxPlanBytes = 16 << 20
 // ReadPlan reads what Write has written.
 func ReadPlan(r io.Reader) (Plan, error) {
 	var p Plan
-	d := json.NewDecoder(io.LimitReader(r, maxPlanBytes))
-	if err := d.Decode(&p); err != nil {
+	text, err := io.ReadAll(io.LimitReader(r, maxPlanBytes))
+	if err == nil {
+		text, err = utf8text.Of(text)
+	}
+	if err == nil {
+		err = json.NewDecoder(bytes.NewReader(text)).Decode(&p)
+	}
+	if err != nil {
 		return p, refuse("this is no plan of kvnode recover plan: %w", err)
 	}
 	if p.Format != planFormat || len(p.Survivors) == 0 {

@@ -400,8 +400,15 @@ func TestALargePlanCanBeRead(t *testing.T) {
 	if err := p.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadPlan(&b); err != nil {
+	text := b.String()
+	if _, err := ReadPlan(strings.NewReader("\ufeff" + text)); err != nil {
+		t.Errorf("with a byte order mark: %v", err)
+	}
+	if _, err := ReadPlan(strings.NewReader(text)); err != nil {
 		t.Error(err)
+	}
+	if _, err := ReadPlan(strings.NewReader("\xff\xfe{\x00")); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "it is UTF-16") {
+		t.Errorf("in UTF-16: %v", err)
 	}
 }
 

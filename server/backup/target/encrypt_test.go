@@ -130,6 +130,9 @@ func TestKeys(t *testing.T) {
 	if err != nil || len(identities) != 2 {
 		t.Errorf("%v %v", identities, err)
 	}
+	if r, err := Recipients(nil, []string{file("m", "\ufeff"+i.Recipient().String()+"\r\n")}); err != nil || len(r) != 1 {
+		t.Errorf("a byte order mark: %v %v", r, err)
+	}
 	secret := i.String()
 	cut := file("t", secret[:len(secret)-1])
 	for what, err := range map[string]error{
@@ -137,6 +140,7 @@ func TestKeys(t *testing.T) {
 		`"age1": it is no age1`:                            second(Recipients([]string{"age1"}, nil)),
 		"file of recipients " + dir + "/s: ":               second(Recipients(nil, []string{file("s", secret)})),
 		"no such file":                                     second(Recipients(nil, []string{dir + "/none"})),
+		"/u: it is UTF-16":                                 second(Identities([]string{file("u", "\xff\xfeA\x00")})),
 		"it has no AGE-SECRET-KEY-1":                       second(Identities([]string{cut})),
 		"file of identities " + dir + "/none":              second(Identities([]string{dir + "/none"})),
 	} {

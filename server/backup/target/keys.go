@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"strings"
 
 	"filippo.io/age"
+
+	"tenure/internal/utf8text"
 )
 
 const (
@@ -73,5 +76,12 @@ func keyFile(name string, read func(io.Reader) error) error {
 		return err
 	}
 	defer f.Close()
-	return read(io.LimitReader(f, maxKeyFileBytes))
+	b, err := io.ReadAll(io.LimitReader(f, maxKeyFileBytes))
+	if err != nil {
+		return err
+	}
+	if b, err = utf8text.Of(b); err != nil {
+		return err
+	}
+	return read(bytes.NewReader(b))
 }

@@ -2,9 +2,10 @@ package records
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
+
+	"tenure/internal/utf8text"
 )
 
 // Reader reads records, and checks each. Used by one goroutine at a time.
@@ -39,9 +40,12 @@ func (r *Reader) Next() (Record, error) { return r.next() }
 
 // firstCharacter returns the first byte that is no space, and 0 if there is none. It takes only the byte order mark.
 func firstCharacter(b *bufio.Reader) (byte, error) {
-	if mark, err := b.Peek(3); err == nil && bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
-		_, _ = b.Discard(3)
+	first, _ := b.Peek(utf8text.HeadBytes) // an error comes again below
+	mark, err := utf8text.Head(first)
+	if err != nil {
+		return 0, err
 	}
+	_, _ = b.Discard(mark)
 	for n := 1; n <= b.Size(); n++ {
 		p, err := b.Peek(n)
 		if err == io.EOF {

@@ -112,7 +112,10 @@ func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
 func TestBadInputSaysWhereAndWhy(t *testing.T) {
 	long := strings.Repeat("k", api.MaxKeyBytes+1)
 	for text, want := range map[string]string{
-		"hello": "neither with {",
+		"hello":            "neither with {",
+		"\xff\xfe{\x00":    "it is UTF-16",
+		"{\x00\"\x00k\x00": "it is UTF-16",
+		"\x00[\x00{\x00":   "it is UTF-16",
 		`{"key":"a","value":"MQ=="}` + "\n" + `{"key":"b"}`:    "line 2: key \"b\" has neither",
 		`{"key":"a","value":"!"}`:                              "line 1: illegal base64",
 		`{"key":"a","value":"","text":""}`:                     "both",

@@ -15,6 +15,7 @@ import (
 
 	"tenure/client"
 	"tenure/internal/suggest"
+	"tenure/internal/utf8text"
 )
 
 // MaxBytes bounds a file, and each of the value files that it names.
@@ -39,6 +40,10 @@ var operands = map[client.Verb]string{
 
 // Parse reads a transaction: JSON in the API's format if the text begins with [, and else an operation a line.
 func Parse(text []byte) ([]Op, error) {
+	text, err := utf8text.Of(text)
+	if err != nil {
+		return nil, err
+	}
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '[' {
 		return parseJSON(text)
 	}

@@ -58,6 +58,9 @@ func TestTxnFiles(t *testing.T) {
 		{"[\n\n{\"Service\":{}}]", "line 3: JSON"},
 		{"[{}]", "line 1: JSON: each operation"},
 		{"[] x", "line 1: JSON"},
+		{"\xff\xfeg\x00e\x00t\x00", "it is UTF-16"},
+		{"g\x00e\x00t\x00", "it is UTF-16"},
+		{"\ufeff[] x", "line 1: JSON"},
 		{"[{\"KV\":{\"Verb\":\"get\",\"Key\":\"k\"}}", "line 1: JSON"},
 	} {
 		ops, err := Parse([]byte(x.text))
