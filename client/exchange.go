@@ -36,6 +36,7 @@ func (s *sender) exchangeOnce(
 	if r.beforeTry != nil {
 		r.beforeTry()
 	}
+	call := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	progress := func() {}
@@ -50,7 +51,7 @@ func (s *sender) exchangeOnce(
 	var written sentBytes
 	trace := &httptrace.ClientTrace{GotConn: written.gotConn}
 	h := r.http(e.URL, secret, progress)
-	if r.once.Key != "" || r.idempotent {
+	if r.once.Key != "" || r.idempotent || r.method == http.MethodGet && !r.noSilenceLimit {
 		h.Header[api.HeaderTimeoutMS] = []string{strconv.FormatInt(s.nodeTimeout(ctx, r).Milliseconds(), 10)}
 	}
 	resp, err := s.transport.RoundTrip(h.WithContext(httptrace.WithClientTrace(ctx, trace)))
@@ -61,6 +62,9 @@ func (s *sender) exchangeOnce(
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errAnswerTooLarge) {
+			if call.Err() != nil {
+				cause = cutError{cause}
+			}
 			err = fmt.Errorf("no answer: %w", cause)
 		}
 		err = tlsError(err)

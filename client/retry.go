@@ -28,6 +28,7 @@ type tries struct {
 	backoff time.Duration
 	retryAt map[*endpoint]time.Time // of nodes that have named a time
 	last    error                   // how the last try failed
+	reached reached
 
 	refused      int // tries in a row whose connection was refused, or failed because of TLS or of a wrong port
 	refusedSince time.Time
@@ -67,7 +68,8 @@ func (t *tries) next(ctx context.Context) (*endpoint, error) {
 		if t.last == nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%w; gave up after %d tries: %w", t.last, t.count, err)
+		err = fmt.Errorf("%w; gave up after %d tries: %w", t.last, t.count, err)
+		return nil, t.reached.explain(err, len(t.s.endpoints.all()))
 	}
 	t.tried++
 	t.count++
@@ -109,7 +111,7 @@ func (t *tries) firstAllowed(at time.Time) (*endpoint, time.Time) {
 
 // failed records that endpoint e was of no use, and makes other calls prefer the next one.
 func (t *tries) failed(e *endpoint, err error) {
-	t.last = err
+	t.last = t.reached.failed(e, err)
 	if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, ErrTLS) && !errors.Is(err, errWrongPort) {
 		t.refused = 0
 	} else if t.refused++; t.refused == 1 {
