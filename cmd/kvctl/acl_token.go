@@ -48,7 +48,7 @@ func newTokenCreate(a *app) *cobra.Command {
 	f.StringVar(&t.Name, "name", "", "name of the token")
 	f.StringVar(&t.Description, "description", "", "what it is for")
 	policies.addTo(f, "", "policy that it has")
-	f.DurationVar(&t.TTL, "expires-ttl", 0, "how long it lives (0: until it is deleted)")
+	durationVar(f, &t.TTL, "expires-ttl", 0, "how long it lives (0: until it is deleted)")
 	f.StringVar(&t.Certificate, "certificate", "",
 		"client certificate that stands for it: a URI in it, such as tenure://prod/client/app, or its common name")
 	f.StringVar(&t.AccessorID, "accessor", "", "accessor ID, a UUID, rather than one that is drawn")

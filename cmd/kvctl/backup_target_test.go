@@ -103,7 +103,7 @@ func TestBackupsOfADirectory(t *testing.T) {
 		{[]string{"create", "s3:/b/FILE"}, 2, "write s3://BUCKET/PREFIX"},
 		{[]string{"verify", dir}, 2, "it is a directory; --newest verifies the newest backup"},
 		{[]string{"verify", "S3:b"}, 1, "write s3://BUCKET/PREFIX"},
-		{[]string{"prune", dir, "--keep-within", "2y"}, 2, "like 36h, 7d or 2w"},
+		{[]string{"prune", dir, "--keep-within", "2y"}, 2, "like 30s, 36h, 7d or 2w"},
 		{[]string{"create", dir, "--force"}, 2, "--force is for a FILE"},
 		{[]string{"create", dir + "/none/"}, 1, "there is no directory " + dir + "/none; make it, or mount the disk"},
 		{[]string{"create", dir, "--recipient", "age1"}, 2, `recipient "age1": it is no age1`},

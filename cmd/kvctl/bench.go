@@ -94,10 +94,10 @@ func newBenchOp(a *app, op, short, long string) *cobra.Command {
 	}
 	if leases {
 		cmd.Long = long + "\n\n" + benchHelp
-		f.DurationVar(&c.TTL, "ttl", 10*time.Second, "how long a lease lasts unless it is renewed")
+		durationVar(f, &c.TTL, "ttl", 10*time.Second, "how long a lease lasts unless it is renewed")
 	}
-	f.DurationVar(&c.Duration, "duration", 10*time.Second, "how long to measure")
-	f.DurationVar(&c.Warmup, "warmup", 2*time.Second, "how long to run before measuring")
+	durationVar(f, &c.Duration, "duration", 10*time.Second, "how long to measure")
+	durationVar(f, &c.Warmup, "warmup", 2*time.Second, "how long to run before measuring")
 	f.Float64Var(&c.Rate, "rate", 0, "operations a second, as an open loop (0: closed loop)")
 	if op == bench.Mixed {
 		f.Float64Var(&c.ReadShare, "read-share", 0.9, "share of the operations that are reads")
@@ -111,7 +111,7 @@ func newBenchOp(a *app, op, short, long string) *cobra.Command {
 	f.StringVar(&b.spread, "spread", "all", "endpoints to load: all, or one (the first)")
 	f.StringVar(&c.Prefix, "prefix", "bench/", "prefix of the keys or names")
 	f.Uint64Var(&c.Seed, "seed", 1, "seed of keys and values")
-	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "time limit of one request")
+	durationVar(f, &c.Timeout, "timeout", 10*time.Second, "time limit of one request")
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/internal/certs"
+	"tenure/internal/days"
 )
 
 // defaultCADir is the directory of an authority if none is named.
@@ -289,15 +290,7 @@ func (l *lasting) Type() string { return "TIME" }
 
 // Set reads the flag's value.
 func (l *lasting) Set(s string) error {
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		n, err := strconv.ParseUint(days, 10, 16)
-		if err != nil || n == 0 {
-			return errors.New("must be a time with its unit, such as 365d or 12h")
-		}
-		l.d = time.Duration(n) * 24 * time.Hour
-		return nil
-	}
-	d, err := time.ParseDuration(s)
+	d, err := days.Parse(s)
 	if err != nil || d <= 0 {
 		return errors.New("must be a time with its unit, such as 365d or 12h")
 	}

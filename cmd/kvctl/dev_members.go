@@ -62,7 +62,7 @@ func (d *dev) limited(use, short string, args int, run func(context.Context, []s
 	if args > 0 {
 		cmd.ValidArgsFunction = d.completeNodes
 	}
-	cmd.Flags().DurationVar(&limit, "timeout", devMembersLimit, "time limit of all of it")
+	durationVar(cmd.Flags(), &limit, "timeout", devMembersLimit, "time limit of all of it")
 	return cmd
 }
 

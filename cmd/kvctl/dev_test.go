@@ -28,10 +28,10 @@ import (
 )
 
 // testNodeVariable makes the test binary play a node; its value is the id of the master.
-const testNodeVariable = "KVCTL_TEST_NODE"
+const testNodeVariable = "TENURE_TEST_NODE"
 
 // joinedVariable is the id that a pretended node gets which joins.
-const joinedVariable = "KVCTL_TEST_JOINED"
+const joinedVariable = "TENURE_TEST_JOINED"
 
 // testNode serves the API of a pretended node until it is killed. Its arguments are: id, data directory, address; or
 // those of a node that joins.
@@ -71,7 +71,7 @@ func testNode(args []string) int {
 
 // headlessVariable makes a pretended node serve while its first thread has ended: so does a killed one for a while, if
 // its other threads wait for a processor.
-const headlessVariable = "KVCTL_TEST_HEADLESS"
+const headlessVariable = "TENURE_TEST_HEADLESS"
 
 func init() {
 	if os.Getenv(headlessVariable) != "" {

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tenure/api"
 	"tenure/client"
+	"tenure/internal/days"
 )
 
 // writeFlags are the flags of every command that writes.
@@ -75,7 +77,7 @@ func (w *writeFlags) addOnceTo(cmd *cobra.Command) {
 func (w *writeFlags) addValueTo(cmd *cobra.Command) {
 	w.addTo(cmd)
 	cmd.Flags().Var((*decimal)(&w.flags), "flags", "a number to store with the value")
-	cmd.Flags().DurationVar(&w.ttl, "ttl", 0, "delete the key after this time (0: never)")
+	durationVar(cmd.Flags(), &w.ttl, "ttl", 0, "delete the key after this time (0: never)")
 }
 
 func (w *writeFlags) options() client.WriteOptions {
@@ -123,7 +125,7 @@ const waitText = "With --index N, wait until something has changed since index N
 
 func (w *waitFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().Var((*decimal)(&w.index), "index", "wait for a change after this index, and print the new index")
-	cmd.Flags().DurationVar(&w.wait, "wait", client.DefaultWait, "with --index, how long to wait")
+	durationVar(cmd.Flags(), &w.wait, "wait", client.DefaultWait, "with --index, how long to wait")
 }
 
 // start checks the flags. It extends the command's time limit by the wait, unless the user has set the limit: then it
@@ -161,3 +163,28 @@ func (w *waitFlags) note(a *app, m client.Meta) {
 	}
 	a.noteIndex(m.Index)
 }
+
+// durationVar defines a flag for a length of time, in which d stands for days.
+func durationVar(f *pflag.FlagSet, to *time.Duration, name string, value time.Duration, usage string) {
+	*to = value
+	f.Var((*lengthFlag)(to), name, usage)
+	if value == 0 {
+		f.Lookup(name).DefValue = "" // the help text names no default
+	}
+}
+
+// lengthFlag is the value of such a flag. What may not be negative, or 0, is for the command to say.
+type lengthFlag time.Duration
+
+// Set implements pflag.Value.
+func (d *lengthFlag) Set(text string) error {
+	parsed, err := days.ParseSigned(text)
+	*d = lengthFlag(parsed)
+	return err
+}
+
+// String implements pflag.Value.
+func (d *lengthFlag) String() string { return time.Duration(*d).String() }
+
+// Type implements pflag.Value.
+func (d *lengthFlag) Type() string { return "duration" }

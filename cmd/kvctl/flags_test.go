@@ -1,8 +1,14 @@
 package main
 
 import (
+	"io"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Numbers are decimal, whether they begin with 0 or not, in flags as in arguments.
@@ -38,8 +44,67 @@ func TestTheNodesOfTheEnvironment(t *testing.T) {
 		{"KVCTL_ENDPOINTS= CONSUL_HTTP_ADDR=https://c:1", "https://c:1"},
 	} {
 		a := newApp(strings.Fields(x.environ), nil, nil, nil)
-		if got := strings.Join(a.environEndpoints(), " "); got != x.want {
+		list, _ := a.environEndpoints()
+		if got := strings.Join(list, " "); got != x.want {
 			t.Errorf("%s: %s, want %s", x.environ, got, x.want)
 		}
+	}
+}
+
+// A variable that is misspelt is named: without it another cluster might be written to. So is one with a bad value.
+func TestVariablesThatAreWrong(t *testing.T) {
+	for environ, want := range map[string]string{
+		"KVCTL_ENDPIONTS=k:1":                    "KVCTL_ENDPIONTS is not a variable of kvctl; unset it, or see kvctl --help for the flags; did you mean KVCTL_ENDPOINTS?",
+		"KVCTL_ENDPOINT=k:1 KVCTL_ENDPOINTS=k:1": "did you mean KVCTL_ENDPOINTS?",
+		"KVCTL_TIMEOUT=5s":                       "KVCTL_TIMEOUT is not a variable of kvctl",
+		"CONSUL_HTTP_ADDR=unix:///tmp/s":         "CONSUL_HTTP_ADDR: endpoint \"unix:///tmp/s\": want http://host:port",
+		"TENURE_HTTP_ADDR=host:x":                "TENURE_HTTP_ADDR: endpoint",
+		"KVCTL_ENDPOINTS=host:0":                 "KVCTL_ENDPOINTS: endpoint",
+	} {
+		var errOut strings.Builder
+		code := run(t.Context(), []string{"get", "k"}, strings.Fields(environ), nil, io.Discard, &errOut)
+		if code != exitUsage || !strings.Contains(errOut.String(), want) {
+			t.Errorf("%s: exit code %d, %s; want %s", environ, code, errOut.String(), want)
+		}
+	}
+	a := newApp([]string{"KVCTL=/bin/kvctl", "KVCTL_TIMEOUT=", "KVCTL_PORT=tcp://10.0.0.1:80", "KVCTL_PORT_80_TCP_ADDR=10.0.0.1",
+		"KVCTL_SERVICE_HOST=10.0.0.1", "KVCTL_SERVICE_PORT=80", "KVCTL_SERVICE_PORT_HTTP=80", "KVCTL_ENDPOINTS=k:1"}, nil, nil, nil)
+	if err := a.checkEnviron(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheOwnerWithoutAUser(t *testing.T) {
+	want := "uid-" + strconv.Itoa(os.Getuid()) + "@"
+	if got := newApp(nil, nil, nil, nil).ownerOr(""); !strings.HasPrefix(got, want) {
+		t.Errorf("%s, want %s…", got, want)
+	}
+	if got := newApp([]string{"USER=ann"}, nil, nil, nil).ownerOr(""); !strings.HasPrefix(got, "ann@") {
+		t.Error(got)
+	}
+}
+
+// Every length of time may be in days.
+func TestDaysEverywhere(t *testing.T) {
+	a := newApp(nil, nil, io.Discard, io.Discard)
+	flags := 0
+	var each func(cmd *cobra.Command)
+	each = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if kind := f.Value.Type(); kind != "duration" && kind != "length" && kind != "TIME" {
+				return
+			}
+			flags++
+			if err := f.Value.Set("2d"); err != nil || f.Value.String() != "48h0m0s" && f.Value.String() != "2d" {
+				t.Errorf("%s --%s: %s %v", cmd.CommandPath(), f.Name, f.Value, err)
+			}
+		})
+		for _, c := range cmd.Commands() {
+			each(c)
+		}
+	}
+	each(newRoot(a))
+	if flags < 15 {
+		t.Errorf("only %d flags", flags)
 	}
 }

@@ -35,8 +35,8 @@ type holdFlags struct {
 // addTo defines the flags; what names the lock or lease in their help texts.
 func (h *holdFlags) addTo(f *pflag.FlagSet, what, try string) {
 	f.BoolVar(&h.try, "try", false, try)
-	f.DurationVar(&h.wait, "wait", 0, "fail if "+what+" is not acquired within this time (0: wait without limit)")
-	f.DurationVar(&h.killAfter, "kill-after", defaultKillAfter,
+	durationVar(f, &h.wait, "wait", 0, "fail if "+what+" is not acquired within this time (0: wait without limit)")
+	durationVar(f, &h.killAfter, "kill-after", defaultKillAfter,
 		"time between SIGTERM and SIGKILL when COMMAND must stop")
 }
 

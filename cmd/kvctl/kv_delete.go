@@ -8,6 +8,7 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/days"
 )
 
 func newDelete(a *app) *cobra.Command {
@@ -102,7 +103,7 @@ func newExpire(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "expire KEY DURATION|never",
 		Short: "Set when a key is deleted by itself",
-		Long: "Have a key deleted after DURATION (such as 30s or 12h), or with never keep it, and print the\n" +
+		Long: "Have a key deleted after DURATION (such as 30s, 12h or 7d), or with never keep it, and print the\n" +
 			"revision. The value does not change. The key must exist.",
 		Example:           "  kvctl expire seen/here 30s\n  kvctl expire seen/here never",
 		Args:              arguments(2, 2),
@@ -111,8 +112,8 @@ func newExpire(a *app) *cobra.Command {
 			var ttl time.Duration
 			if args[1] != "never" {
 				var err error
-				if ttl, err = time.ParseDuration(args[1]); err != nil || ttl <= 0 {
-					return usage("DURATION %q: must be never, or a time above 0 with its unit, such as 30s or 12h",
+				if ttl, err = days.Parse(args[1]); err != nil || ttl <= 0 {
+					return usage("DURATION %q: must be never, or a time above 0 with its unit, such as 30s, 12h or 7d",
 						args[1])
 				}
 			}

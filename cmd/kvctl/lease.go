@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,7 +37,7 @@ func (a *app) ownerOr(given string) string {
 	if given != "" {
 		return given
 	}
-	user := "somebody"
+	user := "uid-" + strconv.Itoa(os.Getuid()) // programs that systemd or cron starts have no USER
 	for _, e := range a.environ {
 		if v, ok := strings.CutPrefix(e, "USER="); ok && v != "" {
 			user = v
@@ -87,8 +88,8 @@ func newLeaseAcquire(a *app) *cobra.Command {
 		},
 	}
 	ownerFlag(cmd, &o.Owner)
-	cmd.Flags().DurationVar(&o.TTL, "ttl", client.DefaultLeaseTTL, "how long the lease lasts unless it is renewed")
-	cmd.Flags().DurationVar(&o.Wait, "wait", 0, "how long to wait if somebody else holds the lease (0: do not wait)")
+	durationVar(cmd.Flags(), &o.TTL, "ttl", client.DefaultLeaseTTL, "how long the lease lasts unless it is renewed")
+	durationVar(cmd.Flags(), &o.Wait, "wait", 0, "how long to wait if somebody else holds the lease (0: do not wait)")
 	cmd.Flags().StringVar(&o.Acquisition, "acquisition", "",
 		"a new name for this acquisition, under which it can be repeated")
 	return cmd
@@ -128,7 +129,7 @@ func newLeaseRenew(a *app) *cobra.Command {
 		},
 	}
 	ownerFlag(cmd, &g.Owner)
-	cmd.Flags().DurationVar(&g.TTL, "ttl", 0, "a new TTL (0: keep the TTL)")
+	durationVar(cmd.Flags(), &g.TTL, "ttl", 0, "a new TTL (0: keep the TTL)")
 	return cmd
 }
 

@@ -68,8 +68,8 @@ func newLock(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.addTo(f, "the lock", "fail at once if the lock is held")
-	f.DurationVar(&o.session.TTL, "ttl", client.DefaultSessionTTL, "TTL of the session")
-	f.DurationVar(&o.session.LockDelay, "lock-delay", defaultLockDelay,
+	durationVar(f, &o.session.TTL, "ttl", client.DefaultSessionTTL, "TTL of the session")
+	durationVar(f, &o.session.LockDelay, "lock-delay", defaultLockDelay,
 		"how long the lock stays closed if the session ends")
 	f.StringVar(&o.session.Name, "name", "",
 		"name of the session, shown to those who find the lock held (default: USER@HOST: lock KEY)")

@@ -15,8 +15,6 @@ import (
 // defaultEndpoints are the nodes of `kvnode dev`.
 var defaultEndpoints = []string{"127.0.0.1:8500", "127.0.0.1:8501", "127.0.0.1:8502"}
 
-const endpointsVariable = "KVCTL_ENDPOINTS"
-
 // app is one run of kvctl: its surroundings, the flags that all commands share, and the handle on the cluster.
 type app struct {
 	printer
@@ -24,6 +22,8 @@ type app struct {
 	stdin   io.Reader
 
 	endpoints         []string
+	endpointsFrom     string // the variable that has the default of --endpoints, "" for none
+	endpointsGiven    bool   // with --endpoints
 	tls               client.TLS
 	token, tokenFile  string
 	timeout           time.Duration
@@ -67,16 +67,19 @@ func newRoot(a *app) *cobra.Command {
 		},
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
 			a.started, a.repeatable = true, cmd.Flags().Lookup("idempotency-key") != nil
+			a.endpointsGiven = cmd.Flags().Changed("endpoints")
 		},
 	}
 	f := root.PersistentFlags()
 	f.SortFlags = false
-	f.StringSliceVar(&a.endpoints, "endpoints", a.environEndpoints(),
+	var endpoints []string
+	endpoints, a.endpointsFrom = a.environEndpoints()
+	f.StringSliceVar(&a.endpoints, "endpoints", endpoints,
 		"client addresses of nodes, HOST[:PORT], separated by commas ("+endpointsVariable+")")
 	a.addTLS(f)
 	a.addToken(f)
 	f.BoolVar(&a.json, "json", false, "print JSON")
-	f.DurationVar(&a.timeout, "timeout", client.DefaultTimeout, "time limit of the whole command")
+	durationVar(f, &a.timeout, "timeout", client.DefaultTimeout, "time limit of the whole command")
 	f.BoolVar(&a.stale, "stale", false, "read what one node has applied, however old; works without a master")
 	f.BoolVar(&a.consistent, "consistent", false,
 		"read without trusting clocks, at the cost of a round trip between nodes")
@@ -102,27 +105,23 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// environEndpoints returns the endpoints that a variable names, the first that is set, or the default.
-func (a *app) environEndpoints() []string {
-	for _, name := range [...]string{endpointsVariable, "TENURE_HTTP_ADDR", "CONSUL_HTTP_ADDR"} {
-		for _, e := range a.environ {
-			if v, ok := strings.CutPrefix(e, name+"="); ok && v != "" {
-				return strings.Split(v, ",")
-			}
-		}
-	}
-	return defaultEndpoints
-}
-
 // timeoutFlag gives cmd a --timeout of its own, for a command to which the time limit of the general one does not
 // apply. The usage text says what holds without it.
 func (a *app) timeoutFlag(cmd *cobra.Command, usage string) {
-	cmd.Flags().DurationVar(&a.timeout, "timeout", client.DefaultTimeout, usage)
-	cmd.Flags().Lookup("timeout").DefValue = "0s" // the help text names no default besides
+	durationVar(cmd.Flags(), &a.timeout, "timeout", client.DefaultTimeout, usage)
+	cmd.Flags().Lookup("timeout").DefValue = "" // the help text names no default besides
 }
 
 // refusedTimeout is how long a command goes on if nothing listens at any endpoint. A node that restarts is back sooner.
 const refusedTimeout = 500 * time.Millisecond
+
+// endpointsOrigin returns what has named the endpoints.
+func (a *app) endpointsOrigin() string {
+	if a.endpointsFrom != "" && !a.endpointsGiven {
+		return a.endpointsFrom
+	}
+	return "--endpoints"
+}
 
 // cleanEndpoints removes spaces around the endpoints, and empty ones.
 func cleanEndpoints(list []string) []string {
@@ -143,6 +142,9 @@ func (a *app) client() (*client.Client, error) {
 	if a.timeout <= 0 {
 		return nil, usage("--timeout %v: must be above 0", a.timeout)
 	}
+	if err := a.checkEnviron(); err != nil {
+		return nil, err
+	}
 	a.endpoints = cleanEndpoints(a.endpoints)
 	tls, err := a.clientTLS()
 	if err != nil {
@@ -150,7 +152,7 @@ func (a *app) client() (*client.Client, error) {
 	}
 	cfg := client.Config{Endpoints: a.endpoints, Timeout: a.timeout, GiveUpRefused: refusedTimeout, TLS: tls}
 	if err := cfg.Validate(); err != nil {
-		return nil, usage("--endpoints: %s", strings.TrimPrefix(err.Error(), "client: "))
+		return nil, usage("%s: %s", a.endpointsOrigin(), strings.TrimPrefix(err.Error(), "client: "))
 	}
 	if cfg.Token, cfg.TokenFile, err = a.clientToken(); err != nil {
 		return nil, err

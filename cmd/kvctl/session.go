@@ -49,8 +49,8 @@ func newSessionCreate(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.Name, "name", "", "name of the session")
 	f.StringVar(&o.Node, "node", "", "name of the node that the session belongs to (default: the node that creates it)")
-	f.DurationVar(&o.TTL, "ttl", 0, "how long the session lives unless it is renewed (0: until it is destroyed)")
-	f.DurationVar(&o.LockDelay, "lock-delay", defaultLockDelay,
+	durationVar(f, &o.TTL, "ttl", 0, "how long the session lives unless it is renewed (0: until it is destroyed)")
+	durationVar(f, &o.LockDelay, "lock-delay", defaultLockDelay,
 		"how long nobody can lock a key that the session had not unlocked")
 	f.StringVar(&behavior, "behavior", behavior, "what happens to its keys when it ends: release or delete")
 	w.addOnceTo(cmd)

@@ -58,7 +58,7 @@ func newStatus(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "repeat, and mark each change of master")
-	cmd.Flags().DurationVar(&interval, "interval", interval, "with --watch, how often to print")
+	durationVar(cmd.Flags(), &interval, "interval", interval, "with --watch, how often to print")
 	a.timeoutFlag(cmd, "time limit (default 10s; with --watch, none)")
 	return cmd
 }

@@ -84,7 +84,7 @@ func noCommand(cmd *cobra.Command, given string, names []string) error {
 // valueKinds describe what flags take, by the names that package pflag has for their types.
 var valueKinds = map[string]string{
 	"int": "must be a whole number", "uint64": "must be a number from 0 up", "float64": "must be a number",
-	"bool": "must be true or false", "duration": "must be a time with its unit, such as 500ms or 2m",
+	"bool": "must be true or false", "duration": "must be a time with its unit, such as 500ms, 2m or 7d",
 }
 
 // flagError rewrites package pflag's complaint about a flag.

@@ -15,7 +15,7 @@ func TestArchiveSettings(t *testing.T) {
 		"--archive a --archive-verify-every 1s": "archive-verify-every >= 1m0s must hold",
 		"--archive a --archive-keep 1h":         "archive-keep >= archive-full-every must hold",
 		"--archive a --archive-keep 1y":         "is not a length of time",
-		"--archive a --archive-keep xd":         "write it with its unit, like 36h, 7d or 2w",
+		"--archive a --archive-keep xd":         "write it with its unit, like 30s, 36h, 7d or 2w",
 		"--archive a --archive-recipient age1x": "is no age1",
 		"--archive a --archive-recipient x,":    "remove the comma",
 		"--archive a --archive-identity none":   "needs --archive-recipient",

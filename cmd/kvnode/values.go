@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/internal/ballot"
+	"tenure/internal/days"
 	"tenure/server"
 )
 
@@ -144,7 +145,7 @@ func splitAddress(s string) (host string, port uint16, err error) {
 }
 
 func parseDuration(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
+	d, err := days.ParseSigned(s)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a length of time; write it with its unit, like 500ms or 2s", s)
 	}

@@ -11,32 +11,57 @@ import (
 // day is what 1d stands for: days of a calendar that begin with a change of the clocks are longer or shorter.
 const day = 24 * time.Hour
 
-// Parse reads a length of time that is not negative: 90s, 36h, 7d or 2w.
+// maxUnits bounds the number of days, and of weeks, so that their sum is a time.Duration.
+const maxUnits = 10_000
+
+// Parse reads a length of time that is not negative: 90s, 36h, 7d, 1d12h or 2w.
 func Parse(text string) (time.Duration, error) {
-	for _, unit := range []struct {
-		suffix string
-		length time.Duration
-	}{{"d", day}, {"w", 7 * day}} {
-		if number, ok := strings.CutSuffix(text, unit.suffix); ok {
-			n, err := strconv.ParseUint(number, 10, 16)
-			if err != nil || n > uint64((1<<63-1)/unit.length) {
-				return 0, invalid(text)
-			}
-			return time.Duration(n) * unit.length, nil
-		}
+	d, err := ParseSigned(text)
+	if err == nil && d < 0 {
+		return 0, fmt.Errorf("%s is negative; use 0 or more", text)
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
+	return d, err
+}
+
+// ParseSigned is Parse, and reads what time.ParseDuration does of negative ones.
+func ParseSigned(text string) (time.Duration, error) {
+	var sum time.Duration
+	rest := text
+	for _, unit := range []struct {
+		letter byte
+		length time.Duration
+	}{{'w', 7 * day}, {'d', day}} {
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		if digits == len(rest) || rest[digits] != unit.letter {
+			continue
+		}
+		n, err := strconv.ParseUint(rest[:digits], 10, 16)
+		if err != nil || n > maxUnits {
+			return 0, invalid(text)
+		}
+		sum, rest = sum+time.Duration(n)*unit.length, rest[digits+1:]
+	}
+	if rest == "" && text != "" {
+		return sum, nil
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || rest != text && (d < 0 || strings.HasPrefix(rest, "+")) {
 		return 0, invalid(text)
 	}
-	if d < 0 {
-		return 0, fmt.Errorf("%s is negative", text)
-	}
-	return d, nil
+	return sum + d, nil
 }
 
 func invalid(text string) error {
-	return fmt.Errorf("%q is not a length of time; write it with its unit, like 36h, 7d or 2w", text)
+	if MissesUnit(text) {
+		return fmt.Errorf("%q has no unit; write it like %ss or %sm", text, text, text)
+	}
+	return fmt.Errorf("%.40q is not a length of time; write it with its unit, like 30s, 36h, 7d or 2w", text)
+}
+
+// MissesUnit reports whether text is a number, and would be a length of time with a unit behind it.
+func MissesUnit(text string) bool {
+	_, err := time.ParseDuration(text + "s")
+	return err == nil && strings.Trim(text, "0123456789.") == ""
 }
 
 // Value is a flag of a command line.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"tenure/api"
+	"tenure/internal/days"
 	"tenure/kv"
 )
 
@@ -49,7 +50,7 @@ func (d *tokenTTL) UnmarshalJSON(b []byte) error {
 		if text == "" {
 			return nil
 		}
-		parsed, err := time.ParseDuration(text)
+		parsed, err := days.ParseSigned(text)
 		*d = tokenTTL(parsed)
 		return err
 	}

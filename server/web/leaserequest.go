@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"tenure/api"
+	"tenure/internal/days"
 )
 
 // maxLeaseBytes bounds the body of a command on one lease.
@@ -65,8 +66,8 @@ func leaseTTL(text string, def, longest time.Duration) (time.Duration, error) {
 	ttl := def
 	if text != "" {
 		var err error
-		if ttl, err = time.ParseDuration(text); err != nil {
-			return 0, badRequest("TTL %.40q is not a duration: write it like 30s or 1500ms", text)
+		if ttl, err = days.ParseSigned(text); err != nil {
+			return 0, badRequest("TTL %.40q is not a duration: write it with its unit, like 30s or 1500ms", text)
 		}
 	}
 	ttl = ttl.Truncate(time.Millisecond)
@@ -81,7 +82,7 @@ func leaseWait(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	wait, err := time.ParseDuration(text)
+	wait, err := days.ParseSigned(text)
 	if err != nil || wait < 0 || wait > api.MaxLeaseWait {
 		return 0, badRequest("Wait %.40q: must be a duration like 10s, at most %v", text, api.MaxLeaseWait)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/internal/days"
 	"tenure/kv"
 )
 
@@ -216,7 +217,7 @@ func (q *query) set(n names, name, value string) error {
 
 // setWait reads how long a blocking query may wait. As in Consul nothing and less than nothing mean the default.
 func (q *query) setWait(value string) error {
-	d, err := time.ParseDuration(value)
+	d, err := days.ParseSigned(value)
 	if err != nil && value != "" {
 		return badRequest("`wait=%s`: Invalid wait time: write it with its unit, like 30s or 5m", value)
 	}
@@ -232,7 +233,7 @@ func (q *query) setTTL(value string) error {
 
 // parseTTL reads how long a key is to live.
 func parseTTL(value string) (time.Duration, error) {
-	d, err := time.ParseDuration(value)
+	d, err := days.ParseSigned(value)
 	if err != nil || d < api.MinKeyTTL || d > kv.MaxTTL {
 		return 0, badRequest("ttl %q: must be a time from %v to %v, with its unit, like 30s or 5m; "+
 			"for a key that stays leave it out", value, api.MinKeyTTL, kv.MaxTTL)

@@ -59,6 +59,11 @@ func TestCreateSession(t *testing.T) {
 func TestShortestSession(t *testing.T) {
 	s := newServer(t, newFake(t), func(c *Config) { c.SessionTTLMin = 2 * time.Second })
 	create(t, s, `{"TTL":"2s"}`)
+	create(t, s, `{"TTL":"1d"}`)
+	if w := call(s, "PUT", "/v1/session/create", `{"TTL":"15"}`); w.Code != 500 || code(w) != api.CodeInvalid ||
+		!strings.HasPrefix(w.Body.String(), "Invalid Session TTL '15'") || !strings.Contains(w.Body.String(), "the unit is missing") {
+		t.Errorf("a TTL without a unit: %d %s", w.Code, w.Body)
+	}
 	if w := call(s, "PUT", "/v1/session/create", `{"TTL":"1999ms"}`); w.Code != 500 || code(w) != api.CodeInvalid {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

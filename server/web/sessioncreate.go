@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"tenure/api"
+	"tenure/internal/days"
 	"tenure/kv"
 )
 
@@ -49,7 +50,7 @@ func (d *lockDelay) UnmarshalJSON(b []byte) error {
 	}
 	var text string
 	if json.Unmarshal(b, &text) == nil {
-		parsed, err := time.ParseDuration(text)
+		parsed, err := days.ParseSigned(text)
 		*d = lockDelay(parsed)
 		return err
 	}
@@ -137,12 +138,16 @@ func (h *sessionHandler) setTTL(e *kv.Session, text string) (err error) {
 	if text == "" {
 		return nil
 	}
-	e.TTL, err = time.ParseDuration(text)
+	e.TTL, err = days.ParseSigned(text)
 	if err == nil && (e.TTL == 0 || e.TTL >= h.minTTL && e.TTL <= api.MaxSessionTTL) {
 		return nil
 	}
+	why := "no session was created"
+	if days.MissesUnit(text) {
+		why += ": the unit is missing: write it like 15s or 2m"
+	}
 	return refuse(http.StatusInternalServerError, api.CodeInvalid, "Invalid Session TTL '"+ttlText(e.TTL, text, err)+
-		"', must be between ["+h.minTTL.String()+"="+api.MaxSessionTTL.String()+"]: no session was created")
+		"', must be between ["+h.minTTL.String()+"="+api.MaxSessionTTL.String()+"]: "+why)
 }
 
 // ttlText shows a TTL as Consul does in this message: in nanoseconds, if it is one.

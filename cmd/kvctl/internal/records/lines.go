@@ -7,8 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 	"unicode/utf8"
+
+	"tenure/internal/days"
 )
 
 // lines reads NDJSON.
@@ -82,7 +83,7 @@ func parseLine(text []byte) (Record, error) {
 		return Record{}, fmt.Errorf("key %.40q has neither \"value\" nor \"text\"", in.Key)
 	}
 	if in.TTL != "" {
-		ttl, err := time.ParseDuration(in.TTL)
+		ttl, err := days.Parse(in.TTL)
 		if err != nil || ttl <= 0 {
 			return Record{}, fmt.Errorf("key %.40q: \"ttl\" is %q: write a time like 30s", in.Key, in.TTL)
 		}
