@@ -22,6 +22,7 @@ const backupSilence = 90 * time.Second
 func (n *Nodes) Backup(ctx context.Context) (io.ReadCloser, error) {
 	asking, cancel := n.s.bounded(ctx)
 	defer cancel()
+	n.s.findLive(asking)
 	tries := n.s.tries()
 	for {
 		e, err := tries.next(asking)

@@ -13,6 +13,10 @@
 // answered last. If that node refuses, is silent or answers "not applied", the client tries the next endpoint, until
 // the deadline of the call.
 //
+// An endpoint that has never answered may belong to a node that hangs. If it takes more than 150 ms over a read, the next
+// endpoint is asked as well, and the first useful answer counts. A write is sent to one node at a time: the read of its
+// base, or of a status, finds the node before.
+//
 // Members come and go. The client learns the addresses of the members from the nodes that answer, keeps them beside the
 // Config.Endpoints, and goes on with them when all of those are gone, unless Config.NoLearning is set.
 //
@@ -61,5 +65,6 @@
 //   - kv*.go, transaction.go, watch*.go: methods of Client on keys
 //   - lock*.go, semaphore.go, session*.go, lease*.go, fence.go, status.go, members.go, acl.go: the groups
 //   - endpoints.go, learn.go: which addresses are used; token.go, tls.go: by whom, and how they are secured
-//   - sender.go, exchange.go, retry.go, outcome.go, revision.go: how a request is sent, tried again and understood
+//   - sender.go, exchange.go, hedge.go, retry.go, nomaster.go, outcome.go, revision.go: how a request is sent, tried
+//     again and understood
 package client

@@ -6,10 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// endpoint is an address at which a node answers. It never changes, and is the same as long as it is listed.
+// endpoint is an address at which a node answers. Its address never changes, and it is the same as long as it is listed.
 type endpoint struct {
 	*url.URL
-	given bool // in Config.Endpoints
+	given    bool        // in Config.Endpoints
+	answered atomic.Bool // a node has answered there
 }
 
 // endpoints are the addresses that a Client uses. All methods are safe for concurrent use.
@@ -26,7 +27,7 @@ func newEndpoints(given []string, scheme string) (*endpoints, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, &endpoint{u, true})
+		list = append(list, &endpoint{URL: u, given: true})
 	}
 	s := &endpoints{}
 	s.list.Store(&list)
@@ -83,7 +84,7 @@ func (s *endpoints) learned(addresses []*url.URL) {
 		case s.at(u) != nil:
 			next = append(next, s.at(u))
 		default:
-			next = append(next, &endpoint{u, false})
+			next = append(next, &endpoint{URL: u})
 		}
 	}
 	s.list.Store(&next)

@@ -51,7 +51,7 @@ func (s *sender) exchangeOnce(
 	var written sentBytes
 	trace := &httptrace.ClientTrace{GotConn: written.gotConn}
 	h := r.http(e.URL, secret, progress)
-	if r.once.Key != "" || r.idempotent || r.method == http.MethodGet && !r.noSilenceLimit {
+	if r.once.Key != "" || r.idempotent || r.isRead() && !r.noSilenceLimit {
 		h.Header[api.HeaderTimeoutMS] = []string{strconv.FormatInt(s.nodeTimeout(ctx, r).Milliseconds(), 10)}
 	}
 	resp, err := s.transport.RoundTrip(h.WithContext(httptrace.WithClientTrace(ctx, trace)))
@@ -76,6 +76,7 @@ func (s *sender) exchangeOnce(
 		return a, true, nil
 	}
 	s.answered.Store(true)
+	e.answered.Store(true)
 	s.learner.answered(e)
 	s.revision.observe(a)
 	return a, true, nil

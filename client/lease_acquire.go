@@ -112,6 +112,7 @@ func (a *acquisition) run(ctx context.Context) error {
 	if last, ok := ctx.Deadline(); ok {
 		a.releaseTime = min(maxReleaseTime, time.Until(last)/4)
 	}
+	a.s.findLive(ctx)
 	tries, confirm := a.s.tries(), false
 	for {
 		e, err := tries.next(ctx)

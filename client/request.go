@@ -41,6 +41,9 @@ type request struct {
 	unmarked bool
 }
 
+// isRead reports whether r changes nothing.
+func (r request) isRead() bool { return r.method == http.MethodGet || r.method == http.MethodHead }
+
 // http returns r for the node at base, with that secret of a token unless it is empty. progress is called as the body is
 // sent.
 func (r request) http(base *url.URL, secret string, progress func()) *http.Request {

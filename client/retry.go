@@ -76,6 +76,19 @@ func (t *tries) next(ctx context.Context) (*endpoint, error) {
 	return endpoint, nil
 }
 
+// another returns an endpoint that has not been tried in this round, to be asked beside the last one, or nil.
+func (t *tries) another() *endpoint {
+	for t.tried < len(t.list) {
+		e := t.list[t.tried]
+		t.tried++
+		if !t.retryAt[e].After(time.Now()) {
+			t.count++
+			return e
+		}
+	}
+	return nil
+}
+
 // nextRound begins another round, with the endpoints of now.
 func (t *tries) nextRound() {
 	t.tried = 0

@@ -98,7 +98,8 @@ func (s *sender) read(
 			return answer{}, &Error{Op: op, Key: key, Kind: ErrUnavailable, Err: err}
 		}
 		r := next()
-		a, _, err := s.exchange(ctx, e, r)
+		x := s.exchangeRead(ctx, tries, e, r)
+		e, a, err := x.endpoint, x.answer, x.err
 		switch {
 		case errors.Is(err, errAnswerTooLarge):
 			return answer{}, &Error{Op: op, Key: key, Kind: ErrTooLarge, Err: err}
@@ -137,6 +138,9 @@ func (s *sender) write(ctx context.Context, op, key string, r request, once Once
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	doubt := once.Key != "" && !once.New
+	if doubt || r.idempotent { // else the base is a read
+		s.findLive(ctx)
+	}
 	if !doubt && !r.idempotent {
 		base, err := s.base(ctx)
 		if err != nil {

@@ -77,6 +77,7 @@ func (n *Nodes) Transfer(ctx context.Context, node uint64) error {
 		method: http.MethodPost, path: api.PathTransfer, body: encode(api.Transfer{Node: node}), noSilenceLimit: true,
 	}
 	fail := func(kind, err error) error { return &Error{Op: "transfer", Kind: kind, Err: err} }
+	n.s.findLive(ctx)
 	tries := n.s.tries()
 	nodes := len(n.s.endpoints.all())
 	for range nodes {

@@ -38,6 +38,7 @@ func (n *Nodes) FinishUpgrade(ctx context.Context) (Upgrade, error) {
 	fail := func(kind, err error) (Upgrade, error) {
 		return Upgrade{}, &Error{Op: "finish the upgrade", Kind: kind, Err: err}
 	}
+	n.s.findLive(ctx)
 	tries := n.s.tries()
 	for range n.s.endpoints.all() {
 		e, err := tries.next(ctx)

@@ -99,6 +99,7 @@ var errStopped = errors.New("stopped")
 
 // run follows one stream after the other.
 func (w *watch) run(ctx context.Context) error {
+	w.s.findLive(ctx)
 	tries := w.s.tries()
 	for {
 		e, err := tries.next(ctx)
