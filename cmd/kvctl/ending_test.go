@@ -17,7 +17,7 @@ import (
 )
 
 // testMainVariable makes the test binary kvctl itself.
-const testMainVariable = "KVCTL_TEST_MAIN"
+const testMainVariable = "TENURE_TEST_KVCTL"
 
 // kvctlProcess starts kvctl as a process, whose standard output is w.
 func kvctlProcess(t *testing.T, c *clienttest.Cluster, w *os.File, args ...string) *exec.Cmd {
