@@ -81,8 +81,8 @@ type Member struct {
 	Node  uint64 `json:"node"`
 	Name  string `json:"name"`
 	Voter bool   `json:"voter"`
-	// PeerAddress and ClientAddress are as the member advertises them; empty: not known. A node that listens for no other
-	// nodes, so that none can join it, lists itself without PeerAddress.
+	// PeerAddress and ClientAddress are as the member advertises them; empty: not known. A node that listens for no
+	// other nodes, so that none can join it, lists itself without PeerAddress.
 	PeerAddress   string `json:"peer_address"`
 	ClientAddress string `json:"client_address"`
 	Store         string `json:"store"` // id of its data directory

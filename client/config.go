@@ -35,8 +35,8 @@ type Config struct {
 	// Timeout bounds a call, all tries together, if its context has no deadline.
 	Timeout time.Duration
 	// AttemptTimeout is how long a node may make no progress (take no byte and send none) before the next one is tried.
-	// It does not bound a long answer that keeps arriving. A read at an endpoint that has never answered goes to the next
-	// one as well after 150 ms.
+	// It does not bound a long answer that keeps arriving. A read at an endpoint that has never answered goes to the
+	// next one as well after 150 ms.
 	AttemptTimeout time.Duration
 	// GiveUpRefused ends a call with ErrRefused when every endpoint has refused connections for so long and none has
 	// answered since the Client was made: the endpoints are wrong, or nothing runs there. If it was for TLS, the error is

@@ -13,9 +13,9 @@
 // answered last. If that node refuses, is silent or answers "not applied", the client tries the next endpoint, until
 // the deadline of the call.
 //
-// An endpoint that has never answered may belong to a node that hangs. If it takes more than 150 ms over a read, the next
-// endpoint is asked as well, and the first useful answer counts. A write is sent to one node at a time: the read of its
-// base, or of a status, finds the node before.
+// An endpoint that has never answered may belong to a node that hangs. If it takes more than 150 ms over a read, the
+// next endpoint is asked as well, and the first useful answer counts. A write is sent to one node at a time: the read
+// of its base, or of a status, finds the node before.
 //
 // Members come and go. The client learns the addresses of the members from the nodes that answer, keeps them beside the
 // Config.Endpoints, and goes on with them when all of those are gone, unless Config.NoLearning is set.

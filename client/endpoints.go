@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// endpoint is an address at which a node answers. Its address never changes, and it is the same as long as it is listed.
+// endpoint is an address at which a node answers. Its address never changes, and it is the same as long as it is
+// listed.
 type endpoint struct {
 	*url.URL
 	given    bool        // in Config.Endpoints

@@ -167,8 +167,8 @@ func (a answer) wantsTLS() bool {
 	return a.status == http.StatusBadRequest && !a.ofNode() && oneLine(a.body) == httpToTLS
 }
 
-// wrongPort returns what a node says to a request at a port that is not for clients, or "". It has read no more than the
-// first bytes.
+// wrongPort returns what a node says to a request at a port that is not for clients, or "". It has read no more than
+// the first bytes.
 func (a answer) wrongPort() string {
 	if a.status != http.StatusBadRequest || a.ofNode() {
 		return ""

@@ -24,8 +24,8 @@ func (r *result) useful() bool {
 	return r.err == nil && (a.status == http.StatusOK || a.absent() || kindOfRefusal(a.code()) != nil)
 }
 
-// mayHedge reports whether to ask other nodes as well if e is slow with r. Only reads may be sent twice at a time, and a
-// read that waits for a change is slow by design. Once e has answered, a slow answer means work: others would have as
+// mayHedge reports whether to ask other nodes as well if e is slow with r. Only reads may be sent twice at a time, and
+// a read that waits for a change is slow by design. Once e has answered, a slow answer means work: others would have as
 // much of it, so that they are asked only when e is silent for the whole limit.
 func mayHedge(e *endpoint, r request) bool {
 	return r.isRead() && r.silenceLimit == 0 && !r.noSilenceLimit && r.beforeTry == nil && !e.answered.Load()

@@ -198,7 +198,8 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// An operation that the cluster does not know is not waited for without end: one that was never begun, or was forgotten.
+// An operation that the cluster does not know is not waited for without end: one that was never begun, or was
+// forgotten.
 func TestWaitForAnUnknownOperation(t *testing.T) {
 	cluster, c := members(t)
 	cluster.LookTimes(0)

@@ -84,8 +84,8 @@ var errForgotten = errors.New("the cluster does not know the operation: its id i
 	"the list of members tells what it has changed")
 
 const (
-	// unlistedByMaster is how long an operation is waited for that the master does not list: whoever says that it is the
-	// master may be the one of before for a moment.
+	// unlistedByMaster is how long an operation is waited for that the master does not list: whoever says that it is
+	// the master may be the one of before for a moment.
 	unlistedByMaster = time.Second
 	// unlistedByOther is the same for other nodes, while the master does not answer.
 	unlistedByOther = 30 * time.Second

@@ -54,8 +54,8 @@ func (r *reached) failed(e *endpoint, err error) error {
 	return err
 }
 
-// explain returns err as a NoMasterError if the nodes reached, no majority of all, have said no more than that they could
-// do nothing.
+// explain returns err as a NoMasterError if the nodes reached, no majority of all, have said no more than that they
+// could do nothing.
 func (r *reached) explain(err error, nodes int) error {
 	if len(r.answers) == 0 || 2*len(r.answers) > nodes {
 		return err

@@ -66,9 +66,10 @@
 //
 // What the state knows beside entries and idempotency keys is in memory whole, in ordered tables (registers): sessions,
 // the locks that each holds, TTLs, lock-delays, fences, tombstones, the record of the cluster's members, quotas of
-// prefixes, pieces of an upload, policies, tokens. Each is bounded by Limits, or by whoever makes it, and has a Space of
-// its own in the state database, of which a checkpoint writes only what changed. The tables share their nodes with their
-// copies, so a snapshot, a checkpoint and the way back of a transaction that fails (savepoint) cost a few words each.
+// prefixes, pieces of an upload, policies, tokens. Each is bounded by Limits, or by whoever makes it, and has a Space
+// of its own in the state database, of which a checkpoint writes only what changed. The tables share their nodes with
+// their copies, so a snapshot, a checkpoint and the way back of a transaction that fails (savepoint) cost a few words
+// each.
 //
 //	lock         Entry.Session and a record of it in the session's name. A plain set and a test-and-set leave it, a
 //	             delete ends it. A key that is locked is not renamed, and not renamed onto.

@@ -23,8 +23,8 @@ func TestAnUnansweredFetchGoesToTheNextNode(t *testing.T) {
 	}
 }
 
-// While a node was away all members that it knows may have been replaced. A leader that it hears is asked again and again,
-// whether or not it is one of them.
+// While a node was away all members that it knows may have been replaced. A leader that it hears is asked again and
+// again, whether or not it is one of them.
 func TestALeaderOfALaterMembershipIsAsked(t *testing.T) {
 	s := follower(t)
 	asked, beats := map[int]int{}, 40

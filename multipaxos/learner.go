@@ -113,7 +113,8 @@ func (l *learner) tick(others []member, a *acceptor, out *outbox) {
 }
 
 // ask asks the node that is to be asked next. That need not be one of the others, which are the members that this node
-// knows: while it lags all of them may have been replaced, and then a leader that it has heard is the only one who answers.
+// knows: while it lags all of them may have been replaced, and then a leader that it has heard is the only one who
+// answers.
 func (l *learner) ask(others []member, a *acceptor, out *outbox) {
 	at := slices.IndexFunc(others, func(m member) bool { return m.node == l.hint })
 	switch {

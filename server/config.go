@@ -107,7 +107,8 @@ type Config struct {
 
 	Version  string
 	Revision string // the commit that was built, or ""
-	// Settings are those that were given and are no defaults, by name, for the log. There must be no secrets among them.
+	// Settings are those that were given and are no defaults, by name, for the log. There must be no secrets among
+	// them.
 	Settings map[string]string
 	Logger   zerolog.Logger
 }

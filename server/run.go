@@ -26,8 +26,8 @@ import (
 // ErrConfig is wrapped by errors that a change of flags or of the data directory mends; the process exits with 78.
 var ErrConfig = errors.New("configuration")
 
-// Removed reports whether err, of Run, says that the node is no member of its cluster any more. Its data directory is of
-// no more use.
+// Removed reports whether err, of Run, says that the node is no member of its cluster any more. Its data directory is
+// of no more use.
 func Removed(err error) bool {
 	return errors.Is(err, runner.ErrRemoved) || errors.Is(err, transport.ErrRemoved)
 }

@@ -1,6 +1,6 @@
 // Package storage keeps what a node remembers: its identity, the log of its acceptor, and the checkpointed state. No
-// other package imports bbolt, but for the test of etcdsnap. It decides nothing: what must be durable before what is sent
-// is decided by multipaxos and server/replica, which hand it whole records.
+// other package imports bbolt, but for the test of etcdsnap. It decides nothing: what must be durable before what is
+// sent is decided by multipaxos and server/replica, which hand it whole records.
 //
 // Snapshot and Receiver carry the state database from one node to another; the next Open installs what was received.
 //

@@ -67,8 +67,8 @@ func TestNothingOutlivesKvctl(t *testing.T) {
 	}
 }
 
-// outlives runs kvctl until its command prints that it runs, signals kvctl, and fails the test if anything is left of the
-// command. It returns what the command has printed after that.
+// outlives runs kvctl until its command prints that it runs, signals kvctl, and fails the test if anything is left of
+// the command. It returns what the command has printed after that.
 func outlives(t *testing.T, c *clienttest.Cluster, sig syscall.Signal, args ...string) string {
 	t.Helper()
 	r, w, err := os.Pipe()

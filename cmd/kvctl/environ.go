@@ -11,8 +11,8 @@ const endpointsVariable = "KVCTL_ENDPOINTS"
 
 const ownPrefix = "KVCTL_"
 
-// environEndpoints returns the endpoints that a variable names, the first that is set, and the name of that variable; or
-// the default, and "".
+// environEndpoints returns the endpoints that a variable names, the first that is set, and the name of that variable;
+// or the default, and "".
 func (a *app) environEndpoints() (list []string, variable string) {
 	for _, name := range [...]string{endpointsVariable, "TENURE_HTTP_ADDR", "CONSUL_HTTP_ADDR"} {
 		for _, e := range a.environ {

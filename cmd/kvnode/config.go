@@ -72,9 +72,9 @@ func (s *settings) build() (server.Config, error) {
 	}, nil
 }
 
-// fillPeer decides where this node listens for its peers. A node that runs alone listens where others would look for it,
-// so that they can join, if nobody else listens there. A member that is started without --cluster takes the others from
-// its data directory.
+// fillPeer decides where this node listens for its peers. A node that runs alone listens where others would look for
+// it, so that they can join, if nobody else listens there. A member that is started without --cluster takes the others
+// from its data directory.
 func (s *settings) fillPeer() error {
 	switch {
 	case s.anew:
@@ -93,8 +93,8 @@ func (s *settings) fillPeer() error {
 	return nil
 }
 
-// peerIfFree has a node that runs alone and was not given --peer listen at its address in the list, unless that is beyond
-// loopback, where it must be asked to, or needed for something else.
+// peerIfFree has a node that runs alone and was not given --peer listen at its address in the list, unless that is
+// beyond loopback, where it must be asked to, or needed for something else.
 func (s *settings) peerIfFree() {
 	addr := s.address(s.id)
 	if s.peer == "" && isLoopback(addr) && !slices.Contains([]string{s.client, s.admin, s.redis}, addr) {

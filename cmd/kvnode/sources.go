@@ -76,7 +76,8 @@ func (s *settings) fromEnv(environ []string) error {
 }
 
 // serviceName matches what follows the name of a Service in the variables that Kubernetes sets in each pod of its name
-// space, as Docker did for links: for a Service kvnode, KVNODE_SERVICE_HOST and KVNODE_PORT=tcp://10.0.0.1:8500 are two.
+// space, as Docker did for links: for a Service kvnode, KVNODE_SERVICE_HOST and KVNODE_PORT=tcp://10.0.0.1:8500 are
+// two.
 var serviceName = regexp.MustCompile(`^(|.*_)(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?|PORT)$`)
 
 // ofService reports whether a variable, whose name without the prefix is given, is one of those.

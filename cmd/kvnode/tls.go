@@ -103,8 +103,8 @@ func (s *settings) serverTLS() server.TLS {
 	return t
 }
 
-// onHangup returns a channel that receives at each SIGHUP, until ctx ends. Without TLS there is nothing to read again, and
-// the signal only leaves a line in the log: it never ends a node.
+// onHangup returns a channel that receives at each SIGHUP, until ctx ends. Without TLS there is nothing to read again,
+// and the signal only leaves a line in the log: it never ends a node.
 func onHangup(ctx context.Context, t server.TLS, log zerolog.Logger) <-chan struct{} {
 	plain := t.Clients.IsZero() && t.Peers.IsZero()
 	hangups, out := make(chan os.Signal, 1), make(chan struct{}, 1)

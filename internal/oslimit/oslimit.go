@@ -38,8 +38,8 @@ func OpenFile(name string, flag int, perm os.FileMode) (*os.File, error) {
 // Open is os.Open that waits for at most Patience while a limit is reached.
 func Open(name string) (*os.File, error) { return OpenFile(name, os.O_RDONLY, 0) }
 
-// Listener is a listener whose Accept waits while a limit is reached, and goes on after a connection that was gone before
-// it was accepted. Accept is for one goroutine at a time.
+// Listener is a listener whose Accept waits while a limit is reached, and goes on after a connection that was gone
+// before it was accepted. Accept is for one goroutine at a time.
 type Listener struct {
 	net.Listener
 

@@ -1,5 +1,5 @@
-// Package utf8text takes the text of files that people have written: it must be UTF-8. Editors and shells of Windows write
-// UTF-16, or put a byte order mark before UTF-8.
+// Package utf8text takes the text of files that people have written: it must be UTF-8. Editors and shells of Windows
+// write UTF-16, or put a byte order mark before UTF-8.
 package utf8text
 
 import (

@@ -89,8 +89,8 @@ func Text(of Protocol, here Port) string {
 	return mark + "this is the port of a Tenure node for " + string(here) + ", and not for " + string(For(of))
 }
 
-// Answer returns the whole answer to a client that speaks a protocol at the port here, or nil if that is unknown. A node
-// is answered with HTTP, which no peer speaks.
+// Answer returns the whole answer to a client that speaks a protocol at the port here, or nil if that is unknown. A
+// node is answered with HTTP, which no peer speaks.
 func Answer(of Protocol, here Port) []byte {
 	switch of {
 	case HTTP, Frames:

@@ -152,7 +152,8 @@ func (x *operator) keeps(id ballot.NodeID) bool {
 	return x.world.nemesis.differs && m != nil && !x.lost(id) && !x.world.members.differing().has(m.i)
 }
 
-// gone reports whether a node does not run and never will again. One whose disk is of no more use may run on and dispute.
+// gone reports whether a node does not run and never will again. One whose disk is of no more use may run on and
+// dispute.
 func (x *operator) gone(id ballot.NodeID) bool {
 	return x.lost(id) && !slices.ContainsFunc(x.world.nodes, func(n *node) bool { return n.id == id && n.up() })
 }

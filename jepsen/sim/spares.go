@@ -39,9 +39,9 @@ func (x *operator) addsSpare() bool {
 	return p.adding > 0 && x.mayAddSpare() && (x.begun == 1 || x.spares.chance(p.adding))
 }
 
-// mayAddSpare reports whether a spare may be added. It may not while so many disks are lost that the cluster could not do
-// without one more voter: the master may take a node with such a disk for alive, and have the spare take the place of
-// another voter, one that lives.
+// mayAddSpare reports whether a spare may be added. It may not while so many disks are lost that the cluster could not
+// do without one more voter: the master may take a node with such a disk for alive, and have the spare take the place
+// of another voter, one that lives.
 func (x *operator) mayAddSpare() bool {
 	w := x.world
 	return len(w.nodes) < maxMachines && w.members.maySpare(w.nemesis.lostDisks(), 0, true)

@@ -224,7 +224,8 @@ func (a *Attempt) refuse(from ballot.NodeID, r *Reply) {
 	}
 }
 
-// abandon is P5: the attempt is over when the voters that are left cannot make a quorum. A renewal first hears a quorum.
+// abandon is P5: the attempt is over when the voters that are left cannot make a quorum. A renewal first hears a
+// quorum.
 func (a *Attempt) abandon() {
 	if a.phase != Over && a.voters.Len()-a.refused.Len() < a.voters.Need() && (a.known || !a.mayBeHeld()) {
 		a.conclude()

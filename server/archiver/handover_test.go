@@ -427,8 +427,8 @@ func TestAnotherDirectoryIsNotWrittenTo(t *testing.T) {
 	}
 }
 
-// An archive whose end is gone, as after its disk was put back from a copy, is not gone on with: what this cluster was told
-// is archived would be missing.
+// An archive whose end is gone, as after its disk was put back from a copy, is not gone on with: what this cluster was
+// told is archived would be missing.
 func TestAnArchiveThatHasLostItsEndIsNotGoneOnWith(t *testing.T) {
 	r := newRelay(t, newChosen(t), "lost")
 	first := r.join(&reach{}, 0)

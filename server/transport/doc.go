@@ -4,9 +4,9 @@
 // lease, one for the log and one for named leases, so that a lease never waits behind a large log frame. The node with
 // the lower id dials all of them; each carries messages both ways. If it does not, because it does not know the other
 // node, the one with the higher id dials. It also says where it is: if the other one dials it at an address where it no
-// longer is, it is refused, and dialled there. Package wire knows the bytes. Bodies on established connections are opaque
-// here, but for their types and for keepalives. This package holds goroutines and sockets; it decides nothing about
-// leases or the log.
+// longer is, it is refused, and dialled there. Package wire knows the bytes. Bodies on established connections are
+// opaque here, but for their types and for keepalives. This package holds goroutines and sockets; it decides nothing
+// about leases or the log.
 //
 // A Transport consists of components that own their state; one may be handed those above it, never the Transport:
 //

@@ -49,8 +49,8 @@ func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.H
 }
 
 // accepted performs the handshake on a connection that a peer made, after its hello. It returns what the peer said of
-// itself. dials: this node dials that peer, which is refused then; what it said comes with the refusal, since it has been
-// checked.
+// itself. dials: this node dials that peer, which is refused then; what it said comes with the refusal, since it has
+// been checked.
 func (h *handshaker) accepted(c *conn, m *wire.HelloMsg, dials bool) (*wire.Hello, error) {
 	ours := h.hello()
 	if r := h.check(&ours, &m.Hello, m.To, ours.Node, c.cert); r != nil {

@@ -125,7 +125,8 @@ func TestRequestsKnowTheCertificate(t *testing.T) {
 	}
 }
 
-// TestOthersAtThePortForHTTP: a client of Redis, or a node, is told which port this is, and the same bytes in a request are its own.
+// TestOthersAtThePortForHTTP: a client of Redis, or a node, is told which port this is, and the same bytes in a request
+// are its own.
 func TestOthersAtThePortForHTTP(t *testing.T) {
 	addr := serve(t, newServer(t, newFake(t)))
 	if got, want := say(t, addr, "*1\r\n$4\r\nPING\r\n"), string(wrongport.Answer(wrongport.Redis, wrongport.Clients)); got != want {

@@ -18,7 +18,8 @@ import (
 const (
 	maxSessionBytes = 16 << 10 // of the body of a creation
 	// serfHealth is the health check that every session of Consul has unless it is told otherwise: that the node is
-	// alive. Sessions show it, since clients look for it. Here nodes are no catalog's, and the TTL alone ends a session.
+	// alive. Sessions show it, since clients look for it. Here nodes are no catalog's, and the TTL alone ends a
+	// session.
 	serfHealth = "serfHealth"
 )
 

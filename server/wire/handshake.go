@@ -11,9 +11,9 @@ import (
 )
 
 // Version is the newest version of the protocol between nodes that this release speaks, and OldestVersion the oldest. A
-// release with a new Version also speaks that of the release before it. They are equal, since the release before this one
-// has the same version. What only adds fields or message types that may be ignored keeps the version;
-// the commands in the log have feature levels (package kv).
+// release with a new Version also speaks that of the release before it. They are equal, since the release before this
+// one has the same version. What only adds fields or message types that may be ignored keeps the version; the commands
+// in the log have feature levels (package kv).
 //
 // A message of the handshake carries the sender's OldestVersion, so that every release that speaks it can read it, and
 // Hello.Speaks its newest. The connection is in the version that Common returns.

@@ -35,8 +35,8 @@ type Process struct {
 }
 
 // Start starts a command. With a terminal it stays in kvctl's process group, so that it can read from it and hears of
-// Ctrl-C itself; else it gets a group of its own, so that what it has started is stopped with it, and a guard, which stops
-// the group if kvctl is killed. Supervise must be called.
+// Ctrl-C itself; else it gets a group of its own, so that what it has started is stopped with it, and a guard, which
+// stops the group if kvctl is killed. Supervise must be called.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, group: !terminalInput(cmd.Stdin), done: make(chan error, 1)}
 	if p.group {
@@ -79,8 +79,8 @@ func (p *Process) start() error {
 }
 
 // Supervise waits until the command has ended and returns the result of Wait. If ctx ends or lost is closed before
-// that, it terminates the command and what is in its group, and kills what has not ended after killAfter. wasLost reports
-// that lost was closed.
+// that, it terminates the command and what is in its group, and kills what has not ended after killAfter. wasLost
+// reports that lost was closed.
 func (p *Process) Supervise(ctx context.Context, lost <-chan struct{}, killAfter time.Duration) (err error,
 	wasLost bool) {
 	defer p.dismiss()

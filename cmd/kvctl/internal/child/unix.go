@@ -48,8 +48,8 @@ func (p *Process) terminate() { p.signal(syscall.SIGTERM) }
 
 func (p *Process) kill() { p.signal(syscall.SIGKILL) }
 
-// killRest dismisses the guard, waits until nothing is left of the command's group, and kills the rest when late arrives.
-// What is left may be zombies for which nobody waits.
+// killRest dismisses the guard, waits until nothing is left of the command's group, and kills the rest when late
+// arrives. What is left may be zombies for which nobody waits.
 func (p *Process) killRest(late <-chan time.Time) {
 	if !p.group {
 		return
