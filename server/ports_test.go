@@ -13,12 +13,13 @@ import (
 )
 
 // Only the port for clients answers requests, after it has decided: that of the profiler has nothing else, and that of
-// peers does not speak HTTP.
+// peers says to all of them that it is the wrong one.
 func TestOtherPortsAnswerNoRequests(t *testing.T) {
 	admin := freeAddr(t)
 	h := startCluster(t, 1, func(c *Config) { c.ACL, c.AdminAddr = true, admin })[0]
 	paths := []string{"/", "/metrics", api.PathKV + "k", api.PathKV + "?recurse", api.PathStatus, api.PathTxn, api.PathACLTokenList,
 		api.PathACLBootstrap, api.PathMembers, api.PathLease + "l", api.PathWatch, api.PathSnapshot, api.PathHealthLive}
+	const wrong = "HTTP/1.1 400 Bad Request\r\n"
 	for _, path := range paths {
 		for _, method := range []string{"GET", "PUT", "POST", "DELETE"} {
 			r, err := http.NewRequest(method, "http://"+admin+path, strings.NewReader("{}"))
@@ -34,7 +35,7 @@ func TestOtherPortsAnswerNoRequests(t *testing.T) {
 			if resp.StatusCode != 404 || !strings.HasPrefix(string(text), "404 page not found") {
 				t.Errorf("the profiler's port, %s %s: %d %s", method, path, resp.StatusCode, text)
 			}
-			if answer := rawAnswer(t, h.cfg.PeerAddr, method+" "+path+" HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"); answer != "" {
+			if answer := rawAnswer(t, h.cfg.PeerAddr, method+" "+path+" HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"); answer != wrong {
 				t.Errorf("the peers' port, %s %s: %q", method, path, answer)
 			}
 		}

@@ -71,6 +71,7 @@ func (c *conn) authenticate(ctx context.Context) error {
 	}
 	id, err := c.secure.files.CheckPeer(c.secure.ConnectionState(), time.Now())
 	if err != nil && c.secure.http {
+		_, _ = c.nc.Read(make([]byte, 1)) // clients take no answer that comes before their request
 		err = c.wrongPort(c.nc, wrongport.HTTP)
 		c.linger()
 		return err
