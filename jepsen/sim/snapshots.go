@@ -148,7 +148,7 @@ func (t *transfers) serve() {
 	status := t.log.log.Status(t.reading())
 	step := t.sender.Next(t.reading(), replica.SenderView{
 		Checkpointed: uint64(t.disk.checkpointed()), Applied: status.Applied,
-		Short: t.disk.space != replica.SpaceEnough, Withheld: status.Withheld, Members: t.disk.members,
+		Short: status.LeavesSnapshots(t.disk.space), Withheld: status.Withheld, Members: t.disk.members,
 	})
 	t.pin(step.Pin)
 	if step.Wait > 0 {

@@ -384,6 +384,34 @@ func TestWhatASenderKeeps(t *testing.T) {
 	}
 }
 
+// A node that is short of space leaves snapshots to those that have space, as long as one of them has what it has
+// truncated.
+func TestANodeShortOfSpaceHelpsIfNobodyElseCan(t *testing.T) {
+	peer := func(applied uint64, connected bool) PeerStatus {
+		return PeerStatus{Node: 2, Applied: applied, Connected: connected}
+	}
+	for name, c := range map[string]struct {
+		space Space
+		peers []PeerStatus
+		full  []ballot.NodeID
+		want  bool
+	}{
+		"another one has all":     {SpaceTight, []PeerStatus{peer(80, true)}, nil, true},
+		"without any space":       {SpaceNone, []PeerStatus{peer(80, true)}, nil, true},
+		"the quota is reached":    {SpaceLow, []PeerStatus{peer(80, true)}, nil, false},
+		"the others lag":          {SpaceTight, []PeerStatus{peer(79, true)}, nil, false},
+		"the other one is away":   {SpaceTight, []PeerStatus{peer(99, false)}, nil, false},
+		"the other one is full":   {SpaceTight, []PeerStatus{peer(99, true)}, []ballot.NodeID{1, 2}, false},
+		"there is no other one":   {SpaceNone, nil, nil, false},
+		"it has space for itself": {SpaceEnough, []PeerStatus{peer(99, true)}, nil, false},
+	} {
+		s := Status{Truncated: 80, Peers: c.peers, Full: c.full}
+		if got := s.LeavesSnapshots(c.space); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // The pace leaves the node most of its time, and the network most of its width; askers take turns, and get no more than
 // a window.
 func TestSendersArePaced(t *testing.T) {

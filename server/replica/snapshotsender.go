@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"time"
 
 	"tenure/internal/ballot"
@@ -57,7 +58,7 @@ type asker struct {
 type SenderView struct {
 	Checkpointed uint64 // the slot of the state database
 	Applied      uint64
-	Short        bool // the own disk is short of space
+	Short        bool // Status.LeavesSnapshots
 	LogBytes     int64
 	// Withheld: nobody gets a snapshot, since it is not known which of the voters has the right state. A copy of a
 	// wrong one would be one more vote for it.
@@ -65,6 +66,18 @@ type SenderView struct {
 	// Members is the membership of this node, if known. Others get no snapshot: it would bring a removed node the
 	// membership that does not list it, and have it leave before it may.
 	Members ident.Membership
+}
+
+// LeavesSnapshots reports whether a node whose disk has that space leaves it to others to send snapshots: its own disk
+// would fill while it keeps one. The quota is no reason, since what a member sends it does not keep. Nor is a short disk
+// while no other member that has space, and is connected, has what this node has truncated: nobody else could help.
+func (s *Status) LeavesSnapshots(space Space) bool {
+	if space != SpaceTight && space != SpaceNone {
+		return false
+	}
+	return slices.ContainsFunc(s.Peers, func(p PeerStatus) bool {
+		return p.Connected && p.Applied >= s.Truncated && !slices.Contains(s.Full, p.Node)
+	})
 }
 
 // SenderStep is what there is to do. At most one field but Pin and Wait is set.

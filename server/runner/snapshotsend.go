@@ -54,8 +54,7 @@ func (s *Snapshots) senderView() replica.SenderView {
 	return replica.SenderView{
 		Checkpointed: uint64(s.cfg.Store.Checkpointed()), Applied: log.Applied,
 		LogBytes: s.cfg.Store.Usage().LogBytes, Withheld: log.Withheld, Members: s.cfg.Store.Identity().Membership,
-		// The quota is no reason: what a member sends it does not keep.
-		Short: s.cfg.Disk.Space() == replica.SpaceTight || s.cfg.Disk.Space() == replica.SpaceNone,
+		Short: log.LeavesSnapshots(s.cfg.Disk.Space()),
 	}
 }
 
