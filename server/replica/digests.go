@@ -7,6 +7,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
+	"tenure/server/members"
 )
 
 // Digest is a digest of the whole state after a slot, in format kv.DigestFormat.
@@ -49,6 +50,14 @@ type Dispute struct {
 	Slot  uint64 // 0 if there is no dispute
 	Own   uint64
 	Other []DigestOf // the voters that differ from this node, sorted by node
+}
+
+// decided reports whether an operator has said that self is right in a dispute: the removal of the only voter that differs
+// from it, as the one with the wrong state, is under way. It may wait for voters that lag, and these for a snapshot.
+func (d *Dispute) decided(self ballot.NodeID, r *members.Record) bool {
+	o, runs := r.Running()
+	return runs && o.Kind == members.Remove && o.Differs && o.Node != self &&
+		len(d.Other) == 1 && d.Other[0].Node == o.Node
 }
 
 // String returns one line for logs, status and answers.

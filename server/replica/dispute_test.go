@@ -107,6 +107,37 @@ func TestNobodyInDisputeIsReplaced(t *testing.T) {
 	}
 }
 
+// The removal of the wrong one decides a dispute before it is done, for those that are right: it may wait for voters that
+// lag, and these for a snapshot.
+func TestARemovalUnderWayDecidesADispute(t *testing.T) {
+	other := func(nodes ...ballot.NodeID) (all []DigestOf) {
+		for _, n := range nodes {
+			all = append(all, DigestOf{Node: n, Sum: 7})
+		}
+		return all
+	}
+	remove := members.Operation{ID: "remove", Kind: members.Remove, Node: 3, Differs: true, State: members.Running}
+	change := func(f func(o *members.Operation)) members.Operation { o := remove; f(&o); return o }
+	for name, c := range map[string]struct {
+		self  ballot.NodeID
+		other []DigestOf
+		op    members.Operation
+		want  bool
+	}{
+		"the wrong one goes":           {2, other(3), remove, true},
+		"it is this one":               {3, other(2), remove, false},
+		"another one differs too":      {2, other(3, 4), remove, false},
+		"another one differs":          {2, other(4), remove, false},
+		"not as the wrong one":         {2, other(3), change(func(o *members.Operation) { o.Differs = false }), false},
+		"the operation was taken back": {2, other(3), change(func(o *members.Operation) { o.State = members.Cancelled }), false},
+	} {
+		d := Dispute{Slot: 9, Own: 8, Other: c.other}
+		if got := d.decided(c.self, &members.Record{Operations: []members.Operation{c.op}}); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // A node becomes a voter while checkpoints run all the time.
 func TestStatesAreComparedUnderLoad(t *testing.T) {
 	c := newClusterWith(t, 3, 90, func(cfg *Config) { cfg.CheckpointBytes, cfg.CompareEvery = 1<<10, time.Hour })

@@ -33,7 +33,7 @@ type Status struct {
 	Agreed       uint64          // the newest slot at which a majority of the voters had the same digest as this node
 	Compared     uint64          // the newest slot of which this node has told a digest
 	Dispute      Dispute         // voters differ, and no majority tells who is right; Slot 0: they do not
-	Withheld     bool            // there is a Dispute; see SenderView
+	Withheld     bool            // there is a Dispute that no operator has decided for this node; see SenderView
 	// Record is that of the members, as applied here.
 	Record members.Record
 	// Of the ready master alone: what the operation under way, or the newest membership, waits for, and how long that lasts
@@ -73,10 +73,8 @@ func (l *Log) Status(now time.Duration) Status {
 			Level: p.level, LevelTold: p.told && p.alive(now)})
 	}
 	s.Agreed, s.Compared, s.Dispute = l.digests.agreed, l.digests.newest.Slot, l.digests.dispute
-	if s.Dispute.Slot != 0 {
-		s.Withheld = true
-	}
 	s.Record, s.Level = l.changes.record, l.levelStatus(now)
+	s.Withheld = s.Dispute.Slot != 0 && !s.Dispute.decided(l.cfg.Self.Node, &s.Record)
 	if l.epoch.ready {
 		s.Waits, s.SettleLeft = l.changes.step.Why, l.settling.left(now)
 	}
