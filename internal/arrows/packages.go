@@ -139,6 +139,7 @@ var Layout = Rules{
 		{Path: "internal/days", Pure: true},
 		{Path: "internal/devcluster"},
 		{Path: "internal/docs"},
+		{Path: "internal/docs/blocks"},
 		{Path: "internal/faultfs"},
 		{Path: "internal/frames", Pure: true},
 		{Path: "internal/freeport"},
