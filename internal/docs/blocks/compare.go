@@ -15,11 +15,25 @@ var differs = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "UUID"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?Z)?|\b\d{8}T\d{6}Z`), "DATE"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?\b`), "TIME"},
+	{regexp.MustCompile(`[\w-]{50,}`), "GRANT"}, // of a lease
+	{regexp.MustCompile(`\b(Retry-After(-Ms)?|X-Consul-Lastcontact): \d+`), "HEADER"},
 	{regexp.MustCompile(`\b[0-9a-f]{16,}\b`), "ID"}, // of a cluster, of an entry's checksum
 	{regexp.MustCompile(`\b\d{10,}\b`), "TOKEN"},    // of a lease, and revisions of a restored cluster
 	{regexp.MustCompile(`\bpid \d+\b`), "pid N"},
 	{regexp.MustCompile(`[\w.-]+@vm\b`), "USER@HOST"}, // of whoever runs the command
 	{regexp.MustCompile(`~?\b(\d+(\.\d+)? ?(ns|µs|ms|s|m|h|days|d))+\b`), "DURATION"},
+}
+
+// given are ids that a cluster gives out, and that a page's later commands have as the page shows them.
+var given = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|[\w-]{50,}|\b\d{10,}\b`)
+
+// Given adds to ids what was printed for each id that is shown.
+func Given(ids map[string]string, shown, printed []string) {
+	as := given.FindAllString(strings.Join(shown, "\n"), -1)
+	is := given.FindAllString(strings.Join(printed, "\n"), -1)
+	for i := range min(len(as), len(is)) {
+		ids[as[i]] = is[i]
+	}
 }
 
 // leftOut are lines that the pages leave out of what curl prints.

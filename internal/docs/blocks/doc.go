@@ -9,7 +9,8 @@
 //     is shown without output must end with exit code 0.
 //   - In a block without such lines all lines are commands, and each must end with exit code 0.
 //   - "…" in output stands for anything, and a line of it alone for any lines. What differs from run to run may differ,
-//     by the list in compare.go.
+//     by the list in compare.go. Where a command has an id that the page showed before, it is run with the one that was
+//     printed there.
 //
 // Comments in the page's source, in the lines directly above the block, say what else there is to know. Readers of the
 // page do not see them.

@@ -2,6 +2,7 @@ package blocks
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ type Machine struct {
 	codes   chan string // "NUMBER CODE" of each command that ended; closed at the end of the shell
 	failed  *os.File    // what the shell itself writes
 	number  int
+	ids     map[string]string // that were printed, by those that the page shows
 	started []terminal
 }
 
@@ -62,7 +64,7 @@ func Possible() error {
 // StartMachine starts the shell of a page, which sees at root what is in the directory tree. The directory work is
 // empty.
 func StartMachine(root, tree, work string) (*Machine, error) {
-	m := &Machine{dir: filepath.Join(work, "commands"), codes: make(chan string)}
+	m := &Machine{dir: filepath.Join(work, "commands"), codes: make(chan string), ids: map[string]string{}}
 	if err := os.Mkdir(m.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -120,7 +122,8 @@ var errGone = errors.New("the shell has ended")
 func (m *Machine) Run(s Step, marks Marks) error {
 	m.number++
 	name := filepath.Join(m.dir, strconv.Itoa(m.number))
-	if err := os.WriteFile(name, []byte(s.Command+"\n"), 0o600); err != nil {
+	command := given.ReplaceAllStringFunc(s.Command, func(id string) string { return cmp.Or(m.ids[id], id) })
+	if err := os.WriteFile(name, []byte(command+"\n"), 0o600); err != nil {
 		return err
 	}
 	background := marks.Terminals != nil && !s.Hidden && marks.Terminals.MatchString(s.Command)
@@ -154,6 +157,7 @@ func (m *Machine) Run(s Step, marks Marks) error {
 	case s.Shown != nil && !Same(s.Shown, out, marks.Loose):
 		return differ(s.Shown, out)
 	}
+	Given(m.ids, s.Shown, out)
 	return nil
 }
 

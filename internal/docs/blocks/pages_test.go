@@ -20,7 +20,7 @@ var inTheGate = []string{"README.md", "docs/kvctl.md"}
 
 // notYet are pages whose blocks nobody has marked yet, so that they are not run.
 var notYet = []string{
-	"docs/api.md", "docs/backup.md", "docs/benchmarks.md", "docs/design.md", "docs/fencing.md", "docs/members.md",
+	"docs/backup.md", "docs/benchmarks.md", "docs/design.md", "docs/fencing.md", "docs/members.md",
 	"docs/operations.md", "docs/performance.md", "docs/redis.md", "docs/security.md",
 }
 

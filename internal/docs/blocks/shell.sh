@@ -23,16 +23,34 @@ eventually() {
   return 1
 }
 
+# stopped ends the cluster that runs.
+stopped() {
+  [ -z "${cluster_pids-}" ] || kill $cluster_pids 2>/dev/null || true # some may have ended
+  # shellcheck disable=SC2086 # one word a process
+  [ -z "${cluster_pids-}" ] || wait $cluster_pids || true
+  cluster_pids=
+  rm -rf kvnode-dev "$HOME"/node*
+}
+
+# nodes [FLAG…] runs three nodes with these flags, on the ports of `kvnode dev`, in place of the cluster before, and
+# waits until they are ready.
+nodes() {
+  stopped
+  local n
+  for n in 1 2 3; do
+    KVNODE_CLUSTER=1=127.0.0.1:8300,2=127.0.0.1:8301,3=127.0.0.1:8302 command kvnode --id "$n" --data "$HOME/node$n" \
+      --client "127.0.0.1:$((8499 + n))" "$@" >|"$HOME/node$n.log" 2>&1 &
+    cluster_pids+=" $!"
+  done
+  ready 127.0.0.1:8500 127.0.0.1:8501 127.0.0.1:8502 || { cat "$HOME"/node*.log; return 1; }
+}
+
 # cluster [FLAG…] runs a fresh `kvnode dev` in place of the cluster before, and waits until its three nodes are ready.
 cluster() {
-  if [ -n "${cluster_pid-}" ]; then
-    kill "$cluster_pid" 2>/dev/null || true # it may have been stopped
-    wait "$cluster_pid" || true
-  fi
-  rm -rf kvnode-dev
+  stopped
   command kvnode dev "$@" >|"$HOME/dev.log" 2>&1 &
-  cluster_pid=$!
-  ready 127.0.0.1:8500 127.0.0.1:8501 127.0.0.1:8502
+  cluster_pids=$!
+  ready 127.0.0.1:8500 127.0.0.1:8501 127.0.0.1:8502 || { cat "$HOME/dev.log"; return 1; }
 }
 
 # elected N runs fresh clusters until node N is the first master of one.
