@@ -15,6 +15,7 @@ var differs = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "UUID"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?Z)?|\b\d{8}T\d{6}Z`), "DATE"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?\b`), "TIME"},
+	{regexp.MustCompile(`\bjoin-[A-Z2-7]{26}\b`), "OPERATION"},
 	{regexp.MustCompile(`[\w-]{50,}`), "GRANT"}, // of a lease
 	{regexp.MustCompile(`\b(Retry-After(-Ms)?|X-Consul-Lastcontact): \d+`), "HEADER"},
 	{regexp.MustCompile(`\b[0-9a-f]{16,}\b`), "ID"}, // of a cluster, of an entry's checksum

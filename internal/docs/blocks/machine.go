@@ -129,7 +129,7 @@ func (m *Machine) Run(s Step, marks Marks) error {
 	background := marks.Terminals != nil && !s.Hidden && marks.Terminals.MatchString(s.Command)
 	line := fmt.Sprintf("{ . %[1]s; } >|%[1]s.out 2>&1; echo %[2]d $? >&3\n", name, m.number)
 	if background {
-		line = fmt.Sprintf("{ . %[1]s; echo $? >|%[1]s.code; } >|%[1]s.out 2>&1 3>&- 9<&- & echo %[2]d 0 >&3\n",
+		line = fmt.Sprintf("{ . %[1]s; echo $? >|%[1]s.code; } >|%[1]s.out 2>&1 3>&- 9<&- & terminals+=($!); echo %[2]d 0 >&3\n",
 			name, m.number)
 		m.started = append(m.started, terminal{s, m.number})
 	}

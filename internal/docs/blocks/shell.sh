@@ -23,12 +23,16 @@ eventually() {
   return 1
 }
 
-# stopped ends the cluster that runs.
+terminals=() # the shells of commands that go on
+
+# stopped ends the cluster that runs, and what runs in the terminals.
 stopped() {
+  closed
   [ -z "${cluster_pids-}" ] || kill $cluster_pids 2>/dev/null || true # some may have ended
   # shellcheck disable=SC2086 # one word a process
   [ -z "${cluster_pids-}" ] || wait $cluster_pids || true
-  cluster_pids=
+  cluster_pids= node_pids=()
+  unset KVCTL_ENDPOINTS
   rm -rf kvnode-dev "$HOME"/node*
 }
 
@@ -44,6 +48,46 @@ nodes() {
   done
   ready 127.0.0.1:8500 127.0.0.1:8501 127.0.0.1:8502 || { cat "$HOME"/node*.log; return 1; }
 }
+
+# machines [FLAG…] runs three nodes on 10.0.0.1 to 10.0.0.3 in place of the cluster before, and has kvctl ask them. Their
+# data is in ~/node1 to ~/node3.
+machines() {
+  stopped
+  local n
+  for n in 1 2 3; do machine "$n" "$@"; done
+  export KVCTL_ENDPOINTS=10.0.0.1,10.0.0.2,10.0.0.3
+  ready 10.0.0.1:8500 10.0.0.2:8500 10.0.0.3:8500 || { cat "$HOME"/node*.log; return 1; }
+}
+
+# machine N [FLAG…] starts node N of `machines`.
+machine() {
+  local n=$1
+  shift
+  command kvnode --id "$n" --cluster 1=10.0.0.1:8300,2=10.0.0.2:8300,3=10.0.0.3:8300 --data "$HOME/node$n" \
+    --client "10.0.0.$n:8500" --insecure "$@" >>"$HOME/node$n.log" 2>&1 &
+  node_pids[$n]=$!
+  cluster_pids+=" $!"
+}
+
+# joined N [FLAG…] has a node join the cluster from 10.0.0.N, and waits until it is ready.
+joined() {
+  local n=$1
+  shift
+  command kvnode --join 10.0.0.1:8300 --peer "10.0.0.$n:8300" --client "10.0.0.$n:8500" --insecure --data "$HOME/node$n" \
+    "$@" >>"$HOME/node$n.log" 2>&1 &
+  node_pids[$n]=$!
+  cluster_pids+=" $!"
+  ready "10.0.0.$n:8500"
+}
+
+# off N ends the node on 10.0.0.N.
+off() {
+  kill "${node_pids[$1]}"
+  wait "${node_pids[$1]}" || true
+}
+
+# listed PATTERN waits until a line of `kvctl member list` has the pattern.
+listed() { eventually eval "kvctl member list | grep -E '$1'"; }
 
 # cluster [FLAG…] runs a fresh `kvnode dev` in place of the cluster before, and waits until its three nodes are ready.
 cluster() {
@@ -64,9 +108,13 @@ elected() {
   return 1
 }
 
-# closed ends the command that was started last in a terminal of its own.
+# closed ends what runs in the terminals.
 closed() {
-  local children
-  children=$(pgrep -P $!)
-  kill $! $children # the shell first, so that it does not tell of the command's exit code
+  local terminal child children
+  for terminal in "${terminals[@]}"; do
+    children=$(pgrep -P "$terminal") || continue
+    kill "$terminal" $children # the shell first, so that it does not tell of the command's exit code
+    for child in $children; do eventually eval "! kill -0 $child"; done
+  done
+  terminals=()
 }
