@@ -6,8 +6,10 @@ import (
 	"testing"
 )
 
-const page = "# Title\n\n<!-- run: one -->\n<!-- loose -->\n```\n$ first\nits output\n$ two \\\n  lines\n$ third\n```\n\n" +
-	"- item\n\n  ```sh\n  cat <<X\n  X\n  ls\n  ```\n\n```go\nnothing()\n```\n\n<!-- not run: needs\na moon -->\n```\nfly\n```\n" +
+const page = "# Title\n\n<!-- run: one -->\n<!-- loose -->\n```\n$ first\nits output\n$ two \\\n  lines\n" +
+	"$ third\n```\n\n" +
+	"- item\n\n  ```sh\n  cat <<X\n  X\n  ls\n  ```\n\n```go\nnothing()\n```\n\n" +
+	"<!-- not run: needs\na moon -->\n```\nfly\n```\n" +
 	"<!-- run: last -->\ntext\n\n<!-- file: a.toml -->\n```toml\na = 1\n```\n\n<!-- prints: show -->\n```\nshown\n```\n"
 
 func TestParse(t *testing.T) {
@@ -25,8 +27,8 @@ func TestParse(t *testing.T) {
 			got = append(got, s.Command+" → "+strings.Join(s.Shown, "|"))
 		}
 	}
-	want := []string{"one → ", "first → its output", "two \\\n  lines → ", "third → ", "cat <<X\nX → ", "ls → ", "not run: needs\na moon",
-		"last → ", "cat >|a.toml <<'END OF THE BLOCK'\na = 1\nEND OF THE BLOCK → ", "show → shown"}
+	want := []string{"one → ", "first → its output", "two \\\n  lines → ", "third → ", "cat <<X\nX → ", "ls → ",
+		"not run: needs\na moon", "last → ", "cat >|a.toml <<'END OF THE BLOCK'\na = 1\nEND OF THE BLOCK → ", "show → shown"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -12,6 +12,7 @@ var differs = []struct {
 	pattern *regexp.Regexp
 	as      string
 }{
+	{regexp.MustCompile(`\btenure-[0-9a-f]{8}-\w+-r\d+\.backup\b`), "BACKUP"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "UUID"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?Z)?|\b\d{8}T\d{6}Z`), "DATE"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?\b`), "TIME"},

@@ -63,8 +63,8 @@ func Possible() error {
 
 // StartMachine starts the shell of a page, which sees at root what is in the directory tree. The directory work is
 // empty.
-func StartMachine(root, tree, work string) (*Machine, error) {
-	m := &Machine{dir: filepath.Join(work, "commands"), codes: make(chan string), ids: map[string]string{}}
+func StartMachine(root, tree, work string) (m *Machine, err error) {
+	m = &Machine{dir: filepath.Join(work, "commands"), codes: make(chan string), ids: map[string]string{}}
 	if err := os.Mkdir(m.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -73,6 +73,11 @@ func StartMachine(root, tree, work string) (*Machine, error) {
 		return nil, err
 	}
 	defer write.Close()
+	defer func() {
+		if err != nil {
+			read.Close()
+		}
+	}()
 	if m.failed, err = os.Create(filepath.Join(work, "shell")); err != nil {
 		return nil, err
 	}
@@ -129,8 +134,8 @@ func (m *Machine) Run(s Step, marks Marks) error {
 	background := marks.Terminals != nil && !s.Hidden && marks.Terminals.MatchString(s.Command)
 	line := fmt.Sprintf("{ . %[1]s; } >|%[1]s.out 2>&1; echo %[2]d $? >&3\n", name, m.number)
 	if background {
-		line = fmt.Sprintf("{ . %[1]s; echo $? >|%[1]s.code; } >|%[1]s.out 2>&1 3>&- 9<&- & terminals+=($!); echo %[2]d 0 >&3\n",
-			name, m.number)
+		line = fmt.Sprintf("{ . %[1]s; echo $? >|%[1]s.code; } >|%[1]s.out 2>&1 3>&- 9<&- & "+
+			"terminals+=($!); echo %[2]d 0 >&3\n", name, m.number)
 		m.started = append(m.started, terminal{s, m.number})
 	}
 	if _, err := io.WriteString(m.stdin, line); err != nil {

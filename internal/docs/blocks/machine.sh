@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Makes the machine of one page, and becomes its shell. It runs as root of new namespaces of networks, mounts, names and
 # processes, which vanish with the shell.
 #
@@ -32,5 +33,6 @@ mount --bind "$tree" "$work/root$root"
 
 export HOME=$work/home PATH=$root/bin:$PATH
 cd /
+# shellcheck disable=SC2016 # the inner shell expands them
 exec chroot "$work/root" /bin/bash --noprofile --norc -c 'cd "$1" && . "$2" && exec 9<&0 </dev/null &&
   while read -r -u 9 line; do eval "$line"; done' bash "$root" "$root/internal/docs/blocks/shell.sh"

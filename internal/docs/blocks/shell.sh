@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2086,SC2120,SC2119 # lists of processes are words; pages give the arguments
 # The functions that comments of the pages may use. It is read by the shell that runs a page.
 
 # ready ADDRESS… waits until the nodes that serve clients there say that they are ready.
@@ -29,9 +30,8 @@ terminals=() # the shells of commands that go on
 stopped() {
   closed
   [ -z "${cluster_pids-}" ] || kill $cluster_pids 2>/dev/null || true # some may have ended
-  # shellcheck disable=SC2086 # one word a process
   [ -z "${cluster_pids-}" ] || wait $cluster_pids || true
-  cluster_pids= node_pids=()
+  cluster_pids='' node_pids=()
   unset KVCTL_ENDPOINTS
   rm -rf kvnode-dev "$HOME"/node*
 }
@@ -65,7 +65,7 @@ machine() {
   shift
   command kvnode --id "$n" --cluster 1=10.0.0.1:8300,2=10.0.0.2:8300,3=10.0.0.3:8300 --data "$HOME/node$n" \
     --client "10.0.0.$n:8500" --insecure "$@" >>"$HOME/node$n.log" 2>&1 &
-  node_pids[$n]=$!
+  node_pids[n]=$!
   cluster_pids+=" $!"
 }
 
@@ -75,7 +75,7 @@ joined() {
   shift
   command kvnode --join 10.0.0.1:8300 --peer "10.0.0.$n:8300" --client "10.0.0.$n:8500" --insecure --data "$HOME/node$n" \
     "$@" >>"$HOME/node$n.log" 2>&1 &
-  node_pids[$n]=$!
+  node_pids[n]=$!
   cluster_pids+=" $!"
   ready "10.0.0.$n:8500"
 }
