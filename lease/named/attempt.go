@@ -166,9 +166,14 @@ func (a *Attempt) propose(now time.Duration) {
 	if !quorum.Reached(a.voters, a.votes) {
 		return
 	}
-	// A lease that is held has a live record with a quorum of acceptors, one of them in this quorum.
+	// A lease that is held has a live record with a quorum of acceptors, one of them in this quorum. But it may have come to
+	// be held after some of these have promised: another renewal was quicker.
 	if a.ask.Renewal && a.ownToken == 0 {
-		a.finish(EndLost)
+		if a.known {
+			a.finish(EndRejected)
+		} else {
+			a.finish(EndLost)
+		}
 		return
 	}
 	if !a.inTime(now) {

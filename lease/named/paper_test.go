@@ -680,6 +680,29 @@ func TestN1RenewalAfterAVoterIsRemoved(t *testing.T) {
 	w.want(w.try(renewal("b")), EndWon)
 }
 
+// N1: of two renewals at a time one may find no record with a quorum, because the other one makes the record there again
+// after they have promised. An acceptor that refuses the slow one for its promise knows the lease.
+func TestN1TwoRenewalsAtATime(t *testing.T) {
+	w := newWorld(t)
+	w.want(w.try(ask("a")), EndWon)
+	for n := ballot.NodeID(1); n <= 3; n += 2 { // these two have lost the record
+		w.start(n, testConfig(), uint32(n))
+	}
+	slow := w.begin(renewal("a"))
+	q, _ := slow.Requests(w.now)
+	r3, _ := w.tables[3].Handle(w.now, w.self, q)
+	w.want(w.try(renewal("a")), EndWon)
+	for _, n := range []ballot.NodeID{2, 1} {
+		r, _ := w.tables[n].Handle(w.now, w.self, q)
+		if n == 1 {
+			r = Reply{Kind: Promise, Name: q.Name, Counter: q.Counter, Membership: q.Membership} // as before the other one
+		}
+		slow.Handle(w.now, n, r)
+	}
+	slow.Handle(w.now, 3, r3)
+	w.want(slow, EndRejected)
+}
+
 // N3: the upper half of a token is an era. Nothing carries over into it; a new one begins above all of the old.
 func TestN3Eras(t *testing.T) {
 	last := FirstToken(4) + math.MaxUint32
