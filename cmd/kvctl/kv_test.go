@@ -171,6 +171,10 @@ func TestWatchVerb(t *testing.T) {
 		o.out != want || !strings.Contains(o.errOut, "index 3: exit status 1") {
 		t.Errorf("exit %d, %q, %q", o.code, o.out, o.errOut)
 	}
+	o = kvctl(t, c, "", "watch", "--prefix", "a", "--index", "99", "--limit", "1", "--exec", `echo "$TENURE_EVENT $TENURE_INDEX"`)
+	if o.code != 0 || o.out != "4\tcompacted\ncompacted 4\n" {
+		t.Errorf("a command for compacted: exit %d, %q, %q", o.code, o.out, o.errOut)
+	}
 	c.Compact()
 	if o := kvctl(t, c, "", "watch", "--prefix", "a", "--index", "1", "--limit", "1"); o.code != 0 ||
 		o.out != "4\tcompacted\n" {

@@ -34,7 +34,7 @@ func newWatch(a *app) *cobra.Command {
 			"A line with compacted says that changes up to its index may be missing, because the nodes no\n" +
 			"longer remember them, or because --index is of another store, which this one has replaced: list\n" +
 			"the keys again. Sessions that are created or end are printed with the empty prefix.\n\n" +
-			"With --exec, the shell runs a command for each change, one after the other, with $TENURE_EVENT,\n" +
+			"With --exec, the shell runs a command for each line, one after the other, with $TENURE_EVENT,\n" +
 			"$TENURE_KEY, $TENURE_INDEX and $TENURE_SESSION set and the value as standard input. If it fails,\n" +
 			"that is reported and the watch goes on.",
 		Example:           "  kvctl watch config\n  kvctl watch --prefix jobs/ --exec 'work-on \"$TENURE_KEY\"'",
@@ -104,7 +104,7 @@ func (a *app) watch(ctx context.Context, o watchFlags, fromIndex bool) error {
 		if err := a.printEvent(e); err != nil {
 			return err
 		}
-		if o.exec != "" && e.Kind != client.EventCompacted {
+		if o.exec != "" {
 			a.execEvent(ctx, o.exec, e)
 		}
 		if n++; n == o.limit {
