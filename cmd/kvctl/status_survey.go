@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -253,7 +254,7 @@ func (s survey) unasked() uint64 {
 	return 0
 }
 
-// problem returns what keeps the cluster from serving writes, or nil.
+// problem returns what keeps the cluster from serving writes, or has some of them served by another cluster, or nil.
 func (s survey) problem() error {
 	n, of := s.alive(), s.voters()
 	_, ok := s.master()
@@ -262,6 +263,9 @@ func (s survey) problem() error {
 		return client.ErrRefused
 	case s.answering() == 0:
 		return errors.New("no node answers")
+	case len(s.clusters()) > 1:
+		return fmt.Errorf("the endpoints belong to different clusters, %s: what is written through one is not in the other; "+
+			"give those of one cluster", strings.Join(s.clusters(), " and "))
 	case 2*n <= of:
 		return fmt.Errorf("no majority: %d of %s; stale reads work", n, answers(of))
 	case !ok && s.unasked() == 0 && s.drained() == n:

@@ -117,9 +117,6 @@ func guardian(g client.Guardian) string {
 
 func (s survey) notes() []string {
 	var notes []string
-	if ids := s.clusters(); len(ids) > 1 {
-		notes = append(notes, "the endpoints belong to different clusters: "+strings.Join(ids, ", "))
-	}
 	for _, n := range s {
 		switch {
 		case !n.answers():
