@@ -167,8 +167,8 @@ func (x *operator) decide() bool {
 	if !disputes {
 		return true
 	}
-	for _, c := range x.asks {
-		c.cancel = c.cancel || c.op.Kind != members.Remove
+	for _, c := range x.asks { // a removal that began before the dispute waits for its end, too
+		c.cancel = c.cancel || c.op.Kind != members.Remove || !c.op.Differs && !x.gone(c.op.Node)
 	}
 	if op, ok := x.world.members.bySpare(); ok {
 		x.recall(op)
