@@ -158,6 +158,14 @@ func (x *operator) gone(id ballot.NodeID) bool {
 	return x.lost(id) && !slices.ContainsFunc(x.world.nodes, func(n *node) bool { return n.id == id && n.up() })
 }
 
+// accused reports whether some node disputes with that one. It may do so after the other one is gone.
+func (x *operator) accused(id ballot.NodeID) bool {
+	return slices.ContainsFunc(x.world.nodes, func(n *node) bool {
+		return n.up() && n.takesPart() && slices.ContainsFunc(n.log.log.Status(n.reading()).Dispute.Other,
+			func(o replica.DigestOf) bool { return o.Node == id })
+	})
+}
+
 // decide ends a dispute, of which it knows who is right: it takes back what waits for that, and removes first the
 // voters that are gone and then the one that is wrong. It reports whether there is no dispute.
 func (x *operator) decide() bool {
@@ -184,7 +192,7 @@ func (x *operator) decide() bool {
 			continue
 		}
 		if op.Node == 0 || x.gone(m.Node) {
-			op.Node, op.Differs = m.Node, !x.gone(m.Node)
+			op.Node, op.Differs = m.Node, !x.gone(m.Node) || x.accused(m.Node)
 		}
 	}
 	if op.Node == 0 {
