@@ -57,6 +57,7 @@ func (s *sender) exchangeOnce(
 	resp, err := s.transport.RoundTrip(h.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err == nil {
 		progress()
+		e.answered.Store(true) // the answer may be long
 		a = answer{endpoint: e.String(), status: resp.StatusCode, header: resp.Header}
 		a.body, err = readBody(resp, s.cfg.MaxAnswerBytes, progress)
 	}
@@ -76,7 +77,6 @@ func (s *sender) exchangeOnce(
 		return a, true, nil
 	}
 	s.answered.Store(true)
-	e.answered.Store(true)
 	s.learner.answered(e)
 	s.revision.observe(a)
 	return a, true, nil

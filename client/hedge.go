@@ -31,9 +31,9 @@ func mayHedge(e *endpoint, r request) bool {
 	return r.isRead() && r.silenceLimit == 0 && !r.noSilenceLimit && r.beforeTry == nil && !e.answered.Load()
 }
 
-// exchangeRead is exchange for the read r, tries' next being e. While no endpoint has a useful answer it asks another
-// one after each hedgeAfter, as far as this round of tries has any. Failures but for that of the result are recorded in
-// tries. All that it begins has ended when it returns.
+// exchangeRead is exchange for the read r, tries' next being e. While e has not begun to answer, and no other endpoint
+// has a useful answer, it asks another one after each hedgeAfter, as far as this round of tries has any. Failures but
+// for that of the result are recorded in tries. All that it begins has ended when it returns.
 func (s *sender) exchangeRead(ctx context.Context, tries *tries, e *endpoint, r request) result {
 	if !mayHedge(e, r) {
 		a, _, err := s.exchange(ctx, e, r)
@@ -63,6 +63,9 @@ func (s *sender) exchangeRead(ctx context.Context, tries *tries, e *endpoint, r 
 			}
 			tries.failed(x.endpoint, x.failure())
 		case <-timer.C:
+			if e.answered.Load() {
+				continue // it is sending a long answer
+			}
 			if next := tries.another(); next != nil {
 				ask(next)
 				pending++

@@ -3,10 +3,15 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"tenure/api"
 	"tenure/client"
 	"tenure/client/clienttest"
 )
@@ -118,4 +123,26 @@ func TestReadsThatAreNotHedged(t *testing.T) {
 			t.Errorf("a read that waits: %v, asked %v", err, asked)
 		}
 	})
+}
+
+// An endpoint that has begun a long answer is given its time: another one would send as much again.
+func TestALongFirstAnswerIsNotHedged(t *testing.T) {
+	var asked atomic.Int32 // other nodes
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(api.HeaderNode, "1")
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(3 * hedgeAfter)
+		_, _ = io.WriteString(w, "[]")
+	}))
+	defer slow.Close()
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked.Add(1) }))
+	defer other.Close()
+	c, err := client.New(client.Config{Endpoints: []string{slow.URL, other.URL}, NoLearning: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, _, err := c.List(t.Context(), "", client.ListOptions{}); err != nil || asked.Load() > 0 {
+		t.Errorf("%v, another node was asked %d times", err, asked.Load())
+	}
 }
