@@ -60,6 +60,13 @@ func TestNothingOutlivesKvctl(t *testing.T) {
 			t.Errorf("%v: the command was not told to end: %q", sig, rest)
 		}
 	}
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGKILL} {
+		for _, leaves := range []string{"setsid", "timeout 1000"} { // the group
+			number++
+			args := append([]string{"lock", "name-" + strconv.Itoa(number), "--kill-after", "200ms", "--"}, strings.Fields(leaves)...)
+			outlives(t, c, sig, append(args, "sh", "-c", leavesStubborn)...)
+		}
+	}
 	before := strconv.FormatUint(c.Revision(), 10)
 	c.Set("k", "v")
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGKILL} {

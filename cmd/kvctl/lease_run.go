@@ -34,8 +34,8 @@ func newLeaseRun(a *app) *cobra.Command {
 			"If the lease cannot be renewed in time, COMMAND is sent SIGTERM a sixteenth of the TTL before\n" +
 			"anybody else can acquire the lease, and SIGKILL after --kill-after; an exit code of 0 becomes 1.\n" +
 			"If kvctl is interrupted or sent SIGTERM, it stops COMMAND in the same way and releases the lease.\n" +
-			"If kvctl is killed, so is COMMAND (on Linux, and without what COMMAND has started); the lease is\n" +
-			"free when its TTL has passed.\n\n" +
+			"If kvctl is killed, so is COMMAND, and what COMMAND has started unless standard input is a\n" +
+			"terminal; the lease is free when its TTL has passed.\n\n" +
 			"A COMMAND that is slow to stop, or was suspended, may still write when somebody else has the\n" +
 			"lease. The cluster refuses such a write if it carries the fence and the next owner has written\n" +
 			"with its own. The environment of COMMAND has:\n\n" +

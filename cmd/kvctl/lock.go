@@ -32,8 +32,8 @@ func newLock(a *app) *cobra.Command {
 			"The lock is lost if the session is not renewed in time or somebody unlocks or deletes KEY. Then\n" +
 			"COMMAND is sent SIGTERM, and SIGKILL after --kill-after; an exit code of 0 becomes 1. If kvctl is\n" +
 			"interrupted or sent SIGTERM, it stops COMMAND in the same way and unlocks KEY. If kvctl is killed,\n" +
-			"so is COMMAND (on Linux, and without what COMMAND has started); the lock is free some time after\n" +
-			"the session's TTL and lock delay.\n\n" +
+			"so is COMMAND, and what COMMAND has started unless standard input is a terminal; the lock is free\n" +
+			"some time after the session's TTL and lock delay.\n\n" +
 			"A COMMAND that was suspended may still write when somebody else has the lock. The cluster refuses\n" +
 			"such a write if it carries the fence. The environment of COMMAND has:\n\n" +
 			"  TENURE_FENCE     kv/KEY:TOKEN, for ?fence= and kvctl's --fence\n" +

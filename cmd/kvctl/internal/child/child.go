@@ -49,6 +49,14 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 		p.dismiss()
 		return nil, err
 	}
+	if p.guard != nil {
+		if err := p.guard.watch(cmd.Process.Pid); err != nil {
+			p.kill()
+			<-p.done
+			p.dismiss()
+			return nil, fmt.Errorf("the guard of the command has ended: %w", err)
+		}
+	}
 	return p, nil
 }
 

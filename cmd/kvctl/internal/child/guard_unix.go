@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -17,7 +19,7 @@ import (
 // not know whom to kill.
 type guard struct {
 	cmd  *exec.Cmd
-	pipe io.Closer // its other end is the guard's standard input
+	pipe io.WriteCloser // its other end is the guard's standard input
 }
 
 // startGuard starts a guard and waits until no signal but SIGKILL can end it.
@@ -52,6 +54,12 @@ func startGuard() (*guard, error) {
 // group returns the number of the process group.
 func (g *guard) group() int { return g.cmd.Process.Pid }
 
+// watch tells the guard the command, which may lead a group of its own.
+func (g *guard) watch(command int) error {
+	_, err := fmt.Fprintln(g.pipe, command)
+	return err
+}
+
 // dismiss ends the guard, which then kills nothing.
 func (g *guard) dismiss() {
 	_ = g.cmd.Process.Kill()
@@ -69,7 +77,10 @@ func Guard(in io.Reader, out io.Writer) int {
 	if _, err := out.Write([]byte{1}); err != nil {
 		return 1
 	}
-	_, _ = io.Copy(io.Discard, in)
+	text, _ := io.ReadAll(in)
+	if command, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && command > 1 {
+		_ = syscall.Kill(-command, syscall.SIGKILL)
+	}
 	_ = syscall.Kill(0, syscall.SIGKILL) // this process too
 	return 1
 }

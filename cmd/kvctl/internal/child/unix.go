@@ -48,33 +48,51 @@ func (p *Process) terminate() { p.signal(syscall.SIGTERM) }
 
 func (p *Process) kill() { p.signal(syscall.SIGKILL) }
 
-// killRest dismisses the guard, waits until nothing is left of the command's group, and kills the rest when late
+// groups returns the process groups of the command: the guard's, and the one that the command leads if it has made
+// itself another, as timeout and setsid do.
+func (p *Process) groups() [2]int { return [2]int{p.guard.group(), p.cmd.Process.Pid} }
+
+// killRest dismisses the guard, waits until nothing is left of the command's groups, and kills the rest when late
 // arrives. What is left may be zombies for which nobody waits.
 func (p *Process) killRest(late <-chan time.Time) {
 	if !p.group {
 		return
 	}
-	group := p.guard.group()
+	groups := p.groups()
 	p.dismiss()
 	tick := time.NewTicker(groupInterval)
 	defer tick.Stop()
-	for syscall.Kill(-group, 0) == nil {
-		select {
-		case <-tick.C:
-		case <-late:
-			_ = syscall.Kill(-group, syscall.SIGKILL)
-			return
+	for _, group := range groups {
+		for syscall.Kill(-group, 0) == nil {
+			select {
+			case <-tick.C:
+			case <-late:
+				killAll(groups)
+				return
+			}
 		}
 	}
 }
 
-// signal signals the command and the rest of its group, if it has one. A command that has ended is not an error.
+func killAll(groups [2]int) {
+	for _, group := range groups {
+		_ = syscall.Kill(-group, syscall.SIGKILL)
+	}
+}
+
+// signal signals the command and, if it was given a group, all that is in its groups; each once, since a second SIGTERM
+// means more to many programs. A command that has ended is not an error.
 func (p *Process) signal(s syscall.Signal) {
-	if p.group {
-		_ = syscall.Kill(-p.guard.group(), s)
+	if !p.group {
+		_ = p.cmd.Process.Signal(s)
 		return
 	}
-	_ = p.cmd.Process.Signal(s)
+	for _, group := range p.groups() {
+		_ = syscall.Kill(-group, s) // there need be no such group
+	}
+	if g, err := syscall.Getpgid(p.cmd.Process.Pid); err == nil && g != p.guard.group() && g != p.cmd.Process.Pid {
+		_ = p.cmd.Process.Signal(s) // it has gone to a group of others
+	}
 }
 
 // codeOf returns the exit code in a shell's manner.
