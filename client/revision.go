@@ -49,10 +49,10 @@ func (r *revisionSeen) observeStatus(cluster string, revision uint64) {
 	r.revision, r.at = max(r.revision, revision), time.Now()
 }
 
-// beyond reports whether a write with that base, which is none of an earlier run, was refused because a's store has not
-// reached base. Then another store has taken the place of the one that this client has seen, and what counts from now
-// on is the revision of a.
-func (r *revisionSeen) beyond(a answer, base uint64) bool {
+// startOver reports whether a write with that base, which is none of an earlier run, was refused because a's store has
+// not reached base: another store has taken the place of the one that this client has seen. If so, it forgets the
+// revisions of that one and goes on from the revision in a.
+func (r *revisionSeen) startOver(a answer, base uint64) bool {
 	store := a.number(api.HeaderRevision)
 	if store == 0 || store >= base || api.Code(a.header.Get(api.HeaderError)) != api.CodeInvalid {
 		return false

@@ -181,7 +181,7 @@ func (s *sender) write(ctx context.Context, op, key string, r request, once Once
 			// This copy was refused, but an earlier one may be applied. A try that finds space again decides it.
 		case o.class == refused && doubt:
 			return fail(ErrUnknown, o.err)
-		case o.class == refused && !rebased && s.revision.beyond(a, once.Base):
+		case o.class == refused && !rebased && s.revision.startOver(a, once.Base):
 			base, _ := s.revision.newest()
 			once.Base, rebased = base, true
 			r.once = once

@@ -69,8 +69,8 @@ func newestUnder(prefix string) request {
 //
 // Nodes remember a bounded number of changes, and a store that takes the place of another one has none of its changes.
 // If some may be missing, an EventCompacted says so and Watch continues after its Index. List again then, unless the
-// last state does not matter. Changes that the listing shows may still
-// arrive: their Index is at or below its Meta.Revision.
+// last state does not matter. Changes that the listing shows may still arrive: their Index is at or below its
+// Meta.Revision.
 //
 // Watch has no goroutine and no buffer of its own. If the caller is slow to take the next event, the node has to wait,
 // and may send EventCompacted in the end.

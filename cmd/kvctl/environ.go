@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"tenure/internal/servicelink"
 	"tenure/internal/suggest"
 )
 
@@ -30,17 +31,11 @@ func (a *app) checkEnviron() error {
 	for _, e := range a.environ {
 		name, value, _ := strings.Cut(e, "=")
 		rest, ours := strings.CutPrefix(name, ownPrefix)
-		if !ours || value == "" || name == endpointsVariable || ofService(rest) {
+		if !ours || value == "" || name == endpointsVariable || servicelink.Is(rest, value) {
 			continue
 		}
 		return usage("%s is not a variable of kvctl; unset it, or see kvctl --help for the flags%s", name,
 			suggest.Question(rest, ownPrefix, []string{strings.TrimPrefix(endpointsVariable, ownPrefix)}))
 	}
 	return nil
-}
-
-// ofService reports whether Kubernetes sets variables with that end, for a Service called kvctl.
-func ofService(end string) bool {
-	return end == "PORT" || strings.HasPrefix(end, "PORT_") || end == "SERVICE_HOST" || end == "SERVICE_PORT" ||
-		strings.HasPrefix(end, "SERVICE_PORT_")
 }

@@ -30,7 +30,8 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	defer flush()
 	cfg.Logger = logger
 	if len(s.ofServices) > 0 {
-		logger.Info().Strs("variables", s.ofServices).Msg("these are no settings but those of a Kubernetes Service; they are ignored")
+		logger.Info().Strs("variables", s.ofServices).
+			Msg("these are no settings but those of a Kubernetes Service; they are ignored")
 	}
 	info := buildinfo.Read()
 	cfg.Version, cfg.Revision, cfg.Settings = info.Version, info.Revision, s.changed()
@@ -78,9 +79,8 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 // group.
 const oneSignal = 300 * time.Millisecond
 
-// onSignal ends the context at the first SIGTERM or SIGINT, after calling first, and calls second at the next one. From
-// then on SIGPIPE does nothing: a node goes on when the reader of its log is gone.
-// done stops this.
+// onSignal ends the context at the first SIGTERM or SIGINT, after calling first, and calls second at the next one,
+// until done is called. SIGPIPE does nothing from now on: a node goes on when the reader of its log is gone.
 func onSignal(ctx context.Context, first func(os.Signal), second func(), also ...os.Signal) (_ context.Context,
 	done func()) {
 	ctx, cancel := context.WithCancel(ctx)

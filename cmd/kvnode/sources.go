@@ -2,11 +2,11 @@ package main
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"tenure/internal/servicelink"
 	"tenure/internal/suggest"
 	"tenure/server"
 )
@@ -57,7 +57,7 @@ func (s *settings) fromEnv(environ []string) error {
 		}
 		flag := strings.ReplaceAll(strings.ToLower(short), "_", "-")
 		if envName(flag) != name || s.flags.Lookup(flag) == nil {
-			if ofService(short, text) {
+			if servicelink.Is(short, text) {
 				s.ofServices = append(s.ofServices, name)
 				continue
 			}
@@ -73,17 +73,6 @@ func (s *settings) fromEnv(environ []string) error {
 		}
 	}
 	return nil
-}
-
-// serviceName matches what follows the name of a Service in the variables that Kubernetes sets in each pod of its name
-// space, as Docker did for links: for a Service kvnode, KVNODE_SERVICE_HOST and KVNODE_PORT=tcp://10.0.0.1:8500 are
-// two.
-var serviceName = regexp.MustCompile(`^(|.*_)(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?|PORT)$`)
-
-// ofService reports whether a variable, whose name without the prefix is given, is one of those.
-func ofService(short, text string) bool {
-	m := serviceName.FindStringSubmatch(short)
-	return m != nil && (m[2] != "PORT" || strings.Contains(text, "://"))
 }
 
 func envName(flag string) string {

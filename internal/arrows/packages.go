@@ -150,6 +150,7 @@ var Layout = Rules{
 		{Path: "internal/procend"},
 		{Path: "internal/progress"},
 		{Path: "internal/quorum", Pure: true},
+		{Path: "internal/servicelink", Pure: true},
 		{Path: "internal/suggest", Pure: true},
 		{Path: "internal/testseed"},
 		{Path: "internal/utf8text", Pure: true},

@@ -42,7 +42,7 @@ type End uint8
 const (
 	EndNone     End = iota // it has not
 	EndWon                 // P4
-	EndRejected            // refusals leave no quorum, and some were for a higher promise or a larger token: try again
+	EndRejected            // a higher promise or token, or another renewal, was in the way: try again
 	EndBlocked             // refusals leave no quorum: somebody else owns
 	EndLost                // a renewal found its lease gone
 	EndExpired             // the deadline passed: no quorum answered in time
@@ -166,8 +166,8 @@ func (a *Attempt) propose(now time.Duration) {
 	if !quorum.Reached(a.voters, a.votes) {
 		return
 	}
-	// A lease that is held has a live record with a quorum of acceptors, one of them in this quorum. But it may have come to
-	// be held after some of these have promised: another renewal was quicker.
+	// A lease that is held has a live record with a quorum of acceptors, one of them in this quorum. But it may have
+	// come to be held after some of these have promised: another renewal was quicker.
 	if a.ask.Renewal && a.ownToken == 0 {
 		if a.known {
 			a.finish(EndRejected)

@@ -680,8 +680,8 @@ func TestN1RenewalAfterAVoterIsRemoved(t *testing.T) {
 	w.want(w.try(renewal("b")), EndWon)
 }
 
-// N1: of two renewals at a time one may find no record with a quorum, because the other one makes the record there again
-// after they have promised. An acceptor that refuses the slow one for its promise knows the lease.
+// N1: of two renewals at a time one may find no record with a quorum, because the other one makes the record there
+// again after they have promised. An acceptor that refuses the slow one for its promise knows the lease.
 func TestN1TwoRenewalsAtATime(t *testing.T) {
 	w := newWorld(t)
 	w.want(w.try(ask("a")), EndWon)

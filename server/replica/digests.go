@@ -52,8 +52,9 @@ type Dispute struct {
 	Other []DigestOf // the voters that differ from this node, sorted by node
 }
 
-// decided reports whether an operator has said that self is right in a dispute: the removal of the only voter that differs
-// from it, as the one with the wrong state, is under way. It may wait for voters that lag, and these for a snapshot.
+// decided reports whether an operator has said that self is right in a dispute: the removal of the only voter that
+// differs from it, as the one with the wrong state, is under way. It may wait for voters that lag, and these for a
+// snapshot.
 func (d *Dispute) decided(self ballot.NodeID, r *members.Record) bool {
 	o, runs := r.Running()
 	return runs && o.Kind == members.Remove && o.Differs && o.Node != self &&

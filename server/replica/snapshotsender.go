@@ -69,8 +69,9 @@ type SenderView struct {
 }
 
 // LeavesSnapshots reports whether a node whose disk has that space leaves it to others to send snapshots: its own disk
-// would fill while it keeps one. The quota is no reason, since what a member sends it does not keep. Nor is a short disk
-// while no other member that has space, and is connected, has what this node has truncated: nobody else could help.
+// would fill while it keeps one. The quota is no reason, since what a member sends it does not keep. Nor is a short
+// disk while no other member that has space, and is connected, has what this node has truncated: nobody else could
+// help.
 func (s *Status) LeavesSnapshots(space Space) bool {
 	if space != SpaceTight && space != SpaceNone {
 		return false

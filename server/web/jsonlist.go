@@ -155,6 +155,11 @@ func (l *jsonList) send() {
 	if l.err != nil {
 		return
 	}
+	if l.over != nil {
+		if l.err = l.over(); l.err != nil {
+			return
+		}
+	}
 	if !l.sent {
 		if l.begin != nil {
 			if l.err = l.begin(); l.err != nil {
@@ -178,9 +183,6 @@ func (l *jsonList) send() {
 		l.x.begin(http.StatusOK)
 	}
 	if l.over != nil {
-		if l.err = l.over(); l.err != nil {
-			return
-		}
 		// An error: a test's ResponseWriter that has no deadlines.
 		_ = http.NewResponseController(l.x.w).SetWriteDeadline(time.Now().Add(l.stall))
 	}

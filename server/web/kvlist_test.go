@@ -386,24 +386,27 @@ func (v *overtakenView) Overtaken() bool {
 func TestAnOvertakenListingEnds(t *testing.T) {
 	for _, c := range []struct {
 		after int
-		query string
+		path  string
 		begun bool // the status is out
-	}{{0, "?recurse", false}, {0, "?keys", false}, {0, "?count", false}, {12, "?recurse", true}} {
+	}{{0, "kv/?recurse", false}, {0, "kv/?keys", false}, {0, "kv/?count", false}, {12, "kv/?recurse", true},
+		{0, "session/list", false}, {12, "session/list", true}} {
 		f := newFake(t)
 		stateDB := kv.NewMemStateDB()
 		for i := range 3000 {
 			f.set(t, fmt.Sprintf("k%04d", i), "some value")
+			id := fmt.Sprintf("aaaaaaaa-0000-0000-0000-%012d", i)
+			f.apply(t, kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: id, Node: "n"}})
 		}
 		stateDB.Merge(f.state.Freeze().Checkpoint())
 		var err error
 		if f.state, err = kv.Open(overtaken{stateDB, c.after}, kv.DefaultLimits); err != nil {
 			t.Fatal(err)
 		}
-		got := say(t, serve(t, newServer(t, f)), "GET /v1/kv/"+c.query+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		got := say(t, serve(t, newServer(t, f)), "GET /v1/"+c.path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 		whole := strings.HasSuffix(got, "]\r\n0\r\n\r\n") || strings.HasSuffix(got, "]")
 		if strings.HasPrefix(got, "HTTP/1.1 200") != c.begun || whole ||
-			strings.Contains(got, "read it in pages") == c.begun {
-			t.Errorf("%s: %.300s … %q", c.query, got, got[max(0, len(got)-50):])
+			strings.Contains(got, "read less at a time") == c.begun {
+			t.Errorf("%s: %.300s … %q", c.path, got, got[max(0, len(got)-50):])
 		}
 	}
 }

@@ -71,9 +71,11 @@ func (r *reads) snapshot(x *exchange, mode Mode) (*kv.Snapshot, ReadMeta, error)
 	return view, meta, nil
 }
 
+const readLess = "read less at a time: keys in pages, with `limit` and `start`"
+
 var (
-	errListingTooLong   = errors.New("the listing took too long: read it in pages, with `limit` and `start`")
-	errListingOvertaken = errors.New("much was written while the listing was read: read it in pages, with `limit` and `start`")
+	errListingTooLong   = errors.New("the listing took too long; " + readLess)
+	errListingOvertaken = errors.New("much was written while the listing was read; " + readLess)
 )
 
 // deadline returns a function that ends a listing whose client is gone, or that holds its snapshot for too long.

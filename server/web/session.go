@@ -190,8 +190,8 @@ func (x *exchange) hidesSessions(view *kv.Snapshot, choose chooser, details bool
 	return hidden
 }
 
-// read answers with those sessions that choose shows and x may read, and may block. It needs p, or some of that. The index of all of them is that of the newest
-// creation or end of any session.
+// read answers with those sessions that choose shows and x may read, and may block. It needs p, or some of that. The
+// index of all of them is that of the newest creation or end of any session.
 func (h *sessionHandler) read(x *exchange, some bool, p acl.Permission, choose chooser) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &sessionRules)
 	switch {
@@ -215,6 +215,7 @@ func (h *sessionHandler) read(x *exchange, some bool, p acl.Permission, choose c
 			return false, nil
 		}
 		list := h.reads.newList(x, index, meta, q.has(nPretty))
+		list.over = h.reads.deadline(x, view)
 		show := list.session
 		if q.has(nDetails) {
 			show = func(e kv.Session) bool { return list.sessionDetails(&e, view) }
