@@ -118,7 +118,7 @@ func (f *Front) Get(timeout time.Duration, mode web.Mode, key string) (kv.Entry,
 }
 
 // GetMany reads keys in one state, and returns its revision.
-func (f *Front) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry)) (uint64, error) {
+func (f *Front) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	if b := f.open(); b != nil {
 		revision, err := b.GetMany(timeout, mode, keys, each)
 		return revision, f.stillOpen(err)

@@ -1,11 +1,14 @@
 package resp
 
 import (
+	"errors"
+	"slices"
 	"time"
 	"unsafe"
 
 	"tenure/kv"
 	"tenure/server/resp/proto"
+	"tenure/server/web"
 )
 
 // batch is what one connection has asked for and what was not carried out yet, in order. Values in it may be those in
@@ -73,20 +76,33 @@ func (b *batch) reset() {
 	b.steps, b.ops, b.writes, b.bytes, b.ready = b.steps[:0], b.ops[:0], 0, 0, b.ready[:0]
 }
 
-// replies writes the replies to all commands, from the results of all steps; err is why there are none.
-func (b *batch) replies(w *proto.Writer, results []result, err error) {
+// replies writes the replies to the commands that have results, and returns how many those are. With err, which is why
+// there are no results, those are all commands.
+func (b *batch) replies(w *proto.Writer, results []result, err error) (ops int) {
 	for i := range b.ops {
 		o := &b.ops[i]
 		switch {
+		case err != nil && (o.steps > 0 || o.to-o.from >= largeReply && errors.Is(err, web.ErrOverloaded)):
+			w.Error(errorText(err))
 		case o.reply == nil:
 			w.Raw(b.ready[o.from:o.to])
-		case err != nil && o.steps > 0:
-			w.Error(errorText(err))
+		case err == nil && o.steps > len(results):
+			return i
 		default:
 			o.reply(w, o, results[:o.steps])
 			results = results[o.steps:]
 		}
 	}
+	return len(b.ops)
+}
+
+// drop takes the first n commands out, which were answered.
+func (b *batch) drop(n int) {
+	steps := 0
+	for _, o := range b.ops[:n] {
+		steps += o.steps
+	}
+	b.ops, b.steps = slices.Delete(b.ops, 0, n), slices.Delete(b.steps, 0, steps)
 }
 
 // asText returns b as a string. The bytes of entries are never changed.

@@ -146,18 +146,27 @@ func sendAll(to net.Conn, w *proto.Writer, timeout time.Duration) error {
 // execute carries out the batch and writes the replies.
 func (c *conn) execute() {
 	b := &c.batch
-	if len(b.ops) == 0 {
-		return
+	for len(b.ops) > 0 && !c.out.Lost() { // reads in parts
+		taken, err := func() {}, c.carryOut()
+		c.note(0, err)
+		if err == nil {
+			taken, err = c.answering()
+		}
+		c.answer(func() { b.drop(b.replies(&c.out, c.results, err)) })
+		taken()
 	}
-	err := c.carryOut()
-	c.note(0, err)
-	c.answer(func() { b.replies(&c.out, c.results, err) })
-	b.reset()
+	c.forget()
 }
 
-// answer runs write, which writes replies. Large ones are sent meanwhile: a pipeline of reads may ask for as many values as
-// it has commands, and what is not read is kept by the state only. What was begun to be sent is sent as a whole: no message
-// comes between.
+// forget forgets the batch and its results, so that a connection that asks for nothing keeps no values.
+func (c *conn) forget() {
+	c.batch.reset()
+	clear(c.results)
+	c.results = c.results[:0]
+}
+
+// answer runs write, which writes replies. Large ones are sent meanwhile: a pipeline may ask for more than is to be kept
+// in memory. What was begun to be sent is sent as a whole: no message comes between.
 func (c *conn) answer(write func()) {
 	c.subs.mu.Lock()
 	defer c.subs.mu.Unlock()
@@ -170,27 +179,6 @@ func (c *conn) answer(write func()) {
 	if c.out.Full = nil; began {
 		c.sendNow()
 	}
-}
-
-// read carries out a batch of reads, in one state.
-func (c *conn) read() error {
-	keys := make([]string, len(c.batch.steps))
-	for i := range keys {
-		keys[i] = c.batch.steps[i].Key
-	}
-	c.results = append(c.results, make([]result, len(keys))...)
-	_, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, keys, func(i int, e kv.Entry) {
-		r := result{code: kv.CodeDone}
-		if e.ModifyIndex != 0 {
-			r.count = 1 + uint64(len(e.Value))
-			if c.batch.steps[i].Op == kv.OpFetch {
-				r.body = asText(e.Value)
-			}
-			r.ttl = e.TTL
-		}
-		c.results[i] = r
-	})
-	return err
 }
 
 // write carries out a batch that writes, as one sequence.

@@ -68,7 +68,7 @@ func (f *fake) Write(_ time.Duration, c kv.Command) (kv.Result, error) {
 	return r[0], nil
 }
 
-func (f *fake) GetMany(_ time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry)) (uint64, error) {
+func (f *fake) GetMany(_ time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
@@ -80,7 +80,9 @@ func (f *fake) GetMany(_ time.Duration, mode web.Mode, keys []string, each func(
 		if err != nil {
 			return 0, err
 		}
-		each(i, e)
+		if !each(i, e) {
+			break
+		}
 	}
 	return f.state.Revision(), nil
 }

@@ -136,7 +136,7 @@ func (g *guarded) Write(timeout time.Duration, c kv.Command) (kv.Result, error) 
 	return g.fake.Write(timeout, c)
 }
 
-func (g *guarded) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry)) (uint64, error) {
+func (g *guarded) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	g.asked.Add(1)
 	revision, err := g.fake.GetMany(timeout, mode, keys, each)
 	g.hasRead()

@@ -1,15 +1,21 @@
 package resp
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"tenure/kv"
+	"tenure/server/admission"
+	"tenure/server/web"
 )
 
 // closes waits for the server to close the connection, and returns what it has sent.
@@ -33,21 +39,36 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A client that asks for a gigabyte, in a pipeline or in one command, and reads nothing costs little memory, nobody else is
-// held up, and it is cut off when sending has taken too long.
+// copying is a fake whose values are copies, as those are that a node reads from its disk.
+type copying struct{ *fake }
+
+func (c copying) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64,
+	error) {
+	return c.fake.GetMany(timeout, mode, keys, func(i int, e kv.Entry) bool {
+		e.Value = bytes.Clone(e.Value)
+		return each(i, e)
+	})
+}
+
+// Clients that ask for a gigabyte and read nothing cost little memory, nobody else is held up, and they are cut off when
+// sending has taken too long.
 func TestAClientThatNeverReads(t *testing.T) {
 	const value, copies = 1 << 19, 1 << 10
 	for name, ask := range map[string]string{
 		"a pipeline":    strings.Repeat("get k\r\n", 2*copies),
-		"one command":   "mget" + strings.Repeat(" k", 2*copies) + "\r\n",
-		"a transaction": "multi\r\n" + strings.Repeat("get k\r\n", 2*copies) + "exec\r\n",
+		"commands":      strings.Repeat("mget"+strings.Repeat(" k", 60)+"\r\n", 2*copies/60),
+		"transactions":  strings.Repeat("multi\r\n"+strings.Repeat("get k\r\n", 60)+"exec\r\n", 2*copies/60),
+		"lists of keys": strings.Repeat("keys *\r\n", 1<<14),
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := start(t, newFake(t), Config{SendTimeout: 500 * time.Millisecond})
+			server := start(t, copying{newFake(t)}, Config{SendTimeout: 500 * time.Millisecond})
 			other, hostile := dial(t, server), dial(t, server)
 			fmt.Fprintf(other, "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$%d\r\n%s\r\n", value, strings.Repeat("v", value))
 			if got := other.reply(); got != "OK" {
 				t.Fatal(got)
+			}
+			for i := range 64 {
+				other.want(fmt.Sprintf("set %04d%s x", i, strings.Repeat("k", 1000)), "OK")
 			}
 			before, began := heap(), time.Now()
 			if _, err := hostile.Write([]byte(ask)); err != nil {
@@ -66,6 +87,77 @@ func TestAClientThatNeverReads(t *testing.T) {
 			other.want("strlen k", fmt.Sprint(value))
 		})
 	}
+}
+
+// What one command or one transaction reads is bounded, and those behind it are carried out.
+func TestAReadThatIsTooLarge(t *testing.T) {
+	const value = 1 << 19
+	server := start(t, newFake(t), Config{})
+	s := dial(t, server)
+	fmt.Fprintf(s, "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$%d\r\n%s\r\n", value, strings.Repeat("v", value))
+	if got := s.reply(); got != "OK" {
+		t.Fatal(got)
+	}
+	s.send("mget" + strings.Repeat(" k", 100) + "\r\nstrlen k\r\nmulti\r\n" + strings.Repeat("get k\r\n", 100) +
+		"exec\r\nstrlen k")
+	const refusal = "-ERR the reply would be larger than 32 MiB: ask for less at a time"
+	want := append([]string{refusal, fmt.Sprint(value), "OK"}, slices.Repeat([]string{"QUEUED"}, 100)...)
+	for i, want := range append(want, refusal, fmt.Sprint(value)) {
+		if got := s.reply(); got != want {
+			t.Fatalf("reply %d is %.100s, not %s", i, got, want)
+		}
+	}
+	s.want("exists"+strings.Repeat(" k", 100), "100") // which keeps no values
+}
+
+// A pipeline of reads is carried out in parts, whose replies are those of the whole.
+func TestAPipelineOfReadsInParts(t *testing.T) {
+	f := newFake(t)
+	server := start(t, f, Config{})
+	s := dial(t, server)
+	var want []string
+	for i := range 20 {
+		k, value := fmt.Sprint("k", i), strings.Repeat(fmt.Sprint(i%10), 150<<10)
+		f.apply(t, kv.Command{Op: kv.OpPut, Key: k, Value: []byte(value)})
+		want = append(want, value, "hi", fmt.Sprint(len(value)), "["+value+" nil]")
+	}
+	var ask []string
+	for i := range 20 {
+		ask = append(ask, fmt.Sprint("get k", i), "echo hi", fmt.Sprint("strlen k", i), fmt.Sprintf("mget k%d none", i))
+	}
+	s.send(strings.Join(ask, "\r\n"))
+	for i, want := range want {
+		if got := s.reply(); got != want {
+			t.Fatalf("the reply to %s is %.100s, not %.100s", ask[i], got, want)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := len(f.reads); n < 6 || n > 20 {
+		t.Errorf("it was carried out in %d parts", n)
+	}
+}
+
+// What clients of one address have not read yet is bounded together.
+func TestRepliesOnTheirWay(t *testing.T) {
+	server := limited(t, copying{newFake(t)}, admission.Limits{})
+	first := dial(t, server)
+	const value = 1 << 19
+	fmt.Fprintf(first, "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$%d\r\n%s\r\n", value, strings.Repeat("v", value))
+	if got := first.reply(); got != "OK" {
+		t.Fatal(got)
+	}
+	const refusal = "-TRYAGAIN not applied: overloaded: too many bytes of answers to this address"
+	for got, n := "", 0; !strings.HasPrefix(got, refusal); n++ {
+		if n == 50 {
+			t.Fatalf("beside %d that do not read, one is answered %.100s", n, got)
+		}
+		dial(t, server).send("mget" + strings.Repeat(" k", 62)) // this one may be refused itself
+		first.send("mget" + strings.Repeat(" k", 62))
+		got = first.reply()
+	}
+	first.want("strlen k", fmt.Sprint(value))
+	first.want("set k 1", "OK")
 }
 
 // What is announced costs nothing before it is there.

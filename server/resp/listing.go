@@ -22,7 +22,7 @@ var listingCommands = []command{
 
 // The bounds of what one command looks at and answers.
 const (
-	maxKeysReply = 1 << 20 // keys that KEYS answers
+	maxKeysReply = 1 << 20 // keys that KEYS answers; together they have at most maxReadBytes
 	mostScanned  = 1 << 16 // keys that one SCAN passes
 )
 
@@ -49,20 +49,23 @@ func dbsize(c *conn, _ [][]byte) {
 }
 
 // errManyKeys: KEYS would answer too many.
-var errManyKeys = errors.New("KEYS would answer more than a million keys: use SCAN")
+var errManyKeys = errors.New("KEYS would answer more than a million keys, or 32 MiB: use SCAN")
 
 func keys(c *conn, args [][]byte) {
 	pattern := string(args[1])
 	prefix := glob.Prefix(pattern)
 	c.snapshot(prefix, func(v view) error {
 		var found []string
+		bytes, many := 0, false
 		err := v.Keys(kv.Range{Prefix: prefix}, func(key string) bool {
 			if glob.Match(pattern, key) {
 				found = append(found, key)
+				bytes += len(key)
 			}
-			return len(found) <= maxKeysReply
+			many = len(found) > maxKeysReply || bytes > maxReadBytes
+			return !many
 		})
-		if err == nil && len(found) > maxKeysReply {
+		if err == nil && many {
 			err = errManyKeys
 		}
 		if err == nil {
@@ -128,16 +131,17 @@ func scan(c *conn, args [][]byte) {
 	}
 	c.snapshot("", func(v view) error {
 		var found []string
-		last, passed, looked, more := "", 0, 0, false
+		last, passed, looked, bytes, more := "", 0, 0, 0, false
 		err := v.Pass(kv.Range{Start: s.from, After: s.from != ""}, func(key string, shown bool) bool {
 			last, looked = key, looked+1
 			if shown {
 				passed++
 				if !s.none && glob.Match(s.pattern, key) {
 					found = append(found, key)
+					bytes += len(key)
 				}
 			}
-			more = passed == s.count || looked == mostScanned
+			more = passed == s.count || looked == mostScanned || bytes >= partBytes
 			return !more
 		})
 		if err != nil {

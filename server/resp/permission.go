@@ -160,7 +160,7 @@ var errAlwaysNew = fmt.Errorf("%w: permissions change all the time; try again", 
 
 // GetMany reads keys that the client may read. What was read may be newer than the decision, so that is made anew:
 // after an error each may have been called, and must not be told.
-func (s *store) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry)) (
+func (s *store) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (
 	uint64, error) {
 	if s.decider == nil {
 		return s.backend.GetMany(timeout, mode, keys, each)
@@ -181,7 +181,7 @@ func (s *store) GetMany(timeout time.Duration, mode web.Mode, keys []string, eac
 // ReadPoint waits until this node has applied what was acknowledged before, as far as mode asks for it. It reads
 // nothing.
 func (s *store) ReadPoint(timeout time.Duration, mode web.Mode) error {
-	_, err := s.backend.GetMany(timeout, mode, []string{anyKey}, func(int, kv.Entry) {})
+	_, err := s.backend.GetMany(timeout, mode, []string{anyKey}, func(int, kv.Entry) bool { return true })
 	return err
 }
 

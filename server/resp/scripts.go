@@ -293,7 +293,10 @@ func extend(c *conn, keys []string, args [][]byte) {
 func (c *conn) changing(key string, decide func(kv.Entry) (kv.Command, func(*proto.Writer))) {
 	for range tries {
 		var seen kv.Entry
-		revision, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, []string{key}, func(_ int, e kv.Entry) { seen = e })
+		revision, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, []string{key}, func(_ int, e kv.Entry) bool {
+			seen = e
+			return true
+		})
 		if err != nil {
 			if isDenied(err) {
 				c.noteSteps(c.batch.name, []kv.Command{{Op: kv.OpPut, Key: key}}, nil, err)
@@ -309,14 +312,14 @@ func (c *conn) changing(key string, decide func(kv.Entry) (kv.Command, func(*pro
 		b := &c.batch
 		b.steps = append(b.steps, watched{key: key, revision: revision}.check())
 		b.step(step)
-		results, err := c.atomically(1)
+		err = c.atomically(1)
 		b.reset()
 		switch {
 		case errors.Is(err, errChanged):
 			continue
 		case err != nil:
 			c.out.Error(errorText(err))
-		case !refused(&c.out, results):
+		case !refused(&c.out, c.results):
 			reply(&c.out)
 		}
 		return

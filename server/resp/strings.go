@@ -272,6 +272,10 @@ func mget(c *conn, args [][]byte) {
 		c.batch.step(kv.Command{Op: kv.OpFetch, Key: string(a)})
 	}
 	c.batch.op(len(args)-1, func(w *proto.Writer, _ *op, results []result) {
+		if err := results[0].err; err != nil { // of all of them: together they are too large
+			w.Error(errorText(err))
+			return
+		}
 		w.Array(len(results))
 		for _, r := range results {
 			replyValue(w, nil, []result{r})

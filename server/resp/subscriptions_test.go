@@ -161,7 +161,7 @@ type behind struct {
 	late *kv.Command
 }
 
-func (b *behind) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry)) (uint64, error) {
+func (b *behind) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	if b.late != nil {
 		b.apply(b.t, *b.late)
 		b.late = nil

@@ -92,8 +92,8 @@ func (c *conn) wrapped(args [][]byte, around kv.Command) {
 		err = c.stepsOf(&r, 0)
 	}
 	c.note(0, err)
-	b.replies(&c.out, c.results, err)
-	b.reset()
+	c.answer(func() { b.replies(&c.out, c.results, err) })
+	c.forget()
 }
 
 // errTooOld: nobody remembers what became of earlier copies of a command.
@@ -115,7 +115,10 @@ func revision(c *conn, args [][]byte) {
 			return
 		}
 		var n uint64
-		_, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, []string{key}, func(_ int, e kv.Entry) { n = e.ModifyIndex })
+		_, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, []string{key}, func(_ int, e kv.Entry) bool {
+			n = e.ModifyIndex
+			return true
+		})
 		if err != nil {
 			c.fail(errorText(err))
 			return

@@ -109,7 +109,7 @@ func watchKeys(c *conn, args [][]byte) {
 		c.fail("ERR too many keys are watched")
 		return
 	}
-	revision, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, keys, func(int, kv.Entry) {})
+	revision, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, keys, func(int, kv.Entry) bool { return true })
 	if err != nil {
 		c.fail(errorText(err))
 		return
@@ -145,7 +145,10 @@ func exec(c *conn, _ [][]byte) {
 		b.name = q.cmd.name
 		q.cmd.run(c, q.args)
 	}
-	results, err := c.atomically(checks)
+	taken, err := func() {}, c.atomically(checks)
+	if err == nil {
+		taken, err = c.answering()
+	}
 	switch {
 	case errors.Is(err, errChanged):
 		c.out.NullArray()
@@ -156,45 +159,44 @@ func exec(c *conn, _ [][]byte) {
 	default:
 		c.answer(func() {
 			c.out.Array(len(b.ops))
-			b.replies(&c.out, results, nil)
+			b.replies(&c.out, c.results, nil)
 		})
 	}
-	b.reset()
+	taken()
+	c.forget()
 }
 
 // errChanged: a key that was watched has changed.
 var errChanged = errors.New("a watched key has changed")
 
 // atomically carries out the batch, whose first steps are so many checks, in one state: nothing of other clients comes
-// between. It returns the results of the other steps.
-func (c *conn) atomically(checks int) ([]result, error) {
-	results, err := c.inOneState(checks)
+// between. c.results are those of the other steps.
+func (c *conn) atomically(checks int) error {
+	err := c.inOneState(checks)
 	c.note(checks, err)
-	return results, err
+	return err
 }
 
-func (c *conn) inOneState(checks int) ([]result, error) {
+func (c *conn) inOneState(checks int) error {
 	b := &c.batch
-	if len(b.steps) == checks && checks == 0 {
-		return nil, nil
-	}
 	c.results = c.results[:0]
+	if len(b.steps) == 0 {
+		return nil
+	}
 	if checks == 0 && b.writes == 0 {
-		err := c.read()
-		return c.results, err
+		return c.readWhole()
 	}
 	if len(b.steps) > kv.MaxSteps {
-		return nil, errTooManySteps
+		return errTooManySteps
 	}
 	r, err := c.apply(kv.Command{Op: kv.OpSequence, Parts: b.steps})
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case r.Code == kv.CodeCondition:
-		return nil, errChanged
+		return errChanged
 	}
-	err = c.stepsOf(&r, checks)
-	return c.results, err
+	return c.stepsOf(&r, checks)
 }
 
 var errTooManySteps = errors.New("the transaction has too many steps")

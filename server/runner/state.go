@@ -24,9 +24,9 @@ func (s *State) Get(key string) (e kv.Entry, found bool, revision uint64, err er
 	return e, found, s.kv.Revision(), err
 }
 
-// GetMany calls each with the entry of every key in order, all of one revision, which it returns. The entry of a key that
-// is absent has ModifyIndex 0. An error is damage.
-func (s *State) GetMany(keys []string, each func(int, kv.Entry)) (revision uint64, err error) {
+// GetMany calls each with the entry of every key in order, until it returns false. All are of one revision, which
+// GetMany returns. The entry of a key that is absent has ModifyIndex 0. An error is damage.
+func (s *State) GetMany(keys []string, each func(int, kv.Entry) bool) (revision uint64, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for i, key := range keys {
@@ -34,7 +34,9 @@ func (s *State) GetMany(keys []string, each func(int, kv.Entry)) (revision uint6
 		if err != nil {
 			return 0, err
 		}
-		each(i, e)
+		if !each(i, e) {
+			break
+		}
 	}
 	return s.kv.Revision(), nil
 }

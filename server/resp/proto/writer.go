@@ -25,6 +25,9 @@ func (w *Writer) Bytes() []byte { return w.buf }
 // Len returns how many bytes there are.
 func (w *Writer) Len() int { return len(w.buf) }
 
+// Lost reports whether Full could not send: nobody will read a further reply.
+func (w *Writer) Lost() bool { return w.lost }
+
 // Reset forgets the replies, which have been sent.
 func (w *Writer) Reset() {
 	if cap(w.buf) > keptBuffer {
@@ -34,7 +37,13 @@ func (w *Writer) Reset() {
 }
 
 // Raw adds replies that are bytes already.
-func (w *Writer) Raw(b []byte) { w.buf = append(w.buf, b...) }
+func (w *Writer) Raw(b []byte) {
+	if w.lost {
+		return
+	}
+	w.buf = append(w.buf, b...)
+	w.mayBeFull()
+}
 
 // Simple replies a status: a line of text without \r and \n.
 func (w *Writer) Simple(text string) { w.line('+', text) }
@@ -73,6 +82,11 @@ func (w *Writer) Text(s string) {
 	w.number('$', int64(len(s)))
 	w.buf = append(w.buf, s...)
 	w.buf = append(w.buf, lineEnd...)
+	w.mayBeFull()
+}
+
+// mayBeFull sends the replies if they have become large.
+func (w *Writer) mayBeFull() {
 	if w.Full != nil && len(w.buf) > fullBytes {
 		w.lost = !w.Full()
 	}
