@@ -67,8 +67,11 @@ func New(n int) *Cluster {
 func Start(n int) *Cluster {
 	c := New(n)
 	for _, x := range c.nodes {
-		x.server = httptest.NewServer(x.Handler())
-		x.URL = x.server.URL
+		x.server = httptest.NewUnstartedServer(x.Handler())
+		x.URL = "http://" + x.server.Listener.Addr().String()
+	}
+	for _, x := range c.nodes { // each may tell the addresses of all at once
+		x.server.Start()
 	}
 	return c
 }

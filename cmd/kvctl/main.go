@@ -43,7 +43,7 @@ func main() {
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := newApp(environ, stdin, stdout, stderr)
 	root := newRoot(a)
-	root.SetArgs(doubleDashes(root, args))
+	root.SetArgs(append([]string{}, doubleDashes(root, args)...)) // never nil: cobra would take those of the process
 	err := root.ExecuteContext(ctx)
 	a.close()
 	if a.output.err != nil && (err == nil || errors.Is(err, a.output.err)) {

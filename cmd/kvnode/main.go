@@ -61,7 +61,7 @@ func runGuardian(stderr io.Writer) int {
 // execute runs the command line and returns the exit code.
 func execute(args, environ []string, stdout, stderr io.Writer) int {
 	cmd := newRoot(environ, stdout, stderr)
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{}, args...)) // never nil: cobra would take the arguments of the process
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	err := cmd.Execute()
