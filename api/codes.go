@@ -84,6 +84,8 @@ const (
 	// CodeNotReady: this node has not caught up with the others, and had not in the time that a read gave it: ask another
 	// one. It is also the answer of the readiness check of such a node, and of one that knows no master.
 	CodeNotReady Code = "not-ready"
+	// CodeOtherCluster: the request is for another cluster than that of this node, see HeaderCluster: ask another node.
+	CodeOtherCluster Code = "other-cluster"
 )
 
 // In doubt. The request may have been carried out, or may still be.
@@ -106,7 +108,7 @@ func Codes() []Code {
 		CodeInvalid, CodeForbidden, CodeDenied, CodeUnknownToken, CodeTooLarge, CodeKeyReused, CodeNoSpace,
 		CodeFeatureLevel,
 		CodeMemberBusy, CodeNotMember, CodeMemberState, CodeQuorumLoss,
-		CodeNotApplied, CodeOverloaded, CodeQuarantine, CodeNotReady,
+		CodeNotApplied, CodeOverloaded, CodeQuarantine, CodeNotReady, CodeOtherCluster,
 		CodeUnknown, CodeKeyTooOld, CodeInternal,
 	}
 }

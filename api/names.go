@@ -72,6 +72,8 @@ const (
 	HeaderBase = "X-Tenure-Base"
 	// HeaderTimeoutMS says for how many milliseconds the client waits for the answer.
 	HeaderTimeoutMS = "X-Tenure-Timeout-Ms"
+	// HeaderCluster says for which cluster a request is: a node of another one refuses it with CodeOtherCluster.
+	HeaderCluster = "X-Tenure-Cluster"
 	// HeaderLastEventID is the id of the last event of a stream that broke off.
 	HeaderLastEventID = "Last-Event-Id"
 

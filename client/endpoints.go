@@ -56,9 +56,14 @@ func (s *endpoints) at(u *url.URL) *endpoint {
 	return nil
 }
 
-// given reports whether the Config has that URL.
-func (s *endpoints) given(u string) bool {
-	return slices.ContainsFunc(s.all(), func(e *endpoint) bool { return e.given && e.String() == u })
+// given returns those of the Config.
+func (s *endpoints) given() (out []*endpoint) {
+	for _, e := range s.all() {
+		if e.given {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // prefer makes e the first to be tried.
@@ -72,12 +77,7 @@ func (s *endpoints) avoid(e *endpoint) {
 
 // learned replaces the endpoints that were not given by those at the addresses.
 func (s *endpoints) learned(addresses []*url.URL) {
-	var next []*endpoint
-	for _, e := range s.all() {
-		if e.given {
-			next = append(next, e)
-		}
-	}
+	next := s.given()
 	for _, u := range addresses {
 		same := func(e *endpoint) bool { return *e.URL == *u }
 		switch {

@@ -50,7 +50,7 @@ func (s *sender) exchangeOnce(
 	}
 	var written sentBytes
 	trace := &httptrace.ClientTrace{GotConn: written.gotConn}
-	h := r.http(e.URL, secret, progress)
+	h := s.http(r, e, secret, progress)
 	if r.once.Key != "" || r.idempotent || r.isRead() && !r.noSilenceLimit {
 		h.Header[api.HeaderTimeoutMS] = []string{strconv.FormatInt(s.nodeTimeout(ctx, r).Milliseconds(), 10)}
 	}
@@ -78,15 +78,26 @@ func (s *sender) exchangeOnce(
 	}
 	s.answered.Store(true)
 	s.learner.answered(e)
-	s.revision.observe(a)
+	if a.code() != api.CodeOtherCluster {
+		s.revision.observe(a)
+	}
 	return a, true, nil
+}
+
+// http returns r for the node at e, as request.http does. It names the cluster.
+func (s *sender) http(r request, e *endpoint, secret string, progress func()) *http.Request {
+	h := r.http(e.URL, secret, progress)
+	if !r.anyCluster {
+		s.cluster.name(h.Header)
+	}
+	return h
 }
 
 // openStream sends the read r to one endpoint and returns the answer, whose body is still to be read and closed. The node
 // is told that it may take timeout to begin the answer; 0: as long as it likes.
 func (s *sender) openStream(ctx context.Context, e *endpoint, r request, timeout time.Duration) (*http.Response, error) {
 	open := func(secret string) (*http.Response, error) {
-		h := r.http(e.URL, secret, func() {})
+		h := s.http(r, e, secret, func() {})
 		if timeout > 0 {
 			h.Header[api.HeaderTimeoutMS] = []string{strconv.FormatInt(timeout.Milliseconds(), 10)}
 		}

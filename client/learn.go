@@ -38,8 +38,7 @@ type learner struct {
 	asking  bool
 	closed  bool
 	asked   time.Duration // when the list was asked for last
-	cluster string        // of the list that is used; "": none yet
-	change  uint64
+	change  uint64        // of the list that is used
 	running sync.WaitGroup
 	ctx     context.Context // ends with the Client
 	end     context.CancelFunc
@@ -100,22 +99,27 @@ func (l *learner) ask(e *endpoint) {
 	l.asking = false
 }
 
-// learn takes the members in a list that came from the URL, unless a newer one was seen. Another cluster is believed
-// only if it answers at an address that was given: the one before is gone, then.
+// learn takes the members in a list that came from the URL, unless a newer one was seen, or it is of another cluster
+// than the one that is used.
 func (l *learner) learn(from string, list *MemberList) {
-	if l.s.cfg.NoLearning {
+	if l.s.cfg.NoLearning || !l.s.cluster.is(list.Cluster) {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.cluster == list.Cluster && list.Change < l.change:
-		return
-	case l.cluster != "" && l.cluster != list.Cluster && !l.s.endpoints.given(from):
+	if list.Change < l.change {
 		return
 	}
-	l.cluster, l.change = list.Cluster, list.Change
+	l.change = list.Change
 	l.s.endpoints.learned(l.addresses(list.Members, schemeOf(from)))
+}
+
+// forget forgets what was learned of a cluster that is gone.
+func (l *learner) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.change = 0
+	l.s.endpoints.learned(nil)
 }
 
 // schemeOf returns the scheme of an endpoint: the nodes of a cluster speak TLS with their clients, or none does.

@@ -92,8 +92,10 @@ func (m *Members) List(ctx context.Context) (MemberList, error) {
 func (m *Members) listOfAny(ctx context.Context) (MemberList, error) {
 	var out MemberList
 	a, err := m.s.get(ctx, "list members", "", membersRequest, func(a answer) (err error) {
-		out, err = decodeMembers(a)
-		return err
+		if out, err = decodeMembers(a); err != nil {
+			return err
+		}
+		return m.s.ofThisCluster(a.endpoint, out.Cluster)
 	})
 	if err != nil {
 		return MemberList{}, err
@@ -164,7 +166,7 @@ func (m *Members) askMember(ctx context.Context, x Member, r request) (answer, e
 	return a, err
 }
 
-var membersRequest = request{path: api.PathMembers, unmarked: true}
+var membersRequest = request{path: api.PathMembers, unmarked: true, anyCluster: true}
 
 func decodeMembers(a answer) (MemberList, error) {
 	var l MemberList

@@ -105,7 +105,7 @@ func outcomeOf(code api.Code) outcome {
 		return outcome{class: decided, kind: ErrBusy}
 	case api.CodeLost:
 		return outcome{class: decided, kind: ErrLost}
-	case api.CodeNotApplied, api.CodeOverloaded, api.CodeQuarantine, api.CodeNotReady:
+	case api.CodeNotApplied, api.CodeOverloaded, api.CodeQuarantine, api.CodeNotReady, api.CodeOtherCluster:
 		return outcome{class: notApplied}
 	case api.CodeKeyTooOld:
 		return outcome{class: forgotten, kind: ErrUnknown}

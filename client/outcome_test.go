@@ -120,12 +120,13 @@ func TestEscapePath(t *testing.T) {
 
 func TestRevisionSeenStartsAgainWithAnotherCluster(t *testing.T) {
 	var s revisionSeen
-	s.observeStatus("a", 100)
-	s.observeStatus("a", 90)
+	s.observeStatus(100)
+	s.observeStatus(90)
 	if r, ok := s.newest(); r != 100 || !ok {
 		t.Fatalf("revision %d %v, want the highest", r, ok)
 	}
-	s.observeStatus("b", 7)
+	s.forget()
+	s.observeStatus(7)
 	if r, ok := s.newest(); r != 7 || !ok {
 		t.Fatalf("revision %d %v, want the new cluster's", r, ok)
 	}

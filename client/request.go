@@ -39,6 +39,8 @@ type request struct {
 	beforeTry func()
 	// unmarked reads are answered with 200 without a node's headers. The body tells whether a node has answered.
 	unmarked bool
+	// anyCluster is for questions about the node itself.
+	anyCluster bool
 }
 
 // isRead reports whether r changes nothing.

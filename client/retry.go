@@ -29,6 +29,10 @@ type tries struct {
 	retryAt map[*endpoint]time.Time // of nodes that have named a time
 	last    error                   // how the last try failed
 	reached reached
+	others  map[*endpoint]bool // whose node is of another cluster, by its last answer
+
+	// replaced: all of those that were given were. The call goes on in the other cluster.
+	replaced bool
 
 	refused      int // tries in a row whose connection was refused, or failed because of TLS or of a wrong port
 	refusedSince time.Time
@@ -132,6 +136,7 @@ func (t *tries) failed(e *endpoint, err error) {
 	}
 	t.s.endpoints.avoid(e)
 	t.s.learner.failed()
+	t.foundOther(e, isOtherCluster(err))
 	var status *StatusError
 	if !errors.As(err, &status) || status.RetryAfter <= 0 {
 		return
@@ -141,6 +146,23 @@ func (t *tries) failed(e *endpoint, err error) {
 	}
 	// The jitter keeps clients that were refused together from coming back together.
 	t.retryAt[e] = time.Now().Add(status.RetryAfter + rand.N(status.RetryAfter/4))
+}
+
+// foundOther records whether the node at e is of another cluster than the one that is used. If those at all addresses
+// that were given are, that one was replaced.
+func (t *tries) foundOther(e *endpoint, other bool) {
+	delete(t.others, e)
+	if !other {
+		return
+	}
+	if t.others == nil {
+		t.others = map[*endpoint]bool{}
+	}
+	t.others[e] = true
+	if !slices.ContainsFunc(t.s.endpoints.given(), func(e *endpoint) bool { return !t.others[e] }) {
+		t.others, t.replaced = nil, true
+		t.s.replaced()
+	}
 }
 
 // succeeded records that endpoint e has answered.

@@ -15,7 +15,6 @@ const baseMaxAge = time.Second
 // revisionSeen is what a client knows of the store's revision. The bases of its writes come from here.
 type revisionSeen struct {
 	mu       sync.Mutex
-	cluster  string    // the cluster of these revisions, once a status has named it
 	revision uint64    // the highest one in any answer
 	at       time.Time // when a node last sent the revision of the store, rather than that of an entry
 }
@@ -35,18 +34,19 @@ func (r *revisionSeen) observe(a answer) {
 	}
 }
 
-// observeStatus takes the revision from a status. Another cluster at the same addresses (a new one, or a restored
-// backup) counts its own revisions, and refuses bases that it never reached.
-func (r *revisionSeen) observeStatus(cluster string, revision uint64) {
+// observeStatus takes the revision from a status.
+func (r *revisionSeen) observeStatus(revision uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cluster != cluster {
-		if r.cluster != "" {
-			r.revision = 0
-		}
-		r.cluster = cluster
-	}
 	r.revision, r.at = max(r.revision, revision), time.Now()
+}
+
+// forget forgets the revisions. Another cluster at the same addresses (a new one, or a restored backup) counts its own,
+// and refuses bases that it never reached.
+func (r *revisionSeen) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.revision, r.at = 0, time.Time{}
 }
 
 // startOver reports whether a write with that base, which is none of an earlier run, was refused because a's store has

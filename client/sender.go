@@ -29,6 +29,7 @@ type sender struct {
 	token     *token
 	answered  atomic.Bool // some endpoint has answered
 	revision  revisionSeen
+	cluster   cluster
 }
 
 func newSender(cfg Config) (*sender, error) {
@@ -131,17 +132,18 @@ func kindWithoutBase(err error) error {
 	return ErrNotApplied
 }
 
-// write sends one write, tried again until its outcome is decided or ctx ends. Every try carries the same Once. The
+// write sends one write, tried again until its outcome is decided or ctx ends. Every try carries the same Once, unless
+// another store has taken the place of the one that its base is from. The
 // kind of the error is true of all tries together: once one try is unknown, only an answer that decides the write is
 // trusted.
 func (s *sender) write(ctx context.Context, op, key string, r request, once Once) (answer, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	doubt := once.Key != "" && !once.New
-	if doubt || r.idempotent { // else the base is a read
+	fixed := doubt || r.idempotent // there is no base, or it is that of an earlier run
+	if fixed {
 		s.findLive(ctx)
-	}
-	if !doubt && !r.idempotent {
+	} else { // the base is a read
 		base, err := s.base(ctx)
 		if err != nil {
 			return answer{}, &Error{Op: op, Key: key, Kind: kindWithoutBase(err), Err: cause(err)}
@@ -191,5 +193,14 @@ func (s *sender) write(ctx context.Context, op, key string, r request, once Once
 			doubt = true
 		}
 		tries.failed(e, o.err)
+		if tries.replaced && !fixed && !doubt {
+			tries.replaced = false
+			base, err := s.base(ctx)
+			if err != nil {
+				return fail(kindWithoutBase(err), cause(err))
+			}
+			once.Base = base
+			r.once = once
+		}
 	}
 }

@@ -63,7 +63,9 @@ func (n *Nodes) StatusOf(ctx context.Context, endpoint string) (Status, error) {
 	if err != nil {
 		return fail(ErrUnavailable, fmt.Errorf("%s: %w", e, err))
 	}
-	n.s.revision.observeStatus(status.Cluster, status.Revision)
+	if n.s.cluster.is(status.Cluster) {
+		n.s.revision.observeStatus(status.Revision)
+	}
 	return status, nil
 }
 
@@ -117,7 +119,7 @@ func kindOfTransfer(code api.Code) error {
 	return ErrUnknown
 }
 
-var statusRequest = request{method: http.MethodGet, path: api.PathStatus, unmarked: true}
+var statusRequest = request{method: http.MethodGet, path: api.PathStatus, unmarked: true, anyCluster: true}
 
 // status asks one node after the other until one has a status that is good. ctx must have a deadline.
 func (s *sender) status(ctx context.Context, good func(Status) bool) (Status, error) {
@@ -125,6 +127,9 @@ func (s *sender) status(ctx context.Context, good func(Status) bool) (Status, er
 	_, err := s.read(ctx, "status", "", func() request { return statusRequest }, func(a answer) error {
 		var err error
 		if out, err = decodeStatus(a); err != nil {
+			return err
+		}
+		if err := s.ofThisCluster(a.endpoint, out.Cluster); err != nil {
 			return err
 		}
 		if !good(out) {
@@ -135,7 +140,7 @@ func (s *sender) status(ctx context.Context, good func(Status) bool) (Status, er
 	if err != nil {
 		return Status{}, err
 	}
-	s.revision.observeStatus(out.Cluster, out.Revision)
+	s.revision.observeStatus(out.Revision)
 	return out, nil
 }
 

@@ -17,6 +17,7 @@ import (
 // Cluster is a store with nodes in front of it. All methods are safe for concurrent use.
 type Cluster struct {
 	mu       sync.Mutex
+	id       string
 	store    store
 	stores   int    // stores that Replace has ended
 	writes   writes // to store, under fences
@@ -51,7 +52,7 @@ type Node struct {
 // New returns a cluster of n nodes that do not listen: the caller serves Node.Handler. Node 1 is master.
 func New(n int) *Cluster {
 	c := &Cluster{
-		store: newStore(), news: news{make(chan struct{})},
+		id: "pretended", store: newStore(), news: news{make(chan struct{})},
 		master: 1, epoch: 1, leases: newLeases(), fences: fences{seen: map[string]uint64{}},
 		acls: newACLs(), faults: func(Request) Fault { return None },
 	}
@@ -132,6 +133,13 @@ func (c *Cluster) Inject(f func(Request) Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults = f
+}
+
+// SetID changes the id of the cluster, which is "pretended". Requests for another cluster are refused.
+func (c *Cluster) SetID(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.id = id
 }
 
 // AcceptPlain has writes without an idempotency key taken as a real node does. Without it they are refused: the client
@@ -261,7 +269,7 @@ func (c *Cluster) sweep() {
 
 func (c *Cluster) status(n *Node) client.Status {
 	s := client.Status{
-		Cluster: "pretended", Node: n.ID, Version: "test", Role: api.RoleFollower, Master: c.master, Epoch: c.epoch,
+		Cluster: c.id, Node: n.ID, Version: "test", Role: api.RoleFollower, Master: c.master, Epoch: c.epoch,
 		Promised: fmt.Sprintf("%d@%d.1:00000000", c.epoch, c.master), Chosen: c.store.revision, Applied: c.store.revision,
 		Revision: c.store.revision, UptimeMS: 1000, Problem: n.problem, Peers: []client.PeerStatus{},
 		Lease: client.LeaseStatus{RemainingMS: 800},

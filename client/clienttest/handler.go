@@ -137,6 +137,9 @@ func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []
 	defer c.mu.Unlock()
 	c.sweep()
 	path := r.URL.Path
+	if id := r.Header.Get(api.HeaderCluster); id != "" && id != c.id {
+		return refuse(w, http.StatusMisdirectedRequest, api.CodeOtherCluster, "it is for the cluster "+strconv.Quote(id))
+	}
 	if name := unknownName(r); name != "" {
 		return refuse(w, 400, api.CodeInvalid, "unknown query name "+strconv.Quote(name))
 	}

@@ -92,7 +92,7 @@ func (c *Cluster) Begun() int {
 func (c *Cluster) listMembers(n *Node) api.MemberList {
 	m := &c.members
 	out := api.MemberList{
-		Cluster: "pretended", Node: n.ID, Master: c.master, Number: m.number, Change: m.change, Settled: m.number,
+		Cluster: c.id, Node: n.ID, Master: c.master, Number: m.number, Change: m.change, Settled: m.number,
 		Members: []api.Member{}, Operations: slices.Clone(m.operations),
 	}
 	for _, x := range m.list {

@@ -192,6 +192,14 @@ func (f *Front) Transfer(ctx context.Context, to ballot.NodeID) error {
 	return f.refuse()
 }
 
+// ClusterID returns the id of the cluster, "" until this node takes part in it.
+func (f *Front) ClusterID() string {
+	if b := f.backend.Load(); b != nil {
+		return b.ClusterID()
+	}
+	return ""
+}
+
 // Status returns the node's view of itself and its peers.
 func (f *Front) Status() api.Status {
 	if b := f.open(); b != nil {

@@ -9,12 +9,15 @@ import (
 	"tenure/server/runner"
 )
 
+// ClusterID returns the id of the cluster.
+func (b *Cluster) ClusterID() string { return b.cfg.Identity.Cluster.String() }
+
 // Status returns the node's view of itself and its peers.
 func (b *Cluster) Status() api.Status {
 	v, now := b.cfg.Log.View(), b.cfg.Clock.Now()
 	u, standing := b.cfg.Disk.Usage(), b.cfg.Health.Standing()
 	return api.Status{
-		Cluster: b.cfg.Identity.Cluster.String(), Node: uint64(b.cfg.Identity.Node), Version: b.cfg.Version,
+		Cluster: b.ClusterID(), Node: uint64(b.cfg.Identity.Node), Version: b.cfg.Version,
 		Role: b.role(v.Master), Master: uint64(v.Master), Epoch: v.Epoch, Lease: b.leaseStatus(v, now),
 		Promised: v.Promised.String(), Chosen: v.Chosen, Applied: v.Applied, Checkpointed: v.Checkpointed,
 		Truncated: v.Truncated, Revision: v.Revision, Peers: b.peers(v, now), Membership: b.membershipStatus(),

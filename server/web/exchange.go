@@ -76,6 +76,7 @@ func newEndpoint(name string, handlers map[string]handler, m *metrics) *endpoint
 // request, and survives its panics.
 type dispatcher struct {
 	node        []string // value of api.HeaderNode
+	cluster     Cluster
 	metrics     *metrics
 	log         zerolog.Logger
 	hosts       Hosts
@@ -128,7 +129,7 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 	if method == http.MethodHead {
 		method = http.MethodGet // net/http keeps the body back
 	}
-	if err := firstError(spoken(x.r), d.fromBrowser(x.r)); err != nil {
+	if err := firstError(spoken(x.r), d.fromBrowser(x.r), d.forCluster(x.r)); err != nil {
 		return nil, err
 	}
 	h := e.handlers[method]

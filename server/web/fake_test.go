@@ -159,6 +159,8 @@ func (f *fake) Transfer(_ context.Context, to ballot.NodeID) error {
 	return f.transferErr
 }
 
+func (f *fake) ClusterID() string { return f.status.Cluster }
+
 func (f *fake) Status() api.Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()

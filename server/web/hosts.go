@@ -78,6 +78,20 @@ func (d *dispatcher) fromBrowser(r *http.Request) error {
 	return nil
 }
 
+// forCluster returns why a request that names another cluster must not be answered, or nil. A node that takes no part
+// in a cluster yet answers it by saying so.
+func (d *dispatcher) forCluster(r *http.Request) error {
+	names, own := r.Header[api.HeaderCluster], ""
+	if len(names) > 0 {
+		own = d.cluster.ClusterID()
+	}
+	if own == "" || len(names) == 1 && names[0] == own {
+		return nil
+	}
+	return refuse(http.StatusMisdirectedRequest, api.CodeOtherCluster, fmt.Sprintf(
+		"not applied: this node is of the cluster %s, and the request is for %.40q: ask another node", own, names[0]))
+}
+
 // FetchedElsewhere reports whether a page of another origin has the browser fetch something for it. Following a link is
 // not that. Browsers say it to nodes on loopback and to those that speak TLS.
 func FetchedElsewhere(h http.Header) bool {

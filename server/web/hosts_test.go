@@ -139,3 +139,30 @@ func BenchmarkHosts(b *testing.B) {
 		})
 	}
 }
+
+// A request that names another cluster is refused before anything is done, whatever it asks for. One that names this
+// one, or none, is carried out, and so is any while the node is of none.
+func TestRequestsForAnotherCluster(t *testing.T) {
+	f := newFake(t)
+	f.status.Cluster = "mine"
+	s := newServer(t, f)
+	for _, headers := range [][]string{{api.HeaderCluster + ": other"}, {api.HeaderCluster + ": "},
+		{api.HeaderCluster + ": mine", api.HeaderCluster + ": other"}} {
+		for _, target := range []string{"PUT " + api.PathKV + "k", "GET " + api.PathKV + "k", "PUT " + api.PathTxn,
+			"POST " + api.PathMembersDrain, "GET " + api.PathStatus, "GET /none"} {
+			method, path, _ := strings.Cut(target, " ")
+			if w := call(s, method, path, "v", headers...); w.Code != http.StatusMisdirectedRequest || code(w) != api.CodeOtherCluster {
+				t.Errorf("%s with %q: %d %q", target, headers, w.Code, w.Body)
+			}
+		}
+	}
+	if f.writes > 0 {
+		t.Errorf("%d writes were carried out", f.writes)
+	}
+	for _, own := range []string{"mine", ""} {
+		f.status.Cluster = own
+		if w := call(s, "PUT", api.PathKV+"k", "v", api.HeaderCluster+": mine"); w.Code != 200 {
+			t.Errorf("for this cluster: %d %q", w.Code, w.Body)
+		}
+	}
+}

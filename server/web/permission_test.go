@@ -138,7 +138,7 @@ func TestAnAnswerWithoutADecisionPanics(t *testing.T) {
 	s := newServer(t, f)
 	f.set(t, "k", "secret")
 	h := newHandlers(s.cfg, f, s.metrics, s.waits, s.Addr)
-	d := s.newDispatcher()
+	d := s.newDispatcher(f)
 	answer := func(by handler, w *httptest.ResponseRecorder) {
 		d.handle(newEndpoint("test", map[string]handler{"GET": by}, s.metrics)).
 			ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/x", nil))

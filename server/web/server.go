@@ -48,7 +48,7 @@ func New(cfg Config, b Backend) (*Server, error) {
 		stopping: make(chan struct{}),
 		places:   s.control.Places, conns: s.conns.limits}
 	s.routes = newHandlers(cfg, b, m, s.waits, s.Addr).table()
-	s.router = newRouter(s.routes, s.newDispatcher())
+	s.router = newRouter(s.routes, s.newDispatcher(b))
 	s.http = &http.Server{
 		Handler:           s.router,
 		ReadHeaderTimeout: cfg.HeaderTimeout,
@@ -69,10 +69,10 @@ func New(cfg Config, b Backend) (*Server, error) {
 }
 
 // newDispatcher returns what all requests have in common.
-func (s *Server) newDispatcher() *dispatcher {
+func (s *Server) newDispatcher(cluster Cluster) *dispatcher {
 	cfg, m := s.cfg, s.metrics
 	return &dispatcher{
-		node: []string{s.node}, metrics: m, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
+		node: []string{s.node}, cluster: cluster, metrics: m, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
 		crossOrigin: http.NewCrossOriginProtection(), decider: cfg.Access, audit: cfg.Audit, timeouts: timeoutsOf(cfg),
 		limits: cfg.Limits, waits: s.waits, conns: s.conns.limits,
 		rates: s.control.Rates,

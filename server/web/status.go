@@ -12,6 +12,8 @@ import (
 type Cluster interface {
 	// Status returns the node's view of itself and its peers. It never waits for the disk or the log.
 	Status() api.Status
+	// ClusterID returns the id of the cluster, "" until this node is a member of one.
+	ClusterID() string
 	// Peers returns the peer addresses of the members.
 	Peers() []string
 	// Leader returns the peer address of the master, or "".

@@ -49,7 +49,7 @@ var ofCode = map[api.Code]kind{
 	api.CodeQuorumLoss: condition, api.CodeFeatureLevel: condition,
 	api.CodeNotFound:   notFound,
 	api.CodeNotApplied: notApplied, api.CodeOverloaded: notApplied,
-	api.CodeQuarantine: notApplied, api.CodeNotReady: notApplied,
+	api.CodeQuarantine: notApplied, api.CodeNotReady: notApplied, api.CodeOtherCluster: notApplied,
 	api.CodeUnknown: unknown, api.CodeKeyTooOld: unknown, api.CodeInternal: unknown,
 	api.CodeNoSpace: noSpaceLeft, api.CodeTooLarge: tooLarge, api.CodeInvalid: invalid, api.CodeForbidden: forbidden,
 	api.CodeDenied: denied, api.CodeUnknownToken: denied,

@@ -1,0 +1,69 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"tenure/api"
+)
+
+// cluster is the one that a Client uses: the first that a node has named. Every request names it from then on, so that
+// nothing is done by a node that has founded another cluster at a member's address, because it has lost its directory
+// for example. All methods are safe for concurrent use.
+type cluster struct {
+	mu sync.Mutex
+	id string // "": none was named yet
+}
+
+// is reports whether id is that of the cluster. The first one is.
+func (c *cluster) is(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.id == "" {
+		c.id = id
+	}
+	return c.id == id
+}
+
+// name names the cluster in h, if one is known.
+func (c *cluster) name(h http.Header) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.id != "" {
+		h[api.HeaderCluster] = []string{c.id}
+	}
+}
+
+// forget makes the next cluster that a node names the one that is used.
+func (c *cluster) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.id = ""
+}
+
+// errOtherCluster: a node is of another cluster than the one that is used.
+var errOtherCluster = errors.New("it is of another cluster than the one that this client has used")
+
+// ofThisCluster returns an error unless id, which a node at e has named, is that of the cluster that is used.
+func (s *sender) ofThisCluster(e, id string) error {
+	if s.cluster.is(id) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", e, errOtherCluster)
+}
+
+// isOtherCluster reports whether err says that a node is of another cluster.
+func isOtherCluster(err error) bool {
+	var status *StatusError
+	return errors.Is(err, errOtherCluster) || errors.As(err, &status) && status.Code == api.CodeOtherCluster
+}
+
+// replaced is called when the nodes at all addresses that were given are of another cluster than the one that is used:
+// that one is gone. The next one that a node names is used, and nothing of the one before is.
+func (s *sender) replaced() {
+	s.cluster.forget()
+	s.revision.forget()
+	s.learner.forget()
+}
