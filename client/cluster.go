@@ -27,12 +27,17 @@ func (c *cluster) is(id string) bool {
 	return c.id == id
 }
 
-// name names the cluster in h, if one is known.
-func (c *cluster) name(h http.Header) {
+// known returns the id of the cluster, "" if none was named yet.
+func (c *cluster) known() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.id != "" {
-		h[api.HeaderCluster] = []string{c.id}
+	return c.id
+}
+
+// name names the cluster in h, if one is known.
+func (c *cluster) name(h http.Header) {
+	if id := c.known(); id != "" {
+		h[api.HeaderCluster] = []string{id}
 	}
 }
 

@@ -63,7 +63,7 @@ func (n *Nodes) StatusOf(ctx context.Context, endpoint string) (Status, error) {
 	if err != nil {
 		return fail(ErrUnavailable, fmt.Errorf("%s: %w", e, err))
 	}
-	if n.s.cluster.is(status.Cluster) {
+	if n.s.cluster.known() == status.Cluster {
 		n.s.revision.observeStatus(status.Revision)
 	}
 	return status, nil
@@ -129,18 +129,20 @@ func (s *sender) status(ctx context.Context, good func(Status) bool) (Status, er
 		if out, err = decodeStatus(a); err != nil {
 			return err
 		}
-		if err := s.ofThisCluster(a.endpoint, out.Cluster); err != nil {
-			return err
-		}
 		if !good(out) {
 			return fmt.Errorf("%s takes no part in the cluster: %s", a.endpoint, out.Problem)
 		}
-		return nil
+		if out.Role == api.RoleNone { // in whatever cluster it would be
+			return nil
+		}
+		return s.ofThisCluster(a.endpoint, out.Cluster)
 	})
 	if err != nil {
 		return Status{}, err
 	}
-	s.revision.observeStatus(out.Revision)
+	if s.cluster.known() == out.Cluster {
+		s.revision.observeStatus(out.Revision)
+	}
 	return out, nil
 }
 

@@ -38,6 +38,7 @@ type ClusterConfig struct {
 	Draining   func() bool
 	Clocks     *runner.Clocks
 	Links      func() []transport.PeerState
+	Sought     func() string // of the Transport
 	Guardian   func() guardian.State
 	// Unjoinable: this node listens for no other nodes, so none can join it.
 	Unjoinable bool
@@ -74,6 +75,8 @@ func (b *Cluster) Ready() error {
 		return errors.New("this node is stopping")
 	case b.cfg.Draining():
 		return errors.New("this node is drained: it takes no new clients until kvctl drain --off")
+	case b.Sought() != "":
+		return errors.New(b.Sought())
 	case v.Master == 0:
 		return errors.New("no master is known")
 	case !v.CaughtUp:
@@ -83,6 +86,18 @@ func (b *Cluster) Ready() error {
 		return fmt.Errorf("this node has applied slot %d and is catching up with the master", v.Applied)
 	}
 	return nil
+}
+
+// Sought returns why this node should serve nobody although it is a cluster, or "": a member of another cluster looks
+// for this node there. Then the node was probably a member of that one, has lost its directory, and has founded another
+// cluster. One that others have joined was meant to be.
+func (b *Cluster) Sought() string {
+	text := b.cfg.Sought()
+	if text == "" || len(b.cfg.Members.Load().Members) > 1 {
+		return ""
+	}
+	return "this node is a cluster of its own, and a member of another one looks for it: if it has lost its directory, stop " +
+		"it and have it replaced there; if the other cluster is of no more use, stop the nodes of that. " + text
 }
 
 // CanTake returns nil if another member is there and caught up, so that it can take mastership at once.

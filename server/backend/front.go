@@ -50,8 +50,16 @@ func (f *Front) Close(problem string) {
 	f.closed.Store(true)
 }
 
-// open returns the Backend to pass a request on to, nil if there is none yet, or none any more.
+// open returns the Backend to pass a request on to, nil if there is none yet, none any more, or if it should serve nobody.
 func (f *Front) open() *Backend {
+	if b := f.begun(); b != nil && b.Sought() == "" {
+		return b
+	}
+	return nil
+}
+
+// begun returns the Backend, which may be asked about itself; nil if there is none yet, or none any more.
+func (f *Front) begun() *Backend {
 	if f.closed.Load() {
 		return nil
 	}
@@ -83,6 +91,9 @@ func (f *Front) makeSure(b *Backend, timeout time.Duration) error {
 }
 
 func (f *Front) refuse() error {
+	if b := f.begun(); b != nil && b.Sought() != "" {
+		return fmt.Errorf("%w: %s", web.ErrNotApplied, b.Sought())
+	}
 	return fmt.Errorf("%w: %s", web.ErrNotApplied, f.starting.Load().Problem)
 }
 
@@ -202,7 +213,7 @@ func (f *Front) ClusterID() string {
 
 // Status returns the node's view of itself and its peers.
 func (f *Front) Status() api.Status {
-	if b := f.open(); b != nil {
+	if b := f.begun(); b != nil {
 		return b.Status()
 	}
 	return *f.starting.Load()
@@ -210,7 +221,7 @@ func (f *Front) Status() api.Status {
 
 // Ready returns nil if the node can serve.
 func (f *Front) Ready() error {
-	if b := f.open(); b != nil {
+	if b := f.begun(); b != nil {
 		return b.Ready()
 	}
 	return f.refuse()

@@ -38,6 +38,9 @@ func (b *Cluster) problem() string {
 	if d := b.cfg.Log.View().Dispute; d.Slot != 0 {
 		return d.String()
 	}
+	if why := b.Sought(); why != "" {
+		return why
+	}
 	if why := b.cfg.Clocks.Problem(); why != "" {
 		return "this node takes no part in leases: " + why
 	}

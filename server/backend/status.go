@@ -51,6 +51,8 @@ func (b *Cluster) membershipStatus() api.MembershipStatus {
 func (b *Cluster) role(master ballot.NodeID) string {
 	_, voter, listed := b.cfg.Members.Load().Find(b.cfg.Identity.Node)
 	switch {
+	case b.Sought() != "":
+		return api.RoleNone
 	case master == b.cfg.Identity.Node:
 		return api.RoleMaster
 	case voter:

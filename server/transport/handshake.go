@@ -14,6 +14,7 @@ type handshaker struct {
 	membership func() (m ident.Membership, held bool)
 	history    *History
 	required   *atomic.Uint64 // feature level, as Transport.RequireLevel
+	sought     *sought
 }
 
 // hello returns what this node says of itself.
@@ -54,6 +55,7 @@ func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.H
 func (h *handshaker) accepted(c *conn, m *wire.HelloMsg, dials bool) (*wire.Hello, error) {
 	ours := h.hello()
 	if r := h.check(&ours, &m.Hello, m.To, ours.Node, c.cert); r != nil {
+		h.sought.note(r)
 		return nil, c.refuse(r)
 	}
 	if dials {

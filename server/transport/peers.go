@@ -31,9 +31,10 @@ type peers struct {
 func newPeers(
 	cfg *Config, h Handler, m ident.Membership, addrs map[ballot.NodeID]string, past *History, required *atomic.Uint64, s *sockets,
 	log *rareLog,
+	sought *sought,
 ) *peers {
 	p := &peers{cfg: cfg, handler: h, sockets: s, log: log, joining: make(chan struct{}, maxJoins)}
-	p.handshake = handshaker{say: cfg.Hello, membership: p.held, history: past, required: required}
+	p.handshake = handshaker{say: cfg.Hello, membership: p.held, history: past, required: required, sought: sought}
 	p.now.Store(&table{})
 	p.replace(m, addrs)
 	return p

@@ -44,6 +44,7 @@ type Transport struct {
 	rareLog   rareLog
 	histories History
 	required  atomic.Uint64 // see RequireLevel
+	sought    sought
 
 	early struct { // what SetMembership and Part got before Serve
 		sync.Mutex
@@ -97,7 +98,7 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 	if t.early.membership.Newer(membership) {
 		membership, addrs = t.early.membership, t.early.hints
 	}
-	p := newPeers(&t.cfg, h, membership, addrs, &t.histories, &t.required, t.sockets, &t.rareLog)
+	p := newPeers(&t.cfg, h, membership, addrs, &t.histories, &t.required, t.sockets, &t.rareLog, &t.sought)
 	p.part(t.early.parted)
 	if !t.peers.CompareAndSwap(nil, p) {
 		panic("transport: Serve called twice")
