@@ -19,7 +19,8 @@ type LeaseRenewal struct {
 
 // Renew restarts the TTL of a lease and returns the grant to use from now on. g.Name, Owner, Grant and TTL count; a TTL
 // of 0 is the one that the lease had. If the error is ErrLost, the lease has ended: acquire it anew. After any other
-// error it lasts as long as before, or longer. A renewal may be repeated, through any node.
+// error it lasts as long as before, or longer. A renewal may be repeated, through any node. Of calls at a time for one
+// lease ErrLost does not count if another one was granted since that call began.
 func (c *Leases) Renew(ctx context.Context, g LeaseGrant) (LeaseGrant, error) {
 	const op = "renew lease"
 	if err := g.check(); err != nil {

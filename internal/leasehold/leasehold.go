@@ -11,6 +11,7 @@ import "time"
 // acquisition is never used again after its release: the next one needs a new id, and a new Hold.
 type Hold struct {
 	deadline time.Duration
+	moved    time.Duration // when the grant came that the deadline is of
 	token    uint64
 	granted  bool // some grant has counted
 	released bool
@@ -35,10 +36,17 @@ func (h *Hold) Take(now time.Duration, r Reply) bool {
 		return false // it ended before: another owner may have come and gone
 	}
 	h.granted = true
-	h.deadline = max(h.deadline, r.Asked+r.TTL)
+	if end := r.Asked + r.TTL; end > h.deadline {
+		h.deadline, h.moved = end, now
+	}
 	h.token = max(h.token, r.Token)
 	return true
 }
+
+// Lost reports whether the answer that the lease is gone counts, if it is to a renewal that was sent at asked (N1). It
+// does unless the lease is held by a grant that came since. A renewal that is slow asks some acceptors before a quicker
+// one has reached them, and the others after their records of the grants before have ended.
+func (h *Hold) Lost(asked time.Duration) bool { return h.moved < asked }
 
 // Held reports whether the name is owned at now: read from the stored deadline each time, so that no timer can be late.
 func (h *Hold) Held(now time.Duration) bool { return !h.released && now < h.deadline }

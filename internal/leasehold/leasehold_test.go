@@ -68,6 +68,29 @@ func TestN1ReplyAfterTheDeadline(t *testing.T) {
 	}
 }
 
+// N1: that the lease is gone counts if nothing was granted since the renewal was sent. A grant that does not move the
+// deadline is not what the lease is held by.
+func TestN1GoneAfterALaterGrant(t *testing.T) {
+	var h Hold
+	h.Take(10*ms, Reply{TTL: 100 * ms, Token: 7})
+	if !h.Lost(11 * ms) {
+		t.Error("a renewal that was sent after the last grant had come does not count")
+	}
+	h.Take(50*ms, Reply{Asked: 40 * ms, TTL: 20 * ms, Token: 7, Renewal: true})
+	if !h.Lost(30 * ms) {
+		t.Error("a grant that was shorter than what was held stands against it")
+	}
+	h.Take(90*ms, Reply{Asked: 80 * ms, TTL: 100 * ms, Token: 7, Renewal: true})
+	for _, asked := range []time.Duration{30 * ms, 90 * ms} {
+		if h.Lost(asked) {
+			t.Errorf("a renewal that was sent at %v counts, though another was granted at 90ms", asked)
+		}
+	}
+	if !h.Lost(91 * ms) {
+		t.Error("a renewal that was sent after that does not count")
+	}
+}
+
 // N2: the token is the largest of the acquisition. A reply with a smaller one may extend the deadline.
 func TestN2LargestToken(t *testing.T) {
 	var h Hold

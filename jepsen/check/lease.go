@@ -140,7 +140,7 @@ func (o *ownership) take(r *Result, op history.Op) {
 		}
 		o.hold.Release()
 	case op.Outcome == history.OK && op.Absent:
-		if o.hold.Held(op.Return) {
+		if o.hold.Lost(op.Call) && o.hold.Held(op.Return) {
 			r.add("lost while held", fmt.Sprintf("a renewal of %s was told that it is gone %v before its time", op.Key,
 				o.hold.Deadline()-op.Return),
 				append(slices.Clone(o.ops), op)...)

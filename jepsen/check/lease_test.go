@@ -270,4 +270,14 @@ func TestOwnershipIsWhatTheClientKnew(t *testing.T) {
 			t.Errorf("%s: two owners is %v: %+v", c.name, got, r.Problems)
 		}
 	}
+	gone := func(o *history.Op) { o.Absent, o.Matched, o.Token = true, false, 0 }
+	for sent, lost := range map[time.Duration]bool{79: false, 81: true} {
+		r := Leases([]history.Op{op(acquire, "a", 10, 20, nil), op(renew, "a", 60, 80, nil),
+			op(renew, "a", sent, 90, gone)}, true)
+		if got := slices.ContainsFunc(r.Problems,
+			func(p Problem) bool { return p.Kind == "lost while held" }); got != lost {
+			t.Errorf("a renewal sent at %d is told that the lease is gone, one was granted at 80: lost while held is %v",
+				sent, got)
+		}
+	}
 }
