@@ -13,7 +13,7 @@ func (p *Proposer) Resend(now time.Duration) []Message {
 		return p.unanswered()
 	}
 	if p.attempt.busy() {
-		p.abandon(End{Reason: EndExpired})
+		p.expire()
 	} else {
 		p.attempt = attempt{}
 	}
@@ -33,6 +33,12 @@ func (p *Proposer) Abandon() {
 func (p *Proposer) abandon(e End) {
 	p.attempt = attempt{}
 	p.last = e
+}
+
+// expire abandons the attempt because its deadline has passed. What its refusals said of memberships is true all the
+// same: a voter that is silent does not make this node any less outdated.
+func (p *Proposer) expire() {
+	p.abandon(End{Reason: EndExpired, Membership: p.attempt.obstacle.Membership})
 }
 
 // refuse is P5's rejection and block: the voter has answered, and not with a vote. The attempt is abandoned when the

@@ -73,7 +73,8 @@ type End struct {
 	Reason   Reason
 	Promised ballot.Ballot // EndRejected: the highest that was shown
 	Blocker  Record        // the lease in the way that has the least time left, if any was; Left is a hint (L1)
-	// Membership is the newest that an acceptor has in force, of EndOutdated: this node is about to learn it.
+	// Membership is the newest that an acceptor has in force, of EndOutdated and EndExpired, if it is newer than the
+	// attempt's: this node is about to learn it.
 	Membership uint64
 }
 

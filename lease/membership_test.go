@@ -116,6 +116,36 @@ func TestMembersAnOutdatedAttemptEnds(t *testing.T) {
 	}
 }
 
+// One refusal of four ends no attempt while a voter is silent. When its deadline has passed the attempt says what that
+// refusal was about.
+func TestMembersAnExpiredAttemptSaysItIsOutdated(t *testing.T) {
+	for name, ends := range map[string]func(w *world){
+		"a resend": func(w *world) { w.proposers[p].Resend(w.now) },
+		"a late promise": func(w *world) {
+			for _, from := range []ballot.NodeID{2, 3, 4} {
+				m := w.find(KindPrepare, p, 1, from)
+				w.proposers[p].Handle(w.now, Message{Kind: KindPromise, From: from, To: p, Resource: m.Resource, Class: m.Class,
+					Ballot: m.Ballot})
+			}
+		},
+	} {
+		w := newWorld(t)
+		w.proposers[p].SetMembership(2, quorum.Of(1, 2, 3, 4))
+		w.acceptors[1].SetMembership(3)
+		w.start(p, 1, 2*ms)
+		w.deliver(KindPrepare, p, 1, 1)
+		if a := w.proposers[p].Attempt(); a.Phase != PhasePreparing {
+			t.Fatalf("%s: one refusal of four: %v, %v", name, a.Phase, a.Last)
+		}
+		w.tick()
+		w.tick()
+		ends(w)
+		if a := w.proposers[p].Attempt(); a.Phase != PhaseNone || a.Last.Reason != EndExpired || a.Last.Membership != 3 {
+			t.Errorf("%s: %v, %+v", name, a.Phase, a.Last)
+		}
+	}
+}
+
 // "(b) then a wait": an acceptor tells how long a lease may be held that it has accepted before the membership was in
 // force, also if the record has been renewed since, and how long what it has forgotten may be.
 func TestMembersOlderExclusion(t *testing.T) {

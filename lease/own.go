@@ -41,7 +41,7 @@ func (p *Proposer) own(now time.Duration, m Message) {
 		return
 	}
 	if !a.inTime(now) {
-		p.abandon(End{Reason: EndExpired})
+		p.expire()
 		return
 	}
 	p.hold(now, a.ballot, a.deadline)

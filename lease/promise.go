@@ -43,7 +43,7 @@ func (p *Proposer) propose(now time.Duration) []Message {
 		return nil
 	}
 	if !a.inTime(now) {
-		p.abandon(End{Reason: EndExpired})
+		p.expire()
 		return nil
 	}
 	a.phase, a.votes, a.refused, a.obstacle = PhaseAccepting, quorum.Set{}, quorum.Set{}, End{}

@@ -246,9 +246,10 @@ func (e *Elector) waitForOther(now time.Duration) bool {
 }
 
 // outdatedPause is for how many lease times a node tries no more whose attempt was refused for a newer membership,
-// unless it learns that. It learns it from a master, for whom its promise may be needed. Its own attempts can succeed
-// no more, but each of them takes its promise away from the attempts of the others: those wait for their deadline
-// before they ask with a higher ballot, and its own are refused at once, so that it would always be ahead of them.
+// unless it learns that. It learns it from a master, for whom its promise may be needed. Its own attempts can hardly
+// succeed any more, but each of them takes its promise away from the attempts of the others. Those wait for their
+// deadline before they ask with a higher ballot. Its own are refused at once, so that it would always be ahead of them;
+// or they wait for a voter that is down, and two such nodes are ahead of them by turns.
 const outdatedPause = 4
 
 // settle notices what became of the attempt under way: won, or given up and to be tried again after P5's wait.
@@ -267,7 +268,7 @@ func (e *Elector) settle(now time.Duration) {
 	if _, held := e.proposer.Held(now); !held {
 		e.route(now, e.proposer.Release(now)) // what the attempt left at acceptors would block everybody, this node too
 	}
-	if last.Reason == lease.EndOutdated {
+	if last.Membership > e.proposer.Membership() {
 		e.outdated = now + outdatedPause*e.cfg.Duration
 	}
 	if last.Reason == lease.EndBlocked && last.Blocker.Left > 0 {

@@ -189,29 +189,47 @@ func refuse(r *ElectorRound, now time.Duration, sent []lease.Message) (more []le
 }
 
 // A node whose attempt was refused for a newer membership leaves its promise to the others for some lease times, and
-// tries at once when it has learned the membership.
+// tries at once when it has learned the membership. So does one that was refused by a single voter, and waited for
+// another one until its deadline.
 func TestMembersAnOutdatedVoterMakesWay(t *testing.T) {
-	for _, learns := range []bool{false, true} {
-		r := newTestElectorRound(t, 1, 2, 3)
-		oneRound(r, 0, ElectorEvent{})
-		tried := r.Wake()
-		_, sent := oneRound(r, tried, ElectorEvent{})
-		if len(sent) != 2 {
-			t.Fatalf("the attempt: %v", sent)
-		}
-		if more := refuse(r, tried, sent); len(more) > 0 {
-			t.Fatalf("after the refusals: %v", more)
-		}
-		if learns {
-			oneRound(r, tried, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2, 3)}})
-		}
-		again := tried
-		for sent = nil; len(sent) == 0 && again < tried+10*testLease; again += testLease / 50 {
-			_, sent = oneRound(r, again, ElectorEvent{})
-		}
-		waited := again - tried
-		if learns && waited > testLease/4 || !learns && (waited < outdatedPause*testLease || waited > (outdatedPause+1)*testLease) {
-			t.Errorf("it has learned the membership: %v; it tried again after %v", learns, waited)
+	for _, c := range []struct {
+		voters []ballot.NodeID
+		lasts  time.Duration // the attempt
+	}{
+		{[]ballot.NodeID{1, 2, 3}, 0},
+		{[]ballot.NodeID{1, 2, 3, 4}, testLease}, // 4 promises, 3 is down
+	} {
+		for _, learns := range []bool{false, true} {
+			r := newTestElectorRound(t, c.voters...)
+			oneRound(r, 0, ElectorEvent{})
+			tried := r.Wake()
+			_, sent := oneRound(r, tried, ElectorEvent{})
+			if len(sent) != len(c.voters)-1 {
+				t.Fatalf("the attempt: %v", sent)
+			}
+			first := sent[0].Ballot
+			if c.lasts > 0 {
+				oneRound(r, tried, ElectorEvent{Message: &lease.Message{Kind: lease.KindPromise, From: 4, To: 1,
+					Resource: sent[0].Resource, Class: sent[0].Class, Ballot: first}})
+				sent = sent[:1]
+			}
+			if more := refuse(r, tried, sent); len(more) > 0 {
+				t.Fatalf("after the refusals: %v", more)
+			}
+			if learns {
+				oneRound(r, tried, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(c.voters...)}})
+			}
+			again := tried
+			for sent = nil; len(sent) == 0 && again < tried+10*testLease; again += testLease / 50 {
+				_, sent = oneRound(r, again, ElectorEvent{})
+				sent = slices.DeleteFunc(sent, func(m lease.Message) bool { return m.Ballot == first })
+			}
+			waited := again - tried - c.lasts
+			if learns && waited > testLease/4 ||
+				!learns && (waited < outdatedPause*testLease || waited > (outdatedPause+1)*testLease) {
+				t.Errorf("voters %v, it has learned the membership: %v; it tried again %v after its attempt", c.voters,
+					learns, waited)
+			}
 		}
 	}
 }
