@@ -48,16 +48,26 @@ func simCommand() *cobra.Command {
 			search.Steps, search.Members = cfg.Steps, cfg.Members
 			return simSearch(cmd.Context(), search)
 		}
-		return simReplay(cfg)
+		return simReplay(cmd.Context(), cfg)
 	}
 	return c
 }
 
+// errInterrupted is for a simulation that a signal has ended.
+var errInterrupted = errors.New("interrupted")
+
 // simReplay plays one seed and writes its trace.
-func simReplay(cfg sim.Config) error {
+func simReplay(ctx context.Context, cfg sim.Config) error {
 	out := bufio.NewWriter(os.Stdout)
 	cfg.Trace = out
-	r := sim.Run(cfg)
+	done := make(chan sim.Result, 1)
+	go func() { done <- sim.Run(cfg) }()
+	var r sim.Result
+	select {
+	case r = <-done:
+	case <-ctx.Done(): // the run goes on, and so out is not flushed
+		return errInterrupted
+	}
 	fmt.Fprintf(out, "%d nodes, faults %v: %d steps, %v, trace hash %016x\n", r.Nodes, r.Faults, r.Steps, r.Virtual,
 		r.Hash)
 	if err := out.Flush(); err != nil {
@@ -73,18 +83,23 @@ func simReplay(cfg sim.Config) error {
 func simSearch(ctx context.Context, s sim.Search) error {
 	meter := progress.New(os.Stderr, "sim", int64(s.Seeds), "seeds")
 	debug.SetGCPercent(400) // runs are small, and much of their cost is garbage
-	s.Done = func(sim.Result) { meter.Add(1) }
+	s.Done = func(r sim.Result) {
+		meter.Add(1)
+		if r.Failure != nil { // the other runs go on to their ends, and so may the shrinking, for long
+			fmt.Printf("seed %d: %v\nto see it: %s\n", r.Config.Seed, r.Failure, r.Command())
+		}
+	}
 	r := s.Run(ctx)
 	meter.End()
 	fmt.Println(r.String())
 	if r.Failed != nil {
-		fmt.Printf("seed %d: %v\nshrinking …\n", r.Failed.Config.Seed, r.Failed.Failure)
-		small := sim.Shrink(*r.Failed)
+		fmt.Printf("shrinking seed %d …\n", r.Failed.Config.Seed)
+		small := sim.Shrink(ctx, *r.Failed)
 		fmt.Printf("faults left: %v; %v\n", small.Faults, small.Failure)
 		return fmt.Errorf("a check failed; to see it: %s", small.Command())
 	}
 	if ctx.Err() != nil {
-		return errors.New("interrupted")
+		return errInterrupted
 	}
 	return r.Worked()
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"strings"
 )
@@ -29,14 +30,15 @@ const maxShrinkRuns = 200
 
 // shrinker makes a failing run smaller while it still fails the same check.
 type shrinker struct {
+	ctx  context.Context
 	best Result
 	runs int
 }
 
 // Shrink plays a failing run again with less: without classes of faults, with fewer clients, with fewer steps. What it
-// returns fails the same check as r, with as little as it found.
-func Shrink(r Result) Result {
-	s := &shrinker{best: r}
+// returns fails the same check as r, with as little as it found until ctx ended.
+func Shrink(ctx context.Context, r Result) Result {
+	s := &shrinker{ctx: ctx, best: r}
 	for before := -1; before != s.runs && s.runs < maxShrinkRuns; {
 		best := s.best.Config
 		s.shorten()
@@ -52,7 +54,7 @@ func Shrink(r Result) Result {
 
 // try plays c and keeps it if it fails as before.
 func (s *shrinker) try(c Config) bool {
-	if s.runs >= maxShrinkRuns {
+	if s.runs >= maxShrinkRuns || s.ctx.Err() != nil {
 		return false
 	}
 	s.runs++

@@ -19,7 +19,7 @@ func TestSimShort(t *testing.T) {
 	r := s.Run(context.Background())
 	t.Log(r.String())
 	if r.Failed != nil {
-		small := Shrink(*r.Failed)
+		small := Shrink(t.Context(), *r.Failed)
 		t.Fatalf("seed %d: %v\nshrunk: %v\nto see it: %s", r.Failed.Config.Seed, r.Failed.Failure, small.Failure,
 			small.Command())
 	}
@@ -34,7 +34,7 @@ func TestMembersShort(t *testing.T) {
 	r := s.Run(context.Background())
 	t.Log(r.String())
 	if r.Failed != nil {
-		small := Shrink(*r.Failed)
+		small := Shrink(t.Context(), *r.Failed)
 		t.Fatalf("seed %d: %v\nshrunk: %v\nto see it: %s", r.Failed.Config.Seed, r.Failed.Failure, small.Failure,
 			small.Command())
 	}
@@ -124,7 +124,7 @@ func TestClocksOutsideThePromiseAreNoticed(t *testing.T) {
 		if r.Failure == nil || r.Failure.Check != "one owner" {
 			continue
 		}
-		small := Shrink(r)
+		small := Shrink(t.Context(), r)
 		if small.Failure == nil || small.Failure.Check != r.Failure.Check || small.Faults&Freeze == 0 ||
 			small.Steps > r.Steps {
 			t.Errorf("seed %d, %v: shrunk to %+v", seed, r.Failure, small)
@@ -135,4 +135,17 @@ func TestClocksOutsideThePromiseAreNoticed(t *testing.T) {
 		return
 	}
 	t.Error("no two owners were seen")
+}
+
+// TestShrinkEndsWithItsContext: it plays no run any more.
+func TestShrinkEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := Result{Config: Config{Seed: 1}, Faults: Drop, Failure: &Failure{Check: "none", Step: 10}}
+	if s := (&shrinker{ctx: ctx, best: r}); s.try(Config{Seed: 1}) || s.runs != 0 {
+		t.Errorf("%d runs", s.runs)
+	}
+	if small := Shrink(ctx, r); small.Config != r.Config || small.Failure != r.Failure {
+		t.Errorf("%+v became %+v", r, small)
+	}
 }
