@@ -69,17 +69,17 @@ func Look(s *devcluster.State, n devcluster.Node) State {
 		return Gone
 	}
 	if len(line) == 0 { // of a zombie, or of a process that ends: it no longer shows whose it was
-		if procend.Ending(n.PID) {
-			return Ending
-		}
-		return Gone
+		return ended(n.PID)
 	}
 	args := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
 	if !slices.Equal(args[1:], n.Args) || !slices.Contains(n.Args, n.Data) {
 		return Gone
 	}
 	exe, err := os.Readlink(proc + "exe")
-	if err != nil || !sameFile(strings.TrimSuffix(exe, " (deleted)"), s.Binary) {
+	if err != nil { // it has begun to end since
+		return ended(n.PID)
+	}
+	if !sameFile(strings.TrimSuffix(exe, " (deleted)"), s.Binary) {
 		return Gone
 	}
 	stat, err := os.ReadFile(proc + "stat")
@@ -99,6 +99,14 @@ func Look(s *devcluster.State, n devcluster.Node) State {
 		return Paused
 	}
 	return Running
+}
+
+// ended returns the state of a process that does not show whose it is.
+func ended(pid int) State {
+	if procend.Ending(pid) {
+		return Ending
+	}
+	return Gone
 }
 
 // sameFile compares a resolved path with one that may lead through links. It compares names, since the program may have
