@@ -36,6 +36,7 @@ type aftermath struct {
 	nodes      []*node
 	net        *network
 	clients    *clients
+	pipeliners *pipeliners
 	leasers    *leasers
 	nemesis    *nemesis
 	operator   *operator
@@ -208,7 +209,7 @@ func (x *aftermath) await() {
 	case x.phase == phaseConverging && x.equal() && x.found():
 		x.phase = phaseReading
 		x.clients.readAll()
-	case x.phase != phaseReading && x.undecided(), x.phase == phaseReading && x.idle():
+	case x.phase != phaseReading && x.undecided() && x.pipeliners.idle(), x.phase == phaseReading && x.idle():
 		x.phase = phaseOver
 		return
 	}
@@ -222,7 +223,7 @@ func (x *aftermath) idle() bool {
 			return false
 		}
 	}
-	return x.clients.idle()
+	return x.clients.idle() && x.pipeliners.idle()
 }
 
 // equal reports whether all nodes that take part have applied the same slots; then their states must be the same.

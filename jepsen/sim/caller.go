@@ -45,6 +45,23 @@ func (c *caller) send(a *attempt, d, wait time.Duration) {
 	n.reach(kindAsk, d, func() { a.arrive(n, wait) })
 }
 
+// try brings an attempt to the caller's node, and takes it for one of unknown outcome when the time has passed: a node
+// that is paused may end before it sees it.
+func (c *caller) try(a *attempt, timeout time.Duration) {
+	c.send(a, c.hop(), timeout)
+	c.giveUp(timeout)
+}
+
+// giveUp has the caller wait for the answer to its attempt for so long.
+func (c *caller) giveUp(timeout time.Duration) {
+	serial := c.attempt
+	c.at(nil, kindClient, timeout, func() {
+		if c.attempt == serial {
+			c.answered(answer{outcome: replica.Unknown})
+		}
+	})
+}
+
 // hop draws how long a request takes to its node, or an answer back.
 func (x *access) hop() time.Duration { return x.hops.skewed(x.plan.hop, x.plan.clientHop) }
 

@@ -193,12 +193,7 @@ func (c *client) ask() {
 		wait = c.random.between(timeout/8, timeout)
 	}
 	c.send(a, c.hop(), wait)
-	serial := c.attempt
-	c.at(nil, kindClient, timeout, func() {
-		if c.attempt == serial {
-			c.answered(answer{outcome: replica.Unknown})
-		}
-	})
+	c.giveUp(timeout)
 }
 
 // tookAnswer takes the answer to an attempt: it ends the operation, or the client tries again through another node.

@@ -62,7 +62,7 @@ func (l *locker) next() {
 }
 
 func (l *locker) ask() {
-	l.send(l.begin(write, l.command.Key), l.hop(), l.plan.clients.timeout)
+	l.try(l.begin(write, l.command.Key), l.plan.clients.timeout)
 }
 
 // tookAnswer takes the answer to an attempt: a keyed one of which nothing is known is asked for again.

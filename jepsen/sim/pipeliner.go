@@ -40,6 +40,7 @@ type pipeliners struct {
 	*access
 	lists   [2]*grownList
 	refused map[string]bool // sequences that were certainly not applied, by the name in their words; never ranged over
+	asked   int             // sequences that somebody waits for, or asks for again
 }
 
 // grownList is a list that all append to. Once it is long, a new one takes its place.
@@ -97,6 +98,7 @@ func (p *pipeliner) next() {
 	if r.chance(300) {
 		p.via = p.anyNode(r)
 	}
+	p.all.asked++
 	p.serial, p.retries, p.unknown = p.serial+1, 0, false
 	p.list = p.all.pick(r, p.id*1_000_000+p.serial)
 	p.before = p.list.seen
@@ -140,7 +142,7 @@ func (p *pipeliner) steps(r *random) (steps []kv.Command) {
 	return append(steps, kv.Command{Op: kv.OpFetch, Key: list})
 }
 
-func (p *pipeliner) ask() { p.send(p.begin(write, p.list.name), p.hop(), p.plan.clients.timeout) }
+func (p *pipeliner) ask() { p.try(p.begin(write, p.list.name), p.plan.clients.timeout) }
 
 // tookAnswer takes the answer to an attempt: a keyed one of which nothing is known is asked for again.
 func (p *pipeliner) tookAnswer(ans *answer) {
@@ -157,6 +159,7 @@ func (p *pipeliner) tookAnswer(ans *answer) {
 	case !p.unknown:
 		p.all.refused[p.word()] = true
 	}
+	p.all.asked--
 	p.restThen(p.plan.pipeliners.think, p.next)
 }
 
@@ -250,6 +253,9 @@ func (x *pipeliners) known(p *pipeliner, list string) {
 		p.list.seen = list
 	}
 }
+
+// idle reports whether all that was asked for has come to something.
+func (x *pipeliners) idle() bool { return x.asked == 0 }
 
 // mustBeThere checks at the end that every node has what anybody was told, but for one that must stay behind: see
 // undecided.

@@ -140,7 +140,7 @@ func newWorld(c Config) *world {
 	w.nemesis = newNemesis(g, w.nodes, w.net, w.guardians)
 	w.nemesis.members, w.nemesis.operator, w.nemesis.progress = w.members, w.operator, w.progress
 	w.progress.letsGo = w.nemesis.hunt
-	w.aftermath = &aftermath{engine: g, nodes: w.nodes, net: w.net, clients: w.clients, leasers: w.leasers,
+	w.aftermath = &aftermath{engine: g, nodes: w.nodes, net: w.net, clients: w.clients, pipeliners: w.pipeliners, leasers: w.leasers,
 		nemesis: w.nemesis, operator: w.operator, clockFacts: w.clockFacts}
 	for i, n := range w.net.nodes {
 		w.net.connect(n, w.net.nodes[i+1:])

@@ -198,14 +198,7 @@ func (u *uploader) ask(c kv.Command, then func(*answer)) {
 }
 
 func (u *uploader) once() {
-	timeout := u.plan.clients.timeout
-	u.send(u.caller.begin(write, u.command.Key), u.hop(), timeout)
-	serial := u.attempt
-	u.at(nil, kindClient, timeout, func() {
-		if u.attempt == serial {
-			u.answered(answer{outcome: replica.Unknown})
-		}
-	})
+	u.try(u.caller.begin(write, u.command.Key), u.plan.clients.timeout)
 }
 
 // tookAnswer takes the answer to an attempt.
