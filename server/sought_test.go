@@ -55,7 +55,7 @@ func TestANodeThatAnotherClusterLooksFor(t *testing.T) {
 			t.Errorf("%s %s: code %s", x.method, x.path, c)
 		}
 	}
-	if s := h.status(t); s.Role != api.RoleNone || !strings.Contains(s.Problem, "stop it and have it replaced there") {
+	if s := h.status(t); s.Role != api.RoleNone || !strings.Contains(s.Problem, "has lost its directory") {
 		t.Errorf("role %s, problem %q", s.Role, s.Problem)
 	}
 }

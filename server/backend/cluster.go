@@ -90,14 +90,14 @@ func (b *Cluster) Ready() error {
 
 // Sought returns why this node should serve nobody although it is a cluster, or "": a member of another cluster looks
 // for this node there. Then the node was probably a member of that one, has lost its directory, and has founded another
-// cluster. One that others have joined was meant to be.
+// cluster. One that others have joined, or that was restored, was meant to be.
 func (b *Cluster) Sought() string {
-	text := b.cfg.Sought()
-	if text == "" || len(b.cfg.Members.Load().Members) > 1 {
+	text, m := b.cfg.Sought(), b.cfg.Members.Load()
+	if text == "" || b.cfg.Identity.Bootstrap.Number == 0 || len(m.Members) > 1 || m.Change > 0 {
 		return ""
 	}
-	return "this node is a cluster of its own, and a member of another one looks for it: if it has lost its directory, stop " +
-		"it and have it replaced there; if the other cluster is of no more use, stop the nodes of that. " + text
+	return "this node has founded a cluster of its own, and a member of another one looks for it: if it has lost its " +
+		"directory, stop it and have it replaced there; if the other cluster is of no more use, stop the nodes of that. " + text
 }
 
 // CanTake returns nil if another member is there and caught up, so that it can take mastership at once.
