@@ -101,6 +101,9 @@ const (
 	HeaderNode = "X-Tenure-Node"
 	// HeaderError is the Code of an answer that is not a success.
 	HeaderError = "X-Tenure-Error"
+	// HeaderDrained is "true" in a refusal if the node knows no master and will not become one, because it is drained
+	// (PathMembersDrain).
+	HeaderDrained = "X-Tenure-Drained"
 	// HeaderRetryAfter is when to try again, in whole seconds.
 	HeaderRetryAfter = "Retry-After"
 	// HeaderRetryAfterMS is the same in milliseconds, where the node knows it that well.

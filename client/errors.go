@@ -129,6 +129,7 @@ type StatusError struct {
 	Code       api.Code      // "" if the answer has none
 	Message    string        // the node's text, one line, cut at maxMessageBytes
 	RetryAfter time.Duration // 0 if the node named none
+	Drained    bool          // the node knows no master, and is drained itself
 }
 
 // maxMessageBytes bounds StatusError.Message.

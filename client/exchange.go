@@ -125,10 +125,13 @@ func (s *sender) silenceLimit(r request) time.Duration {
 func (s *sender) nodeTimeout(ctx context.Context, r request) time.Duration {
 	d := s.silenceLimit(r)
 	if end, ok := ctx.Deadline(); ok {
-		d = min(d, time.Until(end))
+		d = min(d, time.Until(end)/time.Duration(max(r.share, 1)))
 	}
-	return max(d-d/10, time.Millisecond)
+	return max(d-max(d/10, min(d/4, answerTime)), time.Millisecond)
 }
+
+// answerTime is how long a refusal may be under way from a node whose time is over: it looks at the time in rounds.
+const answerTime = 100 * time.Millisecond
 
 // answer is a whole HTTP answer, whatever its status.
 type answer struct {
@@ -142,7 +145,7 @@ type answer struct {
 func (a answer) err() *StatusError {
 	return &StatusError{
 		Endpoint: a.endpoint, Status: a.status, Code: a.code(), Message: oneLine(a.body),
-		RetryAfter: retryAfter(a.header),
+		RetryAfter: retryAfter(a.header), Drained: a.header.Get(api.HeaderDrained) == "true",
 	}
 }
 

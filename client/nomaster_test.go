@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -118,6 +119,48 @@ func TestTheMajorityIsLostAtTheDeadline(t *testing.T) {
 		_, _, err := w.client.Get(ctx, "k", client.ReadOptions{})
 		if !errors.As(err, new(*client.NoMasterError)) {
 			t.Fatal(err)
+		}
+	})
+}
+
+// A node that waits for a master answers a little after the time that it was given. A write is not in doubt for that,
+// and every node is asked, however short the call is.
+func TestNodesThatWaitForAMasterLeaveNoDoubt(t *testing.T) {
+	for _, timeout := range []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second} {
+		for range 20 { // the waits between tries are random
+			inWorld(t, 3, client.Config{Timeout: timeout}, func(t *testing.T, w *world) {
+				asked := map[uint64]bool{}
+				w.Inject(func(r clienttest.Request) clienttest.Fault {
+					if !r.IsWrite() {
+						return clienttest.None
+					}
+					asked[r.Node] = true
+					told, _ := strconv.Atoi(r.Timeout)
+					time.Sleep(time.Duration(told)*time.Millisecond + min(12*time.Millisecond, timeout/50))
+					return clienttest.Busy
+				})
+				_, err := w.client.Set(context.Background(), "k", nil, client.WriteOptions{})
+				if kindOf(t, err) != client.ErrNotApplied || errors.As(err, new(*client.NoMasterError)) || len(asked) != 3 {
+					t.Fatalf("within %v, asked %v: %v", timeout, asked, err)
+				}
+			})
+		}
+	}
+}
+
+// Nothing is said of nodes that were not asked.
+func TestNodesThatWereNotAskedAreNotCounted(t *testing.T) {
+	inWorld(t, 3, client.Config{Timeout: time.Second}, func(t *testing.T, w *world) {
+		w.Inject(func(r clienttest.Request) clienttest.Fault {
+			if !r.IsWrite() {
+				return clienttest.None
+			}
+			time.Sleep(960 * time.Millisecond)
+			return clienttest.Busy
+		})
+		_, err := w.client.Set(context.Background(), "k", nil, client.WriteOptions{})
+		if kindOf(t, err) != client.ErrNotApplied || errors.As(err, new(*client.NoMasterError)) {
+			t.Error(err)
 		}
 	})
 }

@@ -225,3 +225,45 @@ func TestABackupOfRealNodes(t *testing.T) {
 		t.Errorf("without a majority: %v", err)
 	}
 }
+
+// Once every node is drained there is no master: a write is not applied, and the error says why.
+func TestEveryNodeIsDrained(t *testing.T) {
+	c, _ := realCluster(t, 3)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := c.Set(ctx, "k", nil, client.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for node := range uint64(3) {
+		if err := c.Members().Drain(ctx, node+1, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for none := 0; none < 5; none++ { // one that wins the lease as it is drained hands it over within a second
+		time.Sleep(300 * time.Millisecond)
+		for _, e := range c.Endpoints() {
+			if s, err := c.Nodes().StatusOf(ctx, e); err != nil || s.Master != 0 {
+				none = 0
+			}
+		}
+		if ctx.Err() != nil {
+			t.Fatal("there is a master still")
+		}
+	}
+	for _, timeout := range []time.Duration{time.Second, 3 * time.Second} {
+		short, cancel := context.WithTimeout(ctx, timeout)
+		_, err := c.Set(short, "k", nil, client.WriteOptions{})
+		cancel()
+		var none *client.NoMasterError
+		if !errors.Is(err, client.ErrNotApplied) || !errors.As(err, &none) || !none.Drained || none.Answering != 3 ||
+			!strings.Contains(err.Error(), "every node is drained") {
+			t.Errorf("within %v: %v", timeout, err)
+		}
+	}
+	if err := c.Members().Drain(ctx, 2, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Set(ctx, "k", nil, client.WriteOptions{}); err != nil {
+		t.Error(err)
+	}
+}

@@ -35,6 +35,8 @@ type request struct {
 	silenceLimit time.Duration
 	// noSilenceLimit is for requests that are answered when something is done. Only the context bounds a silent node.
 	noSilenceLimit bool
+	// share is by how many tries the time of the call is shared; 0: it is all for this one.
+	share int
 	// beforeTry, if not nil, is called before each try.
 	beforeTry func()
 	// unmarked reads are answered with 200 without a node's headers. The body tells whether a node has answered.

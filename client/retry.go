@@ -15,7 +15,20 @@ const (
 	maxBackoff   = 500 * time.Millisecond
 	// minTryTime is the least time left for which another try is begun. One that the deadline cuts only adds doubt.
 	minTryTime = 20 * time.Millisecond
+	// maxLeastTry is the same for a write that had much time.
+	maxLeastTry = 250 * time.Millisecond
 )
+
+// leastTry returns the least time left for which a try of a write is begun, if ctx bounds the whole call. Within it the
+// node should find out that it cannot propose the write, and say so: a try that is cut leaves a doubt, even if nothing
+// was proposed.
+func leastTry(ctx context.Context) time.Duration {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return minTryTime
+	}
+	return min(max(time.Until(end)/10, minTryTime), maxLeastTry)
+}
 
 // tries chooses the endpoint of each try of one call: the preferred one, then the others without a wait, then all of
 // them again after a random wait that grows. A node that named a time is not asked before it. Endpoints that are learned
@@ -26,6 +39,8 @@ type tries struct {
 	tried   int         // tries in this round
 	count   int         // tries so far
 	backoff time.Duration
+	least   time.Duration           // for which another try is begun; the first too, if it is above minTryTime
+	rounds  int                     // that have ended
 	retryAt map[*endpoint]time.Time // of nodes that have named a time
 	last    error                   // how the last try failed
 	reached reached
@@ -40,7 +55,7 @@ type tries struct {
 
 // tries begins the tries of one call.
 func (s *sender) tries() *tries {
-	return &tries{s: s, list: s.endpoints.inOrder(), backoff: firstBackoff}
+	return &tries{s: s, list: s.endpoints.inOrder(), backoff: firstBackoff, least: minTryTime}
 }
 
 // next waits until the next try is due and returns its endpoint. It returns an error if there is none: ctx has ended,
@@ -65,19 +80,29 @@ func (t *tries) next(ctx context.Context) (*endpoint, error) {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, t.last)
 	}
 	need := time.Duration(0)
-	if t.count > 0 {
-		need = minTryTime
+	if t.count > 0 || t.least > minTryTime {
+		need = t.least
 	}
 	if err := pause(ctx, wait, need); err != nil {
 		if t.last == nil {
 			return nil, err
 		}
 		err = fmt.Errorf("%w; gave up after %d tries: %w", t.last, t.count, err)
-		return nil, t.reached.explain(err, len(t.s.endpoints.all()))
+		return nil, t.reached.explain(err, t.s.endpoints.all())
 	}
 	t.tried++
 	t.count++
 	return endpoint, nil
+}
+
+// share returns by how many tries the time that is left should be shared, the one whose endpoint next has returned among
+// them. A node that waits for a master must leave time to ask each of the others once, and those that are learned
+// meanwhile.
+func (t *tries) share() int {
+	if t.rounds > 0 {
+		return 1
+	}
+	return max(len(t.list)-t.tried+1, 2)
 }
 
 // another returns an endpoint that has not been tried in this round, to be asked beside the last one, or nil.
@@ -96,6 +121,7 @@ func (t *tries) another() *endpoint {
 // nextRound begins another round, with the endpoints of now.
 func (t *tries) nextRound() {
 	t.tried = 0
+	t.rounds++
 	all := t.s.endpoints.all()
 	if len(all) != len(t.list) || slices.ContainsFunc(all, func(e *endpoint) bool { return !slices.Contains(t.list, e) }) {
 		t.list = t.s.endpoints.inOrder()

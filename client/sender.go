@@ -99,6 +99,7 @@ func (s *sender) read(
 			return answer{}, &Error{Op: op, Key: key, Kind: ErrUnavailable, Err: err}
 		}
 		r := next()
+		r.share = tries.share()
 		x := s.exchangeRead(ctx, tries, e, r)
 		e, a, err := x.endpoint, x.answer, x.err
 		switch {
@@ -139,6 +140,7 @@ func kindWithoutBase(err error) error {
 func (s *sender) write(ctx context.Context, op, key string, r request, once Once) (answer, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
+	least := leastTry(ctx)
 	doubt := once.Key != "" && !once.New
 	fixed := doubt || r.idempotent // there is no base, or it is that of an earlier run
 	if fixed {
@@ -158,6 +160,7 @@ func (s *sender) write(ctx context.Context, op, key string, r request, once Once
 		return answer{}, &Error{Op: op, Key: key, Kind: kind, Err: err, Once: once}
 	}
 	tries := s.tries()
+	tries.least = least
 	for rebased := false; ; {
 		e, err := tries.next(ctx)
 		if err != nil && doubt {
@@ -165,6 +168,7 @@ func (s *sender) write(ctx context.Context, op, key string, r request, once Once
 		} else if err != nil {
 			return fail(ErrNotApplied, err)
 		}
+		r.share = tries.share()
 		a, sent, err := s.exchange(ctx, e, r)
 		o := classify(a, sent, err, r.interpret)
 		if err == nil && once.Key != "" && !a.ofNode() {

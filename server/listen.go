@@ -48,7 +48,8 @@ func (n *node) listen() (err error) {
 	p.clients, err = web.New(web.Config{
 		Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision,
 		Node: n.cfg.Node, NodeName: n.cfg.NodeName, Insecure: n.cfg.Insecure, Logger: n.log, Registry: n.registry, Hub: n.hub,
-		Audit: n.audit, SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime, AllowedHosts: n.cfg.hosts(),
+		Drained: n.front.Drained,
+		Audit:   n.audit, SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime, AllowedHosts: n.cfg.hosts(),
 		TLS: n.tls.clientConfig(), CertifiedHost: n.tls.certifies, Access: n.access,
 		Limits: limits.Limits, MaxHeaderBytes: limits.MaxHeaderBytes, HeaderTimeout: limits.HeaderTimeout,
 		BodyTimeout: limits.BodyTimeout,

@@ -100,6 +100,9 @@ func (b *Cluster) Sought() string {
 		"directory, stop it and have it replaced there; if the other cluster is of no more use, stop the nodes of that. " + text
 }
 
+// Drained reports whether the node is drained and knows no master.
+func (b *Cluster) Drained() bool { return b.cfg.Draining() && b.cfg.Log.View().Master == 0 }
+
 // CanTake returns nil if another member is there and caught up, so that it can take mastership at once.
 func (b *Cluster) CanTake(to ballot.NodeID) error {
 	v := b.cfg.Log.View()

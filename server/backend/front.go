@@ -227,6 +227,12 @@ func (f *Front) Ready() error {
 	return f.refuse()
 }
 
+// Drained reports whether the node is drained and knows no master.
+func (f *Front) Drained() bool {
+	b := f.open()
+	return b != nil && b.Cluster.Drained()
+}
+
 // Full names the members that are short of space.
 func (f *Front) Full() string {
 	if b := f.open(); b != nil {

@@ -94,6 +94,13 @@ func (x *exchange) fail(err error) {
 		}
 	}
 	switch code {
+	case api.CodeNotApplied, api.CodeNotReady:
+		// If all nodes say so, there will be no master, and to try again is no use.
+		if x.drained() {
+			h[api.HeaderDrained] = headerTrue
+		}
+	}
+	switch code {
 	case api.CodeNotApplied:
 		h[api.HeaderRetryAfter] = retryNow
 	case api.CodeOverloaded, api.CodeNotReady:

@@ -28,6 +28,8 @@ type Config struct {
 	Version, Revision string
 	// Node is the node's number, which errors carry in X-Tenure-Node.
 	Node ballot.NodeID
+	// Drained reports whether the node is drained and knows no master. Nil: it never is.
+	Drained func() bool
 	// NodeName is the node's name in sessions that name none and in /v1/agent/self. Empty: node-N, N being its number.
 	NodeName string
 	// Insecure allows listening where others can reach the node without TLS.
@@ -85,6 +87,9 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.MaxValueBytes = orDefault(c.MaxValueBytes, 512<<10)
+	if c.Drained == nil {
+		c.Drained = func() bool { return false }
+	}
 	c.MaxLeaseTime = orDefault(c.MaxLeaseTime, 30*time.Second)
 	c.Limits = c.Limits.WithDefaults()
 	c.SessionTTLMin = orDefault(c.SessionTTLMin, api.DefaultMinSessionTTL)

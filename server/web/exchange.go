@@ -32,6 +32,7 @@ type exchange struct {
 	permit   permit
 	trail    trail
 	timeouts timeouts
+	drained  func() bool
 	// waited is how long a blocking query or a stream waited for changes: that is not the time it took.
 	waited time.Duration
 }
@@ -88,6 +89,7 @@ type dispatcher struct {
 	conns       *admission.Conns
 	rates       *admission.Rates
 	waits       *waits
+	drained     func() bool
 }
 
 // handle returns the handler of the requests to e. An endpoint without handlers is that of requests that no route
@@ -95,7 +97,7 @@ type dispatcher struct {
 func (d *dispatcher) handle(e *endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchanges.Get().(*exchange)
-		*x = exchange{w: w, r: r, began: time.Now(), node: d.node, conns: d.conns, timeouts: d.timeouts,
+		*x = exchange{w: w, r: r, began: time.Now(), node: d.node, conns: d.conns, timeouts: d.timeouts, drained: d.drained,
 			permit: permit{decider: d.decider}, trail: trail{on: d.audit != nil && e.isAct(r.Method)}}
 		d.metrics.inFlight.Add(1)
 		var whole bool

@@ -75,7 +75,7 @@ func (s *Server) newDispatcher(cluster Cluster) *dispatcher {
 		node: []string{s.node}, cluster: cluster, metrics: m, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
 		crossOrigin: http.NewCrossOriginProtection(), decider: cfg.Access, audit: cfg.Audit, timeouts: timeoutsOf(cfg),
 		limits: cfg.Limits, waits: s.waits, conns: s.conns.limits,
-		rates: s.control.Rates,
+		rates: s.control.Rates, drained: cfg.Drained,
 	}
 }
 
