@@ -55,7 +55,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	if errors.Is(err, syscall.EPIPE) && errors.Is(err, a.output.err) && !a.changes {
 		return exitBrokenPipe // as silently as any other program whose reader has enough
 	}
-	if !a.started && !errors.As(err, new(usageError)) {
+	if !a.started && a.output.err == nil && !errors.As(err, new(usageError)) {
 		err = usageError{err} // cobra's own complaints
 	}
 	a.complain(err)

@@ -3,19 +3,26 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"tenure/api"
+	"tenure/client"
 	"tenure/client/clienttest"
 )
 
 // fullDisk is standard output on a full disk, or without a reader.
 type fullDisk struct{ err error }
 
-func (f fullDisk) Write([]byte) (int, error) { return 0, f.err }
+func (f fullDisk) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "/dev/full", Err: f.err} // another one each time, as os.File has it
+}
 
 // unprinted runs a command line whose output cannot be written.
 func unprinted(c *clienttest.Cluster, stdin string, err error, args ...string) outcome {
@@ -47,7 +54,7 @@ func TestDoneAndNotPrinted(t *testing.T) {
 	for _, line := range changing {
 		args := strings.Fields(strings.NewReplacer("DIR", dir, "RECORDS", records).Replace(line))
 		o := unprinted(c, "set t 1", syscall.ENOSPC, args...)
-		if o.code != exitUnknown || !strings.Contains(o.errOut, "it was done, and what came of it could not be printed: no space") {
+		if o.code != exitUnknown || !strings.Contains(o.errOut, "it was done, and what came of it could not be printed: write /dev/full: no space") {
 			t.Errorf("%s: exit %d, %q", line, o.code, o.errOut)
 		}
 	}
@@ -68,17 +75,55 @@ func TestReadAndNotPrinted(t *testing.T) {
 	c := start(t, 3)
 	c.Set("t", "1")
 	for _, line := range []string{"get t", "list", "count", "master show", "member list", "status", "--json get t",
-		"import - --dry-run"} {
-		if o := unprinted(c, "", syscall.ENOSPC, strings.Fields(line)...); o.code != exitFailed ||
-			!strings.Contains(o.errOut, "the output could not be written: no space") {
+		"import - --dry-run", "--help", "get --help", "help get", "--version", "version", "txn -",
+		"completion bash"} {
+		stdin := ""
+		if line == "txn -" {
+			stdin = "get t\ncheck-not-exists missing"
+		}
+		if o := unprinted(c, stdin, syscall.ENOSPC, strings.Fields(line)...); o.code != exitFailed ||
+			!strings.Contains(o.errOut, "the output could not be written: write /dev/full: no space") {
 			t.Errorf("%s: exit %d, %q", line, o.code, o.errOut)
 		}
-		if o := unprinted(c, "", syscall.EPIPE, strings.Fields(line)...); o.code != exitBrokenPipe || o.errOut != "" {
+		if o := unprinted(c, stdin, syscall.EPIPE, strings.Fields(line)...); o.code != exitBrokenPipe || o.errOut != "" {
 			t.Errorf("%s: exit %d, %q", line, o.code, o.errOut)
 		}
 	}
 	// What has failed is told as before.
 	if o := unprinted(c, "", syscall.ENOSPC, "add", "missing", "1"); o.code != exitFailed || strings.Contains(o.errOut, "done") {
 		t.Errorf("exit %d, %q", o.code, o.errOut)
+	}
+}
+
+// A transaction that only reads has no outcome to be in doubt of, unless its fence is remembered.
+func TestReadsAreNotInDoubt(t *testing.T) {
+	c := start(t, 3)
+	c.Inject(func(r clienttest.Request) clienttest.Fault {
+		if r.IsWrite() {
+			return clienttest.Unknown
+		}
+		return clienttest.None
+	})
+	o := kvctl(t, c, "get-or-empty t", "--timeout", "300ms", "txn", "-")
+	if o.code != exitFailed || !strings.Contains(o.errOut, "unavailable") || strings.Contains(o.errOut, "idempotency") {
+		t.Errorf("exit %d, %q", o.code, o.errOut)
+	}
+	for _, args := range [][]string{{"txn", "-", "--fence", "f:1"}, {"txn", "-"}} {
+		stdin := "get-or-empty t"
+		if len(args) == 2 {
+			stdin += "\nset t 1"
+		}
+		if o := kvctl(t, c, stdin, append([]string{"--timeout", "300ms"}, args...)...); o.code != exitUnknown {
+			t.Errorf("%q: exit %d, %q", args, o.code, o.errOut)
+		}
+	}
+}
+
+// The error of an output that is written in pieces is that of the first.
+func TestOutputInPieces(t *testing.T) {
+	a := newApp(nil, nil, fullDisk{syscall.ENOSPC}, io.Discard)
+	err := a.printUpgrade(&client.Upgrade{Members: []api.MemberLevel{{Node: 1}}})
+	if err == nil || !errors.Is(err, a.output.err) {
+		t.Errorf("%v, and the output's error is %v", err, a.output.err)
 	}
 }

@@ -20,17 +20,19 @@ type printer struct {
 	onTerminal     func(io.Writer) bool // reports whether a writer is a terminal
 }
 
-// outputWriter is standard output. It remembers that it could not be written, whoever has overlooked that.
+// outputWriter is standard output. It remembers that it could not be written, whoever has overlooked that, and writes
+// nothing more: the error of each later write is the same.
 type outputWriter struct {
 	w   io.Writer
 	err error
 }
 
 func (o *outputWriter) Write(b []byte) (int, error) {
-	n, err := o.w.Write(b)
-	if o.err == nil {
-		o.err = err
+	if o.err != nil {
+		return 0, o.err
 	}
+	n, err := o.w.Write(b)
+	o.err = err
 	return n, err
 }
 

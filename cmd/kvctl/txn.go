@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,11 @@ func newTxn(a *app) *cobra.Command {
 				return usage("%s: %w", name, err)
 			}
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				a.changes = w.fence.Name != "" || slices.ContainsFunc(ops, writes)
 				result, err := c.Txn(ctx, txnOps(ops), w.options())
+				if err != nil && !a.changes {
+					err = withoutDoubt(err)
+				}
 				if err != nil {
 					return failedLines(err, name, ops)
 				}
@@ -55,6 +60,25 @@ func newTxn(a *app) *cobra.Command {
 	}
 	w.addTo(cmd)
 	return cmd
+}
+
+// writes reports whether an operation changes something.
+func writes(op txnfile.Op) bool {
+	switch op.Verb {
+	case client.TxnGet, client.TxnGetOrEmpty, client.TxnGetTree, client.TxnCheckIndex, client.TxnCheckSession,
+		client.TxnCheckNotExists, client.TxnCheckValue:
+		return false
+	}
+	return true
+}
+
+// withoutDoubt returns the error of a transaction that only reads: whether it was done does not matter then.
+func withoutDoubt(err error) error {
+	var e *client.Error
+	if errors.As(err, &e) && (e.Kind == client.ErrUnknown || e.Kind == client.ErrDropped) {
+		return &client.Error{Op: e.Op, Kind: client.ErrUnavailable, Err: e.Err}
+	}
+	return err
 }
 
 func txnOps(ops []txnfile.Op) []client.TxnOp {
