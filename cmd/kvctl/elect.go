@@ -35,7 +35,7 @@ func newElect(a *app) *cobra.Command {
 		},
 		ValidArgsFunction: a.completeLeases,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.check(a); err != nil {
+			if err := o.check(a, cmd); err != nil {
 				return err
 			}
 			name, command := args[0], args[1:]
@@ -64,8 +64,8 @@ func newElect(a *app) *cobra.Command {
 	}
 	o.addTo(cmd, "the lease", "fail at once if somebody else leads")
 	cmd.Flags().BoolVar(&listen, "listen", false, "only print who leads, whenever that changes")
-	a.timeoutFlag(cmd, "time limit of releasing the lease, of acquiring it with --try, and of each question with "+
-		"--listen (default 10s)")
+	a.timeoutFlag(cmd, "time limit of acquiring the lease (default: none, but 10s with --try), and of releasing it and of each "+
+		"question with --listen (default 10s)")
 	return cmd
 }
 

@@ -30,6 +30,7 @@ type holdFlags struct {
 	try       bool
 	wait      time.Duration
 	killAfter time.Duration
+	limit     time.Duration // --timeout if that is given: the wait ends within it
 }
 
 // addTo defines the flags; what names the lock or lease in their help texts.
@@ -43,7 +44,7 @@ func (h *holdFlags) addTo(f *pflag.FlagSet, what, try string) {
 // program checks the flags and returns the path of the command to run: args are the name of the lock or lease and the
 // command line.
 func (h *holdFlags) program(a *app, cmd *cobra.Command, args []string) (string, error) {
-	if err := h.check(a); err != nil {
+	if err := h.check(a, cmd); err != nil {
 		return "", err
 	}
 	if cmd.ArgsLenAtDash() != 1 {
@@ -52,9 +53,12 @@ func (h *holdFlags) program(a *app, cmd *cobra.Command, args []string) (string, 
 	return lookPath(args[1])
 }
 
-func (h *holdFlags) check(a *app) error {
+func (h *holdFlags) check(a *app, cmd *cobra.Command) error {
 	if h.wait < 0 || h.killAfter < 0 {
 		return usage("--wait and --kill-after must not be negative")
+	}
+	if cmd.Flags().Changed("timeout") {
+		h.limit = a.timeout
 	}
 	return a.noReadMode()
 }

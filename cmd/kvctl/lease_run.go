@@ -63,7 +63,7 @@ func newLeaseRun(a *app) *cobra.Command {
 	}
 	o.addTo(cmd, "the lease",
 		"fail at once if the lease is held, or cannot be acquired yet after a restart of the nodes")
-	a.timeoutFlag(cmd, "time limit of releasing the lease, and of acquiring it with --try (default 10s)")
+	a.timeoutFlag(cmd, "time limit of acquiring the lease (default: none, but 10s with --try), and of releasing it (default 10s)")
 	return cmd
 }
 
@@ -77,12 +77,18 @@ func (o leaseRunFlags) acquire(a *app, ctx context.Context, name string) (*clien
 	switch {
 	case o.try:
 		wait = 0
+	case o.limit > 0 && (wait == 0 || wait > waitWithin(o.limit)):
+		wait = waitWithin(o.limit)
 	case wait == 0:
 		wait = client.NoWaitLimit
 	}
 	if wait != client.NoWaitLimit {
+		limit := acquireTimeout(a.timeout, wait)
+		if o.limit > 0 {
+			limit = min(limit, o.limit)
+		}
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, acquireTimeout(a.timeout, wait))
+		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
 	return c.Leases().Acquire(ctx, name, client.LeaseOptions{

@@ -75,7 +75,7 @@ func newLock(a *app) *cobra.Command {
 		"name of the session, shown to those who find the lock held (default: USER@HOST: lock KEY)")
 	f.StringVar(&o.value, "value", "", "value to write to KEY")
 	f.IntVar(&o.count, "count", 0, "let up to this many hold the lock at a time; KEY becomes the prefix of their keys")
-	a.timeoutFlag(cmd, "time limit of unlocking, and of locking with --try (default 10s)")
+	a.timeoutFlag(cmd, "time limit of locking (default: none, but 10s with --try), and of unlocking (default 10s)")
 	return cmd
 }
 
@@ -92,8 +92,11 @@ func (o lockFlags) acquire(a *app, ctx context.Context, key string, shared bool)
 		o.session.Name = cut(a.ownerOr("")+": lock "+key, maxSessionName)
 	}
 	limit := o.wait
-	if o.try {
+	switch {
+	case o.try:
 		limit = a.timeout
+	case limit == 0 || o.limit > 0 && o.limit < limit:
+		limit = o.limit
 	}
 	if limit > 0 {
 		var cancel context.CancelFunc

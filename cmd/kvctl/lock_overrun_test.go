@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -31,4 +34,31 @@ func TestLocksAndLeasesAreGivenUpInTime(t *testing.T) {
 			t.Errorf("%s: exit code %d after %v: %s", line, o.code, took, o.errOut)
 		}
 	}
+}
+
+// --timeout bounds the wait for a lock or a lease that somebody else holds, as --wait does.
+func TestTimeoutBoundsTheWaitForALock(t *testing.T) {
+	c := start(t, 1)
+	locked(t, c, func(cancel func()) {
+		if o := kvctl(t, c, "", "lease", "acquire", "l", "--owner", "other", "--ttl", "30s"); o.code != 0 {
+			t.Fatal(o.errOut)
+		}
+		for _, line := range []string{
+			"lock job --timeout 400ms -- true", "lock job --timeout 400ms --wait 1m -- true",
+			"lock job --timeout 1m --wait 400ms -- true", "lock job --timeout 400ms --json -- true",
+			"lease run l --timeout 400ms -- true", "lease run l --timeout 400ms --wait 1m -- true",
+			"lease run l --timeout 1m --wait 400ms -- true", "elect l --timeout 400ms", "elect l --timeout 400ms -- true",
+		} {
+			began := time.Now()
+			var errOut bytes.Buffer
+			ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+			environ := []string{endpointsVariable + "=" + strings.Join(c.Endpoints(), ",")}
+			code := run(ctx, strings.Fields(line), environ, strings.NewReader(""), io.Discard, &errOut)
+			stop()
+			if took := time.Since(began); code != exitFailed || !strings.Contains(errOut.String(), "held") || took > 4*time.Second {
+				t.Errorf("%s: exit %d after %v: %s", line, code, took, errOut.String())
+			}
+		}
+		cancel()
+	}, "--", "sh", "-c", obedient)
 }

@@ -306,9 +306,9 @@ func TestTimeoutInHelp(t *testing.T) {
 		"get":         "time limit of the whole command (default 10s)",
 		"watch":       "time limit (default: none)",
 		"status":      "time limit (default 10s; with --watch, none)",
-		"elect":       "time limit of releasing the lease",
-		"lock":        "time limit of unlocking",
-		"lease run":   "time limit of releasing the lease",
+		"elect":       "time limit of acquiring the lease",
+		"lock":        "time limit of locking",
+		"lease run":   "time limit of acquiring the lease",
 		"bench put":   "time limit of one request (default 10s)",
 		"dev restart": "time limit for each node (default 10s)",
 	} {
