@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ type writeFlags struct {
 	flags uint64
 	ttl   time.Duration
 	fence fenceFlag
+
+	literal bool // VALUE is the value
 }
 
 // fenceFlag is the value of a flag that takes NAME:TOKEN.
@@ -76,6 +79,7 @@ func (w *writeFlags) addOnceTo(cmd *cobra.Command) {
 // addValueTo defines the flags of a write that sets a value.
 func (w *writeFlags) addValueTo(cmd *cobra.Command) {
 	w.addTo(cmd)
+	w.addLiteralTo(cmd)
 	cmd.Flags().Var((*decimal)(&w.flags), "flags", "a number to store with the value")
 	durationVar(cmd.Flags(), &w.ttl, "ttl", 0, "delete the key after this time (0: never)")
 }
@@ -84,17 +88,42 @@ func (w *writeFlags) options() client.WriteOptions {
 	return client.WriteOptions{Once: w.once, Flags: w.flags, TTL: w.ttl, Fence: w.fence.Fence}
 }
 
-// value returns the argument, or standard input for "-".
-func (a *app) value(arg string) ([]byte, error) {
-	if arg != "-" {
-		return []byte(arg), nil
+// valueText describes a VALUE in help texts.
+const valueText = "A VALUE of - is read from standard input, one like @FILE from that file; --literal takes it as it is."
+
+// addLiteralTo defines the flag of a write that takes a VALUE.
+func (w *writeFlags) addLiteralTo(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&w.literal, "literal", false, "store VALUE as it is, also if it is - or begins with @")
+}
+
+// value returns what the argument VALUE stands for: the content of a file for "@FILE", standard input for "-", as with
+// consul kv put.
+func (w *writeFlags) value(a *app, arg string) ([]byte, error) {
+	switch name, isFile := strings.CutPrefix(arg, "@"); {
+	case w.literal:
+	case isFile && name == "":
+		return nil, usage("VALUE @: the name of the file is missing; to store the text @, give --literal")
+	case isFile:
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, usage("VALUE %s: %w; to store the text %[1]s, give --literal", arg, err)
+		}
+		defer f.Close() // it is only read
+		return readValue(f, name)
+	case arg == "-":
+		return readValue(a.stdin, "standard input")
 	}
-	b, err := io.ReadAll(io.LimitReader(a.stdin, api.MaxValueBytes+1))
+	return []byte(arg), nil
+}
+
+// readValue reads a value; name is for its errors.
+func readValue(r io.Reader, name string) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, api.MaxValueBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("read standard input: %w", err)
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if len(b) > api.MaxValueBytes {
-		return nil, usage("standard input is over %d bytes, the largest value that any cluster accepts", api.MaxValueBytes)
+		return nil, usage("%s is over %d bytes, the largest value that any cluster accepts", name, api.MaxValueBytes)
 	}
 	return b, nil
 }

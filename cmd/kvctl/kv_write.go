@@ -16,23 +16,23 @@ func newSet(a *app) *cobra.Command {
 	var w writeFlags
 	var acquire, release string
 	cmd := &cobra.Command{
-		Use:     "set KEY VALUE|-",
+		Use:     "set KEY VALUE|@FILE|-",
 		Aliases: []string{"put"},
 		Short:   "Write a key",
-		Long: "Write a key and print the revision of the write. A VALUE of - is read from standard input. Put --\n" +
-			"before a VALUE that begins with a dash. Without --ttl the key stays, even if it was to be deleted\n" +
-			"after a time before.\n\n" +
+		Long: "Write a key and print the revision of the write. Put -- before a VALUE that begins with a dash.\n" +
+			valueText + "\n" +
+			"Without --ttl the key stays, even if it was to be deleted after a time before.\n\n" +
 			"With --acquire or --release, also lock or unlock the key for a session. If that fails, nothing is\n" +
 			"changed and the exit code is 1. To run a command under a lock, use kvctl lock.",
-		Example: "  kvctl set hello world\n  kvctl set photo - <photo.jpg\n  kvctl set --ttl 30s seen/here now\n" +
-			"  kvctl set -- balance -5",
+		Example: "  kvctl set hello world\n  kvctl set photo @photo.jpg\n  tar c etc | kvctl set etc -\n" +
+			"  kvctl set --ttl 30s seen/here now\n  kvctl set -- balance -5",
 		Args:              arguments(2, 2),
 		ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if acquire != "" && release != "" {
 				return usage("--acquire and --release contradict each other: give one of them")
 			}
-			value, err := a.value(args[1])
+			value, err := w.value(a, args[1])
 			if err != nil {
 				return err
 			}
@@ -56,11 +56,12 @@ func newSet(a *app) *cobra.Command {
 func newCAS(a *app) *cobra.Command {
 	var w writeFlags
 	cmd := &cobra.Command{
-		Use:   "cas KEY INDEX VALUE|-",
+		Use:   "cas KEY INDEX VALUE|@FILE|-",
 		Short: "Write a key if it has not changed since INDEX",
 		Long: "Write a key if its modify index (see kvctl get --json) is INDEX, or if INDEX is 0 and the key is\n" +
 			"absent. Print the revision of the write, which is the new modify index. Otherwise nothing is\n" +
-			"changed and the exit code is 1. A VALUE of - is read from standard input.",
+			"changed and the exit code is 1.\n" +
+			valueText,
 		Example:           "  kvctl cas config 0 first\n  kvctl cas config 17 second",
 		Args:              arguments(3, 3),
 		ValidArgsFunction: a.completeKeys,
@@ -69,7 +70,7 @@ func newCAS(a *app) *cobra.Command {
 			if err != nil {
 				return usage("INDEX %q: must be a number from 0 up", args[1])
 			}
-			value, err := a.value(args[2])
+			value, err := w.value(a, args[2])
 			if err != nil {
 				return err
 			}
@@ -86,16 +87,16 @@ func newCAS(a *app) *cobra.Command {
 func newTestAndSet(a *app) *cobra.Command {
 	var w writeFlags
 	cmd := &cobra.Command{
-		Use:   "test-and-set KEY TEST VALUE|-",
+		Use:   "test-and-set KEY TEST VALUE|@FILE|-",
 		Short: "Write a key if its value is TEST",
 		Long: "Write VALUE if the key's value is TEST, and print the revision of the write. Otherwise print the\n" +
-			"value that the key has, change nothing, and return exit code 1. A VALUE of - is read from standard\n" +
-			"input.",
+			"value that the key has, change nothing, and return exit code 1. TEST is always the text itself.\n" +
+			valueText,
 		Example:           "  kvctl test-and-set switch off on",
 		Args:              arguments(3, 3),
 		ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			value, err := a.value(args[2])
+			value, err := w.value(a, args[2])
 			if err != nil {
 				return err
 			}
@@ -109,6 +110,7 @@ func newTestAndSet(a *app) *cobra.Command {
 		},
 	}
 	w.addTo(cmd)
+	w.addLiteralTo(cmd)
 	return cmd
 }
 

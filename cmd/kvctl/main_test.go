@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -133,7 +134,7 @@ func TestVerbs(t *testing.T) {
 		{"get x --prefx", "", 2, "", "--prefx; did you mean --prefix?"},
 		{"get x --timeout 5", "", 2, "", `--timeout "5": must be a time with its unit`},
 		{"list --limit x", "", 2, "", `--limit "x": must be a whole number`},
-		{"set k", "", 2, "", "wrong number of arguments (1); write it as kvctl set KEY VALUE|-\n"},
+		{"set k", "", 2, "", "wrong number of arguments (1); write it as kvctl set KEY VALUE|@FILE|-\n"},
 		{"status now", "", 2, "", `kvctl status takes no arguments, and "now" is one`},
 		{"get", "", 2, "", "arg"},
 		{"get a b", "", 2, "", "arg"},
@@ -141,7 +142,7 @@ func TestVerbs(t *testing.T) {
 		{"get a£", "", 2, "", "UTF-8"},
 		{"get a --bad", "", 2, "", "--bad"},
 		{"get a --stale --consistent", "", 2, "", "contradict"},
-		{"set k -5", "", 2, "", "in -5; an argument that begins with a dash goes behind --, as in kvctl set -- KEY VALUE|-\n"},
+		{"set k -5", "", 2, "", "in -5; an argument that begins with a dash goes behind --, as in kvctl set -- KEY VALUE|@FILE|-\n"},
 		{"set k --nothing-like-it", "", 2, "", "goes behind --, as in kvctl set -- KEY"},
 		{"status -5", "", 2, "", "in -5\n"},
 		{"set a b --stale", "", 2, "", "--stale"},
@@ -296,6 +297,47 @@ func TestStdinTooLarge(t *testing.T) {
 	c := start(t, 1)
 	if o := kvctl(t, c, strings.Repeat("x", api.MaxValueBytes+1), "set", "k", "-"); o.code != 2 || c.Applied() != 0 {
 		t.Fatalf("exit %d, %q", o.code, o.errOut)
+	}
+}
+
+// A VALUE of @FILE is the content of the file, whatever it is; --literal stores what is written.
+func TestValueFromFile(t *testing.T) {
+	c := start(t, 1)
+	dir := t.TempDir()
+	binary := "\x00\xff@\r\n"
+	for name, text := range map[string]string{"f": binary, "empty": "", "large": strings.Repeat("x", api.MaxValueBytes+1)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range []struct {
+		line, want string
+		code       int
+	}{
+		{"set k @DIR/f", binary, 0},
+		{"set k @DIR/empty", "", 0},
+		{"cas k 3 @DIR/f", binary, 0},
+		{"set k @", binary, exitUsage},
+		{"set k @DIR/missing", binary, exitUsage},
+		{"set k @DIR", binary, exitFailed},
+		{"set k @DIR/large", binary, exitUsage},
+		{"set k --literal @DIR/f", "@DIR/f", 0},
+		{"set --literal k -", "-", 0},
+		{"test-and-set k - @DIR/f", binary, 0},
+		{"test-and-set --literal k @DIR/f v", binary, exitFailed},
+		{`set k \@x`, `\@x`, 0},
+		{"test-and-set --literal k \\@x @DIR/f", "@DIR/f", 0},
+		{"test-and-set k @DIR/f v", "v", 0},
+		{"set k v@DIR/f", "v@DIR/f", 0},
+	} {
+		in := strings.NewReplacer("DIR", dir)
+		o := kvctl(t, c, "input", strings.Fields(in.Replace(s.line))...)
+		if v, _ := c.Value("k"); o.code != s.code || v != in.Replace(s.want) {
+			t.Errorf("%s: exit %d, %q, and the value is %q", s.line, o.code, o.errOut, v)
+		}
+		if o.code == exitUsage && !strings.Contains(s.line, "large") && !strings.Contains(o.errOut, "--literal") {
+			t.Errorf("%s: %q", s.line, o.errOut)
+		}
 	}
 }
 
