@@ -267,3 +267,36 @@ func TestEveryNodeIsDrained(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A node that has lost the others before its first write says only once that nothing was applied.
+func TestNotAppliedIsSaidOnce(t *testing.T) {
+	c, stop := realCluster(t, 3)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := c.Set(ctx, "k", nil, client.WriteOptions{}); err != nil { // through node 1
+		t.Fatal(err)
+	}
+	stop(1)
+	stop(2)
+	last, err := client.New(client.Config{Endpoints: c.Endpoints()[2:3], NoLearning: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer last.Close()
+	for {
+		s, err := last.Nodes().Status(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Master == 0 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	short, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, err = last.Set(short, "k", nil, client.WriteOptions{})
+	if !errors.Is(err, client.ErrNotApplied) || strings.Count(err.Error(), "not applied") != 1 {
+		t.Error(err)
+	}
+}

@@ -81,7 +81,7 @@ func (f *Front) makeSure(b *Backend, timeout time.Duration) error {
 		return nil
 	}
 	if _, err := b.CatchUp(timeout); err != nil {
-		return fmt.Errorf("%w: this node does not know yet whether the cluster has tokens: %w", web.ErrNotApplied, err)
+		return web.NotApplied("this node does not know yet whether the cluster has tokens", err)
 	}
 	if err := f.stillOpen(nil); err != nil {
 		return err

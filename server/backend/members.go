@@ -230,7 +230,7 @@ func (m *Members) DrainNode(timeout time.Duration, node ballot.NodeID, off bool)
 	case how == unanswered:
 		return fmt.Errorf("%w: node %d did not answer in time; ask again", web.ErrUnknown, node)
 	case problem != "":
-		return fmt.Errorf("%w: %s", web.ErrNotApplied, problem)
+		return web.NotApplied(fmt.Sprintf("node %d", node), errors.New(problem))
 	}
 	return nil
 }

@@ -100,8 +100,8 @@ func (b *Backups) stage(timeout time.Duration, c kv.Command) (r kv.Result, err e
 			return r, err
 		}
 		if time.Now().After(end) || b.cfg.Lifecycle.Stopping() {
-			return r, fmt.Errorf("%w: piece %d of the snapshot was not taken: nothing was replaced: %v", web.ErrNotApplied, c.Num,
-				err)
+			return r, web.NotApplied(fmt.Sprintf("piece %d of the snapshot was not taken: nothing was replaced", c.Num),
+				errors.New(err.Error())) // whether that piece was taken does not matter any more
 		}
 	}
 }

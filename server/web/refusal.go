@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"tenure/api"
@@ -38,6 +39,23 @@ func tooLarge(what string, limit int) *refusal {
 	r.close = true
 	return r
 }
+
+// notAppliedError is an ErrNotApplied for the reason that another error gives.
+type notAppliedError struct {
+	text string
+	err  error
+}
+
+// NotApplied returns err, with why before it, as an ErrNotApplied. Its text says only once that nothing was applied.
+func NotApplied(why string, err error) error {
+	said := ErrNotApplied.Error() + ": "
+	return &notAppliedError{said + why + ": " + strings.TrimPrefix(err.Error(), said), err}
+}
+
+func (e *notAppliedError) Error() string { return e.text }
+
+// Unwrap makes it an ErrNotApplied, and what err is.
+func (e *notAppliedError) Unwrap() []error { return []error{ErrNotApplied, e.err} }
 
 // firstError returns the first of errs that is not nil.
 func firstError(errs ...error) error {
