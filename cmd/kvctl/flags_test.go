@@ -57,6 +57,11 @@ func TestVariablesThatAreWrong(t *testing.T) {
 		"KVCTL_ENDPIONTS=k:1":                    "KVCTL_ENDPIONTS is not a variable of kvctl; unset it, or see kvctl --help for the flags; did you mean KVCTL_ENDPOINTS?",
 		"KVCTL_ENDPOINT=k:1 KVCTL_ENDPOINTS=k:1": "did you mean KVCTL_ENDPOINTS?",
 		"KVCTL_TIMEOUT=5s":                       "KVCTL_TIMEOUT is not a variable of kvctl",
+		"TENURE_HTTP_ADR=k:1":                    "TENURE_HTTP_ADR is not a variable of kvctl; unset it, or see kvctl --help for the flags; did you mean TENURE_HTTP_ADDR?",
+		"TENURE_CA_CERT=ca.pem":                  "did you mean TENURE_CACERT?",
+		"TENURE_HTTP_TOKEN_FIEL=t":               "did you mean TENURE_HTTP_TOKEN_FILE?",
+		"TENURE_ENDPOINTS=k:1":                   "did you mean TENURE_HTTP_ADDR?",
+		"TENURE_ADDR=k:1 TENURE_HTTP_ADDR=k:1":   "TENURE_ADDR is not a variable",
 		"CONSUL_HTTP_ADDR=unix:///tmp/s":         "CONSUL_HTTP_ADDR: endpoint \"unix:///tmp/s\": want http://host:port",
 		"TENURE_HTTP_ADDR=host:x":                "TENURE_HTTP_ADDR: endpoint",
 		"KVCTL_ENDPOINTS=host:0":                 "KVCTL_ENDPOINTS: endpoint",
@@ -68,7 +73,11 @@ func TestVariablesThatAreWrong(t *testing.T) {
 		}
 	}
 	a := newApp([]string{"KVCTL=/bin/kvctl", "KVCTL_TIMEOUT=", "KVCTL_PORT=tcp://10.0.0.1:80", "KVCTL_PORT_80_TCP_ADDR=10.0.0.1",
-		"KVCTL_SERVICE_HOST=10.0.0.1", "KVCTL_SERVICE_PORT=80", "KVCTL_SERVICE_PORT_HTTP=80", "KVCTL_ENDPOINTS=k:1"}, nil, nil, nil)
+		"KVCTL_SERVICE_HOST=10.0.0.1", "KVCTL_SERVICE_PORT=80", "KVCTL_SERVICE_PORT_HTTP=80", "KVCTL_ENDPOINTS=k:1",
+		"TENURE_FENCE=f:1", "TENURE_TOKEN=1", "TENURE_LEASE=l", "TENURE_LOCK=l", "TENURE_SESSION=s", "TENURE_EVENT=set",
+		"TENURE_KEY=k", "TENURE_INDEX=1", "TENURE_HTTP_ADDR=k:1", "TENURE_HTTP_TOKEN_FILE=t", "TENURE_TLS_SERVER_NAME=n",
+		"TENURE_HTTP_SSL=1", "TENURE_VERSION=1.2", "TENURE_HOME=/srv", "TENURE_CACRT=", "TENURE_SERVICE_HOST=10.0.0.1",
+		"TENURE_HTTP_PORT=tcp://10.0.0.1:80"}, nil, nil, nil)
 	if err := a.checkEnviron(); err != nil {
 		t.Error(err)
 	}
