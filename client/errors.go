@@ -67,6 +67,10 @@ var (
 // Config.GiveUpRefused. Error.Kind says what became of the call.
 var ErrRefused = errors.New("every endpoint refuses connections")
 
+// ErrNoSuchHost is wrapped by Error.Err if the call ended because the names of all endpoints do not exist, see
+// Config.GiveUpRefused.
+var ErrNoSuchHost = errors.New("no endpoint has a name that exists")
+
 // Once identifies a write: copies that carry the same Once are applied at most once. The zero Once is none.
 type Once struct {
 	Key  string // the idempotency key, never used for another write

@@ -51,11 +51,14 @@ func (c *Leases) List(ctx context.Context, o LeaseListOptions) (LeasePage, error
 		all.Go(func() { pages[i], errs[i] = c.listOf(ctx, e, o) })
 	}
 	all.Wait()
-	out, failed, refused := mergeLeases(pages, errs, o), error(nil), 0
+	out, failed, refused, missing := mergeLeases(pages, errs, o), error(nil), 0, 0
 	for i, err := range errs {
 		if err != nil {
 			if errors.Is(err, syscall.ECONNREFUSED) {
 				refused++
+			}
+			if noSuchHost(err) {
+				missing++
 			}
 			failed = err
 			out.Unasked = append(out.Unasked, nodes[i].String())
@@ -64,8 +67,11 @@ func (c *Leases) List(ctx context.Context, o LeaseListOptions) (LeasePage, error
 	if len(out.Unasked) < len(nodes) {
 		return out, nil
 	}
-	if refused == len(nodes) {
+	switch len(nodes) {
+	case refused:
 		failed = fmt.Errorf("%w: %w", ErrRefused, failed)
+	case missing:
+		failed = fmt.Errorf("%w: %w", ErrNoSuchHost, failed)
 	}
 	kind := ErrUnavailable
 	var status *StatusError

@@ -209,3 +209,48 @@ func TestWrongPort(t *testing.T) {
 		t.Errorf("told after %v", d)
 	}
 }
+
+// Names that do not exist end a call at once, if no endpoint has another; a name server that fails is asked again.
+func TestGiveUpNamesThatDoNotExist(t *testing.T) {
+	missing := &net.DNSError{Err: "no such host", Name: "a", IsNotFound: true}
+	failing := &net.DNSError{Err: "server misbehaving", Name: "a", IsTemporary: true}
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for name, x := range map[string]struct {
+		errs        map[string]error
+		told        error
+		least, most time.Duration
+	}{
+		"missing":             {map[string]error{"a": missing, "b": missing}, client.ErrNoSuchHost, 0, 0},
+		"missing and refused": {map[string]error{"a": missing, "b": refused}, nil, 4 * time.Second, 5 * time.Second},
+		"failing":             {map[string]error{"a": failing, "b": failing}, context.DeadlineExceeded, 59 * time.Second, time.Minute},
+		"missing and failing": {map[string]error{"a": missing, "b": failing}, context.DeadlineExceeded, 59 * time.Second, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dial := func(_ context.Context, _, address string) (net.Conn, error) {
+					host, _, _ := strings.Cut(address, ":")
+					return nil, &net.OpError{Op: "dial", Err: x.errs[host]}
+				}
+				c, err := client.New(client.Config{
+					Endpoints: []string{"a", "b"}, DialContext: dial, GiveUpRefused: 5 * time.Second, Timeout: time.Minute,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				for kind, call := range map[error]func() error{
+					client.ErrUnavailable: func() error { _, _, err := c.Get(t.Context(), "k", client.ReadOptions{}); return err },
+					client.ErrNotApplied:  func() error { _, err := c.Set(t.Context(), "k", nil, client.WriteOptions{}); return err },
+				} {
+					began := time.Now()
+					err := call()
+					took := time.Since(began)
+					if !errors.Is(err, kind) || x.told != nil && !errors.Is(err, x.told) || errors.Is(err, client.ErrRefused) ||
+						took < x.least || took > x.most {
+						t.Errorf("after %v: %v", took, err)
+					}
+				}
+			})
+		})
+	}
+}

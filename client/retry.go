@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"syscall"
 	"time"
@@ -49,7 +50,8 @@ type tries struct {
 	// replaced: all of those that were given were. The call goes on in the other cluster.
 	replaced bool
 
-	refused      int // tries in a row whose connection was refused, or failed because of TLS or of a wrong port
+	refused      int // tries in a row that met nobody, or failed because of TLS or of a wrong port
+	missing      int // of those, whose name does not exist
 	refusedSince time.Time
 }
 
@@ -74,10 +76,7 @@ func (t *tries) next(ctx context.Context) (*endpoint, error) {
 		wait = max(wait, time.Until(at))
 	}
 	if t.nobodyListens(wait) {
-		if !errors.Is(t.last, syscall.ECONNREFUSED) {
-			return nil, t.last
-		}
-		return nil, fmt.Errorf("%w: %w", ErrRefused, t.last)
+		return nil, t.unreachable()
 	}
 	need := time.Duration(0)
 	if t.count > 0 || t.least > minTryTime {
@@ -129,11 +128,31 @@ func (t *tries) nextRound() {
 }
 
 // nobodyListens reports whether to give up after another wait, because only refused connections were seen for
-// Config.GiveUpRefused.
+// Config.GiveUpRefused, or because no endpoint has a name that exists.
 func (t *tries) nobodyListens(wait time.Duration) bool {
 	limit := t.s.cfg.GiveUpRefused
 	return limit > 0 && t.refused >= len(t.list) && !t.s.answered.Load() &&
-		time.Since(t.refusedSince)+wait > limit
+		(t.missing == t.refused || time.Since(t.refusedSince)+wait > limit)
+}
+
+// unreachable returns how the last try has failed, as an ErrRefused or an ErrNoSuchHost if all endpoints have failed so.
+func (t *tries) unreachable() error {
+	switch {
+	case t.refused < len(t.list):
+		return t.last
+	case t.missing == t.refused:
+		return fmt.Errorf("%w: %w", ErrNoSuchHost, t.last)
+	case t.missing > 0 || !errors.Is(t.last, syscall.ECONNREFUSED):
+		return t.last
+	}
+	return fmt.Errorf("%w: %w", ErrRefused, t.last)
+}
+
+// noSuchHost reports whether err says that a name does not exist. A name server that does not answer, or cannot say, is
+// no such error.
+func noSuchHost(err error) bool {
+	var e *net.DNSError
+	return errors.As(err, &e) && e.IsNotFound && !e.IsTemporary
 }
 
 // firstAllowed returns the next endpoint that may be asked at time at, or else the one that may be asked first, and
@@ -155,10 +174,14 @@ func (t *tries) firstAllowed(at time.Time) (*endpoint, time.Time) {
 // failed records that endpoint e was of no use, and makes other calls prefer the next one.
 func (t *tries) failed(e *endpoint, err error) {
 	t.last = t.reached.failed(e, err)
-	if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, ErrTLS) && !errors.Is(err, errWrongPort) {
-		t.refused = 0
+	missing := noSuchHost(err)
+	if !missing && !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, ErrTLS) && !errors.Is(err, errWrongPort) {
+		t.refused, t.missing = 0, 0
 	} else if t.refused++; t.refused == 1 {
 		t.refusedSince = time.Now()
+	}
+	if missing {
+		t.missing++
 	}
 	t.s.endpoints.avoid(e)
 	t.s.learner.failed()

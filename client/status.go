@@ -81,8 +81,7 @@ func (n *Nodes) Transfer(ctx context.Context, node uint64) error {
 	fail := func(kind, err error) error { return &Error{Op: "transfer", Kind: kind, Err: err} }
 	n.s.findLive(ctx)
 	tries := n.s.tries()
-	nodes := len(n.s.endpoints.all())
-	for range nodes {
+	for range n.s.endpoints.all() {
 		e, err := tries.next(ctx)
 		if err != nil {
 			return fail(ErrUnavailable, err)
@@ -102,10 +101,7 @@ func (n *Nodes) Transfer(ctx context.Context, node uint64) error {
 			return fail(kindOfTransfer(a.code()), a.err())
 		}
 	}
-	if tries.refused == nodes {
-		tries.last = fmt.Errorf("%w: %w", ErrRefused, tries.last)
-	}
-	return fail(ErrUnavailable, tries.last)
+	return fail(ErrUnavailable, tries.unreachable())
 }
 
 // kindOfTransfer returns the kind of error for a transfer that was refused with code.

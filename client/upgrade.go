@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"tenure/api"
@@ -62,7 +61,7 @@ func (n *Nodes) FinishUpgrade(ctx context.Context) (Upgrade, error) {
 		tries.succeeded(e)
 		return out, nil
 	}
-	return fail(ErrUnavailable, fmt.Errorf("%w: %w", ErrRefused, tries.last))
+	return fail(ErrUnavailable, tries.unreachable())
 }
 
 func decodeUpgrade(a answer) (Upgrade, error) {

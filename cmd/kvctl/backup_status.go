@@ -29,8 +29,8 @@ func newBackupStatus(a *app) *cobra.Command {
 				nodes := takeSurvey(ctx, c)
 				s, found := nodes.archive()
 				switch {
-				case nodes.refused():
-					return client.ErrRefused
+				case nodes.unreachable() != nil:
+					return nodes.unreachable()
 				case nodes.answering() == 0:
 					return errors.New("no node answers: see kvctl status")
 				case !found:

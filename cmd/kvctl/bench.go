@@ -123,8 +123,8 @@ func (b *benchRun) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if takeSurvey(cmd.Context(), c).refused() {
-		return client.ErrRefused
+	if err := takeSurvey(cmd.Context(), c).unreachable(); err != nil {
+		return err
 	}
 	show := b.app.benchProgress(b.cfg)
 	b.cfg.Watch = show.tell

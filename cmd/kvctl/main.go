@@ -125,8 +125,12 @@ func (a *app) complain(err error) {
 	if lines := (txnFailed{}); errors.As(err, &lines) {
 		f.Failed = lines.lines
 	}
-	if errors.Is(err, client.ErrRefused) {
+	switch {
+	case errors.Is(err, client.ErrRefused):
 		f.Hint = fmt.Sprintf("nothing listens at %s: start the nodes, or give their addresses with --endpoints or %s",
+			strings.Join(a.endpoints, ", "), endpointsVariable)
+	case errors.Is(err, client.ErrNoSuchHost):
+		f.Hint = fmt.Sprintf("none of these hosts exists: %s; give the addresses of the nodes with --endpoints or %s",
 			strings.Join(a.endpoints, ", "), endpointsVariable)
 	}
 	var e *client.Error

@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"tenure/api"
+	"tenure/client"
 	"tenure/client/clienttest"
 	"tenure/cmd/kvctl/internal/child"
 	"tenure/internal/buildinfo"
@@ -361,5 +366,36 @@ func TestTimeoutInHelp(t *testing.T) {
 	}
 	if o := kvctl(t, c, "", "--timeout", "80ms", "watch", "k"); o.code != 0 || o.out != "" || o.errOut != "" {
 		t.Errorf("a watch with a time limit before its name: %+v", o)
+	}
+}
+
+// Endpoints whose names do not exist are said to be so, whatever the command. The survey of commands that ask all nodes
+// tells it apart, too.
+func TestNoSuchHost(t *testing.T) {
+	missing := fmt.Errorf("get: %w", &net.DNSError{Err: "no such host", IsNotFound: true})
+	failing := fmt.Errorf("get: %w", &net.DNSError{Err: "server misbehaving", IsTemporary: true})
+	refused := fmt.Errorf("get: %w", syscall.ECONNREFUSED)
+	for _, x := range []struct {
+		errs []error
+		want error
+	}{
+		{[]error{missing, missing}, client.ErrNoSuchHost},
+		{[]error{refused, refused}, client.ErrRefused},
+		{[]error{missing, refused}, nil}, {[]error{missing, failing}, nil}, {[]error{missing, nil}, nil}, {nil, nil},
+	} {
+		var s survey
+		for _, err := range x.errs {
+			s = append(s, nodeView{err: err})
+		}
+		if got := s.unreachable(); got != x.want {
+			t.Errorf("%v: %v, want %v", x.errs, got, x.want)
+		}
+	}
+	var errOut bytes.Buffer
+	a := newApp(nil, nil, io.Discard, &errOut)
+	a.endpoints = []string{"one", "two"}
+	a.complain(fmt.Errorf("get: %w", client.ErrNoSuchHost))
+	if !strings.Contains(errOut.String(), "none of these hosts exists: one, two; give the addresses") {
+		t.Errorf("%q", errOut.String())
 	}
 }

@@ -35,8 +35,8 @@ func findMaster(ctx context.Context, c *client.Client) (client.Status, error) {
 	s := takeSurvey(ctx, c)
 	m, ok := s.master()
 	switch {
-	case s.refused():
-		return m, client.ErrRefused
+	case s.unreachable() != nil:
+		return m, s.unreachable()
 	case !ok:
 		return m, errNoMaster
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -259,8 +260,8 @@ func (s survey) problem() error {
 	n, of := s.alive(), s.voters()
 	_, ok := s.master()
 	switch {
-	case s.refused():
-		return client.ErrRefused
+	case s.unreachable() != nil:
+		return s.unreachable()
 	case s.answering() == 0:
 		return errors.New("no node answers")
 	case len(s.clusters()) > 1:
@@ -296,10 +297,28 @@ func answers(n int) string {
 	return fmt.Sprintf("%d nodes answer", n)
 }
 
-// refused reports whether nothing listens at any endpoint.
-func (s survey) refused() bool {
-	return len(s) > 0 &&
-		!slices.ContainsFunc(s, func(n nodeView) bool { return !errors.Is(n.err, syscall.ECONNREFUSED) })
+// unreachable returns client.ErrRefused if nothing listens at any endpoint, client.ErrNoSuchHost if no name of one
+// exists, and else nil.
+func (s survey) unreachable() error {
+	refused, missing := 0, 0
+	for _, n := range s {
+		var dns *net.DNSError
+		switch {
+		case errors.Is(n.err, syscall.ECONNREFUSED):
+			refused++
+		case errors.As(n.err, &dns) && dns.IsNotFound:
+			missing++
+		}
+	}
+	switch {
+	case len(s) == 0 || refused+missing < len(s):
+		return nil
+	case refused == 0:
+		return client.ErrNoSuchHost
+	case missing == 0:
+		return client.ErrRefused
+	}
+	return nil
 }
 
 // clusters returns the ids of the clusters that the endpoints belong to. More than one is a mistake in --endpoints.
@@ -318,6 +337,7 @@ func (s survey) clusters() []string {
 // whyNot returns in a few words why a node does not answer.
 func whyNot(err error) string {
 	var e *client.Error
+	var dns *net.DNSError
 	switch {
 	case err == nil:
 		return "not asked yet"
@@ -325,6 +345,8 @@ func whyNot(err error) string {
 		return "connection refused"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "no answer"
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "no such host"
 	case errors.As(err, &e) && e.Err != nil:
 		return e.Err.Error()
 	}

@@ -79,8 +79,8 @@ func (w *watcher) run(ctx context.Context) error {
 			return nil
 		case n := <-samples:
 			if err = w.take(n); err == nil && !shown && w.survey.isWhole() {
-				if shown, err = true, w.show(time.Now()); err == nil && w.survey.refused() {
-					err = client.ErrRefused
+				if shown, err = true, w.show(time.Now()); err == nil {
+					err = w.survey.unreachable()
 				}
 			}
 		case list := <-lists:
