@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"strconv"
@@ -123,5 +124,57 @@ func TestWhatNohupIgnores(t *testing.T) {
 	_ = w.Close()
 	if out, _ := io.ReadAll(r); err != nil || string(out) != "on\n" {
 		t.Errorf("%v, %q", err, out)
+	}
+}
+
+// While kvctl is stopped nothing is renewed, and its command is ended when somebody else may have what it runs under.
+func TestStoppedKvctlEndsItsCommand(t *testing.T) {
+	c := start(t, 1)
+	const (
+		obeys = `trap 'echo stopped; exit' TERM; echo running; while :; do sleep 0.05; echo tick; done`
+		not   = `trap '' TERM; echo running; while :; do sleep 0.05; echo tick; done`
+	)
+	for line, script := range map[string]string{"lease run NAME --ttl 1s": not, "elect NAME --ttl 1s": obeys,
+		"lock NAME --ttl 10s": obeys, "lock NAME --ttl 10s --count 2": not} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			args := strings.Fields(strings.Replace(line, "NAME", url.PathEscape(t.Name()), 1))
+			cmd := kvctlProcess(t, c, w, append(args, "--kill-after", "300ms", "--", "sh", "-c", script)...)
+			_ = w.Close()
+			defer func() {
+				_ = cmd.Process.Signal(syscall.SIGCONT)
+				_ = cmd.Process.Signal(syscall.SIGTERM)
+				if err := cmd.Wait(); err == nil {
+					t.Error("kvctl ends as if the command had ended well")
+				}
+			}()
+			_ = r.SetReadDeadline(time.Now().Add(30 * time.Second))
+			out := bufio.NewReader(r)
+			seen, err := out.ReadString('\n')
+			if err != nil || seen != "running\n" {
+				t.Fatalf("%q %v", seen, err)
+			}
+			time.Sleep(1500 * time.Millisecond) // longer than the TTL: it is renewed
+			if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+				_ = r.SetReadDeadline(time.Now().Add(2 * time.Second))
+				line, err := out.ReadString('\n')
+				if err != nil { // kvctl has the pipe too, so that it does not end
+					if !strings.Contains(seen, "tick") || strings.Contains(seen, "stopped") != (script == obeys) {
+						t.Errorf("%q", seen)
+					}
+					return
+				}
+				seen += line
+			}
+			t.Error("the command still runs")
+		})
 	}
 }

@@ -80,9 +80,10 @@ type held interface {
 // tenure is what a command runs under.
 type tenure struct {
 	held
-	release func(context.Context) error
-	environ []string // for the command
-	expires string   // what must pass if it cannot be released
+	remaining func() time.Duration
+	release   func(context.Context) error
+	environ   []string // for the command
+	expires   string   // what must pass if it cannot be released
 }
 
 // end releases what is held, whether ctx has ended or not. lost tells why it is lost, if it is.
@@ -110,7 +111,7 @@ func (a *app) runUnder(ctx context.Context, t tenure, killAfter time.Duration, p
 		return err
 	}
 	var lost error
-	ended, wasLost := started.Supervise(ctx, t.Lost(), killAfter)
+	ended, wasLost := started.Supervise(ctx, child.Right{Lost: t.Lost(), Remaining: t.remaining}, killAfter)
 	if wasLost {
 		lost = t.Err()
 	}

@@ -111,7 +111,7 @@ func acquireTimeout(timeout, wait time.Duration) time.Duration {
 // leaseTenure makes a lease what a command runs under.
 func leaseTenure(l *client.Lease) tenure {
 	return tenure{
-		held: l, release: l.Release, expires: "its TTL has",
+		held: l, remaining: l.Remaining, release: l.Release, expires: "its TTL has",
 		environ: []string{
 			fenceVariable + "=" + l.Fence().String(), "TENURE_TOKEN=" + strconv.FormatUint(l.Token(), 10),
 			"TENURE_LEASE=" + l.Name(),

@@ -116,7 +116,7 @@ func (o lockFlags) acquire(a *app, ctx context.Context, key string, shared bool)
 		return tenure{}, err
 	}
 	return tenure{
-		held: l, release: l.Unlock, expires: "its session's TTL and lock delay have",
+		held: l, remaining: l.Session().Remaining, release: l.Unlock, expires: "its session's TTL and lock delay have",
 		environ: []string{
 			fenceVariable + "=" + l.Fence().String(), "TENURE_SESSION=" + l.Session().ID(), "TENURE_LOCK=" + l.Key(),
 		},
@@ -132,7 +132,7 @@ func (o lockFlags) place(ctx context.Context, c *client.Client, prefix string) (
 		return tenure{}, err
 	}
 	return tenure{
-		held: s, release: s.Release, expires: "its session's TTL has",
+		held: s, remaining: s.Session().Remaining, release: s.Release, expires: "its session's TTL has",
 		environ: []string{"TENURE_SESSION=" + s.Session().ID(), "TENURE_LOCK=" + s.Prefix()},
 	}, nil
 }

@@ -147,7 +147,7 @@ func (a *app) execEvent(ctx context.Context, command string, e client.Event) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(e.Entry.Value), a.output.w, a.stderr
 	started, err := child.Start(cmd)
 	if err == nil {
-		err, _ = started.Supervise(ctx, nil, defaultKillAfter)
+		err, _ = started.Supervise(ctx, child.Right{}, defaultKillAfter)
 	}
 	if err != nil {
 		a.note("the command for index %d: %v", e.Index, err)

@@ -86,18 +86,29 @@ func (p *Process) start() error {
 	return <-started
 }
 
-// Supervise waits until the command has ended and returns the result of Wait. If ctx ends or lost is closed before
+// Right is what a command runs under. The zero Right has no end.
+type Right struct {
+	Lost      <-chan struct{}      // closed when it ends
+	Remaining func() time.Duration // until it ends, if it is not extended
+}
+
+// Supervise waits until the command has ended and returns the result of Wait. If ctx ends or the right is lost before
 // that, it terminates the command and what is in its group, and kills what has not ended after killAfter. wasLost
-// reports that lost was closed.
-func (p *Process) Supervise(ctx context.Context, lost <-chan struct{}, killAfter time.Duration) (err error,
-	wasLost bool) {
+// reports that the right was lost.
+func (p *Process) Supervise(ctx context.Context, right Right, killAfter time.Duration) (err error, wasLost bool) {
 	defer p.dismiss()
+	stop := p.tellGuard(right, killAfter)
+	defer stop()
 	select {
 	case err := <-p.done:
 		return err, false
-	case <-lost:
+	case <-right.Lost:
 		wasLost = true
 	case <-ctx.Done():
+	}
+	stop()
+	if p.guard != nil {
+		_ = p.guard.allow(orderEnd, 0, killAfter) // a guard that is gone ends nothing
 	}
 	p.terminate()
 	timer := time.NewTimer(killAfter)
@@ -111,6 +122,43 @@ func (p *Process) Supervise(ctx context.Context, lost <-chan struct{}, killAfter
 	}
 	return err, wasLost
 }
+
+// tellGuard tells the guard for how long the command may run yet, again and again until stop is called: the guard ends
+// the command while this process is stopped. stop may be called twice.
+func (p *Process) tellGuard(right Right, killAfter time.Duration) (stop func()) {
+	if p.guard == nil || right.Remaining == nil {
+		return func() {}
+	}
+	g, ended := p.guard, make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer close(ended)
+		for {
+			left := right.Remaining()
+			if left <= 0 || g.allow(orderRun, left, killAfter) != nil {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(min(left/4, tellEvery)):
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// What a guard is told: the command may run for a while, or is being ended.
+const (
+	orderRun = "run"
+	orderEnd = "end"
+)
+
+// tellEvery is how often the guard is told at least.
+const tellEvery = time.Second
 
 // ExitCode returns the exit code of a command, in a shell's manner, for which Supervise has returned waited, or an
 // error if the command could not be run properly.

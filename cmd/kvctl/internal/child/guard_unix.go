@@ -3,6 +3,7 @@
 package child
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +11,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"strconv"
-	"strings"
 	"syscall"
+	"time"
 )
 
 // guard is the process that leads a command's process group. It kills the group when kvctl is gone without having ended
-// the command, as after SIGKILL. The group is there before the command, so there is no moment at which the guard does
+// the command, as after SIGKILL, and ends it when kvctl has been stopped for too long. The group is there before the command, so there is no moment at which the guard does
 // not know whom to kill.
 type guard struct {
 	cmd  *exec.Cmd
@@ -60,6 +61,12 @@ func (g *guard) watch(command int) error {
 	return err
 }
 
+// allow gives the guard an order: the command may run for that long, or is being ended, for which it has killAfter.
+func (g *guard) allow(order string, left, killAfter time.Duration) error {
+	_, err := fmt.Fprintln(g.pipe, order, left.Nanoseconds(), killAfter.Nanoseconds())
+	return err
+}
+
 // dismiss ends the guard, which then kills nothing.
 func (g *guard) dismiss() {
 	_ = g.cmd.Process.Kill()
@@ -67,7 +74,7 @@ func (g *guard) dismiss() {
 }
 
 // Guard is the whole life of a guard, for a program whose only argument is GuardCommand: in is closed when kvctl has
-// ended, and a byte on out says that the guard is ready. It returns the exit code, if it was not run by kvctl.
+// ended, and has its orders before; a byte on out says that the guard is ready. It returns the exit code, if it was not run by kvctl.
 func Guard(in io.Reader, out io.Writer) int {
 	if syscall.Getpgrp() != os.Getpid() {
 		fmt.Fprintln(os.Stderr, "kvctl: "+GuardCommand+" is run by kvctl itself")
@@ -77,10 +84,67 @@ func Guard(in io.Reader, out io.Writer) int {
 	if _, err := out.Write([]byte{1}); err != nil {
 		return 1
 	}
-	text, _ := io.ReadAll(in)
-	if command, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && command > 1 {
-		_ = syscall.Kill(-command, syscall.SIGKILL)
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for s := bufio.NewScanner(in); s.Scan(); {
+			lines <- s.Text()
+		}
+	}()
+	var c guarded
+	for {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				c.signal(syscall.SIGKILL) // this process too
+				return 1
+			}
+			c.take(line)
+		case <-c.late:
+			c.end()
+		}
 	}
-	_ = syscall.Kill(0, syscall.SIGKILL) // this process too
-	return 1
+}
+
+// stoppedFor is how much later than kvctl the guard acts: it does so only if kvctl cannot.
+const stoppedFor = 100 * time.Millisecond
+
+// guarded is what a guard knows of its command.
+type guarded struct {
+	command    int              // its process, 0 before it is known
+	late       <-chan time.Time // when end is to be called; nil: never
+	terminated bool             // it is being ended
+	killAfter  time.Duration
+}
+
+// take takes a line from kvctl: the number of the command, or an order.
+func (c *guarded) take(line string) {
+	var order string
+	var left time.Duration
+	if n, _ := fmt.Sscan(line, &order, (*int64)(&left), (*int64)(&c.killAfter)); n < 3 {
+		c.command, _ = strconv.Atoi(line)
+		return
+	}
+	if c.terminated = order == orderEnd; c.terminated {
+		left = c.killAfter
+	}
+	c.late = time.After(left + stoppedFor)
+}
+
+// end terminates the command, or kills it if that was done before.
+func (c *guarded) end() {
+	if c.terminated {
+		c.signal(syscall.SIGKILL)
+		return
+	}
+	c.signal(syscall.SIGTERM)
+	c.terminated, c.late = true, time.After(c.killAfter)
+}
+
+// signal signals the group of the command, if it has one of its own, and that of the guard.
+func (c *guarded) signal(s syscall.Signal) {
+	if c.command > 1 {
+		_ = syscall.Kill(-c.command, s) // there need be no such group
+	}
+	_ = syscall.Kill(0, s)
 }
