@@ -16,8 +16,8 @@ import (
 )
 
 // guard is the process that leads a command's process group. It kills the group when kvctl is gone without having ended
-// the command, as after SIGKILL, and ends it when kvctl has been stopped for too long. The group is there before the command, so there is no moment at which the guard does
-// not know whom to kill.
+// the command, as after SIGKILL, and ends it when kvctl has been stopped for too long. The group is there before the
+// command, so there is no moment at which the guard does not know whom to kill.
 type guard struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser // its other end is the guard's standard input
@@ -74,7 +74,8 @@ func (g *guard) dismiss() {
 }
 
 // Guard is the whole life of a guard, for a program whose only argument is GuardCommand: in is closed when kvctl has
-// ended, and has its orders before; a byte on out says that the guard is ready. It returns the exit code, if it was not run by kvctl.
+// ended, and has its orders before; a byte on out says that the guard is ready. It returns the exit code, if it was not
+// run by kvctl.
 func Guard(in io.Reader, out io.Writer) int {
 	if syscall.Getpgrp() != os.Getpid() {
 		fmt.Fprintln(os.Stderr, "kvctl: "+GuardCommand+" is run by kvctl itself")
