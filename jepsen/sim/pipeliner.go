@@ -169,7 +169,10 @@ func (p *pipeliner) check(r *kv.Result) {
 	case kv.CodeDone:
 	case kv.CodeKeyTooOld: // an earlier copy may have been applied
 		return
-	case kv.CodeCondition, kv.CodeLevel:
+	case kv.CodeLevel: // that is never remembered: an earlier copy may be applied when the level has been raised
+		p.all.refused[p.word()] = !p.unknown
+		return
+	case kv.CodeCondition:
 		p.all.refused[p.word()] = true
 		return
 	default:

@@ -265,6 +265,26 @@ func TestM6AbleIsNoGuess(t *testing.T) {
 	}
 }
 
+// TestM6ANewPartProbesAtOnce: a node that has begun, or has installed a snapshot, is able soon, also if a master gets on
+// meanwhile: when that is gone nobody waits for this node's first probe.
+func TestM6ANewPartProbesAtOnce(t *testing.T) {
+	g := newProgress(ProgressFor(time.Second), 1, quorum.Of(1, 2))
+	now := 10 * time.Second
+	g.hear(now, 2, Health{Able: true, Fit: true, GetsOn: true})
+	if !g.wantsProbe(now) {
+		t.Error("no probe although no sync has returned yet")
+	}
+	g.disk.begin(now, 1)
+	g.durable(1)
+	for range 20 {
+		now += g.cfg.Bound / 8
+		g.hear(now, 2, Health{Able: true, Fit: true, GetsOn: true})
+		if g.wantsProbe(now) {
+			t.Fatal("a probe while a master gets on")
+		}
+	}
+}
+
 // TestM6WhoIsBehindLetsGoAtOnce: a holder that needs a snapshot does not wait for a bound while it hears a node that
 // could serve, and keeps the lease while it hears none.
 func TestM6WhoIsBehindLetsGoAtOnce(t *testing.T) {
