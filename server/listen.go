@@ -176,7 +176,7 @@ func listenAdmin(addr string, hosts []string) (*admin, error) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	l = oslimit.Listener{Listener: l, Told: func(error) {}} // the other listeners tell
+	l = &oslimit.Listener{Listener: l, Told: func(error) {}} // the other listeners tell
 	a := &admin{listener: l, server: &http.Server{Handler: guarded(web.NewHosts(hosts), mux), ReadHeaderTimeout: 10 * time.Second}}
 	go func() { _ = a.server.Serve(l) }() // ends with close; its error only says so
 	return a, nil

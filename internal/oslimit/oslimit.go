@@ -16,6 +16,9 @@ const (
 
 	// Patience is how long OpenFile tries.
 	Patience = time.Minute
+
+	// tellEvery is the time in which a Listener tells of one wait at most: under a flood there are many in a second.
+	tellEvery = 10 * time.Second
 )
 
 // Reached reports whether err says that the process or the machine has too many files open, or no memory for another.
@@ -43,21 +46,23 @@ func Open(name string) (*os.File, error) { return OpenFile(name, os.O_RDONLY, 0)
 type Listener struct {
 	net.Listener
 
-	// Told is called with the first error of each wait.
+	// Told is called with the first error of a wait, at most once in 10 s.
 	Told func(error)
+
+	told time.Time // when it was called last
 }
 
 // Accept returns the next connection, or why there is no other.
-func (l Listener) Accept() (net.Conn, error) {
-	for waits := false; ; {
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
 		c, err := l.Listener.Accept()
 		switch {
 		case errors.Is(err, syscall.ECONNABORTED):
 			continue
 		case !Reached(err):
 			return c, err
-		case !waits:
-			waits = true
+		case time.Since(l.told) > tellEvery:
+			l.told = time.Now()
 			l.Told(err)
 		}
 		time.Sleep(Pause)

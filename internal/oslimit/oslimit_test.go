@@ -33,10 +33,14 @@ func (l *listener) Accept() (net.Conn, error) {
 
 func TestAcceptWaits(t *testing.T) {
 	told := 0
-	l := oslimit.Listener{Told: func(error) { told++ }, Listener: &listener{errs: []error{syscall.EMFILE, syscall.ENFILE,
+	l := &oslimit.Listener{Told: func(error) { told++ }, Listener: &listener{errs: []error{syscall.EMFILE, syscall.ENFILE,
 		syscall.ECONNABORTED, syscall.ENOMEM, syscall.ENOBUFS}}}
 	if _, err := l.Accept(); err != nil || told != 1 {
 		t.Errorf("%v, told %d times", err, told)
+	}
+	l.Listener = &listener{errs: []error{syscall.EMFILE}}
+	if _, err := l.Accept(); err != nil || told != 1 {
+		t.Errorf("another wait at once: %v, told %d times", err, told)
 	}
 	l.Listener = &listener{errs: []error{syscall.EINVAL}}
 	if _, err := l.Accept(); !errors.Is(err, syscall.EINVAL) {

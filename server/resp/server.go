@@ -59,7 +59,7 @@ func (s *Server) Listen() error {
 	if err != nil {
 		return fmt.Errorf("resp: listen for clients of Redis on %s: %w", s.cfg.Addr, err)
 	}
-	s.listener = oslimit.Listener{Listener: l, Told: func(err error) {
+	s.listener = &oslimit.Listener{Listener: l, Told: func(err error) {
 		s.cfg.Logger.Warn().Err(err).Msg("no client of Redis can be taken until others close their connections")
 	}}
 	return nil

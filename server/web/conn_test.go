@@ -272,9 +272,8 @@ func TestAcceptErrorsPass(t *testing.T) {
 	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
-	inner := s.listener.Listener.(oslimit.Listener)
+	inner := s.listener.Listener.(*oslimit.Listener)
 	inner.Listener = &failing{inner.Listener, 3}
-	s.listener.Listener = inner
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	if got := say(t, s.Addr(), "GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {

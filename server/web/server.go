@@ -95,7 +95,7 @@ func (s *Server) Listen() error {
 	if err != nil {
 		return fmt.Errorf("web: listen for clients on %s: %w", s.cfg.Addr, err)
 	}
-	waiting := oslimit.Listener{Listener: l, Told: func(err error) {
+	waiting := &oslimit.Listener{Listener: l, Told: func(err error) {
 		s.cfg.Logger.Warn().Err(err).Msg("no client can be taken until others close their connections: raise LimitNOFILE or ulimit -n")
 	}}
 	s.listener = &limitListener{Listener: waiting, conns: &s.conns, tooMany: tooMany(s.node), refused: s.metrics.refused,
