@@ -107,6 +107,9 @@ func (x *masters) confirm(leader, voter ballot.NodeID, b ballot.Ballot) {
 	if l.up() && b.Node == l.id {
 		c.run = l.run
 	}
+	if was := x.confirmed[l.i][v.i]; was.run == c.run && was.counter > c.counter {
+		return // an old question has come late: that the voter has answered a newer one is as true
+	}
 	x.confirmed[l.i][v.i] = c
 }
 
