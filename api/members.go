@@ -26,7 +26,7 @@ const (
 //	PathMembersPromote  node
 //	PathMembersUpdate   node, and at least one of name, peer_address, client_address
 //	PathMembersCancel   operation
-//	PathMembersDrain    node, off
+//	PathMembersDrain    node, and off or force
 //
 // All but the last two take operation and dry_run too.
 type MemberRequest struct {
@@ -54,6 +54,8 @@ type MemberRequest struct {
 	Differs bool `json:"differs,omitempty"`
 	// Off ends a drain.
 	Off bool `json:"off,omitempty"`
+	// Force drains the node though no other voter could be master then, or too few would be alive once it is stopped.
+	Force bool `json:"force,omitempty"`
 }
 
 // MemberList is the answer to GET PathMembers: the members as the node that answers has applied them, and what it knows

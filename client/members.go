@@ -266,13 +266,21 @@ func (m *Members) Plan(ctx context.Context, kind string, c MemberChange) (Member
 	return p, err
 }
 
-// Drain makes a node hand mastership over and take no new clients, until off is given or it is restarted. It does not
-// look at the other voters: while all of them are drained, there is no master and nothing can be written.
+// Drain makes a node hand mastership over and take no new clients, until off is given or it is restarted. It fails with
+// ErrMembers if no other voter could be master then, or too few would be alive once the node is stopped. Of several
+// voters that are drained at the same time one at least is refused.
 func (m *Members) Drain(ctx context.Context, node uint64, off bool) error {
-	r := request{
-		method: http.MethodPost, path: api.PathMembersDrain, idempotent: true,
-		body: encode(api.MemberRequest{Node: node, Off: off}),
-	}
-	_, err := m.s.write(ctx, "drain node", fmt.Sprint(node), r, Once{})
+	return m.drain(ctx, api.MemberRequest{Node: node, Off: off})
+}
+
+// ForceDrain drains a node whatever that costs: while all voters are drained, there is no master and nothing can be
+// written.
+func (m *Members) ForceDrain(ctx context.Context, node uint64) error {
+	return m.drain(ctx, api.MemberRequest{Node: node, Force: true})
+}
+
+func (m *Members) drain(ctx context.Context, body api.MemberRequest) error {
+	r := request{method: http.MethodPost, path: api.PathMembersDrain, idempotent: true, body: encode(body)}
+	_, err := m.s.write(ctx, "drain node", fmt.Sprint(body.Node), r, Once{})
 	return err
 }

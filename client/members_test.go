@@ -262,3 +262,22 @@ func TestTheListIsTheMasters(t *testing.T) {
 		t.Errorf("without the master: %+v, %v", l, err)
 	}
 }
+
+// The last voter that takes clients is drained only by force.
+func TestDrainOfTheLast(t *testing.T) {
+	cluster, c := members(t)
+	m := c.Members()
+	for node := uint64(1); node < 3; node++ {
+		if err := m.Drain(t.Context(), node, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var s *client.StatusError
+	err := m.Drain(t.Context(), 3, false)
+	if !errors.Is(err, client.ErrMembers) || !errors.As(err, &s) || s.Code != api.CodeQuorumLoss || cluster.Members()[2].Draining {
+		t.Errorf("the last voter was drained: %v", err)
+	}
+	if err := m.ForceDrain(t.Context(), 3); err != nil || !cluster.Members()[2].Draining {
+		t.Errorf("the last voter was not drained by force: %v", err)
+	}
+}

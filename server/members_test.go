@@ -78,6 +78,7 @@ func TestMembersLeave(t *testing.T) {
 // A node that is drained hands mastership over, is not ready, and does not become master until that is taken back.
 func TestDrain(t *testing.T) {
 	hosts := startCluster(t, 3)
+	awaitConnected(t, hosts)
 	old := master(t, hosts)
 	other := hosts[int(old.cfg.Node)%3]
 	body := fmt.Sprintf(`{"node":%d}`, old.cfg.Node)

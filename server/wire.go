@@ -143,7 +143,7 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 	return &backend.Backend{
 		Cluster: cluster,
 		Members: backend.NewMembers(backend.MembersConfig{Self: n.cfg.Node, FirstID: p.firstID, Cluster: cluster, Log: r.log,
-			Lifecycle: r.life, Send: n.ports.peers, Drain: r.drain.Set, Logger: n.log}),
+			Lifecycle: r.life, Send: n.ports.peers, Drain: r.drain, Logger: n.log}),
 		KV: keys,
 		Backups: backend.NewBackups(backend.BackupsConfig{KV: keys, Log: r.log, Store: n.store, Disk: r.disk,
 			Lifecycle: r.life, Logger: n.log}),

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tenure/api"
+	"tenure/internal/drain"
 )
 
 // members is the list of members and the operations on it. At first every node is a voter. Cluster.mu guards it.
@@ -153,6 +154,9 @@ func (c *Cluster) changeMembers(w http.ResponseWriter, r *http.Request, body []b
 		if i < 0 {
 			return refuse(w, 404, api.CodeNotMember, fmt.Sprintf("node %d is not a member", b.Node))
 		}
+		if loss := c.drainLoss(m.list[i]); loss != "" && !b.Off && !b.Force {
+			return refuse(w, 409, api.CodeQuorumLoss, loss)
+		}
 		m.list[i].Draining = !b.Off
 		return sendText(w, "true")
 	}
@@ -177,6 +181,17 @@ func (c *Cluster) changeMembers(w http.ResponseWriter, r *http.Request, body []b
 	m.asked[b.Operation] = r.URL.Path + string(body)
 	m.operations = slices.Insert(m.operations, 0, o)
 	return sendJSON(w, o)
+}
+
+// drainLoss says what is lost if x is drained and stopped, or is empty.
+func (c *Cluster) drainLoss(x api.Member) string {
+	l := api.MemberList{Members: slices.Clone(c.members.list)}
+	for i := range l.Members {
+		if n := l.Members[i].Node; n <= uint64(len(c.nodes)) && c.nodes[n-1].stopped.Load() {
+			l.Members[i].Connected = false
+		}
+	}
+	return drain.Without(l, x.Node).Loss(x)
 }
 
 // refusal says why b cannot be carried out, or nothing. It chooses who takes a place.

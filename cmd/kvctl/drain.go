@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/drain"
 )
 
 func newDrain(a *app) *cobra.Command {
@@ -60,15 +59,22 @@ func (a *app) drain(ctx context.Context, c *client.Client, arg string, force boo
 	if err != nil {
 		return err
 	}
-	without := votersWithout(l, m.Node)
-	loss := without.loss(m)
-	if loss != "" && !force {
-		return fmt.Errorf("%s: nothing was changed; --force drains it all the same", loss)
+	without := drain.Without(l, m.Node)
+	loss := without.Loss(m)
+	switch {
+	case loss == "":
+		// The node looks again, once others can see that it drains.
+		err = c.Members().Drain(ctx, m.Node, false)
+	case force:
+		err = c.Members().ForceDrain(ctx, m.Node)
+	default:
+		// Nodes of older releases do not look at all.
+		err = fmt.Errorf("%s: nothing was changed; --force drains it all the same", loss)
 	}
-	if err := c.Members().Drain(ctx, m.Node, false); err != nil {
+	if err != nil {
 		return err
 	}
-	text := "it can be stopped" + without.atOnce()
+	text := "it can be stopped" + without.AtOnce()
 	if loss != "" {
 		text = loss
 	}
@@ -112,89 +118,4 @@ func (s survey) markDrained(l client.MemberList) {
 			l.Members[i].Draining = n.status.Draining
 		}
 	}
-}
-
-// remaining are the voters besides the one that is to be drained and stopped.
-type remaining struct {
-	of      int      // voters in all
-	able    []uint64 // alive and not drained
-	drained []uint64
-	silent  []uint64
-}
-
-// votersWithout returns the voters of l other than that node.
-func votersWithout(l client.MemberList, node uint64) remaining {
-	var r remaining
-	for _, m := range l.Members {
-		if !m.Voter {
-			continue
-		}
-		r.of++
-		switch {
-		case m.Node == node:
-		case !m.Connected:
-			r.silent = append(r.silent, m.Node)
-		case m.Draining:
-			r.drained = append(r.drained, m.Node)
-		default:
-			r.able = append(r.able, m.Node)
-		}
-	}
-	return r
-}
-
-// majority returns how many voters must be alive for anything to be written.
-func (r remaining) majority() int { return r.of/2 + 1 }
-
-// loss says what is lost by draining m and stopping it, or is empty.
-func (r remaining) loss(m client.Member) string {
-	alive := len(r.able) + len(r.drained)
-	switch {
-	case !m.Voter:
-		return ""
-	case len(r.able) == 0 && r.of > 1:
-		return fmt.Sprintf("with node %d drained no voter can be master, and nothing can be written until a drain ends%s",
-			m.Node, r.others())
-	case alive < r.majority():
-		return fmt.Sprintf("with node %d stopped %d of %s would be alive, and writes need %d: nothing could be written "+
-			"until more are back%s", m.Node, alive, output.Plural(uint64(r.of), "voter"), r.majority(), r.others())
-	}
-	return ""
-}
-
-// others says in parentheses which voters do not count, and why.
-func (r remaining) others() string {
-	var parts []string
-	if len(r.drained) > 0 {
-		parts = append(parts, nodesText(r.drained, "is", "are")+" drained too")
-	}
-	if len(r.silent) > 0 {
-		parts = append(parts, nodesText(r.silent, "is", "are")+" not heard")
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
-}
-
-// atOnce says that the drained voters cannot all be stopped at the same time, if that is so.
-func (r remaining) atOnce() string {
-	if len(r.drained) == 0 || len(r.able) >= r.majority() {
-		return ""
-	}
-	return fmt.Sprintf(", but not together with %s: %d of %d voters must be alive for anything to be written",
-		nodesText(r.drained, "(drained too)", "(drained too)"), r.majority(), r.of)
-}
-
-// nodesText names nodes and says one of the two of them, as in "node 1 is" and "nodes 1 and 3 are".
-func nodesText(ids []uint64, one, more string) string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = fmt.Sprint(id)
-	}
-	if len(ids) == 1 {
-		return "node " + texts[0] + " " + one
-	}
-	last := len(ids) - 1
-	return "nodes " + strings.Join(texts[:last], ", ") + " and " + texts[last] + " " + more
 }

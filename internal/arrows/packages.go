@@ -140,6 +140,7 @@ var Layout = Rules{
 		{Path: "internal/devcluster"},
 		{Path: "internal/docs"},
 		{Path: "internal/docs/blocks"},
+		{Path: "internal/drain", Pure: true},
 		{Path: "internal/faultfs"},
 		{Path: "internal/frames", Pure: true},
 		{Path: "internal/freeport"},

@@ -290,9 +290,9 @@ func (f *Front) CancelChange(timeout time.Duration, operation string) (api.Membe
 }
 
 // DrainNode prepares a node for maintenance.
-func (f *Front) DrainNode(timeout time.Duration, node ballot.NodeID, off bool) error {
+func (f *Front) DrainNode(timeout time.Duration, node ballot.NodeID, off, force bool) error {
 	if b := f.open(); b != nil {
-		return b.DrainNode(timeout, node, off)
+		return b.DrainNode(timeout, node, off, force)
 	}
 	return f.refuse()
 }

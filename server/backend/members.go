@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -30,7 +31,7 @@ type MembersConfig struct {
 	Log       *runner.Log
 	Lifecycle *runner.Lifecycle
 	Send      runner.Sender
-	Drain     func(off bool) error // of this node
+	Drain     *runner.Drain // of this node
 	Logger    zerolog.Logger
 }
 
@@ -38,13 +39,14 @@ type MembersConfig struct {
 type Members struct {
 	cfg    MembersConfig
 	asks   *questions[wire.MembersTold] // for the master
-	drains *questions[string]           // for any node, which answers what is wrong, "" if nothing is
+	drains *questions[wire.Drained]     // for any node
+	drain  sync.Mutex                   // held while a drain of this node begins
 }
 
 // NewMembers returns a Members.
 func NewMembers(c MembersConfig) *Members {
 	return &Members{cfg: c, asks: newQuestions[wire.MembersTold](c.FirstID, maxMemberQuestions),
-		drains: newQuestions[string](c.FirstID, maxMemberQuestions)}
+		drains: newQuestions[wire.Drained](c.FirstID, maxMemberQuestions)}
 }
 
 // ChangeMembers begins an operation, wherever the master is.
@@ -154,8 +156,11 @@ func (m *Members) askOnce(wait time.Duration, to ballot.NodeID, q wire.MembersAs
 
 var errTooManyAsked = fmt.Errorf("%w: %d questions about members wait already", web.ErrOverloaded, maxMemberQuestions)
 
-// here asks this node's own log part.
+// here asks this node's own log part, or its drain.
 func (m *Members) here(wait time.Duration, q wire.MembersAsk) wire.MembersTold {
+	if q.Drain {
+		return wire.MembersTold{ID: q.ID, Drain: m.cfg.Drain.State()}
+	}
 	r, err := m.cfg.Log.Members(wait, replica.MembersRequest{Op: q.Op, Cancel: q.Cancel, DryRun: q.DryRun,
 		Known: besides(q.Op, m.cfg.Cluster.known())})
 	told := wire.MembersTold{ID: q.ID}
@@ -210,44 +215,6 @@ const maxMemberWait = time.Minute
 
 // Told takes the master's answer to a question that was passed on.
 func (m *Members) Told(t wire.MembersTold) { m.asks.take(t.ID, t) }
-
-// DrainNode makes a node hand mastership over and take no new clients, or take them again.
-func (m *Members) DrainNode(timeout time.Duration, node ballot.NodeID, off bool) error {
-	if node == m.cfg.Self {
-		return m.cfg.Drain(off)
-	}
-	if _, _, ok := m.cfg.Cluster.cfg.Members.Load().Find(node); !ok {
-		return &web.MemberError{Code: api.CodeNotMember, Text: fmt.Sprintf("node %d is not a member: nothing was changed", node)}
-	}
-	problem, how := m.drains.ask(timeout, m.cfg.Lifecycle.Ended(), func(id uint64) bool {
-		return m.cfg.Send.SendLog(node, wire.EncodeDrain(wire.Drain{ID: id, Off: off}))
-	})
-	switch {
-	case how == tooMany:
-		return errTooManyAsked
-	case how == unsent:
-		return fmt.Errorf("%w: node %d is not connected to this node", web.ErrNotApplied, node)
-	case how == unanswered:
-		return fmt.Errorf("%w: node %d did not answer in time; ask again", web.ErrUnknown, node)
-	case problem != "":
-		return web.NotApplied(fmt.Sprintf("node %d", node), errors.New(problem))
-	}
-	return nil
-}
-
-// Drain drains this node because another one was asked to. One too many is not answered.
-func (m *Members) Drain(from ballot.NodeID, d wire.Drain) {
-	m.drains.work(func() {
-		answer := wire.Drained{ID: d.ID}
-		if err := m.cfg.Drain(d.Off); err != nil {
-			answer.Problem = err.Error()
-		}
-		m.cfg.Send.SendLog(from, wire.EncodeDrained(answer))
-	})
-}
-
-// Drained takes a node's answer to a drain.
-func (m *Members) Drained(d wire.Drained) { m.drains.take(d.ID, d.Problem) }
 
 // operationOf returns the operation that c asks for.
 func operationOf(c web.MemberChange) members.Operation {

@@ -8,6 +8,7 @@ import (
 
 	"tenure/internal/clock"
 	"tenure/server/replica"
+	"tenure/server/wire"
 )
 
 // DrainConfig is what a Drain is made of. All fields are required.
@@ -20,32 +21,59 @@ type DrainConfig struct {
 	Logger     zerolog.Logger
 }
 
-// Drain keeps mastership away from this node before maintenance. It is policy: nothing rests on it, and a node that is
-// alone stays master. It lasts until it is taken back or the run ends.
+// Drain keeps mastership away from this node before maintenance. It is policy: no promise of the lease or the log rests
+// on it, and a node that is alone stays master. It lasts until it is taken back or the run ends. A drain first begins,
+// which changes nothing but what State says: so of two voters that are drained at the same time one at least sees the
+// other.
 type Drain struct {
 	// HandOver gives mastership to another node if this one is the master. Set before the loops begin.
 	HandOver func() error
 
-	cfg DrainConfig
-	on  atomic.Bool
+	cfg   DrainConfig
+	state atomic.Uint32 // a wire.DrainState
 }
 
 // NewDrain returns a Drain that is off.
-func NewDrain(c DrainConfig) *Drain { return &Drain{cfg: c} }
+func NewDrain(c DrainConfig) *Drain {
+	d := &Drain{cfg: c}
+	d.state.Store(uint32(wire.DrainOff))
+	return d
+}
+
+// State returns how far the drain is. It is never wire.DrainUnknown.
+func (d *Drain) State() wire.DrainState { return wire.DrainState(d.state.Load()) }
 
 // On reports whether this node is drained.
-func (d *Drain) On() bool { return d.on.Load() }
+func (d *Drain) On() bool { return d.State() == wire.DrainOn }
 
-// Set begins the drain and hands over, or ends it. An error says that this node is the master yet.
-func (d *Drain) Set(off bool) error {
-	if d.on.Swap(!off) == off {
-		d.cfg.Logger.Info().Bool("drained", !off).Msg("a drain has begun or ended")
+// Begin begins a drain. It reports false, and does nothing, unless the drain was off.
+func (d *Drain) Begin() bool { return d.change(wire.DrainOff, wire.DrainBegun) }
+
+// Complete has the drain that was begun take effect, and hands over. It reports false if that drain was ended. An error
+// says that this node is the master yet.
+func (d *Drain) Complete() (bool, error) {
+	if !d.change(wire.DrainBegun, wire.DrainOn) {
+		return false, nil
 	}
-	if off {
-		return nil
-	}
+	d.cfg.Logger.Info().Bool("drained", true).Msg("a drain has begun or ended")
+	return true, d.Repeat()
+}
+
+// Repeat hands over again at a node that is drained. An error says that this node is the master yet.
+func (d *Drain) Repeat() error {
 	d.standBack()
 	return d.HandOver()
+}
+
+// End ends the drain, or takes back one that was begun.
+func (d *Drain) End() {
+	if was := d.state.Swap(uint32(wire.DrainOff)); wire.DrainState(was) == wire.DrainOn {
+		d.cfg.Logger.Info().Bool("drained", false).Msg("a drain has begun or ended")
+	}
+}
+
+func (d *Drain) change(from, to wire.DrainState) bool {
+	return d.state.CompareAndSwap(uint32(from), uint32(to))
 }
 
 // Loops returns the goroutine of the drain.

@@ -216,8 +216,8 @@ func (f *fake) CancelChange(timeout time.Duration, id string) (api.MemberOperati
 	return f.operation, f.memberErr
 }
 
-func (f *fake) DrainNode(timeout time.Duration, node ballot.NodeID, off bool) error {
-	f.asked("drain", timeout, node, off)
+func (f *fake) DrainNode(timeout time.Duration, node ballot.NodeID, off, force bool) error {
+	f.asked("drain", timeout, node, off, force)
 	return f.memberErr
 }
 

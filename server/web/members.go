@@ -94,10 +94,13 @@ func (h *membersHandler) cancel(x *exchange) error {
 // drain has a node hand over and take no new clients, or ends that.
 func (h *membersHandler) drain(x *exchange) error {
 	var body api.MemberRequest
-	if err := h.read(x, "drain", &body, []string{"node", "off"}); err != nil {
+	if err := h.read(x, "drain", &body, []string{"node", "off", "force"}); err != nil {
 		return err
 	}
 	node, err := memberNode("node", body.Node)
+	if err == nil && body.Off && body.Force {
+		err = badRequest("force does not go with off: nothing was changed")
+	}
 	if err != nil {
 		return err
 	}
@@ -105,7 +108,7 @@ func (h *membersHandler) drain(x *exchange) error {
 	if err := x.needNow(acl.OperatorWrite()); err != nil {
 		return err
 	}
-	err = h.members.DrainNode(h.timeouts.of(x.r), node, body.Off)
+	err = h.members.DrainNode(h.timeouts.of(x.r), node, body.Off, body.Force)
 	if _, _, ok := coded(err); err != nil && !ok {
 		return asUnknown(err, "ask again")
 	}
@@ -286,7 +289,7 @@ func onlyMembers(what string, b *api.MemberRequest, takes []string) error {
 		{"operation", b.Operation != ""}, {"dry_run", b.DryRun}, {"node", b.Node != 0}, {"by", b.By != 0},
 		{"name", b.Name != ""}, {"peer_address", b.PeerAddress != ""}, {"client_address", b.ClientAddress != ""},
 		{"store", b.Store != ""}, {"non_voter", b.NonVoter}, {"force_quorum_loss", b.ForceQuorumLoss != 0},
-		{"differs", b.Differs}, {"off", b.Off},
+		{"differs", b.Differs}, {"off", b.Off}, {"force", b.Force},
 	} {
 		if m.given && !slices.Contains(takes, m.name) {
 			return badRequest("%s takes no %s, only %s: nothing was changed", what, m.name, strings.Join(takes, ", "))

@@ -28,8 +28,9 @@ func TestChangesOfMembersReachTheBackend(t *testing.T) {
 		{api.PathMembersUpdate, `{"operation":"o","node":4,"peer_address":"[::1]:7600"}`,
 			`change 1s {Operation:o Kind:update Node:4 By:0 Member:{Node:0 Store:` + strings.Repeat("0", 32) + ` Name: PeerAddr:[::1]:7600 ClientAddr:} NonVoter:false ForceQuorumLoss:0 Differs:false}`},
 		{api.PathMembersCancel, `{"operation":"o"}`, `cancel 1s o`},
-		{api.PathMembersDrain, `{"node":2}`, `drain 1s 2 false`},
-		{api.PathMembersDrain, `{"node":2,"off":true}`, `drain 1s 2 true`},
+		{api.PathMembersDrain, `{"node":2}`, `drain 1s 2 false false`},
+		{api.PathMembersDrain, `{"node":2,"force":true}`, `drain 1s 2 false true`},
+		{api.PathMembersDrain, `{"node":2,"off":true}`, `drain 1s 2 true false`},
 	} {
 		f := newFake(t)
 		if w := call(newServer(t, f), "POST", x.path, x.body, api.HeaderTimeoutMS+": 1000"); w.Code != 200 {

@@ -41,8 +41,9 @@ type Members interface {
 	// cancelled before is returned again.
 	CancelChange(timeout time.Duration, operation string) (api.MemberOperation, error)
 	// DrainNode makes that node hand mastership over, and take no new clients until off is given. It is told to that
-	// node if this is another one.
-	DrainNode(timeout time.Duration, node ballot.NodeID, off bool) error
+	// node if this is another one. Without force it is refused, with api.CodeQuorumLoss, if no other voter could be
+	// master then, or too few would be alive once the node is stopped.
+	DrainNode(timeout time.Duration, node ballot.NodeID, off, force bool) error
 }
 
 // MemberError is a refusal of a change of the members. Nothing was changed.

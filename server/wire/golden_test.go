@@ -168,7 +168,7 @@ func goldenReplica() []golden {
 	return append(out, golden{"transfer", EncodeTransfer(Transfer{ID: 9, To: 3})},
 		golden{"transferred", EncodeTransferred(Transferred{ID: 9, Problem: "no"})},
 		golden{"members ask", EncodeMembersAsk(someMembersAsk())}, golden{"members told", EncodeMembersTold(someMembersTold())},
-		golden{"drain", EncodeDrain(Drain{ID: 4, Off: true})}, golden{"drained", EncodeDrained(Drained{ID: 4, Problem: "no"})},
+		golden{"drain", EncodeDrain(Drain{ID: 4, Off: true, Force: true})}, golden{"drained", EncodeDrained(Drained{ID: 4, Problem: "no", Loss: true})},
 		golden{"raise", EncodeRaise(Raise{ID: 5})},
 		golden{"raised", EncodeRaised(&Raised{ID: 5, Done: true, Master: 2, Older: []ballot.NodeID{3}, Unheard: []ballot.NodeID{1, 7}})},
 		golden{"archived", EncodeArchived(&Archived{Slot: 300, ReachedMS: 1_790_000_000_123,
@@ -177,14 +177,14 @@ func goldenReplica() []golden {
 }
 
 func someMembersAsk() *MembersAsk {
-	return &MembersAsk{ID: 7, Cancel: "op", DryRun: true, Wait: time.Second, Op: members.Operation{ID: "op-1",
+	return &MembersAsk{ID: 7, Cancel: "op", DryRun: true, Wait: time.Second, Drain: true, Op: members.Operation{ID: "op-1",
 		Kind: members.Replace, Node: 3, Name: "node-3", Member: ident.Member{Node: 4, Store: ident.StoreID{9}, Name: "d",
 			PeerAddr: "d:1", ClientAddr: "d:2"}, NonVoter: true, Unheard: true, Alive: 2}}
 }
 
 func someMembersTold() *MembersTold {
 	return &MembersTold{ID: 7, Done: true, Unknown: true, Master: 2, Reason: members.Busy, Text: "no", Record: []byte("r"),
-		Plan: members.Plan{Steps: []string{"one"}}}
+		Plan: members.Plan{Steps: []string{"one"}}, Drain: DrainOn}
 }
 
 func goldenNamed() []golden {

@@ -7,13 +7,17 @@ import (
 	"tenure/server/members"
 )
 
-// MembersAsk passes on to the master what somebody has asked a node to change of the members.
+// MembersAsk passes on to the master what somebody has asked a node to change of the members, or asks a node whether it
+// is drained.
 type MembersAsk struct {
 	ID     uint64 // drawn by the asking node
 	Op     members.Operation
 	Cancel string // not empty: take the operation of that id back, instead of Op
 	DryRun bool
 	Wait   time.Duration // how long the asking node still waits, when it was sent
+	// Drain asks for MembersTold.Drain and nothing else. It goes with DryRun and an Op of no kind, so that a node of an
+	// older version changes nothing and answers all the same.
+	Drain bool
 }
 
 // MembersTold is the master's answer. Without Done nothing was begun, unless Unknown.
@@ -26,18 +30,32 @@ type MembersTold struct {
 	Text    string         // with Reason, or for people
 	Record  []byte         // members.Record, if Done
 	Plan    members.Plan   // of a dry run
+	Drain   DrainState     // of the node that answers, if it was asked
 }
+
+// DrainState is whether a node is drained.
+type DrainState uint8
+
+// The states of a drain.
+const (
+	DrainUnknown DrainState = iota // the node is of a version that does not tell
+	DrainOff
+	DrainBegun // the node looks whether enough voters are left, and may take the drain back
+	DrainOn
+)
 
 // Drain has a node take no new clients and no mastership, or take them again.
 type Drain struct {
-	ID  uint64
-	Off bool
+	ID    uint64
+	Off   bool
+	Force bool // though too few voters are left
 }
 
 // Drained is its answer.
 type Drained struct {
 	ID      uint64
 	Problem string // "" if it is done
+	Loss    bool   // Problem is that too few voters would be left
 }
 
 // EncodeMembersAsk returns the body of m.

@@ -1,0 +1,103 @@
+// Package drain tells what is lost when a member is drained: the server refuses drains by it, and kvctl says by it what
+// may be stopped.
+package drain
+
+import (
+	"fmt"
+	"strings"
+
+	"tenure/api"
+)
+
+// Remaining are the voters besides the one that is to be drained and stopped.
+type Remaining struct {
+	of      int      // voters in all
+	able    []uint64 // alive and not drained
+	drained []uint64
+	silent  []uint64
+}
+
+// Without returns the voters of l other than that node. Draining must be set of each that is drained.
+func Without(l api.MemberList, node uint64) Remaining {
+	var r Remaining
+	for _, m := range l.Members {
+		if !m.Voter {
+			continue
+		}
+		r.of++
+		switch {
+		case m.Node == node:
+		case !m.Connected:
+			r.silent = append(r.silent, m.Node)
+		case m.Draining:
+			r.drained = append(r.drained, m.Node)
+		default:
+			r.able = append(r.able, m.Node)
+		}
+	}
+	return r
+}
+
+// majority returns how many voters must be alive for anything to be written.
+func (r Remaining) majority() int { return r.of/2 + 1 }
+
+// Loss says what is lost by draining m and stopping it, or is empty.
+func (r Remaining) Loss(m api.Member) string {
+	alive := len(r.able) + len(r.drained)
+	switch {
+	case !m.Voter:
+		return ""
+	case len(r.able) == 0 && r.of > 1:
+		return fmt.Sprintf("with node %d drained no voter can be master, and nothing can be written until a drain ends%s",
+			m.Node, r.others())
+	case alive < r.majority():
+		return fmt.Sprintf("with node %d stopped %d of %s would be alive, and writes need %d: nothing could be written "+
+			"until more are back%s", m.Node, alive, voters(r.of), r.majority(), r.others())
+	}
+	return ""
+}
+
+// others says in parentheses which voters do not count, and why.
+func (r Remaining) others() string {
+	var parts []string
+	if len(r.drained) > 0 {
+		parts = append(parts, nodesText(r.drained, "is", "are")+" drained too")
+	}
+	if len(r.silent) > 0 {
+		parts = append(parts, nodesText(r.silent, "is", "are")+" not heard")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// AtOnce says that the drained voters cannot all be stopped at the same time, if that is so.
+func (r Remaining) AtOnce() string {
+	if len(r.drained) == 0 || len(r.able) >= r.majority() {
+		return ""
+	}
+	return fmt.Sprintf(", but not together with %s: %d of %d voters must be alive for anything to be written",
+		nodesText(r.drained, "(drained too)", "(drained too)"), r.majority(), r.of)
+}
+
+// voters counts voters in words, as in "1 voter" and "3 voters".
+func voters(n int) string {
+	if n == 1 {
+		return "1 voter"
+	}
+	return fmt.Sprintf("%d voters", n)
+}
+
+// nodesText names nodes and says one of the two of them, as in "node 1 is" and "nodes 1 and 3 are".
+func nodesText(ids []uint64, one, more string) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = fmt.Sprint(id)
+	}
+	if len(ids) == 1 {
+		return "node " + texts[0] + " " + one
+	}
+	last := len(ids) - 1
+	return "nodes " + strings.Join(texts[:last], ", ") + " and " + texts[last] + " " + more
+}
