@@ -37,3 +37,65 @@ func TestANodeWithAnotherAddress(t *testing.T) {
 		moved.until(t, "content", func() bool { return moved.status(t).Problem == "" })
 	}
 }
+
+// move starts h, which is stopped, at another address.
+func (h *host) move(t *testing.T) (addr string) {
+	t.Helper()
+	addr = freeAddr(t)
+	h.cfg.Cluster = slices.Clone(h.cfg.Cluster)
+	for i := range h.cfg.Cluster {
+		if h.cfg.Cluster[i].Node == h.cfg.Node {
+			h.cfg.Cluster[i].Addr = addr
+		}
+	}
+	h.cfg.PeerAddr = addr
+	h.start(t)
+	return addr
+}
+
+// A change of the members writes down where a member is connected, and nothing of one that may be elsewhere when it
+// comes back. An update is of one member only.
+func TestAChangeKeepsToItsMember(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		other bool // node 3 is connected when node 2 is updated
+		begin func(t *testing.T, hosts []*host)
+	}{
+		{"an update", false, updateOfTwo},
+		{"an update while the other is there", true, updateOfTwo},
+		{"a node joins", false, func(t *testing.T, hosts []*host) {
+			four := hosts[0].joiner(t, func(c *Config) { c.NonVoter = true })
+			four.awaitStatus(t, func(s api.Status) bool { return s.Node == 4 && s.Role == api.RoleNonVoter })
+		}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			hosts := startCluster(t, 3)
+			awaitConnected(t, hosts)
+			moved := hosts[2]
+			if !c.other {
+				moved.stop(t)
+			}
+			master(t, hosts[:2])
+			c.begin(t, hosts)
+			if c.other {
+				moved.stop(t)
+			}
+			addr := moved.move(t)
+			for _, h := range hosts {
+				h.until(t, "told of the address", func() bool { return h.members(t).Members[2].PeerAddress == addr })
+			}
+			moved.until(t, "content", func() bool { return moved.status(t).Problem == "" })
+		})
+	}
+}
+
+// updateOfTwo writes down where node 2 is.
+func updateOfTwo(t *testing.T, hosts []*host) {
+	t.Helper()
+	body := fmt.Sprintf(`{"node":2,"peer_address":%q}`, hosts[1].cfg.PeerAddr)
+	hosts[0].until(t, "updated", func() bool {
+		code, text, _ := hosts[0].call(http.MethodPost, api.PathMembersUpdate, body)
+		return code == 200 || strings.Contains(text, "already")
+	})
+}

@@ -61,26 +61,25 @@ func shownOperation(op members.Operation) api.MemberOperation {
 	return out
 }
 
-// known returns the members with the addresses at which this node reaches them, and clients do. One that names no host
-// is of no use to others.
+// known returns the members with the addresses at which this node reaches them, and clients do. An address of another
+// node is known only while that is connected, since it may have moved, and --cluster may have where it was before. One
+// that names no host is of no use to others.
 func (b *Cluster) known() []ident.Member {
 	links := b.cfg.Links()
 	var out []ident.Member
 	for _, x := range b.cfg.Members.Load().All() {
-		x.PeerAddr = b.cfg.Members.Address(x.Node)
 		if x.Node == b.cfg.Identity.Node {
-			x.ClientAddr = b.cfg.ClientAddr
+			x.PeerAddr, x.ClientAddr = b.cfg.Members.Address(x.Node), b.cfg.ClientAddr
 			if b.cfg.Unjoinable {
 				x.PeerAddr = ""
 			}
 		}
 		for _, l := range links {
-			if l.Node != x.Node {
-				continue
-			}
-			x.ClientAddr = l.ClientAddr
-			if l.Moved {
-				x.PeerAddr = l.Addr
+			if l.Node == x.Node && l.Log.Connected {
+				x.ClientAddr = l.ClientAddr
+				if l.Proven {
+					x.PeerAddr = l.Addr
+				}
 			}
 		}
 		for _, a := range []*string{&x.PeerAddr, &x.ClientAddr} {

@@ -174,6 +174,10 @@ func (c *changes) consider(r *memberRequest, f *members.Facts) (next members.Rec
 		next, changed, err = record.Cancel(r.cancel, *f)
 	default:
 		next, changed, err = record.Begin(r.op, *f)
+		if err == nil && r.op.Kind == members.Update {
+			// Of the others it writes nothing down: they may move, too, and are followed until something is.
+			next, changed, err = c.record.Begin(r.op, *f)
+		}
 	}
 	if err != nil {
 		answer.Refusal = err.(*members.Refusal)

@@ -116,6 +116,7 @@ func (s *peers) connect(p *peer, kind wire.Kind) error {
 	hello, err := s.handshake.dialled(c, p.node, kind)
 	if err == nil {
 		p.tell(hello.PeerAddr)
+		p.answers(addr)
 		err = s.serve(c, p, kind, hello)
 	}
 	if err == nil {

@@ -24,6 +24,7 @@ type peer struct {
 	addr       string           // where the members or --cluster have it; may be empty
 	told       string           // where it says that it is; "": it did not
 	moved      bool             // it is dialled at told, because it could not be reached at addr
+	reached    string           // where it was dialled and answered since it has said told; "": nowhere
 	has        ident.Membership // what it goes by, as wire.Hello.Has
 	inc        ballot.Incarnation
 	name       string // as a member; "" if the membership does not list it
@@ -143,8 +144,15 @@ func (p *peer) tell(addr string) bool {
 	if addr == p.told {
 		return false
 	}
-	p.told, p.moved = addr, false
+	p.told, p.moved, p.reached = addr, false, ""
 	return addr != "" && p.addr != "" && addr != p.addr
+}
+
+// answers notes that the peer has answered at addr.
+func (p *peer) answers(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reached = addr
 }
 
 // unreached notes that nobody answers at addr as this peer: it is dialled at its other address next, if it has one.
@@ -231,6 +239,7 @@ type PeerState struct {
 	Node        ballot.NodeID
 	Addr        string             // where it is dialled, a hint; may be empty
 	Moved       bool               // Addr is where the peer says that it is, because it was not reached where it is listed
+	Proven      bool               // the peer was reached at Addr, or says itself that it is there
 	ClientAddr  string             // "" until it has connected once
 	RedisAddr   string             // the same for clients of Redis; "" also if it does not serve them
 	Incarnation ballot.Incarnation // of its last connection, zero if there was none
@@ -242,8 +251,10 @@ type PeerState struct {
 func (p *peer) state() PeerState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	at := p.dialledAt()
 	return PeerState{
-		Node: p.node, Addr: p.dialledAt(), Moved: p.moved, ClientAddr: p.clientAddr, RedisAddr: p.redisAddr, Incarnation: p.inc, Problem: p.problem,
+		Node: p.node, Addr: at, Moved: p.moved, Proven: at != "" && (at == p.reached || at == p.told),
+		ClientAddr: p.clientAddr, RedisAddr: p.redisAddr, Incarnation: p.inc, Problem: p.problem,
 		Lease: p.end(wire.KindLease).state(), Log: p.end(wire.KindLog).state(), Named: p.end(wire.KindNamed).state(),
 	}
 }

@@ -39,3 +39,30 @@ func TestWhereAPeerIsDialled(t *testing.T) {
 	p.unreached("third:1")
 	step("it is of an older release", "third:1", false, false)
 }
+
+// An address of --cluster is proven only by a peer that was reached there, or says that it is there; and no more once it
+// says that it is elsewhere.
+func TestWhereAPeerIsProvenToBe(t *testing.T) {
+	p := newPeer(context.Background(), 3)
+	step := func(what string, want bool) {
+		t.Helper()
+		if s := p.state(); s.Proven != want {
+			t.Errorf("%s: %+v", what, s)
+		}
+	}
+	step("no address", false)
+	p.setAddress("old:1")
+	step("a hint", false)
+	p.answers("old:1")
+	step("it has answered there", true)
+	p.tell("new:1")
+	step("it says that it is elsewhere", false)
+	p.answers("old:1")
+	step("it has answered there all the same", true)
+	p.unreached("old:1")
+	step("it is dialled where it says that it is", true)
+	p.setAddress("third:1")
+	step("the members have another address", false)
+	p.tell("third:1")
+	step("it says the same", true)
+}
