@@ -31,7 +31,8 @@ const (
 
 // becomeMember returns the id of the node whose data directory that is. If it is nobody's yet, it first has the cluster
 // of Config.Join let this node in, and makes that durable. It needs no other part of a node, but opens the ports: one
-// that is taken must not cost the cluster a member that cannot run. It returns 0 if ctx has ended meanwhile.
+// that is taken must not cost the cluster a member that cannot run. Nothing is written before a member has answered at
+// the address of Config.Join, which may be mistyped. It returns 0 if ctx has ended meanwhile.
 func (c Config) becomeMember(ctx context.Context, tls *secrets) (ballot.NodeID, error) {
 	id, _, err := storage.ReadIdentity(c.Data)
 	if err != nil {
@@ -46,6 +47,13 @@ func (c Config) becomeMember(ctx context.Context, tls *secrets) (ballot.NodeID, 
 		return 0, err
 	}
 	defer n.ports.close()
+	m, err := n.joinMsg(id.Node)
+	if err != nil {
+		return 0, err
+	}
+	if met, err := n.greet(ctx, m); err != nil || !met {
+		return 0, err
+	}
 	n.store, err = storage.Open(c.Data, storage.Options{QuotaBytes: c.QuotaBytes})
 	if errors.Is(err, storage.ErrTooSmall) {
 		return 0, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -53,12 +61,13 @@ func (c Config) becomeMember(ctx context.Context, tls *secrets) (ballot.NodeID, 
 	if err != nil {
 		return 0, err
 	}
+	m.Store = n.store.Identity().Store
 	var joined *wire.JoinedMsg
 	if c.StartedAs != 0 {
 		err = n.store.NoteStartedAs(c.StartedAs)
 	}
 	if err == nil {
-		joined, err = n.askToJoin(ctx, id.Node)
+		joined, err = n.askToJoin(ctx, m)
 	}
 	if err == nil && joined != nil {
 		err = n.store.Join(joined.Cluster, joined.Node, joined.Membership)
@@ -70,24 +79,38 @@ func (c Config) becomeMember(ctx context.Context, tls *secrets) (ballot.NodeID, 
 	return joined.Node, nil
 }
 
+// greet asks until a member of a cluster answers, or ctx ends: then it reports false.
+func (n *node) greet(ctx context.Context, m wire.JoinMsg) (met bool, err error) {
+	return n.keepAsking(ctx, func() error { return transport.Greet(ctx, n.cfg.Join, m, n.tls.peerFiles()) })
+}
+
 // askToJoin asks until the cluster lets this node in, or refuses it for good, or ctx ends: then it returns nil. Only a
 // node that has got no answer does not know whether it was let in; so it repeats its question, with the same ids.
-func (n *node) askToJoin(ctx context.Context, before ballot.NodeID) (*wire.JoinedMsg, error) {
-	m, err := n.joinMsg(before)
-	if err != nil {
+func (n *node) askToJoin(ctx context.Context, m wire.JoinMsg) (*wire.JoinedMsg, error) {
+	var joined wire.JoinedMsg
+	in, err := n.keepAsking(ctx, func() (err error) {
+		joined, err = transport.Join(ctx, n.cfg.Join, m, n.tls.peerFiles())
+		return err
+	})
+	if !in {
 		return nil, err
 	}
+	return &joined, nil
+}
+
+// keepAsking calls ask until it succeeds, is refused for good, or ctx ends: then it reports false.
+func (n *node) keepAsking(ctx context.Context, ask func() error) (done bool, err error) {
 	said, at := "", time.Duration(0)
 	for wait := joinRetryMin; ; wait = min(2*wait, joinRetryMax) {
-		joined, err := transport.Join(ctx, n.cfg.Join, m, n.tls.peerFiles())
+		err := ask()
 		if err == nil {
-			return &joined, nil
+			return true, nil
 		}
 		if ctx.Err() != nil {
-			return nil, nil
+			return false, nil
 		}
 		if isFinal(err) {
-			return nil, refusedToJoin(err)
+			return false, refusedToJoin(err)
 		}
 		text := waitsForCluster + n.cfg.Join + ": " + err.Error()
 		n.front.Wait(text)
@@ -97,9 +120,9 @@ func (n *node) askToJoin(ctx context.Context, before ballot.NodeID) (*wire.Joine
 		}
 		select {
 		case <-ctx.Done():
-			return nil, nil
+			return false, nil
 		case err := <-n.ports.served:
-			return nil, fmt.Errorf("the client port stopped serving: %w", err)
+			return false, fmt.Errorf("the client port stopped serving: %w", err)
 		case <-time.After(wait):
 		}
 	}
@@ -120,7 +143,7 @@ func refusedToJoin(err error) error {
 	return fmt.Errorf("%w: %w", ErrConfig, err)
 }
 
-// joinMsg returns what this node says of itself to those that it asks. before is the id that it was started with when
+// joinMsg returns what this node says of itself to those that it asks, but its store. before is the id that it was started with when
 // its directory was lost, 0 if there is none. A name that is not given is that of the member that it replaces, so that
 // the same command line replaces it again, or the one that the old id stands for.
 func (n *node) joinMsg(before ballot.NodeID) (wire.JoinMsg, error) {
@@ -138,7 +161,7 @@ func (n *node) joinMsg(before ballot.NodeID) (wire.JoinMsg, error) {
 		}
 	}
 	return wire.JoinMsg{
-		Operation: "join-" + rand.Text(), Store: n.store.Identity().Store, Name: name, Replace: n.cfg.Replace,
+		Operation: "join-" + rand.Text(), Name: name, Replace: n.cfg.Replace,
 		PeerAddr: n.cfg.peerAdvertised(), ClientAddr: n.cfg.clientAdvertised(), NonVoter: n.cfg.NonVoter, Spare: n.cfg.Spare,
 		ReplaceAfter: n.cfg.ReplaceAfter, Constants: n.cfg.constants(),
 		Level: kv.NewestLevel, Cluster: n.cfg.JoinCluster, ACL: n.cfg.ACL,

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -164,6 +166,37 @@ func TestWaitingToJoinIsShown(t *testing.T) {
 		return strings.Contains(s.Problem, waitsForCluster+"127.0.0.1:1") && strings.Contains(s.Problem, "refused")
 	})
 	h.stop(t)
+	nothingIn(t, h.cfg.Data)
+}
+
+// nothingIn requires that there is no file in dir.
+func nothingIn(t *testing.T, dir string) {
+	t.Helper()
+	if files, err := os.ReadDir(dir); len(files) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there are files in the data directory: %v, %v", files, err)
+	}
+}
+
+// A node that is told to join at a port for clients, or at a node of another cluster than its own, or is itself given
+// what cannot be, leaves nothing in its directory.
+func TestAJoinThatCannotBeLeavesNothing(t *testing.T) {
+	one := startCluster(t, 1)[0]
+	for _, c := range []struct {
+		change func(*Config)
+		words  string
+	}{
+		{func(c *Config) { c.Join = one.cfg.ClientAddr }, "is not the port of a node for its peers"},
+		{func(c *Config) { c.JoinCluster = ident.ClusterID{0xdd} }, "was in cluster dd0000"},
+		{func(c *Config) { c.NodeName = "a name" }, "no spaces"},
+	} {
+		cfg := joinConfig(t)
+		cfg.Join = one.cfg.PeerAddr
+		c.change(&cfg)
+		if err := Run(t.Context(), cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%v, want %q", err, c.words)
+		}
+		nothingIn(t, cfg.Data)
+	}
 }
 
 // A port that is taken must not cost the cluster a member that cannot run.

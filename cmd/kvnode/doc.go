@@ -12,5 +12,5 @@
 //   - rejoin.go, recover.go: `kvnode rejoin`, `kvnode recover`; what they do is in the package server/recovery.
 //   - dev.go: `kvnode dev`; the supervisor itself is the package cmd/kvnode/dev.
 //
-// Exit codes: 0 stopped in order, 1 failed, 2 bad configuration (and then nothing on disk was touched).
+// Exit codes: 0 stopped in order, 1 failed, 78 bad configuration (and then nothing that was on disk was touched).
 package main

@@ -32,6 +32,18 @@ func Join(ctx context.Context, addr string, m wire.JoinMsg, files *certs.Files) 
 	return wire.JoinedMsg{}, errors.New("the nodes that were asked do not agree which of them is the master")
 }
 
+// Greet asks the node at addr whether it is a member of a cluster, without asking to be let in. m is as for Join. It
+// returns nil once a member has answered; errors are those of Join.
+func Greet(ctx context.Context, addr string, m wire.JoinMsg, files *certs.Files) error {
+	m.Constants, m.Store = wire.Constants{}, ident.StoreID{1} // of nobody
+	_, err := joinAt(ctx, addr, &m, files)
+	var r *Refusal
+	if errors.As(err, &r) && r.ByPeer && r.Reason == wire.ReasonConstants {
+		return nil
+	}
+	return fmt.Errorf("ask the node at %s to let this node in: %w", addr, err)
+}
+
 // joinAt asks one node.
 func joinAt(ctx context.Context, addr string, m *wire.JoinMsg, files *certs.Files) (*wire.JoinedMsg, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*joinTimeout)
@@ -78,7 +90,11 @@ func (s *peers) joins(c *conn, m *wire.JoinMsg) error {
 		return c.refuse(refuse(wire.ReasonNotReady, "%d nodes join at the same time; this one has to wait", maxJoins))
 	}
 	if r := s.checkJoin(m, c.cert); r != nil {
-		return c.refuse(r)
+		err := c.refuse(r)
+		if m.Greeting() && r.Reason == wire.ReasonConstants {
+			return nil // it expects that, and it is not worth a line of the log
+		}
+		return err
 	}
 	ctx, cancel := context.WithTimeout(s.sockets.ctx, joinTimeout)
 	defer cancel()

@@ -250,3 +250,24 @@ func TestJoinAtThePortForClients(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Only a member of a cluster answers a greeting, and lets nobody in by it.
+func TestGreet(t *testing.T) {
+	_, member := host(t, 2, func(context.Context, wire.JoinMsg) (wire.JoinedMsg, error) {
+		t.Error("a greeting asks to be let in")
+		return welcome(), nil
+	})
+	deaf := listen(t, 3, "", nil)
+	if err := Greet(within(t), member, newcomer(), nil); err != nil {
+		t.Error(err)
+	}
+	var r *Refusal
+	if err := Greet(within(t), deaf.Addr().String(), newcomer(), nil); !errors.As(err, &r) || r.Reason != wire.ReasonNotReady {
+		t.Errorf("a node of no cluster: %v", err)
+	}
+	m := newcomer()
+	m.Cluster = ident.ClusterID{0xdd}
+	if err := Greet(within(t), member, m, nil); !errors.As(err, &r) || r.Reason != wire.ReasonCluster {
+		t.Errorf("a member of another cluster: %v", err)
+	}
+}

@@ -35,6 +35,10 @@ type JoinMsg struct {
 	ACL bool
 }
 
+// Greeting reports whether m only asks whether a member of a cluster answers. Every release refuses it with
+// ReasonConstants, since no cluster has such constants.
+func (m *JoinMsg) Greeting() bool { return m.Constants == Constants{} }
+
 // JoinedMsg answers a JoinMsg: the node is a member now, under the id Node. Or it is to ask another node, and everything
 // but Ask is zero.
 type JoinedMsg struct {
