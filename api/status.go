@@ -119,6 +119,8 @@ type PeerStatus struct {
 	Connected     bool   `json:"connected"`
 	Chosen        uint64 `json:"chosen"`
 	LastHeardMS   int64  `json:"last_heard_ms"` // -1: never in this run
+	// Problem says why clients or other members may not find the member, and what to type; empty: nothing is known.
+	Problem string `json:"problem,omitempty"`
 }
 
 // ArchiveStatus is the archive of the cluster as far as a node knows. Times are in milliseconds since 1970.

@@ -99,3 +99,41 @@ func updateOfTwo(t *testing.T, hosts []*host) {
 		return code == 200 || strings.Contains(text, "already")
 	})
 }
+
+// A node whose addresses were both written down, and which was started with two others, tells how to mend both at once,
+// and so do the others.
+func TestAMovedNodeIsToldOfBothAddresses(t *testing.T) {
+	hosts := startCluster(t, 3)
+	awaitConnected(t, hosts)
+	moved := hosts[2]
+	update := func() {
+		t.Helper()
+		body := fmt.Sprintf(`{"node":3,"peer_address":%q,"client_address":%q}`, moved.cfg.PeerAddr, moved.cfg.ClientAddr)
+		if code, text, _ := hosts[0].call(http.MethodPost, api.PathMembersUpdate, body); code != 200 {
+			t.Fatalf("update: %d %s", code, text)
+		}
+	}
+	update()
+	was := moved.cfg
+	moved.stop(t)
+	moved.cfg.ClientAddr = freeAddr(t)
+	addr := moved.move(t)
+	moved.awaitReady(t)
+	advice := fmt.Sprintf("at peer %s and client %s, and it was started with %s and %s: type kvctl member update 3 "+
+		"--peer-address %[3]s --client-address %[4]s, or start it with --advertise-peer %[1]s --advertise-client %[2]s if it "+
+		"is reached there", was.PeerAddr, was.ClientAddr, addr, moved.cfg.ClientAddr)
+	moved.until(t, "told", func() bool { return moved.status(t).Problem == "the members look for this node "+advice })
+	for _, h := range hosts[:2] {
+		h.until(t, "told", func() bool {
+			p := h.status(t).Peers
+			return p[1].Node == 3 && p[1].Problem == "the members look for node 3 "+advice && p[0].Problem == ""
+		})
+	}
+	update()
+	for _, h := range hosts {
+		h.until(t, "content", func() bool {
+			s := h.status(t)
+			return s.Problem == "" && !slices.ContainsFunc(s.Peers, func(p api.PeerStatus) bool { return p.Problem != "" })
+		})
+	}
+}

@@ -57,16 +57,7 @@ func (c Config) addressNote(listed ident.Membership) string {
 	if !ok {
 		return ""
 	}
-	for _, a := range []struct{ what, listed, own string }{
-		{"peer", m.PeerAddr, c.peerAdvertised()}, {"client", m.ClientAddr, c.clientAdvertised()},
-	} {
-		if a.listed != "" && backend.NamesHost(a.own) && a.listed != a.own {
-			return fmt.Sprintf("the members look for this node at %[1]s %[2]s, and it was started with %[3]s: type kvctl member "+
-				"update %[4]d --%[1]s-address %[3]s, or start it with --advertise-%[1]s %[2]s if it is reached there",
-				a.what, a.listed, a.own, c.Node)
-		}
-	}
-	return ""
+	return backend.MovedNote("this node", m, c.peerAdvertised(), c.clientAdvertised())
 }
 
 // lists reports whether --cluster names exactly the nodes of m.

@@ -44,6 +44,7 @@ type Node struct {
 	cluster *Cluster
 	server  *httptest.Server
 	problem string
+	known   string // of this node by the others
 	stopped atomic.Bool
 	apart   bool // it takes no part
 	copies  *api.SnapshotStatus
@@ -111,6 +112,13 @@ func (n *Node) SetProblem(why string) {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
 	n.problem, n.apart = why, true
+}
+
+// SetKnown makes the status of the other nodes say why this one may not be found.
+func (n *Node) SetKnown(why string) {
+	n.cluster.mu.Lock()
+	defer n.cluster.mu.Unlock()
+	n.known = why
 }
 
 // SetSnapshot makes the status of the node say that it receives a copy of the state; nil: none.
@@ -277,7 +285,7 @@ func (c *Cluster) status(n *Node) client.Status {
 	for _, p := range c.nodes {
 		if p != n {
 			s.Peers = append(s.Peers, client.PeerStatus{Node: p.ID, ClientAddress: strings.TrimPrefix(p.URL, "http://"),
-				Connected: !p.stopped.Load(), NonVoter: c.members.nonVoter(p.ID)})
+				Connected: !p.stopped.Load(), NonVoter: c.members.nonVoter(p.ID), Problem: p.known})
 		}
 	}
 	s.Snapshot, s.Draining = n.copies, c.members.drains(n.ID)

@@ -44,7 +44,7 @@ func (s survey) write(out io.Writer, list client.MemberList) error {
 		fmt.Fprintln(w, strings.Join(s.row(n, list), "\t"))
 	}
 	_ = w.Flush() // a Builder takes everything
-	notes := slices.Concat(s.notes(), memberNotes(list), s.changes())
+	notes := slices.Concat(s.notes(list), memberNotes(list), s.changes())
 	if len(notes) > 0 {
 		fmt.Fprintf(b, "\n%s\n", strings.Join(notes, "\n"))
 	}
@@ -56,10 +56,8 @@ func (s survey) row(n nodeView, list client.MemberList) []string {
 	name := hostOf(n.endpoint)
 	if !n.answers() {
 		row := []string{name, "-", "unreachable"}
-		for _, m := range list.Members {
-			if m.ClientAddress == name {
-				row[1] = fmt.Sprint(m.Node)
-			}
+		if m, ok := memberAt(list, n.endpoint); ok {
+			row[1] = fmt.Sprint(m.Node)
 		}
 		for range 13 {
 			row = append(row, "-")
@@ -115,12 +113,47 @@ func guardian(g client.Guardian) string {
 	return "-"
 }
 
-func (s survey) notes() []string {
+// memberAt returns the member whose clients are to reach it at that endpoint.
+func memberAt(list client.MemberList, endpoint string) (client.Member, bool) {
+	i := slices.IndexFunc(list.Members, func(m client.Member) bool { return m.ClientAddress == hostOf(endpoint) })
+	if i < 0 {
+		return client.Member{}, false
+	}
+	return list.Members[i], true
+}
+
+// known returns what the other nodes know of why no member answers at that endpoint, or "".
+func (s survey) known(list client.MemberList, endpoint string) string {
+	m, ok := memberAt(list, endpoint)
+	if !ok {
+		if len(list.Members) == 0 || slices.ContainsFunc(list.Members, func(m client.Member) bool { return m.ClientAddress == "" }) {
+			return ""
+		}
+		return "no member has that address for clients: see kvctl member list"
+	}
+	for _, n := range s {
+		if !n.answers() || n.old() || n.status.Cluster != list.Cluster {
+			continue
+		}
+		for _, p := range n.status.Peers {
+			if p.Node == m.Node && p.Problem != "" {
+				return p.Problem
+			}
+		}
+	}
+	return ""
+}
+
+func (s survey) notes(list client.MemberList) []string {
 	var notes []string
 	for _, n := range s {
 		switch {
 		case !n.answers():
-			notes = append(notes, fmt.Sprintf("%s: %s", n.endpoint, whyNot(n.err)))
+			note := fmt.Sprintf("%s: %s", n.endpoint, whyNot(n.err))
+			if why := s.known(list, n.endpoint); why != "" {
+				note += "; " + why
+			}
+			notes = append(notes, note)
 		case n.status.Problem != "":
 			what := ""
 			if n.status.Role == api.RoleNone {

@@ -20,6 +20,27 @@ import (
 	"tenure/internal/freeport"
 )
 
+// Of a node that does not answer where the members have it, status says what the others know, and of an endpoint that is
+// no member's that it is none.
+func TestStatusOfANodeThatIsElsewhere(t *testing.T) {
+	c := start(t, 3)
+	const why = "the members look for node 3 at client old:1: type kvctl member update 3 --client-address new:1"
+	c.Node(3).SetKnown(why)
+	o := kvctl(t, c, "", "status")
+	if strings.Contains(o.out, why) {
+		t.Errorf("it answers:\n%s", o.out)
+	}
+	c.Node(3).Stop()
+	nobody := "http://127.0.0.1:1"
+	o = kvctl(t, c, "", "status", "--endpoints", strings.Join(append(c.Endpoints(), nobody), ","))
+	for _, want := range []string{": connection refused; " + why + "\n",
+		nobody + ": connection refused; no member has that address for clients: see kvctl member list\n"} {
+		if !strings.Contains(o.out, want) {
+			t.Errorf("%q is missing in\n%s", want, o.out)
+		}
+	}
+}
+
 func TestStatus(t *testing.T) {
 	c := start(t, 3)
 	c.Set("k", "v")

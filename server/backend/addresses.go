@@ -3,6 +3,7 @@ package backend
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"tenure/internal/ballot"
@@ -64,3 +65,25 @@ func (m *Members) writeAddress(l *transport.PeerState, said map[ballot.NodeID]st
 
 // addressWait bounds one try to write an address down; another one follows.
 const addressWait = 5 * time.Second
+
+// MovedNote says that the members look for a member elsewhere than where it says itself that its peers and clients reach
+// it, and what to type; "" if that is not so. who is the member as the text names it, m what the members have of it.
+func MovedNote(who string, m ident.Member, peer, client string) string {
+	var listed, own, update, advertise []string
+	for _, a := range []struct{ what, listed, own string }{
+		{"peer", m.PeerAddr, peer}, {"client", m.ClientAddr, client},
+	} {
+		if a.listed == "" || !NamesHost(a.own) || a.listed == a.own {
+			continue
+		}
+		listed, own = append(listed, a.what+" "+a.listed), append(own, a.own)
+		update = append(update, "--"+a.what+"-address "+a.own)
+		advertise = append(advertise, "--advertise-"+a.what+" "+a.listed)
+	}
+	if len(listed) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the members look for %s at %s, and it was started with %s: type kvctl member update %d %s, or start "+
+		"it with %s if it is reached there", who, strings.Join(listed, " and "), strings.Join(own, " and "), m.Node,
+		strings.Join(update, " "), strings.Join(advertise, " "))
+}

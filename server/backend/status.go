@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"fmt"
 	"time"
 
 	"tenure/api"
@@ -95,13 +96,18 @@ func (b *Cluster) peers(v *runner.LogView, now time.Duration) []api.PeerStatus {
 		if p.Heard > 0 {
 			s.LastHeardMS = max(0, (now - p.Heard).Milliseconds())
 		}
-		if m, voter, ok := b.cfg.Members.Load().Find(p.Node); ok {
+		m, voter, ok := b.cfg.Members.Load().Find(p.Node)
+		if ok {
 			s.Name, s.NonVoter = members.NameOf(m), !voter
 		}
 		for _, l := range links {
-			if l.Node == p.Node {
-				s.ClientAddress, s.Connected = l.ClientAddr, l.Log.Connected && l.Lease.Connected
-				s.RedisAddress = l.RedisAddr
+			if l.Node != p.Node {
+				continue
+			}
+			s.ClientAddress, s.Connected = l.ClientAddr, l.Log.Connected && l.Lease.Connected
+			s.RedisAddress = l.RedisAddr
+			if ok && l.Log.Connected {
+				s.Problem = MovedNote(fmt.Sprintf("node %d", p.Node), m, l.Told, l.ClientAddr)
 			}
 		}
 		out = append(out, s)

@@ -240,6 +240,7 @@ type PeerState struct {
 	Addr        string             // where it is dialled, a hint; may be empty
 	Moved       bool               // Addr is where the peer says that it is, because it was not reached where it is listed
 	Proven      bool               // the peer was reached at Addr, or says itself that it is there
+	Told        string             // where the peer says that it is, "" if it did not say so
 	ClientAddr  string             // "" until it has connected once
 	RedisAddr   string             // the same for clients of Redis; "" also if it does not serve them
 	Incarnation ballot.Incarnation // of its last connection, zero if there was none
@@ -254,7 +255,7 @@ func (p *peer) state() PeerState {
 	at := p.dialledAt()
 	return PeerState{
 		Node: p.node, Addr: at, Moved: p.moved, Proven: at != "" && (at == p.reached || at == p.told),
-		ClientAddr: p.clientAddr, RedisAddr: p.redisAddr, Incarnation: p.inc, Problem: p.problem,
+		Told: p.told, ClientAddr: p.clientAddr, RedisAddr: p.redisAddr, Incarnation: p.inc, Problem: p.problem,
 		Lease: p.end(wire.KindLease).state(), Log: p.end(wire.KindLog).state(), Named: p.end(wire.KindNamed).state(),
 	}
 }
