@@ -246,10 +246,15 @@ func (n *node) runUntil(ctx context.Context, r *runners) error {
 func (n *node) stop(r *runners) {
 	r.life.Stop()
 	n.ports.clients.EndWaits()
+	n.ports.clients.AwaitWaits(endWaitsFor) // they read once more, which the log soon refuses
 	r.leases.Refuse()
 	r.handover.Give(0, replica.CauseStopping)
 	n.flushPeers()
 }
+
+// endWaitsFor bounds how long the queries that wait may take to be answered when the node stops. A read takes a round of
+// messages, or longer than anybody should wait while there is no master.
+const endWaitsFor = 500 * time.Millisecond
 
 // flushPeers lets the Release leave before the connections end.
 func (n *node) flushPeers() {

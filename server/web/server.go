@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"syscall"
+	"time"
 
 	"tenure/internal/oslimit"
 	"tenure/server/admission"
@@ -126,8 +127,11 @@ func (s *Server) Serve() error {
 }
 
 // EndWaits ends the blocking queries and streams that wait, and those to come: the node stops. Calling it again does
-// nothing.
+// nothing. A blocking query that waits is answered with what there is, which it reads.
 func (s *Server) EndWaits() { s.waits.end() }
+
+// AwaitWaits waits until the queries that EndWaits has ended are answered, for limit at most.
+func (s *Server) AwaitWaits(limit time.Duration) { s.waits.over(limit) }
 
 // Shutdown ends the waits, takes no more connections and waits for the requests in flight. When ctx ends first, their
 // connections are cut and ctx's error is returned.

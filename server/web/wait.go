@@ -36,6 +36,7 @@ type waits struct {
 	conns    *admission.Conns
 	timeouts timeouts
 	waiting  *atomic.Int64 // how many wait now
+	blocking atomic.Int64  // how many blocking queries wait, or are answered after that
 	stopping chan struct{} // closed when nobody may wait any more
 	stopOnce sync.Once
 }
@@ -43,10 +44,30 @@ type waits struct {
 // end ends the waits, and those to come: the node stops. Calling it again does nothing.
 func (w *waits) end() { w.stopOnce.Do(func() { close(w.stopping) }) }
 
+// over waits until all blocking queries are answered, for limit at most.
+func (w *waits) over(limit time.Duration) {
+	for end := time.Now().Add(limit); w.blocking.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// stops reports whether nobody may wait any more.
+func (w *waits) stops() bool {
+	select {
+	case <-w.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
 // block answers a blocking query. waiter is for what it reads; err is the Hub's, if it gave none. look reads afresh and
 // in the mode asked for, and answers if there is news behind q.index, or if it must: the wait is over, or q.index is of
 // another store. Each look comes after the waiter was armed, so that a change is either seen by it or ends the wait for
 // the next. Nothing but the waiter is held while it waits.
+//
+// A query that waits when the node stops is answered with what there is, as at the end of its wait: to consul/api an error
+// is the loss of a lock. One that comes later is refused, since its client would come back at once, again and again.
 func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 	look func(must bool) (answered bool, err error)) error {
 	if err != nil {
@@ -59,6 +80,9 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 		return err
 	}
 	defer place.Give()
+	late := w.stops()
+	w.blocking.Add(1)
+	defer w.blocking.Add(-1)
 	var timer *time.Timer
 	d := q.wait()
 	index := queryIndex{n: q.index, stale: q.has(nStale)}
@@ -81,7 +105,11 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 		case clientGone:
 			return nil
 		case nodeStops:
-			return errStopping
+			if late || must {
+				return errStopping
+			}
+			must = true
+			x.w.Header()["Connection"] = closeConn // so that the next query may go to another node
 		case notAllowed:
 			return x.again()
 		}

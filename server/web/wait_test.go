@@ -244,10 +244,60 @@ func TestTooManyWaiting(t *testing.T) {
 		t.Errorf("a query that does not wait: %d", w.Code)
 	}
 	s.EndWaits()
-	if w := a.get(t); w.Code != 503 || head(w, "Retry-After") != "0" || code(w) != api.CodeNotApplied {
+	if w := a.get(t); w.Code != 404 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	s.EndWaits()
+}
+
+// What waits when the node stops is answered as at the end of its wait, over a connection that then ends; what comes
+// later is refused at once, unless there is news.
+func TestAStopEndsWaitsInOrder(t *testing.T) {
+	f := newFake(t)
+	f.set(t, "k", "v")
+	s := newServer(t, f)
+	var waiting []asked
+	targets := []string{"/v1/kv/k?consistent&index=2", "/v1/kv/?keys&index=2", "/v1/session/list?index=2", "/v1/kv/none?index=2"}
+	for _, target := range targets {
+		waiting = append(waiting, ask(t, s, target))
+	}
+	s.EndWaits()
+	for i, a := range waiting {
+		w := a.get(t)
+		if want := map[bool]int{true: 404, false: 200}[i == 3]; w.Code != want || head(w, api.HeaderIndex) == "" ||
+			head(w, "Connection") != "close" {
+			t.Errorf("%s: %d, index %s, connection %q", targets[i], w.Code, head(w, api.HeaderIndex), head(w, "Connection"))
+		}
+		w = call(s, "GET", targets[i], "")
+		if w.Code != 503 || head(w, "Retry-After") != "0" || code(w) != api.CodeNotApplied {
+			t.Errorf("%s, asked again: %d %s", targets[i], w.Code, w.Body)
+		}
+	}
+	s.AwaitWaits(10 * time.Second)
+	if n := s.waits.blocking.Load(); n != 0 {
+		t.Errorf("%d queries are not answered", n)
+	}
+	if w := call(s, "GET", "/v1/kv/k?index=1", ""); w.Code != 200 {
+		t.Errorf("a query with news: %d", w.Code)
+	}
+}
+
+// A node that stops without a master has no answer for those that wait, and does not wait for one.
+func TestAStopDoesNotWaitForReads(t *testing.T) {
+	f := newFake(t)
+	f.set(t, "k", "v")
+	s := newServer(t, f)
+	a := ask(t, s, "/v1/kv/k?index=2")
+	f.mu.Lock()
+	f.readErr = fmt.Errorf("%w: no master", ErrNotApplied)
+	f.mu.Unlock()
+	s.EndWaits()
+	if w := a.get(t); w.Code != 503 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	s.waits.blocking.Add(1) // one that reads for ever
+	defer s.waits.blocking.Add(-1)
+	s.AwaitWaits(time.Millisecond)
 }
 
 // The wait of a client that hangs up ends; one that waits for longer than any request may take is still answered; and a
@@ -284,7 +334,7 @@ func TestWaitsOverConnections(t *testing.T) {
 	if time.Since(began) > 10*time.Second {
 		t.Errorf("stopping took %v", time.Since(began))
 	}
-	if r, err := http.ReadResponse(in, nil); err != nil || r.StatusCode != 503 {
+	if r, err := http.ReadResponse(in, nil); err != nil || r.StatusCode != 200 || !r.Close {
 		t.Errorf("a wait that the stop ended: %v %v", r, err)
 	}
 }
