@@ -274,7 +274,8 @@ func TestDrainOfTheLast(t *testing.T) {
 	}
 	var s *client.StatusError
 	err := m.Drain(t.Context(), 3, false)
-	if !errors.Is(err, client.ErrMembers) || !errors.As(err, &s) || s.Code != api.CodeQuorumLoss || cluster.Members()[2].Draining {
+	if !errors.Is(err, client.ErrMembers) || !errors.As(err, &s) || s.Code != api.CodeQuorumLoss ||
+		cluster.Members()[2].Draining {
 		t.Errorf("the last voter was drained: %v", err)
 	}
 	if err := m.ForceDrain(t.Context(), 3); err != nil || !cluster.Members()[2].Draining {

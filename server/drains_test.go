@@ -37,8 +37,7 @@ func drained(t *testing.T, hosts []*host) int {
 	return n
 }
 
-// Drains of all voters that are asked for at the same time never succeed all, and never fail all: the one of the highest
-// id that has to gives way.
+// Of drains of all voters that are asked for at the same time one is refused, and no more than one.
 func TestDrainsAtOnce(t *testing.T) {
 	hosts := startCluster(t, 3)
 	awaitConnected(t, hosts)

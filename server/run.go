@@ -252,8 +252,8 @@ func (n *node) stop(r *runners) {
 	n.flushPeers()
 }
 
-// endWaitsFor bounds how long the queries that wait may take to be answered when the node stops. A read takes a round of
-// messages, or longer than anybody should wait while there is no master.
+// endWaitsFor bounds how long the queries that wait may take to be answered when the node stops. A read takes a round
+// of messages, or longer than anybody should wait while there is no master.
 const endWaitsFor = 500 * time.Millisecond
 
 // flushPeers lets the Release leave before the connections end.

@@ -126,7 +126,8 @@ func memberAt(list client.MemberList, endpoint string) (client.Member, bool) {
 func (s survey) known(list client.MemberList, endpoint string) string {
 	m, ok := memberAt(list, endpoint)
 	if !ok {
-		if len(list.Members) == 0 || slices.ContainsFunc(list.Members, func(m client.Member) bool { return m.ClientAddress == "" }) {
+		unknown := func(m client.Member) bool { return m.ClientAddress == "" }
+		if len(list.Members) == 0 || slices.ContainsFunc(list.Members, unknown) {
 			return ""
 		}
 		return "no member has that address for clients: see kvctl member list"

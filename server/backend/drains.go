@@ -14,8 +14,8 @@ import (
 	"tenure/server/wire"
 )
 
-// A node that is to be drained asks the other voters whether they are, for drainAskFor each time. While some of them are
-// about to find out the same it asks again, for drainLookFor at most.
+// A node that is to be drained asks the other voters whether they are, for drainAskFor each time. While some of them
+// are about to find out the same it asks again, for drainLookFor at most.
 const (
 	drainAskFor  = time.Second
 	drainLookFor = 3 * time.Second
@@ -27,7 +27,8 @@ func (m *Members) DrainNode(timeout time.Duration, node ballot.NodeID, off, forc
 		return m.drainHere(off, force)
 	}
 	if _, _, ok := m.cfg.Cluster.cfg.Members.Load().Find(node); !ok {
-		return &web.MemberError{Code: api.CodeNotMember, Text: fmt.Sprintf("node %d is not a member: nothing was changed", node)}
+		return &web.MemberError{Code: api.CodeNotMember,
+			Text: fmt.Sprintf("node %d is not a member: nothing was changed", node)}
 	}
 	told, how := m.drains.ask(timeout, m.cfg.Lifecycle.Ended(), func(id uint64) bool {
 		return m.cfg.Send.SendLog(node, wire.EncodeDrain(wire.Drain{ID: id, Off: off, Force: force}))
@@ -90,7 +91,7 @@ func (m *Members) drainHere(off, force bool) error {
 // mayDrain returns nil if enough voters are left without this node, which has begun to drain. Of several that have
 // begun, the one with the highest id gives way first, and the others wait until they see that.
 //
-// Were all voters drained at the end, take the one that has begun last: all others had begun before it looked, so it has
+// Never are all voters drained at the end: the one that has begun last has looked when all others had begun, so it has
 // seen none that is able, and was refused.
 func (m *Members) mayDrain() error {
 	for end := time.Now().Add(drainLookFor); ; {
@@ -147,8 +148,8 @@ func (m *Members) listWithDrains() (list api.MemberList, givesWay bool, err erro
 	return list, givesWay, errors.Join(errs...)
 }
 
-// askDrain asks another node how far its drain is. Not ok: it did not answer. A node of an older version answers without
-// saying it.
+// askDrain asks another node how far its drain is. Not ok: it did not answer. A node of an older version answers
+// without saying it.
 func (m *Members) askDrain(node ballot.NodeID) (told wire.MembersTold, ok bool, err error) {
 	q := wire.MembersAsk{DryRun: true, Drain: true, Wait: drainAskFor / 2}
 	told, how := m.asks.ask(drainAskFor, m.cfg.Lifecycle.Ended(), func(id uint64) bool {

@@ -262,7 +262,8 @@ func TestGreet(t *testing.T) {
 		t.Error(err)
 	}
 	var r *Refusal
-	if err := Greet(within(t), deaf.Addr().String(), newcomer(), nil); !errors.As(err, &r) || r.Reason != wire.ReasonNotReady {
+	err := Greet(within(t), deaf.Addr().String(), newcomer(), nil)
+	if !errors.As(err, &r) || r.Reason != wire.ReasonNotReady {
 		t.Errorf("a node of no cluster: %v", err)
 	}
 	m := newcomer()

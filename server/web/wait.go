@@ -66,8 +66,9 @@ func (w *waits) stops() bool {
 // another store. Each look comes after the waiter was armed, so that a change is either seen by it or ends the wait for
 // the next. Nothing but the waiter is held while it waits.
 //
-// A query that waits when the node stops is answered with what there is, as at the end of its wait: to consul/api an error
-// is the loss of a lock. One that comes later is refused, since its client would come back at once, again and again.
+// A query that waits when the node stops is answered with what there is, as at the end of its wait: to consul/api an
+// error is the loss of a lock. One that comes later is refused, since its client would come back at once, again and
+// again.
 func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 	look func(must bool) (answered bool, err error)) error {
 	if err != nil {

@@ -257,7 +257,8 @@ func TestAStopEndsWaitsInOrder(t *testing.T) {
 	f.set(t, "k", "v")
 	s := newServer(t, f)
 	var waiting []asked
-	targets := []string{"/v1/kv/k?consistent&index=2", "/v1/kv/?keys&index=2", "/v1/session/list?index=2", "/v1/kv/none?index=2"}
+	targets := []string{"/v1/kv/k?consistent&index=2", "/v1/kv/?keys&index=2", "/v1/session/list?index=2",
+		"/v1/kv/none?index=2"}
 	for _, target := range targets {
 		waiting = append(waiting, ask(t, s, target))
 	}
