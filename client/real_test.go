@@ -235,7 +235,7 @@ func TestEveryNodeIsDrained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for node := range uint64(3) {
-		if err := c.Members().Drain(ctx, node+1, false); err != nil {
+		if err := c.Members().ForceDrain(ctx, node+1); err != nil {
 			t.Fatal(err)
 		}
 	}
