@@ -235,6 +235,25 @@ func TestTransferGoesWhereItIsTold(t *testing.T) {
 	}
 }
 
+// A node that is alone has nobody to hand over to, and stays master also when it is drained.
+func TestANodeAloneStaysMaster(t *testing.T) {
+	h := startCluster(t, 1)[0]
+	epoch := h.status(t).Epoch
+	code, text, head := h.call(http.MethodPost, "/v1/master/transfer", "")
+	if code != 503 || codeOf(head) != api.CodeNotApplied || !strings.Contains(text, "nobody to hand over to") {
+		t.Errorf("a transfer: %d %s", code, text)
+	}
+	if code, text, _ := h.call(http.MethodPost, api.PathMembersDrain, `{"node":1,"force":true}`); code != 200 {
+		t.Errorf("a drain: %d %s", code, text)
+	}
+	if code, text, _ := h.call(http.MethodPut, "/v1/kv/k", "v"); code != 200 {
+		t.Errorf("a write at a node that is drained: %d %s", code, text)
+	}
+	if s := h.status(t); s.Role != api.RoleMaster || s.Epoch != epoch || !s.Draining {
+		t.Errorf("%s of epoch %d, which was %d; drained: %v", s.Role, s.Epoch, epoch, s.Draining)
+	}
+}
+
 func TestTransferToNobodyIsRefused(t *testing.T) {
 	hosts := startCluster(t, 3)
 	m := master(t, hosts)

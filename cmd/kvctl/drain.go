@@ -78,8 +78,11 @@ func (a *app) drain(ctx context.Context, c *client.Client, arg string, force boo
 	if loss != "" {
 		text = loss
 	}
-	return a.printf(drained{m.Node, true, loss}, "node %d takes no new clients and does not become master; %s\n", m.Node,
-		text)
+	role := "does not become master"
+	if m.Voter && without.Voters() == 1 {
+		role = "stays master, being the only voter"
+	}
+	return a.printf(drained{m.Node, true, loss}, "node %d takes no new clients and %s; %s\n", m.Node, role, text)
 }
 
 func (a *app) endDrain(ctx context.Context, c *client.Client, arg string) error {

@@ -38,6 +38,9 @@ func Without(l api.MemberList, node uint64) Remaining {
 	return r
 }
 
+// Voters returns how many voters there are, with the one that is to be drained.
+func (r Remaining) Voters() int { return r.of }
+
 // majority returns how many voters must be alive for anything to be written.
 func (r Remaining) majority() int { return r.of/2 + 1 }
 

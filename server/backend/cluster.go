@@ -103,23 +103,34 @@ func (b *Cluster) Sought() string {
 // Drained reports whether the node is drained and knows no master.
 func (b *Cluster) Drained() bool { return b.cfg.Draining() && b.cfg.Log.View().Master == 0 }
 
-// CanTake returns nil if another member is there and caught up, so that it can take mastership at once.
+// CanTake returns nil if another member is there and caught up, so that it can take mastership at once: node to, or any
+// if that is 0.
 func (b *Cluster) CanTake(to ballot.NodeID) error {
 	v := b.cfg.Log.View()
-	for _, p := range b.peers(v, b.cfg.Clock.Now()) {
-		if p.Node != uint64(to) {
-			continue
+	peers := b.peers(v, b.cfg.Clock.Now())
+	if to == 0 {
+		if slices.ContainsFunc(peers, func(p api.PeerStatus) bool { return canTake(&p, v.Applied) == nil }) {
+			return nil
 		}
-		if p.NonVoter {
-			return fmt.Errorf("node %d is a non-voter, which cannot be master", to)
+		return errors.New("no other voter is connected to the master and caught up: there is nobody to hand over to")
+	}
+	for _, p := range peers {
+		if p.Node == uint64(to) {
+			return canTake(&p, v.Applied)
 		}
-		if !p.Connected {
-			return fmt.Errorf("node %d is not connected to the master", to)
-		}
-		if p.Chosen+replica.SuccessorLag < v.Applied {
-			return fmt.Errorf("node %d is not caught up: it has applied slot %d, the master %d", to, p.Chosen, v.Applied)
-		}
-		return nil
 	}
 	return fmt.Errorf("node %d is not a member", to)
+}
+
+// canTake is CanTake for one member, at a master that has applied so many slots.
+func canTake(p *api.PeerStatus, applied uint64) error {
+	switch {
+	case p.NonVoter:
+		return fmt.Errorf("node %d is a non-voter, which cannot be master", p.Node)
+	case !p.Connected:
+		return fmt.Errorf("node %d is not connected to the master", p.Node)
+	case p.Chosen+replica.SuccessorLag < applied:
+		return fmt.Errorf("node %d is not caught up: it has applied slot %d, the master %d", p.Node, p.Chosen, applied)
+	}
+	return nil
 }

@@ -62,7 +62,7 @@ func (t *Transfers) Transfer(ctx context.Context, to ballot.NodeID) error {
 				return errBusy
 			}
 			defer t.busy.Store(false)
-			return t.handOver(to, replica.CauseHandedOver)
+			return t.transfer(to)
 		}
 		if master := t.cfg.Log.View().Master; master != 0 && master != t.cfg.Self {
 			return t.passOn(ctx, master, to)
@@ -133,7 +133,7 @@ func (t *Transfers) Asked(from ballot.NodeID, a wire.Transfer) {
 	go func() {
 		defer t.busy.Store(false)
 		answer := wire.Transferred{ID: a.ID}
-		if err := t.handOver(ballot.NodeID(a.To), replica.CauseHandedOver); err != nil {
+		if err := t.transfer(ballot.NodeID(a.To)); err != nil {
 			answer.Problem = err.Error()
 		}
 		t.cfg.Send.SendLog(from, wire.EncodeTransferred(answer))
@@ -179,6 +179,16 @@ func (t *Transfers) Drain() error {
 	}
 	defer t.busy.Store(false)
 	return t.handOver(0, replica.CauseHandedOver)
+}
+
+// transfer hands over because a user asks for it, if there is somebody who can take over.
+func (t *Transfers) transfer(to ballot.NodeID) error {
+	if to == 0 && t.cfg.Mastership.Serves(t.cfg.Clock.Now()) {
+		if err := t.cfg.CanTake(0); err != nil {
+			return fmt.Errorf("%w: %w", web.ErrNotApplied, err)
+		}
+	}
+	return t.handOver(to, replica.CauseHandedOver)
 }
 
 // handOver hands over from this node.

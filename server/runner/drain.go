@@ -59,8 +59,11 @@ func (d *Drain) Complete() (bool, error) {
 	return true, d.Repeat()
 }
 
-// Repeat hands over again at a node that is drained. An error says that this node is the master yet.
+// Repeat hands over again at a node that is drained, unless it is alone. An error says that this node is the master yet.
 func (d *Drain) Repeat() error {
+	if d.alone() {
+		return nil
+	}
 	d.standBack()
 	return d.HandOver()
 }
@@ -89,7 +92,7 @@ func (d *Drain) run(stop <-chan struct{}) error {
 			return nil
 		case <-ticker.C:
 		}
-		if !d.On() || len(d.cfg.Members.Load().Members) < 2 {
+		if !d.On() || d.alone() {
 			continue
 		}
 		d.standBack()
@@ -98,5 +101,8 @@ func (d *Drain) run(stop <-chan struct{}) error {
 		}
 	}
 }
+
+// alone reports whether there is no other voter.
+func (d *Drain) alone() bool { return len(d.cfg.Members.Load().Members) < 2 }
 
 func (d *Drain) standBack() { d.cfg.Elector.put(replica.ElectorEvent{StandBack: d.cfg.LeaseTime}) }
