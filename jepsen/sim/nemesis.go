@@ -228,7 +228,8 @@ func (x *nemesis) maySpare(n *node, ends bool) bool {
 	}
 	comes, lost := machineSet(0), x.lostDisks()|1<<n.i
 	if _, ok := x.members.bySpare(); ok || len(x.operator.asks) > 0 {
-		comes = 1 << n.i // it may be about to vote
+		// It may be about to vote, and so may others whose disks are lost, and nobody knows yet.
+		comes = 1<<n.i | lost&x.members.set(x.members.newest().NonVoters)
 	}
 	return x.members.maySpare(lost, comes, x.operator.removes() || x.mayShrink(n, ends))
 }
