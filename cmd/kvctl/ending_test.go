@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,6 +31,10 @@ func kvctlProcess(t *testing.T, c *clienttest.Cluster, w *os.File, args ...strin
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), testMainVariable+"=1", endpointsVariable+"="+strings.Join(c.Endpoints(), ","))
 	cmd.Stdout, cmd.Stderr = w, os.Stderr
+	// What nohup has this test ignore kvctl would ignore as well. A signal that is caught here is none of those to it.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(caught)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
