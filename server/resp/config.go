@@ -42,6 +42,9 @@ type Config struct {
 	ClientTimeout time.Duration
 	// SendTimeout bounds how long replies may take to be sent. 30 s.
 	SendTimeout time.Duration
+	// MaxUnreadBytes bounds what reads have taken from the state and clients have not taken yet, of all connections
+	// together but for small replies. 128 MiB.
+	MaxUnreadBytes int64
 	// MaxLeaseTime bounds the TTL of a lease. 30 s.
 	MaxLeaseTime time.Duration
 	// Heartbeat is how often TENURE.WATCH says how far it has come. 15 s.
@@ -70,6 +73,9 @@ func (c Config) withDefaults() Config {
 	if c.MaxLeaseTime == 0 {
 		c.MaxLeaseTime = 30 * time.Second
 	}
+	if c.MaxUnreadBytes == 0 {
+		c.MaxUnreadBytes = 128 << 20
+	}
 	if c.Heartbeat == 0 {
 		c.Heartbeat = 15 * time.Second
 	}
@@ -84,8 +90,8 @@ func (c Config) Validate() error {
 		return errors.New("resp: no address to listen on")
 	case c.MaxValueBytes < 1 || c.MaxValueBytes > api.MaxValueBytes:
 		return fmt.Errorf("resp: largest value of %d bytes: must be from 1 to %d", c.MaxValueBytes, api.MaxValueBytes)
-	case c.ClientTimeout < 0 || c.SendTimeout < 0 || c.Heartbeat < 0 || c.MaxLeaseTime < 0:
-		return errors.New("resp: timeouts must be more than 0")
+	case c.ClientTimeout < 0 || c.SendTimeout < 0 || c.Heartbeat < 0 || c.MaxLeaseTime < 0 || c.MaxUnreadBytes < 0:
+		return errors.New("resp: timeouts and bounds must be more than 0")
 	}
 	return nil
 }

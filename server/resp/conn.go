@@ -29,6 +29,7 @@ type conn struct {
 	track   tracking
 	batch   batch
 	results []result
+	held    holding
 	mode    web.Mode // of reads
 	tx      transaction
 	closing bool // after the replies
@@ -65,6 +66,7 @@ func (c *conn) end() {
 	c.track.off()
 	c.subs.stopTelling()
 	c.leaveAll()
+	c.letGo()
 }
 
 // handshake performs that of TLS, within a time: a connection that says nothing holds a place only so long.
@@ -154,6 +156,7 @@ func (c *conn) execute() {
 		}
 		c.answer(func() { b.drop(b.replies(&c.out, c.results, err)) })
 		taken()
+		c.letGo()
 	}
 	c.forget()
 }
@@ -161,8 +164,14 @@ func (c *conn) execute() {
 // forget forgets the batch and its results, so that a connection that asks for nothing keeps no values.
 func (c *conn) forget() {
 	c.batch.reset()
-	clear(c.results)
-	c.results = c.results[:0]
+	c.dropResults(0)
+	c.letGo()
+}
+
+// dropResults keeps the first n results only: the space of the others is used again, and must not keep their values.
+func (c *conn) dropResults(n int) {
+	clear(c.results[n:])
+	c.results = c.results[:n]
 }
 
 // answer runs write, which writes replies. Large ones are sent meanwhile: a pipeline may ask for more than is to be kept

@@ -160,6 +160,48 @@ func TestRepliesOnTheirWay(t *testing.T) {
 	first.want("set k 1", "OK")
 }
 
+// What all clients of a node have not read yet is bounded, whatever they ask with and from wherever, and is given back.
+func TestAllThatIsUnread(t *testing.T) {
+	const value = 1 << 19
+	for name, ask := range map[string]string{
+		"commands":     "mget" + strings.Repeat(" k", 60),
+		"transactions": "multi\r\n" + strings.Repeat("get k\r\n", 60) + "exec",
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := start(t, copying{newFake(t)}, Config{MaxUnreadBytes: 40 << 20, SendTimeout: time.Second})
+			reader := dial(t, server)
+			fmt.Fprintf(reader, "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$%d\r\n%s\r\n", value, strings.Repeat("v", value))
+			if got := reader.reply(); got != "OK" {
+				t.Fatal(got)
+			}
+			before := heap()
+			for range 20 {
+				dial(t, server).send(ask)
+			}
+			want := "-TRYAGAIN not applied: overloaded: too many bytes of replies wait on this node"
+			for end := time.Now().Add(5 * time.Second); ; {
+				reader.send("mget" + strings.Repeat(" k", 60))
+				if got := reader.reply(); strings.HasPrefix(got, want) {
+					break
+				} else if time.Now().After(end) {
+					t.Fatalf("%.100s", got)
+				}
+			}
+			if more := heap() - before; more > 100<<20 { // 600 MiB were asked for
+				t.Errorf("they cost %d MiB", more>>20)
+			}
+			reader.want("strlen k", fmt.Sprint(value))
+			reader.want("set small 1", "OK")
+			reader.want("get small", "1")
+			for end := time.Now().Add(20 * time.Second); server.shared.unread.Load() != 0; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) { // those who have not read are cut off by now
+					t.Fatalf("%d bytes are counted yet", server.shared.unread.Load())
+				}
+			}
+		})
+	}
+}
+
 // What is announced costs nothing before it is there.
 func TestWhatIsAnnouncedCostsNothing(t *testing.T) {
 	server := start(t, newFake(t), Config{})

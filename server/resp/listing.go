@@ -56,16 +56,21 @@ func keys(c *conn, args [][]byte) {
 	prefix := glob.Prefix(pattern)
 	c.snapshot(prefix, func(v view) error {
 		var found []string
-		bytes, many := 0, false
+		bytes, many, fits := 0, false, true
 		err := v.Keys(kv.Range{Prefix: prefix}, func(key string) bool {
 			if glob.Match(pattern, key) {
 				found = append(found, key)
 				bytes += len(key)
+				fits = c.hold(len(key))
 			}
 			many = len(found) > maxKeysReply || bytes > maxReadBytes
-			return !many
+			return fits && !many
 		})
-		if err == nil && many {
+		switch {
+		case err != nil:
+		case !fits:
+			err = c.tooMuchUnread()
+		case many:
 			err = errManyKeys
 		}
 		if err == nil {

@@ -14,7 +14,41 @@ const (
 	largeReply   = 64 << 10 // smaller replies fit into what the system buffers, and are not counted
 )
 
-var errLargeRead = errors.New("the reply would be larger than 32 MiB: ask for less at a time")
+var (
+	errLargeRead = errors.New("the reply would be larger than 32 MiB: ask for less at a time")
+	errUnread    = errors.New("too many bytes of replies wait on this node for clients to read them")
+)
+
+// holding is how many bytes a connection has read and not sent yet. Those of all connections together are bounded, in
+// shared.unread, while they are read: so a refusal costs no memory, and it holds for clients of every address.
+type holding struct {
+	counted int64 // in shared.unread
+	small   int64 // not yet: less than largeReply
+}
+
+// hold counts bytes that were read for a reply. It reports false if all connections together have too many.
+func (c *conn) hold(bytes int) bool {
+	h := &c.held
+	if h.small += int64(bytes); h.small < largeReply {
+		return true
+	}
+	h.counted += h.small
+	all := c.unread.Add(h.small)
+	h.small = 0
+	return all <= c.cfg.MaxUnreadBytes
+}
+
+// letGo says that what was held is sent, or dropped.
+func (c *conn) letGo() {
+	c.unread.Add(-c.held.counted)
+	c.held = holding{}
+}
+
+// tooMuchUnread returns the error for a read that hold has stopped. Who gets it gets it late.
+func (c *conn) tooMuchUnread() error {
+	c.limits.slow = true
+	return overloaded(errUnread)
+}
 
 // read carries out reads of the batch in one state: the first command that has any, and those behind it until there are
 // partBytes. The results are those of whole commands.
@@ -23,10 +57,11 @@ func (c *conn) read() error {
 	n := c.batch.ops[first].steps
 	err := c.readSteps(n, partBytes)
 	if errors.Is(err, errLargeRead) { // that is no reason to refuse the commands behind it
-		c.results = append(c.results[:0], slices.Repeat([]result{{err: err}}, n)...)
+		c.dropResults(0)
+		c.results = append(c.results, slices.Repeat([]result{{err: err}}, n)...)
 		return nil
 	}
-	c.results = c.results[:c.batch.wholeOps(len(c.results))]
+	c.dropResults(c.batch.wholeOps(len(c.results)))
 	return err
 }
 
@@ -34,16 +69,18 @@ func (c *conn) read() error {
 func (c *conn) readWhole() error { return c.readSteps(len(c.batch.steps), 0) }
 
 // readSteps reads the first n steps of the batch, and those behind them until all have so many bytes. If the first n have
-// more than maxReadBytes the error is errLargeRead.
+// more than maxReadBytes the error is errLargeRead; it wraps web.ErrOverloaded if too much waits on this node.
 func (c *conn) readSteps(n, bytes int) error {
 	keys := make([]string, len(c.batch.steps))
 	for i := range keys {
 		keys[i] = c.batch.steps[i].Key
 	}
 	var passed, kept int
+	fits := true
 	_, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, keys, func(i int, e kv.Entry) bool {
 		if i == 0 { // it may begin again
-			c.results, passed, kept = c.results[:0], 0, 0
+			c.dropResults(0)
+			passed, kept = 0, 0
 		}
 		r := result{code: kv.CodeDone}
 		if e.ModifyIndex != 0 {
@@ -54,12 +91,18 @@ func (c *conn) readSteps(n, bytes int) error {
 		}
 		c.results = append(c.results, r)
 		passed, kept = passed+len(e.Value), kept+len(r.body)
-		return kept <= maxReadBytes && (len(c.results) < n || passed < bytes)
+		fits = c.hold(len(r.body))
+		return fits && kept <= maxReadBytes && (len(c.results) < n || passed < bytes)
 	})
-	if err == nil && kept > maxReadBytes && len(c.results) <= n {
-		err = errLargeRead
+	switch {
+	case err != nil:
+		return err
+	case !fits:
+		return c.tooMuchUnread()
+	case kept > maxReadBytes && len(c.results) <= n:
+		return errLargeRead
 	}
-	return err
+	return nil
 }
 
 // wholeOps returns how many of the first n steps belong to commands that have all of theirs among them.

@@ -14,7 +14,7 @@ const maxDecisions = 8
 // carryOut carries out the batch. Commands in it that are not allowed are answered so, and the others are carried out.
 func (c *conn) carryOut() error {
 	for range maxDecisions {
-		c.results = c.results[:0]
+		c.dropResults(0)
 		var err error
 		switch b := &c.batch; {
 		case len(b.steps) == 0:

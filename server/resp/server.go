@@ -36,6 +36,7 @@ type shared struct {
 	asked   masterNames
 	events  eventFlags
 	open    atomic.Int64 // connections
+	unread  atomic.Int64 // bytes, see holding
 }
 
 // New returns a server that does not listen yet.

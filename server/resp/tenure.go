@@ -78,7 +78,7 @@ func (c *conn) wrapped(args [][]byte, around kv.Command) {
 		return // it was refused
 	}
 	around.Op, around.Parts = kv.OpSequence, b.steps
-	c.results = c.results[:0]
+	c.dropResults(0)
 	r, err := c.apply(around)
 	switch {
 	case err == nil && r.Code == kv.CodeKeyTooOld:

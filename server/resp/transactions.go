@@ -179,7 +179,7 @@ func (c *conn) atomically(checks int) error {
 
 func (c *conn) inOneState(checks int) error {
 	b := &c.batch
-	c.results = c.results[:0]
+	c.dropResults(0)
 	if len(b.steps) == 0 {
 		return nil
 	}
