@@ -68,8 +68,8 @@ func (r *reached) failed(e *endpoint, err error) error {
 	return err
 }
 
-// explain returns err as a NoMasterError if the nodes reached have said no more than that they could do nothing, and are
-// no majority of all or drained. It says nothing of all while one of them was not asked.
+// explain returns err as a NoMasterError if the nodes reached have said no more than that they could do nothing, and
+// are no majority of all or drained. It says nothing of all while one of them was not asked.
 func (r *reached) explain(err error, all []*endpoint) error {
 	for _, e := range all {
 		if !r.asked[e] {

@@ -94,8 +94,8 @@ func (t *tries) next(ctx context.Context) (*endpoint, error) {
 	return endpoint, nil
 }
 
-// share returns by how many tries the time that is left should be shared, the one whose endpoint next has returned among
-// them. A node that waits for a master must leave time to ask each of the others once, and those that are learned
+// share returns by how many tries the time that is left should be shared, the one whose endpoint next has returned
+// among them. A node that waits for a master must leave time to ask each of the others once, and those that are learned
 // meanwhile.
 func (t *tries) share() int {
 	if t.rounds > 0 {
@@ -135,7 +135,8 @@ func (t *tries) nobodyListens(wait time.Duration) bool {
 		(t.missing == t.refused || time.Since(t.refusedSince)+wait > limit)
 }
 
-// unreachable returns how the last try has failed, as an ErrRefused or an ErrNoSuchHost if all endpoints have failed so.
+// unreachable returns how the last try has failed, as an ErrRefused or an ErrNoSuchHost if all endpoints have failed
+// so.
 func (t *tries) unreachable() error {
 	switch {
 	case t.refused < len(t.list):

@@ -144,8 +144,8 @@ func refusedToJoin(err error) error {
 }
 
 // joinMsg returns what this node says of itself to those that it asks, but its store. before is the id that it was
-// started with when its directory was lost, 0 if there is none. A name that is not given is that of the member that it replaces, so that
-// the same command line replaces it again, or the one that the old id stands for.
+// started with when its directory was lost, 0 if there is none. A name that is not given is that of the member that it
+// replaces, so that the same command line replaces it again, or the one that the old id stands for.
 func (n *node) joinMsg(before ballot.NodeID) (wire.JoinMsg, error) {
 	name := cmp.Or(n.cfg.NodeName, n.cfg.Replace)
 	if name == "" && before != 0 {

@@ -67,7 +67,8 @@ func (m *Members) writeAddress(l *transport.PeerState, said map[ballot.NodeID]st
 const addressWait = 5 * time.Second
 
 // MovedNote says that the members look for a member elsewhere than where it says itself that its peers and clients
-// reach it, and what to type; "" if that is not so. who is the member as the text names it, m what the members have of it.
+// reach it, and what to type; "" if that is not so. who is the member as the text names it, m what the members have of
+// it.
 func MovedNote(who string, m ident.Member, peer, client string) string {
 	var listed, own, update, advertise []string
 	for _, a := range []struct{ what, listed, own string }{

@@ -50,7 +50,8 @@ func (f *Front) Close(problem string) {
 	f.closed.Store(true)
 }
 
-// open returns the Backend to pass a request on to, nil if there is none yet, none any more, or if it should serve nobody.
+// open returns the Backend to pass a request on to, nil if there is none yet, none any more, or if it should serve
+// nobody.
 func (f *Front) open() *Backend {
 	if b := f.begun(); b != nil && b.Sought() == "" {
 		return b

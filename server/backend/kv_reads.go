@@ -23,8 +23,8 @@ func (b *KV) Get(timeout time.Duration, mode web.Mode, key string) (
 	return e, found, meta, err
 }
 
-// GetMany reads keys in one state and calls each with every one in order, until it returns false. The entry of a key that
-// is absent has ModifyIndex 0. It may begin again with the first key. It returns the revision of that state.
+// GetMany reads keys in one state and calls each with every one in order, until it returns false. The entry of a key
+// that is absent has ModifyIndex 0. It may begin again with the first key. It returns the revision of that state.
 func (b *KV) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	meta, err := b.read(timeout, mode, func() (uint64, error) { return b.cfg.State.GetMany(keys, each) })
 	return meta.Revision, err

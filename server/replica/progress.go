@@ -187,9 +187,9 @@ func (g *progress) durable(seq uint64) {
 	}
 }
 
-// wantsProbe reports whether to sync a probe now, so that able is never a guess (M6): nothing was persisted for a quarter
-// of the bound and no master that gets on is heard, no sync has returned yet since this part of the node has begun, or
-// the node stands back until one has.
+// wantsProbe reports whether to sync a probe now, so that able is never a guess (M6): nothing was persisted for a
+// quarter of the bound and no master that gets on is heard, no sync has returned yet since this part of the node has
+// begun, or the node stands back until one has.
 func (g *progress) wantsProbe(now time.Duration) bool {
 	if g.disk.waits() || now-max(g.disk.last, g.probed) < g.cfg.Bound/4 {
 		return false

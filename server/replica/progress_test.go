@@ -265,8 +265,8 @@ func TestM6AbleIsNoGuess(t *testing.T) {
 	}
 }
 
-// TestM6ANewPartProbesAtOnce: a node that has begun, or has installed a snapshot, is able soon, also if a master gets on
-// meanwhile: when that is gone nobody waits for this node's first probe.
+// TestM6ANewPartProbesAtOnce: a node that has begun, or has installed a snapshot, is able soon, also if a master gets
+// on meanwhile: when that is gone nobody waits for this node's first probe.
 func TestM6ANewPartProbesAtOnce(t *testing.T) {
 	g := newProgress(ProgressFor(time.Second), 1, quorum.Of(1, 2))
 	now := 10 * time.Second

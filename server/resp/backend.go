@@ -28,8 +28,9 @@ type Backend interface {
 	Leases
 	// Write has the command applied once, through the master wherever it is. Values in c are not used after it returns.
 	Write(timeout time.Duration, c kv.Command) (kv.Result, error)
-	// GetMany reads keys in one state and calls each with every one in order, until it returns false. The entry of a key
-	// that is absent has ModifyIndex 0. It may begin again with the first key. It returns the revision of that state.
+	// GetMany reads keys in one state and calls each with every one in order, until it returns false. The entry of a
+	// key that is absent has ModifyIndex 0. It may begin again with the first key. It returns the revision of that
+	// state.
 	GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(i int, e kv.Entry) bool) (uint64, error)
 	// Snapshot returns a consistent view of the whole state, which the caller closes.
 	Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error)

@@ -174,8 +174,8 @@ func (c *conn) dropResults(n int) {
 	c.results = c.results[:n]
 }
 
-// answer runs write, which writes replies. Large ones are sent meanwhile: a pipeline may ask for more than is to be kept
-// in memory. What was begun to be sent is sent as a whole: no message comes between.
+// answer runs write, which writes replies. Large ones are sent meanwhile: a pipeline may ask for more than is to be
+// kept in memory. What was begun to be sent is sent as a whole: no message comes between.
 func (c *conn) answer(write func()) {
 	c.subs.mu.Lock()
 	defer c.subs.mu.Unlock()

@@ -50,8 +50,8 @@ func (c copying) GetMany(timeout time.Duration, mode web.Mode, keys []string, ea
 	})
 }
 
-// Clients that ask for a gigabyte and read nothing cost little memory, nobody else is held up, and they are cut off when
-// sending has taken too long.
+// Clients that ask for a gigabyte and read nothing cost little memory, nobody else is held up, and they are cut off
+// when sending has taken too long.
 func TestAClientThatNeverReads(t *testing.T) {
 	const value, copies = 1 << 19, 1 << 10
 	for name, ask := range map[string]string{

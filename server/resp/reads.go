@@ -65,11 +65,12 @@ func (c *conn) read() error {
 	return err
 }
 
-// readWhole carries out a batch of reads in one state. If it would be larger than maxReadBytes the error is errLargeRead.
+// readWhole carries out a batch of reads in one state. If it would be larger than maxReadBytes the error is
+// errLargeRead.
 func (c *conn) readWhole() error { return c.readSteps(len(c.batch.steps), 0) }
 
-// readSteps reads the first n steps of the batch, and those behind them until all have so many bytes. If the first n have
-// more than maxReadBytes the error is errLargeRead; it wraps web.ErrOverloaded if too much waits on this node.
+// readSteps reads the first n steps of the batch, and those behind them until all have so many bytes. If the first n
+// have more than maxReadBytes the error is errLargeRead; it wraps web.ErrOverloaded if too much waits on this node.
 func (c *conn) readSteps(n, bytes int) error {
 	keys := make([]string, len(c.batch.steps))
 	for i := range keys {

@@ -59,7 +59,8 @@ func (d *Drain) Complete() (bool, error) {
 	return true, d.Repeat()
 }
 
-// Repeat hands over again at a node that is drained, unless it is alone. An error says that this node is the master yet.
+// Repeat hands over again at a node that is drained, unless it is alone. An error says that this node is the master
+// yet.
 func (d *Drain) Repeat() error {
 	if d.alone() {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"tenure/server/wire"
 )
 
-// soughtFor is for how long it counts that a member of another cluster was here. One that was refused comes again within
-// seconds (retryRefused).
+// soughtFor is for how long it counts that a member of another cluster was here. One that was refused comes again
+// within seconds (retryRefused).
 const soughtFor = 30 * time.Second
 
 // sought remembers that a member of another cluster has looked here for a member of its own with the id of this node.
