@@ -44,11 +44,14 @@ type Config struct {
 	Node ballot.NodeID
 	// Cluster is the list of a bootstrap, with this node in it; one entry founds itself. Once the data directory is a
 	// member's it only hints at addresses, and may be empty; with Join it must be.
-	Cluster       []Address
-	Data          string // data directory, created if missing
-	ClientAddr    string // HTTP
-	PeerAddr      string // peers; may be empty for a cluster of one that nobody is to join
-	PeerOptional  bool   // a cluster of one does without PeerAddr if somebody else listens there
+	Cluster      []Address
+	Data         string // data directory, created if missing
+	ClientAddr   string // HTTP
+	PeerAddr     string // peers; may be empty for a cluster of one that nobody is to join
+	PeerOptional bool   // a cluster of one does without PeerAddr if somebody else listens there
+	// FounderWait is for how long, at each start, a node that has founded a cluster and is alone in it serves nobody, so
+	// that a member of another one can find it first (transport.SeekTime is enough).
+	FounderWait   time.Duration
 	AdminAddr     string // pprof; empty is off
 	RedisAddr     string // the Redis protocol; empty is off
 	LeaseTime     time.Duration

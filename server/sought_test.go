@@ -71,3 +71,28 @@ func TestAClusterThatAnotherOneLooksFor(t *testing.T) {
 		t.Errorf("role %s, problem %q", s.Role, s.Problem)
 	}
 }
+
+// A node that has founded a cluster and is alone in it serves nobody, and lets nobody in, before a member of another one
+// had the time to look for it; at each start, and only until others have joined.
+func TestAFounderWaits(t *testing.T) {
+	t.Parallel()
+	h := makeCluster(t, 1, func(c *Config) { c.FounderWait = time.Hour })[0]
+	h.start(t)
+	h.awaitStatus(t, func(s api.Status) bool { return strings.Contains(s.Problem, "is alone in it") })
+	for _, x := range []struct{ method, path string }{{"PUT", "/v1/kv/a"}, {"GET", "/v1/kv/a?stale"}, {"GET", "/health/ready"}} {
+		if code, text, _ := h.call(x.method, x.path, "1"); code != 503 || !strings.Contains(text, "is alone in it") {
+			t.Errorf("%s %s: %d %s", x.method, x.path, code, text)
+		}
+	}
+	two := h.joiner(t, nil)
+	two.awaitStatus(t, func(s api.Status) bool { return strings.Contains(s.Problem, "is alone in it") })
+
+	h.stop(t)
+	h.cfg.FounderWait = time.Millisecond
+	h.start(t)
+	two.awaitStatus(t, func(s api.Status) bool { return s.Role == api.RoleFollower })
+	h.stop(t)
+	h.cfg.FounderWait = time.Hour
+	h.start(t)
+	h.awaitReady(t)
+}

@@ -130,7 +130,9 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 		Started: n.started, Clock: n.clock,
 		Mastership: r.mastership, Health: r.health, Elector: r.elector, Log: r.log, Leases: r.leases, Disk: r.disk,
 		Snapshots: r.snapshot, Archive: r.archiveStatus,
-		Lifecycle: r.life, Draining: r.drain.On, Clocks: r.clocks, Links: n.ports.peers.Peers, Sought: n.ports.peers.Sought, Guardian: r.guardian.state,
+		Lifecycle: r.life, Draining: r.drain.On, Clocks: r.clocks, Links: n.ports.peers.Peers,
+		Sought: n.ports.peers.Sought, Served: n.ports.peers.Served, FounderWait: n.cfg.FounderWait,
+		Guardian:   r.guardian.state,
 		Unjoinable: n.cfg.PeerAddr == "", AddressNote: n.cfg.addressNote,
 	})
 	transfers := backend.NewTransfers(backend.TransfersConfig{

@@ -3,9 +3,11 @@ package main
 import (
 	"path/filepath"
 	"slices"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/server"
+	"tenure/server/transport"
 )
 
 // build returns the server's configuration, without what only a running process has.
@@ -46,6 +48,7 @@ func (s *settings) build() (server.Config, error) {
 		ClientAddr:    s.client,
 		PeerAddr:      s.peer,
 		PeerOptional:  s.peerOptional,
+		FounderWait:   s.founderWait(),
 		AdminAddr:     s.admin,
 		RedisAddr:     s.redis,
 		LeaseTime:     s.leaseTime,
@@ -70,6 +73,14 @@ func (s *settings) build() (server.Config, error) {
 
 		Join: s.join, Replace: s.replace, NonVoter: s.nonVoter, Spare: s.spare, ReplaceAfter: s.replaceAfter,
 	}, nil
+}
+
+// founderWait is 0 if the node listens for others just in case, at an address that none on another machine can reach.
+func (s *settings) founderWait() time.Duration {
+	if s.peerOptional {
+		return 0
+	}
+	return transport.SeekTime
 }
 
 // fillPeer decides where this node listens for its peers. A node that runs alone listens where others would look for

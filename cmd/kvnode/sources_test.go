@@ -20,6 +20,7 @@ import (
 	"tenure/server/admission"
 	"tenure/server/archive"
 	"tenure/server/audit"
+	"tenure/server/transport"
 	"tenure/storage"
 )
 
@@ -87,7 +88,8 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		Node: 2, NodeName: "rack 7",
 		Cluster: []server.Address{{Node: 1, Addr: "127.0.0.1:8300"}, {Node: 2, Addr: "127.0.0.1:8301"}},
 		Data:    "d", ClientAddr: "0.0.0.0:80", PeerAddr: ":81", AdminAddr: "127.0.0.1:82", RedisAddr: "127.0.0.1:83",
-		LeaseTime: time.Second, MaxLeaseTime: time.Minute, ClockDriftPPM: 5000, LeaseMargin: 20 * time.Millisecond,
+		FounderWait: transport.SeekTime,
+		LeaseTime:   time.Second, MaxLeaseTime: time.Minute, ClockDriftPPM: 5000, LeaseMargin: 20 * time.Millisecond,
 		MaxValueBytes: 1 << 20, QuotaBytes: 10 << 30, Insecure: true, SessionTTLMin: 2 * time.Second,
 		AllowedHosts: []string{"kv.example.com", "kv1"},
 		Limits: server.Limits{Limits: admission.Limits{Conns: 1000, ConnsPerSource: 100, Requests: 900, RequestsPerSource: 90,

@@ -38,8 +38,11 @@ type ClusterConfig struct {
 	Draining   func() bool
 	Clocks     *runner.Clocks
 	Links      func() []transport.PeerState
-	Sought     func() string // of the Transport
-	Guardian   func() guardian.State
+	Sought     func() string        // of the Transport
+	Served     func() time.Duration // of the Transport
+	// FounderWait is for how long a node that has founded a cluster, and is alone in it, waits for members of another one.
+	FounderWait time.Duration
+	Guardian    func() guardian.State
 	// Unjoinable: this node listens for no other nodes, so none can join it.
 	Unjoinable bool
 	// AddressNote says that the members look for this node elsewhere than it was started, or is empty.
@@ -75,8 +78,8 @@ func (b *Cluster) Ready() error {
 		return errors.New("this node is stopping")
 	case b.cfg.Draining():
 		return errors.New("this node is drained: it takes no new clients until kvctl drain --off")
-	case b.Sought() != "":
-		return errors.New(b.Sought())
+	case b.FounderWaits() != "":
+		return errors.New(b.FounderWaits())
 	case v.Master == 0:
 		return errors.New("no master is known")
 	case !v.CaughtUp:
@@ -88,13 +91,21 @@ func (b *Cluster) Ready() error {
 	return nil
 }
 
-// Sought returns why this node should serve nobody although it is a cluster, or "": a member of another cluster looks
-// for this node there. Then the node was probably a member of that one, has lost its directory, and has founded another
-// cluster. One that others have joined, or that was restored, was meant to be.
-func (b *Cluster) Sought() string {
-	text, m := b.cfg.Sought(), b.cfg.Members.Load()
-	if text == "" || b.cfg.Identity.Bootstrap.Number == 0 || len(m.Members) > 1 || m.Change > 0 {
+// FounderWaits returns why this node should serve nobody although it is a cluster, or "": a member of another cluster
+// looks for this node there, or may not have come yet. Then the node was probably a member of that one, has lost its
+// directory, and has founded another cluster. One that others have joined, or that was restored, was meant to be.
+func (b *Cluster) FounderWaits() string {
+	m := b.cfg.Members.Load()
+	if b.cfg.Identity.Bootstrap.Number == 0 || len(m.Members) > 1 || m.Change > 0 {
 		return ""
+	}
+	text := b.cfg.Sought()
+	if text == "" {
+		if b.cfg.Served() >= b.cfg.FounderWait {
+			return ""
+		}
+		return fmt.Sprintf("this node has founded a cluster and is alone in it: for its first %v it looks whether it is "+
+			"missed in another one", b.cfg.FounderWait)
 	}
 	return "this node has founded a cluster of its own, and a member of another one looks for it: if it has lost its " +
 		"directory, stop it and have it replaced there; if the other cluster is of no more use, stop the nodes of that. " + text

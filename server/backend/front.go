@@ -53,7 +53,7 @@ func (f *Front) Close(problem string) {
 // open returns the Backend to pass a request on to, nil if there is none yet, none any more, or if it should serve
 // nobody.
 func (f *Front) open() *Backend {
-	if b := f.begun(); b != nil && b.Sought() == "" {
+	if b := f.begun(); b != nil && b.FounderWaits() == "" {
 		return b
 	}
 	return nil
@@ -92,8 +92,8 @@ func (f *Front) makeSure(b *Backend, timeout time.Duration) error {
 }
 
 func (f *Front) refuse() error {
-	if b := f.begun(); b != nil && b.Sought() != "" {
-		return fmt.Errorf("%w: %s", web.ErrNotApplied, b.Sought())
+	if b := f.begun(); b != nil && b.FounderWaits() != "" {
+		return fmt.Errorf("%w: %s", web.ErrNotApplied, b.FounderWaits())
 	}
 	return fmt.Errorf("%w: %s", web.ErrNotApplied, f.starting.Load().Problem)
 }

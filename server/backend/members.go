@@ -93,6 +93,9 @@ func (m *Members) operation(record []byte, id string) (api.MemberOperation, erro
 
 // Join admits a node that asks for it, and returns the record that lists it.
 func (m *Members) Join(timeout time.Duration, op members.Operation) (members.Record, error) {
+	if why := m.cfg.Cluster.FounderWaits(); why != "" {
+		return members.Record{}, errors.New(why)
+	}
 	told, err := m.ask(timeout, wire.MembersAsk{Op: op})
 	if err != nil {
 		return members.Record{}, err

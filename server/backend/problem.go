@@ -38,7 +38,7 @@ func (b *Cluster) problem() string {
 	if d := b.cfg.Log.View().Dispute; d.Slot != 0 {
 		return d.String()
 	}
-	if why := b.Sought(); why != "" {
+	if why := b.FounderWaits(); why != "" {
 		return why
 	}
 	if why := b.cfg.Clocks.Problem(); why != "" {

@@ -52,7 +52,7 @@ func (b *Cluster) membershipStatus() api.MembershipStatus {
 func (b *Cluster) role(master ballot.NodeID) string {
 	_, voter, listed := b.cfg.Members.Load().Find(b.cfg.Identity.Node)
 	switch {
-	case b.Sought() != "":
+	case b.FounderWaits() != "":
 		return api.RoleNone
 	case master == b.cfg.Identity.Node:
 		return api.RoleMaster

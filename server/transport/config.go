@@ -33,7 +33,7 @@ const (
 	maxJoinHops = 4                      // nodes that one Join asks
 	joinTimeout = 10 * time.Second       // for an answer to a JoinMsg
 
-	retryRefused   = 2 * time.Second        // after a peer refused, or was refused
+	retryRefused   = time.Second            // after a peer refused, or was refused
 	steadyAfter    = time.Second            // a connection that lasted this long starts the backoff anew
 	bootstrapRetry = 150 * time.Millisecond // between two rounds of questions
 	logEvery       = 10 * time.Second       // the same line of a rareLog is written once in this time
@@ -69,7 +69,7 @@ type Config struct {
 	QueueBytes       int           // bytes that may wait for one peer, at least a frame; default 64 MiB
 	IdleTimeout      time.Duration // silence after which a connection is given up; default 4 s
 	HandshakeTimeout time.Duration // for dialling and handshake together; default 3 s
-	// DialBack is how long the node with the higher id waits for the other to dial; then it dials. Default 3 s.
+	// DialBack is how long the node with the higher id waits for the other to dial; then it dials. Default 1 s.
 	DialBack time.Duration
 }
 
@@ -118,7 +118,7 @@ func (c Config) withDefaults() Config {
 		c.HandshakeTimeout = 3 * time.Second
 	}
 	if c.DialBack == 0 {
-		c.DialBack = 3 * time.Second
+		c.DialBack = time.Second
 	}
 	return c
 }

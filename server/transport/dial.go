@@ -35,7 +35,8 @@ func (s *peers) dialAll() {
 // keepConnected makes one kind of connection to a peer, again whenever it ends, until the peer is none any more or the
 // sockets are closed.
 func (s *peers) keepConnected(p *peer, kind wire.Kind) {
-	for wait := retryMin; s.missing(p, kind); {
+	failed := false
+	for wait := retryMin; s.missing(p, kind, failed); {
 		began := time.Now()
 		err := s.connect(p, kind)
 		if p.ctx.Err() != nil {
@@ -43,8 +44,10 @@ func (s *peers) keepConnected(p *peer, kind wire.Kind) {
 		}
 		next := min(2*wait, retryMax)
 		var r *Refusal
+		refused := errors.As(err, &r)
+		failed = err != nil && !(refused && r.Reason == wire.ReasonNotReady)
 		switch {
-		case errors.As(err, &r) && r.Reason != wire.ReasonNotReady:
+		case refused && failed:
 			wait = retryRefused
 		case err == nil && time.Since(began) >= steadyAfter:
 			wait, next = retryMin, retryMin
@@ -58,17 +61,19 @@ func (s *peers) keepConnected(p *peer, kind wire.Kind) {
 
 // missing waits until this node should dial the peer: there is no connection of that kind, and if the peer's id is the
 // lower one, it has not dialled for a while. It may not know this node yet; or it knows that this node was removed, which
-// it will say when it is dialled. missing reports false if the peer is none any more.
-func (s *peers) missing(p *peer, kind wire.Kind) bool {
+// it will say when it is dialled. failed: this node has dialled it since, in vain, and need not wait again.
+// missing reports false if the peer is none any more.
+func (s *peers) missing(p *peer, kind wire.Kind, failed bool) bool {
 	for p.ctx.Err() == nil {
 		if l := p.end(kind).link.Load(); l != nil {
 			select {
 			case <-l.finished:
 			case <-p.ctx.Done():
 			}
+			failed = false
 			continue
 		}
-		if p.node > s.cfg.Self {
+		if p.node > s.cfg.Self || failed {
 			return true
 		}
 		if pause(p.ctx, jitter(s.cfg.DialBack)) && p.end(kind).link.Load() == nil {

@@ -278,7 +278,7 @@ func TestNobodyDialsAPeerThatIsConnected(t *testing.T) {
 		synctest.Wait()
 		due := make(chan bool, 2)
 		for _, n := range []*node{&a, &b} {
-			go func() { due <- n.peers.Load().missing(n.peers.Load().list()[0], wire.KindLog) }()
+			go func() { due <- n.peers.Load().missing(n.peers.Load().list()[0], wire.KindLog, false) }()
 		}
 		time.Sleep(time.Hour) // of the bubble
 		if len(due) > 0 {
@@ -290,6 +290,10 @@ func TestNobodyDialsAPeerThatIsConnected(t *testing.T) {
 		lost := time.Now()
 		if first, second := <-due, <-due; !first || !second || time.Since(lost) < a.cfg.DialBack/2 {
 			t.Errorf("the node with the higher id dialled after %v", time.Since(lost))
+		}
+		began := time.Now()
+		if higher := b.peers.Load(); !higher.missing(higher.list()[0], wire.KindLog, true) || time.Since(began) > 0 {
+			t.Error("the node with the higher id waits again although it could not reach the other")
 		}
 		a.Close()
 		b.Close()

@@ -23,3 +23,12 @@ func TestSought(t *testing.T) {
 		t.Error("it counts for ever")
 	}
 }
+
+func TestSeekTime(t *testing.T) {
+	for name, d := range map[string]time.Duration{"DialBack": Config{}.withDefaults().DialBack, "retryMax": retryMax,
+		"retryRefused": retryRefused} {
+		if longest := d * 3 / 2; longest >= SeekTime {
+			t.Errorf("%s: %v of at most %v", name, longest, SeekTime)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
@@ -45,6 +46,7 @@ type Transport struct {
 	histories History
 	required  atomic.Uint64 // see RequireLevel
 	sought    sought
+	served    atomic.Pointer[time.Time] // when Serve was called
 
 	early struct { // what SetMembership and Part got before Serve
 		sync.Mutex
@@ -103,6 +105,7 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 	if !t.peers.CompareAndSwap(nil, p) {
 		panic("transport: Serve called twice")
 	}
+	t.served.Store(new(time.Now()))
 	p.dialAll()
 }
 
