@@ -50,6 +50,10 @@ type Config struct {
 	// addresses on loopback, unless one of Endpoints is. Set it where nodes are to be reached by Endpoints only, such as
 	// through a port that is forwarded, and in tests of one node.
 	NoLearning bool
+	// WatchWaits is called when a watch has had no stream from any node for ten seconds, and again each minute: for how
+	// long, and how the last try failed. It is called with a nil error when the watch goes on. The watch waits until it
+	// returns; several watches may call it at once. May be nil.
+	WatchWaits func(d time.Duration, err error)
 	// MaxAnswerBytes bounds the body of an answer. A longer answer is an error.
 	MaxAnswerBytes int64
 	// Token is the secret of the token that requests carry; "": none, and what the anonymous token allows is allowed.

@@ -92,6 +92,7 @@ type watch struct {
 	after    uint64 // everything up to it was returned
 	partial  uint64 // the revision after it of which some events were returned
 	returned int    // how many events of partial
+	waits    watchWaits
 }
 
 // errStopped ends a watch whose caller wants no more events.
@@ -116,6 +117,7 @@ func (w *watch) run(ctx context.Context) error {
 			return &Error{Op: "watch", Key: w.prefix, Kind: kindOfRefusal(status.Code), Err: err}
 		}
 		tries.failed(e, err)
+		w.waits.failed(w.s.cfg.WatchWaits, tries.last)
 		if time.Since(began) >= steadyStream {
 			tries = w.s.tries()
 		}
@@ -149,7 +151,9 @@ func (w *watch) follow(ctx context.Context, e *endpoint) error {
 		if err = s.take(m); err == nil {
 			err = s.check(ctx, e)
 		}
-		if err == errStopped {
+		if err == nil {
+			w.waits.goesOn(w.s.cfg.WatchWaits)
+		} else if err == errStopped {
 			return err
 		} else if err != nil {
 			return fmt.Errorf("%s: %w", e, err)

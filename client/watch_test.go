@@ -251,3 +251,34 @@ func TestWatchOfAStoreThatIsReplaced(t *testing.T) {
 		}
 	})
 }
+
+// A watch that gets nowhere says why, and when it goes on.
+func TestWatchSaysWhatItWaitsFor(t *testing.T) {
+	var told []string
+	cfg := client.Config{WatchWaits: func(d time.Duration, err error) {
+		told = append(told, fmt.Sprintf("%v: %v", d.Round(10*time.Second), err))
+	}}
+	inWorld(t, 2, cfg, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		if _, err := w.client.Set(ctx, "d/1", nil, client.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		other := clienttest.New(1)
+		other.SetID("another")
+		after(time.Second, func() {
+			serveOne(t, w, other.Node(1).Handler().ServeHTTP)
+			w.kill(2)
+		})
+		after(100*time.Second, func() {
+			serveOne(t, w, w.Node(1).Handler().ServeHTTP)
+			w.Set("d/2", "b")
+		})
+		if got, _ := tell(t, w.client, "d/", 0, 2); got != "2 set d/1=, 3 set d/2=b" {
+			t.Error(got)
+		}
+	})
+	if len(told) != 3 || !strings.HasPrefix(told[0], "10s: ") || !strings.Contains(told[0], "answers 421") ||
+		!strings.HasPrefix(told[1], "1m10s: ") || told[2] != "1m40s: <nil>" {
+		t.Errorf("%q", told)
+	}
+}

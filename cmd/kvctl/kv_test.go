@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"tenure/api"
+	"tenure/client"
 	"tenure/client/clienttest"
 )
 
@@ -147,6 +150,18 @@ func TestTimeoutBoundsTheWait(t *testing.T) {
 	took := time.Since(began)
 	if grant.code != 0 || o.code != 1 || !strings.Contains(o.errOut, "busy") || took > 30*time.Second {
 		t.Errorf("lease acquire: %+v after %v", o, took)
+	}
+}
+
+func TestWatchWaits(t *testing.T) {
+	other := &client.StatusError{Status: 421, Code: api.CodeOtherCluster, Message: "it is for another"}
+	for want, err := range map[string]error{"goes on after 12s\n": nil, "goes on trying: it is gone\n": errors.New("it is gone"),
+		"If that is gone, start kvctl watch again\n": fmt.Errorf("n1: %w", other)} {
+		var out strings.Builder
+		if (watchWaits{&out}).tell(12*time.Second+1, err); !strings.HasPrefix(out.String(), "kvctl: the watch ") ||
+			!strings.HasSuffix(out.String(), want) || !strings.Contains(out.String(), " 12s") {
+			t.Errorf("%v: %q", err, out.String())
+		}
 	}
 }
 

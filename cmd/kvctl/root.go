@@ -150,7 +150,8 @@ func (a *app) client() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := client.Config{Endpoints: a.endpoints, Timeout: a.timeout, GiveUpRefused: refusedTimeout, TLS: tls}
+	cfg := client.Config{Endpoints: a.endpoints, Timeout: a.timeout, GiveUpRefused: refusedTimeout, TLS: tls,
+		WatchWaits: watchWaits{a.stderr}.tell}
 	if err := cfg.Validate(); err != nil {
 		return nil, usage("%s: %s", a.endpointsOrigin(), strings.TrimPrefix(err.Error(), "client: "))
 	}

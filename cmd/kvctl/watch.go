@@ -3,11 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os/exec"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"tenure/api"
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/child"
 	"tenure/cmd/kvctl/internal/output"
@@ -112,6 +116,23 @@ func (a *app) watch(ctx context.Context, o watchFlags, fromIndex bool) error {
 		}
 	}
 	return nil
+}
+
+// watchWaits says on standard error that a watch gets nowhere, or goes on.
+type watchWaits struct{ stderr io.Writer }
+
+func (w watchWaits) tell(d time.Duration, err error) {
+	d = d.Truncate(time.Second)
+	var status *client.StatusError
+	switch {
+	case err == nil:
+		fmt.Fprintf(w.stderr, "kvctl: the watch goes on after %v\n", d)
+	case errors.As(err, &status) && status.Code == api.CodeOtherCluster:
+		fmt.Fprintf(w.stderr, "kvctl: the watch has waited for %v for the cluster that it began with: %v. If that is gone, "+
+			"start kvctl watch again\n", d, err)
+	default:
+		fmt.Fprintf(w.stderr, "kvctl: the watch has waited for %v and goes on trying: %v\n", d, err)
+	}
 }
 
 func (p *printer) printEvent(e client.Event) error {
