@@ -75,9 +75,10 @@ func (s *settings) build() (server.Config, error) {
 	}, nil
 }
 
-// founderWait is 0 if the node listens for others just in case, at an address that none on another machine can reach.
+// founderWait is 0 if the node listens for no others, or just in case, at an address that none on another machine can
+// reach.
 func (s *settings) founderWait() time.Duration {
-	if s.peerOptional {
+	if s.peer == "" || s.peerOptional {
 		return 0
 	}
 	return transport.SeekTime

@@ -189,15 +189,17 @@ func TestDefaultsOfPeerAndCluster(t *testing.T) {
 		args []string
 		peer string
 		own  string // own address in the list
+		wait time.Duration
 	}{
-		"alone":                 {nil, "127.0.0.1:8300", "127.0.0.1:8300"},
-		"alone with a listener": {[]string{"--peer", "127.0.0.1:9"}, "127.0.0.1:9", "127.0.0.1:9"},
-		"alone with another id": {[]string{"--id", "7", "--cluster", "7=127.0.0.1:9"}, "127.0.0.1:9", "127.0.0.1:9"},
-		"alone beyond loopback": {[]string{"--id", "7", "--cluster", "7=10.0.0.7:9"}, "", "10.0.0.7:9"},
-		"alone, needed else":    {[]string{"--admin", "127.0.0.1:8300"}, "", "127.0.0.1:8300"},
-		"three":                 {[]string{"--cluster", three, "--id", "2"}, "127.0.0.1:8301", "127.0.0.1:8301"},
+		"alone":                 {nil, "127.0.0.1:8300", "127.0.0.1:8300", 0},
+		"alone with a listener": {[]string{"--peer", "127.0.0.1:9"}, "127.0.0.1:9", "127.0.0.1:9", transport.SeekTime},
+		"alone with another id": {[]string{"--id", "7", "--cluster", "7=127.0.0.1:9"}, "127.0.0.1:9", "127.0.0.1:9", 0},
+		"alone beyond loopback": {[]string{"--id", "7", "--cluster", "7=10.0.0.7:9"}, "", "10.0.0.7:9", 0},
+		"alone, needed else":    {[]string{"--admin", "127.0.0.1:8300"}, "", "127.0.0.1:8300", 0},
+		"three": {[]string{"--cluster", three, "--id", "2"}, "127.0.0.1:8301", "127.0.0.1:8301",
+			transport.SeekTime},
 		"three, elsewhere": {[]string{"--cluster", three, "--id", "2", "--peer", "127.0.0.1:9"}, "127.0.0.1:9",
-			"127.0.0.1:8301"},
+			"127.0.0.1:8301", transport.SeekTime},
 	} {
 		o := command(t, nil, nil, c.args...)
 		if o.config == nil {
@@ -211,7 +213,7 @@ func TestDefaultsOfPeerAndCluster(t *testing.T) {
 			}
 		}
 		if o.config.PeerAddr != c.peer || own != c.own || o.config.Data != "kvnode-data" ||
-			o.config.ClientAddr != defaultClient {
+			o.config.ClientAddr != defaultClient || o.config.FounderWait != c.wait {
 			t.Errorf("%s: %+v", name, o.config)
 		}
 	}
