@@ -19,6 +19,7 @@ import (
 	"tenure/server/archive"
 	"tenure/server/audit"
 	"tenure/server/backup/target"
+	"tenure/server/transport"
 	"tenure/server/watch"
 	"tenure/server/web"
 )
@@ -38,6 +39,9 @@ type Archive struct {
 	KeepLogBytes int64
 }
 
+// FounderWait is within what time a member that is in reach looks for a node that was started again.
+const FounderWait = transport.SeekTime
+
 // Config is fixed for a run of a node. See api.md's section on kvnode for the flags that fill it.
 type Config struct {
 	// Node is 0 if a cluster is to give this node its id: with Join, in a data directory that is nobody's yet.
@@ -50,7 +54,7 @@ type Config struct {
 	PeerAddr     string // peers; may be empty for a cluster of one that nobody is to join
 	PeerOptional bool   // a cluster of one does without PeerAddr if somebody else listens there
 	// FounderWait is for how long, at each start, a node that has founded a cluster and is alone in it serves nobody, so
-	// that a member of another one can find it first (transport.SeekTime is enough).
+	// that a member of another one can find it first; FounderWait is enough.
 	FounderWait   time.Duration
 	AdminAddr     string // pprof; empty is off
 	RedisAddr     string // the Redis protocol; empty is off

@@ -158,7 +158,7 @@ func TestWatchWaits(t *testing.T) {
 	for want, err := range map[string]error{"goes on after 12s\n": nil, "goes on trying: it is gone\n": errors.New("it is gone"),
 		"If that is gone, start kvctl watch again\n": fmt.Errorf("n1: %w", other)} {
 		var out strings.Builder
-		if (watchWaits{&out}).tell(12*time.Second+1, err); !strings.HasPrefix(out.String(), "kvctl: the watch ") ||
+		if (&printer{stderr: &out}).noteWatchWaits(12*time.Second+1, err); !strings.HasPrefix(out.String(), "kvctl: the watch ") ||
 			!strings.HasSuffix(out.String(), want) || !strings.Contains(out.String(), " 12s") {
 			t.Errorf("%v: %q", err, out.String())
 		}

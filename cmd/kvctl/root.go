@@ -151,7 +151,7 @@ func (a *app) client() (*client.Client, error) {
 		return nil, err
 	}
 	cfg := client.Config{Endpoints: a.endpoints, Timeout: a.timeout, GiveUpRefused: refusedTimeout, TLS: tls,
-		WatchWaits: watchWaits{a.stderr}.tell}
+		WatchWaits: a.noteWatchWaits}
 	if err := cfg.Validate(); err != nil {
 		return nil, usage("%s: %s", a.endpointsOrigin(), strings.TrimPrefix(err.Error(), "client: "))
 	}

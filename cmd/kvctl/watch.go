@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"time"
 
@@ -118,20 +117,18 @@ func (a *app) watch(ctx context.Context, o watchFlags, fromIndex bool) error {
 	return nil
 }
 
-// watchWaits says on standard error that a watch gets nowhere, or goes on.
-type watchWaits struct{ stderr io.Writer }
-
-func (w watchWaits) tell(d time.Duration, err error) {
+// noteWatchWaits says on standard error that a watch gets nowhere, or goes on.
+func (p *printer) noteWatchWaits(d time.Duration, err error) {
 	d = d.Truncate(time.Second)
 	var status *client.StatusError
 	switch {
 	case err == nil:
-		fmt.Fprintf(w.stderr, "kvctl: the watch goes on after %v\n", d)
+		p.note("the watch goes on after %v", d)
 	case errors.As(err, &status) && status.Code == api.CodeOtherCluster:
-		fmt.Fprintf(w.stderr, "kvctl: the watch has waited for %v for the cluster that it began with: %v. If that is gone, "+
-			"start kvctl watch again\n", d, err)
+		p.note("the watch has waited for %v for the cluster that it began with: %v. If that is gone, start kvctl watch again",
+			d, err)
 	default:
-		fmt.Fprintf(w.stderr, "kvctl: the watch has waited for %v and goes on trying: %v\n", d, err)
+		p.note("the watch has waited for %v and goes on trying: %v", d, err)
 	}
 }
 

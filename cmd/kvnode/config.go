@@ -7,7 +7,6 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/server"
-	"tenure/server/transport"
 )
 
 // build returns the server's configuration, without what only a running process has.
@@ -81,7 +80,7 @@ func (s *settings) founderWait() time.Duration {
 	if s.peer == "" || s.peerOptional {
 		return 0
 	}
-	return transport.SeekTime
+	return server.FounderWait
 }
 
 // fillPeer decides where this node listens for its peers. A node that runs alone listens where others would look for

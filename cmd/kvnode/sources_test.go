@@ -20,7 +20,6 @@ import (
 	"tenure/server/admission"
 	"tenure/server/archive"
 	"tenure/server/audit"
-	"tenure/server/transport"
 	"tenure/storage"
 )
 
@@ -88,7 +87,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		Node: 2, NodeName: "rack 7",
 		Cluster: []server.Address{{Node: 1, Addr: "127.0.0.1:8300"}, {Node: 2, Addr: "127.0.0.1:8301"}},
 		Data:    "d", ClientAddr: "0.0.0.0:80", PeerAddr: ":81", AdminAddr: "127.0.0.1:82", RedisAddr: "127.0.0.1:83",
-		FounderWait: transport.SeekTime,
+		FounderWait: server.FounderWait,
 		LeaseTime:   time.Second, MaxLeaseTime: time.Minute, ClockDriftPPM: 5000, LeaseMargin: 20 * time.Millisecond,
 		MaxValueBytes: 1 << 20, QuotaBytes: 10 << 30, Insecure: true, SessionTTLMin: 2 * time.Second,
 		AllowedHosts: []string{"kv.example.com", "kv1"},
@@ -192,14 +191,14 @@ func TestDefaultsOfPeerAndCluster(t *testing.T) {
 		wait time.Duration
 	}{
 		"alone":                 {nil, "127.0.0.1:8300", "127.0.0.1:8300", 0},
-		"alone with a listener": {[]string{"--peer", "127.0.0.1:9"}, "127.0.0.1:9", "127.0.0.1:9", transport.SeekTime},
+		"alone with a listener": {[]string{"--peer", "127.0.0.1:9"}, "127.0.0.1:9", "127.0.0.1:9", server.FounderWait},
 		"alone with another id": {[]string{"--id", "7", "--cluster", "7=127.0.0.1:9"}, "127.0.0.1:9", "127.0.0.1:9", 0},
 		"alone beyond loopback": {[]string{"--id", "7", "--cluster", "7=10.0.0.7:9"}, "", "10.0.0.7:9", 0},
 		"alone, needed else":    {[]string{"--admin", "127.0.0.1:8300"}, "", "127.0.0.1:8300", 0},
 		"three": {[]string{"--cluster", three, "--id", "2"}, "127.0.0.1:8301", "127.0.0.1:8301",
-			transport.SeekTime},
+			server.FounderWait},
 		"three, elsewhere": {[]string{"--cluster", three, "--id", "2", "--peer", "127.0.0.1:9"}, "127.0.0.1:9",
-			"127.0.0.1:8301", transport.SeekTime},
+			"127.0.0.1:8301", server.FounderWait},
 	} {
 		o := command(t, nil, nil, c.args...)
 		if o.config == nil {
