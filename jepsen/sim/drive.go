@@ -160,15 +160,14 @@ func (d *drive) commitAll(ps []multipaxos.Persist) {
 }
 
 // apply takes note of what a commit makes durable, and checks what storage would refuse and what no acceptor may write.
+// A record is checked before it is replaced: if one is bad, nothing of the commit is on the disk.
 func (d *drive) apply(ps []multipaxos.Persist) {
+	if d.meetsRot(ps) {
+		d.noticed = true
+		return
+	}
 	for i := range ps {
 		p := &ps[i]
-		for j := range p.Entries {
-			if e := &p.Entries[j]; e.Slot == d.rotSlot && e.Slot <= d.marks.Last {
-				d.noticed = true // a record is checked before it is replaced
-				return
-			}
-		}
 		before := d.marks.Promised
 		if err := d.disk.commit(p); err != nil {
 			d.fail("disk", "node %d: %v", d.id, err)
@@ -178,6 +177,18 @@ func (d *drive) apply(ps []multipaxos.Persist) {
 			d.ledger.vote(d.machine, &p.Entries[j], before)
 		}
 	}
+}
+
+// meetsRot reports whether a commit replaces the record that is bad.
+func (d *drive) meetsRot(ps []multipaxos.Persist) bool {
+	for i := range ps {
+		for j := range ps[i].Entries {
+			if s := ps[i].Entries[j].Slot; s == d.rotSlot && s <= d.marks.Last {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // holds reports whether the value of e is in its slot on the disk, or on its way there.

@@ -124,24 +124,18 @@ func (h *memberHistory) checkOperations(s multipaxos.Slot, r *members.Record) {
 	}
 }
 
-// maySpare reports whether the cluster may do without one more voter for good: a minority of the voters, and of those
-// before as long as these have a say. Comes are about to vote, perhaps, and with removes a voter is about to go.
-func (h *memberHistory) maySpare(lost, comes machineSet, removes bool) bool {
-	minority := func(all machineSet, less int) bool {
-		return bits.OnesCount16(uint16(lost&all)) <= (bits.OnesCount16(uint16(all))-less-1)/2
-	}
-	less := 0
-	if removes {
-		less = 1
-	}
-	voters, before := h.voting()
-	return minority(voters, less) && minority(voters|comes, less) && (before == 0 || minority(before, 0))
-}
-
 // machineSet is a set of machines, by index.
 type machineSet uint16
 
 func (s machineSet) has(i int) bool { return s>>i&1 != 0 }
+
+func (s machineSet) count() int { return bits.OnesCount16(uint16(s)) }
+
+// minorityOf reports whether s holds less than half of all, or none, when so many of the others are gone.
+func (s machineSet) minorityOf(all machineSet, gone int) bool {
+	n := (s & all).count()
+	return n == 0 || 2*n < all.count()-gone
+}
 
 // majorityOf reports whether s holds more than half of all. It is counted here: package quorum is under test too.
 func (s machineSet) majorityOf(all machineSet) bool {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/multipaxos"
+	"tenure/server/members"
 	"tenure/server/replica"
 )
 
@@ -226,22 +227,64 @@ func (x *nemesis) maySpare(n *node, ends bool) bool {
 	if n.lost() || n.id == 0 || n.left {
 		return false
 	}
-	comes, lost := machineSet(0), x.lostDisks()|1<<n.i
-	if _, ok := x.members.bySpare(); ok || len(x.operator.asks) > 0 {
-		// It may be about to vote, and so may others whose disks are lost, and nobody knows yet.
-		comes = 1<<n.i | lost&x.members.set(x.members.newest().NonVoters)
+	lost, hidden := x.lostDisks()
+	shrinks := x.mayShrink(n, ends, hidden)
+	lost |= 1 << n.i
+	if !ends {
+		hidden |= 1 << n.i
 	}
-	return x.members.maySpare(lost, comes, x.operator.removes() || x.mayShrink(n, ends))
+	return x.affords(lost, hidden, shrinks, false)
 }
 
-// lostDisks returns the machines whose disks are of no more use, whether or not their nodes know it.
-func (x *nemesis) lostDisks() (s machineSet) {
-	for _, o := range x.nodes {
-		if o.lost() || x.differs && o.disk.differs() {
-			s |= 1 << o.i
+// affords reports whether the cluster can do without the lost disks for good: their nodes must stay a minority of the
+// voters, also in the worst case of what is under way. Nobody may know of the disks that are hidden. The worst case:
+//   - A lost non-voter gets a vote: a spare at any time while its disk is hidden, others while an operation runs.
+//   - The operator has voters removed or replaced. A voter that is replaced goes first if it is not heard.
+//   - Shrinks: a spare takes the place of a voter that is not heard, and that voter goes first. A lost spare that has
+//     come so adds no voter, and then another spare may take a place. Adds: one more spare is about to be there.
+//
+// Operations that begin later do no harm: the operator replaces lost members before anything else. Every kind of lost
+// disk still meets every operation, in clusters with one voter more where the worst case takes one away.
+func (x *nemesis) affords(lost, hidden machineSet, shrinks, adds bool) bool {
+	h, asks := x.members, x.operator.asks
+	voters, before := h.voting()
+	spares := h.spares()
+	comes := hidden & spares
+	if _, ok := h.bySpare(); ok || len(asks) > 0 {
+		comes = lost & h.set(h.newest().NonVoters)
+	}
+	goes := 0
+	for _, c := range asks {
+		adds = adds || c.op.Spare && !c.took
+		m, takes := h.machine(c.op.Node), c.op.Kind == members.Remove || c.op.Kind == members.Replace
+		if takes && m != nil && (voters &^ lost).has(m.i) {
+			goes++
 		}
 	}
-	return s
+	then := goes + (comes & spares).count()
+	if shrinks {
+		goes++
+		if adds || spares&^lost != 0 {
+			then++
+		}
+	}
+	return lost.minorityOf(voters, goes) && lost.minorityOf(voters|comes, then) && lost.minorityOf(before, 0)
+}
+
+// lostDisks returns the machines whose disks are of no more use, and the members among them whose processes may run on:
+// nobody knows.
+func (x *nemesis) lostDisks() (lost, hidden machineSet) {
+	listed := x.members.set(x.members.newest().All())
+	for _, o := range x.nodes {
+		if !o.lost() && !(x.differs && o.disk.differs()) {
+			continue
+		}
+		lost |= 1 << o.i
+		if !o.out && !o.disk.wiped && listed.has(o.i) {
+			hidden |= 1 << o.i
+		}
+	}
+	return lost, hidden
 }
 
 // rotOne makes a record of the log go bad, or the state database, or a bit of the journal.

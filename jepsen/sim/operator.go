@@ -144,11 +144,6 @@ func (x *operator) lost(id ballot.NodeID) bool {
 	return i >= 0 && x.world.nodes[i].lost()
 }
 
-// removes reports whether a voter may be removed by what runs that need not be lost.
-func (x *operator) removes() bool {
-	return slices.ContainsFunc(x.asks, func(c *change) bool { return c.op.Kind == members.Remove })
-}
-
 // settle takes back what cannot end by itself any more, and reports whether nothing is left.
 func (x *operator) settle() bool {
 	for _, c := range x.asks {

@@ -43,8 +43,8 @@ func (x *operator) addsSpare() bool {
 // do without one more voter: the master may take a node with such a disk for alive, and have the spare take the place
 // of another voter, one that lives.
 func (x *operator) mayAddSpare() bool {
-	w := x.world
-	return len(w.nodes) < maxMachines && w.members.maySpare(w.nemesis.lostDisks(), 0, true)
+	lost, hidden := x.world.nemesis.lostDisks()
+	return len(x.world.nodes) < maxMachines && x.world.nemesis.affords(lost, hidden, true, true)
 }
 
 // leaves reports whether the operator leaves lost voters to the spares that there are.
@@ -168,10 +168,21 @@ func (h *memberHistory) bySpare() (op members.Operation, ok bool) {
 	return op, ok && op.BySpare
 }
 
+// spares returns the machines of the spares that have no vote yet.
+func (h *memberHistory) spares() (s machineSet) {
+	for _, x := range h.newRecord.Spares {
+		if m := h.machine(x.Node); m != nil {
+			s |= 1 << m.i
+		}
+	}
+	return s
+}
+
 // mayShrink reports whether a spare may soon take a voter out, so that one more lost disk would be one too many: it is
 // about to, or the master may take a lost voter for alive and have another one replaced. Neither can be if n's process
-// ends with its disk and all other voters have been heard for a while: then n is the one who is replaced.
-func (x *nemesis) mayShrink(n *node, ends bool) bool {
+// ends with its disk, no other lost disk is hidden, and all other voters have been heard for a while: then n is the one
+// who is replaced.
+func (x *nemesis) mayShrink(n *node, ends bool, hidden machineSet) bool {
 	h := x.members
 	if _, ok := h.bySpare(); ok {
 		return true
@@ -191,7 +202,7 @@ func (x *nemesis) mayShrink(n *node, ends bool) bool {
 			}
 		}
 	}
-	return !ends
+	return !ends || hidden != 0
 }
 
 // checkSeats checks how many voters there are: a spare takes the place of one voter, and while it does so there is one
