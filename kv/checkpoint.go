@@ -7,12 +7,12 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Frozen is what was applied between two calls of Freeze, on its way to the state database. Nobody changes it any more,
-// so Checkpoint may run on another goroutine while State goes on.
+// Frozen is what was applied between two calls of Freeze, or since one until FreezeNext, on its way to the state
+// database. Nobody changes it any more, so Checkpoint may run on another goroutine while State goes on.
 type Frozen struct {
 	meta       meta
 	data       *memtable
-	bytes      int64
+	bytes      int64 // 0 after FreezeNext: the memtable has the same
 	queue      dedupQueue
 	changed    *btree.Map[string, []byte] // of the registers
 	tombstones tombstones
@@ -23,9 +23,10 @@ type Frozen struct {
 	oldQuotas     quotas
 }
 
-// checkpoint is the newest checkpoint in the state database and the one on its way there.
+// checkpoint is the newest checkpoint in the state database and those on their way there.
 type checkpoint struct {
 	frozen     *Frozen    // or nil
+	next       *Frozen    // that follows frozen; or nil
 	newest     meta       // of the newest checkpoint in the state database
 	tombstones tombstones // of that checkpoint
 	quotas     quotas     // likewise
@@ -37,7 +38,8 @@ func (c *checkpoint) done(slot uint64) error {
 		return damaged("slot %d was checkpointed, the state database is at slot %d", c.frozen.meta.Slot, slot)
 	}
 	f := c.frozen
-	c.newest, c.tombstones, c.quotas, c.frozen = f.meta, f.tombstones, f.quotas, nil
+	c.newest, c.tombstones, c.quotas = f.meta, f.tombstones, f.quotas
+	c.frozen, c.next = c.next, nil
 	return nil
 }
 
@@ -48,25 +50,47 @@ func (s *State) Freeze() *Frozen {
 	if s.checkpoint.frozen != nil || s.applied == s.checkpoint.newest.Slot {
 		return nil
 	}
+	c, reg := &s.checkpoint, &s.exec.reg
+	f := s.frozenAfter(c.newest, c.tombstones, c.quotas)
+	f.bytes, f.changed = s.unwritten(), reg.changes.records
+	f.data = s.exec.entries.freeze()
+	reg.changes, s.dedup.bytes = newChanges(), 0
+	c.frozen = f
+	return f
+}
+
+// FreezeNext freezes the state of this slot for a checkpoint of its own after the one that is outstanding. The Frozen
+// becomes the outstanding one at Checkpointed; another call before that replaces it. Nil: none is outstanding, or not
+// even a slot was applied since. The changes stay in the memtable, where reads find them, and the next Freeze takes
+// them once more, so they are written twice. FreezeNext counts as a write to s, as Snapshot does.
+func (s *State) FreezeNext() *Frozen {
+	before := s.checkpoint.frozen
+	if before == nil || s.applied == before.meta.Slot {
+		return nil
+	}
+	f := s.frozenAfter(before.meta, before.tombstones, before.quotas)
+	f.data, f.changed = s.exec.entries.active.Copy(), s.exec.reg.changes.records.Copy()
+	s.checkpoint.next = f
+	return f
+}
+
+// frozenAfter returns what Frozen has of the state as it is now besides the changes, given the checkpoint before.
+func (s *State) frozenAfter(old meta, oldTombstones tombstones, oldQuotas quotas) *Frozen {
 	d, reg := &s.dedup, &s.exec.reg
 	m := meta{
 		Slot: s.applied, Revision: s.exec.revision,
 		Floor: d.floor, First: d.queue.first, Next: d.queue.next,
 	}
 	reg.mark(&m)
-	f := &Frozen{
-		meta: m, bytes: s.unwritten(), queue: d.queue.share(), changed: reg.changes.records,
-		tombstones: reg.tombstones.copy(), quotas: reg.quotas.copy(),
-		old: s.checkpoint.newest, oldTombstones: s.checkpoint.tombstones, oldQuotas: s.checkpoint.quotas,
+	return &Frozen{
+		meta: m, queue: d.queue.share(), tombstones: reg.tombstones.copy(), quotas: reg.quotas.copy(),
+		old: old, oldTombstones: oldTombstones, oldQuotas: oldQuotas,
 	}
-	f.data = s.exec.entries.freeze()
-	reg.changes, d.bytes = newChanges(), 0
-	s.checkpoint.frozen = f
-	return f
 }
 
-// Checkpointed drops the frozen changes: their checkpoint is durable and every view opened from now on shows it. An
-// error means that the state database says otherwise. It panics if nothing is frozen.
+// Checkpointed drops the frozen changes: their checkpoint is durable and every view opened from now on shows it. What
+// FreezeNext returned is outstanding then. An error means that the state database says otherwise. It panics if nothing
+// is frozen.
 func (s *State) Checkpointed() error {
 	if s.checkpoint.frozen == nil {
 		panic("kv: Checkpointed without Freeze")

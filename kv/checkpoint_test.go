@@ -42,6 +42,47 @@ func TestFreezeHasOneOutstanding(t *testing.T) {
 	}
 }
 
+// A checkpoint of exactly this slot follows the one that is outstanding, whatever is applied meanwhile.
+func TestFreezeNextFollowsTheOneOutstanding(t *testing.T) {
+	m := newMachine(t, small)
+	m.do(set("a", "1"), set("b", "1"))
+	if m.FreezeNext() != nil {
+		t.Fatal("nothing is outstanding")
+	}
+	m.takeCheckpoint()
+	m.do(del("a").keyed("v", 1))
+	first := m.Freeze()
+	if m.FreezeNext() != nil {
+		t.Fatal("there is nothing new")
+	}
+	m.do(set("b", "2").keyed("w", 0))
+	dropped := m.FreezeNext()
+	for i := range small.DedupEntries { // which has "v", of the checkpoint before, forgotten
+		m.do(set("c", fmt.Sprint(i)).keyed(fmt.Sprint("c", i), 1))
+	}
+	next, want := m.FreezeNext(), m.digest()
+	m.do(set("b", "4"), del("c"))
+	if dropped.Slot() != 3 || next.Slot() != 7 || m.Freeze() != nil {
+		t.Fatalf("slots %d and %d are frozen", dropped.Slot(), next.Slot())
+	}
+	for _, f := range []*Frozen{first, next} {
+		m.stateDB.Merge(f.Checkpoint())
+		if err := m.Checkpointed(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := m.digest()
+	at := &machine{t: t, stateDB: m.stateDB, l: small}
+	if at.reopen(); at.digest() != want {
+		t.Error("the state database is not what was applied through slot 7")
+	}
+	m.takeCheckpoint()
+	m.reopen()
+	if m.Applied() != 8 || m.digest() != last {
+		t.Errorf("slot %d: the next checkpoint has not all", m.Applied())
+	}
+}
+
 func TestCheckpointIsSortedAndHasEachKeyOnce(t *testing.T) {
 	m := newMachine(t, DefaultLimits)
 	for i := range 300 {

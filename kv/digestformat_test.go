@@ -17,7 +17,7 @@ func TestTheStateDatabaseIsAMatterOfTheLog(t *testing.T) {
 		for _, h := range w.held {
 			h.Close()
 		}
-		if w.frost != nil {
+		for ; w.frost != nil; w.frost, w.next = w.next, nil {
 			if w.stateDB.slot < w.frost.Slot() {
 				w.stateDB.Merge(w.frost.Checkpoint())
 			}

@@ -7,8 +7,8 @@
 // The newest changes are in an ordered memtable (active) over the frozen memtable, which is being checkpointed, over
 // the durable state database, which this package sees only through Source and StateDB. A read asks them in that order
 // and stops at the first that knows the key; a deletion is a tombstone until it is checkpointed. Listings merge the
-// three in key order, either way (layers.scan). A checkpoint repeats what the frozen memtable says, so a read is right
-// whether the state database has it already or not.
+// three in key order, either way (layers.scan). A checkpoint repeats what the frozen memtable says, or after FreezeNext
+// the active one does, so a read is right whether the state database has it already or not.
 //
 // # Parts
 //
@@ -19,16 +19,16 @@
 //	notes       what the Observer will be told
 //	executor    carries out commands on those three; an attempt carries out a transaction on it, part by part
 //	dedup       the remembered idempotency keys
-//	checkpoint  the newest checkpoint in the state database, and the one on its way (Frozen)
+//	checkpoint  the newest checkpoint in the state database, and those on their way (Frozen)
 //
 // # Ownership and concurrency
 //
 // State has a single writer and no lock of its own. The shell holds its lock for writing around Apply, SetMembers,
-// Freeze, Checkpointed, Snapshot, Observe and Digest, and for reading around Get, Session, SessionsIndex, ACL, Timed,
-// Members, Eras, Applied, Revision and TableBytes. A Snapshot or a Frozen belongs to whoever took it and may be used on
-// another goroutine, without the lock, while State moves on. Entries are never changed once they are in a table;
-// everybody may share their values. A decoded command owns its bytes, at the price of one copy: a small value must not
-// keep the batch that it came in alive.
+// Freeze, FreezeNext, Checkpointed, Snapshot, Observe and Digest, and for reading around Get, Session, SessionsIndex,
+// ACL, Timed, Members, Eras, Applied, Revision and TableBytes. A Snapshot or a Frozen belongs to whoever took it and
+// may be used on another goroutine, without the lock, while State moves on. Entries are never changed once they are in
+// a table; everybody may share their values. A decoded command owns its bytes, at the price of one copy: a small value
+// must not keep the batch that it came in alive.
 //
 // # Revisions
 //

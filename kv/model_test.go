@@ -73,6 +73,7 @@ type world struct {
 	log   []func(slot uint64, s *State) error
 	held  []heldSnapshot
 	frost *Frozen
+	next  *Frozen // follows frost
 	// parted is the checkpoint of which a part is in the state database.
 	parted *Checkpoint
 	seen   mirror
@@ -85,8 +86,8 @@ type heldSnapshot struct {
 }
 
 func (w *world) step(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"apply", "apply", "apply", "freeze", "merge some", "merge", "folded", "restart",
-		"hold", "check", "members"}).Draw(t, "step") {
+	switch rapid.SampledFrom([]string{"apply", "apply", "apply", "freeze", "freeze next", "merge some", "merge",
+		"folded", "restart", "hold", "check", "members"}).Draw(t, "step") {
 	case "apply":
 		var batch []byte
 		var want []Result
@@ -111,6 +112,10 @@ func (w *world) step(t *rapid.T) {
 		if f := w.Freeze(); f != nil {
 			w.frost = f
 		}
+	case "freeze next":
+		if f := w.FreezeNext(); f != nil {
+			w.next = f
+		}
 	case "merge some":
 		if w.frost != nil && w.stateDB.slot < w.frost.Slot() {
 			f := w.frost.Checkpoint()
@@ -127,7 +132,7 @@ func (w *world) step(t *rapid.T) {
 			if err := w.Checkpointed(); err != nil {
 				t.Fatal(err)
 			}
-			w.frost = nil
+			w.frost, w.next = w.next, nil
 		}
 	case "restart":
 		before := w.digest()
@@ -136,7 +141,7 @@ func (w *world) step(t *rapid.T) {
 			w.parted = nil
 		}
 		w.reopen()
-		w.frost = nil
+		w.frost, w.next = nil, nil
 		for _, entry := range w.log[w.Applied():] {
 			if err := entry(w.Applied()+1, w.State); err != nil {
 				t.Fatal(err)

@@ -65,17 +65,23 @@ func TestReadersBesideTheWriter(t *testing.T) {
 		mu.Lock()
 		_, err := s.Apply(s.Applied()+1, batch)
 		f := s.Freeze()
+		if f == nil {
+			s.FreezeNext()
+		}
 		mu.Unlock()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if f != nil {
 			checkpointer.Go(func() {
-				src.merge(f.Checkpoint())
-				mu.Lock()
-				defer mu.Unlock()
-				if err := s.Checkpointed(); err != nil {
-					t.Error(err)
+				for f != nil {
+					src.merge(f.Checkpoint())
+					mu.Lock()
+					if err := s.Checkpointed(); err != nil {
+						t.Error(err)
+					}
+					f = s.checkpoint.frozen
+					mu.Unlock()
 				}
 			})
 		}
