@@ -24,7 +24,7 @@ type changes struct {
 	// due has the next step looked for: time has passed, or the record is another one.
 	due  bool
 	at   time.Duration // when the newest record was applied
-	slot uint64        // of the newest record, or a later one; 0: the members have never changed
+	slot uint64        // of the newest record that did not only ask for a comparison, or a later one; 0: none
 	// By the newest record every member begins no checkpoint, or makes one that is compared.
 	readies, compare bool
 	step             members.Step // the newest that was looked for
@@ -90,8 +90,12 @@ func (c *changes) tick(tick, applied uint64) {
 func (c *changes) applied(e multipaxos.Entry, r members.Record) {
 	run, _ := r.Running()
 	was, _ := c.record.Operation(run.ID)
-	c.readies, c.compare = run.Readies(), run.Checks > was.Checks && !run.Readies()
-	c.record, c.slot, c.due = r, uint64(e.Slot), true
+	asks := run.Checks > was.Checks
+	c.readies, c.compare = run.Readies(), asks && !run.Readies()
+	c.record, c.due = r, true
+	if !asks { // what is asked again still counts: a checkpoint may take longer than until then
+		c.slot = uint64(e.Slot)
+	}
 	p := c.proposed
 	if p == nil || p.slot != e.Slot {
 		return

@@ -11,8 +11,10 @@ type checkpoints struct {
 	maxBytes, logBytes int64 // Config.CheckpointBytes, Config.CheckpointLogBytes
 
 	frozen  *kv.Frozen // taken out of the state, not yet durable
+	next    *kv.Frozen // follows frozen, to be compared; or nil
+	kept    bool       // frozen has followed another one: the memtable has its changes yet
 	handed  bool
-	compare bool   // its digest is to be compared
+	compare bool   // the digest of frozen is to be compared
 	done    uint64 // slot of the newest durable checkpoint
 	wanted  uint64 // slot through which somebody waits for one
 	logged  int64  // bytes of the values applied since the last one began
@@ -90,7 +92,20 @@ const entryOverhead = 64
 // begin starts a checkpoint.
 func (c *checkpoints) begin(state *kv.State, tick uint64) {
 	if c.frozen == nil {
-		c.frozen, c.handed, c.compare, c.logged, c.begun = state.Freeze(), false, false, 0, tick
+		c.frozen, c.kept, c.handed, c.compare, c.logged, c.begun = state.Freeze(), false, false, false, 0, tick
+	}
+}
+
+// beginCompared starts a checkpoint of this slot whose digest is to be compared. While another one runs it comes after
+// that, and leaves its changes in the memtable. So if it is such a one that runs, and memory is short, this slot is
+// skipped: a checkpoint that empties the memtable comes first.
+func (c *checkpoints) beginCompared(state *kv.State, tick uint64) {
+	switch {
+	case c.frozen == nil:
+		c.begin(state, tick)
+		c.compare = true
+	case !c.kept || c.mayWait(state.TableBytes()):
+		c.next = state.FreezeNext()
 	}
 }
 
@@ -112,7 +127,8 @@ func (c *checkpoints) end(state *kv.State, core *multipaxos.Core) error {
 		return err
 	}
 	c.done = c.frozen.Slot()
-	c.frozen, c.handed = nil, false
+	c.kept, c.compare = c.next != nil, c.next != nil
+	c.frozen, c.next, c.handed = c.next, nil, false
 	core.Checkpointed(multipaxos.Slot(c.done))
 	return nil
 }

@@ -118,3 +118,106 @@ func TestLargeStateDBsAreCheckpointedInLargerPieces(t *testing.T) {
 		}
 	}
 }
+
+// compared is a node alone with few bytes of memory for changes.
+type compared struct {
+	*bench
+	pub   Published
+	loads uint64
+}
+
+func newCompared(t *testing.T) *compared {
+	b := newBench(t, 1)
+	x := &compared{bench: b, pub: b.settle(0, b.lead(tenure(1, sec)))}
+	b.log.checkpoints.maxBytes = 1 << 10
+	return x
+}
+
+// write writes keys of half the threshold's size each, one after the other.
+func (x *compared) write(keys int) {
+	x.t.Helper()
+	for range keys {
+		x.loads++
+		c := set(fmt.Sprint(x.loads), strings.Repeat("v", 1<<9))
+		x.give(Event{Write: &Request{ID: x.loads, Command: kv.EncodeCommand(&c), Until: sec}})
+		x.settle(0, x.pub)
+		if r := x.replies[x.loads]; r.Outcome != Done {
+			x.t.Fatalf("%+v", r)
+		}
+	}
+}
+
+// ask has the next slot compared.
+func (x *compared) ask() (slot uint64) {
+	x.t.Helper()
+	x.log.changes.compare = true
+	x.write(1)
+	return x.state.Applied()
+}
+
+// done ends the checkpoint that runs, which is of that slot.
+func (x *compared) done(slot uint64) {
+	x.t.Helper()
+	if x.frozen == nil || x.frozen.Slot() != slot {
+		x.t.Fatalf("a checkpoint through slot %d runs, not %+v", slot, x.frozen)
+	}
+	x.save()
+	x.settle(0, x.pub)
+}
+
+// A node that is asked for the digest of a slot while another checkpoint runs makes one of that slot afterwards; asked
+// again meanwhile, of the newer slot.
+func TestWhoIsBusyComparesAfterwards(t *testing.T) {
+	x := newCompared(t)
+	x.write(3)
+	x.tick(0, x.pub)
+	first := x.state.Applied()
+	x.ask()
+	asked := x.ask()
+	x.write(1)
+	x.done(first)
+	if !x.log.checkpoints.compare {
+		t.Error("it is not compared")
+	}
+	x.done(asked)
+	if x.frozen != nil {
+		t.Errorf("another checkpoint follows, through slot %d", x.frozen.Slot())
+	}
+}
+
+// What is compared after another checkpoint stays in the memtable. However often a node is asked, a checkpoint that
+// empties the memtable comes before there is no memory.
+func TestComparisonsLeaveTheMemtableItsBound(t *testing.T) {
+	x := newCompared(t)
+	x.write(3)
+	x.tick(0, x.pub)
+	slot, most := x.state.Applied(), int64(0)
+	for range 20 {
+		next := x.ask()
+		most = max(most, x.state.TableBytes())
+		x.done(slot)
+		if x.frozen == nil {
+			next = x.state.Applied()
+			x.tick(0, x.pub)
+		}
+		slot = next
+	}
+	if x.log.checkpoints.full(most) {
+		t.Errorf("%d bytes of changes were kept", most)
+	}
+}
+
+// Between the two records of a comparison no other checkpoint begins, as long as there is memory: the one that is
+// compared need not come after it, and be written twice.
+func TestOtherCheckpointsWaitForTheComparison(t *testing.T) {
+	x := newCompared(t)
+	x.log.changes.readies = true
+	x.write(2)
+	if x.tick(0, x.pub); x.frozen != nil || !x.log.checkpoints.due(x.state.TableBytes(), SpaceEnough, x.log.ticks) {
+		t.Error("another checkpoint begins, or none is due")
+	}
+	x.write(2)
+	if x.tick(0, x.pub); x.frozen == nil {
+		t.Error("no checkpoint begins when there is no memory")
+	}
+}

@@ -55,19 +55,17 @@ func (l *Log) checkpointed(digest uint64) error {
 }
 
 // compareHere begins a checkpoint if compareSlots chooses the slot that was just applied, or the record in it says so.
-// Like EffectFreeze, it freezes the memtable.
+// Like EffectFreeze, it freezes the memtable. While another checkpoint runs, a slot that compareSlots chooses is
+// skipped, since more of them follow. The slot of a record is not skipped: an operation waits until a majority has
+// compared it, and under load one of the nodes would nearly always be busy.
 func (l *Log) compareHere() {
 	asked := l.changes.compare
 	l.changes.compare = false
-	if l.changes.holdsCheckpoints(l.now) {
+	if l.changes.holdsCheckpoints(l.now) || l.members.space != SpaceEnough {
 		return
 	}
-	if l.checkpoints.frozen != nil || l.members.space != SpaceEnough {
-		return
-	}
-	if asked || l.compareSlots.takes(l.state.Applied(), l.ticks) {
-		l.checkpoints.begin(l.state, l.ticks)
-		l.checkpoints.compare = true
+	if asked || l.checkpoints.frozen == nil && l.compareSlots.takes(l.state.Applied(), l.ticks) {
+		l.checkpoints.beginCompared(l.state, l.ticks)
 	}
 }
 

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
+	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/server/members"
 )
@@ -138,16 +140,32 @@ func TestARemovalUnderWayDecidesADispute(t *testing.T) {
 	}
 }
 
-// A node becomes a voter while checkpoints run all the time.
+// A node becomes a voter while checkpoints run all the time, however long each takes: every node compares the slot of
+// the record, also if it is busy with another checkpoint then.
 func TestStatesAreComparedUnderLoad(t *testing.T) {
-	c := newClusterWith(t, 3, 90, func(cfg *Config) { cfg.CheckpointBytes, cfg.CompareEvery = 1<<10, time.Hour })
-	c.load(20)
-	n := c.add("add", members.Operation{Kind: members.Add, Member: comer(4)})
-	for i := 0; !c.awaitMaster().log.members.voters.Has(n.id); i++ {
-		if i > 500 {
-			t.Fatalf("it waits: %q", c.awaitMaster().log.changes.step.Why)
-		}
-		c.load(10)
+	for _, takes := range []time.Duration{0, 300 * time.Millisecond, 4 * time.Second} {
+		t.Run(takes.String(), func(t *testing.T) {
+			bytes := max(int64(takes/time.Millisecond)*5, 1<<10)
+			c := newClusterWith(t, 3, 90, func(cfg *Config) {
+				cfg.CheckpointBytes, cfg.CompareEvery, cfg.Core.KeepEntries = bytes, time.Hour, 1<<12
+			})
+			c.load(20)
+			c.checkpointFor = takes
+			n := c.add("add", members.Operation{Kind: members.Add, Member: comer(4)})
+			for end := c.now + 30*time.Second; ; c.run(10 * time.Millisecond) {
+				master := c.awaitMaster()
+				if master.log.members.voters.Has(n.id) {
+					break
+				}
+				if c.now > end {
+					t.Fatalf("it waits: %q", master.log.changes.step.Why)
+				}
+				c.loads++
+				command := set(fmt.Sprint("k", c.loads%1000), "v")
+				master.input(Event{Write: &Request{ID: 1_000_000 + c.loads, Command: kv.EncodeCommand(&command),
+					Until: c.now + time.Second}})
+			}
+		})
 	}
 }
 

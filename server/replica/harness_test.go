@@ -102,6 +102,7 @@ type testNode struct {
 	pub           Published
 	persists      []multipaxos.Persist
 	checkpointing *kv.Frozen
+	checkpointed  time.Duration // when that is done
 	replies       map[uint64]Reply
 	nextTick      time.Duration
 	inForce       *ident.Membership      // to be made durable and put in force
@@ -134,6 +135,8 @@ type cluster struct {
 	lastID uint64                            // of the requests about members
 	loads  uint64                            // writes of load
 	config func(*Config)                     // changes what every start begins with
+
+	checkpointFor time.Duration // how long a checkpoint takes
 
 	quarantine time.Duration // of who starts again or joins; 0: what testTiming makes it
 }
@@ -311,7 +314,7 @@ func (c *cluster) round(n *testNode) {
 	}
 	c.putInForce(n)
 	c.handOver(n)
-	if n.checkpointing != nil && !n.frozen {
+	if n.checkpointing != nil && !n.frozen && c.now >= n.checkpointed {
 		n.disk.stateDB.Merge(n.checkpointing.Checkpoint())
 		n.input(Event{Checkpointed: true, Digest: n.disk.stateDB.Digest()})
 		n.checkpointing = nil
@@ -402,7 +405,7 @@ func (c *cluster) do(n *testNode, e Effect) {
 			n.replies[r.ID] = r
 		}
 	case EffectCheckpoint:
-		n.checkpointing = out.Checkpoint
+		n.checkpointing, n.checkpointed = out.Checkpoint, c.now+c.checkpointFor
 	case EffectMembers:
 		n.inForce = out.Members
 	case EffectStanding:
