@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -38,9 +37,11 @@ func newACLBootstrap(a *app) *cobra.Command {
 		Example: "  kvctl acl bootstrap\n  uuidgen > root-token && kvctl acl bootstrap root-token",
 		Args:    arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
 			secret := ""
 			if len(args) == 1 {
-				text, err := a.readSmall(args[0])
+				text, err := a.readSmall(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -48,7 +49,7 @@ func newACLBootstrap(a *app) *cobra.Command {
 					return usage("%s has no UUID, which a secret must be", args[0])
 				}
 			}
-			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.write(ctx, func(ctx context.Context, c *client.Client) error {
 				t, err := c.ACL().Bootstrap(ctx, secret, client.WriteOptions{Once: w.once})
 				if err != nil {
 					return err
@@ -62,18 +63,12 @@ func newACLBootstrap(a *app) *cobra.Command {
 }
 
 // readSmall returns what is in the file, or on standard input for "-": rules, or a secret.
-func (a *app) readSmall(name string) (string, error) {
-	in := a.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close() // it is only read
-		in = f
-	} else {
-		name = "standard input"
+func (a *app) readSmall(ctx context.Context, name string) (string, error) {
+	in, name, err := a.openInput(ctx, name)
+	if err != nil {
+		return "", err
 	}
+	defer in.Close() // it is only read
 	b, err := io.ReadAll(io.LimitReader(in, api.MaxRulesBytes+1))
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", name, err)

@@ -38,10 +38,12 @@ func newPolicyCreate(a *app) *cobra.Command {
 			if p.Name == "" {
 				return usage("a policy needs a name: --name NAME")
 			}
-			if p.Rules, err = a.rules(rules); err != nil {
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
+			if p.Rules, err = a.rules(ctx, rules); err != nil {
 				return err
 			}
-			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.write(ctx, func(ctx context.Context, c *client.Client) error {
 				made, err := c.ACL().CreatePolicy(ctx, p, client.WriteOptions{Once: w.once})
 				if err != nil {
 					return err
@@ -59,14 +61,14 @@ func newPolicyCreate(a *app) *cobra.Command {
 }
 
 // rules returns the rules that the argument names. Text with an = or a brace is rules itself, as Consul takes it.
-func (a *app) rules(arg string) (string, error) {
+func (a *app) rules(ctx context.Context, arg string) (string, error) {
 	switch {
 	case arg == "" || strings.ContainsAny(arg, "={"):
 		return arg, nil
 	case arg == "@":
 		return "", usage("--rules @: the name of the file is missing")
 	}
-	return a.readSmall(strings.TrimPrefix(arg, "@"))
+	return a.readSmall(ctx, strings.TrimPrefix(arg, "@"))
 }
 
 func newPolicyRead(a *app) *cobra.Command {
@@ -149,16 +151,20 @@ func newPolicyUpdate(a *app) *cobra.Command {
 		Args:              arguments(0, 1),
 		ValidArgsFunction: a.completePolicies,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
+			text, err := a.rules(ctx, rules)
+			if err != nil {
+				return err
+			}
+			return a.write(ctx, func(ctx context.Context, c *client.Client) error {
 				p, renamed, err := policyToUpdate(ctx, cmd, c, args)
 				if err != nil {
 					return err
 				}
 				spec := client.PolicySpec{Name: p.Name, Description: p.Description, Rules: p.Rules}
 				if cmd.Flags().Changed("rules") {
-					if spec.Rules, err = a.rules(rules); err != nil {
-						return err
-					}
+					spec.Rules = text
 				}
 				if cmd.Flags().Changed("description") {
 					spec.Description = description

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"filippo.io/age"
 	"github.com/spf13/cobra"
 
+	"tenure/internal/input"
 	"tenure/internal/progress"
 	"tenure/server/backup"
 	"tenure/server/backup/target"
@@ -93,10 +95,12 @@ func identityFlag(cmd *cobra.Command, files *[]string) {
 }
 
 // readIdentities reads the files that --identity names.
-func readIdentities(files []string) ([]age.Identity, error) {
-	identities, err := target.Identities(files)
+func readIdentities(ctx context.Context, files []string) ([]age.Identity, error) {
+	identities, err := input.Await(ctx, "the files of identities", func() ([]age.Identity, error) {
+		return target.Identities(files)
+	})
 	if err != nil {
-		return nil, usageError{err}
+		return nil, badInput(err)
 	}
 	return identities, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/internal/input"
 	"tenure/server/backup"
 	"tenure/server/backup/target"
 )
@@ -45,19 +46,21 @@ func newBackupCreate(a *app) *cobra.Command {
 			if err := a.noReadMode(); err != nil {
 				return err
 			}
-			recipients, err := target.Recipients(f.recipients, f.recipientFiles)
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
+			recipients, err := input.Await(ctx, "the files of recipients", func() ([]age.Recipient, error) {
+				return target.Recipients(f.recipients, f.recipientFiles)
+			})
 			if err != nil {
-				return usageError{err}
+				return badInput(err)
 			}
 			if len(recipients) == 0 && len(f.recipientFiles) > 0 {
 				return usage("the files of recipients name none")
 			}
-			c, err := a.client()
+			c, err := a.client(ctx)
 			if err != nil {
 				return err
 			}
-			ctx, cancel := a.bounded(cmd)
-			defer cancel()
 			to := args[0]
 			a.changes = to != "-"
 			if err := target.CheckText(to); err != nil {
@@ -80,14 +83,6 @@ func newBackupCreate(a *app) *cobra.Command {
 		"encrypt to the age recipients in this file, one on a line (repeatable)")
 	a.timeoutFlag(cmd, "time limit (default: none, but 10s to find a node)")
 	return cmd
-}
-
-// bounded returns the command's context, with a time limit if the user gave one.
-func (a *app) bounded(cmd *cobra.Command) (context.Context, context.CancelFunc) {
-	if cmd.Flags().Changed("timeout") {
-		return context.WithTimeout(cmd.Context(), a.timeout)
-	}
-	return cmd.Context(), func() {}
 }
 
 // isTarget reports whether text names a place for many backups: a URL, or a directory.

@@ -12,6 +12,7 @@ import (
 	"filippo.io/age"
 	"github.com/spf13/cobra"
 
+	"tenure/internal/input"
 	"tenure/server/backup/target"
 	"tenure/server/recovery"
 )
@@ -46,12 +47,12 @@ func newBackupVerify(a *app) *cobra.Command {
 			if cmd.Flags().Changed("temp") && !f.restore {
 				return usage("--temp is for --restore")
 			}
-			var err error
-			if f.identities, err = readIdentities(f.identityFiles); err != nil {
-				return err
-			}
 			ctx, cancel := a.bounded(cmd)
 			defer cancel()
+			var err error
+			if f.identities, err = readIdentities(ctx, f.identityFiles); err != nil {
+				return err
+			}
 			if f.newest {
 				if args, err = newestBackups(ctx, args); err != nil {
 					return err
@@ -125,24 +126,33 @@ func (a *app) verifyAll(ctx context.Context, all []string, f backupVerifyFlags) 
 }
 
 func (a *app) verifyOne(ctx context.Context, text string, f backupVerifyFlags) (backupJSON, error) {
-	r := io.NopCloser(a.stdin)
+	r, name := io.NopCloser(a.stdin), standardInput
 	if text != "-" {
+		name = text
 		var err error
 		if info, err := os.Stat(text); err == nil && info.IsDir() {
 			return backupJSON{}, usage("it is a directory; --newest verifies the newest backup of each cluster in it")
 		}
-		if r, _, err = target.OpenObject(ctx, text); err != nil {
+		if r, err = openBackup(ctx, text); err != nil {
 			return backupJSON{}, err
 		}
 	}
 	defer r.Close()
-	plain, encrypted, err := target.Plain(r, f.identities)
+	plain, encrypted, err := target.Plain(input.NewReader(ctx, r, name), f.identities)
 	if err != nil {
 		return backupJSON{}, err
 	}
 	out, err := a.verifyBackup(plain, f.restore, f.temp)
 	out.File, out.Encrypted = text, encrypted
 	return out, err
+}
+
+// openBackup opens the backup that text names. The caller closes it.
+func openBackup(ctx context.Context, text string) (io.ReadCloser, error) {
+	return input.Await(ctx, text, func() (io.ReadCloser, error) {
+		r, _, err := target.OpenObject(ctx, text)
+		return r, err
+	})
 }
 
 func (a *app) verifyBackup(r io.Reader, restore bool, temp string) (backupJSON, error) {

@@ -119,7 +119,7 @@ func (b *benchRun) run(cmd *cobra.Command, _ []string) error {
 	if err := b.settle(cmd); err != nil {
 		return err
 	}
-	c, err := b.app.client()
+	c, err := b.app.client(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (b *benchRun) settle(cmd *cobra.Command) error {
 	if !f.Changed("conns") {
 		c.Conns = c.Clients
 	}
-	all, err := b.app.client()
+	all, err := b.app.client(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (b *benchRun) settle(cmd *cobra.Command) error {
 	default:
 		return usage("--spread %q: must be all or one", b.spread)
 	}
-	if c.Token, err = b.app.secret(); err != nil {
+	if c.Token, err = b.app.secret(cmd.Context()); err != nil {
 		return err
 	}
 	if strings.HasPrefix(c.Endpoints[0], "https://") {

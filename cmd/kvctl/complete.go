@@ -72,11 +72,11 @@ func (a *app) completeLeases(
 
 // complete runs f with the time limit of a completion.
 func (a *app) complete(cmd *cobra.Command, f func(context.Context, *client.Client)) {
-	c, err := a.client()
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+	defer cancel()
+	c, err := a.client(ctx)
 	if err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
-	defer cancel()
 	f(ctx, c)
 }

@@ -60,12 +60,8 @@ func newExport(a *app) *cobra.Command {
 			if f.text && f.format != string(records.NDJSON) {
 				return usage("--text is for ndjson")
 			}
-			ctx := cmd.Context()
-			if cmd.Flags().Changed("timeout") {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, a.timeout)
-				defer cancel()
-			}
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
 			return a.export(ctx, optional(args), &f)
 		},
 		ValidArgsFunction: a.completeKeys,
@@ -133,7 +129,7 @@ func (a *app) noteExported(out *exported, f *exportFlags) {
 
 // exportTo writes the keys with prefix to w. When it returns nil the whole backup has been verified.
 func (a *app) exportTo(ctx context.Context, w io.Writer, prefix string, f *exportFlags) (out exported, err error) {
-	c, err := a.client()
+	c, err := a.client(ctx)
 	if err != nil {
 		return out, err
 	}

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +15,7 @@ import (
 	"tenure/api"
 	"tenure/client"
 	"tenure/internal/days"
+	"tenure/internal/input"
 )
 
 // writeFlags are the flags of every command that writes.
@@ -98,27 +99,33 @@ func (w *writeFlags) addLiteralTo(cmd *cobra.Command) {
 
 // value returns what the argument VALUE stands for: the content of a file for "@FILE", standard input for "-", as with
 // consul kv put.
-func (w *writeFlags) value(a *app, arg string) ([]byte, error) {
+func (w *writeFlags) value(ctx context.Context, a *app, arg string) ([]byte, error) {
 	switch name, isFile := strings.CutPrefix(arg, "@"); {
 	case w.literal:
 	case isFile && name == "":
 		return nil, usage("VALUE @: the name of the file is missing; to store the text @, give --literal")
 	case isFile:
-		f, err := os.Open(name)
+		f, err := input.Open(ctx, name)
+		if input.IsEnded(err) {
+			return nil, err
+		}
 		if err != nil {
 			return nil, usage("VALUE %s: %w; to store the text %[1]s, give --literal", arg, err)
 		}
 		defer f.Close() // it is only read
-		return readValue(f, name)
+		return readValue(ctx, f, name)
 	case arg == "-":
-		return readValue(a.stdin, "standard input")
+		return readValue(ctx, a.stdin, standardInput)
 	}
 	return []byte(arg), nil
 }
 
 // readValue reads a value; name is for its errors.
-func readValue(r io.Reader, name string) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, api.MaxValueBytes+1))
+func readValue(ctx context.Context, r io.Reader, name string) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(input.NewReader(ctx, r, name), api.MaxValueBytes+1))
+	if input.IsEnded(err) {
+		return nil, fmt.Errorf("%w; nothing was written", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/load"
 	"tenure/cmd/kvctl/internal/records"
+	"tenure/internal/input"
 	"tenure/internal/progress"
 )
 
@@ -63,12 +63,8 @@ func newImport(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.changes = !f.dryRun
-			ctx := cmd.Context()
-			if cmd.Flags().Changed("timeout") {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, a.timeout)
-				defer cancel()
-			}
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
 			if f.etcd != "" {
 				return a.importEtcd(ctx, &f)
 			}
@@ -145,35 +141,36 @@ func (a *app) importFile(ctx context.Context, name string, f *importFlags) error
 	if err != nil {
 		return err
 	}
-	in, count := a.stdin, 0
+	in, count := io.Reader(input.NewReader(ctx, a.stdin, standardInput)), 0
 	if name != "-" {
-		file, err := os.Open(name)
+		file, err := input.Open(ctx, name)
 		if err != nil {
-			return err
+			return importEnded(err)
 		}
 		defer file.Close()
-		in = file
+		in = input.NewReader(ctx, file, name)
 		// Only a regular file can be read twice, and so be checked before anything is written.
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-			if count, err = f.count(file); err != nil {
-				return fmt.Errorf("%s: %w; nothing was written", name, err)
+			if count, err = f.count(in); err != nil {
+				return importEnded(fmt.Errorf("%s: %w; nothing was written", name, err))
 			}
 			if _, err := file.Seek(0, io.SeekStart); err != nil {
 				return err
 			}
+			in = input.NewReader(ctx, file, name)
 		}
 	}
 	if f.dryRun {
 		if count == 0 {
 			if count, err = f.count(in); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				return importEnded(fmt.Errorf("%s: %w", name, err))
 			}
 		}
 		return a.printImportable(count)
 	}
 	r, err := records.NewReader(in, records.Format(f.format))
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return importEnded(fmt.Errorf("%s: %w", name, err))
 	}
 	c.Next = f.rename(r.Next)
 	return a.load(ctx, c, count)
@@ -208,7 +205,7 @@ func countRecords(next func() (records.Record, error)) (n int, err error) {
 
 // load writes the records of c, of which there are total, or an unknown number if total is 0.
 func (a *app) load(ctx context.Context, c load.Config, total int) error {
-	store, err := a.client()
+	store, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -231,15 +228,20 @@ func (a *app) load(ctx context.Context, c load.Config, total int) error {
 	if out.Resume != "" && !a.json {
 		a.note("to go on, run the same command with --resume %s", out.Resume)
 	}
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("the time limit was reached before every key was written (%w); give more time with --timeout, or "+
-			"leave it out", err)
-	case errors.Is(err, context.Canceled):
-		err = fmt.Errorf("interrupted before every key was written (%w)", err)
-	}
 	if errors.Is(err, load.ErrExists) {
 		err = fmt.Errorf("%w; --on-conflict skip leaves such keys alone, and overwrite replaces them", err)
+	}
+	return importEnded(err)
+}
+
+// importEnded adds to err that a signal or the time limit has ended the import, if that is so.
+func importEnded(err error) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("the time limit was reached before every key was written (%w); give more time with --timeout, or "+
+			"leave it out", err)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("interrupted before every key was written (%w)", err)
 	}
 	return err
 }

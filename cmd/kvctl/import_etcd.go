@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 
 	"tenure/cmd/kvctl/internal/records"
+	"tenure/internal/input"
 	"tenure/storage/etcdsnap"
 )
 
@@ -26,9 +26,9 @@ func (a *app) importEtcd(ctx context.Context, f *importFlags) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.Open(f.etcd)
+	file, err := input.Open(ctx, f.etcd)
 	if err != nil {
-		return err
+		return importEnded(err)
 	}
 	defer file.Close()
 	info, err := file.Stat()

@@ -32,11 +32,13 @@ func newSet(a *app) *cobra.Command {
 			if acquire != "" && release != "" {
 				return usage("--acquire and --release contradict each other: give one of them")
 			}
-			value, err := w.value(a, args[1])
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
+			value, err := w.value(ctx, a, args[1])
 			if err != nil {
 				return err
 			}
-			return a.writeKey(cmd.Context(), args[0], func(ctx context.Context, c *client.Client) (uint64, error) {
+			return a.writeKey(ctx, args[0], func(ctx context.Context, c *client.Client) (uint64, error) {
 				switch {
 				case acquire != "":
 					return c.Locks().LockKey(ctx, args[0], value, acquire, w.options())
@@ -70,11 +72,13 @@ func newCAS(a *app) *cobra.Command {
 			if err != nil {
 				return usage("INDEX %q: must be a number from 0 up", args[1])
 			}
-			value, err := w.value(a, args[2])
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
+			value, err := w.value(ctx, a, args[2])
 			if err != nil {
 				return err
 			}
-			return a.writeKey(cmd.Context(), args[0], func(ctx context.Context, c *client.Client) (uint64, error) {
+			return a.writeKey(ctx, args[0], func(ctx context.Context, c *client.Client) (uint64, error) {
 				revision, err := c.CompareAndSet(ctx, args[0], value, index, w.options())
 				return revision, conditionError(err, index)
 			})
@@ -96,11 +100,13 @@ func newTestAndSet(a *app) *cobra.Command {
 		Args:              arguments(3, 3),
 		ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			value, err := w.value(a, args[2])
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
+			value, err := w.value(ctx, a, args[2])
 			if err != nil {
 				return err
 			}
-			return a.writeKey(cmd.Context(), args[0], func(ctx context.Context, c *client.Client) (uint64, error) {
+			return a.writeKey(ctx, args[0], func(ctx context.Context, c *client.Client) (uint64, error) {
 				now, revision, err := c.TestAndSet(ctx, args[0], []byte(args[1]), value, w.options())
 				if errors.Is(err, client.ErrCondition) {
 					err = fmt.Errorf("%w: %s; nothing was changed", err, output.OneLine(string(now)))

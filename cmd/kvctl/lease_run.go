@@ -69,7 +69,7 @@ func newLeaseRun(a *app) *cobra.Command {
 
 // acquire waits for the lease for as long as the flags allow.
 func (o leaseRunFlags) acquire(a *app, ctx context.Context, name string) (*client.Lease, error) {
-	c, err := a.client()
+	c, err := a.client(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func newLock(a *app) *cobra.Command {
 
 // acquire waits for the lock, or for a place in the semaphore, for as long as the flags allow.
 func (o lockFlags) acquire(a *app, ctx context.Context, key string, shared bool) (tenure, error) {
-	c, err := a.client()
+	c, err := a.client(ctx)
 	if err != nil {
 		return tenure{}, err
 	}

@@ -44,7 +44,7 @@ func newMemberAdd(a *app) *cobra.Command {
 			if m.wait && m.change.Name == "" {
 				return usage("--wait: give the name of the node with --name")
 			}
-			c, err := a.client()
+			c, err := a.client(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -33,7 +33,7 @@ func newMemberChange(a *app, kind string, cmd *cobra.Command) (*cobra.Command, *
 		if err := a.noReadMode(); err != nil {
 			return err
 		}
-		c, err := a.client()
+		c, err := a.client(cmd.Context())
 		if err != nil {
 			return err
 		}

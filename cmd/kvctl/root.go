@@ -10,6 +10,7 @@ import (
 
 	"tenure/client"
 	"tenure/internal/buildinfo"
+	"tenure/internal/input"
 )
 
 // defaultEndpoints are the nodes of `kvnode dev`.
@@ -27,6 +28,7 @@ type app struct {
 	tls               client.TLS
 	token, tokenFile  string
 	timeout           time.Duration
+	timeoutGiven      bool // with --timeout
 	stale, consistent bool
 
 	output     *outputWriter // what stdout is
@@ -65,9 +67,13 @@ func newRoot(a *app) *cobra.Command {
 			}
 			return cmd.Help()
 		},
-		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.started, a.repeatable = true, cmd.Flags().Lookup("idempotency-key") != nil
 			a.endpointsGiven = cmd.Flags().Changed("endpoints")
+			if a.timeoutGiven = cmd.Flags().Changed("timeout"); a.timeout <= 0 {
+				return usage("--timeout %v: must be above 0", a.timeout)
+			}
+			return nil
 		},
 	}
 	f := root.PersistentFlags()
@@ -135,12 +141,9 @@ func cleanEndpoints(list []string) []string {
 }
 
 // client returns the handle on the cluster. It is made when it is first needed.
-func (a *app) client() (*client.Client, error) {
+func (a *app) client(ctx context.Context) (*client.Client, error) {
 	if a.cached != nil {
 		return a.cached, nil
-	}
-	if a.timeout <= 0 {
-		return nil, usage("--timeout %v: must be above 0", a.timeout)
 	}
 	if err := a.checkEnviron(); err != nil {
 		return nil, err
@@ -158,8 +161,14 @@ func (a *app) client() (*client.Client, error) {
 	if cfg.Token, cfg.TokenFile, err = a.clientToken(); err != nil {
 		return nil, err
 	}
-	c, err := client.New(cfg)
-	if err != nil {
+	// The files may be pipes, as in --token-file <(pass show tenure).
+	c, err := input.Await(ctx, "the files of the token and of TLS", func() (*client.Client, error) {
+		return client.New(cfg)
+	})
+	switch {
+	case input.IsEnded(err):
+		return nil, err
+	case err != nil:
 		return nil, usage("%s", strings.TrimPrefix(err.Error(), "client: "))
 	}
 	a.cached = c
@@ -172,13 +181,28 @@ func (a *app) close() {
 	}
 }
 
+// bounded returns the command's context, with a time limit if the user gave one. Without one, the default of --timeout
+// begins when a command has read its input: that takes as long as whoever writes it does.
+func (a *app) bounded(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	if a.timeoutGiven {
+		return context.WithTimeout(cmd.Context(), a.timeout)
+	}
+	return cmd.Context(), func() {}
+}
+
 // call runs f with the client within the command's time limit.
 func (a *app) call(ctx context.Context, f func(context.Context, *client.Client) error) error {
-	c, err := a.client()
+	limit := a.timeout + a.extraTime
+	if a.timeoutGiven {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	c, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.timeout+a.extraTime)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return f(ctx, c)
 }

@@ -33,7 +33,7 @@ func newStatus(a *app) *cobra.Command {
 				return usage("--interval %v: must be at least %v", interval, minInterval)
 			}
 			if watch {
-				c, err := a.client()
+				c, err := a.client(cmd.Context())
 				if err != nil {
 					return err
 				}

@@ -387,7 +387,7 @@ func TestWatchPicture(t *testing.T) {
 	out := &lines{more: make(chan struct{}, 1)}
 	a := newApp(nil, nil, out, out)
 	a.endpoints, a.timeout = c.Endpoints(), time.Second
-	api, err := a.client()
+	api, err := a.client(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

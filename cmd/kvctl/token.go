@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/pflag"
 
 	"tenure/client"
+	"tenure/internal/input"
 )
 
 // addToken defines the flags that say for which token requests are made.
@@ -26,10 +29,10 @@ func (a *app) clientToken() (secret, file string, err error) {
 }
 
 // secret returns the secret of the token, "" if there is none.
-func (a *app) secret() (string, error) {
+func (a *app) secret(ctx context.Context) (string, error) {
 	secret, file, err := a.clientToken()
 	if err != nil || file == "" {
 		return secret, err
 	}
-	return client.ReadTokenFile(file)
+	return input.Await(ctx, file, func() (string, error) { return client.ReadTokenFile(file) })
 }

@@ -41,11 +41,13 @@ func newTxn(a *app) *cobra.Command {
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
-			ops, err := a.readTxn(name)
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
+			ops, err := a.readTxn(ctx, name)
 			if err != nil {
-				return usage("%s: %w", name, err)
+				return badInput(fmt.Errorf("%s: %w", name, err))
 			}
-			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return a.write(ctx, func(ctx context.Context, c *client.Client) error {
 				a.changes = w.fence.Name != "" || slices.ContainsFunc(ops, writes)
 				result, err := c.Txn(ctx, txnOps(ops), w.options())
 				if err != nil && !a.changes {
@@ -90,18 +92,17 @@ func txnOps(ops []txnfile.Op) []client.TxnOp {
 }
 
 // readTxn reads the operations of a file, or of standard input for "-".
-func (a *app) readTxn(name string) ([]txnfile.Op, error) {
-	var text []byte
-	var err error
-	if name == "-" {
-		text, err = txnfile.ReadAll(a.stdin, "standard input")
-	} else {
-		text, err = txnfile.ReadFile(name)
-	}
+func (a *app) readTxn(ctx context.Context, name string) ([]txnfile.Op, error) {
+	in, called, err := a.openInput(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	ops, err := txnfile.Parse(text)
+	defer in.Close() // it is only read
+	text, err := txnfile.ReadAll(in, called)
+	if err != nil {
+		return nil, err
+	}
+	ops, err := txnfile.Parse(ctx, text)
 	switch {
 	case err != nil:
 		return nil, err

@@ -89,7 +89,7 @@ func (a *app) watch(ctx context.Context, o watchFlags, fromIndex bool) error {
 			return err
 		}
 	}
-	c, err := a.client()
+	c, err := a.client(ctx)
 	if err != nil {
 		return err
 	}

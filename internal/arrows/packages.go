@@ -145,6 +145,7 @@ var Layout = Rules{
 		{Path: "internal/frames", Pure: true},
 		{Path: "internal/freeport"},
 		{Path: "internal/ident", Pure: true},
+		{Path: "internal/input"},
 		{Path: "internal/leasehold", Pure: true},
 		{Path: "internal/lostfound"},
 		{Path: "internal/oslimit"},

@@ -3,17 +3,18 @@ package txnfile
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tenure/client"
+	"tenure/internal/input"
 	"tenure/internal/suggest"
 	"tenure/internal/utf8text"
 )
@@ -38,8 +39,9 @@ var operands = map[client.Verb]string{
 	client.TxnAdd: "KEY NUMBER", client.TxnRename: "KEY NEWKEY",
 }
 
-// Parse reads a transaction: JSON in the API's format if the text begins with [, and else an operation a line.
-func Parse(text []byte) ([]Op, error) {
+// Parse reads a transaction: JSON in the API's format if the text begins with [, and else an operation a line. The
+// reading of files that it names ends with ctx.
+func Parse(ctx context.Context, text []byte) ([]Op, error) {
 	text, err := utf8text.Of(text)
 	if err != nil {
 		return nil, err
@@ -53,7 +55,7 @@ func Parse(text []byte) ([]Op, error) {
 	}
 	var ops []Op
 	for _, s := range statements {
-		x, err := parseOp(s)
+		x, err := parseOp(ctx, s)
 		if err != nil {
 			return nil, LineError{s.line, err}
 		}
@@ -62,7 +64,7 @@ func Parse(text []byte) ([]Op, error) {
 	return ops, nil
 }
 
-func parseOp(s statement) (Op, error) {
+func parseOp(ctx context.Context, s statement) (Op, error) {
 	x := Op{TxnOp: client.TxnOp{Verb: client.Verb(s.words[0].text)}, Line: s.line}
 	takes, ok := operands[x.Verb]
 	if !ok || s.words[0].file {
@@ -85,7 +87,7 @@ func parseOp(s statement) (Op, error) {
 		return x, fmt.Errorf("%s takes %s, and there %s", x.Verb, takes, isOrAre(len(given)))
 	}
 	for i, name := range names {
-		if err := x.take(name, given[i]); err != nil {
+		if err := x.take(ctx, name, given[i]); err != nil {
 			return x, err
 		}
 	}
@@ -100,7 +102,7 @@ func isOrAre(n int) string {
 }
 
 // take stores one operand.
-func (x *Op) take(name string, w word) (err error) {
+func (x *Op) take(ctx context.Context, name string, w word) (err error) {
 	if w.file && name != "VALUE" {
 		return fmt.Errorf("%s: only a VALUE can be read from a file; put the @ in quotes to use it as text", name)
 	}
@@ -121,20 +123,20 @@ func (x *Op) take(name string, w word) (err error) {
 		}
 	case "VALUE":
 		if x.Value = []byte(w.text); w.file {
-			x.Value, err = ReadFile(w.text)
+			x.Value, err = readFile(ctx, w.text)
 		}
 	}
 	return err
 }
 
-// ReadFile reads a file of at most MaxBytes.
-func ReadFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
+// readFile reads a file of at most MaxBytes.
+func readFile(ctx context.Context, name string) ([]byte, error) {
+	f, err := input.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return ReadAll(f, name)
+	return ReadAll(input.NewReader(ctx, f, name), name)
 }
 
 // ReadAll reads at most MaxBytes; name is for its errors.

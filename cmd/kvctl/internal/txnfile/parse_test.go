@@ -63,7 +63,7 @@ func TestTxnFiles(t *testing.T) {
 		{"\ufeff[] x", "line 1: JSON"},
 		{"[{\"KV\":{\"Verb\":\"get\",\"Key\":\"k\"}}", "line 1: JSON"},
 	} {
-		ops, err := Parse([]byte(x.text))
+		ops, err := Parse(t.Context(), []byte(x.text))
 		var got []string
 		for _, o := range ops {
 			b, _ := json.Marshal(o.TxnOp)
@@ -86,7 +86,7 @@ func FuzzParse(f *testing.F) {
 		if strings.Contains(text, "@") {
 			return // no files
 		}
-		ops, err := Parse([]byte(text))
+		ops, err := Parse(t.Context(), []byte(text))
 		lines := 1 + strings.Count(text, "\n")
 		last := 1
 		for _, o := range ops {
