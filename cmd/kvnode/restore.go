@@ -12,6 +12,7 @@ import (
 	"filippo.io/age"
 	"github.com/spf13/cobra"
 
+	"tenure/internal/input"
 	"tenure/internal/progress"
 	"tenure/server/backup"
 	"tenure/server/backup/target"
@@ -111,13 +112,25 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // restoreFile restores a backup: a file, the object of a URL, or standard input.
 func restoreFile(ctx context.Context, name string, f restoreFlags, stdin io.Reader, stdout, stderr io.Writer) error {
-	keys, err := target.Identities(f.identities)
+	keys, err := input.Await(ctx, "the identities", func() ([]age.Identity, error) {
+		return target.Identities(f.identities)
+	})
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
 	if err != nil {
 		return badConfig("%v", err)
 	}
 	r, size := io.NopCloser(stdin), int64(0)
 	if name != "-" {
-		if r, size, err = target.OpenObject(ctx, name); err != nil {
+		r, err = input.Await(ctx, name, func() (r io.ReadCloser, err error) {
+			r, size, err = target.OpenObject(ctx, name)
+			return r, err
+		})
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		if err != nil {
 			return badConfig("%v; give the file or the URL of a backup that kvctl backup create has written", err)
 		}
 	}
@@ -126,7 +139,7 @@ func restoreFile(ctx context.Context, name string, f restoreFlags, stdin io.Read
 	if progress.IsTerminal(stderr) {
 		meter = progress.New(stderr, "restore", size, "bytes")
 	}
-	made, info, err := restoreBackup(&metered{ctx, r, meter}, keys, f.data)
+	made, info, err := restoreBackup(&metered{ctx, input.NewReader(ctx, r, name), meter}, keys, f.data)
 	meter.End()
 	if err != nil {
 		return err
@@ -165,10 +178,10 @@ type metered struct {
 }
 
 func (m *metered) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
 	if m.ctx.Err() != nil {
 		return 0, errInterrupted
 	}
-	n, err := m.r.Read(p)
 	m.meter.Add(int64(n))
 	return n, err
 }

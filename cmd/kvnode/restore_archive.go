@@ -56,7 +56,7 @@ func restoreArchive(ctx context.Context, name string, f restoreFlags, stdout, st
 	if err != nil {
 		return err
 	}
-	from, err := openArchive(name, f.identities)
+	from, err := openArchive(ctx, name, f.identities)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"filippo.io/age"
+
 	"tenure/internal/ident"
+	"tenure/internal/input"
 	"tenure/server/archive"
 	"tenure/server/archiver"
 	"tenure/server/backup/target"
@@ -19,8 +22,11 @@ import (
 
 // openArchive opens an archive for reading. What is encrypted there is found also without an identity, so that reading
 // it says what is missing.
-func openArchive(name string, files []string) (target.Target, error) {
-	keys, err := target.Identities(files)
+func openArchive(ctx context.Context, name string, files []string) (target.Target, error) {
+	keys, err := input.Await(ctx, "the identities", func() ([]age.Identity, error) { return target.Identities(files) })
+	if ctx.Err() != nil {
+		return nil, errInterrupted
+	}
 	if err != nil {
 		return nil, badConfig("%v", err)
 	}
@@ -56,7 +62,7 @@ func (c catalogued) Segment(ctx context.Context, cluster ident.ClusterID, s arch
 
 // listRestorable prints what an archive can restore.
 func listRestorable(ctx context.Context, name string, f restoreFlags, stdout io.Writer) error {
-	from, err := openArchive(name, f.identities)
+	from, err := openArchive(ctx, name, f.identities)
 	if err != nil {
 		return err
 	}

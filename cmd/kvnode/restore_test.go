@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -96,6 +97,35 @@ func TestRestore(t *testing.T) {
 		}
 	}
 	if files, err := os.ReadDir("newer"); len(files) > 0 {
+		t.Errorf("left %v %v", files, err)
+	}
+}
+
+// silentInput is a standard input that never gives anything. It tells when it is read.
+type silentInput chan struct{}
+
+func (s silentInput) Read([]byte) (int, error) {
+	s <- struct{}{}
+	select {}
+}
+
+// A signal ends a restore also while its input gives nothing. Nothing is left of it.
+func TestSignalEndsRestore(t *testing.T) {
+	inEmptyDir(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	in, done := make(silentInput), make(chan error, 1)
+	go func() { done <- restoreFile(ctx, "-", restoreFlags{data: "new"}, in, io.Discard, io.Discard) }()
+	<-in
+	cancel()
+	select {
+	case err := <-done:
+		if !errors.Is(err, errInterrupted) {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it does not end")
+	}
+	if files, err := os.ReadDir("."); len(files) > 0 {
 		t.Errorf("left %v %v", files, err)
 	}
 }
