@@ -119,9 +119,9 @@ func TestAMovedNodeIsToldOfBothAddresses(t *testing.T) {
 	moved.cfg.ClientAddr = freeAddr(t)
 	addr := moved.move(t)
 	moved.awaitReady(t)
-	advice := fmt.Sprintf("at peer %s and client %s, and it was started with %s and %s: type kvctl member update 3 "+
-		"--peer-address %[3]s --client-address %[4]s, or start it with --advertise-peer %[1]s --advertise-client %[2]s if "+
-		"it is reached there", was.PeerAddr, was.ClientAddr, addr, moved.cfg.ClientAddr)
+	advice := fmt.Sprintf("at peer %s and client %s, and it was started with %s and %s: if it is reached where they look, "+
+		"start it with --advertise-peer %[1]s --advertise-client %[2]s; otherwise type: kvctl member update 3 "+
+		"--peer-address %[3]s --client-address %[4]s", was.PeerAddr, was.ClientAddr, addr, moved.cfg.ClientAddr)
 	moved.until(t, "told", func() bool { return moved.status(t).Problem == "the members look for this node "+advice })
 	for _, h := range hosts[:2] {
 		h.until(t, "told", func() bool {

@@ -45,11 +45,23 @@ func (s survey) write(out io.Writer, list client.MemberList) error {
 	}
 	_ = w.Flush() // a Builder takes everything
 	notes := slices.Concat(s.notes(list), memberNotes(list), s.changes())
-	if len(notes) > 0 {
-		fmt.Fprintf(b, "\n%s\n", strings.Join(notes, "\n"))
+	for i, note := range notes {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintln(b, commandApart(note))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// commandApart puts the command with which a note ends on a line of its own, ready to be copied.
+func commandApart(note string) string {
+	const mark = ": kvctl "
+	if i := strings.LastIndex(note, mark); i >= 0 {
+		note = note[:i+1] + "\n  " + strings.TrimPrefix(note[i:], ": ")
+	}
+	return note
 }
 
 func (s survey) row(n nodeView, list client.MemberList) []string {

@@ -470,6 +470,20 @@ func TestText(t *testing.T) {
 	}
 }
 
+// The command that a problem ends with stands on a line of its own.
+func TestStatusPutsACommandApart(t *testing.T) {
+	problem := "the members look for this node at peer a:1, and it was started with b:1: if it is reached where they look, " +
+		"start it with --advertise-peer a:1; otherwise type: kvctl member update 3 --peer-address b:1"
+	s := survey{{endpoint: "http://a", at: time.Now(), status: client.Status{Node: 3, Problem: problem}}}
+	var b strings.Builder
+	if err := s.write(&b, client.MemberList{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(b.String(), "; otherwise type:\n  kvctl member update 3 --peer-address b:1\n") {
+		t.Errorf("\n%s", b.String())
+	}
+}
+
 func TestStatusShowsTheGuardians(t *testing.T) {
 	at := time.Now()
 	s := survey{

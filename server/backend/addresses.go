@@ -67,8 +67,8 @@ func (m *Members) writeAddress(l *transport.PeerState, said map[ballot.NodeID]st
 const addressWait = 5 * time.Second
 
 // MovedNote says that the members look for a member elsewhere than where it says itself that its peers and clients
-// reach it, and what to type; "" if that is not so. who is the member as the text names it, m what the members have of
-// it.
+// reach it; "" if that is not so. The text ends with the command to type. who is the member as the text names it, m
+// what the members have of it.
 func MovedNote(who string, m ident.Member, peer, client string) string {
 	var listed, own, update, advertise []string
 	for _, a := range []struct{ what, listed, own string }{
@@ -84,7 +84,7 @@ func MovedNote(who string, m ident.Member, peer, client string) string {
 	if len(listed) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the members look for %s at %s, and it was started with %s: type kvctl member update %d %s, or "+
-		"start it with %s if it is reached there", who, strings.Join(listed, " and "), strings.Join(own, " and "), m.Node,
-		strings.Join(update, " "), strings.Join(advertise, " "))
+	return fmt.Sprintf("the members look for %s at %s, and it was started with %s: if it is reached where they look, start "+
+		"it with %s; otherwise type: kvctl member update %d %s", who, strings.Join(listed, " and "), strings.Join(own, " and "),
+		strings.Join(advertise, " "), m.Node, strings.Join(update, " "))
 }

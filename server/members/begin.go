@@ -96,18 +96,52 @@ func (r *Record) fits(m ident.Member, replaced ballot.NodeID) error {
 	if m.Node == 0 {
 		m.Node = r.NextNode
 	}
+	switch x, what := r.clash(m, replaced); what {
+	case clashName:
+		return refuse(NameTaken, "node %d is named %q; choose another name, or replace it: kvnode --join ... "+
+			"--replace %s", x.Node, NameOf(m), NameOf(m))
+	case clashAddress:
+		return refuse(NameTaken, "node %d has the address %s; choose another one, or replace it: kvnode --join ... "+
+			"--replace %s", x.Node, m.PeerAddr, NameOf(x))
+	}
+	return nil
+}
+
+// fitsAfter is fits for an update that makes the member what m is. The member that is in the way is well: it need only
+// be updated first.
+func (r *Record) fitsAfter(m ident.Member) error {
+	switch x, what := r.clash(m, m.Node); what {
+	case clashName:
+		return refuse(NameTaken, "node %d is named %q; choose another name, or rename that node first: kvctl member update "+
+			"%d --name NAME", x.Node, NameOf(m), x.Node)
+	case clashAddress:
+		return refuse(NameTaken, "node %[1]d has the address %[2]s, and no two members can have the same. If node %[1]d has "+
+			"moved, first write down where to: kvctl member update %[1]d --peer-address HOST:PORT. If nodes %[3]d and %[1]d "+
+			"exchange their addresses, first give node %[1]d one that nobody has, then update node %[3]d, and then give node "+
+			"%[1]d its own", x.Node, m.PeerAddr, m.Node)
+	}
+	return nil
+}
+
+// What two members cannot have in common.
+const (
+	clashName = iota + 1
+	clashAddress
+)
+
+// clash returns a member other than m and replaced that has the name or the address of m, and which of them; 0 if there
+// is none.
+func (r *Record) clash(m ident.Member, replaced ballot.NodeID) (x ident.Member, what int) {
 	for _, x := range r.Membership.All() {
 		switch {
 		case x.Node == replaced || x.Node == m.Node:
 		case NameOf(x) == NameOf(m):
-			return refuse(NameTaken, "node %d is named %q; choose another name, or replace it: kvnode --join ... "+
-				"--replace %s", x.Node, NameOf(m), NameOf(m))
+			return x, clashName
 		case m.PeerAddr != "" && x.PeerAddr == m.PeerAddr: // clients may reach several by one address
-			return refuse(NameTaken, "node %d has the address %s; choose another one, or replace it: kvnode --join ... "+
-				"--replace %s", x.Node, m.PeerAddr, NameOf(x))
+			return x, clashAddress
 		}
 	}
-	return nil
+	return x, 0
 }
 
 // votersFull returns why there can be no further voter.
@@ -280,7 +314,7 @@ func (r *Record) beginUpdate(op Operation) error {
 	if NameOf(m) == NameOf(was) && m.PeerAddr == was.PeerAddr && m.ClientAddr == was.ClientAddr {
 		return refuse(AlreadyIs, "node %d has that name and those addresses already", op.Node)
 	}
-	if err := next.fits(m, op.Node); err != nil {
+	if err := next.fitsAfter(m); err != nil {
 		return err
 	}
 	r.begun(op)

@@ -502,3 +502,28 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 }
+
+// Two members exchange their addresses in three steps, as the refusal of the first attempt says.
+func TestTwoMembersExchangeAddresses(t *testing.T) {
+	w := newWorld(t, 3)
+	update := func(id string, node ballot.NodeID, addr string) Operation {
+		return Operation{ID: id, Kind: Update, Node: node, Member: ident.Member{PeerAddr: addr}}
+	}
+	a, b := w.rec.Membership.Members[1].PeerAddr, w.rec.Membership.Members[2].PeerAddr
+	var r *Refusal
+	if err := w.begin(update("1", 2, b)); !errors.As(err, &r) || strings.Contains(r.Text, "replace") ||
+		!strings.Contains(r.Text, "first give node 3 one that nobody has, then update node 2") {
+		t.Fatal(err)
+	}
+	w.mustBegin(update("2", 3, "free:1"))
+	w.mustBegin(update("3", 2, b))
+	w.mustBegin(update("4", 3, a))
+	if m := w.rec.Membership.Members; m[1].PeerAddr != b || m[2].PeerAddr != a {
+		t.Errorf("%+v", m)
+	}
+	rename := Operation{ID: "5", Kind: Update, Node: 1, Member: ident.Member{Name: "node-2"}}
+	if err := w.begin(rename); !errors.As(err, &r) || strings.Contains(r.Text, "--replace") ||
+		!strings.HasSuffix(r.Text, "or rename that node first: kvctl member update 2 --name NAME") {
+		t.Error(err)
+	}
+}
