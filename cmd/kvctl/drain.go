@@ -51,7 +51,7 @@ type drained struct {
 
 // drain drains the member that arg names. Without force it is refused if writes would stop.
 func (a *app) drain(ctx context.Context, c *client.Client, arg string, force bool) error {
-	l, err := listWithDrains(ctx, c)
+	l, _, err := listWithDrains(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -62,6 +62,9 @@ func (a *app) drain(ctx context.Context, c *client.Client, arg string, force boo
 	without := drain.Without(l, m.Node)
 	loss := without.Loss(m)
 	switch {
+	case !m.Connected:
+		err = fmt.Errorf("node %d is not heard: if it is stopping or stopped, that is as good as drained: nothing was changed",
+			m.Node)
 	case loss == "":
 		// The node looks again, once others can see that it drains.
 		err = c.Members().Drain(ctx, m.Node, false)
@@ -74,15 +77,27 @@ func (a *app) drain(ctx context.Context, c *client.Client, arg string, force boo
 	if err != nil {
 		return err
 	}
-	text := "it can be stopped" + without.AtOnce()
-	if loss != "" {
-		text = loss
-	}
+	text, problem := whatCanStop(ctx, c, m)
 	role := "does not become master"
 	if m.Voter && without.Voters() == 1 {
 		role = "stays master, being the only voter"
 	}
-	return a.printf(drained{m.Node, true, loss}, "node %d takes no new clients and %s; %s\n", m.Node, role, text)
+	return a.printf(drained{m.Node, true, problem}, "node %d takes no new clients and %s; %s\n", m.Node, role, text)
+}
+
+// whatCanStop says whether m, which is drained now, can be stopped, and what problem there is, if any. It asks the others
+// anew: of two nodes that were drained at the same time, the one that asks later sees the other.
+func whatCanStop(ctx context.Context, c *client.Client, m client.Member) (text, problem string) {
+	l, unknown, err := listWithDrains(ctx, c)
+	if err != nil {
+		problem = fmt.Sprintf("whether it can be stopped could not be found out: %v", err)
+		return problem, problem
+	}
+	without := drain.Without(l, m.Node, unknown...)
+	if loss := without.Loss(m); loss != "" {
+		return loss, loss
+	}
+	return "it can be stopped" + without.AtOnce(), ""
 }
 
 func (a *app) endDrain(ctx context.Context, c *client.Client, arg string) error {
@@ -97,11 +112,10 @@ func (a *app) endDrain(ctx context.Context, c *client.Client, arg string) error 
 }
 
 // listWithDrains lists the members. That a member is drained is known to it alone, so each that the listing node hears
-// is asked.
-func listWithDrains(ctx context.Context, c *client.Client) (client.MemberList, error) {
-	l, err := c.Members().List(ctx)
-	if err != nil {
-		return l, err
+// is asked. unknown are those that have not answered.
+func listWithDrains(ctx context.Context, c *client.Client) (l client.MemberList, unknown []uint64, err error) {
+	if l, err = c.Members().List(ctx); err != nil {
+		return l, nil, err
 	}
 	silent := map[string]bool{}
 	for _, m := range l.Members {
@@ -110,7 +124,15 @@ func listWithDrains(ctx context.Context, c *client.Client) (client.MemberList, e
 	s := surveyOf(slices.DeleteFunc(c.Endpoints(), func(e string) bool { return silent[hostOf(e)] }))
 	s.ask(ctx, c, func(nodeView) bool { return true })
 	s.markDrained(l)
-	return l, nil
+	for _, m := range l.Members {
+		told := func(n nodeView) bool {
+			return n.answers() && n.status.Cluster == l.Cluster && n.status.Node == m.Node
+		}
+		if m.Connected && !slices.ContainsFunc(s, told) {
+			unknown = append(unknown, m.Node)
+		}
+	}
+	return l, unknown, nil
 }
 
 // markDrained marks those members of l as drained that say so themselves.

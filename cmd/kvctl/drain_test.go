@@ -2,7 +2,12 @@ package main
 
 import (
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+
+	"tenure/api"
+	"tenure/client/clienttest"
 )
 
 func TestDrainCommand(t *testing.T) {
@@ -43,6 +48,47 @@ func TestDrainOfAll(t *testing.T) {
 	expect(t, c, "drain 1 --off", 0, "node 1 takes clients again\n", "")
 	c.SetMaster(1)
 	expect(t, c, "status", 0, "", "")
+}
+
+// Of two drains at once each sees no other that is drained when it begins. The one that is done last says that the two
+// nodes cannot be stopped together.
+func TestDrainsAtOnce(t *testing.T) {
+	c := start(t, 3)
+	var once sync.Once
+	c.Inject(func(r clienttest.Request) clienttest.Fault {
+		if r.Path == api.PathMembersDrain {
+			once.Do(func() { // while the drain of node 2 is on its way
+				c.Inject(func(clienttest.Request) clienttest.Fault { return clienttest.None })
+				expect(t, c, "drain 3", 0, "it can be stopped\n", "")
+			})
+		}
+		return clienttest.None
+	})
+	expect(t, c, "drain 2", 0, "it can be stopped, but not together with node 3 (drained too): 2 of 3 voters must be alive", "")
+}
+
+// A voter that does not tell whether it is drained may be.
+func TestDrainBesideMute(t *testing.T) {
+	c := start(t, 3)
+	var done atomic.Bool
+	c.Inject(func(r clienttest.Request) clienttest.Fault {
+		switch {
+		case r.Path == api.PathMembersDrain:
+			done.Store(true)
+		case done.Load() && r.Node == 3:
+			return clienttest.Drop
+		}
+		return clienttest.None
+	})
+	expect(t, c, "drain 2 --endpoints "+c.Endpoints()[0]+","+c.Endpoints()[2], 0, "it can be stopped, but not together with "+
+		"node 3 (which may be drained too, and does not answer): 2 of 3 voters must be alive for anything to be written", "")
+}
+
+// A node that is not heard is not asked until the time is over.
+func TestDrainOfStopped(t *testing.T) {
+	c := start(t, 3)
+	c.Node(2).Stop()
+	expect(t, c, "drain 2", 1, "", "node 2 is not heard: if it is stopping or stopped, that is as good as drained")
 }
 
 // With a voter dead another one cannot be stopped; and a non-voter always can.

@@ -44,7 +44,7 @@ func newMemberList(a *app) *cobra.Command {
 				return err
 			}
 			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := listWithDrains(ctx, c)
+				l, _, err := listWithDrains(ctx, c)
 				if err != nil {
 					return err
 				}

@@ -4,6 +4,7 @@ package drain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tenure/api"
@@ -14,11 +15,13 @@ type Remaining struct {
 	of      int      // voters in all
 	able    []uint64 // alive and not drained
 	drained []uint64
+	unknown []uint64 // alive; whether they are drained is not known
 	silent  []uint64
 }
 
-// Without returns the voters of l other than that node. Draining must be set of each that is drained.
-func Without(l api.MemberList, node uint64) Remaining {
+// Without returns the voters of l other than that node. Draining must be set of each that is drained, but for those of
+// unknown, which have not told.
+func Without(l api.MemberList, node uint64, unknown ...uint64) Remaining {
 	var r Remaining
 	for _, m := range l.Members {
 		if !m.Voter {
@@ -31,6 +34,8 @@ func Without(l api.MemberList, node uint64) Remaining {
 			r.silent = append(r.silent, m.Node)
 		case m.Draining:
 			r.drained = append(r.drained, m.Node)
+		case slices.Contains(unknown, m.Node):
+			r.unknown = append(r.unknown, m.Node)
 		default:
 			r.able = append(r.able, m.Node)
 		}
@@ -46,11 +51,11 @@ func (r Remaining) majority() int { return r.of/2 + 1 }
 
 // Loss says what is lost by draining m and stopping it, or is empty.
 func (r Remaining) Loss(m api.Member) string {
-	alive := len(r.able) + len(r.drained)
+	alive := len(r.able) + len(r.unknown) + len(r.drained)
 	switch {
 	case !m.Voter:
 		return ""
-	case len(r.able) == 0 && r.of > 1:
+	case len(r.able)+len(r.unknown) == 0 && r.of > 1:
 		return fmt.Sprintf("with node %d drained no voter can be master, and nothing can be written until a drain ends%s",
 			m.Node, r.others())
 	case alive < r.majority():
@@ -75,13 +80,22 @@ func (r Remaining) others() string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// AtOnce says that the drained voters cannot all be stopped at the same time, if that is so.
+// AtOnce says that the voters which are drained, or may be, cannot all be stopped at the same time, if that is so. Of
+// several that are drained at once, the one that finds out last sees the others, if each asks once it is drained.
 func (r Remaining) AtOnce() string {
-	if len(r.drained) == 0 || len(r.able) >= r.majority() {
+	if len(r.drained)+len(r.unknown) == 0 || len(r.able) >= r.majority() {
 		return ""
 	}
+	var others []string
+	if len(r.drained) > 0 {
+		others = append(others, nodesText(r.drained, "(drained too)", "(drained too)"))
+	}
+	if len(r.unknown) > 0 {
+		others = append(others, nodesText(r.unknown, "(which may be drained too, and does not answer)",
+			"(which may be drained too, and do not answer)"))
+	}
 	return fmt.Sprintf(", but not together with %s: %d of %d voters must be alive for anything to be written",
-		nodesText(r.drained, "(drained too)", "(drained too)"), r.majority(), r.of)
+		strings.Join(others, " or "), r.majority(), r.of)
 }
 
 // voters counts voters in words, as in "1 voter" and "3 voters".

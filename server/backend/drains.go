@@ -33,6 +33,11 @@ func (m *Members) DrainNode(timeout time.Duration, node ballot.NodeID, off, forc
 	told, how := m.drains.ask(timeout, m.cfg.Lifecycle.Ended(), func(id uint64) bool {
 		return m.cfg.Send.SendLog(node, wire.EncodeDrain(wire.Drain{ID: id, Off: off, Force: force}))
 	})
+	return drainError(node, told, how)
+}
+
+// drainError returns the error of a drain of another node, which has answered or not.
+func drainError(node ballot.NodeID, told wire.Drained, how asked) error {
 	switch {
 	case how == tooMany:
 		return errTooManyAsked
@@ -40,6 +45,8 @@ func (m *Members) DrainNode(timeout time.Duration, node ballot.NodeID, off, forc
 		return fmt.Errorf("%w: node %d is not connected to this node", web.ErrNotApplied, node)
 	case how == unanswered:
 		return fmt.Errorf("%w: node %d did not answer in time; ask again", web.ErrUnknown, node)
+	case told.Stops:
+		return &web.MemberError{Code: api.CodeMemberState, Text: told.Problem}
 	case told.Loss:
 		return &web.MemberError{Code: api.CodeQuorumLoss, Text: told.Problem}
 	case told.Problem != "":
@@ -53,8 +60,11 @@ func (m *Members) Drain(from ballot.NodeID, d wire.Drain) {
 	m.drains.work(func() {
 		answer := wire.Drained{ID: d.ID}
 		if err := m.drainHere(d.Off, d.Force); err != nil {
-			var loss *web.MemberError
-			answer.Problem, answer.Loss = err.Error(), errors.As(err, &loss)
+			var refused *web.MemberError
+			answer.Problem = err.Error()
+			if errors.As(err, &refused) {
+				answer.Loss, answer.Stops = refused.Code == api.CodeQuorumLoss, refused.Code == api.CodeMemberState
+			}
 		}
 		m.cfg.Send.SendLog(from, wire.EncodeDrained(answer))
 	})
@@ -63,7 +73,8 @@ func (m *Members) Drain(from ballot.NodeID, d wire.Drain) {
 // Drained takes a node's answer to a drain.
 func (m *Members) Drained(d wire.Drained) { m.drains.take(d.ID, d) }
 
-// drainHere drains this node, or ends that.
+// drainHere drains this node, or ends that. A node that is stopping, or is told to stop meanwhile, refuses for good: to
+// ask again would only wait for its end.
 func (m *Members) drainHere(off, force bool) error {
 	if off {
 		m.cfg.Drain.End()
@@ -71,6 +82,20 @@ func (m *Members) drainHere(off, force bool) error {
 	}
 	m.drain.Lock()
 	defer m.drain.Unlock()
+	stopping := &web.MemberError{Code: api.CodeMemberState,
+		Text: fmt.Sprintf("node %d is stopping, which is as good as drained", m.cfg.Self)}
+	if m.cfg.Lifecycle.Stopping() {
+		return stopping
+	}
+	err := m.drainNow(force)
+	if err != nil && m.cfg.Lifecycle.Stopping() {
+		return stopping
+	}
+	return err
+}
+
+// drainNow drains this node. It is called by drainHere alone.
+func (m *Members) drainNow(force bool) error {
 	if !m.cfg.Drain.Begin() {
 		return m.cfg.Drain.Repeat() // it is drained
 	}

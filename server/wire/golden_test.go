@@ -169,7 +169,7 @@ func goldenReplica() []golden {
 		golden{"transferred", EncodeTransferred(Transferred{ID: 9, Problem: "no"})},
 		golden{"members ask", EncodeMembersAsk(someMembersAsk())}, golden{"members told", EncodeMembersTold(someMembersTold())},
 		golden{"drain", EncodeDrain(Drain{ID: 4, Off: true, Force: true})},
-		golden{"drained", EncodeDrained(Drained{ID: 4, Problem: "no", Loss: true})},
+		golden{"drained", EncodeDrained(Drained{ID: 4, Problem: "no", Loss: true, Stops: true})},
 		golden{"raise", EncodeRaise(Raise{ID: 5})},
 		golden{"raised", EncodeRaised(&Raised{ID: 5, Done: true, Master: 2, Older: []ballot.NodeID{3}, Unheard: []ballot.NodeID{1, 7}})},
 		golden{"archived", EncodeArchived(&Archived{Slot: 300, ReachedMS: 1_790_000_000_123,

@@ -56,6 +56,7 @@ type Drained struct {
 	ID      uint64
 	Problem string // "" if it is done
 	Loss    bool   // Problem is that too few voters would be left
+	Stops   bool   // Problem is that the node is stopping
 }
 
 // EncodeMembersAsk returns the body of m.
