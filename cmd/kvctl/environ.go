@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"tenure/internal/servicelink"
@@ -23,8 +24,13 @@ var clientVariables = []string{"HTTP_ADDR", "HTTP_TOKEN", "HTTP_TOKEN_FILE", "HT
 // commandVariables are those which kvctl gives to the commands that it runs: kvctl may be one of them.
 var commandVariables = []string{"FENCE", "TOKEN", "LEASE", "LOCK", "SESSION", "EVENT", "KEY", "INDEX"}
 
-// meantForEndpoints are names that do not resemble that of the variable.
-var meantForEndpoints = []string{"ADDR", "ADDRESS", "ENDPOINT", "ENDPOINTS", "HTTP_ADDRESS", "HTTP_ENDPOINTS"}
+// meantFor has names that do not resemble the one of clientVariables that is meant.
+var meantFor = map[string]string{
+	"ADDR": "HTTP_ADDR", "ADDRESS": "HTTP_ADDR", "ENDPOINT": "HTTP_ADDR", "ENDPOINTS": "HTTP_ADDR",
+	"HTTP_ADDRESS": "HTTP_ADDR", "HTTP_ENDPOINTS": "HTTP_ADDR",
+	"TOKEN": "HTTP_TOKEN", "ACL_TOKEN": "HTTP_TOKEN", "TOKEN_FILE": "HTTP_TOKEN_FILE",
+	"CA_FILE": "CACERT", "SSL_VERIFY": "HTTP_SSL_VERIFY", "SERVER_NAME": "TLS_SERVER_NAME",
+}
 
 // environEndpoints returns the endpoints that a variable names, the first that is set, and the name of that variable;
 // or the default, and "".
@@ -45,7 +51,7 @@ func (a *app) checkEnviron() error {
 	for _, e := range a.environ {
 		name, value, _ := strings.Cut(e, "=")
 		if rest, ok := strings.CutPrefix(name, clientPrefix); ok && value != "" && !servicelink.Is(rest, value) {
-			if meant := misspeltClientVariable(rest); meant != "" {
+			if meant := misspeltClientVariable(rest, value); meant != "" {
 				return usage("%s is not a variable of kvctl; unset it, or see kvctl --help for the flags%s", name, meant)
 			}
 		}
@@ -53,20 +59,38 @@ func (a *app) checkEnviron() error {
 		if !ours || value == "" || name == endpointsVariable || servicelink.Is(rest, value) {
 			continue
 		}
-		return usage("%s is not a variable of kvctl; unset it, or see kvctl --help for the flags%s", name,
-			suggest.Question(rest, ownPrefix, []string{strings.TrimPrefix(endpointsVariable, ownPrefix)}))
+		meant := suggest.Question(rest, ownPrefix, []string{strings.TrimPrefix(endpointsVariable, ownPrefix)})
+		if meant == "" {
+			meant = clientVariable(rest)
+		}
+		return usage("%s is not a variable of kvctl; unset it, or see kvctl --help for the flags%s", name, meant)
 	}
 	return nil
 }
 
 // misspeltClientVariable returns the question which variable of the Go client is meant by a name without its prefix; ""
 // if it is one, or resembles none.
-func misspeltClientVariable(name string) string {
-	if slices.Contains(clientVariables, name) || slices.Contains(commandVariables, name) {
+func misspeltClientVariable(name, value string) string {
+	switch {
+	case slices.Contains(clientVariables, name):
+		return ""
+	case name == "TOKEN" && !isNumber(value): // that of a lease is a number, so this is a secret
+	case slices.Contains(commandVariables, name):
 		return ""
 	}
-	if slices.Contains(meantForEndpoints, name) {
-		name = "HTTP_ADDR"
+	return clientVariable(name)
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 64)
+	return err == nil
+}
+
+// clientVariable returns the question which variable of the Go client is meant by a name without a prefix; "" if it
+// resembles none.
+func clientVariable(name string) string {
+	if meant, ok := meantFor[name]; ok {
+		name = meant
 	}
 	return suggest.Question(name, clientPrefix, clientVariables)
 }

@@ -54,17 +54,23 @@ func TestTheNodesOfTheEnvironment(t *testing.T) {
 // A variable that is misspelt is named: without it another cluster might be written to. So is one with a bad value.
 func TestVariablesThatAreWrong(t *testing.T) {
 	for environ, want := range map[string]string{
-		"KVCTL_ENDPIONTS=k:1":                    "KVCTL_ENDPIONTS is not a variable of kvctl; unset it, or see kvctl --help for the flags; did you mean KVCTL_ENDPOINTS?",
-		"KVCTL_ENDPOINT=k:1 KVCTL_ENDPOINTS=k:1": "did you mean KVCTL_ENDPOINTS?",
-		"KVCTL_TIMEOUT=5s":                       "KVCTL_TIMEOUT is not a variable of kvctl",
-		"TENURE_HTTP_ADR=k:1":                    "TENURE_HTTP_ADR is not a variable of kvctl; unset it, or see kvctl --help for the flags; did you mean TENURE_HTTP_ADDR?",
-		"TENURE_CA_CERT=ca.pem":                  "did you mean TENURE_CACERT?",
-		"TENURE_HTTP_TOKEN_FIEL=t":               "did you mean TENURE_HTTP_TOKEN_FILE?",
-		"TENURE_ENDPOINTS=k:1":                   "did you mean TENURE_HTTP_ADDR?",
-		"TENURE_ADDR=k:1 TENURE_HTTP_ADDR=k:1":   "TENURE_ADDR is not a variable",
-		"CONSUL_HTTP_ADDR=unix:///tmp/s":         "CONSUL_HTTP_ADDR: endpoint \"unix:///tmp/s\": want http://host:port",
-		"TENURE_HTTP_ADDR=host:x":                "TENURE_HTTP_ADDR: endpoint",
-		"KVCTL_ENDPOINTS=host:0":                 "KVCTL_ENDPOINTS: endpoint",
+		"KVCTL_ENDPIONTS=k:1":                               "KVCTL_ENDPIONTS is not a variable of kvctl; unset it, or see kvctl --help for the flags; did you mean KVCTL_ENDPOINTS?",
+		"KVCTL_ENDPOINT=k:1 KVCTL_ENDPOINTS=k:1":            "did you mean KVCTL_ENDPOINTS?",
+		"KVCTL_TIMEOUT=5s":                                  "KVCTL_TIMEOUT is not a variable of kvctl",
+		"TENURE_HTTP_ADR=k:1":                               "TENURE_HTTP_ADR is not a variable of kvctl; unset it, or see kvctl --help for the flags; did you mean TENURE_HTTP_ADDR?",
+		"TENURE_CA_CERT=ca.pem":                             "did you mean TENURE_CACERT?",
+		"TENURE_HTTP_TOKEN_FIEL=t":                          "did you mean TENURE_HTTP_TOKEN_FILE?",
+		"TENURE_ENDPOINTS=k:1":                              "did you mean TENURE_HTTP_ADDR?",
+		"TENURE_TOKEN=6a1c3e44-5f6b-4c1d-9a5e-0d2f7b8c9e10": "TENURE_TOKEN is not a variable of kvctl; unset it, or see kvctl --help for the flags; did you mean TENURE_HTTP_TOKEN?",
+		"TENURE_TOKEN_FILE=t":                               "did you mean TENURE_HTTP_TOKEN_FILE?",
+		"TENURE_CA_FILE=ca.pem":                             "did you mean TENURE_CACERT?",
+		"TENURE_SERVER_NAME=n":                              "did you mean TENURE_TLS_SERVER_NAME?",
+		"KVCTL_TOKEN=t":                                     "KVCTL_TOKEN is not a variable of kvctl; unset it, or see kvctl --help for the flags; did you mean TENURE_HTTP_TOKEN?",
+		"KVCTL_CACERT=ca.pem":                               "did you mean TENURE_CACERT?",
+		"TENURE_ADDR=k:1 TENURE_HTTP_ADDR=k:1":              "TENURE_ADDR is not a variable",
+		"CONSUL_HTTP_ADDR=unix:///tmp/s":                    "CONSUL_HTTP_ADDR: endpoint \"unix:///tmp/s\": want http://host:port",
+		"TENURE_HTTP_ADDR=host:x":                           "TENURE_HTTP_ADDR: endpoint",
+		"KVCTL_ENDPOINTS=host:0":                            "KVCTL_ENDPOINTS: endpoint",
 	} {
 		var errOut strings.Builder
 		code := run(t.Context(), []string{"get", "k"}, strings.Fields(environ), nil, io.Discard, &errOut)
