@@ -2,12 +2,15 @@ package client_test
 
 import (
 	"context"
+	"io"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"tenure/api"
 	"tenure/client"
 	"tenure/client/clienttest"
 )
@@ -107,4 +110,48 @@ func TestALearnedAddressOfAnotherCluster(t *testing.T) {
 	if n := other.Applied(); n != 0 {
 		t.Errorf("the other cluster has applied %d writes", n)
 	}
+}
+
+// A node that serves nobody, because its cluster was founded beside another one, ends the calls of a client that gives
+// up where nobody is reached. It is no reason to give up while another node may answer.
+func TestNobodyIsServedBesideAnotherCluster(t *testing.T) {
+	beside := func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set(api.HeaderNode, "1")
+		rw.Header().Set(api.HeaderError, string(api.CodeOtherCluster))
+		rw.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(rw, "not applied: it has founded a cluster of its own")
+	}
+	const limit = 8 * time.Second
+	for _, met := range []bool{false, true} {
+		inWorld(t, 1, client.Config{Timeout: limit, GiveUpRefused: time.Second}, func(t *testing.T, w *world) {
+			ctx := t.Context()
+			if met {
+				if _, err := w.client.Set(ctx, "k", []byte("v"), client.WriteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			serveOne(t, w, beside)
+			for _, mode := range []client.Mode{client.Stale, client.Default, client.Consistent} {
+				began := time.Now()
+				_, _, err := w.client.Get(ctx, "k", client.ReadOptions{Mode: mode})
+				if took := time.Since(began); kindOf(t, err) != client.ErrUnavailable || took > time.Second ||
+					!strings.Contains(err.Error(), "founded a cluster of its own") {
+					t.Errorf("met %v, mode %d: %v after %v", met, mode, err, took)
+				}
+			}
+			began := time.Now()
+			_, err := w.client.Set(ctx, "k", []byte("v"), client.WriteOptions{})
+			if took := time.Since(began); kindOf(t, err) != client.ErrNotApplied || took > time.Second {
+				t.Errorf("met %v, a write: %v after %v", met, err, took)
+			}
+		})
+	}
+	inWorld(t, 2, client.Config{Timeout: limit, GiveUpRefused: time.Second}, func(t *testing.T, w *world) {
+		serveOne(t, w, beside)
+		for range 3 {
+			if _, err := w.client.Set(t.Context(), "k", []byte("v"), client.WriteOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }

@@ -49,6 +49,9 @@ type tries struct {
 
 	// replaced: all of those that were given were. The call goes on in the other cluster.
 	replaced bool
+	// forgot: the call has gone on so. unserved: they have refused it again, although it named no cluster any more. None of
+	// them serves anybody then, until an operator does something about them.
+	forgot, unserved bool
 
 	refused      int // tries in a row that met nobody, or failed because of TLS or of a wrong port
 	missing      int // of those, whose name does not exist
@@ -75,8 +78,11 @@ func (t *tries) next(ctx context.Context) (*endpoint, error) {
 		endpoint, at = t.firstAllowed(time.Now().Add(wait))
 		wait = max(wait, time.Until(at))
 	}
-	if t.nobodyListens(wait) {
+	switch {
+	case t.nobodyListens(wait):
 		return nil, t.unreachable()
+	case t.unserved && t.s.cfg.GiveUpRefused > 0:
+		return nil, t.last
 	}
 	need := time.Duration(0)
 	if t.count > 0 || t.least > minTryTime {
@@ -211,6 +217,7 @@ func (t *tries) foundOther(e *endpoint, other bool) {
 	t.others[e] = true
 	if !slices.ContainsFunc(t.s.endpoints.given(), func(e *endpoint) bool { return !t.others[e] }) {
 		t.others, t.replaced = nil, true
+		t.forgot, t.unserved = true, t.forgot
 		t.s.replaced()
 	}
 }

@@ -51,7 +51,7 @@ func TestANodeThatAnotherClusterLooksFor(t *testing.T) {
 		if code != 503 || !strings.Contains(text, "a member of another one looks for it") {
 			t.Errorf("%s %s: %d %s", x.method, x.path, code, text)
 		}
-		if c := codeOf(head); x.path != "/health/ready" && c != api.CodeNotApplied {
+		if c := codeOf(head); x.path != "/health/ready" && c != api.CodeOtherCluster {
 			t.Errorf("%s %s: code %s", x.method, x.path, c)
 		}
 	}

@@ -91,24 +91,35 @@ func (b *Cluster) Ready() error {
 	return nil
 }
 
-// FounderWaits returns why this node should serve nobody although it is a cluster, or "": a member of another cluster
-// looks for this node there, or may not have come yet. Then the node was probably a member of that one, has lost its
-// directory, and has founded another cluster. One that others have joined, or that was restored, was meant to be.
+// FounderWaits returns why this node should serve nobody although it is a cluster, or "": it is Sought, or nobody can know
+// that yet.
 func (b *Cluster) FounderWaits() string {
-	m := b.cfg.Members.Load()
-	if b.cfg.Identity.Bootstrap.Number == 0 || len(m.Members) > 1 || m.Change > 0 {
+	if !b.foundedAlone() {
 		return ""
 	}
+	if why := b.Sought(); why != "" || b.cfg.Served() >= b.cfg.FounderWait {
+		return why
+	}
+	return fmt.Sprintf("this node has founded a cluster and is alone in it: for its first %v it looks whether it is missed "+
+		"in another one", b.cfg.FounderWait)
+}
+
+// Sought returns what to do about a member of another cluster that looks for this node here, or "": this node was
+// probably a member of that one, has lost its directory, and has founded another cluster.
+func (b *Cluster) Sought() string {
 	text := b.cfg.Sought()
-	if text == "" {
-		if b.cfg.Served() >= b.cfg.FounderWait {
-			return ""
-		}
-		return fmt.Sprintf("this node has founded a cluster and is alone in it: for its first %v it looks whether it is "+
-			"missed in another one", b.cfg.FounderWait)
+	if text == "" || !b.foundedAlone() {
+		return ""
 	}
 	return "this node has founded a cluster of its own, and a member of another one looks for it: if it has lost its " +
 		"directory, stop it and have it replaced there; if the other cluster is of no more use, stop the nodes of that. " + text
+}
+
+// foundedAlone reports whether this node has founded its cluster and has been alone in it since. A cluster that others
+// have joined, or that was restored, was meant to be.
+func (b *Cluster) foundedAlone() bool {
+	m := b.cfg.Members.Load()
+	return b.cfg.Identity.Bootstrap.Number != 0 && len(m.Members) == 1 && m.Change == 0
 }
 
 // Drained reports whether the node is drained and knows no master.

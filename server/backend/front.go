@@ -92,7 +92,12 @@ func (f *Front) makeSure(b *Backend, timeout time.Duration) error {
 }
 
 func (f *Front) refuse() error {
-	if b := f.begun(); b != nil && b.FounderWaits() != "" {
+	b := f.begun()
+	switch {
+	case b == nil:
+	case b.Sought() != "":
+		return fmt.Errorf("%w: %s", web.ErrOtherCluster, b.Sought())
+	case b.FounderWaits() != "":
 		return fmt.Errorf("%w: %s", web.ErrNotApplied, b.FounderWaits())
 	}
 	return fmt.Errorf("%w: %s", web.ErrNotApplied, f.starting.Load().Problem)

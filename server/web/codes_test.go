@@ -37,7 +37,7 @@ func checkCode(status int, h http.Header) string {
 
 // backendFailures is all that a Backend may say instead of a result.
 var backendFailures = []error{
-	ErrNotApplied, ErrOverloaded, ErrUnknown, ErrNoSpace, ErrLeaseGone, &LeaseBusyError{Owner: "a", RetryAfter: time.Second},
+	ErrNotApplied, ErrOtherCluster, ErrOverloaded, ErrUnknown, ErrNoSpace, ErrLeaseGone, &LeaseBusyError{Owner: "a", RetryAfter: time.Second},
 	&LeaseSilentError{Begins: time.Second}, &MemberError{Code: api.CodeMemberBusy}, &MemberError{Code: api.CodeNotMember},
 	&MemberError{Code: api.CodeMemberState}, &MemberError{Code: api.CodeQuorumLoss}, context.DeadlineExceeded, context.Canceled, errors.New("something else"),
 }

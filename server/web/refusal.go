@@ -78,6 +78,7 @@ var backendErrors = []struct {
 	{ErrLeaseGone, http.StatusConflict, api.CodeLost},
 	{ErrOverloaded, http.StatusServiceUnavailable, api.CodeOverloaded},
 	{ErrNotCaughtUp, http.StatusServiceUnavailable, api.CodeNotReady},
+	{ErrOtherCluster, http.StatusServiceUnavailable, api.CodeOtherCluster}, // before what it is besides
 	{ErrNotApplied, http.StatusServiceUnavailable, api.CodeNotApplied},
 	{access.ErrUnsure, http.StatusServiceUnavailable, api.CodeNotApplied},
 }
