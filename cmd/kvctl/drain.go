@@ -85,8 +85,8 @@ func (a *app) drain(ctx context.Context, c *client.Client, arg string, force boo
 	return a.printf(drained{m.Node, true, problem}, "node %d takes no new clients and %s; %s\n", m.Node, role, text)
 }
 
-// whatCanStop says whether m, which is drained now, can be stopped, and what problem there is, if any. It asks the others
-// anew: of two nodes that were drained at the same time, the one that asks later sees the other.
+// whatCanStop says whether m, which is drained now, can be stopped, and what problem there is, if any. It asks the
+// others anew: of two nodes that were drained at the same time, the one that asks later sees the other.
 func whatCanStop(ctx context.Context, c *client.Client, m client.Member) (text, problem string) {
 	l, unknown, err := listWithDrains(ctx, c)
 	if err != nil {
