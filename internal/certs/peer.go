@@ -60,14 +60,7 @@ func (f *Files) checkPeer(chain []*x509.Certificate, now time.Time) (Identity, e
 			"that kvctl ca node makes", ours.identity.Cluster)
 	}
 	leaf := chain[0]
-	between := x509.NewCertPool()
-	for _, c := range chain[1:] {
-		between.AddCert(c)
-	}
-	verify := func(oneOf ...x509.ExtKeyUsage) error {
-		_, err := leaf.Verify(x509.VerifyOptions{Roots: ours.pool, Intermediates: between, CurrentTime: now, KeyUsages: oneOf})
-		return err
-	}
+	verify := func(oneOf ...x509.ExtKeyUsage) error { return verify(chain, ours.pool, now, oneOf...) }
 	if err := verify(x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth); err != nil {
 		return Identity{}, fmt.Errorf("the certificate of %s is refused: %s", owner(leaf), why(err, now))
 	}

@@ -11,6 +11,7 @@ type Metrics struct {
 	reached    reached
 	conns      atomic.Pointer[Conns]
 	rates      atomic.Pointer[Rates]
+	pending    atomic.Pointer[Pending]
 	collectors []prometheus.Collector
 }
 
@@ -49,6 +50,20 @@ func NewMetrics() *Metrics {
 			}
 			return 0
 		}),
+		gauge("tenure_http_handshakes", "Handshakes of TLS with clients that are under way.", func() int {
+			if p := m.pending.Load(); p != nil {
+				return p.Len()
+			}
+			return 0
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "tenure_http_handshakes_cut_total",
+			Help: "Connections of clients that were closed before their handshake of TLS had ended, in favour of newer ones."},
+			func() float64 {
+				if p := m.pending.Load(); p != nil {
+					return float64(p.Evicted())
+				}
+				return 0
+			}),
 	}
 	return m
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"tenure/internal/certs"
 	"tenure/internal/wrongport"
 	"tenure/kv"
 	"tenure/server/resp/proto"
@@ -71,7 +72,7 @@ func (c *conn) end() {
 
 // handshake performs that of TLS, within a time: a connection that says nothing holds a place only so long.
 func (c *conn) handshake() error {
-	t, secured := c.net.(*tls.Conn)
+	t, secured := c.net.(*certs.ServerConn)
 	if !secured {
 		return nil
 	}

@@ -1,12 +1,12 @@
 package resp
 
 import (
-	"crypto/tls"
 	"errors"
 	"strconv"
 	"strings"
 
 	"tenure/api"
+	"tenure/internal/certs"
 	"tenure/server/access"
 	"tenure/server/resp/proto"
 )
@@ -26,10 +26,9 @@ const (
 
 // provenOf returns what the client has proven while it connected.
 func (c *conn) provenOf() (who access.Credentials) {
-	if t, secured := c.net.(*tls.Conn); secured {
-		if s := t.ConnectionState(); len(s.VerifiedChains) > 0 {
-			who.Certificate = s.PeerCertificates[0]
-		}
+	if t, secured := c.net.(*certs.ServerConn); secured {
+		s := t.ConnectionState()
+		who.Certificate = certs.Proven(&s)
 	}
 	return who
 }

@@ -2,7 +2,6 @@ package resp
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"tenure/internal/certs"
 	"tenure/internal/oslimit"
 	"tenure/server/resp/proto"
 )
@@ -100,7 +100,9 @@ func (s *Server) begin(nc net.Conn) {
 	}
 	s.nextID++
 	if s.cfg.TLS != nil {
-		nc = tls.Server(nc, s.cfg.TLS)
+		raw := nc
+		limits.Pending.Add(raw)
+		nc = certs.Server(raw, s.cfg.TLS, func() { limits.Pending.Done(raw) })
 	}
 	c := &conn{net: nc, in: proto.NewReader(nc, s.cfg.limits()), cfg: &s.cfg, id: s.nextID,
 		shared: &s.shared, from: nc.RemoteAddr().String()}
@@ -111,6 +113,9 @@ func (s *Server) begin(nc net.Conn) {
 	s.shared.open.Add(1)
 	s.going.Go(func() {
 		c.serve()
+		if c, secured := nc.(*certs.ServerConn); secured {
+			limits.Pending.Done(c.NetConn())
+		}
 		limits.Conns.Release(admitted)
 		s.mu.Lock()
 		defer s.mu.Unlock()

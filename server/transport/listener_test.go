@@ -94,10 +94,8 @@ func TestIdleStrangersMakeSpace(t *testing.T) {
 	if n.Stats().Evicted < maxPending {
 		t.Fatalf("%+v", n.Stats())
 	}
-	n.sockets.mu.Lock()
-	defer n.sockets.mu.Unlock()
-	if len(n.sockets.pending) > maxPending {
-		t.Fatalf("%d connections in their handshake", len(n.sockets.pending))
+	if pending := n.sockets.pending.Len(); pending > maxPending {
+		t.Fatalf("%d connections in their handshake", pending)
 	}
 }
 

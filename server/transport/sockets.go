@@ -3,9 +3,7 @@ package transport
 import (
 	"context"
 	"net"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"tenure/internal/ballot"
@@ -21,16 +19,16 @@ type sockets struct {
 	ctx       context.Context // ends with the sockets
 	cancel    context.CancelFunc
 	work      sync.WaitGroup
-	evicted   atomic.Uint64 // inbound connections closed in favour of newer ones
+	pending   *admission.Pending // inbound ones
 
-	mu      sync.Mutex
-	closed  bool
-	open    map[net.Conn]struct{}
-	pending []net.Conn // inbound ones that have not finished their handshake, oldest first
+	mu     sync.Mutex
+	closed bool
+	open   map[net.Conn]struct{}
 }
 
 func newSockets(self ballot.NodeID, files *certs.Files, handshake time.Duration) *sockets {
-	s := &sockets{self: self, tls: files, handshake: handshake, open: make(map[net.Conn]struct{})}
+	s := &sockets{self: self, tls: files, handshake: handshake, pending: admission.NewPending(maxPending),
+		open: make(map[net.Conn]struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -99,61 +97,24 @@ func (s *sockets) add(nc net.Conn) bool {
 }
 
 // accepted registers an inbound connection, of which the handshake begins now; it returns nil if the sockets are
-// closed. When too many have not finished their handshake one is closed for it: see crowd. The caller must drop the
-// connection.
+// closed. When too many have not finished their handshake one is closed for it. The caller must drop the connection.
 func (s *sockets) accepted(nc net.Conn) *conn {
 	nc = overTLS(nc, s.tls, listening)
 	if !s.add(nc) {
 		return nil
 	}
-	c := newConn(nc, s.self, time.Now().Add(s.handshake))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.pending) >= maxPending {
-		i := crowd(s.pending)
-		s.pending[i].Close()
-		s.pending = slices.Delete(s.pending, i, i+1)
-		s.evicted.Add(1)
-	}
-	s.pending = append(s.pending, nc)
-	return c
-}
-
-// crowd returns which of the connections, oldest first, is to give way to a new one: the oldest of the source that has
-// most of them. An honest handshake takes milliseconds, so that those which are idle give way to it; and a flood from
-// one address gives way to itself, however slow the handshakes of others are meanwhile.
-func crowd(pending []net.Conn) int {
-	count := make(map[admission.Source]int)
-	for _, nc := range pending {
-		count[admission.SourceOf(nc.RemoteAddr())]++
-	}
-	most := 0
-	for i, nc := range pending {
-		if count[admission.SourceOf(nc.RemoteAddr())] > count[admission.SourceOf(pending[most].RemoteAddr())] {
-			most = i
-		}
-	}
-	return most
+	s.pending.Add(nc)
+	return newConn(nc, s.self, time.Now().Add(s.handshake))
 }
 
 // established notes that the handshake on a connection has finished.
-func (s *sockets) established(nc net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.removePending(nc)
-}
+func (s *sockets) established(nc net.Conn) { s.pending.Done(nc) }
 
 // drop closes a connection and forgets it.
 func (s *sockets) drop(nc net.Conn) {
 	nc.Close()
+	s.pending.Done(nc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, nc)
-	s.removePending(nc)
-}
-
-func (s *sockets) removePending(nc net.Conn) {
-	if i := slices.Index(s.pending, nc); i >= 0 {
-		s.pending = slices.Delete(s.pending, i, i+1)
-	}
 }

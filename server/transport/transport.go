@@ -240,7 +240,7 @@ type Stats struct {
 
 // Stats may be called at any time.
 func (t *Transport) Stats() Stats {
-	s := Stats{Refused: t.rareLog.refused.Load(), Evicted: t.sockets.evicted.Load()}
+	s := Stats{Refused: t.rareLog.refused.Load(), Evicted: t.sockets.pending.Evicted()}
 	if t.listener != nil {
 		s.Garbage = t.listener.garbage.Load()
 	}

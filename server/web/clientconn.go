@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"tenure/internal/certs"
 	"tenure/internal/wrongport"
 	"tenure/server/admission"
 )
@@ -28,7 +29,7 @@ const tooManyLines = "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Ty
 type clientConn struct {
 	net.Conn // a *net.TCPConn or secure
 	admitted *admission.Conn
-	secure   *tls.Conn // nil without TLS
+	secure   *certs.ServerConn // nil without TLS
 	errors   *log.Logger
 	state    *tls.ConnectionState // of secure, from its first request on; belongs to who serves the connection
 

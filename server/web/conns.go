@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tenure/api"
+	"tenure/internal/certs"
 	"tenure/server/admission"
 )
 
@@ -40,7 +41,8 @@ type limitListener struct {
 	tooMany []byte // the answer to one more
 	refused prometheus.Counter
 	errors  *log.Logger
-	tls     *tls.Config   // nil: plain HTTP
+	tls     *tls.Config // nil: plain HTTP
+	pending *admission.Pending
 	slots   chan struct{} // of farewells
 	going   sync.WaitGroup
 }
@@ -54,10 +56,14 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		}
 		cc := &clientConn{Conn: c, admitted: l.conns.limits.Admit(c), errors: l.errors}
 		if l.tls != nil {
-			cc.secure = tls.Server(c, l.tls) // the handshake comes with the first read, within the limit for headers
+			// The handshake comes with the first read, within the limit for headers.
+			cc.secure = certs.Server(c, l.tls, func() { l.pending.Done(c) })
 			cc.Conn = cc.secure
 		}
 		if cc.admitted != nil {
+			if l.tls != nil {
+				l.pending.Add(c)
+			}
 			return cc, nil
 		}
 		l.refused.Inc()
@@ -90,6 +96,7 @@ func farewell(c net.Conn, answer []byte) {
 // asked yet. http.Server.Shutdown would wait up to five seconds for those; clients that dial ahead leave them behind.
 type connections struct {
 	limits  *admission.Conns
+	pending *admission.Pending
 	open    *atomic.Int64
 	known   sync.Map // of *clientConn
 	closing atomic.Bool
@@ -116,6 +123,9 @@ func (c *connections) changed(nc net.Conn, s http.ConnState) {
 		conn.heading.Store(true)
 	case http.StateClosed, http.StateHijacked:
 		c.known.Delete(conn)
+		if conn.secure != nil {
+			c.pending.Done(conn.secure.NetConn())
+		}
 		c.limits.Release(conn.admitted)
 		c.open.Add(-1)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tenure/api"
+	"tenure/internal/certs"
 	"tenure/server/access"
 )
 
@@ -12,9 +13,7 @@ import (
 // X-Consul-Token, and that before one in Authorization.
 func credentialsOf(r *http.Request) (access.Credentials, error) {
 	var who access.Credentials
-	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		who.Certificate = r.TLS.PeerCertificates[0]
-	}
+	who.Certificate = certs.Proven(r.TLS)
 	secret, err := secretInQuery(r.URL.RawQuery)
 	if err != nil {
 		return who, err

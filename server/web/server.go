@@ -44,7 +44,7 @@ func New(cfg Config, b Backend) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, metrics: m, node: strconv.FormatUint(uint64(cfg.Node), 10),
 		control: admission.NewControl(cfg.Limits, cfg.Logger, m.admission)}
-	s.conns.open, s.conns.limits = &m.conns, s.control.Conns
+	s.conns.open, s.conns.limits, s.conns.pending = &m.conns, s.control.Conns, s.control.Pending
 	s.waits = &waits{hub: cfg.Hub, reader: b, timeouts: timeoutsOf(cfg), waiting: &m.waiting,
 		stopping: make(chan struct{}),
 		places:   s.control.Places, conns: s.conns.limits}
@@ -100,7 +100,7 @@ func (s *Server) Listen() error {
 		s.cfg.Logger.Warn().Err(err).Msg("no client can be taken until others close their connections: raise LimitNOFILE or ulimit -n")
 	}}
 	s.listener = &limitListener{Listener: waiting, conns: &s.conns, tooMany: tooMany(s.node), refused: s.metrics.refused,
-		errors: s.http.ErrorLog, tls: s.cfg.TLS, slots: make(chan struct{}, min(farewells, max(1, s.cfg.Limits.Conns/8)))}
+		errors: s.http.ErrorLog, tls: s.cfg.TLS, pending: s.control.Pending, slots: make(chan struct{}, min(farewells, max(1, s.cfg.Limits.Conns/8)))}
 	return nil
 }
 

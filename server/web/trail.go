@@ -9,6 +9,7 @@ import (
 
 	"tenure/api"
 	"tenure/internal/ballot"
+	"tenure/internal/certs"
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/audit"
@@ -186,9 +187,7 @@ func outcomeOf(code api.Code) audit.Outcome {
 // who returns the accessor of the token of x, and whose its certificate is.
 func (x *exchange) who() (accessor, certificate string) {
 	var proven access.Credentials
-	if x.r.TLS != nil && len(x.r.TLS.VerifiedChains) > 0 {
-		proven.Certificate = x.r.TLS.PeerCertificates[0]
-	}
+	proven.Certificate = certs.Proven(x.r.TLS)
 	certificate = proven.CertificateName()
 	if x.permit.decider == nil {
 		return "", certificate

@@ -27,8 +27,7 @@ func TestACommonNameIsMarkedInTheAuditLog(t *testing.T) {
 			cert.URIs = []*url.URL{u}
 		}
 		r := httptest.NewRequest("GET", "/", nil)
-		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert},
-			VerifiedChains: [][]*x509.Certificate{{cert}}}
+		r.TLS = &tls.ConnectionState{HandshakeComplete: true, PeerCertificates: []*x509.Certificate{cert}}
 		x := &exchange{r: r}
 		if _, got := x.who(); got != c.want {
 			t.Errorf("%q instead of %q", got, c.want)

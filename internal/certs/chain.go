@@ -1,0 +1,25 @@
+package certs
+
+import (
+	"crypto/x509"
+	"fmt"
+	"time"
+)
+
+// maxChain is how many certificates an end may show: its own, and those of three authorities between it and one that is
+// known here. crypto/x509 tries each one of a fitting name as the signer of another, up to a hundred times.
+const maxChain = 4
+
+// verify returns an error unless the first certificate of the chain was signed by one of the authorities, for one of the
+// uses, and is valid now. It looks at the length of the chain before any signature.
+func verify(chain []*x509.Certificate, authorities *x509.CertPool, now time.Time, uses ...x509.ExtKeyUsage) error {
+	if len(chain) > maxChain {
+		return fmt.Errorf("it comes with %d certificates of authorities: %d at most", len(chain)-1, maxChain-1)
+	}
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	_, err := chain[0].Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between, CurrentTime: now, KeyUsages: uses})
+	return err
+}

@@ -1,0 +1,86 @@
+package certs
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+)
+
+// What is read of an end that has not proved anything yet. A hello has one or two kilobytes, a chain of four
+// certificates less than ten.
+const (
+	maxHelloBytes     = 8 << 10
+	maxHandshakeBytes = 24 << 10 // after the hello
+)
+
+var errHandshakeTooLong = errors.New("the handshake is longer than any that is needed")
+
+// ServerConn is the listening end of a connection over TLS. Until the handshake has ended it reads a bounded number of
+// bytes: what crypto/tls keeps of a message that never ends is memory that a stranger takes.
+type ServerConn struct {
+	*tls.Conn
+	raw   *handshakeConn
+	ended func()
+	over  bool // the handshake has ended well; belongs to who reads
+}
+
+// Server returns the listening end of TLS above nc. The handshake comes with the first Read or Write. ended is called
+// when it has ended well.
+func Server(nc net.Conn, cfg *tls.Config, ended func()) *ServerConn {
+	raw := &handshakeConn{Conn: nc, left: maxHelloBytes}
+	cfg = cfg.Clone()
+	choose := cfg.GetConfigForClient
+	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		raw.left = maxHandshakeBytes
+		if choose == nil {
+			return nil, nil
+		}
+		return choose(hello)
+	}
+	return &ServerConn{Conn: tls.Server(raw, cfg), raw: raw, ended: ended}
+}
+
+// HandshakeContext performs the handshake, unless it was. It must not be called while another goroutine reads.
+func (c *ServerConn) HandshakeContext(ctx context.Context) error {
+	if c.over {
+		return nil
+	}
+	if err := c.Conn.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	c.over, c.raw.unbounded = true, true
+	c.ended()
+	return nil
+}
+
+// Read reads what the other end has sent over TLS.
+func (c *ServerConn) Read(p []byte) (int, error) {
+	if err := c.HandshakeContext(context.Background()); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
+}
+
+// NetConn returns the connection below TLS.
+func (c *ServerConn) NetConn() net.Conn { return c.raw.Conn }
+
+// handshakeConn reads at most so many bytes while a handshake is under way. Its fields belong to whoever reads, one at a
+// time: the handshake, and then who reads.
+type handshakeConn struct {
+	net.Conn
+	left      int
+	unbounded bool
+}
+
+func (c *handshakeConn) Read(p []byte) (int, error) {
+	if c.unbounded {
+		return c.Conn.Read(p)
+	}
+	if c.left <= 0 {
+		return 0, errHandshakeTooLong
+	}
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, err
+}

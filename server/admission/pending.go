@@ -1,0 +1,77 @@
+package admission
+
+import (
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Pending are the connections to a listener that have not ended their handshake, a bounded number of them. An honest
+// handshake takes milliseconds. So when there are too many, the oldest of the source that has most of them gives way:
+// connections that are idle give way to one that is not, and a flood from one address gives way to itself, however slow
+// the handshakes of others are meanwhile. All methods are safe for concurrent use.
+type Pending struct {
+	limit   int
+	evicted atomic.Uint64
+
+	mu    sync.Mutex
+	conns []net.Conn // the oldest first
+	count map[Source]int
+}
+
+// NewPending returns a Pending of at most limit connections.
+func NewPending(limit int) *Pending { return &Pending{limit: limit, count: map[Source]int{}} }
+
+// Add takes note of nc, whose handshake begins. If there are too many, it closes one.
+func (p *Pending) Add(nc net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.conns) >= p.limit {
+		i := p.crowd()
+		_ = p.conns[i].Close()
+		p.remove(i)
+		p.evicted.Add(1)
+	}
+	p.conns = append(p.conns, nc)
+	p.count[SourceOf(nc.RemoteAddr())]++
+}
+
+// Done forgets nc, if it is known: its handshake or the connection has ended.
+func (p *Pending) Done(nc net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.conns, nc); i >= 0 {
+		p.remove(i)
+	}
+}
+
+// Len returns how many there are.
+func (p *Pending) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.conns)
+}
+
+// Evicted returns how many connections were closed in favour of newer ones.
+func (p *Pending) Evicted() uint64 { return p.evicted.Load() }
+
+// crowd returns which one is to give way. The caller holds mu.
+func (p *Pending) crowd() int {
+	most := 0
+	for i, nc := range p.conns {
+		if p.count[SourceOf(nc.RemoteAddr())] > p.count[SourceOf(p.conns[most].RemoteAddr())] {
+			most = i
+		}
+	}
+	return most
+}
+
+// remove forgets the connection at i. The caller holds mu.
+func (p *Pending) remove(i int) {
+	from := SourceOf(p.conns[i].RemoteAddr())
+	if p.count[from]--; p.count[from] == 0 {
+		delete(p.count, from)
+	}
+	p.conns = slices.Delete(p.conns, i, i+1)
+}
