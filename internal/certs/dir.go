@@ -130,7 +130,8 @@ func writePair(cert, key string, p Pair) error {
 }
 
 // Renew makes a new certificate with a new key for whom the certificate in a file names, with the same hosts, and puts
-// both in the place of those in the files. A validity of 0 is that of before.
+// both in the place of those in the files. An authority of the directory must have signed it. A validity of 0 is that of
+// before.
 func (d *Dir) Renew(cert string, validity time.Duration, now time.Time) (Written, error) {
 	text, err := readFile(cert)
 	if err != nil {
@@ -152,6 +153,10 @@ func (d *Dir) Renew(cert string, validity time.Duration, now time.Time) (Written
 	if id.Cluster != cluster || id.Role == RoleAuthority {
 		return Written{}, fmt.Errorf("%s is the certificate of %s, which the authority of cluster %s does not sign", cert, id,
 			cluster)
+	}
+	if !slices.ContainsFunc(d.authorities, func(a *x509.Certificate) bool { return old.CheckSignatureFrom(a) == nil }) {
+		return Written{}, fmt.Errorf("%s says that it is the certificate of %s, but no authority in %s has signed it: make "+
+			"another one with kvctl ca %s", cert, id, filepath.Join(d.path, BundleName), id.Role)
 	}
 	if validity == 0 {
 		validity = old.NotAfter.Sub(old.NotBefore) - backdate

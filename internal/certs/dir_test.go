@@ -165,3 +165,28 @@ func TestShowNamesProblems(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
+
+// What the file of a certificate says is believed only if an authority of the directory has signed it.
+func TestOnlyWhatWasSignedIsRenewed(t *testing.T) {
+	d, path := made(t)
+	forged := issue(t, authority(t, "prod"), RoleNode, "n1", now)
+	out := t.TempDir()
+	cert := write(t, filepath.Join(out, "client-c.pem"), forged.Cert)
+	key := write(t, filepath.Join(out, "client-c-key.pem"), forged.Key)
+	if _, err := d.Renew(cert, 0, now); err == nil || !strings.Contains(err.Error(), "no authority in "+path) {
+		t.Errorf("a certificate that nobody here has signed: %v", err)
+	}
+	if read(t, cert) != string(forged.Cert) || read(t, key) != string(forged.Key) {
+		t.Error("the files have changed")
+	}
+	w, err := d.Issue(node("n1"), "", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.RenewAuthority(AuthorityValidity, now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Renew(w.Cert, 0, now.Add(LeafValidity+time.Hour)); err != nil {
+		t.Errorf("an expired one, of the authority before: %v", err)
+	}
+}
