@@ -107,7 +107,7 @@ func (a *answerer) awaitResult(c *conn, ask *wire.AskMsg) error {
 		}
 		return err
 	}
-	if err := a.take(ident.Member{Node: ask.From, Store: ask.Store}, found); err != nil {
+	if err := a.take(ident.Member{Node: ask.From, Store: ask.Store}, c.cert, found); err != nil {
 		var r *Refusal
 		if !errors.As(err, &r) {
 			r = &Refusal{Reason: wire.ReasonBootstrap, Text: err.Error()}
@@ -117,12 +117,15 @@ func (a *answerer) awaitResult(c *conn, ask *wire.AskMsg) error {
 	return c.send(&wire.FormedMsg{})
 }
 
-// take adopts what a founder has sent.
-func (a *answerer) take(founder ident.Member, found *wire.FoundMsg) error {
+// take adopts what a founder has sent, whose certificate has that name.
+func (a *answerer) take(founder ident.Member, cert string, found *wire.FoundMsg) error {
 	if !found.Membership.Lists(founder.Node, founder.Store) {
 		return refuse(wire.ReasonBootstrap,
 			"node %d founds a cluster with membership %s, in which it is not itself with its store %s",
 			founder.Node, found.Membership, founder.Store)
+	}
+	if r := checkName(founder.Node, cert, found.Membership, a.cfg.Self); r != nil {
+		return r
 	}
 	return a.adopt(found.Cluster, found.Membership)
 }

@@ -30,23 +30,27 @@ func (h *handshaker) hello() wire.Hello {
 // itself.
 func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.Hello, error) {
 	ours := h.hello()
+	m, _ := h.membership()
+	if r := checkName(to, c.cert, m, ours.Node); r != nil { // before a word of it counts, also of a refusal
+		return nil, c.refuse(r)
+	}
 	if err := c.send(&wire.HelloMsg{Kind: kind, To: to, Hello: ours}); err != nil {
 		return nil, err
 	}
-	m, err := expect[*wire.HelloMsg](c)
+	answer, err := expect[*wire.HelloMsg](c)
 	if err != nil {
 		return nil, err
 	}
-	if m.Kind != kind {
-		return nil, unexpected(m)
+	if answer.Kind != kind {
+		return nil, unexpected(answer)
 	}
-	if r := h.check(&ours, &m.Hello, to, m.Hello.Node, c.cert); r != nil {
+	if r := h.check(&ours, &answer.Hello, to, answer.Hello.Node, c.cert); r != nil {
 		return nil, c.refuse(r)
 	}
 	if err := c.send(&wire.ReadyMsg{}); err != nil {
 		return nil, err
 	}
-	return h.admit(&m.Hello)
+	return h.admit(&answer.Hello)
 }
 
 // accepted performs the handshake on a connection that a peer made, after its hello. It returns what the peer said of

@@ -321,3 +321,50 @@ func TestANodeThatIsRenamedLosesItsConnections(t *testing.T) {
 	b.awaitEvent(t, "-log 1", 1)
 	b.logs.awaitAll(t, "connection refused", "node 1 comes with the certificate of node-1", "lists it as alpha")
 }
+
+// A node with a certificate of the cluster, but not that of the member who was dialled, says that this node was removed:
+// nobody listens.
+func TestAStrangersWordDoesNotCount(t *testing.T) {
+	ca := certstest.New(t, "prod")
+	files := certstest.Load(t, ca.Node(t, "node-9"))
+	l, err := tls.Listen("tcp", "127.0.0.1:0", files.PeerListener())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	told := make(chan struct{}, 16)
+	go func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = nc.Write(wire.AppendFrame(nil, wire.EncodeHandshake(&wire.RefuseMsg{Reason: wire.ReasonRemoved, Text: "you are removed"})))
+			told <- struct{}{}
+			_, _ = io.Copy(io.Discard, nc)
+		}
+	}()
+	n := listen(t, 1, "", func(c *Config, h *wire.Hello) {
+		secured(t, ca.Node(t, "node-1"))(c, h)
+		c.Removed = func(text string) { t.Errorf("the stranger is believed: %s", text) }
+	})
+	n.Serve(n, members(1, 2), map[ballot.NodeID]string{2: l.Addr().String()})
+	<-told
+	n.logs.awaitAll(t, "comes with the certificate of node-9")
+}
+
+// Who founds a cluster is listed in it under the name of its certificate.
+func TestAFounderIsWhomItSays(t *testing.T) {
+	ca := certstest.New(t, "prod")
+	list := []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 2, Addr: "b:1"}}
+	for cert, ok := range map[string]bool{"node-2": true, "node-9": false} {
+		b := &bootstrap{cfg: memory(1, list), tls: certstest.Load(t, ca.Node(t, "node-1")), open: true,
+			settled: make(chan struct{})}
+		m := members(1, 2)
+		err := (&answerer{bootstrap: b}).take(m.Members[1], cert, &wire.FoundMsg{Cluster: ident.ClusterID{1}, Membership: m})
+		var r *Refusal
+		if (err == nil) != ok || !ok && (!errors.As(err, &r) || r.Reason != wire.ReasonCertificate) {
+			t.Errorf("%s: %v", cert, err)
+		}
+	}
+}
