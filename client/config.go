@@ -27,7 +27,8 @@ const dialTimeout = time.Second
 // Config is the configuration of a Client. It does not change during the life of the Client.
 type Config struct {
 	// Endpoints are the client addresses of nodes, "http://host:port", "https://host:port" or "host:port"; at least one. A
-	// missing port is DefaultPort, a missing scheme http, or https with TLS.Default. The first is tried first; after that, the one that answered last.
+	// missing port is DefaultPort, a missing scheme http, or https if anything of TLS is set. The first is tried first;
+	// after that, the one that answered last.
 	//
 	// Endpoints should be nodes. The answer of another server in the place of a node, such as a proxy, lacks the
 	// headers of a node: a read is then tried elsewhere, and a write is of unknown outcome.
@@ -95,7 +96,7 @@ func (c Config) Validate() error {
 
 // scheme returns that of endpoints without one.
 func (c Config) scheme() string {
-	if c.TLS != nil && c.TLS.Default {
+	if c.TLS != nil && *c.TLS != (TLS{}) {
 		return "https"
 	}
 	return "http"

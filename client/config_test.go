@@ -28,6 +28,8 @@ func TestConfig(t *testing.T) {
 		{client.Config{Endpoints: []string{"n1"}, TLS: &client.TLS{}}, "http://n1:8500"},
 		{client.Config{Endpoints: []string{"n1"}, TLS: &client.TLS{Default: true}}, "https://n1:8500"},
 		{client.Config{Endpoints: []string{"http://n1"}, TLS: &client.TLS{Default: true}}, "http://n1:8500"},
+		{client.Config{Endpoints: []string{"n1"}, TLS: &client.TLS{ServerName: "n"}}, "https://n1:8500"},
+		{client.Config{Endpoints: []string{"n1"}, TLS: &client.TLS{}}, "http://n1:8500"},
 		{client.Config{Endpoints: []string{"n1:x"}}, ""},
 		{client.Config{Endpoints: []string{"127.0.0.1:99999"}}, ""},
 		{client.Config{Endpoints: []string{"n1:0"}}, ""},

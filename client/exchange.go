@@ -68,7 +68,7 @@ func (s *sender) exchangeOnce(
 			}
 			err = fmt.Errorf("no answer: %w", cause)
 		}
-		err = tlsError(err)
+		err = s.secure.explain(err)
 		// A node refuses a certificate in the handshake, before it reads a request.
 		refused := resp == nil && errors.Is(err, ErrTLS)
 		return answer{}, written.any() && !refused, fmt.Errorf("%s: %w", e, err)

@@ -22,6 +22,7 @@ const (
 
 // sender sends requests to the nodes of one cluster and tries them again. All calls of a Client share one.
 type sender struct {
+	secure    *secure
 	cfg       Config
 	endpoints *endpoints
 	learner   *learner
@@ -51,7 +52,7 @@ func newSender(cfg Config) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.learner = newLearner(s)
+	s.secure, s.learner = secure, newLearner(s)
 	// No proxy from the environment: an endpoint is one node, and a proxy would hide which node has failed.
 	s.transport = &http.Transport{
 		DialContext:         cfg.DialContext,

@@ -13,8 +13,9 @@ import (
 	"tenure/internal/certs"
 )
 
-// TLS says how a Client speaks TLS with endpoints that begin with https://. The zero value trusts the authorities of the
-// system and shows no certificate. The files are in PEM, and are read again for each new connection.
+// TLS says how a Client speaks TLS with endpoints that begin with https://, and with those without a scheme if any field is
+// set. The zero value trusts the authorities of the system and shows no certificate. The files are in PEM, and are read
+// again for each new connection.
 type TLS struct {
 	CAFile   string // authorities of the nodes; "": those of the system
 	CertFile string // certificate that the Client shows; it and KeyFile go together
@@ -23,7 +24,7 @@ type TLS struct {
 	ServerName string
 	// SkipVerify takes any certificate of a node: the connection is encrypted, but with whom is not known.
 	SkipVerify bool
-	// Default makes endpoints without a scheme https://.
+	// Default makes endpoints without a scheme https://, also if no other field is set.
 	Default bool
 }
 
@@ -76,7 +77,7 @@ func (s *secure) dial(ctx context.Context, network, address string) (net.Conn, e
 	c := tls.Client(raw, s.config(address))
 	if err := c.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
-		return nil, tlsError(err)
+		return nil, s.explain(err)
 	}
 	return c, nil
 }
@@ -98,9 +99,9 @@ func (s *secure) config(address string) *tls.Config {
 	return c
 }
 
-// tlsError returns err in a user's words, as an ErrTLS, if it is one of TLS, and else err.
-func tlsError(err error) error {
-	if meaning, ok := certs.Explain(err, time.Now()); ok && !errors.Is(err, ErrTLS) {
+// explain returns err in a user's words, as an ErrTLS, if it is one of TLS, and else err.
+func (s *secure) explain(err error) error {
+	if meaning, ok := certs.Explain(err, s.files, time.Now()); ok && !errors.Is(err, ErrTLS) {
 		return fmt.Errorf("%w: %w", ErrTLS, meaning)
 	}
 	return err

@@ -64,6 +64,31 @@ func TestCertificatesFromTheFirstToTheLast(t *testing.T) {
 	}
 }
 
+// What weakens TLS is told: an endpoint in the clear, and certificates that are not verified.
+func TestWeakTLSIsToldOf(t *testing.T) {
+	for _, x := range []struct {
+		tls       client.TLS
+		endpoints []string
+		want      []string
+	}{
+		{client.TLS{}, []string{"http://a"}, nil},
+		{client.TLS{CAFile: "a"}, []string{"b", "https://c"}, nil},
+		{client.TLS{CAFile: "a"}, []string{"b", "http://c"}, []string{"http://c is spoken to without TLS"}},
+		{client.TLS{SkipVerify: true}, []string{"b"}, []string{"are not verified"}},
+	} {
+		var out strings.Builder
+		(&printer{stderr: &out}).warnOfWeakTLS(&x.tls, x.endpoints)
+		if n := strings.Count(out.String(), "\n"); n != len(x.want) {
+			t.Errorf("%+v: %q", x, out.String())
+		}
+		for _, w := range x.want {
+			if !strings.Contains(out.String(), w) {
+				t.Errorf("%+v: %q", x, out.String())
+			}
+		}
+	}
+}
+
 func TestWhereTLSIsTakenFrom(t *testing.T) {
 	for _, x := range []struct {
 		environ []string
@@ -71,10 +96,12 @@ func TestWhereTLSIsTakenFrom(t *testing.T) {
 		want    *client.TLS
 	}{
 		{nil, client.TLS{}, nil},
-		{nil, client.TLS{CAFile: "a"}, &client.TLS{CAFile: "a", Default: true}},
-		{[]string{"TENURE_CACERT=a"}, client.TLS{}, &client.TLS{CAFile: "a", Default: true}},
-		{[]string{"TENURE_CACERT=a"}, client.TLS{CAFile: "b"}, &client.TLS{CAFile: "b", Default: true}},
-		{[]string{"CONSUL_CACERT=a"}, client.TLS{}, &client.TLS{CAFile: "a"}}, // Consul's may be meant for Consul
+		{nil, client.TLS{CAFile: "a"}, &client.TLS{CAFile: "a"}},
+		{[]string{"TENURE_CACERT=a"}, client.TLS{}, &client.TLS{CAFile: "a"}},
+		{[]string{"TENURE_CACERT=a"}, client.TLS{CAFile: "b"}, &client.TLS{CAFile: "b"}},
+		{[]string{"CONSUL_CACERT=a"}, client.TLS{}, &client.TLS{CAFile: "a"}},
+		{[]string{"CONSUL_CACERT=a", "CONSUL_HTTP_SSL_VERIFY=false"}, client.TLS{}, &client.TLS{CAFile: "a", SkipVerify: true}},
+		{[]string{"CONSUL_CACERT=a", "CONSUL_HTTP_SSL_VERIFY=false"}, client.TLS{CAFile: "b"}, &client.TLS{CAFile: "b"}},
 		{[]string{"CONSUL_CACERT=a", "CONSUL_HTTP_SSL=true"}, client.TLS{}, &client.TLS{CAFile: "a", Default: true}},
 		{[]string{"TENURE_CLIENT_CERT=c", "TENURE_CLIENT_KEY=k"}, client.TLS{ServerName: "n"},
 			&client.TLS{CertFile: "c", KeyFile: "k", ServerName: "n"}},

@@ -171,6 +171,9 @@ func (a *app) client(ctx context.Context) (*client.Client, error) {
 	case err != nil:
 		return nil, usage("%s", strings.TrimPrefix(err.Error(), "client: "))
 	}
+	if tls != nil {
+		a.warnOfWeakTLS(tls, a.endpoints)
+	}
 	a.cached = c
 	return c, nil
 }

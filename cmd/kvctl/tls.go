@@ -41,17 +41,22 @@ func (a *app) clientTLS() (*client.TLS, error) {
 	if (t.CertFile == "") != (t.KeyFile == "") {
 		return nil, usage("--client-cert and --client-key go together: give both, or none")
 	}
-	t.Default = t.Default || a.tls.CAFile != "" || hasVariable(a.environ, "TENURE_CACERT")
+	if a.tls.CAFile != "" {
+		t.SkipVerify = false // the variable is older than what was typed just now
+	}
 	return &t, nil
 }
 
-func hasVariable(environ []string, name string) bool {
-	for _, e := range environ {
-		if v, ok := strings.CutPrefix(e, name+"="); ok && v != "" {
-			return true
+// warnOfWeakTLS says on standard error where t, which is not nil, or an endpoint does without what TLS is for.
+func (p *printer) warnOfWeakTLS(t *client.TLS, endpoints []string) {
+	if t.SkipVerify {
+		p.note("the nodes' certificates are not verified: TENURE_HTTP_SSL_VERIFY or CONSUL_HTTP_SSL_VERIFY is false")
+	}
+	for _, e := range endpoints {
+		if strings.HasPrefix(e, "http://") && *t != (client.TLS{}) {
+			p.note("%s is spoken to without TLS, although there are settings of TLS: write https:// for it", e)
 		}
 	}
-	return false
 }
 
 // hostOf returns the host and port of an endpoint.

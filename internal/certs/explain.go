@@ -36,8 +36,8 @@ func why(err error, now time.Time) string {
 }
 
 // Explain returns what an error of a connection to a server means and what to do, as an error that wraps err, if err is
-// one of TLS; ok is false if it is not.
-func Explain(err error, now time.Time) (meaning error, ok bool) {
+// one of TLS; ok is false if it is not. own are the files of the client.
+func Explain(err error, own *Files, now time.Time) (meaning error, ok bool) {
 	var record tls.RecordHeaderError
 	var verify *tls.CertificateVerificationError
 	var remote *net.OpError
@@ -49,9 +49,30 @@ func Explain(err error, now time.Time) (meaning error, ok bool) {
 	case errors.As(err, &verify):
 		return explained{"its certificate is refused: " + why(verify.Err, now), err}, true
 	case errors.As(err, &remote) && remote.Op == "remote error": // an alert, whose type crypto/tls keeps to itself
-		return explained{alertText(remote.Err.Error()), err}, true
+		text := alertText(remote.Err.Error())
+		if text == refusesClient {
+			text += own.whyRefused(now)
+		}
+		return explained{text, err}, true
 	}
 	return nil, false
+}
+
+// refusesClient is what nodes say of all that is wrong with a client's certificate, but in their logs.
+const refusesClient = "it refuses the client's certificate"
+
+// whyRefused returns why the certificate in the files is probably refused.
+func (f *Files) whyRefused(now time.Time) string {
+	c := f.now.Load()
+	switch own := c.certificate; {
+	case own == nil:
+		return ""
+	case now.After(own.Leaf.NotAfter):
+		return fmt.Sprintf(", which expired on %s: renew it with kvctl ca renew", day(own.Leaf.NotAfter))
+	case c.pool != nil && verify([]*x509.Certificate{own.Leaf}, c.pool, now, x509.ExtKeyUsageAny) != nil:
+		return fmt.Sprintf(", which no authority in %s has signed", f.paths.CA)
+	}
+	return ": the node's log says why"
 }
 
 // alerts are those that say something about this end.
@@ -59,7 +80,7 @@ var alerts = []struct{ text, meaning string }{
 	{"certificate required", "it wants a client's certificate: give one with --client-cert and --client-key"},
 	{"unknown certificate authority", "it does not know the authority of the client's certificate"},
 	{"expired certificate", "it says that the client's certificate has expired: renew it with kvctl ca renew"},
-	{"bad certificate", "it refuses the client's certificate"},
+	{"bad certificate", refusesClient},
 	{"protocol version not supported", "it speaks no version of TLS that this program does"},
 }
 
