@@ -56,7 +56,10 @@ func (b *fakeBackup) Rewind() {
 func (b *fakeBackup) Close(err error) { b.closed <- err }
 
 func (f *fake) Restore(_ time.Duration, body io.Reader, install kv.Command) (kv.Result, error) {
-	f.restored, _ = io.ReadAll(body)
+	var err error
+	if f.restored, err = io.ReadAll(body); err != nil {
+		return kv.Result{}, fmt.Errorf("%w: %w", ErrSnapshot, err)
+	}
 	f.install = install
 	return f.restoreResult, f.restoreErr
 }

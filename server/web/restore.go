@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 
@@ -33,14 +34,16 @@ func (h *backupHandler) restore(x *exchange) error {
 		return tooLargeToRestore(ErrSnapshotTooLarge)
 	}
 	rc := http.NewResponseController(x.w)
-	_ = rc.SetReadDeadline(x.began.Add(restoreTimeout)) // an error: a test's answer that has no deadlines
-	_ = rc.SetWriteDeadline(x.began.Add(restoreTimeout + h.timeouts.response))
-	body := &sawEnd{r: io.LimitReader(x.r.Body, maxRestoreBytes)}
+	_ = rc.SetWriteDeadline(x.began.Add(restoreTimeout + h.timeouts.response)) // an error: a test's answer without deadlines
+	paced := &pacedReader{r: x.r.Body, deadline: rc.SetReadDeadline, each: h.piece, end: x.began.Add(restoreTimeout)}
+	body := &sawEnd{r: io.LimitReader(paced, maxRestoreBytes)}
 	r, err := h.backups.Restore(h.timeouts.of(x.r), body, c)
 	x.bodyRead = body.end
 	switch {
 	case errors.Is(err, ErrSnapshotTooLarge):
 		return tooLargeToRestore(err)
+	case errors.Is(err, os.ErrDeadlineExceeded) && !body.end:
+		return badRequest("the snapshot came too slowly: %d KiB must arrive within %v: nothing was changed", paceBytes>>10, h.piece)
 	case errors.Is(err, ErrSnapshot):
 		return badRequest("%s: nothing was changed", err)
 	case err != nil:
@@ -82,6 +85,34 @@ func tooLargeToRestore(err error) error {
 	return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge, err.Error()+": nothing was changed: stop the "+
 		"cluster and make a new one of it with kvnode restore (of what GET /v1/snapshot gave, take the backup out first: "+
 		"tar -xzOf FILE state.bin > BACKUP)")
+}
+
+// paceBytes must come within each time that a client is given. One node at a time takes a snapshot: nobody may keep it
+// from doing so with an upload that does not come.
+const paceBytes = 64 << 10
+
+// pacedReader gives a client some time for each paceBytes, and no more than until end.
+type pacedReader struct {
+	r        io.Reader
+	deadline func(time.Time) error
+	each     time.Duration
+	end      time.Time
+	left     int // bytes that are still to come until the deadline is moved
+}
+
+// Read implements io.Reader.
+func (p *pacedReader) Read(b []byte) (int, error) {
+	if p.left <= 0 {
+		at := time.Now().Add(p.each)
+		if at.After(p.end) {
+			at = p.end
+		}
+		_ = p.deadline(at) // an error: a test's answer that has no deadlines
+		p.left = paceBytes
+	}
+	n, err := p.r.Read(b)
+	p.left -= n
+	return n, err
 }
 
 // sawEnd notes whether the end of what it reads was seen.

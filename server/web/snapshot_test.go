@@ -1,10 +1,13 @@
 package web
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,5 +93,40 @@ func TestRestore(t *testing.T) {
 		if w.Code != c.status || head(w, api.HeaderError) != string(c.want) {
 			t.Errorf("%v %v: %d %s %s", c.code, c.err, w.Code, head(w, api.HeaderError), w.Body)
 		}
+	}
+}
+
+// TestAnUploadThatDoesNotComeEnds: one that sends nothing, and one that dribbles, hold the place for snapshots only as long
+// as a client may take.
+func TestAnUploadThatDoesNotComeEnds(t *testing.T) {
+	addr := serve(t, newServer(t, newFake(t), func(c *Config) { c.EventTimeout = 100 * time.Millisecond }))
+	for name, every := range map[string]time.Duration{"nothing": time.Hour, "a dribble": 10 * time.Millisecond} {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(c, "PUT %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n\r\n", api.PathSnapshot)
+		answered := make(chan struct{})
+		go func() {
+			for {
+				select {
+				case <-answered:
+					return
+				case <-time.After(every):
+					_, _ = c.Write([]byte("x"))
+				}
+			}
+		}()
+		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		close(answered)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "came too slowly") {
+			t.Errorf("%s: %d %s", name, resp.StatusCode, text)
+		}
+		c.Close()
 	}
 }

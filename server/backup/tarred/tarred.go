@@ -92,8 +92,8 @@ func add(out *tar.Writer, made time.Time, name string, text []byte) error {
 // Is reports whether b begins like a snapshot of this package, which is gzipped, rather than like a plain backup.
 func Is(b []byte) bool { return bytes.HasPrefix(b, []byte{0x1f, 0x8b}) }
 
-// Read reads a snapshot to its end. It calls state once with state.bin; the bytes are not verified until Read has
-// returned nil. Errors of state are returned as they are.
+// Read reads a snapshot to its end. It calls state once with state.bin, which must read all of it; the bytes are not
+// verified until Read has returned nil. Errors of state are returned as they are.
 func Read(r io.Reader, state func(io.Reader) error) (m Meta, err error) {
 	compressed, err := gzip.NewReader(r)
 	if err != nil {
@@ -116,8 +116,9 @@ func Read(r io.Reader, state func(io.Reader) error) (m Meta, err error) {
 	if err := state(body); err != nil {
 		return m, err
 	}
-	if _, err := io.Copy(io.Discard, body); err != nil {
-		return m, damaged(err)
+	var more [1]byte // not all of it: what follows may be very large
+	if n, err := io.ReadFull(body, more[:]); n > 0 || err != io.EOF {
+		return m, damaged(fmt.Errorf("something follows the backup in %s", stateName))
 	}
 	sums, err := file(in, sumsName, maxSumsBytes)
 	if err != nil {

@@ -49,8 +49,8 @@ func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
 	if _, err := Read(bytes.NewReader(b), func(io.Reader) error { return broken }); err != broken {
 		t.Error(err)
 	}
-	if _, err := Read(bytes.NewReader(b), func(io.Reader) error { return nil }); err != nil {
-		t.Error(err)
+	if _, err := Read(bytes.NewReader(b), func(io.Reader) error { return nil }); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a state that is longer than what was read of it: %v", err)
 	}
 	short := func(w io.Writer) error { _, err := w.Write([]byte("ab")); return err }
 	if err := Write(io.Discard, Meta{Size: 3}, short); err == nil {
@@ -109,6 +109,33 @@ func TestWhatFollowsIsNotRead(t *testing.T) {
 	in := bytes.NewReader(b.Bytes())
 	_, err = Read(in, func(r io.Reader) error { _, err := io.Copy(io.Discard, r); return err })
 	if read := b.Len() - in.Len(); !errors.Is(err, ErrDamaged) || read > 1<<20 {
+		t.Errorf("%d of %d bytes were read: %v", read, b.Len(), err)
+	}
+}
+
+// endless is a file of zeros of which nobody knows the end. It notes how much of it was read.
+type endless struct{ read int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	clear(p)
+	e.read += int64(len(p))
+	return len(p), nil
+}
+
+// TestWhatFollowsTheBackupIsNotRead: nor is what state.bin has behind the backup that is in it.
+func TestWhatFollowsTheBackupIsNotRead(t *testing.T) {
+	var b bytes.Buffer
+	m := Meta{Version: 1, Size: int64(len(state)) + 64<<20}
+	if err := Write(&b, m, func(w io.Writer) error {
+		_, err := w.Write(state)
+		_, zeros := io.CopyN(w, &endless{}, 64<<20)
+		return errors.Join(err, zeros)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	in := bytes.NewReader(b.Bytes())
+	_, err := Read(in, func(r io.Reader) error { _, err := io.CopyN(io.Discard, r, int64(len(state))); return err })
+	if read := b.Len() - in.Len(); !errors.Is(err, ErrDamaged) || read > b.Len()/2 {
 		t.Errorf("%d of %d bytes were read: %v", read, b.Len(), err)
 	}
 }
