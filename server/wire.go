@@ -100,7 +100,7 @@ func (n *node) newArchiver(p *parts, r *runners) *archiver.Archiver {
 		Self: n.self.Node, Cluster: p.identity.Cluster, Members: r.members, Clock: n.clock, Wall: time.Now,
 		Mastership: r.mastership, Log: r.log, State: r.state, Store: n.store, Disk: r.disk, Send: n.ports.peers,
 		Backup: func(timeout time.Duration) (archiver.Copy, error) {
-			b, err := r.backend.Backup(timeout)
+			b, err := r.backend.ForArchive(timeout)
 			if err != nil {
 				return nil, err
 			}

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxBackups are read from a node at a time.
+	// maxBackups are read from a node at a time, besides the one for the archive.
 	maxBackups = 2
 	// checkpointFor is how long a backup waits for the checkpoint that it needs.
 	checkpointFor = time.Minute
@@ -43,41 +43,56 @@ type BackupsConfig struct {
 type Backups struct {
 	cfg   BackupsConfig
 	slots chan struct{} // one for each that is being read
+	own   chan struct{} // likewise, of this node itself: no reader, however slow, takes it
 
 	restoring sync.Mutex // held while an upload is on its way through this node
 }
 
 // NewBackups returns a Backups.
 func NewBackups(c BackupsConfig) *Backups {
-	return &Backups{cfg: c, slots: make(chan struct{}, maxBackups)}
+	return &Backups{cfg: c, slots: make(chan struct{}, maxBackups), own: make(chan struct{}, 1)}
 }
 
 // Backup begins a backup that has every write which was acknowledged before: it waits for a read point as a default
 // read does, since this node may be behind, then for a checkpoint of what was applied by then, since the state database
 // lags what is in memory, and then takes a snapshot.
 func (b *Backups) Backup(timeout time.Duration) (web.Backup, error) {
-	select {
-	case b.slots <- struct{}{}:
-	default:
-		return nil, fmt.Errorf("%w: %d backups are being read from this node: try again later, or another node",
-			web.ErrOverloaded, maxBackups)
-	}
-	var out *outgoing
-	held := false
-	defer func() { // also if something panics
-		if out == nil && !held {
-			<-b.slots
-		}
-	}()
-	var err error
-	if out, held, err = b.open(timeout); err != nil {
+	out, err := b.in(b.slots, timeout)
+	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// open waits and opens. held: the place among those that are being read is still taken, after an error.
-func (b *Backups) open(timeout time.Duration) (out *outgoing, held bool, err error) {
+// ForArchive is Backup for the archive of this node, which reads one at a time.
+func (b *Backups) ForArchive(timeout time.Duration) (web.Backup, error) {
+	out, err := b.in(b.own, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// in is Backup in one of the places.
+func (b *Backups) in(places chan struct{}, timeout time.Duration) (out *outgoing, err error) {
+	select {
+	case places <- struct{}{}:
+	default:
+		return nil, fmt.Errorf("%w: as many backups as may be are being read from this node (%d): try again later, or another "+
+			"node", web.ErrOverloaded, cap(places))
+	}
+	held := false
+	defer func() { // also if something panics
+		if out == nil && !held {
+			<-places
+		}
+	}()
+	out, held, err = b.open(places, timeout)
+	return out, err
+}
+
+// open waits and opens. held: the place is still taken, after an error.
+func (b *Backups) open(places chan struct{}, timeout time.Duration) (out *outgoing, held bool, err error) {
 	take := func() (uint64, error) { return b.cfg.KV.cfg.State.Revision(), nil }
 	if _, err := b.cfg.KV.read(timeout, web.Default, take); err != nil {
 		return nil, false, err
@@ -92,7 +107,7 @@ func (b *Backups) open(timeout time.Duration) (out *outgoing, held bool, err err
 	if err := b.cfg.Log.Checkpoint(checkpointFor); err != nil {
 		return nil, false, errCheckpoint
 	}
-	snapshot, held, err := b.snapshot(checkpointFor - time.Since(begin))
+	snapshot, held, err := b.snapshot(places, checkpointFor-time.Since(begin))
 	if errors.Is(err, storage.ErrInterrupted) || errors.Is(err, storage.ErrRefused) {
 		return nil, held, fmt.Errorf("%w: this node has no whole checkpoint: try again, or another node", web.ErrNotApplied)
 	}
@@ -102,12 +117,12 @@ func (b *Backups) open(timeout time.Duration) (out *outgoing, held bool, err err
 	if err != nil {
 		return nil, held, b.cfg.KV.damage(err)
 	}
-	out, err = b.begin(snapshot, time.Now())
+	out, err = b.begin(snapshot, places, time.Now())
 	return out, false, err
 }
 
 // begin begins the backup of snapshot, or closes it: a view that stays open keeps the store from being closed.
-func (b *Backups) begin(snapshot *storage.Snapshot, now time.Time) (out *outgoing, err error) {
+func (b *Backups) begin(snapshot *storage.Snapshot, place chan struct{}, now time.Time) (out *outgoing, err error) {
 	defer func() { // also if something panics
 		if out == nil {
 			snapshot.Close()
@@ -122,7 +137,7 @@ func (b *Backups) begin(snapshot *storage.Snapshot, now time.Time) (out *outgoin
 		return nil, err
 	}
 	return &outgoing{
-		backups: b, snapshot: snapshot, maker: maker, info: info, began: now,
+		backups: b, place: place, snapshot: snapshot, maker: maker, info: info, began: now,
 		until:     now.Add(backupFor + time.Duration(info.Bytes/backupRate)*time.Second),
 		fileBytes: b.cfg.Store.Usage().StateFileBytes,
 	}, nil
@@ -150,7 +165,7 @@ var errCheckpoint = fmt.Errorf("%w: the checkpoint that a backup needs has not e
 
 // snapshot opens a snapshot. That waits for a checkpoint that runs, which may itself wait for space on the disk: after so
 // long the caller is told so, and the place is held until the wait is over, so that few of them wait.
-func (b *Backups) snapshot(wait time.Duration) (out *storage.Snapshot, held bool, err error) {
+func (b *Backups) snapshot(place chan struct{}, wait time.Duration) (out *storage.Snapshot, held bool, err error) {
 	type opened struct {
 		snapshot *storage.Snapshot
 		err      error
@@ -171,7 +186,7 @@ func (b *Backups) snapshot(wait time.Duration) (out *storage.Snapshot, held bool
 		if o := <-done; o.err == nil {
 			o.snapshot.Close()
 		}
-		<-b.slots
+		<-place
 	}()
 	return nil, true, errCheckpoint
 }
@@ -179,6 +194,7 @@ func (b *Backups) snapshot(wait time.Duration) (out *storage.Snapshot, held bool
 // outgoing is a backup that is being read.
 type outgoing struct {
 	backups   *Backups
+	place     chan struct{} // that it has
 	snapshot  *storage.Snapshot
 	maker     *backup.Maker
 	info      storage.SnapshotInfo
@@ -247,7 +263,7 @@ func mayKeep(left time.Duration, space replica.Space, grown, bytes int64) error 
 // Close implements web.Backup.
 func (o *outgoing) Close(err error) {
 	o.snapshot.Close()
-	<-o.backups.slots
+	<-o.place
 	log := &o.backups.cfg.Logger
 	switch {
 	case err != nil:

@@ -35,3 +35,21 @@ func TestABackupKeepsNoMoreThanItMay(t *testing.T) {
 		}
 	}
 }
+
+// Slow readers take none of the places that the node has for its archive.
+func TestTheArchiveHasAPlaceOfItsOwn(t *testing.T) {
+	b := NewBackups(BackupsConfig{})
+	for range maxBackups {
+		b.slots <- struct{}{}
+	}
+	if _, err := b.Backup(time.Second); !errors.Is(err, web.ErrOverloaded) {
+		t.Errorf("one reader more: %v", err)
+	}
+	if cap(b.own) != 1 || len(b.own) != 0 {
+		t.Error("the archive has no place")
+	}
+	b.own <- struct{}{}
+	if _, err := b.ForArchive(time.Second); !errors.Is(err, web.ErrOverloaded) || !strings.Contains(err.Error(), "(1)") {
+		t.Errorf("a second one for the archive: %v", err)
+	}
+}

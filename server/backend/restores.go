@@ -115,8 +115,10 @@ func (b *Backups) dropUpload(timeout time.Duration, upload kv.Session) {
 func readPieces(body io.Reader) ([][]byte, error) {
 	in := bufio.NewReaderSize(body, 64<<10)
 	begin, err := in.Peek(2)
-	if err != nil {
+	if err == io.EOF {
 		return nil, fmt.Errorf("%w: it ends after %d bytes", web.ErrSnapshot, len(begin))
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", web.ErrSnapshot, err)
 	}
 	var pieces *kv.Pieces
 	read := func(r io.Reader) (err error) {
