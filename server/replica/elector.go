@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"time"
 
 	"tenure/internal/ballot"
@@ -312,10 +313,17 @@ func (e *Elector) heardRelease(now time.Duration, m lease.Message) {
 	e.tryAt = min(e.tryAt, at)
 }
 
-// route delivers messages for this node itself at once and queues the others.
+// route delivers messages for this node itself at once and queues the others. An Accept that is queued when its ballot is
+// released does not leave: its voter may not be told of the Release, since it may be a voter no more, and the guardian
+// does not know the ballot any longer (P7).
 func (e *Elector) route(now time.Duration, ms []lease.Message) {
 	e.notes.Sent(now, e.cfg.Timing, ms)
 	for _, m := range ms {
+		if m.Kind == lease.KindRelease {
+			e.out = slices.DeleteFunc(e.out, func(x lease.Message) bool {
+				return x.Kind == lease.KindAccept && x.Ballot.Counter <= m.Ballot.Counter
+			})
+		}
 		if m.To == e.cfg.Self.Node {
 			e.deliver(now, m)
 		} else {

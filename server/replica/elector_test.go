@@ -132,6 +132,32 @@ func TestP7EveryAcceptIsNotedBeforeItLeaves(t *testing.T) {
 	}
 }
 
+// P7: an attempt under a membership that this node has left ends as soon as it comes to its own acceptor. Its Accept does
+// not leave for a voter of before, to whom no Release goes.
+func TestP7NoAcceptLeavesBehindItsRelease(t *testing.T) {
+	w := newElectors(t, 2)
+	var promises []lease.Message
+	w.drop = func(m lease.Message) bool {
+		if m.Kind == lease.KindPromise {
+			promises = append(promises, m)
+		}
+		return m.Kind == lease.KindPromise
+	}
+	w.run("a promise", time.Minute, func() bool { return len(promises) > 0 })
+	p := promises[len(promises)-1]
+	n := w.nodes[p.To]
+	n.give(w.now, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(p.To)}})
+	n.sent()
+	n.hear(w.now, p)
+	for _, m := range n.sent() {
+		if noted := n.AppendNoted(nil, w.now); m.Kind == lease.KindAccept && !slices.Contains(noted, m.Ballot.Counter) {
+			t.Errorf("%v leaves, noted are %v", m, noted)
+		}
+	}
+	w.drop = nil
+	w.run("an owner of the new membership", time.Minute, func() bool { return n.State(w.now).Tenure != 0 })
+}
+
 // P7: what the guardian of a dead owner says lets the next one own at once, where it would have waited for the lease to
 // run out; and what it says about an owner that is not the recorded one, or of this very node, changes nothing.
 func TestP7CrashReleaseIsAHintToo(t *testing.T) {
