@@ -70,6 +70,7 @@ func TestTLSSaysWhatIsWrong(t *testing.T) {
 	asks.Authorities, asks.Required = certstest.Load(t, certs.Paths{CA: ca.Bundle}), true
 	stranger := other.Client(t, "c")
 	old := ca.At(t, certs.RoleClient, "c", now.Add(-25*time.Hour))
+	early := ca.At(t, certs.RoleClient, "c", now.Add(25*time.Hour))
 	mine := ca.Client(t, "c")
 	for _, c := range []struct {
 		what, scheme string
@@ -93,7 +94,9 @@ func TestTLSSaysWhatIsWrong(t *testing.T) {
 		{"wants a certificate", "https://", asks, trusts, "it wants a client's certificate: give one with --client-cert"},
 		{"knows the certificate", "https://", asks, &client.TLS{CAFile: ca.Bundle, CertFile: mine.Cert, KeyFile: mine.Key}, ""},
 		{"a stranger's certificate", "https://", asks, &client.TLS{CAFile: ca.Bundle, CertFile: stranger.Cert, KeyFile: stranger.Key},
-			"it refuses the client's certificate, which no authority in " + ca.Bundle + " has signed"},
+			"it refuses the client's certificate: perhaps it does not know the authority; its log says"},
+		{"a certificate of tomorrow", "https://", asks, &client.TLS{CAFile: ca.Bundle, CertFile: early.Cert, KeyFile: early.Key},
+			"it refuses the client's certificate, which is not valid before"},
 		{"an expired certificate", "https://", asks, &client.TLS{CAFile: ca.Bundle, CertFile: old.Cert, KeyFile: old.Key},
 			"it refuses the client's certificate, which expired on"},
 		{"no scheme", "", node13(t, ca.Node(t, "n")), &client.TLS{CAFile: ca.Bundle, Default: true}, ""},

@@ -25,7 +25,7 @@ const waitsForCluster = "this node asks to join the cluster of "
 
 const (
 	joinRetryMin = 200 * time.Millisecond // between two questions
-	joinRetryMax = 5 * time.Second
+	joinRetryMax = time.Second
 	joinLogEvery = time.Minute // the same answer is logged again after this
 )
 

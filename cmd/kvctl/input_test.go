@@ -107,7 +107,7 @@ func TestTimeoutEndsReading(t *testing.T) {
 		}
 		args := append(strings.Fields(strings.Replace(line, "FILE", name, 1)), "--timeout", "100ms")
 		o := runWithin(t, t.Context(), c, nil, args...)
-		if o.code != exitFailed || o.out != "" || !strings.Contains(o.errOut, "not read to its end within the time limit") {
+		if o.code != exitFailed || o.out != "" || !strings.Contains(o.errOut, "the time limit has ended before the end of") {
 			t.Errorf("kvctl %s: %+v", line, o)
 		}
 	}

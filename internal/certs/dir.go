@@ -130,8 +130,9 @@ func writePair(cert, key string, p Pair) error {
 }
 
 // Renew makes a new certificate with a new key for whom the certificate in a file names, with the same hosts, and puts
-// both in the place of those in the files. An authority of the directory must have signed it. A validity of 0 is that of
-// before.
+// both in the place of those in the files. An authority of the directory must have signed it, and its key must be beside
+// it: everybody has the certificates that nodes show, and could put one in the place of his own. A validity of 0 is that
+// of before.
 func (d *Dir) Renew(cert string, validity time.Duration, now time.Time) (Written, error) {
 	text, err := readFile(cert)
 	if err != nil {
@@ -154,6 +155,9 @@ func (d *Dir) Renew(cert string, validity time.Duration, now time.Time) (Written
 		return Written{}, fmt.Errorf("%s is the certificate of %s, which the authority of cluster %s does not sign", cert, id,
 			cluster)
 	}
+	if err := hasItsKey(cert, list); err != nil {
+		return Written{}, err
+	}
 	if !slices.ContainsFunc(d.authorities, func(a *x509.Certificate) bool { return old.CheckSignatureFrom(a) == nil }) {
 		return Written{}, fmt.Errorf("%s says that it is the certificate of %s, but no authority in %s has signed it: make "+
 			"another one with kvctl ca %s", cert, id, filepath.Join(d.path, BundleName), id.Role)
@@ -166,13 +170,27 @@ func (d *Dir) Renew(cert string, validity time.Duration, now time.Time) (Written
 		return Written{}, err
 	}
 	w := Written{Cert: cert, Key: KeyOf(cert), Leaf: pair.Leaf}
-	if _, err := os.Stat(w.Key); err != nil {
-		return Written{}, fmt.Errorf("the key of %s: %w: name a certificate whose key is beside it", cert, err)
-	}
 	if err := replace(w.Key, pair.Key, 0o600); err != nil {
 		return Written{}, err
 	}
 	return w, replace(w.Cert, pair.Cert, 0o644)
+}
+
+// hasItsKey returns an error unless the key of the certificate in a file is beside it.
+func hasItsKey(cert string, list []*x509.Certificate) error {
+	name := KeyOf(cert)
+	text, err := readFile(name)
+	if err != nil {
+		return fmt.Errorf("the key of %s: %w: name a certificate whose key is beside it", cert, err)
+	}
+	key, err := parseKey(name, text)
+	if err != nil {
+		return err
+	}
+	if err := checkPair(Paths{Cert: cert, Key: name}, list, key); err != nil {
+		return fmt.Errorf("%w: if a renewal was interrupted, delete both and make them anew with kvctl ca", err)
+	}
+	return nil
 }
 
 // Leaves returns the files of the certificates of nodes and clients in the directory.

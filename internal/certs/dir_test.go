@@ -183,6 +183,18 @@ func TestOnlyWhatWasSignedIsRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Whoever connects to a node has its certificate, and may put it in the place of his own.
+	c, err := d.Issue(Request{Identity: Identity{Role: RoleClient, Name: "c"}, Validity: LeafValidity}, "", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, ownKey := read(t, w.Cert), read(t, c.Key)
+	if err := os.WriteFile(c.Cert, []byte(own), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Renew(c.Cert, 0, now); err == nil || read(t, c.Cert) != own || read(t, c.Key) != ownKey {
+		t.Errorf("a node's certificate beside a client's key: %v", err)
+	}
 	if _, err := d.RenewAuthority(AuthorityValidity, now); err != nil {
 		t.Fatal(err)
 	}

@@ -69,10 +69,12 @@ func (f *Files) whyRefused(now time.Time) string {
 		return ""
 	case now.After(own.Leaf.NotAfter):
 		return fmt.Sprintf(", which expired on %s: renew it with kvctl ca renew", day(own.Leaf.NotAfter))
-	case c.pool != nil && verify([]*x509.Certificate{own.Leaf}, c.pool, now, x509.ExtKeyUsageAny) != nil:
-		return fmt.Sprintf(", which no authority in %s has signed", f.paths.CA)
+	case now.Before(own.Leaf.NotBefore):
+		return fmt.Sprintf(", which is not valid before %s, and it is %s here: check the clocks", day(own.Leaf.NotBefore), day(now))
+	case len(own.Certificate) > maxChain:
+		return fmt.Sprintf(": its file has %d certificates, and %d at most are taken", len(own.Certificate), maxChain)
 	}
-	return ": the node's log says why"
+	return ": perhaps it does not know the authority; its log says"
 }
 
 // alerts are those that say something about this end.

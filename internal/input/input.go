@@ -60,7 +60,7 @@ func (e endedError) Unwrap() error { return e.err }
 
 func ended(ctx context.Context, name string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return endedError{name + " was not read to its end within the time limit", ctx.Err()}
+		return endedError{"the time limit has ended before the end of " + name, ctx.Err()}
 	}
 	return endedError{"interrupted while reading " + name, ctx.Err()}
 }

@@ -8,9 +8,10 @@ import (
 )
 
 // Pending are the connections to a listener that have not ended their handshake, a bounded number of them. An honest
-// handshake takes milliseconds. So when there are too many, the oldest of the source that has most of them gives way:
-// connections that are idle give way to one that is not, and a flood from one address gives way to itself, however slow
-// the handshakes of others are meanwhile. All methods are safe for concurrent use.
+// handshake takes milliseconds. So when there are too many the oldest gives way, which is idle. But a flood from one
+// address gives way to itself, however slow the handshakes of others are meanwhile: if a source has more than a quarter of
+// the places, it is the oldest of the source that has most. Not of any such source: of a flood from many addresses each
+// may have one, and several honest clients share an address. All methods are safe for concurrent use.
 type Pending struct {
 	limit   int
 	evicted atomic.Uint64
@@ -58,13 +59,14 @@ func (p *Pending) Evicted() uint64 { return p.evicted.Load() }
 
 // crowd returns which one is to give way. The caller holds mu.
 func (p *Pending) crowd() int {
-	most := 0
+	oldest, most := 0, p.limit/4
 	for i, nc := range p.conns {
-		if p.count[SourceOf(nc.RemoteAddr())] > p.count[SourceOf(p.conns[most].RemoteAddr())] {
-			most = i
+		n := p.count[SourceOf(nc.RemoteAddr())]
+		if n > most {
+			oldest, most = i, n
 		}
 	}
-	return most
+	return oldest
 }
 
 // remove forgets the connection at i. The caller holds mu.

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"fmt"
 	"net"
 	"testing"
 )
@@ -15,7 +16,26 @@ type shaking struct {
 func (s *shaking) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(s.from), Port: 1} }
 func (s *shaking) Close() error         { s.closed = true; return nil }
 
-// When there are too many, the oldest of the address with most of them ends.
+// A flood from many addresses has one handshake from each: it is the oldest that ends, and not one of several honest
+// clients behind one address.
+func TestPendingOfManyAddresses(t *testing.T) {
+	p := NewPending(8)
+	var flood []*shaking
+	for i := range 6 {
+		flood = append(flood, &shaking{from: fmt.Sprintf("10.0.1.%d", i)})
+		p.Add(flood[i])
+	}
+	honest := []*shaking{{from: "10.0.0.1"}, {from: "10.0.0.1"}}
+	for _, c := range honest {
+		p.Add(c)
+	}
+	p.Add(&shaking{from: "10.0.1.9"})
+	if !flood[0].closed || flood[1].closed || honest[0].closed || honest[1].closed {
+		t.Error("it was not the oldest that gave way")
+	}
+}
+
+// When there are too many, the oldest of an address with very many of them ends.
 func TestPending(t *testing.T) {
 	p := NewPending(4)
 	slow := &shaking{from: "10.0.0.9"}
