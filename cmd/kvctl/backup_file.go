@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tenure/client"
+	"tenure/internal/ownfile"
 )
 
 func (a *app) backupToFile(
@@ -66,27 +67,61 @@ func mayWrite(file string, force bool) error {
 	return nil
 }
 
-// openPartial opens and locks an empty file, so that no other kvctl writes to it. It reuses the file of a killed kvctl.
+// openPartial makes and locks a file, so that no other kvctl writes to it. It replaces the file of a killed kvctl, and
+// nothing else: through a link that somebody put there the file behind it would be overwritten, and whoever has a file
+// there open would read what is written.
 func openPartial(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	left, err := lockLeftover(name)
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = fmt.Errorf("%s is being written by another kvctl", name)
+	if left != nil {
+		defer left.Close() // its lock lasts until the new file has one
 	}
-	if err == nil {
-		err = isStill(f, name) // it may have been renamed or removed before the lock
-	}
-	if err == nil {
-		err = f.Truncate(0)
+	f, err := ownfile.Create(name, os.O_WRONLY)
+	if errors.Is(err, fs.ErrExist) {
+		err = beingWritten(name)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := lockPartial(f, name); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
+
+// lockLeftover locks the file that a killed kvctl has left, nil if there is none.
+func lockLeftover(name string) (*os.File, error) {
+	err := ownfile.Check(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := ownfile.Open(name, os.O_WRONLY)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockPartial(f, name); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func lockPartial(f *os.File, name string) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return beingWritten(name)
+	}
+	if err != nil {
+		return err
+	}
+	return isStill(f, name) // it may have been renamed or removed before the lock
+}
+
+func beingWritten(name string) error { return fmt.Errorf("%s is being written by another kvctl", name) }
 
 // isStill returns an error unless name is still the name of f.
 func isStill(f *os.File, name string) error {
@@ -94,7 +129,7 @@ func isStill(f *os.File, name string) error {
 	if err != nil {
 		return err
 	}
-	if now, err := os.Stat(name); err != nil || !os.SameFile(own, now) {
+	if now, err := os.Lstat(name); err != nil || !os.SameFile(own, now) {
 		return fmt.Errorf("%s was being written by another kvctl", name)
 	}
 	return nil

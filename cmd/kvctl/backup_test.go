@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,6 +153,56 @@ func TestTwoBackupsToOneFile(t *testing.T) {
 	}
 	if o := against(addr, "", "backup", "verify", file); o.code != 0 {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestPartialFilesAreNotFollowed: a link at the name of the file that is not whole yet is not written through, and a
+// leftover that others may read, or have open, is not written to.
+func TestPartialFilesAreNotFollowed(t *testing.T) {
+	addr := realNode(t)
+	for _, args := range [][]string{
+		{"backup", "create", "FILE", "--timeout", "30s"}, {"export", "-o", "FILE", "--timeout", "30s"},
+	} {
+		dir := t.TempDir()
+		file, victim := filepath.Join(dir, "b"), filepath.Join(dir, "victim")
+		partial := file + ".partial"
+		args[slices.Index(args, "FILE")] = file
+		if err := os.WriteFile(victim, []byte("mine"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for what, put := range map[string]func() error{
+			"a link":              func() error { return os.Symlink(victim, partial) },
+			"a link into nowhere": func() error { return os.Symlink(filepath.Join(dir, "none"), partial) },
+			"a directory":         func() error { return os.Mkdir(partial, 0o700) },
+		} {
+			if err := put(); err != nil {
+				t.Fatal(err)
+			}
+			if o := against(addr, "", args...); o.code == 0 || !strings.Contains(o.errOut, "remove it, or choose another name") {
+				t.Errorf("%v, %s: %+v", args, what, o)
+			}
+			if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
+				t.Errorf("%v, %s: the file behind it has %q, %v", args, what, b, err)
+			}
+			if _, err := os.Lstat(filepath.Join(dir, "none")); err == nil {
+				t.Errorf("%v, %s: a file was made behind it", args, what)
+			}
+			if err := os.Remove(partial); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Link(victim, partial); err != nil { // as a leftover that somebody else has open
+			t.Fatal(err)
+		}
+		if o := against(addr, "", args...); o.code != 0 {
+			t.Errorf("%v: %+v", args, o)
+		}
+		if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
+			t.Errorf("%v: the leftover has %q, %v", args, b, err)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v: %v, %v", args, info.Mode(), err)
+		}
 	}
 }
 

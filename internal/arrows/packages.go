@@ -149,6 +149,7 @@ var Layout = Rules{
 		{Path: "internal/leasehold", Pure: true},
 		{Path: "internal/lostfound"},
 		{Path: "internal/oslimit"},
+		{Path: "internal/ownfile"},
 		{Path: "internal/procend"},
 		{Path: "internal/progress"},
 		{Path: "internal/quorum", Pure: true},
