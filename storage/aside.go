@@ -8,14 +8,23 @@ import (
 )
 
 // SetAside moves everything in dir, of a node that does not run, into a new directory of that name in dir, except for
-// directories: earlier ones of this kind, for one. It reports whether there was anything. A crash in its middle leaves
+// directories: earlier ones of this kind, for one. It refuses a directory with files and none of a node, and reports whether
+// there was anything. A crash in its middle leaves
 // files that no node starts on, and that the next SetAside moves (asideOrder).
 func SetAside(dir, name string) (moved bool, err error) {
-	files, err := os.ReadDir(dir)
+	d, err := os.Open(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
+		return false, unusable("cannot look into %s: %w; check the path and its permissions", dir, plain(err))
+	}
+	_, err = ofANode(d, false)
+	if err = errors.Join(err, d.Close()); err != nil {
+		return false, err
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
 		return false, unusable("cannot look into %s: %w; check the path and its permissions", dir, plain(err))
 	}
 	lock, err := lockDir(dir)

@@ -14,10 +14,17 @@ func TestSetAside(t *testing.T) {
 			t.Fatalf("%s: %v %v", d, moved, err)
 		}
 	}
+	others := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(others, "passwd"), []byte("mine"), 0o644))
+	_, err := SetAside(others, "aside")
+	wantError(t, err, ErrUnusable, others, "such as passwd")
+	if string(readFile(t, filepath.Join(others, "passwd"))) != "mine" || len(names(t, others)) != 1 {
+		t.Errorf("the files of others are not as they were: %q", names(t, others))
+	}
 	s := formed(t, dir)
 	fill(t, s, 3, 10)
 	was := s.Identity()
-	_, err := SetAside(dir, "aside")
+	_, err = SetAside(dir, "aside")
 	wantError(t, err, ErrInUse, dir)
 	must(t, s.Close())
 	must(t, os.WriteFile(filepath.Join(dir, "foreign"), []byte("f"), 0o600))

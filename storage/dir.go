@@ -11,31 +11,70 @@ import (
 	"strings"
 	"syscall"
 
+	"tenure/internal/lostfound"
 	"tenure/internal/oslimit"
+	"tenure/internal/ownfile"
 )
 
-// prepareDir makes sure that dir is a directory that only this user can enter, creating it if need be.
+// prepareDir makes sure that dir is a directory that only this user can enter, creating it if need be. It changes nothing
+// of a directory that is neither empty nor a node's.
 func prepareDir(dir string) error {
-	info, err := os.Stat(dir)
+	d, err := oslimit.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return unusable("cannot create %s: %w; create it yourself or choose another directory", dir, plain(err))
 		}
-		info, err = os.Stat(dir)
+		d, err = oslimit.Open(dir)
 	}
+	if err != nil {
+		return unusable("cannot look at %s: %w; check the path and its permissions", dir, plain(err))
+	}
+	defer d.Close() // nothing is written to it
+	info, err := d.Stat()
 	switch {
 	case err != nil:
 		return unusable("cannot look at %s: %w; check the path and its permissions", dir, plain(err))
 	case !info.IsDir():
 		return unusable("%s is not a directory; choose another path for the data", dir)
-	case info.Mode().Perm()&0o077 != 0:
-		if err := os.Chmod(dir, 0o700); err != nil {
-			return unusable("%s can be entered by other users (mode %04o) and that cannot be changed: %w; "+
-				"run: chmod 700 %s",
-				dir, info.Mode().Perm(), plain(err), dir)
-		}
+	}
+	private := info.Mode().Perm()&0o077 == 0
+	empty, err := ofANode(d, !private)
+	if err != nil || private {
+		return err
+	}
+	if info.Mode()&fs.ModeSticky != 0 && !empty { // an empty one may be a new tmpfs
+		return unusable("%s is a directory for the files of all users (mode %04o), and is left as it is; name a directory "+
+			"in it with --data", dir, info.Mode().Perm()|0o1000)
+	}
+	if err := d.Chmod(0o700); err != nil {
+		return unusable("%s can be entered by other users (mode %04o) and that cannot be changed: %w; "+
+			"run: chmod 700 %s",
+			dir, info.Mode().Perm(), plain(err), dir)
 	}
 	return nil
+}
+
+// ofANode returns an error unless the directory is empty or has a file of a node: of one that this user runs, if owned is
+// set. Where others may make files, a name alone says nothing.
+func ofANode(d *os.File, owned bool) (empty bool, err error) {
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		return false, unusable("cannot look into %s: %w; check its permissions", d.Name(), plain(err))
+	}
+	entries = slices.DeleteFunc(entries, lostfound.Is)
+	for _, e := range entries {
+		if purposes[e.Name()] == "" {
+			continue
+		}
+		if info, err := e.Info(); err == nil && (!owned || info.Mode().IsRegular() && ownfile.Owned(info)) {
+			return false, nil
+		}
+	}
+	if len(entries) == 0 {
+		return true, nil
+	}
+	return false, unusable("%s has files that are not of a node of this user, such as %s, and is left as it is; name an empty "+
+		"directory, or a new one, with --data", d.Name(), entries[0].Name())
 }
 
 // lockDir takes the lock of dir. The lock goes with the open file, so that it never outlives the process.
@@ -101,11 +140,13 @@ func exists(path string) (bool, error) {
 	return true, nil
 }
 
-// plainFiles returns an error if something else has the name of a node's file: opening a pipe waits for ever.
+// plainFiles returns an error if something else has the name of a node's file: opening a pipe waits for ever, and what is
+// behind a link is perhaps somebody else's. Nobody else can put one there later, since only this user enters the
+// directory.
 func (f files) plainFiles() error {
 	for _, name := range slices.Sorted(maps.Keys(purposes)) {
 		path := filepath.Join(f.dir, name)
-		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 			return unusable("%s is not a plain file; move it out of the directory", path)
 		}
 	}

@@ -1,10 +1,12 @@
 package storage
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"tenure/internal/ident"
+	"tenure/internal/lostfound"
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/storage/journal"
@@ -162,6 +165,70 @@ func TestOpenRefusesAFileAndAnUnwritableDirectory(t *testing.T) {
 	}
 	_, err = Open("/proc/self", small)
 	wantError(t, err, ErrUnusable, "/proc/self")
+}
+
+// TestADirectoryOfOthersIsLeftAlone: a directory with files of others keeps its mode and its files, whatever name was
+// mistyped; an empty one, a new file system, and a node's own become private.
+func TestADirectoryOfOthersIsLeftAlone(t *testing.T) {
+	file := func(name string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) { must(t, os.WriteFile(filepath.Join(dir, name), []byte("mine"), 0o644)) }
+	}
+	for _, c := range []struct {
+		what string
+		mode os.FileMode
+		put  func(t *testing.T, dir string)
+		want string // "": it becomes a node's
+	}{
+		{"of others", 0o755, file("passwd"), "such as passwd"},
+		{"of others, private", 0o700, file("passwd"), "such as passwd"},
+		{"of others, with a directory", 0o755, func(t *testing.T, dir string) {
+			must(t, os.Mkdir(filepath.Join(dir, "ssh"), 0o700))
+		}, "such as ssh"},
+		{"with a directory that has the name of a node's file", 0o755, func(t *testing.T, dir string) {
+			must(t, os.Mkdir(filepath.Join(dir, journalName), 0o700))
+		}, "such as journal"},
+		{"a new tmpfs", 0o777 | os.ModeSticky, func(*testing.T, string) {}, ""},
+		{"for all, with a lock", 0o777 | os.ModeSticky, file(lockName), "for the files of all users"},
+		{"empty", 0o755, func(*testing.T, string) {}, ""},
+		{"a new file system", 0o755, func(t *testing.T, dir string) {
+			must(t, os.Mkdir(filepath.Join(dir, lostfound.Name), 0o700))
+		}, ""},
+		{"a node's", 0o755, func(t *testing.T, dir string) {
+			file("notes")(t, dir)
+			file(lockName)(t, dir)
+		}, ""},
+	} {
+		dir := t.TempDir()
+		c.put(t, dir)
+		must(t, os.Chmod(dir, c.mode))
+		before := names(t, dir)
+		s, err := Open(dir, small)
+		info, statErr := os.Stat(dir)
+		must(t, statErr)
+		if c.want == "" {
+			if err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("%s: %v, mode %v", c.what, err, info.Mode())
+			}
+			if err == nil {
+				must(t, s.Close())
+			}
+			continue
+		}
+		wantError(t, err, ErrUnusable, dir, c.want, "with --data")
+		if now := names(t, dir); info.Mode() != c.mode|os.ModeDir || !slices.Equal(now, before) {
+			t.Errorf("%s: mode %v, %q; before %v, %q", c.what, info.Mode(), now, c.mode, before)
+		}
+	}
+}
+
+func names(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
 }
 
 func TestSecondOpenNamesTheHolder(t *testing.T) {
@@ -459,9 +526,11 @@ func TestOpenNeedsItsRedoFile(t *testing.T) {
 	s := open(t, dir, o)
 	must(t, s.Close())
 	must(t, os.Remove(s.redoPath()))
-	must(t, os.Symlink("nowhere", s.redoPath()))
-	_, err := Open(dir, o)
-	wantError(t, err, ErrFailed, s.redoPath(), "file exists")
+	must(t, os.Mkdir(s.redoPath(), 0o700)) // after Open has looked at what is there
+	s = newStore(dir, o.withDefaults(), nil)
+	s.space.newest.Store(&Usage{})
+	err := s.state.shapeRedo()
+	wantError(t, err, ErrFailed, s.redoPath(), "is a directory")
 }
 
 // A view that nobody closes, as after a panic of its reader, does not keep the process from ending.
@@ -477,6 +546,35 @@ func TestCloseDoesNotWaitForEverForAView(t *testing.T) {
 	}
 	v.Close()
 	open(t, s.dir, small)
+}
+
+// TestLinksInPlaceOfFiles: a store in a directory that others could once write to does not write through what they left
+// there.
+func TestLinksInPlaceOfFiles(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(purposes)) {
+		dir := t.TempDir()
+		s := formed(t, dir)
+		fill(t, s, 3, 10)
+		must(t, s.Close())
+		path, victim := filepath.Join(dir, name), filepath.Join(t.TempDir(), "victim")
+		must(t, os.RemoveAll(path))
+		must(t, os.WriteFile(victim, []byte("mine"), 0o600))
+		must(t, os.Symlink(victim, path))
+		_, err := Open(dir, small)
+		wantError(t, err, ErrUnusable, path)
+		if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
+			t.Errorf("%s: the file behind it has %q, %v", name, b, err)
+		}
+	}
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	must(t, open(t, dir, small).Close())
+	must(t, os.Remove(filepath.Join(dir, sumsName)))
+	must(t, os.WriteFile(victim, []byte("mine"), 0o600))
+	must(t, os.Symlink(victim, filepath.Join(dir, sumsName+".new")))
+	open(t, dir, small)
+	if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
+		t.Errorf("the file behind state.sums.new has %q, %v", b, err)
+	}
 }
 
 // Something that is no plain file, under any name of a node's file, is refused before it is opened: a pipe would be

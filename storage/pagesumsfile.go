@@ -130,7 +130,10 @@ func (s *stateDB) makeSums(t *sumTable, m *metaPage) (*sumsFile, error) {
 
 // writeSums writes a new file at path with the checksums of the pages of m's transaction, durable but for its name.
 func writeSums(path string, t *sumTable, m *metaPage) (*os.File, error) {
-	f, err := oslimit.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a run that died
+		return nil, err
+	}
+	f, err := oslimit.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
