@@ -16,6 +16,7 @@ import (
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/process"
 	"tenure/internal/devcluster"
+	"tenure/internal/ownfile"
 )
 
 const (
@@ -109,7 +110,7 @@ type startedNode struct {
 
 // launch starts the node in a session of its own, so that it outlives kvctl and its terminal.
 func launch(binary string, n devcluster.Node) (startedNode, error) {
-	log, err := os.OpenFile(n.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := ownfile.Open(n.Log, os.O_WRONLY|os.O_APPEND)
 	if err != nil {
 		return startedNode{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tenure/internal/certs"
+	"tenure/internal/ownfile"
 )
 
 const (
@@ -204,7 +205,12 @@ func write(dir string, s *State) error {
 		return err
 	}
 	name := filepath.Join(dir, StateName)
-	if err := os.WriteFile(name+".tmp", append(b, '\n'), 0o600); err != nil {
+	f, err := ownfile.Create(name+".tmp", os.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(name+".tmp", name)
@@ -213,7 +219,7 @@ func write(dir string, s *State) error {
 // locked runs f while no other program changes the file.
 func locked(ctx context.Context, dir string, f func() error) error {
 	name := filepath.Join(dir, lockName)
-	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := ownfile.Open(name, os.O_RDWR)
 	if err != nil {
 		return err
 	}

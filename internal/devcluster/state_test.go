@@ -1,11 +1,14 @@
 package devcluster
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"tenure/internal/ownfile"
 )
 
 // TestFormat pins dev.json: kvctl and kvnode may be of different versions.
@@ -104,5 +107,29 @@ func TestArguments(t *testing.T) {
 	}
 	if got := (&Node{Args: []string{"--id", "1"}}).MoreArgs(); got != nil {
 		t.Error(got)
+	}
+}
+
+// TestFilesOfTheClusterAreNotFollowed: neither its state, nor its lock, nor its token is somebody else's.
+func TestFilesOfTheClusterAreNotFollowed(t *testing.T) {
+	for _, name := range []string{StateName + ".tmp", lockName, TokenName} {
+		dir := t.TempDir()
+		victim := filepath.Join(dir, "victim")
+		if err := os.WriteFile(victim, []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(victim, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		err := Replace(t.Context(), dir, &State{})
+		if name == TokenName {
+			err = MakeToken(TokenFile(dir))
+		}
+		if !errors.Is(err, ownfile.ErrForeign) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
 	}
 }

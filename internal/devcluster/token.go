@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/google/uuid"
+
+	"tenure/internal/ownfile"
 )
 
 // TokenName is the file in the cluster's directory that has the secret of its first token, which may do everything.
@@ -21,7 +23,7 @@ func TokenFile(dir string) string { return filepath.Join(dir, TokenName) }
 func MakeToken(name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil
+		return ownfile.Check(name) // a secret that somebody else has put there is known to them
 	}
 	if err != nil {
 		return err

@@ -7,15 +7,19 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"tenure/internal/ownfile"
 )
 
 // held keeps the locks' files open until the process ends.
 var held []*os.File
 
+// lockName returns the name of the lock of a share, in a directory in which everybody may make files.
+func lockName(n int) string { return fmt.Sprintf("tenure-ports-%d-%d.lock", os.Getuid(), n) }
+
 // hold takes a share for this process, and reports whether it could. Children do not inherit it.
 func hold(n int) bool {
-	f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("tenure-ports-%d-%d.lock", os.Getuid(), n)),
-		os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := ownfile.Open(filepath.Join(os.TempDir(), lockName(n)), os.O_RDWR)
 	if err != nil {
 		return false
 	}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+
+	"tenure/internal/ownfile"
 )
 
 // file is a file that is moved away when it is large. It is not safe for concurrent use.
@@ -23,13 +25,13 @@ func openFile(cfg Config) (*file, error) {
 }
 
 func (f *file) open() error {
-	opened, err := os.OpenFile(f.cfg.Path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	opened, err := ownfile.Open(f.cfg.Path, os.O_RDWR|os.O_APPEND)
 	if err != nil {
 		return err
 	}
 	size, err := endLine(opened)
 	if err == nil {
-		err = opened.Chmod(0o600) // it may have been made by somebody else
+		err = opened.Chmod(0o600) // it may have been made with another
 	}
 	if err != nil {
 		return errors.Join(err, opened.Close())
@@ -127,7 +129,7 @@ func (f *file) reopen() error {
 	if err != nil {
 		return err
 	}
-	if now, err := os.Stat(f.cfg.Path); err == nil && os.SameFile(own, now) {
+	if now, err := os.Lstat(f.cfg.Path); err == nil && os.SameFile(own, now) {
 		f.size = now.Size() // somebody else may have cut it off
 		return nil
 	}

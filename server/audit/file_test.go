@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"tenure/internal/ownfile"
 )
 
 // contents returns what is in the files, the newest first.
@@ -180,5 +182,49 @@ func TestTheFileIsItsOwners(t *testing.T) {
 	defer f.Close()
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)
+	}
+}
+
+// TestTheAuditLogIsNotWrittenThroughALink: the file behind it keeps its bytes and its mode, also if the link comes while
+// the log is open.
+func TestTheAuditLogIsNotWrittenThroughALink(t *testing.T) {
+	dir := t.TempDir()
+	path, victim := filepath.Join(dir, "audit"), filepath.Join(dir, "victim")
+	if err := os.WriteFile(victim, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	link := func() {
+		t.Helper()
+		if err := os.Symlink(victim, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link()
+	cfg := Config{Path: path, FileBytes: 1000, Keep: 1}
+	if f, err := openFile(cfg); !errors.Is(err, ownfile.ErrForeign) {
+		t.Errorf("%v", err)
+		f.close()
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := openFile(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	write(t, f, "one\n")
+	if err := os.Rename(path, path+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	link()
+	if n, err := f.Write([]byte("two\n")); n != 0 || !errors.Is(err, ownfile.ErrForeign) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if info, err := os.Stat(victim); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("%v, %v", info.Mode(), err)
 	}
 }

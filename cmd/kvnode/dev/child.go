@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"tenure/internal/devcluster"
+	"tenure/internal/ownfile"
 )
 
 const maxLogBytes = 16 << 20 // a longer log is renamed when its node starts
@@ -27,7 +28,7 @@ func start(binary string, n devcluster.Node, exits chan<- exit) (pid int, logFro
 			return 0, 0, err
 		}
 	}
-	log, err := os.OpenFile(n.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := ownfile.Open(n.Log, os.O_WRONLY|os.O_APPEND)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -65,7 +66,7 @@ func copyBinary(from, dir string) (string, error) {
 		return "", err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o700)
+	out, err := ownfile.CreateMode(to+".tmp", os.O_WRONLY, 0o700)
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tenure/internal/devcluster"
+	"tenure/internal/ownfile"
 	"tenure/internal/quorum"
 )
 
@@ -42,7 +43,7 @@ func setPID(dir string, id, was, pid int) error {
 // openSession makes this process the only supervisor of the directory, until it ends or closes the file.
 func openSession(dir string) (*os.File, error) {
 	name := filepath.Join(dir, sessionName)
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := ownfile.Open(name, os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
