@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"strconv"
@@ -185,7 +186,7 @@ func newBucket(u *url.URL) (Target, error) {
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTime}
 	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment,
+		Proxy: proxy,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
@@ -199,6 +200,33 @@ func newTransport() *http.Transport {
 		MaxConnsPerHost:     maxConnections,
 		DisableCompression:  true,
 	}
+}
+
+// proxy returns the proxy that the environment names for a request, if any. There is none for what runs on this machine
+// or is the machine's own: the credentials of the machine, which the metadata service tells at a link-local address,
+// are not for a proxy, and neither is what only this machine reaches.
+func proxy(r *http.Request) (*url.URL, error) {
+	if isOwn(r.URL.Hostname()) {
+		return nil, nil
+	}
+	return http.ProxyFromEnvironment(r)
+}
+
+// metadata has the addresses of Amazon's services for one machine or container by IPv6, which are not link-local.
+var metadata = netip.MustParsePrefix("fd00:ec2::/32")
+
+// isOwn reports whether a host is this machine, or a service that its hypervisor or its container has for it alone.
+func isOwn(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	addr = addr.Unmap().WithZone("")
+	return addr.IsLoopback() || addr.IsLinkLocalUnicast() || metadata.Contains(addr)
 }
 
 // stallConn is a connection that fails after no byte has moved in either direction for stallTime. HTTP reads the answer
