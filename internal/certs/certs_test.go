@@ -2,9 +2,13 @@ package certs
 
 import (
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"math/big"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +86,57 @@ func TestIdentityIsReadBack(t *testing.T) {
 	}
 }
 
+// spelt returns a certificate with URIs that are spelt so, which crypto/x509 has read.
+func spelt(t testing.TB, uris ...string) *x509.Certificate {
+	t.Helper()
+	key, err := newKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), ExtraExtensions: []pkix.Extension{alternatives(t, uris)}}
+	made, err := sign(c, &x509.Certificate{}, key, key)
+	if err != nil {
+		t.Fatal(uris, err)
+	}
+	return made.Leaf
+}
+
+// alternatives returns the extension with URIs as alternative names.
+func alternatives(t testing.TB, uris []string) pkix.Extension {
+	t.Helper()
+	var names []asn1.RawValue
+	for _, s := range uris {
+		names = append(names, asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: uriTag, Bytes: []byte(s)})
+	}
+	der, err := asn1.Marshal(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkix.Extension{Id: subjectAltName, Value: der}
+}
+
+// FuzzSpelling: whatever a URI in a certificate is, it is an identity only if it is spelt as that identity is.
+func FuzzSpelling(f *testing.F) {
+	for _, s := range []string{"tenure://prod/node/n1", "tenure://prod/authority", "TENURE://prod/node/n1",
+		"tenure://prod/node/n1#", "tenure://u@prod:1/node/n%31?x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		c := &x509.Certificate{Extensions: []pkix.Extension{alternatives(t, []string{s})}}
+		id, err := IdentityOf(c)
+		if err == nil && (id.String() != s || id.Validate() != nil) {
+			t.Errorf("%q is read as %s", s, id)
+		}
+		if err != nil && ofScheme(s) && len(Names(c)) > 0 {
+			t.Errorf("%q stands for %q", s, Names(c))
+		}
+		c.Extensions = []pkix.Extension{alternatives(t, []string{s, "tenure://prod/node/n1"})}
+		if id, err := IdentityOf(c); err == nil && (ofScheme(s) || id.Name != "n1") {
+			t.Errorf("beside %q: %s", s, id)
+		}
+	})
+}
+
 // TestOneSpelling: an identity that is spelt oddly is none, so that nobody reads it as another one.
 func TestOneSpelling(t *testing.T) {
 	for _, s := range []string{
@@ -90,14 +145,28 @@ func TestOneSpelling(t *testing.T) {
 		"tenure://prod/node/n%31", "tenure://prod/node%2Fn1", "tenure://prod:1/node/n1", "tenure://u@prod/node/n1",
 		"tenure:///node/n1", "tenure:prod/node/n1", "tenure://prod/node/.", "tenure://prod/node/a b", "tenure://prod/Node/n1",
 		"tenure://-prod/node/n1", "tenure://prod/authority/n1", "tenure://prod//node/n1", "tenure://prod/node//n1",
+		"TENURE://prod/node/n1", "Tenure://prod/node/n1", "tenure://prod/node/n1#", "tenure://prod/node/n1?",
+		"tenure://prod:/node/n1", "tenure://@prod/node/n1", "tenure://:@prod/node/n1",
+		"tenure://prod/node/n1;x", "tenure://prod/node/n1%00", "TENURE:prod/node/n1",
 	} {
-		u, err := url.Parse(s)
-		if err != nil {
-			t.Fatal(s, err)
-		}
-		if id, err := IdentityOf(&x509.Certificate{URIs: []*url.URL{u}}); err == nil {
+		c := spelt(t, s)
+		if id, err := IdentityOf(c); err == nil {
 			t.Errorf("%s is read as %s", s, id)
 		}
+		if n := Names(c); len(n) > 0 {
+			t.Errorf("%s stands for %q", s, n)
+		}
+		if u := URIs(c); len(u) != 1 || u[0] != s {
+			t.Errorf("%s is read as %q", s, u)
+		}
+	}
+	c := spelt(t, "tenure://prod/node/n1", "spiffe://Prod/x#")
+	if id, err := IdentityOf(c); err != nil || id != (Identity{"prod", RoleNode, "n1"}) || len(Names(c)) != 2 {
+		t.Errorf("%v, %v, %q", id, err, Names(c))
+	}
+	c = spelt(t, "tenure://prod/node/n1", "TENURE://prod/node/n2", "spiffe://prod/x")
+	if id, err := IdentityOf(c); err == nil || !slices.Equal(Names(c), []string{"spiffe://prod/x"}) {
+		t.Errorf("one of two identities is taken: %s, %q", id, Names(c))
 	}
 	two := Identity{"prod", RoleNode, "n1"}
 	if _, err := IdentityOf(&x509.Certificate{URIs: []*url.URL{two.url(), two.url()}}); err == nil {
@@ -118,7 +187,7 @@ func TestWhoIsAPeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nameless.Leaf.URIs = nil
+	nameless.Leaf.URIs, nameless.Leaf.Extensions = nil, nil
 	for _, c := range []struct {
 		what, want string // "": taken
 		leaf       *x509.Certificate

@@ -2,9 +2,11 @@ package certs
 
 import (
 	"crypto/x509"
+	"encoding/asn1"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -103,15 +105,10 @@ func (id Identity) url() *url.URL {
 	return &url.URL{Scheme: Scheme, Host: id.Cluster, Path: path}
 }
 
-// IdentityOf returns the identity that c names. It is an error if c names none, several, or one that is not spelt as
-// Identity.String spells it.
+// IdentityOf returns the identity that c names. It is an error if c names none, several, or one that is not spelt in c
+// as Identity.String spells it.
 func IdentityOf(c *x509.Certificate) (Identity, error) {
-	var found []string
-	for _, u := range c.URIs {
-		if u.Scheme == Scheme {
-			found = append(found, u.String())
-		}
-	}
+	found := slices.DeleteFunc(URIs(c), func(uri string) bool { return !ofScheme(uri) })
 	switch len(found) {
 	case 0:
 		return Identity{}, fmt.Errorf("it has no URI %s://CLUSTER/ROLE/NAME: make one with kvctl ca", Scheme)
@@ -120,6 +117,53 @@ func IdentityOf(c *x509.Certificate) (Identity, error) {
 	}
 	return Identity{}, fmt.Errorf("it has %d URIs of %s://, and one is allowed", len(found), Scheme)
 }
+
+// ofScheme reports whether a URI has the scheme of identities, however it is spelt.
+func ofScheme(uri string) bool {
+	scheme, _, _ := strings.Cut(uri, ":")
+	return strings.EqualFold(scheme, Scheme)
+}
+
+// Names returns the URIs of c under which something may be granted to its owner. What has the scheme of identities is
+// one of them only if IdentityOf takes it.
+func Names(c *x509.Certificate) []string {
+	all := URIs(c)
+	if _, err := IdentityOf(c); err != nil {
+		all = slices.DeleteFunc(all, ofScheme)
+	}
+	return all
+}
+
+// URIs returns the URIs of c as they are spelt in it: a url.URL has another spelling of some. Without extensions, in a
+// certificate that was not read but is to be signed, they are those of c.URIs.
+func URIs(c *x509.Certificate) (list []string) {
+	if len(c.Extensions) == 0 {
+		for _, u := range c.URIs {
+			list = append(list, u.String())
+		}
+		return list
+	}
+	for _, e := range c.Extensions {
+		if !e.Id.Equal(subjectAltName) {
+			continue
+		}
+		var names []asn1.RawValue
+		if _, err := asn1.Unmarshal(e.Value, &names); err != nil {
+			return nil // crypto/x509 has read it before
+		}
+		for _, n := range names {
+			if n.Class == asn1.ClassContextSpecific && n.Tag == uriTag {
+				list = append(list, string(n.Bytes))
+			}
+		}
+	}
+	return list
+}
+
+// subjectAltName is the extension with the alternative names, RFC 5280, 4.2.1.6.
+var subjectAltName = asn1.ObjectIdentifier{2, 5, 29, 17}
+
+const uriTag = 6 // of a URI in it
 
 func parseIdentity(s string) (Identity, error) {
 	rest, _ := strings.CutPrefix(s, Scheme+"://")

@@ -139,13 +139,15 @@ func TestNamesOfACertificate(t *testing.T) {
 		uris []string
 		want string
 	}{
-		"a client's, of kvctl ca":          {"deploy", []string{"tenure://prod/client/deploy"}, "yes"},
-		"a node's of the same common name": {"deploy", []string{"tenure://prod/node/deploy"}, "Permission denied"},
-		"of another authority":             {"deploy", nil, "yes"},
-		"a common name spelt as a URI":     {"tenure://prod/client/deploy", nil, "Permission denied"},
-		"the same beside a URI":            {"tenure://prod/client/deploy", []string{"tenure://prod/client/x"}, "Permission denied"},
-		"one of two URIs":                  {"", []string{"tenure://prod/node/n", "spiffe://prod/deploy"}, "yes"},
-		"no name":                          {"", nil, "Permission denied"},
+		"a client's, of kvctl ca":           {"deploy", []string{"tenure://prod/client/deploy"}, "yes"},
+		"a node's of the same common name":  {"deploy", []string{"tenure://prod/node/deploy"}, "Permission denied"},
+		"of another authority":              {"deploy", nil, "yes"},
+		"a common name spelt as a URI":      {"tenure://prod/client/deploy", nil, "Permission denied"},
+		"the same beside a URI":             {"tenure://prod/client/deploy", []string{"tenure://prod/client/x"}, "Permission denied"},
+		"one of two URIs":                   {"", []string{"tenure://prod/node/n", "spiffe://prod/deploy"}, "yes"},
+		"one of Tenure that is spelt oddly": {"deploy", []string{"tenure://prod/client/deploy?"}, "Permission denied"},
+		"two of Tenure":                     {"", []string{"tenure://prod/client/x", "tenure://prod/client/deploy"}, "Permission denied"},
+		"no name":                           {"", nil, "Permission denied"},
 	} {
 		cert := &x509.Certificate{Subject: pkix.Name{CommonName: c.cn}, NotAfter: time.Unix(0, 2000)}
 		for _, text := range c.uris {

@@ -3,6 +3,8 @@ package access
 import (
 	"crypto/x509"
 	"strings"
+
+	"tenure/internal/certs"
 )
 
 // Credentials is who a request says it is.
@@ -17,17 +19,15 @@ type Credentials struct {
 // name.
 //
 // A common name counts only if the certificate has no URI: those of `kvctl ca` have both, the same common name may be
-// that of a node and that of a client, and a token for one is not for the other. One that is spelt as a URI is not taken
-// for that URI, which the authority has not signed as one.
+// that of a node and that of a client, and a token for one is not for the other. A URI counts as it is spelt in the
+// certificate, and one of Tenure only in its one spelling. A common name that is spelt as a URI is not taken for that
+// URI, which the authority has not signed as one.
 func (c *Credentials) names() (list []string) {
 	if c.Certificate == nil {
 		return nil
 	}
-	if uris := c.Certificate.URIs; len(uris) > 0 {
-		for _, u := range uris {
-			list = append(list, u.String())
-		}
-		return list
+	if len(c.Certificate.URIs) > 0 {
+		return certs.Names(c.Certificate)
 	}
 	if cn := c.Certificate.Subject.CommonName; cn != "" && !strings.Contains(cn, "://") {
 		list = append(list, cn)
@@ -42,7 +42,7 @@ func (c *Credentials) CertificateName() string {
 	case c.Certificate == nil:
 		return ""
 	case len(c.Certificate.URIs) > 0:
-		return c.Certificate.URIs[0].String()
+		return certs.URIs(c.Certificate)[0]
 	}
 	return "CN=" + c.Certificate.Subject.CommonName
 }
