@@ -25,7 +25,7 @@ func (a *answerer) answer(c *conn, m *wire.AskMsg) error {
 		return c.refuse(r)
 	}
 	agree := showList(m.List) == showList(a.cfg.List)
-	a.logMistakes(m, answer, agree)
+	a.logMistakes(c.share(), m, answer, agree)
 	if answer.Formed() || answer.Over || !agree || !a.founder(m.From) {
 		return c.send(answer)
 	}
@@ -75,7 +75,7 @@ func (a *answerer) prepare(m *wire.AskMsg, cert string) (*wire.AnswerMsg, *Refus
 }
 
 // logMistakes logs what the node that asks will find wrong, so that it is found here too.
-func (a *answerer) logMistakes(m *wire.AskMsg, answer *wire.AnswerMsg, agree bool) {
+func (a *answerer) logMistakes(of share, m *wire.AskMsg, answer *wire.AnswerMsg, agree bool) {
 	text := ""
 	switch {
 	case answer.Formed():
@@ -92,7 +92,7 @@ func (a *answerer) logMistakes(m *wire.AskMsg, answer *wire.AnswerMsg, agree boo
 		text = listsDiffer(a.cfg.Self, a.cfg.List, m.From, m.List).Text
 	}
 	if text != "" {
-		a.log.rarely(text, func() { a.log.Warn().Uint64("peer", uint64(m.From)).Msg(text) })
+		a.log.rarely(of, text, func() { a.log.Warn().Uint64("peer", uint64(m.From)).Msg(text) })
 	}
 }
 

@@ -183,10 +183,10 @@ func (a *asker) evaluateFailure(q reply) error {
 		if r.Reason == wire.ReasonRolledBack && r.ByPeer {
 			return forGood(ErrRolledBack, "%s", r.Text)
 		}
-		a.log.refusal(q.peer.Addr, r)
+		a.log.refusal(ofMember(q.peer.Node), q.peer.Addr, r)
 		return nil
 	}
-	a.log.rarely(fmt.Sprint("bootstrap", q.peer), func() {
+	a.log.rarely(ofMember(q.peer.Node), fmt.Sprint("bootstrap", q.peer), func() {
 		a.log.Info().Uint64("peer", uint64(q.peer.Node)).Str("address", q.peer.Addr).Err(q.err).
 			Msg("waiting for this node, to found the cluster")
 	})

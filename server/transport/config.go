@@ -37,7 +37,8 @@ const (
 	steadyAfter    = time.Second            // a connection that lasted this long starts the backoff anew
 	bootstrapRetry = 150 * time.Millisecond // between two rounds of questions
 	logEvery       = 10 * time.Second       // the same line of a rareLog is written once in this time
-	maxLines       = 64                     // different lines of a rareLog in this time
+	maxLines       = 64                     // different lines of one share of a rareLog in this time
+	maxShares      = 256                    // of a rareLog in this time; what is beyond has that of strangers
 	acceptPauseMax = time.Second            // while the listener fails, for want of file descriptors say
 )
 

@@ -106,13 +106,13 @@ func (s *peers) connect(p *peer, kind wire.Kind) error {
 	if errors.As(err, &r) { // for its certificate
 		p.unreached(addr)
 		s.refused(p, err)
-		s.log.refusal(addr, r)
+		s.log.refusal(ofMember(p.node), addr, r)
 		return err
 	}
 	if err != nil {
 		p.unreached(addr)
 		p.setProblem(fmt.Sprintf("cannot be reached: %v", err))
-		s.log.rarely(fmt.Sprint("dial", p.node), func() {
+		s.log.rarely(ofMember(p.node), fmt.Sprint("dial", p.node), func() {
 			s.log.Info().Uint64("peer", uint64(p.node)).Err(err).Msg("peer cannot be reached")
 		})
 		return err
@@ -135,10 +135,10 @@ func (s *peers) connect(p *peer, kind wire.Kind) error {
 	s.refused(p, err)
 	s.toldRemoved(err)
 	if errors.As(err, &r) {
-		s.log.refusal(c.remote(), r)
+		s.log.refusal(ofMember(p.node), c.remote(), r)
 		return err
 	}
-	s.log.rarely(fmt.Sprint("handshake", p.node), func() {
+	s.log.rarely(ofMember(p.node), fmt.Sprint("handshake", p.node), func() {
 		s.log.Info().Uint64("peer", uint64(p.node)).Err(err).Msg("the handshake with this peer did not finish")
 	})
 	return err

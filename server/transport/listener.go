@@ -52,7 +52,7 @@ func (l *listener) run() {
 		if l.sockets.ended() {
 			return
 		}
-		l.log.rarely("accept", func() { l.log.Error().Err(err).Msg("cannot accept connections from peers") })
+		l.log.rarely(ofSelf, "accept", func() { l.log.Error().Err(err).Msg("cannot accept connections from peers") })
 		wait = min(2*wait+time.Millisecond, acceptPauseMax)
 		if !l.sockets.pause(wait) {
 			return
@@ -71,7 +71,7 @@ func (l *listener) serve(c *conn) {
 	}
 	var r *Refusal
 	if errors.As(err, &r) {
-		l.log.refusal(c.remote(), r)
+		l.log.refusal(c.share(), c.remote(), r)
 		return
 	}
 	l.garbage.Add(1)
@@ -83,7 +83,7 @@ func (l *listener) serve(c *conn) {
 	if errors.Is(err, errWrongPort) {
 		line = err.Error() // its own line, so that garbage does not hide it
 	}
-	l.log.rarely(line, func() {
+	l.log.rarely(c.share(), line, func() {
 		l.log.Warn().Str("remote", c.remote()).Err(err).
 			Msg("a connection to the peer port did not finish the handshake")
 	})

@@ -126,7 +126,7 @@ func (s *peers) send(to ballot.NodeID, kind wire.Kind, limit int, body []byte) b
 	}
 	if len(body) > limit {
 		end.traffic.dropped.Add(1)
-		s.log.rarely("large", func() {
+		s.log.rarely(ofMember(to), "large", func() {
 			s.log.Error().Uint64("peer", uint64(to)).Stringer("kind", kind).Int("bytes", len(body)).Int("limit", limit).
 				Msg("a message above the limit was not sent")
 		})

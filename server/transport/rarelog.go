@@ -8,25 +8,47 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"tenure/internal/ballot"
 	"tenure/server/wire"
 )
 
-// rareLog writes the lines that strangers and faulty peers cause, so that they cannot fill the log.
+// rareLog writes the lines that strangers and faulty peers cause, so that they cannot fill the log. All strangers
+// together have one share of it, and each member has another: whatever strangers invent, a member's lines are written.
 type rareLog struct {
 	zerolog.Logger
 	limit   lineLimit
 	refused atomic.Uint64 // connections that this node refused
 }
 
-// rarely calls write unless the same line was written a short while ago.
-func (l *rareLog) rarely(line string, write func()) {
-	if l.limit.allow(line, time.Now()) {
+// share is whose share of the log a line takes.
+type share string
+
+const (
+	// strangers is that of everybody who connects without having proved who they are. Without TLS that is everybody.
+	strangers share = ""
+	ofSelf    share = "self" // what this node has found of itself
+)
+
+// ofMember is the share of a member that this node dials. Nobody else can invent one.
+func ofMember(id ballot.NodeID) share { return share(fmt.Sprint("member ", uint64(id))) }
+
+// share returns the share of whoever has made the connection: by the certificate, which nobody can invent, too.
+func (c *conn) share() share {
+	if c.cert == "" {
+		return strangers
+	}
+	return share("certificate " + c.cert)
+}
+
+// rarely calls write unless the same line was written a short while ago, or too many others of that share were.
+func (l *rareLog) rarely(of share, line string, write func()) {
+	if l.limit.allow(of, line, time.Now()) {
 		write()
 	}
 }
 
 // refusal logs a refusal by either side.
-func (l *rareLog) refusal(remote string, r *Refusal) {
+func (l *rareLog) refusal(of share, remote string, r *Refusal) {
 	if r.Reason == wire.ReasonNotReady {
 		l.Debug().Str("remote", remote).Bool("by_peer", r.ByPeer).Msg(r.Text)
 		return
@@ -34,27 +56,36 @@ func (l *rareLog) refusal(remote string, r *Refusal) {
 	if !r.ByPeer {
 		l.refused.Add(1)
 	}
-	l.rarely(fmt.Sprint(r.Reason, r.ByPeer, r.Text), func() {
+	l.rarely(of, fmt.Sprint(r.Reason, r.ByPeer, r.Text), func() {
 		l.Warn().Str("remote", remote).Bool("by_peer", r.ByPeer).Str("reason", r.Text).Msg("connection refused")
 	})
 }
 
-// lineLimit lets each line through once, and at most maxLines different ones, in each span of logEvery.
+// lineLimit lets each line of a share through once, and at most maxLines different ones, in each span of logEvery.
 type lineLimit struct {
 	mu      sync.Mutex
 	began   time.Time
-	written map[string]struct{}
+	written map[share]map[string]struct{}
 }
 
-func (l *lineLimit) allow(line string, now time.Time) bool {
+func (l *lineLimit) allow(of share, line string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.written == nil || now.Sub(l.began) >= logEvery {
-		l.began, l.written = now, make(map[string]struct{})
+		l.began, l.written = now, make(map[share]map[string]struct{})
 	}
-	if _, again := l.written[line]; again || len(l.written) >= maxLines {
+	if l.written[of] == nil {
+		if len(l.written) >= maxShares {
+			of = strangers
+		}
+		if l.written[of] == nil {
+			l.written[of] = make(map[string]struct{})
+		}
+	}
+	lines := l.written[of]
+	if _, again := lines[line]; again || len(lines) >= maxLines {
 		return false
 	}
-	l.written[line] = struct{}{}
+	lines[line] = struct{}{}
 	return true
 }

@@ -234,7 +234,7 @@ func TestRareLinesAreFew(t *testing.T) {
 	n := 0
 	for i := range 10 * maxLines {
 		for range 3 {
-			if q.allow(fmt.Sprint(i), now) {
+			if q.allow(strangers, fmt.Sprint(i), now) {
 				n++
 			}
 		}
@@ -242,8 +242,66 @@ func TestRareLinesAreFew(t *testing.T) {
 	if n != maxLines {
 		t.Fatalf("%d lines", n)
 	}
-	if !q.allow("0", now.Add(logEvery)) || q.allow("0", now.Add(logEvery)) {
+	if !q.allow(strangers, "0", now.Add(logEvery)) || q.allow(strangers, "0", now.Add(logEvery)) {
 		t.Fatal("a complaint is said once in each span")
+	}
+	q, n = lineLimit{}, 0
+	for i := range 10 * maxShares {
+		for line := range 2 * maxLines {
+			if q.allow(share(fmt.Sprint("certificate ", i)), fmt.Sprint(line), now) {
+				n++
+			}
+		}
+	}
+	if n > (maxShares+1)*maxLines {
+		t.Fatalf("%d lines of all shares", n)
+	}
+}
+
+// TestStrangersDoNotHideMembers: whatever strangers invent, what this node finds about a member that it dials, or that
+// has shown its certificate, is in the log, and so is what it finds about itself.
+func TestStrangersDoNotHideMembers(t *testing.T) {
+	var q lineLimit
+	now := time.Unix(1000, 0)
+	for i := range 10 * maxLines {
+		q.allow((&conn{}).share(), fmt.Sprint("invented ", i), now)
+	}
+	for _, of := range []share{ofSelf, ofMember(2), ofMember(3), (&conn{cert: "n2"}).share(), (&conn{cert: "n3"}).share()} {
+		if !q.allow(of, "refused", now) {
+			t.Errorf("a line of %q is hidden", of)
+		}
+	}
+	if q.allow(strangers, "refused", now) {
+		t.Error("strangers have more than their share")
+	}
+}
+
+// TestAFloodOfStrangersLeavesMembersLines has strangers invent nodes before a member that is not there is dialled.
+func TestAFloodOfStrangersLeavesMembersLines(t *testing.T) {
+	n := listen(t, 1, "", nil)
+	n.serve(members(1, 2))
+	began := time.Now()
+	for i := range 2 * maxLines {
+		nc, err := net.Dial("tcp", n.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		hello := honest(2)
+		hello.Node, hello.Incarnation.Node = ballot.NodeID(100+i), ballot.NodeID(100+i)
+		writeFrames(t, nc, wire.EncodeHandshake(&wire.HelloMsg{Kind: wire.KindLog, To: 1, Hello: hello}))
+		var r *Refusal
+		if _, err := newConn(nc, 0, time.Now().Add(testTimeout)).receive(); !errors.As(err, &r) || r.Reason != wire.ReasonNotMember {
+			t.Fatal(err)
+		}
+		nc.Close()
+	}
+	n.logs.await(t, "the lines of strangers", func() bool { return strings.Count(n.logs.text.String(), "refused") >= maxLines })
+	m := members(1, 2)
+	m.Number++
+	n.SetMembership(m, map[ballot.NodeID]string{2: "127.0.0.1:1"}) // nobody listens there
+	n.logs.awaitAll(t, "peer cannot be reached")
+	if took := time.Since(began); took >= logEvery {
+		t.Errorf("the line came after %v, when there was a share for all again", took)
 	}
 }
 

@@ -8,25 +8,34 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Lines of net/http that strangers can cause at will, as by a handshake of TLS that fails.
+// Lines of net/http that strangers can cause at will, as by a handshake of TLS that fails. Those of handshakes have a
+// share of their own, so that they never hide another line.
 const (
 	complaintsEvery = 10 * time.Second
-	maxComplaints   = 8 // in complaintsEvery
+	maxComplaints   = 8 // of one share, in complaintsEvery
 )
+
+// handshakeError is in each line about a handshake.
+var handshakeError = []byte("TLS handshake error")
 
 // complaints passes net/http's own log lines on, as far as they are few.
 type complaints struct {
 	log zerolog.Logger
 
-	mu      sync.Mutex
-	began   time.Time
-	lines   int
-	dropped int
+	mu     sync.Mutex
+	began  time.Time
+	shares [2]complaintShare // of handshakes, and of all else
 }
+
+type complaintShare struct{ lines, dropped int }
 
 // Write passes one line on.
 func (c *complaints) Write(line []byte) (int, error) {
-	if pass, dropped := c.pass(time.Now()); pass {
+	share := 1
+	if bytes.Contains(line, handshakeError) {
+		share = 0
+	}
+	if pass, dropped := c.pass(share, time.Now()); pass {
 		e := c.log.Warn().Str("from", "net/http")
 		if dropped > 0 {
 			e = e.Int("not_logged", dropped)
@@ -36,18 +45,22 @@ func (c *complaints) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// pass reports whether a line that comes now is logged, and how many were not since the last one that was.
-func (c *complaints) pass(now time.Time) (pass bool, dropped int) {
+// pass reports whether a line of a share that comes now is logged, and how many were not since the last one that was.
+func (c *complaints) pass(share int, now time.Time) (pass bool, dropped int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now.Sub(c.began) >= complaintsEvery {
-		c.began, c.lines = now, 0
+		c.began = now
+		for i := range c.shares {
+			c.shares[i].lines = 0
+		}
 	}
-	if c.lines >= maxComplaints {
-		c.dropped++
+	s := &c.shares[share]
+	if s.lines >= maxComplaints {
+		s.dropped++
 		return false, 0
 	}
-	c.lines++
-	dropped, c.dropped = c.dropped, 0
+	s.lines++
+	dropped, s.dropped = s.dropped, 0
 	return true, dropped
 }
