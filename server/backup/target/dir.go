@@ -36,7 +36,7 @@ type dir struct {
 	root string // absolute
 
 	mu      sync.Mutex
-	durable string    // the directory of the newest Put; its name is durable
+	durable string    // the directory of the newest Put, in the root; its name is durable
 	swept   time.Time // the last search for old temporary files
 }
 
@@ -88,21 +88,30 @@ func (d *dir) Put(ctx context.Context, name string, r io.Reader) error {
 		return err
 	}
 	d.sweep()
-	path := d.path(name)
-	err := d.mkdir(filepath.Dir(path))
-	if err == nil {
-		err = writeWhole(ctx, path, r)
-	}
-	if err != nil {
+	if err := d.put(ctx, filepath.FromSlash(name), r); err != nil {
 		return d.problem("put", name, err)
 	}
 	return nil
 }
 
-// writeWhole durably replaces path by a file with the bytes of r, or leaves it unchanged.
-func writeWhole(ctx context.Context, path string, r io.Reader) (err error) {
+// put is Put without its checks. An os.Root refuses a directory of the object that is a link to elsewhere: the names of
+// objects can be guessed.
+func (d *dir) put(ctx context.Context, path string, r io.Reader) error {
+	root, err := os.OpenRoot(d.root)
+	if err != nil {
+		return err
+	}
+	defer root.Close() // nothing is written to it itself
+	if err := d.mkdir(root, filepath.Dir(path)); err != nil {
+		return err
+	}
+	return writeWhole(ctx, root, path, r)
+}
+
+// writeWhole durably replaces path in root by a file with the bytes of r, or leaves it unchanged.
+func writeWhole(ctx context.Context, root *os.Root, path string, r io.Reader) (err error) {
 	temporary := filepath.Join(filepath.Dir(path), temporaryPrefix+rand.Text()+temporarySuffix)
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -112,31 +121,31 @@ func writeWhole(ctx context.Context, path string, r io.Reader) (err error) {
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Rename(temporary, path)
+		err = root.Rename(temporary, path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(temporary))
+		return errors.Join(err, root.Remove(temporary))
 	}
-	return syncDir(filepath.Dir(path))
+	return syncDir(root, filepath.Dir(path))
 }
 
-// mkdir creates the directory path below the root, if it does not exist, and makes its name durable in any case:
-// another process may have created it and died.
-func (d *dir) mkdir(path string) error {
+// mkdir creates the directory path in root, if it does not exist, and makes its name durable in any case: another process
+// may have created it and died.
+func (d *dir) mkdir(root *os.Root, path string) error {
 	d.mu.Lock()
 	known := d.durable == path
 	d.mu.Unlock()
-	if known || path == d.root {
+	if known || path == "." {
 		return nil
 	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := root.MkdirAll(path, 0o700); err != nil {
 		return err
 	}
 	for parent := filepath.Dir(path); ; parent = filepath.Dir(parent) {
-		if err := syncDir(parent); err != nil {
+		if err := syncDir(root, parent); err != nil {
 			return err
 		}
-		if parent == d.root {
+		if parent == "." {
 			break
 		}
 	}
@@ -234,13 +243,17 @@ func (d *dir) Delete(_ context.Context, name string) error {
 	if err := d.present(); err != nil {
 		return err
 	}
-	path := d.path(name)
-	err := os.Remove(path)
+	path := filepath.FromSlash(name)
+	root, err := os.OpenRoot(d.root)
+	if err == nil {
+		defer root.Close() // nothing is written to it itself
+		err = root.Remove(path)
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(path))
+		err = syncDir(root, filepath.Dir(path))
 	}
 	if err != nil {
 		return d.problem("delete", name, err)
@@ -273,9 +286,9 @@ func (d *dir) sweep() {
 	})
 }
 
-// syncDir makes the names in a directory durable.
-func syncDir(path string) error {
-	f, err := os.Open(path)
+// syncDir makes the names in a directory in root durable.
+func syncDir(root *os.Root, path string) error {
+	f, err := root.Open(path)
 	if err != nil {
 		return err
 	}

@@ -149,6 +149,29 @@ func TestWhatIsNoObject(t *testing.T) {
 	}
 }
 
+// TestNothingIsWrittenOutsideOfTheDirectory: a link in the place of a directory of objects leads nowhere.
+func TestNothingIsWrittenOutsideOfTheDirectory(t *testing.T) {
+	root, other := t.TempDir(), t.TempDir()
+	must(t, os.WriteFile(filepath.Join(other, "mine"), []byte("mine"), 0o600))
+	must(t, os.Symlink(other, filepath.Join(root, "sub")))
+	must(t, os.Symlink(filepath.Join(other, "mine"), filepath.Join(root, "a")))
+	x := opened(t, root)
+	for _, name := range []string{"sub/new", "sub/mine", "sub/deeper/new"} {
+		if err := x.Put(t.Context(), name, strings.NewReader("x")); err == nil {
+			t.Errorf("%s was put", name)
+		}
+		if err := x.Delete(t.Context(), name); err == nil {
+			t.Errorf("%s was deleted", name)
+		}
+	}
+	must(t, x.Put(t.Context(), "a", strings.NewReader("x"))) // in place of the link
+	entries, err := os.ReadDir(other)
+	must(t, err)
+	if b, err := os.ReadFile(filepath.Join(other, "mine")); len(entries) != 1 || err != nil || string(b) != "mine" {
+		t.Errorf("%v, %q, %v", entries, b, err)
+	}
+}
+
 func TestADirectoryThatIsNotThereIsNotMade(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "unmounted")
 	x := opened(t, root)
