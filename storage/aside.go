@@ -8,9 +8,9 @@ import (
 )
 
 // SetAside moves everything in dir, of a node that does not run, into a new directory of that name in dir, except for
-// directories: earlier ones of this kind, for one. It refuses a directory with files and none of a node, and reports whether
-// there was anything. A crash in its middle leaves
-// files that no node starts on, and that the next SetAside moves (asideOrder).
+// directories: earlier ones of this kind, for one. It refuses a directory with files and none of a node, and reports
+// whether there was anything. A crash in its middle leaves files that no node starts on, and that the next SetAside
+// moves (asideOrder).
 func SetAside(dir, name string) (moved bool, err error) {
 	d, err := os.Open(dir)
 	switch {

@@ -16,8 +16,8 @@ import (
 	"tenure/internal/ownfile"
 )
 
-// prepareDir makes sure that dir is a directory that only this user can enter, creating it if need be. It changes nothing
-// of a directory that is neither empty nor a node's.
+// prepareDir makes sure that dir is a directory that only this user can enter, creating it if need be. It changes
+// nothing of a directory that is neither empty nor a node's.
 func prepareDir(dir string) error {
 	d, err := oslimit.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,8 +54,8 @@ func prepareDir(dir string) error {
 	return nil
 }
 
-// ofANode returns an error unless the directory is empty or has a file of a node: of one that this user runs, if owned is
-// set. Where others may make files, a name alone says nothing.
+// ofANode returns an error unless the directory is empty or has a file of a node: of one that this user runs, if owned
+// is set. Where others may make files, a name alone says nothing.
 func ofANode(d *os.File, owned bool) (empty bool, err error) {
 	entries, err := d.ReadDir(-1)
 	if err != nil {
@@ -140,8 +140,8 @@ func exists(path string) (bool, error) {
 	return true, nil
 }
 
-// plainFiles returns an error if something else has the name of a node's file: opening a pipe waits for ever, and what is
-// behind a link is perhaps somebody else's. Nobody else can put one there later, since only this user enters the
+// plainFiles returns an error if something else has the name of a node's file: opening a pipe waits for ever, and what
+// is behind a link is perhaps somebody else's. Nobody else can put one there later, since only this user enters the
 // directory.
 func (f files) plainFiles() error {
 	for _, name := range slices.Sorted(maps.Keys(purposes)) {

@@ -185,8 +185,8 @@ func TestTheFileIsItsOwners(t *testing.T) {
 	}
 }
 
-// TestTheAuditLogIsNotWrittenThroughALink: the file behind it keeps its bytes and its mode, also if the link comes while
-// the log is open.
+// TestTheAuditLogIsNotWrittenThroughALink: the file behind it keeps its bytes and its mode, also if the link comes
+// while the log is open.
 func TestTheAuditLogIsNotWrittenThroughALink(t *testing.T) {
 	dir := t.TempDir()
 	path, victim := filepath.Join(dir, "audit"), filepath.Join(dir, "victim")

@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TestHandshakesDoNotHideOtherLines: failed handshakes, which anybody can cause, have a bounded share of the log, and no
-// other line is lost for them.
+// TestHandshakesDoNotHideOtherLines: failed handshakes, which anybody can cause, have a bounded share of the log, and
+// no other line is lost for them.
 func TestHandshakesDoNotHideOtherLines(t *testing.T) {
 	var out bytes.Buffer
 	c := &complaints{log: zerolog.New(&out)}

@@ -8,7 +8,7 @@ import (
 	"tenure/internal/devcluster"
 )
 
-// TestFilesAreNotFollowed: what is in the directory of `kvnode dev` under the names of its files is not written through.
+// TestFilesAreNotFollowed: links in the directory of `kvnode dev` under the names of its files are not written through.
 func TestFilesAreNotFollowed(t *testing.T) {
 	dir := t.TempDir()
 	victim := filepath.Join(dir, "victim")
