@@ -57,7 +57,8 @@ func NewBackups(c BackupsConfig) *Backups {
 // read does, since this node may be behind, then for a checkpoint of what was applied by then, since the state database
 // lags what is in memory, and then takes a snapshot.
 func (b *Backups) Backup(timeout time.Duration) (web.Backup, error) {
-	out, err := b.in(b.slots, timeout)
+	out, err := b.in(b.slots, timeout, fmt.Sprintf("%d backups are being read from this node: try again later, or another node",
+		maxBackups))
 	if err != nil {
 		return nil, err
 	}
@@ -66,20 +67,19 @@ func (b *Backups) Backup(timeout time.Duration) (web.Backup, error) {
 
 // ForArchive is Backup for the archive of this node, which reads one at a time.
 func (b *Backups) ForArchive(timeout time.Duration) (web.Backup, error) {
-	out, err := b.in(b.own, timeout)
+	out, err := b.in(b.own, timeout, "a copy for the archive is being read already")
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// in is Backup in one of the places.
-func (b *Backups) in(places chan struct{}, timeout time.Duration) (out *outgoing, err error) {
+// in is Backup in one of the places; if there is none left, full says so.
+func (b *Backups) in(places chan struct{}, timeout time.Duration, full string) (out *outgoing, err error) {
 	select {
 	case places <- struct{}{}:
 	default:
-		return nil, fmt.Errorf("%w: as many backups as may be are being read from this node (%d): try again later, or another "+
-			"node", web.ErrOverloaded, cap(places))
+		return nil, fmt.Errorf("%w: %s", web.ErrOverloaded, full)
 	}
 	held := false
 	defer func() { // also if something panics

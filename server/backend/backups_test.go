@@ -38,18 +38,19 @@ func TestABackupKeepsNoMoreThanItMay(t *testing.T) {
 
 // Slow readers take none of the places that the node has for its archive.
 func TestTheArchiveHasAPlaceOfItsOwn(t *testing.T) {
-	b := NewBackups(BackupsConfig{})
+	readers := NewBackups(BackupsConfig{})
 	for range maxBackups {
-		b.slots <- struct{}{}
+		readers.slots <- struct{}{}
 	}
-	if _, err := b.Backup(time.Second); !errors.Is(err, web.ErrOverloaded) {
+	if _, err := readers.Backup(time.Second); !errors.Is(err, web.ErrOverloaded) {
 		t.Errorf("one reader more: %v", err)
 	}
-	if cap(b.own) != 1 || len(b.own) != 0 {
+	if cap(readers.own) != 1 || len(readers.own) != 0 {
 		t.Error("the archive has no place")
 	}
-	b.own <- struct{}{}
-	if _, err := b.ForArchive(time.Second); !errors.Is(err, web.ErrOverloaded) || !strings.Contains(err.Error(), "(1)") {
+	own := NewBackups(BackupsConfig{})
+	own.own <- struct{}{}
+	if _, err := own.ForArchive(time.Second); !errors.Is(err, web.ErrOverloaded) { // whatever readers there are
 		t.Errorf("a second one for the archive: %v", err)
 	}
 }
