@@ -43,8 +43,8 @@ type Config struct {
 	// answered since the Client was made: the endpoints are wrong, or nothing runs there. If it was for TLS, the error
 	// is an ErrTLS; a port of a node that is not for clients counts too, and so does a name that does not exist. If
 	// that is so of all endpoints, calls end with ErrNoSuchHost at once; a name server that does not answer is asked
-	// again. Calls also end at once, with what the nodes say, if all of Endpoints are nodes that serve nobody because they
-	// have founded a cluster beside another one. 0: calls go on until their deadline.
+	// again. Calls also end at once, with what the nodes say, if all of Endpoints are nodes that serve nobody because
+	// they have founded a cluster beside another one. 0: calls go on until their deadline.
 	GiveUpRefused time.Duration
 	// NoLearning makes the Client use no address but Endpoints. Without it the Client learns the client addresses of the
 	// members from the nodes that answer, some seconds after they change, and goes on with those when all Endpoints are

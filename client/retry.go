@@ -49,8 +49,8 @@ type tries struct {
 
 	// replaced: all of those that were given were. The call goes on in the other cluster.
 	replaced bool
-	// forgot: the call has gone on so. unserved: they have refused it again, although it named no cluster any more. None
-	// of them serves anybody then, until an operator does something about them.
+	// forgot: the call has gone on so. unserved: they have refused it again, although it named no cluster any more.
+	// None of them serves anybody then, until an operator does something about them.
 	forgot, unserved bool
 
 	refused      int // tries in a row that met nobody, or failed because of TLS or of a wrong port

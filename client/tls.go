@@ -13,9 +13,9 @@ import (
 	"tenure/internal/certs"
 )
 
-// TLS says how a Client speaks TLS with endpoints that begin with https://, and with those without a scheme if any field is
-// set. The zero value trusts the authorities of the system and shows no certificate. The files are in PEM, and are read
-// again for each new connection.
+// TLS says how a Client speaks TLS with endpoints that begin with https://, and with those without a scheme if any
+// field is set. The zero value trusts the authorities of the system and shows no certificate. The files are in PEM, and
+// are read again for each new connection.
 type TLS struct {
 	CAFile   string // authorities of the nodes; "": those of the system
 	CertFile string // certificate that the Client shows; it and KeyFile go together

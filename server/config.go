@@ -53,8 +53,8 @@ type Config struct {
 	ClientAddr   string // HTTP
 	PeerAddr     string // peers; may be empty for a cluster of one that nobody is to join
 	PeerOptional bool   // a cluster of one does without PeerAddr if somebody else listens there
-	// FounderWait is for how long, at each start, a node that has founded a cluster and is alone in it serves nobody, so
-	// that a member of another one can find it first; FounderWait is enough.
+	// FounderWait is for how long, at each start, a node that has founded a cluster and is alone in it serves nobody,
+	// so that a member of another one can find it first; FounderWait is enough.
 	FounderWait   time.Duration
 	AdminAddr     string // pprof; empty is off
 	RedisAddr     string // the Redis protocol; empty is off

@@ -10,8 +10,8 @@ import (
 // known here. crypto/x509 tries each one of a fitting name as the signer of another, up to a hundred times.
 const maxChain = 4
 
-// verify returns an error unless the first certificate of the chain was signed by one of the authorities, for one of the
-// uses, and is valid now. It looks at the length of the chain before any signature.
+// verify returns an error unless the first certificate of the chain was signed by one of the authorities, for one of
+// the uses, and is valid now. It looks at the length of the chain before any signature.
 func verify(chain []*x509.Certificate, authorities *x509.CertPool, now time.Time, uses ...x509.ExtKeyUsage) error {
 	if len(chain) > maxChain {
 		return fmt.Errorf("it comes with %d certificates of authorities: %d at most", len(chain)-1, maxChain-1)

@@ -130,9 +130,9 @@ func writePair(cert, key string, p Pair) error {
 }
 
 // Renew makes a new certificate with a new key for whom the certificate in a file names, with the same hosts, and puts
-// both in the place of those in the files. An authority of the directory must have signed it, and its key must be beside
-// it: everybody has the certificates that nodes show, and could put one in the place of his own. A validity of 0 is that
-// of before.
+// both in the place of those in the files. An authority of the directory must have signed it, and its key must be
+// beside it: everybody has the certificates that nodes show, and could put one in the place of his own. A validity of 0
+// is that of before.
 func (d *Dir) Renew(cert string, validity time.Duration, now time.Time) (Written, error) {
 	text, err := readFile(cert)
 	if err != nil {

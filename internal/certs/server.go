@@ -65,8 +65,8 @@ func (c *ServerConn) Read(p []byte) (int, error) {
 // NetConn returns the connection below TLS.
 func (c *ServerConn) NetConn() net.Conn { return c.raw.Conn }
 
-// handshakeConn reads at most so many bytes while a handshake is under way. Its fields belong to whoever reads, one at a
-// time: the handshake, and then who reads.
+// handshakeConn reads at most so many bytes while a handshake is under way. Its fields belong to whoever reads, one at
+// a time: the handshake, and then who reads.
 type handshakeConn struct {
 	net.Conn
 	left      int

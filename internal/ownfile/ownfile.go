@@ -38,8 +38,8 @@ func CreateMode(name string, flag int, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(name, flag|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, mode)
 }
 
-// Open opens a file that stays, a lock or a log, to be read or written as flag says. If there is no file of that name it
-// makes one that only this user may read and write.
+// Open opens a file that stays, a lock or a log, to be read or written as flag says. If there is no file of that name
+// it makes one that only this user may read and write.
 func Open(name string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(name, flag|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600) // a pipe would block
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {

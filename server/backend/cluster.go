@@ -40,7 +40,8 @@ type ClusterConfig struct {
 	Links      func() []transport.PeerState
 	Sought     func() string        // of the Transport
 	Served     func() time.Duration // of the Transport
-	// FounderWait is for how long a node that has founded a cluster, and is alone in it, waits for members of another one.
+	// FounderWait is for how long a node that has founded a cluster, and is alone in it, waits for members of another
+	// one.
 	FounderWait time.Duration
 	Guardian    func() guardian.State
 	// Unjoinable: this node listens for no other nodes, so none can join it.
@@ -91,8 +92,8 @@ func (b *Cluster) Ready() error {
 	return nil
 }
 
-// FounderWaits returns why this node should serve nobody although it is a cluster, or "": it is Sought, or nobody can know
-// that yet.
+// FounderWaits returns why this node should serve nobody although it is a cluster, or "": it is Sought, or nobody can
+// know that yet.
 func (b *Cluster) FounderWaits() string {
 	if !b.foundedAlone() {
 		return ""

@@ -313,9 +313,9 @@ func (e *Elector) heardRelease(now time.Duration, m lease.Message) {
 	e.tryAt = min(e.tryAt, at)
 }
 
-// route delivers messages for this node itself at once and queues the others. An Accept that is queued when its ballot is
-// released does not leave: its voter may not be told of the Release, since it may be a voter no more, and the guardian
-// does not know the ballot any longer (P7).
+// route delivers messages for this node itself at once and queues the others. An Accept that is queued when its ballot
+// is released does not leave: its voter may not be told of the Release, since it may be a voter no more, and the
+// guardian does not know the ballot any longer (P7).
 func (e *Elector) route(now time.Duration, ms []lease.Message) {
 	e.notes.Sent(now, e.cfg.Timing, ms)
 	for _, m := range ms {

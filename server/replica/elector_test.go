@@ -132,8 +132,8 @@ func TestP7EveryAcceptIsNotedBeforeItLeaves(t *testing.T) {
 	}
 }
 
-// P7: an attempt under a membership that this node has left ends as soon as it comes to its own acceptor. Its Accept does
-// not leave for a voter of before, to whom no Release goes.
+// P7: an attempt under a membership that this node has left ends as soon as it comes to its own acceptor. Its Accept
+// does not leave for a voter of before, to whom no Release goes.
 func TestP7NoAcceptLeavesBehindItsRelease(t *testing.T) {
 	w := newElectors(t, 2)
 	var promises []lease.Message

@@ -11,8 +11,8 @@ import (
 // within seconds (retryRefused).
 const soughtFor = 30 * time.Second
 
-// SeekTime is how long a member that is in reach takes at most until it dials a node that was started again: longer than
-// DialBack, retryMax and retryRefused, each half as long again by its jitter.
+// SeekTime is how long a member that is in reach takes at most until it dials a node that was started again: longer
+// than DialBack, retryMax and retryRefused, each half as long again by its jitter.
 const SeekTime = 2 * time.Second
 
 // sought remembers that a member of another cluster has looked here for a member of its own with the id of this node.

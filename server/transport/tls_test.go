@@ -322,8 +322,8 @@ func TestANodeThatIsRenamedLosesItsConnections(t *testing.T) {
 	b.logs.awaitAll(t, "connection refused", "node 1 comes with the certificate of node-1", "lists it as alpha")
 }
 
-// A node with a certificate of the cluster, but not that of the member who was dialled, says that this node was removed:
-// nobody listens.
+// A node with a certificate of the cluster, but not that of the member who was dialled, says that this node was
+// removed: nobody listens.
 func TestAStrangersWordDoesNotCount(t *testing.T) {
 	ca := certstest.New(t, "prod")
 	files := certstest.Load(t, ca.Node(t, "node-9"))

@@ -42,8 +42,8 @@ type ReadMeta struct {
 var (
 	// ErrNotApplied: refused before anything was proposed; safe to retry (503).
 	ErrNotApplied = errors.New("not applied")
-	// ErrOtherCluster is an ErrNotApplied of a node that should serve nobody, because its cluster has been founded beside
-	// another one: ask another node (503, so that Consul's clients do).
+	// ErrOtherCluster is an ErrNotApplied of a node that should serve nobody, because its cluster has been founded
+	// beside another one: ask another node (503, so that Consul's clients do).
 	ErrOtherCluster = fmt.Errorf("%w", ErrNotApplied)
 	// ErrNotCaughtUp: a read, which another node could answer (503).
 	ErrNotCaughtUp = errors.New("this node has not caught up with the others: ask another one")

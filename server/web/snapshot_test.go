@@ -96,8 +96,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestAnUploadThatDoesNotComeEnds: one that sends nothing, and one that dribbles, hold the place for snapshots only as long
-// as a client may take.
+// TestAnUploadThatDoesNotComeEnds: one that sends nothing, and one that dribbles, hold the place for snapshots only as
+// long as a client may take.
 func TestAnUploadThatDoesNotComeEnds(t *testing.T) {
 	addr := serve(t, newServer(t, newFake(t), func(c *Config) { c.EventTimeout = 100 * time.Millisecond }))
 	for name, every := range map[string]time.Duration{"nothing": time.Hour, "a dribble": 10 * time.Millisecond} {

@@ -129,8 +129,8 @@ func writeWhole(ctx context.Context, root *os.Root, path string, r io.Reader) (e
 	return syncDir(root, filepath.Dir(path))
 }
 
-// mkdir creates the directory path in root, if it does not exist, and makes its name durable in any case: another process
-// may have created it and died.
+// mkdir creates the directory path in root, if it does not exist, and makes its name durable in any case: another
+// process may have created it and died.
 func (d *dir) mkdir(root *os.Root, path string) error {
 	d.mu.Lock()
 	known := d.durable == path
