@@ -12,6 +12,7 @@ type checkpoints struct {
 
 	frozen  *kv.Frozen // taken out of the state, not yet durable
 	next    *kv.Frozen // follows frozen, to be compared; or nil
+	asked   bool       // a record asks for next
 	kept    bool       // frozen has followed another one: the memtable has its changes yet
 	handed  bool
 	compare bool   // the digest of frozen is to be compared
@@ -96,16 +97,19 @@ func (c *checkpoints) begin(state *kv.State, tick uint64) {
 	}
 }
 
-// beginCompared starts a checkpoint of this slot whose digest is to be compared. While another one runs it comes after
-// that, and leaves its changes in the memtable. So if it is such a one that runs, and memory is short, this slot is
-// skipped: a checkpoint that empties the memtable comes first.
-func (c *checkpoints) beginCompared(state *kv.State, tick uint64) {
+// beginCompared starts a checkpoint of this slot whose digest is to be compared; asked says that a record asks for it.
+// While another one runs it comes after that, and leaves its changes in the memtable. So if it is such a one that runs,
+// and memory is short, this slot is skipped: a checkpoint that empties the memtable comes first. Of several slots that
+// pass meanwhile one is taken: the newest that a record asks for, or else the roundest, which nodes that are busy at
+// other times choose too.
+func (c *checkpoints) beginCompared(state *kv.State, tick uint64, asked bool) {
 	switch {
 	case c.frozen == nil:
 		c.begin(state, tick)
 		c.compare = true
+	case c.next != nil && !asked && (c.asked || !rounder(state.Applied(), c.next.Slot())):
 	case !c.kept || c.mayWait(state.TableBytes()):
-		c.next = state.FreezeNext()
+		c.next, c.asked = state.FreezeNext(), asked
 	}
 }
 

@@ -185,6 +185,34 @@ func TestWhoIsBusyComparesAfterwards(t *testing.T) {
 	}
 }
 
+// A slot that all nodes choose is not skipped by one that is busy with another checkpoint. Of several that pass then
+// the roundest is taken, which others that are busy take too; and none takes the place of one that a record asks for.
+func TestWhoIsBusyComparesChosenSlotsAfterwards(t *testing.T) {
+	for _, asks := range []bool{false, true} {
+		x := newCompared(t)
+		x.write(3)
+		x.tick(0, x.pub)
+		first := x.state.Applied()
+		x.log.checkpoints.maxBytes = 1 << 20
+		x.log.compareSlots.spacing, x.log.compareSlots.every = 4, 1 // every fourth slot
+		for x.state.Applied() < 2*leastSpacing+4 {
+			x.write(1)
+		}
+		want := uint64(2 * leastSpacing) // after 4, 8, 16, …; 36 is less round
+		if asks {
+			want = x.ask()
+			for range 2 * leastSpacing {
+				x.write(1)
+			}
+		}
+		x.done(first)
+		if !x.log.checkpoints.compare {
+			t.Error("it is not compared")
+		}
+		x.done(want)
+	}
+}
+
 // What is compared after another checkpoint stays in the memtable. However often a node is asked, a checkpoint that
 // empties the memtable comes before there is no memory.
 func TestComparisonsLeaveTheMemtableItsBound(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 //     the larger are among those of the smaller.
 //   - When nothing was applied for CompareEvery, it is the last slot: that is the same for all who have it.
 //
-// A node skips a slot while another checkpoint runs or space is short.
+// A node skips a slot while space is short. If another checkpoint runs it makes that of the slot afterwards; if several
+// slots pass meanwhile, that of the roundest.
 type compareSlots struct {
 	every   uint64 // CompareEvery in ticks
 	spacing uint64 // distance of chosen slots, a power of two; 0 while the rate is unknown
@@ -58,6 +59,11 @@ func (c *compareSlots) takes(slot, tick uint64) bool {
 	c.newest = tick
 	return true
 }
+
+// rounder reports whether slot a is a multiple of a larger power of two than slot b. A node that takes only one of the
+// slots that pass while it is busy takes the roundest of them, so that nodes which are busy at different times, for
+// longer than CompareEvery, take a slot in common: the roundest one of a time in which both are busy.
+func rounder(a, b uint64) bool { return bits.TrailingZeros64(a) > bits.TrailingZeros64(b) }
 
 // rests reports whether no slot was applied for CompareEvery, so that the last one is chosen.
 func (c *compareSlots) rests() bool { return c.quiet >= c.every }

@@ -55,17 +55,16 @@ func (l *Log) checkpointed(digest uint64) error {
 }
 
 // compareHere begins a checkpoint if compareSlots chooses the slot that was just applied, or the record in it says so.
-// Like EffectFreeze, it freezes the memtable. While another checkpoint runs, a slot that compareSlots chooses is
-// skipped, since more of them follow. The slot of a record is not skipped: an operation waits until a majority has
-// compared it, and under load one of the nodes would nearly always be busy.
+// Like EffectFreeze, it freezes the memtable. Neither is skipped while another checkpoint runs: under load one of the
+// nodes would nearly always be busy, and a slot that not all take says little of who differs.
 func (l *Log) compareHere() {
 	asked := l.changes.compare
 	l.changes.compare = false
 	if l.changes.holdsCheckpoints(l.now) || l.members.space != SpaceEnough {
 		return
 	}
-	if asked || l.checkpoints.frozen == nil && l.compareSlots.takes(l.state.Applied(), l.ticks) {
-		l.checkpoints.beginCompared(l.state, l.ticks)
+	if asked || l.compareSlots.takes(l.state.Applied(), l.ticks) {
+		l.checkpoints.beginCompared(l.state, l.ticks, asked)
 	}
 }
 

@@ -91,6 +91,35 @@ func TestADifferenceUnderLoadIsFound(t *testing.T) {
 	}
 }
 
+// So it is while checkpoints run nearly all the time, on each node at times of its own, however long each takes: who
+// is busy when a chosen slot passes makes the checkpoint of that slot afterwards.
+func TestADifferenceIsFoundWhileCheckpointsRun(t *testing.T) {
+	for _, takes := range []time.Duration{300 * time.Millisecond, 4 * time.Second} {
+		t.Run(takes.String(), func(t *testing.T) {
+			c := newClusterWith(t, 3, 83, func(cfg *Config) {
+				cfg.CheckpointBytes, cfg.Core.KeepEntries = int64(takes/time.Millisecond)*5, 1<<12
+			})
+			c.written(20)
+			bad := c.nodes[1]
+			c.checkpointFor = takes
+			begun := c.now + 5*takes
+			for tampered := false; bad.differs == nil; c.run(10 * time.Millisecond) {
+				if c.now > begun && !tampered {
+					bad.disk.stateDB.Tamper(kv.SpaceData, []byte("mark"), []byte{1, 0, 1, 1, 0, 'x'})
+					tampered = true
+				}
+				if c.now > begun+2*takes+2*time.Second { // CompareEvery is a second
+					t.Fatal("not found")
+				}
+				c.loads++
+				command := set(fmt.Sprint("k", c.loads%1000), "v")
+				c.awaitMaster().input(Event{Write: &Request{ID: 1_000_000 + c.loads, Command: kv.EncodeCommand(&command),
+					Until: c.now + time.Second}})
+			}
+		})
+	}
+}
+
 // A master that differs lets go of its lease before it ends: the others need not wait for its time.
 func TestAMasterThatDiffersLetsGoFirst(t *testing.T) {
 	c := newCluster(t, 3, 81)
