@@ -151,13 +151,12 @@ func (w *watch) follow(ctx context.Context, e *endpoint) error {
 		if err = s.take(m); err == nil {
 			err = s.check(ctx, e)
 		}
-		if err == nil {
-			w.waits.goesOn(w.s.cfg.WatchWaits)
-		} else if err == errStopped {
+		if err == errStopped {
 			return err
 		} else if err != nil {
 			return fmt.Errorf("%s: %w", e, err)
 		}
+		w.waits.goesOn(w.s.cfg.WatchWaits)
 		timer.Reset(streamSilence)
 	}
 }

@@ -7,12 +7,9 @@ import (
 	"net"
 )
 
-// What is read of an end that has not proved anything yet. A hello has one or two kilobytes, a chain of four
-// certificates less than ten.
-const (
-	maxHelloBytes     = 8 << 10
-	maxHandshakeBytes = 24 << 10 // after the hello
-)
+// maxHandshakeBytes is what is read of an end that has not proved anything yet. A hello has one or two kilobytes, a chain
+// of four certificates less than ten.
+const maxHandshakeBytes = 32 << 10
 
 var errHandshakeTooLong = errors.New("the handshake is longer than any that is needed")
 
@@ -26,18 +23,9 @@ type ServerConn struct {
 }
 
 // Server returns the listening end of TLS above nc. The handshake comes with the first Read or Write. ended is called
-// when it has ended well.
+// when it has ended well. Connections share cfg, which has the keys of their sessions.
 func Server(nc net.Conn, cfg *tls.Config, ended func()) *ServerConn {
-	raw := &handshakeConn{Conn: nc, left: maxHelloBytes}
-	cfg = cfg.Clone()
-	choose := cfg.GetConfigForClient
-	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		raw.left = maxHandshakeBytes
-		if choose == nil {
-			return nil, nil
-		}
-		return choose(hello)
-	}
+	raw := &handshakeConn{Conn: nc, left: maxHandshakeBytes}
 	return &ServerConn{Conn: tls.Server(raw, cfg), raw: raw, ended: ended}
 }
 

@@ -98,3 +98,26 @@ func TestChainsAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A client that comes again goes on with its session: a handshake costs the node a signature otherwise.
+func TestSessionsAreResumed(t *testing.T) {
+	f, _ := ofNode(t)
+	cfg := Clients{Files: f, MinVersion: tls.VersionTLS13}.Config()
+	ours := &tls.Config{InsecureSkipVerify: true, ServerName: "n1", ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+	for i := range 3 {
+		listening, dialling := ends(t)
+		s, c := Server(listening, cfg, func() {}), tls.Client(dialling, ours)
+		go func() {
+			_, _ = io.CopyN(s, s, 1)
+			s.Close()
+		}()
+		_, err := c.Write([]byte("x"))
+		if got, _ := io.ReadAll(c); err != nil || len(got) != 1 { // which reads the ticket
+			t.Fatal(got, err)
+		}
+		if c.ConnectionState().DidResume != (i > 0) {
+			t.Errorf("connection %d: resumed is %t", i, c.ConnectionState().DidResume)
+		}
+		c.Close()
+	}
+}

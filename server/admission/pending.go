@@ -17,8 +17,13 @@ type Pending struct {
 	evicted atomic.Uint64
 
 	mu    sync.Mutex
-	conns []net.Conn // the oldest first
+	conns []pendingConn // the oldest first
 	count map[Source]int
+}
+
+type pendingConn struct {
+	net.Conn
+	from Source
 }
 
 // NewPending returns a Pending of at most limit connections.
@@ -34,15 +39,16 @@ func (p *Pending) Add(nc net.Conn) {
 		p.remove(i)
 		p.evicted.Add(1)
 	}
-	p.conns = append(p.conns, nc)
-	p.count[SourceOf(nc.RemoteAddr())]++
+	from := SourceOf(nc.RemoteAddr())
+	p.conns = append(p.conns, pendingConn{nc, from})
+	p.count[from]++
 }
 
 // Done forgets nc, if it is known: its handshake or the connection has ended.
 func (p *Pending) Done(nc net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(p.conns, nc); i >= 0 {
+	if i := slices.IndexFunc(p.conns, func(c pendingConn) bool { return c.Conn == nc }); i >= 0 {
 		p.remove(i)
 	}
 }
@@ -60,8 +66,8 @@ func (p *Pending) Evicted() uint64 { return p.evicted.Load() }
 // crowd returns which one is to give way. The caller holds mu.
 func (p *Pending) crowd() int {
 	oldest, most := 0, p.limit/4
-	for i, nc := range p.conns {
-		n := p.count[SourceOf(nc.RemoteAddr())]
+	for i, c := range p.conns {
+		n := p.count[c.from]
 		if n > most {
 			oldest, most = i, n
 		}
@@ -71,7 +77,7 @@ func (p *Pending) crowd() int {
 
 // remove forgets the connection at i. The caller holds mu.
 func (p *Pending) remove(i int) {
-	from := SourceOf(p.conns[i].RemoteAddr())
+	from := p.conns[i].from
 	if p.count[from]--; p.count[from] == 0 {
 		delete(p.count, from)
 	}

@@ -82,7 +82,7 @@ func (c *clientConn) explain(err error) {
 		_, _ = io.WriteString(e.Conn,
 			"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
 	}
-	c.errors.Printf("TLS handshake with %s failed: %v", c.RemoteAddr(), err)
+	c.errors.Printf(handshakeLine+"%s failed: %v", c.RemoteAddr(), err)
 }
 
 // CloseWrite ends what is sent, so that net/http can let the last answer arrive before it closes.
