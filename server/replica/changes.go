@@ -261,7 +261,7 @@ func (l *Log) adopt(e multipaxos.Entry) error {
 	before := l.members.newest
 	l.changes.applied(e, record)
 	l.changes.at = l.now
-	l.members.follow(record.Membership)
+	l.members.follow(record.Membership, record.NextNode)
 	newest := l.members.newest.Newer(before)
 	if newest {
 		l.progress.follow(l.cfg.Self.Node, l.members.voters)

@@ -66,6 +66,7 @@ func TestM4ReadyOnlyAfterTheOpeningEntryIsApplied(t *testing.T) {
 
 func TestM4NothingIsProposedOrGrantedBeforeReady(t *testing.T) {
 	b := newBench(t, 1)
+	b.log.members.next = 3 // node 2 is a former member
 	p := tenure(1, sec)
 	b.request(1, sec)
 	b.give(Event{Read: &ReadRequest{ID: 2, Until: sec}})

@@ -101,13 +101,14 @@ func (p *Peers) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, 
 	if !p.decoded(from, err) {
 		return
 	}
-	switch {
+	switch { // the log part and the snapshots decide themselves what they take from strangers
 	case b.Log != nil:
 		p.cfg.Log.inbox.putPeer(logEvent{Event: replica.Event{Log: b.Log}}, more)
 	case b.Replica != nil && b.Replica.Snapshot != nil:
 		p.cfg.Snapshots.take(b.Replica)
 	case b.Replica != nil:
 		p.cfg.Log.inbox.putPeer(logEvent{Event: replica.Event{Peer: b.Replica}}, more)
+	case p.stranger(from):
 	case b.Transfer != nil:
 		p.cfg.Transfers.Asked(from, *b.Transfer)
 	case b.Transferred != nil:
@@ -132,7 +133,7 @@ func (p *Peers) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, 
 // LeaseFrame takes a frame from the lease connection of a peer.
 func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte) {
 	b, err := wire.DecodeLease(body)
-	if !p.decoded(from, err) {
+	if !p.decoded(from, err) || p.stranger(from) {
 		return
 	}
 	switch {
@@ -154,7 +155,7 @@ func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte
 // NamedFrame takes a frame of named leases from a peer.
 func (p *Peers) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool) {
 	b, err := wire.DecodeNamed(body)
-	if p.decoded(from, err) && p.cfg.Clocks.Problem() == "" {
+	if p.decoded(from, err) && !p.stranger(from) && p.cfg.Clocks.Problem() == "" {
 		p.cfg.Leases.inbox.putPeer(leasesEvent{LeasesEvent: replica.LeasesEvent{Batch: b, From: inc}}, more)
 	}
 }
@@ -163,6 +164,10 @@ func (p *Peers) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []by
 func (p *Peers) CrashReleased(owner ballot.Incarnation, counters []uint64) {
 	p.cfg.Elector.put(replica.ElectorEvent{Crash: &replica.Crash{Owner: owner, Counters: counters}})
 }
+
+// stranger reports whether a peer is no member and never was one, as far as this node knows. Such a peer may tell this node
+// what was chosen, and nothing else.
+func (p *Peers) stranger(from ballot.NodeID) bool { return p.cfg.Log.View().Stranger(from) }
 
 // decoded reports whether a frame could be decoded, and counts it if not. The peer's handshake was right and its type
 // is known (transport ignores others): a malformed frame is a fault of one of the two programs, never of a user.

@@ -1,0 +1,190 @@
+package replica
+
+import (
+	"slices"
+	"testing"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// stranger is a node that none of the memberships of a bench lists.
+const stranger ballot.NodeID = 7
+
+// strangersLog is one message of each kind that a stranger may send in the hope of something.
+func strangersLog() map[string]*multipaxos.Message {
+	b := ballot.New(9, ballot.Incarnation{Node: stranger, Restart: 1, Nonce: 1})
+	entries := []multipaxos.Entry{{Slot: 1, Ballot: b}}
+	return map[string]*multipaxos.Message{
+		"Prepare":   {Kind: multipaxos.KindPrepare, Ballot: b, Slot: 1},
+		"Accept":    {Kind: multipaxos.KindAccept, Ballot: b, Entries: entries},
+		"Heartbeat": {Kind: multipaxos.KindHeartbeat, Ballot: b},
+		"Confirm":   {Kind: multipaxos.KindConfirm, Ballot: b, Round: 1},
+		"Fetch":     {Kind: multipaxos.KindFetch, Slot: 1},
+	}
+}
+
+// A stranger gets no answer to what it sends of the log, and no promise or vote is for it, whether or not it is believed.
+func TestAStrangerTakesNoPartInTheLog(t *testing.T) {
+	for name, m := range strangersLog() {
+		for _, others := range [][]ballot.NodeID{nil, {2}} {
+			b := newBench(t, 1, 2, 3)
+			b.chooses(t)
+			b.meet(others...)
+			b.give(Event{Up: stranger})
+			b.run(sec, Published{})
+			b.sync()
+			b.sent, b.messages = nil, nil
+			m.From, m.To = stranger, 1
+			before := b.log.core.Promised()
+			b.give(Event{Log: m})
+			for range 3 {
+				b.run(sec, Published{})
+				b.sync()
+			}
+			if got := b.log.core.Promised(); got != before || len(b.sent) > 0 {
+				t.Errorf("%s, others connected %v: promised %v, sent %+v", name, others, got, b.sent)
+			}
+		}
+	}
+}
+
+// chooses has the log of a follower hold an entry that is chosen and applied, as node 2 proposed it.
+func (b *bench) chooses(t *testing.T) {
+	t.Helper()
+	e := []multipaxos.Entry{{Slot: 1, Ballot: ballot.New(1, ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1})}}
+	b.give(Event{Log: &multipaxos.Message{Kind: multipaxos.KindLearn, From: 2, To: 1, Entries: e, Chosen: 1}})
+	for range 3 {
+		b.run(sec, Published{})
+		b.sync()
+	}
+	if b.state.Applied() != 1 {
+		t.Fatalf("applied %d", b.state.Applied())
+	}
+}
+
+// meet connects members, who say that they go by the first membership.
+func (b *bench) meet(nodes ...ballot.NodeID) {
+	for _, id := range nodes {
+		b.give(Event{Up: id})
+		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: id, To: 1, Heartbeat: Heartbeat{Membership: 1}}})
+	}
+}
+
+// A master takes no write and gives no read point to a stranger.
+func TestAStrangerIsForwardedNothing(t *testing.T) {
+	b := newBench(t, 1, 2)
+	p := b.lead(tenure(1, 90*sec))
+	b.give(Event{Up: stranger})
+	b.run(sec, p)
+	b.messages = nil
+	before := b.state.Applied()
+	cmd := set("owned", "by a stranger")
+	b.give(Event{Peer: &Message{Kind: KindForward, From: stranger, To: 1,
+		Writes: []ForwardedWrite{{ID: 7, Command: kv.EncodeCommand(&cmd), WaitFor: sec}}}})
+	b.give(Event{Peer: &Message{Kind: KindReadPoint, From: stranger, To: 1, Read: ReadPoint{ID: 5}}})
+	for range 5 {
+		b.run(sec, p)
+		b.sync()
+		b.answerAsPeer()
+	}
+	if b.state.Applied() != before || len(b.log.queue.items) > 0 {
+		t.Errorf("its write was taken: applied %d after %d", b.state.Applied(), before)
+	}
+	if slices.ContainsFunc(b.messages, func(m Message) bool { return m.To == stranger && m.Kind != KindHeartbeat }) {
+		t.Errorf("told %+v", b.messages)
+	}
+}
+
+// A stranger that says it is the master is not believed, whatever its epoch.
+func TestAStrangerIsNotTheMaster(t *testing.T) {
+	b := newBench(t, 1, 2, 3)
+	b.give(Event{Up: stranger})
+	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: stranger, To: 1,
+		Heartbeat: Heartbeat{Master: true, Epoch: 1 << 40, LeaseLeft: sec, Membership: 9}}})
+	b.run(sec, Published{})
+	if got := b.log.MasterNode(); got != 0 {
+		t.Fatalf("the master is node %d", got)
+	}
+}
+
+// A node that hears from a majority of its voters that they know no newer membership learns nothing from a stranger.
+func TestAStrangerIsBelievedOnlyWithoutTheMajority(t *testing.T) {
+	for _, c := range []struct {
+		others []ballot.NodeID
+		newer  bool // they go by a newer membership
+		want   bool
+	}{
+		{others: nil, want: true},
+		{others: []ballot.NodeID{2}, want: false},
+		{others: []ballot.NodeID{2, 3}, want: false},
+		{others: []ballot.NodeID{2, 3}, newer: true, want: true},
+	} {
+		b := newBench(t, 1, 2, 3)
+		b.meet(c.others...)
+		for _, id := range c.others {
+			if c.newer {
+				b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: id, To: 1, Heartbeat: Heartbeat{Membership: 2}}})
+			}
+		}
+		b.give(Event{Up: stranger})
+		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: stranger, To: 1, Heartbeat: Heartbeat{Applied: 1}}})
+		b.run(sec, Published{})
+		asked := slices.ContainsFunc(b.sent, func(m multipaxos.Message) bool {
+			return m.Kind == multipaxos.KindFetch && m.To == stranger
+		})
+		e := []multipaxos.Entry{{Slot: 1, Ballot: ballot.New(1, ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1})}}
+		b.give(Event{Log: &multipaxos.Message{Kind: multipaxos.KindLearn, From: stranger, To: 1, Entries: e, Chosen: 1}})
+		b.run(sec, Published{})
+		st := b.log.Status(sec)
+		learned := st.Chosen == 1
+		offered := slices.ContainsFunc(st.SnapshotView().Peers, func(p SnapshotPeer) bool { return p.Node == stranger })
+		if asked != c.want || learned != c.want || offered != c.want {
+			t.Errorf("with %v connected, newer %v: asked %v, learned %v, offered for a snapshot %v", c.others, c.newer,
+				asked, learned, offered)
+		}
+	}
+}
+
+// A stranger that truncated what is missing here is asked for a snapshot, if no member has one.
+func TestAStrangerGivesASnapshot(t *testing.T) {
+	b := newBench(t, 1, 2, 3)
+	b.give(Event{Up: stranger})
+	for range 4 {
+		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: stranger, To: 1, Heartbeat: Heartbeat{Applied: 90}}})
+		b.give(Event{Log: &multipaxos.Message{Kind: multipaxos.KindGone, From: stranger, To: 1, Slot: 1, Truncated: 80}})
+		b.tick(sec, Published{})
+	}
+	v := new(b.log.Status(sec)).SnapshotView()
+	if !v.Behind {
+		t.Fatal("it is not behind")
+	}
+	var r SnapshotReceiver
+	r.applied = v.Applied
+	if got := r.choose(sec, v); got != stranger {
+		t.Fatalf("asks node %d", got)
+	}
+	v.Peers = append(v.Peers, SnapshotPeer{Node: 2, Connected: true, Applied: 1})
+	if got := r.choose(sec, v); got != 2 {
+		t.Fatalf("asks node %d, and node 2 is a member that is ahead", got)
+	}
+}
+
+// Who was removed is no stranger: it may be needed yet.
+func TestWhoWasRemovedIsNoStranger(t *testing.T) {
+	b := newBench(t, 1, 2, 3)
+	r := b.without(3)
+	b.follows(r)
+	if b.log.members.stranger(3) || !b.log.members.stranger(r.NextNode) {
+		t.Fatalf("node 3 is a stranger: %v, node %d: %v", b.log.members.stranger(3), r.NextNode,
+			b.log.members.stranger(r.NextNode))
+	}
+	b.run(sec, Published{})
+	st := b.log.Status(sec)
+	for id, want := range map[ballot.NodeID]bool{1: false, 2: false, 3: false, r.NextNode: true} {
+		if st.Stranger(id) != want {
+			t.Errorf("node %d is shown as a stranger: %v", id, !want)
+		}
+	}
+}
