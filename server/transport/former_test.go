@@ -133,6 +133,9 @@ func TestWithoutTLSNamesAreNotCompared(t *testing.T) {
 	}
 }
 
+// patient makes a node keep connections on which nothing is heard.
+func patient(c *Config, _ *wire.Hello) { c.IdleTimeout = 3 * testTimeout }
+
 // A name is removed, or an id given out, while a node is connected that the membership does not list.
 func TestOpenConnectionsOfTheRemovedEnd(t *testing.T) {
 	ca := certstest.New(t, "prod")
@@ -147,7 +150,10 @@ func TestOpenConnectionsOfTheRemovedEnd(t *testing.T) {
 		"it becomes a member itself": {roster(changed(2, 1, 2, 9), 10, "gone"), false},
 	} {
 		t.Run(what, func(t *testing.T) {
-			n := listen(t, 2, "", secured(t, ca.Node(t, "node-2")))
+			n := listen(t, 2, "", func(c *Config, h *wire.Hello) {
+				secured(t, ca.Node(t, "node-2"))(c, h)
+				patient(c, h)
+			})
 			n.serve(m)
 			if got, text := connects(t, n, ca.Node(t, "gone"), claims(9, far)); got != 0 {
 				t.Fatalf("reason %v: %s", got, text)
@@ -171,7 +177,7 @@ func TestOpenConnectionsOfTheRemovedEnd(t *testing.T) {
 // A member that was removed loses its connections when the others need it no more, although it claims a newer
 // membership than there is.
 func TestARemovedMemberThatLiesLosesItsConnections(t *testing.T) {
-	n := listen(t, 2, "", nil)
+	n := listen(t, 2, "", patient)
 	n.serve(members(1, 2))
 	if got, text := connects(t, n, certs.Paths{}, claims(1, far)); got != 0 {
 		t.Fatalf("reason %v: %s", got, text)

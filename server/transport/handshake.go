@@ -29,7 +29,8 @@ func (h *handshaker) hello() wire.Hello {
 // itself.
 func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.Hello, error) {
 	ours := h.hello()
-	if r := checkName(to, c.cert, h.now().membership, ours.Node); r != nil { // before a word of it counts, also of a refusal
+	m := h.now().membership
+	if r := checkName(to, c.cert, m, ours.Node); r != nil { // before a word of it counts, also of a refusal
 		return nil, c.refuse(r)
 	}
 	if err := c.send(&wire.HelloMsg{Kind: kind, To: to, Hello: ours}); err != nil {
