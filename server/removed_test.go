@@ -92,14 +92,14 @@ func (o *outsider) knocks(t *testing.T, id ballot.NodeID, name string) string {
 // joins asks home to let a node in, with the certificate of that name.
 func (o *outsider) joins(t *testing.T, name, replace string) error {
 	t.Helper()
-	_, err := transport.Join(t.Context(), o.home.cfg.PeerAddr, wire.JoinMsg{Operation: "join-" + name + replace, Name: name,
-		Store: ident.StoreID{9, 9}, PeerAddr: "127.0.0.1:1", ClientAddr: "127.0.0.1:2", Constants: o.home.cfg.constants(),
+	_, err := transport.Join(t.Context(), o.home.cfg.PeerAddr, wire.JoinMsg{Operation: "join-" + name + replace,
+		Name: name, Store: ident.StoreID{9, 9}, PeerAddr: "127.0.0.1:1", ClientAddr: "127.0.0.1:2", Constants: o.home.cfg.constants(),
 		Level: kv.NewestLevel, Replace: replace, NonVoter: true}, certstest.Load(t, o.ca.Node(t, name)))
 	return err
 }
 
-// A node that was removed has its certificate yet. It is no peer under any id, whatever membership it claims, also after
-// the others were started again, and joins only after an operator's word.
+// A node that was removed has its certificate yet. It is no peer under any id, whatever membership it claims, also
+// after the others were started again, and joins only after an operator's word.
 func TestARemovedMemberStaysOut(t *testing.T) {
 	t.Parallel()
 	ca, configure, _ := overTLS(t)
@@ -166,7 +166,7 @@ func TestTheRosterAtTheStart(t *testing.T) {
 	}{
 		"after the bootstrap":         {id: storage.Identity{Membership: three, Bootstrap: three}, next: 4},
 		"the state is behind":         {id: storage.Identity{Membership: two, Bootstrap: three}, next: 4},
-		"a record":                    {record: &record, id: storage.Identity{Membership: two}, next: 6, removed: []string{"n5"}},
+		"a record":                    {&record, storage.Identity{Membership: two}, 6, []string{"n5"}},
 		"a node that has just joined": {id: storage.Identity{Membership: two}, next: 3},
 	} {
 		state, err := kv.Open(kv.NewMemStateDB(), kv.DefaultLimits)

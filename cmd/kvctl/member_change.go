@@ -260,8 +260,8 @@ func (m *memberChange) remove(ctx context.Context, c *client.Client, arg string)
 	if err != nil || m.dryRun || m.noWait || m.name == "" || !m.app.overTLS() {
 		return err
 	}
-	m.app.note("the certificate of %[1]s is valid until it expires, and nodes refuse that name from now on. If others may "+
-		"have its key, go over to another authority: kvctl ca renew --authority. To let the node join again: "+
+	m.app.note("the certificate of %[1]s is valid until it expires, and nodes refuse that name from now on. If others "+
+		"may have its key, go over to another authority: kvctl ca renew --authority. To let the node join again: "+
 		"kvctl member readmit %[1]s", output.OneLine(m.name))
 	return nil
 }

@@ -33,8 +33,8 @@ func (r Record) Begin(op Operation, f Facts) (next Record, changed bool, err err
 		return r, false, nil
 	}
 	if certified && slices.Contains(r.Removed, op.Member.Name) {
-		return r, false, refuse(WasRemoved, "the member named %[1]s was removed, and a node with its certificate is not let in "+
-			"again by itself: if it may come back, first type kvctl member readmit %[1]s", op.Member.Name)
+		return r, false, refuse(WasRemoved, "the member named %[1]s was removed, and a node with its certificate is not let "+
+			"in again by itself: if it may come back, first type kvctl member readmit %[1]s", op.Member.Name)
 	}
 	if err := r.resolve(&op); err != nil {
 		return r, false, err

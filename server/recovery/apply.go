@@ -245,7 +245,8 @@ func (all survivors) startRecord() storage.StartRecord {
 	return r
 }
 
-// recordOfOne returns the record of a voter alone that comes after was. Who was removed stays out of the new cluster, too.
+// recordOfOne returns the record of a voter alone that comes after was. Who was removed stays out of the new cluster,
+// too.
 func recordOfOne(self ident.Member, was *members.Record, nextNode ballot.NodeID, era uint32) members.Record {
 	m := ident.Membership{Number: was.Membership.Number + 1, Change: was.Membership.Change + 1,
 		Members: []ident.Member{self}, Era: era}

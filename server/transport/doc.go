@@ -30,7 +30,7 @@
 //
 // With Config.TLS a connection is encrypted, and nothing is read from it before the other side has shown the certificate
 // of a node of this cluster (tls.go); a node is taken as the member of an id only with the name that the membership has
-// for that id, and nobody with the name of a member that was removed. Without it the connection is neither encrypted nor
-// authenticated. The handshake itself catches mistakes (a wrong address, a foreign disk, contradicting settings), not
-// malice.
+// for that id, and nobody with the name of a member that was removed. Without it the connection is neither encrypted
+// nor authenticated. The handshake itself catches mistakes (a wrong address, a foreign disk, contradicting settings),
+// not malice.
 package transport

@@ -10,7 +10,8 @@ import (
 
 // A node that the membership does not list is taken as a peer if it goes by a newer membership, since this node may be
 // behind. But every node can say that it does, also one that was removed and still has its certificate. So two things
-// count whatever membership it claims: ids are never used again, and the cluster remembers the names that it has removed.
+// count whatever membership it claims: ids are never used again, and the cluster remembers the names that it has
+// removed.
 
 // next returns an id that is at most that of the next member. Every member has a higher id than those before it.
 func (t *table) next() ballot.NodeID {
@@ -47,9 +48,9 @@ func (t *table) bars(node ballot.NodeID, cert string, has ident.Membership) bool
 	return !listed && t.nameRemoved(cert) && !t.mayBeNeeded(has)
 }
 
-// checkRemoved returns why a node that shows the certificate of a removed member must be refused by node self, nil if it
-// need not be. Its own node heeds a refusal as ReasonRemoved, and this node may only be behind: it may not have heard
-// that the name was readmitted. So the reason is another one.
+// checkRemoved returns why a node that shows the certificate of a removed member must be refused by node self, nil if
+// it need not be. The reason is not ReasonRemoved, at which a node ends: this node may be behind, and not have heard that
+// the name was readmitted.
 func (t *table) checkRemoved(theirs *wire.Hello, cert string, self ballot.NodeID) *Refusal {
 	if !t.bars(theirs.Node, cert, theirs.Has()) {
 		return nil

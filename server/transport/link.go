@@ -52,7 +52,8 @@ func newLink(
 ) *link {
 	l := &link{
 		cfg: cfg, inc: inc, kind: kind, cert: c.cert, nc: c.nc, frames: c.frames, traffic: t, history: past, log: log,
-		barred: func() bool { return false }, required: new(atomic.Uint64), done: make(chan struct{}), finished: make(chan struct{}),
+		barred: func() bool { return false }, required: new(atomic.Uint64), done: make(chan struct{}),
+		finished: make(chan struct{}),
 	}
 	switch kind {
 	case wire.KindLease:

@@ -141,8 +141,8 @@ func (s *peers) dismiss(gone []*peer) {
 }
 
 // admit returns the peer that has said h in a handshake. A node that the membership does not list is a peer from then
-// on if it goes by a newer one, or may be needed yet. The membership may have changed since the handshake. cert is as for
-// handshaker.check.
+// on if it goes by a newer one, or may be needed yet. The membership may have changed since the handshake. cert is as
+// for handshaker.check.
 func (s *peers) admit(h *wire.Hello, cert string) (*peer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

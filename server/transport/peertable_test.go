@@ -155,7 +155,8 @@ func TestAStrangerIsNotCalledRemoved(t *testing.T) {
 		m := changed(2, 1, 2)
 		m.Change = 5
 		h.Membership, h.Change = c.number, c.change
-		if r := checkMember(&h, &table{membership: m, parted: 2}, 1); (r == nil) != (c.want == 0) || r != nil && r.Reason != c.want {
+		r := checkMember(&h, &table{membership: m, parted: 2}, 1)
+		if (r == nil) != (c.want == 0) || r != nil && r.Reason != c.want {
 			t.Errorf("membership %d.%d: %v, want reason %d", c.number, c.change, r, c.want)
 		}
 	}

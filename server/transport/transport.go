@@ -128,10 +128,10 @@ func (t *Transport) SetMembership(m ident.Membership, addrs map[ballot.NodeID]st
 	p.dialAll()
 }
 
-// SetRoster tells what the members' record says, before Serve or while this node serves: ids below the next one that are
-// not listed are refused, and so is who shows the certificate of a removed name. Open connections of both end, unless
-// others may need the node yet (Part). The record may be older or newer than the membership that this node goes by. The
-// next id only rises, and what was told of it before is kept.
+// SetRoster tells what the members' record says, before Serve or while this node serves: ids below the next one that
+// are not listed are refused, and so is who shows the certificate of a removed name. Open connections of both end,
+// unless others may need the node yet (Part). The record may be older or newer than the membership that this node goes
+// by. The next id only rises, and what was told of it before is kept.
 func (t *Transport) SetRoster(r ident.Roster) {
 	t.early.Lock()
 	defer t.early.Unlock()
