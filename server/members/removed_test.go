@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"tenure/internal/codec"
 	"tenure/internal/ident"
@@ -62,6 +63,20 @@ func TestRemovedNamesAreRemembered(t *testing.T) {
 			w.dead(3)
 			w.mustBegin(Operation{ID: "op", Kind: Replace, Name: "c", Member: comer, Unheard: true, Certified: true})
 			w.well(4)
+		}, nil},
+		"who came in its place is taken back": {func(w *world) {
+			w.dead(3)
+			w.mustBegin(Operation{ID: "op", Kind: Replace, Name: "c", Member: comer, Unheard: true, Certified: true})
+			w.cancel("op", 0)
+		}, nil},
+		"who came in its place has lost its disk again": {func(w *world) {
+			w.dead(3)
+			w.mustBegin(Operation{ID: "op", Kind: Replace, Name: "c", Member: comer, Unheard: true, Certified: true})
+			w.dead(4)
+			w.facts.Unchanged = time.Hour
+			again := ident.Member{Store: store(5), Name: "c"}
+			w.mustBegin(Operation{ID: "op2", Kind: Replace, Name: "c", Member: again, Unheard: true, Certified: true})
+			w.well(5)
 		}, nil},
 		"a non-voter": {func(w *world) {
 			w.mustBegin(Operation{ID: "add", Kind: Add, NonVoter: true, Member: ident.Member{Store: store(4)}})
