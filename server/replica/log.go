@@ -114,8 +114,8 @@ func (l *Log) MasterNode() ballot.NodeID { return l.master.node }
 func (l *Log) handle(now time.Duration, e *Event) error {
 	switch {
 	case e.Log != nil:
-		if l.members.stranger(e.Log.From) {
-			return l.stepStranger(e.Log)
+		if l.members.outsider(e.Log.From) {
+			return l.stepOutsider(e.Log)
 		}
 		l.master.sees(e.Log.From, l.ticks)
 		return l.core.Step(*e.Log)
@@ -152,10 +152,11 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 
 // receive takes a message of another log part.
 func (l *Log) receive(now time.Duration, m *Message) {
-	if l.members.stranger(m.From) {
-		if m.Kind == KindHeartbeat {
-			l.hearStranger(m.From, m.Heartbeat)
-		}
+	switch {
+	case l.members.outsider(m.From) && m.Kind == KindHeartbeat:
+		l.hearOutsider(m.From, m.Heartbeat)
+		return
+	case !l.members.takes(m):
 		return
 	}
 	l.master.sees(m.From, l.ticks)

@@ -119,7 +119,7 @@ type SnapshotView struct {
 }
 
 // SnapshotView returns what a receiver goes by. Of the members that this node knows all may be gone, if it is far behind:
-// then it is helped by those that it does not know (strangers.go).
+// then it is helped by those that it does not know (outsiders.go).
 func (s *Status) SnapshotView() SnapshotView {
 	v := SnapshotView{Behind: s.Behind, Applied: s.Applied, Gone: s.Gone}
 	add := func(peers []PeerStatus, stranger bool) {

@@ -5,16 +5,18 @@ import (
 	"testing"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/kv"
+	"tenure/lease"
 	"tenure/multipaxos"
 )
 
 // stranger is a node that none of the memberships of a bench lists.
 const stranger ballot.NodeID = 7
 
-// strangersLog is one message of each kind that a stranger may send in the hope of something.
-func strangersLog() map[string]*multipaxos.Message {
-	b := ballot.New(9, ballot.Incarnation{Node: stranger, Restart: 1, Nonce: 1})
+// outsidersLog is one message of each kind that an outsider may send in the hope of something.
+func outsidersLog(from ballot.NodeID) map[string]*multipaxos.Message {
+	b := ballot.New(9, ballot.Incarnation{Node: from, Restart: 1, Nonce: 1})
 	entries := []multipaxos.Entry{{Slot: 1, Ballot: b}}
 	return map[string]*multipaxos.Message{
 		"Prepare":   {Kind: multipaxos.KindPrepare, Ballot: b, Slot: 1},
@@ -27,7 +29,7 @@ func strangersLog() map[string]*multipaxos.Message {
 
 // A stranger gets no answer to what it sends of the log, and no promise or vote is for it, whether or not it is believed.
 func TestAStrangerTakesNoPartInTheLog(t *testing.T) {
-	for name, m := range strangersLog() {
+	for name, m := range outsidersLog(stranger) {
 		for _, others := range [][]ballot.NodeID{nil, {2}} {
 			b := newBench(t, 1, 2, 3)
 			b.chooses(t)
@@ -171,20 +173,87 @@ func TestAStrangerGivesASnapshot(t *testing.T) {
 	}
 }
 
-// Who was removed is no stranger: it may be needed yet.
-func TestWhoWasRemovedIsNoStranger(t *testing.T) {
+// A former member is not asked by others for nothing: its answers are taken, and its questions are not.
+func TestAFormerMemberAnswersOnly(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	r := b.without(3)
 	b.follows(r)
-	if b.log.members.stranger(3) || !b.log.members.stranger(r.NextNode) {
-		t.Fatalf("node 3 is a stranger: %v, node %d: %v", b.log.members.stranger(3), r.NextNode,
-			b.log.members.stranger(r.NextNode))
-	}
 	b.run(sec, Published{})
 	st := b.log.Status(sec)
-	for id, want := range map[ballot.NodeID]bool{1: false, 2: false, 3: false, r.NextNode: true} {
-		if st.Stranger(id) != want {
-			t.Errorf("node %d is shown as a stranger: %v", id, !want)
+	for id, want := range map[ballot.NodeID]bool{2: true, 3: false, r.NextNode: false} {
+		if st.Lists(id) != want {
+			t.Errorf("node %d is listed: %v", id, !want)
+		}
+	}
+	before := b.log.core.Promised()
+	for name, m := range outsidersLog(3) {
+		m.From, m.To = 3, 1
+		b.sent = nil
+		b.give(Event{Log: m})
+		for range 3 {
+			b.again()
+			b.sync()
+		}
+		if got := b.log.core.Promised(); got != before || len(b.sent) > 0 {
+			t.Errorf("%s: promised %v, sent %+v", name, got, b.sent)
+		}
+	}
+	for _, k := range []MessageKind{KindForward, KindReadPoint, KindForwarded, KindReadPointR} {
+		answer := k == KindForwarded || k == KindReadPointR
+		if b.log.members.takes(&Message{Kind: k, From: 3}) != answer || b.log.members.takes(&Message{Kind: k, From: stranger}) {
+			t.Errorf("kind %d of a former member is taken: %v, or it is taken of a stranger", k, !answer)
+		}
+	}
+}
+
+// The promise of a former member is counted: slots below its removal are decided with it.
+func TestThePromiseOfAFormerMemberCounts(t *testing.T) {
+	for _, former := range []bool{true, false} {
+		b := newBench(t, 1, 2)
+		p := tenure(1, 90*sec)
+		b.run(sec, p)
+		b.sync()
+		b.run(sec, p)
+		if !slices.ContainsFunc(b.sent, func(m multipaxos.Message) bool { return m.Kind == multipaxos.KindPrepare }) {
+			t.Fatal("it asks nobody")
+		}
+		// Node 2 is in no membership any more that is known here, as if a snapshot had brought the newest one.
+		b.log.members.follow(ident.Membership{Number: 2, Members: b.log.members.newest.Members[:1]}, 3)
+		if !former {
+			b.log.members.next = 2
+		}
+		b.answerAsPeer()
+		b.run(sec, p)
+		if got := b.log.core.Phase() == multipaxos.Leading; got != former {
+			t.Errorf("a former member: %v, leads: %v", former, got)
+		}
+	}
+}
+
+// Votes for the master lease come last: first the membership that lists a voter is in force.
+func TestAForeignAttemptForTheLeaseGetsNoVote(t *testing.T) {
+	for _, c := range []struct {
+		from   ballot.NodeID
+		stamp  uint64
+		answer bool
+	}{
+		{from: 2, stamp: 1, answer: true},
+		{from: 2, stamp: 2, answer: true}, // a voter here too, that has gone over before
+		{from: stranger, stamp: 1},
+		{from: stranger, stamp: 1 << 60},
+	} {
+		for _, k := range []lease.Kind{lease.KindPrepare, lease.KindAccept} {
+			e := newTestElectorRound(t, 1, 2, 3).elector
+			owner := ballot.Incarnation{Node: c.from, Restart: 1, Nonce: 1}
+			m := lease.Message{Kind: k, From: c.from, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster,
+				Ballot: ballot.New(5, owner), Membership: c.stamp}
+			if k == lease.KindAccept {
+				m.Owner, m.Duration = owner, testLease
+			}
+			e.handle(0, m)
+			if got := len(e.take()) > 0; got != c.answer {
+				t.Errorf("%v of node %d with stamp %d is answered: %v", k, c.from, c.stamp, got)
+			}
 		}
 	}
 }
