@@ -170,7 +170,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		}
 		return nil
 	})
-	change(func() error { _, err := ca.Retire(); return err })
+	change(func() error { _, err := ca.Retire(time.Now()); return err })
 	stop()
 	load.Wait()
 	_, text, err := r.do(http.MethodGet, hosts[0].cfg.ClientAddr, "/metrics", "")
