@@ -188,8 +188,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// validateHealth refuses a port for health checks without a host. It asks nobody who he is, so it is opened to others only
-// if somebody says so.
+// validateHealth refuses a port for health checks without a host. It asks nobody who he is, so it is opened to others
+// only if somebody says so.
 func (c Config) validateHealth() error {
 	host, _, err := net.SplitHostPort(c.HealthAddr)
 	if c.HealthAddr != "" && (err != nil || host == "") {

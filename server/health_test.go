@@ -37,8 +37,8 @@ func (h *host) asClients(t *testing.T, what string, status int) {
 	})
 }
 
-// TestHealthIsToldAtEachTime: the port for health checks answers while the node waits for its cluster, when it is ready,
-// when the majority is lost, and until it has stopped, as the port for clients does.
+// TestHealthIsToldAtEachTime: the port for health checks answers while the node waits for its cluster, when it is
+// ready, when the majority is lost, and until it has stopped, as the port for clients does.
 func TestHealthIsToldAtEachTime(t *testing.T) {
 	hosts := makeCluster(t, 3, func(c *Config) { c.HealthAddr = freeAddr(t) })
 	first := hosts[0]

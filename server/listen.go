@@ -123,10 +123,10 @@ func (n *node) listenHealth(p *ports) (err error) {
 		return nil
 	}
 	own, _ := n.cfg.Limits.healthLimits(openFiles())
-	p.health, err = web.NewHealth(web.Config{Addr: n.cfg.HealthAddr, Node: n.cfg.Node, NodeName: n.cfg.NodeName, Logger: n.log,
-		Hub: n.hub, Drained: n.front.Drained, AllowedHosts: n.cfg.hosts(), CertifiedHost: n.tls.certifies, Limits: own,
-		MaxHeaderBytes: n.cfg.Limits.MaxHeaderBytes, HeaderTimeout: n.cfg.Limits.HeaderTimeout,
-		BodyTimeout: n.cfg.Limits.BodyTimeout}, n.registry, n.front)
+	p.health, err = web.NewHealth(web.Config{Addr: n.cfg.HealthAddr, Node: n.cfg.Node, NodeName: n.cfg.NodeName,
+		Logger: n.log, Hub: n.hub, Drained: n.front.Drained, AllowedHosts: n.cfg.hosts(),
+		CertifiedHost: n.tls.certifies, Limits: own, MaxHeaderBytes: n.cfg.Limits.MaxHeaderBytes,
+		HeaderTimeout: n.cfg.Limits.HeaderTimeout, BodyTimeout: n.cfg.Limits.BodyTimeout}, n.registry, n.front)
 	if err != nil {
 		return err
 	}

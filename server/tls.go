@@ -27,7 +27,8 @@ type TLS struct {
 	ClientCA           string
 	ClientCertRequired bool
 	Peers              certs.Paths // certificate, key and authorities between nodes
-	// CRL is the file of lists of revoked certificates, of clients and nodes, that their authorities have signed. "": none.
+	// CRL is the file of lists of revoked certificates, of clients and nodes, that their authorities have signed. "":
+	// none.
 	CRL string
 }
 
@@ -49,7 +50,8 @@ func (t TLS) validate() error {
 	case t.ClientCertRequired && t.ClientCA == "":
 		return fmt.Errorf("%w: --tls-require-client-cert needs --tls-client-ca, the authorities of the clients", ErrConfig)
 	case t.CRL != "" && t.ClientCA == "" && t.Peers.IsZero():
-		return fmt.Errorf("%w: --tls-crl needs --tls-ca or --tls-client-ca, the authorities that have signed its lists", ErrConfig)
+		return fmt.Errorf("%w: --tls-crl needs --tls-ca or --tls-client-ca, the authorities that have signed its lists",
+			ErrConfig)
 	}
 	return nil
 }
@@ -179,7 +181,8 @@ func expiryText(e certs.Expiry, now time.Time) string {
 	over := !now.Before(e.At)
 	switch at := e.At.UTC().Format(time.RFC3339); {
 	case e.What == certs.WhatList && over:
-		return fmt.Sprintf("TLS: a newer %s should have come by %s: this one stays in use: make it anew with kvctl ca revoke", e.What, at)
+		return fmt.Sprintf("TLS: a newer %s should have come by %s: this one stays in use: make it anew with kvctl ca revoke",
+			e.What, at)
 	case e.What == certs.WhatList:
 		return fmt.Sprintf("TLS: a newer %s should come soon: make it anew with kvctl ca revoke", e.What)
 	case over:
@@ -258,7 +261,8 @@ func (s *secrets) register(reg prometheus.Registerer) {
 		func() float64 { return float64(s.watcher.Failures()) })
 	if s.revoked != nil {
 		metrics.CounterFunc(reg, "tls_revoked_connections_ended_total",
-			"Open connections that were ended because a certificate was revoked.", func() float64 { return float64(s.revoked.Ended()) })
+			"Open connections that were ended because a certificate was revoked.",
+			func() float64 { return float64(s.revoked.Ended()) })
 	}
 	if s.clientCAs != nil {
 		reg.MustRegister(&clientExpiry{seen: &s.seen, at: metrics.Desc("tls_client_expiry_timestamp_seconds",

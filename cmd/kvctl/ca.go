@@ -186,8 +186,8 @@ func newCARetire(a *app, dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "retire",
 		Short: "Take the old authorities out of ca.pem, after renew --authority",
-		Long: "Take all authorities but the one that signs out of ca.pem, and their lists out of crl.pem. It is refused while\n" +
-			"the directory has a certificate that another one has signed.",
+		Long: "Take all authorities but the one that signs out of ca.pem, and their lists out of crl.pem. It is refused\n" +
+			"while the directory has a certificate that another one has signed.",
 		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			d, err := certs.Open(*dir)
@@ -212,8 +212,8 @@ func newCAShow(a *app, dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show",
 		Short: "Show the authority and the certificates in its directory",
-		Long: "Show the authority and the certificates in its directory, and how many are on its list of revoked ones: with\n" +
-			"--json, which. The exit code is 1 if one of them is of no use now, or the next update of the list is overdue.",
+		Long: "Show the authority and the certificates in its directory, and how many are on its list of revoked ones:\n" +
+			"with --json, which. The exit code is 1 if one of them is of no use now, or the next update of the list is overdue.",
 		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			d, err := certs.Open(*dir)

@@ -149,8 +149,8 @@ func newSettings() *settings {
 	f.Var(setting(&s.redis, "", "addr", parseListener), "redis",
 		"address to listen on for clients of Redis (default: off)")
 	f.Var(setting(&s.health, "", "addr", parseHealth), "health",
-		"address to listen on for health checks and metrics alone, without TLS and tokens, for load balancers and Prometheus; "+
-			"a port alone is on 127.0.0.1 (default: off)")
+		"address to listen on for health checks and metrics alone, without TLS and tokens, for load balancers and "+
+			"Prometheus; a port alone is on 127.0.0.1 (default: off)")
 	f.Var(setting(&s.logLevel, "info", "level", parseLevel), "log-level", "trace, debug, info, warn or error")
 	f.Var(setting(&s.logFormat, "", "format", parseFormat), "log-format",
 		"json or console (default: console on a terminal, else json)")

@@ -44,7 +44,8 @@ func (s *settings) addTLS() {
 	f.Var(setting(&s.tls.required, "false", "bool", parseBool), "tls-require-client-cert",
 		"with --tls-client-ca: refuse clients that show no certificate")
 	f.Var(setting(&s.tls.crl, "", "file", parseFile), "tls-crl",
-		"lists of revoked certificates, of nodes and clients, which their authorities have signed (kvctl ca revoke makes one)")
+		"lists of revoked certificates, of nodes and clients, which their authorities have signed (kvctl ca revoke "+
+			"makes one)")
 }
 
 // parseFile accepts the name of a file, or nothing. The name is made absolute, since the guardian uses it too.
@@ -91,7 +92,8 @@ func (s *settings) checkTLS() error {
 	case t.clientCA != "" && t.clients.Cert == "":
 		return badConfig("%s: needs TLS for clients; add --tls-cert and --tls-key", s.name("tls-client-ca"))
 	case t.crl != "" && t.clientCA == "" && p.IsZero():
-		return badConfig("%s: needs the authorities that have signed its lists; add --tls-ca or --tls-client-ca", s.name("tls-crl"))
+		return badConfig("%s: needs the authorities that have signed its lists; add --tls-ca or --tls-client-ca",
+			s.name("tls-crl"))
 	case t.required && t.clientCA == "":
 		return badConfig("%s: needs the authorities of clients; add --tls-client-ca", s.name("tls-require-client-cert"))
 	}

@@ -22,7 +22,8 @@ func verify(chain []*x509.Certificate, authorities *x509.CertPool, revoked *Revo
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	ways, err := chain[0].Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between, CurrentTime: now, KeyUsages: uses})
+	ways, err := chain[0].Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between, CurrentTime: now,
+		KeyUsages: uses})
 	if err != nil {
 		return nil, err
 	}

@@ -241,8 +241,8 @@ func (d *Dir) RenewAuthority(validity time.Duration, now time.Time) (*x509.Certi
 }
 
 // Retire takes all authorities but the one that signs out of the bundle, and returns them. A certificate in the
-// directory that one of them has signed is an error: it would be good no more. Their lists of revoked certificates go with
-// them: a node refuses a list of nobody.
+// directory that one of them has signed is an error: it would be good no more. Their lists of revoked certificates go
+// with them: a node refuses a list of nobody.
 func (d *Dir) Retire(now time.Time) ([]*x509.Certificate, error) {
 	files, err := d.Leaves()
 	if err != nil {

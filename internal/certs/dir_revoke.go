@@ -62,7 +62,8 @@ func (d *Dir) Revoke(files []string, validity time.Duration, now time.Time) (Rev
 }
 
 // nextList returns what follows a list of the authority, nil if there is none yet, with the same entries.
-func (d *Dir) nextList(before *x509.RevocationList, validity time.Duration, now time.Time) (*x509.RevocationList, error) {
+func (d *Dir) nextList(before *x509.RevocationList, validity time.Duration, now time.Time) (*x509.RevocationList,
+	error) {
 	if validity < minValidity {
 		return nil, fmt.Errorf("a validity of %v is shorter than %v", validity, minValidity)
 	}
@@ -88,8 +89,10 @@ func (d *Dir) nextList(before *x509.RevocationList, validity time.Duration, now 
 
 // addEntry adds a serial number to a list, unless it is there already, and reports whether it did.
 func addEntry(l *x509.RevocationList, serial *big.Int, now time.Time) bool {
-	if slices.ContainsFunc(l.RevokedCertificateEntries, func(e x509.RevocationListEntry) bool { return e.SerialNumber.Cmp(serial) == 0 }) {
-		return false
+	for _, e := range l.RevokedCertificateEntries {
+		if e.SerialNumber.Cmp(serial) == 0 {
+			return false
+		}
 	}
 	l.RevokedCertificateEntries = append(l.RevokedCertificateEntries,
 		x509.RevocationListEntry{SerialNumber: serial, RevocationTime: now.UTC()})
@@ -100,8 +103,8 @@ func addEntry(l *x509.RevocationList, serial *big.Int, now time.Time) bool {
 func (d *Dir) revocable(name string) (*x509.Certificate, error) {
 	text, err := readFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: name the file of a certificate, such as %s: which certificate it is stands in nothing else", err,
-			filepath.Join(d.path, "client-NAME.pem"))
+		return nil, fmt.Errorf("%w: name the file of a certificate, such as %s: which certificate it is stands in nothing "+
+			"else", err, filepath.Join(d.path, "client-NAME.pem"))
 	}
 	if err != nil {
 		return nil, err
@@ -114,16 +117,16 @@ func (d *Dir) revocable(name string) (*x509.Certificate, error) {
 	signed := func(a *x509.Certificate) bool { return c.CheckSignatureFrom(a) == nil }
 	switch {
 	case slices.ContainsFunc(d.authorities, c.Equal):
-		return nil, fmt.Errorf("%s is the certificate of the authority itself, which cannot revoke itself: make another one with "+
-			"kvctl ca renew --authority, and end it with kvctl ca retire", name)
+		return nil, fmt.Errorf("%s is the certificate of the authority itself, which cannot revoke itself: make another one "+
+			"with kvctl ca renew --authority, and end it with kvctl ca retire", name)
 	case signed(d.authority.Certificate):
 		return c, nil
 	case slices.ContainsFunc(d.authorities, signed):
-		return nil, fmt.Errorf("%s was signed by an authority of before, whose key is not here any more: all that it has signed is "+
-			"refused after kvctl ca retire", name)
+		return nil, fmt.Errorf("%s was signed by an authority of before, whose key is not here any more: all that it has "+
+			"signed is refused after kvctl ca retire", name)
 	}
-	return nil, fmt.Errorf("%s is the certificate of %s, and no authority in %s has signed it: only the one that has can revoke it",
-		name, owner(c), filepath.Join(d.path, BundleName))
+	return nil, fmt.Errorf("%s is the certificate of %s, and no authority in %s has signed it: only the one that has can "+
+		"revoke it", name, owner(c), filepath.Join(d.path, BundleName))
 }
 
 // readLists returns the list of the authority that signs, nil if there is none, and those of the other authorities.
@@ -176,8 +179,8 @@ func (d *Dir) writeLists(next *x509.RevocationList, others []*x509.RevocationLis
 		b.Write(encodePEM(pemList, l.Raw))
 	}
 	if b.Len() > maxListBytes {
-		return nil, fmt.Errorf("the list would have more than %d bytes, which no node reads: begin anew with another authority, with "+
-			"kvctl ca renew --authority", maxListBytes)
+		return nil, fmt.Errorf("the list would have more than %d bytes, which no node reads: begin anew with another "+
+			"authority, with kvctl ca renew --authority", maxListBytes)
 	}
 	return signed, replace(filepath.Join(d.path, ListName), b.Bytes(), 0o644)
 }
@@ -218,7 +221,8 @@ func (d *Dir) shownList(l *x509.RevocationList) RevokedList {
 	if l == nil {
 		return RevokedList{}
 	}
-	out := RevokedList{File: filepath.Join(d.path, ListName), Of: plain(l.Issuer.String()), From: l.ThisUpdate, Next: l.NextUpdate}
+	out := RevokedList{File: filepath.Join(d.path, ListName), Of: plain(l.Issuer.String()), From: l.ThisUpdate,
+		Next: l.NextUpdate}
 	for _, e := range l.RevokedCertificateEntries {
 		out.Entries = append(out.Entries, RevokedEntry{serialText(e.SerialNumber), e.RevocationTime})
 	}

@@ -35,8 +35,8 @@ func (c Clients) Config() *tls.Config {
 	}
 	// A session that is resumed would rest on the authorities of before.
 	base.SessionTicketsDisabled = true
-	// Certificates are verified by VerifyConnection, and not by ClientAuth, which begins with the signatures. It is called
-	// for a session that is resumed as well.
+	// Certificates are verified by VerifyConnection, and not by ClientAuth, which begins with the signatures. It is
+	// called for a session that is resumed as well.
 	base.ClientAuth = tls.RequestClientCert
 	if c.Required {
 		base.ClientAuth = tls.RequireAnyClientCert
@@ -64,20 +64,20 @@ type proven struct {
 
 // checkClient returns an error unless the certificate that a client shows, if it shows one, is one for clients that an
 // authority has signed. Without a certificate there are no ways to an authority.
-func (c *Clients) checkClient(shown []*x509.Certificate, authorities *x509.CertPool, now time.Time) ([][]*x509.Certificate,
-	error) {
+func (c *Clients) checkClient(shown []*x509.Certificate, authorities *x509.CertPool,
+	now time.Time) (ways [][]*x509.Certificate, err error) {
 	if len(shown) == 0 {
 		return nil, nil
 	}
-	ways, err := verify(shown, authorities, c.Authorities.revoked, now, x509.ExtKeyUsageClientAuth)
+	ways, err = verify(shown, authorities, c.Authorities.revoked, now, x509.ExtKeyUsageClientAuth)
 	if err != nil {
 		return nil, fmt.Errorf("the certificate of %s is refused: %s", owner(shown[0]), why(err, now))
 	}
 	return ways, nil
 }
 
-// begin takes note of a connection whose other end is proven, until leave is called. conn, which is below TLS, is closed
-// when the certificate is revoked.
+// begin takes note of a connection whose other end is proven, until leave is called. conn, which is below TLS, is
+// closed when the certificate is revoked.
 func (p *proven) begin(conn io.Closer) (leave func(), err error) {
 	forget, err := p.of.Authorities.revoked.keep(conn, p.ways)
 	if err != nil {

@@ -51,8 +51,8 @@ func parseLists(name string, b []byte) ([]*x509.RevocationList, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s has no revocation list in PEM form (-----BEGIN X509 CRL-----): make one with kvctl ca revoke",
-			name)
+		return nil, fmt.Errorf("%s has no revocation list in PEM form (-----BEGIN X509 CRL-----): make one with kvctl ca "+
+			"revoke", name)
 	}
 	return out, nil
 }
@@ -87,14 +87,14 @@ func signedBy(l *x509.RevocationList, authorities []*x509.Certificate) (*x509.Ce
 	issuer := plain(l.Issuer.String())
 	switch {
 	case last == nil:
-		return nil, fmt.Errorf("it is that of %s, which is no authority that is known here: take the list out of the file, or add "+
-			"the authority to the file of authorities", issuer)
+		return nil, fmt.Errorf("it is that of %s, which is no authority that is known here: take the list out of the file, "+
+			"or add the authority to the file of authorities", issuer)
 	case errors.Is(last, x509.ConstraintViolationError{}):
-		return nil, fmt.Errorf("it is that of %s, whose certificate does not allow it to sign lists: it needs cRLSign in its keyUsage",
-			issuer)
+		return nil, fmt.Errorf("it is that of %s, whose certificate does not allow it to sign lists: it needs cRLSign in "+
+			"its keyUsage", issuer)
 	}
-	return nil, fmt.Errorf("it says that it is that of %s, which has not signed it: copy the file anew, or make it anew with kvctl "+
-		"ca revoke", issuer)
+	return nil, fmt.Errorf("it says that it is that of %s, which has not signed it: copy the file anew, or make it anew "+
+		"with kvctl ca revoke", issuer)
 }
 
 // newLists returns the lists in the text of a file that authorities have signed.

@@ -56,7 +56,8 @@ func (f *Files) CheckPeer(s tls.ConnectionState, now time.Time) (Identity, error
 
 // AdmitPeer is CheckPeer for a connection that is to stay open. conn, which is below TLS, is closed when the peer's
 // certificate is revoked, until forget is called.
-func (f *Files) AdmitPeer(conn io.Closer, s tls.ConnectionState, now time.Time) (id Identity, forget func(), err error) {
+func (f *Files) AdmitPeer(conn io.Closer, s tls.ConnectionState, now time.Time) (id Identity, forget func(),
+	err error) {
 	if id, err = f.CheckPeer(s, now); err != nil {
 		return Identity{}, nil, err
 	}

@@ -15,8 +15,8 @@ import (
 // The methods without a capital may be called on nil: nothing is revoked then.
 //
 // A list whose next update is overdue stays in use as well: what is on it is refused, and all else is taken. To refuse
-// everybody then, as some servers do, would have the nodes of a cluster refuse each other because somebody has forgotten
-// a file.
+// everybody then, as some servers do, would have the nodes of a cluster refuse each other because somebody has
+// forgotten a file.
 type Revocations struct {
 	path        string
 	authorities []*Files
@@ -56,9 +56,9 @@ func LoadRevocations(path string, authorities ...*Files) (*Revocations, error) {
 	return r, nil
 }
 
-// Reload reads the file again, and ends the connections of those whose certificates are revoked now. It reports whether
-// the file has changed. After an error everything is as before. The lists are checked again as well when the authorities
-// have changed.
+// Reload reads the file again, and ends the connections of those whose certificates are revoked now. It reports
+// whether the file has changed. After an error everything is as before. The lists are checked again as well when the
+// authorities have changed.
 func (r *Revocations) Reload() (changed bool, err error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -120,8 +120,8 @@ func (r *Revocations) good(ways [][]*x509.Certificate) ([][]*x509.Certificate, e
 	return r.now.Load().good(ways)
 }
 
-// keep has conn closed when there is no way left by which its other end has proved who it is, until forget is called. It
-// is an error if that is so already.
+// keep has conn closed when there is no way left by which its other end has proved who it is, until forget is called.
+// It is an error if that is so already.
 func (r *Revocations) keep(conn io.Closer, ways [][]*x509.Certificate) (forget func(), err error) {
 	if r == nil {
 		return func() {}, nil

@@ -176,8 +176,8 @@ func TestListsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestListsOfNoUseChangeNothing: what was revoked stays revoked while the file is damaged, gone, or of an authority that
-// is not trusted any more, which is told.
+// TestListsOfNoUseChangeNothing: what was revoked stays revoked while the file is damaged, gone, or of an authority
+// that is not trusted any more, which is told.
 func TestListsOfNoUseChangeNothing(t *testing.T) {
 	ours, next := authority(t, "prod"), authority(t, "test")
 	f := files(t, issue(t, ours, RoleNode, "n1", now), ours, next)
@@ -221,6 +221,7 @@ func TestOverdueListsAreHeeded(t *testing.T) {
 	ours := authority(t, "prod")
 	f := files(t, issue(t, ours, RoleNode, "n1", now), ours)
 	bad, good := issue(t, ours, RoleNode, "n2", now).Leaf, issue(t, ours, RoleNode, "n3", now).Leaf
+	long := issue(t, ours, RoleNode, "n4", now).Leaf
 	r, _ := revoking(t, f, listOf(t, ours, now, bad)) // for 100 days
 	for days, warned := range map[int]bool{74: false, 76: true, 101: true} {
 		at := now.Add(time.Duration(days) * 24 * time.Hour)
@@ -236,6 +237,10 @@ func TestOverdueListsAreHeeded(t *testing.T) {
 		if _, err := f.CheckPeer(state(good), at); err != nil {
 			t.Errorf("after %d days: %v", days, err)
 		}
+	}
+	revoking(t, f, listOf(t, ours, time.Now().Add(-1000*24*time.Hour), long))
+	if _, err := f.CheckPeer(state(long), now); err == nil {
+		t.Error("a list that was overdue when it was read is not heeded")
 	}
 }
 
@@ -338,8 +343,8 @@ func TestARevocationDuringTheHandshakeCounts(t *testing.T) {
 	}
 }
 
-// TestNoSessionOutlivesARevocation: a client that comes again with a session of before is refused, over TLS 1.3 and 1.2,
-// also if sessions were resumed at all.
+// TestNoSessionOutlivesARevocation: a client that comes again with a session of before is refused, over TLS 1.3 and
+// 1.2, also if sessions were resumed at all.
 func TestNoSessionOutlivesARevocation(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		for _, tickets := range []bool{false, true} {

@@ -12,8 +12,9 @@ const SeenFor = 24 * time.Hour
 // maxSeen bounds the clients that are remembered. When there are more, the one that was seen longest ago is forgotten.
 const maxSeen = 256
 
-// Seen remembers whose certificates clients have shown lately, and when these expire. Only certificates that an authority
-// has signed come here, so no stranger fills it. All methods are safe for concurrent use; begin may be called on nil.
+// Seen remembers whose certificates clients have shown lately, and when these expire. Only certificates that an
+// authority has signed come here, so no stranger fills it. All methods are safe for concurrent use; begin may be
+// called on nil.
 type Seen struct {
 	Now func() time.Time // nil: time.Now
 

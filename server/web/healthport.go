@@ -12,14 +12,15 @@ import (
 	"tenure/internal/wrongport"
 )
 
-// A port for health checks is a listener of its own for those who watch over the node: load balancers and Prometheus. It
-// serves the health checks and the metrics, without TLS and without asking for a token, and nothing else. What it shows
-// names no key. Its bounds are its own, so that a flood at it takes no place of a client, and the reverse.
+// A port for health checks is a listener of its own for those who watch over the node: load balancers and Prometheus.
+// It serves the health checks and the metrics, without TLS and without asking for a token, and nothing else. What it
+// shows names no key. Its bounds are its own, so that a flood at it takes no place of a client, and the reverse.
 
 // healthRoutes are the names of the routes that it serves.
 var healthRoutes = []string{"health-live", "health-ready", "metrics"}
 
-// healthIdle is how long a connection to it may ask nothing: a place is worth more there than a connection that is kept.
+// healthIdle is how long a connection to it may ask nothing: a place is worth more there than a connection that is
+// kept.
 const healthIdle = 30 * time.Second
 
 // port says what one of the listeners is for.
@@ -53,8 +54,8 @@ func notHere(string) *refusal {
 }
 
 // NewHealth returns a server of a port for health checks that does not listen yet. It shows the metrics of shown, but
-// those that name prefixes of keys. Of cfg, TLS, tokens, the audit log and the registry do not count: nobody is asked who
-// he is, and the figures of this server itself are nobody's.
+// those that name prefixes of keys. Of cfg, TLS, tokens, the audit log and the registry do not count: nobody is asked
+// who he is, and the figures of this server itself are nobody's.
 func NewHealth(cfg Config, shown prometheus.Gatherer, b Backend) (*Server, error) {
 	if shown == nil {
 		return nil, errors.New("web: no metrics to show")

@@ -61,8 +61,8 @@ func TestTheHealthPortServesNothingElse(t *testing.T) {
 	}
 }
 
-// TestTheHealthPortNamesNoKey: what names prefixes of keys is not among its metrics, also of a node without tokens, where
-// the port for clients shows it.
+// TestTheHealthPortNamesNoKey: what names prefixes of keys is not among its metrics, also of a node without tokens,
+// where the port for clients shows it.
 func TestTheHealthPortNamesNoKey(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	quota := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tenure_quota_bytes"}, []string{"prefix"})

@@ -52,7 +52,8 @@ func newFor(p port, cfg Config, b Backend) (*Server, error) {
 	s.waits = &waits{hub: cfg.Hub, reader: b, timeouts: timeoutsOf(cfg), waiting: &m.waiting,
 		stopping: make(chan struct{}),
 		places:   s.control.Places, conns: s.conns.limits}
-	s.routes = slices.DeleteFunc(newHandlers(cfg, b, m, s.waits, s.Addr).table(), func(r route) bool { return !p.serves(r.name) })
+	s.routes = slices.DeleteFunc(newHandlers(cfg, b, m, s.waits, s.Addr).table(),
+		func(r route) bool { return !p.serves(r.name) })
 	s.router = newRouter(s.routes, p.none(s.routes), s.newDispatcher(b))
 	s.http = &http.Server{
 		Handler:           s.router,
@@ -104,7 +105,8 @@ func (s *Server) Listen() error {
 		s.cfg.Logger.Warn().Err(err).Msg("no client can be taken until others close their connections: raise LimitNOFILE or ulimit -n")
 	}}
 	s.listener = &limitListener{Listener: waiting, conns: &s.conns, tooMany: tooMany(s.node), refused: s.metrics.refused,
-		here: s.port.kind, errors: s.http.ErrorLog, tls: s.cfg.TLS, pending: s.control.Pending, slots: make(chan struct{}, min(farewells, max(1, s.cfg.Limits.Conns/8)))}
+		here: s.port.kind, errors: s.http.ErrorLog, tls: s.cfg.TLS, pending: s.control.Pending,
+		slots: make(chan struct{}, min(farewells, max(1, s.cfg.Limits.Conns/8)))}
 	return nil
 }
 
