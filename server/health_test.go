@@ -96,6 +96,23 @@ func TestATakenHealthPortEndsAStart(t *testing.T) {
 	}
 }
 
+// TestAFloodOfHealthChecksIsRefused: whoever asks much more often than anybody needs is told to wait.
+func TestAFloodOfHealthChecksIsRefused(t *testing.T) {
+	h := startCluster(t, 1, func(c *Config) { c.HealthAddr, c.Limits.Loopback = freeAddr(t), true })[0]
+	for n := 1; ; n++ {
+		code, text := h.health(api.PathHealthLive)
+		if code == http.StatusTooManyRequests {
+			break
+		}
+		if code != http.StatusOK || n > 100*healthRate {
+			t.Fatalf("request %d: %d %s", n, code, text)
+		}
+	}
+	if code, text, _ := h.call(http.MethodGet, api.PathHealthLive, ""); code != http.StatusOK {
+		t.Errorf("at the port for clients: %d %s", code, text)
+	}
+}
+
 // TestHealthChecksTakeNoFilesOfOthers: the connections of the port are bounded, and few where the process may open few
 // files, which clients have the fewer of.
 func TestHealthChecksTakeNoFilesOfOthers(t *testing.T) {

@@ -34,6 +34,9 @@ const (
 // each.
 const mostHealthConns = 128
 
+// healthRate is how many requests one address may send there in a second. Metrics cost milliseconds of a processor.
+const healthRate = 50
+
 // healthLimits returns the bounds of a port for health checks of a process that may open so many files, and how many
 // files are left for all else. 0 files: no bound is known.
 func (l Limits) healthLimits(files uint64) (own admission.Limits, left uint64) {
@@ -44,7 +47,7 @@ func (l Limits) healthLimits(files uint64) (own admission.Limits, left uint64) {
 	}
 	most := int(conns)
 	return admission.Limits{Conns: most, ConnsPerSource: max(1, most/4), Requests: most, RequestsPerSource: max(1, most/4),
-		Loopback: l.Loopback}, left
+		Loopback: l.Loopback, Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: healthRate}}, left
 }
 
 func (l Limits) validate() error {

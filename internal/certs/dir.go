@@ -270,7 +270,7 @@ func (d *Dir) Retire(now time.Time) ([]*x509.Certificate, error) {
 	if len(gone) == 0 {
 		return nil, fmt.Errorf("%s has no authority but the one that signs", filepath.Join(d.path, BundleName))
 	}
-	if _, _, err := d.readLists(nil); err != nil {
+	if _, err := d.Lists(); err != nil { // before anything is changed
 		return nil, err
 	}
 	if err := d.writeBundle([]*x509.Certificate{d.authority.Certificate}); err != nil {

@@ -41,7 +41,11 @@ type Revocation struct {
 // Revoke writes the list of revoked certificates anew, with the certificates in files beside those that are on it. The
 // authority that signs must have signed them. Without files the list is the same, with another date of its next update.
 func (d *Dir) Revoke(files []string, validity time.Duration, now time.Time) (RevokedList, []Revocation, error) {
-	own, others, err := d.readLists(nil)
+	text, err := d.listText()
+	if err != nil {
+		return RevokedList{}, nil, err
+	}
+	own, others, err := d.readLists(text, nil)
 	if err != nil {
 		return RevokedList{}, nil, err
 	}
@@ -57,7 +61,7 @@ func (d *Dir) Revoke(files []string, validity time.Duration, now time.Time) (Rev
 		}
 		done = append(done, Revocation{name, serialText(leaf.SerialNumber), leaf, !addEntry(next, leaf.SerialNumber, now)})
 	}
-	signed, err := d.writeLists(next, others)
+	signed, err := d.writeLists(next, others, text)
 	return d.shownList(signed), done, err
 }
 
@@ -129,18 +133,28 @@ func (d *Dir) revocable(name string) (*x509.Certificate, error) {
 		"revoke it", name, owner(c), filepath.Join(d.path, BundleName))
 }
 
-// readLists returns the list of the authority that signs, nil if there is none, and those of the other authorities.
+// listText returns what is in the file of the lists, nil if there is none.
+func (d *Dir) listText() ([]byte, error) {
+	text, err := readBounded(filepath.Join(d.path, ListName), maxListBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && text == nil {
+		text = []byte{}
+	}
+	return text, err
+}
+
+// readLists returns the list of the authority that signs, nil if there is none, and those of the other authorities, in
+// what listText has returned.
 // Lists of gone, and of authorities of other names, are left out. A list that cannot be read is an error: what is on it
 // must not be lost.
-func (d *Dir) readLists(gone []*x509.Certificate) (own *x509.RevocationList, others []*x509.RevocationList, err error) {
-	name := filepath.Join(d.path, ListName)
-	text, err := readBounded(name, maxListBytes)
-	if errors.Is(err, fs.ErrNotExist) {
+func (d *Dir) readLists(text []byte, gone []*x509.Certificate) (own *x509.RevocationList, others []*x509.RevocationList,
+	err error) {
+	if text == nil {
 		return nil, nil, nil
 	}
-	if err != nil {
-		return nil, nil, err
-	}
+	name := filepath.Join(d.path, ListName)
 	all, err := parseLists(name, text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: nothing was changed: take the file of a node in its place", err)
@@ -163,8 +177,10 @@ func (d *Dir) readLists(gone []*x509.Certificate) (own *x509.RevocationList, oth
 	return own, others, nil
 }
 
-// writeLists signs a list and writes it in front of the others.
-func (d *Dir) writeLists(next *x509.RevocationList, others []*x509.RevocationList) (*x509.RevocationList, error) {
+// writeLists signs a list and writes it in front of the others, in the place of the text that was read. What somebody
+// else has revoked meanwhile must not be lost.
+func (d *Dir) writeLists(next *x509.RevocationList, others []*x509.RevocationList, read []byte) (*x509.RevocationList,
+	error) {
 	a := d.authority
 	der, err := x509.CreateRevocationList(rand.Reader, next, a.Certificate, a.Key)
 	if err != nil {
@@ -182,28 +198,37 @@ func (d *Dir) writeLists(next *x509.RevocationList, others []*x509.RevocationLis
 		return nil, fmt.Errorf("the list would have more than %d bytes, which no node reads: begin anew with another "+
 			"authority, with kvctl ca renew --authority", maxListBytes)
 	}
-	return signed, replace(filepath.Join(d.path, ListName), b.Bytes(), 0o644)
+	name := filepath.Join(d.path, ListName)
+	if text, err := d.listText(); err != nil || !bytes.Equal(text, read) {
+		return nil, errors.Join(fmt.Errorf("%s was changed by somebody else meanwhile: try again", name), err)
+	}
+	return signed, replace(name, b.Bytes(), 0o644)
 }
 
 // dropLists writes the lists, if there are any, without those of the authorities that are gone.
 func (d *Dir) dropLists(gone []*x509.Certificate, now time.Time) error {
-	if _, err := readBounded(filepath.Join(d.path, ListName), maxListBytes); errors.Is(err, fs.ErrNotExist) {
-		return nil
+	text, err := d.listText()
+	if err != nil || text == nil {
+		return err
 	}
-	own, others, err := d.readLists(gone)
+	own, others, err := d.readLists(text, gone)
 	if err != nil {
 		return err
 	}
 	next, err := d.nextList(own, ListValidity, now)
 	if err == nil {
-		_, err = d.writeLists(next, others)
+		_, err = d.writeLists(next, others, text)
 	}
 	return err
 }
 
 // Lists returns what is on the lists of revoked certificates in the directory.
 func (d *Dir) Lists() ([]RevokedList, error) {
-	own, all, err := d.readLists(nil)
+	text, err := d.listText()
+	if err != nil {
+		return nil, err
+	}
+	own, all, err := d.readLists(text, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -72,6 +72,33 @@ func TestNothingIsLostFromAList(t *testing.T) {
 	}
 }
 
+// TestAListThatHasChangedMeanwhileIsNotWrittenOver: what another program has revoked since it was read stays revoked.
+func TestAListThatHasChangedMeanwhileIsNotWrittenOver(t *testing.T) {
+	d, _ := made(t)
+	w, err := d.Issue(node("n1"), "", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, before := range [][]string{nil, {w.Cert}} {
+		text, err := d.listText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := d.nextList(nil, ListValidity, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		revoke(t, d, now, before...) // by another program
+		want := serials(t, d)
+		if _, err := d.writeLists(next, nil, text); err == nil || !strings.Contains(err.Error(), "try again") {
+			t.Error(err)
+		}
+		if got := serials(t, d); len(got) != len(want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
 // TestWhoCanRevoke: the authority that has signed a certificate, while it signs, and no other.
 func TestWhoCanRevoke(t *testing.T) {
 	d, path := made(t)

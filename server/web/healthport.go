@@ -23,10 +23,15 @@ var healthRoutes = []string{"health-live", "health-ready", "metrics"}
 // kept.
 const healthIdle = 30 * time.Second
 
+// healthPages is how many requests gather the metrics at a time there. Each costs milliseconds of a processor, and
+// whoever reaches the port may ask.
+const healthPages = 2
+
 // port says what one of the listeners is for.
 type port struct {
 	kind  wrongport.Port
-	whose string // in errors
+	whose string // address it is, in errors
+	whom  string // it serves, in errors
 	flag  string // that sets its address
 	// serves reports whether it has the route of that name.
 	serves func(route string) bool
@@ -35,13 +40,13 @@ type port struct {
 }
 
 var (
-	clientPort = port{kind: wrongport.Clients, whose: "client", flag: "--client",
+	clientPort = port{kind: wrongport.Clients, whose: "client", whom: "clients", flag: "--client",
 		serves: func(string) bool { return true },
 		none: func(table []route) func(string) *refusal {
 			meant := meantPath(table)
 			return func(path string) *refusal { return noEndpoint(path, meant(path)) }
 		}}
-	healthPort = port{kind: wrongport.Health, whose: "health", flag: "--health",
+	healthPort = port{kind: wrongport.Health, whose: "health", whom: "health checks", flag: "--health",
 		serves: func(route string) bool { return slices.Contains(healthRoutes, route) },
 		none:   func([]route) func(string) *refusal { return notHere }}
 )
@@ -66,7 +71,7 @@ func NewHealth(cfg Config, shown prometheus.Gatherer, b Backend) (*Server, error
 	if err != nil {
 		return nil, err
 	}
-	s.metrics.pageWithoutPrefixes = pageOf(withoutPrefixes(shown))
+	s.metrics.pageWithoutPrefixes = pageOf(withoutPrefixes(shown), healthPages)
 	s.metrics.page = s.metrics.pageWithoutPrefixes
 	return s, nil
 }

@@ -60,13 +60,16 @@ func newMetrics(r *prometheus.Registry, hub *watch.Hub) (*metrics, error) {
 			return nil, fmt.Errorf("web: register HTTP metrics: %w", err)
 		}
 	}
-	m.page, m.pageWithoutPrefixes = pageOf(r), pageOf(withoutPrefixes(r))
+	m.page, m.pageWithoutPrefixes = pageOf(r, clientPages), pageOf(withoutPrefixes(r), clientPages)
 	return m, nil
 }
 
-// pageOf shows the metrics of g, to few at a time.
-func pageOf(g prometheus.Gatherer) http.Handler {
-	return promhttp.HandlerFor(g, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second})
+// clientPages is how many requests of clients gather the metrics at a time.
+const clientPages = 4
+
+// pageOf shows the metrics of g, to so many at a time.
+func pageOf(g prometheus.Gatherer, atOnce int) http.Handler {
+	return promhttp.HandlerFor(g, promhttp.HandlerOpts{MaxRequestsInFlight: atOnce, Timeout: 10 * time.Second})
 }
 
 // withoutPrefixes gathers what g does, without what names prefixes of keys.

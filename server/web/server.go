@@ -99,7 +99,7 @@ func (s *Server) Listen() error {
 			"or choose another with %s: %w", s.port.whose, s.cfg.Addr, s.port.flag, err)
 	}
 	if err != nil {
-		return fmt.Errorf("web: listen for %s on %s: %w", s.port.kind, s.cfg.Addr, err)
+		return fmt.Errorf("web: listen for %s on %s: %w", s.port.whom, s.cfg.Addr, err)
 	}
 	waiting := &oslimit.Listener{Listener: l, Told: func(err error) {
 		s.cfg.Logger.Warn().Err(err).Msg("no client can be taken until others close their connections: raise LimitNOFILE or ulimit -n")
@@ -127,7 +127,7 @@ func (s *Server) Serve() error {
 		return errors.New("web: Serve before Listen")
 	}
 	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("web: serve %s on %s: %w", s.port.kind, s.Addr(), err)
+		return fmt.Errorf("web: serve %s on %s: %w", s.port.whom, s.Addr(), err)
 	}
 	return nil
 }
