@@ -35,7 +35,7 @@ func newCARevoke(a *app, dir *string) *cobra.Command {
 			for _, r := range done {
 				_ = a.printRevocation(r) // run reports it, once the list is shown
 			}
-			return a.printf(caListOf(list), "%s   has %s, next update until %s: give it to every node\n", list.File,
+			return a.printf(caListOf(list), "%s   has %s, next update by %s: give it to every node\n", list.File,
 				countRevoked(&list), list.Next.UTC().Format("2006-01-02 15:04 UTC"))
 		},
 	}

@@ -46,7 +46,7 @@ func TestCertificatesFromTheFirstToTheLast(t *testing.T) {
 		{"ca revoke --dir DIR DIR/client-nobody.pem", exitFailed, "", "name the file of a certificate"},
 		{"ca revoke --dir DIR DIR/ca.pem", exitFailed, "", "the certificate of the authority itself"},
 		{"ca revoke --dir DIR --validity 1x", exitUsage, "", "such as 365d or 12h"},
-		{"ca revoke --dir DIR", exitDone, "crl.pem   has 0 revoked certificates, next update until", ""},
+		{"ca revoke --dir DIR", exitDone, "crl.pem   has 0 revoked certificates, next update by", ""},
 		{"ca show --dir DIR", exitDone, "0 revoked certificates", ""},
 		{"ca revoke --dir DIR DIR/client-deploy.pem", exitDone, "tenure://prod/client/deploy, revoked\n", ""},
 		{"ca revoke --dir DIR DIR/client-deploy.pem", exitDone, "tenure://prod/client/deploy, was revoked before\n", ""},
