@@ -109,12 +109,12 @@ func (h *handlers) table() []route {
 	}
 }
 
-// newRouter routes the requests of a table.
-func newRouter(table []route, d *dispatcher) router {
+// newRouter routes the requests of a table, and answers others by none.
+func newRouter(table []route, none func(path string) *refusal, d *dispatcher) router {
 	m := mux.NewRouter().SkipClean(true) // keys hold // and .. as they are
-	none := newEndpoint("none", nil, d.metrics)
-	none.meant = meantPath(table)
-	m.NotFoundHandler = d.handle(none)
+	nowhere := newEndpoint("none", nil, d.metrics)
+	nowhere.none = none
+	m.NotFoundHandler = d.handle(nowhere)
 	for _, r := range table {
 		match, narrow := matcherOf(r.path)
 		e := newEndpoint(r.name, r.handlers, d.metrics)
