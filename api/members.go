@@ -8,6 +8,7 @@ const (
 	ChangeReplace = "replace" // a non-voter takes the place of a voter, which leaves
 	ChangePromote = "promote" // a non-voter becomes a voter once it is caught up
 	ChangeUpdate  = "update"  // a member gets another name or other addresses
+	ChangeReadmit = "readmit" // the name of a removed member is free again
 )
 
 // The states of a MemberOperation.
@@ -25,6 +26,7 @@ const (
 //	PathMembersReplace  node, by
 //	PathMembersPromote  node
 //	PathMembersUpdate   node, and at least one of name, peer_address, client_address
+//	PathMembersReadmit  name
 //	PathMembersCancel   operation
 //	PathMembersDrain    node, and off or force
 //
@@ -74,6 +76,9 @@ type MemberList struct {
 	Era     uint32 `json:"era"` // of the tokens of leases, allotted with Number
 	// Members are the voters and non-voters, by node.
 	Members []Member `json:"members"`
+	// Removed are the names of members that were removed, oldest first, and that no member has: without
+	// PathMembersReadmit no node joins with a certificate of one of them.
+	Removed []string `json:"removed"`
 	// Operations are the one that runs, if one does, and the last that have ended, newest first.
 	Operations []MemberOperation `json:"operations"`
 }
@@ -116,6 +121,7 @@ type MemberOperation struct {
 	// takes its place.
 	Node  uint64 `json:"node"`
 	By    uint64 `json:"by,omitempty"`
+	Name  string `json:"name,omitempty"` // that is readmitted
 	State string `json:"state"`
 	// Step says in a sentence what the operation waits for now.
 	Step string `json:"step,omitempty"`

@@ -25,6 +25,7 @@ const (
 	PathMembersReplace = "/v1/members/replace"
 	PathMembersPromote = "/v1/members/promote"
 	PathMembersUpdate  = "/v1/members/update"
+	PathMembersReadmit = "/v1/members/readmit"
 	PathMembersCancel  = "/v1/members/cancel"
 	PathMembersDrain   = "/v1/members/drain"
 	PathACL            = "/v1/acl/" // of all that is about tokens and policies

@@ -32,6 +32,7 @@ const (
 	ChangeReplace = api.ChangeReplace
 	ChangePromote = api.ChangePromote
 	ChangeUpdate  = api.ChangeUpdate
+	ChangeReadmit = api.ChangeReadmit
 )
 
 // The states of a MemberOperation.
@@ -44,7 +45,8 @@ const (
 
 // MemberChange is a change of the members. Each kind takes some of the fields: an addition Name, PeerAddress,
 // ClientAddress, Store and NonVoter; a removal Node, ForceQuorumLoss and Differs; a replacement Node and By; a
-// promotion Node; an update Node and what is to be new of Name, PeerAddress and ClientAddress. The others must be zero.
+// promotion Node; an update Node and what is to be new of Name, PeerAddress and ClientAddress; a readmission Name. The
+// others must be zero.
 type MemberChange struct {
 	// Operation identifies the change: however often it is asked for, it is begun once. Empty: the client makes an id,
 	// which is in the MemberOperation, and in the Error if the outcome is not known.
@@ -199,6 +201,11 @@ func (m *Members) Promote(ctx context.Context, c MemberChange) (MemberOperation,
 // Update begins to change the name or the addresses of a member, and returns when that is in the log.
 func (m *Members) Update(ctx context.Context, c MemberChange) (MemberOperation, error) {
 	return m.change(ctx, ChangeUpdate, c)
+}
+
+// Readmit lets nodes with a certificate of a removed member's name join again, and returns when that is in the log.
+func (m *Members) Readmit(ctx context.Context, c MemberChange) (MemberOperation, error) {
+	return m.change(ctx, ChangeReadmit, c)
 }
 
 // Cancel takes an operation back. It fails with ErrMembers if that is not possible any more.

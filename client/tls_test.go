@@ -94,7 +94,7 @@ func TestTLSSaysWhatIsWrong(t *testing.T) {
 		{"wants a certificate", "https://", asks, trusts, "it wants a client's certificate: give one with --client-cert"},
 		{"knows the certificate", "https://", asks, &client.TLS{CAFile: ca.Bundle, CertFile: mine.Cert, KeyFile: mine.Key}, ""},
 		{"a stranger's certificate", "https://", asks, &client.TLS{CAFile: ca.Bundle, CertFile: stranger.Cert, KeyFile: stranger.Key},
-			"it refuses the client's certificate: perhaps it does not know the authority; its log says"},
+			"it refuses the client's certificate: perhaps it does not know the authority, or the certificate was revoked; its log says"},
 		{"a certificate of tomorrow", "https://", asks, &client.TLS{CAFile: ca.Bundle, CertFile: early.Cert, KeyFile: early.Key},
 			"it refuses the client's certificate, which is not valid before"},
 		{"an expired certificate", "https://", asks, &client.TLS{CAFile: ca.Bundle, CertFile: old.Cert, KeyFile: old.Key},

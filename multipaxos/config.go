@@ -30,6 +30,9 @@ const (
 	maxTruncate = 1024
 	// maxNumber bounds counters and slots that a peer may name, so that adding one to them cannot overflow.
 	maxNumber = 1 << 62
+	// maxJump bounds how far the counter of a ballot may be above all that this node has met. Elections raise it by one
+	// each. Without the bound one message could use up all counters, and no ballot could follow.
+	maxJump = 1 << 40
 )
 
 // Intervals in ticks.

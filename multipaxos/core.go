@@ -167,6 +167,14 @@ func (c *Core) Connected(id ballot.NodeID) {
 	c.leader.connected(p, c.news(), &c.acceptor, &c.out)
 }
 
+// Ask asks a node for chosen entries that may be missing here, unless such a question is out already. The node need not
+// be a member.
+func (c *Core) Ask(id ballot.NodeID) {
+	if c.leader.phase == Following {
+		c.learner.request(id, &c.acceptor, &c.out)
+	}
+}
+
 // Applied is told that the state machine here holds everything through slot s.
 func (c *Core) Applied(s Slot) {
 	if s > c.acceptor.chosen {

@@ -79,7 +79,14 @@ func (l *learner) next(e *Entry, a *acceptor) bool {
 // fetch asks a node for the chosen entries that are missing here. One question is out at a time; tick repeats it.
 // While the own disk is behind there is none: what is learned stays in memory until it is durable.
 func (l *learner) fetch(from ballot.NodeID, a *acceptor, out *outbox) {
-	if l.waits > 0 || !l.lacks(a) {
+	if l.lacks(a) {
+		l.request(from, a, out)
+	}
+}
+
+// request is fetch of a node that may have more than anybody has said so far.
+func (l *learner) request(from ballot.NodeID, a *acceptor, out *outbox) {
+	if l.waits > 0 || !l.stores(a) {
 		return
 	}
 	l.waits = fetchTicks
@@ -87,9 +94,10 @@ func (l *learner) fetch(from ballot.NodeID, a *acceptor, out *outbox) {
 }
 
 // lacks reports whether chosen entries are missing here that could be stored now.
-func (l *learner) lacks(a *acceptor) bool {
-	return l.known > a.chosen && !l.starved && !a.flooded()
-}
+func (l *learner) lacks(a *acceptor) bool { return l.known > a.chosen && l.stores(a) }
+
+// stores reports whether an entry that is learned could be stored now.
+func (l *learner) stores(a *acceptor) bool { return !l.starved && !a.flooded() }
 
 // refetch goes on with what a flooded disk held up.
 func (l *learner) refetch(a *acceptor, out *outbox) {

@@ -90,6 +90,15 @@ func (m *Message) wellFormed() bool {
 	return false
 }
 
+// counter returns the highest counter of the ballots in m.
+func (m *Message) counter() uint64 {
+	highest := max(m.Ballot.Counter, m.Promised.Counter)
+	for i := range m.Entries {
+		highest = max(highest, m.Entries[i].Ballot.Counter)
+	}
+	return highest
+}
+
 // goodPage: entries rise from the page's first slot, under ballots the promise allows; only the last page is empty.
 func (m *Message) goodPage() bool {
 	next := m.Slot

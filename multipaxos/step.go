@@ -5,10 +5,11 @@ import "tenure/internal/ballot"
 // Step takes one message. What is malformed, for another node or of an unknown kind is counted and ignored. An error is
 // damage on this node's disk: it must stop.
 //
-// A sender need not be a member as far as this node knows: a node that is behind knows nothing of newer members. That
-// it is one of somebody's is for the transport to know. Votes and promises count only by the memberships.
+// Which messages of nodes are taken that are no members is for the caller to decide. Votes and promises count only by the
+// memberships. A ballot far above all that this node has met is malformed.
 func (c *Core) Step(m Message) error {
-	if m.To != c.cfg.Self.Node || m.From == m.To || m.From == 0 || m.From > ballot.MaxNodeID || !m.wellFormed() {
+	if m.To != c.cfg.Self.Node || m.From == m.To || m.From == 0 || m.From > ballot.MaxNodeID || !m.wellFormed() ||
+		m.counter() > c.met()+maxJump {
 		c.ignored++
 		return nil
 	}
@@ -51,6 +52,9 @@ func (c *Core) Step(m Message) error {
 	}
 	return nil
 }
+
+// met returns the highest counter of the ballots that this node has promised or seen.
+func (c *Core) met() uint64 { return max(c.leader.seen.Counter, c.acceptor.promised.Counter) }
 
 // handleLearn takes chosen entries from slot chosen+1 on. A leader learns only by counting votes: if it took values
 // from others its mark would no longer speak of its own proposals alone. A higher ballot among them ends that.

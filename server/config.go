@@ -58,6 +58,7 @@ type Config struct {
 	FounderWait   time.Duration
 	AdminAddr     string // pprof; empty is off
 	RedisAddr     string // the Redis protocol; empty is off
+	HealthAddr    string // health checks and metrics alone, without TLS and tokens; empty is off
 	LeaseTime     time.Duration
 	MaxLeaseTime  time.Duration
 	ClockDriftPPM int64 // ρ in parts per million
@@ -173,6 +174,9 @@ func (c Config) Validate() error {
 			return err
 		}
 	}
+	if err := c.validateHealth(); err != nil {
+		return err
+	}
 	if err := c.Audit.Validate(); c.Audit.Path != "" && err != nil {
 		return fmt.Errorf("%w: --audit: %w", ErrConfig, err)
 	}
@@ -180,6 +184,17 @@ func (c Config) Validate() error {
 		if err := web.ValidateHost(name); err != nil {
 			return fmt.Errorf("%w: --allowed-hosts %w", ErrConfig, err)
 		}
+	}
+	return nil
+}
+
+// validateHealth refuses a port for health checks without a host. It asks nobody who he is, so it is opened to others
+// only if somebody says so.
+func (c Config) validateHealth() error {
+	host, _, err := net.SplitHostPort(c.HealthAddr)
+	if c.HealthAddr != "" && (err != nil || host == "") {
+		return fmt.Errorf("%w: --health %q is not host:port: give 127.0.0.1, or the address at which others are to reach it",
+			ErrConfig, c.HealthAddr)
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ func (n *node) newGuard(p *parts, members *runner.Members) *guard {
 		return g
 	}
 	g.cfg = guardian.Config{Command: n.cfg.Guardian, Log: n.log,
-		Plan: guardian.Plan{Cluster: p.identity.Cluster, Store: p.identity.Store, Owner: n.self, TLS: n.cfg.TLS.Peers}}
+		Plan: guardian.Plan{Cluster: p.identity.Cluster, Store: p.identity.Store, Owner: n.self, TLS: n.cfg.TLS.Peers,
+			Revoked: n.cfg.TLS.CRL}}
 	g.follow(nil)
 	return g
 }

@@ -40,7 +40,9 @@ func (n *node) admit(ctx context.Context, m wire.JoinMsg) (wire.JoinedMsg, error
 	if end, ok := ctx.Deadline(); ok {
 		timeout = time.Until(end) * 9 / 10 // the answer has to arrive, too
 	}
-	r, err := n.admission.Join(timeout, operationOf(m))
+	op := operationOf(m)
+	op.Certified = n.tls.peerFiles() != nil // and the transport has compared the names
+	r, err := n.admission.Join(timeout, op)
 	if err != nil {
 		return wire.JoinedMsg{}, refusalOf(err)
 	}

@@ -30,6 +30,26 @@ const (
 	filesOfItsOwn = 48
 )
 
+// mostHealthConns is how many connections a port for health checks takes: a few load balancers and Prometheus need one
+// each.
+const mostHealthConns = 128
+
+// healthRate is how many requests one address may send there in a second. Metrics cost milliseconds of a processor.
+const healthRate = 50
+
+// healthLimits returns the bounds of a port for health checks of a process that may open so many files, and how many
+// files are left for all else. 0 files: no bound is known.
+func (l Limits) healthLimits(files uint64) (own admission.Limits, left uint64) {
+	conns := uint64(mostHealthConns)
+	if files > 0 {
+		conns = max(2, min(conns, files/8))
+		left = files - min(files-1, conns)
+	}
+	most := int(conns)
+	return admission.Limits{Conns: most, ConnsPerSource: max(1, most/4), Requests: most, RequestsPerSource: max(1, most/4),
+		Loopback: l.Loopback, Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: healthRate}}, left
+}
+
 func (l Limits) validate() error {
 	if err := l.Limits.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)

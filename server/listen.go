@@ -27,6 +27,7 @@ type ports struct {
 	served  chan error // how clients ended, of each protocol
 	admin   *admin
 	redis   *resp.Server // nil without an address
+	health  *web.Server  // likewise
 	peers   *transport.Transport
 	removed chan string // a member says that this node is none any more; capacity 1
 	closing sync.Once
@@ -34,13 +35,17 @@ type ports struct {
 
 // listen opens the listeners. If one cannot be opened the others are closed again.
 func (n *node) listen() (err error) {
-	p := &ports{served: make(chan error, 2), removed: make(chan string, 1)}
+	p := &ports{served: make(chan error, 3), removed: make(chan string, 1)}
 	defer func() {
 		if err != nil {
 			p.close()
 		}
 	}()
-	limits, fewer := n.cfg.Limits.within(openFiles())
+	files := openFiles()
+	if n.cfg.HealthAddr != "" {
+		_, files = n.cfg.Limits.healthLimits(files)
+	}
+	limits, fewer := n.cfg.Limits.within(files)
 	if fewer {
 		n.log.Warn().Int("max_connections", limits.Conns).Uint64("files", openFiles()).
 			Msg("this process may not open enough files for --max-connections, so it takes fewer: raise LimitNOFILE or ulimit -n")
@@ -64,6 +69,9 @@ func (n *node) listen() (err error) {
 		return err
 	}
 	if err := n.listenRedis(p); err != nil {
+		return err
+	}
+	if err := n.listenHealth(p); err != nil {
 		return err
 	}
 	if p.peers, err = n.listenPeers(p); err != nil {
@@ -109,10 +117,30 @@ func (n *node) listenRedis(p *ports) error {
 	return nil
 }
 
+// listenHealth opens the listener for those who watch over the node, if there is to be one.
+func (n *node) listenHealth(p *ports) (err error) {
+	if n.cfg.HealthAddr == "" {
+		return nil
+	}
+	own, _ := n.cfg.Limits.healthLimits(openFiles())
+	p.health, err = web.NewHealth(web.Config{Addr: n.cfg.HealthAddr, Node: n.cfg.Node, NodeName: n.cfg.NodeName,
+		Logger: n.log, Hub: n.hub, Drained: n.front.Drained, AllowedHosts: n.cfg.hosts(),
+		CertifiedHost: n.tls.certifies, Limits: own, MaxHeaderBytes: n.cfg.Limits.MaxHeaderBytes,
+		HeaderTimeout: n.cfg.Limits.HeaderTimeout, BodyTimeout: n.cfg.Limits.BodyTimeout}, n.registry, n.front)
+	if err != nil {
+		return err
+	}
+	if err := p.health.Listen(); err != nil {
+		return err
+	}
+	go func() { p.served <- p.health.Serve() }()
+	return nil
+}
+
 // hosts returns the names by which clients may address this node.
 func (c *Config) hosts() []string {
 	names := slices.Clone(c.AllowedHosts)
-	for _, addr := range []string{c.ClientAddr, c.ClientAdvertise, c.PeerAdvertise} {
+	for _, addr := range []string{c.ClientAddr, c.ClientAdvertise, c.PeerAdvertise, c.HealthAddr} {
 		if host, _, err := net.SplitHostPort(addr); err == nil && host != "" && net.ParseIP(host) == nil {
 			names = append(names, host)
 		}
@@ -142,6 +170,15 @@ func (p *ports) close() {
 			p.peers.Close()
 		}
 		p.admin.close()
+		if p.health != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), shutdownFor)
+			ended := make(chan error, 1)
+			go func() { ended <- p.health.Shutdown(ctx) }() // beside the others, who may take as long
+			defer func() {
+				<-ended // the error only says that some were cut off
+				cancel()
+			}()
+		}
 		if p.redis != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), shutdownFor)
 			defer cancel()

@@ -31,7 +31,7 @@ func (c Config) logStart() {
 func (c Config) otherAddresses(line *zerolog.Event) *zerolog.Event {
 	for _, a := range []struct{ name, addr string }{
 		{"advertise_peer", c.PeerAdvertise}, {"advertise_client", c.ClientAdvertise}, {"redis", c.RedisAddr},
-		{"admin", c.AdminAddr},
+		{"admin", c.AdminAddr}, {"health", c.HealthAddr},
 	} {
 		if a.addr != "" {
 			line.Str(a.name, a.addr)

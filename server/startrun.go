@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/lease"
 	"tenure/lease/named"
@@ -30,6 +31,7 @@ type parts struct {
 	leases     *replica.Leases
 	log        *replica.Log
 	state      *kv.State
+	roster     ident.Roster // as the disk has it
 }
 
 // startRun writes the start record (A4) and makes the parts for this run.
@@ -83,8 +85,28 @@ func (n *node) startRun(fresh bool) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.roster, err = rosterOf(state, p.identity); err != nil {
+		return nil, err
+	}
 	p.log, err = n.openLog(state, p.identity)
 	return p, err
+}
+
+// rosterOf returns what the disk says of who takes part, and of who must not come back by himself. The record in the
+// state may be older than the identity, or there may be none yet; ids that any of them lists are given out.
+func rosterOf(state *kv.State, id storage.Identity) (ident.Roster, error) {
+	record := members.First(id.Membership)
+	if b := state.Members(); b != nil {
+		var err error
+		if record, err = members.Decode(b); err != nil {
+			return ident.Roster{}, err
+		}
+	}
+	r := record.Roster()
+	for _, m := range [...]ident.Membership{id.Membership, id.Bootstrap} {
+		r.NextNode = max(r.NextNode, members.First(m).NextNode)
+	}
+	return r, nil
 }
 
 // openState opens the state that the disk holds. What it knows of the members is durable in the identity before either

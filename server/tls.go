@@ -27,6 +27,9 @@ type TLS struct {
 	ClientCA           string
 	ClientCertRequired bool
 	Peers              certs.Paths // certificate, key and authorities between nodes
+	// CRL is the file of lists of revoked certificates, of clients and nodes, that their authorities have signed. "":
+	// none.
+	CRL string
 }
 
 func (t TLS) validate() error {
@@ -46,6 +49,9 @@ func (t TLS) validate() error {
 		return fmt.Errorf("%w: --tls-client-ca and --tls-require-client-cert need --tls-cert and --tls-key", ErrConfig)
 	case t.ClientCertRequired && t.ClientCA == "":
 		return fmt.Errorf("%w: --tls-require-client-cert needs --tls-client-ca, the authorities of the clients", ErrConfig)
+	case t.CRL != "" && t.ClientCA == "" && t.Peers.IsZero():
+		return fmt.Errorf("%w: --tls-crl needs --tls-ca or --tls-client-ca, the authorities that have signed its lists",
+			ErrConfig)
 	}
 	return nil
 }
@@ -55,10 +61,13 @@ func (t TLS) validate() error {
 type secrets struct {
 	cfg       TLS
 	log       zerolog.Logger
-	clients   *certs.Files // nil: no TLS for clients
-	clientCAs *certs.Files // nil: no certificates of clients
-	peers     *certs.Files // nil: no TLS between nodes
+	clients   *certs.Files       // nil: no TLS for clients
+	clientCAs *certs.Files       // nil: no certificates of clients
+	peers     *certs.Files       // nil: no TLS between nodes
+	revoked   *certs.Revocations // nil: without lists
+	seen      certs.Seen
 	watcher   certs.Watcher
+	ended     uint64 // connections, as far as the log has told of them; belongs to the watcher
 }
 
 // openTLS reads the files, nil if there are none.
@@ -82,8 +91,14 @@ func (c Config) openTLS() (*secrets, error) {
 		load(&s.clients, certs.Paths{Cert: p.Cert, Key: p.Key}, nil)
 	}
 	load(&s.clientCAs, certs.Paths{CA: c.TLS.ClientCA}, nil)
+	if err == nil && c.TLS.CRL != "" {
+		s.revoked, err = certs.LoadRevocations(c.TLS.CRL, s.peers, s.clientCAs)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: TLS: %w", ErrConfig, err)
+	}
+	if s.revoked != nil {
+		s.watcher.Files = append(s.watcher.Files, s.revoked)
 	}
 	return s, nil
 }
@@ -110,17 +125,16 @@ func (s *secrets) watch(ctx context.Context, reload <-chan struct{}) (end func()
 		return func() {}
 	}
 	s.watcher.Report = certs.Report{
-		Changed: func(f *certs.Files) {
-			s.log.Info().Strs("files", names(f.Paths())).Msg("TLS: new files are in use for new connections")
-		},
-		Broken: func(f *certs.Files, err error) {
-			s.log.Error().Err(err).Strs("files", names(f.Paths())).
+		Changed: s.changed,
+		Broken: func(f certs.Source, err error) {
+			s.log.Error().Err(err).Strs("files", f.Names()).
 				Msg("TLS: the new files are of no use, those before stay in use")
 		},
-		Expires: func(_ *certs.Files, e certs.Expiry) {
+		Expires: func(_ certs.Source, e certs.Expiry) {
 			s.log.Warn().Str("file", e.File).Str("of", e.Named).Time("at", e.At).Msg(expiryText(e, time.Now()))
 		},
 	}
+	s.warnOfOwn()
 	ctx, cancel := context.WithCancel(ctx)
 	var over sync.WaitGroup
 	over.Go(func() { s.watcher.Run(ctx, reload) })
@@ -130,22 +144,51 @@ func (s *secrets) watch(ctx context.Context, reload <-chan struct{}) (end func()
 	}
 }
 
-// expiryText says that a certificate expires soon, or has expired.
-func expiryText(e certs.Expiry, now time.Time) string {
-	if !now.Before(e.At) {
-		return fmt.Sprintf("TLS: this %s has expired at %s: nobody takes it: renew it with kvctl ca renew", e.What,
-			e.At.UTC().Format(time.RFC3339))
+// changed says that files have come into use.
+func (s *secrets) changed(f certs.Source) {
+	line, text := s.log.Info().Strs("files", f.Names()), "TLS: new files are in use for new connections"
+	if f == certs.Source(s.revoked) {
+		line, text = line.Uint64("connections_ended", s.revoked.Ended()-s.ended),
+			"TLS: new lists of revoked certificates are in use, also for connections that were open"
+		s.ended = s.revoked.Ended()
 	}
-	return fmt.Sprintf("TLS: this %s expires soon: renew it with kvctl ca renew", e.What)
+	line.Msg(text)
+	s.warnOfOwn()
 }
 
-func names(p certs.Paths) (out []string) {
-	for _, n := range [...]string{p.Cert, p.Key, p.CA} {
-		if n != "" {
-			out = append(out, n)
+// warnOfOwn says so if a certificate of this node itself is revoked: then the others refuse it, or soon will.
+func (s *secrets) warnOfOwn() {
+	if s.revoked == nil {
+		return
+	}
+	own := []*certs.Files{s.peers}
+	if s.clients != s.peers {
+		own = append(own, s.clients)
+	}
+	for _, f := range own {
+		if f == nil {
+			continue
+		}
+		if err := s.revoked.Revoked(f.Certificate().Leaf); err != nil {
+			s.log.Error().Str("file", f.Paths().Cert).AnErr("why", err).
+				Msg("TLS: the certificate of this node itself is revoked: whoever has the same list refuses it")
 		}
 	}
-	return out
+}
+
+// expiryText says that a certificate or a list expires soon, or has expired.
+func expiryText(e certs.Expiry, now time.Time) string {
+	over := !now.Before(e.At)
+	switch at := e.At.UTC().Format(time.RFC3339); {
+	case e.What == certs.WhatList && over:
+		return fmt.Sprintf("TLS: a newer %s should have come by %s: this one stays in use: make it anew with kvctl ca revoke",
+			e.What, at)
+	case e.What == certs.WhatList:
+		return fmt.Sprintf("TLS: a newer %s should come soon: make it anew with kvctl ca revoke", e.What)
+	case over:
+		return fmt.Sprintf("TLS: this %s has expired at %s: nobody takes it: renew it with kvctl ca renew", e.What, at)
+	}
+	return fmt.Sprintf("TLS: this %s expires soon: renew it with kvctl ca renew", e.What)
 }
 
 // clientConfig returns the configuration for clients, nil if there is none.
@@ -158,7 +201,7 @@ func (s *secrets) clientConfig() *tls.Config {
 		oldest = tls.VersionTLS13
 	}
 	return certs.Clients{Files: s.clients, MinVersion: oldest, Authorities: s.clientCAs,
-		Required: s.cfg.ClientCertRequired}.Config()
+		Required: s.cfg.ClientCertRequired, Seen: &s.seen}.Config()
 }
 
 // certifies reports whether the certificate for clients is for the host of that name.
@@ -216,6 +259,15 @@ func (s *secrets) register(reg prometheus.Registerer) {
 	metrics.CounterFunc(reg, "tls_reload_failures_total",
 		"How often changed files of TLS were of no use, so that those before stayed in use.",
 		func() float64 { return float64(s.watcher.Failures()) })
+	if s.revoked != nil {
+		metrics.CounterFunc(reg, "tls_revoked_connections_ended_total",
+			"Open connections that were ended because a certificate was revoked.",
+			func() float64 { return float64(s.revoked.Ended()) })
+	}
+	if s.clientCAs != nil {
+		reg.MustRegister(&clientExpiry{seen: &s.seen, at: metrics.Desc("tls_client_expiry_timestamp_seconds",
+			"When the certificate expires that a client has shown last, of the clients of the last 24 hours.", "certificate")})
+	}
 	seen := map[string]bool{}
 	for _, f := range s.watcher.Files {
 		for _, e := range f.Expiries() {
@@ -230,11 +282,27 @@ func (s *secrets) register(reg prometheus.Registerer) {
 }
 
 // earliest returns when the first certificate in the file expires.
-func earliest(f *certs.Files, file string) (at time.Time) {
+func earliest(f certs.Source, file string) (at time.Time) {
 	for _, e := range f.Expiries() {
 		if e.File == file && (at.IsZero() || e.At.Before(at)) {
 			at = e.At
 		}
 	}
 	return at
+}
+
+// clientExpiry collects when the certificates of clients expire.
+type clientExpiry struct {
+	seen *certs.Seen
+	at   *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (c *clientExpiry) Describe(to chan<- *prometheus.Desc) { to <- c.at }
+
+// Collect implements prometheus.Collector.
+func (c *clientExpiry) Collect(to chan<- prometheus.Metric) {
+	for _, e := range c.seen.Expiries() {
+		to <- prometheus.MustNewConstMetric(c.at, prometheus.GaugeValue, float64(e.At.Unix()), e.Named)
+	}
 }

@@ -55,6 +55,9 @@ func TestBeyondLoopback(t *testing.T) {
 		{func(c *Config) { c.PeerAddr, c.TLS.Peers = "10.0.0.1:1", files }, ""},
 		{func(c *Config) { c.AdminAddr, c.TLS = "10.0.0.1:1", TLS{Clients: files, Peers: files} }, "the profiler has no TLS"},
 		{func(c *Config) { c.ClientAddr, c.PeerAddr, c.AdminAddr, c.Insecure = ":1", ":2", ":3", true }, ""},
+		{func(c *Config) { c.HealthAddr = "0.0.0.0:1" }, ""},
+		{func(c *Config) { c.HealthAddr = ":1" }, "--health \":1\" is not host:port: give 127.0.0.1"},
+		{func(c *Config) { c.HealthAddr = "1" }, "--health \"1\" is not host:port"},
 		{func(c *Config) { c.TLS.Clients.Cert = "c" }, "--tls-cert and --tls-key go together"},
 		{func(c *Config) { c.TLS.Peers = certs.Paths{CA: "a"} }, "needs a certificate, its key and the authorities"},
 		{func(c *Config) { c.TLS.ClientCA = "a" }, "need --tls-cert and --tls-key"},
@@ -170,7 +173,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		}
 		return nil
 	})
-	change(func() error { _, err := ca.Retire(); return err })
+	change(func() error { _, err := ca.Retire(time.Now()); return err })
 	stop()
 	load.Wait()
 	_, text, err := r.do(http.MethodGet, hosts[0].cfg.ClientAddr, "/metrics", "")

@@ -38,6 +38,7 @@ type runners struct {
 // wire makes the runners of p and connects them. Nothing runs yet but the guardian, which comes before the first
 // Accept.
 func (n *node) wire(p *parts) *runners {
+	n.ports.peers.SetRoster(p.roster)
 	members := runner.NewMembers(n.self.Node, p.identity.Membership, n.addresses)
 	r := &runners{
 		members: members,
@@ -54,8 +55,8 @@ func (n *node) wire(p *parts) *runners {
 	r.log = runner.NewLog(runner.LogConfig{
 		Part: p.log, State: r.state, Store: n.store, Data: n.cfg.Data, FirstID: p.firstID, Members: members, Clock: n.clock,
 		Mastership: r.mastership, Health: r.health, Disk: r.disk, Send: n.ports.peers, LetGo: r.elector.LetGo,
-		RequireLevel: n.ports.peers.RequireLevel, PartWith: n.ports.peers.Part, Lifecycle: r.life, Registry: n.registry,
-		Logger: n.log,
+		RequireLevel: n.ports.peers.RequireLevel, PartWith: n.ports.peers.Part, Roster: n.ports.peers.SetRoster,
+		Lifecycle: r.life, Registry: n.registry, Logger: n.log,
 	})
 	r.leases = runner.NewLeases(runner.LeasesConfig{
 		Part: p.leases, Self: n.self, Quarantine: p.began + p.silence, FirstID: p.firstID, Clock: n.clock, Store: n.store,

@@ -14,6 +14,7 @@ import (
 // members is the list of members and the operations on it. At first every node is a voter. Cluster.mu guards it.
 type members struct {
 	list       []api.Member
+	removed    []string
 	change     uint64
 	number     uint64
 	operations []api.MemberOperation // newest first
@@ -94,7 +95,7 @@ func (c *Cluster) listMembers(n *Node) api.MemberList {
 	m := &c.members
 	out := api.MemberList{
 		Cluster: c.id, Node: n.ID, Master: c.master, Number: m.number, Change: m.change, Settled: m.number,
-		Members: []api.Member{}, Operations: slices.Clone(m.operations),
+		Members: []api.Member{}, Removed: slices.Concat([]string{}, m.removed), Operations: slices.Clone(m.operations),
 	}
 	for _, x := range m.list {
 		if x.ClientAddress == "" && x.Node <= uint64(len(c.nodes)) {
@@ -128,6 +129,7 @@ func (m *members) end(o *api.MemberOperation) {
 	}
 	switch o.Kind {
 	case api.ChangeRemove, api.ChangeReplace:
+		m.removed = append(m.removed, m.list[at(o.Node)].Name)
 		m.list = slices.Delete(m.list, at(o.Node), at(o.Node)+1)
 		if o.By != 0 {
 			m.list[at(o.By)].Voter = true
@@ -136,6 +138,8 @@ func (m *members) end(o *api.MemberOperation) {
 	case api.ChangePromote:
 		m.list[at(o.Node)].Voter = true
 		m.number++
+	case api.ChangeReadmit:
+		m.removed = slices.DeleteFunc(m.removed, func(name string) bool { return name == o.Name })
 	}
 }
 
@@ -178,6 +182,9 @@ func (c *Cluster) changeMembers(w http.ResponseWriter, r *http.Request, body []b
 	}
 	o := api.MemberOperation{ID: b.Operation, Kind: kind, Node: b.Node, By: b.By, State: api.OperationRunning,
 		Step: "it waits to be looked at"}
+	if kind == api.ChangeReadmit {
+		o.Name = b.Name
+	}
 	m.asked[b.Operation] = r.URL.Path + string(body)
 	m.operations = slices.Insert(m.operations, 0, o)
 	return sendJSON(w, o)
@@ -204,7 +211,9 @@ func (m *members) refusal(kind string, b *api.MemberRequest) (status int, code a
 	switch {
 	case kind == api.ChangeAdd && b.Store == "" && !b.DryRun:
 		return 400, api.CodeInvalid, "a node is added by starting it"
-	case kind == api.ChangeAdd:
+	case kind == api.ChangeReadmit && !slices.Contains(m.removed, b.Name):
+		return 404, api.CodeNotMember, fmt.Sprintf("no removed member is named %q", b.Name)
+	case kind == api.ChangeAdd, kind == api.ChangeReadmit:
 	case i < 0:
 		return 404, api.CodeNotMember, fmt.Sprintf("node %d is not a member", b.Node)
 	case kind == api.ChangePromote && m.list[i].Voter:

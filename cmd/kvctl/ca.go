@@ -22,13 +22,13 @@ func newCA(a *app) *cobra.Command {
 	var dir string
 	cmd := group(&cobra.Command{
 		Use:   "ca",
-		Short: "Make and renew the certificates of a cluster",
+		Short: "Make, renew and revoke the certificates of a cluster",
 		Long: "Make the authority of a cluster, and the certificates of its nodes and clients. All of it happens in a\n" +
 			"directory on this machine; no node is asked. The authority's key, ca-key.pem, stays in that directory:\n" +
 			"a node needs ca.pem, its own certificate and its own key, and nothing else. Files of another authority\n" +
 			"work as well, if a node's certificate has the URI tenure://CLUSTER/node/NAME.",
 	}, newCAInit(a), newCAIssue(a, certs.RoleNode, &dir), newCAIssue(a, certs.RoleClient, &dir), newCARenew(a, &dir),
-		newCARetire(a, &dir), newCAShow(a, &dir))
+		newCARetire(a, &dir), newCARevoke(a, &dir), newCAShow(a, &dir))
 	for _, c := range cmd.Commands() {
 		if c.Name() != "init" {
 			c.Flags().StringVar(&dir, "dir", defaultCADir, "directory of the authority")
@@ -186,8 +186,8 @@ func newCARetire(a *app, dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "retire",
 		Short: "Take the old authorities out of ca.pem, after renew --authority",
-		Long: "Take all authorities but the one that signs out of ca.pem. It is refused while the directory has a\n" +
-			"certificate that another one has signed.",
+		Long: "Take all authorities but the one that signs out of ca.pem, and their lists out of crl.pem. It is refused\n" +
+			"while the directory has a certificate that another one has signed.",
 		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			d, err := certs.Open(*dir)
@@ -195,7 +195,7 @@ func newCARetire(a *app, dir *string) *cobra.Command {
 				return err
 			}
 			a.changes = true
-			gone, err := d.Retire()
+			gone, err := d.Retire(time.Now())
 			if err != nil {
 				return err
 			}
@@ -212,8 +212,9 @@ func newCAShow(a *app, dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show",
 		Short: "Show the authority and the certificates in its directory",
-		Long:  "Show the authority and the certificates in its directory. The exit code is 1 if one of them is of no use now.",
-		Args:  arguments(0, 0),
+		Long: "Show the authority and the certificates in its directory, and how many are on its list of revoked ones:\n" +
+			"with --json, which. The exit code is 1 if one of them is of no use now, or the next update of the list is overdue.",
+		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			d, err := certs.Open(*dir)
 			if err != nil {
@@ -231,10 +232,16 @@ func newCAShow(a *app, dir *string) *cobra.Command {
 					problem = errQuiet
 				} else if s.Signs {
 					note = "signs"
+				} else if s.List != nil {
+					note = countRevoked(s.List)
 				}
 				rows = append(rows, []string{s.File, s.Named, orDash(strings.Join(s.Hosts, ",")),
 					s.To.UTC().Format("2006-01-02 15:04"), orDash(note)})
-				shown = append(shown, caShown{s.File, s.Named, s.Hosts, s.From, s.To, s.Signs, s.Problem})
+				row := caShown{s.File, s.Named, s.Hosts, s.From, s.To, s.Signs, nil, s.Problem}
+				if s.List != nil {
+					row.Revoked = caEntries(s.List)
+				}
+				shown = append(shown, row)
 			}
 			return errors.Join(problem, a.print(shown, func(w io.Writer) error {
 				return table(w, []string{"file", "of", "hosts", "until (UTC)", "note"}, rows)
@@ -245,13 +252,14 @@ func newCAShow(a *app, dir *string) *cobra.Command {
 
 // caShown is a row of ca show with --json.
 type caShown struct {
-	File    string    `json:"file"`
-	Of      string    `json:"of"`
-	Hosts   []string  `json:"hosts,omitempty"`
-	From    time.Time `json:"from"`
-	Until   time.Time `json:"until"`
-	Signs   bool      `json:"signs,omitempty"`
-	Problem string    `json:"problem,omitempty"`
+	File    string      `json:"file"`
+	Of      string      `json:"of"`
+	Hosts   []string    `json:"hosts,omitempty"`
+	From    time.Time   `json:"from"`
+	Until   time.Time   `json:"until"`
+	Signs   bool        `json:"signs,omitempty"`
+	Revoked []caRevoked `json:"revoked,omitempty"` // of a list of revoked certificates, which is to be followed by Until
+	Problem string      `json:"problem,omitempty"`
 }
 
 // caFiles are files that were written, with --json.

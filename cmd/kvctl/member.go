@@ -28,7 +28,7 @@ func newMember(a *app) *cobra.Command {
 			"meanwhile and after; with --dry-run it stops there. Given the same --operation again, a command\n" +
 			"changes nothing twice, and waits for what it has begun.",
 	}, newMemberList(a), newMemberAdd(a), newMemberRemove(a), newMemberPromote(a), newMemberReplace(a), newMemberUpdate(a),
-		newMemberCancel(a))
+		newMemberReadmit(a), newMemberCancel(a))
 }
 
 func newMemberList(a *app) *cobra.Command {
@@ -37,7 +37,8 @@ func newMemberList(a *app) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List the members, and the changes of them",
 		Long: "List the members as a node knows them, and the last changes. HEARD is how long ago that node has\n" +
-			"heard from the member, LAG how many chosen slots the member has not applied yet.",
+			"heard from the member, LAG how many chosen slots the member has not applied yet. Below the table are\n" +
+			"the names of removed members: with TLS no node comes back with the certificate of one of them.",
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.noReadMode(); err != nil {
@@ -74,6 +75,9 @@ func writeMembers(w io.Writer, l client.MemberList) error {
 	notes := memberNotes(l)
 	if note, ok := unjoinable(l); ok {
 		notes = append(notes, note)
+	}
+	if len(l.Removed) > 0 {
+		notes = append(notes, output.OneLine("removed: "+strings.Join(l.Removed, ", ")))
 	}
 	for _, o := range l.Operations {
 		if o.State != client.OperationRunning {
@@ -133,6 +137,9 @@ func memberNotes(l client.MemberList) []string {
 // changeText returns what an operation does, as in "replace node 3 by node 4".
 func changeText(o client.MemberOperation) string {
 	text := o.Kind
+	if o.Name != "" {
+		text += " " + output.OneLine(o.Name)
+	}
 	if o.Node != 0 {
 		text += fmt.Sprintf(" node %d", o.Node)
 	}

@@ -23,11 +23,15 @@ type memberChange struct {
 	change client.MemberChange
 	dryRun bool
 	noWait bool
+	name   string // of the member, while it is one
+	// perform carries the command out on what its argument names.
+	perform func(ctx context.Context, c *client.Client, arg string) error
 }
 
 // newMemberChange returns a command that changes the member named by its argument.
 func newMemberChange(a *app, kind string, cmd *cobra.Command) (*cobra.Command, *memberChange) {
 	m := &memberChange{app: a, kind: kind}
+	m.perform = m.run
 	cmd.Use, cmd.Args = kind+" NODE", arguments(1, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.noReadMode(); err != nil {
@@ -40,7 +44,7 @@ func newMemberChange(a *app, kind string, cmd *cobra.Command) (*cobra.Command, *
 		a.changes = !m.dryRun
 		ctx, cancel := m.bounded(cmd)
 		defer cancel()
-		return m.run(ctx, c, args[0])
+		return m.perform(ctx, c, args[0])
 	}
 	m.addFlags(cmd)
 	return cmd, m
@@ -77,7 +81,7 @@ func (m *memberChange) run(ctx context.Context, c *client.Client, arg string) er
 	case missing != nil:
 		return missing
 	}
-	m.change.Node = target.Node
+	m.change.Node, m.name = target.Node, target.Name
 	if !known {
 		if err := m.explain(ctx, c); err != nil || m.dryRun {
 			return err
@@ -165,6 +169,7 @@ func (m *memberChange) begin(ctx context.Context, c *client.Client) (client.Memb
 	f := map[string]func(context.Context, client.MemberChange) (client.MemberOperation, error){
 		client.ChangeRemove: c.Members().Remove, client.ChangeReplace: c.Members().Replace,
 		client.ChangePromote: c.Members().Promote, client.ChangeUpdate: c.Members().Update,
+		client.ChangeReadmit: c.Members().Readmit,
 	}[m.kind]
 	op, err := f(ctx, m.change)
 	return op, m.explained(err)
@@ -241,11 +246,55 @@ func newMemberRemove(a *app) *cobra.Command {
 			"--differs, and the others go by what they have. NODE is a number or a name.",
 		Example: "  kvctl member remove 3 --dry-run\n  kvctl member remove 3",
 	})
+	m.perform = m.remove
 	cmd.Flags().IntVar(&m.change.ForceQuorumLoss, "force-quorum-loss", 0,
 		"remove it though only so many of the voters that are left are alive, which is no majority")
 	cmd.Flags().BoolVar(&m.change.Differs, "differs", false,
 		"its state is the wrong one of those that differ")
 	return cmd
+}
+
+// remove is run with a word about the certificate that the node keeps.
+func (m *memberChange) remove(ctx context.Context, c *client.Client, arg string) error {
+	err := m.run(ctx, c, arg)
+	if err != nil || m.dryRun || m.noWait || m.name == "" || !m.app.overTLS() {
+		return err
+	}
+	m.app.note("the certificate of %[1]s is valid until it expires, and nodes refuse that name from now on. If others "+
+		"may have its key, go over to another authority: kvctl ca renew --authority. To let the node join again: "+
+		"kvctl member readmit %[1]s", output.OneLine(m.name))
+	return nil
+}
+
+func newMemberReadmit(a *app) *cobra.Command {
+	cmd, m := newMemberChange(a, client.ChangeReadmit, &cobra.Command{
+		Short: "Let a node with the name of a removed member join again",
+		Long: "Let a node with the certificate of a removed member join again. Without that it is refused under\n" +
+			"whatever number it comes. The node then joins with an empty directory, under a new number. NAME is one\n" +
+			"of the removed names that kvctl member list shows.",
+		Example: "  kvctl member readmit node-3",
+	})
+	cmd.Use, m.perform = client.ChangeReadmit+" NAME", m.readmit
+	return cmd
+}
+
+// readmit makes a name free again.
+func (m *memberChange) readmit(ctx context.Context, c *client.Client, name string) error {
+	m.change.Name = name
+	l, err := c.Members().List(ctx)
+	if err != nil {
+		return err
+	}
+	if _, known := m.begun(l); !known {
+		if err := m.explain(ctx, c); err != nil || m.dryRun {
+			return err
+		}
+	}
+	op, err := m.begin(ctx, c)
+	if err != nil {
+		return err
+	}
+	return m.wait(ctx, c, op)
 }
 
 func newMemberPromote(a *app) *cobra.Command {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,53 @@ func TestMemberChanges(t *testing.T) {
 	expect(t, c, "member update 1 --name first --json", 0, `"kind":"update","node":1,"state":"done"`, "")
 	if c.Begun() != 4 || len(c.Members()) != 3 {
 		t.Errorf("%d operations, members %+v", c.Begun(), c.Members())
+	}
+}
+
+// The names of removed members are listed, and an operator's word makes one free again, once.
+func TestMemberReadmit(t *testing.T) {
+	c := start(t, 3)
+	if o := expect(t, c, "member list", 0, "", ""); strings.Contains(o.out, "removed") {
+		t.Errorf("nobody was removed: %s", o.out)
+	}
+	if o := expect(t, c, "member remove node-3", 0, ": done\n", ""); strings.Contains(o.errOut, "certificate") {
+		t.Errorf("there is no TLS: %s", o.errOut)
+	}
+	expect(t, c, "member list", 0, "\nremoved: node-3\n", "")
+	expect(t, c, "member list --json", 0, `"removed":["node-3"]`, "")
+	expect(t, c, "member readmit node-9", 1, "", `no removed member is named "node-9"`)
+	expect(t, c, "member readmit", 2, "", "kvctl member readmit NAME")
+	expect(t, c, "member readmit node-3 --dry-run", 0, "after:     2 voters, 2 alive", "")
+	if c.Begun() != 1 {
+		t.Error("a dry run has begun an operation")
+	}
+	for range 2 {
+		expect(t, c, "member readmit node-3 --operation back", 0, "operation back, readmit node-3: done\n", "")
+	}
+	if o := expect(t, c, "member list", 0, "", ""); c.Begun() != 2 || strings.Contains(o.out, "removed:") {
+		t.Errorf("%d operations: %s", c.Begun(), o.out)
+	}
+}
+
+// Whoever removes a node of a cluster with TLS hears what becomes of its certificate.
+func TestMemberRemoveTellsOfTheCertificate(t *testing.T) {
+	for endpoint, want := range map[string]bool{"https://h:1": true, "http://h:1": false} {
+		a := newApp(nil, nil, nil, nil)
+		a.endpoints = []string{endpoint}
+		if got := a.overTLS(); got != want {
+			t.Errorf("%s: %v", endpoint, got)
+		}
+	}
+	c := start(t, 3)
+	var errOut bytes.Buffer
+	a := newApp(nil, nil, io.Discard, &errOut)
+	a.endpoints, a.timeout = []string{"https://h:1"}, 10*time.Second
+	m := &memberChange{app: a, kind: client.ChangeRemove}
+	if err := m.remove(t.Context(), dial(t, c), "node-3"); err != nil {
+		t.Fatal(err)
+	}
+	if want := "To let the node join again: kvctl member readmit node-3\n"; !strings.HasSuffix(errOut.String(), want) {
+		t.Errorf("%s\nlacks %s", errOut.String(), want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -45,6 +46,12 @@ func (a *app) clientTLS() (*client.TLS, error) {
 		t.SkipVerify = false // the variable is older than what was typed just now
 	}
 	return &t, nil
+}
+
+// overTLS reports whether the nodes that the client was made for are spoken to over TLS.
+func (a *app) overTLS() bool {
+	t, _ := a.clientTLS() // it was read before
+	return t != nil || slices.ContainsFunc(a.endpoints, func(e string) bool { return strings.HasPrefix(e, "https://") })
 }
 
 // warnOfWeakTLS says on standard error where t, which is not nil, or an endpoint does without what TLS is for.

@@ -50,6 +50,7 @@ func (s *settings) build() (server.Config, error) {
 		FounderWait:   s.founderWait(),
 		AdminAddr:     s.admin,
 		RedisAddr:     s.redis,
+		HealthAddr:    s.health,
 		LeaseTime:     s.leaseTime,
 		MaxLeaseTime:  s.maxLease,
 		ClockDriftPPM: s.driftPPM,
@@ -108,7 +109,7 @@ func (s *settings) fillPeer() error {
 // beyond loopback, where it must be asked to, or needed for something else.
 func (s *settings) peerIfFree() {
 	addr := s.address(s.id)
-	if s.peer == "" && isLoopback(addr) && !slices.Contains([]string{s.client, s.admin, s.redis}, addr) {
+	if s.peer == "" && isLoopback(addr) && !slices.Contains([]string{s.client, s.admin, s.redis, s.health}, addr) {
 		s.peer, s.peerOptional = addr, true
 	}
 }

@@ -41,6 +41,7 @@ type settings struct {
 	peer        string
 	admin       string
 	redis       string
+	health      string
 	leaseTime   time.Duration
 	maxLease    time.Duration
 	driftPPM    int64
@@ -147,6 +148,9 @@ func newSettings() *settings {
 	f.Var(setting(&s.admin, "", "addr", parseListener), "admin", "address to listen on for pprof (default: off)")
 	f.Var(setting(&s.redis, "", "addr", parseListener), "redis",
 		"address to listen on for clients of Redis (default: off)")
+	f.Var(setting(&s.health, "", "addr", parseHealth), "health",
+		"address to listen on for health checks and metrics alone, without TLS and tokens, for load balancers and "+
+			"Prometheus; a port alone is on 127.0.0.1 (default: off)")
 	f.Var(setting(&s.logLevel, "info", "level", parseLevel), "log-level", "trace, debug, info, warn or error")
 	f.Var(setting(&s.logFormat, "", "format", parseFormat), "log-format",
 		"json or console (default: console on a terminal, else json)")

@@ -21,6 +21,7 @@ type tlsSettings struct {
 	minVersion uint16
 	clientCA   string
 	required   bool
+	crl        string
 }
 
 // addTLS adds the flags of TLS.
@@ -42,6 +43,9 @@ func (s *settings) addTLS() {
 		"authorities of clients: certificates that clients show must be theirs")
 	f.Var(setting(&s.tls.required, "false", "bool", parseBool), "tls-require-client-cert",
 		"with --tls-client-ca: refuse clients that show no certificate")
+	f.Var(setting(&s.tls.crl, "", "file", parseFile), "tls-crl",
+		"lists of revoked certificates, of nodes and clients, which their authorities have signed (kvctl ca revoke "+
+			"makes one)")
 }
 
 // parseFile accepts the name of a file, or nothing. The name is made absolute, since the guardian uses it too.
@@ -87,6 +91,9 @@ func (s *settings) checkTLS() error {
 			s.name("peer-tls-cert"))
 	case t.clientCA != "" && t.clients.Cert == "":
 		return badConfig("%s: needs TLS for clients; add --tls-cert and --tls-key", s.name("tls-client-ca"))
+	case t.crl != "" && t.clientCA == "" && p.IsZero():
+		return badConfig("%s: needs the authorities that have signed its lists; add --tls-ca or --tls-client-ca",
+			s.name("tls-crl"))
 	case t.required && t.clientCA == "":
 		return badConfig("%s: needs the authorities of clients; add --tls-client-ca", s.name("tls-require-client-cert"))
 	}
@@ -95,7 +102,7 @@ func (s *settings) checkTLS() error {
 
 // serverTLS returns what the server is told.
 func (s *settings) serverTLS() server.TLS {
-	t := server.TLS{Peers: s.forPeers(), ClientCA: s.tls.clientCA, ClientCertRequired: s.tls.required}
+	t := server.TLS{Peers: s.forPeers(), ClientCA: s.tls.clientCA, ClientCertRequired: s.tls.required, CRL: s.tls.crl}
 	t.Clients.Cert, t.Clients.Key = s.tls.clients.Cert, s.tls.clients.Key
 	if s.tls.minVersion != tls.VersionTLS13 {
 		t.MinVersion = s.tls.minVersion

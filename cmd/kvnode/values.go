@@ -112,6 +112,15 @@ func parseListener(s string) (string, error) {
 	return s, err
 }
 
+// parseHealth accepts what parseListener does, and a port alone, with or without its colon. That is one of loopback: no
+// one is asked who he is there, so whoever wants it open to others has to say so.
+func parseHealth(s string) (string, error) {
+	if port := strings.TrimPrefix(s, ":"); port != "" && strings.Trim(port, "0123456789") == "" {
+		s = "127.0.0.1:" + port
+	}
+	return parseListener(s)
+}
+
 // isReachable reports whether an address names a host and a port: one to listen on need not.
 func isReachable(addr string) (bool, error) {
 	host, port, err := splitAddress(addr)

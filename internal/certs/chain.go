@@ -11,15 +11,21 @@ import (
 const maxChain = 4
 
 // verify returns an error unless the first certificate of the chain was signed by one of the authorities, for one of
-// the uses, and is valid now. It looks at the length of the chain before any signature.
-func verify(chain []*x509.Certificate, authorities *x509.CertPool, now time.Time, uses ...x509.ExtKeyUsage) error {
+// the uses, is valid now and not revoked. It looks at the length of the chain before any signature. It returns the ways
+// from the first certificate to an authority on which nothing is revoked.
+func verify(chain []*x509.Certificate, authorities *x509.CertPool, revoked *Revocations, now time.Time,
+	uses ...x509.ExtKeyUsage) ([][]*x509.Certificate, error) {
 	if len(chain) > maxChain {
-		return fmt.Errorf("it comes with %d certificates of authorities: %d at most", len(chain)-1, maxChain-1)
+		return nil, fmt.Errorf("it comes with %d certificates of authorities: %d at most", len(chain)-1, maxChain-1)
 	}
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	_, err := chain[0].Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between, CurrentTime: now, KeyUsages: uses})
-	return err
+	ways, err := chain[0].Verify(x509.VerifyOptions{Roots: authorities, Intermediates: between, CurrentTime: now,
+		KeyUsages: uses})
+	if err != nil {
+		return nil, err
+	}
+	return revoked.good(ways)
 }

@@ -17,6 +17,7 @@ import (
 const (
 	BundleName = "ca.pem"     // the authorities: the one that signs, and others that are still taken
 	KeyName    = "ca-key.pem" // the key of the one that signs
+	ListName   = "crl.pem"    // the certificates that were revoked, if any was
 	keySuffix  = "-key.pem"
 	suffix     = ".pem"
 )
@@ -240,8 +241,9 @@ func (d *Dir) RenewAuthority(validity time.Duration, now time.Time) (*x509.Certi
 }
 
 // Retire takes all authorities but the one that signs out of the bundle, and returns them. A certificate in the
-// directory that one of them has signed is an error: it would be good no more.
-func (d *Dir) Retire() ([]*x509.Certificate, error) {
+// directory that one of them has signed is an error: it would be good no more. Their lists of revoked certificates go
+// with them: a node refuses a list of nobody.
+func (d *Dir) Retire(now time.Time) ([]*x509.Certificate, error) {
 	files, err := d.Leaves()
 	if err != nil {
 		return nil, err
@@ -268,7 +270,13 @@ func (d *Dir) Retire() ([]*x509.Certificate, error) {
 	if len(gone) == 0 {
 		return nil, fmt.Errorf("%s has no authority but the one that signs", filepath.Join(d.path, BundleName))
 	}
-	return gone, d.writeBundle([]*x509.Certificate{d.authority.Certificate})
+	if _, err := d.Lists(); err != nil { // before anything is changed
+		return nil, err
+	}
+	if err := d.writeBundle([]*x509.Certificate{d.authority.Certificate}); err != nil {
+		return nil, err
+	}
+	return gone, d.dropLists(gone, now)
 }
 
 func (d *Dir) writeBundle(list []*x509.Certificate) error {

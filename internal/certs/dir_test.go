@@ -91,7 +91,7 @@ func TestRotationOfAnAuthority(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := read(t, filepath.Join(path, BundleName))
-	if _, err := d.Retire(); err == nil {
+	if _, err := d.Retire(now); err == nil {
 		t.Error("the only authority was retired")
 	}
 	later := now.Add(300 * 24 * time.Hour)
@@ -102,7 +102,7 @@ func TestRotationOfAnAuthority(t *testing.T) {
 	if !strings.HasSuffix(both, first) || both == first {
 		t.Fatalf("the bundle is\n%s\nafter\n%s", both, first)
 	}
-	if _, err := d.Retire(); err == nil || !strings.Contains(err.Error(), "node-n1.pem is signed by an authority") {
+	if _, err := d.Retire(now); err == nil || !strings.Contains(err.Error(), "node-n1.pem is signed by an authority") {
 		t.Errorf("an authority whose certificate is in use was retired: %v", err)
 	}
 	if d, err = Open(path); err != nil {
@@ -118,7 +118,7 @@ func TestRotationOfAnAuthority(t *testing.T) {
 	if d := renewed.Leaf.NotAfter.Sub(later); d != LeafValidity {
 		t.Errorf("renewed for %v", d)
 	}
-	gone, err := d.Retire()
+	gone, err := d.Retire(now)
 	if err != nil || len(gone) != 1 || read(t, filepath.Join(path, BundleName)) != strings.TrimSuffix(both, first) {
 		t.Errorf("retired %d, %v", len(gone), err)
 	}

@@ -15,7 +15,10 @@ func why(err error, now time.Time) string {
 	var invalid x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError
 	var host x509.HostnameError
+	var revoked *revokedError
 	switch {
+	case errors.As(err, &revoked):
+		return revoked.Error()
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil &&
 		now.Before(invalid.Cert.NotBefore):
 		return fmt.Sprintf("it is not valid before %s, and it is %s here: check the clocks", day(invalid.Cert.NotBefore),
@@ -74,7 +77,7 @@ func (f *Files) whyRefused(now time.Time) string {
 	case len(own.Certificate) > maxChain:
 		return fmt.Sprintf(": its file has %d certificates, and %d at most are taken", len(own.Certificate), maxChain)
 	}
-	return ": perhaps it does not know the authority; its log says"
+	return ": perhaps it does not know the authority, or the certificate was revoked; its log says"
 }
 
 // alerts are those that say something about this end.

@@ -25,6 +25,8 @@ type Files struct {
 	paths Paths
 	check func(*x509.Certificate) error
 	now   atomic.Pointer[content]
+	// revoked says which certificates are refused although one of the authorities has signed them. Nil: none.
+	revoked *Revocations
 
 	mu sync.Mutex // held while the files are read
 }
@@ -147,9 +149,28 @@ func (f *Files) Pool() *x509.CertPool { return f.now.Load().pool }
 // Expiry is when something in a file expires.
 type Expiry struct {
 	File  string
-	What  string // "certificate" or "authority"
+	What  string // WhatCertificate, WhatAuthority or WhatList
 	Named string // whose it is
 	At    time.Time
+	// WarnBefore is how long before that it is complained about.
+	WarnBefore time.Duration
+}
+
+// What expires. A list of revoked certificates is heeded all the same when its next update is overdue.
+const (
+	WhatCertificate = "certificate"
+	WhatAuthority   = "authority"
+	WhatList        = "list of revoked certificates"
+)
+
+// Names returns the names of the files.
+func (f *Files) Names() (out []string) {
+	for _, n := range [...]string{f.paths.Cert, f.paths.Key, f.paths.CA} {
+		if n != "" {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // Expiries returns when the certificate expires and, for each authority, when that does.
@@ -158,10 +179,10 @@ func (f *Files) Expiries() []Expiry {
 	c := f.now.Load()
 	if c.certificate != nil {
 		leaf := c.certificate.Leaf
-		out = append(out, Expiry{f.paths.Cert, "certificate", owner(leaf), leaf.NotAfter})
+		out = append(out, Expiry{f.paths.Cert, WhatCertificate, owner(leaf), leaf.NotAfter, WarnBefore})
 	}
 	for _, a := range c.authorities {
-		out = append(out, Expiry{f.paths.CA, "authority", owner(a), a.NotAfter})
+		out = append(out, Expiry{f.paths.CA, WhatAuthority, owner(a), a.NotAfter, WarnBefore})
 	}
 	return out
 }

@@ -19,9 +19,9 @@ func state(leaf *x509.Certificate) tls.ConnectionState {
 func seen(w *Watcher) *[]string {
 	var out []string
 	w.Report = Report{
-		Changed: func(*Files) { out = append(out, "changed") },
-		Broken:  func(_ *Files, err error) { out = append(out, "broken: "+err.Error()) },
-		Expires: func(_ *Files, e Expiry) {
+		Changed: func(Source) { out = append(out, "changed") },
+		Broken:  func(_ Source, err error) { out = append(out, "broken: "+err.Error()) },
+		Expires: func(_ Source, e Expiry) {
 			out = append(out, fmt.Sprintf("%s of %s expires %s", e.What, e.Named, e.At.Format(time.DateOnly)))
 		},
 	}
@@ -31,7 +31,7 @@ func seen(w *Watcher) *[]string {
 func TestFilesAreReadAgain(t *testing.T) {
 	old, next := authority(t, "prod"), authority(t, "prod")
 	f := files(t, issue(t, old, RoleNode, "n1", now), old)
-	w := &Watcher{Files: []*Files{f}, Now: func() time.Time { return now }}
+	w := &Watcher{Files: []Source{f}, Now: func() time.Time { return now }}
 	out := seen(w)
 	w.look(false)
 	write(t, f.paths.CA, bundle(old, next))
@@ -70,7 +70,7 @@ func TestBrokenFilesChangeNothing(t *testing.T) {
 		}
 		return nil
 	}
-	w := &Watcher{Files: []*Files{f}, Now: func() time.Time { return now }}
+	w := &Watcher{Files: []Source{f}, Now: func() time.Time { return now }}
 	out := seen(w)
 	cert, key, ca := read(t, f.paths.Cert), read(t, f.paths.Key), read(t, f.paths.CA)
 	other := issue(t, a, RoleNode, "n2", now)
@@ -121,7 +121,7 @@ func TestExpiryIsToldOnceADay(t *testing.T) {
 	a := authority(t, "prod")
 	at := now
 	f := files(t, issue(t, a, RoleNode, "n1", now), a)
-	w := &Watcher{Files: []*Files{f}, Now: func() time.Time { return at }}
+	w := &Watcher{Files: []Source{f}, Now: func() time.Time { return at }}
 	out := seen(w)
 	at = now.Add(LeafValidity - WarnBefore)
 	w.look(false)

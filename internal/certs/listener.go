@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -15,6 +16,8 @@ type Clients struct {
 	Authorities *Files
 	// Required: a client without such a certificate is refused.
 	Required bool
+	// Seen takes note of the certificates that clients have proven to have. May be nil.
+	Seen *Seen
 }
 
 // Config returns the configuration of the listener. New connections take what the files hold then; those that are open
@@ -32,39 +35,59 @@ func (c Clients) Config() *tls.Config {
 	}
 	// A session that is resumed would rest on the authorities of before.
 	base.SessionTicketsDisabled = true
-	// Certificates are verified by VerifyPeerCertificate, and not by ClientAuth, which begins with the signatures.
+	// Certificates are verified by VerifyConnection, and not by ClientAuth, which begins with the signatures. It is
+	// called for a session that is resumed as well.
 	base.ClientAuth = tls.RequestClientCert
 	if c.Required {
 		base.ClientAuth = tls.RequireAnyClientCert
 	}
-	base.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		now := base.Clone()
 		now.GetConfigForClient, now.ClientCAs = nil, c.Authorities.Pool()
-		now.VerifyPeerCertificate = func(shown [][]byte, _ [][]*x509.Certificate) error {
-			return checkClient(shown, now.ClientCAs, time.Now())
+		now.VerifyConnection = func(s tls.ConnectionState) error {
+			ways, err := c.checkClient(s.PeerCertificates, now.ClientCAs, time.Now())
+			if raw, ok := hello.Conn.(*handshakeConn); ok && ways != nil {
+				raw.proven = &proven{of: &c, ways: ways}
+			}
+			return err
 		}
 		return now, nil
 	}
 	return base
 }
 
+// proven is how a client has proved who it is.
+type proven struct {
+	of   *Clients
+	ways [][]*x509.Certificate // from its certificate to an authority
+}
+
 // checkClient returns an error unless the certificate that a client shows, if it shows one, is one for clients that an
-// authority has signed.
-func checkClient(shown [][]byte, authorities *x509.CertPool, now time.Time) error {
+// authority has signed. Without a certificate there are no ways to an authority.
+func (c *Clients) checkClient(shown []*x509.Certificate, authorities *x509.CertPool,
+	now time.Time) (ways [][]*x509.Certificate, err error) {
 	if len(shown) == 0 {
-		return nil
+		return nil, nil
 	}
-	chain := make([]*x509.Certificate, len(shown))
-	for i, der := range shown {
-		var err error
-		if chain[i], err = x509.ParseCertificate(der); err != nil {
-			return err
-		}
+	ways, err = verify(shown, authorities, c.Authorities.revoked, now, x509.ExtKeyUsageClientAuth)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate of %s is refused: %s", owner(shown[0]), why(err, now))
 	}
-	if err := verify(chain, authorities, now, x509.ExtKeyUsageClientAuth); err != nil {
-		return fmt.Errorf("the certificate of %s is refused: %s", owner(chain[0]), why(err, now))
+	return ways, nil
+}
+
+// begin takes note of a connection whose other end is proven, until leave is called. conn, which is below TLS, is
+// closed when the certificate is revoked.
+func (p *proven) begin(conn io.Closer) (leave func(), err error) {
+	forget, err := p.of.Authorities.revoked.keep(conn, p.ways)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate of %s is refused: %w", owner(p.ways[0][0]), err)
 	}
-	return nil
+	gone := p.of.Seen.begin(p.ways[0][0])
+	return func() {
+		forget()
+		gone()
+	}, nil
 }
 
 // Proven returns the certificate of the client at the other end of a connection to a listener with a Config, nil if it

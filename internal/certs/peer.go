@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -53,6 +54,23 @@ func (f *Files) CheckPeer(s tls.ConnectionState, now time.Time) (Identity, error
 	return f.checkPeer(s.PeerCertificates, now)
 }
 
+// AdmitPeer is CheckPeer for a connection that is to stay open. conn, which is below TLS, is closed when the peer's
+// certificate is revoked, until forget is called.
+func (f *Files) AdmitPeer(conn io.Closer, s tls.ConnectionState, now time.Time) (id Identity, forget func(),
+	err error) {
+	if id, err = f.CheckPeer(s, now); err != nil {
+		return Identity{}, nil, err
+	}
+	ways, err := verify(s.PeerCertificates, f.Pool(), f.revoked, now, x509.ExtKeyUsageClientAuth)
+	if err == nil {
+		forget, err = f.revoked.keep(conn, ways)
+	}
+	if err != nil { // the files have changed since
+		return Identity{}, nil, fmt.Errorf("the certificate of %s is refused: %s", id, why(err, now))
+	}
+	return id, forget, nil
+}
+
 func (f *Files) checkPeer(chain []*x509.Certificate, now time.Time) (Identity, error) {
 	ours := f.now.Load()
 	if len(chain) == 0 {
@@ -60,7 +78,10 @@ func (f *Files) checkPeer(chain []*x509.Certificate, now time.Time) (Identity, e
 			"that kvctl ca node makes", ours.identity.Cluster)
 	}
 	leaf := chain[0]
-	verify := func(oneOf ...x509.ExtKeyUsage) error { return verify(chain, ours.pool, now, oneOf...) }
+	verify := func(oneOf ...x509.ExtKeyUsage) error {
+		_, err := verify(chain, ours.pool, f.revoked, now, oneOf...)
+		return err
+	}
 	if err := verify(x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth); err != nil {
 		return Identity{}, fmt.Errorf("the certificate of %s is refused: %s", owner(leaf), why(err, now))
 	}

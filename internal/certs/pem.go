@@ -33,20 +33,29 @@ func encodePEM(kind string, der []byte) []byte {
 
 // readFile returns the content of a file, which has at most maxFileBytes.
 func readFile(name string) ([]byte, error) {
+	b, err := readBounded(name, maxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	if b, err = utf8text.Of(b); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return b, nil
+}
+
+// readBounded returns the content of a file, which has at most limit bytes.
+func readBounded(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > maxFileBytes {
-		return nil, fmt.Errorf("%s is larger than %d bytes: is it the right file?", name, maxFileBytes)
-	}
-	if b, err = utf8text.Of(b); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if int64(len(b)) > limit {
+		return nil, fmt.Errorf("%s is larger than %d bytes: is it the right file?", name, limit)
 	}
 	return b, nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"sync"
 )
 
 // maxHandshakeBytes is what is read of an end that has not proved anything yet. A hello has one or two kilobytes, a chain
@@ -20,6 +21,10 @@ type ServerConn struct {
 	raw   *handshakeConn
 	ended func()
 	over  bool // the handshake has ended well; belongs to who reads
+
+	mu     sync.Mutex
+	leave  func() // to be called when the connection is closed; nil: nothing is
+	closed bool
 }
 
 // Server returns the listening end of TLS above nc. The handshake comes with the first Read or Write. ended is called
@@ -37,9 +42,44 @@ func (c *ServerConn) HandshakeContext(ctx context.Context) error {
 	if err := c.Conn.HandshakeContext(ctx); err != nil {
 		return err
 	}
+	if err := c.begin(); err != nil {
+		return err
+	}
 	c.over, c.raw.unbounded = true, true
 	c.ended()
 	return nil
+}
+
+// begin takes note of the certificate that the client has proven to have, if it has shown one.
+func (c *ServerConn) begin() error {
+	p := c.raw.proven
+	if p == nil {
+		return nil
+	}
+	leave, err := p.begin(c.raw.Conn)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		leave()
+	} else {
+		c.leave = leave
+	}
+	return nil
+}
+
+// Close closes the connection.
+func (c *ServerConn) Close() error {
+	c.mu.Lock()
+	leave := c.leave
+	c.leave, c.closed = nil, true
+	c.mu.Unlock()
+	if leave != nil {
+		leave()
+	}
+	return c.Conn.Close()
 }
 
 // Read reads what the other end has sent over TLS.
@@ -59,6 +99,7 @@ type handshakeConn struct {
 	net.Conn
 	left      int
 	unbounded bool
+	proven    *proven // set by the handshake; nil: the client has shown no certificate
 }
 
 func (c *handshakeConn) Read(p []byte) (int, error) {

@@ -81,20 +81,22 @@ func TestChainsAreBounded(t *testing.T) {
 	}
 	authorities := x509.NewCertPool()
 	authorities.AddCert(ca.Certificate)
+	listener := &Clients{Authorities: f}
 	client := issue(t, ca, RoleClient, "c", now)
 	for n, ok := range map[int]bool{0: true, maxChain - 1: true, maxChain: false} {
-		shown := [][]byte{client.Leaf.Raw}
+		shown := []*x509.Certificate{client.Leaf}
 		for range n {
-			shown = append(shown, other.Certificate.Raw)
+			shown = append(shown, other.Certificate)
 		}
-		if err := checkClient(shown, authorities, now); (err == nil) != ok {
+		if _, err := listener.checkClient(shown, authorities, now); (err == nil) != ok {
 			t.Errorf("a client with %d certificates of authorities: %v", n, err)
 		}
 	}
-	if err := checkClient([][]byte{issue(t, other, RoleClient, "c", now).Leaf.Raw}, authorities, now); err == nil {
+	stranger := []*x509.Certificate{issue(t, other, RoleClient, "c", now).Leaf}
+	if _, err := listener.checkClient(stranger, authorities, now); err == nil {
 		t.Error("a client of an authority that is not known was let in")
 	}
-	if err := checkClient(nil, authorities, now); err != nil {
+	if _, err := listener.checkClient(nil, authorities, now); err != nil {
 		t.Error(err)
 	}
 }

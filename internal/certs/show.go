@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"crypto/x509"
 	"path/filepath"
 	"time"
@@ -14,9 +15,11 @@ type Shown struct {
 	From, To time.Time
 	Signs    bool   // the authority that signs
 	Problem  string // "" if nothing is wrong with it now
+	// List is set if it is a list of revoked certificates, whose next one should come by To.
+	List *RevokedList
 }
 
-// Show returns what is in the bundle and in the files of nodes and clients.
+// Show returns what is in the bundle, in the lists of revoked certificates, and in the files of nodes and clients.
 func (d *Dir) Show(now time.Time) ([]Shown, error) {
 	var out []Shown
 	pool := x509.NewCertPool()
@@ -24,6 +27,13 @@ func (d *Dir) Show(now time.Time) ([]Shown, error) {
 		pool.AddCert(a)
 		out = append(out, shown(filepath.Join(d.path, BundleName), a, now))
 		out[len(out)-1].Signs = a == d.authority.Certificate
+	}
+	lists, err := d.Lists()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lists {
+		out = append(out, shownList(l, now))
 	}
 	files, err := d.Leaves()
 	if err != nil {
@@ -39,6 +49,7 @@ func (d *Dir) Show(now time.Time) ([]Shown, error) {
 			return nil, err
 		}
 		s := shown(name, list[0], now)
+		s.Problem = cmp.Or(s.Problem, onList(lists, list[0]))
 		_, err = list[0].Verify(x509.VerifyOptions{Roots: pool, CurrentTime: now,
 			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 		if err != nil {
@@ -55,4 +66,24 @@ func shown(file string, c *x509.Certificate, now time.Time) Shown {
 		s.Problem = "it has expired"
 	}
 	return s
+}
+
+func shownList(l RevokedList, now time.Time) Shown {
+	s := Shown{File: l.File, Named: l.Of, From: l.From, To: l.Next, List: &l}
+	if now.After(l.Next) {
+		s.Problem = "the next one is overdue"
+	}
+	return s
+}
+
+// onList says when a certificate was revoked, "" if it was not.
+func onList(lists []RevokedList, c *x509.Certificate) string {
+	for _, l := range lists {
+		for _, e := range l.Entries {
+			if l.Of == plain(c.Issuer.String()) && e.Serial == serialText(c.SerialNumber) {
+				return "it was revoked on " + day(e.At)
+			}
+		}
+	}
+	return ""
 }

@@ -15,25 +15,35 @@ const (
 	WarnEvery  = 24 * time.Hour
 )
 
+// Source is what is read from files again when they change: Files or Revocations.
+type Source interface {
+	// Reload reads the files again. It reports whether anything has changed. After an error everything is as before.
+	Reload() (changed bool, err error)
+	// Names returns the names of the files.
+	Names() []string
+	// Expiries returns when what is in them expires.
+	Expiries() []Expiry
+}
+
 // Report is told what a Watcher sees. Its methods are called by one goroutine.
 type Report struct {
 	// Changed: what is in the files is in use from now on.
-	Changed func(*Files)
+	Changed func(Source)
 	// Broken: what is in the files is of no use, and what was read before stays in use. It is called once for each
 	// different reason.
-	Broken func(*Files, error)
-	// Expires: something expires within WarnBefore, or has expired.
-	Expires func(*Files, Expiry)
+	Broken func(Source, error)
+	// Expires: something expires within its WarnBefore, or has expired.
+	Expires func(Source, Expiry)
 }
 
 // Watcher reads files again when they change.
 type Watcher struct {
-	Files  []*Files
+	Files  []Source // revocation lists behind the authorities that have signed them
 	Report Report
 	Now    func() time.Time // nil: time.Now
 
 	reloads, failures atomic.Uint64
-	said              map[*Files]*said
+	said              map[Source]*said
 }
 
 // said is what a Watcher has said of some files.
@@ -73,7 +83,7 @@ func (w *Watcher) Look() { w.look(true) }
 // a failure must show twice before it is called one.
 func (w *Watcher) look(asked bool) {
 	if w.said == nil {
-		w.said = map[*Files]*said{}
+		w.said = map[Source]*said{}
 	}
 	for _, f := range w.Files {
 		s := w.said[f]
@@ -96,7 +106,7 @@ func (w *Watcher) look(asked bool) {
 	}
 }
 
-func (w *Watcher) broken(f *Files, s *said, err error, asked bool) {
+func (w *Watcher) broken(f Source, s *said, err error, asked bool) {
 	text := err.Error()
 	again := s.failed == text
 	s.failed = text
@@ -109,7 +119,7 @@ func (w *Watcher) broken(f *Files, s *said, err error, asked bool) {
 }
 
 // warn tells what expires soon, once in WarnEvery.
-func (w *Watcher) warn(f *Files, s *said) {
+func (w *Watcher) warn(f Source, s *said) {
 	now := time.Now
 	if w.Now != nil {
 		now = w.Now
@@ -119,7 +129,7 @@ func (w *Watcher) warn(f *Files, s *said) {
 		return
 	}
 	for _, e := range f.Expiries() {
-		if e.At.Sub(at) < WarnBefore {
+		if e.At.Sub(at) < e.WarnBefore {
 			s.warned = at
 			w.Report.Expires(f, e)
 		}

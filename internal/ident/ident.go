@@ -123,3 +123,12 @@ func Plain(s string, limit int) bool {
 	}
 	return len(s) <= limit
 }
+
+// Roster is what the members' record says of who takes part, and of who must not come back by itself.
+type Roster struct {
+	Membership Membership
+	// NextNode is the id that the next member gets. Ids are never used again, so that one below it which the membership
+	// does not list is nobody's for good. 0: not known.
+	NextNode ballot.NodeID
+	Removed  []string // names of members that were removed
+}

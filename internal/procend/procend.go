@@ -23,9 +23,9 @@ func Ending(pid int) bool {
 	if err != nil {
 		return false
 	}
-	// The fields follow the program's name, which is in parentheses and may hold some itself: state, then six numbers.
+	// The fields follow the program's name, which is in parentheses and may hold some itself: state, six numbers, …
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 7 {
+	if len(fields) < 18 {
 		return false
 	}
 	flags, err := strconv.ParseUint(string(fields[6]), 10, 64)
@@ -35,7 +35,7 @@ func Ending(pid int) bool {
 	if state := fields[0][0]; state != 'Z' && state != 'X' {
 		return true // the first thread itself has not closed its files
 	}
-	// A thread leaves the list after it has closed its files.
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	return err == nil && len(threads) > 1
+	// A thread is counted until it has closed its files. A list of /proc/PID/task is cut off where a thread ends meanwhile.
+	threads, err := strconv.Atoi(string(fields[17]))
+	return err == nil && threads > 1
 }

@@ -27,6 +27,7 @@ const (
 	Peers   Port = "its peers (kvnode --peer)"
 	Clients Port = "HTTP (kvnode --client)"
 	RESP    Port = "the Redis protocol (kvnode --redis)"
+	Health  Port = "health checks and metrics (kvnode --health)"
 )
 
 // FirstBytes is how many bytes Of needs; of Frames it needs more.

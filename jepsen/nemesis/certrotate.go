@@ -25,7 +25,7 @@ func rotateCerts(ctx context.Context, b *Bed) error {
 			}, c.GiveBundle, false},
 			{"a new certificate", nil, c.GivePair, true},
 			{"the new authority only", func() error {
-				_, err := c.Authority.Retire()
+				_, err := c.Authority.Retire(time.Now())
 				return err
 			}, c.GiveBundle, false},
 		} {

@@ -256,6 +256,9 @@ func (x *network) arrive(from, to *endpoint, k kind, d time.Duration, p packet, 
 		if !x.passes(from, to) || !x.admits(from, to) {
 			return
 		}
+		if _, _, listed := to.drive.members.Find(from.id); !listed && k != kindLease {
+			return // as runner.Peers does; the elector decides itself
+		}
 		if body, ok := x.open(p, most); ok {
 			take(body)
 		}

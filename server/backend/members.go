@@ -234,6 +234,8 @@ func operationOf(c web.MemberChange) members.Operation {
 		op.Kind = members.Promote
 	case api.ChangeUpdate:
 		op.Kind = members.Update
+	case api.ChangeReadmit:
+		op.Kind = members.Readmit
 	}
 	return op
 }
@@ -241,7 +243,7 @@ func operationOf(c web.MemberChange) members.Operation {
 // codeOf returns the code of a refusal.
 func codeOf(r members.Reason) api.Code {
 	switch r {
-	case members.Invalid:
+	case members.Invalid, members.WasRemoved: // which only a node that joins is told
 		return api.CodeInvalid
 	case members.Unknown:
 		return api.CodeNotMember
@@ -249,6 +251,8 @@ func codeOf(r members.Reason) api.Code {
 		return api.CodeMemberBusy
 	case members.IDReused:
 		return api.CodeKeyReused
+	case members.Level:
+		return api.CodeFeatureLevel
 	case members.NoMajority, members.LastVoter:
 		return api.CodeQuorumLoss
 	}

@@ -22,6 +22,7 @@ func (m *Members) ListMembers(time.Duration) (api.MemberList, error) {
 	out := api.MemberList{
 		Cluster: b.cfg.Identity.Cluster.String(), Node: uint64(b.cfg.Identity.Node), Master: uint64(v.Master),
 		Number: list.Number, Change: list.Change, Settled: record.Settled, Era: list.Era,
+		Removed: record.Removed,
 	}
 	peers := map[uint64]api.PeerStatus{}
 	for _, p := range b.peers(v, now) {
@@ -57,6 +58,8 @@ func shownOperation(op members.Operation) api.MemberOperation {
 		out.Node = uint64(op.Member.Node)
 	case members.Replace:
 		out.By = uint64(op.Member.Node)
+	case members.Readmit:
+		out.Name = op.Member.Name
 	}
 	return out
 }

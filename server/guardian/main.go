@@ -25,9 +25,9 @@ func speak(ctx context.Context, plan *Plan, counters []uint64) {
 	start := time.Now()
 	var g lease.Guardian
 	g.Died(0)
-	d, err := newDialler(plan.TLS)
+	d, err := newDialler(plan.TLS, plan.Revoked)
 	if err != nil {
-		return // without a certificate no peer listens
+		return // without a certificate no peer listens, and without the lists somebody else may
 	}
 	r := wire.Release{Cluster: plan.Cluster, Store: plan.Store, Owner: plan.Owner, Counters: counters}
 	var all sync.WaitGroup
@@ -80,11 +80,14 @@ type dialler struct {
 	files *certs.Files // nil without TLS
 }
 
-func newDialler(p certs.Paths) (dialler, error) {
+func newDialler(p certs.Paths, revoked string) (dialler, error) {
 	if p.IsZero() {
 		return dialler{}, nil
 	}
 	files, err := certs.Load(p, certs.CheckNode)
+	if err == nil && revoked != "" {
+		_, err = certs.LoadRevocations(revoked, files)
+	}
 	return dialler{files}, err
 }
 

@@ -19,6 +19,8 @@ type Plan struct {
 	Peers   []Peer // at most twice quorum.MaxVoters: those of two memberships
 	// TLS names the files of the node, which the guardian reads when it has to speak; zero: the peers speak no TLS.
 	TLS certs.Paths
+	// Revoked names the node's file of revocation lists; "": it has none.
+	Revoked string
 }
 
 // Peer is another member and where it listens for its peers.

@@ -21,7 +21,8 @@ func (r Record) Begin(op Operation, f Facts) (next Record, changed bool, err err
 	if why := checkShown(op.Member); why != "" {
 		return r, false, refuse(Invalid, "%s", why)
 	}
-	op.BySpare, op.Came = false, false // whoever asks does not say so
+	certified := op.Certified
+	op.BySpare, op.Came, op.Certified = false, false, false // whoever asks does not say so, or only here
 	if was, ok := r.Operation(op.ID); ok {
 		if !op.repeats(was) {
 			return r, false, refuse(IDReused, "operation %v is another one; choose a new id for each", was)
@@ -30,6 +31,10 @@ func (r Record) Begin(op Operation, f Facts) (next Record, changed bool, err err
 	}
 	if _, ok := r.WithStore(op.Member.Store); ok && (op.Kind == Add || op.Kind == Replace) {
 		return r, false, nil
+	}
+	if certified && slices.Contains(r.Removed, op.Member.Name) {
+		return r, false, refuse(WasRemoved, "the member named %[1]s was removed, and a node with its certificate is not let "+
+			"in again by itself: if it may come back, first type kvctl member readmit %[1]s", op.Member.Name)
 	}
 	if err := r.resolve(&op); err != nil {
 		return r, false, err
@@ -59,6 +64,8 @@ func (r Record) Begin(op Operation, f Facts) (next Record, changed bool, err err
 		err = next.beginPromote(op)
 	case Update:
 		err = next.beginUpdate(op)
+	case Readmit:
+		err = next.beginReadmit(op, &f)
 	}
 	if err != nil {
 		return r, false, err
@@ -68,7 +75,7 @@ func (r Record) Begin(op Operation, f Facts) (next Record, changed bool, err err
 
 // resolve finds the member that op names.
 func (r *Record) resolve(op *Operation) error {
-	if op.Kind == Add || op.Node != 0 {
+	if op.Kind == Add || op.Kind == Readmit || op.Node != 0 {
 		return nil
 	}
 	m, ok := r.Named(op.Name)
@@ -319,6 +326,30 @@ func (r *Record) beginUpdate(op Operation) error {
 	}
 	r.begun(op)
 	r.update(op.Node, op.Member)
+	r.end(Done, "")
+	return nil
+}
+
+// levelOfReadmit is the feature level from which on every release reads a record with a Readmit.
+const levelOfReadmit = 2
+
+func (r *Record) beginReadmit(op Operation, f *Facts) error {
+	name := op.Member.Name
+	x, listed := r.Named(name)
+	switch {
+	case name == "":
+		return refuse(Invalid, "say whose name is free again: kvctl member list shows the removed ones")
+	case f.Level < levelOfReadmit:
+		return refuse(Level, "the cluster's feature level is %d, and to readmit a name needs level %d: upgrade all nodes, "+
+			"then kvctl upgrade finish", f.Level, levelOfReadmit)
+	case listed:
+		return refuse(AlreadyIs, "node %d is named %s, and is a member; nothing was changed", x.Node, name)
+	case !slices.Contains(r.Removed, name):
+		return refuse(Unknown, "no removed member is named %q; kvctl member list shows the removed names", name)
+	}
+	op.Node, op.Member = 0, ident.Member{Name: name}
+	r.begun(op)
+	r.dropRemoved(name)
 	r.end(Done, "")
 	return nil
 }

@@ -16,6 +16,7 @@ func (r Record) clone() Record {
 	r.Membership.NonVoters = slices.Clone(r.Membership.NonVoters)
 	r.Operations = slices.Clone(r.Operations)
 	r.Before, r.Spares = slices.Clone(r.Before), slices.Clone(r.Spares)
+	r.Removed = slices.Clone(r.Removed)
 	return r
 }
 
@@ -28,6 +29,7 @@ func (r *Record) admit(m ident.Member) ballot.NodeID {
 	r.Membership.NonVoters = append(r.Membership.NonVoters, m)
 	slices.SortFunc(r.Membership.NonVoters, byNode)
 	r.Membership.Change++
+	r.dropRemoved(NameOf(m))
 	return m.Node
 }
 
@@ -53,15 +55,34 @@ func (r *Record) promote(node ballot.NodeID, f *Facts) {
 // remove takes a member out.
 func (r *Record) remove(node ballot.NodeID, f *Facts) {
 	m := &r.Membership
+	gone, _, listed := m.Find(node)
 	is := func(x ident.Member) bool { return x.Node == node }
 	if i := slices.IndexFunc(m.Members, is); i >= 0 {
 		r.newNumber(f)
 		m.Members = slices.Delete(m.Members, i, i+1)
+	} else {
+		m.NonVoters = slices.DeleteFunc(m.NonVoters, is)
+		m.Change++
+		r.dropSpare(node)
+	}
+	if listed {
+		r.noteRemoved(NameOf(gone))
+	}
+}
+
+// noteRemoved remembers the name of a member that was removed, unless another member has it: one that took its place.
+func (r *Record) noteRemoved(name string) {
+	if _, taken := r.Named(name); taken {
 		return
 	}
-	m.NonVoters = slices.DeleteFunc(m.NonVoters, is)
-	m.Change++
-	r.dropSpare(node)
+	r.dropRemoved(name)
+	r.Removed = append(r.Removed, name)
+	r.Removed = slices.Delete(r.Removed, 0, max(0, len(r.Removed)-MaxRemoved))
+}
+
+// dropRemoved forgets that a member of that name was removed.
+func (r *Record) dropRemoved(name string) {
+	r.Removed = slices.DeleteFunc(r.Removed, func(x string) bool { return x == name })
 }
 
 func (r *Record) dropSpare(node ballot.NodeID) {
@@ -76,6 +97,7 @@ func (r *Record) update(node ballot.NodeID, with ident.Member) {
 				m.Name = cmp.Or(with.Name, m.Name)
 				m.PeerAddr = cmp.Or(with.PeerAddr, m.PeerAddr)
 				m.ClientAddr = cmp.Or(with.ClientAddr, m.ClientAddr)
+				r.dropRemoved(NameOf(*m))
 			}
 		}
 	}

@@ -103,6 +103,8 @@ func (p *Plan) begins(before, r *Record, f *Facts) {
 			p.Steps = append(p.Steps, fmt.Sprintf("node %d, a non-voter, is removed", last.Node))
 		case Update:
 			p.Steps = append(p.Steps, updates(before, &last))
+		case Readmit:
+			p.Steps = append(p.Steps, fmt.Sprintf("a node with the certificate of %s may join again", last.Member.Name))
 		}
 		return
 	}

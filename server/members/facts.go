@@ -11,6 +11,8 @@ import (
 type Facts struct {
 	Self ballot.NodeID // the master
 	Era  uint32        // the next one: what a change of the voters allots
+	// Level is the cluster's feature level.
+	Level uint64
 	// Slot is the newest that is applied: the id of an operation that nobody asked for is made of it.
 	Slot  uint64
 	Nodes []Node // the other members, as far as they are known

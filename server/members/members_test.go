@@ -59,6 +59,7 @@ func (w *world) took(next Record) {
 	if next.NextNode < w.rec.NextNode {
 		w.t.Fatalf("the next id fell from %d to %d", w.rec.NextNode, next.NextNode)
 	}
+	w.checkRemoved(next)
 	was, is := w.rec.Membership.Voters(), next.Membership.Voters()
 	diff := 0
 	for id := ballot.NodeID(1); id < next.NextNode; id++ {

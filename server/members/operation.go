@@ -18,9 +18,11 @@ const (
 	Replace Kind = 3 // a node takes the place of a member, which leaves
 	Promote Kind = 4 // a non-voter becomes a voter once caught up
 	Update  Kind = 5 // a member gets another name or other addresses
+	Readmit Kind = 6 // the name of a removed member is free again; from levelOfReadmit on
 )
 
-var kindNames = [...]string{Add: "add", Remove: "remove", Replace: "replace", Promote: "promote", Update: "update"}
+var kindNames = [...]string{Add: "add", Remove: "remove", Replace: "replace", Promote: "promote", Update: "update",
+	Readmit: "readmit"}
 
 // String returns the name of k, as the API has it.
 func (k Kind) String() string {
@@ -60,7 +62,8 @@ type Operation struct {
 	// Node is the member that is removed, replaced, promoted or updated. In a request Name may stand for it.
 	Node ballot.NodeID
 	Name string
-	// Member is who comes, of Add and Replace, or the new name and addresses, of Update: what is empty stays as it is.
+	// Member is who comes, of Add and Replace, or the new name and addresses, of Update: what is empty stays as it is. Of
+	// Readmit it has the name, and nothing else.
 	// Begin gives it its id. A Replace may name a non-voter by its id alone, or nobody: then a spare that is caught up
 	// takes the place, or, if there is none, the next node that joins under the name of the one replaced.
 	Member ident.Member
@@ -81,6 +84,9 @@ type Operation struct {
 	// Checks counts what the members were told in order to compare their states for this operation: to get ready by odd
 	// numbers, and to make the checkpoint that is compared by even ones.
 	Checks int
+	// Certified is of Add and Replace, and of requests only: the node has shown a certificate of the name in Member. A
+	// removed name is refused then. Without certificates a name proves nothing.
+	Certified bool
 }
 
 // Readies reports whether the members are to begin no checkpoint but the one that is to be compared.
@@ -105,7 +111,7 @@ func (o *Operation) check() string {
 	switch {
 	case len(o.ID) == 0 || len(o.ID) > MaxIDBytes:
 		return fmt.Sprintf("the id of an operation has 1 to %d bytes", MaxIDBytes)
-	case o.Kind < Add || o.Kind > Update:
+	case o.Kind < Add || o.Kind > Readmit:
 		return "there is no such operation"
 	case len(o.Name) > ident.MaxNameBytes:
 		return fmt.Sprintf("a name is at most %d bytes long", ident.MaxNameBytes)
@@ -118,6 +124,9 @@ func (o *Operation) check() string {
 // repeats reports whether o asks for the same as was, which has its id: then it is an answer that was lost.
 func (o *Operation) repeats(was Operation) bool {
 	same := o.Kind == was.Kind
+	if o.Kind == Readmit {
+		same = same && o.Member.Name == was.Member.Name
+	}
 	if o.Kind != Add && o.Node != 0 {
 		same = same && o.Node == was.Node
 	}
@@ -133,6 +142,8 @@ func (o Operation) String() string {
 	switch {
 	case o.Kind == Add:
 		what = fmt.Sprintf("add node %d", o.Member.Node)
+	case o.Kind == Readmit:
+		what = "readmit " + o.Member.Name
 	case o.Kind == Replace && o.joined():
 		what += fmt.Sprintf(" by node %d", o.Member.Node)
 	}

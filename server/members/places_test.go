@@ -2,6 +2,7 @@ package members
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -387,6 +388,12 @@ func TestDecodeRefusesWhatNoMasterWrites(t *testing.T) {
 		},
 		"an id that is to come": func(r *Record) { r.NextNode = 3 },
 		"listed twice":          func(r *Record) { r.Membership.NonVoters = []ident.Member{member(2)} },
+		"too many removed names": func(r *Record) {
+			for i := range MaxRemoved + 1 {
+				r.Removed = append(r.Removed, fmt.Sprint("x", i))
+			}
+		},
+		"a removed member without a name": func(r *Record) { r.Removed = []string{""} },
 		"an operation without id": func(r *Record) {
 			r.Operations = []Operation{{Kind: Add, State: Done}}
 		},

@@ -26,6 +26,9 @@ type Record struct {
 	// Before holds the voters of the Number before Membership's while that is not settled, and else nobody.
 	Before []ident.Member
 	Spares []Spare // by rising node id
+	// Removed are the names of members that were removed, oldest first, each once, and none that a member has. Beyond
+	// MaxRemoved the oldest is forgotten.
+	Removed []string
 }
 
 // Spare is a non-voter that may take the place of a voter that was not heard for ReplaceAfter; 0: of none.
@@ -40,6 +43,7 @@ const (
 	MaxIDBytes      = 128
 	MaxAddressBytes = 255
 	MaxProblemBytes = 512
+	MaxRemoved      = 256 // names of removed members
 	maxRecordBytes  = 256 << 10
 )
 
@@ -86,6 +90,8 @@ func (r *Record) check() string {
 		return fmt.Sprintf("%d non-voters, %d spares", len(m.NonVoters), len(r.Spares))
 	case len(r.Operations) > MaxOperations+1:
 		return fmt.Sprintf("%d operations", len(r.Operations))
+	case len(r.Removed) > MaxRemoved:
+		return fmt.Sprintf("%d names of removed members", len(r.Removed))
 	case !rising(m.Members) || !rising(m.NonVoters) || !rising(r.Before):
 		return "members out of order"
 	}
@@ -97,6 +103,11 @@ func (r *Record) check() string {
 	for _, x := range m.NonVoters {
 		if m.Voters().Has(x.Node) {
 			return fmt.Sprintf("member %d is listed twice", x.Node)
+		}
+	}
+	for _, name := range r.Removed {
+		if name == "" || len(name) > ident.MaxNameBytes {
+			return fmt.Sprintf("a removed member with a name of %d bytes", len(name))
 		}
 	}
 	for i := range r.Operations {
@@ -189,6 +200,11 @@ func (r Record) Named(name string) (ident.Member, bool) {
 		}
 	}
 	return ident.Member{}, false
+}
+
+// Roster returns what the transport must know of the members, and of those who were some.
+func (r Record) Roster() ident.Roster {
+	return ident.Roster{Membership: r.Membership, NextNode: r.NextNode, Removed: r.Removed}
 }
 
 // WithStore returns the member whose data directory that is.

@@ -20,6 +20,8 @@ const (
 	TooLate                      // it cannot be taken back any more
 	Outdated                     // a member runs an older version
 	Disputed                     // replicas differ, and it is not said which is wrong
+	WasRemoved                   // a node comes with the certificate of a member that was removed
+	Level                        // it needs a higher feature level
 )
 
 // Refusal is why an operation is not begun, or not taken back. Nothing was changed. It is an error, and its text tells

@@ -245,8 +245,16 @@ func (all survivors) startRecord() storage.StartRecord {
 	return r
 }
 
-// membershipOf returns the membership of a voter alone that comes after was, and the record that says so.
-func membershipOf(self ident.Member, was ident.Membership, nextNode ballot.NodeID, era uint32) members.Record {
-	m := ident.Membership{Number: was.Number + 1, Change: was.Change + 1, Members: []ident.Member{self}, Era: era}
-	return members.Record{Membership: m, Settled: m.Number, NextNode: nextNode}
+// recordOfOne returns the record of a voter alone that comes after was. Who was removed stays out of the new cluster,
+// too.
+func recordOfOne(self ident.Member, was *members.Record, nextNode ballot.NodeID, era uint32) members.Record {
+	m := ident.Membership{Number: was.Membership.Number + 1, Change: was.Membership.Change + 1,
+		Members: []ident.Member{self}, Era: era}
+	r := members.Record{Membership: m, Settled: m.Number, NextNode: nextNode}
+	for _, name := range was.Removed {
+		if name != members.NameOf(self) {
+			r.Removed = append(r.Removed, name)
+		}
+	}
+	return r
 }

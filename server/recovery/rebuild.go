@@ -143,7 +143,7 @@ func (b *rebuild) finish(made time.Time) (ident.Membership, error) {
 	}
 	self, _, _ := b.record.Membership.Find(b.ballot.Node)
 	self.Node, self.Store = b.ballot.Node, b.to.Identity().Store
-	r := membershipOf(self, b.record.Membership, b.nextNode, uint32(at.era))
+	r := recordOfOne(self, &b.record, b.nextNode, uint32(at.era))
 	if err := b.state.SetMembers(b.state.Applied()+1, r.Encode(), at.era); err != nil {
 		return ident.Membership{}, err
 	}

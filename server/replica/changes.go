@@ -234,7 +234,7 @@ func (l *Log) driveMembers(now time.Duration) {
 func (l *Log) facts(now time.Duration) members.Facts {
 	c := &l.changes
 	f := members.Facts{Self: l.cfg.Self.Node, Era: uint32(min(l.state.Eras()+1, math.MaxUint32)), Slot: l.state.Applied(),
-		Unchanged: now - c.at, Checkpoints: l.checkpoints.frozen != nil,
+		Level: l.state.Level(), Unchanged: now - c.at, Checkpoints: l.checkpoints.frozen != nil,
 		Disputed: l.digests.disputed(l.cfg.Self.Node, l.members.voters)}
 	f.Settled, f.SettleWhy = l.settling.step(now, &c.record, l.members.peers, f.Self, &l.own, l.core.MarkedThrough())
 	for i := range l.members.peers {
@@ -261,7 +261,7 @@ func (l *Log) adopt(e multipaxos.Entry) error {
 	before := l.members.newest
 	l.changes.applied(e, record)
 	l.changes.at = l.now
-	l.members.follow(record.Membership)
+	l.members.follow(record.Membership, record.NextNode)
 	newest := l.members.newest.Newer(before)
 	if newest {
 		l.progress.follow(l.cfg.Self.Node, l.members.voters)

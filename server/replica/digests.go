@@ -149,12 +149,20 @@ func compareAt(
 
 // compare compares all slots with known digests, the newest first. The newest slot with a decision counts: an older
 // difference may have been overwritten since. It returns the error that ends the node, or nil.
+//
+// A slot at which a majority has agreed with this node is decided for this run. If most voters report another digest of it
+// later, some of them say something else than before. A node whose state was changed on the disk does so once it is
+// started again, and so does, from the beginning, one that has copied that state. These two may be a majority, and are
+// wrong: then the slot is disputed.
 func (d *digests) compare(self ballot.NodeID, voters quorum.Set, peers []peerView) *Differs {
 	found, agreed := Dispute{}, uint64(0)
 	for i := len(d.told) - 1; i >= 0; i-- {
 		x := d.told[i]
 		others := reported(x.Slot, voters, peers)
 		f, all, agree := compareAt(self, x.Sum, voters, others)
+		if f == differs && x.Slot <= d.agreed {
+			f = disputed
+		}
 		switch {
 		case f == differs:
 			return &Differs{Slot: x.Slot, Own: x.Sum, All: all, Agree: agree.IDs()}

@@ -120,6 +120,27 @@ func TestWhenADisputeEnds(t *testing.T) {
 	}
 }
 
+// Node 2 has agreed, and its state is changed on its disk. Node 3 has copied it. Both report the wrong digest once node 2 has
+// started again, and node 1, which is right, goes on.
+func TestACopyDoesNotUndoWhatWasAgreed(t *testing.T) {
+	voters := quorum.Of(1, 2, 3)
+	said := func(slot, two, three uint64) []peerView {
+		return []peerView{{node: 2, digests: []Digest{{slot, two}}}, {node: 3, digests: []Digest{{slot, three}}}}
+	}
+	d := digests{}
+	d.add(Digest{Slot: 64, Sum: 1}, true)
+	if err := d.compare(1, voters, said(64, 1, 2)); err != nil || d.dispute.Slot != 0 {
+		t.Fatalf("%v, disputes %+v", err, d.dispute)
+	}
+	if err := d.compare(1, voters, said(64, 2, 2)); err != nil || d.dispute.Slot != 64 || len(d.dispute.Other) != 2 {
+		t.Fatalf("%v, disputes %+v", err, d.dispute)
+	}
+	d.add(Digest{Slot: 128, Sum: 1}, true)
+	if err := d.compare(1, voters, said(128, 2, 2)); err == nil {
+		t.Fatal("at a slot that was never agreed the majority is believed")
+	}
+}
+
 // A node reports the newest checkpoint, and some before it that were taken for comparison.
 func TestDigestsThatAreTold(t *testing.T) {
 	d := digests{}

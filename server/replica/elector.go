@@ -282,6 +282,9 @@ func (e *Elector) settle(now time.Duration) {
 func (e *Elector) deliver(now time.Duration, m lease.Message) {
 	switch m.Kind {
 	case lease.KindPrepare, lease.KindAccept, lease.KindRelease:
+		if e.foreign(m) {
+			return
+		}
 		reply, ok := e.acceptor.Handle(now, m)
 		if m.Kind == lease.KindRelease {
 			e.tenures.gone(now, m, EndingReleased)
@@ -299,6 +302,13 @@ func (e *Elector) deliver(now time.Duration, m lease.Message) {
 		e.tenures.answered(now, m, attempt, e.proposer.Attempt().Phase)
 		e.route(now, out)
 	}
+}
+
+// foreign reports whether m asks for a vote, and comes of a node that is no voter by the membership in force here. If that
+// node goes by a newer one it waits until this node does too. One of an older membership is told that it is outdated.
+func (e *Elector) foreign(m lease.Message) bool {
+	asks := m.Kind == lease.KindPrepare || m.Kind == lease.KindAccept
+	return asks && !e.cfg.Voters.Has(m.From) && max(m.Membership, 1) >= e.acceptor.Membership()
 }
 
 // heardRelease takes a Release as the hint that it also is: the others may try, in their order after the old owner.

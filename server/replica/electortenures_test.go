@@ -123,7 +123,7 @@ func TestCauseOfAMixture(t *testing.T) {
 		w := newElectors(t, c.nodes)
 		id := w.owned()
 		all := others(w, id)
-		refuser := all.At(0)
+		refuser, rival := all.At(0), all.At(1)
 		high := uint64(1000)
 		for i := range c.silent {
 			w.cut[all.At(1+i)] = true
@@ -131,12 +131,11 @@ func TestCauseOfAMixture(t *testing.T) {
 		w.sent = func(_ ballot.NodeID, m lease.Message) {
 			if m.From == id && m.To == refuser && m.Kind == lease.KindPrepare {
 				high += 1000
-				w.nodes[refuser].hear(w.now, lease.Message{Kind: lease.KindPrepare, From: 9, To: refuser,
+				w.nodes[refuser].hear(w.now, lease.Message{Kind: lease.KindPrepare, From: rival, To: refuser,
 					Resource: lease.MasterResource,
-					Class:    lease.ClassMaster, Ballot: ballot.New(high, incarnation(9))})
+					Class:    lease.ClassMaster, Ballot: ballot.New(high, incarnation(rival))})
 			}
 		}
-		w.drop = func(m lease.Message) bool { return m.To == 9 }
 		if e := w.lost(id); e.Cause != c.want || e.Silent.Len() != c.silent || e.Refused != quorum.Of(refuser) {
 			t.Errorf("%+v: %+v", c, e)
 		}

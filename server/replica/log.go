@@ -82,6 +82,7 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 		progress:     newProgress(cfg.Progress, self.Node, newest.Voters()),
 		out:          outbox{self: self.Node, maxBytes: cfg.MaxBatchBytes},
 	}
+	l.members.follow(record.Membership, record.NextNode)
 	l.digests.add(Digest{Slot: state.Applied(), Sum: cfg.Digest}, false)
 	state.Observe(kv.Observer{Timed: l.timers.learn})
 	state.Timed(l.timers.learn)
@@ -113,6 +114,9 @@ func (l *Log) MasterNode() ballot.NodeID { return l.master.node }
 func (l *Log) handle(now time.Duration, e *Event) error {
 	switch {
 	case e.Log != nil:
+		if l.members.outsider(e.Log.From) {
+			return l.stepOutsider(e.Log)
+		}
 		l.master.sees(e.Log.From, l.ticks)
 		return l.core.Step(*e.Log)
 	case e.Peer != nil:
@@ -148,6 +152,13 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 
 // receive takes a message of another log part.
 func (l *Log) receive(now time.Duration, m *Message) {
+	switch {
+	case l.members.outsider(m.From) && m.Kind == KindHeartbeat:
+		l.hearOutsider(m.From, m.Heartbeat)
+		return
+	case !l.members.takes(m):
+		return
+	}
 	l.master.sees(m.From, l.ticks)
 	switch m.Kind {
 	case KindHeartbeat:

@@ -8,6 +8,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/internal/quorum"
 	"tenure/kv"
+	"tenure/server/members"
 )
 
 // membersView is what this node knows of the members: who they are, who is connected, and how much space is on their
@@ -17,9 +18,10 @@ type membersView struct {
 	// newest is the newest membership that is known here: of the state, or of this node's identity, if the state is not
 	// there yet.
 	newest ident.Membership
-	voters quorum.Set // of newest
-	peers  []peerView // the other members, and whoever else is connected: this node may be behind
-	space  Space      // of the own disk
+	voters quorum.Set    // of newest
+	next   ballot.NodeID // the id that the next member gets, or a lower one that nobody has any more
+	peers  []peerView    // the other members, and whoever else is connected: this node may be behind
+	space  Space         // of the own disk
 	// relieved is the tick before which this node does not hand over again for want of space.
 	relieved uint64
 }
@@ -45,12 +47,13 @@ const maxStrangers = 64
 
 func newMembers(self ballot.NodeID, m ident.Membership) membersView {
 	v := membersView{self: self}
-	v.follow(m)
+	v.follow(m, members.First(m).NextNode)
 	return v
 }
 
-// follow takes a membership over, unless a newer one is known.
-func (m *membersView) follow(next ident.Membership) {
+// follow takes a membership over, unless a newer one is known, and the id that the next member gets after it.
+func (m *membersView) follow(next ident.Membership, nextNode ballot.NodeID) {
+	m.next = max(m.next, nextNode)
 	if m.newest.Newer(next) {
 		return
 	}

@@ -158,7 +158,7 @@ func TestAMembershipInForceIsKnownToBeChosen(t *testing.T) {
 func TestAMembershipOfASnapshotIsAcknowledgedWithItsEntry(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	r := b.without(3)
-	b.log.members.follow(r.Membership) // as of the identity
+	b.log.members.follow(r.Membership, r.NextNode) // as of the identity
 	b.give(Event{InForce: &MembersInForce{Number: 2}})
 	b.follows(r)
 	if got := b.log.heartbeat(2*sec, 0).Membership; got != 1 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
 )
@@ -66,6 +67,9 @@ func TestM4ReadyOnlyAfterTheOpeningEntryIsApplied(t *testing.T) {
 
 func TestM4NothingIsProposedOrGrantedBeforeReady(t *testing.T) {
 	b := newBench(t, 1)
+	m := b.log.members.newest
+	m.Change, m.NonVoters = 1, []ident.Member{{Node: 2}}
+	b.log.members.follow(m, 3)
 	p := tenure(1, sec)
 	b.request(1, sec)
 	b.give(Event{Read: &ReadRequest{ID: 2, Until: sec}})

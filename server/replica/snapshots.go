@@ -115,18 +115,22 @@ type SnapshotView struct {
 	Behind  bool // others have truncated what this node lacks
 	Applied uint64
 	Gone    uint64         // the highest slot that another member is known to have truncated
-	Peers   []SnapshotPeer // the other members, and whoever else is connected
+	Peers   []SnapshotPeer // the other members, and strangers if they are believed
 }
 
 // SnapshotView returns what a receiver goes by. Of the members that this node knows all may be gone, if it is far behind:
-// then it is helped by those that it does not know.
+// then it is helped by those that it does not know (outsiders.go).
 func (s *Status) SnapshotView() SnapshotView {
 	v := SnapshotView{Behind: s.Behind, Applied: s.Applied, Gone: s.Gone}
-	for _, peers := range [][]PeerStatus{s.Peers, s.Strangers} {
+	add := func(peers []PeerStatus, stranger bool) {
 		for _, p := range peers {
 			v.Peers = append(v.Peers, SnapshotPeer{Node: p.Node, Connected: p.Connected, Applied: p.Applied,
-				Master: p.Node == s.Master})
+				Master: p.Node == s.Master, Stranger: stranger})
 		}
+	}
+	add(s.Peers, false)
+	if !s.UpToDate {
+		add(s.Strangers, true)
 	}
 	return v
 }
@@ -137,6 +141,7 @@ type SnapshotPeer struct {
 	Connected bool
 	Applied   uint64
 	Master    bool
+	Stranger  bool // no member, as far as this node knows
 }
 
 // SnapshotStep is what there is to do, in the order of its fields. After a step with a Begin, Add or Finish the result
@@ -201,20 +206,23 @@ func (r *SnapshotReceiver) watch(now time.Duration, v *SnapshotView) SnapshotSte
 	return SnapshotStep{}
 }
 
-// choose returns whom to ask: one that is ahead, and that was not asked in vain just now; rather one from whose state the
-// log of every other goes on, so that one snapshot is enough, rather not the master, and rather the one that is furthest
-// ahead.
+// choose returns whom to ask: one that is ahead, and that was not asked in vain just now; rather a member; rather one from
+// whose state the log of every other goes on, so that one snapshot is enough; rather not the master; and rather the one
+// that is furthest ahead.
 func (r *SnapshotReceiver) choose(now time.Duration, v SnapshotView) ballot.NodeID {
 	best, rank := ballot.NodeID(0), uint64(0)
 	for _, p := range v.Peers {
 		if !p.Connected || p.Applied <= r.applied {
 			continue
 		}
-		x := p.Applied<<2 | 1
+		x := min(p.Applied, 1<<58)<<1 | 1
 		if !p.Master {
-			x |= 1 << 61
+			x |= 1 << 60
 		}
 		if p.Applied >= v.Gone {
+			x |= 1 << 61
+		}
+		if !p.Stranger {
 			x |= 1 << 62
 		}
 		if !r.avoids(now, p.Node) {

@@ -86,7 +86,9 @@ func newLoneLog(t *testing.T) *Log {
 	l := NewLog(LogConfig{
 		Part: part, Members: testMembers(1), State: NewState(state), Clock: clock.New(), Mastership: NewMastership(),
 		Health: NewHealth(testMembers(1), replica.ProgressFor(time.Second).Bound), Disk: testDisk(nil), Send: noPeers{},
-		LetGo: func(replica.LetGo) {}, RequireLevel: func(uint64) {}, PartWith: func(uint64) {}, Lifecycle: NewLifecycle(func() {}), Registry: prometheus.NewRegistry(), Logger: zerolog.Nop(),
+		LetGo: func(replica.LetGo) {}, RequireLevel: func(uint64) {}, PartWith: func(uint64) {},
+		Roster: func(ident.Roster) {}, Lifecycle: NewLifecycle(func() {}), Registry: prometheus.NewRegistry(),
+		Logger: zerolog.Nop(),
 	})
 	l.inbox.drain = nil // stepped by hand
 	l.cfg.Mastership.SetLease(1, l.cfg.Clock.Now()+time.Hour)

@@ -42,7 +42,9 @@ type LogConfig struct {
 	RequireLevel func(level uint64)
 	// PartWith ends the connections to nodes that are in no membership from that number on, and has them told that they
 	// are removed; must not wait.
-	PartWith  func(number uint64)
+	PartWith func(number uint64)
+	// Roster is told what the members' record says, at the start and whenever it is another one; must not wait.
+	Roster    func(ident.Roster)
 	Lifecycle *Lifecycle
 	Registry  prometheus.Registerer
 	Logger    zerolog.Logger

@@ -37,6 +37,16 @@ func (l *Log) publishView(now time.Duration) {
 	if old.Record.NextNode != 0 { // else it is the first view
 		l.operationsChanged(&old.Record, &v.Record)
 	}
+	l.rosterChanged(&old.Record, &v.Record)
+}
+
+// rosterChanged tells who must not come back by himself. A readmission changes the record, and no membership.
+func (l *Log) rosterChanged(old, now *members.Record) {
+	m := now.Membership
+	if !m.Newer(old.Membership) && now.NextNode == old.NextNode && slices.Equal(now.Removed, old.Removed) {
+		return
+	}
+	l.cfg.Roster(now.Roster())
 }
 
 // operationsChanged logs which operations on the members have begun or ended. What a spare does nobody has asked for.

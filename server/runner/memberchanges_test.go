@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"tenure/internal/ident"
+	"tenure/server/members"
 	"tenure/server/replica"
 )
 
@@ -25,5 +27,27 @@ func TestTheLogIsToldWhatHoldsInBothLeaseParts(t *testing.T) {
 		if e := l.inbox.take(); len(e) != 1 || *e[0].InForce != x.want {
 			t.Errorf("%+v and %+v: %+v", x.a, x.b, e)
 		}
+	}
+}
+
+// A readmission changes no membership, and is told all the same; what is told already is not told again.
+func TestTheRosterIsToldWhenTheRecordIsAnotherOne(t *testing.T) {
+	var told []ident.Roster
+	l := &Log{cfg: LogConfig{Roster: func(r ident.Roster) { told = append(told, r) }}}
+	one := members.First(testMembers(1, 2).Load())
+	two := one
+	two.Membership.Change, two.NextNode = 1, 4
+	three := two
+	three.Removed = []string{"c"}
+	four := three
+	four.Removed = nil
+	old := members.Record{}
+	for _, r := range []members.Record{one, one, two, two, three, three, four} {
+		l.rosterChanged(&old, &r)
+		old = r
+	}
+	if len(told) != 4 || told[0].NextNode != 3 || told[1].Membership.Change != 1 || len(told[2].Removed) != 1 ||
+		len(told[3].Removed) != 0 {
+		t.Errorf("%+v", told)
 	}
 }

@@ -101,13 +101,14 @@ func (p *Peers) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, 
 	if !p.decoded(from, err) {
 		return
 	}
-	switch {
+	switch { // the log part and the snapshots decide themselves what they take from outsiders
 	case b.Log != nil:
 		p.cfg.Log.inbox.putPeer(logEvent{Event: replica.Event{Log: b.Log}}, more)
 	case b.Replica != nil && b.Replica.Snapshot != nil:
 		p.cfg.Snapshots.take(b.Replica)
 	case b.Replica != nil:
 		p.cfg.Log.inbox.putPeer(logEvent{Event: replica.Event{Peer: b.Replica}}, more)
+	case p.outsider(from):
 	case b.Transfer != nil:
 		p.cfg.Transfers.Asked(from, *b.Transfer)
 	case b.Transferred != nil:
@@ -135,13 +136,14 @@ func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte
 	if !p.decoded(from, err) {
 		return
 	}
-	switch {
-	case b.Clock != nil:
-		p.cfg.Clocks.Hear(from, *b.Clock)
+	switch { // the elector decides itself what it takes from outsiders
 	case b.Message != nil:
 		if !p.cfg.Clocks.Distrusted() && b.Message.From == from && b.Message.To == p.cfg.Self {
 			p.cfg.Elector.put(replica.ElectorEvent{Message: b.Message})
 		}
+	case p.outsider(from):
+	case b.Clock != nil:
+		p.cfg.Clocks.Hear(from, *b.Clock)
 	case b.Nudge != nil && ballot.NodeID(b.Nudge.Node) == p.cfg.Self:
 		p.cfg.Elector.put(replica.ElectorEvent{Nudged: true})
 	case b.Nudge != nil:
@@ -154,7 +156,7 @@ func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte
 // NamedFrame takes a frame of named leases from a peer.
 func (p *Peers) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool) {
 	b, err := wire.DecodeNamed(body)
-	if p.decoded(from, err) && p.cfg.Clocks.Problem() == "" {
+	if p.decoded(from, err) && !p.outsider(from) && p.cfg.Clocks.Problem() == "" {
 		p.cfg.Leases.inbox.putPeer(leasesEvent{LeasesEvent: replica.LeasesEvent{Batch: b, From: inc}}, more)
 	}
 }
@@ -163,6 +165,9 @@ func (p *Peers) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []by
 func (p *Peers) CrashReleased(owner ballot.Incarnation, counters []uint64) {
 	p.cfg.Elector.put(replica.ElectorEvent{Crash: &replica.Crash{Owner: owner, Counters: counters}})
 }
+
+// outsider reports whether the newest membership known here does not list a peer (replica/outsiders.go).
+func (p *Peers) outsider(from ballot.NodeID) bool { return !p.cfg.Log.View().Lists(from) }
 
 // decoded reports whether a frame could be decoded, and counts it if not. The peer's handshake was right and its type
 // is known (transport ignores others): a malformed frame is a fault of one of the two programs, never of a user.

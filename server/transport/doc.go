@@ -19,6 +19,7 @@
 //	link        an established connection: one goroutine reads, one writes         link.go
 //	peer        another member: its connections, what it said, what was counted    peer.go
 //	table       the membership that this node goes by, and the peers of it         peertable.go
+//	            who was a member, and is none any more                             former.go
 //	peers       all of them: dialling, accepting, sending, releases of guardians   peers.go, dial.go, release.go
 //	joiner      asks a member to let this node in, and the other side of that      join.go, joincommand.go
 //	bootstrap   what this node knows of the forming of its cluster                 bootstrapstate.go
@@ -29,6 +30,7 @@
 //
 // With Config.TLS a connection is encrypted, and nothing is read from it before the other side has shown the certificate
 // of a node of this cluster (tls.go); a node is taken as the member of an id only with the name that the membership has
-// for that id. Without it the connection is neither encrypted nor authenticated. The handshake itself catches mistakes (a
-// wrong address, a foreign disk, contradicting settings), not malice.
+// for that id, and nobody with the name of a member that was removed. Without it the connection is neither encrypted
+// nor authenticated. The handshake itself catches mistakes (a wrong address, a foreign disk, contradicting settings),
+// not malice.
 package transport

@@ -4,23 +4,22 @@ import (
 	"sync/atomic"
 
 	"tenure/internal/ballot"
-	"tenure/internal/ident"
 	"tenure/server/wire"
 )
 
 // handshaker performs the handshake between members, on either side: hello, hello, ready.
 type handshaker struct {
-	say        func() wire.Hello // of this node, now, but for the membership
-	membership func() (m ident.Membership, held bool)
-	history    *History
-	required   *atomic.Uint64 // feature level, as Transport.RequireLevel
-	sought     *sought
+	say      func() wire.Hello // of this node, now, but for the membership
+	now      func() *table
+	history  *History
+	required *atomic.Uint64 // feature level, as Transport.RequireLevel
+	sought   *sought
 }
 
 // hello returns what this node says of itself.
 func (h *handshaker) hello() wire.Hello {
 	ours := h.say()
-	m, _ := h.membership()
+	m := h.now().membership
 	ours.Membership, ours.Change = m.Number, m.Change
 	ours.ClusterLevel = max(ours.ClusterLevel, h.required.Load())
 	return ours
@@ -30,7 +29,7 @@ func (h *handshaker) hello() wire.Hello {
 // itself.
 func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.Hello, error) {
 	ours := h.hello()
-	m, _ := h.membership()
+	m := h.now().membership
 	if r := checkName(to, c.cert, m, ours.Node); r != nil { // before a word of it counts, also of a refusal
 		return nil, c.refuse(r)
 	}
@@ -80,11 +79,14 @@ func (h *handshaker) accepted(c *conn, m *wire.HelloMsg, dials bool) (*wire.Hell
 func (h *handshaker) check(
 	ours, theirs *wire.Hello, dialled, answered ballot.NodeID, cert string,
 ) *Refusal {
-	m, held := h.membership()
-	if r := checkHello(ours, theirs, m, held, dialled, answered); r != nil {
+	t := h.now()
+	if r := checkHello(ours, theirs, t, dialled, answered); r != nil {
 		return r
 	}
-	if r := checkName(theirs.Node, cert, m, ours.Node); r != nil {
+	if r := checkName(theirs.Node, cert, t.membership, ours.Node); r != nil {
+		return r
+	}
+	if r := t.checkRemoved(theirs, cert, ours.Node); r != nil {
 		return r
 	}
 	return h.history.Check(theirs)

@@ -34,6 +34,7 @@ type link struct {
 	history *History // takes the marks in keepalives
 	log     zerolog.Logger
 
+	barred   func() bool    // the certificate is that of a removed member, as table.bars
 	level    uint64         // feature level that the peer knows
 	required *atomic.Uint64 // feature level that it must know, as Transport.RequireLevel
 
@@ -51,7 +52,8 @@ func newLink(
 ) *link {
 	l := &link{
 		cfg: cfg, inc: inc, kind: kind, cert: c.cert, nc: c.nc, frames: c.frames, traffic: t, history: past, log: log,
-		required: new(atomic.Uint64), done: make(chan struct{}), finished: make(chan struct{}),
+		barred: func() bool { return false }, required: new(atomic.Uint64), done: make(chan struct{}),
+		finished: make(chan struct{}),
 	}
 	switch kind {
 	case wire.KindLease:

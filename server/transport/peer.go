@@ -213,6 +213,10 @@ func (p *peer) run(l *link, h Handler) error {
 		l.close(errOlder)
 		return l.cause
 	}
+	if l.barred() { // setRoster may have come before end.link.Swap
+		l.close(errRemoved)
+		return l.cause
+	}
 	if p.misnamed(l) { // setName may have come before end.link.Swap
 		l.close(errNamed)
 		return l.cause

@@ -34,7 +34,7 @@ func newPeers(
 	sought *sought,
 ) *peers {
 	p := &peers{cfg: cfg, handler: h, sockets: s, log: log, joining: make(chan struct{}, maxJoins)}
-	p.handshake = handshaker{say: cfg.Hello, membership: p.held, history: past, required: required, sought: sought}
+	p.handshake = handshaker{say: cfg.Hello, now: p.now.Load, history: past, required: required, sought: sought}
 	p.now.Store(&table{})
 	p.replace(m, addrs)
 	return p
@@ -52,7 +52,7 @@ func (s *peers) accepted(c *conn, m *wire.HelloMsg) error {
 		s.refused(p, err)
 		return err // also if it says that this node is removed: anybody may connect and say so
 	}
-	if p, err = s.admit(hello); err != nil {
+	if p, err = s.admit(hello, c.cert); err != nil {
 		return err
 	}
 	return s.serve(c, p, m.Kind, hello)
@@ -94,6 +94,7 @@ func (s *peers) serve(c *conn, p *peer, kind wire.Kind, h *wire.Hello) error {
 	log.Info().Str("remote", c.remote()).Msg("peer connected")
 	l := newLink(s.cfg, h.Incarnation, kind, c, &p.end(kind).traffic, s.handshake.history, log)
 	l.level, l.required = h.Level, s.handshake.required
+	l.barred = func() bool { return s.now.Load().bars(p.node, l.cert, p.goesBy()) }
 	cause := p.run(l, s.handler)
 	if !s.sockets.ended() {
 		log.Info().AnErr("cause", cause).Msg("peer disconnected")

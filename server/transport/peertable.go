@@ -15,6 +15,7 @@ import (
 // replaced as a whole, never changed.
 type table struct {
 	membership ident.Membership
+	roster     ident.Roster             // as last told; its membership may be an older or a newer one
 	parted     uint64                   // as last told to part
 	hints      map[ballot.NodeID]string // addresses of members, for those that the membership has none of
 	list       []*peer                  // by rising id
@@ -39,16 +40,14 @@ func (t *table) known(addrs map[ballot.NodeID]string) map[ballot.NodeID]string {
 // membership returns the one that this node goes by.
 func (s *peers) membership() ident.Membership { return s.now.Load().membership }
 
-// held returns the membership that this node goes by, and whether those that it does not list are needed no more.
-func (s *peers) held() (ident.Membership, bool) {
-	t := s.now.Load()
-	return t.membership, t.held()
-}
-
+// held reports whether those that the membership does not list are needed no more.
 func (t *table) held() bool { return t.membership.Number <= max(1, t.parted) }
 
 // keeps reports whether a peer that is no member stays one.
-func (t *table) keeps(p *peer) bool { return !t.held() || p.goesBy().Newer(t.membership) }
+func (t *table) keeps(p *peer) bool {
+	has := p.goesBy()
+	return t.mayBeNeeded(has) || !t.gone(p.node) && (!t.held() || has.Newer(t.membership))
+}
 
 // list returns the peers by rising id. It must not be changed.
 func (s *peers) list() []*peer { return s.now.Load().list }
@@ -71,7 +70,8 @@ func (s *peers) replace(m ident.Membership, addrs map[ballot.NodeID]string) {
 	if !m.Newer(s.membership()) {
 		return
 	}
-	next := &table{membership: m, parted: s.now.Load().parted, hints: s.now.Load().known(addrs)}
+	now := s.now.Load()
+	next := &table{membership: m, roster: now.roster, parted: now.parted, hints: now.known(addrs)}
 	self, _, _ := m.Find(s.cfg.Self)
 	for _, x := range m.All() {
 		if x.Node == s.cfg.Self {
@@ -102,6 +102,7 @@ func (s *peers) replace(m ident.Membership, addrs map[ballot.NodeID]string) {
 	slices.SortFunc(next.list, byNode)
 	s.now.Store(next)
 	s.dismiss(gone)
+	next.endBarred()
 }
 
 // part is told that those who are in no membership from that number on are needed no more.
@@ -112,10 +113,14 @@ func (s *peers) part(number uint64) {
 	if number <= now.parted {
 		return
 	}
-	next := &table{membership: now.membership, parted: number, hints: now.hints}
+	s.goOver(&table{membership: now.membership, roster: now.roster, parted: number, hints: now.hints})
+}
+
+// goOver replaces the table by next, which has the same membership and no peers yet. The caller holds mu.
+func (s *peers) goOver(next *table) {
 	var gone []*peer
-	for _, p := range now.list {
-		if _, _, listed := now.membership.Find(p.node); listed || next.keeps(p) {
+	for _, p := range s.list() {
+		if _, _, listed := next.membership.Find(p.node); listed || next.keeps(p) {
 			next.list = append(next.list, p)
 		} else {
 			gone = append(gone, p)
@@ -123,6 +128,7 @@ func (s *peers) part(number uint64) {
 	}
 	s.now.Store(next)
 	s.dismiss(gone)
+	next.endBarred()
 }
 
 // dismiss ends the connections of peers that are members no more.
@@ -135,12 +141,13 @@ func (s *peers) dismiss(gone []*peer) {
 }
 
 // admit returns the peer that has said h in a handshake. A node that the membership does not list is a peer from then
-// on if it goes by a newer one, or may be needed yet. The membership may have changed since the handshake.
-func (s *peers) admit(h *wire.Hello) (*peer, error) {
+// on if it goes by a newer one, or may be needed yet. The membership may have changed since the handshake. cert is as
+// for handshaker.check.
+func (s *peers) admit(h *wire.Hello, cert string) (*peer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now.Load()
-	if r := checkMember(h, now.membership, now.held(), s.cfg.Self); r != nil {
+	if r := cmp.Or(checkMember(h, now, s.cfg.Self), now.checkRemoved(h, cert, s.cfg.Self)); r != nil {
 		return nil, r
 	}
 	if p := s.get(h.Node); p != nil {
@@ -168,7 +175,7 @@ func (s *peers) admit(h *wire.Hello) (*peer, error) {
 	p.has = h.Has()
 	list = append(list, p)
 	slices.SortFunc(list, byNode)
-	s.now.Store(&table{membership: now.membership, parted: now.parted, hints: now.hints, list: list})
+	s.now.Store(&table{membership: now.membership, roster: now.roster, parted: now.parted, hints: now.hints, list: list})
 	return p, nil
 }
 

@@ -155,30 +155,31 @@ func TestAStrangerIsNotCalledRemoved(t *testing.T) {
 		m := changed(2, 1, 2)
 		m.Change = 5
 		h.Membership, h.Change = c.number, c.change
-		if r := checkMember(&h, m, true, 1); (r == nil) != (c.want == 0) || r != nil && r.Reason != c.want {
+		r := checkMember(&h, &table{membership: m, parted: 2}, 1)
+		if (r == nil) != (c.want == 0) || r != nil && r.Reason != c.want {
 			t.Errorf("membership %d.%d: %v, want reason %d", c.number, c.change, r, c.want)
 		}
 	}
 }
 
 func TestUnknownPeersAreBounded(t *testing.T) {
-	n := listen(t, 99, "", func(_ *Config, h *wire.Hello) { h.ClientAddr = "" })
-	n.serve(members(1, 99))
+	n := listen(t, 2, "", func(_ *Config, h *wire.Hello) { h.ClientAddr = "" })
+	n.serve(members(1, 2))
 	for i := range ballot.NodeID(maxUnknown) {
 		newer := honest(10 + i)
 		newer.Membership, newer.ClientAddr = 2, ""
-		dumb(t, n.Addr().String(), newer, 99, wire.KindLog)
+		dumb(t, n.Addr().String(), newer, 2, wire.KindLog)
 		n.recorder.await(t, "the connection", func() bool { return len(n.events) == int(i)+1 })
 	}
 	late := honest(50)
 	late.Membership, late.ClientAddr = 2, ""
-	dumb(t, n.Addr().String(), late, 99, wire.KindLog)
+	dumb(t, n.Addr().String(), late, 2, wire.KindLog)
 	n.logs.awaitAll(t, "takes no connection to node 50", "16 nodes already")
 	if got := len(n.Peers()); got != maxUnknown+1 {
 		t.Errorf("%d peers", got)
 	}
 	n.Part(3)
-	n.SetMembership(changed(3, 1, 99), nil)
+	n.SetMembership(changed(3, 1, 2), nil)
 	n.recorder.await(t, "the end of all", func() bool { return len(n.events) == 2*maxUnknown })
 	if got := len(n.Peers()); got != 1 {
 		t.Errorf("%d peers are left", got)

@@ -38,16 +38,16 @@ func wrongNode(dialled, answered ballot.NodeID, m ident.Membership) *Refusal {
 }
 
 // checkHello returns why a connection between ours, the node that runs this code, and theirs must be refused, nil if it
-// need not be. One of them dialled the address of node dialled, and the other, answered, was there. m and held are as for
+// need not be. One of them dialled the address of node dialled, and the other, answered, was there. t is as for
 // checkMember. Both sides check, and no frame is exchanged until both have accepted. Mistakes that explain others come
 // first.
-func checkHello(ours, theirs *wire.Hello, m ident.Membership, held bool, dialled, answered ballot.NodeID) *Refusal {
+func checkHello(ours, theirs *wire.Hello, t *table, dialled, answered ballot.NodeID) *Refusal {
 	switch {
 	case theirs.Incarnation == ours.Incarnation:
 		return refuse(wire.ReasonSelf,
 			"node %d has reached itself: the list gives its own address for another node", ours.Node)
 	case dialled != answered:
-		return wrongNode(dialled, answered, m)
+		return wrongNode(dialled, answered, t.membership)
 	case theirs.Node == ours.Node:
 		return refuse(wire.ReasonNode, "two processes run as node %d, with stores %s and %s: "+
 			"give one of them its own id",
@@ -57,7 +57,7 @@ func checkHello(ours, theirs *wire.Hello, m ident.Membership, held bool, dialled
 			"one of them has a wrong address in its list or a data directory of another cluster",
 			ours.Node, ours.Cluster, theirs.Node, theirs.Cluster)
 	}
-	if r := checkMember(theirs, m, held, ours.Node); r != nil {
+	if r := checkMember(theirs, t, ours.Node); r != nil {
 		return r
 	}
 	if r := checkLevels(ours, theirs); r != nil {
@@ -89,22 +89,29 @@ func LevelRefusal(name string, known, at uint64) *Refusal {
 		"run there the release of the other members, or a later one", at, name, known)
 }
 
-// checkMember returns why a node of the same cluster must be refused by node self, which goes by m; nil if it need not
-// be. A node that goes by a newer membership is taken although m does not list it: this node is behind. So is one that
-// was removed while m is not held: others may need it yet (Transport.Part).
-func checkMember(theirs *wire.Hello, m ident.Membership, held bool, self ballot.NodeID) *Refusal {
+// checkMember returns why a node of the same cluster must be refused by node self, which goes by t; nil if it need not
+// be. A node that goes by a newer membership is taken although t does not list it: this node is behind. But an id that
+// was a member's is not. A node that was removed is taken while others may need it yet (table.mayBeNeeded).
+func checkMember(theirs *wire.Hello, t *table, self ballot.NodeID) *Refusal {
+	m := t.membership
 	store, listed := storeOf(m, theirs.Node)
 	switch {
 	case listed && store != theirs.Store:
 		return refuse(wire.ReasonStore, "node %d comes with store %s, but membership %d lists it with store %s: "+
 			"its data directory was wiped or is another node's", theirs.Node, theirs.Store, m.Number, store)
-	case listed || theirs.Has().Newer(m) || !held && m.Newer(theirs.Has()):
+	case listed || t.mayBeNeeded(theirs.Has()):
 		return nil
 	case m.Newer(theirs.Has()):
 		return refuse(wire.ReasonRemoved, "node %d is no member of cluster %s any more: it goes by membership %d, "+
 			"and was removed before membership %s, which node %d has. Its data directory is of no more use to the cluster; "+
 			"to take part again it joins with an empty one, under a new id",
 			theirs.Node, theirs.Cluster, theirs.Has().Number, m, self)
+	case theirs.Has().Newer(m) && t.gone(theirs.Node):
+		return refuse(wire.ReasonRemoved, "node %d is no member of cluster %s any more: an id is never used again, and "+
+			"membership %s, which node %d has, does not list it. Its data directory is of no more use to the cluster; "+
+			"to take part again it joins with an empty one, under a new id", theirs.Node, theirs.Cluster, m, self)
+	case theirs.Has().Newer(m):
+		return nil
 	}
 	return refuse(wire.ReasonNotMember, "node %d is not in membership %s, which node %d has", theirs.Node, m, self)
 }

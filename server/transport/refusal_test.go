@@ -63,7 +63,7 @@ func TestRefusals(t *testing.T) {
 			}
 			ours, theirs := honest(1), honest(2)
 			c.change(&theirs)
-			if r := checkHello(&ours, &theirs, members(1, 2), true, 2, theirs.Node); name != "membership" &&
+			if r := checkHello(&ours, &theirs, &table{membership: members(1, 2)}, 2, theirs.Node); name != "membership" &&
 				(r == nil || r.Reason != c.reason) {
 				t.Fatalf("reason %v", r)
 			}
@@ -318,7 +318,7 @@ func FuzzHello(f *testing.F) {
 			showList(m.List)
 		case *wire.HelloMsg:
 			ours := honest(1)
-			checkHello(&ours, &m.Hello, members(1, 2), true, m.To, 1)
+			checkHello(&ours, &m.Hello, &table{membership: members(1, 2)}, m.To, 1)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"tenure/internal/ballot"
@@ -33,8 +34,9 @@ const (
 // secureConn is a connection over TLS between nodes.
 type secureConn struct {
 	*tls.Conn
-	files *certs.Files
-	http  bool // the other side has offered to speak HTTP above TLS
+	files  *certs.Files
+	http   bool                   // the other side has offered to speak HTTP above TLS
+	forget atomic.Pointer[func()] // has the files forget it; nil before they know it
 }
 
 // overTLS returns nc with TLS above it, or nc itself if files is nil. The handshake is still to come.
@@ -56,8 +58,13 @@ func overTLS(nc net.Conn, files *certs.Files, s side) net.Conn {
 }
 
 // Close closes the connection at once. Close of tls.Conn may wait for a peer that does not read, to say that it ends;
-// here a frame tells where it ends.
-func (c *secureConn) Close() error { return c.NetConn().Close() }
+// here a frame tells where it ends. Whoever serves the connection calls it last.
+func (c *secureConn) Close() error {
+	if forget := c.forget.Swap(nil); forget != nil {
+		(*forget)()
+	}
+	return c.NetConn().Close()
+}
 
 // authenticate performs the handshake of TLS within the deadline of c, and makes sure that the other side is a node of
 // this cluster: nothing is read from it before. Without TLS it does nothing. An error is a *Refusal if the reason is a
@@ -69,7 +76,7 @@ func (c *conn) authenticate(ctx context.Context) error {
 	if err := c.secure.HandshakeContext(ctx); err != nil {
 		return c.noTLS(err)
 	}
-	id, err := c.secure.files.CheckPeer(c.secure.ConnectionState(), time.Now())
+	id, forget, err := c.secure.files.AdmitPeer(c.secure.NetConn(), c.secure.ConnectionState(), time.Now())
 	if err != nil && c.secure.http {
 		_, _ = c.nc.Read(make([]byte, 1)) // clients take no answer that comes before their request
 		err = c.wrongPort(c.nc, wrongport.HTTP)
@@ -82,6 +89,7 @@ func (c *conn) authenticate(ctx context.Context) error {
 		c.linger()
 		return r
 	}
+	c.secure.forget.Store(&forget)
 	c.cert = id.Name
 	return nil
 }

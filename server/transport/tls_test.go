@@ -148,7 +148,7 @@ func TestNewFilesForNewConnections(t *testing.T) {
 		}
 	}
 	reload()
-	if _, err := ca.Retire(); err != nil {
+	if _, err := ca.Retire(time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	reload()

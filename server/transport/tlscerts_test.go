@@ -53,7 +53,7 @@ func TestNodesRefuseCertificates(t *testing.T) {
 	if _, err := ca.RenewAuthority(certs.AuthorityValidity, now); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ca.Retire(); err != nil {
+	if _, err := ca.Retire(time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	ours := ca.Signer(t)

@@ -48,10 +48,11 @@ type Transport struct {
 	sought    sought
 	served    atomic.Pointer[time.Time] // when Serve was called
 
-	early struct { // what SetMembership and Part got before Serve
+	early struct { // what SetMembership, SetRoster and Part got before Serve
 		sync.Mutex
 		parted     uint64
 		membership ident.Membership
+		roster     ident.Roster
 		hints      map[ballot.NodeID]string
 	}
 	peers     atomic.Pointer[peers]    // nil until Serve
@@ -101,6 +102,7 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 		membership, addrs = t.early.membership, t.early.hints
 	}
 	p := newPeers(&t.cfg, h, membership, addrs, &t.histories, &t.required, t.sockets, &t.rareLog, &t.sought)
+	p.setRoster(t.early.roster)
 	p.part(t.early.parted)
 	if !t.peers.CompareAndSwap(nil, p) {
 		panic("transport: Serve called twice")
@@ -124,6 +126,20 @@ func (t *Transport) SetMembership(m ident.Membership, addrs map[ballot.NodeID]st
 	}
 	p.replace(m, addrs)
 	p.dialAll()
+}
+
+// SetRoster tells what the members' record says, before Serve or while this node serves: ids below the next one that
+// are not listed are refused, and so is who shows the certificate of a removed name. Open connections of both end,
+// unless others may need the node yet (Part). The record may be older or newer than the membership that this node goes
+// by. The next id only rises, and what was told of it before is kept.
+func (t *Transport) SetRoster(r ident.Roster) {
+	t.early.Lock()
+	defer t.early.Unlock()
+	r.NextNode = max(r.NextNode, t.early.roster.NextNode)
+	t.early.roster = r
+	if p := t.peers.Load(); p != nil {
+		p.setRoster(r)
+	}
 }
 
 // Part tells that nodes that are in no membership from that number on are needed no more. If the membership of this node

@@ -28,6 +28,7 @@ const tooManyLines = "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Ty
 // net/http does not bound. So it speaks TLS itself: what is counted must be plain.
 type clientConn struct {
 	net.Conn // a *net.TCPConn or secure
+	here     wrongport.Port
 	admitted *admission.Conn
 	secure   *certs.ServerConn // nil without TLS
 	errors   *log.Logger
@@ -57,8 +58,8 @@ func (c *clientConn) Read(p []byte) (int, error) {
 	if !c.begun && n > 0 {
 		c.begun = true
 		if p := wrongport.Of(p[:n]); p == wrongport.Redis || p == wrongport.Frames {
-			c.errors.Printf("%s speaks %s at the port for HTTP", c.RemoteAddr(), p)
-			farewell(c.Conn, wrongport.Answer(p, wrongport.Clients))
+			c.errors.Printf("%s speaks %s at the port for %s", c.RemoteAddr(), p, c.here)
+			farewell(c.Conn, wrongport.Answer(p, c.here))
 			return 0, io.EOF
 		}
 	}

@@ -50,7 +50,7 @@ var walkBodies = map[string]string{
 	api.LeaseRelease:      `{"Owner":"a","Acquisition":"x"}`,
 	api.PathMembersAdd:    `{"dry_run":true}`,
 	api.PathMembersCancel: `{"operation":"o"}`,
-	api.PathMembersUpdate: `{"node":1,"name":"n"}`,
+	api.PathMembersUpdate: `{"node":1,"name":"n"}`, api.PathMembersReadmit: `{"name":"n"}`,
 	api.PathMembersRemove: `{"node":1}`, api.PathMembersReplace: `{"node":1}`, api.PathMembersPromote: `{"node":1}`,
 	api.PathMembersDrain: `{"node":1}`,
 	"POST " + api.PathKV: `{"Op":"add","Num":1}`,

@@ -15,6 +15,7 @@ import (
 
 	"tenure/api"
 	"tenure/internal/certs"
+	"tenure/internal/wrongport"
 	"tenure/server/admission"
 )
 
@@ -38,6 +39,7 @@ func tooMany(node string) []byte {
 type limitListener struct {
 	net.Listener
 	conns   *connections
+	here    wrongport.Port
 	tooMany []byte // the answer to one more
 	refused prometheus.Counter
 	errors  *log.Logger
@@ -54,7 +56,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		cc := &clientConn{Conn: c, admitted: l.conns.limits.Admit(c), errors: l.errors}
+		cc := &clientConn{Conn: c, here: l.here, admitted: l.conns.limits.Admit(c), errors: l.errors}
 		if l.tls != nil {
 			// The handshake comes with the first read, within the limit for headers.
 			cc.secure = certs.Server(c, l.tls, func() { l.pending.Done(c) })

@@ -42,6 +42,7 @@
 //	lines of headers; TLS                                  clientconn.go
 //	what the system holds of an answer that nobody reads   unsent_linux.go
 //	an answer before the body was sent arrives             body.go (drain)
+//	health checks and metrics on a port of their own       healthport.go
 //
 // # Extensions to Consul's format
 //

@@ -53,9 +53,8 @@ type endpoint struct {
 	operator bool   // people need it to see and mend an overloaded node: places are kept for it
 	public   bool   // of those: it needs no token
 	agent    bool   // of those: who may see the node may have it
-	// meant returns the path of the API that a path which is none was probably to be, or "". Only the endpoint without
-	// handlers has it.
-	meant   func(path string) string
+	// none refuses a path that no route has. Only the endpoint without handlers has it.
+	none    func(path string) *refusal
 	latency methodLatency
 }
 
@@ -139,7 +138,7 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 	case len(x.r.RequestURI) > api.MaxURLBytes:
 		return nil, badRequest("the URL has %d bytes: at most %d are accepted", len(x.r.RequestURI), api.MaxURLBytes)
 	case len(e.handlers) == 0:
-		return nil, noEndpoint(x.r.URL.Path, e.meant(x.r.URL.Path))
+		return nil, e.none(x.r.URL.Path)
 	case h == nil:
 		allow := allowedAt(x.r.URL.Path, e.allow)
 		return nil, &refusal{status: http.StatusMethodNotAllowed, code: api.CodeInvalid, allow: allow,

@@ -78,7 +78,7 @@ func FuzzJSONBodies(f *testing.F) {
 		"POST /v1/lease/l/acquire", "POST /v1/lease/l/renew", "POST /v1/lease/l/release", "POST /v1/leases/renew",
 		"PUT /v1/quota/a/", "POST /v1/master/transfer", "POST /v1/members/add", "POST /v1/members/remove",
 		"POST /v1/members/replace", "POST /v1/members/promote", "POST /v1/members/update", "POST /v1/members/cancel",
-		"POST /v1/members/drain", "POST /v1/upgrade/finish"}
+		"POST /v1/members/readmit", "POST /v1/members/drain", "POST /v1/upgrade/finish"}
 	for i := range targets {
 		for _, body := range []string{
 			`{}`, `[]`, `null`, `{"Name":"n","TTL":"10s","LockDelay":"1s","Behavior":"delete","Checks":[]}`,

@@ -28,7 +28,7 @@ type membersHandler struct {
 func (h *membersHandler) list(x *exchange) error {
 	return x.found(&plainRules, acl.OperatorRead(), func() (any, error) {
 		l, err := h.members.ListMembers(h.timeouts.of(x.r))
-		l.Members, l.Operations = notNil(l.Members), notNil(l.Operations)
+		l.Members, l.Operations, l.Removed = notNil(l.Members), notNil(l.Operations), notNil(l.Removed)
 		return l, err
 	})
 }
@@ -175,6 +175,12 @@ func memberChange(kind string, b *api.MemberRequest) (MemberChange, error) {
 		checkMemberAddress("client_address", b.ClientAddress))
 	if err == nil && kind == api.ChangeAdd {
 		return c, joining(&c, b)
+	}
+	if err == nil && kind == api.ChangeReadmit {
+		if b.Name == "" {
+			err = badRequest("name is missing: GET %s lists the removed ones: nothing was changed", api.PathMembers)
+		}
+		return c, err
 	}
 	if err == nil {
 		c.Node, err = memberNode("node", b.Node)

@@ -27,6 +27,8 @@ func TestChangesOfMembersReachTheBackend(t *testing.T) {
 			`change 1s {Operation:o Kind:promote Node:4 By:0 Member:{Node:0 Store:` + strings.Repeat("0", 32) + ` Name: PeerAddr: ClientAddr:} NonVoter:false ForceQuorumLoss:0 Differs:false}`},
 		{api.PathMembersUpdate, `{"operation":"o","node":4,"peer_address":"[::1]:7600"}`,
 			`change 1s {Operation:o Kind:update Node:4 By:0 Member:{Node:0 Store:` + strings.Repeat("0", 32) + ` Name: PeerAddr:[::1]:7600 ClientAddr:} NonVoter:false ForceQuorumLoss:0 Differs:false}`},
+		{api.PathMembersReadmit, `{"operation":"o","name":"n3"}`,
+			`change 1s {Operation:o Kind:readmit Node:0 By:0 Member:{Node:0 Store:` + strings.Repeat("0", 32) + ` Name:n3 PeerAddr: ClientAddr:} NonVoter:false ForceQuorumLoss:0 Differs:false}`},
 		{api.PathMembersCancel, `{"operation":"o"}`, `cancel 1s o`},
 		{api.PathMembersDrain, `{"node":2}`, `drain 1s 2 false false`},
 		{api.PathMembersDrain, `{"node":2,"force":true}`, `drain 1s 2 false true`},
@@ -73,7 +75,8 @@ var threeMembers = api.MemberList{Cluster: "c", Node: 1, Master: 2, Number: 4, C
 
 func TestListsOfMembersAreNeverNull(t *testing.T) {
 	w := call(newServer(t, newFake(t)), "GET", api.PathMembers, "")
-	if text := w.Body.String(); !strings.Contains(text, `"members":[]`) || !strings.Contains(text, `"operations":[]`) {
+	if text := w.Body.String(); !strings.Contains(text, `"members":[]`) || !strings.Contains(text, `"operations":[]`) ||
+		!strings.Contains(text, `"removed":[]`) {
 		t.Error(text)
 	}
 }

@@ -60,13 +60,24 @@ func newMetrics(r *prometheus.Registry, hub *watch.Hub) (*metrics, error) {
 			return nil, fmt.Errorf("web: register HTTP metrics: %w", err)
 		}
 	}
-	bounds := promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}
-	m.page = promhttp.HandlerFor(r, bounds)
-	m.pageWithoutPrefixes = promhttp.HandlerFor(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		all, err := r.Gather()
-		return slices.DeleteFunc(all, namesPrefixes), err
-	}), bounds)
+	m.page, m.pageWithoutPrefixes = pageOf(r, clientPages), pageOf(withoutPrefixes(r), clientPages)
 	return m, nil
+}
+
+// clientPages is how many requests of clients gather the metrics at a time.
+const clientPages = 4
+
+// pageOf shows the metrics of g, to so many at a time.
+func pageOf(g prometheus.Gatherer, atOnce int) http.Handler {
+	return promhttp.HandlerFor(g, promhttp.HandlerOpts{MaxRequestsInFlight: atOnce, Timeout: 10 * time.Second})
+}
+
+// withoutPrefixes gathers what g does, without what names prefixes of keys.
+func withoutPrefixes(g prometheus.Gatherer) prometheus.Gatherer {
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		all, err := g.Gather()
+		return slices.DeleteFunc(all, namesPrefixes), err
+	})
 }
 
 // namesPrefixes reports whether a metric is of quotas, whose labels are prefixes of keys.

@@ -36,6 +36,7 @@ var misspeltBodies = map[string]string{
 	"POST /v1/members/replace":      `{"node":1,"Colour":"red"}`,
 	"POST /v1/members/promote":      `{"node":1,"Colour":"red"}`,
 	"POST /v1/members/update":       `{"node":1,"Colour":"red"}`,
+	"POST /v1/members/readmit":      `{"name":"n","Colour":"red"}`,
 	"POST /v1/members/cancel":       `{"operation":"o","Colour":"red"}`,
 	"POST /v1/upgrade/finish":       `{"dry_run":true,"Colour":"red"}`,
 	"POST /v1/members/drain":        `{"node":1,"Colour":"red"}`,

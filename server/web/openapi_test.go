@@ -54,7 +54,8 @@ var rulesOf = map[string]*rules{
 	"status": &plainRules, "statusLeader": &consulRules, "statusPeers": &consulRules, "agentSelf": &consulRules, "openAPI": &plainRules,
 	"leaseShow": &plainRules, "leaseAcquire": &plainWriteRules, "leaseRenew": &plainWriteRules, "leaseRelease": &plainWriteRules,
 	"leasesRenew": &plainWriteRules, "leasesList": &leasesRules, "masterTransfer": &plainWriteRules, "membersList": &plainRules, "backup": &plainRules, "upgrade": &plainRules, "upgradeFinish": &plainWriteRules, "snapshotGet": &snapshotRules, "snapshotPut": &consulWriteRules, "membersAdd": &plainWriteRules, "membersRemove": &plainWriteRules,
-	"membersReplace": &plainWriteRules, "membersPromote": &plainWriteRules, "membersUpdate": &plainWriteRules, "membersCancel": &plainWriteRules, "membersDrain": &plainWriteRules,
+	"membersReplace": &plainWriteRules, "membersPromote": &plainWriteRules, "membersUpdate": &plainWriteRules,
+	"membersReadmit": &plainWriteRules, "membersCancel": &plainWriteRules, "membersDrain": &plainWriteRules,
 	"catalogNodes": &consulRules, "raftConfiguration": &consulRules, "autopilotHealth": &consulRules, "healthLive": &probeRules, "healthReady": &probeRules, "metrics": &probeRules,
 }
 

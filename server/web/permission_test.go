@@ -33,6 +33,7 @@ var bodiesOfAll = map[string]string{
 	"POST /v1/members/replace":     `{"node":1}`,
 	"POST /v1/members/promote":     `{"node":1}`,
 	"POST /v1/members/update":      `{"node":1,"name":"n"}`,
+	"POST /v1/members/readmit":     `{"name":"n"}`,
 	"POST /v1/members/cancel":      `{"operation":"o"}`,
 	"POST /v1/members/drain":       `{"node":1}`,
 	"PUT /v1/acl/token":            `{"Description":"d"}`,

@@ -27,7 +27,7 @@ type route struct {
 // mean to end the token that floods it.
 var forOperators = []string{"status", "status-leader", "status-peers", "health-live", "health-ready", "metrics",
 	"master-transfer", "members", "members-add", "members-remove", "members-replace", "members-promote",
-	"members-update", "members-cancel", "members-drain", "acl-tokens", "acl-token"}
+	"members-update", "members-readmit", "members-cancel", "members-drain", "acl-tokens", "acl-token"}
 
 // publicly are those of them that need no token.
 var publicly = []string{"status", "status-leader", "status-peers", "health-live", "health-ready"}
@@ -86,6 +86,7 @@ func (h *handlers) table() []route {
 		{api.PathMembersPromote, "members-promote", methods{"POST": h.members.change(api.ChangePromote, "node")}},
 		{api.PathMembersUpdate, "members-update", methods{"POST": h.members.change(api.ChangeUpdate,
 			"node", "name", "peer_address", "client_address")}},
+		{api.PathMembersReadmit, "members-readmit", methods{"POST": h.members.change(api.ChangeReadmit, "name")}},
 		{api.PathMembersCancel, "members-cancel", methods{"POST": h.members.cancel}},
 		{api.PathMembersDrain, "members-drain", methods{"POST": h.members.drain}},
 		{api.PathBackup, "backup", methods{"GET": h.backup.stream}},
@@ -108,12 +109,12 @@ func (h *handlers) table() []route {
 	}
 }
 
-// newRouter routes the requests of a table.
-func newRouter(table []route, d *dispatcher) router {
+// newRouter routes the requests of a table, and answers others by none.
+func newRouter(table []route, none func(path string) *refusal, d *dispatcher) router {
 	m := mux.NewRouter().SkipClean(true) // keys hold // and .. as they are
-	none := newEndpoint("none", nil, d.metrics)
-	none.meant = meantPath(table)
-	m.NotFoundHandler = d.handle(none)
+	nowhere := newEndpoint("none", nil, d.metrics)
+	nowhere.none = none
+	m.NotFoundHandler = d.handle(nowhere)
 	for _, r := range table {
 		match, narrow := matcherOf(r.path)
 		e := newEndpoint(r.name, r.handlers, d.metrics)

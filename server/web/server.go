@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -15,9 +16,10 @@ import (
 	"tenure/server/admission"
 )
 
-// Server is the HTTP API of one node.
+// Server is the HTTP API of one node, or its part for those who watch over the node: see NewHealth.
 type Server struct {
 	cfg      Config
+	port     port
 	metrics  *metrics
 	node     string // its number
 	control  *admission.Control
@@ -30,7 +32,9 @@ type Server struct {
 }
 
 // New returns a server that does not listen yet. It registers the HTTP metrics in cfg.Registry.
-func New(cfg Config, b Backend) (*Server, error) {
+func New(cfg Config, b Backend) (*Server, error) { return newFor(clientPort, cfg, b) }
+
+func newFor(p port, cfg Config, b Backend) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -42,14 +46,15 @@ func New(cfg Config, b Backend) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, metrics: m, node: strconv.FormatUint(uint64(cfg.Node), 10),
+	s := &Server{cfg: cfg, port: p, metrics: m, node: strconv.FormatUint(uint64(cfg.Node), 10),
 		control: admission.NewControl(cfg.Limits, cfg.Logger, m.admission)}
 	s.conns.open, s.conns.limits, s.conns.pending = &m.conns, s.control.Conns, s.control.Pending
 	s.waits = &waits{hub: cfg.Hub, reader: b, timeouts: timeoutsOf(cfg), waiting: &m.waiting,
 		stopping: make(chan struct{}),
 		places:   s.control.Places, conns: s.conns.limits}
-	s.routes = newHandlers(cfg, b, m, s.waits, s.Addr).table()
-	s.router = newRouter(s.routes, s.newDispatcher(b))
+	s.routes = slices.DeleteFunc(newHandlers(cfg, b, m, s.waits, s.Addr).table(),
+		func(r route) bool { return !p.serves(r.name) })
+	s.router = newRouter(s.routes, p.none(s.routes), s.newDispatcher(b))
 	s.http = &http.Server{
 		Handler:           s.router,
 		ReadHeaderTimeout: cfg.HeaderTimeout,
@@ -90,17 +95,18 @@ func (s *Server) Listen() error {
 	config.SetMultipathTCP(false) // connections would not inherit what Control sets
 	l, err := config.Listen(context.Background(), "tcp", s.cfg.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("web: client address %s is in use by another process: stop that, "+
-			"or choose another with --client: %w", s.cfg.Addr, err)
+		return fmt.Errorf("web: %s address %s is in use by another process: stop that, "+
+			"or choose another with %s: %w", s.port.whose, s.cfg.Addr, s.port.flag, err)
 	}
 	if err != nil {
-		return fmt.Errorf("web: listen for clients on %s: %w", s.cfg.Addr, err)
+		return fmt.Errorf("web: listen for %s on %s: %w", s.port.whom, s.cfg.Addr, err)
 	}
 	waiting := &oslimit.Listener{Listener: l, Told: func(err error) {
 		s.cfg.Logger.Warn().Err(err).Msg("no client can be taken until others close their connections: raise LimitNOFILE or ulimit -n")
 	}}
 	s.listener = &limitListener{Listener: waiting, conns: &s.conns, tooMany: tooMany(s.node), refused: s.metrics.refused,
-		errors: s.http.ErrorLog, tls: s.cfg.TLS, pending: s.control.Pending, slots: make(chan struct{}, min(farewells, max(1, s.cfg.Limits.Conns/8)))}
+		here: s.port.kind, errors: s.http.ErrorLog, tls: s.cfg.TLS, pending: s.control.Pending,
+		slots: make(chan struct{}, min(farewells, max(1, s.cfg.Limits.Conns/8)))}
 	return nil
 }
 
@@ -121,7 +127,7 @@ func (s *Server) Serve() error {
 		return errors.New("web: Serve before Listen")
 	}
 	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("web: serve clients on %s: %w", s.Addr(), err)
+		return fmt.Errorf("web: serve %s on %s: %w", s.port.whom, s.Addr(), err)
 	}
 	return nil
 }

@@ -87,3 +87,18 @@ func (c *CA) Pool(t testing.TB) *x509.CertPool {
 	t.Helper()
 	return Load(t, certs.Paths{CA: c.Bundle}).Pool()
 }
+
+// Revoked writes the list of revoked certificates of c anew, with those in the files of p beside those that are on it,
+// and returns its file.
+func (c *CA) Revoked(t testing.TB, p ...certs.Paths) string {
+	t.Helper()
+	var files []string
+	for _, one := range p {
+		files = append(files, one.Cert)
+	}
+	list, _, err := c.Revoke(files, certs.ListValidity, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.File
+}

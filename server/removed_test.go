@@ -1,0 +1,184 @@
+package server
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/api"
+	"tenure/internal/ballot"
+	"tenure/internal/certs/certstest"
+	"tenure/internal/ident"
+	"tenure/kv"
+	"tenure/server/members"
+	"tenure/server/runner"
+	"tenure/server/transport"
+	"tenure/server/wire"
+	"tenure/storage"
+)
+
+// outsider is somebody with the certificate of a node that was removed.
+type outsider struct {
+	*requests
+	ca   *certstest.CA
+	home *host // is asked
+}
+
+// list returns the members as home knows them.
+func (o *outsider) list(t *testing.T) (l api.MemberList) {
+	t.Helper()
+	_, text, err := o.do(http.MethodGet, o.home.cfg.ClientAddr, api.PathMembers, "")
+	if err = errors.Join(err, json.Unmarshal([]byte(text), &l)); err != nil {
+		t.Fatalf("members %q: %v", text, err)
+	}
+	return l
+}
+
+// change changes the members, and waits until that is done.
+func (o *outsider) change(t *testing.T, path, id, body string) {
+	t.Helper()
+	o.home.until(t, id+" begun", func() bool {
+		code, _, err := o.do(http.MethodPost, o.home.cfg.ClientAddr, path, body)
+		return err == nil && code == http.StatusOK
+	})
+	o.home.until(t, id+" done", func() bool {
+		return slices.ContainsFunc(o.list(t).Operations, func(x api.MemberOperation) bool {
+			return x.ID == id && x.State == api.OperationDone
+		})
+	})
+}
+
+// knocks has a node of that id, with a certificate of that name, connect to home and claim a membership that no node
+// has. It returns why it is refused, "" if it is taken as a peer.
+func (o *outsider) knocks(t *testing.T, id ballot.NodeID, name string) string {
+	t.Helper()
+	l := o.list(t)
+	var cluster ident.ClusterID
+	var store ident.StoreID
+	i := slices.IndexFunc(l.Members, func(x api.Member) bool { return x.Node == l.Node })
+	_, err := hex.Decode(cluster[:], []byte(l.Cluster))
+	_, err2 := hex.Decode(store[:], []byte(l.Members[i].Store))
+	if err = errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	self := wire.Hello{Cluster: cluster, Node: id, Store: ident.StoreID{byte(id)}, Constants: o.home.cfg.constants(),
+		Level: kv.NewestLevel, Speaks: wire.Version, Incarnation: ballot.Incarnation{Restart: 1 << 40, Node: id}}
+	s, err := transport.Listen(transport.Config{Self: id, TLS: certstest.Load(t, o.ca.Node(t, name)), Log: zerolog.Nop(),
+		Hello: func() wire.Hello { return self }, DialBack: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.Serve(&city{}, ident.Membership{Number: 1 << 60, Members: []ident.Member{{Node: o.home.cfg.Node, Store: store,
+		Name: l.Members[i].Name, PeerAddr: o.home.cfg.PeerAddr}, {Node: id, Store: self.Store}}}, nil)
+	var p transport.PeerState
+	o.home.until(t, "an answer", func() bool {
+		p = s.Peers()[0]
+		return p.Log.Connected || p.Problem != "" && !strings.Contains(p.Problem, "EOF")
+	})
+	if p.Log.Connected {
+		return ""
+	}
+	return p.Problem
+}
+
+// joins asks home to let a node in, with the certificate of that name.
+func (o *outsider) joins(t *testing.T, name, replace string) error {
+	t.Helper()
+	_, err := transport.Join(t.Context(), o.home.cfg.PeerAddr, wire.JoinMsg{Operation: "join-" + name + replace,
+		Name: name, Store: ident.StoreID{9, 9}, PeerAddr: "127.0.0.1:1", ClientAddr: "127.0.0.1:2", Constants: o.home.cfg.constants(),
+		Level: kv.NewestLevel, Replace: replace, NonVoter: true}, certstest.Load(t, o.ca.Node(t, name)))
+	return err
+}
+
+// A node that was removed has its certificate yet. It is no peer under any id, whatever membership it claims, also
+// after the others were started again, and joins only after an operator's word.
+func TestARemovedMemberStaysOut(t *testing.T) {
+	t.Parallel()
+	ca, configure, _ := overTLS(t)
+	r := &requests{files: ca.Client(t, "c")}
+	hosts := startTLS(t, r, 3, configure)
+	o := &outsider{requests: r, ca: ca, home: hosts[0]}
+	o.home.until(t, "the newest feature level", func() bool {
+		_, text, _ := r.do(http.MethodGet, o.home.cfg.ClientAddr, api.PathStatus, "")
+		var s api.Status
+		return json.Unmarshal([]byte(text), &s) == nil && s.FeatureLevel == kv.NewestLevel
+	})
+	o.change(t, api.PathMembersRemove, "away", `{"node":3,"operation":"away"}`)
+	if err := <-hosts[2].done; !errors.Is(err, runner.ErrRemoved) {
+		t.Errorf("node 3 ended with: %v", err)
+	}
+	hosts[2].done = nil
+	refused := func() {
+		t.Helper()
+		o.home.until(t, "aware of the removal", func() bool { return slices.Equal(o.list(t).Removed, []string{"n3"}) })
+		for id, why := range map[ballot.NodeID]string{3: "no member of cluster", 77: "kvctl member readmit n3"} {
+			if text := o.knocks(t, id, "n3"); !strings.Contains(text, why) {
+				t.Errorf("node %d: %q", id, text)
+			}
+		}
+		for _, replace := range []string{"", "n2", "n3"} {
+			var r *transport.Refusal
+			if err := o.joins(t, "n3", replace); !errors.As(err, &r) || r.Reason != wire.ReasonJoin ||
+				!strings.Contains(r.Text, "kvctl member readmit n3") {
+				t.Errorf("in place of %q: %v", replace, err)
+			}
+		}
+	}
+	refused()
+	for _, h := range hosts[:2] {
+		h.stop(t)
+		h.start(t)
+	}
+	o.home.until(t, "ready", func() bool {
+		code, _, _ := r.do(http.MethodGet, o.home.cfg.ClientAddr, "/health/ready", "")
+		return code == http.StatusOK
+	})
+	refused()
+	o.change(t, api.PathMembersReadmit, "back", `{"name":"n3","operation":"back"}`)
+	o.home.until(t, "without removed names", func() bool { return len(o.list(t).Removed) == 0 })
+	if err := o.joins(t, "n3", ""); err != nil {
+		t.Errorf("it was readmitted: %v", err)
+	}
+	if text := o.knocks(t, 3, "n3"); !strings.Contains(text, "no member of cluster") {
+		t.Errorf("the id is used again: %q", text)
+	}
+}
+
+// What the transport is told at the start is what the disk says, of which each part may be older than another.
+func TestTheRosterAtTheStart(t *testing.T) {
+	three := ident.Membership{Number: 1, Members: []ident.Member{{Node: 1}, {Node: 2}, {Node: 3}}}
+	two := ident.Membership{Number: 2, Change: 1, Members: three.Members[:2]}
+	record := members.First(three)
+	record.NextNode, record.Removed = 6, []string{"n5"}
+	for what, c := range map[string]struct {
+		record  *members.Record
+		id      storage.Identity
+		next    ballot.NodeID
+		removed []string
+	}{
+		"after the bootstrap":         {id: storage.Identity{Membership: three, Bootstrap: three}, next: 4},
+		"the state is behind":         {id: storage.Identity{Membership: two, Bootstrap: three}, next: 4},
+		"a record":                    {&record, storage.Identity{Membership: two}, 6, []string{"n5"}},
+		"a node that has just joined": {id: storage.Identity{Membership: two}, next: 3},
+	} {
+		state, err := kv.Open(kv.NewMemStateDB(), kv.DefaultLimits)
+		if err == nil && c.record != nil {
+			err = state.SetMembers(1, c.record.Encode(), 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := rosterOf(state, c.id)
+		if err != nil || r.NextNode != c.next || !slices.Equal(r.Removed, c.removed) {
+			t.Errorf("%s: %+v, %v", what, r, err)
+		}
+	}
+}

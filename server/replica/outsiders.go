@@ -1,0 +1,75 @@
+package replica
+
+import (
+	"slices"
+
+	"tenure/internal/ballot"
+	"tenure/multipaxos"
+)
+
+// Outsiders are connected nodes that the newest membership known here does not list. There are two kinds.
+//
+// A former member was removed. Others, who have not heard of that, may need its vote yet (removed.go). So it may answer.
+//
+// The id of a stranger is not given out yet, as far as this node knows. Either this node is behind, or the stranger only
+// says that it goes by a newer membership. Of the members that a node knows all may have been replaced while it was away,
+// and then strangers alone can tell it what was chosen since. It learns from outsiders unless it has reason to think that
+// it is not behind (membersView.upToDate). A node that is cut off from the majority of its voters must believe whoever
+// has a node's certificate.
+//
+// An outsider decides nothing here, and is told nothing of the state: no Prepare, Accept or Fetch of it is taken, no write
+// and no read point, and it is never taken for the master. Once this node has learned of the membership that lists it, it
+// is a member like the others.
+
+// outsider reports whether the newest membership known here does not list id.
+func (m *membersView) outsider(id ballot.NodeID) bool {
+	p := m.peer(id)
+	return p == nil || !p.listed
+}
+
+// upToDate reports whether a majority of the voters is connected and goes by no newer membership than this node knows.
+// The next one may be chosen all the same; then one of these voters has its entry, and can be elected to finish it. No
+// later one is chosen: its entry needs a majority that has the next one in force (settling.go).
+func (m *membersView) upToDate() bool {
+	return m.quorumOf(func(p *peerView) bool { return p.told && p.inForce <= m.newest.Number })
+}
+
+// stepOutsider takes a message of the log from an outsider.
+func (l *Log) stepOutsider(m *multipaxos.Message) error {
+	former := m.From < l.members.next
+	switch m.Kind {
+	case multipaxos.KindPromise, multipaxos.KindAccepted, multipaxos.KindHeartbeatReply, multipaxos.KindConfirmed:
+		if former {
+			return l.core.Step(*m)
+		}
+	case multipaxos.KindLearn, multipaxos.KindGone:
+		if !l.members.upToDate() {
+			return l.core.Step(*m)
+		}
+	}
+	return nil
+}
+
+// takes reports whether a message of the log part is taken from whoever has sent it, beside heartbeats.
+func (m *membersView) takes(x *Message) bool {
+	answers := x.Kind == KindForwarded || x.Kind == KindReadPointR
+	return !m.outsider(x.From) || answers && x.From < m.next
+}
+
+// hearOutsider takes a heartbeat of an outsider, which may have what this node lacks.
+func (l *Log) hearOutsider(from ballot.NodeID, h Heartbeat) {
+	p := l.members.peer(from)
+	if p == nil {
+		return
+	}
+	p.applied = h.Applied
+	if h.Applied > l.state.Applied() && !l.members.upToDate() {
+		l.core.Ask(from)
+	}
+}
+
+// Lists reports whether the newest membership known here lists the node of that id, other than this node. Before the
+// first Status is made nobody is known.
+func (s *Status) Lists(id ballot.NodeID) bool {
+	return slices.ContainsFunc(s.Peers, func(p PeerStatus) bool { return p.Node == id })
+}

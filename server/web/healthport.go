@@ -1,0 +1,77 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tenure/api"
+	"tenure/internal/wrongport"
+)
+
+// A port for health checks is a listener of its own for those who watch over the node: load balancers and Prometheus.
+// It serves the health checks and the metrics, without TLS and without asking for a token, and nothing else. What it
+// shows names no key. Its bounds are its own, so that a flood at it takes no place of a client, and the reverse.
+
+// healthRoutes are the names of the routes that it serves.
+var healthRoutes = []string{"health-live", "health-ready", "metrics"}
+
+// healthIdle is how long a connection to it may ask nothing: a place is worth more there than a connection that is
+// kept.
+const healthIdle = 30 * time.Second
+
+// healthPages is how many requests gather the metrics at a time there. Each costs milliseconds of a processor, and
+// whoever reaches the port may ask.
+const healthPages = 2
+
+// port says what one of the listeners is for.
+type port struct {
+	kind  wrongport.Port
+	whose string // address it is, in errors
+	whom  string // it serves, in errors
+	flag  string // that sets its address
+	// serves reports whether it has the route of that name.
+	serves func(route string) bool
+	// none is the answer to a path that no route of table has.
+	none func(table []route) func(path string) *refusal
+}
+
+var (
+	clientPort = port{kind: wrongport.Clients, whose: "client", whom: "clients", flag: "--client",
+		serves: func(string) bool { return true },
+		none: func(table []route) func(string) *refusal {
+			meant := meantPath(table)
+			return func(path string) *refusal { return noEndpoint(path, meant(path)) }
+		}}
+	healthPort = port{kind: wrongport.Health, whose: "health", whom: "health checks", flag: "--health",
+		serves: func(route string) bool { return slices.Contains(healthRoutes, route) },
+		none:   func([]route) func(string) *refusal { return notHere }}
+)
+
+// notHere refuses what the port for health checks does not serve.
+func notHere(string) *refusal {
+	return refuse(http.StatusNotFound, api.CodeInvalid, "this port of a Tenure node serves "+api.PathHealthLive+", "+
+		api.PathHealthReady+" and "+api.PathMetrics+", and nothing else (kvnode --health): the API is at its port for "+
+		"HTTP (kvnode --client)")
+}
+
+// NewHealth returns a server of a port for health checks that does not listen yet. It shows the metrics of shown, but
+// those that name prefixes of keys. Of cfg, TLS, tokens, the audit log and the registry do not count: nobody is asked
+// who he is, and the figures of this server itself are nobody's.
+func NewHealth(cfg Config, shown prometheus.Gatherer, b Backend) (*Server, error) {
+	if shown == nil {
+		return nil, errors.New("web: no metrics to show")
+	}
+	cfg.TLS, cfg.Access, cfg.Audit, cfg.Registry, cfg.Insecure = nil, nil, nil, nil, true
+	cfg.IdleTimeout = healthIdle
+	s, err := newFor(healthPort, cfg, b)
+	if err != nil {
+		return nil, err
+	}
+	s.metrics.pageWithoutPrefixes = pageOf(withoutPrefixes(shown), healthPages)
+	s.metrics.page = s.metrics.pageWithoutPrefixes
+	return s, nil
+}
