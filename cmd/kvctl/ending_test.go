@@ -4,11 +4,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"tenure/client/clienttest"
+	"tenure/cmd/kvctl/internal/child"
 )
 
 // testMainVariable makes the test binary kvctl itself.
@@ -182,4 +185,45 @@ func TestStoppedKvctlEndsItsCommand(t *testing.T) {
 			t.Error("the command still runs")
 		})
 	}
+}
+
+// A command does nothing before its guard knows it: not if kvctl is gone by then.
+func TestACommandWaitsForItsGuard(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, goes := range []bool{true, false} {
+		theirs, goOn, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer theirs.Close()
+		var out bytes.Buffer
+		cmd := exec.Command(program, child.LaunchCommand, "3", "/bin/sh", "sh", "-c", "echo ran; [ ! -e /proc/self/fd/3 ]")
+		cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = []*os.File{theirs, theirs}, &out, os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		theirs.Close()
+		if goes {
+			_, _ = goOn.Write([]byte{1})
+		}
+		goOn.Close()
+		err = cmd.Wait()
+		if ran := out.String() == "ran\n"; ran != goes || goes != (err == nil) {
+			t.Errorf("let go: %v, output %q, %v", goes, &out, err)
+		}
+	}
+}
+
+// What cannot be run is told as if it had been run at once.
+func TestACommandThatCannotBeRun(t *testing.T) {
+	c := start(t, 1)
+	none := filepath.Join(t.TempDir(), "none")
+	if err := os.WriteFile(none, []byte("no program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, c, "lock k -- "+none, 1, "", "fork/exec "+none+": exec format error")
+	expect(t, c, "lock k -- /dev/null", 2, "", "permission denied")
 }

@@ -32,6 +32,9 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == child.GuardCommand {
 		os.Exit(child.Guard(os.Stdin, os.Stdout))
 	}
+	if len(os.Args) > 1 && os.Args[1] == child.LaunchCommand {
+		os.Exit(child.Launch(os.Args[2:]))
+	}
 	child.SurviveBrokenPipes()
 	ctx, stop := signal.NotifyContext(context.Background(), child.Endings()...)
 	code := run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)

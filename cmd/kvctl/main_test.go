@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == child.GuardCommand {
 		os.Exit(child.Guard(os.Stdin, os.Stdout))
 	}
+	if len(os.Args) > 1 && os.Args[1] == child.LaunchCommand {
+		os.Exit(child.Launch(os.Args[2:]))
+	}
 	if os.Getenv(testMainVariable) != "" {
 		main()
 	}

@@ -20,6 +20,9 @@ const groupInterval = 10 * time.Millisecond
 // GuardCommand is the first argument of a program that is to call Guard and nothing else.
 const GuardCommand = "guard-command"
 
+// LaunchCommand is the first argument of a program that is to call Launch and nothing else.
+const LaunchCommand = "launch-command"
+
 // Exit is the exit code of a command that failed, as an error. The command has reported its failure itself.
 type Exit int
 
@@ -39,25 +42,41 @@ type Process struct {
 // stops the group if kvctl is killed. Supervise must be called.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, group: !terminalInput(cmd.Stdin), done: make(chan error, 1)}
-	if p.group {
-		var err error
-		if p.guard, err = startGuard(); err != nil {
-			return nil, err
-		}
+	if !p.group {
+		return p, p.start()
 	}
-	if err := p.start(); err != nil {
+	var err error
+	if p.guard, err = startGuard(); err != nil {
+		return nil, err
+	}
+	if err := p.startGuarded(); err != nil {
 		p.dismiss()
 		return nil, err
 	}
-	if p.guard != nil {
-		if err := p.guard.watch(cmd.Process.Pid); err != nil {
-			p.kill()
-			<-p.done
-			p.dismiss()
-			return nil, fmt.Errorf("the guard of the command has ended: %w", err)
-		}
-	}
 	return p, nil
+}
+
+// startGuarded starts the command and tells the guard of it before it does anything.
+func (p *Process) startGuarded() error {
+	l, err := newLaunch(p.cmd)
+	if err != nil {
+		return err
+	}
+	err = p.start()
+	if l.started(); err != nil {
+		l.close()
+		return err
+	}
+	if err := p.guard.watch(p.cmd.Process.Pid); err != nil {
+		l.close()
+		<-p.done
+		return fmt.Errorf("the guard of the command has ended: %w", err)
+	}
+	if err := l.release(); err != nil {
+		<-p.done
+		return err
+	}
+	return nil
 }
 
 // dismiss ends the guard, if there is one.
