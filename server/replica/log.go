@@ -183,6 +183,9 @@ func (l *Log) hear(now time.Duration, from ballot.NodeID, h Heartbeat) {
 	if !l.members.hear(now, from, h) {
 		return
 	}
+	if h.Membership > l.members.newest.Number {
+		l.askIfAhead(from, h)
+	}
 	old, changed := l.master.hear(now, l.ticks, from, h)
 	if !changed {
 		return

@@ -63,7 +63,15 @@ func (l *Log) hearOutsider(from ballot.NodeID, h Heartbeat) {
 		return
 	}
 	p.applied = h.Applied
-	if h.Applied > l.state.Applied() && !l.members.upToDate() {
+	if !l.members.upToDate() {
+		l.askIfAhead(from, h)
+	}
+}
+
+// askIfAhead asks a node for what was chosen since, if it has more than this node. No leader may be there to tell: of the
+// voters by the newest membership so many may not know it that none of them is elected before they do.
+func (l *Log) askIfAhead(from ballot.NodeID, h Heartbeat) {
+	if h.Applied > l.state.Applied() {
 		l.core.Ask(from)
 	}
 }

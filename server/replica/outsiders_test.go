@@ -257,3 +257,24 @@ func TestAForeignAttemptForTheLeaseGetsNoVote(t *testing.T) {
 		}
 	}
 }
+
+// A member that goes by a newer membership is asked for what was chosen, though nobody leads: this node's vote may be
+// needed for somebody to lead, and it is given only once this node knows that membership.
+func TestAMemberThatIsAheadIsAsked(t *testing.T) {
+	for _, c := range []struct {
+		membership, applied uint64
+		want                bool
+	}{{2, 1, true}, {1, 1, false}, {2, 0, false}} {
+		b := newBench(t, 1, 2, 3)
+		b.give(Event{Up: 2})
+		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1,
+			Heartbeat: Heartbeat{Membership: c.membership, Applied: c.applied}}})
+		b.run(sec, Published{})
+		asked := slices.ContainsFunc(b.sent, func(m multipaxos.Message) bool {
+			return m.Kind == multipaxos.KindFetch && m.To == 2
+		})
+		if asked != c.want {
+			t.Errorf("%+v: asked %v", c, asked)
+		}
+	}
+}
