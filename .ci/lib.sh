@@ -5,6 +5,8 @@
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 govulncheck=golang.org/x/vuln/cmd/govulncheck@v1.8.0
 gotestsum=gotest.tools/gotestsum@v1.13.0
+nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+cyclonedx=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 
 say() { printf '%s\n' "$*"; }
 

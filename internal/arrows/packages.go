@@ -147,6 +147,7 @@ var Layout = Rules{
 		{Path: "internal/ident", Pure: true},
 		{Path: "internal/input"},
 		{Path: "internal/leasehold", Pure: true},
+		{Path: "internal/manpage"},
 		{Path: "internal/lostfound"},
 		{Path: "internal/oslimit"},
 		{Path: "internal/ownfile"},

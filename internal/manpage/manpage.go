@@ -1,0 +1,49 @@
+// Package manpage writes the manual pages of a program from its commands, so that they say what the program's own help
+// says. Only builds with the tag man import it: what it needs for that is in no program that is released.
+package manpage
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// Main writes a page for root and for each of its commands to the directory that is the program's only argument, and ends
+// the program. The pages have the date of the environment variable SOURCE_DATE_EPOCH, if that is set. section is that of
+// the manual: 1 for commands, 8 for daemons.
+func Main(root *cobra.Command, section string) {
+	if len(os.Args) != 2 {
+		fmt.Fprintf(os.Stderr, "usage: %s DIR\n", os.Args[0])
+		os.Exit(2)
+	}
+	if err := write(root, section, os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func write(root *cobra.Command, section, dir string) error {
+	root.DisableAutoGenTag = true
+	root.InitDefaultCompletionCmd()
+	indent(root)
+	return doc.GenManTree(root, &doc.GenManHeader{Section: section, Source: "Tenure", Manual: "Tenure"}, dir)
+}
+
+// indent has lines that a text indents by two spaces stay lines of their own: Markdown, as which the generator reads a
+// text, needs four.
+func indent(c *cobra.Command) {
+	lines := strings.Split(c.Long, "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "  ") {
+			lines[i] = "  " + l
+		}
+	}
+	c.Long = strings.Join(lines, "\n")
+	for _, sub := range c.Commands() {
+		indent(sub)
+	}
+}
