@@ -200,7 +200,7 @@ func TestACommandWaitsForItsGuard(t *testing.T) {
 		}
 		defer theirs.Close()
 		var out bytes.Buffer
-		cmd := exec.Command(program, child.LaunchCommand, "3", "/bin/sh", "sh", "-c", "echo ran; [ ! -e /proc/self/fd/3 ]")
+		cmd := exec.Command(program, child.LaunchCommand, "3", "4", "/bin/sh", "sh", "-c", "echo ran; [ ! -e /proc/self/fd/3 ]")
 		cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = []*os.File{theirs, theirs}, &out, os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -214,6 +214,30 @@ func TestACommandWaitsForItsGuard(t *testing.T) {
 		if ran := out.String() == "ran\n"; ran != goes || goes != (err == nil) {
 			t.Errorf("let go: %v, output %q, %v", goes, &out, err)
 		}
+	}
+}
+
+// A command has the files that kvctl was given, under their numbers.
+func TestACommandHasTheFilesOfKvctl(t *testing.T) {
+	c := start(t, 1)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "lock", "k", "--", "sh", "-c", "cat <&3; cat <&4; cat <&5")
+	cmd.Env = append(os.Environ(), testMainVariable+"=1", endpointsVariable+"="+strings.Join(c.Endpoints(), ","))
+	for _, text := range []string{"three ", "four ", "five"} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		_, _ = w.WriteString(text)
+		w.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, r)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "three four five" {
+		t.Fatalf("%q, %v", out, err)
 	}
 }
 

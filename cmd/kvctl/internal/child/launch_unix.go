@@ -3,12 +3,15 @@
 package child
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // launch starts a command in two steps, so that it does nothing before its guard knows it: the command may make itself a
@@ -41,11 +44,34 @@ func newLaunch(cmd *exec.Cmd) (*launch, error) {
 		return nil, err
 	}
 	l := &launch{path: cmd.Path, goOn: goOn, failed: failed, theirs: [2]*os.File{theirs, theirEnd}}
-	first := strconv.Itoa(3 + len(cmd.ExtraFiles)) // behind standard error
-	cmd.ExtraFiles = append(cmd.ExtraFiles, l.theirs[:]...)
-	cmd.Args = append([]string{program, LaunchCommand, first, cmd.Path}, cmd.Args...)
+	args := []string{program, LaunchCommand}
+	for _, f := range l.theirs {
+		// It is inherited under its own number: a number of its choice may be that of a file which the command is to have.
+		number, err := inherited(f)
+		if err != nil {
+			l.started()
+			l.close()
+			return nil, err
+		}
+		args = append(args, strconv.Itoa(number))
+	}
+	cmd.Args = append(append(args, cmd.Path), cmd.Args...)
 	cmd.Path = program
 	return l, nil
+}
+
+// inherited has the processes that are started from now on inherit f, and returns its number.
+func inherited(f *os.File) (number int, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		number = int(fd)
+		_, failed = unix.FcntlInt(fd, unix.F_SETFD, 0)
+	})
+	return number, errors.Join(err, failed)
 }
 
 // started is called when the first step is done, or has failed.
@@ -81,21 +107,22 @@ func (l *launch) close() {
 // Launch is the first step, for a program whose first argument is LaunchCommand: args are those behind that. It does not
 // return if the command could take the place of the program, and else returns the exit code.
 func Launch(args []string) int {
-	if len(args) < 3 {
+	if len(args) < 4 {
 		return notLaunched()
 	}
-	first, err := strconv.Atoi(args[0])
-	if err != nil || first < 3 {
+	goOn, err := strconv.Atoi(args[0])
+	failed, err2 := strconv.Atoi(args[1])
+	if err != nil || err2 != nil || min(goOn, failed) < 3 {
 		return notLaunched()
 	}
-	syscall.CloseOnExec(first)
-	syscall.CloseOnExec(first + 1)
-	if n, err := syscall.Read(first, make([]byte, 1)); n != 1 || err != nil {
+	syscall.CloseOnExec(goOn)
+	syscall.CloseOnExec(failed)
+	if n, err := syscall.Read(goOn, make([]byte, 1)); n != 1 || err != nil {
 		return 1 // kvctl is gone
 	}
-	err = syscall.Exec(args[1], args[2:], os.Environ())
+	err = syscall.Exec(args[2], args[3:], os.Environ())
 	if number, ok := err.(syscall.Errno); ok {
-		_, _ = syscall.Write(first+1, strconv.AppendInt(nil, int64(number), 10))
+		_, _ = syscall.Write(failed, strconv.AppendInt(nil, int64(number), 10))
 	}
 	return 127
 }
