@@ -94,6 +94,8 @@ func (m Message) Check() error {
 		return fmt.Errorf("%w: a live lease without owner or ballot", ErrMalformed)
 	case (m.Kind == KindAccept || m.Kind == KindRelease) && m.Owner.IsZero():
 		return fmt.Errorf("%w: %v without owner", ErrMalformed, m.Kind)
+	case m.Kind == KindRelease && m.Owner.Node != m.From:
+		return fmt.Errorf("%w: %v of node %d for owner %v", ErrMalformed, m.Kind, m.From, m.Owner)
 	case m.Kind == KindAccept && m.Duration <= 0:
 		return fmt.Errorf("%w: Accept for %v", ErrMalformed, m.Duration)
 	}

@@ -282,7 +282,7 @@ func (e *Elector) settle(now time.Duration) {
 func (e *Elector) deliver(now time.Duration, m lease.Message) {
 	switch m.Kind {
 	case lease.KindPrepare, lease.KindAccept, lease.KindRelease:
-		if e.foreign(m) {
+		if e.foreign(m) || m.Check() != nil {
 			return
 		}
 		reply, ok := e.acceptor.Handle(now, m)

@@ -10,6 +10,9 @@ import (
 func (l *Log) tick(now time.Duration, p Published) error {
 	l.ticks++
 	l.now = now
+	if l.members.upToDate() {
+		l.members.assured = l.ticks
+	}
 	if err := l.tickDigests(now, p); err != nil {
 		return err
 	}

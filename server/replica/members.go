@@ -17,11 +17,12 @@ type membersView struct {
 	self ballot.NodeID
 	// newest is the newest membership that is known here: of the state, or of this node's identity, if the state is not
 	// there yet.
-	newest ident.Membership
-	voters quorum.Set    // of newest
-	next   ballot.NodeID // the id that the next member gets, or a lower one that nobody has any more
-	peers  []peerView    // the other members, and whoever else is connected: this node may be behind
-	space  Space         // of the own disk
+	newest  ident.Membership
+	voters  quorum.Set    // of newest
+	next    ballot.NodeID // the id that the next member gets, or a lower one that nobody has any more
+	peers   []peerView    // the other members, and whoever else is connected: this node may be behind
+	space   Space         // of the own disk
+	assured uint64        // tick at which it was last up to date, as far as it knew
 	// relieved is the tick before which this node does not hand over again for want of space.
 	relieved uint64
 }

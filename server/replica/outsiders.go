@@ -13,9 +13,9 @@ import (
 //
 // The id of a stranger is not given out yet, as far as this node knows. Either this node is behind, or the stranger only
 // says that it goes by a newer membership. Of the members that a node knows all may have been replaced while it was away,
-// and then strangers alone can tell it what was chosen since. It learns from outsiders unless it has reason to think that
-// it is not behind (membersView.upToDate). A node that is cut off from the majority of its voters must believe whoever
-// has a node's certificate.
+// and then strangers alone can tell it what was chosen since. It learns from strangers once it has had no reason for a
+// while to think that it is not behind (membersView.upToDate); so not at its start, before the others have spoken. A node
+// that stays cut off from the majority of its voters must believe whoever has a node's certificate.
 //
 // An outsider decides nothing here, and is told nothing of the state: no Prepare, Accept or Fetch of it is taken, no write
 // and no read point, and it is never taken for the master. Once this node has learned of the membership that lists it, it
@@ -34,6 +34,14 @@ func (m *membersView) upToDate() bool {
 	return m.quorumOf(func(p *peerView) bool { return p.told && p.inForce <= m.newest.Number })
 }
 
+// believeTicks is for how long a node must have heard from no majority before it believes strangers.
+const believeTicks = 100
+
+// believes reports whether strangers are believed now.
+func (m *membersView) believes(tick uint64) bool {
+	return !m.upToDate() && tick-m.assured >= believeTicks
+}
+
 // stepOutsider takes a message of the log from an outsider.
 func (l *Log) stepOutsider(m *multipaxos.Message) error {
 	former := m.From < l.members.next
@@ -43,7 +51,7 @@ func (l *Log) stepOutsider(m *multipaxos.Message) error {
 			return l.core.Step(*m)
 		}
 	case multipaxos.KindLearn, multipaxos.KindGone:
-		if !l.members.upToDate() {
+		if !former && l.members.believes(l.ticks) {
 			return l.core.Step(*m)
 		}
 	}
@@ -63,7 +71,7 @@ func (l *Log) hearOutsider(from ballot.NodeID, h Heartbeat) {
 		return
 	}
 	p.applied = h.Applied
-	if !l.members.upToDate() {
+	if from >= l.members.next && l.members.believes(l.ticks) {
 		l.askIfAhead(from, h)
 	}
 }

@@ -116,12 +116,14 @@ func TestAStrangerIsBelievedOnlyWithoutTheMajority(t *testing.T) {
 	for _, c := range []struct {
 		others []ballot.NodeID
 		newer  bool // they go by a newer membership
+		ticks  uint64
 		want   bool
 	}{
-		{others: nil, want: true},
-		{others: []ballot.NodeID{2}, want: false},
-		{others: []ballot.NodeID{2, 3}, want: false},
-		{others: []ballot.NodeID{2, 3}, newer: true, want: true},
+		{others: nil, ticks: believeTicks, want: true},
+		{others: nil, ticks: believeTicks - 1, want: false}, // right after the start
+		{others: []ballot.NodeID{2}, ticks: believeTicks, want: false},
+		{others: []ballot.NodeID{2, 3}, ticks: believeTicks, want: false},
+		{others: []ballot.NodeID{2, 3}, newer: true, ticks: believeTicks, want: true},
 	} {
 		b := newBench(t, 1, 2, 3)
 		b.meet(c.others...)
@@ -131,6 +133,8 @@ func TestAStrangerIsBelievedOnlyWithoutTheMajority(t *testing.T) {
 			}
 		}
 		b.give(Event{Up: stranger})
+		b.run(sec, Published{})
+		b.log.ticks = c.ticks
 		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: stranger, To: 1, Heartbeat: Heartbeat{Applied: 1}}})
 		b.run(sec, Published{})
 		asked := slices.ContainsFunc(b.sent, func(m multipaxos.Message) bool {
@@ -152,6 +156,7 @@ func TestAStrangerIsBelievedOnlyWithoutTheMajority(t *testing.T) {
 // A stranger that truncated what is missing here is asked for a snapshot, if no member has one.
 func TestAStrangerGivesASnapshot(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
+	b.log.ticks = believeTicks
 	b.give(Event{Up: stranger})
 	for range 4 {
 		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: stranger, To: 1, Heartbeat: Heartbeat{Applied: 90}}})
@@ -184,6 +189,13 @@ func TestAFormerMemberAnswersOnly(t *testing.T) {
 		if st.Lists(id) != want {
 			t.Errorf("node %d is listed: %v", id, !want)
 		}
+	}
+	b.log.ticks += believeTicks
+	e := []multipaxos.Entry{{Slot: b.log.core.Chosen() + 1, Ballot: ballot.New(1, ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1})}}
+	chosen := b.log.core.Chosen()
+	b.give(Event{Log: &multipaxos.Message{Kind: multipaxos.KindLearn, From: 3, To: 1, Entries: e, Chosen: e[0].Slot}})
+	if b.again(); b.log.core.Chosen() != chosen {
+		t.Error("it is believed")
 	}
 	before := b.log.core.Promised()
 	for name, m := range outsidersLog(3) {
@@ -275,6 +287,22 @@ func TestAMemberThatIsAheadIsAsked(t *testing.T) {
 		})
 		if asked != c.want {
 			t.Errorf("%+v: asked %v", c, asked)
+		}
+	}
+}
+
+// Nobody gives up the lease of another.
+func TestAReleaseOfAnotherIsNotTaken(t *testing.T) {
+	for _, from := range []ballot.NodeID{2, 3, stranger} {
+		e := newTestElectorRound(t, 1, 2, 3).elector
+		owner := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
+		m := lease.Message{Kind: lease.KindAccept, From: 2, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster,
+			Ballot: ballot.New(5, owner), Membership: 1, Owner: owner, Duration: testLease}
+		e.handle(0, m)
+		m.Kind, m.From, m.Duration = lease.KindRelease, from, 0
+		e.handle(0, m)
+		if _, live := e.acceptor.Live(0); live != (from != 2) {
+			t.Errorf("after a release of node %d the lease is live: %v", from, live)
 		}
 	}
 }

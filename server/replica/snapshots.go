@@ -129,7 +129,7 @@ func (s *Status) SnapshotView() SnapshotView {
 		}
 	}
 	add(s.Peers, false)
-	if !s.UpToDate {
+	if s.Believes {
 		add(s.Strangers, true)
 	}
 	return v

@@ -601,6 +601,7 @@ func TestThereAreNoSnapshotsWhileReplicasDiffer(t *testing.T) {
 // A node of whose members all are gone gets a snapshot from those that it does not know.
 func TestASnapshotComesFromStrangers(t *testing.T) {
 	b := newBench(t, 1, 2)
+	b.log.ticks = believeTicks
 	b.give(Event{Up: 3})
 	b.run(sec, Published{})
 	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 3, Heartbeat: Heartbeat{Applied: 50, Membership: 4}}})

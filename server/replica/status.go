@@ -30,7 +30,7 @@ type Status struct {
 	Gone         uint64          // the highest slot that another is known to have truncated
 	Peers        []PeerStatus    // the other members
 	Strangers    []PeerStatus    // connected nodes that no membership known here lists
-	UpToDate     bool            // a majority of the voters goes by no newer membership: outsiders are not believed
+	Believes     bool            // no majority of the voters was heard to go by no newer membership: strangers are believed
 	Agreed       uint64          // the newest slot at which a majority of the voters had the same digest as this node
 	Compared     uint64          // the newest slot of which this node has told a digest
 	Dispute      Dispute         // voters differ, and no majority tells who is right; Slot 0: they do not
@@ -64,7 +64,7 @@ func (l *Log) Status(now time.Duration) Status {
 		TableBytes: l.state.TableBytes(), Queued: len(l.queue.items) + l.forwards.open, InFlight: len(l.batches.inFlight),
 		Reads: l.reads.count(), Full: l.members.full(), Behind: l.core.Behind(), Gone: uint64(l.core.Gone()),
 	}
-	s.UpToDate = l.members.upToDate()
+	s.Believes = l.members.believes(l.ticks)
 	s.MasterAge, s.LeaseLeft = l.master.age(now)
 	for i := range l.members.peers {
 		p, to := &l.members.peers[i], &s.Peers
