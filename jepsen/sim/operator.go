@@ -212,7 +212,8 @@ func (c *change) answered(a *memberAnswer) {
 		c.end(members.Failed)
 		return
 	case a.refusal != nil && c.took && a.op.State == members.Done && c.awaited(a):
-		c.cancel = false // too late: the machine is a member, and asks until it knows
+		c.cancel = false // too late: the machine is a member, and must hear it
+		c.joined(a)
 	case a.refusal != nil && c.took && (a.op.State > members.Running || a.refusal.Reason == members.Unknown):
 		c.end(a.op.State) // another machine has taken the place, or this one that of another operation
 		return
