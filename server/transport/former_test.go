@@ -208,3 +208,27 @@ func TestANodeThatIsBarredMeanwhileIsNotServed(t *testing.T) {
 		t.Fatalf("ended with %v, events %v", err, n.history())
 	}
 }
+
+// A certificate holds one of the places for nodes that the membership does not list, whatever ids its node invents.
+func TestOneCertificateHoldsOnePlace(t *testing.T) {
+	ca := certstest.New(t, "prod")
+	n := listen(t, 2, "", func(c *Config, h *wire.Hello) {
+		secured(t, ca.Node(t, "node-2"))(c, h)
+		patient(c, h)
+	})
+	n.serve(members(1, 2))
+	greedy := ca.Node(t, "greedy")
+	for i := range ballot.NodeID(maxUnknown + 1) {
+		if got, text := connects(t, n, greedy, claims(10+i, far)); got != 0 {
+			t.Fatalf("id %d: reason %v: %s", 10+i, got, text)
+		}
+	}
+	n.recorder.await(t, "the end of all but one", func() bool { return len(n.events) == 2*maxUnknown+1 })
+	if got, text := connects(t, n, ca.Node(t, "other"), claims(9, far)); got != 0 {
+		t.Errorf("another certificate: reason %v: %s", got, text)
+	}
+	n.recorder.await(t, "the other one", func() bool { return len(n.events) == 2*maxUnknown+2 })
+	if got := len(n.Peers()); got != 3 {
+		t.Errorf("%d peers, want the member, the last of the one certificate and the other", got)
+	}
+}

@@ -14,6 +14,7 @@ import (
 // peer is another member: what is known of it, and the connections to it.
 type peer struct {
 	node ballot.NodeID
+	cert string          // if it was no member: the name in the certificate with which it came, "" without TLS
 	ctx  context.Context // ends when the peer is none any more, and with the sockets
 	drop context.CancelFunc
 	ends [len(wire.Kinds)]end

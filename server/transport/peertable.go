@@ -153,30 +153,44 @@ func (s *peers) admit(h *wire.Hello, cert string) (*peer, error) {
 	if p := s.get(h.Node); p != nil {
 		return p, nil
 	}
-	list, idle, unknown := slices.Clone(now.list), (*peer)(nil), 0
-	for _, p := range list {
-		if _, _, listed := now.membership.Find(p.node); !listed {
-			unknown++
-			if !p.connected() {
-				idle = p
-			}
-		}
-	}
+	list := slices.Clone(now.list)
+	out, full := now.makesRoom(cert)
 	switch {
-	case unknown < maxUnknown:
-	case idle == nil:
+	case out != nil:
+		list = slices.DeleteFunc(list, func(p *peer) bool { return p == out })
+		s.forget(out)
+	case full:
 		return nil, refuse(wire.ReasonNotReady, "node %d takes no connection to node %d: it has some to %d nodes already "+
-			"that its membership %s does not list", s.cfg.Self, h.Node, unknown, now.membership)
-	default:
-		list = slices.DeleteFunc(list, func(p *peer) bool { return p == idle })
-		s.forget(idle)
+			"that its membership %s does not list", s.cfg.Self, h.Node, maxUnknown, now.membership)
 	}
 	p := newPeer(s.sockets.ctx, h.Node)
-	p.has = h.Has()
+	p.cert, p.has = cert, h.Has()
 	list = append(list, p)
 	slices.SortFunc(list, byNode)
 	s.now.Store(&table{membership: now.membership, roster: now.roster, parted: now.parted, hints: now.hints, list: list})
 	return p, nil
+}
+
+// makesRoom returns the peer that goes when one comes that the membership does not list, with the certificate of that
+// name; nil if none need go. A certificate is one node's, so the place of a peer that came with it is free: else one
+// node could take all places, under ids that it invents. Full reports whether all places are taken.
+func (t *table) makesRoom(cert string) (out *peer, full bool) {
+	unknown := 0
+	for _, p := range t.list {
+		if _, _, listed := t.membership.Find(p.node); listed {
+			continue
+		}
+		if cert != "" && p.cert == cert {
+			return p, false
+		}
+		if unknown++; !p.connected() {
+			out = p
+		}
+	}
+	if unknown < maxUnknown {
+		return nil, false
+	}
+	return out, true
 }
 
 // forget ends the connections of a peer that is in the table no more.
