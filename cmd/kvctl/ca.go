@@ -92,10 +92,11 @@ func newCAIssue(a *app, role certs.Role, dir *string) *cobra.Command {
 				return usage("a node's certificate needs the names and addresses at which clients reach it: " +
 					"give them with --hosts, as in --hosts 10.0.0.1,n1.example.com")
 			}
-			d, err := certs.Open(*dir)
+			d, release, err := openCA(*dir)
 			if err != nil {
 				return err
 			}
+			defer release()
 			w, err := d.Issue(certs.Request{Identity: certs.Identity{Role: role, Name: args[0]},
 				Hosts: cleanEndpoints(hosts), Validity: validity.d}, out, time.Now())
 			if err != nil {
@@ -136,10 +137,11 @@ func newCARenew(a *app, dir *string) *cobra.Command {
 		Args:    arguments(0, many),
 		RunE: func(_ *cobra.Command, args []string) error {
 			a.changes = true
-			d, err := certs.Open(*dir)
+			d, release, err := openCA(*dir)
 			if err != nil {
 				return err
 			}
+			defer release()
 			if authority {
 				return a.renewAuthority(d, *dir, args, validity.d)
 			}
@@ -182,6 +184,18 @@ func (a *app) renewAuthority(d *certs.Dir, dir string, args []string, validity t
 		"%s   has the old and the new authority: give it to every node and client before you renew a certificate\n", bundle)
 }
 
+// openCA opens the directory of an authority for a command that changes it, which calls release in the end.
+func openCA(path string) (d *certs.Dir, release func(), err error) {
+	if release, err = certs.Hold(path); err != nil {
+		return nil, nil, err
+	}
+	if d, err = certs.Open(path); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return d, release, nil
+}
+
 func newCARetire(a *app, dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "retire",
@@ -190,10 +204,11 @@ func newCARetire(a *app, dir *string) *cobra.Command {
 			"while the directory has a certificate that another one has signed.",
 		Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			d, err := certs.Open(*dir)
+			d, release, err := openCA(*dir)
 			if err != nil {
 				return err
 			}
+			defer release()
 			a.changes = true
 			gone, err := d.Retire(time.Now())
 			if err != nil {

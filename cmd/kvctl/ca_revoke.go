@@ -24,10 +24,11 @@ func newCARevoke(a *app, dir *string) *cobra.Command {
 		Args:    arguments(0, many),
 		RunE: func(_ *cobra.Command, args []string) error {
 			a.changes = true
-			d, err := certs.Open(*dir)
+			d, release, err := openCA(*dir)
 			if err != nil {
 				return err
 			}
+			defer release()
 			list, done, err := d.Revoke(args, validity.d, time.Now())
 			if err != nil {
 				return err

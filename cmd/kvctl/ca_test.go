@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"tenure/client"
@@ -72,6 +74,30 @@ func TestCertificatesFromTheFirstToTheLast(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestCommandsThatChangeAnAuthorityTakeTurns: each of many that revoke at the same time finds its certificate on the list.
+func TestCommandsThatChangeAnAuthorityTakeTurns(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ca")
+	alone(nil, "ca", "init", dir, "--cluster", "prod")
+	const n = 8
+	var all sync.WaitGroup
+	for i := range n {
+		name := fmt.Sprint("c", i)
+		if o := alone(nil, "ca", "client", name, "--dir", dir); o.code != exitDone {
+			t.Fatal(o)
+		}
+		all.Go(func() {
+			o := alone(nil, "ca", "revoke", "--dir", dir, filepath.Join(dir, "client-"+name+".pem"))
+			if o.code != exitDone {
+				t.Error(o)
+			}
+		})
+	}
+	all.Wait()
+	if o := alone(nil, "ca", "show", "--dir", dir); !strings.Contains(o.out, fmt.Sprint(n, " revoked certificates")) {
+		t.Error(o)
 	}
 }
 

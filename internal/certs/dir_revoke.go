@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -133,9 +134,15 @@ func (d *Dir) revocable(name string) (*x509.Certificate, error) {
 		"revoke it", name, owner(c), filepath.Join(d.path, BundleName))
 }
 
-// listText returns what is in the file of the lists, nil if there is none.
+// listText returns what is in the file of the lists, nil if there is none. A link is an error: the file is replaced when
+// a list is written, and a node that reads what the link names would never see it.
 func (d *Dir) listText() ([]byte, error) {
-	text, err := readBounded(filepath.Join(d.path, ListName), maxListBytes)
+	name := filepath.Join(d.path, ListName)
+	if at, err := os.Lstat(name); err == nil && at.Mode()&fs.ModeSymlink != 0 {
+		return nil, fmt.Errorf("%s is a link, in whose place the next list would be written: put the list itself there, and "+
+			"give nodes a copy", name)
+	}
+	text, err := readBounded(name, maxListBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -156,27 +156,31 @@ func TestWhoCanRevoke(t *testing.T) {
 	}
 }
 
-// TestAListIsNotWrittenThroughALink: the file of the list is replaced, whole, and what a link in its place names is not
-// touched.
+// TestAListIsNotWrittenThroughALink: neither what a link names is changed nor the link, and a link to nothing is not
+// taken for a list of nobody.
 func TestAListIsNotWrittenThroughALink(t *testing.T) {
 	d, path := made(t)
 	revoke(t, d, now)
 	name, target := filepath.Join(path, ListName), filepath.Join(t.TempDir(), "target")
 	before := read(t, name)
-	write(t, target, []byte(before))
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(target, name); err != nil {
-		t.Fatal(err)
-	}
-	revoke(t, d, now)
-	if read(t, target) != before || read(t, name) == before {
-		t.Error("the list was written through a link")
-	}
-	left, err := filepath.Glob(filepath.Join(path, ".*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+	for _, there := range []bool{true, false} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, name); err != nil {
+			t.Fatal(err)
+		}
+		if there {
+			write(t, target, []byte(before))
+		} else if err := os.Remove(target); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := d.Revoke(nil, ListValidity, now); err == nil || !strings.Contains(err.Error(), "is a link") {
+			t.Errorf("the target is there: %v: %v", there, err)
+		}
+		if to, err := os.Readlink(name); err != nil || to != target || there && read(t, target) != before {
+			t.Errorf("the target is there: %v: it was changed: %v", there, err)
+		}
 	}
 }
 
