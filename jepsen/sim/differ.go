@@ -166,6 +166,29 @@ func (x *operator) accused(id ballot.NodeID) bool {
 	})
 }
 
+// wrongest returns the voter that is to be removed first while voters dispute, 0 if there is none: one that is gone, else
+// one with the record. One that is not accused, since it is too far behind to be compared, gets the right state once the
+// others are rid of the wrong one.
+func (x *operator) wrongest() (id ballot.NodeID) {
+	with, most := x.world.members.differing(), 0
+	for _, m := range x.world.members.newRecord.Membership.Members {
+		o, rank := x.world.members.machine(m.Node), 0
+		switch {
+		case o == nil:
+		case x.gone(m.Node):
+			rank = 3
+		case with.has(o.i) && x.accused(m.Node):
+			rank = 2
+		case with.has(o.i):
+			rank = 1
+		}
+		if rank > most {
+			id, most = m.Node, rank
+		}
+	}
+	return id
+}
+
 // decide ends a dispute, of which it knows who is right: it takes back what waits for that, and removes first the
 // voters that are gone and then the one that is wrong. It reports whether there is no dispute.
 func (x *operator) decide() bool {
@@ -184,20 +207,11 @@ func (x *operator) decide() bool {
 	if len(x.asks) > 0 {
 		return false
 	}
-	with := x.world.members.differing()
 	op := members.Operation{Kind: members.Remove}
-	for _, m := range x.world.members.newRecord.Membership.Members {
-		o := x.world.members.machine(m.Node)
-		if o == nil || !x.gone(m.Node) && !with.has(o.i) {
-			continue
-		}
-		if op.Node == 0 || x.gone(m.Node) {
-			op.Node, op.Differs = m.Node, !x.gone(m.Node) || x.accused(m.Node)
-		}
-	}
-	if op.Node == 0 {
+	if op.Node = x.wrongest(); op.Node == 0 {
 		return false
 	}
+	op.Differs = !x.gone(op.Node) || x.accused(op.Node)
 	x.begun++
 	op.ID = fmt.Sprintf("op-%d", x.begun)
 	c := &change{operator: x, op: op}
