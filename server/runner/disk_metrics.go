@@ -26,9 +26,9 @@ func (d *Disk) registerGauges() {
 		"Times that state.db was read whole and found to be what was written; anything else ends the node.",
 		func() float64 { return float64(d.cfg.Store.Stats().Recounts) })
 	metrics.Gauge(d.cfg.Registry, "scrub_finished_timestamp_seconds",
-		"When the last such pass ended, in seconds since 1970; 0 if none has ended in this run.", nil,
+		"When state.db was last read whole and found right, in seconds since 1970; 0 if it was not in this run.", nil,
 		func() float64 { return float64(d.scrubbed.Load()) / 1e9 })
-	metrics.Gauge(d.cfg.Registry, "scrub_seconds", "How long the last such pass took.", nil,
+	metrics.Gauge(d.cfg.Registry, "scrub_seconds", "How long it took to read state.db whole, the last time.", nil,
 		func() float64 { return time.Duration(d.scrubTook.Load()).Seconds() })
 	gauge := func(name, help string, read func(storage.Usage) int64) {
 		metrics.Gauge(d.cfg.Registry, name, help, nil, func() float64 { return float64(read(d.cfg.Store.Usage())) })

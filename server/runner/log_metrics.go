@@ -66,7 +66,8 @@ func (l *Log) registerGauges() {
 			"up.",
 		nil, func() bool { return l.view.Load().Dispute.Slot != 0 })
 	metrics.Flag(l.cfg.Registry, "able",
-		"1 if this node could serve as master: its disk answers, it has space, and it does not stand back.",
+		"1 if this node has just shown that it could serve as master: its disk has answered within the last seconds, and "+
+			"it does not stand back. Where nothing is written and the master gets on, nobody tries, and it is 0.",
 		nil, func() bool { return l.cfg.Health.Standing().Able })
 	metrics.Gauge(l.cfg.Registry, "standing_back_seconds",
 		"For how long this node makes way for others, having let go of the master lease.",

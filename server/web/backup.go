@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"tenure/kv"
@@ -46,6 +47,7 @@ type backupHandler struct {
 	writes   *writes
 	timeouts timeouts
 	piece    time.Duration // for a client to take what Next returns
+	sent     *atomic.Int64 // when a client had a whole backup last, in nanoseconds since 1970
 }
 
 // backupNeeds is what is needed to have all that is in a backup: keys with fences, sessions, and tokens with the hashes of
@@ -91,6 +93,7 @@ func (h *backupHandler) stream(x *exchange) error {
 		var b []byte
 		if b, err = out.Next(); err == io.EOF {
 			err = nil
+			h.sent.Store(time.Now().UnixNano())
 			return nil
 		}
 		if err != nil {

@@ -85,6 +85,10 @@ func TestBackup(t *testing.T) {
 	if err := <-f.backup.closed; err != nil {
 		t.Error(err)
 	}
+	sent := s.metrics.backupSent.Load()
+	if age := time.Since(time.Unix(0, sent)); age < 0 || age > time.Minute {
+		t.Errorf("the backup was sent %v ago", age)
+	}
 	f.backup = newFakeBackup(0, 0, fmt.Errorf("%w: later", ErrNotApplied))
 	if w = call(s, "GET", "/v1/backup", ""); w.Code != 503 || head(w, api.HeaderError) != string(api.CodeNotApplied) {
 		t.Errorf("refused by the first piece: %d %v", w.Code, w.Header())
@@ -92,6 +96,14 @@ func TestBackup(t *testing.T) {
 	if err := <-f.backup.closed; !errors.Is(err, ErrNotApplied) {
 		t.Error(err)
 	}
+	if s.metrics.backupSent.Load() != sent {
+		t.Error("what was refused counts as sent")
+	}
+	f.backup = newFakeBackup(3, 10, io.EOF)
+	if w = call(s, "GET", "/v1/snapshot", ""); w.Code != 200 || s.metrics.backupSent.Load() == sent {
+		t.Errorf("%d: a snapshot counts as a backup that was sent", w.Code)
+	}
+	<-f.backup.closed
 	f.backupErr = fmt.Errorf("%w: two", ErrOverloaded)
 	if w = call(s, "GET", "/v1/backup", ""); w.Code != 503 || head(w, api.HeaderError) != string(api.CodeOverloaded) ||
 		head(w, api.HeaderRetryAfter) != "1" {

@@ -41,7 +41,7 @@ func newHandlers(cfg Config, b Backend, m *metrics, w *waits, addr func() string
 			heartbeat: cfg.Heartbeat, timeout: cfg.EventTimeout},
 		transfer: &transferHandler{cluster: b, timeouts: limits, bodies: in},
 		members:  &membersHandler{members: b, timeouts: limits, bodies: in},
-		backup:   &backupHandler{backups: b, writes: writes, timeouts: limits, piece: cfg.EventTimeout},
+		backup:   &backupHandler{backups: b, writes: writes, timeouts: limits, piece: cfg.EventTimeout, sent: &m.backupSent},
 		upgrade:  &upgradeHandler{upgrades: b, timeouts: limits, bodies: in},
 		operator: &operatorHandler{members: b, timeouts: limits, version: cfg.Version},
 		status:   &statusHandler{cluster: b},

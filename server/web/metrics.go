@@ -25,9 +25,11 @@ type metrics struct {
 	conns    atomic.Int64
 	waiting  atomic.Int64
 	streams  atomic.Int64
-	refused  prometheus.Counter
-	panics   prometheus.Counter
-	requests *prometheus.HistogramVec
+	// backupSent is when a client had a whole backup last, in nanoseconds since 1970.
+	backupSent atomic.Int64
+	refused    prometheus.Counter
+	panics     prometheus.Counter
+	requests   *prometheus.HistogramVec
 	// Stages of a request.
 	body, read, write, snapshot prometheus.Observer
 	admission                   *admission.Metrics
@@ -96,11 +98,14 @@ func (m *metrics) gauges(hub *watch.Hub) []prometheus.Collector {
 		count("tenure_http_connections", "Open client connections.", &m.conns),
 		count("tenure_http_waiting", "Blocking queries and event streams that wait for a change now.", &m.waiting),
 		count("tenure_http_streams", "Open event streams.", &m.streams),
+		gauge("tenure_backup_sent_timestamp_seconds", "When this node has last sent a whole backup to a client, in seconds "+
+			"since 1970; 0 if it has sent none in this run.",
+			func() float64 { return float64(m.backupSent.Load()) / 1e9 }),
 		gauge("tenure_watch_waiters", "Places taken by blocking queries and event streams.",
 			func() float64 { return float64(hub.Stats().Waiting) }),
 		gauge("tenure_watch_history_events", "Changes remembered for event streams.",
 			func() float64 { return float64(hub.Stats().Events) }),
-		gauge("tenure_watch_history_bytes", "About what they take.",
+		gauge("tenure_watch_history_bytes", "Memory that the changes remembered for event streams take, about.",
 			func() float64 { return float64(hub.Stats().Bytes) }),
 		gauge("tenure_watch_history_oldest_revision", "Event streams can be resumed behind this revision.",
 			func() float64 { return float64(hub.Stats().Oldest) }),

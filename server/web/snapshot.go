@@ -50,6 +50,9 @@ func (h *backupHandler) snapshot(x *exchange) error {
 		_, err := copyBackup(w, out)
 		return err
 	})
+	if err == nil {
+		h.sent.Store(time.Now().UnixNano())
+	}
 	return err
 }
 
