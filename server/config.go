@@ -64,6 +64,7 @@ type Config struct {
 	ClockDriftPPM int64 // ρ in parts per million
 	LeaseMargin   time.Duration
 	MaxValueBytes int
+	SlowRequest   time.Duration // requests of clients that take longer have a line in the log; 0: none has
 	SessionTTLMin time.Duration // the shortest TTL of a session; 0: 10 s
 	QuotaBytes    int64         // 0: none
 	Limits        Limits        // of what clients can take

@@ -53,8 +53,8 @@ func (n *node) listen() (err error) {
 	p.clients, err = web.New(web.Config{
 		Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision,
 		Node: n.cfg.Node, NodeName: n.cfg.NodeName, Insecure: n.cfg.Insecure, Logger: n.log, Registry: n.registry, Hub: n.hub,
-		Drained: n.front.Drained,
-		Audit:   n.audit, SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime, AllowedHosts: n.cfg.hosts(),
+		Drained: n.front.Drained, Slow: n.slow,
+		Audit: n.audit, SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime, AllowedHosts: n.cfg.hosts(),
 		TLS: n.tls.clientConfig(), CertifiedHost: n.tls.certifies, Access: n.access,
 		Limits: limits.Limits, MaxHeaderBytes: limits.MaxHeaderBytes, HeaderTimeout: limits.HeaderTimeout,
 		BodyTimeout: limits.BodyTimeout,
@@ -105,7 +105,7 @@ func (n *node) listenRedis(p *ports) error {
 	}
 	s, err := resp.New(resp.Config{Addr: n.cfg.RedisAddr, Advertised: n.cfg.redisAdvertised(), Version: n.cfg.Version,
 		Logger: n.log, TLS: n.tls.clientConfig(), Hub: n.hub, MaxValueBytes: n.cfg.MaxValueBytes,
-		MaxLeaseTime: n.cfg.MaxLeaseTime, Access: n.access, Audit: n.audit, Admission: p.clients.Admission()}, n.front)
+		MaxLeaseTime: n.cfg.MaxLeaseTime, Access: n.access, Audit: n.audit, Slow: n.slow, Admission: p.clients.Admission()}, n.front)
 	if err != nil {
 		return err
 	}

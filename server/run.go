@@ -18,6 +18,7 @@ import (
 	"tenure/server/metrics"
 	"tenure/server/replica"
 	"tenure/server/runner"
+	"tenure/server/slow"
 	"tenure/server/transport"
 	"tenure/server/watch"
 	"tenure/storage"
@@ -47,8 +48,9 @@ type node struct {
 	hub       *watch.Hub     // is told of changes while the state is held for writing
 	front     *backend.Front // what the HTTP API talks to
 	ports     *ports
-	tls       *secrets        // nil without TLS
-	audit     *audit.Log      // nil: nothing is written down
+	tls       *secrets   // nil without TLS
+	audit     *audit.Log // nil: nothing is written down
+	slow      *slow.Log
 	access    *access.Decider // nil: this node asks for no tokens
 	tokens    chan struct{}   // tells of tokens all the same; capacity 1
 	store     *storage.Store
@@ -139,6 +141,7 @@ func newNode(cfg Config, tls *secrets) *node {
 		n.addresses[a.Node] = a.Addr
 	}
 	n.addresses[cfg.Node] = cfg.peerAdvertised()
+	n.slow = slow.New(n.registry, cfg.SlowRequest, n.log)
 	metrics.Process(n.registry, cfg.Version, cfg.Revision)
 	tls.register(n.registry)
 	return n

@@ -56,6 +56,7 @@ func (s *settings) build() (server.Config, error) {
 		ClockDriftPPM: s.driftPPM,
 		LeaseMargin:   s.margin,
 		MaxValueBytes: int(s.maxValue),
+		SlowRequest:   s.slowRequest,
 		SessionTTLMin: s.ttlMin,
 		QuotaBytes:    s.quota,
 		MaxLeases:     s.maxLeases,

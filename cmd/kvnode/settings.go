@@ -47,6 +47,7 @@ type settings struct {
 	driftPPM    int64
 	margin      time.Duration
 	maxValue    int64
+	slowRequest time.Duration
 	ttlMin      time.Duration
 	quota       int64
 	history     int64
@@ -119,6 +120,8 @@ func newSettings() *settings {
 	f.Var(setting(&s.margin, "10ms", "duration", parseDuration), "lease-margin",
 		"time added to every exclusion and quarantine; the same on all nodes")
 	f.Var(setting(&s.maxValue, "512KiB", "bytes", parseBytes), "max-value-bytes", "largest value, at most 16MiB")
+	f.Var(setting(&s.slowRequest, "250ms", "duration", parseDuration), "slow-request",
+		"requests of clients that take longer have a line in the log that says where the time went (0: none)")
 	f.Var(setting(&s.ttlMin, "10s", "duration", parseDuration), "session-ttl-min",
 		"shortest TTL of a session, 100ms to 24h")
 	f.Var(setting(&s.quota, "0", "bytes", parseBytes), "quota-bytes",

@@ -58,7 +58,8 @@ var Layout = Rules{
 		{Path: "server/admission", Never: []string{"server"}},
 		{
 			Path: "server/web", May: []string{
-				"server/access", "server/acl", "server/admission", "server/audit", "server/watch", "server/backup/tarred", "kv", "storage",
+				"server/access", "server/acl", "server/admission", "server/audit", "server/slow", "server/watch",
+				"server/backup/tarred", "kv", "storage",
 			},
 			Never: []string{"server"},
 		},
@@ -66,21 +67,22 @@ var Layout = Rules{
 		{Path: "server/resp/glob"},
 		{Path: "server/resp", May: []string{
 			"server/resp/proto", "server/resp/glob", "server/web", "server/access", "server/acl", "server/admission",
-			"server/audit", "server/watch", "kv",
+			"server/audit", "server/slow", "server/watch", "kv",
 		}, Never: []string{"server"}},
 		{Path: "server/guardian", May: []string{"lease", "server/wire"}, Never: []string{"server"}},
 		{Path: "server/metrics", Never: []string{"server"}},
+		{Path: "server/slow", May: []string{"server/metrics"}, Never: []string{"server"}},
 		{
 			Path: "server/runner", May: []string{
-				"server/replica", "server/members", "server/wire", "server/metrics", "storage", "lease", "lease/named",
-				"multipaxos", "kv",
+				"server/replica", "server/members", "server/wire", "server/metrics", "server/slow", "storage", "lease",
+				"lease/named", "multipaxos", "kv",
 			},
 			Never: []string{"server"},
 		},
 		{
 			Path: "server/backend", May: []string{
 				"server/runner", "server/replica", "server/members", "server/wire", "server/transport", "server/web",
-				"server/guardian", "server/metrics", "server/backup", "server/backup/tarred",
+				"server/guardian", "server/metrics", "server/slow", "server/backup", "server/backup/tarred",
 				"storage", "lease", "lease/named", "kv",
 			},
 			Never: []string{"server"},
@@ -105,7 +107,7 @@ var Layout = Rules{
 		{Path: "server", May: []string{
 			"server/replica", "server/members", "server/runner", "server/backend", "server/wire", "server/transport", "server/web",
 			"server/access", "server/admission", "server/watch", "server/resp",
-			"server/guardian", "server/metrics", "server/audit", "server/archive", "server/archiver", "server/backup/target",
+			"server/guardian", "server/metrics", "server/slow", "server/audit", "server/archive", "server/archiver", "server/backup/target",
 			"storage", "lease", "lease/named", "multipaxos", "kv",
 		}},
 		{Path: "client/..."},

@@ -10,6 +10,7 @@ import (
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/kv"
+	"tenure/server/slow"
 	"tenure/server/web"
 )
 
@@ -103,24 +104,24 @@ func (f *Front) refuse() error {
 	return fmt.Errorf("%w: %s", web.ErrNotApplied, f.starting.Load().Problem)
 }
 
-// Write has the command applied through the master.
-func (f *Front) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
+// Write has the command applied through the master. It adds to took where the time went, unless took is nil.
+func (f *Front) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	if b := f.open(); b != nil {
 		if err := f.makeSure(b, timeout); err != nil {
 			return kv.Result{}, err
 		}
-		return b.Write(timeout, c)
+		return b.Write(timeout, c, took)
 	}
 	return kv.Result{}, f.refuse()
 }
 
 // WriteDrawn has the command applied through the master, under a key that this node has drawn.
-func (f *Front) WriteDrawn(timeout time.Duration, c kv.Command) (kv.Result, error) {
+func (f *Front) WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	if b := f.open(); b != nil {
 		if err := f.makeSure(b, timeout); err != nil {
 			return kv.Result{}, err
 		}
-		return b.WriteDrawn(timeout, c)
+		return b.WriteDrawn(timeout, c, took)
 	}
 	return kv.Result{}, f.refuse()
 }

@@ -16,8 +16,8 @@ func TestAClosedFrontRefusesEverything(t *testing.T) {
 	f := NewFront(api.Status{})
 	f.Close("this cluster has tokens")
 	f.Serve(&Backend{}) // whatever would be asked of it panics
-	_, write := f.Write(time.Second, kv.Command{})
-	_, drawn := f.WriteDrawn(time.Second, kv.Command{})
+	_, write := f.Write(time.Second, kv.Command{}, nil)
+	_, drawn := f.WriteDrawn(time.Second, kv.Command{}, nil)
 	_, _, _, get := f.Get(time.Second, web.Stale, "k")
 	_, _, snapshot := f.Snapshot(time.Second, web.Stale)
 	_, many := f.GetMany(time.Second, web.Stale, nil, nil)

@@ -10,6 +10,7 @@ import (
 	"tenure/kv"
 	"tenure/server/replica"
 	"tenure/server/runner"
+	"tenure/server/slow"
 	"tenure/server/web"
 )
 
@@ -31,17 +32,17 @@ type KV struct{ cfg KVConfig }
 func NewKV(c KVConfig) *KV { return &KV{cfg: c} }
 
 // Write has the command applied through the master, wherever it is.
-func (b *KV) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
-	r, err := b.write(timeout, c)
+func (b *KV) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
+	r, err := b.write(timeout, c, took)
 	return r.Result, err
 }
 
 // WriteDrawn is Write of a command whose key this node has drawn. Its base is what this node had applied, and that is
 // too old while the node lags behind an install of a snapshot. The verdict then speaks of all copies that there can be,
 // if this node has sent only one: so the command may get a newer base, as if it came now.
-func (b *KV) WriteDrawn(timeout time.Duration, c kv.Command) (kv.Result, error) {
+func (b *KV) WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	for end := time.Now().Add(timeout); ; {
-		r, err := b.write(time.Until(end), c)
+		r, err := b.write(time.Until(end), c, took)
 		if err != nil || !mayGetNewBase(&r) {
 			return r.Result, err
 		}
@@ -59,8 +60,8 @@ func mayGetNewBase(r *replica.Reply) bool {
 	return r.Outcome == replica.Done && r.Result.Code == kv.CodeKeyTooOld && r.Sole
 }
 
-func (b *KV) write(timeout time.Duration, c kv.Command) (replica.Reply, error) {
-	r, err := b.cfg.Log.Write(timeout, c)
+func (b *KV) write(timeout time.Duration, c kv.Command, took *slow.Write) (replica.Reply, error) {
+	r, err := b.cfg.Log.Write(timeout, c, took)
 	switch {
 	case errors.Is(err, runner.ErrOverloaded):
 		return replica.Reply{}, overloaded(err)

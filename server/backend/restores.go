@@ -86,16 +86,16 @@ func (b *Backups) Restore(timeout time.Duration, body io.Reader, install kv.Comm
 // may be sent on again when the master changes.
 func (b *Backups) install(timeout time.Duration, c kv.Command) (kv.Result, error) {
 	if c.IdemKey != "" {
-		return b.cfg.KV.Write(timeout, c)
+		return b.cfg.KV.Write(timeout, c, nil)
 	}
 	c.IdemKey, c.Base = uuid.NewString(), b.cfg.KV.cfg.State.Revision()
-	return b.cfg.KV.WriteDrawn(timeout, c)
+	return b.cfg.KV.WriteDrawn(timeout, c, nil)
 }
 
 // stage sends a piece until its outcome is known. A copy that comes twice changes nothing.
 func (b *Backups) stage(timeout time.Duration, c kv.Command) (r kv.Result, err error) {
 	for end := time.Now().Add(stageFor); ; time.Sleep(stageAgain) {
-		r, err = b.cfg.KV.Write(timeout, c)
+		r, err = b.cfg.KV.Write(timeout, c, nil)
 		if err == nil || errors.Is(err, web.ErrNoSpace) {
 			return r, err
 		}
@@ -108,7 +108,7 @@ func (b *Backups) stage(timeout time.Duration, c kv.Command) (r kv.Result, err e
 
 // dropUpload ends an upload, if that can be done now; else it ends by itself.
 func (b *Backups) dropUpload(timeout time.Duration, upload kv.Session) {
-	_, _ = b.cfg.KV.Write(timeout, kv.Command{Op: kv.OpDropStaged, Session: upload})
+	_, _ = b.cfg.KV.Write(timeout, kv.Command{Op: kv.OpDropStaged, Session: upload}, nil)
 }
 
 // readPieces reads a backup to its end, and returns it in the pieces of an upload.

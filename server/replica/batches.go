@@ -102,6 +102,7 @@ func (b *batches) acknowledge(now time.Duration, p Published, tenure uint64, q *
 		ok := !x.lost && x.tenure == tenure && p.HeldAs(tenure, now)
 		for i, w := range x.writes {
 			if ok {
+				w.slot = x.slot
 				out.answer(w, Done, NoReason, x.results[i])
 			} else {
 				w.lose(q, out)

@@ -6,6 +6,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/kv"
+	"tenure/multipaxos"
 	"tenure/server/members"
 )
 
@@ -91,6 +92,8 @@ type Reply struct {
 	Outcome Outcome
 	Reason  Reason
 	Result  kv.Result // of a write that is Done
+	// Slot is where a write was chosen that this node has proposed; 0 if it has not.
+	Slot multipaxos.Slot
 	// Sole: of a write, no other copy that this node has sent was applied, or ever will be.
 	Sole bool
 	// Ticket is set on a granted read if this node is the master: the reader must End it after it has taken the

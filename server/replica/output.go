@@ -82,7 +82,7 @@ func (o *outbox) answer(w write, outcome Outcome, why Reason, r kv.Result) {
 		outcome = Unknown
 	}
 	if w.from == 0 {
-		o.reply(Reply{ID: w.id, Outcome: outcome, Reason: why, Result: r, Sole: !w.doubt})
+		o.reply(Reply{ID: w.id, Outcome: outcome, Reason: why, Result: r, Slot: w.slot, Sole: !w.doubt})
 		return
 	}
 	o.answerNode(w.from, ForwardedAnswer{ID: w.id, Outcome: outcome, Reason: why, Result: r})

@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/kv"
+	"tenure/multipaxos"
 )
 
 // write is a client's write while it waits here. from is the node that forwarded it, or 0 for a client of this node.
@@ -14,8 +15,9 @@ type write struct {
 	command []byte
 	frees   bool
 	keyed   bool
-	own     bool          // of the timers: nobody waits for it, and it has no id
-	at      time.Duration // when it came here
+	own     bool            // of the timers: nobody waits for it, and it has no id
+	slot    multipaxos.Slot // in which it was chosen; 0 until then
+	at      time.Duration   // when it came here
 	until   time.Duration
 	// doubt: an earlier copy of this write may have been applied, or may still be. From then on only a verdict on the
 	// write itself settles it; a refusal speaks of one copy.

@@ -9,6 +9,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/admission"
+	"tenure/server/slow"
 	"tenure/server/watch"
 )
 
@@ -71,10 +72,10 @@ type blocked struct {
 	arrived, release chan struct{}
 }
 
-func (b *blocked) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
+func (b *blocked) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	b.arrived <- struct{}{}
 	<-b.release
-	return b.fake.Write(timeout, c)
+	return b.fake.Write(timeout, c, took)
 }
 
 // What is in flight is bounded in all, and of one source, and is given back.

@@ -10,6 +10,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/admission"
+	"tenure/server/slow"
 	"tenure/server/web"
 )
 
@@ -20,7 +21,9 @@ type silent struct {
 	steps kv.Result
 }
 
-func (s *silent) Write(time.Duration, kv.Command) (kv.Result, error) { return s.steps, nil }
+func (s *silent) Write(time.Duration, kv.Command, *slow.Write) (kv.Result, error) {
+	return s.steps, nil
+}
 func (s *silent) GetMany(_ time.Duration, _ web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	for i := range keys {
 		each(i, kv.Entry{})

@@ -13,6 +13,7 @@ import (
 	"tenure/server/admission"
 	"tenure/server/audit"
 	"tenure/server/resp/proto"
+	"tenure/server/slow"
 	"tenure/server/watch"
 )
 
@@ -33,6 +34,8 @@ type Config struct {
 	MaxValueBytes int
 	// Access decides what commands may do. Nil: there are no tokens, and everybody may do everything.
 	Access *access.Decider
+	// Slow is told how long writes took. Nil: nobody is.
+	Slow *slow.Log
 	// Audit is where each write is written down. Nil: nowhere.
 	Audit *audit.Log
 	// Admission bounds what clients can take, and may be shared with the listeners of other protocols. Nil: one of this

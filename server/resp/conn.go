@@ -12,6 +12,7 @@ import (
 	"tenure/internal/wrongport"
 	"tenure/kv"
 	"tenure/server/resp/proto"
+	"tenure/server/slow"
 	"tenure/server/web"
 )
 
@@ -37,7 +38,8 @@ type conn struct {
 	// doubtful: the outcome of the last write is unknown
 	doubtful bool
 	limits   admitted
-	from     string // the other end, as the audit log says it
+	from     string       // the other end, as the audit log says it
+	took     slow.Request // where the time of the newest write went
 }
 
 // serve answers commands until the connection ends.

@@ -12,6 +12,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/slow"
 	"tenure/server/web"
 )
 
@@ -43,12 +44,12 @@ func newFake(t testing.TB) *fake {
 
 func (f *fake) apply(t testing.TB, c kv.Command) {
 	t.Helper()
-	if _, err := f.Write(0, c); err != nil {
+	if _, err := f.Write(0, c, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (f *fake) Write(_ time.Duration, c kv.Command) (kv.Result, error) {
+func (f *fake) Write(_ time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {

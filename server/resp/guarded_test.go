@@ -15,6 +15,7 @@ import (
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/audit"
+	"tenure/server/slow"
 	"tenure/server/watch"
 	"tenure/server/web"
 )
@@ -131,9 +132,9 @@ func (g *guarded) value(key string) string {
 	return string(e.Value)
 }
 
-func (g *guarded) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
+func (g *guarded) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	g.asked.Add(1)
-	return g.fake.Write(timeout, c)
+	return g.fake.Write(timeout, c, took)
 }
 
 func (g *guarded) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {

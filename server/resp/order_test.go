@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tenure/kv"
+	"tenure/server/slow"
 )
 
 // Commands that are carried out by themselves come behind what the connection has sent before them.
@@ -38,11 +39,11 @@ func TestAKeyIsThereUntilTheLogSaysOtherwise(t *testing.T) {
 // tooOld is a node that has forgotten what it knew of keys that are so old.
 type tooOld struct{ *fake }
 
-func (t tooOld) Write(d time.Duration, c kv.Command) (kv.Result, error) {
+func (t tooOld) Write(d time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	if c.IdemKey != "" {
 		return kv.Result{Code: kv.CodeKeyTooOld}, nil
 	}
-	return t.fake.Write(d, c)
+	return t.fake.Write(d, c, took)
 }
 
 func TestABaseThatIsTooOldIsUnknown(t *testing.T) {

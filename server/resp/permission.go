@@ -11,6 +11,7 @@ import (
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/acl"
+	"tenure/server/slow"
 	"tenure/server/web"
 )
 
@@ -121,22 +122,22 @@ func (s *store) mayWrite(c *kv.Command) error {
 }
 
 // Write has the command applied once, if the client may do all of it.
-func (s *store) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
+func (s *store) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	if s.decider != nil {
 		if err := s.mayWrite(&c); err != nil {
 			return kv.Result{}, err
 		}
 	}
-	r, err := s.send(timeout, c)
+	r, err := s.send(timeout, c, took)
 	s.revision = r.Revision
 	return r, err
 }
 
 // send sends a command that was decided about. If permissions were taken away meanwhile, so that the log has refused
 // it, this node decides once more.
-func (s *store) send(limit time.Duration, c kv.Command) (kv.Result, error) {
+func (s *store) send(limit time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	if s.decider == nil {
-		return s.backend.Write(limit, c)
+		return s.backend.Write(limit, c, took)
 	}
 	if !s.decided {
 		panic("resp: a command is sent without a decision whether it is allowed")
@@ -145,7 +146,7 @@ func (s *store) send(limit time.Duration, c kv.Command) (kv.Result, error) {
 	asked := time.Now()
 	for left := limit; left > 0; left = limit - time.Since(asked) {
 		c.Decided = s.request.Revision()
-		r, err := s.backend.Write(left, c)
+		r, err := s.backend.Write(left, c, took)
 		if err != nil || r.Code != kv.CodeDecideAgain {
 			return r, err
 		}

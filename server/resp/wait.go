@@ -2,9 +2,13 @@ package resp
 
 import (
 	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"tenure/kv"
 	"tenure/server/resp/proto"
+	"tenure/server/slow"
 	"tenure/server/web"
 )
 
@@ -38,7 +42,13 @@ func wait(c *conn, args [][]byte) {
 
 // apply has a command applied, and notes whether the outcome of the connection's last write is unknown.
 func (c *conn) apply(cmd kv.Command) (kv.Result, error) {
-	r, err := c.to.Write(c.cfg.ClientTimeout, cmd)
+	asked := time.Now()
+	c.took = slow.Request{}
+	r, err := c.to.Write(c.cfg.ClientTimeout, cmd, &c.took.Write)
+	c.took.Store = time.Since(asked)
+	c.cfg.Slow.Done(c.took.Store, &c.took, func(e *zerolog.Event) {
+		e.Str("redis", c.batch.name).Int("commands", len(c.batch.ops)).Str("client", c.from)
+	})
 	switch {
 	case err == nil:
 		c.doubtful = false

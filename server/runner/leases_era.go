@@ -19,7 +19,7 @@ const (
 func (l *Leases) askEra() {
 	c := kv.Command{Op: kv.OpNewEra, IdemKey: l.eraKey(), Base: l.cfg.State.Revision()}
 	for {
-		r, err := l.cfg.Log.Write(eraTimeout, c)
+		r, err := l.cfg.Log.Write(eraTimeout, c, nil)
 		switch done := err == nil && r.Outcome == replica.Done; {
 		case done && r.Result.Code == kv.CodeDone:
 			l.cfg.Logger.Info().Uint64("era", r.Result.Count).Msg("an era of fencing tokens was allotted to this run")

@@ -14,6 +14,7 @@ import (
 	"tenure/internal/clock"
 	"tenure/internal/ident"
 	"tenure/server/replica"
+	"tenure/server/slow"
 	"tenure/storage"
 )
 
@@ -81,12 +82,18 @@ type Log struct {
 // logEvent is one input of the log part on its way to a round.
 type logEvent struct {
 	replica.Event
-	reply chan replica.Reply // of a Write or a Read; has capacity 1
+	reply chan answer // of a Write or a Read; has capacity 1
+}
+
+// answer is a reply, and where the time of a write went.
+type answer struct {
+	replica.Reply
+	took slow.Write
 }
 
 // waiter is where the reply to a request goes.
 type waiter struct {
-	reply chan replica.Reply
+	reply chan answer
 	at    time.Duration
 	write bool
 }

@@ -132,10 +132,12 @@ func (l *Log) reply(replies []replica.Reply) {
 		if r.Reason == replica.NoSpace {
 			l.publishView(now) // the handler names the nodes that are full
 		}
+		a := answer{Reply: r}
 		if w.write {
 			l.metrics.writes[r.Outcome].Observe((now - w.at).Seconds())
+			a.took = l.stages.write(l.driver.Now(), now, w.at, &r)
 		}
-		w.reply <- r
+		w.reply <- a
 	}
 }
 

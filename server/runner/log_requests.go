@@ -8,6 +8,7 @@ import (
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/slow"
 )
 
 // Why a runner has no answer to a request.
@@ -20,9 +21,9 @@ var (
 	ErrEnded = errors.New("this node is stopping")
 )
 
-// Write has the command applied through the master, wherever it is, and waits for about so long. The error is
-// ErrOverloaded or ErrNoAnswer.
-func (l *Log) Write(wait time.Duration, c kv.Command) (replica.Reply, error) {
+// Write has the command applied through the master, wherever it is, and waits for about so long. It adds to took where
+// the time went, unless took is nil. The error is ErrOverloaded or ErrNoAnswer.
+func (l *Log) Write(wait time.Duration, c kv.Command, took *slow.Write) (replica.Reply, error) {
 	r := newReplyWait()
 	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{Write: &replica.Request{
 		ID: l.nextID.Add(1), Command: kv.EncodeCommand(&c), Keyed: c.IdemKey != "" || repeatable(c.Op),
@@ -30,7 +31,11 @@ func (l *Log) Write(wait time.Duration, c kv.Command) (replica.Reply, error) {
 	}}}) {
 		return replica.Reply{}, ErrOverloaded
 	}
-	return r.wait(wait, l.cfg.Lifecycle.Ended())
+	a, err := r.answer(wait, l.cfg.Lifecycle.Ended())
+	if took != nil {
+		took.Add(a.took)
+	}
+	return a.Reply, err
 }
 
 // repeatable reports whether a second copy of op does nothing more, however late it comes: a session is renewed while
@@ -132,21 +137,27 @@ func (l *Log) Do(f func(part *replica.Log)) bool {
 // replyWait is where a handler waits for a reply. Those that got it are used again: none is made for each request, nor
 // a timer.
 type replyWait struct {
-	reply chan replica.Reply // space for the one reply
-	timer *time.Timer        // stopped while nobody waits
+	reply chan answer // space for the one reply
+	timer *time.Timer // stopped while nobody waits
 }
 
 var replyWaits = sync.Pool{New: func() any {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
-	return &replyWait{reply: make(chan replica.Reply, 1), timer: t}
+	return &replyWait{reply: make(chan answer, 1), timer: t}
 }}
 
 func newReplyWait() *replyWait { return replyWaits.Get().(*replyWait) }
 
 // wait returns the reply, or ErrNoAnswer if the node ends, or if none comes within limit and the two ticks in which the
 // log notices by itself that it has passed: it knows better what became of the request.
-func (w *replyWait) wait(limit time.Duration, ended <-chan struct{}) (r replica.Reply, err error) {
+func (w *replyWait) wait(limit time.Duration, ended <-chan struct{}) (replica.Reply, error) {
+	a, err := w.answer(limit, ended)
+	return a.Reply, err
+}
+
+// answer is wait, with where the time went.
+func (w *replyWait) answer(limit time.Duration, ended <-chan struct{}) (r answer, err error) {
 	w.timer.Reset(limit + 2*replica.TickEvery)
 	select {
 	case r = <-w.reply:

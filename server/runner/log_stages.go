@@ -10,6 +10,7 @@ import (
 	"tenure/multipaxos"
 	"tenure/server/metrics"
 	"tenure/server/replica"
+	"tenure/server/slow"
 )
 
 // stageMetrics show where the time of a write goes, at the master, batch by batch:
@@ -55,6 +56,7 @@ type tracked struct {
 	at                         time.Duration
 	acks                       int
 	persisted, chosen, applied bool
+	durable                    time.Duration // how long that took; 0: it is not yet
 }
 
 // stages follows the batches of this master. It belongs to the round under way.
@@ -109,10 +111,29 @@ func (s *stages) acked(now time.Duration, m *multipaxos.Message) {
 func (s *stages) persisted(now time.Duration, seq uint64) {
 	for i := range s.batches {
 		if b := &s.batches[i]; !b.persisted && b.seq <= seq {
-			b.persisted = true
+			b.persisted, b.durable = true, now-b.at
 			s.m.persisted.Observe((now - b.at).Seconds())
 		}
 	}
+}
+
+// write returns where the time of a write went that came at a time and is answered now, and that was applied in the round
+// of a reading.
+func (s *stages) write(round, now, came time.Duration, r *replica.Reply) (took slow.Write) {
+	switch {
+	case r.Outcome != replica.Done:
+		took.Queue = now - came
+		return took
+	case r.Slot == 0: // another node has proposed it
+		took.Forward = now - came
+		return took
+	}
+	for i := range s.batches {
+		if b := &s.batches[i]; b.slot == r.Slot {
+			return slow.Write{Queue: b.at - came, Journal: b.durable, Quorum: round - b.at, Apply: now - round}
+		}
+	}
+	return took // too many were under way: this one was not followed
 }
 
 // moved takes how far log and state are, and drops the batches of which everybody has told. One whose peer does not

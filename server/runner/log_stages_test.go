@@ -8,6 +8,7 @@ import (
 
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/slow"
 )
 
 // observed returns the number of observations and their sum in ms, by stage and peer.
@@ -83,5 +84,28 @@ func TestStagesAreBounded(t *testing.T) {
 	}
 	if len(s.batches) > maxTracked/2+1 {
 		t.Errorf("%d batches are followed of which all are applied", len(s.batches))
+	}
+}
+
+// A write knows its stages one after the other, and one that another node has proposed, or nobody, how long that took.
+func TestWhereTheTimeOfAWriteWent(t *testing.T) {
+	s := newStages(prometheus.NewRegistry(), testMembers(1, 2, 3))
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	s.proposed(ms(100), &replica.Output{Proposed: []replica.Proposal{{Slot: 7, Writes: 1}},
+		Persists: []multipaxos.Persist{{Seq: 6, Entries: []multipaxos.Entry{{Slot: 7}}}}})
+	s.persisted(ms(103), 6)
+	for what, c := range map[string]struct {
+		reply replica.Reply
+		want  slow.Write
+	}{
+		"proposed here": {replica.Reply{Outcome: replica.Done, Slot: 7},
+			slow.Write{Queue: ms(4), Journal: ms(3), Quorum: ms(10), Apply: ms(1)}},
+		"proposed by the master": {replica.Reply{Outcome: replica.Done}, slow.Write{Forward: ms(15)}},
+		"refused":                {replica.Reply{Outcome: replica.Refused}, slow.Write{Queue: ms(15)}},
+		"one of too many":        {replica.Reply{Outcome: replica.Done, Slot: 9}, slow.Write{}},
+	} {
+		if got := s.write(ms(110), ms(111), ms(96), &c.reply); got != c.want {
+			t.Errorf("%s: %+v, want %+v", what, got, c.want)
+		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 func TestWriteUnderLeaseReadsTheClockAfterApplying(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		l := newLoneLog(t)
-		reply := make(chan replica.Reply, 1)
+		reply := make(chan answer, 1)
 		cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: []byte("v")}
 		l.inbox.putClient(logEvent{reply: reply, Event: replica.Event{Write: &replica.Request{
 			ID: 1, Command: kv.EncodeCommand(&cmd), Until: l.cfg.Clock.Now() + time.Hour}}})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/kv"
+	"tenure/server/slow"
 )
 
 // still answers at once, so that the benchmarks show this package alone.
@@ -15,7 +16,7 @@ type still struct {
 	entry kv.Entry
 }
 
-func (b *still) Write(time.Duration, kv.Command) (kv.Result, error) {
+func (b *still) Write(time.Duration, kv.Command, *slow.Write) (kv.Result, error) {
 	return kv.Result{Code: kv.CodeDone, Revision: 123456}, nil
 }
 

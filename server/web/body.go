@@ -63,7 +63,8 @@ func (b *bodies) read(x *exchange, p *[]byte, limit int) ([]byte, error) {
 			return nil, tooLarge("the request body", limit)
 		case err == io.EOF:
 			x.bodyRead = true
-			b.arrival.Observe(time.Since(x.began).Seconds())
+			x.took.Body = time.Since(x.began)
+			b.arrival.Observe(x.took.Body.Seconds())
 			return buf, nil
 		case err != nil:
 			return nil, b.broken(err)

@@ -14,6 +14,7 @@ import (
 	"tenure/server/access"
 	"tenure/server/admission"
 	"tenure/server/audit"
+	"tenure/server/slow"
 	"tenure/server/watch"
 )
 
@@ -28,6 +29,8 @@ type Config struct {
 	Version, Revision string
 	// Node is the node's number, which errors carry in X-Tenure-Node.
 	Node ballot.NodeID
+	// Slow is told how long requests took. Nil: nobody is.
+	Slow *slow.Log
 	// Drained reports whether the node is drained and knows no master. Nil: it never is.
 	Drained func() bool
 	// NodeName is the node's name in sessions that name none and in /v1/agent/self. Empty: node-N, N being its number.

@@ -14,6 +14,7 @@ import (
 	"tenure/server/access"
 	"tenure/server/admission"
 	"tenure/server/audit"
+	"tenure/server/slow"
 )
 
 // exchange is one request and what has been answered so far. It lives on one goroutine until its handler returns.
@@ -35,6 +36,7 @@ type exchange struct {
 	drained  func() bool
 	// waited is how long a blocking query or a stream waited for changes: that is not the time it took.
 	waited time.Duration
+	took   slow.Request
 }
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
@@ -89,6 +91,7 @@ type dispatcher struct {
 	rates       *admission.Rates
 	waits       *waits
 	drained     func() bool
+	slow        *slow.Log
 }
 
 // handle returns the handler of the requests to e. An endpoint without handlers is that of requests that no route
@@ -156,7 +159,9 @@ func (d *dispatcher) finish(x *exchange, e *endpoint, whole bool, panicked any) 
 	if panicked != nil {
 		whole = d.answerPanic(x, panicked)
 	}
-	e.latency.observe(x.r.Method, x.status, time.Since(x.began)-x.waited)
+	took := time.Since(x.began) - x.waited
+	e.latency.observe(x.r.Method, x.status, took)
+	d.slow.Done(took, &x.took, x.describe)
 	d.charge(x)
 	d.writeDown(x, e, whole)
 	w, r, unread := x.w, x.r, x.unread()
@@ -165,6 +170,16 @@ func (d *dispatcher) finish(x *exchange, e *endpoint, whole bool, panicked any) 
 	if !whole || unread && !drain(w, r) {
 		panic(http.ErrAbortHandler) // net/http's way to cut a connection
 	}
+}
+
+// maxPathShown bounds how much of a path stands in a line of the log.
+const maxPathShown = 256
+
+// describe says in a line of the log which request it was.
+func (x *exchange) describe(e *zerolog.Event) {
+	path := x.r.URL.Path
+	e.Str("method", x.r.Method).Str("path", path[:min(len(path), maxPathShown)]).Str("client", x.r.RemoteAddr).
+		Int("status", x.status)
 }
 
 // answerPanic logs a panic of a handler and answers the request, unless its answer has begun, and reports whether it

@@ -18,6 +18,7 @@ import (
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/kv"
+	"tenure/server/slow"
 	"tenure/server/watch"
 )
 
@@ -79,7 +80,7 @@ func newFake(t testing.TB) *fake {
 	return &fake{state: st, hub: hub, meta: ReadMeta{KnownLeader: true}}
 }
 
-func (f *fake) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
+func (f *fake) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	if f.onWrite != nil {
 		f.onWrite(timeout)
 	}
@@ -102,11 +103,11 @@ func (f *fake) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
 	return res[0], nil
 }
 
-func (f *fake) WriteDrawn(timeout time.Duration, c kv.Command) (kv.Result, error) {
+func (f *fake) WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	f.mu.Lock()
 	f.drawn++
 	f.mu.Unlock()
-	return f.Write(timeout, c)
+	return f.Write(timeout, c, took)
 }
 
 func (f *fake) Get(_ time.Duration, mode Mode, key string) (kv.Entry, bool, ReadMeta, error) {
@@ -236,7 +237,7 @@ func (f *fake) Leader() string  { return f.leader }
 // apply has c applied, as a client's write that is done.
 func (f *fake) apply(t testing.TB, c kv.Command) kv.Result {
 	t.Helper()
-	r, err := f.Write(time.Second, c)
+	r, err := f.Write(time.Second, c, nil)
 	if err != nil || r.Code != kv.CodeDone {
 		t.Fatalf("%+v: %+v %v", c, r, err)
 	}
@@ -245,7 +246,7 @@ func (f *fake) apply(t testing.TB, c kv.Command) kv.Result {
 
 func (f *fake) set(t testing.TB, pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
-		if _, err := f.Write(time.Second, kv.Command{Op: kv.OpSet, Key: pairs[i], Value: []byte(pairs[i+1])}); err != nil {
+		if _, err := f.Write(time.Second, kv.Command{Op: kv.OpSet, Key: pairs[i], Value: []byte(pairs[i+1])}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

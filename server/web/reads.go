@@ -46,7 +46,9 @@ func (r *reads) get(x *exchange, key string, mode Mode) (kv.Entry, bool, ReadMet
 	x.mustBeDecided()
 	asked := time.Now()
 	e, found, meta, err := r.store.Get(r.timeouts.of(x.r), mode, key)
-	r.got.Observe(time.Since(asked).Seconds())
+	took := time.Since(asked)
+	r.got.Observe(took.Seconds())
+	x.took.Read += took
 	if err == nil {
 		err = x.again()
 	}
@@ -59,7 +61,9 @@ func (r *reads) snapshot(x *exchange, mode Mode) (*kv.Snapshot, ReadMeta, error)
 	x.mustBeDecided()
 	asked := time.Now()
 	view, meta, err := r.store.Snapshot(r.timeouts.of(x.r), mode)
-	r.snapped.Observe(time.Since(asked).Seconds())
+	took := time.Since(asked)
+	r.snapped.Observe(took.Seconds())
+	x.took.Read += took
 	if err != nil {
 		return nil, meta, err
 	}

@@ -78,7 +78,7 @@ func newFor(p port, cfg Config, b Backend) (*Server, error) {
 func (s *Server) newDispatcher(cluster Cluster) *dispatcher {
 	cfg, m := s.cfg, s.metrics
 	return &dispatcher{
-		node: []string{s.node}, cluster: cluster, metrics: m, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
+		node: []string{s.node}, cluster: cluster, metrics: m, slow: cfg.Slow, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
 		crossOrigin: http.NewCrossOriginProtection(), decider: cfg.Access, audit: cfg.Audit, timeouts: timeoutsOf(cfg),
 		limits: cfg.Limits, waits: s.waits, conns: s.conns.limits,
 		rates: s.control.Rates, drained: cfg.Drained,

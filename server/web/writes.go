@@ -12,15 +12,17 @@ import (
 	"tenure/api"
 	"tenure/kv"
 	"tenure/server/acl"
+	"tenure/server/slow"
 )
 
 // Writer has commands applied.
 type Writer interface {
 	// Write has the command applied once, through the master wherever it is. Its error is one of those of a Backend.
 	// c.Value is not used after Write returns, also when it returns early: the caller reads the next body into it.
-	Write(timeout time.Duration, c kv.Command) (kv.Result, error)
+	// It adds to took where the time went; took may be nil.
+	Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error)
 	// WriteDrawn is Write of a command whose key and base are this node's own: no client has sent it before.
-	WriteDrawn(timeout time.Duration, c kv.Command) (kv.Result, error)
+	WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error)
 }
 
 // writes is what all requests that go through the log have in common.
@@ -113,7 +115,11 @@ func (w *writes) apply(x *exchange, c *kv.Command) (kv.Result, error) {
 // refused c, this node decides once more.
 func (w *writes) decided(x *exchange, c *kv.Command) (kv.Result, error) {
 	asked := time.Now()
-	defer func() { w.took.Observe(time.Since(asked).Seconds()) }()
+	defer func() {
+		took := time.Since(asked)
+		w.took.Observe(took.Seconds())
+		x.took.Store += took
+	}()
 	write := w.store.Write
 	if c.IdemKey != "" && len(x.r.Header[api.HeaderIdempotencyKey]) == 0 {
 		write = w.store.WriteDrawn
@@ -124,7 +130,7 @@ func (w *writes) decided(x *exchange, c *kv.Command) (kv.Result, error) {
 			return kv.Result{}, fmt.Errorf("%w: permissions change all the time; try again", ErrNotApplied)
 		}
 		c.Decided = x.decidedAt()
-		res, err := write(left, *c)
+		res, err := write(left, *c, &x.took.Write)
 		if err != nil || res.Code != kv.CodeDecideAgain {
 			return res, err
 		}
