@@ -1,5 +1,5 @@
-// Package manpage writes the manual pages of a program from its commands, so that they say what the program's own help
-// says. Only builds with the tag man import it: what it needs for that is in no program that is released.
+// Package manpage writes the manual pages of a program from its commands, as pages of man or in Markdown, so that they say
+// what the program's own help says. Only builds with the tag man import it: what it needs for that is in no program that is released.
 package manpage
 
 import (
@@ -11,15 +11,22 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// Main writes a page for root and for each of its commands to the directory that is the program's only argument, and ends
-// the program. The pages have the date of the environment variable SOURCE_DATE_EPOCH, if that is set. section is that of
-// the manual: 1 for commands, 8 for daemons.
+// Main writes a page for root and for each of its commands to the directory that is the program's argument, and ends the
+// program: pages of man, or Markdown if a second argument says so. The former have the date of the environment variable
+// SOURCE_DATE_EPOCH, if that is set. section is that of the manual: 1 for commands, 8 for daemons.
 func Main(root *cobra.Command, section string) {
-	if len(os.Args) != 2 {
-		fmt.Fprintf(os.Stderr, "usage: %s DIR\n", os.Args[0])
+	args := os.Args[1:]
+	if len(args) != 1 && (len(args) != 2 || args[1] != "markdown") {
+		fmt.Fprintf(os.Stderr, "usage: %s DIR [markdown]\n", os.Args[0])
 		os.Exit(2)
 	}
-	if err := write(root, section, os.Args[1]); err != nil {
+	var err error
+	if len(args) == 2 {
+		err = writeMarkdown(root, args[0])
+	} else {
+		err = write(root, section, args[0])
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -31,6 +38,13 @@ func write(root *cobra.Command, section, dir string) error {
 	root.InitDefaultCompletionCmd()
 	indent(root)
 	return doc.GenManTree(root, &doc.GenManHeader{Section: section, Source: "Tenure", Manual: "Tenure"}, dir)
+}
+
+func writeMarkdown(root *cobra.Command, dir string) error {
+	root.DisableAutoGenTag = true
+	root.InitDefaultCompletionCmd()
+	indent(root)
+	return doc.GenMarkdownTree(root, dir)
 }
 
 // indent has lines that a text indents by two spaces stay lines of their own: Markdown, as which the generator reads a

@@ -35,3 +35,16 @@ func TestWrite(t *testing.T) {
 		}
 	}
 }
+
+func TestWriteMarkdown(t *testing.T) {
+	root := &cobra.Command{Use: "prog", Short: "Do things", Long: "prog does things"}
+	root.AddCommand(&cobra.Command{Use: "thing NAME", Short: "Do one thing", Run: func(*cobra.Command, []string) {}})
+	dir := t.TempDir()
+	if err := writeMarkdown(root, dir); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "prog_thing.md"))
+	if err != nil || !strings.Contains(string(b), "## prog thing") || !strings.Contains(string(b), "prog thing NAME") {
+		t.Errorf("%v: %s", err, b)
+	}
+}
