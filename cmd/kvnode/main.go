@@ -68,6 +68,9 @@ func execute(args, environ []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
+	if code := ended(0); errors.As(err, &code) {
+		return int(code)
+	}
 	fmt.Fprintf(stderr, "kvnode: %s\n", oneLine(err))
 	return exitCode(err)
 }

@@ -47,7 +47,7 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newVersion(stdout), newDev(environ, stdout), newRejoin(environ, stderr),
-		newCheck(stdout), newInspect(stdout, stderr), newRecover(stdout, stderr), newRestore(stdout, stderr))
+		newCheck(stdout), newInspect(stdout, stderr), newRecover(stdout, stderr), newRestore(stdout, stderr), newInit())
 	return root
 }
 

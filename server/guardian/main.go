@@ -17,10 +17,13 @@ const (
 	writeWithin = 200 * time.Millisecond
 )
 
+// SpeaksFor is how long after the death of its server a guardian has ended at the latest.
+const SpeaksFor = lease.CrashReleaseFor + writeWithin
+
 // speak tells the peers that the owner has died, each from a goroutine of its own, for as long as P7 has something to
 // say.
 func speak(ctx context.Context, plan *Plan, counters []uint64) {
-	ctx, cancel := context.WithTimeout(ctx, lease.CrashReleaseFor+writeWithin)
+	ctx, cancel := context.WithTimeout(ctx, SpeaksFor)
 	defer cancel()
 	start := time.Now()
 	var g lease.Guardian
