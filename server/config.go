@@ -102,6 +102,9 @@ type Config struct {
 	Replace         string
 	NonVoter, Spare bool
 	ReplaceAfter    time.Duration
+	// Rejoin has a node of Cluster whose data directory is nobody's yet take its place again, if the cluster was formed
+	// before: it joins as the successor of the silent voter with its name.
+	Rejoin bool
 	// A node that takes its own place again joins JoinCluster only, the cluster that it was in (zero: any), and notes
 	// in the new directory that its operator starts it as node StartedAs (0: as the node that the cluster makes of it).
 	JoinCluster ident.ClusterID
@@ -244,6 +247,8 @@ func (c Config) validateJoin() error {
 		return nil
 	}
 	switch {
+	case c.Rejoin:
+		return fmt.Errorf("%w: --rejoin is for a node with --cluster", ErrConfig)
 	case len(c.Cluster) > 0:
 		return fmt.Errorf("%w: --join and --cluster exclude each other: the cluster tells a node that joins its members",
 			ErrConfig)

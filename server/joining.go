@@ -79,6 +79,18 @@ func (c Config) becomeMember(ctx context.Context, tls *secrets) (ballot.NodeID, 
 	return joined.Node, nil
 }
 
+// rejoining returns the configuration with which a node that has lost its place takes it again. Its operator goes on to
+// start it with the id that is lost.
+func (c Config) rejoining(lost *transport.BootstrapError) Config {
+	c.PeerAdvertise = c.peerAdvertised()
+	c.Join, c.StartedAs = lost.Member, c.Node
+	c.Replace = cmp.Or(lost.Name, c.NodeName, fmt.Sprintf("node-%d", c.Node))
+	c.Logger.Warn().Str("cluster_says", lost.Text).Str("join", c.Join).Str("replace", c.Replace).
+		Msg("the data directory is empty and the cluster is not: this node joins again, in place of itself (--rejoin)")
+	c.Rejoin, c.Node, c.Cluster = false, 0, nil
+	return c
+}
+
 // greet asks until a member of a cluster answers, or ctx ends: then it reports false.
 func (n *node) greet(ctx context.Context, m wire.JoinMsg) (met bool, err error) {
 	return n.keepAsking(ctx, func() error { return transport.Greet(ctx, n.cfg.Join, m, n.tls.peerFiles()) })

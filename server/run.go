@@ -105,7 +105,15 @@ func runAll(ctx context.Context, cfg Config, tls *secrets) error {
 	}
 	defer cfg.closeAudit(log)
 	for {
-		if err := run(ctx, cfg, tls, log); err != errSnapshot {
+		err := run(ctx, cfg, tls, log)
+		var lost *transport.BootstrapError
+		switch {
+		case cfg.Rejoin && errors.As(err, &lost) && lost.Lost:
+			cfg = cfg.rejoining(lost)
+			if cfg.Node, err = cfg.becomeMember(ctx, tls); err != nil || cfg.Node == 0 {
+				return err
+			}
+		case err != errSnapshot:
 			return err
 		}
 		if ctx.Err() != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -12,22 +13,34 @@ import (
 )
 
 func newDrain(a *app) *cobra.Command {
-	var off, force bool
+	var off, force, self bool
 	cmd := &cobra.Command{
-		Use:   "drain NODE",
+		Use:   "drain NODE|--self",
 		Short: "Prepare a node for maintenance",
 		Long: "Have a node hand mastership over, now and whenever it comes to it, and have its /health/ready say no,\n" +
 			"so that load balancers send it no new clients. It follows the log and votes as before, so the cluster\n" +
 			"survives no fewer failures until it is stopped. This is refused, unless --force is given, if no other\n" +
 			"voter can be master, or if too few voters are alive without the node for anything to be written.\n" +
 			"--off ends a drain, and so does a restart of the node. NODE is a number or a name.",
-		Example: "  kvctl drain 2\n  kvctl drain 2 --off",
-		Args:    arguments(1, 1),
+		Example: "  kvctl drain 2\n  kvctl drain 2 --off\n  kvctl --endpoints localhost:8500 drain --self",
+		Args:    arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if off && force {
+			switch {
+			case off && force:
 				return usage("kvctl drain: --force does not go with --off")
+			case self == (len(args) > 0):
+				return usage("kvctl drain: give a node, or --self")
+			case self && len(a.endpoints) != 1:
+				return usage("kvctl drain: --self is the node at the endpoint; give its endpoint only, with --endpoints")
 			}
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				if self {
+					s, err := c.Nodes().StatusOf(ctx, a.endpoints[0])
+					if err != nil {
+						return err
+					}
+					args = []string{strconv.FormatUint(s.Node, 10)}
+				}
 				if off {
 					return a.endDrain(ctx, c, args[0])
 				}
@@ -35,6 +48,7 @@ func newDrain(a *app) *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&self, "self", false, "the node at the only endpoint, as the hook before a container stops has it")
 	cmd.Flags().BoolVar(&off, "off", false, "end it: the node takes clients and can become master again")
 	cmd.Flags().BoolVar(&force, "force", false,
 		"drain the node though nothing could be written then, or once it is stopped")

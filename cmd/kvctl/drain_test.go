@@ -24,6 +24,20 @@ func TestDrainCommand(t *testing.T) {
 	expect(t, c, "drain 7", 1, "", "there is no member 7")
 }
 
+// A container's hook cannot say which node it belongs to.
+func TestDrainOfTheNodeAtTheEndpoint(t *testing.T) {
+	c := start(t, 3)
+	second := c.Endpoints()[1]
+	expect(t, c, "drain --self --endpoints "+second, 0, "node 2 takes no new clients", "")
+	if !c.Members()[1].Draining {
+		t.Error("node 2 does not drain")
+	}
+	expect(t, c, "drain --self --off --endpoints "+second, 0, "node 2 takes clients again", "")
+	expect(t, c, "drain --self", 2, "", "give its endpoint only, with --endpoints")
+	expect(t, c, "drain --self 2", 2, "", "give a node, or --self")
+	expect(t, c, "drain", 2, "", "give a node, or --self")
+}
+
 // Drains that would stop all writes are refused without --force, say what is lost, and are told as the cause.
 func TestDrainOfAll(t *testing.T) {
 	c := start(t, 3)

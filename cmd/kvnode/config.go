@@ -72,7 +72,7 @@ func (s *settings) build() (server.Config, error) {
 		PeerAdvertise:     s.advertisePeer,
 		ClientAdvertise:   s.advertisedClient(),
 
-		Join: s.join, Replace: s.replace, NonVoter: s.nonVoter, Spare: s.spare, ReplaceAfter: s.replaceAfter,
+		Join: s.join, Replace: s.replace, Rejoin: s.rejoins && !s.anew, NonVoter: s.nonVoter, Spare: s.spare, ReplaceAfter: s.replaceAfter,
 	}, nil
 }
 

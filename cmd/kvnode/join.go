@@ -62,6 +62,10 @@ func isAlone(m ident.Membership, id ballot.NodeID) bool {
 
 // checkJoin refuses what contradicts --join, or needs it.
 func (s *settings) checkJoin() error {
+	if s.rejoins && !s.anew && !s.given("cluster") {
+		return badConfig("%s: is for a node that is started with --cluster; one that joins with --join takes a place again "+
+			"with --replace", s.name("rejoin"))
+	}
 	if s.join == "" {
 		for flag, set := range map[string]bool{
 			"replace": s.replace != "", "non-voter": s.nonVoter, "spare": s.spare, "replace-after": s.replaceAfter != 0,

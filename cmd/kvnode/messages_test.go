@@ -35,6 +35,10 @@ func TestBadConfiguration(t *testing.T) {
 		{"", "KVNODE_HELP=1", "KVNODE_HELP is not a setting; unset it, or see kvnode --help for the names"},
 		{"", "KVNODE_ID=x", `KVNODE_ID: "x" is not a node id; use a number from 1 to 65535`},
 
+		{"--rejoin", "", "--rejoin: is for a node that is started with --cluster; one that joins with --join takes a place " +
+			"again with --replace"},
+		{"--join h:1 --peer h:2 --client h:3", "KVNODE_REJOIN=true", "KVNODE_REJOIN: is for a node that is started with " +
+			"--cluster; one that joins with --join takes a place again with --replace"},
 		{"--id 0", "", `--id: "0" is not a node id; use a number from 1 to 65535`},
 		{"--id 65536", "", `--id: "65536" is not a node id; use a number from 1 to 65535`},
 		{"--cluster 127.0.0.1:8300", "",

@@ -76,6 +76,7 @@ type settings struct {
 
 	join            string
 	replace         string
+	rejoins         bool
 	nonVoter        bool
 	spare           bool
 	replaceAfter    time.Duration
@@ -173,6 +174,9 @@ func (s *settings) addJoin() {
 		"join the cluster of which a member has this address for peers, unless the data directory is a member's already")
 	f.Var(setting(&s.replace, "", "name", parseText), "replace",
 		"with --join: take the place of the voter of this name, which must be silent")
+	f.Var(setting(&s.rejoins, "false", "bool", parseBool), "rejoin",
+		"with --cluster: if the data directory is empty and the cluster was formed before, join it and take the place that "+
+			"this node had")
 	f.Var(setting(&s.nonVoter, "false", "bool", parseBool), "non-voter",
 		"with --join: follow the log and answer reads, but never vote")
 	f.Var(setting(&s.spare, "false", "bool", parseBool), "spare",

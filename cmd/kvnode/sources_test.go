@@ -74,6 +74,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"archive-recipient":    "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p",
 		"archive-verify-every": "36h",
 		"join":                 "", "replace": "", "non-voter": "false", "spare": "false", "replace-after": "0",
+		"rejoin":        "true",
 		"upgrade-after": "7h", "allowed-hosts": "kv.example.com,kv1",
 		"tls-cert": "/c", "tls-key": "/k", "tls-ca": "/a", "peer-tls-cert": "/pc", "peer-tls-key": "/pk", "peer-tls-ca": "/pa",
 		"max-connections": "1000", "max-connections-per-source": "100", "max-requests": "900", "max-requests-per-source": "90",
@@ -97,6 +98,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 			Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 70, Burst: 700}},
 			MaxWaiting: 800, MaxHeaderBytes: 32 << 10, HeaderTimeout: 3 * time.Second, BodyTimeout: 4 * time.Second},
 		WatchHistoryBytes: 64 << 10, MaxLeases: 1234,
+		Rejoin:     true,
 		NoGuardian: "switched off by --guardian=false", PeerAdvertise: "peer.example:81",
 		ClientAdvertise: "client.example:80", UpgradeAfter: 7 * time.Hour,
 		TLS: server.TLS{Clients: certs.Paths{Cert: "/c", Key: "/k"}, Peers: certs.Paths{Cert: "/pc", Key: "/pk", CA: "/pa"},
@@ -114,6 +116,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 
 	maps.DeleteFunc(values, func(name, _ string) bool { return name == "id" || name == "cluster" })
 	want.Node, want.Cluster = 0, nil
+	values["rejoin"], want.Rejoin = "false", false
 	values["join"], want.Join = "member.example:8300", "member.example:8300"
 	values["replace"], want.Replace = "rack 6", "rack 6"
 	fromEverySource(t, values, want)

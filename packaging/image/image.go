@@ -20,13 +20,7 @@ const (
 // image makes the image for an architecture: one layer with the files of dir, and what a container of it runs.
 func (r release) image(arch, dir string) (v1.Image, error) {
 	var files bytes.Buffer
-	err := r.archive(&files, dir, func(name string) int {
-		if name == dataDir {
-			return user // a new volume of Docker takes the owner of the directory on which it is mounted
-		}
-		return 0
-	})
-	if err != nil {
+	if err := r.archive(&files, dir); err != nil {
 		return nil, err
 	}
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {

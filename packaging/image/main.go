@@ -53,12 +53,18 @@ func run(args []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", arg, err)
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image,
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: programs{image},
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
 	}
 	index = mutate.Annotations(index, r.labels()).(v1.ImageIndex)
 	return r.write(index, out)
 }
+
+// programs is an image that is to be run: by itself, the library would call it an artifact of the type of its
+// configuration, which some programs do not run.
+type programs struct{ v1.Image }
+
+func (programs) ArtifactType() (string, error) { return "", nil }
 
 // write makes the archive: a layout whose only entry is index.
 func (r release) write(index v1.ImageIndex, out string) error {
@@ -79,14 +85,14 @@ func (r release) write(index v1.ImageIndex, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.archive(f, dir, nil); err != nil {
+	if err := r.archive(f, dir); err != nil {
 		return err
 	}
 	return f.Close()
 }
 
-// archive writes the files of dir to w, in the order of their names, of user and group 0 unless owner says otherwise.
-func (r release) archive(w io.Writer, dir string, owner func(name string) int) error {
+// archive writes the files of dir to w, in the order of their names. dataDir is of user, all else of user and group 0.
+func (r release) archive(w io.Writer, dir string) error {
 	t := tar.NewWriter(w)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == dir {
@@ -96,21 +102,20 @@ func (r release) archive(w io.Writer, dir string, owner func(name string) int) e
 		if err != nil {
 			return err
 		}
-		h, err := tar.FileInfoHeader(info, "")
-		if err != nil {
-			return err
-		}
 		name, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
 		}
-		id := 0
-		if owner != nil {
-			id = owner(name)
+		h := tar.Header{Name: name, ModTime: r.date, Format: tar.FormatPAX}
+		switch {
+		case name == dataDir: // a new volume of Docker takes the owner of the directory on which it is mounted
+			h.Typeflag, h.Mode, h.Uid, h.Gid = tar.TypeDir, 0o700, user, user
+		case d.IsDir():
+			h.Typeflag, h.Mode = tar.TypeDir, 0o755
+		default: // who may read a file, and the rest of its mode, depends on the umask with which it was made
+			h.Typeflag, h.Size, h.Mode = tar.TypeReg, info.Size(), int64(0o644|info.Mode()&0o100/0o100*0o111)
 		}
-		*h = tar.Header{Typeflag: h.Typeflag, Name: name, Mode: h.Mode & 0o777, Size: h.Size, Uid: id, Gid: id, ModTime: r.date,
-			Format: tar.FormatPAX}
-		if err := t.WriteHeader(h); err != nil || d.IsDir() {
+		if err := t.WriteHeader(&h); err != nil || d.IsDir() {
 			return err
 		}
 		f, err := os.Open(path)

@@ -31,6 +31,10 @@ var (
 type BootstrapError struct {
 	Kind error // one of the above
 	Text string
+	// Lost: the place that this node had is lost with its data directory, or another has it. Then Member is the address
+	// of the member that says so, and Name what the cluster calls the node of this id, if it still has it.
+	Lost         bool
+	Member, Name string
 }
 
 // Error returns the text for the user.

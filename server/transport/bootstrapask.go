@@ -152,14 +152,14 @@ func (a *asker) evaluate(r reply) (done bool, err error) {
 	member, _, listed := known.Membership.Find(self)
 	switch {
 	case !listed:
-		return false, forGood(ErrFormedElsewhere, "node %d takes no part: node %d at %s belongs to cluster %s "+
+		return false, lostPlace(r.peer.Addr, "", forGood(ErrFormedElsewhere, "node %d takes no part: node %d at %s belongs to cluster %s "+
 			"with membership %s, which does not list node %d. This node was started with the list %s: "+
 			"if that is a mistake, mend it; otherwise have it join, in place of --id and --cluster with: %s",
 			self, known.Node, r.peer.Addr, known.Cluster, known.Membership, self, showList(a.cfg.List),
-			joinCommand(r.peer.Addr, nil, a.cfg.Data))
+			joinCommand(r.peer.Addr, nil, a.cfg.Data)))
 	case member.Store != a.cfg.Store:
 		source := fmt.Sprintf("node %d at %s (cluster %s)", known.Node, r.peer.Addr, known.Cluster)
-		return false, a.wiped(known.Membership, source, r.peer.Addr, a.cfg.Data)
+		return false, lostPlace(r.peer.Addr, nameOf(member), a.wiped(known.Membership, source, r.peer.Addr, a.cfg.Data))
 	case known.Membership.Number != 1:
 		return false, forGood(ErrFormedElsewhere, "node %d takes no part: it never got its bootstrap, "+
 			"and meanwhile its cluster has come to membership %s (says node %d at %s). "+
@@ -174,6 +174,12 @@ func (a *asker) evaluate(r reply) (done bool, err error) {
 		return false, err
 	}
 	return true, nil
+}
+
+// lostPlace notes in err that the member at addr is one to ask for a place again, in that of the node of that name.
+func lostPlace(addr, name string, err *BootstrapError) *BootstrapError {
+	err.Lost, err.Member, err.Name = true, addr, name
+	return err
 }
 
 // evaluateFailure is evaluate for a node that did not answer the question.

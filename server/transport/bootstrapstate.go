@@ -79,7 +79,7 @@ func (b *bootstrap) addressOf(m ident.Membership) string {
 
 // wiped returns the error of a node whose store is not the one that m, learned from source, lists for it. addr and data
 // are for the command with which it comes back.
-func (b *bootstrap) wiped(m ident.Membership, source, addr, data string) error {
+func (b *bootstrap) wiped(m ident.Membership, source, addr, data string) *BootstrapError {
 	was, _, _ := m.Find(b.cfg.Self)
 	return forGood(ErrWiped, "node %d takes no part: its data directory is new or another one's (store %s), "+
 		"while membership %d of its cluster, says %s, has store %s for node %d. "+
