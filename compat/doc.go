@@ -10,6 +10,7 @@
 //	keys_test.go      ten thousand awkward keys, byte for byte
 //	s3_test.go        backups in the buckets of a versitygw, which s3server_test.go builds and starts
 //	browser_test.go   pages that are up to no good, in a real Chromium; browser/attack.html is what they try
+//	manifests_test.go packaging/kubernetes by the types of Kubernetes, and packaging/container by those of Compose
 //	clients_test.go   clients in other languages, each a script in ./clients
 //
 // Larger programs have scripts of their own; README.md lists them all, with what came of each.

@@ -17,6 +17,6 @@
 //	*_linux.go  memfd, mmap, pidfd; other systems have no guardian
 //
 // Limits. A process that is killed while a thread waits for a disk, or that writes a core file, is not dead before that
-// ends. A server that is process 1 of a container takes its guardian with it, and so does an out-of-memory kill of a
-// whole control group (memory.oom.group). A machine that is lost says nothing.
+// ends. A server that is process 1 of a container takes its guardian with it (see kvnode init), and so does an
+// out-of-memory kill of a whole control group (memory.oom.group). A machine that is lost says nothing.
 package guardian
