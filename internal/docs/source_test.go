@@ -88,6 +88,7 @@ var foreignNames = []string{
 	"ifGenerationMatch", // Google's object store
 	"KeepAliveOnce",     // etcd's client
 	"NoSync",            // bbolt
+	"enableServiceLinks", "ReadWriteOncePod", "subPath", // Kubernetes
 }
 
 func TestNamesOfGoExist(t *testing.T) {
@@ -183,8 +184,9 @@ func TestMetricsThatAreNamedExist(t *testing.T) {
 
 var flagName = regexp.MustCompile(`(?:^|[\s'"(\[])--([a-z][a-z0-9-]+)`)
 
-// otherFlags are flags of every command, and of other programs: curl, docker, etcd, chrt.
-var otherFlags = []string{"help", "version", "url-query", "init", "heartbeat-interval", "election-timeout", "rr"}
+// otherFlags are flags of every command, and of other programs: curl, docker, kubectl, etcd, chrt.
+var otherFlags = []string{"help", "version", "url-query", "init", "heartbeat-interval", "election-timeout", "rr",
+	"detach", "from-file", "from-literal"}
 
 // TestFlagsThatAreNamedExist looks at all flags, also those that stand alone. That a command has them is for the tests of
 // cmd/kvnode, cmd/kvctl and jepsen.
