@@ -88,7 +88,7 @@ var foreignNames = []string{
 	"ifGenerationMatch",                                 // Google's object store
 	"KeepAliveOnce",                                     // etcd's client
 	"NoSync",                                            // bbolt
-	"enableServiceLinks", "ReadWriteOncePod", "subPath", // Kubernetes
+	"enableServiceLinks", "subPath", // Kubernetes
 }
 
 func TestNamesOfGoExist(t *testing.T) {

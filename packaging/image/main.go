@@ -77,8 +77,11 @@ func (r release) write(index v1.ImageIndex, out string) error {
 	if err != nil {
 		return err
 	}
-	name := map[string]string{"org.opencontainers.image.ref.name": r.version}
-	if err := l.AppendIndex(index, layout.WithAnnotations(name)); err != nil {
+	names := map[string]string{ // what Podman, and Docker and containerd, call what they load
+		"org.opencontainers.image.ref.name": "tenure:" + r.version,
+		"io.containerd.image.name":          "docker.io/library/tenure:" + r.version,
+	}
+	if err := l.AppendIndex(index, layout.WithAnnotations(names)); err != nil {
 		return err
 	}
 	f, err := os.Create(out)
