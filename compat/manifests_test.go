@@ -30,7 +30,8 @@ type manifests struct {
 	budget   policyv1.PodDisruptionBudget
 }
 
-// loadManifests decodes them by the types of Kubernetes: a field that these lack, or that is there twice, fails the test.
+// loadManifests decodes them by the types of Kubernetes: a field that these lack, or that is there twice, fails the
+// test.
 func loadManifests(t *testing.T) (m manifests) {
 	t.Helper()
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).
@@ -70,9 +71,10 @@ func TestKubernetesTakesTheManifests(t *testing.T) {
 		t.Errorf("kustomize makes the image %s", node.Image)
 	}
 	t.Run("everything selects the pods", func(t *testing.T) {
+		apart := pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 		selectors := map[string]map[string]string{
 			"the set": m.set.Spec.Selector.MatchLabels, "the budget": m.budget.Spec.Selector.MatchLabels,
-			"the affinity": pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector.MatchLabels,
+			"the affinity": apart.LabelSelector.MatchLabels,
 		}
 		for name, s := range m.services {
 			selectors[name] = s.Spec.Selector
@@ -136,7 +138,8 @@ func checkRestricted(t *testing.T, pod corev1.PodSpec) {
 	if !*p.RunAsNonRoot || *p.RunAsUser == 0 || p.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 		t.Errorf("the pod: %+v", p)
 	}
-	if *c.AllowPrivilegeEscalation || !*c.ReadOnlyRootFilesystem || !slices.Equal(c.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+	if *c.AllowPrivilegeEscalation || !*c.ReadOnlyRootFilesystem ||
+		!slices.Equal(c.Capabilities.Drop, []corev1.Capability{"ALL"}) {
 		t.Errorf("the container: %+v", c)
 	}
 	if *pod.AutomountServiceAccountToken || pod.HostNetwork || pod.HostPID {
@@ -152,7 +155,11 @@ func TestTheManifestsHaveFlagsThatExist(t *testing.T) {
 	for _, e := range node.Env {
 		environ[e.Name] = true
 	}
-	for _, arg := range node.Args {
+	texts := slices.Clone(node.Args)
+	for _, e := range node.Env {
+		texts = append(texts, e.Value)
+	}
+	for _, arg := range texts {
 		for _, v := range regexp.MustCompile(`\$\((\w+)\)`).FindAllStringSubmatch(arg, -1) {
 			if !environ[v[1]] {
 				t.Errorf("%s: no variable %s", arg, v[1])
@@ -197,11 +204,13 @@ func TestComposeTakesItsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if names := slices.Sorted(maps.Keys(project.Services)); !slices.Equal(names, []string{"kvnode-1", "kvnode-2", "kvnode-3"}) {
+	names := slices.Sorted(maps.Keys(project.Services))
+	if !slices.Equal(names, []string{"kvnode-1", "kvnode-2", "kvnode-3"}) {
 		t.Fatalf("services %v", names)
 	}
 	for name, s := range project.Services {
-		if id := s.Environment["KVNODE_ID"]; id == nil || name != "kvnode-"+*id || s.Hostname != name || !s.ReadOnly || s.Image != "tenure:1.2.3" {
+		id := s.Environment["KVNODE_ID"]
+		if id == nil || name != "kvnode-"+*id || s.Hostname != name || !s.ReadOnly || s.Image != "tenure:1.2.3" {
 			t.Errorf("%s: %+v", name, s)
 		}
 		var flags []string

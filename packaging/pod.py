@@ -22,16 +22,21 @@ fields = {
     "metadata.namespace": "default",
     "metadata.labels['apps.kubernetes.io/pod-index']": index,
 }
-environment = {v["name"]: v["value"] if "value" in v else fields[v["valueFrom"]["fieldRef"]["fieldPath"]] for v in container["env"]}
+environment = {}
 
 
-def expanded(arg):
-    """Fills in $(NAME)."""
-    return re.sub(r"\$\((\w+)\)", lambda m: environment[m[1]], arg)
+def expanded(text):
+    """Fills in $(NAME), a variable that was given before."""
+    return re.sub(r"\$\((\w+)\)", lambda m: environment[m[1]], text)
+
+
+for v in container["env"]:
+    environment[v["name"]] = expanded(v["value"]) if "value" in v else fields[v["valueFrom"]["fieldRef"]["fieldPath"]]
 
 
 def bind(source, target, writable=False):
-    return {"destination": target, "source": source, "type": "bind", "options": ["rbind", "nosuid", "nodev", "rw" if writable else "ro"]}
+    mode = "rw" if writable else "ro"
+    return {"destination": target, "source": source, "type": "bind", "options": ["rbind", "nosuid", "nodev", mode]}
 
 
 security, limits = container["securityContext"], container["resources"]["limits"]

@@ -12,7 +12,12 @@ mkdir /mnt/upper /mnt/work /mnt/root
 mount -t overlay overlay -o "lowerdir=$root,upperdir=/mnt/upper,workdir=/mnt/work" /mnt/root
 mkdir -p /mnt/root/{proc,dev}
 while IFS=$'\t' read -r source target mode; do
-  if [ -d "$source" ]; then mkdir -p "/mnt/root$target"; else mkdir -p "$(dirname "/mnt/root$target")" && : >"/mnt/root$target"; fi
+  if [ -d "$source" ]; then
+    mkdir -p "/mnt/root$target"
+  else
+    mkdir -p "$(dirname "/mnt/root$target")"
+    : >"/mnt/root$target"
+  fi
   mount --bind "$source" "/mnt/root$target"
   [ "$mode" = rw ] || mount -o remount,bind,ro "/mnt/root$target"
 done < <(get '.mounts[] | select(.type == "bind") | [.source, .destination, .options[-1]] | @tsv')
@@ -24,4 +29,5 @@ mapfile -t environment < <(get '.process.env[]')
 mapfile -t command < <(get '.process.args[]')
 user=$(get '.process.user | "\(.uid):\(.gid)"')
 groups=$(get '.process.user.additionalGids | join(",")')
-exec setpriv --no-new-privs env -i "${environment[@]}" /usr/sbin/chroot --userspec="$user" --groups="$groups" /mnt/root "${command[@]}"
+exec setpriv --no-new-privs env -i "${environment[@]}" \
+  /usr/sbin/chroot --userspec="$user" --groups="$groups" /mnt/root "${command[@]}"

@@ -18,7 +18,9 @@ import (
 const lingers = guardian.SpeaksFor + 300*time.Millisecond
 
 // passedOn are the signals that init passes on to the node. Process 1 gets only those for which it has a handler.
-var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+var passedOn = []os.Signal{
+	syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+}
 
 // runInit runs a command as a child of this process, and returns its exit code once it and the processes that it has
 // left behind have ended, or lingers after it has.
@@ -52,8 +54,8 @@ func runInit(command, environ []string) (code int, err error) {
 	}
 }
 
-// reap waits for child and for all processes that come to have this one as their parent. It sends the exit code of child
-// to died, and closes all when there are no more.
+// reap waits for child and for all processes that come to have this one as their parent. It sends the exit code of
+// child to died, and closes all when there are no more.
 func reap(child int, died chan<- int, all chan<- struct{}) {
 	for {
 		var status syscall.WaitStatus
