@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
@@ -50,8 +51,13 @@ func loadManifests(t *testing.T) (m manifests) {
 		if into == nil {
 			t.Fatalf("a %s is not known to this test", r.GetKind())
 		}
-		if err := yaml.UnmarshalStrict(text, into); err != nil {
-			t.Fatalf("%s %s: %v", r.GetKind(), r.GetName(), err)
+		// The decoder of Kubernetes' own server: that of encoding/json takes names in any mixture of cases.
+		text, err = yaml.YAMLToJSONStrict(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strict, err := json.UnmarshalStrict(text, into); err != nil || len(strict) > 0 {
+			t.Fatalf("%s %s: %v %v", r.GetKind(), r.GetName(), err, strict)
 		}
 		if r.GetKind() == "Service" {
 			m.services[r.GetName()] = service

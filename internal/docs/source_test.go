@@ -85,9 +85,9 @@ var (
 // foreignNames are names in backticks that are of other programs.
 var foreignNames = []string{
 	"TestAPI_Client…", "ClientTxn", "ClientTxnWrite", "SessionNodeChecks", "SessionServiceChecks", // tests of consul/api
-	"ifGenerationMatch",                                 // Google's object store
-	"KeepAliveOnce",                                     // etcd's client
-	"NoSync",                                            // bbolt
+	"ifGenerationMatch",             // Google's object store
+	"KeepAliveOnce",                 // etcd's client
+	"NoSync",                        // bbolt
 	"enableServiceLinks", "subPath", // Kubernetes
 }
 
