@@ -33,6 +33,10 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		logger.Info().Strs("variables", s.ofServices).
 			Msg("these are no settings but those of a Kubernetes Service; they are ignored")
 	}
+	if os.Getpid() == 1 && len(cfg.Guardian) > 0 {
+		logger.Warn().Msg("this node is process 1, and when that ends the kernel kills its guardian too: a crash costs the " +
+			"rest of the lease; start it with kvnode init")
+	}
 	info := buildinfo.Read()
 	cfg.Version, cfg.Revision, cfg.Settings = info.Version, info.Revision, s.changed()
 	ctx, done := onSignal(ctx, func(sig os.Signal) {
