@@ -52,6 +52,9 @@ func newCertificates(dir string, network Network, places int) (*Certificates, er
 		issue(certs.Identity{Role: certs.RoleNode, Name: nodeName(id)}, host)
 	}
 	issue(certs.Identity{Role: certs.RoleClient, Name: clusterName})
+	if err == nil {
+		_, _, err = c.Authority.Revoke(nil, certs.ListValidity, time.Now())
+	}
 	for place := 0; place <= places && err == nil; place++ {
 		if err = os.MkdirAll(c.Of(place), 0o755); err == nil {
 			err = errors.Join(c.GiveBundle(place), c.GivePair(place))
@@ -90,12 +93,14 @@ func (c *Certificates) pair(id int) string {
 
 func (c *Certificates) bundle(id int) string { return filepath.Join(c.Of(id), certs.BundleName) }
 
+func (c *Certificates) list(id int) string { return filepath.Join(c.Of(id), certs.ListName) }
+
 // Flags returns the flags of a node with these files.
 func (c *Certificates) Flags(id int) []string {
 	cert, key := c.Pair(id)
 	bundle := c.bundle(id)
 	return []string{"--tls-cert", cert, "--tls-key", key, "--tls-ca", bundle,
-		"--tls-client-ca", bundle, "--tls-require-client-cert"}
+		"--tls-client-ca", bundle, "--tls-require-client-cert", "--tls-crl", c.list(id)}
 }
 
 // Client returns what clients need to know.
@@ -144,10 +149,14 @@ func (c *Certificates) Put(id int, cert, key string) error {
 	return errors.Join(give(cert, ownCert), give(key, ownKey))
 }
 
-// GiveBundle copies the authorities to node id, or with 0 to the clients.
+// GiveBundle copies the authorities to node id, or with 0 to the clients, and before them the lists, of which none may
+// be of an authority that is gone.
 func (c *Certificates) GiveBundle(id int) error {
-	return give(c.made(certs.BundleName), c.bundle(id))
+	return errors.Join(c.GiveList(id), give(c.made(certs.BundleName), c.bundle(id)))
 }
+
+// GiveList copies the lists of revoked certificates to node id.
+func (c *Certificates) GiveList(id int) error { return give(c.made(certs.ListName), c.list(id)) }
 
 // give replaces a file, as scp and mv do.
 func give(from, to string) error {

@@ -61,6 +61,8 @@ func All() []Nemesis {
 			MinOps: 20, MinFaults: 3, Run: rotateCerts},
 		{Name: "cert-expire", Says: "one node's certificate expires, is another's, or none: open connections go on",
 			Needs: Needs{TLS: true}, MinOps: 20, MinFaults: 1, Run: expireCerts},
+		{Name: "cert-revoke", Says: "certificates are revoked: one that was copied, or that a node still has, and all " +
+			"refuse who shows it", Needs: Needs{TLS: true}, MinOps: 20, MinFaults: 1, Run: revokeCerts},
 		{Name: "token-rotate", Says: "the clients get new tokens through one node, and the old ones are deleted " +
 			"through another", Needs: Needs{ACL: true}, MinOps: 20, MinFaults: 2, Run: rotateTokens},
 		{Name: "token-expire", Says: "the clients' tokens expire, each after they got the next one", Needs: Needs{ACL: true},
