@@ -53,6 +53,7 @@ const (
 	PathHealthLive     = "/health/live"
 	PathHealthReady    = "/health/ready"
 	PathMetrics        = "/metrics"
+	PathUI             = "/ui/" // the web page: for people, and no part of the API
 )
 
 // The verbs that end the path of a request about one lease.

@@ -70,6 +70,7 @@ type MembershipStatus struct {
 type LeaseStatus struct {
 	Held         bool  `json:"held"` // by this node
 	RemainingMS  int64 `json:"remaining_ms"`
+	TimeMS       int64 `json:"time_ms"`       // what RemainingMS is just after a renewal: --lease-time
 	QuarantineMS int64 `json:"quarantine_ms"` // how long this node's acceptor stays silent yet (A4)
 	// Changes are the last beginnings and ends of this node's own tenures in its current run, oldest first.
 	Changes []TenureChange `json:"changes"`

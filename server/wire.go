@@ -127,7 +127,7 @@ func (n *node) newDisk(p *parts) *runner.Disk {
 func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 	cluster := backend.NewCluster(backend.ClusterConfig{
 		Identity: p.identity, Members: r.members, ClientAddr: n.cfg.clientAdvertised(), Version: n.cfg.Version,
-		ACL:     n.cfg.ACL,
+		ACL: n.cfg.ACL, LeaseTime: n.cfg.LeaseTime,
 		Started: n.started, Clock: n.clock,
 		Mastership: r.mastership, Health: r.health, Elector: r.elector, Log: r.log, Leases: r.leases, Disk: r.disk,
 		Snapshots: r.snapshot, Archive: r.archiveStatus,

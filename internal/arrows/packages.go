@@ -56,10 +56,11 @@ var Layout = Rules{
 		{Path: "server/watch", May: []string{"kv"}, Never: []string{"server"}},
 		{Path: "server/backup/tarred"},
 		{Path: "server/admission", Never: []string{"server"}},
+		{Path: "server/web/ui", Never: []string{"server"}},
 		{
 			Path: "server/web", May: []string{
-				"server/access", "server/acl", "server/admission", "server/audit", "server/slow", "server/watch",
-				"server/backup/tarred", "kv", "storage",
+				"server/web/ui", "server/access", "server/acl", "server/admission", "server/audit", "server/slow",
+				"server/watch", "server/backup/tarred", "kv", "storage",
 			},
 			Never: []string{"server"},
 		},

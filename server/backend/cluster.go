@@ -24,6 +24,7 @@ type ClusterConfig struct {
 	ClientAddr string // of this node, as others reach it
 	Version    string
 	ACL        bool          // requests need tokens
+	LeaseTime  time.Duration // of the master lease
 	Started    time.Duration // reading of the clock at the start of the process
 	Clock      *clock.Clock
 	Mastership *runner.Mastership

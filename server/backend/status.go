@@ -66,7 +66,7 @@ func (b *Cluster) role(master ballot.NodeID) string {
 
 func (b *Cluster) leaseStatus(v *runner.LogView, now time.Duration) api.LeaseStatus {
 	p := b.cfg.Mastership.Load()
-	s := api.LeaseStatus{Held: p.Held(now), Changes: b.cfg.Elector.Changes()}
+	s := api.LeaseStatus{Held: p.Held(now), Changes: b.cfg.Elector.Changes(), TimeMS: b.cfg.LeaseTime.Milliseconds()}
 	left := v.LeaseLeft
 	if s.Held {
 		left = p.Deadline - now

@@ -57,6 +57,7 @@ type endpoint struct {
 	agent    bool   // of those: who may see the node may have it
 	// none refuses a path that no route has. Only the endpoint without handlers has it.
 	none    func(path string) *refusal
+	page    bool // likewise: the server has the web page
 	latency methodLatency
 }
 
@@ -140,6 +141,8 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 	switch {
 	case len(x.r.RequestURI) > api.MaxURLBytes:
 		return nil, badRequest("the URL has %d bytes: at most %d are accepted", len(x.r.RequestURI), api.MaxURLBytes)
+	case e.page && opensPage(x.r):
+		return toPage, nil
 	case len(e.handlers) == 0:
 		return nil, e.none(x.r.URL.Path)
 	case h == nil:

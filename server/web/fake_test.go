@@ -350,7 +350,7 @@ func (f *fake) reached() string {
 	return fmt.Sprint(f.writes, " ", f.last.Key, " ", f.transfer, " ", len(f.leases), " ", len(f.changes))
 }
 
-// described returns the routes that openapi.json describes: all but the second path of the empty key.
+// described returns the routes that openapi.json describes: all but the second path of the empty key, and the web page.
 func described(s *Server) []route {
-	return slices.DeleteFunc(slices.Clone(s.routes), func(r route) bool { return r.path == keysPath })
+	return slices.DeleteFunc(slices.Clone(s.routes), func(r route) bool { return r.path == keysPath || r.name == pageRoute })
 }

@@ -53,6 +53,8 @@ var forEverybody = map[string]string{
 	"GET /v1/openapi.json":     "it is the same for all clusters",
 	"PUT /v1/acl/bootstrap":    "the state allows it once",
 	"GET /v1/acl/token/self":   "one's own token, if there is one",
+	"GET /ui":                  "it leads to the next",
+	"GET /ui/{file}":           "files that are the same for all clusters",
 	"PUT /v1/acl/bootstrap 2":  "",
 	"GET /v1/acl/token/self 2": "",
 }

@@ -27,10 +27,10 @@ type route struct {
 // mean to end the token that floods it.
 var forOperators = []string{"status", "status-leader", "status-peers", "health-live", "health-ready", "metrics",
 	"master-transfer", "members", "members-add", "members-remove", "members-replace", "members-promote",
-	"members-update", "members-readmit", "members-cancel", "members-drain", "acl-tokens", "acl-token"}
+	"members-update", "members-readmit", "members-cancel", "members-drain", "acl-tokens", "acl-token", pageRoute}
 
 // publicly are those of them that need no token.
-var publicly = []string{"status", "status-leader", "status-peers", "health-live", "health-ready"}
+var publicly = []string{"status", "status-leader", "status-peers", "health-live", "health-ready", pageRoute}
 
 // keysPath is the path of all keys, of which Consul's clients leave out the slash. It stands for the empty key.
 var keysPath = strings.TrimSuffix(api.PathKV, "/")
@@ -106,6 +106,8 @@ func (h *handlers) table() []route {
 		{api.PathHealthReady, "health-ready", methods{"GET": h.health.ready}},
 		{api.PathMetrics, "metrics", methods{"GET": h.metrics.show}},
 		{api.PathOpenAPI, "openapi", methods{"GET": openAPI}},
+		{pagePath, pageRoute, methods{"GET": toPage}},
+		{api.PathUI + "{file}", pageRoute, methods{"GET": page}},
 	}
 }
 
@@ -116,6 +118,7 @@ func newRouter(table []route, none func(path string) *refusal, d *dispatcher) ro
 	nowhere.none = none
 	m.NotFoundHandler = d.handle(nowhere)
 	for _, r := range table {
+		nowhere.page = nowhere.page || r.name == pageRoute
 		match, narrow := matcherOf(r.path)
 		e := newEndpoint(r.name, r.handlers, d.metrics)
 		e.operator, e.public = slices.Contains(forOperators, r.name), slices.Contains(publicly, r.name)

@@ -1,0 +1,96 @@
+// Descriptions of elements, and what makes the document like them. Everything that is shown goes through here: text is
+// set as text, so that no key and no value is ever taken for markup.
+
+// h describes an element. Of props, those that begin with "on" are listeners, `vars` are custom properties of CSS, `key`
+// tells the element from its siblings, and the others are attributes: null and false leave one out. Kids are
+// descriptions and texts: null and false leave one out, and lists are spread.
+export function h(tag, props, ...kids) {
+  return { tag, props: props ?? {}, kids: kids.flat(Infinity).filter((k) => k != null && k !== false && k !== "") };
+}
+
+const described = new WeakMap(); // the description that an element was last made like
+
+// patch makes the children of parent like a list of descriptions. Elements that stay are kept, with their focus.
+export function patch(parent, kids) {
+  const old = [...parent.childNodes];
+  const keyed = new Map();
+  for (const node of old) {
+    const key = described.get(node)?.props.key;
+    if (key != null) keyed.set(key, node);
+  }
+  let free = old.filter((node) => described.get(node)?.props.key == null);
+  kids.forEach((kid, i) => {
+    const node = reuse(kid, keyed, free) ?? make(kid);
+    free = free.filter((n) => n !== node);
+    if (parent.childNodes[i] !== node) parent.insertBefore(node, parent.childNodes[i] ?? null);
+    update(node, kid);
+  });
+  while (parent.childNodes.length > kids.length) parent.lastChild.remove();
+}
+
+function reuse(kid, keyed, free) {
+  if (typeof kid !== "object") return free.find((n) => n.nodeType === Node.TEXT_NODE);
+  const like = (n) => n?.nodeType === Node.ELEMENT_NODE && n.localName === kid.tag && described.has(n);
+  if (kid.props.key != null) {
+    const node = keyed.get(kid.props.key);
+    return like(node) ? node : undefined;
+  }
+  return free.find(like);
+}
+
+function make(kid) {
+  return typeof kid === "object" ? document.createElement(kid.tag) : document.createTextNode(kid);
+}
+
+function update(node, kid) {
+  if (typeof kid !== "object") {
+    if (node.data !== String(kid)) node.data = kid;
+    return;
+  }
+  const before = described.get(node)?.props ?? {};
+  described.set(node, kid);
+  for (const name of Object.keys(before)) if (!(name in kid.props)) set(node, name, null, before[name]);
+  for (const [name, value] of Object.entries(kid.props)) {
+    if (value !== before[name]) set(node, name, value, before[name]);
+  }
+  patch(node, kid.kids);
+}
+
+// Attributes that only set what an element begins with: the property is what it has now.
+const properties = new Set(["value", "checked", "open"]);
+
+function set(node, name, value, before) {
+  if (name === "key") return;
+  if (name === "vars") {
+    for (const key of Object.keys(before ?? {})) if (!(key in (value ?? {}))) node.style.removeProperty(key);
+    for (const [key, v] of Object.entries(value ?? {})) node.style.setProperty(key, v);
+  } else if (name.startsWith("on")) {
+    if (before) node.removeEventListener(name.slice(2), before);
+    if (value) node.addEventListener(name.slice(2), value);
+  } else if (properties.has(name) && node.localName !== "details") {
+    node[name] = value ?? "";
+  } else if (value == null || value === false) {
+    node.removeAttribute(name);
+  } else {
+    node.setAttribute(name, value === true ? "" : value);
+  }
+}
+
+// confirm asks a person, and returns a promise of the answer. body is a list of descriptions.
+export function confirm(title, body, verb, danger) {
+  const dialog = document.getElementById("dialog");
+  if (dialog.open) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    let answer = false;
+    patch(dialog, [
+      h("h2", { id: "dialog-title" }, title),
+      ...body,
+      h("div", { class: "actions" },
+        h("button", { type: "button", class: danger ? "danger" : "main", onclick: () => { answer = true; dialog.close(); } },
+          verb),
+        h("button", { type: "button", autofocus: true, onclick: () => dialog.close() }, "Cancel")),
+    ]);
+    dialog.addEventListener("close", () => { patch(dialog, []); resolve(answer); }, { once: true });
+    dialog.showModal();
+  });
+}
