@@ -32,7 +32,8 @@ func TestStartsTellsAndStops(t *testing.T) {
 		contains(t, r.now(), strconv.Itoa(n.PID), n.Client, n.Peer, n.Data)
 	}
 	r.await(t, "Ctrl-C stops all nodes")
-	contains(t, r.now(), "kvctl --endpoints ", " set hello world", "kvctl dev kill 1 --data "+r.o.Data)
+	contains(t, r.now(), "kvctl --endpoints ", " set hello world", "kvctl dev kill 1 --data "+r.o.Data,
+		"In a browser: http://"+s.Nodes[0].Client+"/ui/")
 	setMaster(t, r.o.Data, 0)
 	r.await(t, `no node is master`)
 	setMaster(t, r.o.Data, 2)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tenure/api"
 	"tenure/internal/certs"
 	"tenure/internal/devcluster"
 )
@@ -74,7 +75,17 @@ func (t *teller) ready(took time.Duration, master int) {
 	}
 	t.line("  %s      # the master; another node takes over", t.devCommand("kill", master))
 	t.line("  %s     # start it again", t.devCommand("start", master))
-	t.line("\nCtrl-C stops all nodes.\n")
+	t.line("\nIn a browser: %s%s\n", t.page(), api.PathUI)
+	t.line("Ctrl-C stops all nodes.\n")
+}
+
+// page returns the address of the first node for browsers, without a path.
+func (t *teller) page() string {
+	scheme := "http"
+	if t.o.TLS {
+		scheme = "https"
+	}
+	return scheme + "://" + loopback(t.o.BasePort)
 }
 
 // redisCommand returns how to call redis-cli.

@@ -5,6 +5,8 @@ const root = new URL("../", import.meta.url);
 const stored = "tenure-token";
 const statusWait = 3000; // ms; nothing that status reads waits for anything
 const usualWait = 12000; // a node answers within 10 s, or says that it cannot
+const readWait = 4000; // of what is asked again and again
+const spare = 1000; // by how much sooner the node is to answer than the page gives up
 const tries = 4;
 
 let token = sessionStorage.getItem(stored) ?? "";
@@ -76,7 +78,8 @@ export async function ask(method, where, { query = {}, body, headers = {}, wait 
   throw new Failure(response.status, code, text.trim() || `The node answered ${response.status} (${code}).`);
 }
 
-export const get = (where, query, options) => ask("GET", where, { query, ...options });
+export const get = (where, query, { wait = readWait } = {}) =>
+  ask("GET", where, { query, wait, headers: { "X-Tenure-Timeout-Ms": String(wait - spare) } });
 
 // status asks the node for its view of itself. It needs no token.
 export async function status() {

@@ -23,6 +23,7 @@ const app = {
   since: 0, // of the failure
   at: 0, // when the last answer came
   looks: [], // {left, full, master} or {} for each time that the node was asked
+  drained: new Set(), // the nodes that this page has drained
   seen: [], // changes of the master while the page looked, newest first: {at, text}
   draw,
   go: (part, params) => { location.hash = address(part, params); },
@@ -41,7 +42,7 @@ const poll = new Poll();
 let shown = { title: "", sources: [], view: () => [] };
 let name = "";
 
-const statusSource = () => ({ name: "status", every: name === "cluster" ? 1000 : 3000, ask: look });
+const statusSource = () => ({ name: "status", keep: true, every: name === "cluster" ? 1000 : 3000, ask: look });
 
 async function look() {
   try {

@@ -129,21 +129,16 @@ function thisNode(s) {
   const items = [
     ["Role", s.role + (s.draining ? ", drained" : "")],
     ["Running for", span(s.uptime_ms)],
-    ["Log", h("span", {}, `chosen ${group(s.chosen)} · applied ${group(s.applied)} · checkpointed ${group(s.checkpointed)} · truncated ${group(s.truncated)}`)],
     ["Revision", group(s.revision)],
-    ["Disk", disk(s.disk)],
-    ["Named leases", `${plural(s.leases.records, "record")}, ${plural(s.leases.waiting, "request")} waiting`],
+    ["Log: chosen", group(s.chosen)], ["Log: applied", group(s.applied)], ["Log: checkpointed", group(s.checkpointed)], ["Log: truncated", group(s.truncated)],
+    ["Disk: log", bytes(s.disk.log_bytes)], ["Disk: state", bytes(s.disk.state_bytes)], ["Disk: free", bytes(s.disk.free_bytes)],
+    s.disk.quota_bytes > 0 && ["Disk: quota", bytes(s.disk.quota_bytes)],
+    ["Named leases", group(s.leases.records)], ["Waiting for leases", plural(s.leases.waiting, "request")],
     ["Guardian", s.guardian.pid ? `process ${s.guardian.pid}` : s.guardian.problem ?? "none"],
     ["Feature level", group(s.feature_level)],
   ];
   return h("section", { "aria-labelledby": "node" }, h("h2", { id: "node" }, `This node`),
-    h("dl", { class: "facts" }, items.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))));
-}
-
-function disk(d) {
-  const used = d.log_bytes + d.state_bytes;
-  return `${bytes(d.log_bytes)} log · ${bytes(d.state_bytes)} state · ${bytes(d.free_bytes)} free` +
-    (d.quota_bytes ? ` · ${bytes(used)} of the quota of ${bytes(d.quota_bytes)}` : "");
+    h("dl", { class: "facts" }, items.filter(Boolean).map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))));
 }
 
 // timeline is why the master changed: what this node has recorded of its own tenures, and what the page has seen.

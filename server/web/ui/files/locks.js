@@ -51,17 +51,18 @@ function session(app, me, s) {
   const held = Number(s.Held ?? 0);
   return h("li", { key: s.ID },
     h("p", {}, h("strong", {}, s.Name || "(no name)"), h("span", { class: "quiet" }, ` on ${s.Node}`), h("code", { class: "quiet" }, s.ID)),
-    timeLeft(s.ExpiresIn ? milliseconds(s.ExpiresIn) : null, milliseconds(s.TTL), "it ends only when destroyed"),
+    timeLeft(s),
     held > 0 ? h("ul", { class: "held", "aria-label": "Keys that it has locked" }, s.Keys.map((k) => h("li", {}, h("a", { href: address("key", { k }) }, k))),
       held > s.Keys.length && h("li", { class: "quiet" }, `and ${group(held - s.Keys.length)} more`)) : h("p", { class: "quiet" }, "It has locked no key."),
     h("div", { class: "actions" }, h("button", { ...press(app, me, () => end(app, me, s, held)), class: "quiet danger", "aria-label": `End session ${s.Name || s.ID}` }, "End session")));
 }
 
-// timeLeft is a bar; left is null if there is no end.
-function timeLeft(left, full, never) {
-  if (left == null) return h("p", { class: "quiet" }, never);
-  return h("div", { class: "left" }, full > 0 && h("div", { class: "thin", "aria-hidden": "true" }, h("span", { vars: { "--share": `${Math.min(100, (100 * left) / full)}%` } })),
-    h("p", {}, `${span(left)} left`, full > 0 && h("span", { class: "quiet" }, ` of ${span(full)}`)));
+// timeLeft is how long the session lasts unless it is renewed: up to twice its TTL.
+function timeLeft(s) {
+  if (!s.ExpiresIn) return h("p", { class: "quiet" }, "It has no TTL, and ends only when it is ended.");
+  const left = milliseconds(s.ExpiresIn), ttl = milliseconds(s.TTL);
+  return h("div", { class: "left" }, h("div", { class: "thin", "aria-hidden": "true" }, h("span", { vars: { "--share": `${Math.min(100, (50 * left) / ttl)}%` } })),
+    h("p", {}, `ends in ${span(left)} `, h("span", { class: "quiet" }, `unless it is renewed · TTL ${span(ttl)}`)));
 }
 
 async function end(app, me, s, held) {

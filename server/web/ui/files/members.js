@@ -16,8 +16,8 @@ export function row(app, me, m) {
       h("h3", {}, `Node ${m.node}`),
       m.name && m.name !== `node-${m.node}` && h("span", { class: "name" }, m.name),
       h("span", { class: "role" }, m.connected ? role : "not connected"),
-      m.draining && h("span", { class: "role" }, "drained"),
-      self ? h("span", { class: "quiet" }, "this page") : m.client_address && link(m)),
+      drained(app, m) && h("span", { class: "role" }, "drained"),
+      self ? h("span", { class: "quiet" }, "this node") : m.client_address && link(m)),
     h("dl", {},
       fact("Applied", known ? group(m.applied) : "–"),
       fact("Lag", known ? (m.lag > 0 ? plural(m.lag, "slot") : "none") : "–"),
@@ -29,7 +29,7 @@ export function row(app, me, m) {
 
 const fact = (k, v) => h("div", {}, h("dt", {}, k), h("dd", {}, v));
 
-const link = (m) => h("a", { href: `${location.protocol}//${m.client_address}/ui/`, "aria-label": `Open the page of node ${m.node}` }, "its page");
+const link = (m) => h("a", { href: `${location.protocol}//${m.client_address}/ui/`, "aria-label": `open its page: node ${m.node}` }, "open its page");
 
 function snapshot(x) {
   const text = x.installing ? "A copy of the state is being put in place" :
@@ -39,24 +39,26 @@ function snapshot(x) {
 }
 
 function actions(app, me, m, master) {
-  const button = (text, title, work, danger) =>
-    h("button", { ...press(app, me, work), class: danger ? "quiet danger" : "quiet", "aria-label": `${title} node ${m.node}` }, text);
+  const button = (text, title, work) =>
+    h("button", { ...press(app, me, work), class: "quiet", "aria-label": `${title} node ${m.node}` }, text);
   const list = [];
   if (m.voter && !master && m.connected) list.push(button("Make master", "Make master of", () => transfer(app, me, m)));
-  if (m.voter && m.connected) {
-    list.push(m.draining ? button("End drain", "End the drain of", () => drain(app, me, m, true)) : button("Drain", "Drain", () => drain(app, me, m, false)));
-  }
+  if (m.voter && m.connected && drained(app, m)) list.push(button("End drain", "End drain of", () => drain(app, me, m, true)));
+  else if (m.voter && m.connected) list.push(button("Drain", "Drain", () => drain(app, me, m, false)));
   if (!m.voter) list.push(button("Promote", "Promote", () => plan(app, me, m, "promote")));
-  if (m.voter) list.push(button("Replace", "Replace", () => plan(app, me, m, "replace"), true));
-  list.push(button("Remove", "Remove", () => plan(app, me, m, "remove"), true));
+  if (m.voter) list.push(button("Replace", "Replace", () => plan(app, me, m, "replace")));
+  list.push(button("Remove", "Remove", () => plan(app, me, m, "remove")));
   return list;
 }
+
+// drained reports whether a member is drained, as far as is known here: of other nodes, what this page has done.
+export const drained = (app, m) => m.draining || (m.node !== app.status.node && app.drained.has(m.node));
 
 // tell runs a command of an operator and says what came of it.
 async function tell(app, me, done, work) {
   try {
     const answer = await work();
-    me.note = { kind: "good", text: typeof done === "function" ? done(answer) : done };
+    me.note = { kind: "good", text: done(answer) };
   } catch (err) {
     me.note = outcome(err);
   }
@@ -67,19 +69,21 @@ async function transfer(app, me, m) {
   const sure = await confirm(`Make node ${m.node} master?`,
     [h("p", {}, `Node ${app.status.master || "?"} finishes what is in flight, hands over and stays up. Clients see a pause of milliseconds.`)], "Hand over");
   if (sure) {
-    await tell(app, me, `The master was asked to hand over to node ${m.node}.`, () => command("v1/master/transfer", { Node: m.node }));
+    await tell(app, me, () => `The master was asked to hand over to node ${m.node}.`, () => command("v1/master/transfer", { Node: m.node }));
   }
 }
 
 async function drain(app, me, m, off) {
   if (off) {
-    await tell(app, me, `The drain of node ${m.node} has ended.`, () => command("v1/members/drain", { node: m.node, off: true }));
+    const ended = () => { app.drained.delete(m.node); return `The drain of node ${m.node} has ended.`; };
+    await tell(app, me, ended, () => command("v1/members/drain", { node: m.node, off: true }));
     return;
   }
   const sure = await confirm(`Drain node ${m.node}?`,
     [h("p", {}, "It hands mastership over, does not become master again, and tells load balancers to send it no new clients. " +
       "It goes on to follow the log and to vote. A restart of the node ends the drain.")], "Drain");
-  if (sure) await tell(app, me, `Node ${m.node} is drained.`, () => command("v1/members/drain", { node: m.node }));
+  const begun = () => { app.drained.add(m.node); return `Node ${m.node} is drained.`; };
+  if (sure) await tell(app, me, begun, () => command("v1/members/drain", { node: m.node }));
 }
 
 const titles = { remove: "Remove", replace: "Replace", promote: "Promote" };
@@ -122,6 +126,6 @@ function operation(app, me, o) {
     o.step && h("p", { class: "quiet" }, o.step, o.wait_ms > 0 && ` About ${span(o.wait_ms)} are left.`),
     o.problem && h("p", { class: "bad" }, o.problem),
     o.state === "running" && joining && snapshot(joining),
-    o.state === "running" && h("div", { class: "actions" }, h("button", { ...press(app, me, () => tell(app, me, "The operation is cancelled.",
+    o.state === "running" && h("div", { class: "actions" }, h("button", { ...press(app, me, () => tell(app, me, () => "The operation is cancelled.",
       () => command("v1/members/cancel", { operation: o.id }))), class: "quiet" }, "Cancel")));
 }

@@ -5,7 +5,7 @@ import { confirm, h } from "./dom.js";
 import { pretty } from "./json.js";
 import { crumbs } from "./keys.js";
 import { download, outcome, press, trouble } from "./parts.js";
-import { bytes, group } from "./text.js";
+import { bytes, group, plural } from "./text.js";
 
 const maxShown = 64 << 10; // bytes of a value that are shown
 const maxHex = 4 << 10; // of them in hexadecimal
@@ -30,7 +30,7 @@ export function open(app, params) {
   return {
     title: fresh ? "New key" : key,
     sources: fresh ? [] : [{ name: "value", every: 2000, ask: read }],
-    view: () => (fresh ? [h("h1", {}, "New key"), crumbs(me.key), note(me), editor(app, me, true)] : view(app, me)),
+    view: () => (fresh ? [h("h1", {}, "New key"), crumbs(me.key), note(me), me.edit && editor(app, me, true)] : view(app, me)),
   };
 }
 
@@ -71,7 +71,8 @@ function facts(me) {
   const e = me.entry;
   const items = [["Revision", group(e.ModifyIndex)], ["Created at", group(e.CreateIndex)], ["Size", bytes(me.bytes.length)], ["Flags", String(e.Flags)],
     ["Expires", e.ExpiresIn ? `in ${e.ExpiresIn}` : "never"],
-    ["Lock", e.Session ? h("span", {}, "held by session ", h("a", { href: "#locks" }, e.Session)) : `free, locked ${group(e.LockIndex)} times`]];
+    ["Lock", e.Session ? h("span", {}, "held by session ", h("a", { href: "#locks" }, e.Session)) : "free"],
+    Number(e.LockIndex) > 0 && ["Locked so far", plural(e.LockIndex, "time")]].filter(Boolean);
   return h("dl", { class: "facts" }, items.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v))));
 }
 

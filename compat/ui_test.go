@@ -1,0 +1,111 @@
+package compat
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/jepsen/cluster"
+)
+
+// uiTakes bounds how long the browser may take with the page of one cluster, on a machine with much else to do.
+const uiTakes = 6 * time.Minute
+
+// TestUI uses the web page of a node in a real Chromium: each part of it in health, while the master is killed, without a
+// majority, and with tokens. axe finds nothing serious in any of these states, nothing is wider than a phone, and the
+// policy of the page is never violated, whatever keys and values are. With TENURE_UI_PICTURES=DIR it leaves pictures.
+//
+// It is skipped where there is no Chromium, Node.js or npm: apt-get install chromium nodejs npm.
+func TestUI(t *testing.T) {
+	browser := chromium(t)
+	dir := uiScripts(t)
+	for _, x := range []struct {
+		name  string
+		flags []string
+	}{{"open", nil}, {"tokens", []string{"--acl"}}} {
+		t.Run(x.name, func(t *testing.T) {
+			c := start(t, append(x.flags, "--lease-time", "2s")...) // a busy browser costs no master its mastership
+			useUI(t, c, filepath.Join(dir, x.name+".mjs"), browser, dir)
+			verify := exec.Command(program("kvctl"), "backup", "verify", filepath.Join(dir, x.name+".backup"))
+			if out, err := verify.CombinedOutput(); err != nil {
+				t.Errorf("the backup that the page has downloaded: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// uiScripts returns a directory with the scripts and what they need.
+func uiScripts(t *testing.T) string {
+	for _, name := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(err)
+		}
+	}
+	dir := t.TempDir()
+	must(t, os.CopyFS(dir, os.DirFS("ui")))
+	install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("npm ci: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// useUI runs a script, and does to the nodes what it orders.
+func useUI(t *testing.T, c *cluster.Cluster, script, browser, dir string) {
+	t.Helper()
+	args := []string{script, browser, dir}
+	for _, n := range c.Nodes() {
+		args = append(args, "http://"+n.Client)
+	}
+	cmd := exec.CommandContext(within(t, uiTakes), "node", args...)
+	cmd.WaitDelay = time.Second
+	var errors bytes.Buffer
+	cmd.Stderr = &errors
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	said, last := bufio.NewScanner(out), ""
+	for said.Scan() {
+		last = said.Text()
+		order, ok := strings.CutPrefix(last, "> ")
+		if !ok {
+			t.Log(last)
+			continue
+		}
+		answer := "done"
+		if err := obey(c, order); err != nil {
+			answer = err.Error()
+		}
+		_, err := io.WriteString(in, answer+"\n")
+		must(t, err)
+	}
+	if err := cmd.Wait(); err != nil || last != "ok" {
+		t.Errorf("%v, last said %q\n%s", err, last, errors.String())
+	}
+}
+
+// obey does what an order of a script says.
+func obey(c *cluster.Cluster, order string) error {
+	var what string
+	var id int
+	if _, err := fmt.Sscanf(order, "%s %d", &what, &id); err != nil {
+		return err
+	}
+	switch what {
+	case "kill":
+		return c.Node(id).Kill()
+	case "start":
+		return c.Node(id).Start()
+	}
+	return fmt.Errorf("no order %q", order)
+}
