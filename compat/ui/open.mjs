@@ -41,7 +41,7 @@ await run("pictures", async () => {
     const page = await open(nodes[0], { width, scheme });
     for (const [name, fragment, text] of parts) {
       await show(page, fragment, text);
-      if (name === "cluster") await pause(12000);
+      if (name === "cluster") await pause(5000);
       await picture(page, `${name}-${width}-${scheme}`);
     }
     await page.context().close();
@@ -229,7 +229,8 @@ await run("the master is killed", async () => {
   await has(page, `Node ${old} is not connected`);
   await sound(page, "without a node");
   await picture(page, "killed-1280-light");
-  await has(lost, "The node does not answer");
+  await has(lost, `Node ${old} does not answer`);
+  check("nothing can be done there", (await lost.locator(".members button").count()) === 0);
   check("the others are named", (await lost.locator(".alerts").getByRole("link").allTextContents()).join() === left.map((n) => `node ${n}`).join());
   await sound(lost, "a node that does not answer");
   await picture(lost, "silent-1280-light");

@@ -18,7 +18,7 @@
 //
 // Each resource has a handler type of its own, which holds only what it needs; handlers.go makes them. They are in
 // kv*.go, txn*.go, session*.go, lease*.go, fence.go, watch.go, transfer.go, members*.go, operator.go, status.go, agent.go,
-// health.go and metrics.go.
+// health.go, metrics.go and page.go.
 //
 // # Where each promise is kept
 //
@@ -43,6 +43,7 @@
 //	what the system holds of an answer that nobody reads   unsent_linux.go
 //	an answer before the body was sent arrives             body.go (drain)
 //	health checks and metrics on a port of their own       healthport.go
+//	the web page: its headers, and who is led to it        page.go, and package ui
 //
 // # Extensions to Consul's format
 //

@@ -55,8 +55,8 @@ export async function ask(method, where, { query = {}, body, headers = {}, wait 
   const timer = stream ? 0 : setTimeout(() => end.abort(), wait);
   signal?.addEventListener("abort", () => end.abort());
   let response, text;
-  try {
-    response = await fetch(url, { method, body, headers, signal: end.signal, cache: "no-store", credentials: "omit", redirect: "error" });
+  try { // same-origin: a certificate of the person goes along, as a node may ask for one
+    response = await fetch(url, { method, body, headers, signal: end.signal, cache: "no-store", credentials: "same-origin", redirect: "error" });
     if (stream && response.ok) return { response };
     text = await response.text();
   } catch {

@@ -63,7 +63,7 @@ async function look() {
 function noteMaster(before, now) {
   if (!before || (before.master === now.master && before.epoch === now.epoch)) return;
   const text = now.master ? `Node ${now.master} is master, epoch ${group(now.epoch)}` : "No master is known";
-  app.seen.unshift({ at: Date.now(), text, node: now.node });
+  app.seen.unshift({ at: Date.now(), text, master: now.master });
   app.seen.splice(maxSeen);
 }
 

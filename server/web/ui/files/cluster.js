@@ -30,8 +30,8 @@ function view(app, me) {
   const s = app.status;
   const list = me.list ?? fromStatus(s);
   return [
-    h("h1", {}, headline(s)),
-    problems(s, list),
+    h("h1", {}, app.failure ? `Node ${s.node} does not answer` : headline(s)),
+    !app.failure && problems(s, list),
     lease(app),
     h("section", { "aria-labelledby": "members" },
       h("h2", { id: "members" }, "Members"),
@@ -117,10 +117,10 @@ function lease(app) {
     h("h2", { id: "lease" }, "Master lease"),
     h("div", { class: "meter", role: "meter", "aria-labelledby": "lease", "aria-valuemin": 0, "aria-valuemax": full, "aria-valuenow": left,
       "aria-valuetext": `${left} of ${full} ms left` }, h("span", { vars: { "--share": share(left) } })),
-    h("p", { class: "figures" }, h("strong", {}, `${group(left)} ms`), ` of ${group(full)} ms left `,
-      h("span", { class: "quiet" }, l.held ? "as its holder counts" : "as this node has heard", s.epoch ? ` · epoch ${group(s.epoch)}` : "")),
+    h("p", { class: "figures" }, app.failure ? "not known" : [h("strong", {}, `${group(left)} ms`), ` of ${group(full)} ms left `,
+      h("span", { class: "quiet" }, l.held ? "as its holder counts" : "as this node has heard", s.epoch ? ` · epoch ${group(s.epoch)}` : "")]),
     h("div", { class: "strip", role: "img", "aria-label": `Lease left at the last ${plural(app.looks.length, "look")}: ${range}` },
-      app.looks.map((x) => h("span", { class: x.left == null ? "mute" : x.master ? "" : "none", vars: { "--share": x.left == null || !x.master ? "100%" : share(x.left) } }))),
+      app.looks.toReversed().map((x) => h("span", { class: x.left == null ? "mute" : x.master ? "" : "none", vars: { "--share": x.left == null || !x.master ? "100%" : share(x.left) } }))),
     h("p", { class: "legend quiet" }, h("span", {}, "one look a second, the last minute"), h("span", {}, "now")));
 }
 
@@ -146,7 +146,8 @@ function timeline(app) {
   const own = (app.status.lease.changes ?? []).map((c) => ({ at: Date.parse(c.time), kind: c.event,
     text: c.event === "won" ? "This node won the lease" : "This node lost the lease", detail: c.detail,
     extra: c.event === "lost" ? `held for ${span(c.held_ms)}` : c.ownerless_ms > 0 ? `nobody owned it for about ${span(c.ownerless_ms)}` : "" }));
-  const all = [...own, ...app.seen.map((x) => ({ ...x, kind: "seen", detail: "seen by this page" }))].sort((a, b) => b.at - a.at);
+  const told = (x) => x.master === app.status.node && own.some((c) => c.kind === "won" && Math.abs(c.at - x.at) < 10000);
+  const all = [...own, ...app.seen.filter((x) => !told(x)).map((x) => ({ ...x, kind: "seen", detail: "seen by this page" }))].sort((a, b) => b.at - a.at);
   const others = app.otherNodes();
   return h("section", { "aria-labelledby": "changes" }, h("h2", { id: "changes" }, "Why the master changed"),
     all.length === 0 && h("p", { class: "quiet" }, "This node has not been master since it was started, and the page has seen no change."),

@@ -53,26 +53,24 @@ const none = (err) => {
   throw err;
 };
 
-// crumbs are links to the prefixes of a key or prefix.
-export function crumbs(name, last) {
-  const parts = name.split("/");
-  const tail = parts.pop();
+// crumbs are links to the prefixes of a key or prefix that end in a slash.
+export function crumbs(name) {
   let sofar = "";
-  const links = parts.map((part) => {
+  const links = name.split("/").slice(0, -1).map((part) => {
     sofar += part + "/";
     return h("li", {}, h("a", { href: address("keys", { p: sofar }) }, part + "/"));
   });
   return h("nav", { class: "crumbs", "aria-label": "Path" }, h("ol", {},
-    h("li", {}, h("a", { href: "#keys" }, "all keys")), links, (tail || last) && h("li", { "aria-current": "page" }, tail)));
+    h("li", {}, h("a", { href: "#keys" }, "all keys")), links));
 }
 
 function view(app, me) {
   return [
-    h("h1", {}, "Keys"),
+    h("h1", { class: me.prefix && "key" }, me.prefix || "Keys"),
     crumbs(me.prefix),
     h("form", { class: "row", onsubmit: (e) => goTo(app, e) },
       h("label", { class: "grow" }, h("span", {}, "Key or prefix"),
-        h("input", { name: "name", type: "text", autocomplete: "off", autocapitalize: "off", spellcheck: "false", placeholder: "app/config" })),
+        h("input", { name: "name", class: "key", type: "text", autocomplete: "off", autocapitalize: "off", spellcheck: "false", placeholder: "app/config" })),
       h("button", { name: "what", value: "keys" }, "List"),
       h("button", { name: "what", value: "key" }, "Open")),
     h("div", { class: "row tools" },

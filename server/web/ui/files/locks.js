@@ -83,7 +83,7 @@ function leasesView(app, me) {
   const l = me.leases;
   const turn = (start) => { me.start = start; app.soon("leases"); };
   return h("section", { "aria-labelledby": "leases" }, h("h2", { id: "leases" }, "Leases"),
-    h("p", { class: "quiet" }, "A lease is in the nodes’ memory. A majority of them knows it: this list is what this node knows, a hint. A lease ends when its owner releases it or renews it no more."),
+    h("p", { class: "quiet" }, "Leases are in the memory of a majority of the nodes. These are the ones that this node has recorded: a hint. A lease ends when its owner releases it, or does not renew it."),
     me.failures.leases && trouble(me.failures.leases, "see leases"),
     l?.Silent && h("p", { class: "alert" }, `This node was restarted: for another ${span(milliseconds(l.Silent))} it learns of no lease.`),
     l && l.Leases.length === 0 && h("p", { class: "empty" }, "This node knows of none."),

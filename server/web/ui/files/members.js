@@ -24,7 +24,7 @@ export function row(app, me, m) {
       fact("Heard", self ? "–" : m.last_heard_ms < 0 ? "never" : `${span(m.last_heard_ms)} ago`),
       fact("Clients", m.client_address || "–")),
     m.snapshot && snapshot(m.snapshot),
-    me.list && h("div", { class: "actions" }, actions(app, me, m, master)));
+    me.list && !app.failure && h("div", { class: "actions" }, actions(app, me, m, master)));
 }
 
 const fact = (k, v) => h("div", {}, h("dt", {}, k), h("dd", {}, v));

@@ -54,7 +54,7 @@ const ways = (me) => [me.text != null && "Text", me.json != null && "JSON", "Hex
 function view(app, me) {
   return [
     h("h1", { class: "key" }, me.key),
-    crumbs(me.key, true),
+    crumbs(me.key),
     me.failure && trouble(me.failure, "see this key"),
     note(me),
     me.entry === undefined ? !me.failure && h("p", { class: "quiet" }, "Asking …") : me.entry === null ? absent(app, me) : [facts(me), me.edit ? null : shown(app, me)],
@@ -110,7 +110,7 @@ function editor(app, me, fresh) {
     placeholder: hint, oninput: (ev) => { e[name] = ev.target.value; } }));
   const changed = !fresh && !me.theirs && (me.entry?.ModifyIndex ?? 0) !== e.base;
   return h("form", { class: "editor", onsubmit: (ev) => ev.preventDefault() },
-    fresh && h("label", {}, h("span", {}, "Key"), h("input", { type: "text", value: e.key, autocomplete: "off", spellcheck: "false", oninput: (ev) => { e.key = ev.target.value; } })),
+    fresh && h("label", {}, h("span", {}, "Key"), h("input", { type: "text", class: "key", value: e.key, autocomplete: "off", spellcheck: "false", oninput: (ev) => { e.key = ev.target.value; } })),
     h("div", { class: "choice", role: "group", "aria-label": "Edit as" }, ["Text", "Hex"].map((as) =>
       h("button", { type: "button", "aria-pressed": String(as === e.as), disabled: as === "Text" && e.onlyHex, onclick: () => { turn(me, as); app.draw(); } }, as))),
     h("div", { class: me.theirs ? "both" : "" },
