@@ -22,7 +22,7 @@ const app = {
   failure: null, // why there was none since
   since: 0, // of the failure
   at: 0, // when the last answer came
-  looks: [], // {left, full, master} or {} for each time that the node was asked
+  looks: [], // {at, left, full, master}, or {at} without an answer, for each time that the node was asked
   drained: new Set(), // the nodes that this page has drained
   seen: [], // changes of the master while the page looked, newest first: {at, text}
   draw,
@@ -49,12 +49,12 @@ async function look() {
     const s = await askStatus();
     noteMaster(app.status, s);
     Object.assign(app, { status: s, failure: null, at: Date.now() });
-    app.looks.push({ left: s.lease.remaining_ms, full: s.lease.time_ms, master: s.master });
+    app.looks.push({ at: Date.now(), left: s.lease.remaining_ms, full: s.lease.time_ms, master: s.master });
   } catch (err) {
     if (!(err instanceof Failure)) throw err;
     if (!app.failure) app.since = Date.now();
     app.failure = err;
-    app.looks.push({});
+    app.looks.push({ at: Date.now() });
   }
   app.looks.splice(0, app.looks.length - maxLooks);
   draw();

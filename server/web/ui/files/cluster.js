@@ -19,7 +19,7 @@ export function open(app) {
   }
   return {
     title: "Cluster",
-    sources: [{ name: "members", every: 2000, ask: members }],
+    sources: [{ name: "members", every: 3000, ask: members }],
     view: () => (app.status ? view(app, me) : waiting(app)),
   };
 }
@@ -121,7 +121,7 @@ function lease(app) {
       h("span", { class: "quiet" }, l.held ? "as its holder counts" : "as this node has heard", s.epoch ? ` · epoch ${group(s.epoch)}` : "")]),
     h("div", { class: "strip", role: "img", "aria-label": `Lease left at the last ${plural(app.looks.length, "look")}: ${range}` },
       app.looks.toReversed().map((x) => h("span", { class: x.left == null ? "mute" : x.master ? "" : "none", vars: { "--share": x.left == null || !x.master ? "100%" : share(x.left) } }))),
-    h("p", { class: "legend quiet" }, h("span", {}, "one look a second, the last minute"), h("span", {}, "now")));
+    h("p", { class: "legend quiet" }, h("span", {}, app.looks.length > 1 && `${span(Date.now() - app.looks[0].at)} ago`), h("span", {}, "now")));
 }
 
 // thisNode is what only the node itself tells.
