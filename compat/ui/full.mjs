@@ -28,7 +28,11 @@ await run("at the quota", async () => {
   await page.getByRole("button", { name: "Delete" }).click();
   await page.locator("dialog").getByRole("button", { name: "Delete" }).click();
   await has(page, "There is no such key.");
-  for (const [fragment, text] of [["#keys?p=fill%2F", "keys here and below"], ["#locks", "Sessions"], ["#backup", "Download a backup"]]) {
+  for (const [fragment, text] of [
+    ["#keys?p=fill%2F", "keys here and below"],
+    ["#locks", "Sessions"],
+    ["#backup", "Download a backup"],
+  ]) {
     await show(page, fragment, text);
     await sound(page, `${fragment} of a full disk`);
   }

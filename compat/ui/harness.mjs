@@ -60,25 +60,39 @@ export async function api(method, path, body, headers = {}) {
 
 export const statusOf = async (node) => JSON.parse(await api("GET", node + "/v1/status"));
 
-const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
+const browser = await chromium.launch({
+  executablePath: program,
+  args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+});
 
-// open shows a page of a node. What the browser complains of fails the test: a script that fails, what the policy of the
-// page refuses, a dialog that a script opens. Requests that fail are expected where a node is down.
+// open shows a page of a node. What the browser complains of fails the test: a script that fails, what the policy of
+// the page refuses, a dialog that a script opens. Requests that fail are expected where a node is down.
 export async function open(address, { width = 1280, scheme = "light", quiet = false } = {}) {
-  const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme: scheme, acceptDownloads: true });
+  const context = await browser.newContext({
+    viewport: { width, height: 800 },
+    colorScheme: scheme,
+    acceptDownloads: true,
+  });
   const page = await context.newPage();
   page.setDefaultTimeout(soon);
   page.requests = [];
   page.on("request", (r) => page.requests.push(r.url()));
   page.on("pageerror", (err) => check("a script fails", false, err.stack));
-  page.on("dialog", (d) => { check("a dialog", false, d.message()); d.dismiss(); });
+  page.on("dialog", (d) => {
+    check("a dialog", false, d.message());
+    d.dismiss();
+  });
   page.on("console", (m) => {
-    const refused = /Failed to load resource/.test(m.text()) && (quiet || /status of 404/.test(m.text())); // an absent key
-    if (["error", "warning"].includes(m.type()) && !refused) check("the console", false, `${m.type()}: ${m.text()} ${m.location().url}`);
+    const absent = /status of 404/.test(m.text()); // a key
+    const refused = /Failed to load resource/.test(m.text()) && (quiet || absent);
+    if (["error", "warning"].includes(m.type()) && !refused)
+      check("the console", false, `${m.type()}: ${m.text()} ${m.location().url}`);
   });
   await page.addInitScript(() => {
     window.violations = [];
-    document.addEventListener("securitypolicyviolation", (e) => window.violations.push(`${e.violatedDirective} ${e.blockedURI} ${e.sample}`));
+    document.addEventListener("securitypolicyviolation", (e) =>
+      window.violations.push(`${e.violatedDirective} ${e.blockedURI} ${e.sample}`),
+    );
   });
   await page.goto(address + "/ui/");
   return page;
@@ -86,29 +100,46 @@ export async function open(address, { width = 1280, scheme = "light", quiet = fa
 
 // show goes to a part of the page, and waits for a text on it.
 export async function show(page, fragment, text) {
-  await page.evaluate((f) => { location.hash = f; }, fragment);
+  await page.evaluate((f) => {
+    location.hash = f;
+  }, fragment);
   await has(page, text);
 }
 
 export const has = (page, text) => page.locator("#main").getByText(text).first().waitFor();
 
-// sound checks what holds of every state of every part: axe finds nothing serious, nothing is wider than the screen, the
-// policy was not violated, and nothing of a key or value became an element.
+// sound checks what holds of every state of every part: axe finds nothing serious, nothing is wider than the screen,
+// the policy was not violated, and nothing of a key or value became an element.
 export async function sound(page, name) {
   await page.evaluate(axe);
   const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
   for (const v of found.violations.filter((x) => ["serious", "critical"].includes(x.impact))) {
-    check(`axe on ${name}`, false, `${v.id}: ${v.help}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ").slice(0, 600)}`);
+    check(
+      `axe on ${name}`,
+      false,
+      `${v.id}: ${v.help}: ${v.nodes
+        .map((n) => n.html + " " + n.failureSummary)
+        .join("; ")
+        .slice(0, 600)}`,
+    );
   }
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   check(`${name} fits`, wide <= 0, `it is ${wide} px wider than the screen`);
-  check(`${name}: the policy`, (await page.evaluate(() => window.violations)).length === 0, JSON.stringify(await page.evaluate(() => window.violations)));
-  check(`${name}: markup`, (await page.locator("#main img, #main script, #main iframe, #main style").count()) === 0);
+  check(
+    `${name}: the policy`,
+    (await page.evaluate(() => window.violations)).length === 0,
+    JSON.stringify(await page.evaluate(() => window.violations)),
+  );
+  check(
+    `${name}: markup`,
+    (await page.locator("#main img, #main script, #main iframe, #main style").count()) === 0,
+  );
 }
 
 // picture saves what is shown, if pictures are wanted.
 export async function picture(page, name) {
-  if (process.env.TENURE_UI_PICTURES) await page.screenshot({ path: join(process.env.TENURE_UI_PICTURES, name + ".png"), fullPage: true });
+  if (process.env.TENURE_UI_PICTURES)
+    await page.screenshot({ path: join(process.env.TENURE_UI_PICTURES, name + ".png"), fullPage: true });
 }
 
 export async function end() {

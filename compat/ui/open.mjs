@@ -1,6 +1,22 @@
 // The page of a cluster without tokens: in health, as a person uses it, during the kill of the master, and without a
 // majority.
-import { api, check, dir, end, has, nodes, open, order, pause, picture, run, show, sound, statusOf, until } from "./harness.mjs";
+import {
+  api,
+  check,
+  dir,
+  end,
+  has,
+  nodes,
+  open,
+  order,
+  pause,
+  picture,
+  run,
+  show,
+  sound,
+  statusOf,
+  until,
+} from "./harness.mjs";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -8,23 +24,42 @@ const hostile = "<img src=x onerror=alert(1)>";
 const put = (key, value) => api("PUT", "/v1/kv/" + encodeURIComponent(key), value);
 
 await put(hostile, hostile);
-await put("app/config", '{"name":"checkout","retries":3,"hosts":["a.example","b.example"],"limit":9007199254740993,"none":{}}');
+await put(
+  "app/config",
+  '{"name":"checkout","retries":3,"hosts":["a.example","b.example"],"limit":9007199254740993,"none":{}}',
+);
 await put("app/flags", "beta");
 await put("app/db/host", "10.0.0.7");
 await put("app/blob", new Uint8Array([0, 255, 13, 10, 60, 105, 109, 103]));
 for (let i = 100; i < 330; i++) await put(`many/${i}`, String(i));
-const session = JSON.parse(await api("PUT", "/v1/session/create", JSON.stringify({ Name: hostile, TTL: "600s", LockDelay: "1s" }))).ID;
+const session = JSON.parse(
+  await api("PUT", "/v1/session/create", JSON.stringify({ Name: hostile, TTL: "600s", LockDelay: "1s" })),
+).ID;
 await api("PUT", `/v1/kv/jobs%2Flock?acquire=${session}`, "me");
-await api("POST", `/v1/lease/${encodeURIComponent(hostile)}/acquire`, JSON.stringify({ Owner: hostile, TTL: "30s" }));
+await api(
+  "POST",
+  `/v1/lease/${encodeURIComponent(hostile)}/acquire`,
+  JSON.stringify({ Owner: hostile, TTL: "30s" }),
+);
 
 const parts = [
-  ["cluster", "#cluster", "All 3 voters are heard"], ["keys", "#keys", "app/"], ["below", "#keys?p=app%2F", "config"],
-  ["key", "#key?k=app%2Fconfig", "9007199254740993"], ["bytes", "#key?k=app%2Fblob", "00 ff 0d 0a"], ["hostile", "#key?k=" + encodeURIComponent(hostile), hostile],
-  ["absent", "#key?k=none", "There is no such key."], ["new", "#key?k=app%2F&n=1", "Expires in"], ["locks", "#locks", hostile],
-  ["backup", "#backup", "This node was given no archive"], ["access", "#access", "asks nobody for a token"],
+  ["cluster", "#cluster", "All 3 voters are heard"],
+  ["keys", "#keys", "app/"],
+  ["below", "#keys?p=app%2F", "config"],
+  ["key", "#key?k=app%2Fconfig", "9007199254740993"],
+  ["bytes", "#key?k=app%2Fblob", "00 ff 0d 0a"],
+  ["hostile", "#key?k=" + encodeURIComponent(hostile), hostile],
+  ["absent", "#key?k=none", "There is no such key."],
+  ["new", "#key?k=app%2F&n=1", "Expires in"],
+  ["locks", "#locks", hostile],
+  ["backup", "#backup", "This node was given no archive"],
+  ["access", "#access", "asks nobody for a token"],
 ];
 
-for (const [width, scheme] of [[1280, "light"], [320, "dark"]]) {
+for (const [width, scheme] of [
+  [1280, "light"],
+  [320, "dark"],
+]) {
   await run(`each part at ${width} px, ${scheme}`, async () => {
     const page = await open(nodes[0], { width, scheme });
     for (const [name, fragment, text] of parts) {
@@ -37,7 +72,12 @@ for (const [width, scheme] of [[1280, "light"], [320, "dark"]]) {
 
 await run("pictures", async () => {
   if (!process.env.TENURE_UI_PICTURES) return;
-  for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [360, "light"], [360, "dark"]]) {
+  for (const [width, scheme] of [
+    [1280, "light"],
+    [1280, "dark"],
+    [360, "light"],
+    [360, "dark"],
+  ]) {
     const page = await open(nodes[0], { width, scheme });
     for (const [name, fragment, text] of parts) {
       await show(page, fragment, text);
@@ -55,7 +95,11 @@ await run("it asks politely", async () => {
     await pause(1500);
     page.requests.length = 0;
     await pause(5000);
-    check(`${part}: requests in 5 s`, page.requests.length <= 6 && page.requests.length >= 2, String(page.requests.length));
+    check(
+      `${part}: requests in 5 s`,
+      page.requests.length <= 6 && page.requests.length >= 2,
+      String(page.requests.length),
+    );
   }
   await page.evaluate(() => {
     Object.defineProperty(document, "hidden", { value: true, configurable: true });
@@ -98,7 +142,10 @@ await run("pages of keys", async () => {
   await show(page, "#keys?p=many%2F", "230 keys here and below");
   const seen = new Set();
   for (let i = 0; i < 3; i++) {
-    await until("the page", async () => (await page.locator(".names li").first().textContent()) === String(100 + 100 * i));
+    await until(
+      "the page",
+      async () => (await page.locator(".names li").first().textContent()) === String(100 + 100 * i),
+    );
     for (const name of await page.locator(".names li").allTextContents()) seen.add(name);
     if (i < 2) await page.getByRole("link", { name: "Next page" }).click();
   }
@@ -178,17 +225,21 @@ await run("a session is ended", async () => {
 await run("a backup is downloaded", async () => {
   const page = await open(nodes[0]);
   await show(page, "#backup", "Download a backup");
-  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download" }).click()]);
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("link", { name: "Download" }).click(),
+  ]);
   await file.saveAs(join(dir, "open.backup"));
   await page.context().close();
 });
 
-const master = async () => until("a master", async () => {
-  for (const node of nodes) {
-    const s = await statusOf(node).catch(() => null);
-    if (s?.role === "master") return s.node;
-  }
-});
+const master = async () =>
+  until("a master", async () => {
+    for (const node of nodes) {
+      const s = await statusOf(node).catch(() => null);
+      if (s?.role === "master") return s.node;
+    }
+  });
 
 await run("plans, drains and transfers", async () => {
   const page = await open(nodes[0]);
@@ -212,7 +263,7 @@ await run("plans, drains and transfers", async () => {
   await page.getByRole("button", { name: `Make master of node ${other}` }).click();
   await page.locator("dialog").getByRole("button", { name: "Hand over" }).click();
   await page.getByRole("heading", { name: `Node ${other} is master` }).waitFor();
-  await has(page, "seen by this page");
+  await has(page, other === 1 ? "This node won the lease" : "seen by this page");
   check("the nodes agree", (await master()) === other);
   await page.context().close();
 });
@@ -231,7 +282,11 @@ await run("the master is killed", async () => {
   await picture(page, "killed-1280-light");
   await has(lost, `Node ${old} does not answer`);
   check("nothing can be done there", (await lost.locator(".members button").count()) === 0);
-  check("the others are named", (await lost.locator(".alerts").getByRole("link").allTextContents()).join() === left.map((n) => `node ${n}`).join());
+  check(
+    "the others are named",
+    (await lost.locator(".alerts").getByRole("link").allTextContents()).join() ===
+      left.map((n) => `node ${n}`).join(),
+  );
   await sound(lost, "a node that does not answer");
   await picture(lost, "silent-1280-light");
   await show(lost, "#keys", "Without a master");
@@ -247,7 +302,11 @@ await run("the master is killed", async () => {
   await alone.getByLabel("as this node has them").check();
   await has(alone, "config");
   await sound(alone, "old keys");
-  for (const [name, fragment] of [["locks", "#locks"], ["backup", "#backup"], ["key", "#key?k=app%2Fconfig"]]) {
+  for (const [name, fragment] of [
+    ["locks", "#locks"],
+    ["backup", "#backup"],
+    ["key", "#key?k=app%2Fconfig"],
+  ]) {
     await show(alone, fragment, "There is no master.");
     await sound(alone, `${name} without a majority`);
   }

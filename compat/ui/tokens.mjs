@@ -3,11 +3,20 @@
 import { api, check, dir, end, has, nodes, open, picture, run, show, sound, until } from "./harness.mjs";
 import { join } from "node:path";
 
-const root = JSON.parse(await until("a bootstrap", () => api("PUT", "/v1/acl/bootstrap").catch(() => null))).SecretID;
+const root = JSON.parse(
+  await until("a bootstrap", () => api("PUT", "/v1/acl/bootstrap").catch(() => null)),
+).SecretID;
 const asRoot = { "X-Consul-Token": root };
 const rules = 'key_prefix "app/" { policy = "read" } session_prefix "" { policy = "read" }';
 await api("PUT", "/v1/acl/policy", JSON.stringify({ Name: "reader", Rules: rules }), asRoot);
-const reader = JSON.parse(await api("PUT", "/v1/acl/token", JSON.stringify({ Description: "for dashboards", Policies: [{ Name: "reader" }] }), asRoot)).SecretID;
+const reader = JSON.parse(
+  await api(
+    "PUT",
+    "/v1/acl/token",
+    JSON.stringify({ Description: "for dashboards", Policies: [{ Name: "reader" }] }),
+    asRoot,
+  ),
+).SecretID;
 await api("PUT", "/v1/kv/app%2Fshown", "seen", asRoot);
 await api("PUT", "/v1/kv/hidden", "secret", asRoot);
 
@@ -24,7 +33,11 @@ await run("without a token", async () => {
   await sound(page, "the cluster without a token");
   check("the members are seen", (await page.locator(".members li").count()) === 3);
   check("nothing can be done", (await page.locator(".members button").count()) === 0);
-  for (const [fragment, what] of [["#keys", "see keys"], ["#locks", "see sessions"], ["#key?k=hidden", "see this key"]]) {
+  for (const [fragment, what] of [
+    ["#keys", "see keys"],
+    ["#locks", "see sessions"],
+    ["#key?k=hidden", "see this key"],
+  ]) {
     await show(page, fragment, `A token is needed to ${what}`);
     await sound(page, fragment);
   }
@@ -52,9 +65,21 @@ await run("with a token that may read some", async () => {
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await has(page, "Nothing was changed: Permission denied");
 
-  check("the secret is in no address", !page.requests.some((url) => url.includes(reader)) && !page.url().includes(reader));
-  const kept = await page.evaluate(() => ({ cookie: document.cookie, local: JSON.stringify({ ...localStorage }), tab: sessionStorage.length, text: document.documentElement.innerHTML }));
-  check("the secret is in no cookie and not kept", kept.cookie === "" && kept.local === "{}" && kept.tab === 1, JSON.stringify(kept));
+  check(
+    "the secret is in no address",
+    !page.requests.some((url) => url.includes(reader)) && !page.url().includes(reader),
+  );
+  const kept = await page.evaluate(() => ({
+    cookie: document.cookie,
+    local: JSON.stringify({ ...localStorage }),
+    tab: sessionStorage.length,
+    text: document.documentElement.innerHTML,
+  }));
+  check(
+    "the secret is in no cookie and not kept",
+    kept.cookie === "" && kept.local === "{}" && kept.tab === 1,
+    JSON.stringify(kept),
+  );
   check("the secret is not on the page", !kept.text.includes(reader));
   await page.reload();
   await has(page, "seen");
@@ -72,9 +97,14 @@ await run("a backup with a token", async () => {
   const page = await open(nodes[0], { quiet: true });
   await logIn(page, root);
   await has(page, "global-management");
-  await page.evaluate(() => { delete window.showSaveFilePicker; }); // nobody answers its question here
+  await page.evaluate(() => {
+    delete window.showSaveFilePicker;
+  }); // nobody answers its question here
   await show(page, "#backup", "Download a backup");
-  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download" }).click()]);
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Download" }).click(),
+  ]);
   await file.saveAs(join(dir, "tokens.backup"));
   await has(page, "were received");
   await page.context().close();

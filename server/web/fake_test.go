@@ -352,5 +352,7 @@ func (f *fake) reached() string {
 
 // described returns the routes that openapi.json describes: all but the second path of the empty key, and the web page.
 func described(s *Server) []route {
-	return slices.DeleteFunc(slices.Clone(s.routes), func(r route) bool { return r.path == keysPath || r.name == pageRoute })
+	return slices.DeleteFunc(slices.Clone(s.routes), func(r route) bool {
+		return r.path == keysPath || r.name == pageRoute
+	})
 }

@@ -49,7 +49,8 @@ func TestThePage(t *testing.T) {
 
 func TestFilesThatThePageLacks(t *testing.T) {
 	s := newServer(t, newFake(t))
-	for _, path := range []string{"/ui/none.js", "/ui/../routes.go", "/ui/files/app.js", "/ui//app.js", "/ui/%2e%2e/ui.go", "/ui/app.js/"} {
+	for _, path := range []string{"/ui/none.js", "/ui/../routes.go", "/ui/files/app.js", "/ui//app.js",
+		"/ui/%2e%2e/ui.go", "/ui/app.js/"} {
 		if w := call(s, "GET", path, ""); w.Code != 404 || code(w) != api.CodeInvalid {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}

@@ -29,8 +29,12 @@ export class Failure extends Error {
     this.status = status;
     this.code = code;
   }
-  get denied() { return this.code === "denied" || this.code === "unknown-token"; }
-  get inDoubt() { return ["unknown", "key-too-old", "internal", "unreachable"].includes(this.code); }
+  get denied() {
+    return this.code === "denied" || this.code === "unknown-token";
+  }
+  get inDoubt() {
+    return ["unknown", "key-too-old", "internal", "unreachable"].includes(this.code);
+  }
 }
 
 const unreachable = (why) => new Failure(0, "unreachable", why);
@@ -38,7 +42,8 @@ const unreachable = (why) => new Failure(0, "unreachable", why);
 // path returns the path of what has a name that is anybody's.
 export function path(before, name, after = "") {
   // A browser takes these two for steps in a path, however they are written.
-  if (name === "." || name === "..") throw new Failure(0, "invalid", `A browser cannot ask for ${name}: use kvctl.`);
+  if (name === "." || name === "..")
+    throw new Failure(0, "invalid", `A browser cannot ask for ${name}: use kvctl.`);
   try {
     return before + encodeURIComponent(name) + after;
   } catch {
@@ -47,16 +52,30 @@ export function path(before, name, after = "") {
 }
 
 // ask sends one request and returns {data, headers}, or {response} if `stream` is set.
-export async function ask(method, where, { query = {}, body, headers = {}, wait = usualWait, stream, signal } = {}) {
+export async function ask(
+  method,
+  where,
+  { query = {}, body, headers = {}, wait = usualWait, stream, signal } = {},
+) {
   const url = new URL(where, root);
-  for (const [name, value] of Object.entries(query)) if (value != null && value !== false) url.searchParams.set(name, value === true ? "" : value);
+  for (const [name, value] of Object.entries(query))
+    if (value != null && value !== false) url.searchParams.set(name, value === true ? "" : value);
   if (token) headers = { ...headers, "X-Consul-Token": token };
   const end = new AbortController();
   const timer = stream ? 0 : setTimeout(() => end.abort(), wait);
   signal?.addEventListener("abort", () => end.abort());
   let response, text;
-  try { // same-origin: a certificate of the person goes along, as a node may ask for one
-    response = await fetch(url, { method, body, headers, signal: end.signal, cache: "no-store", credentials: "same-origin", redirect: "error" });
+  try {
+    // same-origin: a certificate of the person goes along, as a node may ask for one
+    response = await fetch(url, {
+      method,
+      body,
+      headers,
+      signal: end.signal,
+      cache: "no-store",
+      credentials: "same-origin",
+      redirect: "error",
+    });
     if (stream && response.ok) return { response };
     text = await response.text();
   } catch {
@@ -92,7 +111,9 @@ const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 // write sends a write that is applied once, however often it must be sent.
 export async function write(method, where, options = {}) {
-  const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+  const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join(
+    "",
+  );
   const headers = { "Idempotency-Key": "ui-" + key, ...forThisCluster() };
   if (newest > 0n) headers["X-Tenure-Base"] = String(newest);
   for (let i = 1; ; i++) {

@@ -11,7 +11,12 @@ import * as locks from "./locks.js";
 import * as value from "./value.js";
 
 const parts = { cluster, keys, key: value, locks, backup, access };
-const tabs = [["cluster", "Cluster"], ["keys", "Keys"], ["locks", "Locks"], ["backup", "Backup"]];
+const tabs = [
+  ["cluster", "Cluster"],
+  ["keys", "Keys"],
+  ["locks", "Locks"],
+  ["backup", "Backup"],
+];
 
 const maxLooks = 60; // answers about the lease that are kept
 const maxSeen = 40; // changes of the master that are kept
@@ -26,7 +31,9 @@ const app = {
   drained: new Set(), // the nodes that this page has drained
   seen: [], // changes of the master while the page looked, newest first: {at, text}
   draw,
-  go: (part, params) => { location.hash = address(part, params); },
+  go: (part, params) => {
+    location.hash = address(part, params);
+  },
   soon: (name) => poll.soon(name),
   use: () => poll.use([statusSource(), ...shown.sources]),
   otherNodes,
@@ -69,7 +76,8 @@ function noteMaster(before, now) {
 
 // otherNodes returns the pages of the other members, as far as their addresses are known.
 function otherNodes() {
-  return (app.status?.peers ?? []).filter((p) => p.client_address)
+  return (app.status?.peers ?? [])
+    .filter((p) => p.client_address)
     .map((p) => ({ node: p.node, name: p.name, href: `${location.protocol}//${p.client_address}/ui/` }));
 }
 
@@ -89,7 +97,10 @@ function draw() {
   patch(document.getElementById("head"), head());
   const main = document.getElementById("main");
   main.classList.toggle("stale", app.failure != null);
-  patch(main, [h("div", { class: "alerts", role: "status", key: "alerts" }, alerts()), h("div", { key: name + location.hash, class: "part" }, shown.view())]);
+  patch(main, [
+    h("div", { class: "alerts", role: "status", key: "alerts" }, alerts()),
+    h("div", { key: name + location.hash, class: "part" }, shown.view()),
+  ]);
   patch(document.getElementById("foot"), foot());
 }
 
@@ -97,19 +108,32 @@ function head() {
   const current = name === "key" ? "keys" : name;
   const all = app.status?.acl || hasToken() ? [...tabs, ["access", hasToken() ? "Token" : "Log in"]] : tabs;
   return [
-    h("div", { class: "bar" },
+    h(
+      "div",
+      { class: "bar" },
       h("a", { class: "brand", href: "#cluster" }, h("span", { class: "mark", "aria-hidden": "true" }), "Tenure"),
-      h("nav", { "aria-label": "Parts" }, all.map(([part, text]) =>
-        h("a", { href: "#" + part, "aria-current": part === current && "page" }, text))),
-      state()),
+      h(
+        "nav",
+        { "aria-label": "Parts" },
+        all.map(([part, text]) => h("a", { href: "#" + part, "aria-current": part === current && "page" }, text)),
+      ),
+      state(),
+    ),
   ];
 }
 
 // state is the state of the cluster in two words.
 function state() {
   const s = app.status;
-  const [kind, text] = app.failure ? ["bad", "No answer"] : !s ? ["", "…"] :
-    s.role === "none" ? ["bad", "Takes no part"] : s.master ? ["good", `Master: node ${s.master}`] : ["bad", "No master"];
+  const [kind, text] = app.failure
+    ? ["bad", "No answer"]
+    : !s
+      ? ["", "…"]
+      : s.role === "none"
+        ? ["bad", "Takes no part"]
+        : s.master
+          ? ["good", `Master: node ${s.master}`]
+          : ["bad", "No master"];
   return h("p", { class: "state " + kind }, h("span", { class: "dot", "aria-hidden": "true" }), text);
 }
 
@@ -117,14 +141,31 @@ function alerts() {
   const s = app.status;
   if (app.failure) {
     const others = otherNodes();
-    return h("div", { class: "alert bad" },
-      h("p", {}, h("strong", {}, app.failure.code === "unreachable" ? "The node does not answer" : "The node refuses"),
-        ` since ${time(app.since)}. ${app.failure.code === "unreachable" ? "It is asked again every second." : app.failure.message}`),
+    return h(
+      "div",
+      { class: "alert bad" },
+      h(
+        "p",
+        {},
+        h("strong", {}, app.failure.code === "unreachable" ? "The node does not answer" : "The node refuses"),
+        ` since ${time(app.since)}. ${app.failure.code === "unreachable" ? "It is asked again." : app.failure.message}`,
+      ),
       s && h("p", {}, `What is shown below is from ${time(app.at)}.`),
-      others.length > 0 && h("p", {}, "Ask another one: ", others.map((o, i) => [i > 0 && ", ", h("a", { href: o.href }, `node ${o.node}`)])));
+      others.length > 0 &&
+        h(
+          "p",
+          {},
+          "Ask another one: ",
+          others.map((o, i) => [i > 0 && ", ", h("a", { href: o.href }, `node ${o.node}`)]),
+        ),
+    );
   }
   if (s && s.role !== "none" && !s.master) {
-    return h("div", { class: "alert bad" }, h("p", {}, h("strong", {}, "There is no master. "), cluster.whyNoMaster(s)));
+    return h(
+      "div",
+      { class: "alert bad" },
+      h("p", {}, h("strong", {}, "There is no master. "), cluster.whyNoMaster(s)),
+    );
   }
   return [];
 }
@@ -132,14 +173,26 @@ function alerts() {
 function foot() {
   const s = app.status;
   if (!s) return [];
-  return [h("p", {}, `Node ${s.node}`, s.name && ` (${s.name})`, ` · version ${s.version} · cluster `, h("code", {}, s.cluster.slice(0, 8))),
-    h("p", {}, h("a", { href: "../v1/openapi.json" }, "API"), " · ", h("a", { href: "../metrics" }, "Metrics"))];
+  return [
+    h(
+      "p",
+      {},
+      `Node ${s.node}`,
+      s.name && ` (${s.name})`,
+      ` · version ${s.version} · cluster `,
+      h("code", {}, s.cluster.slice(0, 8)),
+    ),
+    h("p", {}, h("a", { href: "../v1/openapi.json" }, "API"), " · ", h("a", { href: "../metrics" }, "Metrics")),
+  ];
 }
 
 document.querySelector(".skip").addEventListener("click", (e) => {
   e.preventDefault();
   document.getElementById("main").focus();
 });
-window.addEventListener("hashchange", () => { open(); document.getElementById("main").focus({ preventScroll: true }); });
+window.addEventListener("hashchange", () => {
+  open();
+  document.getElementById("main").focus({ preventScroll: true });
+});
 document.addEventListener("visibilitychange", () => shown.seen?.(!document.hidden));
 open();

@@ -35,9 +35,12 @@ export function fromHex(text) {
 
 // dump is toHex with offsets and what can be read.
 export function dump(bytes) {
-  return toHex(bytes).split("\n").map((line, i) => {
-    const row = bytes.subarray(16 * i, 16 * i + 16);
-    const seen = Array.from(row, (b) => (b >= 32 && b < 127 ? String.fromCharCode(b) : "·")).join("");
-    return `${(16 * i).toString(16).padStart(6, "0")}  ${line.padEnd(47)}  ${seen}`;
-  }).join("\n");
+  return toHex(bytes)
+    .split("\n")
+    .map((line, i) => {
+      const row = bytes.subarray(16 * i, 16 * i + 16);
+      const seen = Array.from(row, (b) => (b >= 32 && b < 127 ? String.fromCharCode(b) : "·")).join("");
+      return `${(16 * i).toString(16).padStart(6, "0")}  ${line.padEnd(47)}  ${seen}`;
+    })
+    .join("\n");
 }

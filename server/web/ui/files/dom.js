@@ -1,8 +1,8 @@
 // Descriptions of elements, and what makes the document like them. Everything that is shown goes through here: text is
 // set as text, so that no key and no value is ever taken for markup.
 
-// h describes an element. Of props, those that begin with "on" are listeners, `vars` are custom properties of CSS, `key`
-// tells the element from its siblings, and the others are attributes: null and false leave one out. Kids are
+// h describes an element. Of props, those that begin with "on" are listeners, `vars` are custom properties of CSS,
+// `key` tells the element from its siblings, and the others are attributes: null and false leave one out. Kids are
 // descriptions and texts: null and false leave one out, and lists are spread.
 export function h(tag, props, ...kids) {
   return { tag, props: props ?? {}, kids: kids.flat(Infinity).filter((k) => k != null && k !== false && k !== "") };
@@ -85,12 +85,32 @@ export function confirm(title, body, verb, danger) {
     patch(dialog, [
       h("h2", { id: "dialog-title" }, title),
       ...body,
-      h("div", { class: "actions" },
-        h("button", { type: "button", class: danger ? "danger" : "main", onclick: () => { answer = true; dialog.close(); } },
-          verb),
-        h("button", { type: "button", autofocus: true, onclick: () => dialog.close() }, "Cancel")),
+      h(
+        "div",
+        { class: "actions" },
+        h(
+          "button",
+          {
+            type: "button",
+            class: danger ? "danger" : "main",
+            onclick: () => {
+              answer = true;
+              dialog.close();
+            },
+          },
+          verb,
+        ),
+        h("button", { type: "button", autofocus: true, onclick: () => dialog.close() }, "Cancel"),
+      ),
     ]);
-    dialog.addEventListener("close", () => { patch(dialog, []); resolve(answer); }, { once: true });
+    dialog.addEventListener(
+      "close",
+      () => {
+        patch(dialog, []);
+        resolve(answer);
+      },
+      { once: true },
+    );
     dialog.showModal();
   });
 }

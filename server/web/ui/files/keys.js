@@ -10,15 +10,29 @@ const pageSize = 100;
 
 export function open(app, params) {
   const prefix = params.get("p") ?? "";
-  const me = { prefix, start: params.get("s") ?? "", names: null, next: null, count: null, filtered: false, failure: null, watch: null };
+  const me = {
+    prefix,
+    start: params.get("s") ?? "",
+    names: null,
+    next: null,
+    count: null,
+    filtered: false,
+    failure: null,
+    watch: null,
+  };
 
   async function list() {
     try {
       const query = { keys: true, separator: "/", limit: pageSize + 1, start: me.start || null, stale: app.stale };
       const { data, headers } = await get(path("v1/kv/", prefix), query).catch(none);
       const names = data ?? [];
-      Object.assign(me, { names: names.slice(0, pageSize), next: names[pageSize] ?? null, failure: null,
-        filtered: headers?.get("X-Consul-Results-Filtered-By-Acls") === "true", contact: headers?.get("X-Consul-LastContact") });
+      Object.assign(me, {
+        names: names.slice(0, pageSize),
+        next: names[pageSize] ?? null,
+        failure: null,
+        filtered: headers?.get("X-Consul-Results-Filtered-By-Acls") === "true",
+        contact: headers?.get("X-Consul-LastContact"),
+      });
     } catch (err) {
       me.failure = err;
     }
@@ -35,12 +49,21 @@ export function open(app, params) {
   }
 
   me.follow = () => {
-    me.watch = me.watch ? me.watch.close() : new Watch(prefix, () => app.draw(), () => app.soon("keys"));
+    me.watch = me.watch
+      ? me.watch.close()
+      : new Watch(
+          prefix,
+          () => app.draw(),
+          () => app.soon("keys"),
+        );
     app.draw();
   };
   return {
     title: prefix || "Keys",
-    sources: [{ name: "keys", every: 3000, ask: list }, { name: "count", every: 15000, ask: count }],
+    sources: [
+      { name: "keys", every: 3000, ask: list },
+      { name: "count", every: 15000, ask: count },
+    ],
     view: () => view(app, me),
     seen: (visible) => me.watch?.pause(!visible),
     close: () => me.watch?.close(),
@@ -56,32 +79,79 @@ const none = (err) => {
 // crumbs are links to the prefixes of a key or prefix that end in a slash.
 export function crumbs(name) {
   let sofar = "";
-  const links = name.split("/").slice(0, -1).map((part) => {
-    sofar += part + "/";
-    return h("li", {}, h("a", { href: address("keys", { p: sofar }) }, part + "/"));
-  });
-  return h("nav", { class: "crumbs", "aria-label": "Path" }, h("ol", {},
-    h("li", {}, h("a", { href: "#keys" }, "all keys")), links));
+  const links = name
+    .split("/")
+    .slice(0, -1)
+    .map((part) => {
+      sofar += part + "/";
+      return h("li", {}, h("a", { href: address("keys", { p: sofar }) }, part + "/"));
+    });
+  return h(
+    "nav",
+    { class: "crumbs", "aria-label": "Path" },
+    h("ol", {}, h("li", {}, h("a", { href: "#keys" }, "all keys")), links),
+  );
 }
 
 function view(app, me) {
   return [
     h("h1", { class: me.prefix && "key" }, me.prefix || "Keys"),
     crumbs(me.prefix),
-    h("form", { class: "row", onsubmit: (e) => goTo(app, e) },
-      h("label", { class: "grow" }, h("span", {}, "Key or prefix"),
-        h("input", { name: "name", class: "key", type: "text", autocomplete: "off", autocapitalize: "off", spellcheck: "false", placeholder: "app/config" })),
+    h(
+      "form",
+      { class: "row", onsubmit: (e) => goTo(app, e) },
+      h(
+        "label",
+        { class: "grow" },
+        h("span", {}, "Key or prefix"),
+        h("input", {
+          name: "name",
+          class: "key",
+          type: "text",
+          autocomplete: "off",
+          autocapitalize: "off",
+          spellcheck: "false",
+          placeholder: "app/config",
+        }),
+      ),
       h("button", { name: "what", value: "keys" }, "List"),
-      h("button", { name: "what", value: "key" }, "Open")),
-    h("div", { class: "row tools" },
+      h("button", { name: "what", value: "key" }, "Open"),
+    ),
+    h(
+      "div",
+      { class: "row tools" },
       h("p", { class: "quiet" }, me.count == null ? "" : `${plural(me.count, "key")} here and below`),
-      h("label", { class: "check" }, h("input", { type: "checkbox", checked: app.stale === true,
-        onchange: (e) => { app.stale = e.target.checked; app.soon("keys"); } }), "as this node has them"),
+      h(
+        "label",
+        { class: "check" },
+        h("input", {
+          type: "checkbox",
+          checked: app.stale === true,
+          onchange: (e) => {
+            app.stale = e.target.checked;
+            app.soon("keys");
+          },
+        }),
+        "as this node has them",
+      ),
       h("a", { class: "button", href: address("key", { k: me.prefix, n: "1" }) }, "New key"),
-      h("button", { type: "button", "aria-pressed": me.watch ? "true" : "false", onclick: me.follow }, me.watch ? "Stop watching" : "Watch")),
-    app.stale && h("p", { class: "alert" }, `What this node has applied, which may be old: it heard from a master ${group(me.contact ?? "?")} ms ago.`),
+      h(
+        "button",
+        { type: "button", "aria-pressed": me.watch ? "true" : "false", onclick: me.follow },
+        me.watch ? "Stop watching" : "Watch",
+      ),
+    ),
+    app.stale &&
+      h(
+        "p",
+        { class: "alert" },
+        `What this node has applied, which may be old: it heard from a master ${group(me.contact ?? "?")} ms ago.`,
+      ),
     me.failure && trouble(me.failure, "see keys"),
-    me.failure && !me.failure.denied && !app.stale && h("p", { class: "quiet" }, "Without a master, look at the keys “as this node has them”."),
+    me.failure &&
+      !me.failure.denied &&
+      !app.stale &&
+      h("p", { class: "quiet" }, "Without a master, look at the keys “as this node has them”."),
     me.watch && watched(me.watch),
     me.names && listing(me),
   ];
@@ -97,15 +167,25 @@ function goTo(app, e) {
 function listing(me) {
   if (me.names.length === 0) return h("p", { class: "empty" }, "No key begins with that.");
   return [
-    h("ul", { class: "names" }, me.names.map((name) => {
-      const shown = name.slice(me.prefix.length) || name;
-      const below = name.endsWith("/") && name !== me.prefix;
-      return h("li", { key: name, class: below ? "below" : "" },
-        h("a", { href: below ? address("keys", { p: name }) : address("key", { k: name }) }, shown));
-    })),
+    h(
+      "ul",
+      { class: "names" },
+      me.names.map((name) => {
+        const shown = name.slice(me.prefix.length) || name;
+        const below = name.endsWith("/") && name !== me.prefix;
+        return h(
+          "li",
+          { key: name, class: below ? "below" : "" },
+          h("a", { href: below ? address("keys", { p: name }) : address("key", { k: name }) }, shown),
+        );
+      }),
+    ),
     me.filtered && h("p", { class: "quiet" }, "Keys that the token may not read are left out."),
-    h("nav", { class: "pages", "aria-label": "Pages" },
+    h(
+      "nav",
+      { class: "pages", "aria-label": "Pages" },
       me.start && h("a", { class: "button", href: address("keys", { p: me.prefix }) }, "First page"),
-      me.next && h("a", { class: "button", href: address("keys", { p: me.prefix, s: me.next }) }, "Next page")),
+      me.next && h("a", { class: "button", href: address("keys", { p: me.prefix, s: me.next }) }, "Next page"),
+    ),
   ];
 }

@@ -11,39 +11,66 @@ export function row(app, me, m) {
   const self = m.node === s.node;
   const role = master ? "master" : !m.voter ? (m.spare ? "spare" : "non-voter") : "follower";
   const known = m.connected || m.applied > 0;
-  return h("li", { key: m.node, class: master ? "master" : m.connected ? "" : "gone" },
-    h("div", { class: "who" },
+  return h(
+    "li",
+    { key: m.node, class: master ? "master" : m.connected ? "" : "gone" },
+    h(
+      "div",
+      { class: "who" },
       h("h3", {}, `Node ${m.node}`),
       m.name && m.name !== `node-${m.node}` && h("span", { class: "name" }, m.name),
       h("span", { class: "role" }, m.connected ? role : "not connected"),
       drained(app, m) && h("span", { class: "role" }, "drained"),
-      self ? h("span", { class: "quiet" }, "this node") : m.client_address && link(m)),
-    h("dl", {},
+      self ? h("span", { class: "quiet" }, "this node") : m.client_address && link(m),
+    ),
+    h(
+      "dl",
+      {},
       fact("Applied", known ? group(m.applied) : "–"),
       fact("Lag", known ? (m.lag > 0 ? plural(m.lag, "slot") : "none") : "–"),
       fact("Heard", self ? "–" : m.last_heard_ms < 0 ? "never" : `${span(m.last_heard_ms)} ago`),
-      fact("Clients", m.client_address || "–")),
+      fact("Clients", m.client_address || "–"),
+    ),
     m.snapshot && snapshot(m.snapshot),
-    me.list && !app.failure && h("div", { class: "actions" }, actions(app, me, m, master)));
+    me.list && !app.failure && h("div", { class: "actions" }, actions(app, me, m, master)),
+  );
 }
 
 const fact = (k, v) => h("div", {}, h("dt", {}, k), h("dd", {}, v));
 
-const link = (m) => h("a", { href: `${location.protocol}//${m.client_address}/ui/`, "aria-label": `open its page: node ${m.node}` }, "open its page");
+const link = (m) =>
+  h(
+    "a",
+    { href: `${location.protocol}//${m.client_address}/ui/`, "aria-label": `open its page: node ${m.node}` },
+    "open its page",
+  );
 
 function snapshot(x) {
-  const text = x.installing ? "A copy of the state is being put in place" :
-    `Receives a copy of the state from node ${x.from}: ${bytes(x.bytes)}${x.total_bytes ? ` of about ${bytes(x.total_bytes)}` : ""}`;
-  return h("div", { class: "copy" }, h("p", {}, text),
-    x.total_bytes > 0 && h("progress", { max: x.total_bytes, value: Math.min(x.bytes, x.total_bytes), "aria-label": "Copy of the state" }));
+  const text = x.installing
+    ? "A copy of the state is being put in place"
+    : `Receives a copy of the state from node ${x.from}: ${bytes(x.bytes)}` +
+      (x.total_bytes ? ` of about ${bytes(x.total_bytes)}` : "");
+  return h(
+    "div",
+    { class: "copy" },
+    h("p", {}, text),
+    x.total_bytes > 0 &&
+      h("progress", {
+        max: x.total_bytes,
+        value: Math.min(x.bytes, x.total_bytes),
+        "aria-label": "Copy of the state",
+      }),
+  );
 }
 
 function actions(app, me, m, master) {
   const button = (text, title, work) =>
     h("button", { ...press(app, me, work), class: "quiet", "aria-label": `${title} node ${m.node}` }, text);
   const list = [];
-  if (m.voter && !master && m.connected) list.push(button("Make master", "Make master of", () => transfer(app, me, m)));
-  if (m.voter && m.connected && drained(app, m)) list.push(button("End drain", "End drain of", () => drain(app, me, m, true)));
+  if (m.voter && !master && m.connected)
+    list.push(button("Make master", "Make master of", () => transfer(app, me, m)));
+  if (m.voter && m.connected && drained(app, m))
+    list.push(button("End drain", "End drain of", () => drain(app, me, m, true)));
   else if (m.voter && m.connected) list.push(button("Drain", "Drain", () => drain(app, me, m, false)));
   if (!m.voter) list.push(button("Promote", "Promote", () => plan(app, me, m, "promote")));
   if (m.voter) list.push(button("Replace", "Replace", () => plan(app, me, m, "replace")));
@@ -66,23 +93,52 @@ async function tell(app, me, done, work) {
 }
 
 async function transfer(app, me, m) {
-  const sure = await confirm(`Make node ${m.node} master?`,
-    [h("p", {}, `Node ${app.status.master || "?"} finishes what is in flight, hands over and stays up. Clients see a pause of milliseconds.`)], "Hand over");
+  const sure = await confirm(
+    `Make node ${m.node} master?`,
+    [
+      h(
+        "p",
+        {},
+        "The master finishes what is in flight, hands over and stays up. Clients see a pause of milliseconds.",
+      ),
+    ],
+    "Hand over",
+  );
   if (sure) {
-    await tell(app, me, () => `The master was asked to hand over to node ${m.node}.`, () => command("v1/master/transfer", { Node: m.node }));
+    await tell(
+      app,
+      me,
+      () => `The master was asked to hand over to node ${m.node}.`,
+      () => command("v1/master/transfer", { Node: m.node }),
+    );
   }
 }
 
 async function drain(app, me, m, off) {
   if (off) {
-    const ended = () => { app.drained.delete(m.node); return `The drain of node ${m.node} has ended.`; };
+    const ended = () => {
+      app.drained.delete(m.node);
+      return `The drain of node ${m.node} has ended.`;
+    };
     await tell(app, me, ended, () => command("v1/members/drain", { node: m.node, off: true }));
     return;
   }
-  const sure = await confirm(`Drain node ${m.node}?`,
-    [h("p", {}, "It hands mastership over, does not become master again, and tells load balancers to send it no new clients. " +
-      "It goes on to follow the log and to vote. A restart of the node ends the drain.")], "Drain");
-  const begun = () => { app.drained.add(m.node); return `Node ${m.node} is drained.`; };
+  const sure = await confirm(
+    `Drain node ${m.node}?`,
+    [
+      h(
+        "p",
+        {},
+        "It hands mastership over, does not become master again, and tells load balancers to send it no new clients. " +
+          "It goes on to follow the log and to vote. A restart of the node ends the drain.",
+      ),
+    ],
+    "Drain",
+  );
+  const begun = () => {
+    app.drained.add(m.node);
+    return `Node ${m.node} is drained.`;
+  };
   if (sure) await tell(app, me, begun, () => command("v1/members/drain", { node: m.node }));
 }
 
@@ -97,35 +153,105 @@ async function plan(app, me, m, kind) {
     me.note = outcome(err);
     return;
   }
-  const sure = await confirm(`${titles[kind]} node ${m.node}?`, [
-    h("ol", { class: "steps" }, answer.steps.map((step) => h("li", {}, step))),
-    h("table", {},
-      h("thead", {}, h("tr", {}, ["", "voters", "alive", "may fail"].map((x) => h(x ? "th" : "td", x ? { scope: "col" } : {}, x)))),
-      h("tbody", {}, [["before", answer.before], ["meanwhile", answer.meanwhile], ["after", answer.after]].map(([when, t]) =>
-        h("tr", {}, h("th", { scope: "row" }, when), h("td", {}, String(t.voters)), h("td", {}, String(t.alive)),
-          h("td", { class: t.failures < 0 ? "bad" : "" }, t.failures < 0 ? "no majority" : String(t.failures)))))),
-  ], titles[kind], kind !== "promote");
+  const sure = await confirm(
+    `${titles[kind]} node ${m.node}?`,
+    [
+      h(
+        "ol",
+        { class: "steps" },
+        answer.steps.map((step) => h("li", {}, step)),
+      ),
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["", "voters", "alive", "may fail"].map((x) => h(x ? "th" : "td", x ? { scope: "col" } : {}, x)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          [
+            ["before", answer.before],
+            ["meanwhile", answer.meanwhile],
+            ["after", answer.after],
+          ].map(([when, t]) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, when),
+              h("td", {}, String(t.voters)),
+              h("td", {}, String(t.alive)),
+              h("td", { class: t.failures < 0 ? "bad" : "" }, t.failures < 0 ? "no majority" : String(t.failures)),
+            ),
+          ),
+        ),
+      ),
+    ],
+    titles[kind],
+    kind !== "promote",
+  );
   if (!sure) return;
-  const operation = "ui-" + Array.from(crypto.getRandomValues(new Uint8Array(8)), (b) => b.toString(16).padStart(2, "0")).join("");
-  await tell(app, me, (x) => `The operation ${x.data.id} has begun.`, () => command(`v1/members/${kind}`, { node: m.node, operation }));
+  const operation =
+    "ui-" + Array.from(crypto.getRandomValues(new Uint8Array(8)), (b) => b.toString(16).padStart(2, "0")).join("");
+  await tell(
+    app,
+    me,
+    (x) => `The operation ${x.data.id} has begun.`,
+    () => command(`v1/members/${kind}`, { node: m.node, operation }),
+  );
 }
 
 // operations lists what runs, and the last that have ended.
 export function operations(app, me) {
   const list = me.list.operations;
   if (list.length === 0) return null;
-  return h("section", { "aria-labelledby": "operations" }, h("h2", { id: "operations" }, "Operations"),
-    h("ul", { class: "list" }, list.slice(0, 10).map((o) => operation(app, me, o))));
+  return h(
+    "section",
+    { "aria-labelledby": "operations" },
+    h("h2", { id: "operations" }, "Operations"),
+    h(
+      "ul",
+      { class: "list" },
+      list.slice(0, 10).map((o) => operation(app, me, o)),
+    ),
+  );
 }
 
 function operation(app, me, o) {
   const what = `${o.kind} ${o.name ?? `node ${o.node}`}${o.by ? ` by node ${o.by}` : ""}`;
   const joining = me.list.members.find((m) => (m.node === o.by || m.node === o.node) && m.snapshot)?.snapshot;
-  return h("li", { key: o.id, class: o.state },
+  return h(
+    "li",
+    { key: o.id, class: o.state },
     h("p", {}, h("strong", {}, what), h("span", { class: "role" }, o.state), h("code", { class: "quiet" }, o.id)),
     o.step && h("p", { class: "quiet" }, o.step, o.wait_ms > 0 && ` About ${span(o.wait_ms)} are left.`),
     o.problem && h("p", { class: "bad" }, o.problem),
     o.state === "running" && joining && snapshot(joining),
-    o.state === "running" && h("div", { class: "actions" }, h("button", { ...press(app, me, () => tell(app, me, () => "The operation is cancelled.",
-      () => command("v1/members/cancel", { operation: o.id }))), class: "quiet" }, "Cancel")));
+    o.state === "running" &&
+      h(
+        "div",
+        { class: "actions" },
+        h(
+          "button",
+          {
+            ...press(app, me, () =>
+              tell(
+                app,
+                me,
+                () => "The operation is cancelled.",
+                () => command("v1/members/cancel", { operation: o.id }),
+              ),
+            ),
+            class: "quiet",
+          },
+          "Cancel",
+        ),
+      ),
+  );
 }

@@ -2,17 +2,22 @@
 import { h } from "./dom.js";
 
 // denial says what a token lacks, and how to give another one.
-export const denial = (failure, what) => h("div", { class: "alert" },
-  h("p", {}, `A token is needed to ${what}. `, h("span", { class: "quiet" }, failure.message)),
-  h("p", {}, h("a", { href: "#access" }, "Log in with a token")));
+export const denial = (failure, what) =>
+  h(
+    "div",
+    { class: "alert" },
+    h("p", {}, `A token is needed to ${what}. `, h("span", { class: "quiet" }, failure.message)),
+    h("p", {}, h("a", { href: "#access" }, "Log in with a token")),
+  );
 
 // trouble says why something could not be read.
-export const trouble = (failure, what) => failure.denied ? denial(failure, what) :
-  h("div", { class: "alert bad" }, h("p", {}, failure.message));
+export const trouble = (failure, what) =>
+  failure.denied ? denial(failure, what) : h("div", { class: "alert bad" }, h("p", {}, failure.message));
 
 // outcome says in a sentence what came of a write that failed.
 export function outcome(failure) {
-  if (failure.inDoubt) return { kind: "bad", text: `It is not known whether this was done, or will be: ${failure.message}` };
+  if (failure.inDoubt)
+    return { kind: "bad", text: `It is not known whether this was done, or will be: ${failure.message}` };
   return { kind: "bad", text: `Nothing was changed: ${failure.message}` };
 }
 

@@ -7,7 +7,8 @@ import { bytes, time } from "./text.js";
 
 const maxEvents = 50; // that are kept
 const maxLine = 32 << 20; // of text; a node sends none longer
-const first = 1000, last = 15000; // ms to wait before the next try
+const first = 1000,
+  last = 15000; // ms to wait before the next try
 const shownText = 120; // characters of a value
 
 // Watch follows the changes below a prefix until it is closed. changed is called for each; draw when there is something
@@ -33,7 +34,10 @@ export class Watch {
 
   async run() {
     while (!this.closed) {
-      if (this.paused) await new Promise((done) => { this.resume = done; });
+      if (this.paused)
+        await new Promise((done) => {
+          this.resume = done;
+        });
       this.stop = new AbortController();
       try {
         const query = { prefix: this.prefix || null, index: this.position };
@@ -43,7 +47,10 @@ export class Watch {
         await this.read(response.body.getReader());
       } catch (err) {
         if (this.closed) return;
-        if (err.denied) { this.tell("denied", err.message); return; }
+        if (err.denied) {
+          this.tell("denied", err.message);
+          return;
+        }
       }
       if (this.closed) return;
       this.tell(this.paused ? "paused" : "broken");
@@ -70,7 +77,12 @@ export class Watch {
   block(text) {
     const fields = Object.fromEntries(text.split("\n").map((line) => line.split(/: ?(.*)/s, 2)));
     if (fields.event) {
-      this.events.unshift({ n: (this.n = (this.n ?? 0) + 1), at: Date.now(), kind: fields.event, ...shortened(parse(fields.data)) });
+      this.events.unshift({
+        n: (this.n = (this.n ?? 0) + 1),
+        at: Date.now(),
+        kind: fields.event,
+        ...shortened(parse(fields.data)),
+      });
       this.events.splice(maxEvents);
       this.changed();
     }
@@ -87,20 +99,55 @@ export class Watch {
 function shortened(data) {
   const raw = data.Value ? fromBase64(data.Value) : new Uint8Array();
   const text = toText(raw.subarray(0, 4 * shownText)) ?? `${bytes(raw.length)} of bytes`;
-  return { key: data.Key ?? (data.Session ? `session ${data.Session}` : ""), revision: data.ModifyIndex ?? data.Index,
-    text: data.Value === undefined ? "" : text.length > shownText ? text.slice(0, shownText) + " …" : text };
+  return {
+    key: data.Key ?? (data.Session ? `session ${data.Session}` : ""),
+    revision: data.ModifyIndex ?? data.Index,
+    text: data.Value === undefined ? "" : text.length > shownText ? text.slice(0, shownText) + " …" : text,
+  };
 }
 
-const states = { connecting: "Connecting …", live: "Live", paused: "Paused while the tab is hidden", broken: "The stream ended; trying again", denied: "Not allowed" };
+const states = {
+  connecting: "Connecting …",
+  live: "Live",
+  paused: "Paused while the tab is hidden",
+  broken: "The stream ended; trying again",
+  denied: "Not allowed",
+};
 const kinds = { set: "set", delete: "deleted", session: "session", compacted: "some changes were missed" };
 
 // watched shows what a watch has seen.
 export function watched(w) {
-  return h("section", { class: "watch", "aria-label": "Watch" },
-    h("p", {}, h("span", { class: "state " + (w.state === "live" ? "good" : "") }, h("span", { class: "dot", "aria-hidden": "true" }), states[w.state]),
-      h("span", { class: "quiet" }, w.why ?? (w.prefix ? [" changes below ", h("code", {}, w.prefix)] : " all changes"))),
-    h("ol", { class: "events", "aria-live": "polite", tabindex: 0, "aria-label": "Changes" }, w.events.map((e) => h("li", { key: e.n, class: e.kind },
-      h("time", { datetime: new Date(e.at).toISOString() }, time(e.at)), h("span", { class: "role" }, kinds[e.kind] ?? e.kind),
-      h("span", { class: "what" }, h("code", {}, e.key), e.text && h("span", { class: "text" }, e.text))))),
-    w.events.length === 0 && w.state === "live" && h("p", { class: "quiet" }, "Nothing has changed since."));
+  return h(
+    "section",
+    { class: "watch", "aria-label": "Watch" },
+    h(
+      "p",
+      {},
+      h(
+        "span",
+        { class: "state " + (w.state === "live" ? "good" : "") },
+        h("span", { class: "dot", "aria-hidden": "true" }),
+        states[w.state],
+      ),
+      h(
+        "span",
+        { class: "quiet" },
+        w.why ?? (w.prefix ? [" changes below ", h("code", {}, w.prefix)] : " all changes"),
+      ),
+    ),
+    h(
+      "ol",
+      { class: "events", "aria-live": "polite", tabindex: 0, "aria-label": "Changes" },
+      w.events.map((e) =>
+        h(
+          "li",
+          { key: e.n, class: e.kind },
+          h("time", { datetime: new Date(e.at).toISOString() }, time(e.at)),
+          h("span", { class: "role" }, kinds[e.kind] ?? e.kind),
+          h("span", { class: "what" }, h("code", {}, e.key), e.text && h("span", { class: "text" }, e.text)),
+        ),
+      ),
+    ),
+    w.events.length === 0 && w.state === "live" && h("p", { class: "quiet" }, "Nothing has changed since."),
+  );
 }
