@@ -212,6 +212,7 @@ function lease(app) {
 function thisNode(s) {
   const items = [
     ["Role", s.role + (s.draining ? ", drained" : "")],
+    ["Version", s.version],
     ["Running for", span(s.uptime_ms)],
     ["Revision", group(s.revision)],
     ["Log: chosen", group(s.chosen)],
