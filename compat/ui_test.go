@@ -31,7 +31,11 @@ func TestUI(t *testing.T) {
 		name   string
 		flags  []string
 		backup bool // the script downloads one
-	}{{"open", nil, true}, {"tokens", []string{"--acl"}, true}, {"full", []string{"--quota-bytes", "24MiB"}, false}} {
+	}{
+		{"open", nil, true},
+		{"tokens", []string{"--acl", "--archive", "file://" + t.TempDir()}, true},
+		{"full", []string{"--quota-bytes", "24MiB"}, false},
+	} {
 		t.Run(x.name, func(t *testing.T) {
 			c := start(t, append(x.flags, "--lease-time", "2s")...) // a busy browser costs no master its mastership
 			useUI(t, c, filepath.Join(dir, x.name+".mjs"), browser, dir)

@@ -100,7 +100,10 @@ await run("a backup with a token", async () => {
   await page.evaluate(() => {
     delete window.showSaveFilePicker;
   }); // nobody answers its question here
-  await show(page, "#backup", "Download a backup");
+  await show(page, "#backup", "Newest full copy");
+  await has(page, "Written by");
+  await sound(page, "an archive");
+  await picture(page, "archive-1280-light");
   const [file] = await Promise.all([
     page.waitForEvent("download"),
     page.getByRole("button", { name: "Download" }).click(),

@@ -39,6 +39,10 @@ export class Failure extends Error {
 
 const unreachable = (why) => new Failure(0, "unreachable", why);
 
+function note(revision) {
+  if (BigInt(revision) > newest) newest = BigInt(revision);
+}
+
 // path returns the path of what has a name that is anybody's.
 export function path(before, name, after = "") {
   // A browser takes these two for steps in a path, however they are written.
@@ -84,7 +88,7 @@ export async function ask(
     clearTimeout(timer);
   }
   const revision = response.headers.get("X-Tenure-Index") ?? response.headers.get("X-Consul-Index");
-  if (/^\d+$/.test(revision ?? "") && BigInt(revision) > newest) newest = BigInt(revision);
+  if (/^\d+$/.test(revision ?? "")) note(revision);
   if (response.ok) {
     try {
       return { data: text === "" ? null : parse(text), headers: response.headers };
@@ -104,6 +108,7 @@ export const get = (where, query, { wait = readWait } = {}) =>
 export async function status() {
   const { data } = await get("v1/status", {}, { wait: statusWait });
   cluster ||= data.cluster;
+  note(data.revision);
   return data;
 }
 

@@ -190,14 +190,12 @@ function lease(app) {
         role: "img",
         "aria-label": `Lease left at the last ${plural(app.looks.length, "look")}: ${range}`,
       },
-      app.looks
-        .toReversed()
-        .map((x) =>
-          h("span", {
-            class: x.left == null ? "mute" : x.master ? "" : "none",
-            vars: { "--share": x.left == null || !x.master ? "100%" : share(x.left) },
-          }),
-        ),
+      app.looks.toReversed().map((x) =>
+        h("span", {
+          class: x.left == null ? "mute" : x.master ? "" : "none",
+          vars: { "--share": x.left == null || !x.master ? "100%" : share(x.left) },
+        }),
+      ),
     ),
     h(
       "p",

@@ -16,6 +16,13 @@ export function toText(bytes) {
   }
 }
 
+// start returns at most max bytes of what may be text, and no half of a character.
+export function start(bytes, max) {
+  let end = Math.min(max, bytes.length);
+  while (end < bytes.length && end > 0 && (bytes[end] & 0xc0) === 0x80) end--;
+  return bytes.subarray(0, end);
+}
+
 export const fromText = (text) => new TextEncoder().encode(text);
 
 export function toHex(bytes) {

@@ -1,12 +1,13 @@
 // The editor of a key. It writes with check-and-set, so that nobody's change is lost: if somebody was faster, both
 // values are shown, and the person decides.
 import { get, path, write } from "./api.js";
-import { dump, fromBase64, fromHex, fromText, toHex, toText } from "./codec.js";
+import { dump, fromBase64, fromHex, fromText, start, toHex, toText } from "./codec.js";
 import { h } from "./dom.js";
 import { outcome, press } from "./parts.js";
 import { group } from "./text.js";
 
-const maxTheirs = 4 << 10; // bytes of somebody else's value that are shown in hexadecimal
+const maxTheirs = 64 << 10; // bytes of somebody else's value that are shown
+const maxTheirsHex = 4 << 10; // of them in hexadecimal
 
 // begin opens the editor on an entry, null for a key that is to be made.
 export function begin(me, entry) {
@@ -188,7 +189,7 @@ async function show(app, me) {
     me.theirs = {
       base: now.ModifyIndex,
       raw,
-      text: toText(raw) ?? dump(raw.subarray(0, maxTheirs)),
+      text: toText(start(raw, maxTheirs)) ?? dump(start(raw, maxTheirsHex)),
       flags: String(now.Flags),
     };
   } catch (err) {

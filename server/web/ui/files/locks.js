@@ -2,7 +2,7 @@
 import { get, path, write } from "./api.js";
 import { address } from "./app.js";
 import { confirm, h } from "./dom.js";
-import { outcome, press, trouble } from "./parts.js";
+import { mayBeOld, outcome, press, trouble } from "./parts.js";
 import { group, milliseconds, plural, span } from "./text.js";
 
 const maxSessions = 200; // that are shown
@@ -37,7 +37,12 @@ export function open(app) {
       { name: "sessions", every: 2000, ask: sessions },
       { name: "leases", every: 2000, ask: leases },
     ],
-    view: () => [h("h1", {}, "Locks, sessions and leases"), sessionsView(app, me), leasesView(app, me)],
+    view: () => [
+      h("h1", {}, "Locks, sessions and leases"),
+      mayBeOld(app),
+      sessionsView(app, me),
+      leasesView(app, me),
+    ],
   };
 }
 

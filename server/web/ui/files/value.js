@@ -1,11 +1,11 @@
 // One key: its value as text, JSON or in hexadecimal.
 import { get, path, write } from "./api.js";
-import { dump, fromBase64, toText } from "./codec.js";
+import { dump, fromBase64, start, toText } from "./codec.js";
 import { confirm, h } from "./dom.js";
 import { begin, editor } from "./edit.js";
 import { pretty } from "./json.js";
 import { crumbs } from "./keys.js";
-import { download, outcome, press, trouble } from "./parts.js";
+import { download, mayBeOld, outcome, press, trouble } from "./parts.js";
 import { bytes, group, plural } from "./text.js";
 
 const maxShown = 64 << 10; // bytes of a value that are shown
@@ -45,7 +45,7 @@ function keep(me, entry) {
   }
   me.entry = entry;
   me.bytes = entry ? fromBase64(entry.Value) : null;
-  me.text = entry ? toText(me.bytes.subarray(0, maxShown)) : null;
+  me.text = entry ? toText(start(me.bytes, maxShown)) : null;
   me.json = null;
   if (me.text != null && me.bytes.length <= maxShown && /^\s*[{[]/.test(me.text)) {
     try {
@@ -64,6 +64,7 @@ function view(app, me) {
   return [
     h("h1", { class: "key" }, me.key),
     crumbs(me.key),
+    mayBeOld(app),
     me.failure && trouble(me.failure, "see this key"),
     note(me),
     me.entry === undefined
@@ -119,7 +120,7 @@ function facts(me) {
 }
 
 function shown(app, me) {
-  const part = me.how === "Hex" ? me.bytes.subarray(0, maxHex) : me.bytes.subarray(0, maxShown);
+  const part = me.how === "Hex" ? start(me.bytes, maxHex) : start(me.bytes, maxShown);
   const text = me.how === "Hex" ? dump(part) : me.how === "JSON" ? me.json : me.text;
   const edits = me.bytes.length <= maxEdited;
   return [
@@ -174,6 +175,7 @@ function shown(app, me) {
 }
 
 async function remove(app, me) {
+  const seen = me.entry.ModifyIndex; // the page may learn of a newer one while the person thinks
   const sure = await confirm(
     "Delete this key?",
     [h("p", {}, h("code", {}, me.key)), h("p", {}, "It is deleted only if nobody has changed it meanwhile.")],
@@ -182,7 +184,7 @@ async function remove(app, me) {
   );
   if (!sure) return;
   try {
-    const { data } = await write("DELETE", path("v1/kv/", me.key), { query: { cas: me.entry.ModifyIndex } });
+    const { data } = await write("DELETE", path("v1/kv/", me.key), { query: { cas: seen } });
     me.note =
       data === true
         ? { kind: "good", text: "Deleted." }

@@ -1,7 +1,7 @@
 // A live watch of a prefix. The stream is read with fetch: an EventSource cannot send a token.
 import { ask } from "./api.js";
 import { h } from "./dom.js";
-import { fromBase64, toText } from "./codec.js";
+import { fromBase64, start, toText } from "./codec.js";
 import { parse } from "./json.js";
 import { bytes, time } from "./text.js";
 
@@ -97,8 +97,9 @@ export class Watch {
 
 // shortened keeps of an event what is shown of it.
 function shortened(data) {
-  const raw = data.Value ? fromBase64(data.Value) : new Uint8Array();
-  const text = toText(raw.subarray(0, 4 * shownText)) ?? `${bytes(raw.length)} of bytes`;
+  const value = data.Value ?? "";
+  const raw = fromBase64(value.slice(0, 8 * shownText)); // a whole number of groups of four
+  const text = toText(start(raw, 4 * shownText)) ?? `${bytes((value.length * 3) / 4)} of bytes`;
   return {
     key: data.Key ?? (data.Session ? `session ${data.Session}` : ""),
     revision: data.ModifyIndex ?? data.Index,
