@@ -18,7 +18,6 @@ const tabs = [
   ["backup", "Backup"],
 ];
 
-const maxLooks = 60; // answers about the lease that are kept
 const maxSeen = 40; // changes of the master that are kept
 
 // app is what the parts share. Each part has open(app, params), which returns {title, sources, view, close}.
@@ -63,7 +62,7 @@ async function look() {
     app.failure = err;
     app.looks.push({ at: Date.now() });
   }
-  app.looks.splice(0, app.looks.length - maxLooks);
+  app.looks.splice(0, app.looks.length - cluster.maxLooks);
   draw();
 }
 

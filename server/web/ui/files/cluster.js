@@ -3,7 +3,9 @@ import { get } from "./api.js";
 import { h } from "./dom.js";
 import { operations, row } from "./members.js";
 import { denial } from "./parts.js";
-import { bytes, group, plural, sentence, span, time } from "./text.js";
+import { ago, bytes, group, plural, sentence, span, time } from "./text.js";
+
+export const maxLooks = 60; // answers about the lease that are shown
 
 export function open(app) {
   const me = { list: null, failure: null, note: null };
@@ -147,6 +149,7 @@ function lease(app) {
     l = s.lease;
   const full = l.time_ms || Math.max(1, ...app.looks.map((x) => x.left ?? 0));
   const share = (left) => `${Math.min(100, (100 * (left ?? 0)) / full)}%`;
+  const from = `${100 - (100 * app.looks.length) / maxLooks}%`;
   const left = app.failure ? 0 : l.remaining_ms;
   const lefts = app.looks.filter((x) => x.left != null && x.master).map((x) => x.left);
   const range = lefts.length ? `from ${Math.min(...lefts)} to ${Math.max(...lefts)} ms` : "none";
@@ -200,7 +203,7 @@ function lease(app) {
     h(
       "p",
       { class: "legend quiet" },
-      h("span", {}, app.looks.length > 1 && `${span(Date.now() - app.looks[0].at)} ago`),
+      h("span", { vars: { "--from": from } }, app.looks.length >= maxLooks / 4 && ago(app.looks[0].at)),
       h("span", {}, "now"),
     ),
   );

@@ -212,7 +212,7 @@ function leasesView(app, me) {
             {},
             `${span(milliseconds(x.Remaining))} left`,
             h("span", { class: "quiet" }, " · token "),
-            h("code", {}, group(x.Token)),
+            h("code", {}, String(x.Token)),
           ),
         ),
       ),
