@@ -217,7 +217,7 @@ func ownOrigin(t *testing.T, program string, n *cluster.Node) {
 			did.event = await new Promise(done => {
 				const e = new EventSource("/v1/watch?prefix=own");
 				e.addEventListener("set", m => { e.close(); done(JSON.parse(m.data).Key); });
-				fetch("/v1/kv/own", {method: "PUT", body: "2"});
+				e.onopen = () => fetch("/v1/kv/own", {method: "PUT", body: "2"}); // what comes before is in no watch
 			});
 			did.delete = await (await fetch("/v1/kv/own", {method: "DELETE"})).text();
 			await fetch(%q, {method: "POST", mode: "no-cors", body: JSON.stringify(did)});
