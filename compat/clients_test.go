@@ -21,20 +21,28 @@ func TestPython(t *testing.T) {
 	script(t, python, "clients/python/client.py")
 }
 
-// TestNode runs the npm package consul.
-func TestNode(t *testing.T) {
+// npmPackages returns a copy of a directory of this module, with the packages of npm that its lock file names. The test is
+// skipped where there is no Node.js or npm.
+func npmPackages(t *testing.T, from string) (dir string) {
+	t.Helper()
 	for _, name := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skip(err)
 		}
 	}
-	dir := t.TempDir()
-	must(t, os.CopyFS(dir, os.DirFS("clients/node")))
+	dir = t.TempDir()
+	must(t, os.CopyFS(dir, os.DirFS(from)))
 	install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
 	install.Dir = dir
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("npm ci: %v\n%s", err, out)
 	}
+	return dir
+}
+
+// TestNode runs the npm package consul.
+func TestNode(t *testing.T) {
+	dir := npmPackages(t, "clients/node")
 	script(t, "node", filepath.Join(dir, "client.js"))
 }
 

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -56,19 +55,7 @@ func verify(t *testing.T, file string) {
 
 // uiScripts returns a directory with the scripts and what they need.
 func uiScripts(t *testing.T) string {
-	for _, name := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skip(err)
-		}
-	}
-	dir := t.TempDir()
-	must(t, os.CopyFS(dir, os.DirFS("ui")))
-	install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
-	install.Dir = dir
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("npm ci: %v\n%s", err, out)
-	}
-	return dir
+	return npmPackages(t, "ui")
 }
 
 // useUI runs a script, and does to the nodes what it orders.
