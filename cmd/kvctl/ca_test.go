@@ -77,7 +77,8 @@ func TestCertificatesFromTheFirstToTheLast(t *testing.T) {
 	}
 }
 
-// TestCommandsThatChangeAnAuthorityTakeTurns: each of many that revoke at the same time finds its certificate on the list.
+// TestCommandsThatChangeAnAuthorityTakeTurns: each of many that revoke at the same time finds its certificate on the
+// list.
 func TestCommandsThatChangeAnAuthorityTakeTurns(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ca")
 	alone(nil, "ca", "init", dir, "--cluster", "prod")

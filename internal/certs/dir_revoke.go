@@ -134,8 +134,8 @@ func (d *Dir) revocable(name string) (*x509.Certificate, error) {
 		"revoke it", name, owner(c), filepath.Join(d.path, BundleName))
 }
 
-// listText returns what is in the file of the lists, nil if there is none. A link is an error: the file is replaced when
-// a list is written, and a node that reads what the link names would never see it.
+// listText returns what is in the file of the lists, nil if there is none. A link is an error: a new list takes the
+// place of the file, and a node that reads what the link names would never see it.
 func (d *Dir) listText() ([]byte, error) {
 	name := filepath.Join(d.path, ListName)
 	if at, err := os.Lstat(name); err == nil && at.Mode()&fs.ModeSymlink != 0 {

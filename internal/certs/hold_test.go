@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTwoRevokeAtOnce: each of many programs that revoke a certificate at the same time finds it on the list afterwards.
+// TestTwoRevokeAtOnce: each of many programs that revoke a certificate at the same time finds it on the list.
 func TestTwoRevokeAtOnce(t *testing.T) {
 	d, path := made(t)
 	var files []string

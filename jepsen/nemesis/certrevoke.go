@@ -18,8 +18,8 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-// revokeCerts revokes certificates: one of which somebody has a copy, after its owner got another one, or one that a node
-// has in use. Then nobody takes it any more.
+// revokeCerts revokes certificates: one of which somebody has a copy, after its owner got another one, or one that a
+// node has in use. Then nobody takes it any more.
 func revokeCerts(ctx context.Context, b *Bed) error {
 	dir, err := os.MkdirTemp("", "tenure-certs-")
 	if err != nil {

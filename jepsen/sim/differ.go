@@ -166,9 +166,9 @@ func (x *operator) accused(id ballot.NodeID) bool {
 	})
 }
 
-// wrongest returns the voter that is to be removed first while voters dispute, 0 if there is none: one that is gone, else
-// one with the record. One that is not accused, since it is too far behind to be compared, gets the right state once the
-// others are rid of the wrong one.
+// wrongest returns the voter that is to be removed first while voters dispute, 0 if there is none: one that is gone,
+// else one with the record, and among those one that is accused. A voter that is too far behind to be compared is not:
+// it gets the right state once the others are rid of the wrong one.
 func (x *operator) wrongest() (id ballot.NodeID) {
 	with, most := x.world.members.differing(), 0
 	for _, m := range x.world.members.newRecord.Membership.Members {

@@ -117,8 +117,8 @@ func (s *stages) persisted(now time.Duration, seq uint64) {
 	}
 }
 
-// write returns where the time of a write went that came at a time and is answered now, and that was applied in the round
-// of a reading.
+// write returns where the time of a write went that came at a time, was applied in the round of a reading, and is
+// answered now.
 func (s *stages) write(round, now, came time.Duration, r *replica.Reply) (took slow.Write) {
 	switch {
 	case r.Outcome != replica.Done:

@@ -58,7 +58,7 @@ func New(reg prometheus.Registerer, above time.Duration, log zerolog.Logger) *Lo
 		slow: metrics.Counter(reg, "slow_requests_total",
 			"Requests of clients that took longer than --slow-request, without what they waited for changes.")}
 	took := metrics.Histograms(reg, "request_phase_seconds",
-		"Time of a request of a client, by phase. Quorum and journal begin together; forward has all phases at the master.",
+		"Time of a request of a client, by phase. Quorum and journal begin together; forward has all that the master did.",
 		metrics.Latencies, "phase")
 	for i, name := range names {
 		l.phases[i] = took.WithLabelValues(name)

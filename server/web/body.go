@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"tenure/api"
 )
 
@@ -29,8 +27,7 @@ func putBody(p *[]byte) {
 
 // bodies reads the bodies of requests.
 type bodies struct {
-	arrival prometheus.Observer // seconds from the headers to the end of the body
-	timeout time.Duration       // of headers and body together, for messages
+	timeout time.Duration // of headers and body together, for messages
 }
 
 // read reads the whole body into *p, at most limit bytes. A declared length over the limit is refused before anything
@@ -64,7 +61,6 @@ func (b *bodies) read(x *exchange, p *[]byte, limit int) ([]byte, error) {
 		case err == io.EOF:
 			x.bodyRead = true
 			x.took.Body = time.Since(x.began)
-			b.arrival.Observe(x.took.Body.Seconds())
 			return buf, nil
 		case err != nil:
 			return nil, b.broken(err)

@@ -138,7 +138,7 @@ func TestDeclaredLengthOverTheLimit(t *testing.T) {
 
 // A declared length alone allocates next to nothing.
 func TestDeclaredLengthDoesNotAllocate(t *testing.T) {
-	b := bodies{arrival: newServer(t, newFake(t)).metrics.body}
+	var b bodies
 	r, err := http.NewRequest("PUT", "http://x/v1/kv/k", io.NopCloser(strings.NewReader("short")))
 	if err != nil {
 		t.Fatal(err)

@@ -24,9 +24,9 @@ type handlers struct {
 // newHandlers wires the handlers to the parts of b that each uses. addr is where the server listens.
 func newHandlers(cfg Config, b Backend, m *metrics, w *waits, addr func() string) *handlers {
 	limits := timeoutsOf(cfg)
-	in := &bodies{arrival: m.body, timeout: cfg.HeaderTimeout + cfg.BodyTimeout}
-	reads := &reads{store: b, local: b, timeouts: limits, got: m.read, snapped: m.snapshot}
-	writes := &writes{store: b, revision: func() uint64 { return b.Status().Revision }, timeouts: limits, took: m.write}
+	in := &bodies{timeout: cfg.HeaderTimeout + cfg.BodyTimeout}
+	reads := &reads{store: b, local: b, timeouts: limits}
+	writes := &writes{store: b, revision: func() uint64 { return b.Status().Revision }, timeouts: limits}
 	name := func() string { return nodeName(cfg.NodeName, b) }
 	m.node = name
 	return &handlers{

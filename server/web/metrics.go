@@ -26,16 +26,14 @@ type metrics struct {
 	waiting  atomic.Int64
 	streams  atomic.Int64
 	// backupSent is when a client had a whole backup last, in nanoseconds since 1970.
-	backupSent atomic.Int64
-	refused    prometheus.Counter
-	panics     prometheus.Counter
-	requests   *prometheus.HistogramVec
-	// Stages of a request.
-	body, read, write, snapshot prometheus.Observer
-	admission                   *admission.Metrics
-	page                        http.Handler  // all metrics of the registry
-	pageWithoutPrefixes         http.Handler  // those that name no prefix of keys
-	node                        func() string // the name of the node
+	backupSent          atomic.Int64
+	refused             prometheus.Counter
+	panics              prometheus.Counter
+	requests            *prometheus.HistogramVec
+	admission           *admission.Metrics
+	page                http.Handler  // all metrics of the registry
+	pageWithoutPrefixes http.Handler  // those that name no prefix of keys
+	node                func() string // the name of the node
 }
 
 var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
@@ -50,13 +48,8 @@ func newMetrics(r *prometheus.Registry, hub *watch.Hub) (*metrics, error) {
 			Help:    "From the headers of a request to the end of its handler, without what it waited for changes.",
 			Buckets: seconds}, []string{"route", "method", "code"}),
 	}
-	stages := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "tenure_http_stage_duration_seconds",
-		Help:    "Parts of a request: body is its arrival; read, write and snapshot wait for the node.",
-		Buckets: seconds}, []string{"stage"})
-	m.body, m.read = stages.WithLabelValues("body"), stages.WithLabelValues("read")
-	m.write, m.snapshot = stages.WithLabelValues("write"), stages.WithLabelValues("snapshot")
 	m.admission = admission.NewMetrics()
-	for _, c := range slices.Concat([]prometheus.Collector{m.refused, m.panics, m.requests, stages}, m.gauges(hub),
+	for _, c := range slices.Concat([]prometheus.Collector{m.refused, m.panics, m.requests}, m.gauges(hub),
 		m.admission.Collectors()) {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("web: register HTTP metrics: %w", err)

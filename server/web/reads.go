@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"tenure/api"
 	"tenure/kv"
 )
@@ -37,8 +35,6 @@ type reads struct {
 	store    Reader
 	local    Local
 	timeouts timeouts
-	got      prometheus.Observer // seconds of a Get
-	snapped  prometheus.Observer // seconds of a Snapshot
 }
 
 // get reads one key that x may read. What was read may be newer than the decision about x: so that is made anew.
@@ -46,9 +42,7 @@ func (r *reads) get(x *exchange, key string, mode Mode) (kv.Entry, bool, ReadMet
 	x.mustBeDecided()
 	asked := time.Now()
 	e, found, meta, err := r.store.Get(r.timeouts.of(x.r), mode, key)
-	took := time.Since(asked)
-	r.got.Observe(took.Seconds())
-	x.took.Read += took
+	x.took.Read += time.Since(asked)
 	if err == nil {
 		err = x.again()
 	}
@@ -61,9 +55,7 @@ func (r *reads) snapshot(x *exchange, mode Mode) (*kv.Snapshot, ReadMeta, error)
 	x.mustBeDecided()
 	asked := time.Now()
 	view, meta, err := r.store.Snapshot(r.timeouts.of(x.r), mode)
-	took := time.Since(asked)
-	r.snapped.Observe(took.Seconds())
-	x.took.Read += took
+	x.took.Read += time.Since(asked)
 	if err != nil {
 		return nil, meta, err
 	}

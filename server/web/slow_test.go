@@ -28,7 +28,7 @@ func TestASlowRequestIsInTheLog(t *testing.T) {
 	call(s, "PUT", "/v1/kv/some/key?flags=77", "the value")
 	line := out.String()
 	for _, want := range []string{`"method":"PUT"`, `"path":"/v1/kv/some/key"`, `"status":200`, `"took_ms":`, `"client":"192.0.2.1:1234"`,
-		`"reply_ms":`} {
+		`"body_ms":`, `"reply_ms":`} {
 		if !strings.Contains(line, want) {
 			t.Errorf("no %s in %s", want, line)
 		}

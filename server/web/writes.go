@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"tenure/api"
 	"tenure/kv"
@@ -30,7 +29,6 @@ type writes struct {
 	store    Writer
 	revision func() uint64 // what this node has applied
 	timeouts timeouts
-	took     prometheus.Observer // seconds of a Write
 }
 
 // command returns the command of a request that names no key.
@@ -115,11 +113,7 @@ func (w *writes) apply(x *exchange, c *kv.Command) (kv.Result, error) {
 // refused c, this node decides once more.
 func (w *writes) decided(x *exchange, c *kv.Command) (kv.Result, error) {
 	asked := time.Now()
-	defer func() {
-		took := time.Since(asked)
-		w.took.Observe(took.Seconds())
-		x.took.Store += took
-	}()
+	defer func() { x.took.Store += time.Since(asked) }()
 	write := w.store.Write
 	if c.IdemKey != "" && len(x.r.Header[api.HeaderIdempotencyKey]) == 0 {
 		write = w.store.WriteDrawn
