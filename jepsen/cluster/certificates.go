@@ -100,7 +100,7 @@ func (c *Certificates) Flags(id int) []string {
 	cert, key := c.Pair(id)
 	bundle := c.bundle(id)
 	return []string{"--tls-cert", cert, "--tls-key", key, "--tls-ca", bundle,
-		"--tls-client-ca", bundle, "--tls-require-client-cert", "--tls-crl", c.list(id)}
+		"--tls-client-ca", bundle, "--tls-crl", c.list(id), "--tls-require-client-cert"}
 }
 
 // Client returns what clients need to know.

@@ -118,7 +118,7 @@ func (x stranger) comes(ctx context.Context, s *stage, c *cluster.Cluster, all *
 	return nil
 }
 
-// args returns the arguments of node 3 with other files, or without TLS between nodes.
+// args returns the arguments of node 3 with other files, or without those of cluster.Certificates.Flags.
 func (x stranger) args(args []string) []string {
 	out := slices.Clone(args)
 	for i := range out {
