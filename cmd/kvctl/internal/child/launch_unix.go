@@ -117,7 +117,7 @@ func Launch(args []string) int {
 	}
 	syscall.CloseOnExec(goOn)
 	syscall.CloseOnExec(failed)
-	if n, err := syscall.Read(goOn, make([]byte, 1)); n != 1 || err != nil {
+	if !waited(goOn) {
 		return 1 // kvctl is gone
 	}
 	err = syscall.Exec(args[2], args[3:], os.Environ())
@@ -125,6 +125,20 @@ func Launch(args []string) int {
 		_, _ = syscall.Write(failed, strconv.AppendInt(nil, int64(number), 10))
 	}
 	return 127
+}
+
+// waited waits for the byte that lets the first step go on, and reports whether it came. kvctl has made the pipe one that
+// does not wait.
+func waited(goOn int) bool {
+	if err := syscall.SetNonblock(goOn, false); err != nil {
+		return false
+	}
+	for {
+		n, err := syscall.Read(goOn, make([]byte, 1))
+		if !errors.Is(err, syscall.EINTR) {
+			return n == 1
+		}
+	}
 }
 
 func notLaunched() int {
