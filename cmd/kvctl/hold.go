@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os/exec"
@@ -24,6 +25,9 @@ const (
 	// nobody should wait long for the rest of it to be removed.
 	lostReleaseTimeout = 300 * time.Millisecond
 )
+
+// errHeldUp is why a command was stopped if nothing else has told yet that what it ran under is lost.
+var errHeldUp = errors.New("kvctl was stopped for too long to extend what it holds")
 
 // holdFlags are the flags of the commands that run another one under a lock or a lease.
 type holdFlags struct {
@@ -113,7 +117,7 @@ func (a *app) runUnder(ctx context.Context, t tenure, killAfter time.Duration, p
 	var lost error
 	ended, wasLost := started.Supervise(ctx, child.Right{Lost: t.Lost(), Remaining: t.remaining}, killAfter)
 	if wasLost {
-		lost = t.Err()
+		lost = cmp.Or(t.Err(), errHeldUp)
 	}
 	t.end(ctx, &a.printer, a.timeout, lost)
 	if lost != nil {

@@ -113,14 +113,15 @@ type Right struct {
 
 // Supervise waits until the command has ended and returns the result of Wait. If ctx ends or the right is lost before
 // that, it terminates the command and what is in its group, and kills what has not ended after killAfter. wasLost
-// reports that the right was lost.
+// reports that the command was terminated because the right was lost, here or by the guard while this process was
+// stopped.
 func (p *Process) Supervise(ctx context.Context, right Right, killAfter time.Duration) (err error, wasLost bool) {
 	defer p.dismiss()
 	stop := p.tellGuard(right, killAfter)
 	defer stop()
 	select {
 	case err := <-p.done:
-		return err, false
+		return err, p.guard.hasEnded()
 	case <-right.Lost:
 		wasLost = true
 	case <-ctx.Done():

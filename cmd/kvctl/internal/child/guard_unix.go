@@ -21,6 +21,7 @@ import (
 type guard struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser // its other end is the guard's standard input
+	says *os.File       // its other end is the guard's standard output
 }
 
 // startGuard starts a guard and waits until no signal but SIGKILL can end it.
@@ -37,15 +38,18 @@ func startGuard() (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	ready, err := cmd.StdoutPipe()
+	says, out, err := os.Pipe()
 	if err != nil {
 		return nil, errors.Join(err, pipe.Close())
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the guard of the command: %w", err)
+	cmd.Stdout = out
+	err = cmd.Start()
+	out.Close()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start the guard of the command: %w", err), says.Close())
 	}
-	g := &guard{cmd, pipe}
-	if _, err := ready.Read(make([]byte, 1)); err != nil {
+	g := &guard{cmd, pipe, says}
+	if _, err := says.Read(make([]byte, 1)); err != nil {
 		g.dismiss()
 		return nil, fmt.Errorf("the guard of the command has ended: %w", err)
 	}
@@ -67,15 +71,33 @@ func (g *guard) allow(order string, left, killAfter time.Duration) error {
 	return err
 }
 
+// hasEnded reports whether the guard has begun to end the command. A nil guard has not.
+func (g *guard) hasEnded() bool {
+	if g == nil {
+		return false
+	}
+	said, err := g.says.SyscallConn()
+	if err != nil {
+		return false
+	}
+	n := 0
+	_ = said.Read(func(fd uintptr) bool { // once: what was written before the command ended is there
+		n, _ = syscall.Read(int(fd), make([]byte, 1))
+		return true
+	})
+	return n > 0
+}
+
 // dismiss ends the guard, which then kills nothing.
 func (g *guard) dismiss() {
 	_ = g.cmd.Process.Kill()
 	_ = g.cmd.Wait() // it was killed
+	g.says.Close()
 }
 
-// Guard is the whole life of a guard, for a program whose only argument is GuardCommand: in is closed when kvctl has
-// ended, and has its orders before; a byte on out says that the guard is ready. It returns the exit code, if it was not
-// run by kvctl.
+// Guard is the whole life of a guard, for a program whose only argument is GuardCommand. kvctl writes its orders to in,
+// which is closed when kvctl has ended. The guard writes a byte to out when it is ready, and another one before it ends
+// the command. It returns the exit code, if it was not run by kvctl.
 func Guard(in io.Reader, out io.Writer) int {
 	if syscall.Getpgrp() != os.Getpid() {
 		fmt.Fprintln(os.Stderr, "kvctl: "+GuardCommand+" is run by kvctl itself")
@@ -92,7 +114,7 @@ func Guard(in io.Reader, out io.Writer) int {
 			lines <- s.Text()
 		}
 	}()
-	var c guarded
+	c := guarded{out: out}
 	for {
 		select {
 		case line, ok := <-lines:
@@ -112,6 +134,7 @@ const stoppedFor = 100 * time.Millisecond
 
 // guarded is what a guard knows of its command.
 type guarded struct {
+	out        io.Writer        // to kvctl
 	command    int              // its process, 0 before it is known
 	late       <-chan time.Time // when end is to be called; nil: never
 	terminated bool             // it is being ended
@@ -138,6 +161,7 @@ func (c *guarded) end() {
 		c.signal(syscall.SIGKILL)
 		return
 	}
+	_, _ = c.out.Write([]byte{1}) // if kvctl is gone, it has no use for it
 	c.signal(syscall.SIGTERM)
 	c.terminated, c.late = true, time.After(c.killAfter)
 }

@@ -1,0 +1,45 @@
+//go:build unix
+
+package child
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A process that was stopped may find that its command has ended before it finds that the right is lost.
+func TestWhatTheGuardHasEndedWasLost(t *testing.T) {
+	for _, x := range []struct {
+		name, script string
+		lost         bool
+	}{
+		{"ended by the guard", "trap 'exit 0' TERM; while :; do sleep 0.01; done", true},
+		{"ended by itself", "exit", false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			cmd := exec.Command("sh", "-c", x.script)
+			var out bytes.Buffer
+			cmd.Stderr = &out
+			p, err := Start(cmd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var asked atomic.Bool
+			once := func() time.Duration { // the guard is told once, as by a process that is stopped then
+				if asked.Swap(true) {
+					return 0
+				}
+				return 100 * time.Millisecond
+			}
+			never := make(chan struct{})
+			err, lost := p.Supervise(context.Background(), Right{Lost: never, Remaining: once}, 10*time.Second)
+			if err != nil || lost != x.lost {
+				t.Errorf("lost: %t, %v, %s", lost, err, out.String())
+			}
+		})
+	}
+}
