@@ -28,9 +28,9 @@ type batches struct {
 	applied  []batch       // to be acknowledged by finish
 }
 
-// propose gathers what waits into batches, one slot each. While one is in flight the next fills, for the time gather;
-// while as many are as may be, for as long as it takes. With nothing in flight nothing waits, and the end of a batch
-// proposes what has gathered: group commit needs no timer.
+// propose gathers queued writes into batches, one slot each. While a batch is in flight the next one fills, for the
+// time gather. While the most batches are in flight, it fills until one ends. With no batch in flight, writes are
+// proposed at once. The end of a batch proposes the writes gathered since, so group commit needs no timer.
 func (b *batches) propose(now time.Duration, q *queue, core *multipaxos.Core, tenure uint64, out *outbox) {
 	for len(q.items) > 0 && b.mayPropose(now, q.bytes) && core.Space() {
 		n, size := 0, 1
@@ -85,8 +85,8 @@ func (b *batches) apply(e multipaxos.Entry, results []kv.Result) []write {
 // A forwarded one is for the node of its client.
 func (w write) again() bool { return w.keyed && w.from == 0 && w.id != 0 }
 
-// lose ends a write of which this master cannot tell what becomes: a keyed one of its own clients waits for the next
-// master, unless q is nil, others are unknown.
+// lose ends a write whose outcome this master cannot tell. A keyed write of its own clients waits for the next master,
+// unless q is nil. Other writes are unknown.
 func (w write) lose(q *queue, out *outbox) {
 	if q != nil && w.again() {
 		q.push(w.inDoubt())
@@ -95,8 +95,8 @@ func (w write) lose(q *queue, out *outbox) {
 	out.answer(w, Unknown, LeaseLost, kv.Result{})
 }
 
-// acknowledge answers the writes that were applied: under the lease, if it is still held in the same epoch, and else
-// they are lost. A master that was paused must not acknowledge a write behind the back of its successor's reads.
+// acknowledge answers the applied writes if the lease is still held in the same tenure, and loses them otherwise. A
+// master that was paused must not acknowledge a write that its successor's reads may have missed.
 func (b *batches) acknowledge(now time.Duration, p Published, tenure uint64, q *queue, out *outbox) {
 	for _, x := range b.applied {
 		ok := !x.lost && x.tenure == tenure && p.HeldAs(tenure, now)

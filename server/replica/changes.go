@@ -11,9 +11,9 @@ import (
 	"tenure/server/members"
 )
 
-// changes drives the changes of the members. On every node it holds the record that is applied. On the ready master it
-// begins what is asked for and takes the next step of what is under way, by the rules of package members: one entry at
-// a time, computed from the applied record while nothing is in flight.
+// changes drives the changes of the members. On every node it holds the applied record. On the ready master it begins
+// requested operations and takes the next step of the running one, by the rules of package members. Each step is one
+// entry, computed from the applied record while nothing is in flight.
 type changes struct {
 	record   members.Record
 	waiting  []memberRequest
@@ -21,15 +21,15 @@ type changes struct {
 	answers  []memberProposal // decided, to be told by finish
 	// holds keeps the other proposals back: a record waits until nothing is in flight.
 	holds bool
-	// due has the next step looked for: time has passed, or the record is another one.
+	// due asks for a search for the next step: time has passed, or the record has changed.
 	due  bool
 	at   time.Duration // when the newest record was applied
 	slot uint64        // of the newest record that did not only ask for a comparison, or a later one; 0: none
-	// By the newest record every member begins no checkpoint, or makes one that is compared.
+	// By the newest record every member begins no checkpoint (readies), or makes one that is compared (compare).
 	readies, compare bool
 	step             members.Step // the newest that was looked for
 	since            time.Duration
-	// Of the ready master: what was applied here a moment ago, for who is caught up.
+	// On the ready master: the applied slot of a moment ago, to decide which members are caught up.
 	marks  [2]uint64
 	marked uint64 // tick
 }
@@ -77,7 +77,7 @@ func (c *changes) begin(now time.Duration, applied, tick uint64) {
 	c.since, c.due, c.marks, c.marked = now, true, [2]uint64{math.MaxUint64, applied}, tick
 }
 
-// tick passes time. What is idle has nothing to look for.
+// tick passes time. Without a running operation, an unsettled membership or spares there is no next step to look for.
 func (c *changes) tick(tick, applied uint64) {
 	if tick-c.marked >= markTicks {
 		c.marks, c.marked = [2]uint64{c.marks[1], applied}, tick
@@ -108,13 +108,14 @@ func (c *changes) applied(e multipaxos.Entry, r members.Record) {
 	}
 }
 
-// holdsCheckpoints reports whether to begin no checkpoint now, so that the one that is to be compared can be made.
+// holdsCheckpoints reports whether to begin no checkpoint now, so that the compared one can be made.
 func (c *changes) holdsCheckpoints(now time.Duration) bool { return c.readies && now-c.at < readiesFor }
 
 // readiesFor is more than passes between the two records of a comparison.
 const readiesFor = 4 * time.Second
 
-// end is told that this node is not the ready master any more. Who waits may ask the next one.
+// end is told that this node is not the ready master any more. Waiting requests are refused: clients may ask the next
+// master.
 func (c *changes) end(master ballot.NodeID, out *outbox) {
 	c.refuse(master, NoMaster, out)
 	if p := c.proposed; p != nil && p.request != 0 {
@@ -131,7 +132,7 @@ func (c *changes) refuse(master ballot.NodeID, why Reason, out *outbox) {
 	c.waiting = nil
 }
 
-// expire refuses what has waited too long, and leaves unknown what was proposed and is not chosen in time.
+// expire refuses requests that have waited too long, and answers a proposed one that was not chosen in time as unknown.
 func (c *changes) expire(now time.Duration, out *outbox) {
 	c.waiting = slices.DeleteFunc(c.waiting, func(r memberRequest) bool {
 		if now < r.until {
@@ -179,7 +180,8 @@ func (c *changes) consider(r *memberRequest, f *members.Facts) (next members.Rec
 	default:
 		next, changed, err = record.Begin(r.op, *f)
 		if err == nil && r.op.Kind == members.Update {
-			// Of the others it writes nothing down: they may move, too, and are followed until something is.
+			// An update writes down no address of other members: they may move too, and are followed while no address
+			// is listed.
 			next, changed, err = c.record.Begin(r.op, *f)
 		}
 	}
@@ -189,8 +191,7 @@ func (c *changes) consider(r *memberRequest, f *members.Facts) (next members.Rec
 	return next, changed, answer
 }
 
-// acknowledge answers the requests that were decided, as writes are: under the lease, if it is still held in the same
-// epoch.
+// acknowledge answers the decided requests, like writes: only if the lease is still held in the same tenure.
 func (c *changes) acknowledge(now time.Duration, p Published, tenure uint64, out *outbox) {
 	for _, a := range c.answers {
 		r := Reply{ID: a.request, Outcome: Unknown, Reason: LeaseLost, Members: &MembersAnswer{}}
@@ -205,8 +206,8 @@ func (c *changes) acknowledge(now time.Duration, p Published, tenure uint64, out
 	c.answers = nil
 }
 
-// driveMembers has the master go on with the members. While a record waits for what is in flight nothing else is
-// proposed.
+// driveMembers has the master take the next step of a change of the members. While a record waits for the entries in
+// flight, no other entry is proposed.
 func (l *Log) driveMembers(now time.Duration) {
 	c := &l.changes
 	c.holds = false

@@ -5,8 +5,8 @@ import (
 	"tenure/multipaxos"
 )
 
-// checkpoints drives the merging of applied changes into the durable state database: one checkpoint at a time, and none
-// ahead of what the node's own log has synced, so that no promise is ever truncated above what this node can prove.
+// checkpoints drives the merging of applied changes into the durable state database. One checkpoint runs at a time, and
+// none is ahead of the node's own synced log. So no promise is ever truncated above what this node can prove.
 type checkpoints struct {
 	maxBytes, logBytes int64 // Config.CheckpointBytes, Config.CheckpointLogBytes
 
@@ -32,9 +32,9 @@ func (c *checkpoints) bytes() int64 {
 	return min(c.space, c.maxBytes)
 }
 
-// threshold is how many bytes of changes start a checkpoint. Keys at random places of a large state database share
-// pages with few others of their checkpoint, and each page costs the same whatever changes in it; so a large state
-// database is checkpointed in larger pieces: in a quarter of itself, up to largestCheckpoint.
+// threshold is how many bytes of changes start a checkpoint. In a large state database random keys of one checkpoint
+// seldom share a page, and each page costs the same for any change. So a large state database gets larger checkpoints:
+// a quarter of its size, up to largestCheckpoint.
 func (c *checkpoints) threshold() int64 {
 	bytes := c.bytes()
 	if bytes < c.maxBytes {
@@ -57,7 +57,7 @@ const (
 	duringCheckpoint  = 3
 )
 
-// short reports whether little may be kept on the disk that only others need.
+// short reports whether the disk should keep little data that only other nodes need.
 func (c *checkpoints) short(s Space) bool { return s != SpaceEnough || c.bytes() < c.maxBytes }
 
 // due reports whether it is time to start a checkpoint of so many bytes of changes.
@@ -97,11 +97,11 @@ func (c *checkpoints) begin(state *kv.State, tick uint64) {
 	}
 }
 
-// beginCompared starts a checkpoint of this slot whose digest is to be compared; asked says that a record asks for it.
-// While another one runs it comes after that, and leaves its changes in the memtable. So if it is such a one that runs,
-// and memory is short, this slot is skipped: a checkpoint that empties the memtable comes first. Of several slots that
-// pass meanwhile one is taken: the newest that a record asks for, or else the roundest, which nodes that are busy at
-// other times choose too.
+// beginCompared starts a checkpoint of this slot for a comparison of digests; asked says that a record asks for it. If
+// a checkpoint runs already, the new one follows it and leaves its changes in the memtable. If the running one did that
+// too, and memory is short, this slot is skipped: a checkpoint that empties the memtable comes first. If several slots
+// pass meanwhile, the newest one requested by a record is taken, or else the roundest. Nodes busy at other times choose
+// the roundest too.
 func (c *checkpoints) beginCompared(state *kv.State, tick uint64, asked bool) {
 	switch {
 	case c.frozen == nil:
@@ -137,8 +137,8 @@ func (c *checkpoints) end(state *kv.State, core *multipaxos.Core) error {
 	return nil
 }
 
-// WantCheckpoint has everything that is applied checkpointed soon, however little it is, and returns the slot. Who waits
-// for it looks for when the state database has reached that slot.
+// WantCheckpoint has everything that is applied checkpointed soon, however little it is, and returns the slot. The
+// caller waits until the state database has reached that slot.
 func (l *Log) WantCheckpoint() multipaxos.Slot {
 	l.checkpoints.wanted = max(l.checkpoints.wanted, l.state.Applied())
 	return multipaxos.Slot(l.state.Applied())

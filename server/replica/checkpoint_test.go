@@ -155,7 +155,7 @@ func (x *compared) ask() (slot uint64) {
 	return x.state.Applied()
 }
 
-// done ends the checkpoint that runs, which is of that slot.
+// done ends the running checkpoint, of the given slot.
 func (x *compared) done(slot uint64) {
 	x.t.Helper()
 	if x.frozen == nil || x.frozen.Slot() != slot {
@@ -185,8 +185,8 @@ func TestWhoIsBusyComparesAfterwards(t *testing.T) {
 	}
 }
 
-// A slot that all nodes choose is not skipped by one that is busy with another checkpoint. Of several that pass then
-// the roundest is taken, which others that are busy take too; and none takes the place of one that a record asks for.
+// A node busy with another checkpoint does not skip a slot that all nodes choose. Of several slots that pass meanwhile
+// it takes the roundest, as other busy nodes do. A chosen slot never replaces a slot that a record asks for.
 func TestWhoIsBusyComparesChosenSlotsAfterwards(t *testing.T) {
 	for _, asks := range []bool{false, true} {
 		x := newCompared(t)
@@ -235,8 +235,8 @@ func TestComparisonsLeaveTheMemtableItsBound(t *testing.T) {
 	}
 }
 
-// Between the two records of a comparison no other checkpoint begins, as long as there is memory: the one that is
-// compared need not come after it, and be written twice.
+// Between the two records of a comparison no other checkpoint begins while there is memory. So the compared checkpoint
+// need not follow another one, with its changes written twice.
 func TestOtherCheckpointsWaitForTheComparison(t *testing.T) {
 	x := newCompared(t)
 	x.log.changes.readies = true

@@ -20,10 +20,10 @@ type ClockStamp struct {
 
 // clockRates compares this node's elapsed clock with those of its peers.
 //
-// By how much a peer's clock is ahead is bounded from above by a stamp of this node that came there, and from below by
-// one of the peer that came here, for neither came before it was sent. Two such bounds of different kinds, some time
-// apart, bound the rate. Delays and pauses make the bounds wider and never wrong: a rate within the limit is never taken
-// for one beyond it. Of the bounds in a bucket of time the tightest is kept.
+// No stamp arrives before it is sent. So a stamp from this node to a peer bounds from above how far the peer's clock is
+// ahead, and a stamp from the peer bounds it from below. Two such bounds of different kinds, some time apart, bound the
+// rate. Delays and pauses widen the bounds, but never make them wrong: a rate within the limit is never taken for one
+// beyond it. Of the bounds in a bucket of time the tightest is kept.
 type clockRates struct {
 	limitPPM int64 // half of the drift that is allowed
 	peers    []peerRate
@@ -57,8 +57,8 @@ func (b *rateBounds) atMost(ppm int64) {
 	}
 }
 
-// ends are the tightest bounds of the first bucket of a window and of the newest, and when the first bucket began: its
-// tightest bound may be its last, time and again, and must not take the bucket along.
+// ends are the tightest bounds of the first bucket of a window and of the newest bucket. began is when the first bucket
+// began: each later bound may be tighter, and must not prolong the bucket.
 type ends struct {
 	first, last offset
 	began       time.Duration

@@ -42,8 +42,8 @@ func (p *ratePair) reading(i int) time.Duration {
 	return p.base[i] + p.now + time.Duration(int64(p.now)/1_000_000*p.errs[i])
 }
 
-// restart starts node i anew: both forget what they know of the other, and what is under way is lost with the
-// connection. A machine that was booted has another reading on its clock.
+// restart starts node i anew. Both nodes forget what they know of the other, and stamps in flight are lost with the
+// connection. After a boot the clock of the machine starts from another reading.
 func (p *ratePair) restart(i int, booted bool) {
 	if booted {
 		p.base[i] = time.Duration(p.random.Int64N(int64(time.Hour)))
@@ -118,8 +118,8 @@ func TestNoClockWithinHalfOfTheDriftIsAccused(t *testing.T) {
 }
 
 // TestAClockBeyondTheDriftIsAccusedInTime: both accuse each other within the time that ClockWatch states, also if the
-// rate changes when they have agreed for long, and go on to do so while it errs. Stamps that are lost cost what it takes
-// until the next ones come.
+// rate changes when they have agreed for long, and go on to do so while it errs. Lost stamps delay this only until the
+// next ones come.
 func TestAClockBeyondTheDriftIsAccusedInTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawRatePair(t, 100*time.Millisecond)
@@ -148,8 +148,8 @@ func TestAClockBeyondTheDriftIsAccusedInTime(t *testing.T) {
 	})
 }
 
-// Bounds that become tighter with each stamp do not move the beginning of their window along: the rate is measured anew
-// all the same, and what an earlier window has shown does not stand for ever.
+// Bounds that become tighter with each stamp do not move the beginning of their window. So the rate is still measured
+// anew, and the result of an earlier window does not stand for ever.
 func TestARateIsMeasuredAnewWhileBoundsTighten(t *testing.T) {
 	for _, ppm := range []int64{-300, 0, 300} { // of the peer, once this clock is right again
 		var here, there clockRates

@@ -9,8 +9,8 @@ import (
 	"tenure/internal/quorum"
 )
 
-// ClockFoundWithin is within how long of its own time a clock is found that errs by the whole drift, and ClockBackWithin
-// that a clock is known to agree again, if stamps take no time.
+// ClockFoundWithin bounds how long, in its own time, a clock that errs by the whole drift stays unnoticed.
+// ClockBackWithin bounds how long until a clock is known to agree again. Both hold if stamps take no time.
 const (
 	ClockFoundWithin = rateWindow + 2*rateBucket
 	ClockBackWithin  = 2*rateWindow + 4*rateBucket
@@ -18,20 +18,20 @@ const (
 
 // ClockWatch decides whether this node's elapsed clock may be trusted with leases. It is pure: it is told readings.
 //
-// A node is out if its clock differs by more than half of the allowed drift from the clocks of a majority of the voters
-// that agree among themselves: it lets go of the master lease, answers nothing about leases, and asks for none. Where
-// no majority agrees nobody is out, of two nodes neither; so clocks within the allowed drift never cost a cluster its
-// master. A node that was suspended is out too.
+// A node is out if a majority of the voters have clocks that agree among themselves, and its own clock differs from
+// theirs by more than half of the allowed drift. It then lets go of the master lease, answers nothing about leases, and
+// asks for none. Without an agreeing majority no node is out, so of two nodes neither is: clocks within the allowed
+// drift never cost a cluster its master. A node that was suspended is out too.
 //
-// It comes back by itself. First its clock must have been compared with those of half of the voters since; if it was
-// outvoted, only those count that it does not differ from. Then it keeps silent for as long as anything lives that it
-// may have granted before, as after a restart (A4): whatever it recorded, it recorded by a clock that erred. Peers that
-// cannot be compared, such as those whose connections break all the time, bring nobody back.
+// It comes back by itself. First its clock must have been compared since with those of half of the voters; after it was
+// outvoted, only voters from whose clocks it does not differ count. Then it keeps silent until all leases are over that
+// it may have granted before, as after a restart (A4), since an erring clock recorded them. Peers whose clocks cannot
+// be compared, because connections break all the time, do not help.
 //
 // A clock that comes to differ by the whole drift is found within rateWindow + 2·rateBucket of its own time, and
-// 2·d/limit more where a stamp takes up to d on its way. Until then one owner at a time rests on what an exclusion
-// allows: two clocks that differ by twice the drift. A rate that creeps away is found before that; one that is at once
-// further off is outside the promise for that time.
+// 2·d/limit more where a stamp takes up to d on its way. Until then one owner at a time rests on the allowance of an
+// exclusion: two clocks that differ by twice the drift. A slowly growing error is found before it reaches that. A clock
+// that is at once further off is outside the promise for that time.
 type ClockWatch struct {
 	rates     clockRates
 	voters    quorum.Set // as last told
@@ -61,7 +61,7 @@ func (w *ClockWatch) Hear(now time.Duration, from ballot.NodeID, s ClockStamp) {
 	w.rates.hear(now, from, s)
 }
 
-// Forget drops what is known of a peer that has connected anew.
+// Forget drops the measurements of a peer that has connected anew.
 func (w *ClockWatch) Forget(peer ballot.NodeID) { w.rates.forget(peer) }
 
 // Step looks at the clock at now. suspended is for how long the machine was suspended since it was booted.

@@ -115,8 +115,8 @@ func TestAClockBeyondTheBoundIsOut(t *testing.T) {
 	}
 }
 
-// Where no majority agrees among itself nobody goes, for it is not known who errs; with a majority that does, only
-// those that all of it differ from. Whatever the rates are, a majority stays.
+// Without a majority that agrees, no node is out: it is not known which clocks err. With such a majority, only nodes
+// that differ from all of it are out. A majority stays at any rates.
 func TestClocksAreOutvotedByAMajorityThatAgrees(t *testing.T) {
 	for _, c := range []struct {
 		rates []int64
@@ -144,8 +144,7 @@ func TestClocksAreOutvotedByAMajorityThatAgrees(t *testing.T) {
 	}
 }
 
-// A node that was suspended comes back though its clock differs from those of the others, as long as they do not agree
-// among themselves that it errs.
+// A suspended node comes back although its clock differs from the others, as long as no majority agrees that it errs.
 func TestASuspendedNodeComesBackThoughNoMajorityAgrees(t *testing.T) {
 	n := newClockNet(1, 10*time.Millisecond, -6_000, 0, 6_000)
 	n.run(0, 3*time.Minute)
@@ -204,7 +203,7 @@ func TestASuspendedNodeIsOutForTheSilence(t *testing.T) {
 	}
 }
 
-// What was measured before a suspension says nothing of the clock after it.
+// Measurements before a suspension say nothing about the clock after it.
 func TestASuspendedNodeThatHearsNobodyStaysOut(t *testing.T) {
 	n := newClockNet(1, time.Millisecond, 0, 0, 0)
 	n.run(0, 10*time.Second)
@@ -237,8 +236,8 @@ func TestOneOtherClockProvesNothing(t *testing.T) {
 	}
 }
 
-// A node that is out comes back when its clock was compared with others' and agrees, and not because nobody compares
-// it: the connections of this one break every second.
+// A node that is out comes back only when its clock was compared with others and agrees. Here the connections of the
+// node break every second, so its clock is never compared.
 func TestNobodyComesBackUncompared(t *testing.T) {
 	n := newClockNet(1, 10*time.Millisecond, 0, 0, 50_000)
 	n.run(0, 90*time.Second)

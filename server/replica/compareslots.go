@@ -11,10 +11,10 @@ import (
 //   - While slots are applied it is every multiple of a power of two. Each node takes the power of two that is reached
 //     about every CompareEvery at the rate of the last such time; where two nodes take different ones, the multiples of
 //     the larger are among those of the smaller.
-//   - When nothing was applied for CompareEvery, it is the last slot: that is the same for all who have it.
+//   - When nothing was applied for CompareEvery, it is the last slot, which is the same on all nodes.
 //
-// A node skips a slot while space is short. If another checkpoint runs it makes that of the slot afterwards; if several
-// slots pass meanwhile, that of the roundest.
+// A node skips a slot while space is short. If another checkpoint runs, the node makes that of the slot afterwards. If
+// several slots pass meanwhile, it takes the roundest.
 type compareSlots struct {
 	every   uint64 // CompareEvery in ticks
 	spacing uint64 // distance of chosen slots, a power of two; 0 while the rate is unknown
@@ -60,9 +60,9 @@ func (c *compareSlots) takes(slot, tick uint64) bool {
 	return true
 }
 
-// rounder reports whether slot a is a multiple of a larger power of two than slot b. A node that takes only one of the
-// slots that pass while it is busy takes the roundest of them, so that nodes which are busy at different times, for
-// longer than CompareEvery, take a slot in common: the roundest one of a time in which both are busy.
+// rounder reports whether slot a is a multiple of a larger power of two than slot b. A busy node takes only the
+// roundest of the slots that pass meanwhile. So nodes that are busy at different times, for longer than CompareEvery,
+// have a slot in common: the roundest of the time in which both are busy.
 func rounder(a, b uint64) bool { return bits.TrailingZeros64(a) > bits.TrailingZeros64(b) }
 
 // rests reports whether no slot was applied for CompareEvery, so that the last one is chosen.

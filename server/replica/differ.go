@@ -17,7 +17,7 @@ const (
 )
 
 // tickDigests compares digests. A node that differs from a majority accepts no more requests and releases the master
-// lease, so that the others continue at once; then tickDigests returns the error that ends the node. During a dispute
+// lease, so the others continue at once. Then tickDigests returns the error that ends the node. During a dispute
 // nothing is truncated from the log.
 func (l *Log) tickDigests(now time.Duration, p Published) error {
 	l.compareSlots.tick(l.state.Applied())
@@ -56,7 +56,7 @@ func (l *Log) checkpointed(digest uint64) error {
 
 // compareHere begins a checkpoint if compareSlots chooses the slot that was just applied, or the record in it says so.
 // Like EffectFreeze, it freezes the memtable. Neither is skipped while another checkpoint runs: under load one of the
-// nodes would nearly always be busy, and a slot that not all take says little of who differs.
+// nodes would nearly always be busy, and a slot that some nodes skip says little about which node differs.
 func (l *Log) compareHere() {
 	asked := l.changes.compare
 	l.changes.compare = false

@@ -52,7 +52,7 @@ func (c *cluster) load(keys int) {
 	}
 }
 
-// "The one that differs from a majority stops and says so", whoever it is, and the others go on.
+// A node that differs from a majority stops and says so, master or not, and the others go on.
 func TestTheOneThatDiffersStops(t *testing.T) {
 	for seed := range uint64(3) {
 		c := newCluster(t, 3, 70+seed)
@@ -91,8 +91,8 @@ func TestADifferenceUnderLoadIsFound(t *testing.T) {
 	}
 }
 
-// So it is while checkpoints run nearly all the time, on each node at times of its own, however long each takes: who
-// is busy when a chosen slot passes makes the checkpoint of that slot afterwards.
+// A difference is also found while checkpoints run nearly all the time, at different times on each node, however long
+// each takes. A node that is busy when a chosen slot passes makes the checkpoint of that slot afterwards.
 func TestADifferenceIsFoundWhileCheckpointsRun(t *testing.T) {
 	for _, takes := range []time.Duration{300 * time.Millisecond, 4 * time.Second} {
 		t.Run(takes.String(), func(t *testing.T) {

@@ -29,8 +29,8 @@ type DigestOf struct {
 	Sum  uint64
 }
 
-// Differs is the error that ends the log part when the state of this node differs from that of a majority of the
-// voters, which agree with each other. The node must not be started on its data directory again.
+// Differs is the error that ends the log part when a majority of the voters agree on a state that differs from this
+// node's. The node must not be started on its data directory again.
 type Differs struct {
 	Slot     uint64
 	Own, All uint64          // digests at Slot: of this node, and of the nodes in Agree
@@ -44,17 +44,15 @@ func (d *Differs) Error() string {
 		"again: rebuild it with kvnode rejoin, or replace it with kvctl member replace", d.Slot, d.Own, d.Agree, d.All)
 }
 
-// Dispute is a slot at which voters differ and no majority of them is known to agree, so that nobody can tell which of
-// them is right.
+// Dispute is a slot at which voters differ and no majority is known to agree, so the right state is unknown.
 type Dispute struct {
 	Slot  uint64 // 0 if there is no dispute
 	Own   uint64
 	Other []DigestOf // the voters that differ from this node, sorted by node
 }
 
-// decided reports whether an operator has said that self is right in a dispute: the removal of the only voter that
-// differs from it, as the one with the wrong state, is under way. It may wait for voters that lag, and these for a
-// snapshot.
+// decided reports whether an operator has decided a dispute for self: the only voter that differs from self is being
+// removed as the wrong one. The removal may wait for voters that lag, and those voters for a snapshot.
 func (d *Dispute) decided(self ballot.NodeID, r *members.Record) bool {
 	o, runs := r.Running()
 	return runs && o.Kind == members.Remove && o.Differs && o.Node != self &&
@@ -117,8 +115,8 @@ const (
 	disputed                // some voter has another digest, and no majority agrees
 )
 
-// compareAt compares own, the digest of node self at a slot, with those of the other voters. all is the digest on which
-// a majority agrees, and agree that majority, if there is one.
+// compareAt compares own, the digest of node self at a slot, with those of the other voters. If a majority agrees on a
+// digest, all is that digest, and agree the majority.
 func compareAt(
 	self ballot.NodeID, own uint64, voters quorum.Set, others []DigestOf,
 ) (f finding, all uint64, agree quorum.Set) {
@@ -150,10 +148,10 @@ func compareAt(
 // compare compares all slots with known digests, the newest first. The newest slot with a decision counts: an older
 // difference may have been overwritten since. It returns the error that ends the node, or nil.
 //
-// A slot at which a majority has agreed with this node is decided for this run. If most voters report another digest of it
-// later, some of them say something else than before. A node whose state was changed on the disk does so once it is
-// started again, and so does, from the beginning, one that has copied that state. These two may be a majority, and are
-// wrong: then the slot is disputed.
+// A slot at which a majority has agreed with this node is decided for this run. If a majority reports another digest of
+// it later, some voters have changed their report. A node whose state was changed on the disk changes its report after
+// a restart. A node that has copied that state reports the wrong digest from the beginning. The two may be a majority,
+// and are wrong, so the slot is disputed.
 func (d *digests) compare(self ballot.NodeID, voters quorum.Set, peers []peerView) *Differs {
 	found, agreed := Dispute{}, uint64(0)
 	for i := len(d.told) - 1; i >= 0; i-- {
@@ -184,9 +182,9 @@ func (d *digests) compare(self ballot.NodeID, voters quorum.Set, peers []peerVie
 	return nil
 }
 
-// settle ends the dispute if a majority agrees with this node at the disputed slot or later, which agreed is, or if
-// every node in dispute agrees with this node at a later slot or is no longer a voter. A node that has fallen silent
-// stays in dispute.
+// settle ends the dispute if a majority agrees with this node at slot agreed, and agreed is the disputed slot or later.
+// It also ends the dispute if every node in dispute agrees with this node at a later slot or is no longer a voter. A
+// node that has fallen silent stays in dispute.
 func (d *digests) settle(agreed uint64, voters quorum.Set, peers []peerView) {
 	switch {
 	case d.dispute.Slot == 0:

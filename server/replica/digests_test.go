@@ -55,7 +55,7 @@ func TestWhoDiffers(t *testing.T) {
 	}
 }
 
-// What is said of a digest: who has told what, and what to do.
+// Messages about digests name the nodes, their digests, and the remedy.
 func TestWhatIsSaidOfDigests(t *testing.T) {
 	d := digests{}
 	d.add(Digest{Slot: 64, Sum: 1}, true)

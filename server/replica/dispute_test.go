@@ -109,8 +109,8 @@ func TestNobodyInDisputeIsReplaced(t *testing.T) {
 	}
 }
 
-// The removal of the wrong one decides a dispute before it is done, for those that are right: it may wait for voters
-// that lag, and these for a snapshot.
+// For the right nodes a running removal of the wrong node already decides the dispute. The removal may wait for voters
+// that lag, and those voters for a snapshot.
 func TestARemovalUnderWayDecidesADispute(t *testing.T) {
 	other := func(nodes ...ballot.NodeID) (all []DigestOf) {
 		for _, n := range nodes {

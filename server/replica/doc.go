@@ -20,8 +20,8 @@
 // A part does not decide in which order it is asked. That is the work of its driver: [LogRound] for the log part,
 // [ElectorRound] for the lease part, [LeasesRound] for named leases, [ReadRound] for a read under the lease. A driver
 // hands out one [Effect] at a time; the caller carries it out and asks for the next one. The shell, the simulator, the
-// scripts and the tests of this package run the same drivers, so a wrong order anywhere is one that the simulator can
-// see: it takes the processor away between any two effects.
+// scripts and the tests of this package run the same drivers. The simulator stops a node between any two effects, so it
+// can find any wrong order.
 //
 // # Where the rules are
 //
@@ -49,7 +49,7 @@
 //	who decides the first slots after a restart               BaseMembership
 //	a node that is no voter does not lead                     Log.follow
 //
-// M2 and M3 are the core's (package multipaxos). Time enters as a reading of the node's elapsed clock; finish takes a
-// second, later reading, because a read that works under the lease is two handlers: a pause between taking the data
-// and checking the lease must be seen.
+// M2 and M3 are the core's (package multipaxos). Time enters as a reading of the node's elapsed clock. finish takes a
+// second, later reading, because a read under the lease has two handlers: a pause between taking the data and checking
+// the lease must be seen.
 package replica

@@ -2,9 +2,9 @@ package replica
 
 import "time"
 
-// Effect is what the driver of a part asks its caller to do next. The caller does it and calls Next again; it may stop
-// for any time before it does it and after it has done it, and whatever happens meanwhile, the order of the effects is
-// the driver's. What an effect is about is read from the driver, and stays valid until the next call of Next.
+// Effect is what the driver of a part asks its caller to do next. The caller carries the effect out and calls Next
+// again. It may pause for any time before and after that; the driver alone fixes the order of effects. The data of an
+// effect is read from the driver, and stays valid until the next call of Next.
 type Effect uint8
 
 // The effects. The comment says what the caller does.
@@ -36,9 +36,9 @@ const (
 	// EffectMembers: begin to make Output.Members durable, and then to put it in force in both lease parts; when that is
 	// done, report it with Event.InForce. If it does not list this node, the node is removed: it says so and ends.
 	EffectMembers
-	// EffectPart: nodes that are in no membership from the number Output.Parted on are needed no more. End the connections
-	// to those that the membership of this node does not list, and tell them that they are removed. Until then they are
-	// peers as before.
+	// EffectPart: nodes that no membership from the number Output.Parted on lists are no longer needed. End the
+	// connections to nodes that this node's membership does not list, and tell them of their removal. Until then they
+	// are peers as before.
 	EffectPart
 
 	// EffectLease: publish ElectorRound.State, whether or not it has changed.

@@ -149,8 +149,8 @@ func (e *Elector) take() []lease.Message {
 	return out
 }
 
-// letGo gives the lease up (P6) if it is still held as this tenure, and reports whether it was: the log part, which
-// decided so (M6), has stepped down. The others may try first.
+// letGo gives the lease up (P6) if it is still held as this tenure, and reports whether it was. The log part has
+// decided so (M6) and has stepped down. The others may try first.
 func (e *Elector) letGo(now time.Duration, tenure uint64) bool {
 	h, held := e.proposer.Held(now)
 	if !held || h.Number != tenure {
@@ -161,8 +161,8 @@ func (e *Elector) letGo(now time.Duration, tenure uint64) bool {
 }
 
 // release gives the lease up (P6). The caller has already stopped acting as owner: the log part has stepped down and
-// the published value no longer shows a tenure. why is one of the causes that are releases; with CauseStopping the node
-// never tries again, else not for standBack.
+// the published value no longer shows a tenure. why must be a release (Cause.Released). With CauseStopping the node
+// never tries again, otherwise not for standBack.
 func (e *Elector) release(now, standBack time.Duration, why Cause) {
 	e.tenures.step(now, e.proposer)
 	e.tenures.released(now, why)
@@ -246,11 +246,11 @@ func (e *Elector) waitForOther(now time.Duration) bool {
 	return true
 }
 
-// outdatedPause is for how many lease times a node tries no more whose attempt was refused for a newer membership,
-// unless it learns that. It learns it from a master, for whom its promise may be needed. Its own attempts can hardly
-// succeed any more, but each of them takes its promise away from the attempts of the others. Those wait for their
-// deadline before they ask with a higher ballot. Its own are refused at once, so that it would always be ahead of them;
-// or they wait for a voter that is down, and two such nodes are ahead of them by turns.
+// outdatedPause is how many lease times a node makes no attempt after one was refused for a newer membership, unless it
+// learns that membership first. It learns it from a master, and the master may need this node's promise. The node's own
+// attempts can hardly succeed, but each takes its promise away from the attempts of others. The others wait for their
+// deadline before they ask with a higher ballot. This node is refused at once, so it would always be ahead of them. Or
+// its attempts wait for a voter that is down, and two such nodes are ahead by turns.
 const outdatedPause = 4
 
 // settle notices what became of the attempt under way: won, or given up and to be tried again after P5's wait.
@@ -304,8 +304,9 @@ func (e *Elector) deliver(now time.Duration, m lease.Message) {
 	}
 }
 
-// foreign reports whether m asks for a vote, and comes of a node that is no voter by the membership in force here. If that
-// node goes by a newer one it waits until this node does too. One of an older membership is told that it is outdated.
+// foreign reports whether m asks for a vote and comes from a node that is no voter by the membership in force here. A
+// sender with a newer membership waits until this node has it too. A sender with an older one is told that it is
+// outdated.
 func (e *Elector) foreign(m lease.Message) bool {
 	asks := m.Kind == lease.KindPrepare || m.Kind == lease.KindAccept
 	return asks && !e.cfg.Voters.Has(m.From) && max(m.Membership, 1) >= e.acceptor.Membership()
@@ -324,8 +325,8 @@ func (e *Elector) heardRelease(now time.Duration, m lease.Message) {
 }
 
 // route delivers messages for this node itself at once and queues the others. An Accept that is queued when its ballot
-// is released does not leave: its voter may not be told of the Release, since it may be a voter no more, and the
-// guardian does not know the ballot any longer (P7).
+// is released does not leave. Its receiver may no longer be a voter and so miss the Release, and the guardian no longer
+// knows the ballot (P7).
 func (e *Elector) route(now time.Duration, ms []lease.Message) {
 	e.notes.Sent(now, e.cfg.Timing, ms)
 	for _, m := range ms {
@@ -352,8 +353,8 @@ func (e *Elector) resendEvery() time.Duration {
 	return max(e.cfg.Duration/resendPart, time.Millisecond)
 }
 
-// rank is this node's wait after the end of a lease of the node after: the next one in the ring of voters goes
-// first, the others follow at a distance, so that they seldom duel.
+// rank is this node's wait after the end of a lease of the node after. The next voter in the ring goes first, the
+// others follow at a distance, so they seldom duel.
 func (e *Elector) rank(after ballot.NodeID) time.Duration {
 	n, own, old := e.cfg.Voters.Len(), 0, -1
 	for i := range n {

@@ -158,8 +158,8 @@ func TestP7NoAcceptLeavesBehindItsRelease(t *testing.T) {
 	w.run("an owner of the new membership", time.Minute, func() bool { return n.State(w.now).Tenure != 0 })
 }
 
-// P7: what the guardian of a dead owner says lets the next one own at once, where it would have waited for the lease to
-// run out; and what it says about an owner that is not the recorded one, or of this very node, changes nothing.
+// P7: after the report of a dead owner's guardian another node can own the lease at once, without waiting for it to run
+// out. A report about this very node, or about an owner other than the recorded one, changes nothing.
 func TestP7CrashReleaseIsAHintToo(t *testing.T) {
 	w := newElectors(t, 3)
 	w.run("an owner", time.Second, func() bool { return w.owner() != 0 })

@@ -172,8 +172,8 @@ func Endings() []Ending {
 type TenureStart struct {
 	Tenure uint64
 	At     time.Duration
-	// Before is the last owner that this node knows of, by its record at an acceptor: one that was about to own may be
-	// taken for one that did.
+	// Before is the last owner that this node knows, from the record of an acceptor. It may be a node that was only
+	// about to own the lease.
 	Before ballot.NodeID
 	How    Ending
 	// Ownerless is about how long nobody owned the lease, as far as this node knows; 0 with EndingNone and

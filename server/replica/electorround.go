@@ -47,9 +47,9 @@ type ElectorRound struct {
 type electorStep func(*ElectorRound) Effect
 
 // electorOrder is the order of a round. The clock is read after the event was taken: an acceptor that counted an
-// exclusion from before the Accept had come would end it too early (T2). What the step has made of the lease is
-// published, and what the guardian must know is noted, before any message leaves: nobody acts as owner any more when
-// its Release leaves (P6), and no Accept leaves that the guardian could not release (P7).
+// exclusion from before the Accept had come would end it too early (T2). Before any message leaves, the new state of
+// the lease is published and the guardian's note is written. So nobody acts as owner any more when its Release leaves
+// (P6), and the guardian can release every Accept that leaves (P7).
 var electorOrder = []electorStep{
 	(*ElectorRound).take,
 	(*ElectorRound).readClock,

@@ -9,8 +9,8 @@ import (
 )
 
 // tenures follows this node's tenures of the master lease and finds out why each begins and ends. The elector feeds it
-// with what it sees; nothing that it finds steers anything. It remembers one tenure and the changes that were not taken
-// yet.
+// with its observations. The causes found are for people and steer nothing. tenures remembers one tenure and the
+// changes that were not taken yet.
 type tenures struct {
 	self   ballot.Incarnation
 	voters quorum.Set
@@ -121,8 +121,8 @@ func (t *tenures) end(at time.Duration, why Cause) {
 	t.tenure = 0
 }
 
-// whyLapsed is why a tenure was not renewed in time. A loop that slept through half of the time for it is to blame
-// whatever the others did; then silence is, if it alone prevented a quorum; then refusals.
+// whyLapsed is why a tenure was not renewed in time. A loop that slept through half of the time for the renewal is the
+// first cause. Next comes silence of acceptors, if silence alone prevented a quorum, and then refusals.
 func (t *tenures) whyLapsed() Cause {
 	spare := t.voters.Len() - t.voters.Need() // voters without whose vote a renewal succeeds
 	silent := 0
@@ -157,7 +157,7 @@ func (t *tenures) silent() quorum.Set {
 	return s
 }
 
-// follow goes over to other voters, and forgets what was noted of those that are none any more.
+// follow goes over to other voters, and forgets its notes about former ones.
 func (t *tenures) follow(voters quorum.Set) {
 	t.voters, t.heard, t.refused = voters, t.heard.In(voters), t.refused.In(voters)
 }

@@ -265,8 +265,8 @@ func TestM1AGapHasItsCauseToo(t *testing.T) {
 	}
 }
 
-// The own acceptor's quarantine ends while its node waits for a quorum, so that a tick wins: it begins no second
-// attempt, and the renewal that comes later is counted.
+// The quarantine of the own acceptor ends while its node waits for a quorum, so a tick wins the lease. That tick begins
+// no second attempt, and the later renewal is counted.
 func TestATickThatWinsBeginsNoAttempt(t *testing.T) {
 	tried := time.Hour // reading at which the first attempt begins; the first round finds it
 	for round := range 2 {

@@ -47,7 +47,7 @@ func (e *epoch) close() { e.ready, e.barrier = false, 0 }
 // number is the epoch as clients see it: its fencing token.
 func (e *epoch) number() uint64 { return uint64(e.barrier) }
 
-// heartbeat is what a node that has applied so much says of itself; the lease ends at deadline.
+// heartbeat returns the heartbeat of a node that has applied through slot applied, and whose lease ends at deadline.
 func (e *epoch) heartbeat(applied uint64, space Space, now, deadline time.Duration) Heartbeat {
 	h := Heartbeat{Applied: applied, Space: space.told()}
 	if e.ready {

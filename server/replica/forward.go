@@ -8,8 +8,9 @@ import (
 	"tenure/kv"
 )
 
-// forwarded is a client's write that was forwarded to the master. It keeps its command, though only a write with an
-// idempotency key is sent again when nothing is known of it: one that the master refused was certainly not applied.
+// forwarded is a client's write that was forwarded to the master. It keeps its command, since a write that the master
+// refused was certainly not applied and may be sent again. A write with an unknown outcome is sent again only with an
+// idempotency key.
 type forwarded struct {
 	write
 	seq  uint64 // rises with each forwarding in this run: what the master calls it
@@ -69,8 +70,8 @@ func (f *forwards) add(w write, to ballot.NodeID) uint64 {
 }
 
 // answered takes the answers of node from. A write that was refused because from is not, or no longer, the master goes
-// back into the queue for the next one, unless this node is leaving: it was certainly not applied. So does a keyed one of
-// which from, which has lost the lease, does not know. Answered reports whether there is such a write.
+// back into the queue for the next one, unless this node is leaving: it was certainly not applied. So does a keyed
+// write whose outcome from cannot tell, since from has lost the lease. answered reports whether there is such a write.
 func (f *forwards) answered(now time.Duration, from ballot.NodeID, answers []ForwardedAnswer, leaving bool, q *queue,
 	out *outbox) (notMaster bool) {
 	for _, a := range answers {
@@ -94,7 +95,7 @@ func (f *forwards) answered(now time.Duration, from ballot.NodeID, answers []For
 	return notMaster
 }
 
-// lost ends what was forwarded to a node whose connection broke: keyed writes are forwarded again, others unknown.
+// lost ends the writes forwarded to a node whose connection broke: keyed ones are forwarded again, others are unknown.
 func (f *forwards) lost(node ballot.NodeID, q *queue, out *outbox) {
 	for i := range f.items {
 		if a := &f.items[i]; !a.over && a.to == node {

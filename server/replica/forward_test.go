@@ -8,8 +8,8 @@ import (
 	"tenure/kv"
 )
 
-// A master from which nothing comes gets no more writes: what it would take without answering is lost to clients. What
-// waits goes on when it speaks again, or to the next master.
+// A silent master gets no more writes: clients would never learn the outcome of a write that it took and did not
+// answer. Waiting writes go on when the master speaks again, or go to the next master.
 func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	at := sec
@@ -142,8 +142,8 @@ func TestRequestsWaitOutAHandOver(t *testing.T) {
 	}
 }
 
-// A node that restarts may still get the master's answer to a write that its former run forwarded. That answer is not
-// the answer to a write of this run: taken as such it would acknowledge a write that was lost on the way.
+// A node that restarts may still get the master's answer to a write that its former run forwarded. The answer must not
+// count for a write of this run: it would acknowledge a write that was lost on the way.
 func TestAnAnswerToTheFormerRunIsNotTaken(t *testing.T) {
 	const next = uint64(0x1234_5678_9abc_def0) // far from the nonce of the former run, as random ones are
 	forwarded := func(self ballot.Incarnation) (*bench, uint64) {
@@ -414,8 +414,8 @@ func TestSoleIsOnlyACopyWithoutAnother(t *testing.T) {
 	}
 }
 
-// A keyed write of which a master that has lost its lease cannot tell waits for the next master, at whatever node its
-// client is: a second copy does nothing. Another one is unknown, and so is any if its node is leaving.
+// A keyed write whose outcome a master cannot tell after losing its lease waits for the next master, on the node of its
+// client: a second copy does nothing. A write without a key is unknown, and so is every write if its node is leaving.
 func TestAKeyedWriteOfALostMasterWaitsForTheNext(t *testing.T) {
 	for _, c := range []struct{ keyed, leaving, waits bool }{{true, false, true}, {false, false, false}, {true, true, false}} {
 		give := func(b *bench) {

@@ -173,8 +173,8 @@ func TestARefusalOfAFormerMaster(t *testing.T) {
 	}
 }
 
-// Each write ends once, whatever ends it first, and what has ended is forgotten. Answers to what is not known, before
-// or after what is, count for nothing and hide no others.
+// Each write ends once, by the first of its possible ends, and is then forgotten. Answers to unknown writes, with ids
+// below or above known ones, have no effect and hide no other answers.
 func TestAForwardedWriteEndsOnce(t *testing.T) {
 	b, ids := forwardTo2(t, 2)
 	b.answers(sec, 2, ForwardedAnswer{ID: ids[0], Outcome: Done})

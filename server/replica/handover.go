@@ -3,7 +3,7 @@ package replica
 import "time"
 
 const (
-	// FinishFor is how long a master that stops or hands over finishes what is in flight.
+	// FinishFor is how long a master that stops or hands over may take to finish writes in flight.
 	FinishFor = 100 * time.Millisecond
 	// StandBackLeases is for how many lease times it then stands back.
 	StandBackLeases = 4

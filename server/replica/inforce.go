@@ -6,9 +6,9 @@ import (
 	"tenure/internal/quorum"
 )
 
-// InForce is a membership that is chosen, applied and durable on this node: from now on its lease parts go by it. The
-// lease parts learn of no other, so that neither a vote nor an attempt is ever under a membership that the log might
-// yet replace, or that this node would have forgotten after a crash.
+// InForce is a membership that is chosen, applied and durable on this node: from now on its lease parts use it. They
+// learn of no other. So no vote or attempt is ever under a membership that the log might still replace, or that a crash
+// would make this node forget.
 type InForce struct {
 	Number uint64     // the stamp; 0 counts as 1
 	Voters quorum.Set // never empty
@@ -16,7 +16,7 @@ type InForce struct {
 }
 
 // setMembership goes over to m. A number that is not newer changes nothing. An attempt under way goes on as it began,
-// and so does a lease that is held: it is renewed under m, if this node votes there, and else runs out.
+// and so does a held lease: it is renewed under m if this node votes there, and runs out otherwise.
 func (e *Elector) setMembership(now time.Duration, m InForce) {
 	if m.Number <= e.acceptor.Membership() {
 		return
@@ -37,13 +37,13 @@ func (e *Elector) setMembership(now time.Duration, m InForce) {
 func (e *Elector) votes() bool { return e.cfg.Voters.Has(e.cfg.Self.Node) }
 
 // InForce returns the number below which this node's acceptor of the master lease refuses stamps, and how long a lease
-// may yet be held that it has accepted under an older one (see lease.Acceptor.OlderExclusion).
+// accepted under an older stamp may still be held (see lease.Acceptor.OlderExclusion).
 func (e *Elector) InForce(now time.Duration) (number uint64, excluding time.Duration) {
 	return e.acceptor.Membership(), e.acceptor.OlderExclusion(now)
 }
 
-// setMembership goes over to m, as Elector.setMembership does. Attempts under way are refused by those that have gone
-// over too, and tried again.
+// setMembership goes over to m, as Elector.setMembership does. Acceptors that have gone over too refuse the attempts
+// under way, and these are tried again.
 func (l *Leases) setMembership(now time.Duration, m InForce) {
 	if m.Number <= l.table.Membership() {
 		return
@@ -55,8 +55,8 @@ func (l *Leases) setMembership(now time.Duration, m InForce) {
 }
 
 // InForce returns the number of the membership under which this node's acceptor of named leases answers, and how long a
-// lease may yet be held that it has accepted under an older one (see named.Table.OlderExclusion). While that is being
-// counted, it is the longest possible.
+// lease accepted under an older one may still be held (see named.Table.OlderExclusion). While those leases are being
+// counted, excluding is the longest possible time.
 func (l *Leases) InForce(now time.Duration) (number uint64, excluding time.Duration) {
 	return l.table.Membership(), l.table.OlderExclusion(now)
 }

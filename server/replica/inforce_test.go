@@ -26,8 +26,8 @@ func oneRound(r *ElectorRound, now time.Duration, event ElectorEvent) (order []E
 	return order, sent
 }
 
-// A membership is told of when the acceptor goes by it: the number is an acknowledgement to the master (settled), which
-// then counts on it that no older stamp is taken here.
+// A membership is reported only when the acceptor uses it. The number is an acknowledgement to the master (settling),
+// and the master relies on it: the acceptor takes no older stamp.
 func TestMembersAreInForceBeforeTheyAreTold(t *testing.T) {
 	r := newTestElectorRound(t, 1, 2, 3)
 	if n, _ := r.InForce(); n != 1 {
@@ -46,8 +46,8 @@ func TestMembersAreInForceBeforeTheyAreTold(t *testing.T) {
 	}
 }
 
-// The same number again changes nothing, whatever comes with it, and is told of all the same. What an acceptor tells of
-// older stamps is what its lease lasts.
+// The same number again changes nothing, even with other voters, but is reported again. The exclusion that an acceptor
+// reports for older stamps is that of its recorded lease.
 func TestMembersTheSameNumberChangesNothing(t *testing.T) {
 	r := newTestElectorRound(t, 1)
 	oneRound(r, sec, ElectorEvent{})
@@ -74,8 +74,8 @@ func TestMembersAVoterTriesAsBefore(t *testing.T) {
 	}
 }
 
-// A node that is no voter starts no attempt, and renews nothing; when it becomes one it waits until its acceptor can
-// know of the lease that somebody holds.
+// A node that is no voter starts no attempt, and renews nothing. As a new voter it first waits until its acceptor can
+// know of a lease that another node holds.
 func TestMembersOnlyVotersTry(t *testing.T) {
 	r := newTestElectorRound(t, 2, 3, 4)
 	for now := sec; now < sec+4*testLease; now += testLease / 20 {
@@ -234,7 +234,7 @@ func TestMembersAnOutdatedVoterMakesWay(t *testing.T) {
 	}
 }
 
-// What a node remembers of voters over many changes is of those of now: there is no place for all that ever were.
+// Over many changes a node remembers only present voters: there is no space for all former ones.
 func TestFormerVotersAreForgotten(t *testing.T) {
 	var e tenures
 	v := namedVoters{silences: map[ballot.NodeID]time.Duration{}}

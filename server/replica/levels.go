@@ -22,14 +22,14 @@ type LevelConfig struct {
 // levels raises the feature level. Every node follows what the members know, so that a new master need not count After
 // from its own beginning; the ready master alone raises.
 //
-// The level is raised to what every member of the newest membership knows, voter or not, and only while each of them is
-// alive and has said so over the connection that stands now: a member that runs a release of before would not apply what
-// needs the level, and so have another state.
+// The level is raised to the highest one that every member of the newest membership knows, voter or not, and only while
+// each member is alive and has reported its level over its present connection. A member with an older release could not
+// apply commands that need the level, and its state would differ.
 //
-// From when the command is asked for until it is applied, or the mastership is over, nodes that do not know the level
-// are as little admitted as afterwards: Output.Level has their connections ended before the command leaves, and no
-// change of the members begins. A successor may find the command in the log. It applies it before it is ready, and so
-// before anything that needs the level.
+// Nodes that do not know the level are refused as soon as the command is asked for, until it is applied or the
+// mastership is over. Output.Level ends their connections before the command leaves, and no change of the members
+// begins meanwhile. A successor may find the command in the log. It applies it before it is ready, and so before
+// anything that needs the level.
 type levels struct {
 	cfg    LevelConfig
 	common uint64        // what all members know, as last heard
@@ -48,12 +48,12 @@ type LevelRequest struct {
 // otherwise: nothing can be raised yet, because of Older and Unheard.
 type LevelAnswer struct {
 	Master ballot.NodeID
-	// Older are the members that run a release which knows no higher level than the cluster's, and Unheard those of which
-	// the master does not know it, since they are not connected. By rising id.
+	// Older are the members whose release knows no higher level than the cluster's. Unheard are the members whose level
+	// the master does not know, since they are not connected. Both by rising id.
 	Older, Unheard []ballot.NodeID
 }
 
-// levelTicks is when a level is asked for again of which nothing came: the command was lost with an earlier mastership.
+// levelTicks is when a level is asked for again after its command was lost with an earlier mastership.
 const levelTicks = 100
 
 // raising reports whether the command that raises the level above level may be on its way.
@@ -62,7 +62,7 @@ func (v *levels) raising(level uint64) bool { return v.asked > level }
 // required returns the level that a node must know to be connected to this one.
 func (v *levels) required(level uint64) uint64 { return max(v.asked, level) }
 
-// end is told that this node is not the ready master any more: what it asked for is lost, or its successor's.
+// end is told that this node is not the ready master any more. Its command is lost, or is now its successor's.
 func (v *levels) end() { v.asked, v.again = 0, 0 }
 
 // follow takes note of what the members know. now is the newest reading of the clock.
@@ -96,14 +96,14 @@ func (v *levels) blocking(now time.Duration, level uint64, m *membersView) (olde
 	return older, unheard
 }
 
-// due reports whether the master is to raise the level by itself: all members have known a higher one for long enough,
-// or the cluster is new, and there is nothing that an older release would have to read.
+// due reports whether the master raises the level by itself. All members must know a higher one. They must have known
+// it for long enough, or the cluster must be new, so that an older release has nothing to read.
 func (v *levels) due(now time.Duration, state *kv.State, epoch *epoch) bool {
 	fresh := epoch.number() == 1 || state.Revision() == firstRevision
 	return v.common > state.Level() && (fresh || v.cfg.After > 0 && now-v.since >= v.cfg.After)
 }
 
-// firstRevision is that of a store into which nobody has written.
+// firstRevision is the revision of a store without any write.
 const firstRevision = 1
 
 // left returns in how long the level is raised by itself at the earliest; ok is false if it is not.
@@ -124,8 +124,8 @@ func (l *Log) tickLevels(now time.Duration, p Published) {
 	l.raise(now)
 }
 
-// mayRaise reports whether this node is to raise the level if nothing stands in the way. While a change of the members is
-// in flight it is not: the newest membership may be another one by the time that the command is chosen.
+// mayRaise reports whether this node may raise the level. During a change of the members it may not: the newest
+// membership may have changed by the time the command is chosen.
 func (l *Log) mayRaise() bool { return l.epoch.ready && !l.stopping && l.changes.proposed == nil }
 
 // raise queues the command that raises the level, unless a member stands in the way or one is on its way already.

@@ -12,8 +12,8 @@ import (
 // Log is the log part. One goroutine steps it. The state is changed only under EffectApply, EffectFreeze and
 // EffectCheckpointed, so that the shell can guard exactly these against readers.
 //
-// In which order its steps are taken is LogRound's to say, and nobody else's. Its components own what they are about,
-// and put what they hand out into the outbox; what joins them is here.
+// Only LogRound decides the order of its steps. Each component owns its data and puts its output into the outbox. Log
+// joins the components.
 type Log struct {
 	cfg   Config
 	core  *multipaxos.Core

@@ -65,7 +65,7 @@ func (l *Log) needsTime() bool {
 		len(l.reads.pending) > 0 || (l.epoch.ready && !l.master.isSelf())
 }
 
-// finish ends a round of inputs: now is a clock reading made after entries were applied, p what is published at that
+// finish ends a round of inputs. now is a clock reading made after entries were applied, and p is published at that
 // time. Writes are acknowledged, and reads get their points, only under the lease.
 func (l *Log) finish(now time.Duration, p Published) {
 	l.batches.acknowledge(now, p, l.epoch.tenure, l.next(), &l.out)

@@ -4,9 +4,9 @@ import (
 	"time"
 )
 
-// follow implements M1 and M5: a tenure of the lease that is new to this part opens a new epoch and forgets any
-// earlier recovery; the end of the tenure ends leading; a higher promise ends readiness and starts recovery again
-// under a new ballot within the same tenure. Continuity is decided by the tenure's number, which is stored data.
+// follow implements M1 and M5. A new tenure of the lease opens a new epoch and forgets any earlier recovery. The end of
+// the tenure ends leading. A higher promise ends readiness and starts recovery again under a new ballot within the same
+// tenure. The tenure's number, which is stored data, decides continuity.
 func (l *Log) follow(now time.Duration, p Published) {
 	held := p.Held(now) && p.Tenure != l.letGo.Tenure && l.members.votes()
 	leads := l.epoch.tenure
@@ -40,7 +40,7 @@ func (l *Log) stepDown(now time.Duration) {
 	l.members.announce(l.heartbeat(now, 0), &l.out)
 }
 
-// closeEpoch ends readiness. What was proposed and not acknowledged stays unknown; what waits to be proposed waits on.
+// closeEpoch ends readiness. Writes proposed and not acknowledged stay unknown. Queued writes wait on.
 func (l *Log) closeEpoch() {
 	l.epoch.close()
 	l.master.resign()

@@ -37,8 +37,8 @@ type MembersInForce struct {
 }
 
 // LogRound drives the log part: it is the order in which a round takes events, persists, sends, applies, reads the
-// clock and answers. Whoever runs the log part runs this: call Next, do what it says, and again. One goroutine at a
-// time. Nothing is allocated for a round.
+// clock and answers. To run the log part, call Next, carry out the effect, and repeat. One goroutine at a time. A round
+// allocates nothing.
 //
 // The order is that of logBeginning, and then that of logPass, again as long as entries were applied: they may have
 // opened the epoch, or made space for more.
@@ -61,7 +61,7 @@ type LogRound struct {
 	level        uint64 // likewise
 }
 
-// logStep is one step of the order: it does what is pure, and returns what the caller has to do, or 0.
+// logStep is one step of the order. It does its pure work and returns the effect for the caller, or 0.
 type logStep func(*LogRound) (Effect, error)
 
 // logBeginning is how a round begins. The clock is read after the events were taken: no event is handled by a reading
@@ -74,10 +74,10 @@ var logBeginning = []logStep{
 	(*LogRound).freeze,
 }
 
-// logPass moves everything on as far as it goes now. What is handed out goes in the same order both times: persists
-// first, so that the disk works while messages are encoded, and readiness before replies, so that a granted read finds
-// its epoch. Between the halves entries are applied, and then the clock is read again: what is acknowledged is
-// acknowledged under a lease that was held after it was applied.
+// logPass moves everything on as far as it goes now. Effects go out in the same order both times. Persists come first,
+// so that the disk works while messages are encoded. Readiness comes before replies, so that a granted read finds its
+// epoch. Between the halves entries are applied, and then the clock is read again: a write is acknowledged only under a
+// lease that was held after the write was applied.
 var logPass = []logStep{
 	(*LogRound).advance,
 	(*LogRound).persist,
@@ -157,7 +157,7 @@ func (r *LogRound) Locked() error {
 // Output is what EffectPersist to EffectCheckpoint are about. The caller may keep what it points to.
 func (r *LogRound) Output() *Output { return &r.out }
 
-// Acknowledges reports whether Output is of the second half of a pass: what it answers it answers as the master. For
+// Acknowledges reports whether Output is of the second half of a pass. Its answers are then those of the master. For
 // checks.
 func (r *LogRound) Acknowledges() bool { return r.acks }
 
@@ -278,7 +278,7 @@ func (r *LogRound) lock(e Effect) (Effect, error) {
 	return e, nil
 }
 
-// unless is e, or 0 if there is nothing to do.
+// unless returns e, or 0 if there is nothing to do.
 func (e Effect) unless(nothing bool) Effect {
 	if nothing {
 		return 0

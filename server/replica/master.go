@@ -18,9 +18,9 @@ type masterView struct {
 	newest  uint64        // applied as of the newest
 }
 
-// silentTicks is how long nothing must have come from the master, which sends a heartbeat every heartbeatTicks, before
-// this node hands it nothing more: a write without an idempotency key that it took and does not answer is lost to its
-// client, while one that waits here goes to the next master.
+// silentTicks is how long the master must have been silent before this node forwards nothing more to it. The master
+// sends a heartbeat every heartbeatTicks. If it takes a write without an idempotency key and does not answer, the
+// client never learns the outcome. A write that waits here goes to the next master.
 const silentTicks = 8
 
 // silent reports whether the master seems to hang. It decides only what to send to it, nothing about its lease.

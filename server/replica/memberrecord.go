@@ -51,12 +51,12 @@ func recordOf(state *kv.State, identity ident.Membership) (members.Record, error
 	return members.First(identity), nil
 }
 
-// BaseMembership returns the membership to give to multipaxos.New: who decides the slots above those that the state
-// holds. identity is the membership of the node's identity, and d and r are its log.
+// BaseMembership returns the membership for multipaxos.New: the members that decide the slots above the state. identity
+// is the membership of the node's identity, and d and r are its log.
 //
-// Without a record in the state that is the membership of bootstrap. The identity has it, unless the members have changed
-// since: then the first record in the log still tells it. A node that joined and whose log has no record yet, as when a
-// snapshot has brought it the identity, is given all others to follow.
+// Without a record in the state that is the membership of the bootstrap. The identity has it, unless the members have
+// changed since: then the first record in the log still tells it. A joined node whose log has no record yet, for
+// example after a snapshot has brought the identity, follows all others.
 func BaseMembership(state *kv.State, identity ident.Membership, d multipaxos.Durable,
 	r multipaxos.Reader) (multipaxos.Membership, error) {
 	if b := state.Members(); b != nil {

@@ -13,8 +13,8 @@ import (
 	"tenure/server/members"
 )
 
-// Who decides the first slot that the state lacks: a node that crashed after a change is not misled by its identity, which
-// knows more than the state.
+// BaseMembership tells which members decide the first slot that the state lacks. After a crash that follows a change,
+// the identity knows more than the state, and must not mislead the node.
 func TestBaseMembership(t *testing.T) {
 	bootstrap := testMembers(quorum.Of(1, 2, 3))
 	first := members.First(bootstrap)

@@ -11,8 +11,8 @@ import (
 	"tenure/server/members"
 )
 
-// membersView is what this node knows of the members: who they are, who is connected, and how much space is on their
-// disks and its own.
+// membersView is this node's view of the members: their ids, their connections, and the space on their disks and its
+// own.
 type membersView struct {
 	self ballot.NodeID
 	// newest is the newest membership that is known here: of the state, or of this node's identity, if the state is not
@@ -113,8 +113,8 @@ func (m *membersView) hear(now time.Duration, from ballot.NodeID, h Heartbeat) b
 		return false
 	}
 	p.space, p.applied, p.heard = h.Space, h.Applied, now
-	// Number and exclusion are of one heartbeat: a node that has restarted does not know yet what it excludes, and has
-	// acknowledged nothing until it does.
+	// Number and exclusion must come from the same heartbeat. A restarted node does not know its exclusion at first,
+	// and acknowledges nothing until then.
 	p.inForce, p.excluding, p.silent = h.Membership, h.Excluding, h.Silent
 	if p.digests = nil; h.DigestFormat == kv.DigestFormat {
 		p.digests = h.Digests
@@ -171,8 +171,8 @@ func (m *membersView) full() []ballot.NodeID {
 	return full
 }
 
-// relief is a member to hand over to if this node is short of space: it has more, as have enough others for a quorum
-// without this node, and it is caught up with what is applied here. 0: there is none, or no need.
+// relief returns a voter to hand over to if this node is short of space, or 0. The voter has more space and is almost
+// caught up with this node. It and other connected voters with more space make a quorum without this node.
 func (m *membersView) relief(tick, applied uint64) ballot.NodeID {
 	if m.space == SpaceEnough || tick < m.relieved {
 		return 0
@@ -201,8 +201,8 @@ func (m *membersView) relief(tick, applied uint64) ballot.NodeID {
 	return 0
 }
 
-// successor is a voter to hand over to before this node is removed, 0 if there is none: connected, with space, and
-// caught up with what is applied here.
+// successor returns a voter to hand over to before this node is removed, or 0. The voter is connected, has space, and
+// is almost caught up with this node (SuccessorLag).
 func (m *membersView) successor(tick, applied uint64) ballot.NodeID {
 	if tick < m.relieved {
 		return 0

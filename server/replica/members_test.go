@@ -368,8 +368,8 @@ func TestARemovedNodeElectsNobody(t *testing.T) {
 	c.writes("after")
 }
 
-// A membership is handed out once it is chosen, applied, and durable here with all below it, and heartbeats tell of it
-// once it is in force.
+// A membership is handed out once it is chosen, applied, and durable here with all entries below it. Heartbeats report
+// it once it is in force.
 func TestAMembershipIsInForceOnlyWhenChosen(t *testing.T) {
 	b := newBench(t, 1, 2)
 	p := b.lead(tenure(1, 90*sec))

@@ -39,12 +39,12 @@ type Heartbeat struct {
 	Applied   uint64
 	LeaseLeft time.Duration // a hint (L1)
 	Space     Space
-	// Membership is the number of the membership that is in force at the sender: durable, with all entries below its own,
-	// and known to both lease acceptors, which refuse older stamps from then on. 1 stands for bootstrap's, and for what is
-	// not in force yet. 0: the sender is of a version that knows no other.
+	// Membership is the number of the membership in force at the sender. A membership in force is durable, with all
+	// entries below its own. Both lease acceptors know its number and refuse older stamps. 1: the membership of the
+	// bootstrap, or a newer one not in force yet. 0: the sender's version knows no other membership.
 	Membership uint64
-	// Excluding is how long, on the sender's clock, what its acceptors granted or may have granted under older stamps can
-	// live yet.
+	// Excluding is how long, on the sender's clock, a lease can still live that its acceptors may have granted under
+	// older stamps.
 	Excluding time.Duration
 	// Level is the highest feature level that the sender knows. 0: it is of a release before there were levels.
 	Level uint64
@@ -52,16 +52,16 @@ type Heartbeat struct {
 	// rise. They are of DigestFormat. None: the sender is of a version that compares none, or has no checkpoint.
 	DigestFormat uint64
 	Digests      []Digest
-	// Silent is how long, on the sender's clock, its acceptor of the master lease answers nothing yet (A4), or what it
-	// accepted under older stamps can live.
+	// Silent is how long, on the sender's clock, its acceptor of the master lease stays silent (A4), or a lease can
+	// live that it accepted under older stamps.
 	Silent time.Duration
 }
 
 // Space is what is left on a node's disk.
 type Space uint8
 
-// The states of a disk. Deletes take space in the log before they free any in the state database, so there is an end
-// for them too. The numbers travel; SpaceTight does not, peers are told SpaceLow.
+// The states of a disk. Deletes take space in the log before they free any in the state database, so they also have a
+// limit. The numbers travel; SpaceTight does not, peers are told SpaceLow.
 const (
 	SpaceEnough Space = 0
 	SpaceLow    Space = 1 // the reserve or the quota is reached: the member counts as full, and still stores what comes

@@ -117,8 +117,8 @@ func (l *Leases) stop() {
 	}
 }
 
-// cancel ends a task whose client has gone. What is under way may end by itself until it is due to be sent again; after
-// that nothing is tried for this client any more, or it would get a lease that it does not know of.
+// cancel ends a task whose client has gone. An attempt under way may finish until its next resend is due. After that
+// nothing more is tried: the client would not know of its lease.
 func (l *Leases) cancel(id uint64) {
 	t := l.tasks[id]
 	switch {

@@ -305,7 +305,7 @@ func TestAReleaseDuringATryIsHeard(t *testing.T) {
 	w.want(b, LeaseDone)
 }
 
-// A node that is cut off answers that it cannot, and the others go on with the lease that was acquired through it.
+// A node that is cut off answers that it has no quorum. The others go on with the lease that was acquired through it.
 func TestALeaseOutlivesItsNode(t *testing.T) {
 	w := newLeaseWorld(t)
 	a := w.ask(1, LeaseAcquire, "x", "a", 0)

@@ -7,12 +7,11 @@ import (
 	"tenure/lease/named"
 )
 
-// An attempt sends to all voters (P1, P3). Any quorum decides, though, and a frame costs processor time at both ends,
-// so only as many as make a quorum are asked at once, this node among them. What goes to the others lingers, and leaves
-// with what comes after it: many leases in a frame. It leaves at once when somebody has refused, or did not answer in
-// time.
+// An attempt sends to all voters (P1, P3). Any quorum decides, though, and a frame costs processor time at both ends.
+// So only a quorum is asked at once, this node among them. Messages to the others linger and leave together with later
+// ones, many leases in a frame. They leave at once when an acceptor has refused or did not answer in time.
 
-// leaseLinger is how long it lingers at most.
+// leaseLinger is how long a message lingers at most.
 const leaseLinger = 4 * time.Millisecond
 
 // lingering is what goes to one node next.
@@ -55,14 +54,14 @@ func (o *namedOutbox) reply(to ballot.Incarnation, r named.Reply) {
 		hurry: true})
 }
 
-// hurry lets nothing linger of what is there.
+// hurry makes all queued messages leave at once.
 func (o *namedOutbox) hurry() {
 	for i := range o.batches {
 		o.batches[i].hurry = true
 	}
 }
 
-// hurryOld lets nothing linger that has waited long enough.
+// hurryOld makes messages leave that have lingered long enough.
 func (o *namedOutbox) hurryOld(now time.Duration) {
 	for i := range o.batches {
 		b := &o.batches[i]

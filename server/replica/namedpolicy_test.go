@@ -112,7 +112,7 @@ func TestAnAttemptIsSentAgainBeforeItIsGivenUp(t *testing.T) {
 	n.unanswered("between two attempts", id)
 }
 
-// Half of the requests at a time may be ones that wait; others find space beside them, and so does what cannot wait.
+// At most half of the requests may wait for a name. The rest of the space is for requests that do not wait, or cannot.
 func TestWaitersLeaveSpaceForOthers(t *testing.T) {
 	n := newLoneLeases(t)
 	var waiters []uint64
@@ -129,8 +129,8 @@ func TestWaitersLeaveSpaceForOthers(t *testing.T) {
 		n.ask(LeaseRequest{Op: LeaseRelease, WaitUntil: n.now + time.Minute}, "v", "a"))
 }
 
-// A renewal ends with "gone" only if the lease has ended. One that others frustrate is tried again, also if it says
-// that it would wait; one that nobody answers may yet be the owner.
+// A renewal ends with "gone" only if the lease has ended. A renewal refused by others is tried again, even if its
+// request would wait. A renewal without answers may still own the lease.
 func TestARenewalThatFailsIsNotGone(t *testing.T) {
 	n := newLoneLeases(t)
 	id := n.ask(LeaseRequest{Op: LeaseRenew, WaitUntil: n.now + time.Minute, Until: n.now + 2*leaseTTL}, "x", "a")
@@ -166,8 +166,7 @@ func TestAReleaseIsSentAgainToWhoeverIsMissing(t *testing.T) {
 	n.want(id, LeaseDone, LeaseNoReason)
 }
 
-// A reply that answers something else than what is under way changes nothing: nobody is asked sooner, or taken to
-// have promised.
+// A reply to anything but the present phase changes nothing: no voter is asked sooner, or counted as having promised.
 func TestRepliesOfTheWrongKindAreDropped(t *testing.T) {
 	n := newLoneLeases(t)
 	release := n.ask(LeaseRequest{Op: LeaseRelease}, "y", "a")
@@ -185,8 +184,8 @@ func TestRepliesOfTheWrongKindAreDropped(t *testing.T) {
 	n.unanswered("at the end", release, id)
 }
 
-// What is under way when its client gives up may end by itself, and is not called "not applied"; what waits has had
-// no effect.
+// An attempt under way when its client gives up may end by itself, and is not called "not applied". A waiting request
+// has had no effect.
 func TestACancelledAttemptMayEndByItself(t *testing.T) {
 	n := newLoneLeases(t)
 	id := n.acquire("x", "a")
@@ -230,8 +229,8 @@ func TestAFailedAttemptMakesWayForWaiters(t *testing.T) {
 	}
 }
 
-// A release and a withdrawal that come from another node wake those who wait for the name; a Prepare does not:
-// whoever sends it knows no more than they.
+// A release or a withdrawal from another node wakes the waiters for the name. A Prepare does not: its sender knows no
+// more than they do.
 func TestWhatWakesWaiters(t *testing.T) {
 	other := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
 	ask := func(k named.Kind) named.Request {
@@ -273,8 +272,8 @@ func TestSilenceEndsWithAnAnswer(t *testing.T) {
 	n.unanswered("with three that speak", n.acquire("x", "c"))
 }
 
-// N3: an era is asked for as soon as the largest token that the node knows has used half of its era, wherever it has
-// seen that, and whatever has come since.
+// N3: an era is asked for as soon as the largest token that the node has ever seen, from any source, has used half of
+// its era.
 func TestN3TheLargestTokenSeenCounts(t *testing.T) {
 	const half = named.Token(1<<32 + 1<<31 + 5)
 	n := newLoneLeases(t)

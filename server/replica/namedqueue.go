@@ -7,7 +7,7 @@ import (
 	"tenure/lease/named"
 )
 
-// leaseQueue is those who wait on this node for one name, in order. The first one tries.
+// leaseQueue holds the tasks that wait on this node for one name, in order. The first one tries.
 type leaseQueue struct {
 	name  named.Name
 	tasks []*leaseTask
@@ -15,8 +15,7 @@ type leaseQueue struct {
 	hint  bool          // the name may have become free since that began
 }
 
-// nameQueues is the queues for all names. What is to be done at a time is set in timers; when a task is to try is
-// returned.
+// nameQueues is the queues for all names. It sets timers for later work, and returns when a task may try.
 type nameQueues struct {
 	byName  map[named.Name]*leaseQueue
 	waiting int // tasks
@@ -83,7 +82,7 @@ func (s *nameQueues) released(now time.Duration, n named.Name) {
 	}
 }
 
-// due returns the task that is to try because its queue's time has come, if there is one.
+// due returns the task that may try now because its queue's time has come, or nil.
 func (s *nameQueues) due(now time.Duration, q *leaseQueue) *leaseTask {
 	if q.at == 0 || now < q.at || len(q.tasks) == 0 || q.tasks[0].counter != 0 {
 		return nil // it was moved, or the queue has ended

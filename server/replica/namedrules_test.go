@@ -22,8 +22,8 @@ func (w *leaseWorld) reply(n, from ballot.NodeID, id uint64, r named.Reply) {
 	w.collect(n)
 }
 
-// A renewal of a lease that nobody holds any more finds it gone: it must not acquire it, since its owner believes to
-// have owned all the time.
+// The renewal of an ended lease finds it gone. It must not acquire the lease anew, since its owner would believe that
+// it has owned it all the time.
 func TestARenewalOfAnEndedLeaseFindsItGone(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.want(acquired(w, "x", soon), LeaseDone)

@@ -7,9 +7,9 @@ import (
 	"tenure/lease/named"
 )
 
-// After a restart of a quorum of nodes nobody can acquire a lease until enough acceptors speak again (A4, N4). Who asks
-// is told so at once, and not after a long silence: an acceptor that drops a request for that reason says for how long
-// it will. That is no answer, it decides nothing but when this node gives up.
+// After a restart of a quorum of nodes nobody can acquire a lease until enough acceptors speak again (A4, N4). Clients
+// are told so at once: a silent acceptor that drops a request says how long its silence lasts. That is not an answer of
+// the protocol. It decides only when this node gives up.
 
 // tellSilence answers a request that the acceptor has dropped in its silence.
 func (l *Leases) tellSilence(now time.Duration, to ballot.Incarnation, q *named.Request) {

@@ -31,8 +31,8 @@ type LeaseRequest struct {
 	Until       time.Duration // no attempt goes on beyond
 	// WaitUntil, beyond now, has an acquire wait for a busy name. Until is later.
 	WaitUntil time.Duration
-	// Timeout, if positive, sets Until and WaitUntil: from the reading of the round that takes the request, an acquire
-	// waits for a busy name for Wait, and attempts go on for Timeout after that.
+	// Timeout, if positive, sets Until and WaitUntil by the clock reading of the round that takes the request. An
+	// acquire waits for a busy name for Wait, and attempts go on for Timeout after that.
 	Timeout, Wait time.Duration
 }
 

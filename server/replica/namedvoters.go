@@ -18,8 +18,8 @@ type namedVoters struct {
 	silences map[ballot.NodeID]time.Duration
 }
 
-// first is the voters that the attempt of a counter asks at once: as few as make a quorum, each attempt others, none
-// that has been silent of late if there are enough.
+// first returns the voters that the attempt with this counter asks at once: a smallest quorum, a different one for each
+// attempt, without recently silent voters if enough others remain.
 func (v *namedVoters) first(counter uint64) quorum.Set {
 	var s quorum.Set
 	if v.voters.Has(v.self) && !v.silent.Has(v.self) {
@@ -37,7 +37,7 @@ func (v *namedVoters) first(counter uint64) quorum.Set {
 	return s
 }
 
-// follow goes over to other voters, and forgets what was noted of those that are none any more.
+// follow goes over to other voters, and forgets its notes about former ones.
 func (v *namedVoters) follow(voters quorum.Set) {
 	v.voters, v.silent = voters, v.silent.In(voters)
 	maps.DeleteFunc(v.silences, func(n ballot.NodeID, _ time.Duration) bool { return !voters.Has(n) })
@@ -82,8 +82,8 @@ func (v *namedVoters) keepsSilent(n ballot.NodeID, until time.Duration) {
 // speaks notes that n has answered as an acceptor.
 func (v *namedVoters) speaks(n ballot.NodeID) { delete(v.silences, n) }
 
-// silence is for how long so many voters keep silent yet that the others are no quorum; 0: they are one, or may be.
-// The own acceptor keeps silent for another own. A voter of which nothing is known counts as one that answers.
+// silence returns for how long the voters that do not keep silent are no quorum; 0 if they are one, or may be. The own
+// acceptor keeps silent for another own. A voter of unknown state counts as one that answers.
 func (v *namedVoters) silence(now, own time.Duration) time.Duration {
 	var lefts [quorum.MaxVoters]time.Duration
 	silent, voters := 0, v.voters.Len()

@@ -24,7 +24,7 @@ type Output struct {
 	Level uint64
 	// Apply reports that chosen entries wait to be applied.
 	Apply bool
-	// Health is to be sent to all other voters on their lease connections; nil: nothing.
+	// Health goes to all other voters on their lease connections; nil: no report.
 	Health *Health
 	// LetGo, if it has a tenure, tells the lease part to release that tenure (P6): this part has stopped acting for it.
 	LetGo LetGo

@@ -11,15 +11,15 @@ import (
 //
 // A former member was removed. Others, who have not heard of that, may need its vote yet (removed.go). So it may answer.
 //
-// The id of a stranger is not given out yet, as far as this node knows. Either this node is behind, or the stranger only
-// says that it goes by a newer membership. Of the members that a node knows all may have been replaced while it was away,
-// and then strangers alone can tell it what was chosen since. It learns from strangers once it has had no reason for a
-// while to think that it is not behind (membersView.upToDate); so not at its start, before the others have spoken. A node
-// that stays cut off from the majority of its voters must believe whoever has a node's certificate.
+// The id of a stranger is not given out yet, as far as this node knows. Either this node is behind, or the stranger's
+// claim to a newer membership is false. All members that a node knows may have been replaced while it was away. Then
+// only strangers have the entries chosen since. A node believes strangers after a while without a sign that it is up to
+// date (membersView.upToDate), so never at its start, before the others have spoken. A node that stays cut off from the
+// majority of its voters must believe any holder of a node's certificate.
 //
-// An outsider decides nothing here, and is told nothing of the state: no Prepare, Accept or Fetch of it is taken, no write
-// and no read point, and it is never taken for the master. Once this node has learned of the membership that lists it, it
-// is a member like the others.
+// An outsider decides nothing here, and learns nothing of the state. Its Prepares, Accepts, Fetches, writes and
+// questions for read points are dropped, and it never counts as master. Once this node learns the membership that lists
+// it, it is a member like the others.
 
 // outsider reports whether the newest membership known here does not list id.
 func (m *membersView) outsider(id ballot.NodeID) bool {
@@ -34,7 +34,7 @@ func (m *membersView) upToDate() bool {
 	return m.quorumOf(func(p *peerView) bool { return p.told && p.inForce <= m.newest.Number })
 }
 
-// believeTicks is for how long a node must have heard from no majority before it believes strangers.
+// believeTicks is how long a node must have been without a majority (upToDate) before it believes strangers.
 const believeTicks = 100
 
 // believes reports whether strangers are believed now.
@@ -64,7 +64,7 @@ func (m *membersView) takes(x *Message) bool {
 	return !m.outsider(x.From) || answers && x.From < m.next
 }
 
-// hearOutsider takes a heartbeat of an outsider, which may have what this node lacks.
+// hearOutsider takes a heartbeat of an outsider, which may have entries that this node lacks.
 func (l *Log) hearOutsider(from ballot.NodeID, h Heartbeat) {
 	p := l.members.peer(from)
 	if p == nil {
@@ -76,8 +76,8 @@ func (l *Log) hearOutsider(from ballot.NodeID, h Heartbeat) {
 	}
 }
 
-// askIfAhead asks a node for what was chosen since, if it has more than this node. No leader may be there to tell: of the
-// voters by the newest membership so many may not know it that none of them is elected before they do.
+// askIfAhead asks a node for newer chosen entries, if it has applied more than this node. There may be no leader to
+// send them: so many voters may lack the newest membership that none is elected before they learn it.
 func (l *Log) askIfAhead(from ballot.NodeID, h Heartbeat) {
 	if h.Applied > l.state.Applied() {
 		l.core.Ask(from)

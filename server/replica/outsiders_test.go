@@ -27,7 +27,7 @@ func outsidersLog(from ballot.NodeID) map[string]*multipaxos.Message {
 	}
 }
 
-// A stranger gets no answer to what it sends of the log, and no promise or vote is for it, whether or not it is believed.
+// A stranger gets no answer to its messages of the log, and no promise or vote, even if it is believed.
 func TestAStrangerTakesNoPartInTheLog(t *testing.T) {
 	for name, m := range outsidersLog(stranger) {
 		for _, others := range [][]ballot.NodeID{nil, {2}} {
@@ -270,8 +270,8 @@ func TestAForeignAttemptForTheLeaseGetsNoVote(t *testing.T) {
 	}
 }
 
-// A member that goes by a newer membership is asked for what was chosen, though nobody leads: this node's vote may be
-// needed for somebody to lead, and it is given only once this node knows that membership.
+// A member with a newer membership is asked for chosen entries, even without a leader. An election may need this node's
+// vote, and the node votes under that membership only once it knows it.
 func TestAMemberThatIsAheadIsAsked(t *testing.T) {
 	for _, c := range []struct {
 		membership, applied uint64

@@ -127,7 +127,7 @@ func TestTimersOfWhatIsGoneAreDropped(t *testing.T) {
 	}
 }
 
-// Who was blocked by a lease that its own acceptor does not know of tries again when that may have ended, and not
+// A task blocked by a lease that its own acceptor does not know tries again when the lease may have ended, and not
 // before.
 func TestABlockedAttemptWaits(t *testing.T) {
 	w := newLeaseWorld(t)
@@ -162,7 +162,7 @@ func (w *electors) prepares(id ballot.NodeID) *int {
 	return n
 }
 
-// For as long as a node says that it has nothing to do it has nothing to do; but it looks up ten times in a lease.
+// An elector has nothing to do before its nextWake, and wakes at least ten times in a lease time.
 func TestElectorsWakeInTime(t *testing.T) {
 	w := newElectors(t, 3)
 	var most time.Duration
@@ -181,8 +181,8 @@ func TestElectorsWakeInTime(t *testing.T) {
 	}
 }
 
-// Who was blocked by a lease that its own acceptor does not know of tries again when that is over, in its turn after
-// the owner, and not before.
+// An elector blocked by a lease that its own acceptor does not know tries again when the lease is over, in its turn
+// after the owner, and not before.
 func TestABlockedElectorWaits(t *testing.T) {
 	const late = 5 // it comes when another one has the lease
 	w := newElectors(t, late)

@@ -76,8 +76,8 @@ type reading struct {
 	behind        bool   // another node has truncated what this one lacks
 }
 
-// progress is the policy of M6: it decides whether this node gets on as master and whether it is able to be one, and
-// says when it lets go of the lease and when it may try for it. No safety rests on it.
+// progress is the policy of M6. It decides whether this node gets on as master, and whether it is able to be master. It
+// also decides when the node lets go of the lease, and when it may try. No safety rests on it.
 type progress struct {
 	cfg    ProgressConfig
 	disk   diskWatch
@@ -102,7 +102,7 @@ func newProgress(cfg ProgressConfig, self ballot.NodeID, voters quorum.Set) prog
 	return g
 }
 
-// follow keeps what was heard of those that are still voters.
+// follow goes over to other voters, and keeps the reports of those that stay.
 func (g *progress) follow(self ballot.NodeID, voters quorum.Set) {
 	var others []voterHealth
 	for _, id := range voters.IDs() {
@@ -167,10 +167,10 @@ func (g *progress) step(now time.Duration, r reading) LetGo {
 	return out
 }
 
-// fit reports whether this node could serve as master if it had space: its last sync began within half the bound and
-// returned, it is not behind a truncation that it has heard of, and it does not stand back (M6). With space it is able.
-// Who is only fit serves reads, and writes that free space: better than a holder that gets nowhere, or one whose disk
-// does not answer.
+// fit reports whether this node could serve as master if it had space (M6). Its last sync began within half the bound
+// and returned, it has heard of no truncation beyond its log, and it does not stand back. With space it is able. A
+// master that is only fit serves reads, and writes that free space. That is better than a holder that gets nowhere, or
+// whose disk does not answer.
 func (g *progress) fit(now time.Duration, r reading) bool {
 	return !r.stopping && g.answers(now) && r.space != SpaceNone && !r.behind && !g.back.stands(now)
 }
@@ -187,9 +187,9 @@ func (g *progress) durable(seq uint64) {
 	}
 }
 
-// wantsProbe reports whether to sync a probe now, so that able is never a guess (M6): nothing was persisted for a
-// quarter of the bound and no master that gets on is heard, no sync has returned yet since this part of the node has
-// begun, or the node stands back until one has.
+// wantsProbe reports whether to sync a probe now, so that able is never a guess (M6). A probe needs two conditions: no
+// sync is out, and none was begun for a quarter of the bound. It also needs a reason: the node hears no master that
+// gets on, no sync has returned in this run, or the node stands back until a sync returns.
 func (g *progress) wantsProbe(now time.Duration) bool {
 	if g.disk.waits() || now-max(g.disk.last, g.probed) < g.cfg.Bound/4 {
 		return false
@@ -202,8 +202,8 @@ func (g *progress) wantsProbe(now time.Duration) bool {
 	return false
 }
 
-// barred reports whether this node must not try for the lease: it is not able, and hears a voter that is (M6), or it is
-// not even fit, and hears one that is. Hearing none it may try at once, also while it stands back.
+// barred reports whether this node must not try for the lease: it is not able and hears an able voter (M6), or it is
+// not even fit and hears a fit one. If it hears neither it may try at once, also while it stands back.
 func (g *progress) barred(now time.Duration) bool {
 	return !g.own.Able && g.hears(now, able) || !g.own.Fit && g.hears(now, fit)
 }
@@ -294,8 +294,8 @@ func (p *stall) over(now, bound time.Duration) bool {
 	return p.reason != "" && (now-p.since >= bound || now-p.began >= longest*bound)
 }
 
-// standBack is what follows letting go: no attempt until the own disk has finished a sync, and for a time that doubles
-// each time the node lets go again without having been ready in between (M6).
+// standBack bars attempts after the node has let go (M6): until the own disk has finished a sync, and for a length of
+// time. The length doubles each time the node lets go again without having been ready in between.
 type standBack struct {
 	until    time.Duration
 	length   time.Duration // of the newest; 0: the node has been ready since

@@ -30,8 +30,8 @@ func (c *cluster) elect(n *testNode) {
 	c.until("the lease of the chosen node", time.Second, func() bool { return n.pub.Held(c.now) })
 }
 
-// TestM6FrozenAtAnElection: a node whose disk has stopped while nothing was written wins the lease, cannot become ready
-// and lets go; another one serves, and it does not try for as long as its disk does not answer.
+// TestM6FrozenAtAnElection: a node whose disk has stopped in an idle cluster wins the lease, cannot become ready and
+// lets go. Another node serves. The first one does not try while its disk does not answer.
 func TestM6FrozenAtAnElection(t *testing.T) {
 	c := newCluster(t, 3, 1)
 	c.awaitMaster()
@@ -265,8 +265,8 @@ func TestM6AbleIsNoGuess(t *testing.T) {
 	}
 }
 
-// TestM6ANewPartProbesAtOnce: a node that has begun, or has installed a snapshot, is able soon, also if a master gets
-// on meanwhile: when that is gone nobody waits for this node's first probe.
+// TestM6ANewPartProbesAtOnce: a node that has started, or has installed a snapshot, is able soon, even while a master
+// gets on. If that master is lost, no time passes until this node's first probe.
 func TestM6ANewPartProbesAtOnce(t *testing.T) {
 	g := newProgress(ProgressFor(time.Second), 1, quorum.Of(1, 2))
 	now := 10 * time.Second
@@ -285,8 +285,8 @@ func TestM6ANewPartProbesAtOnce(t *testing.T) {
 	}
 }
 
-// TestM6WhoIsBehindLetsGoAtOnce: a holder that needs a snapshot does not wait for a bound while it hears a node that
-// could serve, and keeps the lease while it hears none.
+// TestM6WhoIsBehindLetsGoAtOnce: a holder that needs a snapshot lets go without waiting for a bound if it hears a node
+// that could serve. If it hears none, it keeps the lease.
 func TestM6WhoIsBehindLetsGoAtOnce(t *testing.T) {
 	for _, other := range []bool{true, false} {
 		g := newProgress(ProgressFor(time.Second), 1, quorum.Of(1, 2, 3))
@@ -336,7 +336,7 @@ func TestM6WhoLacksSpaceServesRatherThanNobody(t *testing.T) {
 	}
 }
 
-// What was in flight when the disks of a majority became tight does not stand before the deletes that make space.
+// Writes in flight when the disks of a majority become tight do not block the deletes that make space.
 func TestDeletesGoOnBehindAWriteWithoutSpace(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		c := newCluster(t, 3, 1)

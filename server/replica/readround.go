@@ -3,7 +3,7 @@ package replica
 import "time"
 
 // ReadRound drives a read under the lease, from when its epoch was found ready: Published.Begin, or the log part's
-// Reply, has given a Ticket. Whoever reads runs this, once: call Next, do what it says, and again.
+// Reply, has given a Ticket. Each read runs one ReadRound: call Next, carry out the effect, and repeat.
 type ReadRound struct {
 	ticket  Ticket
 	at      int // in readOrder

@@ -56,8 +56,9 @@ func (r *readers) add(q ReadRequest, leaving bool, out *outbox) {
 	r.waiting = append(r.waiting, readWait{id: q.ID, consistent: q.Consistent, until: q.Until})
 }
 
-// start lets the reads that wait at the master go on. It opens a round of confirmation for the consistent ones that
-// have none: a read never joins a round that was sent before it arrived; while one is under way the next one gathers.
+// start lets the reads that wait at the master go on. It opens a round of confirmation for the consistent reads that
+// have none. A read never joins a round that was sent before the read arrived. While a round is under way the next one
+// gathers.
 func (r *readers) start(core *multipaxos.Core, tick uint64) {
 	r.pending = append(r.pending, r.waiting...)
 	r.waiting = nil
@@ -78,8 +79,8 @@ func (r *readers) start(core *multipaxos.Core, tick uint64) {
 	}
 }
 
-// finishAtMaster grants the reads whose condition is met, under the lease: now is a clock reading made after the read
-// point, what is applied, was taken.
+// finishAtMaster grants, under the lease, the reads whose condition is met. applied is the read point, and now a clock
+// reading made after applied was taken.
 func (r *readers) finishAtMaster(now time.Duration, p Published, e *epoch, applied uint64, core *multipaxos.Core,
 	out *outbox) {
 	confirmed := core.ConfirmedRound()

@@ -2,8 +2,8 @@ package replica
 
 import "testing"
 
-// A heartbeat of a new master recalls what was asked of the one before. With no master before, that is node 0, which in
-// a read that waits here stands for this node's own clients: they must not lose their answer.
+// A heartbeat of a new master recalls what was asked of the one before. Without a previous master that is node 0. In a
+// waiting read node 0 stands for this node's own clients: they must not lose their answer.
 func TestRecallOfNobodyKeepsTheOwnClientsReads(t *testing.T) {
 	r := readers{pending: []readWait{{id: 1}, {id: 2, from: 2}, {id: 3}}}
 	r.recall(0)

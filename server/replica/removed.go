@@ -6,18 +6,18 @@ import (
 	"tenure/internal/quorum"
 )
 
-// How a node leaves. The entry that removes a voter is decided by the voters before it, the removed one among them. As
-// long as only few nodes know that it is chosen, the others may need the removed one to find that out: of the voters 1
-// and 2 node 1 is removed and ends, node 2 restarts before its disk has the chosen mark, and then waits for node 1 for
-// ever. So a removed node stays, as one that has not heard of its removal yet: it answers, and votes under the
-// memberships before. It tries for no lease any more. It leaves when a majority of the new voters says that the new
-// membership is in force there: they go on without it, whichever of them restart, and this node's vote can be of no use
-// to anybody. Those who know that end its connections, and tell it, if it has not heard.
+// How a node leaves. The entry that removes a voter is decided by the voters before it, the removed one among them.
+// While only few nodes know that the entry is chosen, the others may need the removed node to learn it. Of the voters 1
+// and 2, node 1 is removed and ends. Node 2 restarts before its disk has the chosen mark, and then waits for node 1 for
+// ever. So a removed node goes on as if it had not heard of its removal: it answers, and votes under the previous
+// memberships. It tries for no lease any more. It leaves when a majority of the new voters reports that the new
+// membership is in force there. From then on they go on without it, even after restarts, and its vote is of no use.
+// Nodes that know of that majority end its connections, and tell it of the removal if it has not heard.
 //
-// There is no bound of time. The node is needed for as long as the others are away, however long that is; and it costs
-// nothing to wait, since it acknowledges nothing of the new membership, whose voters outnumber the rest without it.
+// There is no bound of time, since the others may be away for any time. Waiting costs nothing: the node acknowledges
+// nothing of the new membership, and the new voters are a majority without it.
 
-// removed reports whether this node is no member any more, as far as it knows.
+// removed reports whether this node, as far as it knows, is no longer a member.
 func (m *membersView) removed() bool {
 	_, _, listed := m.newest.Find(m.self)
 	return !listed
@@ -42,10 +42,11 @@ func (m *membersView) held(own uint64) bool {
 	return quorum.Reached(m.voters, with)
 }
 
-// announce hands out a membership that is to be made durable and put in force, once a restart would find the log
-// through its entry, and know that it is chosen: the identity must not know more than the log, from which a restart
-// learns who decides its slots. It also hands out the number of the newest membership that is held by a majority. One
-// that removes this node is handed out only then.
+// announce hands out the newest membership, to be made durable and put in force. It does so only once a restart would
+// find the log through the membership's entry and know that entry as chosen. The identity must not know more than the
+// log: a restart learns from the log which members decide its slots. announce also hands out the number of the newest
+// membership that a majority holds. It hands out a membership that removes this node only once a majority holds that
+// membership.
 func (l *Log) announce(now time.Duration) {
 	own, _ := l.own.told(now, l.core.MarkedThrough())
 	held := l.members.held(own)

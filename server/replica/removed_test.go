@@ -23,8 +23,8 @@ func (b *bench) without(gone ballot.NodeID) members.Record {
 	return r
 }
 
-// follows has the node accept a record from node 2 in slot 1, and learn that it is chosen. What is persisted on the way
-// of the acceptance is durable, and what comes later is not yet.
+// follows has the node accept a record from node 2 in slot 1, and learn that it is chosen. The persist of the
+// acceptance is durable, later persists are not yet.
 func (b *bench) follows(r members.Record) {
 	b.t.Helper()
 	by := ballot.Ballot{Counter: 5, Restart: 1, Node: 2}

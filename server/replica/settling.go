@@ -25,8 +25,8 @@ type ownForce struct {
 	at        time.Duration
 }
 
-// apply is told that the record of this number in that slot is in the state, and whether it is the newest membership that
-// this node has known. It reports whether the disk should know soon that it is chosen.
+// apply notes that the record of this number, from this slot, is in the state. newest says whether it is the newest
+// membership known to this node. It reports whether the disk should soon have the chosen mark.
 func (o *ownForce) apply(number uint64, slot multipaxos.Slot, newest bool) bool {
 	if number <= o.applied && !newest {
 		return false
@@ -42,10 +42,10 @@ func (o *ownForce) put(now time.Duration, f MembersInForce) {
 	}
 }
 
-// told is what heartbeats say at now; through marked a restart finds the log whole, and knows that it is chosen. An
-// acknowledgement tells that this holds of every slot through the entry: a majority of the new voters then has all that
-// was chosen before, and goes on by the new membership whoever restarts, and the disk of who was removed is needed no
-// more.
+// told returns the membership number and the exclusion for heartbeats at now. A restart finds the log whole, and known
+// as chosen, through slot marked. An acknowledgement says that this holds through the membership's entry. Once a
+// majority of the new voters has acknowledged, they have all entries chosen before, and go on under the new membership
+// after any restart. Then the disk of a removed node is no longer needed.
 func (o *ownForce) told(now time.Duration, marked multipaxos.Slot) (number uint64, excluding time.Duration) {
 	if o.number <= 1 || o.number > o.applied || marked < o.slot {
 		return 1, 0
@@ -53,15 +53,19 @@ func (o *ownForce) told(now time.Duration, marked multipaxos.Slot) (number uint6
 	return o.number, max(0, o.excluding-max(0, now-o.at))
 }
 
-// silence is what heartbeats say at now of the acceptor of the master lease.
+// silence returns, for heartbeats at now, how long the acceptor of the master lease stays silent.
 func (o *ownForce) silence(now time.Duration) time.Duration { return max(0, o.silent-max(0, now-o.at)) }
 
-// settling is the master's way to find that no lease of an older membership can be live any more. A new master begins
+// settling finds out, on the master, that no lease of an older membership can be live any more. A new master begins
 // anew.
 //
-// C(k) settles when (a) so many nodes of C(k-1) have acknowledged it that the others are no majority there, so that no
-// lease begins or is renewed under an older stamp; and a majority of C(k), so that all that was chosen is theirs; and
-// (b) then the longest lease of "master" has passed on this clock, and whatever else the acknowledgements said.
+// C(k) settles when (a) and then (b) hold:
+//
+//   - (a) So many nodes of C(k-1) have acknowledged C(k) that the others are no majority of C(k-1). So no lease begins
+//     or is renewed under an older stamp. A majority of C(k) has also acknowledged it, so these nodes have all chosen
+//     entries.
+//   - (b) Since then the longest lease of "master" has passed on this clock, and all acknowledged exclusions have
+//     ended.
 type settling struct {
 	timing lease.Timing
 	number uint64 // that is to settle; 0: none
@@ -73,8 +77,7 @@ type settling struct {
 // reset forgets everything.
 func (s *settling) reset() { *s = settling{timing: s.timing} }
 
-// step takes note of the acknowledgements that have come, and reports whether the membership has settled, or else what
-// it waits for.
+// step notes new acknowledgements, and reports whether the membership has settled, or else why not.
 func (s *settling) step(now time.Duration, r *members.Record, peers []peerView, self ballot.NodeID, own *ownForce,
 	marked multipaxos.Slot) (done bool, why string) {
 	if r.IsSettled() {
@@ -107,8 +110,9 @@ func (s *settling) step(now time.Duration, r *members.Record, peers []peerView, 
 	return true, ""
 }
 
-// ack notes the first acknowledgement of a node, which came at that time. A node that was no voter has granted nothing
-// that counted under an older stamp, so what it excludes does not matter: one that has just joined is silent for long.
+// ack notes the first acknowledgement of a node, received at the time at. The exclusion counts only for previous
+// voters: the grants of other nodes did not count under an older stamp, and a node that has just joined is silent for
+// long.
 func (s *settling) ack(r *members.Record, at time.Duration, node ballot.NodeID, excluding time.Duration) {
 	voted := lists(r.Before, node)
 	if slices.Contains(s.acks, node) || !voted && !lists(r.Membership.Members, node) {
@@ -154,14 +158,14 @@ func (s *settling) left(now time.Duration) time.Duration {
 	return max(0, s.until-now)
 }
 
-// Acknowledgement is what a node tells of a membership that is in force there, as in its heartbeats.
+// Acknowledgement is a node's report that a membership is in force there, as in its heartbeats.
 type Acknowledgement struct {
 	Node      ballot.NodeID
 	Excluding time.Duration
 }
 
-// SettleWait returns for how long a master waits, after these acknowledgements of its newest membership have come at one
-// time, before it takes it for settled; not ok: they are not enough. The explorer, which has no log and no heartbeats,
+// SettleWait returns how long a master waits until its newest membership counts as settled, if these acknowledgements
+// of it all come at one time. ok is false if they are not enough. The explorer, which has no log and no heartbeats,
 // asks here.
 func SettleWait(t lease.Timing, r *members.Record, acked []Acknowledgement) (wait time.Duration, ok bool) {
 	s, own := settling{timing: t}, ownForce{}

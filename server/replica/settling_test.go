@@ -140,7 +140,7 @@ func voters(ids ...ballot.NodeID) (ms []ident.Member) {
 	return ms
 }
 
-// A voter that has restarted acknowledges a membership when it knows again what it excludes, and not before.
+// A restarted voter acknowledges a membership only when it knows its exclusion again.
 func TestAnAcknowledgementComesWithItsExclusion(t *testing.T) {
 	m := ident.Membership{Number: 2, Members: voters(1, 2, 3, 4)}
 	r := members.Record{Membership: m, Settled: 1, Before: voters(1, 2, 3)}

@@ -7,11 +7,11 @@ import (
 	"tenure/internal/ballot"
 )
 
-// A node that lacks entries which the others have truncated gets the state instead, as a snapshot: it asks one of them
-// for a few pieces at a time, builds a state database of them, and begins its next run with that. What is asked of
-// whom, when a transfer is given up, how fast pieces go and how long a sender keeps what it sends is decided here, by
-// SnapshotReceiver and SnapshotSender. They are no parts of the log part: reading and writing pieces must not hold up
-// a round. Whoever runs them carries their steps out, one at a time.
+// A node that lacks entries truncated by the others gets the state instead, as a snapshot. It asks one node for a few
+// pieces at a time, builds a state database from them, and begins its next run with it. SnapshotReceiver decides which
+// node to ask and when to give a transfer up. SnapshotSender decides how fast pieces go and how long a snapshot is
+// kept. They are not components of the log part: reading and writing pieces must not hold up a round. The caller
+// carries their steps out, one at a time.
 
 // SnapshotPart is what a message about a snapshot says: KindSnapshotAsk asks for pieces, KindSnapshotPiece is one of
 // them, or says why there is none. Positions, headers and pieces are storage's, and opaque here.
@@ -77,8 +77,8 @@ const (
 	// snapshotGiveUp is how long nothing may come before a transfer is given up. A connection that breaks, or a sender
 	// that is started again before it has closed its snapshot, costs less.
 	snapshotGiveUp = 10 * time.Second
-	// snapshotAvoid is how long a node is not asked again that refused or fell silent, unless there is no other;
-	// snapshotPause how long nobody is asked after the own disk refused.
+	// snapshotAvoid is how long a node that refused or fell silent is not asked again, unless no other node can help.
+	// snapshotPause is how long no node is asked after the own disk refused.
 	snapshotAvoid = 10 * time.Second
 	snapshotPause = 30 * time.Second
 )
@@ -118,8 +118,8 @@ type SnapshotView struct {
 	Peers   []SnapshotPeer // the other members, and strangers if they are believed
 }
 
-// SnapshotView returns what a receiver goes by. Of the members that this node knows all may be gone, if it is far behind:
-// then it is helped by those that it does not know (outsiders.go).
+// SnapshotView returns the input of a SnapshotReceiver. All members that a node far behind knows may be gone: then
+// strangers help it (outsiders.go).
 func (s *Status) SnapshotView() SnapshotView {
 	v := SnapshotView{Behind: s.Behind, Applied: s.Applied, Gone: s.Gone}
 	add := func(peers []PeerStatus, stranger bool) {
@@ -181,7 +181,7 @@ func (r *SnapshotReceiver) Tick(now time.Duration, v SnapshotView) SnapshotStep 
 	return SnapshotStep{Send: r.ask(now)}
 }
 
-// watch repeats an ask that nobody answers, and gives up when that does not help.
+// watch repeats an unanswered ask, and gives up when that does not help.
 func (r *SnapshotReceiver) watch(now time.Duration, v *SnapshotView) SnapshotStep {
 	switch {
 	case r.id == 0 && !v.Behind:
@@ -206,9 +206,9 @@ func (r *SnapshotReceiver) watch(now time.Duration, v *SnapshotView) SnapshotSte
 	return SnapshotStep{}
 }
 
-// choose returns whom to ask: one that is ahead, and that was not asked in vain just now; rather a member; rather one from
-// whose state the log of every other goes on, so that one snapshot is enough; rather not the master; and rather the one
-// that is furthest ahead.
+// choose returns a connected node that is ahead, or 0. First it prefers nodes that were not asked in vain just now.
+// Next come members over strangers. Then it prefers a node from whose state the log of every other node goes on, since
+// one snapshot is then enough. Then it avoids the master. Last it takes the node furthest ahead.
 func (r *SnapshotReceiver) choose(now time.Duration, v SnapshotView) ballot.NodeID {
 	best, rank := ballot.NodeID(0), uint64(0)
 	for _, p := range v.Peers {

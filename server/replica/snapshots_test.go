@@ -194,7 +194,7 @@ func TestANodeThatIsBehindGetsASnapshot(t *testing.T) {
 	}
 }
 
-// Who gets on, or has nobody ahead of it, asks for nothing.
+// A node that gets on, or has no connected node ahead of it, asks for nothing.
 func TestWhoIsNotBehindAsksForNothing(t *testing.T) {
 	for name, change := range map[string]func(x *transfer, i int){
 		"not behind":   func(x *transfer, _ int) { x.view.Behind = false },
@@ -384,7 +384,7 @@ func TestWhatASenderKeeps(t *testing.T) {
 	}
 }
 
-// A node that is short of space leaves snapshots to those that have space, as long as one of them has what it has
+// A node short of space leaves snapshots to nodes with space, as long as one of them has the entries that it has
 // truncated.
 func TestANodeShortOfSpaceHelpsIfNobodyElseCan(t *testing.T) {
 	peer := func(applied uint64, connected bool) PeerStatus {
@@ -444,7 +444,7 @@ func TestSendersArePaced(t *testing.T) {
 	}
 }
 
-// A follower that needs a snapshot itself has one that is of no use: the log of nobody goes on from there.
+// The snapshot of a follower that needs one itself is of no use: no node's log goes on from its slot.
 func TestTheSenderReachesTheLogOfTheOthers(t *testing.T) {
 	follower, ahead := SnapshotPeer{Node: 2, Connected: true, Applied: 80}, SnapshotPeer{Node: 3, Connected: true, Applied: 95}
 	master := SnapshotPeer{Node: 1, Connected: true, Applied: 99, Master: true}

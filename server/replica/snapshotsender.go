@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// snapshotRate bounds how many bytes a second a node sends, and snapshotShare how large a part of its time it spends
-	// on them: writes go on meanwhile. The others hold while hardly anything is written, and when so much is that the log
-	// behind the snapshot would become too large before the receiver has all of it.
+	// snapshotRate bounds how many bytes a second a node sends, and snapshotShare how large a part of its time it
+	// spends on them: writes go on meanwhile. The fast bounds apply while hardly anything is written, and when so much
+	// is written that the log behind the snapshot would become too large before the receiver has all of it.
 	snapshotRate      = 32 << 20
 	snapshotShare     = 4
 	snapshotFastRate  = 128 << 20
@@ -24,11 +24,11 @@ const (
 	SnapshotPinFor   = 2 * time.Minute
 	SnapshotPinBytes = 1 << 30
 	maxAskers        = 16 // members that are sent to at a time
-	// snapshotFull is the work for which a connection counts that took nothing.
+	// snapshotFull is the working time counted for an attempt if the connection took nothing.
 	snapshotFull = 20 * time.Millisecond
 )
 
-// SnapshotSender decides what this node sends to those who ask for a snapshot. It keeps one snapshot open, for all of
+// SnapshotSender decides what this node sends to nodes that ask for a snapshot. It keeps one snapshot open, for all of
 // them.
 type SnapshotSender struct {
 	askers []asker // in turn
@@ -63,15 +63,14 @@ type SenderView struct {
 	// Withheld: nobody gets a snapshot, since it is not known which of the voters has the right state. A copy of a
 	// wrong one would be one more vote for it.
 	Withheld bool
-	// Members is the membership of this node, if known. Others get no snapshot: it would bring a removed node the
-	// membership that does not list it, and have it leave before it may.
+	// Members is the membership of this node, if known. Other nodes get no snapshot: with it a removed node would learn
+	// the membership that does not list it, and leave too early.
 	Members ident.Membership
 }
 
-// LeavesSnapshots reports whether a node whose disk has that space leaves it to others to send snapshots: its own disk
+// LeavesSnapshots reports whether a node with that space on its disk leaves snapshots to other senders: its own disk
 // would fill while it keeps one. The quota is no reason, since what a member sends it does not keep. Nor is a short
-// disk while no other member that has space, and is connected, has what this node has truncated: nobody else could
-// help.
+// disk, unless a connected member with space has the entries that this node has truncated: nobody else could help.
 func (s *Status) LeavesSnapshots(space Space) bool {
 	if space != SpaceTight && space != SpaceNone {
 		return false
@@ -116,7 +115,7 @@ func (s *SnapshotSender) Ask(now time.Duration, m *Message) {
 	}
 }
 
-// Lost forgets what a node was promised that is not connected any more.
+// Lost forgets the pieces promised to a node that is no longer connected.
 func (s *SnapshotSender) Lost(node ballot.NodeID) {
 	for i := range s.askers {
 		if s.askers[i].node == node {
@@ -128,7 +127,7 @@ func (s *SnapshotSender) Lost(node ballot.NodeID) {
 
 func (s *SnapshotSender) drop(i int) { s.askers = append(s.askers[:i], s.askers[i+1:]...) }
 
-// senderIdle is how often a sender looks at what it keeps while nobody asks.
+// senderIdle is how often an idle sender checks the snapshot and the log that it keeps.
 const senderIdle = time.Second
 
 // Next returns what to do now.
@@ -218,8 +217,8 @@ func (s *SnapshotSender) Opened(id, slot uint64, ok bool) {
 	s.open, s.id, s.slot, s.pinned = true, id, slot, true
 }
 
-// Sent takes the result of a Read: the position behind the piece, empty behind the last one, how many bytes were sent,
-// none if the connection took none, and for how long the node worked on it. ok is false if the position was none.
+// Sent takes the result of a Read. next is the position behind the piece, empty behind the last piece. bytes is 0 if
+// the connection took none. took is how long the node worked on the piece. ok is false if the position was invalid.
 func (s *SnapshotSender) Sent(now time.Duration, next []byte, bytes int, took time.Duration, ok bool) {
 	a := &s.askers[0]
 	switch {
@@ -244,7 +243,7 @@ func (s *SnapshotSender) Sent(now time.Duration, next []byte, bytes int, took ti
 	s.turn()
 }
 
-// turn gives the next asker its turn, and forgets the one that had it if it has all that it asked for.
+// turn gives the next asker its turn. It forgets the previous one if that has all its pieces.
 func (s *SnapshotSender) turn() {
 	a := s.askers[0]
 	s.drop(0)

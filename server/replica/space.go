@@ -6,9 +6,9 @@ import (
 	"tenure/multipaxos"
 )
 
-// Whether a write is accepted is decided by the space of the best quorum with the master in it, not by that of the
-// worst member: one full disk stops nobody else. A write that needs space wants SpaceEnough in a majority; a delete, a
-// release or a renewal wants any space at all there. See members.
+// The space of the best quorum with the master in it decides whether a write is accepted, not that of the worst member:
+// one full disk does not stop the others. A write that needs space wants SpaceEnough in a majority; a delete, a release
+// or a renewal wants any space at all there. See members.
 
 // NeedOf is what a log entry with this value needs of a member's disk.
 func NeedOf(value []byte) multipaxos.Need {
@@ -52,8 +52,8 @@ func (l *Log) SetSpace(r Space) {
 // Full lists the members that are short of space, as far as known: this node, and those connected to it.
 func (l *Log) Full() []ballot.NodeID { return l.members.full() }
 
-// Relief is a member that should be master in place of this node, which is short of space, or about to be removed. 0:
-// there is none, or no need.
+// Relief returns a member that should be master instead of this node, because this node is short of space or about to
+// be removed. It returns 0 if no member can, or without need.
 func (l *Log) Relief() (next ballot.NodeID, why Cause) {
 	switch {
 	case !l.epoch.ready || l.stopping:

@@ -51,8 +51,8 @@ func (l *Log) tickProgress(now time.Duration, p Published) {
 	}
 }
 
-// reading is what M6 goes by. Writes whose clients give up soon come and go, but the backlog of a disk, or a window
-// that is full, stays: where there is no space for the next write, one waits.
+// reading returns the input of M6. Writes whose clients soon give up come and go, but the backlog of a disk or a full
+// window stays. If there is no space for the next write, a write counts as waiting.
 func (l *Log) reading() reading {
 	confirmed, full := l.core.ConfirmedRound(), l.checkpoints.full(l.state.TableBytes())
 	return reading{

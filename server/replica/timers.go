@@ -15,16 +15,15 @@ const sessionGrace = 2
 // maxAsked is how many timers may be on their way through the log at a time: clients' writes share the batches.
 const maxAsked = 256
 
-// askAgain is when a timer is looked at again whose command was lost. Within one mastership none should be.
+// askAgain is when a timer whose command was lost is looked at again. Within one mastership no command should be lost.
 const askAgain = time.Second
 
-// timers follows the times that run in the state (kv.Timed). Every node does, so that each can say what is left of one;
-// only the master, once it is ready, logs the commands that end them. A timer is due no earlier than its time after the
-// clock reading that followed its Apply here; and a master begins with full times from when it became ready, since it
-// cannot know for how long nobody could be reached. So nothing ends before its time, on whichever node that is
-// measured.
+// timers follows the times that run in the state (kv.Timed). Every node follows them, so each can report the time left;
+// only the ready master logs the commands that end them. A timer is due no earlier than its time after the clock
+// reading that followed its Apply here. A new ready master starts all times in full, since it cannot know how long
+// clients could reach no node. So nothing ends before its time by the clock of any node.
 //
-// Whatever is logged names the Arm that it means to end: a command that comes late ends nothing.
+// Each command names the Arm that it ends, so a late command ends nothing.
 type timers struct {
 	byName map[timerName]*timer // never ranged over
 	queue  timerQueue
@@ -143,7 +142,7 @@ func (t *timers) over(writes []write) {
 // recall takes what is not yet proposed out of the queue: this node may not be the master any more when it would be.
 func (t *timers) recall(q *queue) { t.over(q.take(func(w write) bool { return w.own })) }
 
-// Remaining is what is left of a time that runs, as far as this node knows; at least 0. It is a hint: only the log ends
+// Remaining returns the rest of a running time, as far as this node knows; at least 0. It is a hint: only the log ends
 // anything. It must be called by whoever steps the log part.
 func (l *Log) Remaining(kind kv.TimedKind, name string, now time.Duration) (left time.Duration, runs bool) {
 	x := l.timers.byName[timerName{kind, name}]

@@ -225,7 +225,7 @@ func TestNothingIsAskedForTwice(t *testing.T) {
 	c.until("it is ended", time.Second, func() bool { return !c.has(m, "a") })
 }
 
-// What runs is in the state database: a node that has it from nowhere else ends it too.
+// Running timers are in the state database: a node that knows them only from there ends them too.
 func TestTimersSurviveARestartOfAll(t *testing.T) {
 	c := newCluster(t, 3, 10)
 	m := c.awaitMaster()

@@ -10,8 +10,8 @@ import (
 	"tenure/multipaxos"
 )
 
-// Whoever says under the highest epoch that it is the master is taken for it, until itself says otherwise or refuses a
-// read because it is not.
+// The node that claims to be master under the highest epoch counts as master, until it denies that or refuses a read
+// because it is not.
 func TestWhoIsTakenForTheMaster(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	says := func(from ballot.NodeID, master bool, epoch uint64, want ballot.NodeID) {
@@ -57,7 +57,7 @@ func TestWhoIsTakenForTheMaster(t *testing.T) {
 	}
 }
 
-// What is told of the master: who, since when nothing was heard of it, and what may be left of its lease.
+// Status names the master, its epoch, the time since its last message, and the rest of its lease.
 func TestWhatIsToldOfTheMaster(t *testing.T) {
 	b := newBench(t, 1, 2)
 	check := func(now time.Duration, node ballot.NodeID, epoch uint64, age, left time.Duration) {
@@ -101,8 +101,8 @@ func TestBatchesAreBounded(t *testing.T) {
 	}
 }
 
-// A read that waits when mastership ends waits for the next master; one that has its point ends when its client's time
-// is over before that is applied here.
+// A read that waits when mastership ends waits for the next master. A read with a read point is refused if its client's
+// time is over before that point is applied here.
 func TestReadsOutliveTheMaster(t *testing.T) {
 	b := newBench(t, 1, 2)
 	p := b.lead(tenure(1, 9*sec))
@@ -137,8 +137,7 @@ func TestReadsOutliveTheMaster(t *testing.T) {
 	}
 }
 
-// A disk that is short of space takes what opens an epoch, for that is little, and no-ops; of batches it asks what they
-// free.
+// A disk short of space takes barrier entries and no-ops, which are small. A batch is taken only if it frees space.
 func TestWhatAValueNeeds(t *testing.T) {
 	free := kv.EncodeCommand(&kv.Command{Op: kv.OpDelete, Key: "k"})
 	write := set("k", "v")
