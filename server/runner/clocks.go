@@ -113,8 +113,8 @@ func (c *Clocks) look() {
 	}
 }
 
-// alarm logs that this node's clock comes to differ from those of others while this node goes on: either they are
-// outvoted, or no majority agrees and nobody is.
+// alarm logs that this node's clock begins to differ from other clocks while this node goes on. Either the others are
+// outvoted, or no majority agrees.
 func (c *Clocks) alarm(differs, why string) {
 	if differs != "" && why == "" && !c.alarmed {
 		c.cfg.Logger.Warn().Str("differs_from", differs).

@@ -123,8 +123,8 @@ func (d *Disk) committed(ps []multipaxos.Persist) {
 	}
 }
 
-// checkpointedStateDB returns the size of the state database that decides how much is checkpointed at once: none where
-// the disk is short, since a checkpoint writes a copy of every page that it touches before the old ones are free.
+// checkpointedStateDB returns the size of the state database, or 0 if the disk is short. That size sets how large
+// checkpoints are, and a checkpoint copies every page that it touches before the old pages are free.
 func checkpointedStateDB(u storage.Usage) int64 {
 	if u.FreeBytes < u.StateBytes+4*u.ReserveBytes {
 		return 0

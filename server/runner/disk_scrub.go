@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// scrubBytesPerSecond and scrubPause are the pace at which state.db is read again while the node runs, its pages once
-// and then its records once: 256 MiB take nine minutes, and a small file is read six times a minute at most.
+// scrubBytesPerSecond and scrubPause are the pace at which a running node reads state.db again, first its pages and
+// then its records. 256 MiB take nine minutes, and a small file is read six times a minute at most.
 const (
 	scrubBytesPerSecond = 1 << 20
 	scrubPause          = 10 * time.Second
@@ -17,8 +17,8 @@ const (
 const verifiedAtOpen = 256 << 20
 
 // scrub reads every record of the state database once, in the background, if it was too large to be read at the start.
-// Then, for as long as the node runs, it scrubs its pages, and makes the digest of its records anew: damage in what
-// nobody asks for ends the node too.
+// Then, for as long as the node runs, it scrubs the pages and recomputes the digest of the records, so that damage in
+// unread data ends the node too.
 func (d *Disk) scrub(stop <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

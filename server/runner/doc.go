@@ -1,6 +1,6 @@
-// Package runner runs the pure parts of package replica on a machine. It has the goroutines of a node, reads the clock,
-// and hands what the drivers ask for to the disk, to the peers and to whoever waits. It decides nothing that the
-// protocols care about: what to do next is what replica's drivers return.
+// Package runner runs the pure parts of package replica on a machine. It has the goroutines of a node and reads the
+// clock. It hands the drivers' effects to the disk, to the peers and to waiting handlers. It makes no decision of the
+// protocols: replica's drivers return each next step.
 //
 // # Runners
 //
@@ -11,8 +11,8 @@
 //	Snapshots a sender and a receiver of the state, for members that are too far behind
 //	Lifecycle starts the loops of these, and ends them
 //
-// A round of the log, or of named leases, runs on whichever goroutine has brought an event while no round is under way:
-// see inbox. Peers brings what peers say to the runners, Handover gives the mastership up.
+// A round of the log, or of named leases, runs on any goroutine that brings an event while no round is under way: see
+// inbox. Peers brings the messages of peers to the runners, Handover gives the mastership up.
 //
 // # What runners share
 //

@@ -23,8 +23,7 @@ type DrainConfig struct {
 
 // Drain keeps mastership away from this node before maintenance. It is policy: no promise of the lease or the log rests
 // on it, and a node that is alone stays master. It lasts until it is taken back or the run ends. A drain first begins,
-// which changes nothing but what State says: so of two voters that are drained at the same time one at least sees the
-// other.
+// and changes only State. So of two voters that are drained at the same time, at least one sees the other.
 type Drain struct {
 	// HandOver gives mastership to another node if this one is the master. Set before the loops begin.
 	HandOver func() error

@@ -36,8 +36,8 @@ type ElectorConfig struct {
 	Logger     zerolog.Logger
 }
 
-// Elector runs the election of the master. It shares with the log nothing but Mastership and Health, and has a thread
-// of its own, so that neither the disk nor a flood of requests comes before a lease message.
+// Elector runs the election of the master. It shares only Mastership and Health with the log, and has a thread of its
+// own. So neither the disk nor a flood of requests delays a lease message.
 type Elector struct {
 	cfg        ElectorConfig
 	in         chan electorEvent

@@ -11,8 +11,8 @@ import (
 	"tenure/server/replica"
 )
 
-// gapMeter measures what happened to the process between two steps of the lease loop: two system calls a step, none of
-// which waits. It belongs to the loop's thread.
+// gapMeter measures what happened to the process between two steps of the lease loop. It makes two system calls a step,
+// and neither waits. It belongs to the loop's thread.
 type gapMeter struct {
 	sched *os.File // the thread's schedstat; nil where there is none
 	buf   [128]byte

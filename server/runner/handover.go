@@ -19,10 +19,10 @@ type Handover struct {
 	mu sync.Mutex // one at a time: the end of one would let the log lead while another releases the lease
 }
 
-// Give gives mastership up: it has the log take up no new requests, finish what is in flight for a short while, stop
-// acting as master and answer the rest unknown; then the lease is released. next is a hint, 0 for none. With
-// CauseStopping it is for good. If the run fails or ends meanwhile, the lease is not released: its guardian does that,
-// or it runs out. It waits for one that is under way.
+// Give gives mastership up. The log takes no new requests, finishes requests in flight for a short while, stops acting
+// as master and answers the rest unknown. Then the lease is released. next is a hint, 0 for none. With CauseStopping it
+// is for good. If the run fails or ends meanwhile, Give does not release the lease: the guardian does, or it runs out.
+// Give waits for another Give under way.
 func (h *Handover) Give(next ballot.NodeID, why replica.Cause) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"tenure/server/replica"
 )
 
-// Give keeps others out until its release has left and the log may lead again: with two at a time, the end of one would
-// let the log lead while the other releases the lease.
+// Give keeps other calls out until its release has left and the log may lead again. With two at a time, the end of one
+// would let the log lead while the other releases the lease.
 func TestGiveKeepsOthersOut(t *testing.T) {
 	l := newLoneLog(t)
 	l.inbox.drain = l.drain

@@ -12,8 +12,8 @@ import (
 )
 
 // Health is how able this node and its peers are to serve as master (M6). The runner of the log publishes this node's
-// standing, the connections bring what peers say, and the runner of the elector asks whether the log hangs. Nobody
-// waits for anybody here: a reader of a lease connection must never wait for the log.
+// standing, the connections bring what peers say, and the runner of the elector asks whether the log hangs. No method
+// waits for another goroutine: a reader of a lease connection must never wait for the log.
 type Health struct {
 	bound    time.Duration // of M6
 	members  *Members
@@ -23,7 +23,7 @@ type Health struct {
 	heard map[ballot.NodeID]heardHealth // newest, of members only
 }
 
-// heardHealth is what a peer has said of itself, with the reading of the clock at which it came.
+// heardHealth is a peer's report of its health, with the clock reading at which it came.
 type heardHealth struct {
 	replica.Health
 	at    time.Duration
@@ -50,8 +50,7 @@ func (h *Health) Hear(now time.Duration, from ballot.NodeID, said replica.Health
 // Standing returns this node's own standing, as of the log's last tick.
 func (h *Health) Standing() replica.Standing { return *h.standing.Load() }
 
-// take returns what has come since the last take, and appends it to events. What a node said that is no member any more
-// is forgotten.
+// take appends the reports that have come since the last take to events. It forgets the reports of former members.
 func (h *Health) take(events []replica.Event) []replica.Event {
 	others := h.members.Others()
 	h.mu.Lock()
@@ -69,8 +68,8 @@ func (h *Health) take(events []replica.Event) []replica.Event {
 	return events
 }
 
-// able reports whether another voter has said within the last quarter of the bound that it is able. Only a voter could
-// be master instead of this node (M6).
+// able reports whether another voter has reported within the last quarter of the bound that it is able or fit, in a
+// report that the log has not taken. Only a voter could be master instead of this node (M6).
 func (h *Health) able(now time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,10 +81,10 @@ func (h *Health) able(now time.Duration) bool {
 	return false
 }
 
-// hung implements M6 for a log that hangs itself, in a call of the disk or for want of a processor: if it has not
-// ticked for a bound, and another voter has said since that it is able, the node that holds the lease in tenure lets
-// go. The log is not asked to step down: it acts under what Mastership shows, and finds no tenure there when it goes
-// on. Further attempts are barred until it ticks.
+// hung implements M6 for a log that hangs in a disk call or for want of a processor. If the log has not ticked for a
+// bound, and another voter has reported since that it is able or fit, the holder of the lease in tenure lets go. The
+// log is not asked to step down: it acts by Mastership, and finds no tenure there when it goes on. Further attempts are
+// barred until it ticks.
 func (h *Health) hung(now time.Duration, tenure uint64) replica.LetGo {
 	s := h.standing.Load()
 	if tenure == 0 || s.At == 0 || now-s.At < h.bound {

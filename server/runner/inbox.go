@@ -9,9 +9,9 @@ const (
 	MaxClientRequests = 16384
 )
 
-// inbox gathers the inputs of a pure part, of the log or of named leases, and sees to it that one goroutine at a time
-// steps it: whoever puts an event while nobody does. Most events come one at a time, and then no other goroutine has to
-// be woken for them.
+// inbox gathers the events of a pure part: the log or named leases. One goroutine at a time steps the part: the one
+// that puts an event while the part is idle. Most events come one at a time, and then no other goroutine has to be
+// woken.
 type inbox[E any] struct {
 	// drain steps the part until release says that nothing is left. It is called without the lock by the one
 	// goroutine that may step. Set before the first event; without it events only gather.
@@ -40,7 +40,7 @@ func (b *inbox[E]) put(e E) {
 	b.step()
 }
 
-// leave adds an event like put, for the next round: whoever calls it has something better to do than to step.
+// leave adds an event for the next round, like put, but never steps the part.
 func (b *inbox[E]) leave(e E) {
 	b.mu.Lock()
 	b.add(e)
@@ -128,8 +128,8 @@ func (b *inbox[E]) handOn(to chan<- struct{}) {
 	to <- struct{}{} // has space: there is one turn
 }
 
-// end closes the inbox and waits until nobody steps. handed is where a turn may have been handed on that nobody takes
-// any more.
+// end closes the inbox and waits until no goroutine steps. handed may hold a turn that was handed on, and that no
+// goroutine takes any more.
 func (b *inbox[E]) end(handed <-chan struct{}) {
 	b.close()
 	select {

@@ -22,7 +22,7 @@ func TestInboxKeepsOrder(t *testing.T) {
 	}
 }
 
-// One goroutine at a time steps, every event is seen, and nobody is left with an event that nobody looks at.
+// One goroutine at a time steps, and every event is seen: none stays behind in the inbox.
 func TestOneAtATimeSteps(t *testing.T) {
 	b := newInbox[logEvent]()
 	stepping, seen := false, uint64(0) // neither is guarded: the race detector looks on

@@ -31,8 +31,8 @@ type LeasesConfig struct {
 	Logger     zerolog.Logger
 }
 
-// Leases runs the part for named leases: on whichever goroutine the inbox has chosen, one at a time. It shares nothing
-// with the elector, and with the log only that this allots an era to it once.
+// Leases runs the part for named leases, on the goroutine chosen by the inbox, one at a time. It shares nothing with
+// the elector, and needs the log only for an era.
 type Leases struct {
 	cfg     LeasesConfig
 	inbox   *inbox[leasesEvent]
@@ -117,7 +117,7 @@ func (l *Leases) turn() bool {
 	return !l.inbox.release()
 }
 
-// round takes all inputs that are there through the part once, in the order that the driver says.
+// round takes all waiting inputs through the part once, in the driver's order.
 func (l *Leases) round() {
 	for {
 		switch l.driver.Next() {

@@ -20,8 +20,8 @@ type Lifecycle struct {
 	loops     sync.WaitGroup
 }
 
-// NewLifecycle returns the lifecycle of a run. interrupt ends what would hold up a loop for long after End, such as a
-// checkpoint that waits for space; commits still end as they began.
+// NewLifecycle returns the lifecycle of a run. interrupt ends waits that would hold up a loop long after End, for
+// example a checkpoint that waits for space. Commits still end as they began.
 func NewLifecycle(interrupt func()) *Lifecycle {
 	return &Lifecycle{interrupt: interrupt, failed: make(chan struct{}), ended: make(chan struct{})}
 }

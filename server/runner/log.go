@@ -41,8 +41,8 @@ type LogConfig struct {
 	LetGo      func(replica.LetGo) // has the elector give the lease up; must not wait
 	// RequireLevel ends the connections to nodes that do not know a feature level, and refuses new ones; must not wait.
 	RequireLevel func(level uint64)
-	// PartWith ends the connections to nodes that are in no membership from that number on, and has them told that they
-	// are removed; must not wait.
+	// PartWith ends the connections to nodes that no membership from that number on lists, and has them told of their
+	// removal; must not wait.
 	PartWith func(number uint64)
 	// Roster is told what the members' record says, at the start and whenever it is another one; must not wait.
 	Roster    func(ident.Roster)
@@ -51,8 +51,8 @@ type LogConfig struct {
 	Logger    zerolog.Logger
 }
 
-// Log runs the log part: on whichever goroutine the inbox has chosen, one at a time. A goroutine of its own ticks, and
-// goes on for those that have done enough.
+// Log runs the log part, on the goroutine chosen by the inbox, one at a time. A background goroutine ticks, and takes
+// over from goroutines that have run enough rounds.
 type Log struct {
 	cfg          LogConfig
 	inbox        *inbox[logEvent]
@@ -176,8 +176,7 @@ func (l *Log) turn() bool {
 	return !l.inbox.release()
 }
 
-// marked makes it durable that this node's state differs from that of the others, if err says so: the node must not be
-// started on its data directory again.
+// marked makes a durable mark if err is a replica.Differs, so that the node cannot start on its data directory again.
 func (l *Log) marked(err error) error {
 	var d *replica.Differs
 	if !errors.As(err, &d) {
@@ -186,8 +185,8 @@ func (l *Log) marked(err error) error {
 	return errors.Join(err, l.cfg.Store.MarkDiffers(d.Error()))
 }
 
-// endOnPanic ends the process with a panic of the log part. The goroutine may be one of net/http's, whose requests are
-// rescued from panics: the node would go on as a master that nobody steps.
+// endOnPanic ends the process with a panic of the log part. The goroutine may belong to net/http, which recovers from
+// panics of requests: the node would go on as a master without a running log.
 func endOnPanic() {
 	p := recover()
 	if p == nil {

@@ -9,8 +9,7 @@ import (
 	"tenure/server/wire"
 )
 
-// round takes all inputs that are there through the log part once, in the order that the driver says. An error is
-// damage.
+// round takes all waiting inputs through the log part once, in the driver's order. An error is damage.
 func (l *Log) round() error {
 	for {
 		e, err := l.driver.Next()

@@ -134,8 +134,8 @@ func (l *Log) Do(f func(part *replica.Log)) bool {
 	return false
 }
 
-// replyWait is where a handler waits for a reply. Those that got it are used again: none is made for each request, nor
-// a timer.
+// replyWait is where a handler waits for a reply. It is reused after a reply, so that requests allocate neither a
+// channel nor a timer.
 type replyWait struct {
 	reply chan answer // space for the one reply
 	timer *time.Timer // stopped while nobody waits
@@ -149,8 +149,8 @@ var replyWaits = sync.Pool{New: func() any {
 
 func newReplyWait() *replyWait { return replyWaits.Get().(*replyWait) }
 
-// wait returns the reply, or ErrNoAnswer if the node ends, or if none comes within limit and the two ticks in which the
-// log notices by itself that it has passed: it knows better what became of the request.
+// wait returns the reply, or ErrNoAnswer if the node ends or no reply comes in time. It waits two ticks beyond limit:
+// the log knows the outcome best, and notices the end of limit within these ticks.
 func (w *replyWait) wait(limit time.Duration, ended <-chan struct{}) (replica.Reply, error) {
 	a, err := w.answer(limit, ended)
 	return a.Reply, err

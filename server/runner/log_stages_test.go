@@ -87,7 +87,8 @@ func TestStagesAreBounded(t *testing.T) {
 	}
 }
 
-// A write knows its stages one after the other, and one that another node has proposed, or nobody, how long that took.
+// A write has the time of each of its stages. A write proposed by another node has only the time that it was forwarded,
+// a refused one only its time in the queue.
 func TestWhereTheTimeOfAWriteWent(t *testing.T) {
 	s := newStages(prometheus.NewRegistry(), testMembers(1, 2, 3))
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -49,7 +49,8 @@ func (l *Log) rosterChanged(old, now *members.Record) {
 	l.cfg.Roster(now.Roster())
 }
 
-// operationsChanged logs which operations on the members have begun or ended. What a spare does nobody has asked for.
+// operationsChanged logs which operations on the members have begun or ended. Operations begun by a spare have no
+// asker.
 func (l *Log) operationsChanged(old, now *members.Record) {
 	if len(now.Operations) == 0 || slices.Equal(old.Operations, now.Operations) {
 		return
@@ -77,7 +78,7 @@ func (l *Log) masterChanged(old ballot.NodeID, v *LogView) {
 	l.cfg.Logger.Info().Uint64("master", uint64(v.Master)).Uint64("epoch", v.Epoch).Msg("the master is ready")
 }
 
-// disputeChanged logs that replicas differ while nobody knows which of them is right, and that this is over.
+// disputeChanged logs the beginning and the end of a dispute between replicas.
 func (l *Log) disputeChanged(old, now replica.Dispute) {
 	switch {
 	case now.Slot != 0 && old.Slot == 0:

@@ -29,8 +29,8 @@ type MemberChangesConfig struct {
 	Logger    zerolog.Logger
 }
 
-// MemberChanges puts memberships in force, each in the order that members.md demands: what the log has chosen and applied
-// is made durable, then both lease parts go by it, and only then the log part is told, which tells the others.
+// MemberChanges puts memberships in force, each in this order. A membership that the log has chosen and applied is made
+// durable. Then both lease parts use it. Only then the log part is told, and tells the others.
 type MemberChanges struct {
 	cfg  MemberChangesConfig
 	next chan ident.Membership // the newest that waits; capacity 1
@@ -43,8 +43,8 @@ func NewMemberChanges(c MemberChangesConfig) *MemberChanges {
 	return m
 }
 
-// put has m put in force. It never waits: one that waits yet is older, and is not needed. One goroutine at a time calls
-// it.
+// put has m put in force. It never waits: m replaces a waiting membership, which is older. One goroutine at a time
+// calls it.
 func (c *MemberChanges) put(m ident.Membership) {
 	select {
 	case <-c.next:
@@ -101,8 +101,8 @@ func (c *MemberChanges) enforce(m ident.Membership, stop <-chan struct{}) error 
 	return nil
 }
 
-// inForce is what a lease part goes by: no stamps older than number, and for how long at most a lease lives yet that it
-// has accepted under one.
+// inForce is the membership of a lease part. It accepts no stamp older than number. A lease that it has accepted under
+// an older stamp lives for excluding at most.
 type inForce struct {
 	number    uint64
 	excluding time.Duration

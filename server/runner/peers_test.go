@@ -19,7 +19,7 @@ type askedMembers struct {
 
 func (a *askedMembers) Asked(from ballot.NodeID, _ wire.MembersAsk) { a.by = append(a.by, from) }
 
-// What a stranger asks of the members, and what it says of leases, reaches nobody. A runner that got it would panic here.
+// Member requests and lease messages of a stranger reach no runner. A runner that got one would panic here.
 func TestStrangersReachNobody(t *testing.T) {
 	asked := &askedMembers{}
 	p := NewPeers(PeersConfig{Self: 1, Log: newLoneLog(t), Members: asked, Registry: prometheus.NewRegistry(),

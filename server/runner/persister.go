@@ -55,8 +55,8 @@ func (p *persister) idle() bool {
 	return len(p.waiting) == 0
 }
 
-// run commits until stop is closed. An error inside a commit ends the process: after a failed fsync nobody knows what
-// is on the disk, so it is never tried again.
+// run commits until stop is closed. An error inside a commit ends the process: after a failed fsync the content of the
+// disk is unknown, so the commit is never retried.
 func (p *persister) run(stop <-chan struct{}) error {
 	for {
 		select {

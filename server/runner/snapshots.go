@@ -31,8 +31,9 @@ type SnapshotsConfig struct {
 	Logger    zerolog.Logger
 }
 
-// Snapshots carries out what replica.SnapshotReceiver and replica.SnapshotSender decide: one goroutine sends the state
-// to nodes that are too far behind, and another one receives it when this node is. Neither holds up anything else.
+// Snapshots carries out the decisions of replica.SnapshotReceiver and replica.SnapshotSender. One goroutine sends the
+// state to nodes that are too far behind. Another one receives it when this node is too far behind. Neither holds up
+// anything else.
 type Snapshots struct {
 	cfg    SnapshotsConfig
 	pieces chan *replica.Message // for the receiver; what does not fit is asked for again

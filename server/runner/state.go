@@ -6,8 +6,8 @@ import (
 	"tenure/kv"
 )
 
-// State is the applied state behind its lock. The runner of the log holds it for writing while it applies one batch,
-// and for the moments in which a checkpoint begins and ends; a reader holds it for one key, or to take a snapshot.
+// State is the applied state behind its lock. The runner of the log holds the lock for writing while it applies one
+// batch, and briefly when a checkpoint begins or ends. A reader holds it for one key, or to take a snapshot.
 type State struct {
 	mu sync.RWMutex
 	kv *kv.State
