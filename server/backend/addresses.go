@@ -17,10 +17,10 @@ import (
 // addressesEvery is how often a node looks for members that have moved.
 const addressesEvery = time.Second
 
-// FollowAddresses has the address of each member that has moved written down, until stop is closed. A member has moved
-// if it was not reached where --cluster of this node has it, and was reached where it says itself that it is; its data
-// directory proves who it is. An address that the members have written down before is left alone: kvctl member update
-// gave it, or the node when it joined, and it may be right on the way from another network.
+// FollowAddresses has the addresses of moved members written into the membership, until stop is closed. A member has
+// moved if it was not reached at its address in this node's --cluster, but was reached at the address that it states.
+// Its data directory proves its identity. An address that the membership has already is left alone: it came from kvctl
+// member update or from a join, and may be right from another network.
 func (m *Members) FollowAddresses(stop <-chan struct{}) error {
 	ticker := time.NewTicker(addressesEvery)
 	defer ticker.Stop()
@@ -66,9 +66,9 @@ func (m *Members) writeAddress(l *transport.PeerState, said map[ballot.NodeID]st
 // addressWait bounds one try to write an address down; another one follows.
 const addressWait = 5 * time.Second
 
-// MovedNote says that the members look for a member elsewhere than where it says itself that its peers and clients
-// reach it; "" if that is not so. The text ends with the command to type. who is the member as the text names it, m
-// what the members have of it.
+// MovedNote returns a text that says that the members look for a member at other addresses than its own, or "". The
+// text ends with the command to type. who is the member's name in the text, m the member as listed, peer and client are
+// its own addresses.
 func MovedNote(who string, m ident.Member, peer, client string) string {
 	var listed, own, update, advertise []string
 	for _, a := range []struct{ what, listed, own string }{

@@ -53,9 +53,9 @@ func NewBackups(c BackupsConfig) *Backups {
 	return &Backups{cfg: c, slots: make(chan struct{}, maxBackups), own: make(chan struct{}, 1)}
 }
 
-// Backup begins a backup that has every write which was acknowledged before: it waits for a read point as a default
-// read does, since this node may be behind, then for a checkpoint of what was applied by then, since the state database
-// lags what is in memory, and then takes a snapshot.
+// Backup begins a backup with every write acknowledged before. This node may be behind, so Backup first waits for a
+// read point, like a default read. The state database lags the memory, so it then waits for a checkpoint of the applied
+// entries. Then it takes a snapshot.
 func (b *Backups) Backup(timeout time.Duration) (web.Backup, error) {
 	out, err := b.in(b.slots, timeout, fmt.Sprintf("%d backups are being read from this node: try again later, or another node",
 		maxBackups))
@@ -143,8 +143,8 @@ func (b *Backups) begin(snapshot *storage.Snapshot, place chan struct{}, now tim
 	}, nil
 }
 
-// mustAgree returns an error while voters differ and nobody knows which of them is right: a backup of a wrong state
-// would be kept for the day on which it is needed.
+// mustAgree returns an error during a dispute between voters: a backup of a wrong state would be found only when it is
+// needed.
 func (b *Backups) mustAgree() error {
 	if d := b.cfg.Log.View().Dispute; d.Slot != 0 {
 		return fmt.Errorf("%w: %v", web.ErrNotApplied, d)
@@ -163,8 +163,9 @@ func (b *Backups) mustHaveSpace() error {
 var errCheckpoint = fmt.Errorf("%w: the checkpoint that a backup needs has not ended within %v: try again, or another node",
 	web.ErrNotApplied, checkpointFor)
 
-// snapshot opens a snapshot. That waits for a checkpoint that runs, which may itself wait for space on the disk: after so
-// long the caller is told so, and the place is held until the wait is over, so that few of them wait.
+// snapshot opens a snapshot. It waits for a running checkpoint, and the checkpoint may wait for space on the disk.
+// After the time wait, snapshot returns an error, and held reports that the place stays taken until the snapshot has
+// been opened and closed. So only few goroutines wait.
 func (b *Backups) snapshot(place chan struct{}, wait time.Duration) (out *storage.Snapshot, held bool, err error) {
 	type opened struct {
 		snapshot *storage.Snapshot
@@ -246,8 +247,8 @@ func (o *outgoing) mayGoOn() error {
 	return mayKeep(time.Until(o.until), c.Disk.Space(), c.Store.Usage().StateFileBytes-o.fileBytes, o.info.Bytes)
 }
 
-// mayKeep returns an error if the pages of a backup of so many bytes are not to be kept any longer. left is the time until
-// it must be over, and grown by how much state.db has grown since it began.
+// mayKeep returns an error if the pages of a backup of so many bytes must not be kept any longer. left is the time
+// until the backup must end. grown is the growth of state.db since the backup began.
 func mayKeep(left time.Duration, space replica.Space, grown, bytes int64) error {
 	switch {
 	case left < 0:

@@ -93,8 +93,8 @@ func (b *Cluster) Ready() error {
 	return nil
 }
 
-// FounderWaits returns why this node should serve nobody although it is a cluster, or "": it is Sought, or nobody can
-// know that yet.
+// FounderWaits returns why this node, alone in a cluster that it has founded, should serve nobody, or "". The reason is
+// that it is Sought, or that it has not waited long enough to know.
 func (b *Cluster) FounderWaits() string {
 	if !b.foundedAlone() {
 		return ""
@@ -106,8 +106,8 @@ func (b *Cluster) FounderWaits() string {
 		"in another one", b.cfg.FounderWait)
 }
 
-// Sought returns what to do about a member of another cluster that looks for this node here, or "": this node was
-// probably a member of that one, has lost its directory, and has founded another cluster.
+// Sought returns advice if a member of another cluster looks for this node here, or "". This node was probably a member
+// of that cluster, has lost its directory, and has founded a new cluster.
 func (b *Cluster) Sought() string {
 	text := b.cfg.Sought()
 	if text == "" || !b.foundedAlone() {
@@ -127,8 +127,8 @@ func (b *Cluster) foundedAlone() bool {
 // Drained reports whether the node is drained and knows no master.
 func (b *Cluster) Drained() bool { return b.cfg.Draining() && b.cfg.Log.View().Master == 0 }
 
-// CanTake returns nil if another member is there and caught up, so that it can take mastership at once: node to, or any
-// if that is 0.
+// CanTake returns nil if node to, or any other member if to is 0, is connected and caught up, and so can take
+// mastership at once.
 func (b *Cluster) CanTake(to ballot.NodeID) error {
 	v := b.cfg.Log.View()
 	peers := b.peers(v, b.cfg.Clock.Now())

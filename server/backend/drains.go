@@ -113,11 +113,11 @@ func (m *Members) drainNow(force bool) error {
 	return err
 }
 
-// mayDrain returns nil if enough voters are left without this node, which has begun to drain. Of several that have
-// begun, the one with the highest id gives way first, and the others wait until they see that.
+// mayDrain returns nil if enough voters are left without this node, which has begun to drain. If several nodes have
+// begun to drain, the one with the highest id gives way first, and the others wait for that.
 //
-// Never are all voters drained at the end: the one that has begun last has looked when all others had begun, so it has
-// seen none that is able, and was refused.
+// Drains without force never end with all voters drained: the voter that begins last looks after all others have begun,
+// finds no voter left, and is refused.
 func (m *Members) mayDrain() error {
 	for end := time.Now().Add(drainLookFor); ; {
 		list, givesWay, err := m.listWithDrains()
@@ -146,8 +146,8 @@ func (m *Members) mayDrain() error {
 	}
 }
 
-// listWithDrains lists the members, with the voters connected that have answered just now whether they are drained.
-// givesWay: one has begun a drain that gives way to that of this node.
+// listWithDrains lists the members and asks each connected voter whether it is drained. A voter that does not answer is
+// listed as not connected. givesWay: a voter has begun a drain that gives way to this node's.
 func (m *Members) listWithDrains() (list api.MemberList, givesWay bool, err error) {
 	if list, err = m.ListMembers(drainAskFor); err != nil {
 		return list, false, err

@@ -14,8 +14,8 @@ import (
 	"tenure/server/web"
 )
 
-// Front is what the HTTP API talks to. Until the node is a member of a formed cluster it says so, so that a starting
-// node can be asked what it waits for; from then on it passes everything on to the node's Backend.
+// Front is the backend of the HTTP API. Before the node is a member of a formed cluster, Front answers only what the
+// node waits for. From then on it passes every request on to the node's Backend.
 type Front struct {
 	backend  atomic.Pointer[Backend]
 	starting atomic.Pointer[api.Status]
@@ -26,7 +26,7 @@ type Front struct {
 
 var _ web.Backend = (*Front)(nil)
 
-// NewFront returns a Front whose status is starting until Serve. What is asked of it is refused with starting.Problem.
+// NewFront returns a Front whose status is starting until Serve. It refuses requests with starting.Problem.
 func NewFront(starting api.Status) *Front {
 	f := &Front{}
 	f.starting.Store(&starting)
@@ -44,14 +44,14 @@ func (f *Front) Wait(problem string) {
 // Serve passes all requests on to b from now on.
 func (f *Front) Serve(b *Backend) { f.backend.Store(b) }
 
-// Close has everything refused with problem from now on, also what reads meanwhile: whoever calls it while the state is
-// held for writing keeps everybody from what is in the state by then.
+// Close refuses every request with problem from now on, also reads under way. If the caller holds the state's lock for
+// writing, no client sees the state as of then or later.
 func (f *Front) Close(problem string) {
 	f.Wait(problem)
 	f.closed.Store(true)
 }
 
-// open returns the Backend to pass a request on to, nil if there is none yet, none any more, or if it should serve
+// open returns the Backend for a request. It returns nil before Serve, after Close, and while a founder should serve
 // nobody.
 func (f *Front) open() *Backend {
 	if b := f.begun(); b != nil && b.FounderWaits() == "" {
@@ -76,8 +76,8 @@ func (f *Front) stillOpen(err error) error {
 	return err
 }
 
-// makeSure has a node that asks for no tokens catch up before its first write, since the cluster may have got tokens while
-// the node was down: then it is closed. What it reads is as old as what it knows of tokens.
+// makeSure has a node without --acl catch up before its first write: the cluster may have got tokens while the node was
+// down, and then the Front is closed. Reads need no check: they are as old as the node's knowledge of tokens.
 func (f *Front) makeSure(b *Backend, timeout time.Duration) error {
 	if f.sure.Load() {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"tenure/server/web"
 )
 
-// What was closed answers nobody, whenever the Backend comes.
+// A closed Front answers no request, even if its Backend comes later.
 func TestAClosedFrontRefusesEverything(t *testing.T) {
 	f := NewFront(api.Status{})
 	f.Close("this cluster has tokens")

@@ -17,9 +17,8 @@ const (
 	firstCount = time.Second
 )
 
-// keyCount counts the keys for whoever reads the metrics. The state does not know how many there are, and counting
-// reads all of them, so nobody waits for a count but the first reader, and counting takes at most a hundredth of the
-// time. Safe for concurrent use.
+// keyCount counts the keys for the metrics. The state does not keep a count, and counting reads all keys. So only the
+// first reader waits for a count, and counting takes at most a hundredth of the time. Safe for concurrent use.
 type keyCount struct {
 	count func() (keys int, err error)
 

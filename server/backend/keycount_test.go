@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Nobody waits for a count but the first reader, and a count that took long is not repeated soon.
+// Only the first reader waits for a count, and a long count is not repeated soon.
 func TestKeyCount(t *testing.T) {
 	counts, begun := make(chan int), make(chan struct{}, 10)
 	k := &keyCount{count: func() (int, error) {

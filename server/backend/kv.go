@@ -37,9 +37,9 @@ func (b *KV) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Re
 	return r.Result, err
 }
 
-// WriteDrawn is Write of a command whose key this node has drawn. Its base is what this node had applied, and that is
-// too old while the node lags behind an install of a snapshot. The verdict then speaks of all copies that there can be,
-// if this node has sent only one: so the command may get a newer base, as if it came now.
+// WriteDrawn is Write of a command whose key this node has drawn. Its base is the state that this node had applied, and
+// is too old while the node lags behind an install of a snapshot. If this node has sent only one copy, no other copy
+// can exist, and the verdict holds for all. So the command may get a newer base, as if it came now.
 func (b *KV) WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	for end := time.Now().Add(timeout); ; {
 		r, err := b.write(time.Until(end), c, took)
@@ -54,8 +54,8 @@ func (b *KV) WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Write) (
 	}
 }
 
-// mayGetNewBase reports whether r says that a command under a key of this node's own was not applied because of its
-// base, and that no other copy was or will be.
+// mayGetNewBase reports whether r says that a command under a key of this node was not applied because of its base, and
+// that no other copy ever is.
 func mayGetNewBase(r *replica.Reply) bool {
 	return r.Outcome == replica.Done && r.Result.Code == kv.CodeKeyTooOld && r.Sole
 }

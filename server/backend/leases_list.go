@@ -17,8 +17,8 @@ import (
 // nobody's lease waits.
 const leaseScan = 1024
 
-// ListLeases is L1 for a list: what this node's acceptor has recorded. It is gathered over many rounds, so it is no
-// picture of one moment.
+// ListLeases is L1 for a list: the records of this node's acceptor. The list is gathered over many rounds, so it does
+// not show one moment.
 func (b *Leases) ListLeases(ctx context.Context, q web.LeaseQuery) (web.LeaseList, error) {
 	list := leasePage{query: q}
 	for from, done := uint32(0), false; !done; {

@@ -19,8 +19,8 @@ import (
 	"tenure/server/wire"
 )
 
-// maxMemberQuestions bounds the questions about members that wait at one node for the master's answer, and those that one
-// node works on for others; likewise the drains of other nodes.
+// maxMemberQuestions bounds the questions about members that wait at one node for the master's answer, and the
+// questions that one node works on for others. The same bounds hold for drains of other nodes.
 const maxMemberQuestions = 64
 
 // MembersConfig is what a Members is made of. All fields are required.
@@ -35,7 +35,7 @@ type MembersConfig struct {
 	Logger    zerolog.Logger
 }
 
-// Members lists the members and has them changed: by the master, to which it passes on what it is asked.
+// Members lists the members, and passes requests to change them on to the master.
 type Members struct {
 	cfg    MembersConfig
 	asks   *questions[wire.MembersTold] // for the master
@@ -107,8 +107,8 @@ func (m *Members) Join(timeout time.Duration, op members.Operation) (members.Rec
 	return r, nil
 }
 
-// ask brings a question to the master, which may be this node, and waits for its answer. What was sent is not sent again:
-// the client repeats the operation's id.
+// ask brings a question to the master, which may be this node, and waits for its answer. A sent question is not
+// repeated: the client repeats the operation's id.
 func (m *Members) ask(timeout time.Duration, q wire.MembersAsk) (wire.MembersTold, error) {
 	end := time.Now().Add(timeout)
 	for to := ballot.NodeID(0); ; {
@@ -138,7 +138,7 @@ func (m *Members) ask(timeout time.Duration, q wire.MembersAsk) (wire.MembersTol
 	}
 }
 
-// askOnce asks one node, this one if to is 0. An error says that nothing was asked, or that no answer came.
+// askOnce asks one node, this one if to is 0. An error says that no question was sent, or that no answer came.
 func (m *Members) askOnce(wait time.Duration, to ballot.NodeID, q wire.MembersAsk) (wire.MembersTold, error) {
 	if to == 0 || to == m.cfg.Self {
 		return m.here(wait, q), nil

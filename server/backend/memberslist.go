@@ -102,7 +102,7 @@ func NamesHost(addr string) bool {
 	return err == nil && host != "" && port != "0" && (ip == nil || !ip.IsUnspecified())
 }
 
-// member returns what is known of x, which is p among the peers unless it is this node.
+// member returns the api.Member for x. p is x among the peers, unless x is this node.
 func (b *Cluster) member(x ident.Member, voter bool, p api.PeerStatus, v *runner.LogView) api.Member {
 	out := api.Member{
 		Node: uint64(x.Node), Name: members.NameOf(x), Voter: voter, Store: x.Store.String(),

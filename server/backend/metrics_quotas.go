@@ -16,8 +16,8 @@ type quotaMetrics struct {
 	limit, used, keys, keyUsed *prometheus.Desc
 }
 
-// maxQuotaSeries is how many quotas have series of their own: those that are fullest, so that an alert misses none that
-// is about to refuse writes.
+// maxQuotaSeries is how many quotas have series of their own. The fullest ones do, so that an alert misses no quota
+// that is about to refuse writes.
 const maxQuotaSeries = 100
 
 func newQuotaMetrics(quotas func() []kv.Quota) *quotaMetrics {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// questions are what this node asks others, and what it works on for others, of one kind. Both are bounded: what is
-// asked waits in a table until the answer comes or nobody waits for it any more. Made by newQuestions; any number of
+// questions are the questions of one kind that this node asks others, and answers for others. Both are bounded. An
+// asked question stays in a table until its answer comes or its caller gives up. Made by newQuestions; any number of
 // goroutines may use it.
 type questions[A any] struct {
 	max    int
@@ -18,8 +18,8 @@ type questions[A any] struct {
 	waiting map[uint64]chan A
 }
 
-// newQuestions returns questions of which at most max wait, and at most max are worked on. firstID is another one in each
-// run, so that no answer to a question of an earlier run is taken.
+// newQuestions returns questions with at most max waiting, and at most max worked on. firstID must differ between runs,
+// so that no answer to a question of an earlier run is taken.
 func newQuestions[A any](firstID uint64, max int) *questions[A] {
 	q := &questions[A]{max: max, waiting: map[uint64]chan A{}}
 	q.nextID.Store(firstID)
@@ -58,7 +58,7 @@ func (q *questions[A]) ask(wait time.Duration, ended <-chan struct{}, send func(
 	return answer, unanswered
 }
 
-// take takes the answer to the question of that id. One for which nobody waits is dropped.
+// take takes the answer to the question of that id. An answer without a waiting caller is dropped.
 func (q *questions[A]) take(id uint64, answer A) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -68,8 +68,8 @@ func (q *questions[A]) take(id uint64, answer A) {
 	}
 }
 
-// work runs do, which works on a question of another node, apart from the caller, which must not wait. It returns false,
-// and does nothing, if as many are worked on as may be.
+// work runs do, the work on a question of another node, in a new goroutine, since the caller must not wait. It returns
+// false, and does nothing, if max questions are being worked on.
 func (q *questions[A]) work(do func()) bool {
 	if q.busy.Add(1) > int64(q.max) {
 		q.busy.Add(-1)

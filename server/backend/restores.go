@@ -38,10 +38,10 @@ func uploadID(key string, pieces [][]byte) string {
 	return uuid.NewSHA1(uploadSpace, append(h.Sum(nil), key...)).String()
 }
 
-// Restore replaces the state of the cluster by the backup that body has, plain or in the archive of GET /v1/snapshot. It
-// verifies all of it before it sends anything, and holds its records in memory: kv bounds them. install has the
-// idempotency key, or none. timeout is for the install, at whose slot everything is replaced; a result without an error
-// is that of the install, or of the piece that was refused.
+// Restore replaces the state of the cluster by the backup that body has, plain or in the archive of GET /v1/snapshot.
+// It verifies the whole backup before it sends a piece, and holds its records in memory, bounded by kv. The command
+// install has the idempotency key, or none. timeout is for the install, whose slot replaces the whole state. A result
+// without an error is that of the install, or of a refused piece.
 func (b *Backups) Restore(timeout time.Duration, body io.Reader, install kv.Command) (kv.Result, error) {
 	if !b.restoring.TryLock() {
 		return kv.Result{}, fmt.Errorf("%w: this node is uploading another snapshot: try again later", web.ErrOverloaded)

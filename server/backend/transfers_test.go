@@ -24,8 +24,8 @@ func (s sentBodies) SendLog(_ ballot.NodeID, body []byte) bool {
 	return true
 }
 
-// While a hand-over is under way at the master, it refuses another one, whether a client of its own asks or another
-// node: the end of one would let the log lead while the other releases the lease.
+// During a hand-over the master refuses another one, from its own clients and from other nodes: the end of one would
+// let the log lead while the other releases the lease.
 func TestOneHandOverAtATime(t *testing.T) {
 	sent := sentBodies{make(chan []byte, 8)}
 	now := clock.New()
