@@ -9,9 +9,9 @@ import (
 	"tenure/internal/quorum"
 )
 
-// Begin returns the record with which an operation begins, which may be the one that ends it too. Changed is false if
-// there is nothing to begin: the operation of that id has begun before, or the node that asks to join is a member
-// already; an answer was lost, then, and next is r. An error is a *Refusal.
+// Begin returns the record that begins an operation; it may also end it. If the operation with that id has begun
+// before, or the joining node is a member already, an earlier answer was lost: changed is false, and next is r. An
+// error is a *Refusal.
 //
 // One operation runs at a time. A node that joins may be the one that the operation under way waits for.
 func (r Record) Begin(op Operation, f Facts) (next Record, changed bool, err error) {
@@ -98,7 +98,7 @@ func (r *Record) member(node ballot.NodeID) (m ident.Member, voter bool, err err
 	return m, false, refuse(Unknown, "there is no member %d; kvctl member list shows them", node)
 }
 
-// fits returns why m cannot be listed beside the other members, but for the one that it replaces (0: none).
+// fits returns why m cannot be listed beside the other members, without the replaced one (0: none is replaced).
 func (r *Record) fits(m ident.Member, replaced ballot.NodeID) error {
 	if m.Node == 0 {
 		m.Node = r.NextNode
@@ -136,8 +136,8 @@ const (
 	clashAddress
 )
 
-// clash returns a member other than m and replaced that has the name or the address of m, and which of them; 0 if there
-// is none.
+// clash returns a member other than m and replaced with the name or the peer address of m, and says which of the two; 0
+// if there is none.
 func (r *Record) clash(m ident.Member, replaced ballot.NodeID) (x ident.Member, what int) {
 	for _, x := range r.Membership.All() {
 		switch {
@@ -226,8 +226,8 @@ func (r *Record) beginRemove(op Operation, f *Facts) error {
 	return nil
 }
 
-// fitsDispute returns why a voter may not be removed or replaced as far as replicas differ: who does that to one in
-// dispute decides whose state is right, and must say so.
+// fitsDispute returns why a voter may not be removed or replaced because of a dispute between replicas, or nil. The
+// removal of a voter in dispute decides whose state is right, so the operation must say so.
 func (o *Operation) fitsDispute(f *Facts) error {
 	switch disputed := slices.Contains(f.Disputed, o.Node); {
 	case disputed && !o.Differs:
@@ -354,8 +354,8 @@ func (r *Record) beginReadmit(op Operation, f *Facts) error {
 	return nil
 }
 
-// claim has a node that joins take the place that the operation under way has for it: a replacement that waits for a
-// node to come, or one whose new node has lost its disk too and comes again.
+// claim assigns a joining node to the running operation that waits for it: a replacement without a new node yet, or an
+// operation whose new node has lost its disk and joins again.
 func (r *Record) claim(op Operation, f Facts) (next Record, ok bool) {
 	run := r.running()
 	if run == nil || op.Member.Store.IsZero() || op.Kind != Add && op.Kind != Replace || run.BySpare {
@@ -394,8 +394,8 @@ func (r *Record) claim(op Operation, f Facts) (next Record, ok bool) {
 	return next, true
 }
 
-// gone reports whether a non-voter that was to become a voter is not there: it is silent, and had the time to connect
-// since it was let in, and to begin again with a snapshot.
+// gone reports whether a future voter is absent: it is silent, and has had the time to connect since it was let in, and
+// to begin again with a snapshot.
 func (r *Record) gone(node ballot.NodeID, f Facts) bool {
 	_, voter, ok := r.Membership.Find(node)
 	n := f.node(node)

@@ -2,9 +2,9 @@ package members
 
 import "fmt"
 
-// Cancel returns the record that takes the operation of that id back. Changed is false if it is cancelled already. An
-// operation that has ended stays as it is, and a voter that was removed does not come back: its id is never used again.
-// An error is a *Refusal.
+// Cancel returns the record that takes the operation of that id back. changed is false if it is cancelled already. An
+// ended operation stays unchanged. A removed voter does not come back: its id is never used again. An error is a
+// *Refusal.
 func (r Record) Cancel(id string, f Facts) (next Record, changed bool, err error) {
 	o, ok := r.Operation(id)
 	switch {

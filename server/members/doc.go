@@ -1,14 +1,13 @@
 // Package members holds the rules by which the members of a cluster change: the replicated record of the members, the
-// operations on it, and which record comes after which.
+// operations on it, and the order of records.
 //
-// Only pure code lives here: values in, values out. It knows no message and no clock; what it must know of the nodes it
-// is told as [Facts]. The master (package replica) asks it what comes next, proposes the answer as an entry of the log,
-// and does so only where it has applied every lower slot and nothing is in flight; so a record is always computed from
-// the very record that it replaces. An entry holds the whole next [Record]: applying it is a replacement, which every
-// node does alike.
+// Only pure code lives here: values in, values out. It knows no message and no clock; [Facts] describes the nodes to
+// it. The master (package replica) asks for the next record and proposes it as an entry of the log. It does so only
+// when it has applied every lower slot and nothing is in flight. So a record is always computed from the very record
+// that it replaces. An entry holds the whole next [Record]: to apply it is a replacement, the same on every node.
 //
-// An operation ([Operation]) is begun by one record, goes through several, and ends in one. Which step comes next is
-// read from the membership, not from a counter, so that a new master goes on where the old one stopped.
+// One record begins an operation ([Operation]), several may follow, and one ends it. The next step is read from the
+// membership, not from a counter, so a new master goes on where the old one stopped.
 //
 // # Where the rules are
 //

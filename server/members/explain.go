@@ -89,8 +89,8 @@ func (r Record) Explain(op Operation, f Facts) (Plan, error) {
 // dryStore stands for the data directory of the node that is to come.
 var dryStore = ident.StoreID{0xff, 0xff}
 
-// begins tells how the operation begins that leads from before to r, and has the node come, and be well, that it waits
-// for.
+// begins adds the first step of the operation that leads from before to r. It assumes that the node for which the
+// operation waits has come and is well.
 func (p *Plan) begins(before, r *Record, f *Facts) {
 	f.Settled = true
 	run, ok := r.Running()

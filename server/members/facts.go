@@ -7,16 +7,16 @@ import (
 	"tenure/internal/ballot"
 )
 
-// Facts are what the master knows that is in no record.
+// Facts are the master's knowledge that no record holds.
 type Facts struct {
 	Self ballot.NodeID // the master
 	Era  uint32        // the next one: what a change of the voters allots
 	// Level is the cluster's feature level.
 	Level uint64
-	// Slot is the newest that is applied: the id of an operation that nobody asked for is made of it.
+	// Slot is the newest applied slot. The id of an operation that a spare begins contains it.
 	Slot  uint64
 	Nodes []Node // the other members, as far as they are known
-	// Settled reports that the newest membership has settled; if not, SettleWhy says what is waited for.
+	// Settled reports that the newest membership has settled. If not, SettleWhy says why.
 	Settled   bool
 	SettleWhy string
 	// Disputed are the voters whose states differ while no majority agrees, by rising id.
@@ -46,12 +46,12 @@ type Node struct {
 	Old bool
 }
 
-// well returns what is known of a node that lacks nothing.
+// well returns the Node of a member without any problem.
 func well(id ballot.NodeID) Node {
 	return Node{ID: id, Alive: true, CaughtUp: true, Agrees: true, InForce: math.MaxUint64}
 }
 
-// node returns what is known of a node; of itself the master knows that it is well.
+// node returns the known state of a node. The master itself counts as well.
 func (f *Facts) node(id ballot.NodeID) Node {
 	if id == f.Self {
 		return well(id)

@@ -450,7 +450,7 @@ func TestForcedRemovalNamesTheNumberAlive(t *testing.T) {
 	w.want("1,3", "")
 }
 
-// What was true when the operation began may not be true any more when its turn comes.
+// The majority may be lost between the beginning of the operation and the removal.
 func TestRemovalWaitsForAMajorityOfWhatIsLeft(t *testing.T) {
 	w := newWorld(t, 3)
 	w.mustBegin(Operation{ID: "op", Kind: Remove, Node: 2})

@@ -16,7 +16,7 @@ type Step struct {
 	Change bool
 	// HandOver: this node must first let another one be master, because it is to be removed.
 	HandOver bool
-	// Why is what the change does, or what is waited for; "" with no change: nothing.
+	// Why says what the change does, or what the operation waits for. Without a change and a wait it is "".
 	Why string
 }
 
@@ -66,9 +66,9 @@ func joinStep(r Record, f *Facts, node ballot.NodeID) Step {
 	return promoteStep(r, f, node)
 }
 
-// electStep ends the operation by which a node became a voter, once it has acknowledged that. Before, the voters that
-// an operator may now take for a majority might not know yet that they are one: of two voters and a third, the second
-// and the third alone.
+// electStep ends the operation by which a node became a voter, once the node has acknowledged that. Before, voters that
+// an operator now counts as a majority might not know yet that they are one. An example is the second voter and a new
+// third one, without the first.
 func electStep(r Record, f *Facts, node ballot.NodeID) Step {
 	n := f.node(node)
 	next := r.clone()
@@ -87,8 +87,8 @@ func electStep(r Record, f *Facts, node ballot.NodeID) Step {
 // electWithin is how long an operation waits for its voter at most.
 const electWithin = 10 * time.Second
 
-// promoteStep makes a non-voter a voter, once it is caught up and its state agrees with those of a majority of the
-// voters: its copy came from one of them, and must not outvote the others if that one was wrong.
+// promoteStep makes a non-voter a voter once it is caught up and its state agrees with a majority of the voters. Its
+// state came from one voter. If that state is wrong, the copy must not outvote the others.
 func promoteStep(r Record, f *Facts, node ballot.NodeID) Step {
 	if why, ok := r.caughtUp(f, node); !ok {
 		return Step{Why: why}
@@ -120,9 +120,9 @@ func (r *Record) caughtUp(f *Facts, node ballot.NodeID) (why string, ok bool) {
 	return "", true
 }
 
-// compareStep has the members compare their states, in two records: from the first on they begin no other checkpoint,
-// as far as they have the memory, and at the second each makes the one that is compared. While voters differ nothing
-// can come of that, and it waits.
+// compareStep has the members compare their states, in two records. From the first record on they begin no other
+// checkpoint, as far as they have the memory. At the second each makes the checkpoint to compare. During a dispute
+// between voters compareStep waits.
 func compareStep(r Record, f *Facts, node ballot.NodeID) Step {
 	run, _ := r.Running()
 	why := fmt.Sprintf("waits until the state of node %d was compared with those of the voters", node)
@@ -150,8 +150,8 @@ const (
 	readyWithin = 2 * time.Second
 )
 
-// removeStep removes o.Node: the master only after it has handed over, and a voter only if a majority of what is left is
-// alive. last: the operation ends with that.
+// removeStep removes o.Node: the master only after it has handed over, and a voter only if a majority of the remaining
+// voters is alive, or the operation forces it (mayRemove). last: the removal ends the operation.
 func removeStep(r Record, f *Facts, o *Operation, last bool) Step {
 	if _, voter, ok := r.Membership.Find(o.Node); ok && voter {
 		if why, ok := r.mayChangeVoters(f); !ok {
@@ -212,7 +212,7 @@ func replaceStep(r Record, f *Facts, o *Operation) Step {
 	return removeStep(r, f, o, false)
 }
 
-// openStep waits for the node that is to come, or takes a spare that is caught up in the place of a voter.
+// openStep waits for a new node, or fills the place of a voter with a caught-up spare.
 func (r Record) openStep(f *Facts, o *Operation, oldVotes bool) Step {
 	by, ok := r.standIn(f)
 	if !ok || !oldVotes {

@@ -55,17 +55,17 @@ func (s State) String() string {
 
 // Operation is a change of the members that somebody asked for.
 type Operation struct {
-	// ID is the asker's, 1 to MaxIDBytes bytes; whoever repeats it gets the outcome of the first.
+	// ID is chosen by the asker, 1 to MaxIDBytes bytes. A repeated ID returns the outcome of the first operation.
 	ID    string
 	Kind  Kind
 	State State
 	// Node is the member that is removed, replaced, promoted or updated. In a request Name may stand for it.
 	Node ballot.NodeID
 	Name string
-	// Member is who comes, of Add and Replace, or the new name and addresses, of Update: what is empty stays as it is. Of
-	// Readmit it has the name, and nothing else.
-	// Begin gives it its id. A Replace may name a non-voter by its id alone, or nobody: then a spare that is caught up
-	// takes the place, or, if there is none, the next node that joins under the name of the one replaced.
+	// Member is the new node of Add and Replace. Begin gives it its id. For Update it holds the new name and addresses;
+	// empty ones stay unchanged. For Readmit it holds only the name. A Replace may name a non-voter by its id alone, or
+	// no node. Then a caught-up spare takes the place. Without a spare, the next node that joins under the replaced
+	// node's name does.
 	Member ident.Member
 	// NonVoter and Spare are of Add: the member stays a non-voter, and may take the place of a voter that was not heard
 	// for ReplaceAfter.
@@ -73,26 +73,26 @@ type Operation struct {
 	ReplaceAfter    time.Duration
 	// Unheard is of Replace: it is refused while Node is heard.
 	Unheard bool
-	// Alive is of Remove: so many of the voters that are left are alive, as the asker believes. If that is so, it is
-	// carried out though they are no majority. 0: it is not.
+	// Alive is of Remove: the number of remaining voters that are alive, as the asker believes. If the number is right,
+	// the removal is carried out without a majority alive. 0: a majority is needed.
 	Alive   int
 	BySpare bool   // a Replace that nobody asked for
 	Came    bool   // Member was admitted for this operation: who takes it back takes it out again
 	Problem string // why it failed, or what it left undone
 	// Differs is of Remove: while replicas differ, the state of Node is the one that is wrong, as the asker knows.
 	Differs bool
-	// Checks counts what the members were told in order to compare their states for this operation: to get ready by odd
-	// numbers, and to make the checkpoint that is compared by even ones.
+	// Checks counts the records of this operation that tell the members to compare their states. An odd number tells
+	// them to get ready, an even one to make the compared checkpoint.
 	Checks int
 	// Certified is of Add and Replace, and of requests only: the node has shown a certificate of the name in Member. A
 	// removed name is refused then. Without certificates a name proves nothing.
 	Certified bool
 }
 
-// Readies reports whether the members are to begin no checkpoint but the one that is to be compared.
+// Readies reports whether the members begin no checkpoint before the compared one.
 func (o *Operation) Readies() bool { return o.Checks%2 == 1 }
 
-// joined reports whether the member that is to come is known and listed: Begin, or a node that joined, has settled it.
+// joined reports whether the new member is known and listed, by Begin or by a node that has joined since.
 func (o *Operation) joined() bool { return o.Member.Node != 0 }
 
 // comer returns the node that o makes a voter, 0 if it makes none.
@@ -106,7 +106,7 @@ func (o *Operation) comer() ballot.NodeID {
 	return 0
 }
 
-// check returns what is wrong with o in itself, "" if nothing is.
+// check returns the problem with o in itself, or "".
 func (o *Operation) check() string {
 	switch {
 	case len(o.ID) == 0 || len(o.ID) > MaxIDBytes:

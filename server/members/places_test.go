@@ -169,7 +169,7 @@ func TestAnUpdateSaysWhatItChanges(t *testing.T) {
 	}
 }
 
-// What nodes tell each other when one joins is plain: a name that they cannot tell would keep everybody out.
+// Names and addresses in join messages are plain ASCII: a name that messages cannot carry would keep every node out.
 func TestNamesAndAddressesArePlain(t *testing.T) {
 	w := newWorld(t, 3)
 	for _, m := range []ident.Member{{Name: "nød"}, {Name: "a b"}, {PeerAddr: "é:80"}, {ClientAddr: "a b:80"}, {Name: "a\n"}, {Name: "7"}} {

@@ -25,14 +25,14 @@ func without(voters quorum.Set, node ballot.NodeID) (left quorum.Set) {
 	return left
 }
 
-// leavesMajority reports whether a majority of the voters that are left without node is alive.
+// leavesMajority reports whether a majority of the voters other than node is alive.
 func leavesMajority(voters quorum.Set, node ballot.NodeID, f *Facts) bool {
 	left := without(voters, node)
 	return quorum.Reached(left, f.alive(left))
 }
 
-// mayRemove reports whether a voter may be removed as far as the majority of what is left goes: it is alive, or the
-// operation names the number of those that are, so that whoever asked knows what it does.
+// mayRemove reports whether the liveness of the remaining voters allows the removal of a voter. A majority of them is
+// alive, or the operation names the exact number alive, so the asker knows the consequence.
 func mayRemove(voters quorum.Set, o *Operation, f *Facts) bool {
 	return leavesMajority(voters, o.Node, f) ||
 		o.Kind == Remove && o.Alive > 0 && o.Alive == f.alive(without(voters, o.Node)).Len()

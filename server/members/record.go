@@ -13,8 +13,8 @@ import (
 	"tenure/internal/quorum"
 )
 
-// Record is what the cluster has agreed on about its members. It is a value: no function here changes what the slices
-// of a record that it was given point to.
+// Record is what the cluster has agreed on about its members. It is a value: no function here changes the elements of
+// the slices of a given record.
 type Record struct {
 	Membership ident.Membership
 	// Settled is the newest Number under which no lease of an older one can be live any more.
@@ -78,7 +78,7 @@ func Decode(b []byte) (Record, error) {
 	return r, nil
 }
 
-// check returns what is wrong with r, "" if nothing is.
+// check returns the problem with r, or "".
 func (r *Record) check() string {
 	m := &r.Membership
 	switch {
@@ -141,8 +141,8 @@ func checkMember(m ident.Member) string {
 	return ""
 }
 
-// checkShown returns what is wrong with a name or an address that a member is to get, "" if nothing is. Every node shows
-// them, and the messages by which nodes join take no others. On a command line a number is a node's id.
+// checkShown returns the problem with a member's new name or addresses, or "". All nodes display them, and join
+// messages accept no others. A name cannot be a number, since on a command line a number is a node's id.
 func checkShown(m ident.Member) string {
 	switch _, err := strconv.ParseUint(m.Name, 10, 64); {
 	case err == nil:
@@ -192,7 +192,8 @@ func NameOf(m ident.Member) string {
 	return fmt.Sprintf("node-%d", m.Node)
 }
 
-// Named returns the member of that name; if a member that comes and the one that it replaces share it, the older one.
+// Named returns the member of that name. If a replaced member and its successor share the name, it returns the older
+// one.
 func (r Record) Named(name string) (ident.Member, bool) {
 	for _, x := range r.Membership.All() {
 		if NameOf(x) == name {
@@ -202,7 +203,7 @@ func (r Record) Named(name string) (ident.Member, bool) {
 	return ident.Member{}, false
 }
 
-// Roster returns what the transport must know of the members, and of those who were some.
+// Roster returns the transport's view of the present and removed members.
 func (r Record) Roster() ident.Roster {
 	return ident.Roster{Membership: r.Membership, NextNode: r.NextNode, Removed: r.Removed}
 }

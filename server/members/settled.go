@@ -6,8 +6,8 @@ import (
 	"tenure/internal/quorum"
 )
 
-// Blocks reports whether the nodes acked are enough to block every majority of the voters before: what is left of those
-// without them is no majority, so that no lease can begin under their membership any more.
+// Blocks reports whether the acked nodes block every majority of the voters before: the other voters are no majority.
+// Then no lease can begin under the membership of before any more.
 func Blocks(before []ident.Member, acked func(ballot.NodeID) bool) bool {
 	var all, left quorum.Set
 	for _, m := range before {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// spareTurn begins to replace a voter that was not heard for as long as a spare says: one at a time, with the spare
-// caught up and a majority of the voters that are left alive.
+// spareTurn begins to replace a voter that was silent for a spare's ReplaceAfter: one voter at a time, if the spare is
+// caught up and a majority of the other voters is alive.
 func spareTurn(r Record, f *Facts) Step {
 	if why, ok := r.mayChangeVoters(f); !ok {
 		return Step{Why: why}
@@ -32,9 +32,9 @@ func spareTurn(r Record, f *Facts) Step {
 	return Step{}
 }
 
-// spareFirst ends an operation whose new node is not there, if a spare has a place to take: nobody may be about to mend
-// the one, and the other is urgent. The node that joined stays a non-voter. A replacement that no node has come for needs
-// no such end, since it takes the spare.
+// spareFirst ends an operation whose new node is absent, if a spare has a place to take: nobody may be repairing the
+// new node, and the open place is urgent. The node that joined stays a non-voter. A replacement without a new node need
+// not end, since it takes the spare.
 func (r Record) spareFirst(f *Facts, o *Operation) (Step, bool) {
 	_, _, listed := r.Membership.Find(o.Node)
 	if o.Kind != Add && (o.Kind != Replace || !listed) || !o.joined() || o.BySpare || !r.gone(o.Member.Node, *f) {
@@ -58,8 +58,8 @@ func (r Record) recallSpare() Step {
 	return Step{Record: next, Change: true, Why: why}
 }
 
-// seatStep fills the place of a voter that was removed. The place stays open until the node that is to have it is caught
-// up; if that node is a spare and dies, the next spare takes its turn.
+// seatStep fills the place of a voter that was removed. The place stays open until its new node is caught up. If that
+// node is a spare and dies, the next spare takes the place.
 func (r Record) seatStep(f *Facts, o *Operation) Step {
 	if !o.BySpare || f.node(o.Member.Node).Alive {
 		return promoteStep(r, f, o.Member.Node)
