@@ -94,8 +94,7 @@ func newDialler(p certs.Paths, revoked string) (dialler, error) {
 	return dialler{files}, err
 }
 
-// dial returns nil if the peer cannot be reached or, with TLS, is another node: there is nobody to tell, and the next try
-// is near.
+// dial returns nil if the peer cannot be reached or, with TLS, is another node. The next try follows soon.
 func (d dialler) dial(ctx context.Context, p Peer) net.Conn {
 	nc, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.Addr)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 // processName is what ps and top show; the kernel allows 15 bytes.
 const processName = "kvnode-guardian"
 
-// Main is the guardian's whole life: it returns when there is nothing more to say. An error means that it was not
-// started by Start. It must be called at the very start of the program: nothing of the server is wanted here.
+// Main runs the guardian, and returns after its last Release. An error means that it was not started by Start. Call it
+// at the very start of the program, before any part of the server.
 //
 // Signals that are meant for the server, and come to all processes of its group or terminal, are ignored: the guardian
 // ends with the server and not before.

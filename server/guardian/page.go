@@ -20,11 +20,11 @@ import (
 //	530             plan 0, msgpack
 //	8456            plan 1, likewise
 //
-// A new plan is written where the other one is, and then holds, by one store. A counter is one aligned word, stored at
-// once, too: however suddenly the writer dies, the reader finds in each place what was stored there last, never a mixture of two. What a
-// death in the middle of an update leaves is some of the new set and some of the old, all of them ballots of this
-// incarnation that left or were about to. Were it garbage, it would still do no harm: a Release that matches no record
-// changes nothing (A3).
+// A new plan is written over the plan that does not hold, and one store then makes it hold. A counter is one aligned
+// word, also written by one store. However suddenly the writer dies, the reader finds in each place the last stored
+// word, never a mixture of two. A death in the middle of an update leaves some counters of the new set and some of the
+// old. All of them are ballots of this incarnation that left or were about to leave. Even garbage would do no harm: a
+// Release that matches no record changes nothing (A3).
 const (
 	pageBytes = 16384
 	pageMagic = "TNGUARD3"
@@ -82,8 +82,8 @@ func (p page) plan() (Plan, error) {
 	return decodePlan(from[2 : 2+n])
 }
 
-// note makes counters, at most lease.MaxNotes of them and none 0, the noted ones: what is new is there before anything
-// goes.
+// note makes counters, at most lease.MaxNotes of them and none 0, the noted ones. It stores new ones before it deletes
+// any.
 func (p page) note(counters []uint64) {
 	p.update(counters, func(i int, c uint64) { p.slot(i).Store(c) })
 }

@@ -22,8 +22,8 @@ func testPlan(peers ...Peer) Plan {
 
 func newPage() page { return page{make([]byte, pageBytes)} }
 
-// The writer may die after any store. What is left is never a counter that was in neither set, has all that is in both,
-// and loses nothing old before all that is new is there, as long as there is space for both.
+// The writer may die after any store. At any time the page holds only counters of the old or the new set, and every
+// counter in both. If there is space for both sets, no old counter goes before all new ones are there.
 func TestEveryPrefixOfAnUpdateIsSound(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	p := newPage()

@@ -11,7 +11,7 @@ import (
 	"tenure/internal/quorum"
 )
 
-// Plan is what the guardian is told: for whom it will speak, and to whom.
+// Plan tells the guardian its owner and the peers to inform.
 type Plan struct {
 	Cluster ident.ClusterID
 	Store   ident.StoreID

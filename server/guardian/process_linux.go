@@ -16,8 +16,8 @@ type files struct {
 	page  *os.File
 }
 
-// makeFiles makes the page and a pidfd of this process. A process cannot mistake itself for another, and what is
-// inherited stays what it is, even if this process is gone before the guardian has looked.
+// makeFiles makes the page and a pidfd of this process. A process cannot mistake itself for another one. The inherited
+// pidfd stays valid even if this process ends before the guardian looks at it.
 func makeFiles() (page, files, error) {
 	pidfd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {
@@ -60,8 +60,9 @@ func (k *Process) release() error {
 // child is a guardian that runs.
 type child struct{ cmd *exec.Cmd }
 
-// startChild starts one: in a process group of its own, since what kills the server's group must not kill it; without
-// the server's standard files, since whoever reads those waits for their last holder; away from the data directory.
+// startChild starts a guardian. It gets a process group of its own, so that signals to the server's group do not kill
+// it. It does not get the server's standard files, since their readers wait until the last holder closes them. Its
+// working directory is not the data directory.
 func startChild(command []string, f files) (*child, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=20", "GOTRACEBACK=none"}

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shed gives back the pages of the program that its start has touched, most of them for the server's sake: they are the
-// server's too, stay in the page cache, and are mapped again when they are used. Only mappings of files in which
-// nothing was written are given back. It is a saving and nothing more, so it leaves alone what it does not understand.
+// shed gives back the pages of the program that its start has touched. Most of them belong to the server's code: they
+// stay in the page cache, and are mapped again when used. shed gives back only unwritten mappings of files. It only
+// saves memory, so it skips any line that it does not understand.
 func shed() {
 	f, err := os.Open("/proc/self/smaps")
 	if err != nil {
