@@ -1,14 +1,14 @@
 package wire
 
-// Archived is what the node that archives tells the others: they keep their logs from there on, so that each of them
-// can go on with the archive.
+// Archived is the position of the archive, sent by the archiving node to the others. They keep their logs from there
+// on, so that each can continue the archive.
 type Archived struct {
 	Slot      uint64 // behind it the archive goes on; what is before is in the archive, or in a gap
 	ReachedMS int64  // when the last archived slot had been applied, in ms since 1970
 	Full      Copy   // the newest full copy; zero: there is none
 	Verified  Copy   // the newest one that was verified; zero: there is none
-	// Stored is the last slot that is known to be in a segment at the target. It is below Slot while an archive that is
-	// new, or goes on after a gap, has no segment there yet. 0: there is none, or a release that does not tell.
+	// Stored is the last slot known to be in a segment at the target. It is below Slot as long as an archive has no
+	// segment yet, at its beginning or after a gap. 0: no segment, or an older release.
 	Stored uint64
 }
 

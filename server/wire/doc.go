@@ -25,13 +25,13 @@
 //	20    Archived               log         msgpack                        archived.go
 //
 // Structs are msgpack arrays of their fields (internal/codec): fields are only ever added, at the end, and a field that
-// an older version left out is zero. Nothing is encoded that the connection knows, as the sender of a message of the
-// log: decoders are told.
+// an older version left out is zero. Data known from the connection, such as the sender of a log message, is not
+// encoded: decoders get it as an argument.
 //
 // # Bounds
 //
-// Whatever the bytes, a decoder returns a message or an error. It never panics, and what it allocates is bounded by the
-// bytes that have come, not by what they declare:
+// A decoder returns a message or an error for any bytes. It never panics. The bytes received, not the lengths that they
+// declare, bound its allocations:
 //
 //	body of a handshake's message        16 KiB (MaxHandshakeBytes)
 //	body on a lease connection           64 KiB (MaxLeaseBytes)

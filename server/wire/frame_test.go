@@ -111,7 +111,7 @@ func TestMemoryFollowsTheBytesThatCame(t *testing.T) {
 	}
 }
 
-// Whatever bytes arrive, no more is allocated than has come, and nothing comes out that is not there.
+// For any bytes, allocations are bounded by the bytes received, and every returned frame is in them.
 func FuzzFrameReader(f *testing.F) {
 	f.Add(framed([]byte("a"), nil, []byte("bc")))
 	f.Add(framed(make([]byte, 300)))

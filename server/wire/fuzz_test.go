@@ -17,9 +17,8 @@ import (
 	"tenure/server/replica"
 )
 
-// fuzzBodies fuzzes a decoder. Whatever the bytes, it allocates no more than doc.go says, refuses them with an error of
-// this package, or returns a message that comes back the same from its own bytes. The seeds are bodies of valid
-// messages; encode is given what decode returned.
+// fuzzBodies fuzzes a decoder. For any bytes the decoder stays within the allocations of doc.go. It returns an error of
+// this package, or a message that survives encode and decode unchanged. The seeds are bodies of valid messages.
 func fuzzBodies[M any](f *testing.F, seeds [][]byte, decode func([]byte) (M, error), encode func(M) []byte) {
 	for _, b := range seeds {
 		f.Add(b)

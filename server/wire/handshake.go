@@ -12,17 +12,17 @@ import (
 
 // Version is the newest version of the protocol between nodes that this release speaks, and OldestVersion the oldest. A
 // release with a new Version also speaks that of the release before it. They are equal, since the release before this
-// one has the same version. What only adds fields or message types that may be ignored keeps the version; the commands
-// in the log have feature levels (package kv).
+// one has the same version. New fields, and new message types that may be ignored, keep the version. The commands in
+// the log have feature levels (package kv).
 //
-// A message of the handshake carries the sender's OldestVersion, so that every release that speaks it can read it, and
-// Hello.Speaks its newest. The connection is in the version that Common returns.
+// A message of the handshake carries the sender's OldestVersion, so that every release with that version can read it.
+// Hello.Speaks carries the newest one. The connection uses the version that Common returns.
 const (
 	Version       uint16 = 4
 	OldestVersion uint16 = 4
 )
 
-// Common returns the version in which this node and one that speaks up to newest talk: the newest that both speak.
+// Common returns the newest version that this node and a peer with the given newest version both speak.
 func Common(newest uint16) uint16 { return max(OldestVersion, min(Version, newest)) }
 
 // A message of the handshake, or of the bootstrap of a cluster, is the body of one frame:
@@ -156,8 +156,8 @@ type FormedMsg struct{}
 // MaxReleaseCounters bounds the ballots that one Release names.
 const MaxReleaseCounters = 64
 
-// Release is what the guardian of a process that has died tells that process' peers (P7): that Owner is dead, and which
-// of its ballots, all of this one incarnation, may still be recorded.
+// Release is the guardian's report to the peers of its dead process (P7): Owner is dead, and Counters are its ballots
+// that may still be recorded. All of them are of this one incarnation.
 type Release struct {
 	Cluster  ident.ClusterID
 	Store    ident.StoreID

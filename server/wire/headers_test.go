@@ -97,7 +97,8 @@ func from2to1(m multipaxos.Message) *multipaxos.Message {
 	return &m
 }
 
-// What is encoded is what is decoded, and what is written by hand is what the library reads, and the other way round.
+// Messages survive encode and decode. The library reads headers written by hand, and the hand-written decoder reads the
+// library's.
 func TestLogHeaderIsTheLibrarys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawLog(t)

@@ -65,8 +65,8 @@ type Hello struct {
 	Speaks              uint16
 	// RedisAddr is where clients of Redis reach the node; "": they do not, or it is of a release that does not say.
 	RedisAddr string
-	// PeerAddr is where the other nodes reach the node, as it was started; "": it does not know, or it is of a release
-	// that does not say.
+	// PeerAddr is the address at which other nodes reach the node, from its start options. "": unknown, or an older
+	// release.
 	PeerAddr string
 }
 

@@ -28,8 +28,8 @@ type JoinMsg struct {
 	Constants Constants
 	// Level is the highest feature level that the node knows.
 	Level uint64
-	// Cluster is the only cluster that the node wants to be let into: the one that it was in, if it takes its own place
-	// again. Zero: any. The release before knows no such field, and lets it in.
+	// Cluster is the only cluster that the node wants to join: its former one, if it takes its own place again. Zero:
+	// any. The release before knows no such field, and lets it in.
 	Cluster ident.ClusterID
 	// ACL: the node asks its clients for tokens. The release before knows no such field, and no tokens.
 	ACL bool

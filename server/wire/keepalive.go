@@ -13,8 +13,8 @@ type Marks struct {
 	Accepted uint64        // highest slot with an accepted entry
 }
 
-// AppendKeepalive appends the body that a node sends now and then so that its peer knows it is there. On log
-// connections it carries the sender's marks; nil: none.
+// AppendKeepalive appends the body that a node sends now and then to show its peer that it is alive. On log connections
+// it carries the sender's marks; nil: none.
 func AppendKeepalive(b []byte, m *Marks) []byte {
 	if m == nil {
 		return append(b, typeKeepalive)

@@ -114,8 +114,8 @@ func decodeLease(body []byte) (*lease.Message, error) {
 	return m, nil
 }
 
-// membership returns the number of a membership as it is decoded. The first one is not written: what has none counts as
-// that, if it is of a kind that has a number at all.
+// membership returns the number of a membership as it is decoded. The first membership is not encoded: a message
+// without a number is of membership 1, if its kind has a number at all.
 func membership(number uint64, has bool) uint64 {
 	switch {
 	case number > 1:

@@ -15,8 +15,8 @@ type MembersAsk struct {
 	Cancel string // not empty: take the operation of that id back, instead of Op
 	DryRun bool
 	Wait   time.Duration // how long the asking node still waits, when it was sent
-	// Drain asks for MembersTold.Drain and nothing else. It goes with DryRun and an Op of no kind, so that a node of an
-	// older version changes nothing and answers all the same.
+	// Drain asks for MembersTold.Drain and nothing else. It is sent with DryRun and an Op without a kind, so that a
+	// node of an older version answers without a change.
 	Drain bool
 }
 

@@ -16,8 +16,9 @@ import (
 //
 //	type (1 byte) | incarnation that the replies are for (zeros: there are none) | messages
 //
-// Among the messages, a stamp is the number of the membership of the requests after it: a byte, 255, and the number. The
-// first membership, which is all that older versions know, is not written: requests before any stamp are of that one.
+// Among the messages, a stamp is the number of the membership of the requests after it: a byte, 255, and the number.
+// The first membership has no stamp, since older versions know no other: requests before any stamp are of the first
+// membership.
 //
 // Each message has a layout of its kind, the fields in this order:
 //
@@ -168,8 +169,8 @@ func DecodeNamed(body []byte) (*replica.LeaseBatch, error) {
 	return b, nil
 }
 
-// namedReader reads a body piece by piece. After the first piece that is missing, bad is set, and what it returns has
-// no meaning.
+// namedReader reads a body piece by piece. After the first missing piece bad is set, and returned values have no
+// meaning.
 type namedReader struct {
 	b   []byte
 	bad bool
