@@ -78,8 +78,8 @@ func (p Plan) plain() Plan {
 	return p
 }
 
-// mustBeEmpty refuses a directory with anything in it but what an Apply or a Restore that was interrupted has left. If that
-// has begun to move its files, a person removes them: nothing here tells them from those of others.
+// mustBeEmpty refuses a directory with anything in it but what an Apply or a Restore that was interrupted has left. If
+// the interrupted one had begun to move its files, a person must remove them: nothing here tells them from other files.
 func mustBeEmpty(dir string) error {
 	files, err := lostfound.ReadDir(dir)
 	switch {
@@ -96,8 +96,8 @@ func mustBeEmpty(dir string) error {
 	return nil
 }
 
-// Finished returns an error that wraps ErrRefused if a restore or a recovery into dir was interrupted: a node that began
-// there would begin with nothing.
+// Finished returns an error that wraps ErrRefused if a restore or a recovery into dir was interrupted: a node started
+// there would begin empty.
 func Finished(dir string) error {
 	files, err := lostfound.ReadDir(dir)
 	if err != nil {
@@ -117,9 +117,9 @@ func has(files []fs.DirEntry, name string) bool {
 	return slices.ContainsFunc(files, func(f fs.DirEntry) bool { return f.Name() == name })
 }
 
-// whole has makeIn make the files in a directory inside of dir, which may be a mount point, and then moves them to their
-// place: log.db last, without which no node starts on the others. Nobody else makes files there meanwhile. If makeIn
-// fails, nothing is left of what was made: no directory either.
+// whole has makeIn make the files in a directory inside dir, since dir may be a mount point. Then it moves them to
+// their place. log.db comes last: without it no node starts on the other files. A lock keeps any other Apply or Restore
+// out meanwhile. If makeIn fails, whole removes all new files and directories.
 func whole(dir string, makeIn func(dir string) (Result, error)) (Result, error) {
 	made := absent(dir)
 	lock, err := alone(dir)
@@ -232,9 +232,9 @@ func (all survivors) restart() (n uint64) {
 	return n + 1
 }
 
-// startRecord returns the start record of a run that the first one of the new cluster takes for the one before it: A4
-// has it wait out the longest lease that the survivors, or the nodes that are gone, may have granted, and, since no
-// bucket is noted, the longest one that the node's own settings allow (N4).
+// startRecord returns a start record that the first run of the new cluster takes for that of its previous run. By A4
+// that run waits out the longest lease that the survivors, or the nodes that are gone, may have granted. The record
+// notes no bucket, so the run also waits out the longest lease that the node's own settings allow (N4).
 func (all survivors) startRecord() storage.StartRecord {
 	r := storage.StartRecord{Restart: all.restart()}
 	for _, s := range all {
@@ -245,7 +245,7 @@ func (all survivors) startRecord() storage.StartRecord {
 	return r
 }
 
-// recordOfOne returns the record of a voter alone that comes after was. Who was removed stays out of the new cluster,
+// recordOfOne returns the record of a voter alone that comes after was. Removed members stay out of the new cluster,
 // too.
 func recordOfOne(self ident.Member, was *members.Record, nextNode ballot.NodeID, era uint32) members.Record {
 	m := ident.Membership{Number: was.Membership.Number + 1, Change: was.Membership.Change + 1,

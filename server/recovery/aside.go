@@ -22,9 +22,10 @@ import (
 // asidePrefix begins the name of what SetAside moves files into; the date and time follow, in UTC.
 const asidePrefix = "aside-"
 
-// SetAside moves all files of a data directory that cannot be used any more into a directory in it, and returns its
-// name, "" if there was nothing to move: what an earlier attempt to join has made stays. It refuses a directory that is
-// in use, and, unless giveUp is set, one with which a node could go on: whole, and of a member as far as it knows.
+// SetAside moves all files of an unusable data directory into a directory in it, and returns that directory's path. It
+// returns "" if there was nothing to move: the files of an earlier attempt to join stay. It refuses a directory in use.
+// Unless giveUp is set, it also refuses a directory with which a node could go on: undamaged, and of a member as far as
+// it knows.
 func SetAside(dir string, giveUp bool, now time.Time) (aside string, err error) {
 	if moves, err := mustBeSpent(dir, giveUp); err != nil || !moves {
 		return "", err
@@ -84,8 +85,8 @@ type Former struct {
 // StartedAs returns the number that the operator's command line has for the node.
 func (f Former) StartedAs() ballot.NodeID { return cmp.Or(f.startedAs, f.Node) }
 
-// FormerOf returns which node dir is or was of: what SetAside has moved counts too, the newest of it that can be read and
-// was in a cluster. The error tells that dir is in use, or cannot be written.
+// FormerOf returns the node to which dir belongs or belonged. Directories made by SetAside count too: the newest one
+// that can be read and was in a cluster. An error says that dir is in use, or cannot be written.
 func FormerOf(dir string) (f Former, err error) {
 	asides, _ := filepath.Glob(filepath.Join(dir, asidePrefix+"*")) // only a bad pattern is an error
 	slices.SortFunc(asides, func(a, b string) int { return strings.Compare(b, a) })

@@ -37,7 +37,7 @@ type FileProblem struct {
 	Problem string `json:"problem"`
 }
 
-// File is one file of the directory. What is its purpose, or "" if no node reads it.
+// File is one file of the directory. What describes its purpose, or is "" if no node reads the file.
 type File struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`

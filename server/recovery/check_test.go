@@ -141,7 +141,7 @@ func TestCheckSaysWhatIsWrongAndChangesNothing(t *testing.T) {
 	}
 }
 
-// A node that was alone can go on with a whole state.db, in the way that the advice says; with nothing else damaged.
+// If only checksums are damaged, the only voter of a cluster can go on with its undamaged state.db, as the advice says.
 func TestCheckSaysWhatToDoWithoutChecksums(t *testing.T) {
 	const says = "move state.sums out of the directory"
 	w := newWorld(t, 1)
@@ -351,7 +351,7 @@ func TestCheckOfWhatNoNodeStartsOn(t *testing.T) {
 	}
 }
 
-// What can be read of a damaged file is shown, and what cannot is said.
+// Inspect shows the readable parts of a damaged file, and says that others are unreadable.
 func TestInspectReadsDamagedFiles(t *testing.T) {
 	w := newWorld(t, 1, 2, 3)
 	l := log{state: 1, entries: []string{"a=1"}}

@@ -1,6 +1,6 @@
-// Package recovery works on the data directories of stopped nodes. It makes a new cluster from what is left of one that
-// has lost its majority for good, from a backup, or from an archive. It moves files aside that a node cannot use, and
-// reports what is wrong with a directory.
+// Package recovery works on the data directories of stopped nodes. It makes a new cluster from the survivors of a lost
+// majority, from a backup, or from an archive. It moves unusable files of a node aside, and reports problems of a
+// directory.
 //
 //	survivors.go   opens what the survivors have left; nothing of it is changed
 //	plan.go        Make, a Plan: what they have, and what may be lost; report.go: the same for people
@@ -15,10 +15,10 @@
 //	check.go       Check: what is wrong with a directory, and what to do; opens.go: whether its state opens
 //	inspect.go     Inspect: what is in a directory
 //
-// What the new cluster consists of is decided by package merge (M3). It is one voter, to which the others join. It has
-// a cluster id of its own, so no old node can ever speak to it, and it goes on above everything that the old cluster
-// may have told anybody, and above every cluster that was made so before it; F of the exactly-once memory lies just
-// below the first revision that it shows. Its first run keeps the full silence of A4, for the longest lease that the
-// survivors, or the cluster of the backup, may have granted, or that the node allows if that is longer: the old
-// cluster's leases end before the new one's begin.
+// Package merge (M3) decides the contents of the new cluster. The new cluster is one voter, which other nodes join. It
+// has a cluster id of its own, so no old node can ever speak to it. Its slots, revisions and eras begin above all
+// numbers that the old cluster, or an earlier cluster made from it, may have shown. F of the exactly-once memory lies
+// just below the first revision that it shows. Its first run keeps the full silence of A4. That covers the longest
+// lease that the survivors, or the cluster of the backup, may have granted, and the longest lease that the node allows.
+// So the old cluster's leases end before the new one's begin.
 package recovery

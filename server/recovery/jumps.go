@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// The jumps. A new cluster begins above everything that the old one may have told anybody since the backup was made, or
-// by nodes that are gone; and of two new clusters the later one begins above whatever the earlier one has reached, even
-// if it comes from an older backup. So slots, revisions and eras begin at the date, in units that no cluster uses up as
-// fast as time passes. A state that is beyond the date, since a clock was wrong, jumps by a stated distance instead, of
-// which there is space for millions.
+// The jumps. A new cluster begins above all numbers that the old one may have shown, also after the backup or by nodes
+// that are gone. Of two new clusters the later one begins above the earlier one, even if it comes from an older backup.
+// So slots, revisions and eras begin at the date, in units that no cluster uses up as fast as time passes. If a wrong
+// clock has put a state beyond the date, it jumps by a stated distance instead; there is space for millions of such
+// jumps.
 const (
 	jumpSlots     = 1 << 40
 	jumpRevisions = 1 << 40

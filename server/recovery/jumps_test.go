@@ -18,8 +18,8 @@ func jumped(s *kv.State) bool {
 	return err == nil && s.Applied() > at.slot && s.Revision() > at.revision && s.Eras() > at.era
 }
 
-// The later of two clusters is above the earlier one, whatever that has reached since and whichever backup is older;
-// one made by a clock that is behind is above what it was made of.
+// The later of two clusters is above the earlier one, however far that has grown, and even if the later one comes from
+// an older backup. A cluster made by a slow clock is above the state it was made of.
 func TestLaterClustersBeginAboveEarlierOnes(t *testing.T) {
 	day := time.Date(2026, time.November, 25, 12, 0, 0, 0, time.UTC)
 	grown := func(s starts, d time.Duration) starts { // by what a busy cluster does

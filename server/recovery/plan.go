@@ -15,29 +15,28 @@ import (
 // planFormat is the version of a plan's JSON.
 const planFormat = 1
 
-// Plan is what a recovery would do, as JSON. It names the directories and what is in them, so that Apply notices if one
-// has changed.
+// Plan describes a recovery, as JSON. It names the directories and their contents, so that Apply notices a changed
+// directory.
 type Plan struct {
 	Format    int        `json:"format"`
 	Cluster   string     `json:"cluster"`
 	Survivors []Survivor `json:"survivors"`
-	// Voters are those of the newest membership that a survivor knows; Gone are those of them of which there is no
-	// directory.
+	// Voters are the voters of the newest membership known to a survivor. Gone are the voters without a directory.
 	Voters    []ballot.NodeID `json:"voters"`
 	Gone      []ballot.NodeID `json:"gone"`
 	Continues string          `json:"continues"` // the directory whose state database is the newest
 	// Chosen: every slot through it is known to be chosen. Last: the last one of which a survivor has anything.
 	Chosen uint64 `json:"chosen"`
 	Last   uint64 `json:"last"`
-	// Uncertain slots, up to Last, are those in which the nodes that are gone may have chosen something else than what
-	// the new cluster will have there; in Empty of them it will have nothing.
+	// Uncertain counts the slots up to Last in which the nodes that are gone may have chosen another value than the new
+	// cluster will have. In Empty of these slots the new cluster will have no value.
 	Uncertain uint64 `json:"uncertain"`
 	Empty     uint64 `json:"empty"`
 	// Touched is what the survivors' versions of the uncertain slots write; MoreWrites counts those that are left out.
 	Touched    []Touched `json:"touched"`
 	MoreWrites uint64    `json:"more_writes"`
-	// Complete: nothing that was ever acknowledged is lost. If not, slots above Last may be lost too, and nobody knows
-	// what they wrote.
+	// Complete: nothing that was ever acknowledged is lost. If not, slots above Last may be lost too, and their writes
+	// are unknown.
 	Complete bool `json:"complete"`
 	// Confirm is what must be said to apply the plan.
 	Confirm string `json:"confirm"`

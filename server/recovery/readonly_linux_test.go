@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// After an error of its disk a file system is often read-only. Each command says so, and not that the files are of
-// nobody.
+// After an error of its disk a file system is often read-only. Each command reports that, and does not claim that the
+// files belong to no node.
 func TestOnAReadOnlyFileSystem(t *testing.T) {
 	w := newWorld(t, 1, 2, 3)
 	dir := t.TempDir()

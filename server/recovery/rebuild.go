@@ -131,8 +131,8 @@ func (b *rebuild) checkpoint() error {
 	return b.state.Checkpointed()
 }
 
-// finish jumps, and makes the voter the only member. What it returns is durable in the new directory, and is checked
-// once more by reading it back.
+// finish jumps, and makes the voter the only member. The returned membership is durable in the new directory, and was
+// checked by reading it back.
 func (b *rebuild) finish(made time.Time) (ident.Membership, error) {
 	at, err := startsAt(made, starts{b.state.Applied(), b.state.Revision(), b.state.Eras()})
 	if err != nil {

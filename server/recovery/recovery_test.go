@@ -35,9 +35,9 @@ func newWorld(t *testing.T, nodes ...ballot.NodeID) *world {
 	return &world{t: t, dir: t.TempDir(), cluster: 1, nodes: nodes}
 }
 
-// log is what a node has left: entries from slot 1 on, of which it has applied, knows to be chosen, and merely accepted
-// some. An entry is "a=1" (a write), "a=1@k" (with idempotency key k), "-" (a no-op), "" (nothing), or "era"; behind a
-// slash the counter of its ballot.
+// log describes the files of a node: entries from slot 1 on. Those through state are applied, those through chosen are
+// known to be chosen, and the rest is only accepted. An entry is "a=1" (a write), "a=1@k" (with idempotency key k), "-"
+// (a no-op), "" (nothing), or "era"; behind a slash the counter of its ballot.
 type log struct {
 	state, chosen int
 	entries       []string
@@ -273,8 +273,8 @@ func TestNothingIsLostIfTheSurvivorsBlockEveryMajority(t *testing.T) {
 	}
 }
 
-// Slots below a change of the members are decided by those before it, also if the survivors' state does not say who
-// they were and their identity is past the change.
+// The members before a change decide the slots below it, even if the survivors' state does not list them and the
+// survivors' identity is past the change.
 func TestMembersHadChanged(t *testing.T) {
 	w := newWorld(t, 1, 2, 3)
 	l := log{chosen: 2, entries: []string{"-", "a=1", "members", "b=1"}, membership: grown}

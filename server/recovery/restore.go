@@ -11,13 +11,13 @@ import (
 	"tenure/storage"
 )
 
-// Restore makes dir, which must not be there or be empty, the data directory of the only voter of a new cluster, with the
-// state of a backup and the jumps: whole, or not at all. The voter has the smallest id of the voters that the backup
-// names, and its name; it has no addresses until it is started. Nobody knows what leases the old cluster has granted
-// since, so that the first run keeps the silence of the longest one that the old cluster or the node allows (A4).
+// Restore makes dir, which must not be there or be empty, the data directory of the only voter of a new cluster, with
+// the state of a backup and the jumps: whole, or not at all. The voter has the smallest id of the voters that the
+// backup names, and its name; it has no addresses until it is started. The leases that the old cluster has granted
+// since are unknown. So the first run keeps silent for the longest lease that the old cluster or the node allows (A4).
 //
-// That the copy has the records of the backup is checked before the jumps, by number and digest, and what comes of them
-// after, by reading it back.
+// Before the jumps, Restore checks by number and digest that the copy has the records of the backup. After them it
+// checks the result by reading it back.
 func Restore(r io.Reader, dir string) (Result, backup.Info, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -121,8 +121,8 @@ func TestRestoreIsWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestTwoRestoresIntoOneDirectory: a second one is refused while the first one makes its files, also if it has looked
-// at the directory before, and takes nothing from it. When the first one has ended the directory is not empty.
+// TestTwoRestoresIntoOneDirectory: a second restore is refused while the first one makes its files, even if it checked
+// the directory before that, and deletes nothing there. When the first one has ended the directory is not empty.
 func TestTwoRestoresIntoOneDirectory(t *testing.T) {
 	w := newWorld(t, 1, 2, 3)
 	small := w.backup(w.make(2, log{state: 1, chosen: 1, entries: []string{"a=1"}}))

@@ -148,8 +148,8 @@ func (s *survivor) source() (source, error) {
 	}}, err
 }
 
-// recordOf returns the members as a state database has them. If no entry has changed them up to its slot, they are those
-// of the bootstrap; a node that has joined and has no state yet knows only those of then.
+// recordOf returns the members as a state database has them. If no entry up to its slot has changed the members, they
+// are those of the bootstrap. A joined node without a state knows only the membership at its join.
 func recordOf(record []byte, id storage.Identity) (members.Record, error) {
 	switch {
 	case record != nil:

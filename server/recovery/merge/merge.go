@@ -1,6 +1,6 @@
-// Package merge puts together what the acceptors that survived the loss of a majority hold of the log: slot by slot the
-// value of the highest ballot, as a new leader would from their promises (M3). It also tells for which slots that is
-// certain and for which not, which is a matter of who is missing.
+// Package merge puts together the log from the acceptors that survived the loss of a majority. For each slot it takes
+// the value of the highest ballot, as a new leader would from their promises (M3). It also reports which slots are
+// certain; that depends on the missing acceptors.
 //
 //	slots through Outcome.Chosen      at least one survivor knows that its value was chosen
 //	Certain slots above               the survivors block every majority: whatever was chosen there, one of them has it,
@@ -60,8 +60,8 @@ type Outcome struct {
 	State  multipaxos.Slot // of it
 	Chosen multipaxos.Slot // through it every slot is known to be chosen
 	Last   multipaxos.Slot // the last slot in which a survivor has anything
-	// Uncertain counts the slots up to Last of which the nodes that are gone may know better, Empty those of them in
-	// which no survivor has anything.
+	// Uncertain counts the slots up to Last in which the nodes that are gone may have chosen another value. Empty
+	// counts the uncertain slots without a value at any survivor.
 	Uncertain, Empty uint64
 	// Complete: nothing that was ever acknowledged is missing, also above Last.
 	Complete bool
