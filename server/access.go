@@ -16,7 +16,7 @@ const needsACL = "this cluster has tokens, and this node would let everybody in:
 // errNeedsACL ends a node without --acl whose cluster has tokens.
 var errNeedsACL = fmt.Errorf("%w: %s", ErrConfig, needsACL)
 
-// newDecider returns what decides who may do what, nil if this node does not ask for tokens.
+// newDecider returns the Decider of access rights, or nil if this node does not ask for tokens.
 func (n *node) newDecider() *access.Decider {
 	if !n.cfg.ACL {
 		return nil
@@ -29,9 +29,9 @@ func (n *node) newDecider() *access.Decider {
 		ResetFile: filepath.Join(n.cfg.Data, access.ResetFileName)})
 }
 
-// followACL has decisions made with the tokens and policies of state from now on. A node that makes none must not serve
-// once there are tokens: it returns an error if there are, and as soon as the first one is applied it closes what
-// answers clients, while the state is held for writing, and has the node end.
+// followACL has decisions made with the tokens and policies of state from now on. A node without --acl must not serve a
+// cluster with tokens. If the state has tokens already, followACL returns an error. Otherwise, when the first token is
+// applied, it closes the front for clients while the state is locked for writing, and ends the node.
 func (n *node) followACL(state *kv.State) error {
 	if n.access != nil {
 		n.access.Publish(state.ACL())

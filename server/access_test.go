@@ -36,7 +36,7 @@ func made[T any](t *testing.T, h *host, secret, path, body string) (out T) {
 	return out
 }
 
-// What one node has made the others know at once, and what one has revoked no other one takes any more.
+// Every node accepts a token as soon as one node has created it. Once a token is deleted, no node accepts it any more.
 func TestTokensHoldOnEveryNode(t *testing.T) {
 	hosts := startCluster(t, 3, func(c *Config) { c.ACL = true })
 	for end := time.Now().Add(10 * time.Second); hosts[0].status(t).FeatureLevel < kv.NewestLevel; {
@@ -116,8 +116,8 @@ func (h *host) endsFor(t *testing.T) error {
 	}
 }
 
-// A node that asks for no tokens would be an open door to a cluster that has some: it ends when the first one is applied,
-// does not start again, and joins no such cluster.
+// A node without --acl would open a cluster with tokens to everybody. It ends when the first token is applied, does not
+// start again, and joins no cluster with tokens.
 func TestANodeWithoutACLDoesNotServeAClusterWithTokens(t *testing.T) {
 	hosts := startCluster(t, 3, func(c *Config) { c.ACL = c.Node != 3 })
 	open := hosts[2]

@@ -11,7 +11,7 @@ import (
 )
 
 // A node whose own address in --cluster was changed is reached there, and the members write the address down. When it
-// moves again, they reach it, and leave it to the operator to change what is written down.
+// moves again, they reach it, but the operator must change the listed address.
 func TestANodeWithAnotherAddress(t *testing.T) {
 	hosts := startCluster(t, 3)
 	moved := hosts[2]
@@ -100,8 +100,8 @@ func updateOfTwo(t *testing.T, hosts []*host) {
 	})
 }
 
-// A node whose addresses were both written down, and which was started with two others, tells how to mend both at once,
-// and so do the others.
+// The members list both addresses of a node, and the node starts with two different ones. Its status, and that of the
+// other nodes, names one command that corrects both.
 func TestAMovedNodeIsToldOfBothAddresses(t *testing.T) {
 	hosts := startCluster(t, 3)
 	awaitConnected(t, hosts)

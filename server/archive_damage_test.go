@@ -79,8 +79,8 @@ func (a *away) List(ctx context.Context, prefix string) ([]target.Object, error)
 	return a.Target.List(ctx, prefix)
 }
 
-// TestAGapInTheArchiveIsShown: the target is away for longer than the log is kept for it. What was before can be
-// restored and what comes after a new full copy too, and a restore to what is between says that it is missing.
+// TestAGapInTheArchiveIsShown: the target is away for longer than the log is kept for it. States before the gap and
+// after the next full copy can be restored. A restore to a revision inside the gap says that its slots are missing.
 func TestAGapInTheArchiveIsShown(t *testing.T) {
 	f := &away{Target: openTarget(t, t.TempDir())}
 	h := makeCluster(t, 1, archivedAs(f, once, 1<<20))[0]
@@ -203,8 +203,8 @@ func TestDamageInTheArchiveIsHealed(t *testing.T) {
 	}
 }
 
-// TestRetentionDeletesOnlyWhatIsNotNeeded: what was read within the time that is kept can be restored at each moment,
-// older segments and full copies go, and what is not of this archive stays.
+// TestRetentionDeletesOnlyWhatIsNotNeeded: each state read within the retention time can be restored, older segments
+// and full copies are deleted, and files outside this archive stay.
 func TestRetentionDeletesOnlyWhatIsNotNeeded(t *testing.T) {
 	const keep = 4 * time.Second
 	dir := t.TempDir()

@@ -212,8 +212,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// flaky is a target that stores every other segment and loses the answer, as with a process that dies then; and while
-// it is down it stores no new one.
+// flaky is a target that loses the answer for every other segment that it stores, as if the process died then. While it
+// is down it stores no new segment.
 type flaky struct {
 	target.Target
 	down          atomic.Bool
@@ -237,8 +237,8 @@ func (f *flaky) Put(ctx context.Context, name string, r io.Reader) error {
 	return errors.New("the answer is lost")
 }
 
-// TestATargetThatFailsLosesNothing writes to such a target, encrypted, hands mastership over while it is down, and
-// compares what nodes say is archived with what is there.
+// TestATargetThatFailsLosesNothing archives to a flaky target, encrypted, stops the master while the target is down,
+// and compares the reported archive position with the archive.
 func TestATargetThatFailsLosesNothing(t *testing.T) {
 	keys, err := age.GenerateX25519Identity()
 	if err != nil {

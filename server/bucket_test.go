@@ -10,8 +10,8 @@ import (
 	"tenure/server/replica"
 )
 
-// N4: an Accept that needs a longer bucket waits for the disk, and the run after a crash is silent for what the disk
-// says, not for the longest lease that is allowed.
+// N4: an Accept that needs a longer bucket waits for the disk. The run after a crash is silent for the bucket on disk,
+// not for the longest lease allowed.
 func TestN4TheNextRunIsSilentForTheBucket(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	n := newNodeOn(t, dir)

@@ -39,7 +39,7 @@ type Archive struct {
 	KeepLogBytes int64
 }
 
-// FounderWait is within what time a member that is in reach looks for a node that was started again.
+// FounderWait is the time within which a reachable member looks for a node that was started again.
 const FounderWait = transport.SeekTime
 
 // Config is fixed for a run of a node. See api.md's section on kvnode for the flags that fill it.
@@ -53,8 +53,8 @@ type Config struct {
 	ClientAddr   string // HTTP
 	PeerAddr     string // peers; may be empty for a cluster of one that nobody is to join
 	PeerOptional bool   // a cluster of one does without PeerAddr if somebody else listens there
-	// FounderWait is for how long, at each start, a node that has founded a cluster and is alone in it serves nobody,
-	// so that a member of another one can find it first; FounderWait is enough.
+	// FounderWait is how long a founder, while alone in its cluster, serves nobody after a start. A member of another
+	// cluster can then find it first. The constant FounderWait is long enough.
 	FounderWait   time.Duration
 	AdminAddr     string // pprof; empty is off
 	RedisAddr     string // the Redis protocol; empty is off
@@ -94,19 +94,19 @@ type Config struct {
 	// PeerAdvertise and ClientAdvertise are the addresses at which others reach this node, host:port with names allowed,
 	// which are resolved when a connection is made. Empty: PeerAddr, or the own address in Cluster; ClientAddr.
 	PeerAdvertise, ClientAdvertise string
-	// Join is the peer address of a member whose cluster this node joins, if its data directory is nobody's yet. What
-	// follows says as what: a voter as soon as it has caught up, the successor of the silent voter named Replace, a
-	// NonVoter, or a Spare, which is a non-voter that takes the place of a voter not heard for ReplaceAfter (0: never by
-	// itself).
+	// Join is the peer address of a member whose cluster this node joins, if its data directory is nobody's yet. The
+	// next fields say in which role. With none of them it becomes a voter as soon as it has caught up. With Replace it
+	// succeeds the silent voter of that name. With NonVoter it stays a non-voter. A Spare is a non-voter that takes the
+	// place of a voter not heard for ReplaceAfter (0: never by itself).
 	Join            string
 	Replace         string
 	NonVoter, Spare bool
 	ReplaceAfter    time.Duration
-	// Rejoin has a node of Cluster whose data directory is nobody's yet take its place again, if the cluster was formed
-	// before: it joins as the successor of the silent voter with its name.
+	// Rejoin lets a node of Cluster with an unused data directory take its place again, if the cluster was formed
+	// before. The node joins as the successor of the silent voter with its name.
 	Rejoin bool
-	// A node that takes its own place again joins JoinCluster only, the cluster that it was in (zero: any), and notes
-	// in the new directory that its operator starts it as node StartedAs (0: as the node that the cluster makes of it).
+	// JoinCluster is the only cluster that the node joins when it takes its own place again. Zero: any. StartedAs is
+	// the id with which its operator starts it; the new directory notes it. 0: the id that the cluster assigns.
 	JoinCluster ident.ClusterID
 	StartedAs   ballot.NodeID
 
@@ -192,8 +192,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// validateHealth refuses a port for health checks without a host. It asks nobody who he is, so it is opened to others
-// only if somebody says so.
+// validateHealth refuses a port for health checks without a host. The port authenticates nobody, so other machines
+// reach it only if the operator names a host.
 func (c Config) validateHealth() error {
 	host, _, err := net.SplitHostPort(c.HealthAddr)
 	if c.HealthAddr != "" && (err != nil || host == "") {
@@ -285,8 +285,7 @@ func (c Config) validateListener(l listenerFlag) error {
 	return l.protected()
 }
 
-// protected returns an error unless the listener may be reached by others: what it needs for that is decided here and
-// nowhere else.
+// protected returns an error unless other machines may reach the listener. It alone decides what that takes.
 func (l listenerFlag) protected() error {
 	switch {
 	case l.asks:

@@ -47,10 +47,10 @@ func (c Config) watch() watch.Limits {
 	return l
 }
 
-// The tail of the log that is kept for members that lag, below what the own state database holds. A member that was
-// restarted, or hung for some seconds under full load, must not need a snapshot, which is the whole state; beyond so
-// many slots it would not even take what the master proposes. 64 MiB is what a checkpoint's worth of log may be too, so
-// the log takes about twice that at most.
+// The tail of the log kept for members that lag, below the slot of the own state database. A member that restarts, or
+// hangs for some seconds under full load, must not need a snapshot: a snapshot is the whole state. More entries would
+// not help: an acceptor stores nothing further above its chosen mark than this. A checkpoint's worth of log is 64 MiB
+// at most too, so the log takes about 128 MiB.
 const (
 	keepEntries = 65_536
 	keepBytes   = 64 << 20

@@ -10,8 +10,8 @@ import (
 	"tenure/server/runner"
 )
 
-// Damage that is met while the node stops is what Run returns: by a round or a reader while mastership is given up, or
-// when the loops are told to end.
+// Run returns damage that is met while the node stops: by a round or a reader while mastership is given up, or when the
+// loops are told to end.
 func TestDamageWhileStoppingIsReported(t *testing.T) {
 	errDamaged := errors.New("damaged")
 	for name, moment := range map[string]func(r *runners){

@@ -98,7 +98,7 @@ func TestANodeThatDiffersEndsAndStaysOut(t *testing.T) {
 		if code, body, _ := h.call(http.MethodGet, "/v1/kv/k?raw", ""); code != 200 || body != "right" {
 			t.Errorf("node %d answers %d %q", h.cfg.Node, code, body)
 		}
-		// It may have heard the digest of the one that differs before that of the other one.
+		// It may have heard the wrong digest before the right one.
 		h.until(t, "sure", func() bool { return h.status(t).Problem == "" })
 	}
 }

@@ -22,9 +22,14 @@
 //
 // # Packages below
 //
-// server/replica is pure and may not import this package: what it decides, server/runner carries out with clock, disk
-// and network. server/backend is the node as its HTTP API sees it; server/web knows HTTP and a small Backend interface.
-// server/wire turns messages between nodes into bytes and back, and is pure too; server/transport knows bytes and
-// identities, not what the frames say; server/watch knows who waits for which keys, and the newest changes;
-// server/metrics registers figures. DESIGN.md follows one write and one read through the threads.
+//	replica     decides; pure, and may not import this package
+//	runner      carries out what replica decides, with clock, disk and network
+//	backend     the node as its HTTP API sees it
+//	web         HTTP, over the small interface Backend
+//	wire        messages between nodes as bytes; pure
+//	transport   connections and identities; it does not read frames
+//	watch       the waiting queries and streams, and the newest changes
+//	metrics     registers figures
+//
+// DESIGN.md follows one write and one read through the threads.
 package server

@@ -78,8 +78,8 @@ func TestDrainsAtOnce(t *testing.T) {
 	}
 }
 
-// A drain that is forced asks nobody; one of a drained node changes nothing; and a voter that is not heard is no voter
-// that is left.
+// A forced drain does not count the others. Draining a drained node changes nothing. A voter that is not heard does not
+// count as left.
 func TestDrainLooksAtTheOthers(t *testing.T) {
 	hosts := startCluster(t, 3)
 	awaitConnected(t, hosts)

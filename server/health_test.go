@@ -26,7 +26,8 @@ func (h *host) health(path string) (int, string) {
 	return rsp.StatusCode, string(text)
 }
 
-// asClients waits until both ports of h say the same of its health, which is this status, and that it lives.
+// asClients waits until both ports of h report the same readiness, with this status, and the health port reports that h
+// lives.
 func (h *host) asClients(t *testing.T, what string, status int) {
 	t.Helper()
 	h.until(t, what, func() bool {
@@ -37,8 +38,8 @@ func (h *host) asClients(t *testing.T, what string, status int) {
 	})
 }
 
-// TestHealthIsToldAtEachTime: the port for health checks answers while the node waits for its cluster, when it is
-// ready, when the majority is lost, and until it has stopped, as the port for clients does.
+// TestHealthIsToldAtEachTime: the port for health checks answers like the port for clients while the node waits for its
+// cluster, when it is ready, when the majority is lost, and until it has stopped.
 func TestHealthIsToldAtEachTime(t *testing.T) {
 	hosts := makeCluster(t, 3, func(c *Config) { c.HealthAddr = freeAddr(t) })
 	first := hosts[0]

@@ -13,10 +13,10 @@ import (
 // Identify returns whose data directory dir is, without opening it; ok is false if it is nobody's yet.
 func Identify(dir string) (id storage.Identity, ok bool, err error) { return storage.ReadIdentity(dir) }
 
-// checkIdentity refuses a data directory that the configuration contradicts: one of another node, or of a cluster of
-// other nodes than --cluster lists, if no members have been changed since its bootstrap. Such a node would otherwise
-// serve what its disk says, and not what its operator wrote. Once members have changed a list only hints at addresses.
-// Errors wrap ErrConfig.
+// checkIdentity refuses a data directory that the configuration contradicts: one of another node, or, if no members
+// have changed since the bootstrap, one of a cluster of other nodes than --cluster lists. The node would otherwise
+// serve the data on its disk against its operator's intent. Once members have changed, the list only hints at
+// addresses. Errors wrap ErrConfig.
 func (c Config) checkIdentity(id storage.Identity) error {
 	if id.Node != 0 && c.Node != 0 && id.Node != c.Node {
 		return fmt.Errorf("%w: --id %d, but %s is the data directory of node %d: start it with --id %d, or give node %d a "+
@@ -41,7 +41,7 @@ func (c Config) checkIdentity(id storage.Identity) error {
 		ErrConfig, c.showCluster(), c.Data, showMembers(id.Membership), id.Cluster)
 }
 
-// noteOf returns what is worth a line of the log about a list that differs from the membership, or "".
+// noteOf returns a line for the log if --cluster differs from the membership, or "".
 func (c Config) noteOf(id storage.Identity) string {
 	if !id.Formed || len(c.Cluster) == 0 || c.lists(id.Membership) {
 		return ""
@@ -50,8 +50,7 @@ func (c Config) noteOf(id storage.Identity) string {
 		showMembers(id.Membership))
 }
 
-// addressNote returns what is worth a warning about addresses of this node that are not those that the members have for
-// it, or "".
+// addressNote returns a warning if the members list other addresses for this node than its own, or "".
 func (c Config) addressNote(listed ident.Membership) string {
 	m, _, ok := listed.Find(c.Node)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"tenure/api"
 )
 
-// A follower that has not applied an install yet draws bases that are too old. Nobody may have sent these commands
-// before, so they are done, and done once.
+// A follower that has not applied an install yet draws bases that are too old. No earlier copy of these commands can
+// exist, so each is applied exactly once.
 func TestWritesSoonAfterAnInstallAreDone(t *testing.T) {
 	hosts := startCluster(t, 3)
 	m := master(t, hosts)

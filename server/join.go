@@ -12,8 +12,8 @@ import (
 	"tenure/server/wire"
 )
 
-// join finds this node's membership, or takes part in the bootstrap of its cluster. fresh is true only if this very run
-// did: then there can be nothing older that A4 would have to wait for.
+// join finds this node's membership, or takes part in the bootstrap of its cluster. fresh reports whether this run
+// bootstrapped it. Only then is there nothing older for A4 to wait for.
 func (n *node) join(ctx context.Context) (fresh bool, err error) {
 	list := make([]wire.Address, 0, len(n.cfg.Cluster))
 	for _, a := range n.cfg.Cluster {

@@ -29,10 +29,10 @@ const (
 	joinLogEvery = time.Minute // the same answer is logged again after this
 )
 
-// becomeMember returns the id of the node whose data directory that is. If it is nobody's yet, it first has the cluster
-// of Config.Join let this node in, and makes that durable. It needs no other part of a node, but opens the ports: one
-// that is taken must not cost the cluster a member that cannot run. Nothing is written before a member has answered at
-// the address of Config.Join, which may be mistyped. It returns 0 if ctx has ended meanwhile.
+// becomeMember returns the node id in the data directory. If the directory is nobody's yet, becomeMember first joins
+// the cluster of Config.Join, and makes the membership durable. It opens the ports before it asks: a taken port must
+// not leave the cluster with a member that cannot run. Nothing is written before a member has answered at the address
+// of Config.Join, which may be mistyped. It returns 0 if ctx has ended meanwhile.
 func (c Config) becomeMember(ctx context.Context, tls *secrets) (ballot.NodeID, error) {
 	id, _, err := storage.ReadIdentity(c.Data)
 	if err != nil {
@@ -79,8 +79,8 @@ func (c Config) becomeMember(ctx context.Context, tls *secrets) (ballot.NodeID, 
 	return joined.Node, nil
 }
 
-// rejoining returns the configuration with which a node that has lost its place takes it again. Its operator goes on to
-// start it with the id that is lost.
+// rejoining returns the configuration with which a node that has lost its place takes it again. Its operator still
+// starts it with the lost id.
 func (c Config) rejoining(lost *transport.BootstrapError) Config {
 	c.PeerAdvertise = c.peerAdvertised()
 	c.Join, c.StartedAs = lost.Member, c.Node
@@ -96,8 +96,8 @@ func (n *node) greet(ctx context.Context, m wire.JoinMsg) (met bool, err error) 
 	return n.keepAsking(ctx, func() error { return transport.Greet(ctx, n.cfg.Join, m, n.tls.peerFiles()) })
 }
 
-// askToJoin asks until the cluster lets this node in, or refuses it for good, or ctx ends: then it returns nil. Only a
-// node that has got no answer does not know whether it was let in; so it repeats its question, with the same ids.
+// askToJoin asks until the cluster lets this node in, refuses it for good, or ctx ends: then it returns nil. A node
+// without an answer cannot know whether it was let in, so it repeats its question with the same ids.
 func (n *node) askToJoin(ctx context.Context, m wire.JoinMsg) (*wire.JoinedMsg, error) {
 	var joined wire.JoinedMsg
 	in, err := n.keepAsking(ctx, func() (err error) {
@@ -155,9 +155,9 @@ func refusedToJoin(err error) error {
 	return fmt.Errorf("%w: %w", ErrConfig, err)
 }
 
-// joinMsg returns what this node says of itself to those that it asks, but its store. before is the id that it was
-// started with when its directory was lost, 0 if there is none. A name that is not given is that of the member that it
-// replaces, so that the same command line replaces it again, or the one that the old id stands for.
+// joinMsg returns this node's request to join, without its store. before is the id under which the node was started
+// when its directory was lost, 0 if there is none. Without --node-name the node takes the name of the replaced member,
+// so the same command line can replace it again. Without either it takes the name derived from before.
 func (n *node) joinMsg(before ballot.NodeID) (wire.JoinMsg, error) {
 	name := cmp.Or(n.cfg.NodeName, n.cfg.Replace)
 	if name == "" && before != 0 {

@@ -177,8 +177,8 @@ func nothingIn(t *testing.T, dir string) {
 	}
 }
 
-// A node that is told to join at a port for clients, or at a node of another cluster than its own, or is itself given
-// what cannot be, leaves nothing in its directory.
+// A node leaves nothing in its directory if --join names a client port or a node of another cluster, or if its own
+// configuration is invalid.
 func TestAJoinThatCannotBeLeavesNothing(t *testing.T) {
 	one := startCluster(t, 1)[0]
 	for _, c := range []struct {

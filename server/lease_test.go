@@ -94,8 +94,8 @@ func TestNamedLeases(t *testing.T) {
 	}
 }
 
-// N3, N4 and A4: after a restart a node is silent for as long as the lease may last that it has granted, and its tokens
-// are of a later era than all before.
+// N3, N4 and A4: after a restart a node is silent for as long as a lease that it granted may last. Its tokens are of a
+// later era than all earlier ones.
 func TestErasAfterARestart(t *testing.T) {
 	t.Parallel()
 	hosts := startCluster(t, 1)
@@ -152,8 +152,8 @@ func TestStopAnswersWaitingLeases(t *testing.T) {
 	}
 }
 
-// The nodes that have recorded a lease list it by its name, in pages that together have each once; one that is released
-// goes.
+// Nodes that have recorded a lease list it by its name. The pages together have each lease once, and a released one
+// disappears.
 func TestLeaseList(t *testing.T) {
 	hosts := startCluster(t, 3)
 	h := hosts[0]

@@ -78,8 +78,8 @@ func operationOf(m wire.JoinMsg) members.Operation {
 	return op
 }
 
-// refusalOf returns what the node that asks is told about err. It asks again, unless what it asks for is wrong in itself:
-// another change ends, and a voter that is to be replaced may not be heard any more.
+// refusalOf returns the answer to the joining node about err. The node asks again, unless its request is wrong in
+// itself: a change under way ends, and a voter to be replaced may fall silent.
 func refusalOf(err error) error {
 	var e *web.MemberError
 	if !errors.As(err, &e) {

@@ -21,8 +21,8 @@ type Limits struct {
 const MostRequests = runner.MaxClientRequests
 
 const (
-	// filesForOthers is how many files a node keeps for others than clients where it may have many: its own, and those
-	// of its peers and of programs that are about to connect.
+	// filesForOthers is how many files a node with a high limit reserves for other uses than clients: its own files,
+	// peers, and programs that are about to connect.
 	filesForOthers = 512
 
 	// filesOfItsOwn is how many a node of three has open, and opens for a checkpoint, a snapshot and an archive. 30 of

@@ -20,8 +20,8 @@ import (
 	"tenure/server/web"
 )
 
-// ports are the listeners of a node. They are opened before anything else is touched; what comes before the node serves
-// is told what it waits for.
+// ports are the listeners of a node. They are opened before anything else is touched. Requests that come before the
+// node serves are told what it waits for.
 type ports struct {
 	clients *web.Server
 	served  chan error // how clients ended, of each protocol
@@ -192,7 +192,7 @@ func (p *ports) close() {
 	})
 }
 
-// admin serves the profiler on an address of its own, which is off by default: it shows what is in memory.
+// admin serves the profiler on its own address. It is off by default, since the profiler shows the content of memory.
 type admin struct {
 	listener net.Listener
 	server   *http.Server
@@ -219,8 +219,8 @@ func listenAdmin(addr string, hosts []string) (*admin, error) {
 	return a, nil
 }
 
-// guarded passes requests on to next that are addressed to one of the hosts, and refuses all others, and those that a page
-// of another origin has a browser send: see web.Hosts.
+// guarded passes requests for one of the hosts on to next. It refuses all others, and requests that a browser sends for
+// a page of another origin: see web.Hosts.
 func guarded(hosts web.Hosts, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hosts.Serves(r.Host) {

@@ -44,8 +44,8 @@ func (h *host) remove(t *testing.T, node *host) {
 	node.done = nil
 }
 
-// Members leave one after the other, asked for at any node, the master too. What is left goes on, and a node that was
-// removed says so and does not start again.
+// Members leave one after the other, asked for at any node, the master too. The remaining members go on. A removed node
+// says that it was removed, and does not start again.
 func TestMembersLeave(t *testing.T) {
 	t.Parallel()
 	hosts := startCluster(t, 3)

@@ -12,8 +12,7 @@ import (
 	"tenure/api"
 )
 
-// Only the port for clients answers requests, after it has decided: that of the profiler has nothing else, and that of
-// peers says to all of them that it is the wrong one.
+// Only the client port answers requests of the API. The profiler's port answers 404 to all of them, the peer port 400.
 func TestOtherPortsAnswerNoRequests(t *testing.T) {
 	admin := freeAddr(t)
 	h := startCluster(t, 1, func(c *Config) { c.ACL, c.AdminAddr = true, admin })[0]

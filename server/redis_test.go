@@ -44,8 +44,8 @@ func (c *redisClient) do(line string) string {
 	return strings.TrimSuffix(reply, "\r\n")
 }
 
-// What one node has made the Redis protocol of the others knows at once, and what one has revoked no other one takes
-// any more, on connections that are open.
+// The Redis protocol of every node accepts a token as soon as one node has created it. Once a token is deleted, no node
+// accepts it any more, not even on open connections.
 func TestTokensHoldOnEveryNodeForRedis(t *testing.T) {
 	hosts := startCluster(t, 3, func(c *Config) { c.ACL, c.RedisAddr = true, freeAddr(t) })
 	for end := time.Now().Add(10 * time.Second); hosts[0].status(t).FeatureLevel < kv.NewestLevel; {

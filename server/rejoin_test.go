@@ -9,8 +9,8 @@ import (
 	"tenure/api"
 )
 
-// A node of --cluster that has lost its disk takes its place again with --rejoin, whenever that happens, and under the
-// command line that it has. Without --rejoin it does not.
+// With --rejoin a node of --cluster that has lost its disk takes its place again, each time, with an unchanged command
+// line. Without --rejoin it does not.
 func TestALostDiskIsRejoined(t *testing.T) {
 	hosts := makeCluster(t, 3, func(c *Config) { c.Rejoin = c.Node == 3 })
 	for _, h := range hosts {

@@ -55,7 +55,7 @@ func (o *outsider) change(t *testing.T, path, id, body string) {
 	})
 }
 
-// knocks has a node of that id, with a certificate of that name, connect to home and claim a membership that no node
+// knocks connects to home as the node of that id, with a certificate of that name, and claims a membership that no node
 // has. It returns why it is refused, "" if it is taken as a peer.
 func (o *outsider) knocks(t *testing.T, id ballot.NodeID, name string) string {
 	t.Helper()
@@ -98,8 +98,8 @@ func (o *outsider) joins(t *testing.T, name, replace string) error {
 	return err
 }
 
-// A node that was removed has its certificate yet. It is no peer under any id, whatever membership it claims, also
-// after the others were started again, and joins only after an operator's word.
+// A removed node still has its certificate. It is no peer under any id or claimed membership, also after restarts of
+// the others. It joins only after an operator has readmitted it.
 func TestARemovedMemberStaysOut(t *testing.T) {
 	t.Parallel()
 	ca, configure, _ := overTLS(t)
@@ -152,7 +152,7 @@ func TestARemovedMemberStaysOut(t *testing.T) {
 	}
 }
 
-// What the transport is told at the start is what the disk says, of which each part may be older than another.
+// The transport starts with the roster on disk, each part of which may be older than the others.
 func TestTheRosterAtTheStart(t *testing.T) {
 	three := ident.Membership{Number: 1, Members: []ident.Member{{Node: 1}, {Node: 2}, {Node: 3}}}
 	two := ident.Membership{Number: 2, Change: 1, Members: three.Members[:2]}

@@ -27,14 +27,13 @@ import (
 // ErrConfig is wrapped by errors that a change of flags or of the data directory mends; the process exits with 78.
 var ErrConfig = errors.New("configuration")
 
-// Removed reports whether err, of Run, says that the node is no member of its cluster any more. Its data directory is
-// of no more use.
+// Removed reports whether err, returned by Run, says that the node is no longer a member of its cluster. Its data
+// directory is then of no use.
 func Removed(err error) bool {
 	return errors.Is(err, runner.ErrRemoved) || errors.Is(err, transport.ErrRemoved)
 }
 
-// ErrDamaged is wrapped by errors that say that the node's data is not what was written: it must not be started on it
-// again.
+// ErrDamaged is wrapped by errors about damaged data. The node must not be started on that data again.
 var ErrDamaged = storage.ErrDamaged
 
 // node is what a call of Run has opened.
@@ -70,7 +69,8 @@ var errSnapshot = errors.New("a snapshot has been received")
 
 // Run runs a node until ctx ends, then stops it in order and returns nil. An error means that the node could not start
 // or had to stop: damage, a failed sync, a refusal by its cluster. A node that has received a snapshot ends its run in
-// order and begins another one: whatever read the old state is gone then, and the new one is opened as at any start.
+// order and begins another one. All readers of the old state are gone then, and the new state is opened as at any
+// start.
 func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err

@@ -72,8 +72,8 @@ func TestAClusterThatAnotherOneLooksFor(t *testing.T) {
 	}
 }
 
-// A node that has founded a cluster and is alone in it serves nobody, and lets nobody in, before a member of another
-// one had the time to look for it; at each start, and only until others have joined.
+// A founder that is alone in its cluster serves nobody and lets nobody in until FounderWait is over, at each start.
+// Once others have joined it no longer waits.
 func TestAFounderWaits(t *testing.T) {
 	t.Parallel()
 	h := makeCluster(t, 1, func(c *Config) { c.FounderWait = time.Hour })[0]

@@ -48,8 +48,7 @@ func (c Config) logEnd(began time.Time) {
 		Msg("stopped in order")
 }
 
-// logFounded says that this run has begun a cluster that holds nothing. It is not what somebody wants who has mistyped
-// --data.
+// logFounded warns that this run has founded an empty cluster: the operator may have mistyped --data.
 func (n *node) logFounded() {
 	n.log.Warn().Stringer("cluster", n.store.Identity().Cluster).Str("data", n.cfg.absoluteData()).
 		Msg("FOUNDED A NEW, EMPTY CLUSTER in " + n.cfg.absoluteData() + ": if this node has data elsewhere, stop it, and " +

@@ -92,8 +92,8 @@ func (n *node) startRun(fresh bool) (*parts, error) {
 	return p, err
 }
 
-// rosterOf returns what the disk says of who takes part, and of who must not come back by himself. The record in the
-// state may be older than the identity, or there may be none yet; ids that any of them lists are given out.
+// rosterOf returns the roster on disk: the nodes that take part, and the nodes that must not come back by themselves.
+// The record in the state may be missing, or older than the identity. An id that any of them lists has been given out.
 func rosterOf(state *kv.State, id storage.Identity) (ident.Roster, error) {
 	record := members.First(id.Membership)
 	if b := state.Members(); b != nil {
@@ -109,9 +109,9 @@ func rosterOf(state *kv.State, id storage.Identity) (ident.Roster, error) {
 	return r, nil
 }
 
-// openState opens the state that the disk holds. What it knows of the members is durable in the identity before either
-// lease part answers: a crash, or a snapshot, may have left that behind. A membership without this node is not: the node
-// stays until the others need it no more, and the log part says when.
+// openState opens the state on disk. A crash or a snapshot may have left the identity behind the state's membership, so
+// openState makes that membership durable in the identity before either lease part answers. It does not store a
+// membership without this node: the node stays until the others no longer need it, and the log part says when.
 func (n *node) openState() (*kv.State, error) {
 	state, err := kv.Open(n.store, kv.DefaultLimits)
 	if err != nil {

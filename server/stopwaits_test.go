@@ -9,8 +9,8 @@ import (
 	"tenure/api"
 )
 
-// Blocking queries that wait at a node which stops, be it master or not, are answered as at the end of their wait, in
-// each mode: to consul/api an error is the loss of a lock.
+// A stopping node, master or not, answers its blocking queries as at the end of their wait, in each mode: to consul/api
+// an error is the loss of a lock.
 func TestAStopAnswersWhoWaits(t *testing.T) {
 	hosts := startCluster(t, 3)
 	first := master(t, hosts)

@@ -10,9 +10,9 @@ import (
 )
 
 // A hand-over has its cause in the status of the node that gave the lease up and of the one that won it, and in
-// metrics. On a machine that is busy elsewhere another node than the named one may win; and a node that has not yet
-// heard of the lease when it is released, such as one that was just connected, says truly that it knows of no owner
-// before. Then mastership is handed over once more.
+// metrics. On a busy machine a node other than the named one may win. A node that has just connected may not have heard
+// of the lease before its release, and then truly says that it knows of no previous owner. In these cases the test
+// hands mastership over once more.
 func TestStatusAndMetricsTellWhyTheMasterChanged(t *testing.T) {
 	hosts := startCluster(t, 3)
 	has := func(h *host, ok func(api.TenureChange) bool) bool {

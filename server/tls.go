@@ -17,7 +17,7 @@ import (
 	"tenure/storage"
 )
 
-// TLS names the files with which a node proves who it is, and by which it knows others. The zero value is no TLS.
+// TLS names the files with which a node proves its identity and checks that of others. The zero value means no TLS.
 type TLS struct {
 	Clients certs.Paths // certificate and key for clients
 	// MinVersion is the oldest version of TLS that clients may speak, tls.VersionTLS13 or tls.VersionTLS12; 0: 1.3.
@@ -118,8 +118,8 @@ func (s *secrets) sameNode(c *x509.Certificate) error {
 	return nil
 }
 
-// watch reads the files again when they change or reload receives, until ctx ends or the function that it returns is
-// called, which waits for that.
+// watch reads the files again when they change or reload receives, until ctx ends or end is called. end waits for the
+// watcher to stop.
 func (s *secrets) watch(ctx context.Context, reload <-chan struct{}) (end func()) {
 	if s == nil {
 		return func() {}

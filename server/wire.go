@@ -35,8 +35,7 @@ type runners struct {
 	state      *runner.State
 }
 
-// wire makes the runners of p and connects them. Nothing runs yet but the guardian, which comes before the first
-// Accept.
+// wire makes the runners of p and connects them. Only the guardian runs yet: it must run before the first Accept.
 func (n *node) wire(p *parts) *runners {
 	n.ports.peers.SetRoster(p.roster)
 	members := runner.NewMembers(n.self.Node, p.identity.Membership, n.addresses)
