@@ -2,9 +2,9 @@ package lease
 
 import "time"
 
-// Resend is P5's repetition: the attempt's Prepare or Accept once more, unchanged, to the voters that have not answered
-// it; after a win too, while that lease lasts, so that a lost Accept leaves no acceptor behind with an older record.
-// An attempt in progress whose deadline has passed is abandoned instead.
+// Resend is P5's repetition: the attempt's Prepare or Accept once more, unchanged, to the voters that have not
+// answered. Accept is repeated after a win too, while that lease lasts: a lost one would leave an acceptor with an
+// older record. An attempt in progress whose deadline has passed is abandoned instead.
 func (p *Proposer) Resend(now time.Duration) []Message {
 	if p.attempt.phase == PhaseNone {
 		return nil
@@ -35,8 +35,8 @@ func (p *Proposer) abandon(e End) {
 	p.last = e
 }
 
-// expire abandons the attempt because its deadline has passed. What its refusals said of memberships is true all the
-// same: a voter that is silent does not make this node any less outdated.
+// expire abandons the attempt because its deadline has passed. The memberships in its refusals count all the same: a
+// voter that is silent does not make this node any less outdated.
 func (p *Proposer) expire() {
 	p.abandon(End{Reason: EndExpired, Membership: p.attempt.obstacle.Membership})
 }

@@ -69,8 +69,8 @@ func (a *Acceptor) Handle(now time.Duration, m Message) (reply Message, ok bool)
 	return Message{}, false
 }
 
-// prepare is A1. A promise reports the live lease whoever owns it; an expired one is none. A refusal carries the
-// promised ballot, for liveness only.
+// prepare is A1. A promise reports the live lease of any owner; an expired one is none. A refusal carries the promised
+// ballot, for liveness only.
 func (a *Acceptor) prepare(now time.Duration, m Message) Message {
 	r := &a.master
 	if m.Ballot.Less(r.promised) {
@@ -81,8 +81,8 @@ func (a *Acceptor) prepare(now time.Duration, m Message) Message {
 }
 
 // accept is A2. It never replaces a live lease of another owner, under whatever ballot, and never shortens an
-// exclusion. Raising promised here keeps it at or above the ballot of a live record, so that an Accept of the same
-// owner's earlier attempt cannot take the record back to a ballot that is due to be released.
+// exclusion. Raising promised keeps it at or above the ballot of a live record: otherwise an Accept of the same owner's
+// earlier attempt could take the record back to a ballot whose Release is due.
 func (a *Acceptor) accept(now time.Duration, m Message) Message {
 	r := &a.master
 	if m.Ballot.Less(r.promised) || r.blocks(now, m.Owner) || !a.cfg.Timing.Allows(m.Duration) {
@@ -107,8 +107,8 @@ func (a *Acceptor) release(m Message) {
 	}
 }
 
-// silent is A4: whether what this node accepted before it lost its memory may still bind it. Messages that arrive
-// meanwhile are dropped, not kept.
+// silent is A4: it reports whether a lease that this node accepted before it lost its memory may still bind it.
+// Messages that arrive meanwhile are dropped, not kept.
 func (a *Acceptor) silent(now time.Duration) bool { return now < a.cfg.Quarantine }
 
 // QuarantineLeft is how long this acceptor still stays silent, 0 if it answers.
@@ -123,8 +123,8 @@ type Record struct {
 	Left   time.Duration // of the exclusion, on this node's clock; the ownership itself is over earlier
 }
 
-// Live is L1: what this acceptor knows of the lease's owner. It is a hint about whom to ask and when to try. That it
-// names this node, or nobody, proves nothing: only Proposer.Held says who owns, and only to the owner.
+// Live is L1: what this acceptor knows of the lease's owner. It is a hint about whom to ask and when to try. A record
+// of this node, or no record, proves nothing: only Proposer.Held reports ownership, and only to the owner.
 func (a *Acceptor) Live(now time.Duration) (Record, bool) {
 	r := &a.master
 	if !r.live(now) {

@@ -2,13 +2,13 @@
 // Leases of users, with names of their own, are in package named, which shares its times.
 //
 // The code is pure: a Proposer and an Acceptor take a message and `now`, the reading of their node's elapsed clock
-// (includes suspend, is not slewed, shared with nobody), and return messages. Nothing here keeps time, sends, or
-// writes to disk. Nothing is durable but the restart counter and the durations that PlanQuarantine asks to store, and
-// PlanBucket of package named.
-// What does not follow the labelled rules below does not belong here; the log never reads this package.
+// (includes suspend, is not slewed, shared with nobody), and return messages. No code here keeps time, sends, or writes
+// to disk. Only the restart counter and the number of the membership are durable, and the durations that
+// PlanQuarantine, and PlanBucket of package named, ask to store. Code that follows none of the labelled rules below
+// does not belong here; the log never reads this package.
 //
-// Neither type is safe for concurrent use. Both are plain data: Clone copies them and AppendState encodes what
-// their future depends on, so that an explorer can walk the code that runs in production.
+// Neither type is safe for concurrent use. Both are plain data: Clone copies them, and AppendState encodes the state
+// that decides their future. So an explorer can walk the production code.
 //
 // Safety rests on clock rates that err by less than ρ, on ballots and incarnations that are never used twice, and on
 // A4's silence. Messages may be lost, duplicated, delayed and reordered; processes may crash at any point.

@@ -11,9 +11,9 @@ import (
 // worst is how far the clocks of this test err, in shares of ρ: the bound itself.
 const worst = 1.0
 
-// TestDriftWithinTheBoundHolds plays the worst that clocks may do: the owner's is slow by ρ, so that it owns for
-// longest, and the acceptors' are fast by ρ, so that they exclude for shortest; and every mixture of these. The other
-// proposer tries at every instant. Beyond ρ, by a twentieth of it, the same must give two owners, or it proved nothing.
+// TestDriftWithinTheBoundHolds plays the worst that clocks may do. The owner's clock is slow by ρ and owns for longest;
+// the acceptors' clocks are fast by ρ and exclude for shortest. It also plays every other mixture. The other proposer
+// tries at every instant. With clocks that err by 1.05·ρ two owners must appear, or the test proves nothing.
 func TestDriftWithinTheBoundHolds(t *testing.T) {
 	timing := Timing{MaxMaster: 100 * ms, MaxUser: 100 * ms, DriftPPM: 100_000}
 	for _, x := range []struct {

@@ -2,8 +2,8 @@ package lease
 
 import "time"
 
-// rounds are the times, from the death on, at which a guardian sends all its Releases: more than once, because an
-// Accept that was under way may arrive after the first, and because each is also a hint to try.
+// rounds are the times after the death at which a guardian sends all its Releases. It repeats them because an Accept
+// that was under way may arrive after the first round, and because each Release is also a hint to try.
 var rounds = [...]time.Duration{0, 5 * time.Millisecond, 15 * time.Millisecond, 40 * time.Millisecond,
 	100 * time.Millisecond,
 	250 * time.Millisecond, 500 * time.Millisecond}
@@ -11,9 +11,9 @@ var rounds = [...]time.Duration{0, 5 * time.Millisecond, 15 * time.Millisecond, 
 // CrashReleaseFor is how long after the death a guardian still has something to say.
 const CrashReleaseFor = 500 * time.Millisecond
 
-// Guardian is P7's decision when to speak for a process that has died. It stays silent until it is told of the death,
-// whatever else it may notice: a process that does not answer, or whose connections are closed, may still act as owner.
-// The zero value knows of no death. A copy is independent.
+// Guardian is P7's decision when to speak for a process that has died. It stays silent until Died is called: a process
+// that does not answer, or has closed its connections, may still act as owner. The zero value knows of no death. A copy
+// is independent.
 type Guardian struct {
 	died bool
 	at   time.Duration

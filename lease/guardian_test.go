@@ -141,7 +141,7 @@ func TestNotesAreBounded(t *testing.T) {
 	}
 }
 
-// What peace and an unlucky candidate need fits into the list.
+// The list is large enough for renewals in peace, and for an unlucky candidate.
 func TestNotesSuffice(t *testing.T) {
 	timing := Timing{MaxMaster: 500 * ms, MaxUser: time.Second, DriftPPM: 10_000, Margin: 10 * ms}
 	pr := must(NewProposer(ProposerConfig{Self: ballot.Incarnation{Node: 1}, Duration: 500 * ms, Voters: quorum.Of(1),

@@ -16,8 +16,8 @@ type membership struct {
 // was only the first one, and no message said so.
 func stamp(number uint64) uint64 { return max(number, 1) }
 
-// SetMembership has later attempts ask these voters under that number, which must be durable and that of a membership
-// that is chosen. The attempt under way keeps the stamp and the voters that it began with: whether it has a quorum is a
+// SetMembership makes later attempts ask these voters under that number. The number must be durable, and its membership
+// chosen. The attempt under way keeps the stamp and the voters that it began with: whether it has a quorum is a
 // question about one membership. An older number changes nothing.
 func (p *Proposer) SetMembership(number uint64, voters quorum.Set) {
 	if number > p.current.number {
@@ -28,7 +28,7 @@ func (p *Proposer) SetMembership(number uint64, voters quorum.Set) {
 // Membership returns the number under which the next attempt asks.
 func (p *Proposer) Membership() uint64 { return p.current.number }
 
-// SetMembership has the acceptor refuse every older stamp from now on. The number must be durable, so that later runs
+// SetMembership makes the acceptor refuse every older stamp from now on. The number must be durable, so that later runs
 // refuse them too. An older number changes nothing.
 func (a *Acceptor) SetMembership(number uint64) {
 	if number > a.membership {
@@ -45,10 +45,10 @@ func (a *Acceptor) Membership() uint64 { return a.membership }
 // acceptor is about to learn it.
 func (a *Acceptor) outdated(m Message) bool { return stamp(m.Membership) < a.membership }
 
-// OlderExclusion returns how long a lease may yet be held whose records are of an older membership than the one in
-// force here: the longest exclusion that such a record has left, or what is left of A4's silence for records that are
-// forgotten. What was accepted before SetMembership counts as older. No lease of an older membership can be won any
-// more once enough acceptors to block its majorities have the newer one in force.
+// OlderExclusion returns how long leases of memberships older than the one in force here may still be held: the longest
+// exclusion left of a record accepted before SetMembership or, for forgotten records, the rest of A4's silence. No
+// lease of an older membership can be won any more once enough acceptors to block its majorities have the newer one in
+// force.
 func (a *Acceptor) OlderExclusion(now time.Duration) time.Duration {
 	return max(a.QuarantineLeft(now), a.older-now, 0)
 }

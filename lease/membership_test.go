@@ -146,8 +146,8 @@ func TestMembersAnExpiredAttemptSaysItIsOutdated(t *testing.T) {
 	}
 }
 
-// "(b) then a wait": an acceptor tells how long a lease may be held that it has accepted before the membership was in
-// force, also if the record has been renewed since, and how long what it has forgotten may be.
+// "(b) then a wait": an acceptor tells how long leases accepted before the membership was in force may still be held. A
+// renewal since then does not change that. For forgotten leases it is the rest of the silence.
 func TestMembersOlderExclusion(t *testing.T) {
 	w := newWorld(t)
 	a := w.acceptors[1]

@@ -33,7 +33,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// What each message says of its lease: there is one, but Message has space on the wire for others.
+// The lease that each message names: there is one, but Message has space on the wire for others.
 const (
 	MasterResource = "master"
 	ClassMaster    = 1
@@ -79,7 +79,7 @@ type Message struct {
 }
 
 // Check refuses a message that no node of this protocol sends. Acceptor and Proposer drop such messages unseen; the
-// error is for whoever counts them.
+// error is for callers that count them.
 func (m Message) Check() error {
 	switch {
 	case m.Kind < KindPrepare || m.Kind > KindRelease:

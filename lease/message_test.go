@@ -72,7 +72,7 @@ func TestMessageString(t *testing.T) {
 	}
 }
 
-// Whatever bytes arrive, nobody panics, and a proposer owns nothing that it did not ask for.
+// No bytes make an acceptor or a proposer panic, or give a proposer a lease that it did not ask for.
 func FuzzHandle(f *testing.F) {
 	m := goodAccept()
 	for k := KindPrepare; k <= KindRelease; k++ {

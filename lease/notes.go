@@ -16,8 +16,8 @@ const MaxNotes = 64
 // Notes is P7's list: the ballots, by their counters, of the Accepts for `master` that one incarnation has sent and
 // whose records may live. The zero value is empty. A copy is independent.
 //
-// Nothing depends on it but how soon others may own after a crash: a ballot that is missing costs the rest of the
-// lease, and one that was never sent, or long forgotten everywhere, matches no record (A3).
+// The list decides only how soon another node may own after a crash. A missing ballot costs the rest of the lease. A
+// ballot that was never sent, or that all acceptors have forgotten, matches no record (A3).
 type Notes struct{ list []note } // by counter, rising; never changed in place
 
 type note struct {

@@ -51,8 +51,8 @@ func (p *Proposer) own(now time.Duration, m Message) {
 	p.settle()
 }
 
-// hold is M1's continuity: a win before the old deadline continues the tenure, until the later of both deadlines; a
-// win at or after it is a new tenure, however short the gap was, because another owner may have come and gone.
+// hold is M1's continuity. A win before the old deadline continues the tenure, until the later of both deadlines. A win
+// at or after it is a new tenure, however short the gap was, because another owner may have come and gone.
 func (p *Proposer) hold(now time.Duration, b ballot.Ballot, deadline time.Duration) {
 	if !p.held.Ballot.Less(b) {
 		panic(fmt.Sprintf("lease: won ballot %v after %v", b, p.held.Ballot))

@@ -439,8 +439,8 @@ func TestA4Restart(t *testing.T) {
 	}
 }
 
-// Paper §3 (end). L1: only the owner knows that it owns; what an acceptor tells of it is a hint, and no hint moves
-// what a proposer owns or does.
+// Paper §3 (end). L1: only the owner knows that it owns. An acceptor's record is a hint, and no hint changes what a
+// proposer owns or does.
 func TestL1Hint(t *testing.T) {
 	w := newWorld(t)
 	w.win(p, 1, 2*ms, 1, 2)

@@ -7,7 +7,7 @@ import (
 )
 
 // promise is P2: it counts distinct acceptors, never messages, and ignores replies of another ballot or phase. An
-// acceptor's first answer stands: what it said was true when it promised, and later records of others cannot be
+// acceptor's first answer stands: it was true when the acceptor promised, and later records of other owners cannot be
 // below that promise.
 func (p *Proposer) promise(now time.Duration, m Message) []Message {
 	a := &p.attempt
@@ -22,8 +22,8 @@ func (p *Proposer) promise(now time.Duration, m Message) []Message {
 	return p.propose(now)
 }
 
-// open is P2's check of one promise: no live lease, or, in a renewal whose base is held at this moment, a live
-// lease of this incarnation that is not older than the base. In a fresh attempt a live record of this very
+// open is P2's check of one promise: it must show no live lease. In a renewal whose base is held at this moment it may
+// show a live lease of this incarnation that is not older than the base. In a fresh attempt a live record of this very
 // incarnation blocks too: an abandoned attempt has left it, and its Release may be under way.
 func (p *Proposer) open(now time.Duration, m Message) bool {
 	if !m.Live {

@@ -77,8 +77,8 @@ func (p *Proposer) StartFor(now, d time.Duration) []Message {
 	return p.unanswered()
 }
 
-// Handle takes one reply. Whatever it returns must be sent. It ignores what is malformed, for another node,
-// or not from a voter (P2's "another ballot or phase" is ignored by each rule).
+// Handle takes one reply. The caller must send the messages that it returns. Handle ignores a reply that is malformed,
+// for another node, or not from a voter. Each rule ignores P2's "another ballot or phase".
 func (p *Proposer) Handle(now time.Duration, m Message) []Message {
 	if m.To != p.cfg.Self.Node || !p.asks(m.From) || m.Check() != nil {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Quarantine is A4's plan for one run of a node: how long its acceptor stays silent, and what the start record must
-// say so that the next run stays silent for long enough, whatever happens to this one.
+// Quarantine is A4's plan for one run of a node: the silence of its acceptor, and the length in the start record. With
+// that length the next run stays silent for long enough, whatever happens to this one.
 type Quarantine struct {
 	// Silence is how long this run's acceptor stays silent.
 	Silence time.Duration
@@ -16,9 +16,9 @@ type Quarantine struct {
 	Own time.Duration
 }
 
-// PlanQuarantine is A4's arithmetic. Stored is what the start record of the run before holds, zero if there is none;
-// bootstrap says that this is the run in which the node takes part in its cluster's bootstrap, before which it cannot
-// have accepted anything. The error is ErrTiming: bad constants, or a stored length that no run has written.
+// PlanQuarantine is A4's arithmetic. Stored is the length in the start record of the run before, zero if there is none.
+// Bootstrap is true in the run in which the node takes part in its cluster's bootstrap: the node cannot have accepted
+// anything before. The error is ErrTiming: bad constants, or a stored length that no run has written.
 func PlanQuarantine(stored time.Duration, t Timing, bootstrap bool) (q Quarantine, err error) {
 	if err := t.Validate(); err != nil {
 		return q, err
@@ -40,8 +40,8 @@ func PlanQuarantine(stored time.Duration, t Timing, bootstrap bool) (q Quarantin
 // the data directory was locked: only then is the run before known to be dead.
 func (q Quarantine) Deadline(start time.Duration) time.Duration { return start + q.Silence }
 
-// Record is what the start record may say once `elapsed` has passed since `start`: the longer length until the silence
-// is over (two quick restarts must not shorten it), then what is this run's own (A4).
+// Record is the length that the start record may hold once `elapsed` has passed since `start` (A4): AtStart until the
+// silence is over, since two quick restarts must not shorten it, then Own.
 func (q Quarantine) Record(elapsed time.Duration) time.Duration {
 	if elapsed >= q.Silence {
 		return q.Own

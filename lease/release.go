@@ -35,8 +35,8 @@ func (l *ballots) add(b ballot.Ballot) {
 // Release is P6. The caller has stopped acting as owner before it calls; here the ownership ends and the attempt in
 // progress is abandoned for good before any Release exists, so that no late reply can bring either back. The messages
 // name the ballot last held and every later one that had an Accept out; sending them, or sending them again, is a
-// courtesy and never needed for safety. A caller that owns nothing may release what an attempt left behind when
-// it failed with Accept out, or that record will block its own retry too.
+// courtesy and never needed for safety. After an attempt that failed with Accept out, a caller that owns nothing may
+// release the records left behind: they would block its own retry too.
 func (p *Proposer) Release(time.Duration) []Message {
 	if p.attempt.busy() {
 		p.last = End{Reason: EndReleased}

@@ -55,7 +55,7 @@ func TestStateIsRelativeToNow(t *testing.T) {
 	}
 }
 
-// What has run out looks like what never was.
+// An expired lease looks like one that never existed.
 func TestStateCheckpointsWhatIsOver(t *testing.T) {
 	w, idle := newWorld(t), newWorld(t)
 	w.win(p, 1, 2*ms, 1, 2, 3)

@@ -45,9 +45,9 @@ func (t Timing) Validate() error {
 	return nil
 }
 
-// Exclusion is T2's D_A(d), and equally D_Q(d): how long an acceptor, whose clock may be fast, excludes others after
-// it accepted a lease of d on a proposer's clock, which may be slow. It is d·(1+ρ)/(1−ρ) + margin, rounded up to
-// whole milliseconds, in integers. The error is ErrTiming with the inequality that fails.
+// Exclusion is T2's D_A(d), and equally D_Q(d): how long an acceptor excludes others after it accepted a lease of d.
+// The acceptor's clock may be fast, and the proposer's, on which d is counted, may be slow. D_A(d) is d·(1+ρ)/(1−ρ) +
+// margin, rounded up to whole milliseconds, in integers. The error is ErrTiming with the inequality that fails.
 func (t Timing) Exclusion(d time.Duration) (time.Duration, error) {
 	least, ok := t.stretch(d)
 	if !ok || t.Margin >= maxSpan {
@@ -93,6 +93,6 @@ func (t Timing) stretch(d time.Duration) (time.Duration, bool) {
 	return time.Duration(q), q < uint64(maxSpan)
 }
 
-// Quarantine is T3's D_Q(M) of the master lease: how long an acceptor that lost its memory must stay silent for the
-// sake of what it may have accepted under this timing.
+// Quarantine is T3's D_Q(M) of the master lease: how long an acceptor must stay silent after it lost its memory,
+// because of leases that it may have accepted under this timing.
 func (t Timing) Quarantine() (time.Duration, error) { return t.Exclusion(t.MaxMaster) }

@@ -83,8 +83,8 @@ func (w *world) tick() {
 	w.check("tick")
 }
 
-// deliver takes the waiting request of this kind, proposer and counter to some acceptors and their replies back to
-// whoever runs there now. It returns the last reply's kind, 0 if there was none.
+// deliver takes the waiting request of this kind, proposer and counter to some acceptors, and their replies back to the
+// proposer that runs there now. It returns the last reply's kind, 0 if there was none.
 func (w *world) deliver(k Kind, from ballot.NodeID, counter uint64, to ...ballot.NodeID) Message {
 	w.t.Helper()
 	var last Message

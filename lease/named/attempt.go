@@ -237,9 +237,9 @@ func (a *Attempt) abandon() {
 	}
 }
 
-// mayBeHeld reports whether the attempt is the renewal of a lease that may be held for all that is known: a quorum of
-// voters without a record of it would say that it is lost. Records of others say nothing. Once voters were removed, one
-// of an owner before, whose release did not come there, may be in the way of a quorum.
+// mayBeHeld reports whether the attempt renews a lease that may still be held: some acceptor has a live record of the
+// lease, or fewer than a quorum have answered. Records of other owners prove nothing: after voters were removed, a
+// former owner's record may block a quorum, at an acceptor that its release never reached.
 func (a *Attempt) mayBeHeld() bool {
 	return a.ask.Renewal && (a.known || a.votes.Len()+a.refused.Len() < a.voters.Need())
 }
@@ -260,8 +260,8 @@ func (a *Attempt) conclude() {
 
 func (a *Attempt) finish(e End) { a.phase, a.end = Over, e }
 
-// GiveUp gives the attempt up for the reasons of those that have refused, if there are any. Who has not answered by
-// then may be gone, and to wait for it would be to wait for the deadline.
+// GiveUp ends the attempt for the reasons of its refusals, if there are any. Voters that have not answered by then may
+// be gone, and waiting for them would last until the deadline.
 func (a *Attempt) GiveUp() {
 	if a.phase != Over && a.refused.Len() > 0 {
 		a.conclude()
@@ -314,8 +314,8 @@ func (a *Attempt) RetryIn() time.Duration {
 	return lefts[lack-1]
 }
 
-// Withdrawal is for an attempt that is over, has won nothing and had Accept out: the request to undo what it left
-// behind, for all voters. It is a courtesy; the records would run out by themselves.
+// Withdrawal returns the request to undo, at all voters, an attempt that is over, has won nothing and had Accept out.
+// It is a courtesy: the records would run out by themselves.
 func (a *Attempt) Withdrawal() (Request, bool) {
 	if a.phase != Over || a.end == EndWon || !a.asked {
 		return Request{}, false

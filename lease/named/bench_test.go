@@ -31,7 +31,7 @@ func spread(i int) (n Name) {
 	return n
 }
 
-// grant has table accept lease i.
+// grant makes table accept lease i.
 func grant(table *Table, now time.Duration, i int, owner string) bool {
 	n := spread(i)
 	p, _ := table.Handle(now, other, Request{Kind: Prepare, Name: n, Counter: 1})

@@ -20,8 +20,8 @@ func levelOf(d time.Duration) int {
 }
 
 // LeastBucket is the bucket of an acceptor that has accepted nothing: that of the longest lease of `master`. Named
-// leases cannot begin before the log has a master that allots eras (N3), and after a restart of all nodes that takes
-// D_Q of its lease: a shorter bucket would save no time and cost writes.
+// leases need a master, which allots eras (N3), and after a restart of all nodes a master takes D_Q of its own lease.
+// So a shorter bucket would save no time and cost writes.
 func LeastBucket(t lease.Timing) time.Duration { return BucketOf(min(t.MaxMaster, t.MaxUser)) }
 
 // Bucket is what an acceptor keeps durably about the lengths of leases (N4).
@@ -48,9 +48,9 @@ type BucketPlan struct {
 	AtStart Bucket
 }
 
-// PlanBucket is N4's part of A4's arithmetic. Stored is what is durable, zero if there is nothing; without a Length, as
-// older versions leave it, the bucket is that of M. bootstrap says that this is the run in which the node takes part in
-// its cluster's bootstrap, before which it cannot have accepted anything. The error is lease.ErrTiming.
+// PlanBucket is N4's part of A4's arithmetic. Stored is the durable bucket, zero if there is none. Without a Length, as
+// older versions leave it, the bucket is that of M. Bootstrap is true in the run in which the node takes part in its
+// cluster's bootstrap: the node cannot have accepted anything before. The error is lease.ErrTiming.
 func PlanBucket(stored Bucket, t lease.Timing, bootstrap bool) (BucketPlan, error) {
 	if err := t.Validate(); err != nil {
 		return BucketPlan{}, err

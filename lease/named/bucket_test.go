@@ -23,8 +23,7 @@ func acceptFor(counter uint64, acquisition string, token Token, d time.Duration)
 	return q
 }
 
-// drops fails unless the table says nothing to q, and goes on as if it had not come but for the bucket that it asks
-// for.
+// drops fails unless the table leaves q unanswered and unrecorded; only the bucket that the table asks for may change.
 func drops(t *testing.T, table *Table, now time.Duration, q Request) {
 	t.Helper()
 	promised := table.Promised(q.Name)

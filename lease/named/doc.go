@@ -5,8 +5,8 @@
 //   - A Table is the acceptor of all names: one record of fixed size each, names as keyed hashes, owners' texts kept
 //     once, the names as people write them in cells without pointers. A record is dropped some time after its lease has
 //     ended.
-//   - An Attempt is one run of the proposer, P1 to P4, for one name. A node keeps nothing between attempts: whoever
-//     renews brings the acquisition along, so any node can do it.
+//   - An Attempt is one run of the proposer, P1 to P4, for one name. A node keeps nothing between attempts: a renewal
+//     brings the acquisition along, so any node can make it.
 //   - The owner's own end, N1's deadlines, is internal/leasehold.
 //
 // The code is pure, as in package lease: `now` is a reading of the node's elapsed clock. No type is safe for concurrent

@@ -59,7 +59,7 @@ func (f *fuzzed) reply() Reply {
 	return r
 }
 
-// Whatever is asked, an acceptor does not panic, answers what makes sense, and keeps its bounds.
+// No request makes an acceptor panic, give a malformed answer, or exceed its bounds.
 func FuzzTableHandle(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{1, 1, 0, 0, 0, 5, 1, 4, 1, 9, 200, 3, 'a', 'b', 'c', 5, 1, 7, 1, 0, 0, 0, 5, 1})
@@ -90,7 +90,7 @@ func FuzzTableHandle(f *testing.F) {
 	})
 }
 
-// Whatever is answered, an attempt does not panic, and what it sends makes sense.
+// No answer makes an attempt panic, or send a malformed request.
 func FuzzAttemptHandle(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{2, 1, 0, 4, 0, 0, 0, 0, 'n', 0, 1, 2, 1, 0, 4, 0, 0, 0, 0, 'n', 0, 2})

@@ -101,8 +101,8 @@ func (p *part) resize(s *slab, size int) {
 	}
 }
 
-// remove takes record i out. Those behind it that probed past its slot move up, so that no gap hides them; a part that
-// is nearly empty shrinks, so that what a flood of names took comes back.
+// remove takes record i out. Later records that probed past its slot move up, so that no gap hides them. A nearly empty
+// part shrinks, which gives back the memory that a flood of names took.
 func (x *index) remove(s *slab, i uint32) {
 	p, h := x.part(s.at(i).name)
 	mask := uint64(len(p.slots) - 1)

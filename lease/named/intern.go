@@ -11,7 +11,7 @@ import (
 // runID stands for an incarnation in records. 0 is none.
 type runID uint16
 
-// maxRuns bounds the incarnations that records speak of at a time. Those that none speaks of any more make space.
+// maxRuns bounds the incarnations that records name at a time. Incarnations that no record names any more make space.
 const maxRuns = 1 << 15
 
 // runs keeps the incarnations of ballots once each.

@@ -7,8 +7,7 @@ type memberships struct {
 	number uint64 // the one in force; never 0
 	// older is the end of the exclusions that were accepted before that, or a later reading.
 	older time.Duration
-	// While records are being looked at for that, next is the first that was not yet, and found the end of those that
-	// were.
+	// While CountOlder looks at the records, next is the first one left, and found the latest end among those seen.
 	counting bool
 	next     uint32
 	found    time.Duration
@@ -17,9 +16,9 @@ type memberships struct {
 // stamp returns the number of a membership, as messages and configurations give it; 0 counts as 1.
 func stamp(number uint64) uint64 { return max(number, 1) }
 
-// SetMembership is N3 for a change of the members: the acceptor answers under that number from now on, and under no
-// other, having raised its floor to the era that the same entry of the log has allotted. The number must be durable, so
-// that later runs refuse older stamps too. An older number changes nothing.
+// SetMembership is N3 for a change of the members. The acceptor raises its floor to the era that the same entry of the
+// log has allotted; from now on it answers under that number and no other. The number must be durable, so that later
+// runs refuse older stamps too. An older number changes nothing.
 func (t *Table) SetMembership(now time.Duration, number uint64, era uint32) {
 	m := &t.members
 	if number <= m.number {

@@ -46,7 +46,7 @@ func TestMembersNoStampIsTheFirst(t *testing.T) {
 	}
 }
 
-// A rejection of another stamp tells of the lease that is there, and Release ends it whatever the membership: it is
+// A rejection of another stamp reports the live lease. Release ends that lease whatever the membership: a release is
 // final (N1).
 func TestMembersReleaseNeedsNoStamp(t *testing.T) {
 	w := newWorld(t)

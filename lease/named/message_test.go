@@ -9,7 +9,7 @@ import (
 	"tenure/lease"
 )
 
-// What no node sends is dropped unseen.
+// Messages that no node sends are dropped unseen.
 func TestMalformedMessagesAreRefused(t *testing.T) {
 	good := func() (Request, Reply) {
 		return Request{Kind: Accept, Name: nameOf("n"), Counter: 1, Acquisition: acquisitionOf("a"), Token: 1, Duration: ms,

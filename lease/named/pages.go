@@ -2,7 +2,7 @@ package named
 
 import "slices"
 
-// pages is a list that is never copied as a whole: it grows by pages, so that growing takes microseconds whatever its
+// pages is a list that grows by pages and is never copied as a whole, so growing takes microseconds whatever its
 // length.
 type pages[T any] struct {
 	list [][]T

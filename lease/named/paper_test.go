@@ -256,7 +256,7 @@ func TestP5Abandon(t *testing.T) {
 	}
 }
 
-// What was in the way in the first phase says nothing about why the second failed, but a higher promise that it showed
+// Obstacles of the first phase do not explain why the second failed, but a higher promise shown in the first phase
 // still counts.
 func TestP5EachPhaseHasItsOwnReasons(t *testing.T) {
 	for name, c := range map[string]Reply{
@@ -298,8 +298,8 @@ func TestP5BlocksOfEachPhaseAreCountedAlone(t *testing.T) {
 	}
 }
 
-// P5, A3: what an attempt that has won nothing left behind may be withdrawn, and by nobody but its own node's run, by
-// its own ballot.
+// P5, A3: the records of an attempt that has won nothing may be withdrawn, but only by the same run of its node and
+// under its own ballot.
 func TestP5Withdraw(t *testing.T) {
 	w := newWorld(t)
 	a := w.begin(ask("a"))

@@ -12,9 +12,9 @@ import (
 	"tenure/lease"
 )
 
-// storm is a cluster with its clients under a random schedule: a network that loses, repeats and reorders, clocks that
-// err by up to ρ in rate and arbitrarily in reading, crashes of acceptors and nodes, eras that come late and out of
-// order. It checks after every step that no name has two holders, and with every grant that tokens grow.
+// storm is a cluster with its clients under a random schedule. The network loses, repeats and reorders messages. Clocks
+// err by up to ρ in rate and arbitrarily in reading. Acceptors and nodes crash. Eras come late and out of order. It
+// checks after every step that no name has two holders, and with every grant that tokens grow.
 type storm struct {
 	timing    lease.Timing
 	linger    time.Duration
@@ -115,7 +115,7 @@ func (s *storm) boot(a *stormAcceptor, silence time.Duration) {
 	a.run++
 }
 
-// restart has an acceptor forget. Its era, and one for a run that will not see it, come when they like.
+// restart makes an acceptor forget. Its era, and one for a run that will not see it, come at any time.
 func (s *storm) restart(a *stormAcceptor) {
 	silence, err := s.timing.Exclusion(s.timing.MaxUser)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *storm) restart(a *stormAcceptor) {
 	})
 }
 
-// acquire has client i begin another acquisition. What it had is released, or is over by itself.
+// acquire makes client i begin another acquisition. Its former one is released, or runs out.
 func (s *storm) acquire(t *rapid.T, i int) {
 	name := nameOf(rapid.SampledFrom([]string{"n", "n", "n", "m"}).Draw(t, "name"))
 	o := &stormOwner{clock: s.clients[i], name: name}
@@ -210,7 +210,7 @@ func (s *storm) grant(o *stormOwner, r leasehold.Reply) {
 	p.token = o.hold.Token()
 }
 
-// ask has client i ask a node: to acquire, once more, or to renew.
+// ask makes client i ask a node: to acquire, once more, or to renew.
 func (s *storm) ask(t *rapid.T, i int) {
 	o, n := s.owners[i], rapid.SampledFrom(s.nodes).Draw(t, "node")
 	mine := o.clock.read(s.real)

@@ -46,7 +46,7 @@ func (m *memberships) appendState(buf []byte, now time.Duration) []byte {
 	return buf
 }
 
-// appendBuckets appends what N4 goes by. A level whose time and linger are over decides nothing any more.
+// appendBuckets appends the state of N4. A level whose time and linger are over decides nothing any more.
 func (t *Table) appendBuckets(buf []byte, now time.Duration) []byte {
 	b := &t.buckets
 	if b.limit == 0 {

@@ -60,7 +60,7 @@ func TestTableStateDecidesTheFuture(t *testing.T) {
 	})
 }
 
-// What matters shows, and what is over does not.
+// AppendState shows all that matters, and no trace of ended leases.
 func TestTableStateShowsWhatMatters(t *testing.T) {
 	seen := map[string]string{}
 	note := func(what string, table *Table, now time.Duration) {

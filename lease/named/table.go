@@ -15,17 +15,17 @@ type Config struct {
 	// Bucket is what is durable at the start of the run (N4). Without a Length every lease up to M is accepted at once,
 	// and the caller sees to it that the next run is silent for D_Q(M).
 	Bucket Bucket
-	// BucketLinger is for how long at least a bucket that is longer than needed is kept, so that leases that come and
-	// go cost no writes.
+	// BucketLinger is the least time for which a bucket longer than needed is kept, so that short-lived leases cost no
+	// writes.
 	BucketLinger time.Duration
 	MaxRecords   int // bound on the names remembered at a time
-	// Linger is how long a record is kept after its lease has ended, at least: what is dropped raises the floor for all
-	// names, and a raised floor refuses whoever is between promise and Accept.
+	// Linger is how long a record is kept after its lease has ended, at least. A dropped record raises the floor for
+	// all names, and a raised floor refuses attempts between promise and Accept.
 	Linger time.Duration
 	// Width is the grain in time of dropping records.
 	Width time.Duration
-	// Membership is the number of the membership that is durable at the start of the run, and Era the one that was
-	// allotted with it (N3). 0 counts as 1, which needs no era.
+	// Membership is the number of the membership that is durable at the start of the run; 0 counts as 1, which needs no
+	// era. Era is the era that was allotted with it (N3).
 	Membership uint64
 	Era        uint32
 }
@@ -106,8 +106,8 @@ func (t *Table) Floor() Token { return t.floor }
 
 func (t *Table) raise(to Token) { t.floor = max(t.floor, to) }
 
-// silent is A4 and N3: whether what this node accepted before it lost its memory may still bind it, or which tokens it
-// had seen is not known to be below its floor yet. Messages that arrive meanwhile are dropped, not kept.
+// silent is A4 and N3. It reports whether a lease that this node accepted before it lost its memory may still bind it,
+// or its floor may still be below a forgotten token. Messages that arrive meanwhile are dropped, not kept.
 func (t *Table) silent(now time.Duration) bool { return now < t.cfg.Quarantine || !t.open }
 
 // QuarantineLeft is how long A4 keeps this acceptor silent yet.
@@ -158,7 +158,7 @@ func (t *Table) promised(r *record, b ballot.Ballot) bool {
 }
 
 // accept is A2 with N1's owner and N2's check. It never replaces a live lease of another acquisition, under whatever
-// ballot, and never shortens an exclusion. What only N4 stands against is dropped: it is sent again.
+// ballot, and never shortens an exclusion. A request that only N4 forbids is dropped: it is sent again.
 func (t *Table) accept(now time.Duration, from ballot.Incarnation, q *Request) (reply Reply, ok bool) {
 	if t.foreign(q) {
 		return t.refuse(now, AcceptRejected, q), true
@@ -281,8 +281,8 @@ func (t *Table) Sweep(now time.Duration, most int) (more bool) {
 	return t.wheel.due(now) != none
 }
 
-// drop forgets a name without a live lease. The floor rises to its token, so that whoever gets the name next has a
-// larger one (N2). Nothing else about it need be remembered.
+// drop forgets a name without a live lease. The floor rises to its token, so that the next owner of the name gets a
+// larger one (N2). No other state of the name need be remembered.
 func (t *Table) drop(i uint32) {
 	r := t.slab.at(i)
 	t.raise(r.token)
@@ -315,9 +315,8 @@ func (t *Table) Live(now time.Duration, n Name) (Lease, bool) {
 	return Lease{Acquisition: r.acquisition, Owner: t.owners.text(r.owner), Token: r.token, Left: r.until - now}, true
 }
 
-// Walk is L1 for many names: it calls fn with what this acceptor knows of the live leases whose names it can spell, in
-// no order that means anything. It looks at most records from place from on, and returns the place to go on from; none
-// is left when that is 0.
+// Walk is L1 for many names: it calls fn for the live leases whose names this acceptor can spell, in no particular
+// order. It looks at up to most records, beginning at place from, and returns the place to go on from, 0 at the end.
 func (t *Table) Walk(now time.Duration, from uint32, most int, fn func(name string, l Lease)) (next uint32) {
 	end := min(t.slab.n, from+uint32(most))
 	for i := from; i < end; i++ {
