@@ -81,7 +81,7 @@ func (a *acceptor) scan(from, through Slot) error {
 	return nil
 }
 
-// raise makes b the promise. Whoever answers under it waits for promisedSeq.
+// raise makes b the promise. Answers under it wait for promisedSeq.
 func (a *acceptor) raise(b ballot.Ballot) {
 	a.promised = b
 	p := a.writes.persist()
@@ -123,8 +123,7 @@ func (a *acceptor) evict() { a.log.evict(a.cfg.CacheBytes, a.chosen, a.writes.du
 func (a *acceptor) flooded() bool { return a.writes.owes.flooded(a.cfg) }
 
 // hears reports whether the promise allows m's leader to be heard, and else rejects m: it tells the sender what is
-// promised instead. A rejection claims nothing that a crash could make false, because nobody counted a promise that was
-// never durable.
+// promised instead. A rejection need not wait for the disk, because nobody counts a promise that never became durable.
 func (a *acceptor) hears(m *Message, out *outbox) bool {
 	if m.Ballot.Less(a.promised) {
 		a.reject(m, out)
@@ -230,9 +229,9 @@ func (a *acceptor) answerHeartbeat(m *Message, checkpointed Slot, out *outbox) {
 	out.now(r)
 }
 
-// learn takes the chosen value of slot chosen+1 from another's log. It is stored as if accepted under the ballot
-// that the other had it from. That ballot is at least the first under which a quorum chose, so every vote at or
-// above it is for the same value, and no leader that is to come is misled. A higher own ballot is kept.
+// learn takes the chosen value of slot chosen+1 from another's log. It is stored as if accepted under the ballot of the
+// other's record. That ballot is at least the first under which a quorum chose. So every vote at or above it is for the
+// same value, and no later leader is misled. A higher own ballot is kept.
 func (a *acceptor) learn(e Entry) {
 	if r := a.log.at(e.Slot); r != nil && !r.Ballot.Less(e.Ballot) {
 		if !bytes.Equal(r.Value, e.Value) {

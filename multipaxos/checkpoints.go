@@ -15,7 +15,7 @@ type member struct {
 	chosen, checkpointed Slot
 }
 
-// follow makes the members those of r, but for self.
+// follow makes the members those of r, except self.
 func (c *checkpoints) follow(r roster, self ballot.NodeID) {
 	old := c.members
 	c.members = make([]member, 0, len(r))

@@ -10,7 +10,7 @@ import (
 // ErrConfig is wrapped by every error of Config.Validate.
 var ErrConfig = errors.New("invalid log configuration")
 
-// ErrDamaged is wrapped by errors that tell of a log whose disk does not hold what it must. The node must stop.
+// ErrDamaged is wrapped by errors that show the log on disk to be incomplete or wrong. The node must stop.
 var ErrDamaged = errors.New("log damaged")
 
 // ErrTruncated is returned for slots that are gone from this node's log: its state database has them.

@@ -9,8 +9,8 @@ import (
 // Core is one node's part in the log. It is plain data behind its methods and belongs to one goroutine. Messages and
 // entries that are handed to it, or come out of it, are shared and never changed by anybody afterwards.
 //
-// It joins the roles, none of which knows Core: the acceptor (with the log and what is on its way to the disk), the
-// learner, the leader, and how far the members are. What they have to say goes into the outbox.
+// It joins the roles: the acceptor, with the log and the writes on their way to the disk; the learner; the leader; and
+// the checkpoints of all members. No role knows Core. Their messages go into the outbox.
 type Core struct {
 	cfg         *Config // shared with clones: it never changes
 	acceptor    acceptor
@@ -25,9 +25,9 @@ type Core struct {
 // above base.Slot for newer memberships. The caller tells it next, with Checkpointed and Applied, how far the state
 // database is.
 //
-// base is the membership of the state database, or without one that of the bootstrap. A node that knows neither gives
-// one without voters and with all whom it can ask as Learners: it follows the log, and no attempt of it to lead
-// completes before it has met a membership entry.
+// base is the membership of the state database, or without one that of the bootstrap. A node that knows neither gives a
+// base without voters, with the nodes that it can ask as Learners. It then follows the log, and completes no attempt to
+// lead before it has met a membership entry.
 func New(cfg Config, base Membership, d Durable, r Reader) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (c *Core) Retire() { c.leader.retire(&c.out) }
 func (c *Core) Space() bool { return c.leader.space(&c.acceptor) }
 
 // Propose puts value into the next slot: one round, with other slots still in flight (M5). The Accepts leave with the
-// next Take, in parallel with the own disk write. It is false, and nothing was proposed, if there is no Space.
+// next Take, in parallel with the own disk write. Without Space it reports false and proposes nothing.
 func (c *Core) Propose(value []byte) (Slot, bool) {
 	a := &c.acceptor
 	if !c.leader.space(a) {
@@ -128,8 +128,8 @@ func (c *Core) Propose(value []byte) (Slot, bool) {
 	return c.leader.place(value, a), true
 }
 
-// ProposeMembership puts a membership entry into the next slot. It is false, and nothing was proposed, unless this
-// node leads, has nothing in flight and has applied everything chosen: the entry is computed from exactly the state
+// ProposeMembership puts a membership entry into the next slot. It needs Space, no slot in flight, and everything
+// chosen applied here; otherwise it reports false and proposes nothing. The entry is computed from exactly the state
 // below it. Nothing is proposed above it until it is applied here. It panics if value brings no membership that may
 // come after the newest.
 func (c *Core) ProposeMembership(value []byte) (Slot, bool) {
@@ -152,8 +152,8 @@ func (c *Core) Confirm() uint64 { return c.leader.startRound(&c.acceptor, &c.out
 // Advertise tells one peer at once how far the log is, if it has not been told: reads wait there for it.
 func (c *Core) Advertise(id ballot.NodeID) { c.leader.advertise(id, c.news(), &c.out) }
 
-// Connected is told that a new connection to a peer stands. What was in flight on the old one is lost: it is sent
-// again at once, one message until the peer answers.
+// Connected is told that a new connection to a peer stands. Messages in flight on the old one are lost, and are sent
+// again at once: one message until the peer answers.
 func (c *Core) Connected(id ballot.NodeID) {
 	p := c.leader.peers.get(id)
 	if p == nil {
@@ -195,10 +195,10 @@ func (c *Core) Checkpointed(s Slot) {
 }
 
 // SetFull tells that the own disk has no space for entries that need as much as least, or more (Config.NeedOf);
-// NeedNothing: it has space for all. A full acceptor does not vote for such entries, nor learn them: what it cannot
-// write it must not keep in memory only. Promises and what needs less are stored all the same, from the reserve. What
-// was refused is learned from the others once there is space again. A leader stores what it recovers and proposes: it
-// is for its owner not to propose.
+// NeedNothing: it has space for all. A full acceptor neither votes for such entries nor learns them, because it must
+// not keep in memory only an entry that it cannot write. Promises and entries that need less are stored all the same,
+// from the reserve. Once there is space again, refused entries are learned from the others. A leader stores what it
+// recovers and proposes: its owner must not propose.
 func (c *Core) SetFull(least Need) {
 	c.acceptor.space = space{full: least, short: c.acceptor.space.short}
 	c.learner.starved = false
@@ -209,10 +209,10 @@ func (c *Core) SetFull(least Need) {
 func (c *Core) Pin(s Slot) { c.acceptor.pin = s }
 
 // KeepAll says whether the log is kept whole: nothing is truncated, whatever its size, until it is called with false.
-// What is missing below the state database at a start is another matter (Checkpointed).
+// Entries missing below the state database at a start are another matter (Checkpointed).
 func (c *Core) KeepAll(keep bool) { c.acceptor.kept = keep }
 
-// SetShort reports whether space is short: then the tail of the log that is kept for members that lag is short too.
+// SetShort tells whether space is short: then the tail of the log that is kept for members that lag is short too.
 func (c *Core) SetShort(short bool) { c.acceptor.space.short = short }
 
 // Probe begins a Persist that changes nothing. That it is reported durable tells that the disk answers.

@@ -1,8 +1,8 @@
 // Package multipaxos is the replicated log: acceptor, leader and learner of Multi-Paxos as one state machine.
 //
-// Only pure code lives here: no goroutine, clock, socket or disk. A Core takes messages, ticks and the news that
-// something is durable; it gives out what to make durable, what to send, and how far the log is chosen. The same
-// inputs give the same outputs, so a Core can be cloned, hashed and explored. A Core is used by one goroutine.
+// Only pure code lives here: no goroutine, clock, socket or disk. A Core takes messages, ticks and reports of durable
+// writes. It gives out writes to make durable, messages to send, and how far the log is chosen. The same inputs give
+// the same outputs, so a Core can be cloned, hashed and explored. A Core is used by one goroutine.
 //
 // The log never reads a lease or a clock: it is safe with any number of nodes that believe they lead it. Who may
 // call Lead, and what clients are shown, is decided above.

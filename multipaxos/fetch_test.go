@@ -39,7 +39,7 @@ func TestALeaderOfALaterMembershipIsAsked(t *testing.T) {
 	}
 }
 
-// Who has what the others have truncated is asked on, also when the own disk had to catch up in between.
+// A node that has the entries which others have truncated is asked on, even if the own disk had to catch up in between.
 func TestFetchGoesOnWithWhoHasIt(t *testing.T) {
 	s := follower(t)
 	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 99, Through: 99})

@@ -111,7 +111,7 @@ func TestSilentPeerGetsBoundedBursts(t *testing.T) {
 	}
 }
 
-// What is on its way to a peer is bounded by bytes, too, while the others go on.
+// Bytes on their way to a peer are bounded, too, while the other peers go on.
 func TestSilentPeerGetsBoundedBytes(t *testing.T) {
 	cfg := soloConfig()
 	cfg.PageBytes, cfg.WindowEntries, cfg.WindowBytes = 1, 100, 10
@@ -267,7 +267,7 @@ func TestFetchIsRepeatedOfOthers(t *testing.T) {
 	}
 }
 
-// What is learned stays in memory until it is durable, so a stalled disk stops the asking.
+// Learned entries stay in memory until they are durable, so a stalled disk stops the fetching.
 func TestStalledDiskStopsCatchingUp(t *testing.T) {
 	s := follower(t)
 	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 1000})

@@ -89,7 +89,7 @@ type read struct {
 	chosenByThis Slot
 }
 
-// world is a cluster on a network of which the test decides everything. It checks after every step what must hold.
+// world is a cluster on a network that the test controls. It checks the invariants after every step.
 type world struct {
 	t       failer
 	cfg     Config
@@ -430,7 +430,7 @@ func (w *world) elect(n *node) {
 	}
 }
 
-// tryElect has n lead for some time, and nobody else.
+// tryElect makes n, and no other node, try to lead for some time.
 func (w *world) tryElect(n *node, ticks int) bool {
 	w.t.Helper()
 	for _, o := range w.nodes {

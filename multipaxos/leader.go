@@ -45,8 +45,9 @@ func (l *leader) see(b ballot.Ballot, out *outbox) {
 	}
 }
 
-// preempt ends leading for good under this ballot. From here on nothing is sent or counted under it: a leader that
-// went on could learn from its successor and then vouch, under its own ballot, for values that were not its own.
+// preempt ends leading for good under this ballot. From here on nothing is sent or counted under it: otherwise the
+// leader could learn values from its successor, and its mark would then vouch for its own proposals, which are not
+// chosen.
 func (l *leader) preempt(out *outbox) {
 	l.phase = Following
 	l.preempted = true

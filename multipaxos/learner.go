@@ -25,12 +25,13 @@ type mark struct {
 	through Slot
 }
 
-// advertised returns the chosen mark as others may know it. It is held back to what this node has applied, because
-// followers show what they apply: nobody may be shown an entry before the master itself would show it.
+// advertised returns the chosen mark as others may know it. It is at most l.applied: followers show each entry that
+// they apply, and none may show an entry before the master itself would.
 func (l *learner) advertised(chosen Slot) Slot { return min(chosen, l.applied) }
 
-// heed takes the chosen mark of a leader that the acceptor has heard, and asks for what it does not explain. phase is
-// this node's own: while it leads, the promise lets it hear nobody, and it follows no mark but its own.
+// heed takes the chosen mark of a leader that the acceptor has heard, and fetches the entries that the mark covers and
+// this node cannot call chosen. While this node leads (phase), its promise lets it hear no other leader, and it follows
+// only its own mark.
 func (l *learner) heed(m *Message, phase Phase, a *acceptor, out *outbox) {
 	if phase == Leading {
 		return
@@ -51,8 +52,8 @@ func (l *learner) heed(m *Message, phase Phase, a *acceptor, out *outbox) {
 	}
 }
 
-// advanceByMark calls slots chosen from a leader's mark, but only those whose vote here is of that leader's ballot:
-// what was accepted in a slot under another ballot need not be what was chosen there.
+// advanceByMark calls slots chosen from a leader's mark, but only slots whose vote here has that leader's ballot: a
+// value accepted under another ballot need not be the chosen one.
 func (l *learner) advanceByMark(a *acceptor) {
 	for a.chosen < l.mark.through {
 		r := a.log.at(a.chosen + 1)
@@ -120,9 +121,8 @@ func (l *learner) tick(others []member, a *acceptor, out *outbox) {
 	l.ask(others, a, out)
 }
 
-// ask asks the node that is to be asked next. That need not be one of the others, which are the members that this node
-// knows: while it lags all of them may have been replaced, and then a leader that it has heard is the only one who
-// answers.
+// ask asks the next node, l.hint, which may be missing from others, the members that this node knows. While it lags,
+// all of them may have been replaced, and only a leader that it has heard answers.
 func (l *learner) ask(others []member, a *acceptor, out *outbox) {
 	at := slices.IndexFunc(others, func(m member) bool { return m.node == l.hint })
 	switch {
@@ -156,8 +156,8 @@ func (l *learner) handleGone(m *Message, others []member, a *acceptor, out *outb
 	l.ask(others, a, out)
 }
 
-// behind reports whether what is missing here seems to be gone everywhere: one node has said so of itself, and as many
-// questions as there are other members have not helped.
+// behind reports whether the entries missing here seem to be gone everywhere. One node has said that it truncated them,
+// and as many questions as there are other members have not helped.
 func (l *learner) behind(others []member, chosen Slot) bool {
 	return l.gone > chosen && l.missed >= len(others)
 }

@@ -36,7 +36,7 @@ func TestRingIsAQueue(t *testing.T) {
 	mustPanic(t, "reading beyond a ring", func() { (&ring[int]{}).at(0) })
 }
 
-// Whatever is evicted, the log reads the same, in pages of the right size.
+// Eviction does not change what the log reads, in pages of the right size.
 func TestReadJoinsDiskAndMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := Slot(rapid.IntRange(1, 30).Draw(t, "slots"))
@@ -166,7 +166,7 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// noEntries is a disk that has lost what it says that it has.
+// noEntries is a disk that has lost all entries.
 type noEntries struct{}
 
 func (noEntries) Entries(Slot, Slot, int) ([]Entry, error) { return nil, nil }

@@ -13,18 +13,18 @@ import (
 // a membership entry is itself decided by the membership before it.
 type Membership struct {
 	Number uint64 // rises by one with each change of the voters, and with no other
-	// Slot is that of the entry that brought it. For the one that New is given it may be any slot at or above that one,
-	// as long as no newer entry is at or below it: the applied slot of the state database, for one.
+	// Slot is that of the entry that brought it. The base of New may have a higher slot, if no newer membership entry
+	// is at or below it: for example the applied slot of the state database.
 	Slot   Slot
 	Voters quorum.Set
 	// Learners follow the log and do not vote; by rising id, and never changed once they are in a Membership.
 	Learners []ballot.NodeID
 }
 
-// memberships are the newest membership that is applied here and those whose entries are in the log above it, chosen
-// or not: an entry that is replaced in its slot takes its membership with it. Which of them a slot goes by depends on
-// the slots below it alone, and a leader counts votes in slot order; so what it calls chosen was chosen by the
-// membership of the chosen slots below.
+// memberships are the newest membership applied here and those whose entries are in the log above it, chosen or not. An
+// entry that is replaced in its slot takes its membership with it. The slots below a slot alone decide its membership,
+// and a leader counts votes in slot order. So a slot that it calls chosen was chosen by the membership of the chosen
+// slots below.
 type memberships struct {
 	of      func(value []byte) (Membership, bool) // Config.MembershipOf
 	list    []Membership                          // by rising Slot, never empty; all but the first are above applied
@@ -93,8 +93,8 @@ func (ms *memberships) governing(s Slot) *Membership {
 func (ms *memberships) newest() *Membership { return &ms.list[len(ms.list)-1] }
 
 // told returns the number of the newest membership stored here that can be news to a leader which asks from slot from
-// on. What is stored below without being known to be chosen here is not: the leader knows what was chosen there, and
-// would look in vain for an entry that is to be replaced.
+// on. An entry stored below from and not known here to be chosen is no news: the leader knows the chosen value of that
+// slot, and would look in vain for an entry that will be replaced.
 func (ms *memberships) told(chosen, from Slot) uint64 {
 	i := len(ms.list) - 1
 	for i > 0 && ms.list[i].Slot > chosen && ms.list[i].Slot < from {
@@ -106,8 +106,8 @@ func (ms *memberships) told(chosen, from Slot) uint64 {
 // open reports whether the log holds a membership entry that is not applied.
 func (ms *memberships) open() bool { return ms.newest().Slot > ms.applied }
 
-// mustFollow panics unless m may come after the newest membership: one voter comes or goes, or none. Who proposes
-// anything else has computed it from a state that is not this log's.
+// mustFollow panics unless m may come after the newest membership: one voter comes or goes, or none. Any other m was
+// computed from a state that is not this log's.
 func (ms *memberships) mustFollow(m Membership) {
 	last := ms.newest()
 	moved := uint64(0)

@@ -162,7 +162,7 @@ func TestNothingIsProposedAboveAMembershipEntry(t *testing.T) {
 	s.propose("x")
 }
 
-// One voter comes or goes at a time, and its number says so; whoever proposes anything else is wrong about the state.
+// One voter comes or goes at a time, and the number says so. A proposer of anything else is wrong about the state.
 func TestMembershipChangesByOneVoter(t *testing.T) {
 	for name, v := range map[string]string{
 		"two voters":        change(2, 1, 2, 3, 4, 5),
@@ -181,8 +181,8 @@ func TestMembershipChangesByOneVoter(t *testing.T) {
 	mustPanic(t, "no voters", func() { changing(t, 1).ProposeMembership([]byte(change(2))) })
 }
 
-// "Promises carry the acceptor's newest stored membership", chosen or not; but not one in a slot of which the leader
-// knows more.
+// "Promises carry the acceptor's newest stored membership", chosen or not; but not an unchosen one in a slot whose
+// chosen value the leader knows.
 func TestPromiseCarriesTheNewestMembership(t *testing.T) {
 	newest := func(from, chosen Slot) uint64 {
 		s := newSolo(t, memberConfig(), base(3), newDisk())
@@ -271,8 +271,8 @@ func TestPhaseOneWaitsForTheMembershipThatPromisesName(t *testing.T) {
 	}
 }
 
-// What a log holds without its being chosen may never be: a membership entry that M3 does not propose again asks for
-// nobody's promise.
+// Not every entry in a log is chosen in the end: a membership entry that M3 does not propose again needs no promises of
+// its voters.
 func TestReplacedMembershipEntryIsForgotten(t *testing.T) {
 	d := newDisk()
 	d.promised, d.last = by(2, 1), 1

@@ -2,8 +2,8 @@ package multipaxos
 
 import "tenure/internal/ballot"
 
-// outbox is the one place that keeps the order between disk and network: a message that speaks of state goes in with
-// the number of the Persist that holds this state, and comes out only once that one is durable.
+// outbox is the one place that keeps the order between disk and network. A message about state goes in with the number
+// of the Persist that holds the state, and comes out only once that Persist is durable.
 type outbox struct {
 	self    ballot.NodeID // who all messages are from
 	ready   []Message

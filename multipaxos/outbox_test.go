@@ -8,7 +8,7 @@ import (
 	"tenure/internal/ballot"
 )
 
-// Whatever is said in whatever order, a message comes out only when its Persist is durable, and then at once.
+// In any order of calls, a message comes out only when its Persist is durable, and then at once.
 func TestOutboxKeepsTheOrderOfDiskAndNetwork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var o outbox

@@ -517,7 +517,7 @@ func TestLeaderDoesNotLearn(t *testing.T) {
 	}
 }
 
-// What a leader tells to be chosen is what it has itself applied.
+// A leader tells only those slots to be chosen that it has applied itself.
 func TestAdvertisedChosenIsApplied(t *testing.T) {
 	s := leading(t, 3)
 	s.propose("a", "b")

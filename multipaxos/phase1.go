@@ -21,8 +21,8 @@ type phase1 struct {
 }
 
 // lead begins to lead under a fresh ballot (M2): above everything promised here or seen anywhere, and of this
-// incarnation, so it was never used before. No Prepare leaves before the own promise to this ballot is durable.
-// Whatever an earlier attempt had in flight is found again by Phase 1 or lost to it.
+// incarnation, so it was never used before. No Prepare leaves before the own promise to this ballot is durable. Phase 1
+// finds the entries that an earlier attempt had in flight, or they are lost.
 func (l *leader) lead(a *acceptor, out *outbox) {
 	l.retire(out)
 	b := ballot.New(l.seen.Max(a.promised).Counter+1, l.cfg.Self)
@@ -71,7 +71,7 @@ func (l *leader) resume(out *outbox) {
 	}
 }
 
-// ownPromise counts the own acceptor once its promise is durable. What it would report is in the log.
+// ownPromise counts the own acceptor once its promise is durable. The entries that it would report are in the log.
 func (l *leader) ownPromise(a *acceptor) {
 	if l.phase == Preparing && !l.phase1.own && l.phase1.seq <= a.writes.durable {
 		l.phase1.own = true
@@ -79,9 +79,9 @@ func (l *leader) ownPromise(a *acceptor) {
 	}
 }
 
-// handlePromise takes a page of a promise (M2). A page counts if it is the one asked for and nothing of what it
-// should cover is truncated; a promise counts once its last page did. Slots at or below the promiser's own chosen
-// mark hold chosen values, and are learned in order instead of being proposed again.
+// handlePromise takes a page of a promise (M2). A page counts if it is the one asked for and its range is not
+// truncated. A promise counts once its last page did. Slots at or below the promiser's own chosen mark hold chosen
+// values, and are learned in order instead of being proposed again.
 func (l *leader) handlePromise(m *Message, a *acceptor, out *outbox) {
 	p := l.peers.get(m.From)
 	l.gone = max(l.gone, m.Truncated)
@@ -133,9 +133,9 @@ func (l *leader) promised(voters quorum.Set) bool {
 	return l.reached(voters, l.phase1.own, func(p *peer) bool { return p.complete })
 }
 
-// phase1Done reports whether every membership that governs a slot which would be proposed now has promised, from the
-// first that is not chosen up to the next new one. Which those are, the reports themselves say: a membership entry
-// among what must be proposed again governs the slots above it, and its voters may report more.
+// phase1Done reports whether a quorum of every needed membership has promised: of those that govern the slots from the
+// first one not chosen up to the next new one. The reports themselves name these memberships. A membership entry that
+// must be proposed again governs the slots above it, and its voters may report more.
 func (l *leader) phase1Done(a *acceptor, top Slot) bool {
 	if !l.promised(a.memberships.governing(a.chosen + 1).Voters) {
 		return false
@@ -213,8 +213,8 @@ func (f *phase1) at(s Slot) Entry {
 	return *f.found.at(int(s - f.base))
 }
 
-// recovered returns the value that must be proposed in s (M3): that of the highest ballot reported, own, which is the
-// own acceptor's or nil, among them, or a no-op if there is none.
+// recovered returns the value that must be proposed in s (M3): the one with the highest ballot among the reports and
+// own, or a no-op if there is none. The own acceptor's record is own, nil if it has none.
 func (f *phase1) recovered(s Slot, own *record) []byte {
 	best := f.at(s)
 	if own != nil {

@@ -115,8 +115,8 @@ func (l *leader) ownVotes(a *acceptor) {
 	l.advance(a)
 }
 
-// advance moves the chosen mark over the slots that a quorum of the membership which decides them has voted for, in
-// order: what decides a slot is chosen before it.
+// advance moves the chosen mark, in slot order, over slots for which a quorum of their membership has voted. The entry
+// with that membership is chosen before them.
 func (l *leader) advance(a *acceptor) {
 	f := &l.phase2
 	for f.votes.len() > 0 && quorum.Reached(a.memberships.governing(f.first()).Voters, *f.votes.at(0)) {

@@ -78,7 +78,7 @@ func (w *world) step(op uint32) {
 	}
 }
 
-// change has a leader propose that a node comes or goes: a stranger becomes a learner, a learner that has caught up a
+// change makes a leader propose that a node comes or goes: a stranger becomes a learner, a learner that has caught up a
 // voter, and a voter a stranger.
 func (w *world) change(n *node, id ballot.NodeID) {
 	m := n.core.Membership()

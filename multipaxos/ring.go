@@ -25,7 +25,7 @@ func (r *ring[T]) push(v T) {
 	r.n++
 }
 
-// pop removes the front, and forgets it so that what it points to can be freed.
+// pop removes the front element and clears its place, so that memory it points to can be freed.
 func (r *ring[T]) pop() T {
 	p := r.at(0)
 	v := *p

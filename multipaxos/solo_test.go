@@ -6,7 +6,7 @@ import (
 	"tenure/internal/ballot"
 )
 
-// solo is one Core of which the test is the whole world. It is node 1 unless said otherwise.
+// solo is one Core, and the test is its whole world. It is node 1 unless said otherwise.
 type solo struct {
 	*Core
 	t    *testing.T

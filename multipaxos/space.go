@@ -17,8 +17,8 @@ type jam struct {
 }
 
 // jamTicks is how long slots must have been refused and not chosen, about a second, before they are stored all the
-// same. A leader proposes nothing that needs space once it hears that a majority has none; but what it had proposed
-// before must be chosen, or nothing behind it is ever applied, the deletes among it that would make space. So it goes
+// same. Once a leader hears that a majority has no space, it proposes nothing more that needs space. But its earlier
+// proposals must be chosen, or no later entry is ever applied, not even the deletes that would make space. So they go
 // into the reserve.
 const jamTicks = 50
 
@@ -52,7 +52,7 @@ func (s *space) refuses(slot Slot, need Need) bool {
 }
 
 // refuses reports whether e is not stored for want of space. An entry that is here already, under whatever ballot, is
-// stored again. What waits above a refused entry stays in memory, so that is bounded too.
+// stored again. Entries above a refused one stay in memory, so their bytes are bounded too.
 func (a *acceptor) refuses(e *Entry) bool {
 	if a.space.full == NeedNothing || a.cfg.NeedOf == nil {
 		return false

@@ -95,7 +95,7 @@ func TestShortOfSpaceKeepsNoTail(t *testing.T) {
 	}
 }
 
-// What was proposed while there was space must be chosen, or nothing behind it is: an acceptor that has refused it for
+// Entries proposed while there was space must be chosen, or no later entry is. An acceptor that has refused one for
 // long, and hears that it is not chosen yet, stores it in its reserve.
 func TestFullAcceptorStoresWhatJamsTheLog(t *testing.T) {
 	b := by(2, 1)
@@ -126,7 +126,7 @@ func TestFullAcceptorStoresWhatJamsTheLog(t *testing.T) {
 	}
 }
 
-// What others have chosen meanwhile takes no place in the reserve: it is learned again once there is space.
+// Entries that others have chosen meanwhile take no place in the reserve: they are learned once there is space.
 func TestFullLearnerStoresNoJamThatIsChosen(t *testing.T) {
 	s := fullFollower(t, NeedSpace)
 	s.none(append(s.step(accept(by(2, 1), 0, 2, "+b")), s.sync()...), KindAccepted, "refused")

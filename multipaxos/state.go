@@ -54,8 +54,8 @@ func (c *Core) ChosenEntries(from Slot, maxBytes int) ([]Entry, error) {
 // Ignored returns the number of messages that were not understood, not addressed to this node, or of no use to it.
 func (c *Core) Ignored() uint64 { return c.ignored + c.acceptor.ignored + c.leader.ignored }
 
-// What the policy above goes by when it decides whether this node gets anywhere (M6) follows. No transition of the log
-// depends on it.
+// The methods below are for the policy above, which decides whether this node gets anywhere (M6). No transition of the
+// log depends on them.
 
 // Pieces returns a count that rises with each piece of the recovery or of the log that another voter has acknowledged
 // to this node as leader: a page of a promise, or Accepts.

@@ -2,8 +2,8 @@ package multipaxos
 
 import "tenure/internal/ballot"
 
-// Step takes one message. What is malformed, for another node or of an unknown kind is counted and ignored. An error is
-// damage on this node's disk: it must stop.
+// Step takes one message. A message that is malformed, for another node or of an unknown kind is counted and ignored.
+// An error is damage on this node's disk: it must stop.
 //
 // Which messages of nodes are taken that are no members is for the caller to decide. Votes and promises count only by the
 // memberships. A ballot far above all that this node has met is malformed.

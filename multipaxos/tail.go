@@ -1,10 +1,10 @@
 package multipaxos
 
-// tail knows how large the part of the log is that is on the disk only, from the oldest entry on: the tail that is kept
-// for members that lag ends by bytes too. It measures in pieces, not entry by entry. What is also in memory, at most
-// CacheBytes of what is chosen and durable, is not in it.
+// tail knows the size of the part of the log that is on the disk only, from the oldest entry on: KeepBytes bounds the
+// tail kept for members that lag. It measures in pieces, not entry by entry. Entries that are also in memory do not
+// count: at most CacheBytes of chosen and durable ones.
 //
-// What an earlier run has left is measured by reading it, a page a tick, and until then counts as nothing.
+// The part that an earlier run has left is measured by reading it, a page a tick, and until then counts as nothing.
 type tail struct {
 	found    ring[piece] // of what an earlier run has left, as far as measured
 	measured Slot        // of it, through this slot

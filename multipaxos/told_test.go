@@ -6,7 +6,7 @@ import (
 	"tenure/internal/ballot"
 )
 
-// What a proposal tells of the log's progress is not told once more by a heartbeat; what no proposal tells is.
+// A heartbeat does not repeat progress that a proposal has told. It tells progress that no proposal has told.
 func TestProgressIsToldOnce(t *testing.T) {
 	s := leading(t, 3)
 	s.ticks(heartbeatTicks)
@@ -36,7 +36,7 @@ func TestProgressIsToldOnce(t *testing.T) {
 	}
 }
 
-// A log that is cut off beyond all that it has in memory goes on right behind, and keeps nothing of what lies between.
+// A log truncated beyond its entries in memory goes on right behind the truncation, and keeps nothing of the gap.
 func TestALogGoesOnBehindWhatIsTruncated(t *testing.T) {
 	l := entryLog{reader: noEntries{}, base: 10}
 	l.truncate(1000)
@@ -50,7 +50,7 @@ func TestALogGoesOnBehindWhatIsTruncated(t *testing.T) {
 	}
 }
 
-// What a node has heard of the others is told of them, also when it has only learned from them.
+// Peers tells the chosen mark that a node has heard of another, even if it has only learned entries from it.
 func TestWhatAPeerSaysWhileItTeachesIsKept(t *testing.T) {
 	s := follower(t)
 	s.step(Message{Kind: KindLearn, From: 3, Chosen: 6, Entries: entries(by(2, 1), 1, "a", "b")})
@@ -61,7 +61,7 @@ func TestWhatAPeerSaysWhileItTeachesIsKept(t *testing.T) {
 	}
 }
 
-// A peer that is silent is sent again what it has not acknowledged, and nothing that it has.
+// A silent peer is sent again all entries that it has not acknowledged, and no others.
 func TestAResendBeginsBehindWhatIsAcknowledged(t *testing.T) {
 	s := leading(t, 5)
 	s.propose("a", "b")

@@ -14,8 +14,8 @@ func (a *acceptor) checkpointed(s Slot) {
 	}
 }
 
-// truncate deletes a bounded number of entries through slot own, which the state database has, but for the tail that is
-// kept for members that lag and what is pinned.
+// truncate deletes a bounded number of entries through slot own, which the state database has. It keeps the tail for
+// members that lag, and pinned entries.
 func (a *acceptor) truncate(own Slot) {
 	if a.kept {
 		return
@@ -32,8 +32,8 @@ func (a *acceptor) truncate(own Slot) {
 }
 
 // beyondTail returns the slot through which entries are below the tail: the newest KeepEntries of those through slot
-// own, and not more than KeepBytes. While space is short the tail is too: what is left of it is for members that are a
-// moment behind, and would need a snapshot else.
+// own, and not more than KeepBytes. While space is short the tail is short too. The rest of it is for members that are
+// a moment behind, and would need a snapshot otherwise.
 func (a *acceptor) beyondTail(own Slot) Slot {
 	entries, bytes := Slot(a.cfg.KeepEntries), a.cfg.KeepBytes
 	if a.space.short {

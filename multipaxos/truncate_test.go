@@ -8,7 +8,7 @@ import (
 	"tenure/internal/ballot"
 )
 
-// fill has the leader choose n one-byte values with the votes of all, and apply them.
+// fill makes the leader choose n one-byte values with the votes of all, and apply them.
 func (s *solo) fill(n int) {
 	s.t.Helper()
 	for range n {
@@ -73,7 +73,7 @@ func TestTailIsBoundedInBytes(t *testing.T) {
 			t.Errorf("%s: the sizes of %d and %d pieces are kept", name, tail.found.len(), tail.pieces.len())
 		}
 	}
-	// What the next run has measured and what it writes itself make one tail.
+	// The part that the next run has measured and the part that it writes itself make one tail.
 	again := newSolo(t, cfg, base(1), s.disk)
 	again.Checkpointed(15)
 	again.lead()
@@ -162,7 +162,7 @@ func TestBehindWhatAPromiseShows(t *testing.T) {
 	}
 }
 
-// Nothing is truncated above the own state database, whatever others have.
+// No slot above the own state database is truncated, whatever others have.
 func TestFollowerTruncatesOnlyItsCheckpointed(t *testing.T) {
 	s := follower(t)
 	s.step(accept(by(2, 1), 0, 1, "a", "b", "c", "d"))

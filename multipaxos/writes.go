@@ -112,8 +112,8 @@ func (w *writes) tick(chosen Slot) {
 }
 
 // backlog counts the entries stored here whose Persist is not durable yet. They are all in memory, so a stalled disk
-// must stop whatever would add to them without limit: new proposals, and catching up from others. What peers propose is
-// bounded by the peers, because this node's votes are missing.
+// must stop everything that would add to them without limit: new proposals, and catching up from others. Peers bound
+// their proposals themselves, because this node's votes are missing.
 type backlog struct {
 	slots, bytes int
 	taken        ring[owed]
