@@ -48,8 +48,8 @@ type Token struct {
 	ModifyIndex uint64
 }
 
-// The policy and the token that every state has. They are in no table, but for an anonymous token that was changed. The
-// rules of the policy are not here: whoever decides knows its ID.
+// The policy and the token that every state has. They are in no table, except for an anonymous token that was changed.
+// The rules of the policy are not here: the nodes that decide know its ID.
 const (
 	ManagementPolicy = api.ManagementPolicyID
 	AnonymousToken   = api.AnonymousAccessor
@@ -106,7 +106,7 @@ func (a *ACL) clone() *ACL {
 // under this revision (Command.Decided).
 func (a *ACL) Revision() uint64 { return a.revision }
 
-// Narrowed returns the revision of the newest change that may have taken a permission away from somebody. What was
+// Narrowed returns the revision of the newest change that may have taken a permission away from somebody. A request
 // allowed under that revision or a later one is still allowed.
 func (a *ACL) Narrowed() uint64 { return a.narrowed }
 

@@ -129,8 +129,8 @@ func TestWhatIsRefusedOfTokensAndPolicies(t *testing.T) {
 	m.want(PutToken(tokenOf(5), true), Result{Code: CodeFull, Revision: m.Revision()})
 }
 
-// What was allowed before a permission was taken away is refused, and nothing of it remains, neither a fence nor an
-// idempotency key. What takes nothing away refuses nothing.
+// A command allowed before a permission was taken away is refused, and leaves neither a fence nor an idempotency key. A
+// change that takes no permission away refuses no command.
 func TestAnOldDecisionIsRefused(t *testing.T) {
 	m := newMachine(t, small).atLevel()
 	m.do(PutPolicy(policyOf(1, "p"), true), PutToken(tokenOf(1, "p"), true))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// mayGoOn reports whether a command that was allowed under revision decided is still allowed, as far as that is known
-// here: nothing has taken a permission away since. 0 is for commands that need no permission.
+// mayGoOn reports whether a command that was allowed under revision decided is still allowed for all this state knows:
+// no change has taken a permission away since. 0 stands for commands that need no permission.
 func (a *ACL) mayGoOn(decided uint64) bool { return decided == 0 || decided >= a.narrowed }
 
 // staleDecision refuses a command whose permission was decided on tokens and policies that are out of date. Its node
@@ -120,8 +120,8 @@ func (x *executor) linkPolicies(t *Token) (missing string) {
 	return ""
 }
 
-// createToken puts t into the table, unless something of it is in use. Nobody loses a permission by it, unless a
-// certificate begins to stand for it: until then that stood for the anonymous token.
+// createToken puts t into the table, unless something of it is in use. No permission is lost, unless a certificate
+// begins to stand for the token: until then the certificate stood for the anonymous token.
 func (x *executor) createToken(t *Token) Result {
 	a := x.reg.acl
 	if _, exists := a.Token(t.Accessor); exists {
@@ -176,8 +176,8 @@ func (t *Token) timed(after time.Duration) Timed {
 	return Timed{Kind: TimedToken, Name: t.Accessor, Arm: t.CreateIndex, After: after}
 }
 
-// bootstrapACL carries out OpBootstrap: it makes the first token, which has the policy that allows everything. That is
-// done once, and once more for who names the revision at which it was done.
+// bootstrapACL carries out OpBootstrap: it makes the first token, which has the policy that allows everything. It
+// succeeds once, and again only for a command that names the revision at which it last succeeded.
 func (x *executor) bootstrapACL(c *Command) Result {
 	if done := x.reg.acl.bootstrap; done != 0 && done != uint64(c.Num) {
 		r := x.unchanged(CodeBootstrapped)

@@ -11,8 +11,8 @@ import (
 	"tenure/internal/codec"
 )
 
-// What commands carry of a policy or token is a policyValue or tokenValue in msgpack. The records of the state database
-// have the same behind the two indexes (registerrecord.go). New fields go to the end.
+// A command carries a policy or token as a policyValue or tokenValue in msgpack. The records of the state database have
+// the same behind the two indexes (registerrecord.go). New fields go to the end.
 
 type policyValue struct {
 	ID, Name, Description, Rules string

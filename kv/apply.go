@@ -6,17 +6,17 @@ import (
 )
 
 // Apply applies the batch chosen in slot, which must be the next one; it panics otherwise. An empty batch moves the
-// slot and nothing else. There is one result for each command, in order; what cannot be decoded gets CodeMalformed, and
-// a batch that breaks off gets one more for what is left of it. A command above the state's feature level gets
+// slot and nothing else. There is one result for each command, in order. A command that cannot be decoded gets
+// CodeMalformed, and a batch that breaks off gets one more for its rest. A command above the state's feature level gets
 // CodeLevel. An error is damage of the state database, or wraps ErrNewer: the node must stop. batch is not kept.
 func (s *State) Apply(slot uint64, batch []byte) ([]Result, error) {
 	results, _, err := s.apply(slot, batch, math.MaxUint64)
 	return results, err
 }
 
-// ApplyUpTo is Apply for who wants the state as it was at a revision: it leaves out the first command that would take
-// the state beyond revision, and all after it. whole tells that there was none. If there was one, s is not to be given
-// more slots: it is as it was in the middle of this one.
+// ApplyUpTo is Apply up to a revision: it leaves out the first command that would take the state beyond revision, and
+// all commands after it. If it leaves out none, whole is true. Otherwise s must not be given more slots: it is in the
+// middle of this one.
 func (s *State) ApplyUpTo(revision, slot uint64, batch []byte) (whole bool, err error) {
 	_, whole, err = s.apply(slot, batch, revision)
 	return whole, err
@@ -49,8 +49,8 @@ func (s *State) apply(slot uint64, batch []byte, limit uint64) (results []Result
 	return results, whole, nil
 }
 
-// applyCommand applies one command, at most once if it has an idempotency key, and not if that would take the state
-// beyond revision limit, at or below which it must be: within is false then.
+// applyCommand applies one command, at most once if it has an idempotency key. The state must be at or below revision
+// limit. If the command would take it beyond, it is not applied, and within is false.
 func (s *State) applyCommand(cmd []byte, limit uint64) (r Result, within bool, err error) {
 	c := &s.command
 	*c = Command{Parts: s.parts[:0]}
@@ -84,8 +84,7 @@ func (s *State) applyCommand(cmd []byte, limit uint64) (r Result, within bool, e
 	return r, true, nil
 }
 
-// executeUpTo is execute, but for a command that would take the state beyond revision limit, which changes nothing
-// then.
+// executeUpTo is execute, except that a command that would take the state beyond revision limit changes nothing.
 func (s *State) executeUpTo(limit uint64, c *Command) (r Result, within bool, err error) {
 	if limit == math.MaxUint64 || s.exec.revision < limit && c.Op != OpInstall {
 		r, err = s.execute(c) // to the next revision at most
@@ -116,8 +115,8 @@ func (s *State) execute(c *Command) (Result, error) {
 	return s.exec.execute(c)
 }
 
-// keepParts keeps the space of c's parts and steps for the next command, unless it has become large. What the state keeps
-// of a part, its key and its value, is not in that space.
+// keepParts keeps the space of c's parts and steps for the next command, unless it has become large. Keys and values of
+// parts, which the state keeps, are not in that space.
 func (s *State) keepParts(c *Command) {
 	clear(c.Parts)
 	clear(s.steps)

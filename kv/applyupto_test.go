@@ -41,9 +41,9 @@ func TestApplyUpTo(t *testing.T) {
 	}
 }
 
-// TestApplyUpToAnInstall stops before an install, which takes the state from revision 3 to one above the uploaded
-// state's by far more than one, and compares the state, in memory and as its checkpoint, with one that was not given
-// it. An install that changes nothing is no reason to stop.
+// TestApplyUpToAnInstall stops before an install, which takes the state from revision 3 to far above the revision of
+// the upload. It compares the state, in memory and as its checkpoint, with one that was not given the install. An
+// install that changes nothing is no reason to stop.
 func TestApplyUpToAnInstall(t *testing.T) {
 	pieces := piecesOf(t, backedUp(t))
 	begin := func() *machine {

@@ -8,7 +8,7 @@ import (
 )
 
 // Frozen is what was applied between two calls of Freeze, or since one until FreezeNext, on its way to the state
-// database. Nobody changes it any more, so Checkpoint may run on another goroutine while State goes on.
+// database. It does not change any more, so Checkpoint may run on another goroutine while State goes on.
 type Frozen struct {
 	meta       meta
 	data       *memtable
@@ -175,8 +175,8 @@ func (f *Frozen) tombstoneChanges() (changes []Change) {
 
 func bytesOf(key string) []byte { return slices.Clip([]byte(key)) }
 
-// dedupChanges is which records of the state database were forgotten, and which are new and still remembered. What was
-// both remembered and forgotten since the last checkpoint is neither.
+// dedupChanges is which records of the state database were forgotten, and which are new and still remembered. A record
+// that was both remembered and forgotten since the last checkpoint is neither.
 func (f *Frozen) dedupChanges() (forgotten, fresh struct{ first, next uint64 }) {
 	forgotten.first, forgotten.next = f.old.First, min(f.meta.First, f.old.Next)
 	fresh.first, fresh.next = max(f.old.Next, f.meta.First), f.meta.Next

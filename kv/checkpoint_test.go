@@ -151,8 +151,8 @@ func TestOpenTakesUpAfterTheCheckpoint(t *testing.T) {
 	}
 }
 
-// Whoever read a new store, and waits behind what it read, is not to miss the first change, nor is a restart to lower
-// the revision. What an older version has checkpointed at revision 0 goes on from there.
+// A client that read a new store, and waits behind that index, must not miss the first change. A restart must not lower
+// the revision. A store that an older version has checkpointed at revision 0 goes on from there.
 func TestTheFirstRevision(t *testing.T) {
 	m := newMachine(t, small)
 	if m.Revision() != 1 {

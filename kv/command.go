@@ -17,9 +17,10 @@ var ErrCommand = errors.New("invalid command")
 //
 //	struct { Op Op; Key string; Flags uint64; HasIndex bool; Index uint64; IdemKey string; Base uint64; More []byte }
 //
-// and, from feature level 2 on, Decided uint64; with Mode in the place of Flags where a command has one; but without what is zero at the end: the busiest commands do not pay
-// for what they do not use. More is a commandMore. The order of the fields is the encoding. Reflection over the header
-// took half the time of Apply; command_test.go holds it against the library.
+// and, from feature level 2 on, Decided uint64. A command with a Mode has it in the place of Flags. Without More and
+// Decided the header ends before them: the busiest commands do not pay for unused fields. More is a commandMore. The
+// order of the fields is the encoding. Reflection over the header took half the time of Apply; command_test.go holds it
+// against the library.
 
 // commandMore is the fields that most commands leave zero.
 type commandMore struct {
@@ -55,9 +56,9 @@ func (c *Command) more() commandMore {
 }
 
 // EncodeCommand returns c as it is sent and stored: the length of the header as a uvarint, the header in msgpack, and
-// the payload, which is the rest: the value; Test and the value; or the parts as a batch. The payload stays out of the
-// msgpack because it is the one large thing: it is copied once, and its cost is in proportion to its length.
-// EncodeCommand does not check c: see Command.Validate.
+// the payload. The payload is the value; Test and the value; or the parts as a batch. It stays out of the msgpack
+// because it is the one large thing: it is copied once, and its cost is in proportion to its length. EncodeCommand does
+// not check c: see Command.Validate.
 func EncodeCommand(c *Command) []byte {
 	var scratch [headerSpace]byte
 	header := appendHeader(scratch[:0], c)
@@ -138,9 +139,9 @@ func DecodeCommand(b []byte) (Command, error) {
 	return c, nil
 }
 
-// decodeCommand is DecodeCommand into a zero c. After an error c is of no use. If steps is not nil the steps of a sequence
-// are appended to it: a plain put, which aliases b, is then not among c.Parts, unless c has an idempotency key, under
-// which all of c is remembered.
+// decodeCommand is DecodeCommand into a zero c. After an error c is of no use. If steps is not nil, the steps of a
+// sequence are appended to it. A plain put then aliases b and is not among c.Parts, unless c has an idempotency key:
+// all of c is remembered under the key.
 func decodeCommand(b []byte, c *Command, steps *[]step) error {
 	payload, err := decodeHeader(b, c)
 	if err != nil {
@@ -212,8 +213,8 @@ func decodeMore(b []byte, c *Command) (test uint64, err error) {
 	return m.TestBytes, nil
 }
 
-// decodeParts reads the parts of a transaction or sequence, and its steps as decodeCommand says. They are not yet valid,
-// but for plain puts.
+// decodeParts reads the parts of a transaction or sequence, and its steps as decodeCommand says. Only plain puts are
+// known to be valid yet.
 func decodeParts(payload []byte, c *Command, steps *[]step) error {
 	most, tooMany := MaxParts, errTooManyParts
 	if c.Op == OpSequence {

@@ -120,9 +120,9 @@ func (d *dedup) forget(revision uint64) {
 	}
 }
 
-// hash covers everything that makes two commands the same one, so not Base: a retry through a node that stamps its own
-// base is a retry still; and not the ID of a session to be created, which the node draws too, or the times of a token,
-// which the node reads from its clock.
+// hash covers all fields that make two commands the same one. It leaves out Base: a retry through a node that stamps
+// its own base is still a retry. It also leaves out the ID of a session to be created, which the node draws, and the
+// times of a token, which the node reads from its clock.
 func (d *dedup) hash(c *Command) sum {
 	b := append(d.buf[:0], byte(c.Op), 0)
 	if c.HasIndex {

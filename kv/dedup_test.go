@@ -71,15 +71,15 @@ func TestDedupHashLeavesBaseOut(t *testing.T) {
 	m.want(set("a", "2").keyed("w", 2), done(3)) // a node that stamps its own base
 }
 
-// A client that has read nothing has base 0, one that has read the empty store 1; nobody has seen more.
+// A client that has read nothing has base 0, and one that has read the empty store has 1. No client has seen more.
 func TestDedupFreshStoreAcceptsWhatCanBeSeenOfIt(t *testing.T) {
 	for base, want := range []Result{done(2), done(2), {Code: CodeBaseAhead, Revision: 1}} {
 		newMachine(t, small).want(set("a", "1").keyed("w", uint64(base)), want)
 	}
 }
 
-// What is forgotten of a store that was never changed makes the bases too old that were seen of it. Stores are there
-// that began at revision 0: F = 0 is not "none forgotten".
+// A key forgotten by a store that never changed makes all bases that were seen of the store too old. Some stores began
+// at revision 0: there F = 0 is not "none forgotten".
 func TestDedupForgottenBeforeTheFirstChange(t *testing.T) {
 	old := NewMemStateDB()
 	old.Merge(&Checkpoint{Slot: 1, Meta: codec.Marshal(&meta{Format: metaFormat, Slot: 1})})

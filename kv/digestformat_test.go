@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What is in the state database after a slot is a matter of the log alone: not of which checkpoints were made on the
-// way, whole or in parts, nor of restarts. Replicas are compared by it.
+// The content of the state database after a slot depends on the log alone, not on restarts, nor on the checkpoints made
+// on the way, whole or in parts. Replicas are compared by it.
 func TestTheStateDatabaseIsAMatterOfTheLog(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, small)

@@ -25,18 +25,18 @@
 //
 // State has a single writer and no lock of its own. The shell holds its lock for writing around Apply, SetMembers,
 // Freeze, FreezeNext, Checkpointed, Snapshot, Observe and Digest, and for reading around Get, Session, SessionsIndex,
-// ACL, Timed, Members, Eras, Applied, Revision and TableBytes. A Snapshot or a Frozen belongs to whoever took it and
-// may be used on another goroutine, without the lock, while State moves on. Entries are never changed once they are in
-// a table; everybody may share their values. A decoded command owns its bytes, at the price of one copy: a small value
-// must not keep the batch that it came in alive.
+// ACL, Timed, Members, Eras, Applied, Revision and TableBytes. A Snapshot or a Frozen belongs to the caller that took
+// it and may be used on another goroutine, without the lock, while State moves on. Entries are never changed once they
+// are in a table; everybody may share their values. A decoded command owns its bytes, at the price of one copy: a small
+// value must not keep the batch that it came in alive.
 //
 // # Revisions
 //
-// A new store is at revision 1, and its first change gets 2: no index that is told to clients is 0, and whoever waits
-// behind that of an empty store misses nothing. Stores go on from where they are.
+// A new store is at revision 1, and its first change gets 2. So no client is told index 0, and a client that waits
+// behind the index of an empty store misses nothing. Stores go on from where they are.
 //
-// Every command that changes entries or sessions gets the next revision, also if it writes the value that is there
-// already; a prune, a transaction and the end of a session get one for all that they change. A command that changes
+// Every command that changes entries or sessions gets the next revision, even if it writes the value that a key already
+// has. A prune, a transaction and the end of a session get one revision for all their changes. A command that changes
 // nothing gets none, and neither do the renewal of a session, the end of a lock-delay and a fence.
 //
 // # Exactly once
@@ -64,12 +64,11 @@
 //
 // # Registers
 //
-// What the state knows beside entries and idempotency keys is in memory whole, in ordered tables (registers): sessions,
-// the locks that each holds, TTLs, lock-delays, fences, tombstones, the record of the cluster's members, quotas of
-// prefixes, pieces of an upload, policies, tokens. Each is bounded by Limits, or by whoever makes it, and has a Space
-// of its own in the state database, of which a checkpoint writes only what changed. The tables share their nodes with
-// their copies, so a snapshot, a checkpoint and the way back of a transaction that fails (savepoint) cost a few words
-// each.
+// All other data of the state is in memory whole, in ordered tables (registers): sessions and their locks, TTLs,
+// lock-delays, fences, tombstones, the record of the cluster's members, quotas of prefixes, pieces of an upload,
+// policies, tokens. Each table is bounded by Limits, or by its writer. Each has a Space of its own in the state
+// database, and a checkpoint writes only its changes. The tables share their nodes with their copies, so a snapshot, a
+// checkpoint and the way back of a transaction that fails (savepoint) cost a few words each.
 //
 //	lock         Entry.Session and a record of it in the session's name. A plain set and a test-and-set leave it, a
 //	             delete ends it. A key that is locked is not renamed, and not renamed onto.
@@ -88,8 +87,8 @@
 //	             whatever becomes of the command.
 //
 // Time does not pass here. Everything that must end after a while is a Timed with an Arm: the revision at which it was
-// set, or for a session the number of its renewals. The master logs OpEnd… with the Arm that it saw, and a command with
-// another Arm changes nothing, so it does not matter how late it comes or how often.
+// set, or for a session the number of its renewals. The master logs OpEnd… with the Arm that it saw. A command with
+// another Arm changes nothing, so a late or repeated one is harmless.
 //
 // A transaction runs its parts one after the other, each on what those before made, under one revision. If one fails
 // the rest run too, to tell of all that fail, and everything is as it was. An Observer is told of a command when it has
@@ -103,12 +102,12 @@
 //
 // The feature level (level.go) says what of the format a cluster uses. A release raises it by one when it adds an
 // operation, a field, a space or a layout: its rule (or Space.Level) says which level it needs. Below that level a
-// command gets CodeLevel and changes nothing, as in a release that does not know it, and no record of a new kind is
+// command gets CodeLevel and changes nothing, as in a release that does not know it. No record of a new kind is
 // written. So nodes of two releases have the same state, and the older one can read it, until OpLevel has raised the
-// level. What commandMore holds goes into the sums of idempotency keys, so it gets no new field: a new operation uses
-// those that are there, or puts what it needs into Value. Decided is no part of those sums: a retry that was decided
-// anew is the same command.
+// level. The fields of commandMore go into the sums of idempotency keys, so it gets no new field: a new operation uses
+// existing fields, or puts its data into Value. Decided is no part of the sums: a retry that was decided anew is the
+// same command.
 //
-// A command that uses none of the fields that came later is encoded as it was before them; records too have a second
-// layout for what came later, and the first is written wherever it is enough.
+// A command that uses none of the later fields is encoded as it was before them. Records, too, have a second layout for
+// later fields. The first layout is written wherever it is enough.
 package kv

@@ -11,7 +11,7 @@ type Entry struct {
 	ModifyIndex uint64
 	LockIndex   uint64
 	Session     string // ID of the session that holds the lock, or ""
-	// TTL counts from the command that set it; later ones that keep it do not start it anew. 0: permanent.
+	// TTL counts from the command that set it. Later commands that keep the TTL do not start it anew. 0: permanent.
 	TTL time.Duration
 }
 
@@ -65,8 +65,8 @@ func (s *entries) entry(key string) (*Entry, error) {
 	return &e, nil
 }
 
-// indexes returns the newest entry of key, of which the value may not be used: it may go with the view. A missing
-// key has ModifyIndex 0, which no entry has.
+// indexes returns the newest entry of key. Its value must not be used: it may go with the view. A missing key has
+// ModifyIndex 0, which no entry has.
 func (s *entries) indexes(key string) (Entry, bool, error) {
 	if e, known := s.active.Get(key); known {
 		if e == nil {

@@ -56,9 +56,9 @@ func (f *fences) pass(name string, token uint64, limit int, c *changes) Code {
 	return CodeDone
 }
 
-// drop carries out OpDropFence. The floor of the fence's kind keeps that tokens never fall, at the price that names of the
-// kind which are not in the table start there. An operator may set it lower, after somebody has dropped a fence with an
-// absurd token.
+// drop carries out OpDropFence. The floor of the fence's kind keeps tokens from falling. The price: names of the kind
+// that are not in the table start there. An operator may set the floor lower, after a fence with an absurd token was
+// dropped.
 func (f *fences) drop(c *Command, ch *changes) {
 	largest, known := f.largest.Delete(c.Fence)
 	if known {
@@ -82,6 +82,6 @@ func (f *fences) nextEra() (uint64, bool) {
 	return f.eras, true
 }
 
-// Fence returns the largest token of the fence of that name: a command with a smaller one is refused. known is false if
-// none of its own is kept: then it is the floor of its kind. name must be a valid one (ValidateFence).
+// Fence returns the largest token of the fence of that name: a command with a smaller one is refused. If known is
+// false, the fence has no token of its own, and token is the floor of its kind. The name must be valid (ValidateFence).
 func (v *Snapshot) Fence(name string) (token uint64, known bool) { return v.fences.get(name) }

@@ -33,7 +33,7 @@ var fieldTexts = [...]string{
 	"value to compare", "session", "settings of a session", "arm", "fence", "token", "decision", "mode",
 }
 
-// present returns the fields of c that are not zero, but for Op and Key.
+// present returns the fields of c that are not zero, except Op and Key.
 func (c *Command) present() (f fields) {
 	if len(c.Value) > 0 {
 		f |= hasValue

@@ -156,7 +156,7 @@ func checkInstalled(t *testing.T, m *machine, revision uint64) {
 	}
 }
 
-// A quota, also one that is still counting, counts what an install has put there, and nothing of what was there before.
+// A quota, even one that is still counting, counts the entries that an install has put there, and none of those before.
 func TestQuotasCountWhatIsInstalled(t *testing.T) {
 	m := backedUp(t)
 	pieces := piecesOf(t, m)
@@ -251,8 +251,8 @@ func TestAnInstallIsBounded(t *testing.T) {
 	m.want(install(uploadA, len(pieces)), Result{Code: CodeTooLarge, Revision: m.exec.revision})
 }
 
-// TestAnInstallDoesNotWrap: uploads that say what no state has reached, which a node of an earlier release has let in,
-// are staged, as they are there; what they would have wrapped is refused, and nothing falls.
+// TestAnInstallDoesNotWrap: a node of an earlier release may have accepted uploads with numbers that no state has
+// reached. They are staged all the same. An install that would wrap a number is refused, and no number falls.
 func TestAnInstallDoesNotWrap(t *testing.T) {
 	const last = math.MaxUint64 - InstallRevisions - 1 // that an install could add to without wrapping
 	for name, c := range map[string]struct {

@@ -2,11 +2,10 @@ package kv
 
 import "fmt"
 
-// Jump makes s the beginning of a new cluster: its slot and its revision rise by so much that nothing which the old
-// cluster may have done beyond s is repeated by the new one, and F rises with them, so that a retry of a command that
-// may have been applied there is refused. The revision ends one above F: whoever has seen it may write. The remembered
-// idempotency keys are forgotten: beside the jump they are all too old. Eras are moved on by SetMembers. An error means
-// that there is nothing left to jump to.
+// Jump makes s the beginning of a new cluster. Its slot and its revision rise beyond all numbers that the old cluster
+// may have used after s. F rises with them, so a retry of a command that the old cluster may have applied is refused.
+// The revision ends one above F: a client that has seen it may write. The remembered idempotency keys are forgotten:
+// beside the jump they are all too old. SetMembers raises the eras. An error means that there are no such numbers left.
 //
 // Entries keep their ModifyIndex. Changes that the old cluster made beyond s are lost, deletions among them. So every
 // tombstone is compacted into a floor at the new revision: an index from before the jump is answered as one whose

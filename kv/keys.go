@@ -42,8 +42,8 @@ func (x *executor) set(c *Command) (Result, error) {
 	return Result{Code: CodeDone, Revision: x.revision}, nil
 }
 
-// overwrite carries out a set that only writes the value, and keeps key and value: it looks at what was there only
-// after it has put what comes, which spares the busiest command a search of the memtable.
+// overwrite carries out a set that only writes the value, and keeps key and value. It looks at the old entry only after
+// it has put the new one, which spares the busiest command a search of the memtable.
 func (x *executor) overwrite(key string, value []byte, flags uint64) (Result, error) {
 	stamped := x.stamped
 	revision := x.stamp()

@@ -23,7 +23,7 @@ func (h *hit) name() string {
 	return string(h.key)
 }
 
-// peek returns the entry, of which the value may go with the view.
+// peek returns the entry. Its value may go with the view.
 func (h *hit) peek() (Entry, error) {
 	if h.entry != nil {
 		return *h.entry, nil

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is on disk was written by an older version: records keep their layout.
+// Records keep their layout: an older version may have written those on disk.
 func TestRecordsKeepTheirLayout(t *testing.T) {
 	const session = "11111111-0000-4000-8000-000000000000"
 	text := func(s string) string { return hex.EncodeToString([]byte(s)) }

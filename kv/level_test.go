@@ -125,7 +125,7 @@ func TestRecordsAboveTheLevelAreNeitherWrittenNorRead(t *testing.T) {
 }
 
 // A state at level 1 has the meta record and the digest of the release before level 2, byte for byte, and no record of
-// a space that came later. What came later is refused as by that release.
+// a later space. Later commands are refused as by that release.
 func TestLevel1KeepsTheBytesOfTheReleaseBefore(t *testing.T) {
 	m := newMachine(t, small)
 	m.do(level(1), set("a", "1").keyed("w", 1), newEra("run"), quotaOf("a", 100, 2))

@@ -224,8 +224,8 @@ func TestFencesRefuseOlderTokens(t *testing.T) {
 	})
 }
 
-// An operator can set the floor of a kind, after a fence with an absurd token was dropped: that is for states in which
-// somebody decides who the operator is.
+// An operator can set the floor of a kind after a fence with an absurd token was dropped. The state must have the
+// feature level for it.
 func TestAFloorCanBeSet(t *testing.T) {
 	const most = 1<<64 - 1
 	set0 := Command{Op: OpDropFence, Fence: "kv/x", HasIndex: true, Index: 7}

@@ -8,9 +8,9 @@ type members struct{ record []byte }
 // membersKey is the only key of SpaceMembers.
 const membersKey = "record"
 
-// SetMembers applies slot, which must be the next one, with the record of the cluster's members that was chosen in it,
-// and raises the counter of eras to era if it is below. It takes no revision: users see nothing of it. The record is
-// copied. It panics on an empty record and on an era that no token can have, which nobody proposes.
+// SetMembers applies slot, which must be the next one. It replaces the record of the cluster's members by the one
+// chosen in slot, and raises the counter of eras to era if it is below. It takes no revision: users see nothing of it.
+// The record is copied. It panics on an empty record, and on an era that no token can have: no node proposes these.
 func (s *State) SetMembers(slot uint64, record []byte, era uint64) error {
 	switch {
 	case slot != s.applied+1:

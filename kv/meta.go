@@ -14,8 +14,8 @@ const (
 	metaFormatLevel = 2 // from feature level 1 on
 )
 
-// firstRevision is that of a new state, so that its first change gets the one above. The index of a read is never 0,
-// and a client that has read an empty store waits for what is above that index: no change may have it.
+// firstRevision is that of a new state, so that its first change gets the one above. The index of a read is never 0. A
+// client that has read an empty store waits for a change above that index, so no change may have the index itself.
 const firstRevision = 1
 
 // meta is the state's own record in every checkpoint. First and Next say which dedup records must be there, and the
@@ -96,8 +96,8 @@ func ReadMeta(slot uint64, record []byte) (Reached, error) {
 	return Reached{m.Revision, m.Eras, m.Level}, err
 }
 
-// decodeMeta reads the meta record that came with slot; none with slot 0 is a new state. What there is goes
-// on from its own revision, also if that is below firstRevision.
+// decodeMeta reads the meta record that came with slot; none with slot 0 is a new state. An existing state goes on from
+// its own revision, even below firstRevision.
 func decodeMeta(slot uint64, b []byte) (meta, error) {
 	if slot == 0 && b == nil {
 		return meta{Format: metaFormat, Revision: firstRevision}, nil

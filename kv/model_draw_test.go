@@ -215,7 +215,7 @@ func (s *mirror) changed(c Changed) {
 	}
 }
 
-// check compares what was told with what is.
+// check compares the entries and times of the observer with those of w.
 func (s *mirror) check(t *rapid.T, w *world) {
 	if d := cmp.Diff(w.model.entries, s.entries); d != "" || s.fault != "" || !s.last {
 		t.Fatalf("the observer knows other entries: %s %s", d, s.fault)

@@ -18,8 +18,8 @@ const (
 	TimedToken   TimedKind = 6 // Name is the accessor of a token that expires
 )
 
-// Timed is a time that runs. The state has no clock: whoever is master measures After from when it learned of this very
-// Arm, or from when it became master, whichever is later, and then logs the command that ends it.
+// Timed is a time that runs. The state has no clock: the master measures After, and then logs the command that ends it.
+// It measures from when it learned of this very Arm, or from when it became master, whichever is later.
 type Timed struct {
 	Kind  TimedKind
 	Name  string
@@ -38,15 +38,15 @@ type Changed struct {
 	Last     bool   // no further Changed has this Revision
 }
 
-// Observer is told what Apply does, in order, while Apply runs: it must be quick and must not call the State. What a
-// command did is told once it has succeeded. Each may be nil.
+// Observer is told the changes of Apply, in order, while Apply runs: it must be quick and must not call the State. It
+// is told the changes of a command once the command has succeeded. Each function may be nil.
 type Observer struct {
 	Changed func(Changed)
 	Timed   func(Timed)
 	ACL     func(revision uint64) // tokens and policies have changed; this is their revision
 }
 
-// Observe makes o's functions those that are called; one that is nil leaves the one before as it is. It counts as a
+// Observe sets the observer's functions to those of o; a nil one leaves the function before in place. It counts as a
 // write to s.
 func (s *State) Observe(o Observer) {
 	to := &s.exec.notes.observer
@@ -116,7 +116,7 @@ type notesMark struct {
 
 func (n *notes) mark() notesMark { return notesMark{len(n.changed), len(n.timed), n.repeats, n.aclAt} }
 
-// backTo forgets what was noted behind m, for what came to nothing.
+// backTo forgets the notes behind m: their command or part came to nothing.
 func (n *notes) backTo(m notesMark) {
 	clear(n.changed[m.changed:])
 	clear(n.timed[m.timed:])

@@ -37,8 +37,9 @@ const (
 	// another run's for its own.
 	OpNewEra Op = 17
 
-	// OpQuota sets the quota of the keys that start with Key to Value (QuotaLimits), or ends it if Value is empty. What
-	// is there is counted in steps: with an Arm it is the next one, which the master logs. It changes no revision.
+	// OpQuota sets the quota of the keys that start with Key to Value (QuotaLimits), or ends it if Value is empty.
+	// Existing keys are counted in steps: with an Arm the command is the next step, which the master logs. It changes
+	// no revision.
 	OpQuota Op = 18
 
 	// OpLevel raises the cluster's feature level to Num, if it is below; Result.Count is the level now. Value names the
@@ -51,8 +52,9 @@ const (
 	OpInstall    Op = 21 // the upload, of Num pieces, replaces the state; Result.Count is how many keys it has
 	OpDropStaged Op = 22 // forget the upload; with an Arm, which the master gives, only if it has so many pieces
 
-	// Tokens and policies (acl.go). Value is what PutPolicy and PutToken make of one, or an ID. With HasIndex what is
-	// put must not exist yet (CodeExists), else it must (CodeMissing); Result.Body then says what it is.
+	// Tokens and policies (acl.go). Value is what PutPolicy and PutToken make of one, or an ID. With HasIndex a put
+	// creates: the policy or token must not exist yet (CodeExists). Without, it must exist (CodeMissing). With either
+	// code Result.Body names it.
 	OpPutPolicy  Op = 23
 	OpDropPolicy Op = 24
 	OpPutToken   Op = 25
@@ -138,8 +140,8 @@ type Command struct {
 	Fence string
 	Token uint64
 
-	// Decided is the ACL.Revision under which the node that received the command found that its client may do this; 0
-	// if nobody had to. If a permission was taken away since, the command is refused with CodeDecideAgain.
+	// Decided is the ACL.Revision under which the node that received the command decided that its client may do this; 0
+	// if no decision was needed. If a permission was taken away since, the command is refused with CodeDecideAgain.
 	Decided uint64
 }
 

@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Outcomes is what became of a transaction: the results of its parts if it was done, else the errors of those that
-// failed, in the order of the parts.
+// Outcomes is the result of a transaction, in the order of the parts: the results of all parts if it was done, else the
+// errors of the parts that failed.
 type Outcomes struct {
 	Results []Outcome
 	Errors  []PartError
@@ -27,7 +27,7 @@ type PartError struct {
 	What string // for people
 }
 
-// ErrBody is wrapped by errors about a Result.Body that is not what it should be: the other node is of another version.
+// ErrBody is wrapped by errors about a Result.Body that cannot be read: the other node has another version.
 var ErrBody = errors.New("malformed body of a result")
 
 // EncodeOutcomes returns o as Result.Body: the number of results, each with its part and entry; then the errors.

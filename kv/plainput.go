@@ -7,9 +7,8 @@ import (
 )
 
 // Nearly every step of a pipeline of writes is a plain put: OpPut with a key, a value and nothing else, which is what
-// SET is. Such a step is not decoded into a Command, which is large, takes a copy of the key and the value before
-// anybody knows whether they are kept, and is looked at field by field when it is validated. It is recognized by its
-// bytes.
+// SET is. Such a step is recognized by its bytes and not decoded into a Command. A Command is large, copies key and
+// value before it is known whether they are kept, and is validated field by field.
 
 // step is a step or check of a sequence, as it is decoded to be applied.
 type step struct {

@@ -57,8 +57,8 @@ func (c *Command) validatePairs() error {
 	return nil
 }
 
-// putAll carries out OpPutAll. What it finds of conditions is of the state before it, so a key may come twice: its last
-// value stays.
+// putAll carries out OpPutAll. It checks the condition on the state before the command, so a key may come twice: its
+// last value stays.
 func (x *executor) putAll(c *Command) (Result, error) {
 	if c.Mode != 0 {
 		if holds, err := x.holdsForAll(c); err != nil || !holds {

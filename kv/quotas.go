@@ -122,8 +122,8 @@ func (q *quotas) charge(g growth) {
 }
 
 // over returns the quota with the longest prefix that does not allow the growth more, or false if all allow it. less is
-// the growth of the same command at another key. What does not grow is always allowed, even above the limit. A quota
-// that is still counting knows only a part of its use, so it may allow too much, but never too little.
+// the growth of the same command at another key. A command without growth is always allowed, even above the limit. A
+// quota that is still counting knows only a part of its use, so it may allow too much, but never too little.
 func (q *quotas) over(more, less growth) (OverQuota, bool) {
 	var o OverQuota
 	if q.byPrefix.Len() == 0 {

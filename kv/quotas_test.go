@@ -35,7 +35,7 @@ func (m *machine) used(prefix string) string {
 	return text
 }
 
-// refused applies c, which a quota refuses, and checks that nothing has changed and which it is.
+// refused applies c and checks that a quota refuses it as want says, and that nothing has changed.
 func (m *machine) refused(c Command, want OverQuota) {
 	m.t.Helper()
 	was, revision := m.Quotas(), m.Revision()
@@ -85,7 +85,7 @@ func TestAQuotaBoundsEveryCommand(t *testing.T) {
 	}
 }
 
-// What is beyond a quota from before may stay, shrink and go, and a lock on it is released.
+// Entries beyond a new quota may stay, shrink and go, and a lock on them is released.
 func TestWhatIsOverAQuotaMayShrink(t *testing.T) {
 	m := newMachine(t, small).atLevel()
 	id := sessionID(1)
@@ -134,7 +134,8 @@ func TestARefusalByAQuotaIsRemembered(t *testing.T) {
 	}
 }
 
-// What is there is counted in steps, and writes meanwhile count once, on either side of where it has come.
+// Existing keys are counted in steps. Writes meanwhile count once, before and behind the place that the count has
+// reached.
 func TestAQuotaCountsWhatIsThereInSteps(t *testing.T) {
 	m := newMachine(t, small).atLevel()
 	var timed []Timed

@@ -95,7 +95,7 @@ func TestAPruneThatMeetsDamageFails(t *testing.T) {
 	}
 }
 
-// What a session takes counts once, however often its record is written anew.
+// The bytes of a session count once, however often its record is written anew.
 func TestTableBytesOfRecordsWrittenAnew(t *testing.T) {
 	m := newMachine(t, DefaultLimits)
 	s := Session{ID: "8a3f2c60-9d5e-4b1a-8f27-0c6d1e5b7a94", Name: strings.Repeat("n", 100)}

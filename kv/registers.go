@@ -2,9 +2,8 @@ package kv
 
 import "github.com/tidwall/btree"
 
-// registers is what the state knows beside the entries. All of it is in memory, in ordered tables that share their
-// nodes with their copies, so that a snapshot, a transaction's way back and a checkpoint each cost a copy of a few
-// words.
+// registers is the data of the state beside the entries. All of it is in memory, in ordered tables that share their
+// nodes with their copies. So a snapshot, a checkpoint and a transaction's way back each cost a copy of a few words.
 type registers struct {
 	sessions   sessions
 	times      times

@@ -8,8 +8,8 @@ import (
 
 // A sequence is what one connection has sent in a row: its steps are applied one after the other, in one slot and under
 // one revision, and each succeeds or fails by itself. Checks at its beginning decide about all of it: if one does not
-// hold nothing is applied. So a pipeline of writes costs one command, a read between writes sees those before it and
-// none of those behind it, and a transaction of the Redis protocol is a sequence whose checks are what was watched.
+// hold nothing is applied. So a pipeline of writes costs one command, and a read between writes sees only the writes
+// before it. A transaction of the Redis protocol is a sequence whose checks are the watched keys.
 
 // sequence carries out OpSequence, whose steps are in steps or, where these say so, in c.Parts. The revision moves
 // once, at the first step that changes something.
@@ -172,7 +172,7 @@ func (c *Command) validateSteps() error {
 	return validateStepsBytes(total)
 }
 
-// validateSequence is Validate for a sequence of which the plain puts are valid, and not among the parts.
+// validateSequence is Validate for a sequence whose plain puts are valid, and not among the parts.
 func (c *Command) validateSequence(steps []step) error {
 	if err := c.validate(); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Session is what locks are bound to: it ends by OpSessionDestroy, or by OpEndSession when it was not renewed in time,
-// and with it every lock that it holds. Its names and JSON are Consul's.
+// Session is what locks are bound to. It ends by OpSessionDestroy, or by OpEndSession when it was not renewed in time,
+// and all its locks end with it. Its names and JSON are Consul's.
 type Session struct {
 	ID        string // a UUID in lower case
 	Name      string

@@ -14,10 +14,10 @@ import (
 // an install reads nothing from disk. A piece has a number, so that a command that is applied twice changes nothing. An
 // upload that is not continued ends after StagedFor (TimedUpload).
 //
-// The first piece is that of stageHeader. The others are records of the uploaded state (Pieces), in the order of
-// stagedSpaces, so that a record comes after those to which it refers.
+// The first piece is that of stageHeader. The others are records of the uploaded state (Pieces). They come in the order
+// of stagedSpaces: a record comes after the records to which it refers.
 
-// Bounds of an upload that the state machine takes. What a node sends is less: MaxUploadBytes.
+// Bounds of an upload that the state machine takes. A node sends less: MaxUploadBytes.
 const (
 	MaxStagedBytes   = 64 << 20 // of all its pieces
 	MaxStagedRecords = 10_000   // in all its pieces

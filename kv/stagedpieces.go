@@ -5,13 +5,12 @@ import (
 	"fmt"
 )
 
-// stagedPieceBytes is the size of a piece. It is not much more than that of other commands, so that those need not wait
+// stagedPieceBytes is the size of a piece. It is not much above the size of other commands, so that they need not wait
 // long.
 const stagedPieceBytes = 256 << 10
 
-// MaxUploadBytes is how many bytes of pieces a node sends. It is below MaxStagedBytes, which is a rule of the state
-// machine, because at that size an install holds up clients of three nodes for far longer than 50 ms
-// (docs/performance.md).
+// MaxUploadBytes is how many bytes of pieces a node sends. It is below MaxStagedBytes, a rule of the state machine: an
+// install of MaxStagedBytes holds up clients of three nodes for far longer than 50 ms (docs/performance.md).
 const MaxUploadBytes = 8 << 20
 
 // ErrUploadTooLarge means that a state exceeds the bounds of an upload.

@@ -44,9 +44,9 @@ type Checkpoint struct {
 	Changes []Change
 }
 
-// StateDB is a consistent read view of the checkpointed state. What Get returns is valid until Close, what Ascend and
-// Descend hand to fn until fn returns; neither may be changed. An error is damage: the node must stop. A view is used
-// by one goroutine at a time.
+// StateDB is a consistent read view of the checkpointed state. The bytes that Get returns are valid until Close, and
+// those that Ascend and Descend hand to fn until fn returns. Neither may be changed. An error is damage: the node must
+// stop. A view is used by one goroutine at a time.
 type StateDB interface {
 	// Get is the record of key, or nil.
 	Get(space Space, key []byte) ([]byte, error)
@@ -54,8 +54,8 @@ type StateDB interface {
 	Ascend(space Space, from []byte, fn func(key, value []byte) bool) error
 	// Descend calls fn in falling key order from the last key < below (nil: the last key), until fn says false.
 	Descend(space Space, below []byte, fn func(key, value []byte) bool) error
-	// Overtaken reports whether so much was written since the view was opened that it should be closed: pages that it
-	// reads are kept from being used again.
+	// Overtaken reports whether the view should be closed, because much was written since it was opened: an open view
+	// keeps pages from being used again.
 	Overtaken() bool
 	// Close ends the view.
 	Close()

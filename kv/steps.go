@@ -7,8 +7,8 @@ import (
 )
 
 // The commands on keys as the Redis protocol knows them. Each may stand alone or be a step of a sequence. They treat a
-// lock as OpSet does: it is advisory, and stays. What they do to a TTL is Redis's rule: OpPut and OpUnlink end it unless
-// told otherwise, the others leave it as it is.
+// lock as OpSet does: it is advisory, and stays. They treat a TTL as Redis does: OpPut, OpPutAll and OpUnlink end it
+// unless told otherwise, OpRetime sets it, and the others keep it.
 
 // Mode says how one of these commands differs from its plain form.
 type Mode uint8
@@ -142,8 +142,8 @@ func (x *executor) putOver(c *Command, old *Entry) Result {
 	return r
 }
 
-// write makes e the newest of its key in the place of old, which is zero but for its key if there was none, unless a
-// quota does not allow it. The TTL's time is the caller's.
+// write makes e the newest entry of its key in the place of old, unless a quota does not allow it. If there was no
+// entry, old has only its key. The caller sets the timer of the TTL.
 func (x *executor) write(e, old *Entry) (r Result, done bool) {
 	if r, over := x.overQuota(grows(e.Key, e, old), growth{}); over {
 		return r, false

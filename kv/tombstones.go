@@ -9,7 +9,7 @@ import (
 // tombstones remembers deletions, so that the index of a listing counts them. A key has one tombstone, with the
 // revision of its last deletion; it stays when the key is written again, for then the key's ModifyIndex is higher, and
 // an index that takes both does not move. Beyond the limit the oldest are compacted into the floor, a whole revision at
-// a time, so that what is kept does not depend on the order within one.
+// a time, so that the order within a revision does not matter.
 type tombstones struct {
 	byKey *btree.Map[string, uint64]
 	byAge *btree.BTreeG[tombstone]
@@ -85,6 +85,5 @@ func (t *tombstones) of(key string) uint64 {
 func (v *Snapshot) Deleted(prefix string) uint64 { return v.tombstones.newest(prefix) }
 
 // Compacted returns the revision up to which deletions are not remembered one by one. A restore moves it to the first
-// revision of the new cluster (State.Jump): of a lower index nobody knows whether it was given in a history that was
-// lost.
+// revision of the new cluster (State.Jump), because a lower index may be from a history that was lost.
 func (v *Snapshot) Compacted() uint64 { return v.tombstones.floor }

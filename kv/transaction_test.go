@@ -83,7 +83,7 @@ func TestAPartOfNoSession(t *testing.T) {
 	})
 }
 
-// Whatever a transaction has done before it fails is undone, and every part that fails says why.
+// A transaction that fails is undone, and every part that fails says why.
 func TestAFailedTransactionChangesNothing(t *testing.T) {
 	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
 		timed := set("t", "")

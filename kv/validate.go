@@ -93,7 +93,7 @@ func ruleOf(op Op) rule {
 }
 
 // Validate reports the first thing about c that would make every node answer CodeMalformed. A field that c's Op does
-// not use must be zero, so that nobody relies on what is ignored. Without an idempotency key Base means nothing.
+// not use must be zero, so that no client relies on an ignored field. Without an idempotency key Base means nothing.
 func (c *Command) Validate() error {
 	if ruleOf(c.Op).partial {
 		return fmt.Errorf("%w: operation %d is for transactions and sequences only", ErrCommand, c.Op)
@@ -110,7 +110,7 @@ func (c *Command) Validate() error {
 	return c.validateParts()
 }
 
-// validate is Validate for what commands and parts have in common, but for sessions.
+// validate makes the checks that commands and parts have in common, except those of sessions.
 func (c *Command) validate() error {
 	r, p := ruleOf(c.Op), c.present()
 	if r.named == 0 {

@@ -19,8 +19,8 @@ func (c *Command) validateSession() error {
 	return c.Session.validate()
 }
 
-// validatePartSession is validateSession for a part. A session that none could be fails that part once it is applied,
-// like one that there is not (noSession), so that its transaction tells what fails beside it.
+// validatePartSession is validateSession for a part. An ID that no session can have fails the part only when it is
+// applied, like one that no session has (noSession): the transaction then tells its other failures too.
 func (c *Command) validatePartSession() error {
 	switch id := c.Session.ID; {
 	case id != "" && c.Op == OpSet && c.Lock == LockNone:
