@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// SetAside moves everything in dir, of a node that does not run, into a new directory of that name in dir, except for
-// directories: earlier ones of this kind, for one. It refuses a directory with files and none of a node, and reports
-// whether there was anything. A crash in its middle leaves files that no node starts on, and that the next SetAside
-// moves (asideOrder).
+// SetAside moves all files in dir but LOCK, of a node that does not run, into a new directory of that name in dir.
+// Directories stay, such as earlier ones of this kind. It refuses a directory with files and none of a node, and
+// reports whether there was anything. A crash in its middle leaves files that no node starts on, and that the next
+// SetAside moves (asideOrder).
 func SetAside(dir, name string) (moved bool, err error) {
 	d, err := os.Open(dir)
 	switch {
@@ -57,9 +57,9 @@ func SetAside(dir, name string) (moved bool, err error) {
 	return true, nil
 }
 
-// asideOrder returns the names of the files to move in steps, each of which is durable before the next one begins:
-// log.db first, so that no node starts on what is left, and the mark of a state that differs last, so that none starts
-// before log.db is gone.
+// asideOrder returns the names of the files to move, in steps. Each step is durable before the next one begins. The
+// first step moves log.db, so that no node starts on the remaining files. The last one moves the mark of a state that
+// differs, so that no node starts before log.db is gone.
 func asideOrder(files []os.DirEntry) (steps [][]string) {
 	var order [3][]string
 	for _, f := range files {

@@ -56,8 +56,8 @@ func newFile(path string, o bolt.Options, fn func(*bolt.Tx) error) error {
 	return errors.Join(db.Update(fn), db.Close())
 }
 
-// guard runs fn, which goes through a memory-mapped file. What bbolt panics about, and a fault on a page that the disk
-// can no longer give, comes back as damage; fn must not contain code of the caller's, whose panics are its own.
+// guard runs fn, which goes through a memory-mapped file. A panic of bbolt's, and a fault on a page that the disk can
+// no longer give, come back as damage. fn must not contain code of the caller's, whose panics are no damage.
 func guard(file string, fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -73,8 +73,8 @@ func guard(file string, fn func() error) (err error) {
 }
 
 // transact runs fn in one write transaction and commits it. bbolt's Update is not used: after a panic it would read the
-// damaged file once more, on a goroutine where a second panic ends the process without a message. wedged, unless it is
-// nil, is set if bbolt has panicked in Begin.
+// damaged file once more, on a goroutine where a second panic ends the process without a message. If bbolt panics in
+// Begin, wedged is set, unless it is nil.
 func transact(db *bolt.DB, path string, wedged *atomic.Bool, fn func(*bolt.Tx) error) error {
 	return guard(path, func() error {
 		begun := false
@@ -117,9 +117,8 @@ func (f *failure) write(db *bolt.DB, path, what string, wedged *atomic.Bool, fn 
 	return f.fail(fmt.Errorf("%s: %s: %w", path, what, err))
 }
 
-// forgetPages makes what bbolt has read of its file through its map count as the page cache's and not as this
-// process's: cutting the log off touches every page of it once, and reads of the log are rare. No transaction that
-// writes db runs.
+// forgetPages makes the pages that bbolt has read through its map count as the page cache's, and not as this process's:
+// cutting the log off touches every page once, and reads of the log are rare. No transaction that writes db runs.
 func forgetPages(db *bolt.DB, file *os.File) {
 	if n, err := fileSize(file); err == nil {
 		unmapPages(db.Info().Data, n)

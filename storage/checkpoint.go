@@ -12,8 +12,8 @@ import (
 // Checkpoint merges f into the state database: changes, slot, meta record and digest, durable on return, and after a
 // crash all of them or none. It may run beside Commit and beside views. A view that was open before goes on seeing the
 // checkpoint before; one that is opened meanwhile may see some of the changes. An error ends the store, as Commit's
-// does. It panics if f goes back in slots, is not sorted, or runs ahead of what the own log has durable: such a slot
-// could be lost from the log by a crash and still be in the state database. It keeps no part of f except Meta.
+// does. It panics if f goes back in slots, is not sorted, or runs ahead of the durable slots of the own log: a crash
+// could lose such a slot from the log, and leave it in the state database. It keeps no part of f except Meta.
 //
 // Up to Options.CheckpointPartBytes of changes are one transaction, more are several, after the changes are durable in
 // the redo file; see *Checkpoints* in DESIGN.md. While the file system has no space for what comes next, Checkpoint

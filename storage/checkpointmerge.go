@@ -46,8 +46,8 @@ func (m *checkpointMarks) progress(plan *checkpointPlan, n int) checkpointMarks 
 	return next
 }
 
-// merge makes changes and next, of which it fills in the digest, durable in one transaction, and publishes next. The
-// caller holds mu, or is Open.
+// merge fills in the digest of next, makes changes and next durable in one transaction, and publishes next. The caller
+// holds mu, or is Open.
 func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 	last := s.checkpointed.Load()
 	c := s.checked
@@ -82,8 +82,8 @@ func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 	return nil
 }
 
-// checkpointer applies changes in one transaction and keeps the digest of all records. It finds what was there before
-// by its own reading, on pages that pass their checksums; only then does bbolt read them.
+// checkpointer applies changes in one transaction and keeps the digest of all records. It reads the old records itself,
+// on pages that pass their checksums. Only then does bbolt read these pages.
 type checkpointer struct {
 	tx      *bolt.Tx
 	digest  digest

@@ -137,7 +137,7 @@ func TestLoadedInTheMiddleOfACheckpoint(t *testing.T) {
 	}
 }
 
-// A redo file that is not the one that was written refuses the start; nothing of it is merged.
+// A redo file other than the one written refuses the start, and no change in it is merged.
 func TestDamagedRedoIsRefused(t *testing.T) {
 	t.Parallel()
 	s := checkpointingStore(t)

@@ -21,9 +21,9 @@ type part struct {
 
 // nextPart returns the part with which changes begin.
 //
-// The size of the changes is not the size of what is written: a deletion of a few bytes makes bbolt write the rest of
-// its leaf anew, and with large values that is megabytes. So where space is short, nextPart looks at what lies beside
-// each change, and takes as many as the free pages can hold; the pages that they replace are free for the next part.
+// The size of the changes is not the size of the writes: a deletion of a few bytes makes bbolt write the rest of its
+// leaf anew, megabytes with large values. So where space is short, nextPart looks at the records beside each change,
+// and takes as many changes as the free pages can hold. The pages that they replace are free for the next part.
 func (s *stateDB) nextPart(changes []kv.Change) part {
 	limit := s.options.CheckpointPartBytes
 	space, short := s.checkpointSpace()
@@ -115,8 +115,8 @@ func (s *stateDB) awaitPart(p part) (promised int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		// What the last transaction has freed cannot be used before the views that were open then are closed. It
-		// counts only when there is no view and no other space.
+		// Pages that the last transaction has freed cannot be used before the views that were open then are closed.
+		// They count only when there is no view and no other space.
 		pending := int64(s.db.Stats().PendingPageN) * int64(s.db.Info().PageSize)
 		missing := p.need - max(0, runs-pending)
 		if unused, err := s.space.reserve.unused(); err == nil && idle && unused < missing {
@@ -126,8 +126,9 @@ func (s *stateDB) awaitPart(p part) (promised int64, err error) {
 	})
 }
 
-// missingOf returns how much of need bytes the file system and the reserve file must have, where state.db can take
-// space bytes, which is much: all of it if they have it, since space counts free pages that may lie apart.
+// missingOf returns how many of need bytes the file system and the reserve file must have, where state.db can take
+// space bytes and that is plenty. It returns all of need if they have so many, or if the file has a hole: free pages,
+// which space counts, may lie apart. Otherwise it returns the part that space does not cover.
 func (s *stateDB) missingOf(need, space int64) (int64, error) {
 	unused, err := s.space.reserve.unused()
 	if err != nil || unused >= need {
@@ -162,7 +163,7 @@ func (s *stateDB) freeRuns(run int64) (free int64, err error) {
 	return free, nil
 }
 
-// maxRunsFile is the largest state.db of which freeRuns looks at every page.
+// maxRunsFile is the size of the largest state.db in which freeRuns looks at every page.
 const maxRunsFile = 16 << 30
 
 // awaitSpace returns once the file system has as many bytes free as missing returns, with what the reserve file gives
@@ -205,8 +206,8 @@ func redoBytes(changes []kv.Change) (n int64) {
 	return n
 }
 
-// redoTarget returns the size that the redo file has where space is short: that of the largest checkpoint there, so
-// that it need not grow when there is nothing left.
+// redoTarget returns the size of the redo file where space is short: that of the largest checkpoint there, so that the
+// file need not grow when no space is left.
 func (s *stateDB) redoTarget() int64 {
 	return largestCheckpoint * max(s.space.usage().CheckpointBytes, minCheckpointBytes)
 }

@@ -6,9 +6,9 @@ import (
 	"tenure/kv"
 )
 
-// rewrite tells what bbolt writes anew when it makes changes in one transaction, the largest part of it: the whole leaf
-// of each changed key, and, if a deletion leaves little in it, the leaf beside it with which it is joined. With large
-// values a leaf holds two to four records, whatever their size.
+// rewrite tells the largest part of what bbolt writes anew for the changes of one transaction: the whole leaf of each
+// changed key. If a deletion leaves little in a leaf, the leaf beside it, with which it is joined, is written too. With
+// large values a leaf holds two to four records, whatever their size.
 type rewrite struct {
 	cursor  *cursor
 	meta    *metaPage

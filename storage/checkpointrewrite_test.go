@@ -9,8 +9,8 @@ import (
 	"tenure/multipaxos"
 )
 
-// mergePart merges the part with which changes begin, as where space is short, and compares what it was measured to
-// take with what bbolt allocated.
+// mergePart merges the part with which changes begin, as where space is short. It compares the measured size of the
+// part with the pages that bbolt allocated.
 func mergePart(t *testing.T, s *Store, name string, changes []kv.Change) part {
 	t.Helper()
 	s.space.newest.Store(&Usage{}) // a reserve that is not known counts as short

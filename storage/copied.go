@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// A copy of a data directory that is started beside the original, or after it, has forgotten what the original
-// promised since. That cannot be known in general (a state database of the whole disk looks the same), but a copy of
-// the files has another inode and another birth time. So log.db records where it lay:
+// A copy of a data directory that is started beside the original, or after it, has forgotten what the original promised
+// since. That cannot be known in general (an image of the whole disk looks the same), but a copy of the files has
+// another inode and another birth time. So log.db records where it lay:
 //
 //   - both birth times known: different ones are refused. The inode is not asked, since it changes on some file
 //     systems with every mount;
 //   - otherwise: different inodes are refused;
 //   - another machine id is only noted: a volume that moves between machines is common, and containers have none.
 //
-// Moving a directory by a copy looks the same as cloning it. An operator who knows that the original was stopped
-// before the copy was made, and will never run again, says so by creating the file accept-copy in the directory; Open
-// removes it and records the new place.
+// Moving a directory by a copy looks the same as cloning it. If the original was stopped before the copy was made, and
+// will never run again, the operator may create the file accept-copy in the directory. Open removes the file and
+// records the new place.
 
 // refuseCopy compares where log.db lies with where it lay when it was written last.
 func refuseCopy(dir string, was, is diskRecord) error {

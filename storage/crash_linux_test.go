@@ -27,9 +27,9 @@ import (
 )
 
 // The crash tests run a store in a child process on a file system that forgets what was not synced. The child does a
-// fixed list of operations, drawn from a seed, and says after each that it is durable; the parent stops the file
-// system after some write or sync, kills the child, drops what was not synced, and starts another child, whose store
-// must hold all operations up to the last one acknowledged, or one more, and nothing of any other.
+// fixed list of operations, drawn from a seed, and says after each that it is durable. The parent stops the file system
+// after some write or sync, kills the child, drops unsynced data, and starts another child. The store of that child
+// must hold all operations up to the last one acknowledged, or one more, and no part of any other.
 //
 // The journal is small, so that it goes round and round, and commits of all sizes go through it or past it while the
 // flusher moves others.
@@ -223,8 +223,8 @@ func storeSum(s *Store) (string, error) {
 	return strconv.FormatUint(h.Sum64(), 16), err
 }
 
-// crashChild is the other process. It opens the store in dir, says what it holds, and goes on from there if that is
-// what it should hold.
+// crashChild is the other process. It opens the store in dir, reports its content, and goes on from there if the
+// content is right.
 func crashChild(dir string) int {
 	seed, _ := strconv.ParseUint(os.Getenv(childSeedEnv), 10, 64)
 	o := Options{
@@ -286,7 +286,7 @@ func crashChild(dir string) int {
 	return 0
 }
 
-// installInChild has s receive a snapshot, and opens its directory again.
+// installInChild makes s receive a snapshot, and opens its directory again.
 func installInChild(s *Store, o Options, f *kv.Checkpoint) (*Store, error) {
 	if !s.Identity().Formed {
 		me := ident.Member{Node: 1, Store: s.Identity().Store}
@@ -407,7 +407,7 @@ func (c *crashRun) round(changes int, loss faultfs.Loss) string {
 	return wrong
 }
 
-// death is a run whose process dies, and nothing else: what it did not sync is there for the next one, and lost if the
+// death is a run whose process dies, and the machine goes on: the next run finds the unsynced data, and loses it if the
 // power fails then.
 func (c *crashRun) death(changes int) string {
 	wrong := c.run(changes)
@@ -536,8 +536,8 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// What a process that died had not synced must not be built upon before it is: the next one works on it for a while,
-// and the power fails then.
+// Unsynced data of a dead process must be synced before the next process builds upon it. That process works for a
+// while, and then the power fails.
 func TestUnsyncedStateIsNotBuiltUpon(t *testing.T) {
 	histories, rounds := uint64(5), 60
 	if testing.Short() {
@@ -618,8 +618,8 @@ func TestCrashTestSeesLostSyncs(t *testing.T) {
 	t.Fatal("ten times syncs did nothing and nobody noticed")
 }
 
-// An error of the disk ends the store, whatever it is and whichever file it is of, and the next one finds all that was
-// acknowledged: after a loss of power, and after a restart on what the page cache has and the disk has not.
+// Any error of the disk, in any file, ends the store. The next store finds all acknowledged operations: after a loss of
+// power, and after a restart while only the page cache has some of the data.
 func TestDiskErrorsAreFinal(t *testing.T) {
 	for name, e := range map[string]struct {
 		op    faultfs.Op
@@ -653,7 +653,7 @@ func TestDiskErrorsAreFinal(t *testing.T) {
 	}
 }
 
-// failAfter has an operation of the disk fail once the child has done some work, and wants the child to end of it.
+// failAfter makes an operation of the disk fail once the child has done some work, and checks that the child ends.
 func (c *crashRun) failAfter(op faultfs.Op, through int, errno syscall.Errno) {
 	ch := c.startChild()
 	var failed, sticky string

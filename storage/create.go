@@ -44,7 +44,7 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 			return err
 		}
 	}
-	// The other name is durable before the others are there: alone, they would be those of a log that was lost.
+	// The name log.db.new is durable before the other files are there: alone, they would look like those of a lost log.
 	f, err := oslimit.OpenFile(unfinished, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

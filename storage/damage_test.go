@@ -88,8 +88,8 @@ func newDamageBed(t *testing.T) *damageBed {
 	return b
 }
 
-// putBack makes the files what they were before the trial. state.db becomes a new file: a store whose bbolt has
-// panicked keeps the old one open and locked until its process ends.
+// putBack restores the files from before the trial. It makes state.db a new file: a store whose bbolt has panicked
+// keeps the old one open and locked until its process ends.
 func (b *damageBed) putBack() {
 	must(b.t, os.Remove(filepath.Join(b.dir, stateName)))
 	must(b.t, os.WriteFile(filepath.Join(b.dir, stateName), nil, 0o600))
@@ -384,8 +384,8 @@ func (b *damageBed) afterwards(what string, s *Store, m stateDBModel) string {
 	return "harmless"
 }
 
-// Whatever changes in state.db while it is open, nobody is given a wrong answer: each is right, or an error, after
-// which the store has ended; and no checkpoint makes damage whole.
+// Whatever changes in state.db while it is open, no answer is wrong: each is right, or an error that ends the store. No
+// checkpoint makes damage whole.
 func TestPlantedDamageIsNeverServed(t *testing.T) {
 	t.Parallel()
 	seed, trials := testseed.Of(t), *damageTrials

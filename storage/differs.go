@@ -21,9 +21,9 @@ const differsName = "differs"
 // maxDiffers bounds how much of that file is read.
 const maxDiffers = 4 << 10
 
-// MarkDiffers durably marks the directory as one whose state differs from that of a majority; what is one line that
-// says where. From then on Open fails with ErrDiffers and that line, also if Options.Offline is set. The mark is a file
-// of its own, so that an operator who knows better can remove it.
+// MarkDiffers durably marks the directory: its state differs from that of a majority. The argument what is one line
+// that says where. From then on Open fails with ErrDiffers and that line, also if Options.Offline is set. The mark is a
+// file of its own, so that an operator who knows better can remove it.
 func (s *Store) MarkDiffers(what string) error {
 	path := s.differsPath()
 	f, err := oslimit.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

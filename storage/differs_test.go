@@ -30,8 +30,8 @@ func TestAMarkedDirectoryIsRefused(t *testing.T) {
 	open(t, s.dir, Options{})
 }
 
-// The digest of the state is a matter of slot, records and meta record, and of nothing else: not of the checkpoints
-// that led there, nor of the store, nor of a start.
+// The digest of the state depends on slot, records and meta record only, not on the checkpoints that led there, the
+// store, or a start.
 func TestTheDigestIsThatOfTheState(t *testing.T) {
 	change := func(key, value string) kv.Change {
 		c := kv.Change{Space: kv.SpaceData, Key: []byte(key)}

@@ -1,15 +1,15 @@
 // Package storage keeps what a node remembers: its identity, the log of its acceptor, and the checkpointed state. No
-// other package imports bbolt, but for the test of etcdsnap. It decides nothing: what must be durable before what is
-// sent is decided by multipaxos and server/replica, which hand it whole records.
+// other package imports bbolt, except the test of etcdsnap. It decides nothing: multipaxos and server/replica decide
+// what must be durable before a message leaves, and hand it whole records.
 //
 // Snapshot and Receiver carry the state database from one node to another; the next Open installs what was received.
 //
 // Two bbolt files and a journal lie in the data directory, beside the file LOCK. log.db holds the identity, the start
-// record, the promised ballot, the marks and the log's entries. A Commit is one synced record of the journal; what the
-// journal holds moves to log.db in the background, many commits in a transaction, and is read from memory until then.
-// state.db is the state database that kv checkpoints into, in parts if the checkpoint is large: its changes are in the
-// file redo before the first part, and Open completes one that was interrupted. DESIGN.md has the layouts as tables,
-// and why they survive a crash.
+// record, the promised ballot, the marks and the log's entries. A Commit is one synced record of the journal. Records
+// move to log.db in the background, many commits in a transaction, and are read from memory until then. The state
+// database, into which kv checkpoints, is state.db. A large checkpoint is made in parts: its changes are in the file
+// redo before the first part, and Open completes an interrupted one. DESIGN.md has the layouts as tables, and why they
+// survive a crash.
 //
 // A Store consists of parts that own their files and what they know of them; none knows the Store:
 //
@@ -52,8 +52,8 @@
 //
 // Concurrency: Commit and Checkpoint are called by one goroutine each and may run at the same time, since they write
 // different files; a Receiver is a third one's, beside both. Entries, View, Snapshot, Loaded, Durable, Identity, Usage,
-// Stats, Refresh, Verify and Scrub may be called by any. What writes the identity or the start record takes turns with
-// the moves to log.db and lasts as long as an fsync or several: the lease's goroutine must not wait for it.
+// Stats, Refresh, Verify and Scrub may be called by any. Calls that write the identity or the start record take turns
+// with the moves to log.db, and last as long as one or several fsyncs: the lease's goroutine must not wait for them.
 //
 // The package starts two goroutines: one moves the journal to log.db, one zero-fills log.db ahead of the log. They end
 // with Close. An error in one of them ends the store: the next call of anything returns it.

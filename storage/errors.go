@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// What errors of this package wrap. Each message is one line that says what is wrong and how to mend it.
+// Errors that those of this package wrap. Each message is one line that says what is wrong and how to mend it.
 var (
-	// ErrDamaged: what is on the disk is not what was written there, or part of it is missing. Nothing of it was
+	// ErrDamaged: data on the disk is not the data that was written, or a part is missing. No damaged data was
 	// returned. The node must stop, and must not be started on this directory again.
 	ErrDamaged = errors.New("damaged storage")
 	// ErrFailed: a write or sync failed inside a transaction, so that what is durable is not known. Every later call

@@ -74,7 +74,7 @@ func TestExamineReadsAReceivedSnapshot(t *testing.T) {
 	}
 }
 
-// What the journal has and log.db lacks is read, and shown behind log.db's entries.
+// Entries of the journal that log.db lacks are read, and shown behind log.db's entries.
 func TestExamineReadsThePendingCommits(t *testing.T) {
 	s := formed(t, t.TempDir())
 	fill(t, s, 5, 10)

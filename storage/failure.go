@@ -24,9 +24,9 @@ func (f *failure) failed() error {
 	return nil
 }
 
-// fail ends the store: the first error stays, and every later call returns it. An error that is neither damage nor
-// the end of the store by Close is one of reading or writing, after which it is not known what the disk holds: a
-// second fsync would report success for pages that the first one lost, so there is none.
+// fail ends the store: the first error stays, and every later call returns it. After an error of reading or writing it
+// is not known what the disk holds. No fsync is tried again: a second one would report success for pages that the first
+// one lost.
 func (f *failure) fail(err error) error {
 	switch {
 	case errors.Is(err, ErrDamaged), errors.Is(err, ErrClosed):

@@ -55,8 +55,8 @@ func (s *Store) GiveBack(ctx context.Context, bytesPerSecond int64) (given int64
 }
 
 // giveBackStep gives back some of the free pages below page below, beginning at the end of the file, since bbolt uses
-// the lowest pages first. It returns the page below which the next step begins, or 0 if nothing is left. *due becomes
-// true when more than half of the file is free; the pass then continues until only the pages to keep are left.
+// the lowest pages first. It returns the page below which the next step begins, or 0 if nothing is left. It sets *due
+// when more than half of the file is free; the pass then continues until only the pages to keep are left.
 func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,9 +93,9 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 	return given, next, err
 }
 
-// lastRuns calls fn with runs of consecutive pages of free, which is sorted, that are below page below, the highest
-// first, until the runs have so many pages in all, or there were giveBackRuns. It returns the first page of the last
-// run, or 0 if no free page is below it.
+// lastRuns calls fn with runs of consecutive pages of free below page below, the highest first. It ends when the runs
+// have so many pages in all, or after giveBackRuns of them. The list free is sorted. It returns the first page of the
+// last run, or 0 if no free page is below it.
 func lastRuns(free pageIDs, below, pages uint64, fn func(first, pages uint64) error) (next uint64, err error) {
 	end := sort.Search(free.len(), func(i int) bool { return free.at(i) >= below })
 	for runs := 0; end > 0 && pages > 0 && runs < giveBackRuns; runs++ {

@@ -13,8 +13,7 @@ import (
 	"tenure/multipaxos"
 )
 
-// halfEmpty is a store of which most of state.db is free: 4 KiB under each of n keys were there, and one of eight is
-// left.
+// halfEmpty is a store whose state.db is mostly free: it had n keys with 4 KiB each, and one of eight is left.
 func halfEmpty(t *testing.T, dir string, n int) *Store {
 	t.Helper()
 	s := open(t, dir, Options{})
@@ -118,7 +117,7 @@ func TestPagesOfAnOpenViewAreNotGivenBack(t *testing.T) {
 	}
 }
 
-// Whatever a crash leaves in the pages that are given back, zeros, what was there or anything else, nobody reads it.
+// A crash may leave anything in pages that are given back: zeros, the old content, or garbage. No reader reads them.
 func TestNobodyReadsWhatIsGivenBack(t *testing.T) {
 	s := halfEmpty(t, t.TempDir(), 2_000)
 	want, err := content(s)

@@ -26,7 +26,7 @@ func TestLogGrowsByWhatTheOptionSays(t *testing.T) {
 	}
 }
 
-// A sync that failed has lost what it did not write: the store ends, even if it was between two commits.
+// A failed sync may have lost data: the store ends, even between two commits.
 func TestGrowingEndsWithTheDisk(t *testing.T) {
 	fs, path := mountFaults(t)
 	f, err := os.Create(path)

@@ -23,8 +23,8 @@ type Identity struct {
 	// below the first change of the members.
 	Bootstrap ident.Membership
 	Formed    bool // Found or Join has been called, in this run or an earlier one
-	// StartedAs is the number that the operator's command line has for this node, of the member whose place the store
-	// took when it joined; 0 if it took nobody's. It decides nothing but how that command line is read.
+	// StartedAs is this node's number on the operator's command line: that of the member whose place the store took
+	// when it joined; 0 if it took no member's place. It only decides how that command line is read.
 	StartedAs ballot.NodeID
 }
 
@@ -124,8 +124,8 @@ type StartRecord struct {
 	// Bucket is the length of leases that Quarantine.User stands for (N4). 0: no run has written one, as in the
 	// directories of older versions.
 	Bucket time.Duration
-	// Longest is the quarantine that the longest named lease of the cluster takes, the largest that any run wrote: other
-	// members may have granted such leases, so that a cluster which is made of this directory alone has to wait it out.
+	// Longest is the quarantine for the longest named lease of the cluster, the largest that any run wrote. Other
+	// members may have granted such leases, so a cluster made of this directory alone has to wait it out.
 	Longest time.Duration
 }
 
@@ -139,9 +139,9 @@ func (r *startRecord) public() StartRecord {
 		Longest: r.Longest}
 }
 
-// Start writes the start record of this run (A4), with the stored Longest if that is longer. It refuses a restart counter
-// that does not grow, and a quarantine that is shorter than the stored one: that is for LowerQuarantine and SetBucket,
-// once the silence has passed.
+// Start writes the start record of this run (A4), with the stored Longest if that is longer. It refuses a restart
+// counter that does not grow, and a quarantine that is shorter than the stored one. LowerQuarantine and SetBucket
+// shorten it, once the silence has passed.
 func (s *Store) Start(next StartRecord) error { return s.node.begin(next) }
 
 func (s *nodeRecords) begin(next StartRecord) error {
@@ -190,9 +190,9 @@ func (s *Store) LowerQuarantine(master time.Duration) error {
 	})
 }
 
-// SetBucket is N4: the bucket of the named leases that this node may have accepted, and the quarantine that the next
-// run owes for it, which replaces Quarantine.User. A longer one must be durable before the acceptor accepts such a
-// lease; whether a shorter one is due is the caller's to know.
+// SetBucket is N4: it writes the bucket of the named leases that this node may have accepted. The quarantine that the
+// next run owes for the bucket replaces Quarantine.User. A longer bucket must be durable before the acceptor accepts
+// such a lease. The caller decides whether a shorter one is due.
 func (s *Store) SetBucket(length, quarantine time.Duration) error {
 	return s.node.changeStart("set the bucket of named leases", func(r *startRecord) error {
 		if length <= 0 || quarantine <= 0 {

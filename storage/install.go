@@ -11,10 +11,9 @@ import (
 	"tenure/storage/journal"
 )
 
-// installReceived puts a snapshot that was received whole into the place of the state database, if it is ahead of it,
-// and removes what is left of one that was not. Open calls it when the log is open and the state database is not. A
-// crash between any two of its steps leaves what the next Open goes on from, because the received file counts until it
-// has its new name:
+// installReceived puts a snapshot that was received whole into the place of the state database, if it is ahead, and
+// removes the remains of an incomplete one. Open calls it when the log is open and the state database is not. After a
+// crash between any two of its steps the next Open goes on, because the received file counts until it has its new name:
 //
 //	the membership of the snapshot is durable, if it is newer
 //	the log is truncated through the snapshot's slot; entries above it, promise and start record stay
@@ -68,8 +67,8 @@ func (s *Store) readReceived() (*stateContent, error) {
 	return c, err
 }
 
-// readStateMarks reads a state database that no bbolt has open: the whole of one of up to wholeBytes, and else its
-// branch pages. sums may name the file with the checksums of its pages, which must then hold.
+// readStateMarks reads a state database that no bbolt has open: all of it up to a size of wholeBytes, and else its
+// branch pages. If sums names the file with the checksums of its pages, they must hold.
 func readStateMarks(path string, wholeBytes int64, sums ...string) (*stateContent, error) {
 	f, err := oslimit.Open(path)
 	if err != nil {

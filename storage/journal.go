@@ -29,7 +29,7 @@ func (o Options) journalSize(free int64) int64 {
 	return max(min(o.JournalBytes, free/16), minJournalBytes) &^ 4095
 }
 
-// makeJournal makes an empty journal, durable but for its name.
+// makeJournal makes an empty journal, durable except for its name.
 func makeJournal(path string, size int64) error {
 	f, err := oslimit.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -64,18 +64,7 @@ func TestWhatIsPendingIsThereAfterACrash(t *testing.T) {
 	}
 }
 
-// log.db gets the last write of each slot, in slot order, and nothing that was truncated meanwhile.
-
-// A commit that is too large goes to log.db with everything before it.
-
-// While log.db is busy commits go on, until the ring is full of what log.db does not have; then they wait.
-
-// A failure ends the wait.
-
-// Whoever reads while records move from the journal to log.db sees each entry, and the newest one.
-
 // A flipped bit anywhere in the journal is refused, and so is one in what was never written.
-
 func TestNoFlippedBitOfTheJournalIsServed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -183,7 +172,6 @@ func TestStoreOfAnOlderVersionGetsAJournal(t *testing.T) {
 }
 
 // An older journal, or an older log.db, with what the other one holds now.
-
 func TestFilesOfDifferentTimesAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, small)
@@ -208,8 +196,7 @@ func TestFilesOfDifferentTimesAreRefused(t *testing.T) {
 	open(t, dir, small)
 }
 
-// A record that says what cannot have followed what was before is damage, whatever its checksums say.
-
+// A record that cannot follow the marks before it is damage, even if its checksums are right.
 func TestRecordsMustFollow(t *testing.T) {
 	was := multipaxos.Durable{Promised: bal(5), Truncated: 3, Chosen: 6, Last: 9}
 	for name, m := range map[string]multipaxos.Durable{

@@ -141,7 +141,7 @@ type checkpointMarks struct {
 	Membership ident.Membership
 }
 
-// checkpointPlan is a checkpoint of several parts in the middle of which the state database is; zero: none.
+// checkpointPlan is the checkpoint of several parts that the state database is in the middle of; zero: none.
 type checkpointPlan struct {
 	Slot    uint64 // as in checkpointMarks, once it is whole
 	Meta    []byte // likewise

@@ -27,7 +27,7 @@ type acceptorLog struct {
 	journalFile *os.File
 	journalSync *syncer
 
-	// commitMu is held by Commit. What is under it writes the journal. It is taken before mu.
+	// commitMu is held by Commit. It guards the next two fields, which write the journal. It is taken before mu.
 	commitMu sync.Mutex
 	ring     *journal.Ring
 	record   journal.Record // of the commit that runs
@@ -70,7 +70,7 @@ func (s *acceptorLog) read() (*logContent, error) {
 	return c, nil
 }
 
-// open has bbolt open log.db, of which c was read and is durable.
+// open makes bbolt open log.db. Its content c was read and is durable.
 func (s *acceptorLog) open(c *logContent) (err error) {
 	_ = fillHoles(s.file) // a store of an earlier version has some; with no space left now they stay
 	s.first = c.first

@@ -12,18 +12,18 @@ import (
 )
 
 // trimEntries is how many truncated entries one transaction deletes at most, or four for each entry that it writes if
-// that is more: a large truncation does not hold up what comes after it, and still catches up.
+// that is more. So a large truncation does not hold up later commits, and still catches up.
 const trimEntries = 256
 
 // Durable returns what the log holds now; after Open, what this run starts from.
 func (s *Store) Durable() multipaxos.Durable { return s.log.pending.durable() }
 
-// Commit makes ps durable, in their order and all together: one record of the journal, one sync; or, for what is too
-// large for it, a transaction of log.db. After an error it is not known whether they are, nothing that waits for them
-// may be sent, and every later call returns the same error; the caller ends the process. It keeps the values of the
-// entries, which nobody changes (see multipaxos.Entry), until they are in log.db, and no other part of ps. It panics if
-// ps would lower the promised ballot or the chosen mark, write into a truncated slot, or truncate what is not durably
-// checkpointed.
+// Commit makes ps durable, in their order and all together: one record of the journal, one sync; or, if they are too
+// large for it, a transaction of log.db. After an error it is not known whether they are durable, no message that waits
+// for them may be sent, and every later call returns the same error. The caller then ends the process. It keeps the
+// values of the entries, which nobody changes (see multipaxos.Entry), until they are in log.db, and no other part of
+// ps. It panics if ps would lower the promised ballot or the chosen mark, write into a truncated slot, or truncate what
+// is not durably checkpointed.
 func (s *Store) Commit(ps []multipaxos.Persist) error { return s.log.commit(ps, s.Checkpointed) }
 
 // commit is Commit; checkpointed returns the slot through which the state database is durable.

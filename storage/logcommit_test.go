@@ -158,7 +158,7 @@ func TestLogGrowsAheadOfItsEnd(t *testing.T) {
 	reopen(t, s)
 }
 
-// Whatever is committed, in whatever grouping, the store holds what a map would.
+// After any commits, in any grouping, the store holds the same as a map.
 func TestLogIsAMap(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, small)
@@ -241,7 +241,7 @@ func BenchmarkEntries(b *testing.B) {
 	}
 }
 
-// What was in the log before a restart is deleted like all else once it is truncated.
+// Entries from before a restart are deleted like all others once they are truncated.
 func TestTruncationAfterAReopen(t *testing.T) {
 	s := open(t, t.TempDir(), calm)
 	logTo(t, s, 1)

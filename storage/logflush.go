@@ -9,8 +9,8 @@ import (
 	"tenure/storage/journal"
 )
 
-// The flusher moves what is pending in the journal to log.db: one transaction for many commits, with the last write of
-// each slot only, in slot order, and without what was truncated meanwhile. Commits go on beside it.
+// The flusher moves pending records from the journal to log.db: one transaction for many commits. It writes only the
+// last write of each slot, in slot order, and no entry that was truncated meanwhile. Commits go on beside it.
 
 // stats counts what the journal does, and checkpoints that were interrupted.
 type stats struct {
@@ -43,8 +43,9 @@ func (s *Store) Stats() Stats {
 	}
 }
 
-// flushBytes returns how much is pending before it is moved. With that bound and Limit at a quarter of the ring each, a
-// commit waits only for a flush that has been asked for: half of the ring is free otherwise, whatever its end wastes.
+// flushBytes returns how much is pending before it is moved. This bound and Limit are a quarter of the ring each, at
+// most. So a commit waits only for a flush that has been asked for: half of the ring is free otherwise, whatever its
+// end wastes.
 func (s *acceptorLog) flushBytes() int64 { return min(s.options.FlushBytes, s.ring.Bytes()/4) }
 
 // flusher runs until closing is closed, or until the store has failed.
@@ -157,6 +158,5 @@ func (s *acceptorLog) moveHome(r *journal.Record) error {
 	return nil
 }
 
-// trimPause is the time between two transactions that only delete truncated entries, of which one takes
-// trimEntries.
+// trimPause is the time between two transactions that only delete truncated entries, trimEntries each.
 const trimPause = 20 * time.Millisecond

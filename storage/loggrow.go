@@ -61,11 +61,11 @@ func (s *acceptorLog) solidBytes() (int64, error) {
 	return min(st.Size, max(tx.Size(), firstHole(s.file))), nil
 }
 
-// writePages stands for bbolt's writing of pages, and takes the blocks that they lack before that: from the file
-// system, and from the reserve if it has too few. Only here is it known what a transaction needs. Free pages of the
-// file may lie apart, and then the row that a large entry needs comes to lie behind the last page, whatever they are in
-// all; and an entry beside large ones makes bbolt write these anew. The caller is bbolt, under mu. Offsets rise within a
-// transaction, and what lies behind the last page is used from its beginning.
+// writePages stands for bbolt's writing of pages. Before that, it takes the blocks that they lack from the file system,
+// and from the reserve if it has too few. The need of a transaction is known only here. If free pages of the file lie
+// apart, the row for a large entry comes to lie behind the last page, however many they are. And an entry beside large
+// ones makes bbolt write these anew. The caller is bbolt, under mu. Offsets rise within a transaction, and the space
+// behind the last page is used from its beginning.
 func (s *acceptorLog) writePages(write writeAt, b []byte, off int64) (int, error) {
 	if end := off + int64(len(b)); end > s.solid {
 		promised, err := s.space.reserve.take(s.file, s.solid, end-s.solid)

@@ -104,8 +104,8 @@ func (p *pending) find(slot multipaxos.Slot) (int, bool) {
 		func(e pendingEntry, s multipaxos.Slot) int { return cmp.Compare(e.Slot, s) })
 }
 
-// view opens a view of db and gives m the pending entries that it may need, as of the same moment: what moves to db
-// meanwhile is seen in one of them at least.
+// view opens a view of db and gives m the pending entries that it may need, as of the same moment. An entry that moves
+// to db meanwhile is seen in one of the two at least.
 func (p *pending) view(db *bolt.DB, m *merger) (*bolt.Tx, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -153,7 +153,7 @@ func (p *pending) take(buf []multipaxos.Entry) batch {
 	return b
 }
 
-// drop forgets what was in b, which log.db has now, and calls published before anybody can see that.
+// drop forgets the entries of b, which log.db has now. It calls published before any reader can see that.
 func (p *pending) drop(b *batch, published func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 )
 
 // slotSums holds the checksum of each entry of log.db in memory, four bytes per entry. log.db is read through bbolt's
-// memory map while the store is open. A vote may depend on the answer that there is no entry, and a flipped bit in an
-// element count, an old page or the older of the two meta pages would hide entries or show old ones whose checksums are
-// right. A slotSums is immutable, so a view of log.db keeps the one that belongs to it.
+// memory map while the store is open. A vote may depend on the answer that there is no entry. A flipped bit in an
+// element count, an old page or the older of the two meta pages would hide entries, or show old ones with right
+// checksums. A slotSums is immutable, so a view of log.db keeps the one that belongs to it.
 type slotSums struct{ blocks map[multipaxos.Slot]*sumBlock }
 
 // sumBlock has the checksums of sumBlockSlots consecutive slots; 0 means no entry.

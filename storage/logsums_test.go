@@ -12,8 +12,8 @@ import (
 	"tenure/multipaxos"
 )
 
-// What log.db hides or brings back while it is open is no answer: neither "there is no entry", on which a promise would
-// depend, nor an entry that was replaced. All checksums of records hold in each case.
+// While log.db is open, it neither hides an entry nor brings back a replaced one without an error. A promise may depend
+// on the answer "there is no entry". All checksums of records hold in each case.
 func TestTheLogHidesNoEntryWhileItIsOpen(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, text, older []byte){
 		"an element count is lower": func(t *testing.T, text, _ []byte) {

@@ -7,10 +7,10 @@ import (
 	"tenure/internal/ident"
 )
 
-// SetMembership makes m the membership of this node, durably, with the peer addresses that were known of members of
-// which m has none; an older one than it has, or the same, changes nothing. From then on neither layer answers under an
-// older one, also after a restart. m need not list this node: a node that was removed knows it from here. It refuses one
-// that gives this node's id to another store.
+// SetMembership makes m the membership of this node, durably. Members without a peer address in m keep the known one. A
+// membership that is not newer changes nothing. From then on neither layer answers under an older one, also after a
+// restart. m need not list this node: a node that was removed knows it from here. It refuses a membership that gives
+// this node's id to another store.
 func (s *Store) SetMembership(m ident.Membership) error { return s.node.setMembership(m) }
 
 func (s *nodeRecords) setMembership(m ident.Membership) error {
@@ -39,8 +39,8 @@ func (s *nodeRecords) newMembership(next *identityRecord, m ident.Membership) er
 	return s.putIdentity("write the membership", next)
 }
 
-// withAddresses puts the peer addresses of was into m, its own copy, where m has none of the same member: a node that
-// has joined was told them then, and may need them after a restart.
+// withAddresses puts the peer addresses of was into m, its own copy, for the same members without one. A node was told
+// these addresses when it joined, and may need them after a restart.
 func withAddresses(m, was ident.Membership) ident.Membership {
 	for _, list := range [][]ident.Member{m.Members, m.NonVoters} {
 		for i := range list {

@@ -65,7 +65,7 @@ func TestAddressesAreKept(t *testing.T) {
 	}
 }
 
-// What decided the slots below the first change stays known, however often the members change.
+// The membership that decided the slots below the first change stays known, however often the members change.
 func TestTheBootstrapStaysKnown(t *testing.T) {
 	s := formed(t, t.TempDir())
 	first := s.Identity().Membership

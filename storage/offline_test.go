@@ -8,7 +8,8 @@ import (
 	"tenure/multipaxos"
 )
 
-// What a node has left can be read where it lies, or from a copy: with what only its journal holds, and again.
+// The files that a node has left can be read in place or from a copy, again and again, with the entries that only the
+// journal holds.
 func TestOfflineReadsWithoutChanging(t *testing.T) {
 	dir := t.TempDir()
 	s := formed(t, dir)

@@ -548,8 +548,7 @@ func TestCloseDoesNotWaitForEverForAView(t *testing.T) {
 	open(t, s.dir, small)
 }
 
-// TestLinksInPlaceOfFiles: a store in a directory that others could once write to does not write through what they left
-// there.
+// TestLinksInPlaceOfFiles: a store does not write through links that other users have left in its directory.
 func TestLinksInPlaceOfFiles(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(purposes)) {
 		dir := t.TempDir()

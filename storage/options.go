@@ -29,19 +29,19 @@ type Options struct {
 	// MapBytes is the address space reserved for each file. A file that outgrows it is mapped anew, and that waits
 	// for open views. It costs no memory. Default 64 GiB, or less where address space is limited.
 	MapBytes int64
-	// VerifyBytes is the largest state.db of which Open reads every record. Of a larger one Open reads the branch
+	// VerifyBytes is the size up to which Open reads every record of state.db. Of a larger one it reads the branch
 	// pages only; see Verify. Default 256 MiB.
 	VerifyBytes int64
 	// QuotaBytes bounds the bytes in use in both files; 0 is no quota.
 	QuotaBytes int64
 	// ReserveBytes is the space at which Usage turns Low. Default: an eighth of the file system, at most 256 MiB.
 	ReserveBytes int64
-	// Offline opens what a stopped node has left, to read it: there must be a store, and it may be a copy. Nothing is
-	// written but what a start that was interrupted would have to repeat, and nothing may be committed. No space is
-	// needed, none is kept, and the package starts no goroutine.
+	// Offline opens what a stopped node has left, to read it: there must be a store, and it may be a copy. Open only
+	// writes what every start writes to complete the run before, and nothing may be committed. No space is needed, none
+	// is kept, and the package starts no goroutine.
 	Offline bool
-	// FailWithoutSpace has a checkpoint fail for which there is no space. Without it the checkpoint waits until there
-	// is, which is for a node that runs, and not for a command that somebody watches.
+	// FailWithoutSpace makes a checkpoint fail when it lacks space. Without it the checkpoint waits for space, as suits
+	// a running node, and not a command that a person watches.
 	FailWithoutSpace bool
 	// Check, if there is one, looks at whose disk this is before anything is written. Open returns its error.
 	Check func(Identity) error
@@ -82,8 +82,8 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// withDefaults fills every zero field except two of which zero has a meaning: no quota, and a reserve that depends on
-// the file system.
+// withDefaults fills every zero field except two whose zero has a meaning: no quota, and a reserve that depends on the
+// file system.
 func (o Options) withDefaults() Options {
 	set := func(f *int64, v int64) {
 		if *f == 0 {

@@ -44,8 +44,8 @@ func (c *cursor) reset(file *checkedFile, highWater uint64) {
 	}
 }
 
-// read reads page id, but of the overflow of a leaf only what is asked for later: a value may be a thousand times as
-// long as the key beside it that somebody looks for.
+// read reads page id. Overflow pages of a leaf are read only when they are needed: a value may be a thousand times as
+// long as the wanted key beside it.
 func (c *cursor) read(id uint64) (page, error) {
 	if c.seen != nil {
 		return c.file.read(id, c.highWater, c.buf)

@@ -88,10 +88,10 @@ func (m metaPage) fits(size int64) error {
 }
 
 // settle makes the last transaction of a bbolt file durable before it is believed. A process that died between writing
-// a meta page and its sync leaves a page that the page cache alone may have; what is then built on it, records of the
-// journal overwritten first, outlives a loss of power that takes the page back. The meta pages are written once more,
-// as they are, because a sync that failed took the dirty marks off them, and no later one would write them. What they
-// lead to was synced before they were written.
+// a meta page and its sync leaves a page that may be in the page cache only. A loss of power takes the page back, but
+// not the writes that were built on it: the first of them overwrite records of the journal. The meta pages are written
+// once more, as they are, because a sync that failed took their dirty marks, and no later sync would write them. The
+// pages under them were synced before they were written.
 func settle(f *os.File) error {
 	metas, err := readMetas(f)
 	if err != nil {

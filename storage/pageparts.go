@@ -3,7 +3,7 @@ package storage
 // pooledLeafBytes bounds the buffer for a leaf with overflow that a cursor keeps for the next one.
 const pooledLeafBytes = 1 << 20
 
-// parts is a leaf with overflow of which only some pages were read. Nothing of the others is looked at.
+// parts is a leaf with overflow, with only some of its pages read. The other pages are not looked at.
 type parts struct {
 	file *checkedFile
 	id   uint64
@@ -11,7 +11,7 @@ type parts struct {
 	have []bool // by page, the first one included
 }
 
-// begin returns the leaf p, of which the first page was read, in the buffer of ps. The leaf that was there is lost.
+// begin returns the leaf p, whose first page was read, in the buffer of ps. The leaf that was there is lost.
 func (ps *parts) begin(file *checkedFile, p page) page {
 	n := int(p.more + 1)
 	if bytes := n * file.pageBytes; cap(ps.buf) < bytes {

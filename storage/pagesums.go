@@ -10,8 +10,8 @@ import (
 
 // sumTable holds the checksum of each page of a file by its number, outside of the page, so that it shows any change of
 // a page, an older copy of it included. One goroutine writes; any number reads at the same time. An entry changes only
-// while its page is free, which is when bbolt writes to it, so that no reader of a transaction sees the entry of
-// another one.
+// while its page is free, which is when bbolt writes to it. So no reader of a transaction sees the entry of another
+// transaction.
 type sumTable struct{ sums atomic.Pointer[[]uint32] }
 
 // pageSum returns the checksum of page id; never 0.
@@ -78,8 +78,8 @@ type cachedPage struct {
 	data []byte
 }
 
-// read reads page id, with its overflow, in a transaction of which the file has highWater pages. Its data is in buf,
-// which has space for a page, or in new memory if there is overflow.
+// read reads page id, with its overflow, in a transaction with highWater pages. Its data is in buf, which has space for
+// a page, or in new memory if there is overflow.
 func (c *checkedFile) read(id, highWater uint64, buf []byte) (page, error) {
 	p, err := c.readFirst(id, highWater, buf)
 	if err != nil || p.more == 0 {

@@ -128,7 +128,7 @@ func (s *stateDB) makeSums(t *sumTable, m *metaPage) (*sumsFile, error) {
 	return &sumsFile{file: f}, nil
 }
 
-// writeSums writes a new file at path with the checksums of the pages of m's transaction, durable but for its name.
+// writeSums writes a new file at path with the checksums of the pages of m's transaction, durable except for its name.
 func writeSums(path string, t *sumTable, m *metaPage) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a run that died
 		return nil, err

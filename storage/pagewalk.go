@@ -8,8 +8,8 @@ import (
 )
 
 // bbolt reads its pages through a memory map and believes them: a wrong page id ends in a panic, an endless descent or
-// a fault, some of them on goroutines of its own, where nobody can catch them. So its files are read here first, with
-// plain reads and a bound on everything. The format is bbolt's version 2, in the byte order of the machine:
+// a fault. Some of these come on bbolt's own goroutines, where they cannot be caught. So its files are read here first,
+// with plain reads and a bound on everything. The format is bbolt's version 2, in the byte order of the machine:
 //
 //	page           id u64 · flags u16 · count u16 · overflow u32 · content
 //	meta           magic u32 · version u32 · page size u32 · flags u32 · root {page u64 · sequence u64} ·

@@ -25,7 +25,7 @@ import (
 // writeAt writes b at off.
 type writeAt func(b []byte, off int64) (int, error)
 
-// interceptWrites has db write through hook, which is given bbolt's own function.
+// interceptWrites makes db write through hook, which is given bbolt's own function.
 func interceptWrites(db *bolt.DB, hook func(write writeAt, b []byte, off int64) (int, error)) error {
 	field := reflect.ValueOf(db).Elem().FieldByName("ops")
 	if field.Kind() == reflect.Struct {
@@ -41,8 +41,8 @@ func interceptWrites(db *bolt.DB, hook func(write writeAt, b []byte, off int64) 
 	return nil
 }
 
-// metaBook has the meta pages that were written, by the parity of their transactions, so that nothing is believed that
-// is read back.
+// metaBook has the meta pages as they were written, by the parity of their transactions. So no meta page that is read
+// back is believed.
 type metaBook struct {
 	metas   [2]atomic.Pointer[metaPage]
 	settled atomic.Uint64 // the newest transaction of which the meta page is written
@@ -134,8 +134,8 @@ func (c *checkedFile) wrote(write writeAt, b []byte, off int64) (int, error) {
 	return write(p.data, off)
 }
 
-// checkReplaced reads once more what this transaction was made from: all pages that it read, and those that its free
-// list has and the one before has not. bbolt has done all its reading when it writes a page.
+// checkReplaced reads the source pages of this transaction once more: all pages that it read, and the pages that are
+// new in its free list. When bbolt writes a page, it has done all its reading.
 func (c *checkedFile) checkReplaced(list page) error {
 	w := &c.writer
 	end := uint64(w.tx.Size()) / uint64(c.pageBytes)
@@ -170,7 +170,7 @@ func (c *checkedFile) checkReplaced(list page) error {
 }
 
 // store makes the checksums of the pages of this transaction durable. It comes before the meta page, and not with it:
-// bbolt holds up those who open views while it writes that.
+// while bbolt writes the meta page, it holds up the opening of views.
 func (c *checkedFile) store() error {
 	w := &c.writer
 	m := metaPage{

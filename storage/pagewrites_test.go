@@ -62,8 +62,7 @@ func TestACheckpointIsNotMisledByABranch(t *testing.T) {
 	wantError(t, err, ErrDamaged, fmt.Sprintf("page %d", branch))
 }
 
-// What changes in a page after it was read for a checkpoint, and before the checkpoint is durable, goes into no new
-// page.
+// Damage to a page after it was read for a checkpoint, and before the checkpoint is durable, gets into no new page.
 func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 	s := treeStore(t, small)
 	c := s.state.checked
@@ -159,7 +158,7 @@ func TestTheOlderMetaPageIsNotTaken(t *testing.T) {
 	}
 }
 
-// The scrub finds what nobody asks for, and leaves alone what is free.
+// The scrub finds damage in pages that no reader asks for, and leaves free pages alone.
 func TestScrub(t *testing.T) {
 	s := treeStore(t, small)
 	must(t, s.Scrub(t.Context(), 1<<40))

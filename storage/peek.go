@@ -10,9 +10,10 @@ import (
 	"tenure/internal/oslimit"
 )
 
-// ReadIdentity returns the identity in dir, of a directory that nobody has open, without opening the store: it writes
-// nothing and reads only that record, so that a start does not take twice as long. ok is false if dir holds no store
-// yet. A node acts on what Open finds; this is to know which node it is before its ports are opened.
+// ReadIdentity returns the identity in dir, which no process may have open, without opening the store. It writes
+// nothing and reads only that record, so that a start does not take twice as long. If dir holds no store yet, ok is
+// false. A node acts only on the content that Open finds. ReadIdentity tells which node it is before its ports are
+// opened.
 func ReadIdentity(dir string) (id Identity, ok bool, err error) {
 	path := filepath.Join(dir, logName)
 	if ok, err := exists(path); err != nil || !ok {

@@ -14,7 +14,7 @@ import (
 	"tenure/kv"
 )
 
-// ErrNoSpace: there is no space for a snapshot. What there is of the store was not touched.
+// ErrNoSpace: there is no space for a snapshot. The store was not touched.
 var ErrNoSpace = errors.New("no space for a snapshot")
 
 // Receiver builds the state database of a snapshot beside the one that the store has, and takes no part in it: no error
@@ -41,9 +41,9 @@ type receivedRecord struct {
 	key, record []byte
 }
 
-// Receive begins to receive the snapshot of header. It refuses with ErrNoSpace where the file system cannot take it and
-// keep the reserve, and with ErrRefused a snapshot of another cluster, one that is not ahead of the state database, and
-// a second one at a time. What an abandoned one has left is removed.
+// Receive begins to receive the snapshot of header. It refuses with ErrNoSpace if the file system cannot take the
+// snapshot and keep the reserve. It refuses with ErrRefused a snapshot of another cluster, one that is not ahead of the
+// state database, and a second one at a time. The remains of an abandoned one are removed.
 func (s *Store) Receive(header []byte) (*Receiver, error) {
 	if err := s.failed(); err != nil {
 		return nil, err
@@ -207,8 +207,9 @@ func (r *Receiver) flush() error {
 // receivedFill is how full pages are that are written in order: not whole, since changes in their middle will come.
 const receivedFill = 0.9
 
-// Finish compares all that was taken with the header, and makes it durable: the next Open of the directory puts it in
-// the place of the state database if it is still ahead of it. The receiver is done with, whatever Finish returns.
+// Finish compares the records taken with the header, and makes the snapshot durable. The next Open of the directory
+// puts it in the place of the state database, if the snapshot is still ahead. The receiver is done with, whatever
+// Finish returns.
 func (r *Receiver) Finish() error {
 	err := r.err
 	if err == nil {
@@ -302,7 +303,7 @@ func (r *Receiver) Abort() error {
 	return err
 }
 
-// dropReceived removes what there is of a snapshot that is not installed, the one that counts first.
+// dropReceived removes the files of a snapshot that is not installed, first the file that counts.
 func (f files) dropReceived() error {
 	for _, path := range []string{f.receivedPath(), f.receivingPath(), f.receivedSumsPath()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,8 +11,8 @@ import (
 	"tenure/multipaxos"
 )
 
-// A sealed record is a payload followed by a CRC32C over its bucket's name, its key and the payload, so that neither
-// flipped bits nor a record found under another key pass for what was written.
+// A sealed record is a payload followed by a CRC32C over its bucket's name, its key and the payload. So neither flipped
+// bits nor a record found under another key pass for the written one.
 
 const crcBytes = 4
 
@@ -65,9 +65,9 @@ func (s seed) openInto(key, record []byte, v any) error {
 	return codec.Unmarshal(payload, v)
 }
 
-// digest stands for a set of records: how many there are, and a sum over their checksums that does not depend on
-// their order. It is kept beside the records in the same transaction, so that a record that is lost, doubled or
-// brought back shows, whatever happened to the pages that led to it.
+// digest stands for a set of records: how many there are, and a sum over their checksums that does not depend on their
+// order. It is kept beside the records in the same transaction. So it shows a record that is lost, doubled or brought
+// back, whatever happened to the pages on the way to the record.
 type digest struct {
 	Count uint64
 	Sum   uint64

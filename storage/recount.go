@@ -13,8 +13,8 @@ import (
 const recountBytes = 256 << 10
 
 // recount is a digest of the records in the file that is being recomputed, in order of space and key, while checkpoints
-// continue. A checkpoint also applies its changes at or below the position of the recount to the recount, so at the end
-// it is the digest of the newest checkpoint, and no view was open for long. stateDB.mu guards it.
+// continue. A checkpoint also applies its changes at or below the position of the recount to the recount. So at the end
+// it is the digest of the newest checkpoint, and no view was open for long. It is guarded by stateDB.mu.
 type recount struct {
 	running bool
 	space   kv.Space // found includes everything at or below this position

@@ -12,8 +12,8 @@ import (
 	"tenure/kv"
 )
 
-// The digest that is made anew is the one that is kept up, whatever checkpoints change while it is made, at, above and
-// below the place that it has reached.
+// The recomputed digest is the maintained one, whatever checkpoints change meanwhile at, above and below the position
+// of the recount.
 func TestRecountBesideCheckpoints(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 9))

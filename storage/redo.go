@@ -13,10 +13,10 @@ import (
 	"tenure/kv"
 )
 
-// The redo file holds the changes of a checkpoint of several parts, from its beginning: for each the space, the lengths
-// of key and record (4 bytes each, big-endian), the key, and a sealed record, of which the payload is a byte and the
-// value, or nothing for a deletion. What lies behind them is of checkpoints before. Nothing in it counts but by the
-// marks of a checkpoint in the middle.
+// The redo file holds the changes of a checkpoint of several parts, from its beginning. Each change has the space, the
+// lengths of key and record (4 bytes each, big-endian), the key, and a sealed record. The payload of the record is a
+// byte and the value, or empty for a deletion. The bytes behind the changes are of earlier checkpoints. The content
+// counts only by the marks of a checkpoint in the middle.
 
 const (
 	redoHeadBytes  = 1 + 4 + 4

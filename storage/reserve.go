@@ -21,7 +21,7 @@ import (
 const (
 	// maxHeldBytes bounds the reserve file, half of the reserve otherwise.
 	maxHeldBytes = 32 << 20
-	// minReserveBytes is the least that is taken for a reserve. What is under way when a disk is found to be short fits
+	// minReserveBytes is the least that is taken for a reserve. Writes under way when a disk is found to be short fit
 	// into it.
 	minReserveBytes = 8 << 20
 	// reserveParts is how many times the reserve a file system must have.
@@ -64,8 +64,8 @@ type reserve struct {
 	promised int64      // bytes of free space that writes under way count on
 }
 
-// hold takes what is missing of the reserve file once the file system has it and a little more, and puts what is held
-// into u. One caller at a time.
+// hold takes the missing bytes of the reserve file once the file system has these and a little more, and puts the bytes
+// held into u. One caller at a time.
 func (r *reserve) hold(u *Usage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,8 +159,9 @@ func (r *reserve) take(f *os.File, off, n int64) (promised int64, err error) {
 	}
 }
 
-// insist returns a function that writes to f through write, and where the file system has no blocks left, takes them
-// from the reserve and writes once more: others may have taken what was promised. Only a sync is never tried again.
+// insist returns a function that writes to f through write. If the file system has no blocks left, the function takes
+// some from the reserve and writes once more: other programs may have taken promised space. Only a sync is never tried
+// again.
 func (r *reserve) insist(f *os.File, write writeAt) writeAt {
 	return func(b []byte, off int64) (int, error) {
 		n, err := write(b, off)

@@ -60,7 +60,7 @@ func checkpointOf(n, bytes int) *kv.Checkpoint {
 	return f
 }
 
-// What is given up is whole blocks: the last part of one frees nothing.
+// The reserve gives up whole blocks: a part of a block frees nothing.
 func TestTheReserveGivesWholeBlocks(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
@@ -164,8 +164,8 @@ func TestAPartIsMeasuredWhenSpaceIsShortMeanwhile(t *testing.T) {
 	must(t, err)
 }
 
-// A checkpoint that waits for space, and a scrub behind it, end with Interrupt. Nothing is lost: the log takes commits
-// until Close, and once there is space the next Open makes the rest.
+// A checkpoint that waits for space, and a scrub behind it, end with Interrupt. The log takes commits until Close, and
+// once there is space the next Open makes the rest of the checkpoint.
 func TestInterruptEndsACheckpointThatWaits(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
@@ -203,7 +203,8 @@ func TestInterruptEndsACheckpointThatWaits(t *testing.T) {
 	must(t, s.Verify(t.Context()))
 }
 
-// What the reserve gave up for a write is neither taken again nor given to another write before this one has ended.
+// Space that the reserve gave up for a write is neither taken again nor given to another write before the first has
+// ended.
 func TestWhatIsPromisedIsNotTakenAgain(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
@@ -229,7 +230,7 @@ func TestWhatIsPromisedIsNotTakenAgain(t *testing.T) {
 	}
 }
 
-// A reserve file that could be filled in part only keeps that part, and it is known: nobody else can take it.
+// A reserve file that could only be filled in part keeps that part, and counts it as held.
 func TestAPartOfTheReserveIsHeld(t *testing.T) {
 	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, ReserveBytes: 8 << 20})
 	const part = 1 << 20

@@ -11,8 +11,8 @@ import (
 	"tenure/internal/faultfs"
 )
 
-// A sync that failed takes the dirty marks off what it did not write, so a later one alone makes nothing of it durable:
-// settle writes the meta pages once more.
+// A sync that failed clears the dirty marks of pages that it did not write, so a later sync alone does not write them.
+// So settle writes the meta pages once more.
 func TestSettleAfterASyncThatFailed(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made.db")
 	var stateDBs [2][]byte // after a transaction, and after the next

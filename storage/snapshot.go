@@ -10,10 +10,10 @@ import (
 	"tenure/multipaxos"
 )
 
-// Snapshot is the state database as it was at one checkpoint, to be sent to another node. It reads the file as it is
-// asked, and keeps nothing of it in memory but a record that is longer than a piece. Until Close the pages of its
-// checkpoint are not used again, so that state.db grows by what checkpoints meanwhile replace. Used by one goroutine at
-// a time; it must be closed before the store.
+// Snapshot is the state database as it was at one checkpoint, to be sent to another node. It reads the file on demand,
+// and keeps in memory only a record that is longer than a piece. Until Close the pages of its checkpoint are not used
+// again, so that state.db grows by what checkpoints meanwhile replace. Used by one goroutine at a time; it must be
+// closed before the store.
 type Snapshot struct {
 	view    *view
 	header  []byte
@@ -29,8 +29,8 @@ type longRecord struct {
 	key, record []byte
 }
 
-// Snapshot opens a snapshot of the newest checkpoint. It waits for a checkpoint that runs, of which a view would show a
-// part. ErrInterrupted: Interrupt has left one unfinished. ErrRefused: there is none yet.
+// Snapshot opens a snapshot of the newest checkpoint. It waits for a running checkpoint, since a view would show a part
+// of it. ErrInterrupted: Interrupt has left one unfinished. ErrRefused: there is none yet.
 func (s *Store) Snapshot() (*Snapshot, error) {
 	id := s.Identity()
 	v, marks, size, err := s.state.pinWhole()
@@ -46,8 +46,7 @@ func (s *Store) Snapshot() (*Snapshot, error) {
 		seed: pieceSeed(header)}, nil
 }
 
-// Longest returns the quarantine that the longest named lease takes which this node's cluster allows, as StartRecord
-// has it.
+// Longest returns the quarantine for the longest named lease that this node's cluster allows, as StartRecord has it.
 func (s *Snapshot) Longest() time.Duration { return s.longest }
 
 // pinWhole opens a view of a whole checkpoint, and returns its marks and what it takes on disk.

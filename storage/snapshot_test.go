@@ -374,8 +374,8 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 	}
 }
 
-// What a process that died was receiving is gone with the next start; a snapshot that came whole and is not ahead any
-// more, or was damaged since, is not installed.
+// The next start removes the snapshot that a dead process was receiving. A whole snapshot is not installed if it is not
+// ahead any more, or was damaged since.
 func TestSnapshotsThatAreNotInstalled(t *testing.T) {
 	type row struct {
 		spoil func(t *testing.T, s *Store)

@@ -13,8 +13,9 @@ import (
 )
 
 // A snapshot travels as a header and a stream. The header is msgpack of type snapshotHeader, sealed. The stream is all
-// records of the state database by space and key: for each the space, the lengths of key and record (4 bytes each,
-// big-endian), the key, and the record as it is in state.db, with its own checksum. It is cut into pieces anywhere:
+// records of the state database by space and key. Each has the space, the lengths of key and record (4 bytes each,
+// big-endian), the key, and the record as it is in state.db, with its own checksum. The stream is cut into pieces
+// anywhere:
 //
 //	piece      where it begins in the stream (8 bytes, big-endian), a part of the stream, CRC32C (4 bytes)
 //	position   where the next piece begins in the stream (8 bytes), the space (1), how many bytes of the record under
@@ -43,8 +44,8 @@ var (
 	headerKey    = []byte("header")
 )
 
-// ErrBadPiece: a piece or a position is not what a sender of this snapshot made, or not the next one. Nothing was taken
-// from it, and it may be asked for again.
+// ErrBadPiece: a piece or a position is not what a sender of this snapshot made, or not the next one. No part of it was
+// taken, and it may be asked for again.
 var ErrBadPiece = errors.New("not the next piece of the snapshot")
 
 // snapshotHeader says what a snapshot is of. Fields are only added at the end.

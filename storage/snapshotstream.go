@@ -8,9 +8,9 @@ import (
 	"tenure/kv"
 )
 
-// SnapshotStream takes the pieces of a snapshot in order and cuts them into records. It checks everything that there is
-// to check without a store: the checksums of pieces and records, their order, and in End that the records are those of
-// the header. It holds no more than a piece and the record that is not whole yet. Used by one goroutine at a time.
+// SnapshotStream takes the pieces of a snapshot in order and cuts them into records. It makes all checks that need no
+// store: the checksums of pieces and records, their order, and in End number and digest of the records against the
+// header. It holds no more than a piece and the record that is not whole yet. Used by one goroutine at a time.
 type SnapshotStream struct {
 	header  snapshotHeader
 	seed    seed
@@ -36,7 +36,7 @@ func newStream(h snapshotHeader, header []byte) *SnapshotStream {
 // Membership returns the newest members that the sender knew. It may be ahead of the state's own record of them.
 func (s *SnapshotStream) Membership() ident.Membership { return copyMembership(s.header.Membership) }
 
-// Add takes the next piece and calls fn for each record that it completes. What c points to is valid during the call
+// Add takes the next piece and calls fn for each record that it completes. The bytes of c are valid during the call
 // only. After ErrBadPiece nothing was taken; after any other error the stream is of no use any more.
 func (s *SnapshotStream) Add(piece []byte, fn func(c kv.Change) error) error {
 	part, err := s.open(piece)

@@ -161,12 +161,12 @@ func (s *stateDB) measure() (measures, error) {
 	return measure(s.db, tx, s.file)
 }
 
-// viewsFor is how long close waits for open views. Who reads them has been told to end by then.
+// viewsFor is how long close waits for open views. Their readers have been told to end by then.
 const viewsFor = 10 * time.Second
 
 // close closes state.db and what belongs to it, unless bbolt has panicked in it. If views stay open for longer than
-// wait it returns an error, and leaves state.db to the end of the process, which must not wait for a view that nobody
-// closes.
+// wait, it returns an error and leaves state.db open: the end of the process must not wait for a view that is never
+// closed.
 func (s *stateDB) close(wait time.Duration) error {
 	var errs []error
 	if s.db != nil && !s.wedged.Load() {

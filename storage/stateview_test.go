@@ -222,9 +222,9 @@ func TestStateDBIsAMap(t *testing.T) {
 	reopen(t, s)
 }
 
-// Checkpoints at random places use the same pages again and again. bbolt's other free list picks any run that is long
-// enough, until none is left that could hold the list itself: then each checkpoint puts that at the end of the file,
-// which grows without end.
+// Checkpoints at random places use the same pages again and again. With bbolt's other free list, which picks any run
+// that is long enough, no run is left in the end for the list itself. Each checkpoint then puts the list at the end of
+// the file, and the file grows without end.
 func TestStateDBFileStopsGrowing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a long history, in one goroutine")

@@ -40,8 +40,8 @@ func (s *Store) Notes() []string { return s.notes }
 func (s *Store) Interrupt() { s.state.interrupt.Do(func() { close(s.state.interrupted) }) }
 
 // Close ends the store and frees its lock. Open views must be closed before, or it waits for them, for ten seconds, and
-// returns an error. Nothing needs to be written: what Commit and Checkpoint returned from is durable. It moves what is
-// pending to log.db all the same, so that the next start finds an empty journal. It may be called more than once.
+// returns an error. Nothing needs to be written: finished Commits and Checkpoints are durable. Close moves pending
+// records to log.db all the same, so that the next start finds an empty journal. It may be called more than once.
 func (s *Store) Close() error { return s.close(viewsFor) }
 
 func (s *Store) close(wait time.Duration) error {

@@ -17,9 +17,9 @@ import (
 // every 20 µs for good, a tenth of a node's processor time under load.
 //
 // Where the kernel has no asynchronous I/O, or not for this file system, or a sandbox forbids it, syncs are plain
-// calls: nothing was asked of the disk by then, so this is no second try of a sync. So is the first one, with which a
-// journal is opened: to give a context back takes the kernel some 40 ms, and most of those who open a store to look at
-// it never sync again. Not safe for concurrent use.
+// calls. The disk has received no request by then, so this is no second try of a sync. The first sync, when a journal
+// is opened, is a plain call too. The kernel takes some 40 ms to give a context back, and most programs that open a
+// store to look at it never sync again. Not safe for concurrent use.
 type syncer struct {
 	file    *os.File
 	phase   phase

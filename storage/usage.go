@@ -20,15 +20,14 @@ type Usage struct {
 	FreeBytes      int64 // of the file system, for this user
 	QuotaBytes     int64 // 0: none
 	ReserveBytes   int64 // where Low begins
-	// Low: the reserve or the quota is reached. New data is to be refused; reads and deletes go on, and end it.
-	// It begins when state.db has less than ReserveBytes of space, or log.db less than that and than half its own size,
-	// or when LogBytes and StateBytes reach the quota. Space is what the file system has free and what the file can use
-	// again: neither file ever gets smaller, so that deletes heal the state, and checkpoints and truncation the log. It
+	// Low: the reserve or the quota is reached. New data is to be refused; reads and deletes go on, and end it. It
+	// begins when state.db has less than ReserveBytes of space, or log.db less than that and than half its own size, or
+	// when LogBytes and StateBytes reach the quota. Space is free space of the file system and space that the file can
+	// use again. Neither file ever gets smaller: deletes heal the state, and checkpoints and truncation the log. It
 	// ends when there is a quarter more space than that, and a twentieth of the quota is free.
 	Low bool
-	// Tight: half of that space is left. What needs space is not to be stored any more, not even what others have
-	// accepted. The quota has no part in it, nor in Full: it governs what is accepted anew, never what is stored or
-	// learned.
+	// Tight: half of that space is left. Entries that need space are not to be stored any more, even if others have
+	// accepted them. The quota has no part in Tight or Full: it governs new data, never data that is stored or learned.
 	Tight bool
 	// Full: less than a quarter of that space is left. Deletes too are to be refused now: they take space in the log.
 	Full bool
@@ -95,8 +94,8 @@ func (s *Store) Refresh() error {
 	return nil
 }
 
-// checkpointBytes returns a sixty-fourth of what there is in all, for checkpoints write what they hold twice, and the
-// log has it too.
+// checkpointBytes returns a sixty-fourth of total or quota, because a checkpoint writes its changes twice, and the log
+// has them too.
 func checkpointBytes(total, quota int64) int64 {
 	if quota > 0 {
 		total = min(total, quota)
@@ -163,8 +162,8 @@ func freeBytes(dir string) (free, total int64, err error) {
 // unknownBytes stands for the size of a file system that does not report one.
 const unknownBytes = 1 << 50
 
-// startSpaceBytes is the least with which an existing store opens, besides what waits in its journal: enough for its
-// start record and for the commits by which deletes heal it.
+// startSpaceBytes is the least space with which an existing store opens, besides the bytes that wait in its journal. It
+// is enough for the start record, and for the commits by which deletes heal the store.
 const startSpaceBytes = 256 << 10
 
 // checkSpace returns an error if there is less space than a start needs.

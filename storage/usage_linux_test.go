@@ -45,8 +45,7 @@ func TestJudgeHasHysteresis(t *testing.T) {
 	}
 }
 
-// A quota governs what is accepted anew. What others have accepted is stored and learned while the file system has
-// space.
+// A quota governs new data. Entries that others have accepted are stored and learned while the file system has space.
 func TestQuotaNeverStopsStoring(t *testing.T) {
 	const mib = 1 << 20
 	u := Usage{LogBytes: 60 * mib, StateBytes: 40 * mib, LogFileBytes: 4 * mib, ReserveBytes: 8 * mib,
@@ -182,7 +181,7 @@ func TestReserveIsWhatTheOptionSays(t *testing.T) {
 	}
 }
 
-// What is pending needs space in log.db: it is none of the log's.
+// Pending records need space in log.db, so it does not count as the log's free space.
 func TestWhatIsPendingIsNoSpace(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	o := Options{LogInitialBytes: 2 << 20, JournalBytes: 4 << 20, ReserveBytes: 1 << 20, FlushIdle: time.Hour}

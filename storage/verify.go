@@ -136,9 +136,9 @@ func readState(w *walker) (*stateContent, error) {
 }
 
 // Verify reads every page and record of the newest checkpoint and returns damage as an error, after which the store has
-// failed. Open does the same for a state.db of up to Options.VerifyBytes; of a larger one it reads only the branch
-// pages, since a start must not take minutes, and the server runs Verify in the background. It holds a view open while
-// it runs, so that checkpoints meanwhile make the file grow, and reads as fast as it can: ctx ends it early.
+// failed. Open does the same for a state.db of up to Options.VerifyBytes. Of a larger one it reads only the branch
+// pages, since a start must not take minutes, and the server runs Verify in the background. Verify holds a view open,
+// so checkpoints meanwhile make the file grow. It reads as fast as it can: ctx ends it early.
 func (s *Store) Verify(ctx context.Context) error { return s.state.verify(ctx) }
 
 func (s *stateDB) verify(ctx context.Context) error {

@@ -45,7 +45,7 @@ func used(t testing.TB, b []byte) int {
 	return int(m.highWater) * m.pageBytes
 }
 
-// A flipped bit anywhere in either file is noticed, or it lies where nothing is: what is served is what was written.
+// A flipped bit anywhere in either file is noticed, or it lies in unused space: only the written data is served.
 func TestNoFlippedBitIsServed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -110,7 +110,7 @@ func TestNoFlippedBitIsServed(t *testing.T) {
 	}
 }
 
-// serves tells whether s holds what it should, and has it return damage and nothing else if not.
+// serves reports whether s holds the right content. If it does not, s must return damage and no other error.
 func serves(t *testing.T, s *Store, r *rand.Rand, want uint64) bool {
 	t.Helper()
 	if s.options.VerifyBytes == 1 && r.IntN(2) == 0 { // keys by themselves, before anything has seen all
@@ -309,8 +309,8 @@ func FuzzOpenRecords(f *testing.F) {
 	})
 }
 
-// Whatever bytes a file has, reading it ends, in bounded memory, without a panic. The input is written over a good
-// file, some bytes at a time: page number, place in the page, value.
+// Reading a file of any bytes ends, in bounded memory, without a panic. The input is written over a good file, some
+// bytes at a time: page number, place in the page, value.
 func FuzzReadFiles(f *testing.F) {
 	dir := f.TempDir()
 	s := formed(f, dir)

@@ -1,8 +1,8 @@
 // Package journal is the ring in which a commit of the log becomes durable with one write and one sync of bytes that
-// the file already has. What is in it is moved to its home, log.db, in the background; then its place is used again.
+// the file already has. Records move to their home, log.db, in the background; then their place is used again.
 //
-// It holds no goroutine, no lock and no file of its own: storage drives it with a real file, and the simulator with one
-// that forgets at a crash what was not synced.
+// It holds no goroutine, no lock and no file of its own. Package storage drives it with a real file, and the simulator
+// with one that loses unsynced sectors at a crash.
 //
 //	sector.go   512 bytes that check themselves: number of the record, place in it, checksum
 //	record.go   what one commit leaves: the marks after it, and its entries
@@ -12,14 +12,14 @@
 // # What is assumed of a disk
 //
 // A sector of 512 bytes is written whole or not at all, and Sync returns after what was written before it is durable.
-// Between two syncs sectors become durable in any order. So a sector that fails its checksum is damage, and a record
-// some sectors of which are there and others not is a write that was cut off.
+// Between two syncs sectors become durable in any order. So a sector that fails its checksum is damage. A record that
+// lacks some of its sectors is a write that was cut off.
 //
 // # What is damage, and what is not
 //
 // One record is written at a time, and the next one only after the sync of this one. The numbers of records rise by one
 // for ever. Thus only the highest number that is seen can be incomplete without damage: its commit was never
-// acknowledged, and it is dropped; its number is not used again. A record that is not in its home yet and is missing
-// or incomplete below a higher number was lost. A file whose highest number is below what its home has received is an
-// older copy, and so is a home whose generation is below that which a record has seen.
+// acknowledged, and it is dropped; its number is not used again. A record that is not in its home yet and is missing or
+// incomplete below a higher number was lost. A file whose highest number is below the last one that its home has
+// received is an older copy. So is a home whose generation is below the one in a record.
 package journal

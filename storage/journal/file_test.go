@@ -15,7 +15,7 @@ import (
 
 var errDead = errors.New("the machine has stopped")
 
-// memFile is a file of which a crash keeps any of the sectors that were not synced.
+// memFile is a file that loses any of its unsynced sectors in a crash.
 type memFile struct {
 	disk   []byte       // what is durable
 	seen   []byte       // what a reader sees

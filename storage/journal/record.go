@@ -31,8 +31,8 @@ type Record struct {
 //	36 32  promised ballot: counter, restart, node, nonce
 //	68  4  number of entries
 //
-// and for each entry: slot, 8 bytes; 1 and its ballot, or 0 if that is the ballot before it, of which the first is the
-// promised one; the length of the value as a varint; the value.
+// and for each entry: slot, 8 bytes; 1 and its ballot, or 0 if that is the ballot before it; the length of the value as
+// a varint; the value. The ballot before the first entry is the promised one.
 const (
 	bodyBytes   = 72 // without entries
 	ballotBytes = 32

@@ -51,8 +51,8 @@ func TestRecordsComeBack(t *testing.T) {
 	})
 }
 
-// Whatever a body says, decoding it ends without a panic and takes a bounded multiple of its length; and what decodes
-// is what encodes to it.
+// Decoding any body ends without a panic and takes a bounded multiple of its length. A decoded record comes back
+// unchanged from encoding and decoding.
 func FuzzDecode(f *testing.F) {
 	f.Add(appendBody(nil, rec(7, 100)))
 	f.Add(appendBody(nil, &Record{}))
@@ -82,8 +82,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Whatever bytes a ring has, opening it ends without a panic. The patch goes over a good one; the checksums are made
-// good again, so that what they guard is reached too.
+// Opening a ring of any bytes ends without a panic. The patch goes over a good ring; its checksums are made right
+// again, so that the checks behind them are reached too.
 func FuzzOpen(f *testing.F) {
 	good := newMemFile(32)
 	g, _ := mustOpen(f, good, Home{})

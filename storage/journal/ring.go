@@ -43,9 +43,9 @@ type Ring struct {
 }
 
 // Open reads all of a file of the given size and returns the records that are not in the home yet, by rising number,
-// each complete. It writes the last one anew and syncs it: its sync may have failed or been missing when the process
-// before ended, and what was read may then be in memory only. Before the first Append the caller must bring the
-// records, and the number Last, home. Errors wrap ErrDamaged or ErrHomeOlder, or are those of file.
+// each complete. It writes the last one anew and syncs it: the process before may have ended without a successful sync,
+// and the record may then be in memory only. Before the first Append the caller must bring the records, and the number
+// Last, home. Errors wrap ErrDamaged or ErrHomeOlder, or are those of file.
 func Open(file File, size int64, store ident.StoreID, home Home) (*Ring, []Record, error) {
 	g, err := newRing(file, size, store)
 	if err != nil {
@@ -84,7 +84,7 @@ func Read(file File, size int64, store ident.StoreID, home Home) (records []Reco
 	return records, runs[len(runs)-1].number > home.Journaled+uint64(len(records)), nil
 }
 
-// newRing returns the ring in a file of that size, of which nothing was read.
+// newRing returns the ring in a file of that size. It reads nothing.
 func newRing(file File, size int64, store ident.StoreID) (*Ring, error) {
 	if size < MinBytes || size > MaxBytes || size%SectorBytes != 0 {
 		return nil, fmt.Errorf("%w: no journal has %d bytes", ErrDamaged, size)

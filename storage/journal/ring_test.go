@@ -271,8 +271,8 @@ func TestAfterARecordThatWasCutOff(t *testing.T) {
 	}
 }
 
-// Whatever is appended, released and lost in crashes: what was acknowledged and not released is there, in order, and of
-// what was not acknowledged at most the last record, whole.
+// After any appends, releases and crashes all acknowledged records that were not released are there, in order. Of the
+// records that were not acknowledged at most the last one is there, whole.
 func TestCrashesKeepWhatWasAcknowledged(t *testing.T) {
 	torn, wrapped, replayed := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {

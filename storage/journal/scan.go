@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// What errors of Open wrap. Any other error is one of reading or writing.
+// Errors that those of Open wrap. Any other error is one of reading or writing.
 var (
 	// ErrDamaged: the file does not hold what was written into it.
 	ErrDamaged = errors.New("damaged journal")
@@ -21,7 +21,7 @@ type Home struct {
 	Generation uint64 // its commits so far
 }
 
-// run is a record of which at least a sector is there.
+// run is a record with at least one of its sectors.
 type run struct {
 	number uint64
 	start  int // in sectors
