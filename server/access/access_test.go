@@ -17,7 +17,7 @@ import (
 	"tenure/server/acl"
 )
 
-// world is a state of tokens and policies, and a node that decides with what it was told of that.
+// world is a state of tokens and policies, and a node that decides by its published copy.
 type world struct {
 	t     *testing.T
 	state *kv.State
@@ -187,7 +187,7 @@ func TestAnExpiredTokenIsRefusedByTheClock(t *testing.T) {
 	}
 }
 
-// A node that lags does not refuse what was allowed through another one, and what it cannot know it does not deny.
+// A lagging node does not refuse a request by its old state, and answers ErrUnsure when it cannot catch up.
 func TestALaggingNodeAsksBeforeItRefuses(t *testing.T) {
 	w := newWorld(t)
 	w.lags = true
@@ -322,7 +322,7 @@ func TestRoundsAreBounded(t *testing.T) {
 	}
 }
 
-// However many strangers are refused, there is a place for who is allowed what it needs, as far as this node knows.
+// However many strangers are refused, a place is left for a request that this node's state allows.
 func TestRoundsAreKeptForWhoIsKnown(t *testing.T) {
 	w := newWorld(t)
 	w.token(1, kv.Token{Policies: []string{kv.ManagementPolicy}})
@@ -373,7 +373,7 @@ func TestRulesThatCannotBeReadAllowNothing(t *testing.T) {
 	}
 }
 
-// What is kept of tokens is bounded, and goes with the state that it was made for.
+// The cache of subjects is bounded, and ends with its state of tokens and policies.
 func TestSubjectsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.policy(1, `key "a" { policy = "read" }`)

@@ -20,11 +20,11 @@ func (e *BootstrappedError) Error() string {
 		"ask, and ask with that secret", api.TextDenied, e.Index, ResetFileName)
 }
 
-// Bootstrap decides about a request to make the first token, with that secret. reset is what kv.Bootstrap is to be told.
-// made is the token if an earlier try of the request has made it: then there is nothing to do. The error is a
-// *BootstrappedError, wraps ErrUnsure, or says what is wrong with the file of resets.
+// Bootstrap decides about a request to make the first token, with that secret. The result reset is the argument for
+// kv.Bootstrap. If an earlier try of the request has made the token, made is that token, and nothing is left to do. The
+// error is a *BootstrappedError, wraps ErrUnsure, or describes a malformed reset file.
 //
-// Anybody may ask, without a token: what is refused here costs the log nothing, and mostly no round either.
+// Anybody may ask, without a token, so a refusal here costs the log nothing, and mostly no round either.
 func (d *Decider) Bootstrap(secret string, timeout time.Duration) (reset int64, made *kv.Token, err error) {
 	if reset, err = d.reset(secret); err != nil {
 		return 0, nil, err

@@ -27,8 +27,8 @@ func (w *world) resetFile(content string) {
 	}
 }
 
-// What is refused is refused by what the node knows, without a command and without asking the master; only what may be
-// allowed is worth a round.
+// A node refuses a bootstrap by its own state, without a command and without a round to the master. Only a bootstrap
+// that may be allowed costs a round.
 func TestBootstrapIsDecidedBeforeTheLog(t *testing.T) {
 	w := newWorld(t)
 	w.lags = true
@@ -45,7 +45,7 @@ func TestBootstrapIsDecidedBeforeTheLog(t *testing.T) {
 			t.Fatalf("%v, after %d rounds", err, w.rounds.Load())
 		}
 	}
-	// A try whose answer was lost, for who has the secret.
+	// A try whose answer was lost succeeds again with the same secret.
 	if _, made, err := w.boot(1); err != nil || made == nil || made.Accessor != id(1) {
 		t.Errorf("again: %+v, %v", made, err)
 	}
@@ -64,8 +64,8 @@ func (w *world) unsure() error {
 	return err
 }
 
-// A reset is for who has the secret that the operator has written beside the number: for everybody else, who may ask all
-// the time, there is no file.
+// A reset works only with the secret that the operator has written beside the number. For any other secret it is as if
+// there were no file.
 func TestAResetIsForOneSecret(t *testing.T) {
 	w := newWorld(t)
 	at := w.first(1, 0)
@@ -98,7 +98,7 @@ func TestAResetIsForOneSecret(t *testing.T) {
 	}
 }
 
-// What is wrong with the file is said without telling what is in it.
+// The error of a malformed file reveals nothing of its contents.
 func TestAWrongResetFileIsSaid(t *testing.T) {
 	w := newWorld(t)
 	w.first(1, 0)

@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// roundEvery is the least time between two rounds. All who would be refused meanwhile share the next one: refusals
-	// cost the master that many reads, however many there are.
+	// roundEvery is the least time between two rounds. All requests that would be refused meanwhile share the next
+	// round, so it bounds the reads that refusals cost the master.
 	roundEvery = 20 * time.Millisecond
-	// roundFor bounds a round. Those who have less time go before it ends.
+	// roundFor bounds a round. Requests with less time leave before its end.
 	roundFor = 5 * time.Second
-	// maxSharing bounds those who wait for one round and are not allowed what they need, by what this node knows.
+	// maxSharing bounds the requests that wait for one round and that this node's state does not allow.
 	maxSharing = 4096
-	// keptSharing is the number of places in a round beside those, for who is: an operator must not be refused because
-	// many strangers are.
+	// keptSharing is the number of further places in a round, for requests that this node's state allows: many refused
+	// strangers must not keep an operator out.
 	keptSharing = 1024
 )
 
-// rounds has this node catch up with the master, for all who ask at about the same time together. Each is served by a
-// round that began after it asked.
+// rounds makes this node catch up with the master, once for all requests that ask at about the same time. A request is
+// served by a round that begins after its call.
 type rounds struct {
 	catchUp func(timeout time.Duration) error
 
@@ -38,8 +38,8 @@ type round struct {
 
 var errNothingKnown = fmt.Errorf("%w: this node does not know the tokens and policies yet", ErrUnsure)
 
-// wait waits for a round that begins after the call, at most for so long. known tells that the request is allowed by
-// what this node knows now. The errors wrap ErrUnsure.
+// wait waits, at most for limit, until the end of a round that begins after the call. known says that this node's state
+// allows the request. The errors wrap ErrUnsure.
 func (r *rounds) wait(limit time.Duration, known bool) error {
 	x := r.join(known)
 	if x == nil {
@@ -98,7 +98,7 @@ func (r *rounds) run() {
 	}
 }
 
-// take begins the next round: whoever comes from now on shares the one after it. It returns nil if nobody waits.
+// take begins the next round: later callers share the round after it. It returns nil if nobody waits.
 func (r *rounds) take() *round {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,10 +18,10 @@ type Credentials struct {
 // names returns the names of the certificate under which a token may be found: its URIs, or if it has none its common
 // name.
 //
-// A common name counts only if the certificate has no URI: those of `kvctl ca` have both, the same common name may be
-// that of a node and that of a client, and a token for one is not for the other. A URI counts as it is spelt in the
-// certificate, and one of Tenure only in its one spelling. A common name that is spelt as a URI is not taken for that
-// URI, which the authority has not signed as one.
+// A common name counts only if the certificate has no URI. Certificates of `kvctl ca` have both, and a node and a
+// client may have the same common name, but a token for one is not for the other. A URI counts as spelt in the
+// certificate, and a URI of Tenure only in its one spelling. A common name spelt as a URI does not count as that URI:
+// the authority has not signed it as one.
 func (c *Credentials) names() (list []string) {
 	if c.Certificate == nil {
 		return nil
@@ -35,8 +35,8 @@ func (c *Credentials) names() (list []string) {
 	return list
 }
 
-// CertificateName returns whose the certificate of c is, as the audit log says it: its first URI, or CN= and its common
-// name, for which no URI can be taken. It is "" without a certificate.
+// CertificateName returns the name of c's certificate for the audit log: its first URI, or "CN=" and its common name,
+// which cannot be mistaken for a URI. It is "" without a certificate.
 func (c *Credentials) CertificateName() string {
 	switch {
 	case c.Certificate == nil:

@@ -15,7 +15,7 @@ type Config struct {
 	CatchUp func(timeout time.Duration) error
 	// Now reads the wall clock, which says when tokens expire.
 	Now func() time.Time
-	// ResetFile is the file that allows one more bootstrap; see Reset.
+	// ResetFile is the path of the file that allows one more bootstrap; see ResetFileName.
 	ResetFile string
 }
 
@@ -27,7 +27,7 @@ type Decider struct {
 	publish sync.Mutex // held by Publish
 }
 
-// news is what was published last, with what was made of it.
+// news is the last publication, with the subjects made from it.
 type news struct {
 	acl      *kv.ACL // nil: nothing was published yet
 	subjects subjects
@@ -41,7 +41,7 @@ func New(cfg Config) *Decider {
 	return d
 }
 
-// Publish makes acl what decisions are made with from now on. Publications must come in the order of the changes.
+// Publish makes acl the state for all decisions from now on. Publications must come in the order of the changes.
 func (d *Decider) Publish(acl *kv.ACL) {
 	d.publish.Lock()
 	defer d.publish.Unlock()
@@ -52,8 +52,8 @@ func (d *Decider) Publish(acl *kv.ACL) {
 	close(before.over)
 }
 
-// Await returns tokens and policies of a revision or a later one, as soon as they are published; after limit those that
-// there are. Something must have been published before.
+// Await returns the tokens and policies of that revision or a later one as soon as they are published. After limit it
+// returns the newest published ones. At least one publication must have been made before.
 func (d *Decider) Await(revision uint64, limit time.Duration) *kv.ACL {
 	end := time.NewTimer(limit)
 	defer end.Stop()

@@ -1,15 +1,15 @@
-// Package access is the one place that decides what a request may do. A request is somebody (the secret of a token, a
-// client certificate, or nothing), and what it needs, each an acl.Permission. It knows nothing of HTTP or of where
-// tokens are kept: the node publishes to it each newer state of tokens and policies that it has applied. DESIGN.md argues
-// why it is built so, and says what is not promised.
+// Package access is the one place that decides what a request may do. A request has an identity (the secret of a token,
+// a client certificate, or nothing) and needs, each an acl.Permission. The package knows neither HTTP nor the storage
+// of tokens: the node publishes to it each newer state of tokens and policies that it has applied. DESIGN.md argues why
+// it is built so, and lists what is not promised.
 //
-//	decider.go      Decider: what this node knows, and who is told of news
-//	subject.go      subject: a token and what it allows, kept while the tokens and policies stay as they are
-//	needs.go        EachNeed: what a command of the log needs
-//	request.go      Request: one request, what it needed so far, and the decision on that
-//	errors.go       what a refusal says
-//	catchup.go      rounds of reads from the master, shared by all who would be refused
-//	credentials.go  Credentials: who a request says it is
+//	decider.go      Decider: this node's tokens and policies, and notice of newer ones
+//	subject.go      subject: a token with its permissions, cached while tokens and policies stay unchanged
+//	needs.go        EachNeed: the permissions for a command of the log
+//	request.go      Request: one request, its needs so far, and the decision about them
+//	errors.go       the errors of refusals
+//	catchup.go      rounds of reads from the master, shared by all requests that would be refused
+//	credentials.go  Credentials: the identity of a request
 //	bootstrap.go    whether the first token may be made
 //	reset.go        the file with which an operator allows one more bootstrap
 package access

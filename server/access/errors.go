@@ -13,8 +13,8 @@ import (
 var ErrUnknownToken = errors.New(api.TextUnknownToken +
 	": there is no token with this secret: it was deleted, has expired, or never was")
 
-// ErrUnsure is wrapped by errors that mean that what this node knows does not allow the request, and that it cannot find
-// out now whether something newer does.
+// ErrUnsure is wrapped by errors that mean: this node's state does not allow the request, and the node cannot find out
+// now whether a newer state does.
 var ErrUnsure = errors.New("not decided whether this is allowed")
 
 // DeniedError says that a token does not allow something.

@@ -8,13 +8,13 @@ import (
 	"tenure/server/acl"
 )
 
-// EachNeed calls need with everything that a client needs to have c applied, and returns its first error. some means
-// that the permission is needed for any one name that begins with that of p. It reads c as the store does, and nothing
-// else: every listener decides with it about every command. It panics for an operation that no client may ask for, and
-// for one that it does not know.
+// EachNeed calls need with each permission that a client needs for c, and returns the first error. If some is true, the
+// client needs p for any one name with the prefix p.Name. EachNeed reads only c, as the store does: every listener
+// decides about every command with it. It panics for an unknown operation, and for an operation that no client may
+// request.
 //
-// It asks for nothing when c is about a session that is in the state, whose node is not in c: then the caller has
-// decided before. Nor does it for a bootstrap, which the state allows once.
+// It does not call need for the end or renewal of a session, because c lacks the session's node: the caller has decided
+// before. Nor does it for a bootstrap, which the state allows once.
 func EachNeed(c *kv.Command, need func(p acl.Permission, some bool) error) error {
 	if c.Fence != "" {
 		if err := need(Fence(c.Fence, acl.Write), false); err != nil {
@@ -125,8 +125,8 @@ func Fence(name string, a acl.Access) acl.Permission {
 	return acl.Permission{Kind: acl.Key, Access: a, Name: strings.TrimPrefix(name, "kv/")}
 }
 
-// toDrop returns what is needed to drop a fence, besides what its name needs. Its token becomes the floor of every fence
-// of its kind that is not kept: so it is not for who may use one of them.
+// toDrop returns the permissions needed to drop a fence, besides those for its name. The dropped token becomes the
+// floor of every unknown fence of its kind, so permission for one fence is not enough.
 func toDrop(c *kv.Command) []acl.Permission {
 	every := Fence(c.Fence, acl.Write)
 	every.Name, every.Prefix = "", true

@@ -8,8 +8,8 @@ import (
 	"tenure/server/acl"
 )
 
-// Request is one request, and what was found that it needs. It remembers that, so that it can be decided again with
-// newer tokens and policies. It is used by one goroutine at a time.
+// Request is one request with the needs found so far. It keeps them to decide them again with newer tokens and
+// policies. It is used by one goroutine at a time.
 type Request struct {
 	decider *Decider
 	who     Credentials
@@ -37,20 +37,20 @@ func (d *Decider) Begin(who Credentials) *Request {
 	return r
 }
 
-// Need returns nil if the request is allowed p too. The error is a *DeniedError, ErrUnknownToken, or ErrUnsure: before
-// one of the first two is returned, this node has caught up with every change that was acknowledged before, so that a
-// token that was just made through another node is known. timeout bounds that wait.
+// Need returns nil if the request is allowed p too. The error is a *DeniedError, ErrUnknownToken, or ErrUnsure. Before
+// it returns one of the first two, this node catches up with every change acknowledged before the call, so it knows
+// tokens just made through another node. timeout bounds that wait.
 func (r *Request) Need(p acl.Permission, timeout time.Duration) error {
 	return r.add(need{p, false}, timeout)
 }
 
-// NeedSome is Need, but for any one name that begins with that of p.
+// NeedSome is Need for any one name that begins with p.Name.
 func (r *Request) NeedSome(p acl.Permission, timeout time.Duration) error {
 	return r.add(need{p, true}, timeout)
 }
 
-// NeedNow is Need with what this node knows once it has caught up: for what does not go through the log as a command,
-// so that it cannot be refused there by kv.Command.Decided.
+// NeedNow is Need after this node has caught up. It is for requests that are not commands of the log, where
+// kv.Command.Decided could refuse them.
 func (r *Request) NeedNow(p acl.Permission, timeout time.Duration) error {
 	r.needs = append(r.needs, need{p, false})
 	if err := r.decider.rounds.wait(timeout, r.Again() == nil); err != nil {
@@ -59,8 +59,8 @@ func (r *Request) NeedNow(p acl.Permission, timeout time.Duration) error {
 	return r.settle(timeout)
 }
 
-// NeedHere is Need, or NeedSome, with what this node knows: it does not wait. It is for when this node has just caught
-// up with the master, or when nothing is refused by it.
+// NeedHere is Need, or NeedSome, by this node's present state, without a wait. It is for callers that have just caught
+// up with the master, or that do not refuse by its result.
 func (r *Request) NeedHere(p acl.Permission, some bool) error {
 	r.needs = append(r.needs, need{p, some})
 	return r.Again()
@@ -80,7 +80,7 @@ const keptNeeds = 256
 // Needs returns how many things r needs.
 func (r *Request) Needs() int { return len(r.needs) }
 
-// Known returns nil if the secret of the request, if it has one, is that of a token. Its errors are those of Need.
+// Known returns nil if the request has no secret, or the secret of a token. Its errors are those of Need.
 func (r *Request) Known(timeout time.Duration) error { return r.settle(timeout) }
 
 func (r *Request) add(n need, timeout time.Duration) error {
@@ -88,7 +88,7 @@ func (r *Request) add(n need, timeout time.Duration) error {
 	return r.settle(timeout)
 }
 
-// settle decides with what this node knows, and if that refuses, once more with what it knows after it has caught up.
+// settle decides by this node's state, and after a refusal once more when the node has caught up.
 func (r *Request) settle(timeout time.Duration) error {
 	if r.Again() == nil {
 		return nil
@@ -99,7 +99,7 @@ func (r *Request) settle(timeout time.Duration) error {
 	return r.Again()
 }
 
-// Again decides everything that was needed so far with what this node knows now. Unlike Need it does not wait.
+// Again decides all needs so far by this node's present state. Unlike Need it does not wait.
 func (r *Request) Again() error {
 	now := r.decider.news.Load()
 	if now.acl == nil {
@@ -173,7 +173,7 @@ func (r *Request) Missing(p acl.Permission) error {
 	return &DeniedError{Accessor: r.subject.token.Accessor, Missing: p}
 }
 
-// Refresh decides everything that was needed so far anew, once this node has caught up.
+// Refresh decides all needs so far again after this node has caught up.
 func (r *Request) Refresh(timeout time.Duration) error {
 	if err := r.decider.rounds.wait(timeout, true); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (r *Request) Refresh(timeout time.Duration) error {
 	return r.Again()
 }
 
-// Accessor returns that of the token of the request: the one by which it was allowed, or else KnownAccessor.
+// Accessor returns the accessor of the token by which the request was allowed, or else KnownAccessor.
 func (r *Request) Accessor() string {
 	if r.subject != nil {
 		return r.subject.token.Accessor
@@ -189,7 +189,7 @@ func (r *Request) Accessor() string {
 	return r.KnownAccessor()
 }
 
-// KnownAccessor returns that of the token which the request has by what this node knows now. It is "" if there is none.
+// KnownAccessor returns the accessor of the request's token in this node's present state, or "".
 func (r *Request) KnownAccessor() string {
 	if t, _ := r.known(); t != nil {
 		return t.Accessor
@@ -197,14 +197,14 @@ func (r *Request) KnownAccessor() string {
 	return ""
 }
 
-// Knows reports whether the token of the request allows p by what this node knows now. It does not wait, and p is
-// nothing that the request needs: it is for what may turn out wrong, such as which place a request takes.
+// Knows reports whether the request's token allows p in this node's present state. It does not wait, and does not add p
+// to the needs. Its result may be outdated: use it only for hints such as a request's place.
 func (r *Request) Knows(p acl.Permission) bool {
 	t, now := r.known()
 	return t != nil && now.subjects.of(now.acl, t).may.Allows(p)
 }
 
-// known returns the token of the request by what this node knows now, nil if there is none.
+// known returns the request's token in this node's present state, nil if there is none.
 func (r *Request) known() (*kv.Token, *news) {
 	now := r.decider.news.Load()
 	if now.acl == nil {
@@ -235,8 +235,8 @@ func (r *Request) Expires() (time.Time, bool) {
 	return time.Unix(0, at), at != 0
 }
 
-// AgainAt is Need for everything that was needed so far, with the tokens and policies of a revision or later ones: some
-// command was refused because it was decided with older ones.
+// AgainAt is Need for all needs so far, by the tokens and policies of that revision or a later one. It is for a command
+// that was refused because it was decided with older ones.
 func (r *Request) AgainAt(revision uint64, timeout time.Duration) error {
 	if a := r.decider.ACL(); a == nil || a.Revision() < revision {
 		if err := r.decider.rounds.wait(timeout, true); err != nil {

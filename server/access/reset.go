@@ -15,14 +15,14 @@ import (
 )
 
 // ResetFileName is the name of the file in a node's data directory that allows one more bootstrap. It holds the number
-// that a refused bootstrap names, and the secret of the token that may be made: without the secret anybody who asks in
-// time would get that token. Whoever can write there has the node's keys and values anyway.
+// from a refused bootstrap, and the secret of the new token: without the secret the next request would get that token.
+// Anybody who can write this file has the node's keys and values anyway.
 const ResetFileName = "acl-bootstrap-reset"
 
 // maxResetBytes bounds what is read of the file.
 const maxResetBytes = 128
 
-// errResetFile says how the file must be. It tells nothing of what is there, since anybody may ask.
+// errResetFile describes the right contents. It reveals nothing of the present contents, since anybody may ask.
 var errResetFile = errors.New("the file " + ResetFileName + " of this node cannot be used: it must hold the number that " +
 	"a refused bootstrap names, a space, and the secret of the new token, a UUID")
 
@@ -57,7 +57,7 @@ func (d *Decider) reset(secret string) (int64, error) {
 	return index, nil
 }
 
-// ResetUsed removes the file, which a bootstrap has used up: its number is that of no bootstrap any more.
+// ResetUsed removes the file after a bootstrap with it, which has made its number invalid.
 func (d *Decider) ResetUsed() {
 	if d.cfg.ResetFile != "" {
 		_ = os.Remove(d.cfg.ResetFile) // if it stays, it allows nothing any more

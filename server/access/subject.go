@@ -14,7 +14,7 @@ type subject struct {
 	may   *acl.Authorizer
 }
 
-// maxSubjects bounds the subjects that are kept. One more makes all be forgotten: to make one anew takes microseconds.
+// maxSubjects bounds the cached subjects. One more empties the cache: making a subject anew takes microseconds.
 const maxSubjects = 4096
 
 // subjects keeps the subjects of one state of tokens and policies. Its methods are safe for concurrent use.
@@ -60,8 +60,8 @@ func mustParse(rules string) *acl.Policy {
 	return p
 }
 
-// parsed returns the rules of p. Nodes check rules before they are stored; rules that this release cannot read may say
-// that something is denied, so that a token with such a policy is left nothing.
+// parsed returns the rules of p. Nodes check rules before they store them. Rules that this release cannot read may deny
+// something, so a token with such a policy gets no permission at all.
 func (s *subjects) parsed(p *kv.Policy) *acl.Policy {
 	if rules := s.policies[p]; rules != nil {
 		return rules

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// While returns a context that ends with ctx, or when the request is not allowed any more what it needed. done ends it,
-// and returns why the request is not allowed. Until then nothing else may be asked of r.
+// While returns a context that ends with ctx, or when the request's needs are no longer all allowed. done ends the
+// context, and returns why the request is not allowed. Until then no other method of r may be called.
 func (r *Request) While(ctx context.Context) (_ context.Context, done func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var denied error
