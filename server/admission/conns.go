@@ -18,8 +18,8 @@ type Conns struct {
 	inFlight atomic.Int64 // requests, of all connections
 }
 
-// source is what one source has now. It is forgotten with its last connection, so that no more are remembered than
-// there are connections.
+// source counts the connections and requests of one source. It is forgotten with its last connection, so there are
+// never more sources than connections.
 type source struct {
 	conns     int // ordinary ones
 	reserved  int // that have a place
@@ -30,7 +30,7 @@ type source struct {
 
 // Conn is a connection that was let in.
 type Conn struct {
-	// Source is where it comes from, and Client under whose name it counts until somebody knows better.
+	// Source is the connection's source. Client is the client for which it counts until a request names another.
 	Source Source
 	Client Client
 
@@ -39,11 +39,12 @@ type Conn struct {
 	place  *place   // nil: an ordinary connection
 }
 
-// Client is whose waits and rate are counted together.
+// Client is the unit for which waits and rates are counted.
 type Client struct {
-	// Key tells clients apart: a source in text, or what a protocol knows of who asks, such as a token's accessor.
+	// Key tells clients apart: a source in text, or a protocol's own identity of the client, such as a token's
+	// accessor.
 	Key string
-	// Free says that what is bounded for each client does not bound this one.
+	// Free exempts this client from the bounds for each client.
 	Free bool
 }
 
@@ -55,8 +56,8 @@ func NewConns(limits Limits, m *Metrics) *Conns {
 	return c
 }
 
-// Admit lets the connection nc in, or returns nil: then there are too many, and the caller closes it. When it has
-// ended, in whatever way, the caller calls Release. nc is closed if it is a reserved connection and has to end early.
+// Admit admits the connection nc, or returns nil if there are too many: then the caller closes nc. When nc has ended,
+// in any way, the caller calls Release. Conns closes nc if it is a reserved connection that has to end early.
 func (c *Conns) Admit(nc net.Conn) *Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,8 +73,8 @@ func (c *Conns) Admit(nc net.Conn) *Conn {
 	return conn
 }
 
-// AdmitOrdinary is Admit of a protocol over which operators ask for nothing: no connection of it is a reserved one, nor
-// ends one.
+// AdmitOrdinary is Admit for a protocol without requests of operators: it neither makes conn a reserved connection nor
+// closes one for it.
 func (c *Conns) AdmitOrdinary(nc net.Conn) *Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,12 +136,11 @@ func (c *Conns) Asked(conn *Conn) {
 	c.reserved.asked(conn)
 }
 
-// Reserved reports whether conn is one of those that are kept for operators: nothing but their requests is answered on
-// it, and one at that.
+// Reserved reports whether conn is reserved for operators: it answers one request, and only an operator's.
 func (conn *Conn) Reserved() bool { return conn.place != nil }
 
-// free reports whether what is bounded for each source does not bound this one.
+// free reports whether the bounds for each source do not apply to s.
 func (l *Limits) free(s Source) bool { return s.Loopback() && !l.Loopback }
 
-// ClientOf returns the client that a source is as long as nothing else is known of it.
+// ClientOf returns the client for a source without a known token.
 func (l Limits) ClientOf(s Source) Client { return Client{Key: s.String(), Free: l.free(s)} }

@@ -57,7 +57,8 @@ func release(c *Conns, all ...*Conn) {
 	}
 }
 
-// One source cannot take all connections: the rest is there for others, and what it gives back it can have again.
+// One source cannot take all connections: the rest stays free for other sources, and a released place can be taken
+// again.
 func TestConnectionsOfOneSource(t *testing.T) {
 	c := newConns(Limits{Conns: 100, ConnsPerSource: 10, Reserved: 20})
 	all := fill(t, c, 10, "192.0.2.1")
@@ -85,7 +86,7 @@ func TestLoopbackIsBoundedToo(t *testing.T) {
 	release(c, append(append(all, more), fill(t, c, 10, "127.0.0.1")...)...)
 }
 
-// Beyond the ordinary connections some are kept. On those, whoever asks nothing gives way.
+// Beyond the ordinary connections some are reserved, and idle ones among them give way.
 func TestReservedConnectionsGiveWay(t *testing.T) {
 	c := newConns(Limits{Conns: 20, Reserved: 8})
 	all := fill(t, c, 12, "192.0.2.1")
@@ -213,7 +214,7 @@ func TestConnsKeepTheirBounds(t *testing.T) {
 	}
 }
 
-// A protocol over which operators ask for nothing neither takes what is kept for them nor ends what they have.
+// AdmitOrdinary never takes a place reserved for operators, and never closes a reserved connection.
 func TestOrdinaryConnectionsLeaveTheReserveAlone(t *testing.T) {
 	c := NewConns(Limits{Conns: 4, Requests: 4, Reserved: 2, Loopback: true}, NewMetrics())
 	admit := func(by func(net.Conn) *Conn) *Conn {

@@ -2,8 +2,8 @@ package admission
 
 import "github.com/rs/zerolog"
 
-// Control is what bounds the clients of a node. The listeners of all protocols share one, so that a limit holds for
-// all of them together.
+// Control bounds the clients of a node. The listeners of all protocols share one, so that a limit holds for all of them
+// together.
 type Control struct {
 	Limits Limits // with their defaults
 	Conns  *Conns

@@ -20,7 +20,7 @@ type Limits struct {
 	Reserved int
 	// WaitingPerClient bounds the queries and watches of one client that wait for a change. 4,096.
 	WaitingPerClient int
-	// Loopback applies what is bounded for each source to loopback addresses too.
+	// Loopback applies the bounds for each source to loopback addresses too.
 	Loopback bool
 	// Rate bounds the requests of one client in a second.
 	Rate Rate
@@ -35,7 +35,7 @@ type Rate struct {
 	Burst int
 }
 
-// Mode says what becomes of a request that comes faster than it may.
+// Mode says how to treat requests beyond the rate.
 type Mode uint8
 
 // The modes. Permissive counts and logs such requests, Enforcing refuses them.
@@ -83,7 +83,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Validate returns an error that names the bound that makes no sense.
+// Validate returns an error that names an invalid bound.
 func (l Limits) Validate() error {
 	l = l.WithDefaults()
 	for _, b := range []struct {

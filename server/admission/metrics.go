@@ -20,7 +20,7 @@ type reached struct {
 	conns, sourceConns, reserved, requests, sourceRequests, waiting, rate, answers prometheus.Counter
 }
 
-// NewMetrics returns figures that are to be registered.
+// NewMetrics returns new figures. Their Collectors are to be registered.
 func NewMetrics() *Metrics {
 	m := &Metrics{}
 	vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tenure_http_limit_reached_total",
@@ -68,7 +68,7 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Collectors returns what is to be registered.
+// Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector { return m.collectors }
 
 func (m *Metrics) watch(c *Conns)      { m.conns.Store(c) }

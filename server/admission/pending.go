@@ -7,11 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// Pending are the connections to a listener that have not ended their handshake, a bounded number of them. An honest
-// handshake takes milliseconds. So when there are too many the oldest gives way, which is idle. But a flood from one
-// address gives way to itself, however slow the handshakes of others are meanwhile: if a source has more than a quarter
-// of the places, it is the oldest of the source that has most. Not of any such source: of a flood from many addresses
-// each may have one, and several honest clients share an address. All methods are safe for concurrent use.
+// Pending are the connections to a listener with an unfinished handshake, a bounded number of them. An honest handshake
+// takes milliseconds. So when there are too many, the oldest connection is closed, since it is idle. But a flood from
+// one address gives way to itself, however slow the handshakes of others are meanwhile: if a source has more than a
+// quarter of the places, the oldest connection of the largest source is closed. Smaller sources are never singled out:
+// in a flood from many addresses each may have one connection, and several honest clients share an address. All methods
+// are safe for concurrent use.
 type Pending struct {
 	limit   int
 	evicted atomic.Uint64

@@ -14,28 +14,27 @@ const (
 	tellEvery  = 10 * time.Second // how often the log says that clients are too fast
 )
 
-// A request costs its client as many requests as the rate counts as it costs the node that of one: its headers by
-// their lines, its body and its answer by their bytes. An ordinary one costs 1.
+// The rate counts requests by their cost for the node, in units of an ordinary request: headers by their lines, body
+// and answer by their bytes. An ordinary request costs 1.
 const (
 	linesForOne = 32
 	bytesForOne = 64 << 10
 )
 
-// Cost returns what a request costs that came with so many lines of headers.
+// Cost returns the cost of a request with that many lines of headers.
 func Cost(lines int) int { return 1 + lines/linesForOne }
 
-// CostOfBytes returns what it costs beyond that to take a body and send an answer of so many bytes together, and how
-// many of them are too few to count.
+// CostOfBytes returns the additional cost of a body and an answer of together bytes bytes, and the rest below one unit.
 func CostOfBytes(bytes int64) (cost int, rest int64) {
 	return int(bytes / bytesForOne), bytes % bytesForOne
 }
 
-// Rates knows how often each client has asked lately: a bucket of tokens for each. What a request costs is known in full
-// only when it was answered: so a client may owe tokens, at most as many as fill a bucket.
+// Rates bounds the rate of requests with a bucket of tokens for each client. The full cost of a request is known only
+// after its answer, so a client may owe tokens, at most as many as fill a bucket.
 //
-// Buckets are forgotten only when they are full, so that nobody gets a new burst by having its own one forgotten. There
-// are two generations. After the time in which a bucket fills up that owes all it can, the older generation is dropped:
-// whoever is in it has not asked for that long. While there are maxBuckets, clients that are not known share one.
+// Buckets are forgotten only when they are full, so that no client gains a new burst. There are two generations. Every
+// fill, the older generation is dropped: its clients have not asked for that long. While there are maxBuckets buckets,
+// unknown clients share one.
 type Rates struct {
 	cfg     Rate
 	fill    time.Duration // in which a bucket fills up that owes all it can
@@ -49,7 +48,7 @@ type Rates struct {
 	shared     *rate.Limiter
 }
 
-// NewRates returns Rates that know nobody yet.
+// NewRates returns Rates without any client.
 func NewRates(limits Limits, log zerolog.Logger, m *Metrics) *Rates {
 	cfg := limits.WithDefaults().Rate
 	r := &Rates{cfg: cfg, log: log, reached: &m.reached, young: map[string]*rate.Limiter{},
@@ -63,8 +62,8 @@ func (r *Rates) bucket() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(r.cfg.PerSecond), r.cfg.Burst)
 }
 
-// Unbounded reports whether Take never refuses a request of c, and counts none: who has a clock to read for it need
-// not.
+// Unbounded reports whether Take neither refuses nor counts requests of c. Then the caller need not read a clock for
+// it.
 func (r *Rates) Unbounded(c Client) bool { return r.cfg.Mode == Off || c.Free }
 
 // Take is TakeCost of an ordinary request.
@@ -72,8 +71,8 @@ func (r *Rates) Take(c Client, now time.Time) (retry time.Duration, err error) {
 	return r.TakeCost(c, 1, now)
 }
 
-// TakeCost counts a request of c that came at now, and costs so much. The error is ErrRate if it has to be refused; then
-// retry is how long the client should wait.
+// TakeCost counts a request of c at now with that cost. The error is ErrRate if the request must be refused; then retry
+// is how long the client should wait.
 func (r *Rates) TakeCost(c Client, cost int, now time.Time) (retry time.Duration, err error) {
 	if r.Unbounded(c) {
 		return 0, nil
@@ -92,7 +91,7 @@ func (r *Rates) TakeCost(c Client, cost int, now time.Time) (retry time.Duration
 	return time.Duration(missing / float64(r.cfg.PerSecond) * float64(time.Second)), ErrRate
 }
 
-// Charge takes from c what a request has cost beyond what was taken for it before it was let in.
+// Charge charges c with the cost of a request that was found after TakeCost had admitted it.
 func (r *Rates) Charge(c Client, cost int, now time.Time) {
 	if r.cfg.Mode == Off || c.Free || cost == 0 {
 		return
@@ -127,7 +126,7 @@ func (r *Rates) of(key string, now time.Time) *rate.Limiter {
 	return b
 }
 
-// known returns for how many clients there are buckets.
+// known returns the number of buckets.
 func (r *Rates) known() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

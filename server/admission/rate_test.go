@@ -59,7 +59,7 @@ func TestRateOfOneClient(t *testing.T) {
 	}
 }
 
-// A request is paid for by what it costs, in part once that is known: then its client owes it.
+// A client pays the cost of its request, partly after the fact: then it owes the rest.
 func TestWhatARequestCosts(t *testing.T) {
 	for lines, want := range map[int]int{0: 1, 20: 1, 32: 2, 100: 4} {
 		if got := Cost(lines); got != want {
@@ -96,7 +96,7 @@ func TestWhatARequestCosts(t *testing.T) {
 	}
 }
 
-// What is owed is remembered for as long as it is owed, and not only until an empty bucket would be full.
+// A bucket is remembered until its debt is paid, not only for the time that an empty bucket takes to fill.
 func TestDebtsAreNotForgotten(t *testing.T) {
 	r := newRates(Rate{Mode: Enforcing, PerSecond: 10, Burst: 20}, nil)
 	a, other := Client{Key: "a"}, Client{Key: "b"}

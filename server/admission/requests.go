@@ -14,17 +14,17 @@ var (
 	ErrAnswers        = errors.New("too many bytes of answers to this address are on their way from this node")
 )
 
-// How long the refusal of a request waits that is one too many of its source or client. A client that asks again at once
-// costs the node ten requests a second on each connection then, and not as many as it can answer; and the more refusals
-// of its source wait, the longer each does, so that all its connections together get few in a second.
+// The delay of a refusal to a source or client beyond its bound. The delay limits a client that asks again at once to
+// ten requests a second on each connection. It grows with the waiting refusals of the source, which limits all its
+// connections together.
 const (
 	slowDownFor      = 100 * time.Millisecond
 	slowDownMost     = 10 * time.Second
 	slowDownTogether = 16 // refusals that wait at a time before they wait longer
 )
 
-// SlowDown returns for how long a refusal on conn should wait. done is to be called when it has. conn is nil if the
-// request did not come through the listener.
+// SlowDown returns the delay of a refusal on conn. The caller calls done after the delay. conn is nil if the request
+// did not come through the listener.
 func (c *Conns) SlowDown(conn *Conn) (d time.Duration, done func()) {
 	if conn == nil {
 		return slowDownFor, func() {}
@@ -33,11 +33,11 @@ func (c *Conns) SlowDown(conn *Conn) (d time.Duration, done func()) {
 	return min(slowDownFor*time.Duration(1+n/slowDownTogether), slowDownMost), func() { conn.own.refusing.Add(-1) }
 }
 
-// answersOfSource bounds the bytes of large answers that one source has not taken yet: they are in memory.
+// answersOfSource bounds the bytes of large answers in memory that one source has not read yet.
 const answersOfSource = 64 << 20
 
-// Answering counts an answer of so many bytes that is to be sent on conn, until done is called. The error is ErrAnswers:
-// its source has too many that are still to be read. Whoever has none may have one of any size.
+// Answering counts an answer of that many bytes on conn until done is called. The error is ErrAnswers if the source has
+// too many unread bytes. A source without unread bytes may have one answer of any size.
 func (c *Conns) Answering(conn *Conn, bytes int64) (done func(), err error) {
 	if conn == nil || conn.Client.Free {
 		return func() {}, nil
@@ -57,9 +57,9 @@ type Flight struct {
 	own   *source
 }
 
-// Begin counts a request in flight, or returns why it must be refused: there are too many. operator says that places
-// are kept for such a request, half of them for this machine. conn is nil if it did not come through the listener: then
-// no source bounds it.
+// Begin counts a request in flight. It returns ErrRequests or ErrSourceRequests if there are too many. A request with
+// operator may use the reserved places, half of which are for this machine only. conn is nil if the request did not
+// come through the listener: then no bound for each source applies.
 func (c *Conns) Begin(conn *Conn, operator bool) (Flight, error) {
 	if c.inFlight.Add(1) > c.mostRequests(conn, operator) {
 		c.inFlight.Add(-1)
@@ -84,7 +84,7 @@ func (c *Conns) Begin(conn *Conn, operator bool) (Flight, error) {
 	return f, nil
 }
 
-// mostRequests returns how many requests may be in flight in all with such a one.
+// mostRequests returns the bound on all requests in flight for a request on conn.
 func (c *Conns) mostRequests(conn *Conn, operator bool) int64 {
 	kept := c.limits.Reserved
 	switch {
@@ -96,7 +96,7 @@ func (c *Conns) mostRequests(conn *Conn, operator bool) int64 {
 	return int64(c.limits.Requests - kept)
 }
 
-// End says that the request is over, or that it waits from now on, which other bounds are for. Doing it again does
+// End says that the request is over, or that it waits from now on (which other bounds limit). A second call does
 // nothing.
 func (f *Flight) End() {
 	if f.conns == nil {

@@ -54,7 +54,7 @@ func TestRequestsOfOperators(t *testing.T) {
 	}
 }
 
-// One source does not take all places, but for this machine; an operator at that address has some left.
+// One source does not take all places, except this machine. An operator at that address has some left.
 func TestRequestsOfOneSource(t *testing.T) {
 	c := newConns(Limits{Requests: 100, RequestsPerSource: 10, Reserved: 20})
 	one, same, other := c.Admit(from("192.0.2.1")), c.Admit(from("192.0.2.1")), c.Admit(from("192.0.2.2"))

@@ -12,21 +12,21 @@ const (
 	reservedFor       = 20 * time.Second // for all of it
 )
 
-// reserve is the connections beyond the ordinary ones. Half of them are for this machine and half for everybody else,
-// so that nobody far away can take those of somebody who is logged in here.
+// reserve holds the connections beyond the ordinary ones. Half of them are for this machine and half for all other
+// sources, so that a remote client cannot take the places of an operator on this machine.
 type reserve struct {
 	here, others half
 }
 
-// half is one of the two. A connection on which nothing was asked yet gives way to a newer one: an honest client asks
-// within milliseconds, so that it is those who are idle who go.
+// half is one of the two halves. A connection without a request gives way to a newer one: honest clients ask within
+// milliseconds, so only idle connections are closed.
 type half struct {
 	max  int
 	open int
 	idle []*Conn // nothing was asked on them yet; oldest first
 }
 
-// place is what a reserved connection has.
+// place is the place of a reserved connection.
 type place struct {
 	half  *half
 	timer *time.Timer // ends the connection
@@ -36,8 +36,8 @@ func newReserve(n int) reserve {
 	return reserve{here: half{max: n - n/2}, others: half{max: n / 2}}
 }
 
-// add takes a place for conn, perhaps that of another connection of its source or half, which is closed. It reports
-// whether there was one.
+// add takes a place for conn, if need be from an idle connection of its source or half, which it closes. It reports
+// whether it found one.
 func (r *reserve) add(conn *Conn) bool {
 	h := &r.others
 	if conn.Source.Loopback() {
@@ -74,7 +74,7 @@ func (h *half) end(match func(*Conn) bool) bool {
 	return true
 }
 
-// asked notes that conn is idle no more, and gives it its time.
+// asked notes that conn is no longer idle, and extends its time to reservedFor.
 func (r *reserve) asked(conn *Conn) {
 	h := conn.place.half
 	if h == nil {

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// Source is where a connection comes from, as far as it counts: an IPv4 address, or the /64 of an IPv6 address, since
-// whoever has one address of such a network has all of them. The zero Source is that of connections without an address.
+// Source is the origin of a connection: an IPv4 address, or the /64 of an IPv6 address, since the holder of one address
+// of such a network has all of them. The zero Source stands for connections without an address.
 type Source struct{ prefix netip.Prefix }
 
 const networkBits = 64

@@ -11,7 +11,7 @@ type Places struct {
 	taken map[string]int // by the client's key; only clients that have some
 }
 
-// NewPlaces returns Places of which none is taken.
+// NewPlaces returns Places, none of them taken.
 func NewPlaces(limits Limits, m *Metrics) *Places {
 	return &Places{max: limits.WithDefaults().WaitingPerClient, reached: &m.reached, taken: map[string]int{}}
 }
