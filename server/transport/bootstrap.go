@@ -11,7 +11,7 @@ import (
 	"tenure/server/wire"
 )
 
-// Why a node cannot come into a cluster. Each is wrapped in a BootstrapError whose text is for the user.
+// Why a node cannot take part in a cluster. Each is wrapped in a BootstrapError whose text is for the user.
 var (
 	// ErrLists: two nodes were started with different lists.
 	ErrLists = errors.New("different lists")
@@ -19,7 +19,7 @@ var (
 	ErrWiped = errors.New("wiped or foreign data directory")
 	// ErrFormedElsewhere: a listed node is in a cluster that does not know this node.
 	ErrFormedElsewhere = errors.New("cluster formed without this node")
-	// ErrRemoved: this node was a member, and is none any more.
+	// ErrRemoved: this node was a member, and was removed.
 	ErrRemoved = errors.New("removed from the cluster")
 	// ErrRolledBack: this store took part in the cluster before, and has forgotten that.
 	ErrRolledBack = errors.New("data directory was rolled back")
@@ -31,8 +31,8 @@ var (
 type BootstrapError struct {
 	Kind error // one of the above
 	Text string
-	// Lost: the place that this node had is lost with its data directory, or another has it. Then Member is the address
-	// of the member that says so, and Name what the cluster calls the node of this id, if it still has it.
+	// Lost: this node's place is lost with its data directory, or another node has it. Then Member is the address of
+	// the reporting member, and Name is the cluster's name for the node of this id, if it still lists it.
 	Lost         bool
 	Member, Name string
 }
@@ -90,7 +90,7 @@ func (c *BootstrapConfig) Validate() error {
 	return nil
 }
 
-// Bootstrap returns this node's cluster and membership. A node that has them gets them back at once; otherwise it takes
+// Bootstrap returns this node's cluster and membership. It returns at once if the store has them. Otherwise it takes
 // part in the founding of the cluster, and waits for the other listed nodes as long as ctx lasts:
 //
 //   - All unformed nodes ask all listed ones. The node with the lowest id founds the cluster when it holds, from one
@@ -99,12 +99,12 @@ func (c *BootstrapConfig) Validate() error {
 //   - A node takes a membership only while it waits here, only once, and only if its own store is in it. It does not
 //     matter who sends it: so a founder that crashed after its own write, or before it told everybody, holds up
 //     nobody once any formed node answers.
-//   - A node that is formed says so to all who ask, which tells a wiped node that it was wiped.
+//   - A formed node tells all asking nodes that it is formed. From this a wiped node learns that it was wiped.
 //
 // fresh is true only if this very run made the membership durable: only then can there be no older promise of this
 // store, and only such a run may start without quarantine (A4).
 //
-// The error is that of ctx, ErrClosed, ErrConfig, what Found returned, or a *BootstrapError, which is final. Bootstrap
+// The error is that of ctx, ErrClosed, ErrConfig, the error of Found, or a *BootstrapError, which is final. Bootstrap
 // is called once.
 func (t *Transport) Bootstrap(
 	ctx context.Context, cfg BootstrapConfig,

@@ -234,7 +234,7 @@ func TestDifferentListsRefuseEachOther(t *testing.T) {
 	if disks[0].founds+disks[1].founds > 0 {
 		t.Fatal("founded all the same")
 	}
-	// Whoever was asked has both in its log too.
+	// The asked node has both in its log too.
 	var all string
 	for _, n := range nodes[:2] {
 		n.logs.change(func() { all += n.logs.text.String() })

@@ -10,7 +10,7 @@ import (
 	"tenure/server/wire"
 )
 
-// answerer answers nodes that ask what this one knows of the cluster, and takes the result from a founder.
+// answerer answers nodes that ask about the cluster, and takes the result from a founder.
 type answerer struct {
 	*bootstrap
 	history *History
@@ -74,7 +74,7 @@ func (a *answerer) prepare(m *wire.AskMsg, cert string) (*wire.AnswerMsg, *Refus
 	return answer, nil
 }
 
-// logMistakes logs what the node that asks will find wrong, so that it is found here too.
+// logMistakes logs the mistakes that the asking node will report, so that this node's log has them too.
 func (a *answerer) logMistakes(of share, m *wire.AskMsg, answer *wire.AnswerMsg, agree bool) {
 	text := ""
 	switch {
@@ -96,8 +96,8 @@ func (a *answerer) logMistakes(of share, m *wire.AskMsg, answer *wire.AnswerMsg,
 	}
 }
 
-// awaitResult waits for what the founder makes of the answers. It is normal that the founder closes the connection
-// instead: another node did not answer.
+// awaitResult waits for the founder's result. The founder may instead close the connection, because another node did
+// not answer.
 func (a *answerer) awaitResult(c *conn, ask *wire.AskMsg) error {
 	found, err := expect[*wire.FoundMsg](c)
 	if err != nil {
@@ -117,7 +117,7 @@ func (a *answerer) awaitResult(c *conn, ask *wire.AskMsg) error {
 	return c.send(&wire.FormedMsg{})
 }
 
-// take adopts what a founder has sent, whose certificate has that name.
+// take adopts the result from a founder whose certificate has the name cert.
 func (a *answerer) take(founder ident.Member, cert string, found *wire.FoundMsg) error {
 	if !found.Membership.Lists(founder.Node, founder.Store) {
 		return refuse(wire.ReasonBootstrap,

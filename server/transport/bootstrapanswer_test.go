@@ -12,7 +12,7 @@ import (
 	"tenure/server/wire"
 )
 
-// A stranger that says it is the founder: what it may bring, and what not.
+// A stranger claims to be the founder, with memberships that may be taken and others that must not.
 func TestBootstrapThatMustNotBeTaken(t *testing.T) {
 	pair := func(one, two byte) ident.Membership {
 		return ident.Membership{Number: 1, Members: []ident.Member{

@@ -11,7 +11,7 @@ import (
 	"tenure/server/wire"
 )
 
-// asker asks the other listed nodes what they know of the cluster, and founds the cluster if this node is to.
+// asker asks the other listed nodes about the cluster, and founds it if this node is the founder.
 type asker struct {
 	*bootstrap
 	sockets *sockets
@@ -131,8 +131,8 @@ func exchange(c *conn, ask *wire.AskMsg) (*wire.AnswerMsg, error) {
 	return expect[*wire.AnswerMsg](c)
 }
 
-// evaluate draws the conclusion from one reply: done if it settles the bootstrap, an error if it rules it out, neither
-// if it leaves it open.
+// evaluate draws the conclusion from one reply. done says that the reply settles the bootstrap, an error that it rules
+// the bootstrap out. With neither the bootstrap stays open.
 func (a *asker) evaluate(r reply) (done bool, err error) {
 	if r.err != nil {
 		return false, a.evaluateFailure(r)
@@ -176,7 +176,8 @@ func (a *asker) evaluate(r reply) (done bool, err error) {
 	return true, nil
 }
 
-// lostPlace notes in err that the member at addr is one to ask for a place again, in that of the node of that name.
+// lostPlace completes err: the place is lost, and the member at addr can be asked for the place of the node of that
+// name.
 func lostPlace(addr, name string, err *BootstrapError) *BootstrapError {
 	err.Lost, err.Member, err.Name = true, addr, name
 	return err

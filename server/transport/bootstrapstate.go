@@ -12,7 +12,8 @@ import (
 	"tenure/server/wire"
 )
 
-// bootstrap is this node's part in the founding of its cluster, and afterwards what it answers to those who ask.
+// bootstrap is this node's part in the founding of its cluster, and afterwards the source of its answers to asking
+// nodes.
 type bootstrap struct {
 	cfg BootstrapConfig // List is sorted
 	tls *certs.Files    // nil without TLS
@@ -77,8 +78,8 @@ func (b *bootstrap) addressOf(m ident.Membership) string {
 	return "HOST:PORT"
 }
 
-// wiped returns the error of a node whose store is not the one that m, learned from source, lists for it. addr and data
-// are for the command with which it comes back.
+// wiped returns the error of a node whose store differs from its store in m, a membership learned from source. addr and
+// data are for the command in the text, with which the node joins again.
 func (b *bootstrap) wiped(m ident.Membership, source, addr, data string) *BootstrapError {
 	was, _, _ := m.Find(b.cfg.Self)
 	return forGood(ErrWiped, "node %d takes no part: its data directory is new or another one's (store %s), "+
@@ -90,7 +91,7 @@ func (b *bootstrap) wiped(m ident.Membership, source, addr, data string) *Bootst
 		b.cfg.Self, b.cfg.Store, m.Number, source, was.Store, b.cfg.Self, b.cfg.Self, joinCommand(addr, &was, data))
 }
 
-// adopt makes a membership durable if this node may take it, whoever sent it.
+// adopt makes a membership durable if this node may take it, from any sender.
 func (b *bootstrap) adopt(cluster ident.ClusterID, m ident.Membership) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -163,8 +164,8 @@ func (b *bootstrap) release() {
 	b.holders--
 }
 
-// formed returns what this store belongs to, as far as others may be told: a write that failed may or may not be
-// durable, and the next run will know.
+// formed returns the cluster and membership of this store for answers to other nodes. After a failed write it returns
+// none: the write may or may not be durable, and only the next run will know.
 func (b *bootstrap) formed() (ident.ClusterID, ident.Membership, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -44,25 +44,25 @@ const (
 
 // Config is fixed for a run. A field with a default may be zero.
 type Config struct {
-	// Self is 0 as long as the node has no id: then it tells all who ask that it takes no part yet.
+	// Self is 0 as long as the node has no id. Then it answers that it takes no part yet.
 	Self ballot.NodeID
-	// Addr is the address at which peers are listened for. Empty: none, for a cluster of one.
+	// Addr is the address on which to listen for peers. Empty: none, for a cluster of one.
 	Addr string
-	// TLS has this node's certificate and the authorities for connections between nodes, all of them mutual TLS then. Nil:
-	// they are neither encrypted nor authenticated. Files are read anew for each connection.
+	// TLS has this node's certificate and the authorities for connections between nodes, which then all use mutual TLS.
+	// Nil: connections are neither encrypted nor authenticated. Files are read anew for each connection.
 	TLS *certs.Files
-	// Hello is what this node says of itself now. It is called from Serve on, at each handshake and each keepalive of
-	// a log connection, from several goroutines, and must not wait for disk or locks held across I/O. May be nil
-	// until Serve is called, never after.
-	// It need not fill Membership and Change: what it goes by in the handshake is what Serve and SetMembership got.
+	// Hello returns this node's current description of itself. It is called from Serve on, at each handshake and each
+	// keepalive of a log connection, from several goroutines. It must not wait for disk or for locks held across I/O.
+	// It may be nil until Serve is called, never after. It need not fill Membership and Change: the handshake uses the
+	// membership given to Serve and SetMembership.
 	Hello func() wire.Hello
 	Log   zerolog.Logger
-	// Removed is called when a member that this node has dialled says that this node is no member any more: text
-	// is for its owner. It may be called more than once, by any goroutine, and must not wait. May be nil.
+	// Removed is called when a member that this node has dialled says that this node was removed: text is for the
+	// operator. It may be called more than once, by any goroutine, and must not wait. May be nil.
 	Removed func(text string)
-	// Join lets a node into the cluster, or says which node is to be asked. It may wait until ctx ends, and is called by
-	// several goroutines, from Serve on. A *Refusal is told to the node as it is; any other error too, as one that may
-	// pass. A node that has asked before gets the same id again. May be nil: then nobody is let in.
+	// Join admits a node to the cluster, or names another node to ask. It may wait until ctx ends, and is called by
+	// several goroutines, from Serve on. The joining node gets a *Refusal unchanged, and any other error as a temporary
+	// refusal. A node that has asked before gets the same id again. If Join is nil, no node is admitted.
 	Join func(ctx context.Context, m wire.JoinMsg) (wire.JoinedMsg, error)
 
 	MaxLogFrameBytes int           // largest body on a log connection; default 64 MiB

@@ -10,7 +10,7 @@ import (
 	"tenure/server/wire"
 )
 
-// dialAll starts to connect to the members of which an address is known.
+// dialAll starts to connect to the members with a known address.
 func (s *peers) dialAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +32,7 @@ func (s *peers) dialAll() {
 	}
 }
 
-// keepConnected makes one kind of connection to a peer, again whenever it ends, until the peer is none any more or the
+// keepConnected makes one kind of connection to a peer, again whenever it ends, until the peer is removed or the
 // sockets are closed.
 func (s *peers) keepConnected(p *peer, kind wire.Kind) {
 	failed := false
@@ -59,10 +59,10 @@ func (s *peers) keepConnected(p *peer, kind wire.Kind) {
 	}
 }
 
-// missing waits until this node should dial the peer: there is no connection of that kind, and if the peer's id is the
-// lower one, it has not dialled for a while. It may not know this node yet; or it knows that this node was removed, which
-// it will say when it is dialled. failed: this node has dialled it since, in vain, and need not wait again.
-// missing reports false if the peer is none any more.
+// missing waits until this node should dial the peer: no connection of that kind exists, and a peer with a lower id has
+// not dialled for about DialBack. Such a peer may not know this node yet. Or it knows of this node's removal, and
+// reports it when it is dialled. With failed missing does not wait: this node has dialled the peer without success
+// since the last connection. If the peer was removed, missing reports false.
 func (s *peers) missing(p *peer, kind wire.Kind, failed bool) bool {
 	for p.ctx.Err() == nil {
 		if l := p.end(kind).link.Load(); l != nil {

@@ -8,10 +8,9 @@ import (
 	"tenure/server/wire"
 )
 
-// A node that the membership does not list is taken as a peer if it goes by a newer membership, since this node may be
-// behind. But every node can say that it does, also one that was removed and still has its certificate. So two things
-// count whatever membership it claims: ids are never used again, and the cluster remembers the names that it has
-// removed.
+// A node that the membership does not list is accepted as a peer if it has a newer membership, since this node may be
+// behind. But every node can claim that, also a removed one that still has its certificate. So two rules hold whatever
+// membership a node claims: ids are never used again, and the cluster remembers the removed names.
 
 // next returns an id that is at most that of the next member. Every member has a higher id than those before it.
 func (t *table) next() ballot.NodeID {
@@ -38,19 +37,20 @@ func (t *table) nameRemoved(name string) bool {
 	return !slices.ContainsFunc(t.membership.All(), is) && !slices.ContainsFunc(t.roster.Membership.All(), is)
 }
 
-// mayBeNeeded reports whether others may need a node yet that t does not list: it goes by an older membership, and the
-// one by which it was removed is not held by a majority (Transport.Part).
+// mayBeNeeded reports whether other nodes may still need a node with the membership has that t does not list: has is
+// older than t's membership, which a majority may not hold yet (Transport.Part).
 func (t *table) mayBeNeeded(has ident.Membership) bool { return !t.held() && t.membership.Newer(has) }
 
-// bars reports whether a node that goes by has is no peer because of the certificate of that name; "" without TLS.
+// bars reports whether a node with the membership has is refused because its certificate has the name of a removed
+// member. cert is "" without TLS.
 func (t *table) bars(node ballot.NodeID, cert string, has ident.Membership) bool {
 	_, _, listed := t.membership.Find(node)
 	return !listed && t.nameRemoved(cert) && !t.mayBeNeeded(has)
 }
 
-// checkRemoved returns why a node that shows the certificate of a removed member must be refused by node self, nil if
-// it need not be. The reason is not ReasonRemoved, at which a node ends: this node may be behind, and not have heard that
-// the name was readmitted.
+// checkRemoved returns node self's refusal of a node with the certificate of a removed member, nil if none is due. The
+// reason is not ReasonRemoved, at which a node ends: this node may be behind, and may not know yet that the name was
+// readmitted.
 func (t *table) checkRemoved(theirs *wire.Hello, cert string, self ballot.NodeID) *Refusal {
 	if !t.bars(theirs.Node, cert, theirs.Has()) {
 		return nil
@@ -60,7 +60,7 @@ func (t *table) checkRemoved(theirs *wire.Hello, cert string, self ballot.NodeID
 		"directory and --join", theirs.Node, cert, self)
 }
 
-// setRoster takes what the members' record says.
+// setRoster takes the members' record.
 func (s *peers) setRoster(r ident.Roster) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -51,7 +51,7 @@ func connects(t *testing.T, n *node, p certs.Paths, h wire.Hello) (wire.Reason, 
 	return 0, ""
 }
 
-// claims returns what node id says of itself that goes by that membership.
+// claims returns the hello of node id with that membership.
 func claims(id ballot.NodeID, membership uint64) wire.Hello {
 	h := honest(id)
 	h.Membership = membership
@@ -93,7 +93,7 @@ func TestAnIdOfBeforeIsRefusedWhateverItClaims(t *testing.T) {
 	}
 }
 
-// Who shows the certificate of a removed member is refused under whatever id, unless a member has that name.
+// A node with the certificate of a removed member is refused under every id, unless a member has that name.
 func TestACertificateOfARemovedNameIsRefused(t *testing.T) {
 	ca := certstest.New(t, "prod")
 	m := changed(2, 1, 2)
@@ -175,8 +175,8 @@ func TestOpenConnectionsOfTheRemovedEnd(t *testing.T) {
 	}
 }
 
-// A member that was removed loses its connections when the others need it no more, although it claims a newer
-// membership than there is.
+// A removed member loses its connections when the others no longer need it, although it claims a newer membership than
+// any.
 func TestARemovedMemberThatLiesLosesItsConnections(t *testing.T) {
 	n := listen(t, 2, "", patient)
 	n.serve(members(1, 2))

@@ -9,14 +9,14 @@ import (
 
 // handshaker performs the handshake between members, on either side: hello, hello, ready.
 type handshaker struct {
-	say      func() wire.Hello // of this node, now, but for the membership
+	say      func() wire.Hello // of this node, now, without the membership
 	now      func() *table
 	history  *History
 	required *atomic.Uint64 // feature level, as Transport.RequireLevel
 	sought   *sought
 }
 
-// hello returns what this node says of itself.
+// hello returns this node's hello.
 func (h *handshaker) hello() wire.Hello {
 	ours := h.say()
 	m := h.now().membership
@@ -25,8 +25,7 @@ func (h *handshaker) hello() wire.Hello {
 	return ours
 }
 
-// dialled performs the handshake on a connection that this node made to node to. It returns what the peer said of
-// itself.
+// dialled performs the handshake on a connection that this node made to node to. It returns the peer's hello.
 func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.Hello, error) {
 	ours := h.hello()
 	m := h.now().membership
@@ -52,9 +51,8 @@ func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.H
 	return h.admit(&answer.Hello)
 }
 
-// accepted performs the handshake on a connection that a peer made, after its hello. It returns what the peer said of
-// itself. dials: this node dials that peer, which is refused then; what it said comes with the refusal, since it has
-// been checked.
+// accepted performs the handshake on a connection from a peer, after its hello, and returns that hello. If dials is
+// true, this node dials the peer itself and refuses the connection; the checked hello comes with the refusal.
 func (h *handshaker) accepted(c *conn, m *wire.HelloMsg, dials bool) (*wire.Hello, error) {
 	ours := h.hello()
 	if r := h.check(&ours, &m.Hello, m.To, ours.Node, c.cert); r != nil {
@@ -74,8 +72,8 @@ func (h *handshaker) accepted(c *conn, m *wire.HelloMsg, dials bool) (*wire.Hell
 	return h.admit(&m.Hello)
 }
 
-// check returns why a connection must be refused, nil if it need not be. cert is the name in the peer's certificate, ""
-// without TLS.
+// check returns the refusal of a connection, nil if none is due. cert is the name in the peer's certificate, "" without
+// TLS.
 func (h *handshaker) check(
 	ours, theirs *wire.Hello, dialled, answered ballot.NodeID, cert string,
 ) *Refusal {
@@ -92,7 +90,7 @@ func (h *handshaker) check(
 	return h.history.Check(theirs)
 }
 
-// admit remembers what the peer said. It may still refuse: a newer run of the peer may have connected meanwhile.
+// admit remembers the peer's hello. It may still refuse: a newer run of the peer may have connected meanwhile.
 func (h *handshaker) admit(theirs *wire.Hello) (*wire.Hello, error) {
 	if r := h.history.Admit(theirs); r != nil {
 		return nil, r

@@ -8,11 +8,11 @@ import (
 	"tenure/server/wire"
 )
 
-// History remembers, for this run only, what the stores of peers have had, so that a peer is refused whose disk was
-// rolled back or copied. That cannot be recognized in general; this is what can be done at no cost.
+// History remembers, for this run only, the highest marks of the peers' stores, to refuse a peer whose disk was rolled
+// back or copied. That cannot be recognized in general; this check costs nothing.
 //
-// Marks are compared across incarnations only: two hellos of one incarnation may arrive in the other order than they
-// were sent in, but a store that is started again must have all that it ever reported.
+// Marks are compared across incarnations only. Two hellos of one incarnation may arrive out of order, but a restarted
+// store must have everything that it ever reported.
 type History struct {
 	mu     sync.Mutex
 	stores map[ballot.NodeID]*storeHistory // of admitted peers only, which bounds it
@@ -79,7 +79,7 @@ func (s *History) compare(h *wire.Hello) *Refusal {
 	return nil
 }
 
-// forget forgets a node that is no member any more.
+// forget forgets a removed node.
 func (s *History) forget(node ballot.NodeID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

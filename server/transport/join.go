@@ -13,11 +13,11 @@ import (
 	"tenure/server/wire"
 )
 
-// Join asks the node at addr to let the node of m into its cluster, and then whatever node it is referred to. Once it
-// has been let in, it returns how. files are for TLS between nodes, nil if there is none.
+// Join asks the node at addr to admit the node of m to its cluster, and follows referrals to other nodes. It returns
+// the answer that admits the node. files are for TLS between nodes, nil without TLS.
 //
-// The error is final if it is a *Refusal of another reason than wire.ReasonNotReady. In all other cases, as when an
-// answer was lost, the caller may ask again with the same m, also another member.
+// The error is final if it is a *Refusal with another reason than wire.ReasonNotReady. In all other cases, for example
+// after a lost answer, the caller may ask again with the same m, also another member.
 func Join(ctx context.Context, addr string, m wire.JoinMsg, files *certs.Files) (wire.JoinedMsg, error) {
 	for range maxJoinHops {
 		joined, err := joinAt(ctx, addr, &m, files)
@@ -113,7 +113,7 @@ func (s *peers) joins(c *conn, m *wire.JoinMsg) error {
 	return c.send(&joined)
 }
 
-// checkJoin returns why a node must not join with this store and these settings, nil if it may ask.
+// checkJoin returns the refusal of a node that must not join with its store and settings, nil if it may ask.
 func (s *peers) checkJoin(m *wire.JoinMsg, cert string) *Refusal {
 	ours, membership := s.handshake.hello(), s.membership()
 	if cert != "" && m.Name != cert {
@@ -144,8 +144,8 @@ func (s *peers) checkJoin(m *wire.JoinMsg, cert string) *Refusal {
 	return nil
 }
 
-// withAddresses returns m with the addresses that this node knows and m does not have, so that a node that has nothing
-// but m finds the others.
+// withAddresses returns m, completed with this node's known addresses, so that a node with nothing but m finds the
+// other members.
 func (t *table) withAddresses(m ident.Membership) ident.Membership {
 	fill := func(list []ident.Member) (out []ident.Member) {
 		for _, x := range list {

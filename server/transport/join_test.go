@@ -145,7 +145,7 @@ func TestJoinTrustsNobodyTooFar(t *testing.T) {
 	}
 }
 
-// A node of the release before lets in whoever names another cluster, since it does not read that field.
+// A node of the previous release admits a node that names another cluster, since it does not read that field.
 func TestJoinRefusesToBeLetIntoAnotherCluster(t *testing.T) {
 	_, addr := host(t, 2, func(context.Context, wire.JoinMsg) (wire.JoinedMsg, error) {
 		w := welcome()

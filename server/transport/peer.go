@@ -11,11 +11,11 @@ import (
 	"tenure/server/wire"
 )
 
-// peer is another member: what is known of it, and the connections to it.
+// peer is another member, with its connections.
 type peer struct {
 	node ballot.NodeID
 	cert string          // if it was no member: the name in the certificate with which it came, "" without TLS
-	ctx  context.Context // ends when the peer is none any more, and with the sockets
+	ctx  context.Context // ends when the peer is removed, and with the sockets
 	drop context.CancelFunc
 	ends [len(wire.Kinds)]end
 
@@ -26,7 +26,7 @@ type peer struct {
 	told       string           // where it says that it is; "": it did not
 	moved      bool             // it is dialled at told, because it could not be reached at addr
 	reached    string           // where it was dialled and answered since it has said told; "": nowhere
-	has        ident.Membership // what it goes by, as wire.Hello.Has
+	has        ident.Membership // its membership, as wire.Hello.Has
 	inc        ballot.Incarnation
 	name       string // as a member; "" if the membership does not list it
 	clientAddr string

@@ -40,8 +40,8 @@ func TestWhereAPeerIsDialled(t *testing.T) {
 	step("it is of an older release", "third:1", false, false)
 }
 
-// An address of --cluster is proven only by a peer that was reached there, or says that it is there; and no more once
-// it says that it is elsewhere.
+// An address of --cluster is proven only if the peer was reached there or gives it as its own. It is no longer proven
+// when the peer gives another address.
 func TestWhereAPeerIsProvenToBe(t *testing.T) {
 	p := newPeer(context.Background(), 3)
 	step := func(what string, want bool) {

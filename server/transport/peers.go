@@ -58,8 +58,8 @@ func (s *peers) accepted(c *conn, m *wire.HelloMsg) error {
 	return s.serve(c, p, m.Kind, hello)
 }
 
-// dials reports whether this node dials p, which may be nil, and need not be dialled by it. That does not count while
-// this node goes by an older membership than p, with which it may have an old address of p, or none.
+// dials reports whether this node dials p, which may be nil, and need not be dialled by p. The caller ignores the
+// result while p has a newer membership than this node: then this node may have an old address of p, or none.
 func (s *peers) dials(p *peer) bool { return p != nil && p.node > s.cfg.Self && p.address() != "" }
 
 // refused notes that a handshake with p, which may be nil, has failed.
@@ -73,7 +73,7 @@ func (s *peers) refused(p *peer, err error) {
 	}
 }
 
-// toldRemoved heeds a member that this node has dialled and that refuses it because it was removed.
+// toldRemoved reports the refusal of a dialled member that says this node was removed.
 func (s *peers) toldRemoved(err error) {
 	var r *Refusal
 	if errors.As(err, &r) && r.Reason == wire.ReasonRemoved && r.ByPeer && s.cfg.Removed != nil {
@@ -81,8 +81,8 @@ func (s *peers) toldRemoved(err error) {
 	}
 }
 
-// serve serves a connection on which the handshake has succeeded until it ends. An error says that it could not be
-// served at all.
+// serve serves a connection after a successful handshake until it ends. An error means that it could not be served at
+// all.
 func (s *peers) serve(c *conn, p *peer, kind wire.Kind, h *wire.Hello) error {
 	if err := c.nc.SetDeadline(time.Time{}); err != nil {
 		return err

@@ -10,9 +10,8 @@ import (
 	"tenure/server/wire"
 )
 
-// table is the membership that this node goes by, with its peers: the other members, and nodes that are none as far as
-// this node knows, but that have connected with a newer membership, or that others may need yet (Transport.Part). It is
-// replaced as a whole, never changed.
+// table is this node's membership with its peers: the other members, unlisted nodes that have connected with a newer
+// membership, and removed nodes until Transport.Part. It is replaced as a whole, never changed.
 type table struct {
 	membership ident.Membership
 	roster     ident.Roster             // as last told; its membership may be an older or a newer one
@@ -24,8 +23,8 @@ type table struct {
 // address returns where x, a member, is dialled; "" if that is not known.
 func (t *table) address(x ident.Member) string { return cmp.Or(x.PeerAddr, t.hints[x.Node]) }
 
-// known returns addrs with the addresses that t has of members of which addrs has none: a node that has joined was told
-// them, and they may be in no membership.
+// known returns addrs, completed with t's addresses of its members. A node that has joined was told these addresses,
+// and they may be in no membership.
 func (t *table) known(addrs map[ballot.NodeID]string) map[ballot.NodeID]string {
 	hints := map[ballot.NodeID]string{}
 	for _, x := range t.membership.All() {
@@ -37,13 +36,13 @@ func (t *table) known(addrs map[ballot.NodeID]string) map[ballot.NodeID]string {
 	return hints
 }
 
-// membership returns the one that this node goes by.
+// membership returns this node's membership.
 func (s *peers) membership() ident.Membership { return s.now.Load().membership }
 
-// held reports whether those that the membership does not list are needed no more.
+// held reports whether nodes outside the membership are no longer needed.
 func (t *table) held() bool { return t.membership.Number <= max(1, t.parted) }
 
-// keeps reports whether a peer that is no member stays one.
+// keeps reports whether p, which is no member, stays a peer.
 func (t *table) keeps(p *peer) bool {
 	has := p.goesBy()
 	return t.mayBeNeeded(has) || !t.gone(p.node) && (!t.held() || has.Newer(t.membership))
@@ -62,8 +61,8 @@ func (s *peers) get(node ballot.NodeID) *peer {
 	return nil
 }
 
-// replace goes over to m, if that is newer. Peers of m are kept or made, with the address that m, or addrs, or the
-// membership before has. The connections of others end, unless they go by a membership that is newer than m.
+// replace switches to m if it is newer. Peers of m are kept or made, with the address from m, or from addrs, or from
+// the membership before. Other peers are dropped and their connections end, except for those that keeps retains.
 func (s *peers) replace(m ident.Membership, addrs map[ballot.NodeID]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +104,7 @@ func (s *peers) replace(m ident.Membership, addrs map[ballot.NodeID]string) {
 	next.endBarred()
 }
 
-// part is told that those who are in no membership from that number on are needed no more.
+// part notes that nodes in no membership from that number on are no longer needed.
 func (s *peers) part(number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +130,7 @@ func (s *peers) goOver(next *table) {
 	next.endBarred()
 }
 
-// dismiss ends the connections of peers that are members no more.
+// dismiss ends the connections of peers that are no longer members.
 func (s *peers) dismiss(gone []*peer) {
 	for _, p := range gone {
 		s.log.Info().Uint64("peer", uint64(p.node)).Uint64("membership", s.membership().Number).
@@ -140,9 +139,8 @@ func (s *peers) dismiss(gone []*peer) {
 	}
 }
 
-// admit returns the peer that has said h in a handshake. A node that the membership does not list is a peer from then
-// on if it goes by a newer one, or may be needed yet. The membership may have changed since the handshake. cert is as
-// for handshaker.check.
+// admit returns the peer with the hello h. A node outside the membership becomes a peer if it has a newer membership,
+// or may still be needed. The membership may have changed since the handshake. cert is as for handshaker.check.
 func (s *peers) admit(h *wire.Hello, cert string) (*peer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,9 +169,9 @@ func (s *peers) admit(h *wire.Hello, cert string) (*peer, error) {
 	return p, nil
 }
 
-// makesRoom returns the peer that goes when one comes that the membership does not list, with the certificate of that
-// name; nil if none need go. A certificate is one node's, so the place of a peer that came with it is free: else one
-// node could take all places, under ids that it invents. Full reports whether all places are taken.
+// makesRoom returns the peer to drop for a new one outside the membership with the certificate cert, nil if none. A
+// certificate belongs to one node, so the new peer takes the place of an earlier one with the same certificate: else
+// one node could take all places under invented ids. full reports whether all places are taken.
 func (t *table) makesRoom(cert string) (out *peer, full bool) {
 	unknown := 0
 	for _, p := range t.list {
@@ -193,7 +191,7 @@ func (t *table) makesRoom(cert string) (out *peer, full bool) {
 	return out, true
 }
 
-// forget ends the connections of a peer that is in the table no more.
+// forget ends the connections of a peer that has left the table.
 func (s *peers) forget(p *peer) {
 	p.remove()
 	s.left.Add(p.ignored())

@@ -86,8 +86,8 @@ func TestAMembershipMayComeBeforeServe(t *testing.T) {
 	}
 }
 
-// Node 1 was away while nodes 2 and 3 were replaced by 4 and 5: it dials nodes that are gone, and cannot be told but by
-// those that it does not know.
+// Node 1 was away while nodes 2 and 3 were replaced by 4 and 5. It dials removed nodes, and can learn of the change
+// only from nodes that it does not know.
 func TestANodeThatIsBehindIsDialledByNewMembers(t *testing.T) {
 	a, d, e := listen(t, 1, "", quick), listen(t, 4, "", quick), listen(t, 5, "", quick)
 	now := with(changed(5, 1, 4, 5), a, d, e)
@@ -216,8 +216,8 @@ func TestAddressesComeFromTheMembership(t *testing.T) {
 	}
 }
 
-// A node that has joined was told addresses that are in no membership. It keeps them, or it could reach nobody who has
-// removed it, and would not learn that.
+// A node that has joined was told addresses that are in no membership. It keeps them: else it could not reach the
+// members after its removal, and would not learn of it.
 func TestAddressesOutliveTheirMembership(t *testing.T) {
 	a, b := listen(t, 1, "", nil), listen(t, 2, "", nil)
 	a.serve(with(members(1, 2, 3), b))

@@ -37,7 +37,7 @@ func TestQueueForgetsTheOldestOrRefusesTheNewest(t *testing.T) {
 	}
 }
 
-// Whatever is done, the limits hold, order is kept, and nothing is lost but what was reported.
+// Under all operations the limits hold, order is kept, and only reported frames are lost.
 func TestQueueAccounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const frames, bytes = 5, 40

@@ -20,19 +20,19 @@ type rareLog struct {
 	refused atomic.Uint64 // connections that this node refused
 }
 
-// share is whose share of the log a line takes.
+// share names the part of the log's limit that a line uses.
 type share string
 
 const (
-	// strangers is that of everybody who connects without having proved who they are. Without TLS that is everybody.
+	// strangers is the share of all connections without a proven identity. Without TLS these are all connections.
 	strangers share = ""
 	ofSelf    share = "self" // what this node has found of itself
 )
 
-// ofMember is the share of a member that this node dials. Nobody else can invent one.
+// ofMember is the share of a member that this node dials. Strangers cannot invent one.
 func ofMember(id ballot.NodeID) share { return share(fmt.Sprint("member ", uint64(id))) }
 
-// share returns the share of whoever has made the connection: by the certificate, which nobody can invent, too.
+// share returns the share of the connection's peer: by its certificate, which strangers cannot invent either.
 func (c *conn) share() share {
 	if c.cert == "" {
 		return strangers

@@ -70,8 +70,8 @@ func checkHello(ours, theirs *wire.Hello, t *table, dialled, answered ballot.Nod
 	return nil
 }
 
-// checkLevels returns why a node whose release does not know the feature level of the cluster must be refused, by
-// either side: it would not apply what the others do.
+// checkLevels returns the refusal between nodes if the release of one side does not know the cluster's feature level:
+// that node could not apply the others' commands.
 func checkLevels(ours, theirs *wire.Hello) *Refusal {
 	at := max(ours.ClusterLevel, theirs.ClusterLevel)
 	for _, h := range [...]*wire.Hello{ours, theirs} {
@@ -89,9 +89,9 @@ func LevelRefusal(name string, known, at uint64) *Refusal {
 		"run there the release of the other members, or a later one", at, name, known)
 }
 
-// checkMember returns why a node of the same cluster must be refused by node self, which goes by t; nil if it need not
-// be. A node that goes by a newer membership is taken although t does not list it: this node is behind. But an id that
-// was a member's is not. A node that was removed is taken while others may need it yet (table.mayBeNeeded).
+// checkMember returns the refusal of a node of the same cluster by node self with the table t, nil if none is due. An
+// unlisted node with a newer membership is accepted, because this node is behind, unless its id was a member's. A
+// removed node is accepted while others may still need it (table.mayBeNeeded).
 func checkMember(theirs *wire.Hello, t *table, self ballot.NodeID) *Refusal {
 	m := t.membership
 	store, listed := storeOf(m, theirs.Node)

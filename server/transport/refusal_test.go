@@ -258,8 +258,8 @@ func TestRareLinesAreFew(t *testing.T) {
 	}
 }
 
-// TestStrangersDoNotHideMembers: whatever strangers invent, what this node finds about a member that it dials, or that
-// has shown its certificate, is in the log, and so is what it finds about itself.
+// TestStrangersDoNotHideMembers: no lines caused by strangers displace the log's lines about this node, about a member
+// that it dials, or about a member that has shown its certificate.
 func TestStrangersDoNotHideMembers(t *testing.T) {
 	var q lineLimit
 	now := time.Unix(1000, 0)

@@ -96,8 +96,8 @@ func (s *sockets) add(nc net.Conn) bool {
 	return true
 }
 
-// accepted registers an inbound connection, of which the handshake begins now; it returns nil if the sockets are
-// closed. When too many have not finished their handshake one is closed for it. The caller must drop the connection.
+// accepted registers an inbound connection, whose handshake begins now. It returns nil if the sockets are closed. When
+// there are too many unfinished handshakes, it closes one of them. The caller must drop the connection.
 func (s *sockets) accepted(nc net.Conn) *conn {
 	nc = overTLS(nc, s.tls, listening)
 	if !s.add(nc) {

@@ -7,15 +7,15 @@ import (
 	"tenure/server/wire"
 )
 
-// soughtFor is for how long it counts that a member of another cluster was here. One that was refused comes again
-// within seconds (retryRefused).
+// soughtFor is how long the visit of another cluster's member counts. A refused member dials again within seconds
+// (retryRefused).
 const soughtFor = 30 * time.Second
 
-// SeekTime is how long a member that is in reach takes at most until it dials a node that was started again: longer
-// than DialBack, retryMax and retryRefused, each half as long again by its jitter.
+// SeekTime bounds the time until a reachable member dials a restarted node. It is longer than DialBack, retryMax and
+// retryRefused, each with its jitter of half.
 const SeekTime = 2 * time.Second
 
-// sought remembers that a member of another cluster has looked here for a member of its own with the id of this node.
+// sought remembers that a member of another cluster has dialled this node as a member of its own cluster.
 type sought struct{ last atomic.Pointer[seeker] }
 
 // seeker is such a member.
@@ -31,7 +31,7 @@ func (s *sought) note(r *Refusal) {
 	}
 }
 
-// Served returns for how long others have been answered with what this node is.
+// Served returns the time since Serve, 0 before it.
 func (t *Transport) Served() time.Duration {
 	if began := t.served.Load(); began != nil {
 		return time.Since(*began)
@@ -39,8 +39,8 @@ func (t *Transport) Served() time.Duration {
 	return 0
 }
 
-// Sought returns the refusal of a member of another cluster that has looked here for a member of its own with the id of
-// this node a short while ago, or "".
+// Sought returns the refusal of another cluster's member that dialled this node as its own member within soughtFor, or
+// "".
 func (t *Transport) Sought() string {
 	if s := t.sought.last.Load(); s != nil && time.Since(s.at) < soughtFor {
 		return s.text

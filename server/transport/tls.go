@@ -25,7 +25,7 @@ const (
 	listening side = true
 )
 
-// The last words to a peer that is refused: closing at once would take them back.
+// The time and bytes for the last answer to a refused peer: closing at once would discard the answer.
 const (
 	lingerTimeout  = 500 * time.Millisecond
 	maxLingerBytes = 64 << 10
@@ -57,8 +57,8 @@ func overTLS(nc net.Conn, files *certs.Files, s side) net.Conn {
 	return &secureConn{Conn: tls.Client(nc, files.PeerDialler()), files: files}
 }
 
-// Close closes the connection at once. Close of tls.Conn may wait for a peer that does not read, to say that it ends;
-// here a frame tells where it ends. Whoever serves the connection calls it last.
+// Close closes the connection at once. Close of tls.Conn may wait for a peer that does not read, to announce the end;
+// frames need no such announcement. The goroutine that serves the connection calls Close last.
 func (c *secureConn) Close() error {
 	if forget := c.forget.Swap(nil); forget != nil {
 		(*forget)()
@@ -66,8 +66,8 @@ func (c *secureConn) Close() error {
 	return c.NetConn().Close()
 }
 
-// authenticate performs the handshake of TLS within the deadline of c, and makes sure that the other side is a node of
-// this cluster: nothing is read from it before. Without TLS it does nothing. An error is a *Refusal if the reason is a
+// authenticate performs the handshake of TLS within the deadline of c, and checks that the other side is a node of this
+// cluster before anything is read from it. Without TLS it does nothing. An error is a *Refusal if the reason is a
 // certificate, or TLS on one side only; the other side has been told.
 func (c *conn) authenticate(ctx context.Context) error {
 	if c.secure == nil {
@@ -94,7 +94,7 @@ func (c *conn) authenticate(ctx context.Context) error {
 	return nil
 }
 
-// noTLS returns the error for a handshake of TLS that has failed. One who speaks no TLS is told.
+// noTLS returns the error for a failed handshake of TLS. It tells a peer without TLS.
 func (c *conn) noTLS(err error) error {
 	var record tls.RecordHeaderError
 	if !errors.As(err, &record) {
@@ -111,7 +111,7 @@ func (c *conn) noTLS(err error) error {
 	return r
 }
 
-// linger lets the peer read what was said last: a connection that is closed with unread bytes is reset.
+// linger lets the peer read the last answer: a connection closed with unread bytes is reset.
 func (c *conn) linger() {
 	c.nc.SetDeadline(time.Now().Add(lingerTimeout))
 	raw := c.secure.NetConn()
@@ -120,8 +120,8 @@ func (c *conn) linger() {
 	}
 }
 
-// checkName returns why a node that shows the certificate of that name must be refused as the node of that id, nil if it
-// need not be: without TLS, and if m does not list it, because this node is behind.
+// checkName returns the refusal of a node that claims the id node with the certificate cert, nil if none is due.
+// Without TLS none is due, nor for an id that m does not list: this node may be behind.
 func checkName(node ballot.NodeID, cert string, m ident.Membership, self ballot.NodeID) *Refusal {
 	x, _, listed := m.Find(node)
 	if cert == "" || !listed || nameOf(x) == cert {

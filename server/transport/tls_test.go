@@ -70,7 +70,7 @@ func TestNobodyWithoutACertificate(t *testing.T) {
 	}
 }
 
-// TestTLSOnOneSideOnly: the node that speaks TLS and the one that does not both say what is wrong, whoever dials.
+// TestTLSOnOneSideOnly: the node with TLS and the node without it both log the mistake, in both directions of dialling.
 func TestTLSOnOneSideOnly(t *testing.T) {
 	ca := certstest.New(t, "prod")
 	for _, dials := range []bool{true, false} { // the one with TLS
@@ -322,8 +322,8 @@ func TestANodeThatIsRenamedLosesItsConnections(t *testing.T) {
 	b.logs.awaitAll(t, "connection refused", "node 1 comes with the certificate of node-1", "lists it as alpha")
 }
 
-// A node with a certificate of the cluster, but not that of the member who was dialled, says that this node was
-// removed: nobody listens.
+// A node with a certificate of the cluster, but not the dialled member's, says that this node was removed. It is not
+// believed.
 func TestAStrangersWordDoesNotCount(t *testing.T) {
 	ca := certstest.New(t, "prod")
 	files := certstest.Load(t, ca.Node(t, "node-9"))

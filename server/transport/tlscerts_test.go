@@ -125,8 +125,8 @@ func withURIs(list ...string) *x509.Certificate {
 	})
 }
 
-// TestAClientIsNoPeer, and neither is any other program whose certificate names no node, though the same authority has
-// signed it and it speaks as a node. kvnode does not start with such certificates.
+// TestAClientIsNoPeer: a program with a certificate that names no node is no peer, even if the same authority has
+// signed it and the program speaks as a node. With such certificates kvnode does not start.
 func TestAClientIsNoPeer(t *testing.T) {
 	ca := certstest.New(t, "prod")
 	ours := ca.Signer(t)
@@ -207,7 +207,7 @@ func TestNodesTakeCertificates(t *testing.T) {
 	}
 }
 
-// TestPeersSpeakTLS13Only, whoever dials.
+// TestPeersSpeakTLS13Only, in both directions of dialling.
 func TestPeersSpeakTLS13Only(t *testing.T) {
 	ca := certstest.New(t, "prod")
 	n := listen(t, 1, "", secured(t, ca.Node(t, "node-1")))

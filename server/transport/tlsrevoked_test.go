@@ -9,8 +9,8 @@ import (
 	"tenure/server/wire"
 )
 
-// TestRevokedNodesAreCutOff: the connections of a node whose certificate is revoked end, and it is refused on those
-// that it makes, and on those that are made to it.
+// TestRevokedNodesAreCutOff: the connections of a node with a revoked certificate end, and it is refused when it dials
+// and when it is dialled.
 func TestRevokedNodesAreCutOff(t *testing.T) {
 	ca := certstest.New(t, "prod")
 	paths := map[ballot.NodeID]certs.Paths{1: ca.Node(t, "node-1"), 2: ca.Node(t, "node-2"), 3: ca.Node(t, "node-3")}

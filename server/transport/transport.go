@@ -20,10 +20,9 @@ var (
 	ErrClosed = errors.New("transport closed")
 )
 
-// Handler receives what peers send. For each peer and kind of connection its methods are called one after the other by
-// one goroutine: Connected, frames, Disconnected, and so on; for different peers and kinds they are called at the same
-// time. A call that takes long holds up its connection, and one that takes IdleTimeout loses it. The handler may keep
-// the bodies. No method may call Close.
+// Handler receives the frames of peers. For each peer and kind of connection one goroutine at a time calls the methods:
+// Connected, frames, Disconnected, and so on. Calls for different peers and kinds are concurrent. A long call holds up
+// its connection, and a call of IdleTimeout loses it. The handler may keep the bodies. No method may call Close.
 type Handler interface {
 	LeaseFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte)
 	// LogFrame: more reports that another frame of this connection has arrived already and follows at once.
@@ -80,7 +79,7 @@ func Listen(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// Addr returns where peers are listened for, nil if nowhere.
+// Addr returns the address on which the node listens for peers, nil if none.
 func (t *Transport) Addr() net.Addr {
 	if t.listener == nil {
 		return nil
@@ -88,10 +87,10 @@ func (t *Transport) Addr() net.Addr {
 	return t.listener.Addr()
 }
 
-// Serve starts to connect to the other members and to hand h what they send. It is called once, when this node is a
-// member. addrs are hints: the address of a member is that of the membership, and else that in addrs; without one it is
-// not dialled. Of two nodes the one with the lower id dials, and the other only if it hears nothing for a while. Names
-// are resolved at each dial.
+// Serve starts to connect to the other members and to pass their frames to h. It is called once, when this node is a
+// member. addrs are hints: a member's address is taken from the membership, else from addrs. A member without an
+// address is not dialled. Of two nodes the one with the lower id dials, and the other only if it hears nothing for a
+// while. Names are resolved at each dial.
 func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ballot.NodeID]string) {
 	if t.cfg.Hello == nil || t.cfg.Self == 0 {
 		panic("transport: Serve without Config.Hello or Config.Self")
@@ -111,11 +110,11 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 	p.dialAll()
 }
 
-// SetMembership changes the peers while this node serves, or is to serve soon, to those of m, which must be newer than
-// the membership before; an older one is ignored. Members that are gone stay peers until Part is called for m. Of new
-// members the Handler hears when they connect, as of nodes that m does not list but that go by a newer membership: such a
-// peer may connect before this node learns of it, and is kept until a membership that is as new as its own does not list
-// it. Where m has no address of a member, addrs has the hint.
+// SetMembership changes the peers to those of m, before Serve or while this node serves. It ignores m unless it is
+// newer than the membership before. Removed members stay peers until Part is called for m. The Handler hears of new
+// members when they connect. A node that m does not list may connect with a newer membership before this node learns of
+// it. It stays a peer until this node has a membership as new that does not list it. For members without an address in
+// m, addrs has hints.
 func (t *Transport) SetMembership(m ident.Membership, addrs map[ballot.NodeID]string) {
 	t.early.Lock()
 	defer t.early.Unlock()
@@ -128,10 +127,10 @@ func (t *Transport) SetMembership(m ident.Membership, addrs map[ballot.NodeID]st
 	p.dialAll()
 }
 
-// SetRoster tells what the members' record says, before Serve or while this node serves: ids below the next one that
-// are not listed are refused, and so is who shows the certificate of a removed name. Open connections of both end,
-// unless others may need the node yet (Part). The record may be older or newer than the membership that this node goes
-// by. The next id only rises, and what was told of it before is kept.
+// SetRoster sets the members' record, before Serve or while this node serves. Unlisted ids below the record's next id
+// are refused, and so are certificates of removed names. Open connections of such nodes end, unless other nodes may
+// still need the node (Part). The record may be older or newer than this node's membership. The next id only rises: a
+// lower one leaves it unchanged.
 func (t *Transport) SetRoster(r ident.Roster) {
 	t.early.Lock()
 	defer t.early.Unlock()
@@ -142,10 +141,10 @@ func (t *Transport) SetRoster(r ident.Roster) {
 	}
 }
 
-// Part tells that nodes that are in no membership from that number on are needed no more. If the membership of this node
-// has that number at most, the connections of those that it does not list end, for each of which the Handler gets
-// Disconnected, perhaps after Part has returned; and who connects and goes by an older one is told that it was removed.
-// The first membership needs no Part.
+// Part says that nodes in no membership from that number on are no longer needed. It takes effect if this node's
+// membership has at most that number. Then the connections of unlisted nodes end, except for nodes with a newer
+// membership; the Handler gets Disconnected for each, perhaps after Part has returned. An unlisted node that connects
+// with an older membership is told that it was removed. The first membership needs no Part.
 func (t *Transport) Part(number uint64) {
 	t.early.Lock()
 	defer t.early.Unlock()
@@ -156,8 +155,8 @@ func (t *Transport) Part(number uint64) {
 	t.early.parted = max(t.early.parted, number)
 }
 
-// RequireLevel ends the connections to peers that do not know a feature level, and has new ones refused, from before Serve
-// on if need be. A lower level than before admits them again. It does not wait.
+// RequireLevel ends the connections to peers that do not know the feature level, and refuses new ones. It may be called
+// before Serve. A lower level than before admits the peers again. It does not wait.
 func (t *Transport) RequireLevel(level uint64) {
 	t.required.Store(level)
 	if p := t.peers.Load(); p != nil {
@@ -222,8 +221,8 @@ func (t *Transport) send(to ballot.NodeID, kind wire.Kind, limit int, body []byt
 	return p != nil && p.send(to, kind, limit, body)
 }
 
-// Flush waits until what is queued for peers has been given to the kernel, or its connection has ended, or ctx has. It
-// is for the last messages before Close, which writes nothing more.
+// Flush waits until the queue of each peer has been given to the kernel, or its connection has ended, or ctx has ended.
+// It is for the last messages before Close, which writes nothing more.
 func (t *Transport) Flush(ctx context.Context) error {
 	if p := t.peers.Load(); p != nil {
 		return p.flush(ctx)
@@ -246,7 +245,7 @@ func (t *Transport) Peers() []PeerState {
 	return out
 }
 
-// Stats counts what was not served, since the start.
+// Stats counts unserved connections and frames since the start.
 type Stats struct {
 	Garbage uint64 // connections that did not speak the protocol
 	Refused uint64 // handshakes that this node refused
