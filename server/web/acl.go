@@ -28,7 +28,7 @@ type aclHandler struct {
 var errNoACL = refuse(http.StatusBadRequest, api.CodeInvalid,
 	"ACL support disabled: there are no tokens on this node: start it with --acl")
 
-// read returns the tokens and policies for who may read them, with every change that was acknowledged before.
+// read returns the tokens and policies if x may read them, with every change acknowledged before the call.
 func (h *aclHandler) read(x *exchange, rules *rules) (*kv.ACL, query, error) {
 	q, err := parseQuery(x.r.URL.RawQuery, rules)
 	if err == nil && h.decider == nil {

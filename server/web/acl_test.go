@@ -36,7 +36,7 @@ func TestTokenEndpoints(t *testing.T) {
 	g.wants("GET", "/v1/acl/token/"+made.AccessorID, "", 403, "'acl:read'")
 	g.as(root)
 	read = api.Token{}
-	// As it was read, with another description; what is left out of it goes, but for the certificate.
+	// The body is the answer to a read, with another description. Omitted fields are cleared, except the certificate.
 	g.decoded("PUT", "/v1/acl/token/"+made.AccessorID, `{"AccessorID":"`+made.AccessorID+`","SecretID":"<hidden>","Description":"e"}`, &read)
 	if read.Description != "e" || len(read.Policies) != 0 || read.Certificate != "c" || read.CreateIndex != made.CreateIndex ||
 		read.ModifyIndex <= made.ModifyIndex || !read.ExpirationTime.Equal(*made.ExpirationTime) {
@@ -224,7 +224,7 @@ func TestListingsLeaveOutWhatMayNotBeRead(t *testing.T) {
 		t.Errorf("all left out: %d %q", w.Code, head(w, api.HeaderFiltered))
 	}
 	g.wants("GET", "/v1/kv/z?recurse", "", 403, "on anything that begins with")
-	// An answer that is sent in pieces says so in its head, before it comes to what it leaves out.
+	// An answer sent in pieces announces hidden keys in its head, before it reaches the first one.
 	for n := range 400 {
 		g.set(t, fmt.Sprintf("a/b/3/%04d", n), strings.Repeat("v", 100))
 	}

@@ -53,7 +53,7 @@ func (g *guarded) allowReset(content string) {
 	}
 }
 
-// Anybody may ask for a bootstrap: once it was done that writes nothing to the log, whatever key it comes with.
+// Anybody may request a bootstrap. After the first one, requests write nothing to the log, with any idempotency key.
 func TestARefusedBootstrapIsNoCommand(t *testing.T) {
 	g := newGuarded(t)
 	slot, rounds := g.slot, g.rounds.Load()

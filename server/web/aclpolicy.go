@@ -11,8 +11,8 @@ import (
 	"tenure/server/acl"
 )
 
-// policyBody is the JSON of a policy that is made or changed. What a node gives is taken and ignored, as in Consul, so
-// that a policy may be sent as it was read.
+// policyBody is the JSON of a policy to make or change. Members set by the node are accepted and ignored, as in Consul,
+// so that a policy may be sent as it was read.
 type policyBody struct {
 	api.PolicyRequest
 	Namespace   string
@@ -22,7 +22,7 @@ type policyBody struct {
 	ModifyIndex json.RawMessage
 }
 
-// policy returns the policy that the body asks for.
+// policy returns the policy in the body.
 func (in *policyBody) policy(id string) (kv.Policy, error) {
 	err := firstError(atDefault("Namespace", in.Namespace, "default"), atDefault("Partition", in.Partition, "default"))
 	if slices.ContainsFunc(in.Datacenters, func(dc string) bool { return dc != Datacenter }) {

@@ -13,8 +13,8 @@ import (
 	"tenure/kv"
 )
 
-// tokenBody is the JSON of a token that is made or changed. What a node gives is taken and ignored, as in Consul, so
-// that a token may be sent as it was read.
+// tokenBody is the JSON of a token to make or change. Members set by the node are accepted and ignored, as in Consul,
+// so that a token may be sent as it was read.
 type tokenBody struct {
 	AccessorID     string
 	SecretID       string
@@ -59,7 +59,7 @@ func (d *tokenTTL) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// token returns what the body says of a token but for its secret and its time.
+// token returns the token in the body, without its secret and its time.
 func (in *tokenBody) token(accessor string, a *kv.ACL) (kv.Token, error) {
 	t := kv.Token{Accessor: accessor, Name: in.Name, Description: in.Description, Local: in.Local}
 	if in.Certificate != nil {

@@ -11,7 +11,7 @@ import (
 	"tenure/server/admission"
 )
 
-// admit counts the request as one in flight, and for the rate of who asks, or returns why it must be refused.
+// admit counts the request as one in flight and for its client's rate, or returns its refusal.
 func (d *dispatcher) admit(x *exchange, e *endpoint) (err error) {
 	if x.conn = connOf(x.r); x.conn != nil {
 		x.conn.describe(x.r)
@@ -54,9 +54,9 @@ func headerLines(h http.Header) (n int) {
 	return n
 }
 
-// forOperator reports whether x may take a place that is kept for operators: it asks for one of their routes, and where
-// there are tokens the route needs none, or that of x lets it see how the cluster is run. That is decided by what this
-// node knows: to ask the master could take longer than the operator has.
+// forOperator reports whether x may take a place reserved for operators: it is for one of their routes, and with tokens
+// the route is public or x's token has operator:read (for /metrics also agent:read). It decides by this node's present
+// state: asking the master could take longer than the operator has.
 func (d *dispatcher) forOperator(x *exchange, e *endpoint) bool {
 	if !e.operator || e.public || d.decider == nil {
 		return e.operator
@@ -65,14 +65,14 @@ func (d *dispatcher) forOperator(x *exchange, e *endpoint) bool {
 	return err == nil && (r.Knows(acl.OperatorRead()) || e.agent && r.Knows(acl.AgentRead(d.metrics.node())))
 }
 
-// ambiguous reports whether a proxy in front may differ from this node about the end of r, so that nothing may be read
-// behind it (RFC 9112, 6.1). A request in chunks may have had a Content-Length too, and one of HTTP/1.0 chunks, which
-// are none there; net/http drops both headers.
+// ambiguous reports whether a proxy in front may see another end of r than this node, so that nothing may be read
+// behind r (RFC 9112, 6.1). A chunked request may have had a Content-Length too, and a request of HTTP/1.0 may have had
+// chunks, which HTTP/1.0 lacks. net/http drops both headers.
 func ambiguous(r *http.Request) bool { return len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) }
 
-// clientOf returns whose waits and rate a request counts for. It is the one place that decides it: its token's, from
-// whichever address it comes, else those of the address of the connection. Only a token that this node knows names a
-// client, and the anonymous one is everybody's: who could name anything would have as many rates as names.
+// clientOf returns the client for whose waits and rate a request counts. Only this function decides it: by the token,
+// from any address, else by the address of the connection. Only a token that this node knows names a client: with free
+// names a client would have any number of rates. The anonymous token names none, since all clients share it.
 func (d *dispatcher) clientOf(x *exchange, conn *admission.Conn) admission.Client {
 	client := d.limits.ClientOf(admission.ParseSource(x.r.RemoteAddr))
 	if conn != nil {
@@ -89,7 +89,7 @@ func (d *dispatcher) clientOf(x *exchange, conn *admission.Conn) admission.Clien
 	return client
 }
 
-// charge takes from the client of x what it cost to read its body and to send its answer.
+// charge charges the client of x for its body and its answer.
 func (d *dispatcher) charge(x *exchange) {
 	if x.conn == nil || x.client.Key == "" {
 		return
@@ -99,7 +99,7 @@ func (d *dispatcher) charge(x *exchange) {
 	d.rates.Charge(x.client, cost, time.Now())
 }
 
-// overloaded returns the answer to a request for which one of the limits leaves no place.
+// overloaded returns the error of a request beyond a limit.
 func overloaded(err error) error {
 	return fmt.Errorf("%w: %w; try again later, or another node", ErrOverloaded, err)
 }
@@ -130,11 +130,12 @@ func (w *waits) slowDown(x *exchange) {
 	x.waited += time.Since(began)
 }
 
-// largeValue is from how many bytes on a value counts while it is sent: smaller ones fit into what the system buffers.
+// largeValue is the size in bytes from which a value counts while it is sent: smaller values fit into the system's
+// buffers.
 const largeValue = 64 << 10
 
 // answering counts a value that is about to be sent, until taken is called, or returns why the answer must not be sent.
-// That is no outcome of a write: only reads ask.
+// Only reads call it, so its error is never the outcome of a write.
 func (x *exchange) answering(value []byte) (taken func(), err error) {
 	if len(value) < largeValue {
 		return func() {}, nil

@@ -48,8 +48,8 @@ func limited(t testing.TB, f *fake, l admission.Limits) (*Server, string) {
 	return s, serve(t, s)
 }
 
-// One address that takes all the connections that it can get leaves those of others alone, and an operator at that same
-// address gets an answer, too.
+// One address that takes all connections it can get leaves other addresses theirs, and an operator at the same address
+// still gets an answer.
 func TestOneAddressTakesAllItsConnections(t *testing.T) {
 	s, addr := limited(t, newFake(t), admission.Limits{Conns: 100, ConnsPerSource: 5, Reserved: 20})
 	for range 40 {
@@ -235,8 +235,8 @@ func TestRateOfRequests(t *testing.T) {
 	}
 }
 
-// HTTP/2 is not spoken, and whoever tries is told: a client that knows it already, one that asks for it, and one that
-// negotiates over TLS.
+// The server refuses HTTP/2 with an error: to a client with prior knowledge, to an upgrade, and to a negotiation over
+// TLS.
 func TestHTTP2IsNotSpoken(t *testing.T) {
 	addr := serve(t, newServer(t, newFake(t)))
 	got := say(t, addr, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")

@@ -15,7 +15,7 @@ import (
 	"tenure/api"
 )
 
-// A write of which the node knows nothing gets one answer, which says that and nothing more, whichever request it was.
+// A write with unknown outcome gets the same answer for every kind of request.
 func TestAFailedWriteGetsOneAnswer(t *testing.T) {
 	f := newFake(t)
 	f.writeErr = fmt.Errorf("%w: the node stops", ErrUnknown)

@@ -7,8 +7,8 @@ import (
 )
 
 // Backend is the node as its HTTP API sees it. Each handler takes only the part that it uses. All methods are safe for
-// concurrent use. Those that take a timeout answer within it, or soon after; that the client has hung up does not end
-// them, since the wait is short and a context for each request costs more than the wait of the few.
+// concurrent use. Methods with a timeout answer within it, or soon after. They do not end when the client hangs up: the
+// wait is short, and a context for each request would cost more.
 type Backend interface {
 	Reader
 	Writer
@@ -42,8 +42,8 @@ type ReadMeta struct {
 var (
 	// ErrNotApplied: refused before anything was proposed; safe to retry (503).
 	ErrNotApplied = errors.New("not applied")
-	// ErrOtherCluster is an ErrNotApplied of a node that should serve nobody, because its cluster has been founded
-	// beside another one: ask another node (503, so that Consul's clients do).
+	// ErrOtherCluster is an ErrNotApplied of a node that must not serve clients, because its cluster was founded beside
+	// another one. The client should ask another node (503, so that Consul's clients do).
 	ErrOtherCluster = fmt.Errorf("%w", ErrNotApplied)
 	// ErrNotCaughtUp: a read, which another node could answer (503).
 	ErrNotCaughtUp = errors.New("this node has not caught up with the others: ask another one")

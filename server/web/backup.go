@@ -50,12 +50,12 @@ type backupHandler struct {
 	sent     *atomic.Int64 // when a client had a whole backup last, in nanoseconds since 1970
 }
 
-// backupNeeds is what is needed to have all that is in a backup: keys with fences, sessions, and tokens with the hashes of
-// their secrets.
+// backupNeeds are the permissions for the contents of a backup: keys with fences, sessions, and tokens with the hashes
+// of their secrets.
 var backupNeeds = []acl.Permission{acl.OperatorRead(), acl.ACLRead(), acl.KeyReadPrefix(""),
 	{Kind: acl.Session, Access: acl.Read, Prefix: true}, {Kind: acl.Lease, Access: acl.Read, Prefix: true}}
 
-// begin begins a backup for who may have it.
+// begin begins a backup if x may have it.
 func (h *backupHandler) begin(x *exchange) (Backup, error) {
 	for _, p := range backupNeeds {
 		if err := x.need(p); err != nil {

@@ -85,9 +85,10 @@ const (
 // unread reports whether the handler has left some of the request's body.
 func (x *exchange) unread() bool { return x.r.ContentLength != 0 && !x.bodyRead }
 
-// drain sends the answer, and then reads what the handler has left of the body. Many clients send all of it before they
-// read: they would not see the answer if the connection ended first, and net/http alone would not send it before up to
-// 256 KiB of the rest have come. It returns false if the rest is late or long: the connection is to be cut.
+// drain sends the answer, and then reads the rest of the body that the handler has not read. Many clients send the
+// whole body before they read, and would not see the answer if the connection ended first. Without drain net/http would
+// send it only after up to 256 KiB of the rest. If the rest is late or long, drain returns false, and the connection is
+// cut.
 func drain(w http.ResponseWriter, r *http.Request) bool {
 	c := http.NewResponseController(w)
 	if c.EnableFullDuplex() != nil || c.Flush() != nil || c.SetReadDeadline(time.Now().Add(drainTimeout)) != nil {

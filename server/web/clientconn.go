@@ -41,8 +41,8 @@ type clientConn struct {
 	moved   atomic.Int64 // bytes read and written that nobody was charged for
 }
 
-// Read refuses to go on when the headers have too many lines. A piece that has the end of the headers may have any
-// bytes of a body behind it, hence it is counted before the next one is read, if that still belongs to headers.
+// Read fails when the headers have too many lines. The piece with the end of the headers may contain lines of a body
+// behind it. So the limit is checked before the next read, if that read still belongs to headers.
 func (c *clientConn) Read(p []byte) (int, error) {
 	heading := c.heading.Load()
 	if heading && c.lines.Load() > maxHeaderLines {

@@ -74,7 +74,7 @@ func TestLinesOfBodiesAreNotCounted(t *testing.T) {
 	}
 }
 
-// What unfinished headers take is a small part of what they could.
+// Unfinished headers take a small part of the memory that they could.
 func TestMemoryOfUnfinishedHeaders(t *testing.T) {
 	s := newServer(t, newFake(t))
 	addr := serve(t, s)

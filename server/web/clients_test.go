@@ -69,8 +69,8 @@ func TestATokenIsOneClient(t *testing.T) {
 	}
 }
 
-// When all places for requests are taken, those of operators are for whoever may see how the cluster is run, and that
-// is decided without asking the master.
+// When all ordinary places for requests are taken, the reserved ones are for tokens with operator:read, decided without
+// asking the master.
 func TestPlacesOfOperatorsAreForTheirTokens(t *testing.T) {
 	g := newGuarded(t, func(c *Config) { c.Limits = admission.Limits{Requests: 20, Reserved: 4} })
 	g.made("operator", `operator = "read"`)
@@ -143,7 +143,8 @@ func TestDearRequestsCountForMore(t *testing.T) {
 	}
 }
 
-// An address that does not read the values that it asks for gets no more of them; others do, and small ones it gets.
+// An address that does not read its large values gets no more of them. It still gets small values, and other addresses
+// get all.
 func TestValuesThatAreNotRead(t *testing.T) {
 	f := newFake(t)
 	f.set(t, "big", strings.Repeat("v", 256<<10))

@@ -66,9 +66,8 @@ func walkBody(method, path string) string {
 	return ""
 }
 
-// Every route, with every method, with a query and a body that are wrong and ones that are right, over a backend that
-// fails in every way that it has, and with every result that the log may give: an answer that is not a success has a
-// code, and a success has none.
+// The test calls every route with every method, with valid and invalid queries and bodies, over a backend with every
+// error and with every result of the log. Every failure has a code, and no success has one.
 func TestEveryRefusalHasACode(t *testing.T) {
 	seen := map[api.Code]bool{}
 	walk := func(what string, f *fake) {

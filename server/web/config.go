@@ -53,7 +53,7 @@ type Config struct {
 	Hub *watch.Hub
 	// Access decides what requests may do. Nil: there are no tokens, and everybody may do everything.
 	Access *access.Decider
-	// Audit is where each write and administrative act is written down. Nil: nowhere.
+	// Audit records each write and administrative act. Nil: no record.
 	Audit *audit.Log
 	// SessionTTLMin is the shortest TTL that a session may have. 10 s.
 	SessionTTLMin time.Duration
@@ -61,8 +61,8 @@ type Config struct {
 	MaxLeaseTime time.Duration
 	// MaxValueBytes bounds a value. 512 KiB; at most api.MaxValueBytes.
 	MaxValueBytes int
-	// Limits bound what clients can take: see admission.Limits. There are more connections than the Hub lets wait, so
-	// that there is always space for others.
+	// Limits bound what clients can take: see admission.Limits. They allow more connections than the Hub allows
+	// waiters, so that some are always left for other requests.
 	Limits admission.Limits
 	// MaxHeaderBytes bounds the request line and headers together (net/http answers 431). 64 KiB.
 	MaxHeaderBytes int
@@ -72,19 +72,19 @@ type Config struct {
 	HeaderTimeout time.Duration
 	// BodyTimeout and HeaderTimeout together bound how long headers and body may take to arrive. 30 s.
 	BodyTimeout time.Duration
-	// ResponseTimeout bounds a request from its headers to the last byte of its answer, so that a client that does
-	// not read cannot hold a snapshot open: listings that need longer are to be read in pages. 2 min.
+	// ResponseTimeout bounds a request from its headers to the last byte of its answer, so that a client that does not
+	// read cannot hold a snapshot open. Longer listings must be read in pages. 2 min.
 	ResponseTimeout time.Duration
 	// ListTimeout is how long the client of a listing may take for each piece of it, of some 16 KiB, before its
 	// connection is cut: the state database cannot use pages again meanwhile. 5 s.
 	ListTimeout time.Duration
 	// IdleTimeout closes a connection that asks nothing. 2 min.
 	IdleTimeout time.Duration
-	// Heartbeat is how often a stream of events that has nothing to tell says so; its client hears then that it is
-	// still there, and how far it has come. 15 s.
+	// Heartbeat is how often a stream without events sends its position, so that the client knows that the stream
+	// lives. 15 s.
 	Heartbeat time.Duration
-	// EventTimeout is how long a stream may take to send what it has to tell, and a backup its next piece, before its
-	// connection is cut. 30 s.
+	// EventTimeout is how long a stream may take to send its events, and a backup its next piece, before the connection
+	// is cut. 30 s.
 	EventTimeout time.Duration
 }
 

@@ -65,8 +65,8 @@ func TestMalformedRequests(t *testing.T) {
 	}
 }
 
-// The answer to a body that nobody wants arrives: at clients that send all of it before they read, and at those that
-// read beside sending; whether the answer says that the connection ends, or not.
+// The answer to an unwanted body arrives, both at clients that send all before they read and at clients that read while
+// they send, with and without an announced end of the connection.
 func TestAnswerBeforeTheBodyIsSentArrives(t *testing.T) {
 	addr := serve(t, newServer(t, newFake(t)))
 	for target, code := range map[string]int{"/v1/kv/k": 413, "/v1/kv/k?cas=x": 400} {
@@ -116,8 +116,8 @@ func TestUnwantedBodyIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// What is left of a body is never taken for the next request, and a connection is good for that if the length was
-// declared.
+// The rest of a body is never taken for the next request. With a declared length the connection serves the next
+// request.
 func TestTheRestOfABodyIsNoRequest(t *testing.T) {
 	f := newFake(t)
 	addr := serve(t, newServer(t, f))
@@ -214,7 +214,7 @@ func TestSlowReader(t *testing.T) {
 	waitFor(t, func() bool { return s.metrics.conns.Load() == 0 })
 }
 
-// A server that stops ends what is idle and what was never used at once, and answers what is in flight.
+// A stopping server ends idle and unused connections at once, and answers the requests in flight.
 func TestShutdownEndsConnectionsWithoutRequests(t *testing.T) {
 	f := newFake(t)
 	entered, leave := make(chan struct{}), make(chan struct{})

@@ -45,7 +45,7 @@ func overConn(b *testing.B, method, target string, body []byte) {
 	}
 }
 
-// replyBytes reads one reply and tells how long it was: with the same backend all are of one length.
+// replyBytes reads one reply and returns its length: with the same backend all replies have the same length.
 func replyBytes(b *testing.B, in *bufio.Reader) int {
 	counted := &counter{r: in}
 	whole := bufio.NewReaderSize(counted, 1) // 16, bufio's least: what it reads ahead stays within the reply

@@ -94,8 +94,8 @@ func farewell(c net.Conn, answer []byte) {
 	}
 }
 
-// connections follows the connections that net/http has: it counts them, and knows those on which nothing has been
-// asked yet. http.Server.Shutdown would wait up to five seconds for those; clients that dial ahead leave them behind.
+// connections follows the connections of net/http: it counts them, and knows the connections without a request. Clients
+// that dial ahead leave such connections, and http.Server.Shutdown would wait up to five seconds for them.
 type connections struct {
 	limits  *admission.Conns
 	pending *admission.Pending

@@ -1,9 +1,9 @@
 // Package web is the HTTP API of a node: Consul's KV and status wire format on gorilla/mux, over the Backend
 // interface that the node implements, and the watch.Hub that it feeds.
 //
-// What lives here: routes, query and header parsing, JSON encoding, status codes, the limits of one connection and
-// one request, HTTP metrics. What does not: anything that decides whether a write is applied or a read is fresh.
-// That is the Backend's; this package only tells its answer to the client and never turns "unknown" into "failed".
+// The package has routes, query and header parsing, JSON encoding, status codes, the limits of one connection and one
+// request, and HTTP metrics. It never decides whether a write is applied or a read is fresh: the Backend does. The
+// package passes the Backend's answer to the client, and never turns "unknown" into "failed".
 //
 // # The way of a request
 //
@@ -16,16 +16,16 @@
 //	wait.go        again and again if it is to wait for a change,
 //	answer.go      and answers; an error, too, whose code refusal.go knows
 //
-// Each resource has a handler type of its own, which holds only what it needs; handlers.go makes them. They are in
-// kv*.go, txn*.go, session*.go, lease*.go, fence.go, watch.go, transfer.go, members*.go, operator.go, status.go, agent.go,
-// health.go, metrics.go and page.go.
+// Each resource has a handler type of its own, which holds only the parts that it needs; handlers.go makes them. They
+// are in kv*.go, txn*.go, session*.go, lease*.go, fence.go, quota.go, watch.go, transfer.go, members*.go, backup.go,
+// upgrade.go, operator.go, status.go, agent.go, acl*.go, health.go, metrics.go and page.go.
 //
 // # Where each promise is kept
 //
-//	what the pages of others have a browser send           hosts.go
+//	requests of browsers for pages of other origins        hosts.go
 //	404, 405 and Allow; panics are logged, never fatal     exchange.go
 //	which query names belong together; contradictions      query.go, rules.go
-//	what Consul's clients send and no endpoint takes       foreign.go
+//	query names of Consul's clients without a meaning      foreign.go
 //	unknown members of JSON are refused                    jsonbody.go
 //	keys: 1 to 1,024 bytes of UTF-8, decoded once          kv.go (key), rules.go (checkKey)
 //	a body is bounded before it is allocated               body.go
@@ -38,18 +38,18 @@
 //	every route is described                               openapi.json, and its test
 //	the error table; every refusal has a code and a node   refusal.go, answer.go (head), codes_test.go
 //	connections, headers, slow senders and receivers       conns.go, server.go
-//	what one client can take; who it is                    admit.go, and package admission
+//	the bounds on one client, and its identity             admit.go, and package admission
 //	lines of headers; TLS                                  clientconn.go
-//	what the system holds of an answer that nobody reads   unsent_linux.go
+//	the system's buffers for unread answers                unsent_linux.go
 //	an answer before the body was sent arrives             body.go (drain)
 //	health checks and metrics on a port of their own       healthport.go
-//	the web page: its headers, and who is led to it        page.go, and package ui
+//	the web page: its headers, and the redirect to it      page.go, and package ui
 //
 // # Extensions to Consul's format
 //
-// Requests: Idempotency-Key and X-Tenure-Base on writes; the query names count, start, limit and reverse on listings
-// (see kvlist.go for what a page is); ttl and fence on writes; POST to a key; the verbs add, rename and check-value in
-// transactions; /v1/fence, /v1/watch and /v1/openapi.json.
+// Writes take Idempotency-Key, X-Tenure-Base, ttl and fence. Listings take count, start, limit and reverse (kvlist.go
+// defines pages). A key takes POST. Transactions take the verbs add, rename and check-value. Paths that Consul lacks
+// include /v1/fence, /v1/watch and /v1/openapi.json.
 //
 // Responses to writes carry X-Tenure-Index, the revision of the change, or the store's revision if nothing was
 // changed (a cas that answered false). A client that saw it may use it as the base of its next write, or compare it

@@ -41,11 +41,11 @@ type exchange struct {
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
-// behind returns what follows prefix in the path.
+// behind returns the path without prefix.
 func (x *exchange) behind(prefix string) string { return strings.TrimPrefix(x.r.URL.Path, prefix) }
 
-// handler answers a request, or returns why not: the error is answered then, or if the answer has begun, the connection
-// is cut, which tells the client that the answer is not whole.
+// handler answers a request, or returns an error. Then the error is the answer, or, if an answer has begun, the
+// connection is cut, so that the client notices the incomplete answer.
 type handler func(*exchange) error
 
 // endpoint is a resource: a handler for each method that it has.

@@ -343,7 +343,7 @@ func says(answer string, c api.Code) bool {
 
 func head(w *httptest.ResponseRecorder, name string) string { return http.Header(w.Header()).Get(name) }
 
-// reached says what has reached the backend but for reads.
+// reached describes the calls of the backend, except reads.
 func (f *fake) reached() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// What is misspelt must not be ignored, so every endpoint refuses query names that it does not take. But published
+// A misspelt name must not be ignored, so every endpoint refuses query names that it does not take. But published
 // clients of Consul send some names with requests in which they mean nothing: consul/api sends `wait` with every
-// request when Config.WaitTime is set. This is the one table of them. It holds for the endpoints that are Consul's:
-// keys, sessions, transactions, the leader, the peers and the agent; those that are ours take their own names only.
+// request when Config.WaitTime is set. This is the one table of these names. It holds for Consul's endpoints (rules
+// with consul set), such as keys, sessions, transactions, tokens, the leader, the peers and the agent. Our own
+// endpoints take only their own names.
 //
 // `dc`, `ns`, `token` and `pretty` are not in it: every endpoint but the health checks and /metrics takes them. There
-// is one data centre and one name space, each to be named or left out; nothing asks for a token; `pretty` changes white
-// space.
+// is one data centre and one name space, each to be named or left out. `pretty` changes white space.
 
-// treatment is what becomes of a foreign name.
+// treatment says how a foreign name is handled.
 type treatment uint8
 
 const (
@@ -78,7 +78,7 @@ func (r *rules) foreign(name, value string) error {
 	return nil
 }
 
-// unknown refuses a query name, and tells which was probably meant.
+// unknown refuses a query name, and suggests the name that was probably meant.
 func (r *rules) unknown(name string) error {
 	takes := "which takes none"
 	if r.known != 0 {

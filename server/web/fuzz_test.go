@@ -144,7 +144,8 @@ func FuzzHost(f *testing.F) {
 	})
 }
 
-// FuzzLeaseName has the names of leases in paths: what is refused reaches nobody, and what is taken is taken as it is.
+// FuzzLeaseName draws names of leases in paths: a refused name never reaches the Backend, and an accepted one reaches
+// it unchanged.
 func FuzzLeaseName(f *testing.F) {
 	for _, name := range []string{"a", "a/b", "a/acquire", "%2F", "", " ", "ü", strings.Repeat("x", 257), "\x00", "a?b"} {
 		f.Add(name)
@@ -165,7 +166,7 @@ func FuzzLeaseName(f *testing.F) {
 	})
 }
 
-// pieces gives what it has in pieces of the sizes that it is told.
+// pieces returns rest in pieces of the given sizes.
 type pieces struct {
 	rest  []byte
 	sizes []byte

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// grant is what a client brings along to renew or release: opaque to it, and all that a node needs, so that any node
-// can do it.
+// grant is the data that a client sends to renew or release. It is opaque to the client, and contains all that a node
+// needs, so any node can carry it out.
 type grant struct {
 	acquisition [16]byte
 	ttl         time.Duration // whole milliseconds

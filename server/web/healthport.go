@@ -19,12 +19,11 @@ import (
 // healthRoutes are the names of the routes that it serves.
 var healthRoutes = []string{"health-live", "health-ready", "metrics"}
 
-// healthIdle is how long a connection to it may ask nothing: a place is worth more there than a connection that is
-// kept.
+// healthIdle is how long a connection to this port may be idle: a place is worth more there than a kept connection.
 const healthIdle = 30 * time.Second
 
-// healthPages is how many requests gather the metrics at a time there. Each costs milliseconds of a processor, and
-// whoever reaches the port may ask.
+// healthPages is how many requests may gather the metrics there at a time. Each costs milliseconds of a processor, and
+// anybody who reaches the port may ask.
 const healthPages = 2
 
 // port says what one of the listeners is for.
@@ -51,16 +50,16 @@ var (
 		none:   func([]route) func(string) *refusal { return notHere }}
 )
 
-// notHere refuses what the port for health checks does not serve.
+// notHere refuses the paths that the port for health checks does not serve.
 func notHere(string) *refusal {
 	return refuse(http.StatusNotFound, api.CodeInvalid, "this port of a Tenure node serves "+api.PathHealthLive+", "+
 		api.PathHealthReady+" and "+api.PathMetrics+", and nothing else (kvnode --health): the API is at its port for "+
 		"HTTP (kvnode --client)")
 }
 
-// NewHealth returns a server of a port for health checks that does not listen yet. It shows the metrics of shown, but
-// those that name prefixes of keys. Of cfg, TLS, tokens, the audit log and the registry do not count: nobody is asked
-// who he is, and the figures of this server itself are nobody's.
+// NewHealth returns a server of a port for health checks that does not listen yet. It shows the metrics of shown,
+// except those that name prefixes of keys. It ignores TLS, tokens, the audit log and the registry in cfg: it identifies
+// no client, and does not export its own figures.
 func NewHealth(cfg Config, shown prometheus.Gatherer, b Backend) (*Server, error) {
 	if shown == nil {
 		return nil, errors.New("web: no metrics to show")

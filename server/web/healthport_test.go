@@ -93,8 +93,8 @@ func TestWhoComesToTheHealthPortByMistake(t *testing.T) {
 	}
 }
 
-// TestFloodsStayAtTheirPort: whoever takes all places of the port for health checks takes none of a client, and the
-// reverse.
+// TestFloodsStayAtTheirPort: a flood that takes all places of the port for health checks takes no place of a client,
+// and the reverse.
 func TestFloodsStayAtTheirPort(t *testing.T) {
 	f := newFake(t)
 	clients, health := newServer(t, f, func(c *Config) { c.Limits.Conns = 4 }), newHealthPort(t, f, prometheus.NewRegistry(),

@@ -10,10 +10,10 @@ const recheckIndex = 10 * time.Second
 // such an index: one that was at this address before, say. Every change is hidden behind it until the revision has
 // passed it, so its client must be told at once.
 //
-// A client may have its index from a node that is ahead of this one. So the decision is made on a revision that is as
-// new as the master's, whatever the mode of the query: no node shows a revision before the master has applied it, so
-// every index that this store gave before the request is at or below the master's. An error says that no master
-// answered within timeout, and that nothing is known.
+// A client may have its index from a node that is ahead of this one. So the decision uses a revision as new as the
+// master's, for every mode of the query. No node shows a revision before the master has applied it, so every index that
+// this store gave before the request is at or below the master's revision. An error says that no master answered within
+// timeout, and the question stays open.
 func (w *waits) ofAnotherStore(index uint64, timeout time.Duration) (revision uint64, foreign bool, err error) {
 	if applied, err := w.hub.Newest(); err == nil && index <= applied {
 		return applied, false, nil

@@ -59,8 +59,8 @@ func TestAQueryAtANodeThatLagsWaits(t *testing.T) {
 	}
 }
 
-// Without a master nobody knows whether an index above what is applied here is of another store. A query that needs the
-// master fails as without an index. A stale one waits, and decides when it is woken.
+// Without a master an index above the applied revision cannot be assigned to this store or another. A query that needs
+// the master fails as without an index. A stale one waits, and decides when it is woken.
 func TestAnUnknownIndexWithoutAMaster(t *testing.T) {
 	f := newFake(t)
 	f.set(t, "k", "1", "other", "")

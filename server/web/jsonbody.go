@@ -104,8 +104,8 @@ func tokenKind(t json.Token) string {
 	return "object"
 }
 
-// named returns err, or if it is of an unknown member of v, one that tells which member was probably meant, or if it is
-// of a member of the wrong type, one that tells which is right.
+// named improves the error of a decoder for v. For an unknown member it suggests the member that was probably meant,
+// and for a member of the wrong type it names the right type. It returns other errors unchanged.
 func named(err error, v any) error {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		what, is := "the body", wrong.Value

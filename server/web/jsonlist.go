@@ -18,7 +18,7 @@ const (
 )
 
 // jsonList writes a JSON array to the client while it is being listed. Nothing is sent before the first flush, so an
-// error until then still gets its status code; an answer that fits the buffer is sent with its length.
+// earlier error still gets its status code. An answer that fits the buffer is sent with its length.
 type jsonList struct {
 	x      *exchange
 	local  Local
@@ -190,8 +190,8 @@ func (l *jsonList) send() {
 	l.buf = l.buf[:0]
 }
 
-// end closes the array and sends the rest, unless err or an earlier failure keeps it from that, which it returns. l is
-// not to be used any more.
+// end closes the array and sends the rest. After err or an earlier failure it only returns that error. l must not be
+// used afterwards.
 func (l *jsonList) end(err error) error {
 	if err == nil && l.err == nil {
 		l.close()

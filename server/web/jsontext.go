@@ -80,8 +80,8 @@ func appendUintField(b []byte, pretty, first bool, name string, v uint64) []byte
 	return strconv.AppendUint(appendField(b, pretty, first, name), v, 10)
 }
 
-// appendEntry writes e as an element of a listing, compact, with its value or with null for it. It is for entries that
-// come out of the log, which do not tell how long they have yet to live.
+// appendEntry appends e as an element of a listing, compact, with its value or null. It is for entries from the state,
+// which do not have their remaining time to live.
 func appendEntry(b []byte, e *kv.Entry, value bool) []byte {
 	b = appendUintField(append(b, '{'), false, true, "LockIndex", e.LockIndex)
 	b = appendJSONString(appendField(b, false, false, "Key"), e.Key)

@@ -10,16 +10,16 @@ import (
 // list answers `recurse` (entries), `keys` (names) and `count` (a JSON number) for the keys that start with prefix,
 // all from one snapshot.
 //
-// The index is of the whole prefix, whichever page is shown: the newest ModifyIndex or deletion under it. Where no key
-// is, it is the store's revision. It never falls: what is written where nothing was gets a revision above that, and
-// what is deleted has its own.
+// The index is that of the whole prefix, for every page: the newest ModifyIndex or deletion under it. For a prefix
+// without keys it is the store's revision. It never falls: the first key under an empty prefix gets a revision above
+// that, and a deletion has a revision of its own.
 //
 // Pages. Keys come in the order of their bytes, or in falling order with `reverse`. `start` is the first name to be
 // listed, itself included, in the direction of the listing; it need not exist, nor start with prefix. `limit` is how
 // many at most. With `separator`, a name is a key cut after the first separator behind prefix, and `start` and
-// `limit` are of names. To read page after page of n, ask for limit n+1 and start the next page with the last name
-// got. What may not be read is in no page and no count; only the index is of all keys. A page that holds nothing is a 404, as is a listing (`[]` for the keys of the empty prefix); a count is never
-// 404.
+// `limit` are of names. To read page after page of n, ask for limit n+1 and start the next page with the last name got.
+// Keys that x may not read are in no page and no count; only the index is of all keys. An empty page or listing is a
+// 404 (`[]` for the keys of the empty prefix); a count is never 404.
 func (h *kvHandler) list(x *exchange, prefix string, q *query) error {
 	if err := x.needSome(acl.KeyRead(prefix)); err != nil {
 		return err

@@ -174,7 +174,7 @@ func (c *changing) Write(b []byte) (int, error) {
 	return c.ResponseRecorder.Write(b)
 }
 
-// broken is a state database that is damaged behind some key, but for one of the scans through it.
+// broken is a state database that is damaged behind some key, except for one of the scans through it.
 type broken struct {
 	kv.Source
 	after string

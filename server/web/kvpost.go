@@ -36,7 +36,7 @@ func (h *kvHandler) post(x *exchange) error {
 	return x.posted(&c, &res)
 }
 
-// members returns the names of the members of b that are there, but for Op.
+// members returns the names of the members that are set in b, except Op.
 func members(b *api.Command) (list []string) {
 	for _, m := range []struct {
 		name  string
@@ -52,8 +52,8 @@ func members(b *api.Command) (list []string) {
 	return list
 }
 
-// posts are the commands: what each is in the log, and the members that it takes, all of which it needs but for those
-// that are values: without one an empty value is meant.
+// posts has the commands, each with its operation in the log and its members. All members are required except values: a
+// missing value means an empty one.
 var posts = map[string]struct {
 	op    kv.Op
 	takes string
@@ -65,7 +65,7 @@ var posts = map[string]struct {
 	api.OpExpire:     {kv.OpExpire, "TTL"},
 }
 
-// checkPost puts what body asks for into c.
+// checkPost fills c from body.
 func (h *kvHandler) checkPost(body *api.Command, c *kv.Command) error {
 	p, ok := posts[body.Op]
 	if !ok {
@@ -118,8 +118,8 @@ func only(b *api.Command, c *kv.Command) error {
 	return nil
 }
 
-// posted answers with what c came to. If the result was dropped, since this is a late retry of a command with a large
-// one, what is known is told, and a header says so.
+// posted answers with the result of c. If the result was dropped, because this is a late retry of a command with a
+// large result, the answer has the known part, and a header says so.
 func (x *exchange) posted(c *kv.Command, res *kv.Result) error {
 	switch c.Op {
 	case kv.OpAdd:

@@ -134,8 +134,8 @@ func (h *leaseHandler) show(x *exchange) error {
 // leaseVerbs end the paths of the commands on a lease.
 var leaseVerbs = []string{api.LeaseAcquire, api.LeaseRenew, api.LeaseRelease}
 
-// allowedAt returns the methods of a path whose resource has those in allow: a lease's path that ends like a command
-// is also that of the command, which is a POST.
+// allowedAt returns the allowed methods of a path. These are the methods in allow, and POST if the path of a lease ends
+// like a command.
 func allowedAt(path, allow string) string {
 	name, ok := strings.CutPrefix(path, api.PathLease)
 	if ok && slices.ContainsFunc(leaseVerbs, func(verb string) bool { return strings.HasSuffix(name, verb) }) {

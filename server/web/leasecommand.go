@@ -7,8 +7,8 @@ import (
 	"tenure/api"
 )
 
-// NewLeaseCommand reads a command on one lease that came by another protocol, from what the body of the same over HTTP
-// would be, with the Name in it. An error tells the client what is wrong with it; nothing was changed then.
+// NewLeaseCommand makes a command on one lease for another protocol. body is the body of the same request over HTTP,
+// with the Name set. An error is for the client; nothing was changed then.
 func NewLeaseCommand(op LeaseOp, body api.LeaseRequest, maxTTL time.Duration) (LeaseCommand, error) {
 	r := LeaseCommand{Op: op, Name: body.Name, Owner: body.Owner}
 	body.Name = ""
@@ -22,7 +22,7 @@ func NewLeaseCommand(op LeaseOp, body api.LeaseRequest, maxTTL time.Duration) (L
 	return r, err
 }
 
-// complete fills in what the body of the request says beside the owner.
+// complete fills in the members of the body besides the owner.
 func (r *LeaseCommand) complete(body *api.LeaseRequest, maxTTL time.Duration) error {
 	switch r.Op {
 	case LeaseAcquire:

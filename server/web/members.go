@@ -33,8 +33,8 @@ func (h *membersHandler) list(x *exchange) error {
 	})
 }
 
-// change returns the handler that begins an operation of that kind, or only plans it. takes are the members that its
-// body may have besides operation and dry_run.
+// change returns the handler that begins an operation of that kind, or only plans it. takes are the allowed members of
+// the body besides operation and dry_run.
 func (h *membersHandler) change(kind string, takes ...string) handler {
 	takes = append([]string{"operation", "dry_run"}, takes...)
 	return func(x *exchange) error {

@@ -16,8 +16,8 @@ type MemberChange struct {
 	// Node is the member that the change is about; 0 of an addition, whose node gets its id from the cluster.
 	Node ballot.NodeID
 	By   ballot.NodeID // of a replacement: who takes the place of Node; 0: see api.MemberRequest
-	// Member has the name and addresses of an addition, and the new ones of an update, in which what is empty stays as
-	// it is. Its store is zero unless the change is an addition that is to be carried out.
+	// Member has the name and addresses of an addition, or the new ones of an update, where empty fields stay
+	// unchanged. Its store is zero except in an addition to be carried out.
 	Member   ident.Member
 	NonVoter bool // of an addition
 	// ForceQuorumLoss is how many voters the client believes alive after a removal that leaves no majority; 0: such a

@@ -15,8 +15,7 @@ import (
 	"tenure/kv"
 )
 
-// A connection that has served under a token serves nothing under it any more: each route and method, over one
-// connection that stays open.
+// After a token is revoked, an open connection that has used it gets no answer under it, for each route and method.
 func TestNoRouteIsServedOnAnOpenConnectionOfARevokedToken(t *testing.T) {
 	g := newGuarded(t)
 	g.EndWaits()
@@ -65,8 +64,7 @@ func TestNoRouteIsServedOnAnOpenConnectionOfARevokedToken(t *testing.T) {
 	}
 }
 
-// A certificate that stands for a token stands for nothing once that is deleted, also on the connection over which it
-// was shown.
+// A certificate loses its permissions when its token is deleted, also on an open connection.
 func TestACertificateLosesItsTokenOnAnOpenConnection(t *testing.T) {
 	g := newGuarded(t)
 	g.set(t, "k", "1")

@@ -9,16 +9,16 @@ import (
 	"tenure/server/web/ui"
 )
 
-// The web page is for people. Its files are the same on every node and need no permission: what they show comes from
-// the API, which decides as for anybody. The rules for hosts and origins of hosts.go hold for them too.
+// The web page is for people. Its files are the same on every node and need no permission: their data comes from the
+// API, which decides as for any client. The rules of hosts.go for hosts and origins hold for them too.
 
 // pageRoute names its routes, and pagePath is its path as people type it.
 const pageRoute = "ui"
 
 var pagePath = strings.TrimSuffix(api.PathUI, "/")
 
-// pageHeaders go with every file. Keys and values are anybody's: should the page ever take one for markup, then no
-// script and no style in it is run, and nothing is loaded from elsewhere or sent there. No other page may frame it.
+// pageHeaders go with every file. Keys and values come from any client. Should the page ever treat one as markup, no
+// script and no style in it runs, and nothing is loaded from elsewhere or sent there. No other page may frame it.
 var pageHeaders = map[string][]string{
 	"Content-Security-Policy": {"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +

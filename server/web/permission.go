@@ -12,8 +12,8 @@ import (
 	"tenure/server/acl"
 )
 
-// permit is what was decided about a request so far. Every handler has decided before it touches the store or answers:
-// see mustBeDecided.
+// permit is the decision about a request so far. Every handler decides before it touches the store or answers: see
+// mustBeDecided.
 type permit struct {
 	decider *access.Decider // nil: there are no tokens, so that everything is allowed
 	begun   *access.Request // nil before anybody has asked who it is
@@ -21,7 +21,7 @@ type permit struct {
 	decided bool            // something was found allowed, or the route needs no permission
 }
 
-// needsNothing decides that the request needs no permission: what it answers is for everybody.
+// needsNothing decides that the request needs no permission: its answer is for everybody.
 func (x *exchange) needsNothing() { x.permit.decided = true }
 
 // mustBeDecided panics unless something was decided about x: a handler that forgot to would answer anybody.
@@ -37,8 +37,8 @@ func (x *exchange) need(p acl.Permission) error { return x.decide((*access.Reque
 // needSome is need for any one name that begins with that of p.
 func (x *exchange) needSome(p acl.Permission) error { return x.decide((*access.Request).NeedSome, p) }
 
-// needNow is need for what changes something, and is no command of the log: this node asks the master first whether
-// permissions have changed.
+// needNow is need for a change that is no command of the log: this node first asks the master whether permissions have
+// changed.
 func (x *exchange) needNow(p acl.Permission) error { return x.decide((*access.Request).NeedNow, p) }
 
 func (x *exchange) decide(how func(*access.Request, acl.Permission, time.Duration) error, p acl.Permission) error {
@@ -55,13 +55,13 @@ func (x *exchange) decide(how func(*access.Request, acl.Permission, time.Duratio
 	return nil
 }
 
-// needKnown returns nil if the request has no token, or one that there is.
+// needKnown returns nil if the request has no token, or an existing one.
 func (x *exchange) needKnown() error {
 	return x.decide(func(r *access.Request, _ acl.Permission, d time.Duration) error { return r.Known(d) },
 		acl.Permission{})
 }
 
-// asked returns the request as who decides sees it.
+// asked returns the decider's view of x, and marks it as asked.
 func (x *exchange) asked() (_ *access.Request, err error) {
 	if x.permit.request == nil {
 		x.permit.request, err = x.asker()
@@ -69,8 +69,7 @@ func (x *exchange) asked() (_ *access.Request, err error) {
 	return x.permit.request, err
 }
 
-// asker returns the request as who decides sees it, without a question: nothing is needed by that. There must be
-// somebody who decides.
+// asker returns the decider's view of x, without a need. The decider must not be nil.
 func (x *exchange) asker() (*access.Request, error) {
 	if x.permit.begun == nil {
 		who, err := credentialsOf(x.r)
@@ -93,7 +92,7 @@ func (x *exchange) may(p acl.Permission) bool {
 // missing returns the error that x lacks p.
 func (x *exchange) missing(p acl.Permission) error { return x.permit.request.Missing(p) }
 
-// refresh has this node ask the master whether permissions have changed, and decides anew.
+// refresh asks the master whether permissions have changed, and decides again.
 func (x *exchange) refresh() error {
 	if x.permit.request == nil {
 		return nil
@@ -101,8 +100,8 @@ func (x *exchange) refresh() error {
 	return x.permit.request.Refresh(x.timeouts.of(x.r))
 }
 
-// again decides anew with what this node knows now. It is asked after the store was read, since what was read may be
-// newer than the decision, and whenever a stream has news.
+// again decides by this node's present state. Call it after a read of the store, since the data may be newer than the
+// decision, and whenever a stream has news.
 func (x *exchange) again() error {
 	if x.permit.request == nil {
 		return nil
@@ -110,7 +109,7 @@ func (x *exchange) again() error {
 	return x.permit.request.Again()
 }
 
-// decidedAt returns the revision of the permissions with which x was allowed, 0 if nobody had to decide.
+// decidedAt returns the revision of the permissions by which x was allowed, 0 without tokens or needs.
 func (x *exchange) decidedAt() uint64 {
 	if x.permit.request == nil {
 		return 0
@@ -118,8 +117,8 @@ func (x *exchange) decidedAt() uint64 {
 	return x.permit.request.Revision()
 }
 
-// mayWrite decides about a command, as the log will have it. Nothing else does: what a command needs is read from its
-// decoded fields, not from the request. It panics if that is nothing and nothing was decided before.
+// mayWrite decides about a command as the log will have it. Only it decides about commands: it reads the needs from the
+// decoded fields, not from the request. It panics if the command has no needs and nothing was decided before.
 func (x *exchange) mayWrite(c *kv.Command) error {
 	x.aboutCommand(c)
 	if c.Op == kv.OpBootstrap {
@@ -137,7 +136,7 @@ func (x *exchange) mayWrite(c *kv.Command) error {
 	return err
 }
 
-// decideAgain decides about a command once more that the log has refused because it was decided with permissions from
+// decideAgain decides once more about a command that the log has refused because its decision used permissions from
 // before revision.
 func (x *exchange) decideAgain(revision uint64) error {
 	if x.permit.request == nil {
@@ -146,8 +145,8 @@ func (x *exchange) decideAgain(revision uint64) error {
 	return x.permit.request.AgainAt(revision, x.timeouts.of(x.r))
 }
 
-// whileAllowed returns a context that ends with ctx, or when x is not allowed any more what it needed. done ends it, and
-// returns why x is not allowed. Until then nothing else may be asked about x.
+// whileAllowed returns a context that ends with ctx, or when the needs of x are no longer all allowed. done ends the
+// context, and returns why x is not allowed. Until then no other decision about x may be made.
 func (x *exchange) whileAllowed(ctx context.Context) (_ context.Context, done func() error) {
 	if x.permit.request == nil {
 		return ctx, func() error { return nil }
@@ -163,7 +162,8 @@ func (x *exchange) news() <-chan struct{} {
 	return x.permit.request.News()
 }
 
-// expires returns what tells that the token of x expires, nil: never. stop is to be called when nobody listens any more.
+// expires returns a channel that receives when the token of x expires; nil: never. The caller calls stop when it no
+// longer listens.
 func (x *exchange) expires() (_ <-chan time.Time, stop func()) {
 	if x.permit.request != nil {
 		if at, ok := x.permit.request.Expires(); ok {
@@ -174,7 +174,7 @@ func (x *exchange) expires() (_ <-chan time.Time, stop func()) {
 	return nil, func() {}
 }
 
-// deniedCode returns the code of an answer that a request is not allowed, "" if err is another error.
+// deniedCode returns the code for a denial, "" if err is another error.
 func deniedCode(err error) api.Code {
 	var denied *access.DeniedError
 	switch {

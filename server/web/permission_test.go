@@ -92,8 +92,8 @@ func (g *guarded) walk(t *testing.T) (list []walked) {
 	return list
 }
 
-// CVE-2026-33413: a route without a check. Each route, with each method, without a token, with one that allows nothing
-// of it, with one that was deleted, and with one that allows everything.
+// CVE-2026-33413: a route without a check. The test calls each route with each method, without a token, with a token
+// without the permission, with a deleted token, and with a token for everything.
 func TestNoRouteIsWithoutADecision(t *testing.T) {
 	for _, who := range []string{"", "weak", "gone"} {
 		g := newGuarded(t)
@@ -377,7 +377,7 @@ func TestLeasesAndSessionsTellNothingOfOthers(t *testing.T) {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)
 		}
 	}
-	// What there is not needs no permission, and no command is sent that could meet what is made meanwhile.
+	// A missing session needs no permission, and no command is sent, which could meet a session made meanwhile.
 	writes := g.writes
 	g.as("app").wants("PUT", "/v1/session/destroy/"+strings.ReplaceAll(session, "1", "3"), "", 200, "true")
 	g.as("app").wants("PUT", "/v1/session/renew/"+strings.ReplaceAll(session, "1", "3"), "", 404, "not found")
@@ -399,7 +399,8 @@ func TestRenewalsAreDecidedOneByOne(t *testing.T) {
 	}
 }
 
-// Who may not read a session is not told its node, and who may read none not even whether it is there.
+// A client that may not read a session does not learn its node. A client that may read no session does not even learn
+// whether the session exists.
 func TestSessionsOfOthersTellNoNode(t *testing.T) {
 	const session = "11111111-0000-4000-8000-000000000000"
 	unknown := strings.ReplaceAll(session, "1", "3")

@@ -30,14 +30,15 @@ type Local interface {
 	Remaining(kind kv.TimedKind, name string) (time.Duration, bool)
 }
 
-// reads is what all requests that read the store have in common.
+// reads is the common part of all requests that read the store.
 type reads struct {
 	store    Reader
 	local    Local
 	timeouts timeouts
 }
 
-// get reads one key that x may read. What was read may be newer than the decision about x: so that is made anew.
+// get reads one key that x may read. The entry may be newer than the decision about x, so get decides again after the
+// read.
 func (r *reads) get(x *exchange, key string, mode Mode) (kv.Entry, bool, ReadMeta, error) {
 	x.mustBeDecided()
 	asked := time.Now()
@@ -49,8 +50,8 @@ func (r *reads) get(x *exchange, key string, mode Mode) (kv.Entry, bool, ReadMet
 	return e, found, meta, err
 }
 
-// snapshot returns a view, whose revision is not above that of the meta, for x, about which something was decided; see
-// get.
+// snapshot returns a view for x, about which something was decided, and decides again like get. The view's revision is
+// not above that of the meta.
 func (r *reads) snapshot(x *exchange, mode Mode) (*kv.Snapshot, ReadMeta, error) {
 	x.mustBeDecided()
 	asked := time.Now()

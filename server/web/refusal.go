@@ -67,7 +67,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// The error table of the API, but for refusals, *MemberError and *LeaseSilentError.
+// The error table of the API, except refusals, *MemberError and *LeaseSilentError.
 var backendErrors = []struct {
 	err    error
 	status int

@@ -12,8 +12,7 @@ import (
 	"tenure/kv"
 )
 
-// What was revoked stays revoked for every later write, through a node that does not know of it yet, and nothing of
-// the write remains.
+// After a revocation every later write is refused, through a node that has not heard of it, and leaves no trace.
 func TestARevokedTokenWritesNothingThroughALaggingNode(t *testing.T) {
 	g := newGuarded(t)
 	app := g.made("app", `key_prefix "" { policy = "write" }`)
@@ -32,7 +31,7 @@ func TestARevokedTokenWritesNothingThroughALaggingNode(t *testing.T) {
 	}
 }
 
-// The same for a transaction, which is told which of its operations is not allowed any more.
+// The same for a transaction: its answer names the operation that is no longer allowed.
 func TestATransactionIsDecidedAgain(t *testing.T) {
 	g := newGuarded(t)
 	g.made("app", `key_prefix "" { policy = "write" }`)
@@ -82,7 +81,7 @@ func TestALaggingNodeDoesNotRefuseWhatIsNew(t *testing.T) {
 	g.as("second").wants("GET", "/v1/kv/k?raw", "", 503, "not decided")
 }
 
-// A read is decided with what this node knows when it has read: what it shows is never newer than the decision.
+// A read is decided by the node's state after the read: its data is never newer than the decision.
 func TestAReadIsDecidedAfterItWasRead(t *testing.T) {
 	for _, target := range []string{"/v1/kv/k?raw", "/v1/kv/?recurse", "/v1/kv/?keys", "/v1/kv/?count"} {
 		g := newGuarded(t)
@@ -99,7 +98,7 @@ func TestAReadIsDecidedAfterItWasRead(t *testing.T) {
 	}
 }
 
-// CVE-2026-59818, and the walk's part of connections that stay open: whoever waits or listens is told within a second.
+// CVE-2026-59818, and the walk's part about open connections: waiting queries and streams are refused within a second.
 func TestRevocationEndsWhatIsOpen(t *testing.T) {
 	for name, c := range map[string]struct{ target, body string }{
 		"a key":        {"/v1/kv/k?index=%d", ""},

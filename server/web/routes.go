@@ -29,10 +29,10 @@ var forOperators = []string{"status", "status-leader", "status-peers", "health-l
 	"master-transfer", "members", "members-add", "members-remove", "members-replace", "members-promote",
 	"members-update", "members-readmit", "members-cancel", "members-drain", "acl-tokens", "acl-token", pageRoute}
 
-// publicly are those of them that need no token.
+// publicly are the routes of forOperators that need no token.
 var publicly = []string{"status", "status-leader", "status-peers", "health-live", "health-ready", pageRoute}
 
-// keysPath is the path of all keys, of which Consul's clients leave out the slash. It stands for the empty key.
+// keysPath is the path of all keys, without the slash, as Consul's clients send it. It stands for the empty key.
 var keysPath = strings.TrimSuffix(api.PathKV, "/")
 
 // table is the whole API. The first route whose path matches answers, whatever the method, so that a 405 can name all
@@ -166,8 +166,8 @@ func meantPath(table []route) func(path string) string {
 }
 
 // noEndpoint refuses a path that no route matches. To clients of Consul 404 says that there is no such key, session,
-// token or policy. So a path that was probably meant as that of one is a bad request: the base of all paths, in
-// CONSUL_HTTP_ADDR say, has a slash or more too much. Other clients find out by 404 which endpoints there are, and
+// token or policy. So a path that was probably meant as one of these is a bad request: the base address, for example in
+// CONSUL_HTTP_ADDR, has an extra slash or path. Other clients use 404 to find the existing endpoints, and
 // consul-template looks for the words "Invalid URL path".
 func noEndpoint(path, meant string) *refusal {
 	if meant != "" {

@@ -9,7 +9,7 @@ import (
 // rules say which query names a request may have.
 type rules struct {
 	what     string     // for messages
-	known    names      // others are refused, but for those of foreign.go
+	known    names      // others are refused, except those of foreign.go
 	writes   bool       // the request changes something
 	consul   bool       // the endpoint is Consul's, so that its clients call it
 	exclude  [][2]names // pairs of sets: at most one name of both together
@@ -53,7 +53,7 @@ var (
 		known:   nStale | nConsistent | nIndex | nWait | nDetails | nCommon,
 		exclude: [][2]names{{nStale, nConsistent}},
 	}
-	// A transaction is always linearizable: clients that send read modes with it get what they ask for, or more.
+	// A transaction is always linearizable, so clients that send a read mode with it get at least that mode.
 	txnRules = rules{
 		what:   "transaction",
 		consul: true,

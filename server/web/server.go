@@ -110,7 +110,7 @@ func (s *Server) Listen() error {
 	return nil
 }
 
-// Admission is what bounds the clients of this server, and those of other protocols that are to share its limits.
+// Admission returns the bounds on the clients of this server, for other protocols that share its limits.
 func (s *Server) Admission() *admission.Control { return s.control }
 
 // Addr is where the server listens; before Listen, where it was told to.
@@ -132,8 +132,8 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// EndWaits ends the blocking queries and streams that wait, and those to come: the node stops. Calling it again does
-// nothing. A blocking query that waits is answered with what there is, which it reads.
+// EndWaits ends the waiting blocking queries and streams, and later ones: the node stops. A second call does nothing. A
+// waiting blocking query is answered with the present state.
 func (s *Server) EndWaits() { s.waits.end() }
 
 // AwaitWaits waits until the queries that EndWaits has ended are answered, for limit at most.

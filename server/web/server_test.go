@@ -77,7 +77,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// A server that ends before it has served anything does not listen any more: its address is free.
+// A server that ends before it has served anything no longer listens: its address is free.
 func TestShutdownBeforeServe(t *testing.T) {
 	s := newServer(t, newFake(t))
 	if err := s.Listen(); err != nil {

@@ -43,10 +43,10 @@ func (h *sessionHandler) destroy(x *exchange) error {
 	return h.writes.run(x, c)
 }
 
-// mayEnd decides whether x may end or renew a session, by the node of that. there is false if this node has made sure
-// that there is no such session: then no command may be sent, since somebody could make the session meanwhile. Who may
-// read no session at all is not told whether there is one; who may not read this one is not told its node. Without tokens
-// it does not look.
+// mayEnd decides, by the session's node, whether x may end or renew a session. If there is false, this node has made
+// sure that the session does not exist: then the caller sends no command, which could meet a session made meanwhile. A
+// client that may read no session does not learn whether it exists, and a client that may not read this one does not
+// learn its node. Without tokens mayEnd does not look.
 func (h *sessionHandler) mayEnd(x *exchange, id string) (there bool, err error) {
 	if x.permit.decider == nil {
 		x.needsNothing()
@@ -70,7 +70,7 @@ func (h *sessionHandler) mayEnd(x *exchange, id string) (there bool, err error) 
 	return true, err
 }
 
-// ofOthers returns what somebody is told who is denied a session of which nothing is to be told.
+// ofOthers returns the answer to a denied client that must not learn anything about the session.
 func (x *exchange) ofOthers(err error) error {
 	if deniedCode(err) != api.CodeDenied {
 		return err
@@ -79,11 +79,12 @@ func (x *exchange) ofOthers(err error) error {
 	return errOthersSession
 }
 
-// errOthersSession is why somebody may not end a session whose node is not to be told.
+// errOthersSession is the denial that hides the session's node.
 var errOthersSession = refuse(http.StatusForbidden, api.CodeDenied, api.TextDenied+
 	": the token lacks permission 'session:write' on the node of this session")
 
-// renew starts a session's TTL anew and shows the session. Of one that has ended it says 404, with Consul's words.
+// renew starts a session's TTL anew and shows the session. For a session that has ended it answers 404, with Consul's
+// words.
 func (h *sessionHandler) renew(x *exchange) error {
 	c, err := h.writes.command(x, &consulWriteRules, kv.OpSessionRenew)
 	if err != nil {
@@ -115,8 +116,8 @@ func (h *sessionHandler) renew(x *exchange) error {
 	return h.renewed(x, c.Session.ID)
 }
 
-// renewed shows a session that was just renewed. Nothing of it that is shown changes in its life, so it may come from
-// what this node has applied. If it is not there yet, the master is asked.
+// renewed shows a session that was just renewed. The shown fields never change, so they may come from this node's
+// applied state. If the session is not there yet, this node asks the master.
 func (h *sessionHandler) renewed(x *exchange, id string) error {
 	e, found := h.reads.local.Session(id)
 	if !found {

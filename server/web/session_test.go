@@ -233,8 +233,8 @@ func TestExpiresIn(t *testing.T) {
 	}
 }
 
-// What Consul's clients send for their locks may be sent on when the master changes, so it gets a key; each its own,
-// and a client's own key stays.
+// Requests of Consul's clients for their locks may be sent again when the master changes, so each gets an idempotency
+// key of its own. A client's own key stays.
 func TestLocksAndCreationsGetKeys(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
@@ -269,7 +269,7 @@ func TestLocksAndCreationsGetKeys(t *testing.T) {
 	}
 }
 
-// What a session holds and how long it has is shown to whoever asks for it, and to nobody else.
+// A session's keys and remaining time are shown only with the query name for details.
 func TestSessionDetails(t *testing.T) {
 	f := newFake(t)
 	f.remaining = 7200 * time.Millisecond

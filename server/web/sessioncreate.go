@@ -23,8 +23,8 @@ const (
 	serfHealth = "serfHealth"
 )
 
-// sessionBody is the JSON of a creation: Consul's members. Those that the server gives (ID and the indexes) are taken
-// and ignored, as in Consul, so that a session may be created from one that was listed.
+// sessionBody is the JSON of a creation, with Consul's members. Members set by the server (ID and the indexes) are
+// accepted and ignored, as in Consul, so that a session may be created from a listed one.
 type sessionBody struct {
 	Name          string
 	Node          string
@@ -41,8 +41,8 @@ type sessionBody struct {
 	ModifyIndex   json.RawMessage
 }
 
-// lockDelay reads as in Consul: text with a unit, or a number of nanoseconds. Nobody means a number below 1,000 so: it
-// counts as seconds.
+// lockDelay reads as in Consul: text with a unit, or a number of nanoseconds. A number below 1,000 is never meant as
+// nanoseconds: it counts as seconds.
 type lockDelay time.Duration
 
 func (d *lockDelay) UnmarshalJSON(b []byte) error {
@@ -92,7 +92,7 @@ func (h *sessionHandler) create(x *exchange) error {
 	return nil
 }
 
-// described returns the session that in asks for, or an error that says what is wrong with it.
+// described returns the session that in describes, or an error about its first invalid member.
 func (h *sessionHandler) described(in *sessionBody) (kv.Session, error) {
 	e := kv.Session{Name: in.Name, Node: in.Node, LockDelay: time.Duration(in.LockDelay)}
 	err := firstError(
@@ -167,8 +167,8 @@ var sessionSpace = uuid.MustParse("8e6a5f0c-52a5-4b6e-9d5e-0a6f6ad0b7c1")
 // nothing here.
 const unchecked = 8
 
-// sessionID is a new ID. Tries of the same request get the same one: they have the same idempotency key and, if the
-// client gave any, the same base.
+// sessionID returns a new ID. Tries of the same request get the same ID: they have the same idempotency key and the
+// same base, if the client sent them.
 func sessionID(h http.Header, c *kv.Command, withoutChecks bool) string {
 	id := uuid.New()
 	if len(h[api.HeaderIdempotencyKey]) != 0 {

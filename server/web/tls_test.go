@@ -57,8 +57,8 @@ func TestVersionsOfTLS(t *testing.T) {
 	}
 }
 
-// TestProtocolsOverTLS: HTTP/1.1 is spoken to clients who would rather have HTTP/2, as those of Consul, and to those
-// who name nothing; who can do nothing else is refused in the handshake.
+// TestProtocolsOverTLS: the server speaks HTTP/1.1 with clients that prefer HTTP/2, such as Consul's, and with clients
+// that offer no protocol. A client that offers only HTTP/2 is refused in the handshake.
 func TestProtocolsOverTLS(t *testing.T) {
 	addr, ca := overTLS(t, nil)
 	for _, c := range []struct {

@@ -15,8 +15,8 @@ import (
 	"tenure/server/audit"
 )
 
-// trail is what the audit log will say of a request besides what it says of every one. Handlers add to it what they
-// have decoded, before anything is decided: so the log names what the store sees, however a URL spelt it.
+// trail has the fields of a request's audit line that its handler fills in. Handlers add decoded values before anything
+// is decided. So the log has the names as the store sees them, however a URL spelt them.
 type trail struct {
 	on       bool     // the request will be in the audit log
 	names    []string // keys, prefixes, ids
@@ -29,11 +29,11 @@ type trail struct {
 	missing  string   // permission
 }
 
-// maxTrailBytes bounds the names in a line of the audit log: they are noted before it is decided whether the request is
-// allowed, so that anybody could fill the log with them.
+// maxTrailBytes bounds the names in a line of the audit log. They are noted before the decision about the request, so
+// without the bound any client could fill the log with them.
 const maxTrailBytes = 4 << 10
 
-// about notes what the request is about.
+// about notes the names of the request's objects.
 func (x *exchange) about(names ...string) {
 	if !x.trail.on {
 		return
@@ -49,7 +49,7 @@ func (x *exchange) about(names ...string) {
 	}
 }
 
-// aboutCommand notes what the command is about. Reads within a transaction are not what the log is for.
+// aboutCommand notes the names in the command, except those of reads within a transaction.
 func (x *exchange) aboutCommand(c *kv.Command) {
 	if c.Fence != "" && c.Op != kv.OpDropFence {
 		x.trail.fence = c.Fence + ":" + strconv.FormatUint(c.Token, 10)
@@ -123,7 +123,7 @@ func (e *endpoint) isAct(method string) bool {
 	return e.handlers[method] != nil
 }
 
-// actOf returns what the act of a request is called: the route, and what it does there, if there is a choice.
+// actOf returns the name of a request's act: the route, and the operation if the route has several.
 func (e *endpoint) actOf(x *exchange) string {
 	route, acts := e.latency.route, 0
 	for method := range e.handlers {

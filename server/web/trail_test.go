@@ -52,7 +52,7 @@ func (w *witness) lines(t *testing.T) (out []audit.Record) {
 	return out
 }
 
-// nobodyMay has the server ask for tokens, of which there is none but the anonymous one, which has no policies.
+// nobodyMay makes the server require tokens. Only the anonymous token exists, without policies.
 func nobodyMay(f *fake) func(*Config) {
 	return func(c *Config) {
 		d := access.New(access.Config{CatchUp: func(time.Duration) error { return nil }, Now: time.Now})
@@ -75,9 +75,9 @@ func spellings(path string) []string {
 	return out
 }
 
-// TestNothingUnsafeEscapesTheAuditLog asks every route with every method that may change something, spelt in every way,
-// of a node that does it, that fails, and that nobody may ask: each request that reaches a handler has one line, which
-// tells of the outcome what the answer did. The log has no secret and no value.
+// TestNothingUnsafeEscapesTheAuditLog calls every route with every writing method and every spelling, on a node that
+// succeeds, on one that fails, and on one that denies everything. Each request that reaches a handler has one line with
+// the outcome of its answer. The log has no secret and no value.
 func TestNothingUnsafeEscapesTheAuditLog(t *testing.T) {
 	for what, setting := range map[string]struct {
 		err    error
@@ -233,7 +233,7 @@ func TestTheAuditLogSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A transaction that only reads changes something all the same under a fence: it may raise it, and so end the writing of
+// A transaction that only reads is still a change under a fence: it may raise the fence, and so stop the writes of
 // others.
 func TestEveryWriteUnderAFenceIsInTheAuditLog(t *testing.T) {
 	f := newFake(t)

@@ -12,10 +12,10 @@ import (
 	"tenure/kv"
 )
 
-// txnOp is one operation of a transaction in Consul's JSON. Of the kinds that it has, only KV means something here.
+// txnOp is one operation of a transaction in Consul's JSON. Of its kinds only KV exists here.
 type txnOp struct {
 	KV *txnKV
-	// What is in the others is not looked at, and not decoded: it could be very many small values.
+	// The other kinds are not decoded, since they could hold very many small values.
 	Node, Service, Check, Session *json.RawMessage
 }
 
@@ -88,9 +88,9 @@ type txnHandler struct {
 	maxValueBytes int
 }
 
-// maxBytes is how many bytes the operations of a transaction may have together: it is one entry of the log, as the
-// largest value is. That value and its key fit, and so do some more operations. (The format of the log sets the other
-// bound: with the largest --max-value-bytes the largest value is too large for a transaction.)
+// maxBytes is how many bytes the operations of a transaction may have together: like the largest value, a transaction
+// is one entry of the log. The largest value and its key fit, with some more operations. The format of the log sets the
+// other bound: with the largest --max-value-bytes the largest value is too large for a transaction.
 func (h *txnHandler) maxBytes() int {
 	return min(max(h.maxValueBytes, 256<<10)+api.TxnSpaceBytes, kv.MaxValueBytes)
 }

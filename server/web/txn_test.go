@@ -101,7 +101,7 @@ func TestTheLargestValueInATransaction(t *testing.T) {
 	}
 }
 
-// What is too large for a transaction is refused with the words that Vault looks for, however large it is.
+// A transaction that is too large, by any amount, is refused with the words that Vault looks for.
 func TestTxnTooLarge(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)

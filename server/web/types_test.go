@@ -11,8 +11,8 @@ import (
 	"tenure/kv"
 )
 
-// What is written by hand, or made of the Backend's own types, reads as the types of package api, and has no member
-// that those lack.
+// Handwritten answers, and answers made from the Backend's own types, parse as the types of package api without unknown
+// members.
 func TestAnswersAreThoseOfPackageAPI(t *testing.T) {
 	f := newFake(t)
 	f.remaining = time.Second

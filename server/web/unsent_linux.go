@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unsentBytes bounds what the system holds of an answer that it could not send yet. Without it an answer that nobody
-// reads is copied into megabytes of the system's memory, and the next ones after it. What is on its way does not count,
-// so that nobody who reads gets less.
+// unsentBytes bounds the unsent bytes that the system buffers for a connection. Without it unread answers are copied
+// into megabytes of the system's memory. Bytes in flight do not count, so a client that reads is not slowed down.
 const unsentBytes = 128 << 10
 
 // keepUnsentShort sets that for the connections of a listener, which inherit it. An error leaves it as it was.

@@ -41,8 +41,8 @@ func (h *upgradeHandler) show(x *exchange) error {
 	return nil
 }
 
-// permitted decides whether x may see or raise the level. Below the level of tokens nobody can have one, so that
-// everybody may: what comes after is the bootstrap, which everybody may do as well.
+// permitted decides whether x may see or raise the level. Below the level of tokens no token can exist, so everybody
+// may. The next step, the bootstrap, is open to everybody as well.
 func (h *upgradeHandler) permitted(x *exchange, p acl.Permission) error {
 	if h.upgrades.Upgrade().FeatureLevel < kv.LevelOfACL {
 		x.needsNothing()

@@ -12,7 +12,7 @@ import (
 	"tenure/server/watch"
 )
 
-// waitJitter: a blocking query waits for `wait`, if it has one, and up to a waitJitter-th more, so that clients which
+// waitJitter: a blocking query waits for `wait` (or the default) and up to a waitJitter-th more, so that clients that
 // began together do not all come back together.
 const waitJitter = 16
 
@@ -28,7 +28,7 @@ func (q *query) wait() time.Duration {
 // blocks reports whether q waits for news: `index=0` asks for what there is.
 func (q *query) blocks() bool { return q.index != 0 }
 
-// waits is what blocking queries and streams of events have in common.
+// waits is the common part of blocking queries and streams of events.
 type waits struct {
 	hub      *watch.Hub
 	reader   Reader
@@ -41,7 +41,7 @@ type waits struct {
 	stopOnce sync.Once
 }
 
-// end ends the waits, and those to come: the node stops. Calling it again does nothing.
+// end ends present and later waits: the node stops. A second call does nothing.
 func (w *waits) end() { w.stopOnce.Do(func() { close(w.stopping) }) }
 
 // over waits until all blocking queries are answered, for limit at most.
@@ -51,7 +51,7 @@ func (w *waits) over(limit time.Duration) {
 	}
 }
 
-// stops reports whether nobody may wait any more.
+// stops reports whether EndWaits was called.
 func (w *waits) stops() bool {
 	select {
 	case <-w.stopping:
@@ -61,14 +61,13 @@ func (w *waits) stops() bool {
 	}
 }
 
-// block answers a blocking query. waiter is for what it reads; err is the Hub's, if it gave none. look reads afresh and
-// in the mode asked for, and answers if there is news behind q.index, or if it must: the wait is over, or q.index is of
-// another store. Each look comes after the waiter was armed, so that a change is either seen by it or ends the wait for
-// the next. Nothing but the waiter is held while it waits.
+// block answers a blocking query. waiter is for the data of the query; err is the Hub's error if there is no waiter.
+// look reads afresh in the query's mode. It answers if there is news behind q.index, or with must, when the wait is
+// over or q.index is of another store. The waiter is armed before each look, so a look either sees a change, or the
+// change ends the wait. During the wait only the waiter is held.
 //
-// A query that waits when the node stops is answered with what there is, as at the end of its wait: to consul/api an
-// error is the loss of a lock. One that comes later is refused, since its client would come back at once, again and
-// again.
+// When the node stops, a waiting query is answered with the present state, as at the end of its wait: to consul/api an
+// error is the loss of a lock. A later query is refused, since its client would come back at once, again and again.
 func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 	look func(must bool) (answered bool, err error)) error {
 	if err != nil {

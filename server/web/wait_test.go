@@ -150,8 +150,8 @@ func TestHowLongAQueryWaits(t *testing.T) {
 	}
 }
 
-// Whoever waits behind the index of an empty store learns of the very first change, also if it was there before the
-// query came. Clients know that index to be 1.
+// A query behind the index of an empty store gets the very first change, also if the change came before the query.
+// Clients know that index to be 1.
 func TestTheFirstChangeIsNotMissed(t *testing.T) {
 	session := kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: "aaaaaaaa-0000-0000-0000-000000000000"}}
 	write := kv.Command{Op: kv.OpSet, Key: "k"}
@@ -250,8 +250,8 @@ func TestTooManyWaiting(t *testing.T) {
 	s.EndWaits()
 }
 
-// What waits when the node stops is answered as at the end of its wait, over a connection that then ends; what comes
-// later is refused at once, unless there is news.
+// A query that waits when the node stops is answered as at the end of its wait, and its connection then ends. A later
+// query is refused at once, unless it has news.
 func TestAStopEndsWaitsInOrder(t *testing.T) {
 	f := newFake(t)
 	f.set(t, "k", "v")
@@ -301,8 +301,8 @@ func TestAStopDoesNotWaitForReads(t *testing.T) {
 	s.AwaitWaits(time.Millisecond)
 }
 
-// The wait of a client that hangs up ends; one that waits for longer than any request may take is still answered; and a
-// server that stops does not wait for those who wait.
+// The wait of a client that hangs up ends. A wait longer than the limit of a request is still answered. A stopping
+// server does not wait for waiting queries.
 func TestWaitsOverConnections(t *testing.T) {
 	f := newFake(t)
 	f.set(t, "k", "v")

@@ -31,15 +31,16 @@ type watchHandler struct {
 //	event: session   data: {"Session","ModifyIndex"}: it was created or ended; with the empty prefix only
 //	event: compacted data: {"Index"}: changes up to Index may be missing: list again
 //
-// The id is the revision. Only the last event of a revision has one, so whoever resumes after an id has seen all of it.
-// While nothing happens a block with an id alone says how far the stream has come; no client takes that for an event.
+// The id is the revision. Only the last event of a revision has an id, so a client that resumes after an id has seen
+// the whole revision. Without changes, a block with only an id gives the stream's position; clients do not treat that
+// as an event.
 //
-// Changes of keys that may not be read are left out, and so are sessions unless all of them may be read. The stream ends
-// when its token does, or when nothing below the prefix may be read any more.
+// Changes of unreadable keys are left out, and so are sessions unless all of them may be read. The stream ends with its
+// token, or when no key below the prefix may be read any longer.
 //
-// What was applied long ago is not remembered (watch.Limits). A stream that is asked to begin there does, if nothing
-// has changed under the prefix since; else it says compacted, and goes on behind Index. So does a stream that is asked
-// to begin behind an index of another store. One whose client is too slow to read falls behind the memory: it says
+// Old changes are forgotten (watch.Limits). A stream that should begin at a forgotten change does so if nothing has
+// changed under the prefix since. Else it sends compacted, and continues behind Index. So does a stream that should
+// begin behind an index of another store. A stream whose client reads too slowly falls behind the history: it sends
 // compacted, and ends.
 func (h *watchHandler) stream(x *exchange) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &watchRules)

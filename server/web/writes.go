@@ -24,7 +24,7 @@ type Writer interface {
 	WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error)
 }
 
-// writes is what all requests that go through the log have in common.
+// writes is the common part of all requests that go through the log.
 type writes struct {
 	store    Writer
 	revision func() uint64 // what this node has applied
@@ -42,8 +42,8 @@ func (w *writes) command(x *exchange, rules *rules, op kv.Op) (kv.Command, error
 }
 
 // identify takes the idempotency key and its base from the headers. A key without a base gets this node's revision,
-// which protects less: a retry through another node, or a later one through this node, gets a newer base, so a copy
-// that was delayed for longer than keys are remembered could be applied again.
+// which protects less: a retry through another node, or a later one through this node, gets a newer base. Then a copy
+// that was delayed beyond the memory for keys could be applied again.
 func (w *writes) identify(h http.Header, c *kv.Command) error {
 	keys, bases := h[api.HeaderIdempotencyKey], h[api.HeaderBase]
 	if len(keys) == 0 && len(bases) == 0 {
@@ -72,17 +72,17 @@ func (w *writes) identify(h http.Header, c *kv.Command) error {
 	return nil
 }
 
-// drawKey gives a key of this node's own to what locks and unlocks, and to what makes a session, so that it may be sent
-// on again when the master changes. The Backend does it for what replaces all. Consul's clients send no key, and take an answer of unknown
-// outcome for the loss of their lock. Other writes are too many: each key is remembered.
+// drawKey gives a command that locks, unlocks or makes a session a key of this node's own, so that it may be sent again
+// when the master changes. Consul's clients send no key, and take an unknown outcome for the loss of their lock. The
+// Backend draws the key for a replacement of the whole state. Other writes are too many: each key is remembered.
 func (w *writes) drawKey(c *kv.Command) {
 	if c.Lock != kv.LockNone || c.Op == kv.OpSessionCreate {
 		c.IdemKey, c.Base = uuid.NewString(), w.revision()
 	}
 }
 
-// apply has c applied, and sets the headers of every write. Its error says that nothing is known of how c ended, or
-// that it was not proposed.
+// apply applies c, and sets the headers of every write. Its error says that the outcome of c is unknown, or that c was
+// not proposed.
 func (w *writes) apply(x *exchange, c *kv.Command) (kv.Result, error) {
 	if err := x.mayWrite(c); err != nil {
 		return kv.Result{}, err
