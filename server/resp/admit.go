@@ -38,8 +38,8 @@ func (a *admitted) begin() {
 	}
 }
 
-// end is called when they are carried out, before their replies are sent. A client that asks for more than it may gets
-// them later, so that it does not ask again at once.
+// end is called when the commands are carried out, before their replies are sent. A client beyond its bounds gets the
+// replies later, so that it does not ask again at once.
 func (a *admitted) end() {
 	a.flight.End()
 	if a.slow {

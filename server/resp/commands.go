@@ -16,11 +16,11 @@ type command struct {
 	alone bool
 	// aloneIf reports whether these arguments make the command one of the alone; nil: none do.
 	aloneIf func(args [][]byte) bool
-	// steps commands do nothing but add steps to the batch, so that a transaction can find out what they need.
+	// steps commands only add steps to the batch, so that a transaction can find their needs.
 	steps bool
-	// acts commands change something, so that the audit log has them also when they are refused unseen.
+	// acts commands change something: the audit log has them also when they are refused before they run.
 	acts bool
-	// stranger commands are answered whoever asks, also under a token that is none any more.
+	// stranger commands are answered for any client, also under a token that no longer exists.
 	stranger bool
 	// subscriber commands are possible while a connection of RESP2 is subscribed to something.
 	subscriber bool

@@ -46,7 +46,7 @@ type Config struct {
 	// SendTimeout bounds how long replies may take to be sent. 30 s.
 	SendTimeout time.Duration
 	// MaxUnreadBytes bounds what reads have taken from the state and clients have not taken yet, of all connections
-	// together but for small replies. 128 MiB.
+	// together, except small replies. 128 MiB.
 	MaxUnreadBytes int64
 	// MaxLeaseTime bounds the TTL of a lease. 30 s.
 	MaxLeaseTime time.Duration

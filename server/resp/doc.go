@@ -1,9 +1,9 @@
 // Package resp serves the Redis protocol: the same store and the same keys as HTTP, for clients that exist in every
 // language and send many commands at a time.
 //
-// What lives here: connections and their limits, the commands and what they answer, transactions of connections. What
-// does not: anything that decides whether a write is applied or a read is fresh. That is the Backend's, as it is for
-// package web, and an error of it never becomes a better one here: "unknown" stays unknown.
+// The package has connections and their limits, commands with their replies, and transactions of connections. It never
+// decides whether a write is applied or a read is fresh: the Backend does, as for package web. An error of the Backend
+// never becomes a better one here: "unknown" stays unknown.
 //
 // # The way of a command
 //
@@ -16,15 +16,15 @@
 //	             the one way to the Backend, which decides whether the client may; what becomes of a batch that it
 //	             may not have carried out whole
 //	login.go, admit.go, trail.go
-//	             AUTH; the limits of clients; what the audit log is told
-//	reader.go    who is told of changes, as a client that may not read everything
+//	             AUTH; the limits of clients; lines of the audit log
+//	reader.go    the permissions of a client that receives changes
 //	subscriptions.go, watching.go, tracking.go, notifier.go
-//	             who is told of changes, and the goroutine of each such connection that does it
+//	             subscriptions, and the goroutine of each connection that sends changes
 //	nodes.go, sentinel.go, wait.go
-//	             what this node knows of the others: who is master, and where
+//	             this node's view of the others: the master and the addresses
 //	batch.go     what has been asked for and not carried out yet; as one sequence of the log if it writes, else as one
 //	             read
-//	errors.go    what a client is told when the Backend refuses, or does not know
+//	errors.go    replies to errors of the Backend, and to unknown outcomes
 //
 // DESIGN.md says why it is built so.
 package resp

@@ -120,8 +120,8 @@ func parseExpiry(args [][]byte) (x expiry, refusal string) {
 	return x, ""
 }
 
-// timeToLive returns the time to live that is n units, or with at until n units after 1970; 0 or less if that has
-// passed. ok is false for one that Redis does not take, or the store.
+// timeToLive returns a time to live of n units, or with at the time until n units after 1970. It is 0 or less if that
+// moment has passed. ok is false if Redis or the store would refuse the value.
 func timeToLive(n int64, unit time.Duration, at bool) (ttl time.Duration, ok bool) {
 	const millisecond = int64(time.Millisecond)
 	each := int64(unit) / millisecond

@@ -181,7 +181,7 @@ func (s *session) send(lines ...string) {
 	}
 }
 
-// reply reads one reply and returns it in words: text as it is, errors with -, lists in brackets, nothing as nil.
+// reply reads one reply and returns it as text: strings unchanged, errors with -, lists in brackets, null as nil.
 func (s *session) reply() string {
 	s.t.Helper()
 	line, err := s.in.ReadString('\n')

@@ -50,8 +50,8 @@ func (c copying) GetMany(timeout time.Duration, mode web.Mode, keys []string, ea
 	})
 }
 
-// Clients that ask for a gigabyte and read nothing cost little memory, nobody else is held up, and they are cut off
-// when sending has taken too long.
+// Clients that ask for a gigabyte and read nothing cost little memory and hold up no other client. They are
+// disconnected when sending has taken too long.
 func TestAClientThatNeverReads(t *testing.T) {
 	const value, copies = 1 << 19, 1 << 10
 	for name, ask := range map[string]string{
@@ -205,7 +205,7 @@ func TestAllThatIsUnread(t *testing.T) {
 	}
 }
 
-// What is announced costs nothing before it is there.
+// An announced length costs no memory before the bytes have arrived.
 func TestWhatIsAnnouncedCostsNothing(t *testing.T) {
 	server := start(t, newFake(t), Config{})
 	before := heap()
@@ -230,7 +230,7 @@ func TestWhatIsAnnouncedCostsNothing(t *testing.T) {
 	}
 }
 
-// Commands of which a byte comes now and then are carried out once they are whole, and hold up nobody.
+// Commands that arrive byte by byte are carried out once they are whole, and hold up no other client.
 func TestCommandsThatDribble(t *testing.T) {
 	server := start(t, newFake(t), Config{})
 	slow, other := dial(t, server), dial(t, server)

@@ -17,22 +17,23 @@ import (
 	"tenure/server/web"
 )
 
-// notifier tells one connection of changes, those that it is subscribed to or those that it watches, in a goroutine of
-// its own. It reads them from the history that all share, and keeps none: a client that reads more slowly than changes
-// come is cut off once the history has moved on, or its socket has been full for the time that sending may take. The
-// client sees that it missed something, since its connection is gone.
+// notifier sends one connection the changes to which it is subscribed or which it watches, in a goroutine of its own.
+// It reads them from the shared history and keeps no queue. A client that reads too slowly is disconnected once the
+// history has moved on, or its socket has been full for the timeout of sending. From this the client learns that it
+// missed changes.
 type notifier struct {
 	net     net.Conn
 	subs    *subscriptions
 	timeout time.Duration // of sending
 	log     zerolog.Logger
 	stop    <-chan struct{}
-	// tell sends what is to be said about events; idle, unless it is nil, how far that is, every heartbeat.
+	// tell sends the messages for events. idle, unless it is nil, runs at every heartbeat, for example to send the
+	// position.
 	tell      func(events []watch.Event) error
 	idle      func() error
 	heartbeat time.Duration
 
-	// lost, unless it is nil, is told an error of the cursor, and returns nil if it has made it good.
+	// lost, unless it is nil, handles an error of the cursor, and returns nil if it has recovered.
 	lost func(err error) error
 
 	flags  *eventFlags
@@ -53,8 +54,8 @@ const (
 	sendBytes    = 32 << 10 // messages are sent once they have so many bytes
 )
 
-// caughtUp returns a revision at or above that of every write that was answered before, by any node: who subscribes is
-// not told of what they know. It costs what a read costs.
+// caughtUp returns a revision at or above that of every write answered before, by any node. Subscribers get only later
+// changes. It costs as much as a read.
 func (c *conn) caughtUp() (uint64, error) {
 	if err := c.to.ReadPoint(c.cfg.ClientTimeout, c.mode); err != nil {
 		return 0, err
@@ -63,7 +64,7 @@ func (c *conn) caughtUp() (uint64, error) {
 	return newest, notApplied(err)
 }
 
-// notApplied returns an error of the hub as one that clients may repeat the command after.
+// notApplied wraps an error of the hub in one after which clients may repeat the command.
 func notApplied(err error) error {
 	switch {
 	case err == nil:
@@ -92,7 +93,8 @@ func (c *conn) startNotifier(after uint64) error {
 	return nil
 }
 
-// notifier returns one that does not run yet, for the changes under prefix after a revision. Its error is the hub's.
+// notifier returns a notifier for the changes under prefix after a revision. It does not run yet. The error is the
+// hub's.
 func (c *conn) notifier(prefix string, after uint64) (*notifier, error) {
 	cursor, err := c.cfg.Hub.Cursor(prefix, after)
 	if err != nil {
@@ -114,7 +116,7 @@ func (c *conn) notifier(prefix string, after uint64) (*notifier, error) {
 		heartbeat: c.cfg.Heartbeat, hub: c.cfg.Hub, flags: &c.events, place: place, waiter: waiter, cursor: cursor}, nil
 }
 
-// run tells of changes until the connection ends, or the token of its client does.
+// run sends changes until the connection ends, or the token of its client does.
 func (n *notifier) run() {
 	defer n.place.Give()
 	defer n.waiter.Close()

@@ -36,7 +36,7 @@ func TestAKeyIsThereUntilTheLogSaysOtherwise(t *testing.T) {
 	s.want("getdel k", "v")
 }
 
-// tooOld is a node that has forgotten what it knew of keys that are so old.
+// tooOld is a node that has forgotten the idempotency keys of old writes.
 type tooOld struct{ *fake }
 
 func (t tooOld) Write(d time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {

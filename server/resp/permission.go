@@ -15,9 +15,9 @@ import (
 	"tenure/server/web"
 )
 
-// store is the node behind the decision whether the connection may do what it asks for. Nothing in this package reaches
-// the node but through it, so no command can forget to ask; what a write needs is read off the command that is sent. It
-// belongs to one connection, whose goroutine alone uses it.
+// store gives a connection access to the node, after a decision about each request. This package reaches the node only
+// through it, so no command can omit the decision. The needs of a write are read off the sent command. A store belongs
+// to one connection, and only its goroutine uses it.
 type store struct {
 	backend Backend
 	decider *access.Decider // nil: there are no tokens, so that everything is allowed
@@ -44,7 +44,7 @@ func (s *store) forget() {
 	}
 }
 
-// login makes the client the holder of the token of a secret. If there is no such token it stays who it is.
+// login makes the client the holder of the token with that secret. Without such a token the client stays unchanged.
 func (s *store) login(secret string) error {
 	who := s.proven
 	who.Secret = secret
@@ -56,7 +56,7 @@ func (s *store) login(secret string) error {
 	return nil
 }
 
-// known returns nil if the client is somebody: its token has neither been deleted nor expired since it logged in.
+// known returns nil if the client's token, if it has one, has neither been deleted nor expired since the login.
 func (s *store) known() error {
 	if s.decider == nil || s.who.Secret == "" {
 		return nil
@@ -65,7 +65,7 @@ func (s *store) known() error {
 	return s.request.Known(s.timeout)
 }
 
-// accessor returns that of the client's token, "" if there are no tokens.
+// accessor returns the accessor of the client's token, "" without tokens.
 func (s *store) accessor() string {
 	if s.request == nil {
 		return ""
@@ -102,7 +102,7 @@ func (s *store) needRead(key string) error {
 // may reports whether the client is allowed p too. Something must have been decided before.
 func (s *store) may(p acl.Permission) bool { return s.request == nil || s.request.May(p) }
 
-// mayNow decides about steps with what this node knows: that is for when it has just caught up with the master.
+// mayNow decides about steps by this node's present state. Call it when the node has just caught up with the master.
 func (s *store) mayNow(steps []kv.Command) error {
 	s.request.Next()
 	for i := range steps {
@@ -133,8 +133,8 @@ func (s *store) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv
 	return r, err
 }
 
-// send sends a command that was decided about. If permissions were taken away meanwhile, so that the log has refused
-// it, this node decides once more.
+// send sends a command after its decision. If the log refuses it because permissions were taken away meanwhile, this
+// node decides once more.
 func (s *store) send(limit time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	if s.decider == nil {
 		return s.backend.Write(limit, c, took)
@@ -159,8 +159,8 @@ func (s *store) send(limit time.Duration, c kv.Command, took *slow.Write) (kv.Re
 
 var errAlwaysNew = fmt.Errorf("%w: permissions change all the time; try again", web.ErrNotApplied)
 
-// GetMany reads keys that the client may read. What was read may be newer than the decision, so that is made anew:
-// after an error each may have been called, and must not be told.
+// GetMany reads keys that the client may read. The entries may be newer than the decision, so it decides again after
+// the read. After an error each may have been called with entries that the client must not get.
 func (s *store) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (
 	uint64, error) {
 	if s.decider == nil {
@@ -179,7 +179,7 @@ func (s *store) GetMany(timeout time.Duration, mode web.Mode, keys []string, eac
 	return revision, s.request.Again()
 }
 
-// ReadPoint waits until this node has applied what was acknowledged before, as far as mode asks for it. It reads
+// ReadPoint waits until this node has applied every write acknowledged before the call, as mode requires. It reads
 // nothing.
 func (s *store) ReadPoint(timeout time.Duration, mode web.Mode) error {
 	_, err := s.backend.GetMany(timeout, mode, []string{anyKey}, func(int, kv.Entry) bool { return true })
@@ -245,13 +245,13 @@ func (v view) Keys(r kv.Range, fn func(key string) bool) error {
 	return v.snapshot.Keys(v.only(r), "", fn)
 }
 
-// Pass is Keys, but tells of keys that are not in the view that there are such. Nothing of them but the place at which
-// to go on may be kept.
+// Pass is Keys, but also calls fn for hidden keys, with shown false. fn may use a hidden key only as the place at which
+// to continue.
 func (v view) Pass(r kv.Range, fn func(key string, shown bool) bool) error {
 	return v.snapshot.Keys(r, "", func(key string) bool { return fn(key, v.shows(key)) })
 }
 
-// Status returns what the node knows of itself and of the others: that is for everybody, as over HTTP.
+// Status returns the node's view of itself and of the other nodes. It needs no permission, as over HTTP.
 func (s *store) Status() api.Status { return s.backend.Status() }
 
 // Lease carries out r if the client may write the lease, for as long as it may.
@@ -271,7 +271,7 @@ func (s *store) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, 
 	return g, err
 }
 
-// ShowLease returns what this node knows of a lease, if the client may read it.
+// ShowLease returns this node's view of a lease, if the client may read it.
 func (s *store) ShowLease(name string) (l web.LeaseHint, found bool, err error) {
 	if s.decider != nil {
 		s.request.Next()
@@ -283,7 +283,7 @@ func (s *store) ShowLease(name string) (l web.LeaseHint, found bool, err error) 
 	return l, found, nil
 }
 
-// isDenied reports whether err says that something is not allowed, or that it is not known whether it is.
+// isDenied reports whether err is a denial, or says that the decision could not be made.
 func isDenied(err error) bool {
 	var denied *access.DeniedError
 	return errors.As(err, &denied) || errors.Is(err, access.ErrUnknownToken) || errors.Is(err, access.ErrUnsure)
@@ -296,7 +296,7 @@ const (
 	errWrongPass = "WRONGPASS invalid username-password pair or user is disabled"
 )
 
-// deniedText returns what a client is told that is not allowed something; ok is false for any other error.
+// deniedText returns the reply to a denied client; ok is false for any other error.
 func deniedText(err error) (text string, ok bool) {
 	var denied *access.DeniedError
 	switch {

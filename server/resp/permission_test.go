@@ -10,8 +10,8 @@ import (
 	"tenure/kv"
 )
 
-// samples is a line or lines of each command, the last of which shows what it needs. Keys are k and l, of which only
-// the first is there.
+// samples has a line or lines for each command; the last line shows its needs. The keys are k, which exists, and l,
+// which does not.
 var samples = map[string][]string{
 	"set": {"SET k v"}, "setnx": {"SETNX l v"}, "setex": {"SETEX k 9 v"}, "psetex": {"PSETEX k 9 v"}, "get": {"GET k"},
 	"getset": {"GETSET k v"}, "getdel": {"GETDEL k"}, "getex": {"GETEX k"}, "mget": {"MGET k l"}, "mset": {"MSET k 1 l 2"},
@@ -62,11 +62,12 @@ var forEverybody = map[string]string{
 	"wait": "how many nodes have one's own write", "sentinel": "clients find the master by it", "publish": "likewise", "unsubscribe": "it forgets", "punsubscribe": "likewise",
 }
 
-// leavesOut is the commands that show a client with another permission what it may read, and nothing else.
+// leavesOut are the commands that succeed for a client with another permission, and show only the keys that it may
+// read.
 var leavesOut = map[string]string{"scan": "[0 []]", "dbsize": "0", "randomkey": "nil", "pubsub": "[]"}
 
-// CVE-2026-33413: a command without a check. Each command, without a token, with one that allows nothing of it, with
-// one that was deleted while its connection was open, and with one that allows everything.
+// CVE-2026-33413: a command without a check. The test runs each command without a token, with a token without its
+// permissions, with a token deleted while the connection was open, and with a token for everything.
 func TestNoCommandIsWithoutADecision(t *testing.T) {
 	for name, cmd := range table {
 		lines := samples[name]
@@ -139,7 +140,7 @@ func TestTrackingIsDecided(t *testing.T) {
 	}
 }
 
-// What is denied is not applied: of the last write more is known than nothing.
+// A denied write is not applied, so the outcome of the last write is still known.
 func TestWaitBehindADeniedWrite(t *testing.T) {
 	g := newGuarded(t)
 	g.may("app", `key_prefix "mine/" { policy = "write" }`)
@@ -197,7 +198,7 @@ func TestCommandsOfAPipelineAreDecidedOneByOne(t *testing.T) {
 	}
 }
 
-// What is denied in a transaction ends it, when it is queued or when it is carried out.
+// A denied command ends its transaction, when it is queued or when it is carried out.
 func TestWhatIsDeniedEndsATransaction(t *testing.T) {
 	g := newGuarded(t)
 	policy := g.policy(`key_prefix "mine/" { policy = "write" }`)

@@ -34,13 +34,13 @@ func (r *reader) again() error {
 	return r.denied
 }
 
-// may reports whether the client may be told of the key, by what again has found.
+// may reports whether the client may see the key, by the last result of again.
 func (r *reader) may(key string) bool {
 	return r.request == nil || r.denied == nil && r.request.May(acl.KeyRead(key))
 }
 
-// news returns what is closed when permissions have changed since, and what tells that the token expires; nil: never.
-// stop is to be called when nobody listens any more.
+// news returns a channel that is closed when permissions change after the last decision, and one that receives when the
+// token expires. A nil channel means never. The caller calls stop when it no longer listens.
 func (r *reader) news() (changed <-chan struct{}, expires <-chan time.Time, stop func()) {
 	if r.request == nil || r.denied != nil {
 		return nil, nil, func() {}
@@ -53,16 +53,16 @@ func (r *reader) news() (changed <-chan struct{}, expires <-chan time.Time, stop
 	return changed, nil, func() {}
 }
 
-// The channels on which the changes of keys are told.
+// The prefixes of the channels for changes of keys.
 const (
 	keyspace = "__keyspace@0__:"
 	keyevent = "__keyevent@0__:"
 )
 
-// mayHear returns nil if the client may subscribe to a channel, or a pattern: if it may read the key that the channel
-// is about, or any key that it may be about.
+// mayHear returns nil if the client may subscribe to a channel or a pattern. It must be allowed to read the channel's
+// key, or, for a pattern and a channel of several keys, any key that may match.
 func (c *conn) mayHear(pattern bool, name string) error {
-	if !pattern && name == switchChannel { // who is master is for everybody
+	if !pattern && name == switchChannel { // everybody may learn the master
 		return nil
 	}
 	key, whole := strings.CutPrefix(name, keyspace)

@@ -19,8 +19,8 @@ var (
 	errUnread    = errors.New("too many bytes of replies wait on this node for clients to read them")
 )
 
-// holding is how many bytes a connection has read and not sent yet. Those of all connections together are bounded, in
-// shared.unread, while they are read: so a refusal costs no memory, and it holds for clients of every address.
+// holding counts the bytes that a connection has read and not sent yet. shared.unread bounds these bytes of all
+// connections together, whatever their addresses, while they are read. So a refusal costs no memory.
 type holding struct {
 	counted int64 // in shared.unread
 	small   int64 // not yet: less than largeReply

@@ -11,7 +11,7 @@ import (
 // maxDecisions bounds how often one batch is decided about: permissions may change each time.
 const maxDecisions = 8
 
-// carryOut carries out the batch. Commands in it that are not allowed are answered so, and the others are carried out.
+// carryOut carries out the batch. Denied commands in it get their errors, and the others are carried out.
 func (c *conn) carryOut() error {
 	for range maxDecisions {
 		c.dropResults(0)
@@ -33,9 +33,9 @@ func (c *conn) carryOut() error {
 	return errAlwaysNew
 }
 
-// leaveOut takes the commands out of the batch that are not allowed, replies why, and returns how many those are.
-// denied is why the batch was not carried out: this node has caught up with the master before it was found, or says
-// that it could not.
+// leaveOut removes the commands from the batch that are not allowed, replies their errors, and returns their number.
+// denied is the error for the batch. Before that error this node has caught up with the master, unless denied is
+// ErrUnsure.
 func (c *conn) leaveOut(denied error) (n int) {
 	b := &c.batch
 	all := b.steps
@@ -75,7 +75,7 @@ func (b *batch) refuse(o *op, text string, v3 bool) {
 	o.to = len(b.ready)
 }
 
-// mayQueue decides about a command that is to wait for EXEC, by the steps that it would have now. EXEC decides again.
+// mayQueue decides about a command queued for EXEC, by its present steps. EXEC decides again.
 func (c *conn) mayQueue(cmd *command, args [][]byte) error {
 	if c.to.decider == nil || !cmd.steps {
 		return nil

@@ -11,8 +11,7 @@ import (
 
 const gone = "-NOAUTH Authentication required: the token of this connection was deleted or has expired"
 
-// What was revoked stays revoked for every later write, through a node that does not know of it yet, also on a
-// connection that is open.
+// After a revocation every later write is refused, through a node that has not heard of it, also on an open connection.
 func TestARevokedTokenWritesNothingThroughALaggingNode(t *testing.T) {
 	g := newGuarded(t)
 	app := g.may("app", `key_prefix "" { policy = "write" }`)
@@ -40,7 +39,8 @@ func (s *session) hello(of *session) string {
 	return "[server redis version " + redisVersion + " proto 2 id " + id + " mode standalone role master modules []]"
 }
 
-// Of a pipeline that the log has refused for a permission that was taken away, what is still allowed is done, once.
+// When the log has refused a pipeline because a permission was taken away, the commands that are still allowed are
+// done, once.
 func TestAPipelineIsDecidedAgain(t *testing.T) {
 	g := newGuarded(t)
 	policy := g.policy(`key_prefix "" { policy = "write" }`)
@@ -80,7 +80,7 @@ func TestAnotherRevocationDoesNotRefuse(t *testing.T) {
 	s.want("GET k", "1")
 }
 
-// A token that was made through another node works at once, and what is allowed goes on beside what cannot be decided.
+// A token made through another node works at once, and allowed commands are carried out beside undecidable ones.
 func TestALaggingNodeDoesNotRefuseWhatIsNew(t *testing.T) {
 	g := newGuarded(t)
 	g.set("k", "1")
@@ -98,7 +98,7 @@ func TestALaggingNodeDoesNotRefuseWhatIsNew(t *testing.T) {
 	g.as("").wantPrefix("-CLUSTERDOWN", "AUTH nobody")
 }
 
-// A read is decided with what this node knows when it has read: what it shows is never newer than the decision.
+// A read is decided by the node's state after the read: its data is never newer than the decision.
 func TestAReadIsDecidedAfterItWasRead(t *testing.T) {
 	for _, command := range []string{"GET k", "MGET j k", "STRLEN k", "WATCH k", "KEYS *", "SCAN 0", "DBSIZE", "TENURE.REVISION k",
 		"EVALSHA 80a1b5f2cfccec3b7119ba7721d2127682b691a7 1 k v 1 1000"} {
@@ -115,7 +115,7 @@ func TestAReadIsDecidedAfterItWasRead(t *testing.T) {
 	}
 }
 
-// CVE-2026-59818, on connections that stay open: who is told of changes is told no more.
+// CVE-2026-59818, on connections that stay open: subscribers get no more changes.
 func TestRevocationEndsWhoIsTold(t *testing.T) {
 	for _, command := range []string{"SUBSCRIBE __keyspace@0__:k", "PSUBSCRIBE *", "TENURE.WATCH k REVISION"} {
 		g := newGuarded(t)
@@ -136,7 +136,8 @@ func TestRevocationEndsWhoIsTold(t *testing.T) {
 	open.want("GET k", gone)
 }
 
-// What may not be read is told to nobody, whatever they have subscribed to, and from when on they may not.
+// A client gets no change of a key that it may not read, for any subscription, and from the moment it loses the
+// permission.
 func TestNotificationsLeaveOutWhatMayNotBeRead(t *testing.T) {
 	g := newGuarded(t)
 	policy := g.policy(`key_prefix "mine/" { policy = "read" }`)

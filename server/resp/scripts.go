@@ -11,15 +11,15 @@ import (
 	"tenure/server/resp/proto"
 )
 
-// There is no Lua here. The scripts with which well-known libraries hold their locks are known by their hash, which
-// clients send anyway, and are carried out by steps that do the same: compat computes the hashes from the libraries.
+// There is no Lua here. The lock scripts of well-known libraries are recognized by their hashes, which clients send
+// anyway, and are carried out by equivalent steps. compat computes the hashes from the libraries.
 var scriptCommands = []command{
 	{name: "script", arity: -2, run: script},
 	{name: "evalsha", arity: -3, alone: true, run: evalsha},
 	{name: "eval", arity: -3, alone: true, run: eval},
 }
 
-// lockScript is a known script: it replies from its keys and arguments, of which there are at least so many.
+// lockScript is a known script, with the least numbers of its keys and arguments.
 type lockScript struct {
 	keys, args int
 	run        func(c *conn, keys []string, args [][]byte)

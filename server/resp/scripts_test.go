@@ -65,7 +65,7 @@ func TestOtherScriptsAreRefused(t *testing.T) {
 	s.want("evalsha "+prolongSHA+" 1 k v x", "-ERR invalid expire time in the script of a lock")
 }
 
-// A lock has one holder, whoever else tries at the same time.
+// A lock has one holder, however many clients try at the same time.
 func TestOneHolderOfALock(t *testing.T) {
 	server := start(t, newFake(t), Config{})
 	for round := range 20 {

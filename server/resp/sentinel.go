@@ -12,9 +12,8 @@ import (
 	"tenure/server/resp/proto"
 )
 
-// Clients that know Redis Sentinel find the master by it. Every node answers for all of them, under any name that a
-// client asks for: there is one master. What a node knows of the others' addresses they have told it when they
-// connected.
+// Clients that know Redis Sentinel find the master by it. Every node answers as a Sentinel for all nodes, under any
+// name of a master: there is one master. A node knows the addresses of the others from their connections.
 
 // switchChannel is the channel that tells of another master.
 const switchChannel = "+switch-master"

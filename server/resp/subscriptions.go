@@ -190,7 +190,7 @@ func (c *conn) sendNow() bool {
 	return true
 }
 
-// audience counts who is subscribed to what on this node. It is safe for concurrent use.
+// audience counts the subscriptions on this node. It is safe for concurrent use.
 type audience struct {
 	mu       sync.Mutex
 	channels map[string]int
@@ -238,7 +238,7 @@ func (a *audience) matching(pattern string) []string {
 	return names
 }
 
-// pubsub tells who is subscribed to what on this node.
+// pubsub lists the subscriptions on this node.
 func pubsub(c *conn, args [][]byte) {
 	if err := c.to.needSome(""); err != nil {
 		c.fail(errorText(err))

@@ -11,23 +11,23 @@ import (
 	"tenure/server/watch"
 )
 
-// CLIENT TRACKING tells a client which keys have changed, so that it drops them from its cache. No table of what a
-// client has read is kept: in the default mode, too, it is told of every key that changes, which a client is to expect.
-// A client that cannot be told of all, because the node's history has moved on, is told to drop everything.
+// CLIENT TRACKING tells a client which keys have changed, so that it drops them from its cache. No table of the keys
+// that a client has read is kept. So in the default mode, too, the client gets every changed key, as clients must
+// expect. When the node's history has moved on, the client is told to drop everything.
 
-// tracking is what a connection with CLIENT TRACKING ON has. Only its serving goroutine changes it.
+// tracking is the state of a connection with CLIENT TRACKING ON. Only its serving goroutine changes it.
 type tracking struct {
 	prefixes []string // of the keys that are told
-	// turn is held by who may send: the serving goroutine from when it takes a command until the replies are sent, and
-	// the one that tells of changes while it does. So a change that comes behind a read is told behind its reply: told
-	// before, it would leave the client with what it reads then.
+	// turn is held by the goroutine that may send: the serving goroutine from taking a command until the replies are
+	// sent, and the notifier while it sends. So a change after a read is announced after the read's reply. Announced
+	// before, it would leave the client with the old value from that reply.
 	turn    chan struct{} // capacity 1; nil: off
 	holding bool          // the serving goroutine holds the turn
 	stop    chan struct{}
 	going   sync.WaitGroup
 }
 
-// begin takes the turn for what the client asks.
+// begin takes the turn for a command.
 func (t *tracking) begin() {
 	if t.turn != nil && !t.holding {
 		t.turn <- struct{}{}

@@ -90,7 +90,7 @@ func (c *conn) noteLease(name string, err error) {
 	c.add(r)
 }
 
-// noteRefused adds a command to the audit log of which nobody has looked at the keys.
+// noteRefused adds a command to the audit log that was refused before its keys were parsed.
 func (c *conn) noteRefused(name string, err error) {
 	outcome, code := failed(err)
 	c.add(audit.Record{Time: time.Now(), Act: "redis." + name, Outcome: outcome, Code: string(code)})

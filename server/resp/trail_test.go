@@ -11,8 +11,8 @@ import (
 	"tenure/server/web"
 )
 
-// The audit log has a line for each command that is to change something, done or not, with the keys as the store sees
-// them, and neither a value nor a secret.
+// The audit log has a line for each writing command, done or not, with the keys as the store sees them, and neither a
+// value nor a secret.
 func TestTheAuditLogHasEveryWrite(t *testing.T) {
 	g := newGuarded(t)
 	app := g.may("app", `key_prefix "mine/" { policy = "write" }`)
@@ -87,7 +87,7 @@ func TestNothingUnsafeEscapesTheAuditLog(t *testing.T) {
 	}
 }
 
-// What is refused before anybody looks at it, under a token that is none any more, is in the log as well.
+// A command refused before it runs, under a token that no longer exists, is in the log as well.
 func TestTheAuditLogHasWhatIsTurnedAway(t *testing.T) {
 	g := newGuarded(t)
 	app := g.may("app", `key_prefix "" { policy = "write" }`)

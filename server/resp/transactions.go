@@ -123,7 +123,7 @@ func watchKeys(c *conn, args [][]byte) {
 // maxWatched bounds the keys that one connection watches: the checks and the commands of a transaction are one sequence.
 const maxWatched = kv.MaxSteps / 4
 
-// exec carries out what was queued, as one sequence behind checks of what was watched.
+// exec carries out the queued commands, as one sequence behind checks of the watched keys.
 func exec(c *conn, _ [][]byte) {
 	t := c.tx
 	if !t.open {
@@ -169,8 +169,8 @@ func exec(c *conn, _ [][]byte) {
 // errChanged: a key that was watched has changed.
 var errChanged = errors.New("a watched key has changed")
 
-// atomically carries out the batch, whose first steps are so many checks, in one state: nothing of other clients comes
-// between. c.results are those of the other steps.
+// atomically carries out the batch in one state, without other clients' commands between. The first checks steps of the
+// batch are checks. c.results are the results of the other steps.
 func (c *conn) atomically(checks int) error {
 	err := c.inOneState(checks)
 	c.note(checks, err)

@@ -12,9 +12,9 @@ import (
 	"tenure/server/web"
 )
 
-// wait replies how many other replicas are known to have the connection's last write on disk. A write that was answered
-// is on the disks of a majority of the voters, and nothing more becomes known by waiting; of one whose outcome is
-// unknown nothing is known.
+// wait replies how many other replicas are known to have the connection's last write on disk. An answered write is on
+// the disks of a majority of the voters, and waiting would show nothing more. For a write with unknown outcome the
+// reply is 0.
 func wait(c *conn, args [][]byte) {
 	wanted, ok := integer(args[1])
 	if !ok {
@@ -35,7 +35,7 @@ func wait(c *conn, args [][]byte) {
 	}
 	var known int64
 	if n := c.nodes(); n.voters > 0 && !c.doubtful {
-		known = int64(n.voters / 2) // a majority, but for one
+		known = int64(n.voters / 2) // a majority, less one
 	}
 	c.reply(func(w *proto.Writer) { w.Int(known) })
 }

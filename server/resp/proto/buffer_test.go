@@ -12,7 +12,7 @@ func pipeline(n int) []byte {
 	return []byte(strings.Repeat(one, n))
 }
 
-// arrivals is a source of which one read never crosses from one arrival into the next.
+// arrivals is a source whose reads never cross from one arrival into the next.
 type arrivals struct {
 	left  [][]byte
 	reads int

@@ -4,6 +4,6 @@
 // Both are bounded before they allocate: a Reader believes no announced length. Its buffer grows with what has arrived,
 // up to the limit of a command, and a list of arguments with the arguments.
 //
-// The grammar is that of https://redis.io/docs/latest/develop/reference/protocol-spec/, and where that is silent, what
-// Redis 7.0 does: its texts of errors, what it ignores and where it hangs up.
+// The grammar follows https://redis.io/docs/latest/develop/reference/protocol-spec/. Where the specification is silent,
+// the package follows Redis 7.0: its error texts, the input that it ignores, and the errors at which it disconnects.
 package proto
