@@ -256,7 +256,7 @@ func TestAuthorizerIsTheSlowOne(t *testing.T) {
 	})
 }
 
-// What is allowed for a prefix is allowed for each name that begins with it.
+// A permission for a prefix implies the permission for each name that begins with it.
 func TestAPrefixPromisesEachName(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := Compile(drawPolicies(t)...)

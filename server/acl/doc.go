@@ -1,5 +1,5 @@
-// Package acl says what a token may do: it reads the rules of policies and decides by them. It is pure, and it knows
-// nothing of tokens, of requests or of where policies are kept.
+// Package acl reads the rules of policies and decides permissions by them. It is pure, and knows neither tokens nor
+// requests nor the storage of policies.
 //
 //	rule.go        Access, Kind, Rule: what a rule grants, on what
 //	words.go       the words of Consul's rules: those that count here, and those that are accepted and mean nothing
@@ -13,9 +13,9 @@
 //
 // # Which rule governs
 //
-// As in Consul, an exact rule goes before every rule for a prefix, then the longest prefix goes first, whatever it
-// grants: a short prefix that denies does not weaken a longer one that grants. Only between rules for the very same
-// name, of several policies, the strongest wins: deny before write before list before read. What no rule governs is
+// As in Consul, an exact rule goes before every rule for a prefix, and then the longest prefix goes first, whatever it
+// grants. A short prefix that denies does not weaken a longer one that grants. Only among rules for the very same name,
+// from several policies, the strongest wins: deny before write before list before read. A name without a rule is
 // denied.
 //
 // # Which bytes

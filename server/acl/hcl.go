@@ -26,8 +26,8 @@ func readHCL(src []byte) (value, error) {
 	return fromList(list, 1)
 }
 
-// scanHCL refuses what the parser need not see: tokens that rules do not have, such as numbers and heredocs, and
-// brackets that are nested too deeply, because the parser calls itself for each.
+// scanHCL refuses two things before the parser runs: tokens that rules never contain, such as numbers and heredocs, and
+// too deeply nested brackets, because the parser recurses for each.
 func scanHCL(src []byte) error {
 	var failed error
 	s := scanner.New(src)

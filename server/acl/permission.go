@@ -18,8 +18,8 @@ func KeyReadPrefix(prefix string) Permission {
 	return Permission{Kind: Key, Access: Read, Name: prefix, Prefix: true}
 }
 
-// KeyList is Consul's permission to list below prefix. As there, it says nothing of each key that is listed: the rule
-// that governs the prefix must grant List, and a longer one may still deny.
+// KeyList is Consul's permission to list below prefix. As there, only the rule for the prefix must grant List: rules
+// for longer names may still deny listed keys.
 func KeyList(prefix string) Permission {
 	return Permission{Kind: Key, Access: List, Name: prefix, Prefix: true}
 }

@@ -3,7 +3,7 @@ package acl
 // Access is what a rule grants. Of two rules for the same name in different policies, the larger wins.
 type Access uint8
 
-// What a rule may grant. Each allows what the ones before it do, but for Deny.
+// The accesses that a rule may grant. Except for Deny, each includes the ones before it.
 const (
 	Read  Access = iota + 1
 	List         // of keys only: names under a prefix, as a whole

@@ -11,7 +11,7 @@ type table struct {
 	prefix []entry // likewise
 }
 
-// entry is what the policies together say of one name or prefix.
+// entry is the combined rule of all policies for one name or prefix.
 type entry struct {
 	name   string
 	access Access
@@ -51,9 +51,9 @@ func (e *entry) count(weaker *[Write + 1]int) {
 	}
 }
 
-// longest returns the index of the longest prefix of name, looking from the entry at, which is the greatest that is not
-// above name; -1: there is none. Whatever sorts between a prefix of name and name begins with that prefix too, so it is
-// the entry at or one of those that it hangs below.
+// longest returns the index of the longest entry that is a prefix of name, -1 if there is none. at is the index of the
+// greatest entry not above name. Every entry that sorts between a prefix of name and name begins with that prefix too,
+// so the result is entry at or one of its ancestors.
 func longest(entries []entry, at int, name string) int {
 	for at >= 0 && !strings.HasPrefix(name, entries[at].name) {
 		at = entries[at].parent
@@ -69,7 +69,7 @@ func find(entries []entry, name string) (int, bool) {
 	})
 }
 
-// governs returns what the rule grants that governs name; false: there is none.
+// governs returns the access that the rule for name grants, and false if no rule governs name.
 func (t *table) governs(name string) (Access, bool) {
 	if i, ok := find(t.exact, name); ok {
 		return t.exact[i].access, true
@@ -77,7 +77,7 @@ func (t *table) governs(name string) (Access, bool) {
 	return t.governsPrefix(name)
 }
 
-// governsPrefix returns what the longest prefix of name grants.
+// governsPrefix returns the access that the longest prefix of name grants.
 func (t *table) governsPrefix(name string) (Access, bool) {
 	at, ok := find(t.prefix, name)
 	if !ok {

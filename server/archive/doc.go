@@ -1,7 +1,7 @@
 // Package archive defines an archive: objects in a directory or a bucket from which the state of a cluster can be
-// restored at any revision. It has the names of the objects, the format of a segment, and the decisions that follow
-// from a list of names: what a restore reads, what retention deletes, what is due. It is pure: package archiver writes
-// archives, and package recovery restores them.
+// restored at any revision. It defines the names of the objects, the format of a segment, and the decisions from a list
+// of names: the objects for a restore, the expired objects, and the work that is due. It is pure: package archiver
+// writes archives, and package recovery restores them.
 //
 //	names.go      names of objects
 //	listing.go    Listing: the objects that a list of names describes
@@ -15,9 +15,8 @@
 //
 // # Objects
 //
-// An archive has the chosen slots of the log, not their effects. A chosen slot is the same on all nodes for ever, so
-// two nodes that archive at the same time write the same slots in different segments, and a restore may use the
-// segments of either.
+// An archive has the chosen slots of the log, not their effects. A chosen slot is the same on all nodes for ever. Two
+// nodes that archive at the same time write the same slots in different segments, and a restore may use either segment.
 //
 //	CLUSTER/archive                                           the marker: there is an archive of this cluster
 //	CLUSTER/full/SLOT-REVISION-TIME-NODE                      a full copy: a backup, as GET /v1/backup sends it

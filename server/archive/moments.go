@@ -64,8 +64,8 @@ func (m *Moments) at(slot uint64) int {
 	return sort.Search(len(m.all), func(i int) bool { return m.all[i].Slot >= slot })
 }
 
-// Between returns at most limit+1 evenly chosen moments of the slots from first to last. The last one is of slot last;
-// its time is the first known time at which that slot had been applied. ok is false if no such time is known yet.
+// Between returns at most limit+1 evenly chosen moments of the slots from first to last. The final moment is of slot
+// last, and has the first recorded time after slot last was applied. Without such a time ok is false.
 func (m *Moments) Between(first, last uint64, limit int) (out []Moment, ok bool) {
 	from, through := m.at(first), m.at(last)
 	if through == len(m.all) {

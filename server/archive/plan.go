@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrNotThere is wrapped by errors that mean that an archive lacks what was asked for.
+// ErrNotThere is wrapped by the errors for a requested point or object that the archive lacks.
 var ErrNotThere = errors.New("not in the archive")
 
 // At is the point to which a restore leads: a revision, a time or a slot. The zero At is the end of the archive. At
@@ -81,8 +81,8 @@ func PlanRestore(l *Listing, at At) (Plan, error) {
 	return p, nil
 }
 
-// reached returns for each full copy when its state had been reached: not before what the archive says of earlier
-// slots, for the clock of who made it may have been behind, or set back.
+// reached returns for each full copy the time by which its state had been reached. It is not before the times of
+// earlier slots in the archive: the clock of the copying node may have been behind, or set back.
 func (l *Listing) reached() []time.Time {
 	segments := slices.SortedFunc(slices.Values(l.Segments), func(a, b Segment) int { return cmp.Compare(a.Last, b.Last) })
 	var times []time.Time

@@ -2,7 +2,7 @@ package archive
 
 import "time"
 
-// Range is a run of slots, each of which an archive leads to.
+// Range is a run of slots that an archive can restore.
 type Range struct {
 	First   Full // the full copy with which it begins
 	Last    uint64

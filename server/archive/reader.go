@@ -133,8 +133,8 @@ func damagedAt(at int, text string, args ...any) error {
 	return format.DamagedAt(uint64(at), text, args...)
 }
 
-// Follows returns an error unless c continues the log that ends at slot end with chain after. c must have slot end+1
-// and may overlap what is before it. A new chain, at the beginning of an archive or after a gap, follows anything.
+// Follows returns an error unless c continues the log that ends at slot end with chain after. c must have slot end+1,
+// and may overlap earlier slots. A new chain, at the beginning of an archive or after a gap, follows anything.
 func (c *Content) Follows(end uint64, after Chain) error {
 	if c.Before == BeginChain(c.Cluster, c.First) {
 		return nil

@@ -13,9 +13,9 @@ type Resumed struct {
 
 // Resume returns where a node continues an archive. l has the end of the archive; the node has truncated its log
 // through slot truncated and applied it through slot applied. The archive continues after the last segment, or after
-// the newest full copy if there is no segment. If the log no longer has that slot, there is a gap, behind which the
-// archive continues after the newest full copy, or, if the log does not have that slot either, after applied. An empty
-// archive begins after applied.
+// the newest full copy if there is no segment. If the log no longer has that slot, the archive gets a gap. Behind the
+// gap it continues after the newest full copy if the log still has the slots after that copy, else after applied. An
+// empty archive begins after applied.
 func Resume(l *Listing, truncated, applied uint64) Resumed {
 	end, found := l.End()
 	r := Resumed{First: end.Last + 1, Before: end.After, Reached: end.Reached}

@@ -12,8 +12,8 @@ type Schedule struct {
 	VerifyEvery time.Duration // time between two verifications
 }
 
-// aheadFor is by how much a time may be ahead of the clock of the node that reads it. One that is further ahead comes
-// from a clock that was wrong, and says nothing.
+// aheadFor is how far a time may be ahead of the reading node's clock. A time further ahead comes from a wrong clock,
+// and is ignored.
 const aheadFor = 2 * time.Hour
 
 // within reports whether at is less than d before now, or a little ahead.
@@ -33,8 +33,8 @@ func (s Schedule) VerifyDue(l *Listing, now time.Time) bool {
 		!slices.ContainsFunc(l.Verified, func(v Verified) bool { return within(v.When, now, s.VerifyEvery) })
 }
 
-// least returns how many of the newest full copies are kept whatever time they say: as many as s.Keep has at
-// s.FullEvery, and the one before. So a clock that is ahead expires none before as many others were made in its place.
+// least returns how many of the newest full copies are kept whatever their times: the number for s.Keep at one every
+// s.FullEvery, and the copy before. So a clock that is ahead expires no copy before that many newer ones were made.
 func (s Schedule) least() int {
 	if s.FullEvery <= 0 {
 		return 1
@@ -42,9 +42,9 @@ func (s Schedule) least() int {
 	return int((s.Keep+s.FullEvery-1)/s.FullEvery) + 1
 }
 
-// Kept returns the full copies that are needed at now, sorted by Slot: all that are younger than s.Keep, the newest of
-// the older ones, from which the beginning of that time is restored, at least as many as belong to that time, and the
-// newest verified one.
+// Kept returns the full copies needed at now, sorted by Slot. These are all copies younger than s.Keep, the newest
+// older copy, the newest s.least() copies, and the newest verified copy. The older copy is needed to restore the
+// beginning of that time.
 func (s Schedule) Kept(l *Listing, now time.Time) (kept []Full) {
 	begin, end := now.Add(-s.Keep), now.Add(aheadFor)
 	verified, ok := l.NewestVerified()

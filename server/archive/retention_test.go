@@ -45,7 +45,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestWhatIsDeletedIsNotNeeded draws archives and times, deletes what has expired, and restores what is to be kept.
+// TestWhatIsDeletedIsNotNeeded draws archives and times, deletes expired objects, and restores every state of the kept
+// time.
 func TestWhatIsDeletedIsNotNeeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var fulls, checked []int
@@ -164,8 +165,8 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsWrong: a master whose clock is a year ahead, or at 1970, expires no copy before as many others were
-// made as belong to the time that is kept, and what it has made does not put off the next copy or verification.
+// TestAClockThatIsWrong: a master whose clock is a year ahead, or at 1970, expires no copy before Schedule.least newer
+// ones were made. Its copies and verifications do not delay the next ones.
 func TestAClockThatIsWrong(t *testing.T) {
 	const day = 24 * time.Hour
 	s := Schedule{FullEvery: day, Keep: 7 * day, VerifyEvery: day}

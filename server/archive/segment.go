@@ -82,7 +82,7 @@ func NewBuilder(c ident.ClusterID, first uint64, before Chain) *Builder {
 // Next returns the slot that Add takes next.
 func (b *Builder) Next() uint64 { return b.first + uint64(len(b.values)) }
 
-// Add takes what was chosen in slot, which must be the next one. value is kept. now is a reading of any clock that does
+// Add adds the value chosen in slot, which must be b.Next(). It keeps value. now is a reading of any clock that does
 // not go back; see Due.
 func (b *Builder) Add(slot uint64, value []byte, now time.Duration) {
 	if slot != b.Next() {

@@ -142,8 +142,8 @@ func (a *Archiver) begunAnew(c *copyState) bool {
 	return c.begun != a.begun
 }
 
-// findCut finds out from what is there whether there is a gap between the newest full copy and the slot behind which
-// this node has continued the archive. Whoever made the gap may have ended before it made the full copy.
+// findCut finds out from the list of objects whether the archive has a gap between the newest full copy and the slot
+// after which this node has continued. The node that made the gap may have ended before it made a full copy.
 func (a *Archiver) findCut(ctx context.Context, c *copyState) error {
 	a.mu.Lock()
 	begun, slot := a.begun, a.told.Slot
@@ -206,8 +206,8 @@ func (a *Archiver) putFull(ctx context.Context, r *copyReader) error {
 	return a.cfg.Target.Put(ctx, f.Name(a.cfg.Cluster), r)
 }
 
-// reachedNow returns the time for what is made of the state now: by the clock, and not before the times of slots that
-// were applied, which never decrease.
+// reachedNow returns the time for an object made from the present state: the clock's time, but not before the times of
+// applied slots, which never decrease.
 func (a *Archiver) reachedNow() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -103,8 +103,8 @@ func TestGapAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestToldOfTheArchive: what was said earlier is not believed, also if a gap made it say more, and one that goes on
-// before a gap is.
+// TestToldOfTheArchive: older progress is not believed, also if a gap made its slot higher. The progress of an archiver
+// that continues before a gap is believed.
 func TestToldOfTheArchive(t *testing.T) {
 	for _, c := range []struct {
 		what       string

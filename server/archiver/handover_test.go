@@ -167,7 +167,7 @@ func (r *reach) Delete(_ context.Context, name string) error {
 func (*reach) Close() error   { return nil }
 func (*reach) String() string { return "memory" }
 
-// headOnly is a Copy that has nothing behind the header: what is restored here is the slots.
+// headOnly is a Copy with nothing behind the header: these tests restore only slots.
 type headOnly struct{ head []byte }
 
 func (h *headOnly) Next() ([]byte, error) {
@@ -392,8 +392,8 @@ func TestHandoverAtEveryStep(t *testing.T) {
 	}
 }
 
-// A directory that is made in the place of that of the archive, whose disk is away for a while, gets nothing, however
-// long that lasts and whatever was to be written; and once the right one is back, nothing is missing there.
+// While the archive's disk is unmounted, an empty directory in its place gets no object, for any time and any pending
+// write. When the right directory is back, it is complete.
 func TestAnotherDirectoryIsNotWrittenTo(t *testing.T) {
 	c := newChosen(t)
 	for awayAt := uint64(2); awayAt < handoverSlots-3; awayAt++ {

@@ -143,8 +143,8 @@ func (a *Archiver) Status() *api.ArchiveStatus {
 	return s
 }
 
-// gapStatus returns the newest gap that this node knows of, or nil: one to be, if its log has been truncated above what
-// is archived, or one behind which the archive goes on. The caller holds mu.
+// gapStatus returns the newest gap known to this node, or nil. It is a coming gap if the log was truncated above the
+// last archived slot, else the last gap behind which the archive continued. The caller holds mu.
 func (a *Archiver) gapStatus() *api.ArchiveGap {
 	gap := a.lost
 	if truncated := a.cfg.Log.View().Truncated; a.known && truncated > a.told.Slot {

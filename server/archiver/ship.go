@@ -80,8 +80,7 @@ func (a *Archiver) isActive() bool {
 }
 
 // shipOnce finds the end of the archive if it is unknown, writes the segments that are due, and probes an idle target.
-// After an error the end is unknown: what was to be stored may be there or not, and what answers next may be another
-// target.
+// After an error the end is unknown: the object may be stored or not, and another target may answer next.
 func (a *Archiver) shipOnce(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
@@ -251,8 +250,9 @@ func (a *Archiver) segmentsSince(ctx context.Context, from time.Time) (all []str
 // maxHours bounds how many hours of segments are listed one by one.
 const maxHours = 24 * 100
 
-// prefixes returns the prefixes of the segments of the hours from from to through: of all segments if the hours are too
-// many, as after a clock that stood at 1970, or none, as after one that was ahead.
+// prefixes returns the prefixes of the segments of the hours from from to through. It returns the prefix of all
+// segments if the range has too many hours, for example after a clock at 1970, or is empty, after a clock that was
+// ahead.
 func (a *Archiver) prefixes(from, through time.Time) (all []string) {
 	if hours := through.Sub(from).Hours(); hours < 0 || hours > maxHours {
 		return []string{archive.LogPrefix(a.cfg.Cluster)}

@@ -8,8 +8,8 @@ import (
 	"tenure/server/archive"
 )
 
-// A full copy that is made by a clock that is behind, or was set back, is not taken for one of a time at which its
-// state had not been reached: neither by the date in its name nor by who plans a restore.
+// A full copy made by a clock that is behind, or was set back, does not count for a time before its state was reached,
+// neither by the date in its name nor in the plan of a restore.
 func TestTimesOfFullCopiesDoNotFallBack(t *testing.T) {
 	for _, sameNode := range []bool{true, false} {
 		c := newChosen(t)

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// deniedEach is how many requests that were denied have a line of their own in a second, for each source, unless a Config
-// says something else: whoever has no token can have any number of requests denied, and could wash the log away.
+// deniedEach is the default of Config.DeniedEach: the number of denied requests in a second that get a line of their
+// own, for each source. Without this bound a stranger without a token could flush the log with denied requests.
 const deniedEach = 20
 
 // maxDeniedSources bounds the sources that are told apart in a second. All others are one.
 const maxDeniedSources = 1024
 
-// denials counts denied requests by where they came from.
+// denials counts denied requests by source.
 type denials struct {
 	each  int // lines a second, for each source
 	since time.Time
@@ -34,8 +34,8 @@ func (d *denials) takes(from string) bool {
 	return d.of[source] <= d.each
 }
 
-// over begins the next second, if it is time or the log ends, and returns what tells of the requests that got no line in
-// the last one.
+// over begins the next second, if it is time or the log ends. It returns records that count the requests without a line
+// in the last second.
 func (d *denials) over(now time.Time, ends bool) (told []Record) {
 	if !ends && now.Sub(d.since) < time.Second {
 		return nil
@@ -50,7 +50,8 @@ func (d *denials) over(now time.Time, ends bool) (told []Record) {
 	return told
 }
 
-// sourceOf returns the address of HOST:PORT, or its network: whoever has one IPv6 address of a /64 has all of them.
+// sourceOf returns the address of HOST:PORT, or the network of an IPv6 address: the holder of one address of a /64 has
+// all of them.
 func sourceOf(from string) string {
 	at, err := netip.ParseAddrPort(from)
 	if err != nil {

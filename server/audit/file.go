@@ -18,7 +18,7 @@ type file struct {
 	size int64
 }
 
-// openFile opens the file to add to it. It is readable by its owner only: it says who uses which keys.
+// openFile opens the file for appending. Only its owner may read it, because it shows who uses which keys.
 func openFile(cfg Config) (*file, error) {
 	f := &file{cfg: cfg}
 	return f, f.open()
@@ -61,12 +61,12 @@ func endLine(f *os.File) (int64, error) {
 	return size + 1, err
 }
 
-// errNotMoved is wrapped by the error of a Write that has written everything, into a file that is larger than it should
-// be: the log is worth more than the limit.
+// errNotMoved is wrapped by the error of a Write that has written everything, into a file beyond its limit: the log is
+// worth more than the limit.
 var errNotMoved = errors.New("the file cannot be moved away and grows")
 
-// Write writes whole lines, and moves the file away before a line with which it would be too large. It returns how many
-// bytes of them are in a file.
+// Write writes whole lines, and moves the file away before a line that would exceed its limit. It returns the number of
+// bytes that are in a file.
 func (f *file) Write(lines []byte) (n int, err error) {
 	if err := f.reopen(); err != nil {
 		return 0, err
@@ -99,8 +99,8 @@ func (f *file) Write(lines []byte) (n int, err error) {
 	return n, nil
 }
 
-// cutBack takes a line away again of which a part was written only: who reads the log as JSON would stop there. It returns
-// how many bytes of whole lines stay. What cannot be taken away is ended as a line when the file is opened again.
+// cutBack removes a partly written line, because a reader of JSON would stop there. It returns the number of bytes of
+// whole lines. A part that cannot be removed is ended as a line when the file is opened again.
 func (f *file) cutBack(written []byte) int {
 	whole := bytes.LastIndexByte(written, '\n') + 1
 	if whole < len(written) {
@@ -109,7 +109,7 @@ func (f *file) cutBack(written []byte) int {
 	return whole
 }
 
-// fitting returns the lines, of those given, that fit into space; the first one if none does.
+// fitting returns the first of lines that fit into space, but at least one line.
 func fitting(lines []byte, space int64) []byte {
 	if int64(len(lines)) <= space {
 		return lines
@@ -120,7 +120,7 @@ func fitting(lines []byte, space int64) []byte {
 	return lines[:bytes.IndexByte(lines, '\n')+1]
 }
 
-// reopen opens the file anew if it is not the one of its name any more: somebody else has moved or deleted it.
+// reopen opens the file anew if another process has moved or deleted it.
 func (f *file) reopen() error {
 	if f.f == nil {
 		return f.open()

@@ -31,8 +31,8 @@ func contents(t interface{ Fatal(...any) }, path string) (out []string) {
 	}
 }
 
-// However lines come, each is whole in one file, in order; no file is larger than it may be unless by a single line; and
-// no more are kept than should be.
+// Every line is whole in one file, in order. Only a file of a single line exceeds the limit. No more files are kept
+// than configured.
 func TestRotation(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
@@ -147,7 +147,7 @@ func TestAFileThatCannotBeMoved(t *testing.T) {
 	}
 }
 
-// A line of which a part fits on the disk is taken away again: a reader of JSON would stop at it.
+// A line that fits on the disk only in part is removed again: a reader of JSON would stop at it.
 func TestALineThatIsCutOffIsTakenBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit")
 	f, err := openFile(Config{Path: path, FileBytes: 1000})

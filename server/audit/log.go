@@ -244,8 +244,8 @@ func (l *Log) again() {
 	}
 }
 
-// written writes the lines. What cannot be written is lost: the disk may be full, and requests must not wait for it. What
-// a line would have told that is not written itself remains to be told, and is no act that was lost.
+// written writes the lines. Lines that cannot be written are lost: the disk may be full, and requests must not wait for
+// it. A lost line that reports lost acts does not count as a lost act itself, and its acts remain to be reported.
 func (l *Log) written(b batch) {
 	n, err := l.to.Write(b.lines)
 	whole, part := bytes.Count(b.lines[:n], []byte{'\n'}), bytes.Count(b.lines[n:], []byte{'\n'})

@@ -252,7 +252,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What a line would have told of lost ones is told by the next line that is written, and that line is no act that is lost.
+// If a line that reports losses is lost itself, the next written line reports the same losses, and the lost line does
+// not count as an act.
 func TestLossesAreToldUntilALineOfThemIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &full{}
@@ -288,7 +289,7 @@ func (f *full) Write(p []byte) (int, error) {
 
 func (f *full) Close() error { return nil }
 
-// Whoever is denied has a few lines a second, and one that tells how many others there were.
+// A denied source gets a few lines a second, and one with the number of its other denied requests.
 func TestDeniedRequestsDoNotFillTheLog(t *testing.T) {
 	s := &sink{}
 	l := to(s, io.Discard)

@@ -22,14 +22,14 @@ type Record struct {
 	Time time.Time `json:"time"` // when the request came
 	Node uint64    `json:"node"` // the node that took it
 	From string    `json:"from"` // the other end of the connection, HOST:PORT
-	// Accessor names the token: that of the anonymous one if the request had none, "" if there is no such token or
-	// the cluster does not ask for any.
+	// Accessor names the token, or the anonymous one if the request had none. It is "" if the token does not exist, or
+	// if the cluster has no tokens.
 	Accessor    string `json:"accessor,omitempty"`
 	Certificate string `json:"certificate,omitempty"` // whose the client's certificate is
 	Act         string `json:"act"`                   // what was to be done, such as "kv.set" or "members.remove"
-	// Keys are what it is about, as the store sees them: keys, prefixes, ids or names.
+	// Keys are the objects of the act, as the store sees them: keys, prefixes, ids or names.
 	Keys []string `json:"keys,omitempty"`
-	// More is how many others it is about, which would make the line too long.
+	// More is the number of further objects, which would make the line too long.
 	More int `json:"more,omitempty"`
 	// Fence is the fence under which it writes, and after a colon its token: the act may have raised it.
 	Fence string `json:"fence,omitempty"`
@@ -38,13 +38,13 @@ type Record struct {
 	Outcome  Outcome `json:"outcome"`
 	Code     string  `json:"code,omitempty"`    // why it was not done: an error code of the API
 	Missing  string  `json:"missing,omitempty"` // the permission that was missing, in words
-	// Lost is how many lines before this one are missing. Such a line has nothing else but the time and the node.
+	// Lost is the number of missing lines before this one. Such a line has no other fields than the time and the node.
 	Lost uint64 `json:"lost,omitempty"`
-	// Denied is how many requests from there were denied in the last second that have no line.
+	// Denied is the number of denied requests from that source in the last second without a line.
 	Denied uint64 `json:"denied,omitempty"`
 }
 
-// The acts of lines about lines that are missing: those that were lost, and those of one source that was denied too much.
+// The acts of lines about missing lines: about lost ones, and about those of a source with too many denied requests.
 const (
 	actLost   = "audit.lost"
 	actDenied = "audit.denied"

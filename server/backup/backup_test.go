@@ -153,7 +153,8 @@ func TestFramesThatAreMovedAreNoticed(t *testing.T) {
 	}
 }
 
-// TestAFrameOfNoPlace seals frames anew where they stand, so that only what is in them can tell.
+// TestAFrameOfNoPlace gives every frame the right checksum for its new place, so that only the contents show the
+// damage.
 func TestAFrameOfNoPlace(t *testing.T) {
 	f := parts(t, snapshot(t, 40, 100_000))
 	other := parts(t, snapshot(t, 41, 100_000))

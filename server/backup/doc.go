@@ -20,11 +20,12 @@
 //	             that is seeded by the snapshot's header (see snapshotformat.go in package storage); any number of them
 //	3, end       msgpack of type end: how many pieces there were, and the SHA-256 of all bytes before this frame
 //
-// So a flipped bit shows in the checksum of its frame; a frame that is missing, doubled or moved in that checksum too,
-// since it has the place; a piece of another backup in its own checksum; a backup that was cut off in its missing end.
-// The records have checksums besides, and must come in order, and in sum be those of the header.
+// A flipped bit shows in the checksum of its frame. A missing, doubled or moved frame shows there too, since the
+// checksum covers the place. A piece of another backup shows in the checksum of the piece, and a truncated backup in
+// its missing end. The records also have checksums of their own, must be in order, and must match the number and digest
+// in the header.
 //
-// What a backup has is what all nodes have agreed on: keys, sessions, fences, remembered idempotency keys, the record
-// of the members. It has nothing that is of one node: no promise, no start record, no vote, no quarantine. The record of
-// the members is not used by a restore but for a name and for numbers above which the new cluster's begin.
+// A backup has the state that all nodes have agreed on: keys, sessions, fences, remembered idempotency keys, the record
+// of the members. It has no state of a single node: no promise, no start record, no vote, no quarantine. From the
+// record of the members a restore uses only a name, and numbers above which the new cluster's numbers begin.
 package backup

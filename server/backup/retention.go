@@ -14,8 +14,8 @@ type Retention struct {
 	// Daily, Weekly and Monthly are numbers of days, weeks (from Monday) and months, in UTC. The newest backup of each
 	// is kept. Periods without a backup do not count.
 	Daily, Weekly, Monthly int
-	// Within keeps all backups that were made within this time before the newest one. It does not count from today, so
-	// that a schedule that has stopped does not delete what is left.
+	// Within keeps all backups made within this time before the newest one. It does not count from today, so that a
+	// stopped schedule does not delete the remaining backups.
 	Within time.Duration
 }
 

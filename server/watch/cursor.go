@@ -11,7 +11,7 @@ import (
 const scanEvents = 1024
 
 var (
-	// ErrLost says that changes which a cursor should have told are not in the history any more.
+	// ErrLost says that the history no longer has the next changes of a cursor.
 	ErrLost = errors.New("the history does not reach back so far")
 	// ErrNotBegun says that this node does not apply changes yet.
 	ErrNotBegun = errors.New("this node has no history yet")
@@ -20,7 +20,7 @@ var (
 // Event is a change under the prefix of a cursor.
 type Event struct {
 	kv.Changed
-	// Whole tells that nothing more of this revision follows: whoever has seen this event may come back after it.
+	// Whole says that this is the last event of its revision: a reader may resume after it.
 	Whole bool
 }
 
@@ -35,8 +35,8 @@ type Cursor struct {
 	passed uint64
 }
 
-// Cursor is one that begins behind revision after. If after is above what was applied here, it tells what comes after
-// that. Its error is ErrLost or ErrNotBegun.
+// Cursor returns a cursor that begins behind revision after, which may be above the newest applied revision. Its error
+// is ErrLost or ErrNotBegun.
 func (h *Hub) Cursor(prefix string, after uint64) (*Cursor, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -49,7 +49,7 @@ func (h *Hub) Cursor(prefix string, after uint64) (*Cursor, error) {
 	return &Cursor{hub: h, prefix: prefix, after: after, number: h.history.after(after), passed: after}, nil
 }
 
-// Newest is the newest revision that has been applied here as a whole. Its error is ErrNotBegun.
+// Newest returns the newest revision that has been applied here as a whole. Its error is ErrNotBegun.
 func (h *Hub) Newest() (uint64, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,11 +59,11 @@ func (h *Hub) Newest() (uint64, error) {
 	return h.history.last, nil
 }
 
-// Passed is the highest revision up to which every change was told, or lies outside the prefix.
+// Passed returns the highest revision up to which every change was returned, or lies outside the prefix.
 func (c *Cursor) Passed() uint64 { return c.passed }
 
-// Next appends what follows to events, up to their capacity. more tells that it stopped before the end of the history.
-// Its error is ErrLost, and then the cursor is of no more use.
+// Next appends the next events to events, up to its capacity. more says that it stopped before the end of the history.
+// Its error is ErrLost, and then the cursor is unusable.
 func (c *Cursor) Next(events []Event) (_ []Event, more bool, err error) {
 	h := &c.hub.history
 	c.hub.mu.Lock()

@@ -1,14 +1,14 @@
-// Package watch tells those who wait of changes, as they are applied, and remembers the newest changes. It knows keys,
-// prefixes and revisions; what is read, and what a client is told, is package web's.
+// Package watch reports changes to waiting queries and streams as they are applied, and remembers the newest changes.
+// It knows keys, prefixes and revisions. Packages web and resp read the data and write to clients.
 //
 // # Two ways to follow changes
 //
-// A [Waiter] says that something changed, not what. Whoever waits arms it first, then reads, then waits: a change is
-// either in what was read or signalled (see "Why nothing is missed"). It costs a channel and a few words, and no
+// A [Waiter] signals a change, but does not describe it. The caller first arms it, then reads, then waits: a change is
+// either in the data read or signalled (see "Why nothing is missed"). It costs a channel and a few words, and no
 // goroutine.
 //
 // A [Cursor] reads the changes themselves, in order, out of the history that all cursors share. It has no queue: a
-// reader that is slower than the history is long finds out (ErrLost), and costs nobody anything.
+// reader that falls behind the history gets ErrLost, and costs other readers nothing.
 //
 // # Why nothing is missed
 //

@@ -17,18 +17,17 @@ type Limits struct {
 	Bytes  int64
 }
 
-// Bounds of how many bytes a server may be told to remember changes in. Every write is kept there, also if nobody
-// watches.
+// The default and the bounds of a server's history in bytes. Every write is kept there, also if nobody watches.
 const (
 	DefaultHistoryBytes = 4 << 20
 	MinHistoryBytes     = 64 << 10
 	MaxHistoryBytes     = 1 << 30
 )
 
-// DefaultLimits are those of a server that is not told otherwise.
+// DefaultLimits are the limits of a server by default.
 var DefaultLimits = LimitsOf(DefaultHistoryBytes)
 
-// LimitsOf are those of a server whose history takes so many bytes, and holds at most one event for each 256 of them.
+// LimitsOf returns the limits of a server with a history of that many bytes and at most one event for each 256 of them.
 func LimitsOf(historyBytes int64) Limits {
 	return Limits{Waiting: 12288, Events: int(historyBytes / 256), Bytes: historyBytes}
 }
@@ -44,7 +43,7 @@ func (l Limits) Validate() error {
 // ErrFull says that Limits.Waiting is reached.
 var ErrFull = errors.New("too many queries wait on this node")
 
-// Hub is where a node's changes go as they are applied. The zero Hub is not usable: see New.
+// Hub receives a node's changes as they are applied. The zero Hub is not usable: see New.
 type Hub struct {
 	limits Limits
 
@@ -58,7 +57,7 @@ type Hub struct {
 	history  history
 }
 
-// New is a hub without history: until Begin no cursor can be had. It panics on limits that are not valid.
+// New returns a hub without history: until Begin, Cursor fails. It panics on invalid limits.
 func New(l Limits) *Hub {
 	if err := l.Validate(); err != nil {
 		panic(err)
@@ -66,8 +65,8 @@ func New(l Limits) *Hub {
 	return &Hub{limits: l, keys: map[string]*chain{}, prefixes: map[string]*chain{}}
 }
 
-// Begin starts the history anew behind revision: every later change will be told. What was remembered is dropped, so
-// cursors are lost, and all who wait are woken to look for themselves.
+// Begin starts the history anew behind revision, with every later change. It drops the remembered changes, so existing
+// cursors are lost, and wakes all waiters to read again.
 func (h *Hub) Begin(revision uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -108,7 +107,7 @@ func (h *Hub) match(c *kv.Changed) {
 	}
 }
 
-// chainOf is the chain that arms with k and name.
+// chainOf returns the chain for k and name.
 func (h *Hub) chainOf(k kind, name string) *chain {
 	switch k {
 	case onKey:

@@ -37,7 +37,7 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// Who is woken by what, each row on a new hub.
+// The waiters that each change wakes, each row on a new hub.
 func TestWhoIsWoken(t *testing.T) {
 	session := kv.Changed{Revision: 1, Session: "id", Last: true}
 	for _, c := range []struct {

@@ -30,14 +30,14 @@ type chain struct {
 	woken bool // out of the maps: the next to arm begin another chain
 }
 
-// Key is a place for changes of key. Its error is ErrFull.
+// Key returns a Waiter for changes of key. Its error is ErrFull.
 func (h *Hub) Key(key string) (*Waiter, error) { return h.open(onKey, key) }
 
-// Prefix is a place for changes of every key that starts with prefix, which may be empty but not longer than a key; the
-// empty one is also for those of sessions. Its error is ErrFull.
+// Prefix returns a Waiter for changes of every key that starts with prefix. The prefix may be empty, but not longer
+// than a key. With the empty prefix changes of sessions count too. Its error is ErrFull.
 func (h *Hub) Prefix(prefix string) (*Waiter, error) { return h.open(onPrefix, prefix) }
 
-// Sessions is a place for the creation and the end of sessions. Its error is ErrFull.
+// Sessions returns a Waiter for the creation and the end of sessions. Its error is ErrFull.
 func (h *Hub) Sessions() (*Waiter, error) { return h.open(onSessions, "") }
 
 func (h *Hub) open(k kind, name string) (*Waiter, error) {

@@ -26,9 +26,8 @@ func crashDisk(t *testing.T) (fs *faultfs.FS, dir string) {
 	return fs, mount
 }
 
-// TestACrashLeavesWholeObjects stops the machine after each change that Put makes in the file system. What was put
-// before is there, or the new one in its place; what Put has acknowledged is there; and nothing that is listed is cut
-// off.
+// TestACrashLeavesWholeObjects stops the machine after each change that Put makes in the file system. An earlier object
+// is there, or its replacement. Every acknowledged object is there. No listed object is truncated.
 //
 // To see it fail: rename before the sync in writeWhole, leave out the sync of the directory there, or of those in
 // mkdir.

@@ -202,9 +202,9 @@ func newTransport() *http.Transport {
 	}
 }
 
-// proxy returns the proxy that the environment names for a request, if any. There is none for what runs on this machine
-// or is the machine's own: the credentials of the machine, which the metadata service tells at a link-local address,
-// are not for a proxy, and neither is what only this machine reaches.
+// proxy returns the proxy that the environment names for a request, if any. It returns none for services on this
+// machine or for this machine alone. A proxy must not see the machine's credentials, which the metadata service serves
+// at a link-local address, nor services that only this machine reaches.
 func proxy(r *http.Request) (*url.URL, error) {
 	if isOwn(r.URL.Hostname()) {
 		return nil, nil
