@@ -48,8 +48,8 @@ func (a *app) backupToFile(
 	return a.print(out, out.text)
 }
 
-// mayWrite refuses a file that is there already, and, also with force, what is no file: a device, a pipe or a link that
-// is replaced by a file would be gone.
+// mayWrite refuses an existing file without force. It always refuses a device, a pipe or a link: replacing it would
+// destroy it.
 func mayWrite(file string, force bool) error {
 	if file == "" {
 		return usage("the name of the file is empty: give one, or - for standard output")
@@ -67,9 +67,9 @@ func mayWrite(file string, force bool) error {
 	return nil
 }
 
-// openPartial makes and locks a file, so that no other kvctl writes to it. It replaces the file of a killed kvctl, and
-// nothing else: through a link that somebody put there the file behind it would be overwritten, and whoever has a file
-// there open would read what is written.
+// openPartial makes and locks a file, so that no other kvctl writes to it. It replaces only the file of a killed kvctl.
+// Through somebody's link it would overwrite another file, and anybody who has an existing file open could read the
+// backup.
 func openPartial(name string) (*os.File, error) {
 	left, err := lockLeftover(name)
 	if err != nil {

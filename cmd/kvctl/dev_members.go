@@ -180,8 +180,8 @@ func nextPort(nodes []devcluster.Node, of func(devcluster.Node) string, taken fu
 	return "", fmt.Errorf("there is no free port behind %d", last)
 }
 
-// comeIn starts a node that joins, records it under the number that the cluster gives it, and waits until it votes or,
-// if it is not to, until it is a member.
+// comeIn starts a node that joins and records it under the number that the cluster gives it. It waits until the node is
+// a member, and with voter until it votes.
 func (d *dev) comeIn(ctx context.Context, n devcluster.Node, voter bool, what string) error {
 	var c startedNode
 	err := devcluster.Update(ctx, d.data, func(s *devcluster.State) (err error) {

@@ -100,7 +100,7 @@ func (a *app) drain(ctx context.Context, c *client.Client, arg string, force boo
 }
 
 // whatCanStop says whether m, which is drained now, can be stopped, and what problem there is, if any. It asks the
-// others anew: of two nodes that were drained at the same time, the one that asks later sees the other.
+// other members again: of two drains at the same time, the later question sees both.
 func whatCanStop(ctx context.Context, c *client.Client, m client.Member) (text, problem string) {
 	l, unknown, err := listWithDrains(ctx, c)
 	if err != nil {
@@ -125,8 +125,8 @@ func (a *app) endDrain(ctx context.Context, c *client.Client, arg string) error 
 	return a.printf(drained{Node: m.Node}, "node %d takes clients again\n", m.Node)
 }
 
-// listWithDrains lists the members. That a member is drained is known to it alone, so each that the listing node hears
-// is asked. unknown are those that have not answered.
+// listWithDrains lists the members. Only a member itself knows whether it is drained, so listWithDrains asks every
+// member that the listing node hears. unknown are those without an answer.
 func listWithDrains(ctx context.Context, c *client.Client) (l client.MemberList, unknown []uint64, err error) {
 	if l, err = c.Members().List(ctx); err != nil {
 		return l, nil, err

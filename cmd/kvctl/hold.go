@@ -21,12 +21,12 @@ const fenceVariable = "TENURE_FENCE"
 const (
 	defaultKillAfter = 5 * time.Second
 
-	// lostReleaseTimeout bounds the release of a lock or lease that is lost: somebody else may have it already, so
-	// nobody should wait long for the rest of it to be removed.
+	// lostReleaseTimeout bounds the release of a lost lock or lease. Somebody else may own it already, so the command
+	// does not wait long to clean up.
 	lostReleaseTimeout = 300 * time.Millisecond
 )
 
-// errHeldUp is why a command was stopped if nothing else has told yet that what it ran under is lost.
+// errHeldUp is the reason for stopping a command if the loss of its lock or lease has no reported reason yet.
 var errHeldUp = errors.New("kvctl was stopped for too long to extend what it holds")
 
 // holdFlags are the flags of the commands that run another one under a lock or a lease.

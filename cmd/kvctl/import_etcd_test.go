@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// etcdSnapshot unpacks a file that etcd 3.7.3 has made: it was given /x, six revisions of /app/k000 to k002, of which it
-// compacted some, /app/leased with a lease, and /t/1 and /t/2 in one transaction; /app/k000 was deleted.
+// etcdSnapshot unpacks a file made by etcd 3.7.3. The keys written were /x, six revisions of /app/k000 to k002, of
+// which some were compacted, /app/leased with a lease, and /t/1 and /t/2 in one transaction; /app/k000 was deleted.
 func etcdSnapshot(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile("testdata/etcd-3.7-snapshot.db.gz")

@@ -65,7 +65,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	return exitCode(err)
 }
 
-// errDoneUnseen is wrapped by the error of a command that did what it should, and could not print what came of it.
+// errDoneUnseen is wrapped by the error of a command that succeeded but could not print its result.
 var errDoneUnseen = errors.New("it was done")
 
 // notPrinted returns the error of a command whose output could not be written.

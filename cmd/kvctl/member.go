@@ -108,7 +108,7 @@ func roleOf(m client.Member, l client.MemberList) string {
 	return role
 }
 
-// unjoinable says that the node which answers listens for no other nodes, if that is so, and what to do.
+// unjoinable says that the answering node listens for no other nodes, and what to do; ok is false if it does listen.
 func unjoinable(l client.MemberList) (note string, ok bool) {
 	i := slices.IndexFunc(l.Members, func(m client.Member) bool { return m.Node == l.Node && m.PeerAddress == "" })
 	if i < 0 {

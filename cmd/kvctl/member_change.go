@@ -66,8 +66,9 @@ func (m *memberChange) bounded(cmd *cobra.Command) (context.Context, context.Can
 	return context.WithCancel(cmd.Context())
 }
 
-// run changes the member that arg names. If the operation was begun before, the member may have left already, or another
-// may have come in its place; while it is there the cluster compares what is asked for with what was begun.
+// run changes the member that arg names. If the operation was begun before, the member may have left already, or
+// another may have come in its place. While the member is there, the cluster compares this request with the operation
+// that was begun.
 func (m *memberChange) run(ctx context.Context, c *client.Client, arg string) error {
 	l, err := c.Members().List(ctx)
 	if err != nil {

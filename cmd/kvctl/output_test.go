@@ -39,8 +39,8 @@ var changing = []string{"set a 1", "set n 1", "add n 1", "cas a 2 2", "test-and-
 	"backup prune DIR/store --keep-last 1",
 	"ca init DIR/ca", "ca --dir DIR/ca client me --out DIR/ca", "ca --dir DIR/ca renew", "ca --dir DIR/ca renew --authority"}
 
-// A command that has changed something and cannot print what came of it must not be taken for one that failed: whoever
-// runs it again would do it twice.
+// A command that has changed something and cannot print its result is not reported as failed: the user would run it
+// again, and change it twice.
 func TestDoneAndNotPrinted(t *testing.T) {
 	c := start(t, 3)
 	dir := t.TempDir()

@@ -20,8 +20,8 @@ type printer struct {
 	onTerminal     func(io.Writer) bool // reports whether a writer is a terminal
 }
 
-// outputWriter is standard output. It remembers that it could not be written, whoever has overlooked that, and writes
-// nothing more: the error of each later write is the same.
+// outputWriter is standard output. It remembers the first failed write, also if the caller ignores it. Later writes
+// write nothing and return the same error.
 type outputWriter struct {
 	w   io.Writer
 	err error

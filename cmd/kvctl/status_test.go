@@ -20,8 +20,8 @@ import (
 	"tenure/internal/freeport"
 )
 
-// Of a node that does not answer where the members have it, status says what the others know, and of an endpoint that
-// is no member's that it is none.
+// If a node does not answer at the address that the members have for it, status prints what the others know of the
+// node. For an endpoint of no member, it says so.
 func TestStatusOfANodeThatIsElsewhere(t *testing.T) {
 	c := start(t, 3)
 	const why = "the members look for node 3 at client old:1: type kvctl member update 3 --client-address new:1"

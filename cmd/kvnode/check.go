@@ -148,8 +148,8 @@ func isLoopback(addr string) bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// checkProtected refuses a listener that other machines could reach and that lacks what it needs for that. name is what
-// the user calls it.
+// checkProtected refuses a listener that other machines could reach without the protection it needs. name is the user's
+// name for the setting.
 func (s *settings) checkProtected(flag, name, addr string) error {
 	why, give := "there is no TLS", ""
 	secret := s.tls.clients.Cert != ""

@@ -85,9 +85,9 @@ func (s *settings) founderWait() time.Duration {
 	return server.FounderWait
 }
 
-// fillPeer decides where this node listens for its peers. A node that runs alone listens where others would look for
-// it, so that they can join, if nobody else listens there. A member that is started without --cluster takes the others
-// from its data directory.
+// fillPeer decides where this node listens for its peers. A node that runs alone listens at its address in the list, so
+// that others can join, if the address is free and on loopback. A member that is started without --cluster takes the
+// others from its data directory.
 func (s *settings) fillPeer() error {
 	switch {
 	case s.anew:

@@ -10,7 +10,7 @@ import (
 // initCommand is the program that init runs as its child, before the arguments. Tests run themselves.
 var initCommand = []string{"/proc/self/exe"}
 
-// ended is the error of a command whose exit code is that of a process that it ran, and that has said all itself.
+// ended is the exit code of a process that a command ran; the process has printed its own error.
 type ended int
 
 func (e ended) Error() string { return fmt.Sprintf("exit code %d", int(e)) }

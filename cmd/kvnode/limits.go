@@ -45,7 +45,7 @@ const (
 	maxArrival     = time.Minute
 )
 
-// checkLimits refuses bounds under which nobody would be served, or that bound nothing.
+// checkLimits refuses bounds that would leave every client unserved, or that bound nothing at all.
 func (s *settings) checkLimits() error {
 	l := &s.limits
 	for _, b := range []struct {

@@ -12,8 +12,8 @@ import (
 	"tenure/server/recovery"
 )
 
-// The exit codes. Go's runtime ends with 2 when it gives up, so nothing else does: a supervisor is to start the program
-// again then, and not when its configuration is wrong.
+// The exit codes. Go's runtime exits with 2 when it gives up, so no other error does: a supervisor is to restart the
+// program then, but not after a wrong configuration.
 const (
 	exitFailed = 1
 	exitConfig = 78 // EX_CONFIG in sysexits.h
@@ -22,7 +22,7 @@ const (
 // errConfig is wrapped by every error about the configuration. Its own text is not shown.
 var errConfig = errors.New("bad configuration")
 
-// configError is one line that tells what is wrong and what to do.
+// configError is one line that says what is wrong and how to mend it.
 type configError string
 
 func (e configError) Error() string { return string(e) }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBadConfiguration pins each message: one line that says what is wrong and how to mend it, exit code 78, the
-// server not called, nothing touched.
+// TestBadConfiguration pins each message: one line with the problem and its remedy. The exit code is 78, the server is
+// not called, and nothing is touched.
 func TestBadConfiguration(t *testing.T) {
 	two := "1=127.0.0.1:8300,2=127.0.0.1:8301"
 	eight := "1=h:1,2=h:2,3=h:3,4=h:4,5=h:5,6=h:6,7=h:7,8=h:8"

@@ -87,8 +87,8 @@ func isThere(address string) error {
 // dialTimeout is how long rejoin waits for the address of --join.
 const dialTimeout = 5 * time.Second
 
-// rejoin is resolve for a node that takes its own place. Settings that only the start of a node without --join has, and
-// that stay in its file, say here who it is and where the others are.
+// rejoin is resolve for a node that takes its own place. Settings for the start of a node without --join, which stay in
+// its file, give its identity and the others' addresses here.
 func (s *settings) rejoin(environ []string) (server.Config, error) {
 	if err := s.collect(environ); err != nil {
 		return server.Config{}, err

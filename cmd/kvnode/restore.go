@@ -102,8 +102,8 @@ func (f *restoreFlags) check(name string, dataGiven bool) error {
 	return nil
 }
 
-// untilSignal returns a context that SIGINT and SIGTERM end, so that what was begun is cleared away. A second signal ends
-// the process at once.
+// untilSignal returns a context that SIGINT and SIGTERM end, so that the command can remove its unfinished work. A
+// second signal ends the process at once.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, cancel)

@@ -20,8 +20,8 @@ import (
 	"tenure/server/recovery"
 )
 
-// openArchive opens an archive for reading. What is encrypted there is found also without an identity, so that reading
-// it says what is missing.
+// openArchive opens an archive for reading. Encrypted objects are found also without an identity, so that the error of
+// reading one says what is missing.
 func openArchive(ctx context.Context, name string, files []string) (target.Target, error) {
 	keys, err := input.Await(ctx, "the identities", func() ([]age.Identity, error) { return target.Identities(files) })
 	if ctx.Err() != nil {

@@ -148,7 +148,7 @@ func TestRestoreAtATime(t *testing.T) {
 	}
 }
 
-// What a restore has made goes when it fails; what was there stays.
+// A failed restore removes the directories it made, and no others.
 func TestAFailedRestoreLeavesNoDirectory(t *testing.T) {
 	inEmptyDir(t, nil)
 	archived(t, "a")

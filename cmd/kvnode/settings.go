@@ -24,12 +24,12 @@ type settings struct {
 	origin     map[string]string
 	ofServices []string // variables that look like settings, and that Kubernetes has set
 
-	// What the data directory says, if the command line does not say all: known, that id is from there; member, that it
-	// has been in a cluster; alone, in one of which it is the only member ever.
+	// Read from the data directory, for settings missing on the command line. known: id is from there; member: the node
+	// has been in a cluster; alone: that cluster has never had another member.
 	known, member, alone bool
 	peerOptional         bool // nobody asked for peer
-	// What only rejoin has: anew, that the directory is set aside, whatever it says; giveUp, that its cluster does not
-	// matter; givenName, the name of the node if the command line has one.
+	// Set by rejoin only. anew: the directory is set aside, whatever is in it; giveUp: its cluster does not matter;
+	// givenName: the node's name if the command line has one.
 	anew, giveUp bool
 	givenName    string
 

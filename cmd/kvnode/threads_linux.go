@@ -13,10 +13,11 @@ import (
 // relaxMonitor lets Go's monitor thread be woken later than it asks, by up to slack.
 //
 // The monitor looks for system calls that hold one of the scheduler's processors, every 20 µs as long as it finds some.
-// A busy node writes to sockets all the time, so it always finds some, takes the processor away, and wakes another
-// thread for it: with one processor that was 10 % of a node's time under load, and more in the switches between threads
-// that followed. With half a millisecond of slack puts of 64 clients cost 0.88 of the processor time (five rounds of 3
-// s, alternated). The price: a system call that does wait, for the disk, keeps others from running for so much longer.
+// A busy node writes to sockets all the time. So the monitor always finds some, takes the processor away, and wakes
+// another thread for it. With one processor that was 10 % of a node's time under load, and more in the switches between
+// threads that followed. With half a millisecond of slack puts of 64 clients cost 0.88 of the processor time (five
+// rounds of 3 s, alternated). The price: a system call that does wait, for the disk, keeps others from running for so
+// much longer.
 //
 // Linux lets a process do so with CAP_SYS_NICE alone; without it nothing
 // changes, and TimerSlackNSec= in a systemd unit does the same for all threads.
@@ -63,9 +64,8 @@ func beBatch() error {
 // that is scheduled in the usual way. Linux lets a process do so with CAP_SYS_NICE or an RLIMIT_RTPRIO of 1. A policy
 // that somebody has chosen is left as it is.
 //
-// Where others want several times the processors that there are, a node that is woken waits for tenths of a second,
-// whatever its nice value: with autogroups the kernel shares processors out by sessions. Figures are in
-// docs/performance.md.
+// Where other programs want several times the available processors, a woken node waits for tenths of a second, whatever
+// its nice value: with autogroups the kernel shares processors out by sessions. Figures are in docs/performance.md.
 func beRealtime() error {
 	return schedule(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1})
 }

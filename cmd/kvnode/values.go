@@ -112,8 +112,8 @@ func parseListener(s string) (string, error) {
 	return s, err
 }
 
-// parseHealth accepts what parseListener does, and a port alone, with or without its colon. That is one of loopback: no
-// one is asked who he is there, so whoever wants it open to others has to say so.
+// parseHealth accepts what parseListener does, and a port alone, with or without its colon. A port alone means
+// loopback: the health port asks nobody for credentials, so users must open it to others explicitly.
 func parseHealth(s string) (string, error) {
 	if port := strings.TrimPrefix(s, ":"); port != "" && strings.Trim(port, "0123456789") == "" {
 		s = "127.0.0.1:" + port

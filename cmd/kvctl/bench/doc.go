@@ -1,21 +1,26 @@
 // Package bench loads a cluster with requests and measures how it answers.
 //
-//   - config.go: what to do, and its bounds. run.go: fill, warm-up, window, end. worker.go: one client.
-//   - conn.go: one connection that speaks as much HTTP/1.1 as the API needs. reply.go: its answers.
-//   - pace.go: when the next request of an open loop is due.
-//   - lease.go: operations on leases.
-//   - record.go: histograms and counts. result.go: what they come to. kind.go: how a request ended.
+//	config.go  what to do, and its bounds
+//	run.go     fill, warm-up, window, end
+//	worker.go  one client
+//	conn.go    one connection, with as much of HTTP/1.1 as the API needs
+//	reply.go   the answers on a connection
+//	pace.go    when the next request of an open loop is due
+//	lease.go   operations on leases
+//	record.go  histograms and counts
+//	result.go  the result computed from them
+//	kind.go    how a request ended
 //
 // # Requests
 //
-// Requests are plain: no idempotency key, no second try. The load generator mostly shares its machine with the
-// servers, so it does not go through net/http's client, which would cost more than the server does (docs/benchmarks.md
-// has the comparison): each connection writes a request with one system call and reads the answer into one buffer.
+// Requests are plain: no idempotency key, no second try. The load generator mostly shares its machine with the servers,
+// so it does not use net/http's client, which would cost more than the server does (docs/benchmarks.md has the
+// comparison). Each connection writes a request with one system call and reads the answer into one buffer.
 //
 // # Closed and open loop
 //
-// In a closed loop each client sends its next request when the last one is answered: a server that stalls is asked
-// less while it stalls, so the latencies of a closed loop say little about what users would see.
+// In a closed loop each client sends its next request when the last one is answered. A server that stalls gets fewer
+// requests while it stalls, so the latencies of a closed loop say little about the latencies that users would see.
 //
 // In an open loop requests are due at a fixed rate, whatever the answers do. Latency counts from when a request was
 // due, not from when a client was free to send it: a stall of a second at 1,000/s shows as a thousand requests that

@@ -177,8 +177,8 @@ func (w *worker) run(ctx context.Context, r *recorder, p *pace) {
 	}
 }
 
-// recover makes ready for the next operation after one that failed. The time it takes is nobody's latency in a closed
-// loop; in an open one it delays what is due meanwhile, unless another client is free.
+// recover makes ready for the next operation after one that failed. Its time counts in no latency of a closed loop. In
+// an open loop it delays the requests that are due meanwhile, unless another client is free.
 func (w *worker) recover(ctx context.Context, c *conn, now time.Time, k kind, key int) {
 	switch {
 	case k == condition && w.leases != nil:

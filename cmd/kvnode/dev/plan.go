@@ -39,7 +39,7 @@ type Options struct {
 	Hurry <-chan struct{}
 }
 
-// refusal is one line that tells what is wrong and what to do.
+// refusal is one line that says what is wrong and how to mend it.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }

@@ -37,9 +37,9 @@ type Process struct {
 	done  chan error // the result of Wait, once
 }
 
-// Start starts a command. With a terminal it stays in kvctl's process group, so that it can read from it and hears of
-// Ctrl-C itself; else it gets a group of its own, so that what it has started is stopped with it, and a guard, which
-// stops the group if kvctl is killed. Supervise must be called.
+// Start starts a command. With a terminal the command stays in kvctl's process group, so that it can read from the
+// terminal and receives Ctrl-C itself. Otherwise it gets its own group, so that its children are stopped with it, and a
+// guard, which stops the group if kvctl is killed. Supervise must be called.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, group: !terminalInput(cmd.Stdin), done: make(chan error, 1)}
 	if !p.group {
@@ -112,9 +112,9 @@ type Right struct {
 }
 
 // Supervise waits until the command has ended and returns the result of Wait. If ctx ends or the right is lost before
-// that, it terminates the command and what is in its group, and kills what has not ended after killAfter. wasLost
-// reports that the command was terminated because the right was lost, here or by the guard while this process was
-// stopped.
+// that, it terminates the command and its process groups. After killAfter it kills the processes that are left. If the
+// command was terminated because the right was lost, wasLost is true: this process terminated it, or the guard did
+// while this process was stopped.
 func (p *Process) Supervise(ctx context.Context, right Right, killAfter time.Duration) (err error, wasLost bool) {
 	defer p.dismiss()
 	stop := p.tellGuard(right, killAfter)

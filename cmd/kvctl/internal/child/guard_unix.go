@@ -16,8 +16,8 @@ import (
 )
 
 // guard is the process that leads a command's process group. It kills the group when kvctl is gone without having ended
-// the command, as after SIGKILL, and ends it when kvctl has been stopped for too long. The group is there before the
-// command, so there is no moment at which the guard does not know whom to kill.
+// the command, as after SIGKILL, and ends it when kvctl has been stopped for too long. The guard makes the group before
+// the command starts, so the guard always knows the group to kill.
 type guard struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser // its other end is the guard's standard input

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// launch starts a command in two steps, so that it does nothing before its guard knows it: the command may make itself a
-// group of its own at once, of which the guard learns by the command's number only. In the first step this very program is
-// started instead, and waits; in the second the command takes its place.
+// launch starts a command in two steps, so that it does nothing before its guard knows it. The command may move into
+// its own process group at once, and the guard finds that group only by the command's number. In the first step this
+// very program is started instead, and waits; in the second the command takes its place.
 type launch struct {
 	path   string
 	goOn   *os.File // a byte lets it go on; if this is closed before, it ends
@@ -46,7 +46,7 @@ func newLaunch(cmd *exec.Cmd) (*launch, error) {
 	l := &launch{path: cmd.Path, goOn: goOn, failed: failed, theirs: [2]*os.File{theirs, theirEnd}}
 	args := []string{program, LaunchCommand}
 	for _, f := range l.theirs {
-		// It is inherited under its own number: a number of its choice may be that of a file which the command is to have.
+		// The file keeps its number: any other number may be that of a file which the command inherits.
 		number, err := inherited(f)
 		if err != nil {
 			l.started()

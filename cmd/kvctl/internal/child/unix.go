@@ -53,7 +53,7 @@ func (p *Process) kill() { p.signal(syscall.SIGKILL) }
 func (p *Process) groups() [2]int { return [2]int{p.guard.group(), p.cmd.Process.Pid} }
 
 // killRest dismisses the guard, waits until nothing is left of the command's groups, and kills the rest when late
-// arrives. What is left may be zombies for which nobody waits.
+// arrives. The remaining processes may be zombies, which nobody waits for.
 func (p *Process) killRest(late <-chan time.Time) {
 	if !p.group {
 		return

@@ -5,10 +5,10 @@
 //	write.go   writes one batch
 //	resume.go  Resume: the text with which a later run continues
 //
-// Records become batches, in their order: transactions of at most client.MaxTxnOps operations, or single writes. Which
-// records a batch has depends on the records alone, so a run over the same records has the same batches, and batch n
-// has the idempotency key RUN-n-0. A run that ends early knows which batches have no known outcome; the run that
-// resumes it sends those again under their keys, with the base of their first tries, and goes on behind the last one.
+// Records become batches, in their order: transactions of at most client.MaxTxnOps operations, or single writes. The
+// division into batches depends on the records alone, so a run over the same records has the same batches, and batch n
+// has the idempotency key RUN-n-0. A run that ends early knows its batches of unknown outcome. The run that resumes it
+// sends them again under their keys, with the base of their first tries, and continues behind the last batch.
 //
 // Several batches are in flight at a time as long as keys ascend. A batch with a key that is not above all earlier keys
 // waits for the earlier batches, so that the last record of a key wins.
@@ -103,7 +103,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return r.result, err
 }
 
-// ErrOther says that what was read is not what the run to resume had read. Nothing was written.
+// ErrOther says that the records differ from those that the run to resume had read. Nothing was written.
 var ErrOther = errors.New("this is not what the import to resume has read: give the same FILE and the same flags")
 
 // feed reads batches and starts to settle them. It returns the first batch that was never sent, here or by the run to

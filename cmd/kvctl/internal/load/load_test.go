@@ -271,8 +271,8 @@ func TestResumeIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// Whoever resumes with another file, or other flags, is told so, and nothing is written: what the first run had settled
-// would be taken for settled in the other file. The text for --resume stays good for the right one.
+// Resuming with another file, or other flags, is refused and writes nothing: batches that the first run had settled
+// would count as settled in the other file. The text for --resume stays good for the right one.
 func TestAnotherFileIsNotResumed(t *testing.T) {
 	const n = 3000
 	s := newStore(3)

@@ -8,7 +8,7 @@ import (
 	"tenure/cmd/kvctl/internal/records"
 )
 
-// Sum is a digest of the records that a run has read, and of what it does with keys that exist.
+// Sum is a digest of the records that a run has read, and of its treatment of existing keys.
 type Sum [8]byte
 
 // summer makes a Sum.
