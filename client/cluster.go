@@ -9,9 +9,9 @@ import (
 	"tenure/api"
 )
 
-// cluster is the one that a Client uses: the first that a node has named. Every request names it from then on, so that
-// nothing is done by a node that has founded another cluster at a member's address, because it has lost its directory
-// for example. All methods are safe for concurrent use.
+// cluster is the cluster that a Client uses: the first that a node has named. Every later request names it. A node at a
+// member's address may have founded another cluster, because it has lost its directory for example, and does not carry
+// out such a request. All methods are safe for concurrent use.
 type cluster struct {
 	mu sync.Mutex
 	id string // "": none was named yet
@@ -65,8 +65,8 @@ func isOtherCluster(err error) bool {
 	return errors.Is(err, errOtherCluster) || errors.As(err, &status) && status.Code == api.CodeOtherCluster
 }
 
-// replaced is called when the nodes at all addresses that were given are of another cluster than the one that is used:
-// that one is gone. The next one that a node names is used, and nothing of the one before is.
+// replaced is called when the nodes at all given addresses belong to another cluster than the Client's: that cluster is
+// gone. The Client then uses the next cluster that a node names, and forgets everything of the old one.
 func (s *sender) replaced() {
 	s.cluster.forget()
 	s.revision.forget()

@@ -74,7 +74,7 @@ func TestAnotherClusterAtAMembersAddress(t *testing.T) {
 	})
 }
 
-// What a list of members leads to is used only if it is of that cluster.
+// A learned address is used only if its node is of the client's cluster.
 func TestALearnedAddressOfAnotherCluster(t *testing.T) {
 	old, other := clienttest.Start(2), clienttest.Start(1)
 	defer old.Close()
@@ -112,8 +112,8 @@ func TestALearnedAddressOfAnotherCluster(t *testing.T) {
 	}
 }
 
-// A node that serves nobody, because its cluster was founded beside another one, ends the calls of a client that gives
-// up where nobody is reached. It is no reason to give up while another node may answer.
+// With GiveUpRefused, calls end if the only node serves nobody because its cluster was founded beside another one. It
+// is no reason to give up while another node may answer.
 func TestNobodyIsServedBesideAnotherCluster(t *testing.T) {
 	beside := func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set(api.HeaderNode, "1")

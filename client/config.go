@@ -40,11 +40,11 @@ type Config struct {
 	// next one as well after 150 ms.
 	AttemptTimeout time.Duration
 	// GiveUpRefused ends a call with ErrRefused when every endpoint has refused connections for so long and none has
-	// answered since the Client was made: the endpoints are wrong, or nothing runs there. If it was for TLS, the error
-	// is an ErrTLS; a port of a node that is not for clients counts too, and so does a name that does not exist. If
-	// that is so of all endpoints, calls end with ErrNoSuchHost at once; a name server that does not answer is asked
-	// again. Calls also end at once, with what the nodes say, if all of Endpoints are nodes that serve nobody because
-	// they have founded a cluster beside another one. 0: calls go on until their deadline.
+	// answered since the Client was made: the endpoints are wrong, or nothing runs there. If the reason was TLS, the
+	// error is an ErrTLS. A node's port that is not for clients counts as refusing, and so does a name that does not
+	// exist. If no endpoint has a name that exists, calls end with ErrNoSuchHost at once; a name server that does not
+	// answer is asked again. If all of Endpoints are nodes that have founded a cluster beside another one and so serve
+	// nobody, calls end at once with the nodes' own error. 0: calls go on until their deadline.
 	GiveUpRefused time.Duration
 	// NoLearning makes the Client use no address but Endpoints. Without it the Client learns the client addresses of the
 	// members from the nodes that answer, some seconds after they change, and goes on with those when all Endpoints are

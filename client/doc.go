@@ -61,10 +61,13 @@
 //
 // # Files
 //
-//   - client.go, config.go, errors.go: the Client, its configuration and errors
-//   - kv*.go, transaction.go, watch*.go: methods of Client on keys
-//   - lock*.go, semaphore.go, session*.go, lease*.go, fence.go, status.go, members.go, acl.go: the groups
-//   - endpoints.go, learn.go: which addresses are used; token.go, tls.go: by whom, and how they are secured
-//   - sender.go, exchange.go, hedge.go, retry.go, nomaster.go, outcome.go, revision.go: how a request is sent, tried
-//     again and understood
+//	client.go, config.go, errors.go       the Client, its configuration and errors
+//	kv*.go, transaction.go, watch*.go     methods of Client on keys
+//	lock*.go, semaphore.go, session*.go, lease*.go, fence.go, status.go, members.go, acl.go
+//	                                      the groups
+//	endpoints.go, learn.go                the addresses in use
+//	token.go, tls.go                      tokens and TLS
+//	sender.go, exchange.go, hedge.go      sending a request
+//	retry.go, nomaster.go                 trying it again
+//	outcome.go, revision.go               understanding its answer
 package client

@@ -55,9 +55,9 @@ var (
 	// ErrBusy: somebody else holds the lease, or may hold it because nodes have restarted; see BusyError and
 	// QuarantineError.
 	ErrBusy = errors.New("busy")
-	// ErrMembers: the members are not such that the change can be made; the code of the *StatusError says why: another
-	// change runs, there is no such member or operation, it would change nothing, or no majority would be alive.
-	// Nothing was changed.
+	// ErrMembers: the change of the members cannot be made, and nothing was changed. The code of the *StatusError says
+	// why: another change runs, the member or operation does not exist, the change would change nothing, or no majority
+	// would be alive.
 	ErrMembers = errors.New("the members were not changed")
 	// ErrLost: the session, lock or lease is not held any more, or not for certain.
 	ErrLost = errors.New("lost")

@@ -18,8 +18,8 @@ import (
 )
 
 // exchange sends r to one endpoint and reads the whole answer. sent is false only if no byte of the request was sent.
-// At most one copy of a write is sent, see headerKey, but for one whose token was refused and has been replaced meanwhile:
-// the node has done nothing with the copy before.
+// At most one copy of a write is sent, see headerKey. Exception: if the token was refused and has been replaced
+// meanwhile, a second copy is sent, since the node has done nothing with the first.
 func (s *sender) exchange(ctx context.Context, e *endpoint, r request) (a answer, sent bool, err error) {
 	secret := s.token.current()
 	a, sent, err = s.exchangeOnce(ctx, e, r, secret)

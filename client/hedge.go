@@ -86,9 +86,9 @@ func (r *result) failure() error {
 	return r.answer.err()
 }
 
-// findLive makes an endpoint at which a node answers the first to be tried, if none has answered yet. It is for a call
-// whose first request may not be sent to two nodes at a time: that one would wait for a node that hangs. It asks each
-// endpoint once at most, and an error is left to the call.
+// findLive makes an endpoint at which a node answers the first to be tried, if none has answered yet. It serves calls
+// whose first request goes to one node only and would wait if that node hangs. It asks each endpoint once at most, and
+// an error is left to the call.
 func (s *sender) findLive(ctx context.Context) {
 	if s.answered.Load() || len(s.endpoints.all()) == 1 {
 		return

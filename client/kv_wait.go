@@ -14,8 +14,8 @@ import (
 const DefaultWait = api.DefaultWait
 
 const (
-	// maxNodeWait is how long one node is asked to wait. A longer wait is asked for in parts, so that a node that has
-	// become silent, or has lost the others, is left after that time.
+	// maxNodeWait is how long one node is asked to wait. A longer wait is asked for in parts. So a silent node, or one
+	// that has lost the others, is left after maxNodeWait.
 	maxNodeWait = 30 * time.Second
 	// waitJitter is the fraction of a wait by which a node may wait longer.
 	waitJitter = 16
@@ -33,10 +33,10 @@ type newerThan struct {
 //
 // Config.Timeout begins to count when the wait is over.
 //
-// If Meta.Revision is below index, the index is of another store, which was replaced by this one, and GetWait has
-// returned at once with what there is: what the program knows of the first store is void. After a restore from a backup
-// GetWait returns at once too. In both cases Meta.Index is the index to wait for next. (A Stale read that returns
-// when wait is over may have a lower Meta.Revision only because its node lags.)
+// If Meta.Revision is below index, another store has taken the place of the store that index is from. GetWait has
+// returned at once with the current entry, and the program's knowledge of the old store is void. After a restore from a
+// backup GetWait returns at once too. In both cases Meta.Index is the index to wait for next. (A Stale read that
+// returns when wait is over may have a lower Meta.Revision only because its node lags.)
 func (c *kv) GetWait(
 	ctx context.Context, key string, index uint64, wait time.Duration, o ReadOptions,
 ) (Entry, Meta, error) {

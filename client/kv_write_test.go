@@ -411,8 +411,8 @@ func TestNodesAreToldHowLongTheClientWaits(t *testing.T) {
 	})
 }
 
-// TestOutcomeIsHonest: whatever goes wrong and in whatever order, what the caller is told is what happened, and a
-// counter by compare-and-set counts every write that was reported done exactly once.
+// TestOutcomeIsHonest: under any faults in any order, each outcome reported to the caller is true. A counter by
+// compare-and-set counts every write that was reported done exactly once.
 func TestOutcomeIsHonest(t *testing.T) {
 	faults := []clienttest.Fault{
 		clienttest.None, clienttest.Busy, clienttest.BusyLater, clienttest.NoSpace, clienttest.Unknown, clienttest.UnknownApplied,

@@ -99,8 +99,8 @@ func (l *learner) ask(e *endpoint) {
 	l.asking = false
 }
 
-// learn takes the members in a list that came from the URL, unless a newer one was seen, or it is of another cluster
-// than the one that is used.
+// learn takes the members from a list of the Client's own cluster that came from the URL, unless it has seen a newer
+// one.
 func (l *learner) learn(from string, list *MemberList) {
 	if l.s.cfg.NoLearning || !l.s.cluster.is(list.Cluster) {
 		return
@@ -150,9 +150,9 @@ func (l *learner) addresses(members []Member, scheme string) []*url.URL {
 	return out
 }
 
-// learnable returns the URL of an address that a node has told, or nil if it is none that this process should connect
-// to: it is empty, malformed or unspecified, or it is on loopback while no address that was given is (local). A node
-// that listens on its own loopback is not at that of this machine.
+// learnable returns the URL of an address that a node has named, or nil if this process should not connect to it. That
+// is so if the address is empty, malformed or unspecified, and if it is on loopback while no given address is (local).
+// A node that listens on its own loopback is not at that of this machine.
 func learnable(address, scheme string, local bool) *url.URL {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" || len(address) > api.MaxMemberAddressBytes {

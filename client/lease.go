@@ -100,8 +100,8 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("it is held by %q, for another %v unless renewed", e.Owner, e.RetryAfter.Round(time.Millisecond))
 }
 
-// QuarantineError says that no lease can be granted yet: so many nodes have restarted that the others, who remember who
-// owns which lease, are no majority. It comes with ErrBusy.
+// QuarantineError says that no lease can be granted yet: after restarts, the nodes that remember the leases' owners are
+// no majority. It comes with ErrBusy.
 type QuarantineError struct {
 	// Remaining is how long that lasts, by the clock of the node that answered.
 	Remaining time.Duration

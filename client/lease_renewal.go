@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// hedge is the fraction of what the leases have left after which a node that has not answered is not waited for:
-	// the next one is asked as well, and the first answer counts.
+	// hedge is the fraction of the leases' remaining time after which the renewal stops waiting for a silent node
+	// alone: it asks the next one as well, and the first answer counts.
 	hedge = 4
 	// maxHedge is the longest wait for one node.
 	maxHedge = time.Second

@@ -11,8 +11,7 @@ import (
 const (
 	// renewEarly is the fraction of its TTL by which a lease is renewed early if others are being renewed.
 	renewEarly = 12
-	// renewAgain is the fraction of what is left of a lease that passes between a renewal in which no node renewed it
-	// and the next.
+	// renewAgain is the fraction of a lease's remaining time between a renewal that no node granted and the next.
 	renewAgain = 16
 	// minRenewAgain is the least such time.
 	minRenewAgain = 5 * time.Millisecond
@@ -121,8 +120,8 @@ func (r *renewer) run() {
 	}
 }
 
-// takeDue drops leases that are lost and returns renewals of those that are due. wait is the time until something else
-// is due; ok is false if there are no leases left.
+// takeDue drops lost leases and returns renewals of the due ones. wait is the time until another lease is due. ok is
+// false if no leases are left.
 func (r *renewer) takeDue() (due []*renewal, wait time.Duration, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,8 +147,8 @@ func (r *renewer) takeDue() (due []*renewal, wait time.Duration, ok bool) {
 	return due, min(max(0, r.leases[0].dueAt-now), expiryCheck), true
 }
 
-// addToRenewal adds a lease to a renewal with others that end about as soon, because the lease that ends first sets the
-// pace of all of them. open has the renewals that are not full, by the logarithm of the time left.
+// addToRenewal adds a lease to a renewal of leases with a similar time left, because the lease that ends first sets the
+// pace of the renewal. open has the renewals with space left, by the logarithm of the time left.
 func addToRenewal(due []*renewal, open map[int]*renewal, l *Lease, now time.Duration) []*renewal {
 	left := max(0, l.deadline()-now)
 	scale := bits.Len64(uint64(left))

@@ -253,8 +253,8 @@ func TestGrantThatHadToWait(t *testing.T) {
 	}
 }
 
-// After a restart of the nodes an acquisition that is not to wait fails at once and says how long it would have to; one
-// that may wait tells so, and gets the lease when the silence is over.
+// After a restart of the nodes an acquisition without a wait fails at once and says how long to wait. An acquisition
+// with a wait reports the silence, and gets the lease when it is over.
 func TestLeaseAfterARestartOfTheNodes(t *testing.T) {
 	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
 		ctx := context.Background()

@@ -91,8 +91,8 @@ func (a *lockAttempt) holder(ctx context.Context, e Entry) error {
 	return h
 }
 
-// waitUntilFree waits until the key may be free, or ctx ends. e and m are what was read of the key; e is replaced by
-// what is read later.
+// waitUntilFree waits until the key may be free, or ctx ends. e and m are the last reading of the key; it replaces e by
+// later readings.
 func (a *lockAttempt) waitUntilFree(ctx context.Context, e *Entry, m Meta) error {
 	for e.Session != "" {
 		next, meta, err := a.kv.GetWait(ctx, a.key, m.Index, 0, ReadOptions{})

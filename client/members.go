@@ -43,17 +43,17 @@ const (
 	OperationCancelled = api.OperationCancelled
 )
 
-// MemberChange is a change of the members. Each kind takes some of the fields: an addition Name, PeerAddress,
-// ClientAddress, Store and NonVoter; a removal Node, ForceQuorumLoss and Differs; a replacement Node and By; a
-// promotion Node; an update Node and what is to be new of Name, PeerAddress and ClientAddress; a readmission Name. The
-// others must be zero.
+// MemberChange is a change of the members. Each kind uses some of the fields, and the others must be zero. An addition
+// uses Name, PeerAddress, ClientAddress, Store and NonVoter; a removal Node, ForceQuorumLoss and Differs; a replacement
+// Node and By; a promotion Node; a readmission Name. An update uses Node, and the new values among Name, PeerAddress
+// and ClientAddress.
 type MemberChange struct {
 	// Operation identifies the change: however often it is asked for, it is begun once. Empty: the client makes an id,
 	// which is in the MemberOperation, and in the Error if the outcome is not known.
 	Operation string
 	Node      uint64
-	// By is a non-voter. 0: the cluster chooses a spare that is caught up; if there is none, the next node takes the
-	// place that joins under the name of Node.
+	// By is a non-voter. 0: the cluster chooses a caught-up spare. Without such a spare, the next node that joins under
+	// the name of Node takes its place.
 	By            uint64
 	Name          string
 	PeerAddress   string // HOST:PORT at which the other nodes reach the member
@@ -73,9 +73,9 @@ type MemberChange struct {
 // Members lists and changes the members of the cluster.
 type Members struct{ s *sender }
 
-// List returns the members as the master has applied them, which knows best what the operation that runs waits for, or
-// if that does not answer, as the first node that does. Members that lag are asked for the copies that they receive. The
-// Client uses the addresses of the members from then on, see Config.NoLearning.
+// List returns the members as the master has applied them: the master knows best why the running operation waits. If
+// the master does not answer, List returns the members of the first node that does. Members that lag are asked for the
+// copies that they receive. The Client uses the addresses of the members from then on, see Config.NoLearning.
 func (m *Members) List(ctx context.Context) (MemberList, error) {
 	list, err := m.listOfAny(ctx)
 	if err != nil {
@@ -280,8 +280,7 @@ func (m *Members) Drain(ctx context.Context, node uint64, off bool) error {
 	return m.drain(ctx, api.MemberRequest{Node: node, Off: off})
 }
 
-// ForceDrain drains a node whatever that costs: while all voters are drained, there is no master and nothing can be
-// written.
+// ForceDrain drains a node at any cost: while all voters are drained, there is no master and nothing can be written.
 func (m *Members) ForceDrain(ctx context.Context, node uint64) error {
 	return m.drain(ctx, api.MemberRequest{Node: node, Force: true})
 }

@@ -12,9 +12,9 @@ import (
 const operationPoll = 250 * time.Millisecond
 
 // Wait waits until the operation has ended or ctx ends, and returns it. seen, if not nil, is called with each answer of
-// a node that knows the operation. The error is ErrMembers if the operation failed or was cancelled, ErrUnavailable if
-// ctx ended first, when the operation goes on, and ErrUnknown if the cluster does not know the operation: it was never
-// begun, or ended so long ago that it was forgotten.
+// a node that knows the operation. The error is ErrMembers if the operation failed or was cancelled. It is
+// ErrUnavailable if ctx ended first; the operation goes on then. It is ErrUnknown if the cluster does not know the
+// operation: it was never begun, or ended so long ago that it was forgotten.
 func (m *Members) Wait(
 	ctx context.Context, operation string, seen func(MemberList, MemberOperation),
 ) (MemberOperation, error) {
@@ -84,8 +84,8 @@ var errForgotten = errors.New("the cluster does not know the operation: its id i
 	"the list of members tells what it has changed")
 
 const (
-	// unlistedByMaster is how long an operation is waited for that the master does not list: whoever says that it is
-	// the master may be the one of before for a moment.
+	// unlistedByMaster is how long to wait for an operation that the master does not list: for a moment, the previous
+	// master may still call itself the master.
 	unlistedByMaster = time.Second
 	// unlistedByOther is the same for other nodes, while the master does not answer.
 	unlistedByOther = 30 * time.Second

@@ -157,8 +157,8 @@ func TestRevisionSeenLearnsTheRevisionOfANewStore(t *testing.T) {
 	}
 }
 
-// What a call says about a call inside it is that one's reason, or the call's error itself if it gives none: never
-// nothing.
+// The cause that a call reports for an inner call is the inner call's own cause or, without one, the inner call's
+// error.
 func TestCause(t *testing.T) {
 	why, bare := errors.New("why"), &Error{Op: "renew session", Key: "s", Kind: ErrNoSession}
 	for _, x := range []struct{ err, want error }{

@@ -20,9 +20,9 @@ const (
 	maxLeastTry = 250 * time.Millisecond
 )
 
-// leastTry returns the least time left for which a try of a write is begun, if ctx bounds the whole call. Within it the
-// node should find out that it cannot propose the write, and say so: a try that is cut leaves a doubt, even if nothing
-// was proposed.
+// leastTry returns the least time left for which a try of a write is begun, if ctx bounds the whole call. In that time
+// the node should find out that it cannot propose the write, and say so. A try cut by the deadline leaves the outcome
+// in doubt, even if nothing was proposed.
 func leastTry(ctx context.Context) time.Duration {
 	end, ok := ctx.Deadline()
 	if !ok {

@@ -49,9 +49,9 @@ func (r *revisionSeen) forget() {
 	r.revision, r.at = 0, time.Time{}
 }
 
-// startOver reports whether a write with that base, which is none of an earlier run, was refused because a's store has
-// not reached base: another store has taken the place of the one that this client has seen. If so, it forgets the
-// revisions of that one and goes on from the revision in a.
+// startOver reports whether a's store refused a write because it has not reached the write's base: another store has
+// taken the place of the store that this client has seen. The base must not be from an earlier run. If so, startOver
+// forgets the old store's revisions and continues from the revision in a.
 func (r *revisionSeen) startOver(a answer, base uint64) bool {
 	store := a.number(api.HeaderRevision)
 	if store == 0 || store >= base || api.Code(a.header.Get(api.HeaderError)) != api.CodeInvalid {
@@ -73,8 +73,8 @@ func (r *revisionSeen) newest() (revision uint64, fresh bool) {
 // maxBaseLag is how many slots a non-voter may lag and be asked for a base: one that joins is far behind.
 const maxBaseLag = 1000
 
-// knowsRevision reports whether the node of st can be asked for the base of a write. One that takes no part may know
-// nothing. (Nodes of the version before this one say that they are non-voters then, and have a problem.)
+// knowsRevision reports whether the node of st can be asked for the base of a write. A node that takes no part may know
+// nothing: its role is RoleNone, or, in the version before this one, RoleNonVoter with a problem.
 func knowsRevision(st Status) bool {
 	switch st.Role {
 	case api.RoleNone:

@@ -80,8 +80,8 @@ func (m *Semaphore) Err() error {
 	return m.err
 }
 
-// Release frees the place for the next one. If it was lost before, the error is of kind ErrLost; what is left of it in
-// the store is removed all the same.
+// Release frees the place for the next one. If the place was lost before, the error is of kind ErrLost, and Release
+// still removes the rest of it from the store.
 func (m *Semaphore) Release(ctx context.Context) error {
 	lost := m.Err()
 	m.lose(errUnlocked)

@@ -87,9 +87,9 @@ func (s *sender) get(ctx context.Context, op, key string, r request, decode func
 	return s.read(ctx, op, key, func() request { return r }, decode)
 }
 
-// read sends the requests that next returns until a node gives an answer that decode accepts or that no other node
-// would give differently, or until ctx ends. ctx must have a deadline. An answer that is not a node's counts as none.
-// decode sees answers of 200, and those that say that nothing is there.
+// read sends the requests returned by next until decode accepts a node's answer, or no other node would answer
+// differently, or ctx ends. ctx must have a deadline. An answer that does not come from a node counts as none. decode
+// sees answers of 200, and those that report an absent key.
 func (s *sender) read(
 	ctx context.Context, op, key string, next func() request, decode func(answer) error,
 ) (answer, error) {
@@ -135,9 +135,8 @@ func kindWithoutBase(err error) error {
 }
 
 // write sends one write, tried again until its outcome is decided or ctx ends. Every try carries the same Once, unless
-// another store has taken the place of the one that its base is from. The
-// kind of the error is true of all tries together: once one try is unknown, only an answer that decides the write is
-// trusted.
+// another store has taken the place of the one that its base is from. The kind of the error is true of all tries
+// together: once one try is unknown, only an answer that decides the write is trusted.
 func (s *sender) write(ctx context.Context, op, key string, r request, once Once) (answer, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()

@@ -29,8 +29,8 @@ type SessionOptions struct {
 	// TTL is how long the session lives without a renewal: 10 s to 24 h unless the cluster is configured otherwise. 0:
 	// it lives until it is destroyed; for Sessions.Start, DefaultSessionTTL.
 	TTL time.Duration
-	// LockDelay is how long nobody can lock the keys that the session held when it ended, unless it had released them:
-	// its holder may not know yet. 0: 15 s; NoLockDelay: none; at most 60 s.
+	// LockDelay is how long nobody can lock the keys that the session held at its end, since the former holder may not
+	// know of the end yet. Released keys have no delay. 0: 15 s; NoLockDelay: none; at most 60 s.
 	LockDelay time.Duration
 	Behavior  Behavior // "": ReleaseKeys
 	Once      Once     // as in WriteOptions; for Sessions.Create only
@@ -48,8 +48,7 @@ type Session struct {
 	ModifyIndex uint64
 }
 
-// SessionDetails is a session with the keys that it has locked and the time that it has left, as the node that answered
-// knows it.
+// SessionDetails is a session with its locked keys and its remaining time, as the answering node knows it.
 type SessionDetails struct {
 	Session
 	// ExpiresIn is about what is left of the TTL unless the session is renewed; 0: it has no TTL.

@@ -20,8 +20,8 @@ const (
 	EventDelete  EventKind = "delete"  // a key was deleted, or has expired
 	EventSession EventKind = "session" // a session was created or has ended; with the empty prefix only
 	// EventCompacted says that changes up to Index may be missing: list again. If Index is below the index that the
-	// watch had reached, another store has taken the place of the first, or its nodes began anew: what was seen before
-	// is void.
+	// watch had reached, another store has taken the place of the first, or its nodes began anew. Events seen before
+	// are void then.
 	EventCompacted EventKind = "compacted"
 )
 

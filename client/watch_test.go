@@ -108,7 +108,7 @@ func TestWatchOutlivesNodes(t *testing.T) {
 	})
 }
 
-// TestWatchLeavesNodes that are of no use: one that does not answer, one that answers "not applied", and one that
+// TestWatchLeavesNodes: a watch leaves a node that does not answer, one that answers "not applied", and one that
 // streams on but has lost the others.
 func TestWatchLeavesNodes(t *testing.T) {
 	watching := func(r clienttest.Request) bool { return r.Path == "/v1/watch" }

@@ -29,10 +29,10 @@ func newACLs() acls {
 	return a
 }
 
-// RequireTokens has requests need a token from now on. may says why a token, which is that of api.AnonymousAccessor if
-// the request has none, may not make a request, as in "lacks permission 'key:write' on \"a\"", or returns "". It is
-// not asked about a token with the policy api.ManagementPolicyName, which may everything. nil: no other token may
-// anything. Rules of policies are not looked at.
+// RequireTokens makes requests need a token from now on. may returns why a token may not make a request, as in "lacks
+// permission 'key:write' on \"a\"", or "". The token of a request without one is that of api.AnonymousAccessor. may is
+// not asked about a token with the policy api.ManagementPolicyName, which may do everything. With a nil may, no other
+// token may do anything. Rules of policies are not looked at.
 func (c *Cluster) RequireTokens(may func(api.Token, Request) string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,9 +6,14 @@
 // no disk, ends a session or a lease at the very moment that its TTL is over, and does not show how a node behaves
 // under load.
 //
-//   - cluster.go: the cluster and what tests can do to it
-//   - handler.go: requests, faults and answers; strict.go: what nodes refuse
-//   - requests.go, waiting.go: writes, sessions; waiting and streams; store.go: the store below them
-//   - acl.go: tokens and policies, whose rules a test stands for
-//   - leases.go, fences.go: leases and fences; members.go: members
+//	cluster.go   the cluster, and the changes that a test can make to it
+//	handler.go   requests, faults and answers
+//	strict.go    requests that nodes refuse
+//	requests.go  writes, sessions
+//	waiting.go   waiting and streams
+//	store.go     the store below them
+//	acl.go       tokens and policies; a test decides in place of their rules
+//	leases.go    leases
+//	fences.go    fences
+//	members.go   members
 package clienttest

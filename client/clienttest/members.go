@@ -53,8 +53,8 @@ func (c *Cluster) LookTimes(n int) {
 	c.members.looks = n
 }
 
-// EndOperationsAs has the operations on members that begin from now on end in that state, such as
-// api.OperationFailed, with that problem.
+// EndOperationsAs makes operations on members that begin from now on end in the given state, such as
+// api.OperationFailed, with the given problem.
 func (c *Cluster) EndOperationsAs(state, problem string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
