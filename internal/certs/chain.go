@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxChain is how many certificates an end may show: its own, and those of three authorities between it and one that is
-// known here. crypto/x509 tries each one of a fitting name as the signer of another, up to a hundred times.
+// maxChain is how many certificates an end may show: its own, and up to three of authorities between it and a known
+// one. For each certificate, crypto/x509 tries every other with a fitting name as the signer, up to a hundred times.
 const maxChain = 4
 
 // verify returns an error unless the first certificate of the chain was signed by one of the authorities, for one of

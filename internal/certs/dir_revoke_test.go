@@ -33,8 +33,8 @@ func revoke(t *testing.T, d *Dir, at time.Time, files ...string) RevokedList {
 	return l
 }
 
-// TestNothingIsLostFromAList: a list that is written again keeps what was on it, and when, and no list that cannot be
-// read is written over.
+// TestNothingIsLostFromAList: rewriting a list keeps its entries and their dates, and an unreadable list is not
+// overwritten.
 func TestNothingIsLostFromAList(t *testing.T) {
 	d, path := made(t)
 	var all []Written

@@ -38,8 +38,8 @@ func why(err error, now time.Time) string {
 	return plain(err.Error())
 }
 
-// Explain returns what an error of a connection to a server means and what to do, as an error that wraps err, if err is
-// one of TLS; ok is false if it is not. own are the files of the client.
+// Explain explains an error of a connection to a server. If err is one of TLS, it returns an error that wraps err and
+// says what to do, and ok is true; otherwise ok is false. own are the client's files.
 func Explain(err error, own *Files, now time.Time) (meaning error, ok bool) {
 	var record tls.RecordHeaderError
 	var verify *tls.CertificateVerificationError

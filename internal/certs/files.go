@@ -19,8 +19,8 @@ type Paths struct{ Cert, Key, CA string }
 // IsZero reports whether p names no file.
 func (p Paths) IsZero() bool { return p == Paths{} }
 
-// Files are the certificate, the key and the authorities in files, as they were when they were last read. All methods are safe for
-// concurrent use. What was read before stays in use as long as new content is of no use.
+// Files are the certificate, the key and the authorities in files, as of the last successful reading: invalid new
+// content changes nothing. All methods are safe for concurrent use.
 type Files struct {
 	paths Paths
 	check func(*x509.Certificate) error

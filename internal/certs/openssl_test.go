@@ -101,8 +101,8 @@ sed 's/$/\r/' rsa.pem >crlf.pem;                      sed 's/$/\r/' rsa.key >crl
 	}
 }
 
-// TestAuthorityOfOpenSSL: kvctl ca signs with an authority that somebody else has made, if it names the cluster,
-// whatever form its key has; and says what is missing if it does not.
+// TestAuthorityOfOpenSSL: kvctl ca signs with another program's authority if its certificate names the cluster, in any
+// form of key, and otherwise says what is missing.
 func TestAuthorityOfOpenSSL(t *testing.T) {
 	for _, c := range []struct{ key, uri, want string }{
 		{"openssl genrsa -traditional -out ca-key.pem 2048", "tenure://prod/authority", ""},

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// Revocations are the certificates that authorities have revoked, by the lists in a file, as they were when it was last
-// read. All methods are safe for concurrent use. What was read before stays in use as long as new content is of no use.
-// The methods without a capital may be called on nil: nothing is revoked then.
+// Revocations are the certificates that authorities have revoked, by the lists in a file, as of the last successful
+// reading: invalid new content changes nothing. All methods are safe for concurrent use. The methods without a capital
+// may be called on nil: nothing is revoked then.
 //
 // A list whose next update is overdue stays in use as well: what is on it is refused, and all else is taken. To refuse
 // everybody then, as some servers do, would have the nodes of a cluster refuse each other because somebody has

@@ -176,8 +176,8 @@ func TestListsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestListsOfNoUseChangeNothing: what was revoked stays revoked while the file is damaged, gone, or of an authority
-// that is not trusted any more, which is told.
+// TestListsOfNoUseChangeNothing: a revoked certificate stays revoked while the file is damaged, gone, or signed by an
+// authority that is not trusted any more. Each of these cases is reported.
 func TestListsOfNoUseChangeNothing(t *testing.T) {
 	ours, next := authority(t, "prod"), authority(t, "test")
 	f := files(t, issue(t, ours, RoleNode, "n1", now), ours, next)
@@ -215,8 +215,8 @@ func TestListsOfNoUseChangeNothing(t *testing.T) {
 	}
 }
 
-// TestOverdueListsAreHeeded: a list whose next update is overdue refuses what is on it and nothing else, and is
-// complained about from the last quarter of its time on.
+// TestOverdueListsAreHeeded: a list whose next update is overdue still refuses exactly the certificates on it. From the
+// last quarter of its time on, the list is reported.
 func TestOverdueListsAreHeeded(t *testing.T) {
 	ours := authority(t, "prod")
 	f := files(t, issue(t, ours, RoleNode, "n1", now), ours)

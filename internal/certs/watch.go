@@ -29,7 +29,7 @@ type Source interface {
 type Report struct {
 	// Changed: what is in the files is in use from now on.
 	Changed func(Source)
-	// Broken: what is in the files is of no use, and what was read before stays in use. It is called once for each
+	// Broken: the new contents of the files are invalid, and the old ones stay in use. It is called once for each
 	// different reason.
 	Broken func(Source, error)
 	// Expires: something expires within its WarnBefore, or has expired.

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// In this build the clock errs as a file says, so that tests can show what holds while clocks err by less than they
-// may, and what does not rest on clocks at all. The variable TENURE_TESTCLOCK names the file. It holds a rate error in
-// parts per million and the sum of all jumps so far in nanoseconds, with a blank between them; it is read every few
-// milliseconds and may be replaced at any time. The readings, true and wrong, are written beside it with the suffix
-// ".seen", so that a test can tell that it took effect. Without the variable the clock is right.
+// In this build the clock errs as a file says. So tests can show the promises that hold while clocks err by less than
+// they may, and the promises that need no clock. The variable TENURE_TESTCLOCK names the file. The file holds a rate
+// error in parts per million and the sum of all jumps so far in nanoseconds, with a blank between them. It is read
+// every few milliseconds and may be replaced at any time. The readings, true and wrong, are written beside it with the
+// suffix ".seen", so that a test can tell that it took effect. Without the variable the clock is right.
 const (
 	testClockVariable = "TENURE_TESTCLOCK"
 	testClockInterval = 5 * time.Millisecond

@@ -1,7 +1,7 @@
 // Package clock reads the node's elapsed clock: the only time that leases may be reckoned in.
 //
-// The clock counts suspend and is not slewed. It is never wall time, never another node's time, and its readings mean
-// nothing outside the process (and mostly nothing across a reboot). A handler reads it once and passes the reading on.
+// The clock counts suspend and is not slewed. It is never wall time and never another node's time. Its readings mean
+// nothing outside the process, and mostly nothing across a reboot. A handler reads it once and passes the reading on.
 //
 //	clock.go         Clock, which never goes backwards
 //	source_linux.go  where the time comes from on Linux

@@ -26,12 +26,12 @@ const (
 // not touch, but it stands still during suspend. The other two are slewed alike, so their difference is free of it:
 // it is the time spent suspended, and changes only when the machine wakes.
 //
-// The two cannot be read at once. A thread that loses its processor between them sees a difference that is wrong by
-// as long as it did not run, and neither direction is harmless:
-//   - A reading that is too high makes an acceptor drop its exclusion before the owner's deadline, and a proposer
-//     that starts an attempt with it sets a deadline that lies beyond what acceptors will exclude for it.
-//   - A reading that is too low lets an owner act past its deadline, and an acceptor that records a lease with it
-//     excludes others for too short a time.
+// The two cannot be read at once. If a thread loses its processor between them, the difference is wrong by the time
+// that the thread did not run. Neither direction is harmless:
+//   - With a reading that is too high an acceptor drops its exclusion before the owner's deadline. A proposer that
+//     starts an attempt with it sets a deadline beyond the time for which acceptors exclude others.
+//   - With a reading that is too low an owner acts past its deadline. An acceptor that records a lease with it excludes
+//     others for too short a time.
 //
 // So the offset is kept, and replaced only on a measurement between two monotonic readings that are close together,
 // and only if it grew by suspendStep or more. A reading that is merely old is no harm as long as it is of an instant

@@ -25,9 +25,9 @@ const (
 // ErrMalformed is wrapped by every error of Unmarshal.
 var ErrMalformed = errors.New("malformed msgpack")
 
-// class is what decodes inputs of similar length. The decoder grows strings in steps of a fixed length and copies at
-// each step, so the step must grow with the input or the time is quadratic in it; and it allocates so many elements
-// of a list at once, so it must not grow faster.
+// class decodes inputs of similar length. The decoder grows a string in steps of a fixed length and copies at each
+// step: unless the step grows with the input, the time is quadratic in the input. The decoder also allocates a step's
+// worth of elements for a list at once, so the step must not grow faster than the input.
 type class struct {
 	initLen int
 	handle  *codec.MsgpackHandle

@@ -2,8 +2,8 @@ package codec
 
 import "math"
 
-// Reader reads msgpack piece by piece. After the first piece that is not what was asked for, it returns zeros only, and
-// End returns an error, so that callers check once. It allocates nothing.
+// Reader reads msgpack piece by piece. After the first piece of another kind than the one asked for, it returns zeros
+// only, and End returns an error, so that callers check once. It allocates nothing.
 type Reader struct {
 	rest []byte
 	err  error

@@ -1,5 +1,5 @@
-// Package devcluster is what `kvnode dev`, which runs a cluster on one machine, and `kvctl dev`, which works on its
-// nodes, share: the file in the cluster's directory that lists the nodes, and the ends of their logs.
+// Package devcluster is shared by `kvnode dev`, which runs a cluster on one machine, and `kvctl dev`, which works on
+// the cluster's nodes. It reads and writes the file that lists the nodes, and reads the ends of their logs.
 package devcluster
 
 import (
@@ -97,8 +97,8 @@ func (s *State) Remove(data string) {
 // lastOwn ends the arguments that kvnode dev gives to a node by itself; those of its user follow.
 var lastOwn = []string{"--log-format", "console"}
 
-// OwnArgs returns the arguments of a node that says who it is with who, "--id" and "--cluster", or "--join": and where
-// its data is and it listens. More are the user's.
+// OwnArgs returns a node's arguments: who, its identity ("--id" and "--cluster", or "--join"), then its directory, its
+// addresses and what else kvnode dev sets, then the user's arguments, more.
 func (n *Node) OwnArgs(who []string, more ...string) []string {
 	args := append(slices.Clone(who), "--data", n.Data, "--client", n.Client, "--peer", n.Peer)
 	if n.CA != "" {

@@ -1,5 +1,5 @@
-// Package docs reads the module's documents for the tests that hold them to the code: a link leads somewhere, a file
-// that is named exists, a command that is shown can be typed. It is used by tests only.
+// Package docs reads the module's documents for the tests that hold them to the code: links lead somewhere, named files
+// exist, and command lines can be typed. It is used by tests only.
 //
 //   - page.go: reads a page and finds its headings, links and code.
 //   - command.go: finds the command lines of a program, and checks them against the program's commands and flags.

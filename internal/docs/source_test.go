@@ -134,7 +134,7 @@ var (
 	testFunc = regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(t \*testing\.T\)`)
 )
 
-// TestTestsThatAreNamedExist: what the pages say to be tested has a test of that name, which nobody has renamed.
+// TestTestsThatAreNamedExist: the pages name tests that exist.
 func TestTestsThatAreNamedExist(t *testing.T) {
 	tests := map[string]bool{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {

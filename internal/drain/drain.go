@@ -1,5 +1,5 @@
-// Package drain tells what is lost when a member is drained: the server refuses drains by it, and kvctl says by it what
-// may be stopped.
+// Package drain works out what is lost when a member is drained. The server refuses drains by it, and kvctl tells by it
+// whether the node may be stopped.
 package drain
 
 import (

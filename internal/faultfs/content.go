@@ -151,8 +151,8 @@ func (c *content) failSync() {
 	}
 }
 
-// crash forgets what was not synced, but for what loss leaves. It returns how many pages were lost, in whole or in
-// part.
+// crash forgets all data that was not synced, except what loss keeps. It returns how many pages were lost, in whole or
+// in part.
 func (c *content) crash(loss Loss, r *rand.Rand) (lost int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

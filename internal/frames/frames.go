@@ -5,8 +5,8 @@
 //	frame     its kind (1 byte), the length of its body (4 bytes), the body, a CRC32C (4 bytes) over where the frame
 //	          begins in the file (8 bytes), its kind, its length and its body
 //
-// A flipped bit shows in the checksum of its frame, and so does a frame that is missing, doubled or moved. What the
-// frames are, in which order they come, and that none is missing at the end, is the format's.
+// A flipped bit shows in the checksum of its frame, and so does a frame that is missing, doubled or moved. The format
+// decides the kinds of frames and their order, and must itself notice frames missing at the end.
 package frames
 
 import (

@@ -1,11 +1,11 @@
 // Package freeport finds TCP ports on loopback for servers that are started, stopped and started again.
 //
-// The ports are below those that systems hand out by themselves (32768 and up on Linux). One from that range, found by
-// listening on port 0 and closing again, is soon the local port of somebody's connection, and the server that was
-// to have it cannot start.
+// The ports are below those that systems hand out by themselves (32768 and up on Linux). A port from that range, found
+// by listening on port 0 and closing again, is soon the local port of somebody's connection. Then the server meant for
+// the port cannot start.
 //
-// While such a server is down, nothing but this package keeps its port: so each process has a share of the ports for
-// itself, held by a lock on a file that ends with the process.
+// While such a server is down, only this package keeps its port. So each process has a share of the ports to itself,
+// held by a lock on a file; the lock ends with the process.
 package freeport
 
 import (

@@ -17,7 +17,7 @@ func (s silent) Read([]byte) (int, error) {
 	select {}
 }
 
-// What is read is what the other reader has, in whatever pieces, with its error.
+// A Reader returns the bytes and the error of the reader below it, however the bytes are cut into pieces.
 func TestReaderPassesOn(t *testing.T) {
 	text := strings.Repeat("0123456789", 20_000)
 	broken := errors.New("broken")

@@ -1,5 +1,5 @@
 // Package leasehold is the owner's end of a named lease (N1 and the last sentence of N2): what a client may believe of
-// an acquisition. Whoever owns nothing but what it says here never shares a name with another owner.
+// an acquisition. An owner that believes only what this package reports never shares a name with another owner.
 //
 // It is pure and plain data: `now` is a reading of the client's own elapsed clock, which includes suspend. Not safe for
 // concurrent use.
@@ -25,9 +25,10 @@ type Reply struct {
 	Renewal bool // the request was to renew
 }
 
-// Take takes a grant that arrives at now, and reports whether it counts. A grant is void after the release (N1), and
-// that of a renewal is void at or after the deadline: what was done since then was done without the lease. The deadline
-// counts from before the request and never moves back, and the token is the largest that was seen (N2).
+// Take takes a grant that arrives at now, and reports whether it counts. A grant is void after the release (N1). The
+// grant of a renewal is void at or after the deadline, since everything done after the deadline was done without the
+// lease. The deadline counts from before the request and never moves back, and the token is the largest that was seen
+// (N2).
 func (h *Hold) Take(now time.Duration, r Reply) bool {
 	if h.released || (r.Renewal && !h.Held(now)) || r.Asked+r.TTL <= now {
 		return false

@@ -104,7 +104,7 @@ func TestN2LargestToken(t *testing.T) {
 	}
 }
 
-// Whatever replies come in whatever order: neither token nor deadline falls, and what has ended stays so.
+// Whatever the replies and their order, the token and the deadline never fall, and an ended hold stays ended.
 func TestHoldOnlyMovesForward(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h Hold

@@ -1,6 +1,6 @@
 // Package manpage writes the manual pages of a program from its commands, as pages of man or in Markdown, so that they
-// say what the program's own help says. Only builds with the tag man import it: what it needs for that is in no program
-// that is released.
+// say what the program's own help says. Only builds with the tag man import it: no released program contains it or its
+// dependencies.
 package manpage
 
 import (

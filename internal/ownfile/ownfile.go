@@ -3,8 +3,8 @@
 // Package ownfile opens files for writing under names that others can guess. Somebody else may have put a link, a pipe
 // or a file of their own there, to have it written through, kept open for them, or read.
 //
-// What is opened is a regular file of this user, and no symbolic link. A file in a directory that strangers may write
-// to can still be removed or renamed by them: what is written is then lost, and nobody else's file is changed.
+// What is opened is a regular file of this user, and no symbolic link. Strangers can still remove or rename a file in a
+// directory that they may write to: its contents are then lost, but nobody else's file is changed.
 package ownfile
 
 import (

@@ -15,9 +15,9 @@ import (
 
 const exiting = 0x4 // PF_EXITING in the flags of a thread; a kernel thread, which has no command line either, lacks it
 
-// Ending reports whether process pid has begun to end and still has files open. It is false for a process that runs,
-// for one of which nothing but the zombie is left, and for a number that nobody has. It reads /proc and knows nothing
-// where there is none.
+// Ending reports whether process pid has begun to end and still has files open. It is false for a running process, for
+// one with only its zombie left, and for a number that no process has. It reads /proc and knows nothing where there is
+// none.
 func Ending(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

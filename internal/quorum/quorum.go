@@ -56,8 +56,8 @@ func (s Set) Has(id ballot.NodeID) bool {
 	return false
 }
 
-// In returns the ids of s that are in voters. What is remembered of voters for longer than a membership lasts goes through
-// it when the voters change: a set has no place for those of several memberships.
+// In returns the ids of s that are in voters. A set of voters that is kept across a change of members must be reduced
+// with In at the change: a set has no space for the voters of several memberships.
 func (s Set) In(voters Set) Set {
 	var in Set
 	for i := range int(s.n) {

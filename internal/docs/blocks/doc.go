@@ -2,11 +2,12 @@
 // its own tests only.
 //
 // A command block is a block between ``` whose language is none or sh. The blocks of a page are run in order, by one
-// shell, in a fresh machine: a network with the documents' addresses and default ports, a home, /etc, /var/lib and a
-// copy of this module of its own, with the programs of this tree in its PATH. Nothing of it is left afterwards.
+// shell, in a fresh machine. The machine has a network with the documents' addresses and default ports, and its own
+// home, /etc, /var/lib and copy of this module. The programs of this tree are in its PATH. Nothing of it is left
+// afterwards.
 //
-//   - Lines that begin with "$ " are commands, and what follows each, up to the next, is what it prints. A command that
-//     is shown without output must end with exit code 0.
+//   - Lines that begin with "$ " are commands. The lines up to the next command are its output. A command that is shown
+//     without output must end with exit code 0.
 //   - In a block without such lines all lines are commands, and each must end with exit code 0.
 //   - "…" in output stands for anything, and a line of it alone for any lines. What differs from run to run may differ,
 //     by the list in compare.go. Where a command has an id that the page showed before, it is run with the one that was
