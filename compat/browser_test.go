@@ -33,8 +33,8 @@ const secretValue = "the secret"
 // pagesTake bounds how long the browser may take for a page, on a machine with much else to do.
 const pagesTake = 3 * time.Minute
 
-// TestBrowsers has a real Chromium show pages of other origins that try to read and change a node on loopback, by all
-// that a page can do, and one that has its own name rebound to the node's address. None may learn anything, not even
+// TestBrowsers opens hostile pages in a real Chromium. Pages of other origins try everything that a page can do to read
+// and change a node on loopback; one has its own name rebound to the node's address. None may learn anything, not even
 // whether a key is there, and the store must be the same after it. A page of the node's own origin reads and writes.
 //
 // It is skipped where there is no Chromium: apt-get install chromium.

@@ -74,7 +74,7 @@ func transactions(t *testing.T, nodes []*api.Client) {
 }
 
 // blocking waits for changes of keys, prefixes, lists of names and sessions, each through one node while another is
-// written to; and for nothing, which must take the time asked for and leave the index where it is.
+// written to. It also waits without a change: the query must take the time asked for and not lower the index.
 func blocking(t *testing.T, nodes []*api.Client) {
 	opts := func(index uint64, wait time.Duration) *api.QueryOptions {
 		return (&api.QueryOptions{WaitIndex: index, WaitTime: wait}).WithContext(t.Context())

@@ -23,8 +23,8 @@ func transfer(t *testing.T, master, to *cluster.Node) {
 	must(t, rsp.Body.Close())
 }
 
-// TestCountingOutlivesTheMaster counts by compare-and-set from two clients while the master is killed three times. What
-// was acknowledged is in the count, and nothing else but what was said to be unknown.
+// TestCountingOutlivesTheMaster counts by compare-and-set from two clients while the master is killed three times. The
+// count includes all acknowledged increments, and otherwise at most those of unknown outcome.
 func TestCountingOutlivesTheMaster(t *testing.T) {
 	c := start(t)
 	_, others := roles(t, c)

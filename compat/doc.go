@@ -1,5 +1,5 @@
-// Package compat runs programs and libraries that people use today, as they are, against clusters of real kvnode
-// processes. It is a module of its own, so that their dependencies stay out of Tenure's; nothing imports it.
+// Package compat runs programs and libraries that people use today, unmodified, against clusters of real kvnode
+// processes. It is a module of its own, to keep their dependencies out of Tenure's. Nothing imports it.
 //
 //	cluster_test.go   builds the programs once and starts clusters
 //	upstream_test.go  the tests that hashicorp/consul/api brings along, through the stand-in for a consul in ./consul

@@ -8,7 +8,7 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-// guarded is a cluster whose clients must show certificates, and a token for what is more than nothing.
+// guarded is a cluster whose clients must show certificates, and a token for everything that needs a permission.
 type guarded struct{ overTLS }
 
 func startGuarded(t *testing.T, flags ...string) guarded {

@@ -135,8 +135,8 @@ func TestSnapshotRestore(t *testing.T) {
 	}
 }
 
-// TestTwoUploadsAtOnce: the state is that of the last one that was done, whole; one that is not done says so, or
-// that it is unknown, since the other one moved the floor of what is remembered.
+// TestTwoUploadsAtOnce: the state is that of the last successful upload, whole. An upload that did not succeed is
+// reported as not applied, or as unknown, since the other one has moved the floor of the remembered keys.
 func TestTwoUploadsAtOnce(t *testing.T) {
 	c := start(t)
 	states := []string{"a", "b"}

@@ -84,8 +84,8 @@ func bucketURL(at, prefix string) string {
 	return "s3://" + s3Bucket + prefix + "?insecure=true&endpoint=" + at
 }
 
-// dam is an address that passes connections on to another until so many bytes were sent that way, and then holds up
-// what is sent until it is opened.
+// dam forwards connections to another address until a number of bytes were sent that way, and then holds up further
+// bytes until release.
 type dam struct {
 	listener net.Listener
 	to       string

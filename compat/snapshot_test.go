@@ -36,8 +36,9 @@ func TestSnapshotSave(t *testing.T) {
 	}
 }
 
-// verifySnapshot does what Consul's snapshot.Verify does: it knows three files, hashes what a JSON decoder reads of the
-// first and all of the second, and compares with the third. meta.json must decode as the metadata of hashicorp/raft.
+// verifySnapshot does the same as Consul's snapshot.Verify: it knows three files, hashes the bytes that a JSON decoder
+// reads of the first and all of the second, and compares with the third. The file meta.json must decode as the metadata
+// of hashicorp/raft.
 func verifySnapshot(t *testing.T, r io.Reader) (index uint64, size int64) {
 	t.Helper()
 	z, err := gzip.NewReader(r)

@@ -18,8 +18,8 @@ import (
 const uiTakes = 6 * time.Minute
 
 // TestUI uses the web page of a node in a real Chromium: each part of it in health, while the master is killed, without
-// a majority, at the quota of the disks, and with tokens. axe finds nothing serious in any of these states, nothing is
-// wider than a phone, and the policy of the page is never violated, whatever keys and values are. With
+// a majority, at the quota of the disks, and with tokens. In each of these states axe finds no serious fault, no
+// element is wider than a phone, and the page never violates its policy, whatever the keys and values. With
 // TENURE_UI_PICTURES=DIR it leaves pictures.
 //
 // It is skipped where there is no Chromium, Node.js or npm: apt-get install chromium nodejs npm.

@@ -1,7 +1,7 @@
-// Command consul is what the tests of hashicorp/consul/api find on their PATH: a program of that name that starts a
-// server. This one starts kvnode and passes everything on to it as it is, but for the three endpoints by which those
-// tests wait for a server to be up: a catalog of nodes, their health, and certificates, which Tenure has not. It knows
-// nothing of keys, sessions, locks or transactions.
+// Command consul is the program of that name on the PATH of the tests of hashicorp/consul/api, which start it as a
+// server. It starts kvnode and passes every request on unchanged, except three endpoints that Tenure has not: a catalog
+// of nodes, their health, and certificates. The tests poll these until a server is up. It knows nothing of keys,
+// sessions, locks or transactions.
 //
 // TENURE_KVNODE names the kvnode to run.
 package main
