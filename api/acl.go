@@ -53,8 +53,8 @@ type CloneRequest struct {
 	Description string `json:",omitempty"` // empty: that of the old one
 }
 
-// Token is a token as it is shown. Whoever knows SecretID may do what the policies allow; AccessorID is its name, which
-// need not be kept secret.
+// Token is a token as it is shown. SecretID gives the rights of the policies to anybody who knows it; AccessorID is the
+// token's name, which need not be kept secret.
 type Token struct {
 	AccessorID     string
 	SecretID       string // HiddenSecret, but for the answer that makes the token

@@ -1,16 +1,16 @@
 package api
 
-// Code says why a request was not carried out. It is the value of HeaderError, which every answer that is not a
-// success carries. A client that meets no code, or one that it does not know, has learned nothing: it takes a write
-// for one of unknown outcome, and asks another node when it reads.
+// Code says why a request was not carried out. It is the value of HeaderError, which every answer that is not a success
+// carries. A client that receives no code, or an unknown one, has learned nothing: a write has an unknown outcome, and
+// a read goes to another node.
 //
 // What a code says of a write is about the one copy of the write that was answered. An earlier copy under the same
 // idempotency key may still be applied, unless the code comes out of the log: it is then the cluster's verdict on the
 // write, and every copy gets the same.
 type Code string
 
-// The verdicts. They come out of the log, or from a majority of the nodes for leases. Nothing was changed, and the
-// same request gets the same answer until what it depends on has changed.
+// The verdicts. They come out of the log, or from a majority of the nodes for leases. Nothing was changed. The same
+// request gets the same answer until the state that the verdict depends on has changed.
 const (
 	// CodeCondition: an operation of the transaction could not be done, so none was. The body is JSON and says which.
 	CodeCondition Code = "condition"
@@ -63,8 +63,8 @@ const (
 	CodeMemberBusy Code = "member-busy"
 	// CodeNotMember: there is no member of that number, or no operation of that id.
 	CodeNotMember Code = "not-member"
-	// CodeMemberState: the members are not such that this can be done: a promotion of a voter, say, a name that another
-	// member has, or a cancellation that comes too late.
+	// CodeMemberState: the state of the members forbids the change. Examples: the promotion of a voter, a name that
+	// another member has, a cancellation that comes too late.
 	CodeMemberState Code = "member-state"
 	// CodeQuorumLoss: no majority of the voters that are left would be alive, or more or fewer of them are alive than
 	// the request says.

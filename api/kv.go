@@ -65,8 +65,8 @@ const (
 	VerbRename         Verb = "rename"
 )
 
-// TxnOp is one operation of a transaction on keys. What its verb does not take is ignored, but for Num and NewKey,
-// which are refused.
+// TxnOp is one operation of a transaction on keys. Fields that its verb does not take are ignored, except Num and
+// NewKey, which are refused.
 type TxnOp struct {
 	Verb    Verb
 	Key     string

@@ -48,8 +48,8 @@ type MemberRequest struct {
 	// Store is the id of the joining node's data directory, in hexadecimal. A node that joins sends it by itself.
 	Store    string `json:"store,omitempty"`
 	NonVoter bool   `json:"non_voter,omitempty"`
-	// ForceQuorumLoss is how many voters of what is left are alive, as the client believes: it allows a removal after
-	// which no majority is alive, if it is right.
+	// ForceQuorumLoss is how many of the remaining voters are alive, as the client believes. If the number is right, it
+	// allows a removal after which no majority is alive.
 	ForceQuorumLoss int `json:"force_quorum_loss,omitempty"`
 	// Differs says that the state of Node is the wrong one, while the states of voters differ and no majority tells
 	// which is right. Only with it a voter that differs is removed.

@@ -13,7 +13,8 @@ type Quota struct {
 	Keys      uint64 `json:"keys"`  // the limit; 0: any number
 	UsedBytes uint64 `json:"used_bytes"`
 	UsedKeys  uint64 `json:"used_keys"`
-	// Counting: what was there when the quota was set is still being counted; the numbers are of what was so far.
+	// Counting: the keys that were there when the quota was set are still being counted; UsedBytes and UsedKeys cover
+	// the keys counted so far.
 	Counting bool `json:"counting,omitempty"`
 }
 

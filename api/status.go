@@ -54,8 +54,8 @@ type Status struct {
 	ACL          bool   `json:"acl"` // this node refuses what no token allows
 	// Full lists the members whose disks are short of space, as the node knows it: itself, and those connected to it.
 	Full []uint64 `json:"full"`
-	// Problem says what keeps the node from working as it should: it takes no part (its Role is RoleNone then), or
-	// for instance its disk is short of space, or the members look for it at another address.
+	// Problem says why the node does not work as it should. Examples: it takes no part (its Role is RoleNone then), its
+	// disk is short of space, or the members look for it at another address.
 	Problem string `json:"problem,omitempty"`
 }
 
