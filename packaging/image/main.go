@@ -60,8 +60,8 @@ func run(args []string) error {
 	return r.write(index, out)
 }
 
-// programs is an image that is to be run: by itself, the library would call it an artifact of the type of its
-// configuration, which some programs do not run.
+// programs is a runnable image. By default the library would call it an artifact of the type of its configuration, and
+// some programs do not run artifacts.
 type programs struct{ v1.Image }
 
 func (programs) ArtifactType() (string, error) { return "", nil }
