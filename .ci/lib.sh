@@ -52,7 +52,7 @@ known() {
   done
 }
 
-# concurrent prints the packages whose tests the race detector can find something in: those that have goroutines.
+# concurrent prints the packages with goroutines: only there can the race detector find anything.
 concurrent() {
   local pure='kv|lease|multipaxos|server/(replica|wire)|jepsen/(check|compare|explore|script|sim|mutants|sweep|chart)'
   pure+='|internal/(arrows|docs|codec|frames)|cmd/kvctl/internal/records'
