@@ -1,11 +1,11 @@
 // Package bench has what the measurements of its subpackages share: a cluster of real processes with known clock bounds
 // and times, clients spread over its nodes, and the head of a report.
 //
-//   - million: what a million leases cost, and how their common end affects others
-//   - takeover: how long a lease has no owner after its owner's end
-//   - pinned: the effect of three scheduling settings
-//   - soak: whether a cluster under full load stays as it was
-//   - install: how long the upload of a snapshot holds up other requests
+//	million   the costs of a million leases, and the effect of their common end on others
+//	takeover  how long a lease has no owner after its owner's end
+//	pinned    the effect of three scheduling settings
+//	soak      whether a cluster under full load stays as it was
+//	install   how long the upload of a snapshot holds up other requests
 package bench
 
 import (

@@ -7,11 +7,11 @@ import (
 	"tenure/jepsen/history"
 )
 
-// Append checks lists that clients grow: a value is the list's elements with blanks between them, each a word that nobody
-// else ever appends. A cas or a swap writes the list that its client had read with one word more; an append writes a blank
-// and a word behind what is there, and is told how long that has become. What one connection sends is done in that order.
-// Every read must be a beginning of the longest one, and the lists read and written must grow in the order of time.
-// Together with each acknowledged cas being in the longest list at its place, that is linearizability.
+// Append checks lists that clients grow: a value is the list's elements with blanks between them, each a word that
+// nobody else ever appends. A cas or a swap writes the list that its client had read with one word more. An append adds
+// a blank and a word to the current list, and its answer tells the new length. What one connection sends is done in
+// that order. Every read must be a beginning of the longest one, and the lists read and written must grow in the order
+// of time. Together with each acknowledged cas being in the longest list at its place, that is linearizability.
 func Append(ops []history.Op) Result {
 	r := Result{}
 	names, by := groups(ops, func(op history.Op) string { return op.Key })
@@ -87,7 +87,7 @@ func elements(r *Result, longest history.Op, tried map[string]history.Op) {
 	}
 }
 
-// grows checks that what is shown later is not shorter than what was shown before.
+// grows checks that no list is shorter than one shown before it.
 func grows(r *Result, ops []history.Op) {
 	var shown []history.Op
 	for _, op := range ops {

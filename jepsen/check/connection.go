@@ -29,8 +29,8 @@ func placed(r *Result, ops []history.Op, longest history.Op) []history.Op {
 }
 
 // inOrder checks that operations of one connection took effect in the order in which they were sent, whatever their
-// clients were told: what is shown to one is not shorter than what was shown to one before it, and words stand in the list
-// in the order in which they were sent.
+// outcomes. No operation shows a shorter list than an earlier one, and the words stand in the list in the order in
+// which they were sent.
 func inOrder(r *Result, ops []history.Op, longest history.Op, tried map[string]history.Op) {
 	connections, by := groups(ops, func(op history.Op) string { return op.Via })
 	for _, via := range connections {

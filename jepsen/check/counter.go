@@ -7,10 +7,10 @@ import (
 	"tenure/jepsen/history"
 )
 
-// Counter checks keys that clients increment, by compare-and-set or by one command, and read. A number that was read, or
-// made by an acknowledged increment, was the state at some time between call and return; such numbers never fall in the order of time,
-// no two acknowledged increments made the same number, and a read lies between the increments acknowledged before it
-// and those begun before its end.
+// Counter checks keys that clients increment, by compare-and-set or by one command, and read. A number that was read,
+// or made by an acknowledged increment, was the state at some time between call and return. Such numbers never fall in
+// the order of time, and no two acknowledged increments made the same number. A read lies between the increments
+// acknowledged before it and those begun before its end.
 func Counter(ops []history.Op) Result {
 	r := Result{Counts: map[string]int{}}
 	names, by := groups(ops, func(op history.Op) string { return op.Key })

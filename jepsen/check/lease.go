@@ -21,16 +21,17 @@ const (
 	Outlived     = "ends by themselves" // of ownerships that nobody released
 )
 
-// Leases checks named leases, whose keys end in "lease" and are their names, and what they guard, as Locks does: the
-// key beside that ends in "guarded".
+// Leases checks named leases and the keys that they guard, as Locks does. A lease's key ends in "lease" and is its
+// name; the guarded key beside it ends in "guarded".
 //
 // Times are readings of one clock, the harness's, and every client decides by internal/leasehold what it may believe,
 // at the Call and Return that are recorded. So what is checked is exact: no two acquisitions of a name own at an
 // instant.
 //
-// Of two grants of a name, one of which was told before the other was asked for, the later has the larger token, or the
-// same one if both are of the same acquisition. A renewal that is answered while its acquisition owns is not told that
-// it is gone. If fenced, tokens never fall in the order of the writes; else each fall is counted as Shown.
+// Of two grants of a name, the later has the larger token if the first was told before the other was asked for. The
+// tokens may be equal if both grants are of one acquisition. A renewal that is answered while its acquisition owns is
+// not told that it is gone. If fenced, tokens never fall in the order of the writes; else each fall is counted as
+// Shown.
 func Leases(ops []history.Op, fenced bool) Result {
 	r := Result{Counts: map[string]int{}}
 	names, by := groups(ops, directory)

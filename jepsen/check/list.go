@@ -8,9 +8,9 @@ import (
 	"tenure/jepsen/history"
 )
 
-// Lists checks that each list is the state of its prefix at one revision, the one that it names, while other clients
-// put keys below it and prune them. Keys are PREFIX/WRITER/…: no two clients write below the same PREFIX/WRITER/, and
-// none goes on writing there after a write of unknown outcome, so that what such a write may have done is one thing.
+// Lists checks that each list is the state of its prefix at the revision that it names, while other clients put keys
+// below the prefix and prune them. Keys are PREFIX/WRITER/…, and no two clients write below the same PREFIX/WRITER/.
+// After a write of unknown outcome its client stops writing there, so that no later write can hide its effect.
 func Lists(ops []history.Op) Result {
 	r := Result{}
 	names, by := groups(ops, func(op history.Op) string { return top(op.Key) })

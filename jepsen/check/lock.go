@@ -10,8 +10,9 @@ import (
 	"tenure/jepsen/history"
 )
 
-// Locks checks locks, whose keys end in "lock", and what they guard: the key beside that ends in "guarded", to which
-// holders put words that nobody else ever puts, each with the token of its lock, which is the lock's ModifyIndex.
+// Locks checks locks and the keys that they guard. A lock's key ends in "lock", and the guarded key beside it ends in
+// "guarded". Holders put words there that nobody else ever puts, each with the token of its lock, which is the lock's
+// ModifyIndex.
 //
 // Two holders never overlap: from when an acquisition is acknowledged until its session may first end, or is asked to
 // end, nobody else's is. If fenced, tokens never fall in the order of the writes: so what two holders wrote does not

@@ -113,7 +113,7 @@ func stale(r *rand.Rand, ops []history.Op) bool {
 	return false
 }
 
-// lostPut makes all who saw an acknowledged put see what was there before it, one of them certainly after it.
+// lostPut makes all reads of an acknowledged put see the value before it, one of them certainly after the put.
 func lostPut(_ *rand.Rand, ops []history.Op) bool {
 	for _, p := range ops {
 		if p.Kind != history.Put || p.Outcome != history.OK {

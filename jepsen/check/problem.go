@@ -22,7 +22,7 @@ type Result struct {
 	Undecided int // of these, ones that the checker could not decide: not a pass
 	Problems  []Problem
 	Shown     int // of what the workload is there to show, where there is such a thing
-	// Counts are of what shows that something happened, by name, where a checker counts such things.
+	// Counts has counts of telling events, by name, if the checker counts any.
 	Counts map[string]int
 }
 

@@ -42,8 +42,7 @@ func newFollowed(s *sessions) *followed {
 	return &followed{s, 0, map[string]bool{}, map[string]uint64{}, map[string]string{}, nil}
 }
 
-// take goes through what one stream told, a revision at a time. What is of a revision of which not all was told is left
-// out.
+// take goes through what one stream told, a revision at a time. Revisions that were not told in full are left out.
 func (f *followed) take(op history.Op) {
 	f.row = append(f.row, op)
 	list := op.Entries

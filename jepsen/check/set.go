@@ -6,9 +6,9 @@ import (
 	"tenure/jepsen/history"
 )
 
-// Set checks keys that are put once and never touched again, and lists of prefixes of them. An acknowledged key must
-// be in every list of its prefix that begins later, at the revision that its client was told, and be created only
-// once; one whose put failed must never show.
+// Set checks keys that are put once and never touched again, and lists of prefixes of them. An acknowledged key must be
+// in every list of its prefix that begins later, at its acknowledged revision, and be created only once. A key whose
+// put failed must never show.
 func Set(ops []history.Op) Result {
 	r := Result{}
 	names, by := groups(ops, func(op history.Op) string { return prefixOf(op) })

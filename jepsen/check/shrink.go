@@ -44,8 +44,8 @@ func ofKey(ops []history.Op, key string) (out []history.Op) {
 }
 
 // Shrink drops operations of one register's history, which is not linearizable, while it stays so. A write goes only
-// together with everything that rests on it, so that what is left fails for a reason of its own and not because
-// something was dropped: taking such a set out of a good history leaves a good history.
+// together with everything that rests on it. Taking such a set out of a good history leaves a good history, so the
+// remaining operations fail for a reason of their own.
 func Shrink(ops []history.Op) []history.Op {
 	fails := func(list []history.Op) bool {
 		v := Registers(list, shrinkTime)

@@ -13,10 +13,10 @@ const (
 	RefusedAfter  = "writes refused after the end of their token"
 )
 
-// Tokens checks what was written under tokens that end, each key once, below a prefix that is its token's own. A write
-// that begins after the end was acknowledged must be refused, by every node, and never show; and by the revisions no
-// write shows that was applied after the deletion, whenever it began. What was acknowledged before must be there at the
-// end, and a write that was refused must not.
+// Tokens checks writes under tokens that end: each key is written once, below its token's own prefix. A write that
+// begins after the end was acknowledged must be refused, by every node, and never show. By the revisions, no write
+// shows that was applied after the deletion, whenever it began. A write acknowledged before the end must be there at
+// the end of the run, and a refused one must not.
 func Tokens(ops []history.Op) Result {
 	r := Result{Counts: map[string]int{}}
 	names, by := groups(ops, tokenOf)

@@ -8,14 +8,14 @@ import (
 	"tenure/jepsen/history"
 )
 
-// Txns checks transactions on the keys of a group, which is what comes before the last slash. A value is a list of
-// words with blanks between them; a transaction that writes appends one word, which nobody else ever appends, to each
-// key that it writes, on condition that no key it had read was written since.
+// Txns checks transactions on the keys of a group, which share the part before the last slash. A value is a list of
+// words with blanks between them. A transaction that writes appends one word, its own, to each key that it writes. Its
+// condition is that no key it had read was written since.
 //
-// Every answer tells a revision, and everything is checked by these: a transaction changed everything at its one
-// revision, which no other has; what was read at a revision is what all writes up to it come to; conditions were
-// decided by what was there. And revisions grow in the order of time, so this order is a strict serialization. A write
-// of unknown outcome counts from when its word is first seen, at the revision that is shown with it.
+// Every answer tells a revision, and all checks rest on these. A transaction changed everything at its one revision,
+// which no other has. A read at a revision shows the result of all writes up to it. Conditions were decided by the
+// state at the time. And revisions grow in the order of time, so this order is a strict serialization. A write of
+// unknown outcome counts from when its word is first seen, at the revision that is shown with it.
 func Txns(ops []history.Op) Result {
 	r := Result{}
 	names, by := groups(ops, func(op history.Op) string { return op.Key[:strings.LastIndexByte(op.Key, '/')+1] })
@@ -137,8 +137,7 @@ func (t *txnKeys) seen(op history.Op) {
 	}
 }
 
-// replay carries op out on what was there at its revision, and compares what that answers with what its client was
-// told.
+// replay carries op out on the state at its revision, and compares the result with its client's answer.
 func (t *txnKeys) replay(op history.Op) {
 	own := map[string]written{}
 	at := func(key string) written {

@@ -9,14 +9,13 @@ import (
 	"tenure/jepsen/history"
 )
 
-// Watch checks what those who watch were told while others put words that nobody else ever puts, deleted and pruned.
-// What happened is known from the writes that were acknowledged, with their revisions, and for those of unknown outcome
-// from who saw them first.
+// Watch checks the changes told to watching clients while others put words that nobody else ever puts, delete and
+// prune. The true changes are known from the acknowledged writes, with their revisions, and for writes of unknown
+// outcome from the first sight of them.
 //
 // A stream is told every change under its prefix, in order, each once, none missing between where it resumed and the
-// revision up to which it was told all. A read that waits shows what was there at its index; indexes never fall, and
-// are not below what was acknowledged before the read was asked. At the end each watcher has come to see the last
-// change.
+// revision up to which it was told all. A read that waits shows the state at its index. Indexes never fall, and are not
+// below the revisions acknowledged before the read was asked. At the end each watcher has come to see the last change.
 func Watch(ops []history.Op) Result {
 	w := &watched{r: Result{Checked: len(useful(ops)), Keys: 1}, puts: map[string]history.Op{},
 		at: map[uint64][]history.Op{}, lost: map[uint64][]string{}, from: map[string]history.Op{}}
@@ -52,8 +51,8 @@ func Watch(ops []history.Op) Result {
 type watched struct {
 	r    Result
 	puts map[string]history.Op // by value
-	// at are, by revision, the deletes and prunes that were acknowledged, or seen. Several can be of one: a delete of
-	// what is not there is told the revision that the store has.
+	// at are, by revision, the deletes and prunes that were acknowledged, or seen. Several can have one revision: the
+	// delete of an absent key is told the store's present revision.
 	at      map[uint64][]history.Op
 	removes []history.Op          // those of unknown outcome that were not seen
 	lost    map[uint64][]string   // keys that were seen to be deleted by writes of unknown outcome, by revision

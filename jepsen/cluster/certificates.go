@@ -22,8 +22,8 @@ import (
 // clusterName is the name of the cluster in its certificates.
 const clusterName = "jepsen"
 
-// Certificates are those of a cluster, as an operator has them: the authority and what it signs in a directory of its
-// own, and copies of it with the nodes and with the clients. Its methods are for one goroutine.
+// Certificates are a cluster's certificates, as an operator has them: the authority and everything that it signs in a
+// directory of its own, and copies with the nodes and with the clients. Its methods are for one goroutine.
 type Certificates struct {
 	Authority *certs.Dir
 	dir       string
@@ -200,8 +200,8 @@ func (c *Certificates) Leaf(id int) (*x509.Certificate, error) {
 	return f.Certificate().Leaf, nil
 }
 
-// Reread waits until the node has done with its files what it does with changed ones: read them, or found them of no
-// use; before is what Readings returned before the change. It returns whether they are in use.
+// Reread waits until the node has handled its changed files: it has read them, or found them invalid. before is the
+// result of Readings before the change. It returns whether they are in use.
 func (c *Cluster) Reread(ctx context.Context, n *Node, before [2]int) (inUse bool, err error) {
 	for {
 		now, err := c.Readings(ctx, n)

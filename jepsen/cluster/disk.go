@@ -100,8 +100,7 @@ func (s *SmallDisks) path(id int) string { return filepath.Join(s.dir, fmt.Sprin
 // DataDir is for Config.DataDir.
 func (s *SmallDisks) DataDir(id int) string { return filepath.Join(s.path(id), "data") }
 
-// Fill takes what space node id's file system has but for about that many bytes; with 0, all that can be had. Free
-// gives it back.
+// Fill takes the free space of node id's file system except about leave bytes; with 0, all of it. Free gives it back.
 func (s *SmallDisks) Fill(id int, leave int64) error {
 	f, err := os.Create(s.ballast(id))
 	if err != nil {

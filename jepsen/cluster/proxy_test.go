@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestProxiedCutsAndDelays plays two nodes in this process: what 1 says to 2 is held back by a cut and comes after it,
-// the other way stays open, and a delay takes as long as it says.
+// TestProxiedCutsAndDelays plays two nodes in this process. A cut holds back what 1 says to 2 until it ends, and leaves
+// the other way open. A delay takes as long as it says.
 func TestProxiedCutsAndDelays(t *testing.T) {
 	p, err := NewProxied(2)
 	if err != nil {

@@ -80,7 +80,7 @@ type contender interface {
 	start(r readings) []letter
 	take(r readings, l letter) []letter
 	resend(r readings) []letter
-	// leave is what there is to say when nothing is owned any more, or will be by the attempt that has just failed.
+	// leave returns the messages to send when this node no longer owns, or its attempt has just failed.
 	leave(r readings) []letter
 	standing(r readings) standing
 	owns(r readings) bool // as standing has it

@@ -2,14 +2,14 @@
 // uses), Flease (compare/flease) and the naive majority vote (compare/majority). It drives the real cores; the figures
 // in docs/leases-compared.md are its output.
 //
-// A schedule is a function of its seed and of true time only: when a message leaves a node for another, the seed says
-// how long it takes, whether it is lost, and whether it comes twice, whatever it says; when nodes crash, stop, and what
-// their clocks do is drawn before the run. So the algorithms meet the same network and the same faults. The shell
+// A schedule is a function of its seed and of true time only. When a message leaves a node for another, the seed
+// decides how long it takes, whether it is lost, and whether it comes twice, whatever its contents. Crashes, stops and
+// the errors of clocks are drawn before the run. So the algorithms meet the same network and the same faults. The shell
 // around them is one and the same, too: when to try, after which random wait to try again, when to renew, when to
 // resend.
 //
-// Each node has two clocks, as a machine has: one that tells elapsed time and that nobody sets (PaxosLease and the vote
-// read it), and the wall clock, which is kept near the others' (Flease reads it).
+// Each node has two clocks, as a machine has. One tells elapsed time and is never set; PaxosLease and the vote read it.
+// The wall clock is kept near the others' wall clocks; Flease reads it.
 //
 // The simulator is single-threaded, and one seed is one run. Runs are independent, and made by several goroutines.
 //

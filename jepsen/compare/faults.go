@@ -65,8 +65,8 @@ func (w *world) strikeOwner(f fault) {
 	w.push(event{at: f.at, kind: kindFault, node: -1, fault: f})
 }
 
-// resume lets a node continue that stood still: first with its timers, like a process that reads its clock when it is
-// scheduled again, then with the messages that arrived meanwhile.
+// resume lets a stopped node continue. Its timers come first, as in a process that reads its clock when it is scheduled
+// again, then the messages that arrived meanwhile.
 func (w *world) resume(n *node, thaw bool) {
 	n.still = false
 	if thaw {

@@ -40,7 +40,7 @@ func between(h uint64, least, most time.Duration) time.Duration {
 // chance is true for ppm of a million hashes.
 func chance(h uint64, ppm int64) bool { return int64(h%million) < ppm }
 
-// weather is what the network does to a message, by who sends it to whom at which millisecond.
+// weather is the network's treatment of a message, by its sender, its receiver and the millisecond.
 type weather struct {
 	seed               uint64
 	least, most        time.Duration

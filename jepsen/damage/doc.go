@@ -5,8 +5,8 @@
 // node, or plants the fault while the node runs. It reads every key, stale, and a listing, stops the node, starts it
 // again and reads once more. Every round must satisfy:
 //
-//   - every answer is what was written; no answer at all is allowed;
-//   - a node that ends, or refuses to start, names the file in its last line, and does not crash.
+//   - Every answer is the written value. A missing answer is allowed.
+//   - A node that ends, or refuses to start, names the file in its last line, and does not crash.
 //
 // Each node is alone in its cluster, so no other node can replace what it has lost, and a lost acknowledged write shows
 // as a wrong answer. Some rounds start a node that has received a snapshot and not installed it.

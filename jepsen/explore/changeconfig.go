@@ -8,9 +8,9 @@ import (
 	"tenure/lease"
 )
 
-// ChangeConfig is a bounded world of the master's lease in which members change: proposers and acceptors that learn of
-// each membership at any time after it was chosen, or never, and a master that proposes the next one. Requests arrive
-// any number of times or never, each with its reply.
+// ChangeConfig is a bounded world of the master's lease with changing members. Proposers and acceptors learn of each
+// membership at any time after it was chosen, or never, and a master proposes the next one. Requests arrive any number
+// of times or never, each with its reply.
 type ChangeConfig struct {
 	Name string
 	// Chain is the memberships one after the other, each with the acceptors that vote. An acceptor that joins has been
@@ -23,8 +23,9 @@ type ChangeConfig struct {
 	Restarts int  // of acceptors, together
 	Renew    bool // attempts while a lease is held
 	Release  bool
-	// Late has acceptors go over to a membership only when the master counts them, and no more of them than it needs. Where
-	// each proposer makes one attempt that hides nothing: one that has not gone over takes all that it would take after.
+	// Late makes acceptors go over to a membership only when the master counts them, and no more of them than it needs.
+	// If each proposer makes one attempt only, Late hides no state: before going over, an acceptor takes everything
+	// that it would take afterwards.
 	Late bool
 	// Drift has the clocks of proposers at rates 2 and 3, of acceptors at 3 and 2, and of the master at 3, with the ρ that
 	// allows just this.

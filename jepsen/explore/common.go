@@ -10,8 +10,8 @@ const (
 	firstProposer = 11 // node id of the first proposer; acceptors are 1, 2, 3
 )
 
-// common is what all models have: the memo of what the real code did, the sets of messages on their way, what stands
-// where in a state, and the state in which the world begins. Everything in it but its layout is guarded by memo.mu.
+// common is the part that all models share: the memo of the real code's steps, the sets of messages on their way, the
+// layout of a state, and the first state. Everything in it but its layout is guarded by memo.mu.
 type common struct {
 	memo
 	layout
@@ -113,7 +113,8 @@ func (x *access[M]) step(s *state, place int, op, arg uint32) (sent uint32, ok b
 // stepped packs a part and what it sent, as step reads them.
 func stepped(id, sent uint32) uint64 { return uint64(sent)<<32 | uint64(id) }
 
-// trying returns a function that emits what apply makes of s and an action, unless that is nothing.
+// trying returns a function that applies an action to s and emits the next state, if the action is possible and changes
+// s.
 func trying(s *state, apply func(s *state, a action) bool, emit func(next *state, a action)) func(a action) {
 	return func(a action) {
 		n := *s

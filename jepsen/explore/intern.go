@@ -67,7 +67,7 @@ func (t *interned[T]) add(key []byte, part T, sum digest) uint32 {
 type messageSets struct {
 	interned[[]uint32]
 	message func(id uint32) digest
-	// order sorts the messages of a set by what they say, so that nothing depends on which was met first.
+	// order compares messages by their contents, so that results do not depend on which was met first.
 	order func(a, b uint32) int
 }
 

@@ -174,9 +174,9 @@ func (x *leaseExplorer) send(s *state, out uint32) {
 	}
 }
 
-// deliver hands a request to an acceptor, and its reply on. A reply to a proposer without an attempt in progress is
-// lost where nothing is resent: it could only raise the counter, which a start may skip anyway, or be counted by a won
-// attempt, which only Resend asks about.
+// deliver hands a request to an acceptor, and its reply on. Where messages are not resent, a reply to a proposer
+// without an attempt in progress is lost. The reply could only raise the counter, which a start may skip anyway, or be
+// counted by a won attempt, and only Resend asks for that count.
 func (x *leaseExplorer) deliver(s *state, a action) bool {
 	l := x.l
 	if l.c.Once {

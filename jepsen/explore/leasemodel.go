@@ -60,8 +60,8 @@ func (l *leaseModel) boxes() int {
 // leaseExplorer is one goroutine's access to a leaseModel.
 type leaseExplorer struct{ access[*leaseModel] }
 
-// broken returns what is wrong with s, "" if nothing: two owners at a time, or a tenure that another one has
-// interrupted (M1).
+// broken returns the violation in s: two owners at a time, or a tenure that another one has interrupted (M1). It
+// returns "" if s has none.
 func (x *leaseExplorer) broken(s *state) string {
 	owners := 0
 	for i := range x.l.c.Proposers {

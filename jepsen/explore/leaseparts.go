@@ -9,7 +9,7 @@ import (
 )
 
 // proposerPart is a proposer in one local state. The struct is the real one, with the reading of its clock at which it
-// came to be; since all that it stores is relative to its clock, it stands for every proposer in that state.
+// reached the state. All its times are relative to its clock, so it stands for every proposer in that state.
 type proposerPart struct {
 	p     *lease.Proposer
 	now   time.Duration
@@ -122,7 +122,7 @@ func (l *leaseModel) message(m lease.Message) uint32 {
 	return l.messages.number(fmt.Appendf(l.messages.buffer(), "m%d>%d %v", m.From, m.To, m), x)
 }
 
-// before orders messages by what they say, so that nothing depends on which was met first.
+// before orders messages by their contents, so that results do not depend on which was met first.
 func (l *leaseModel) before(a, b uint32) int {
 	x, y := l.messages.get(a), l.messages.get(b)
 	if c := x.m.Ballot.Compare(y.m.Ballot); c != 0 {

@@ -22,7 +22,7 @@ func TestExploreLogBounded(t *testing.T) {
 	}
 }
 
-// What is chosen is: a search in which no value is ever chosen would prove nothing.
+// Values are chosen: a search without a chosen value would prove nothing.
 func TestLogChooses(t *testing.T) {
 	l := newLogModel(parse[LogConfig](t, "log-2-nodes"))
 	if _, out := runModel(context.Background(), l, Limits{}); out.what != "" {

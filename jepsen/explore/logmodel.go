@@ -64,8 +64,8 @@ const opNode uint32 = 1 // node, input
 
 func (l *logModel) compute(_, node, in uint32) uint64 { return l.stepNode(node, in) }
 
-// stepNode gives the node after an input and, in the upper half, what it sent; 0 if there is nothing to do. A panic of
-// the core is a violation like any other.
+// stepNode returns the node after an input and, in the upper half, the messages that it sent; 0 if no step is possible.
+// A panic of the core is a violation like any other.
 func (l *logModel) stepNode(id, in uint32) (v uint64) {
 	x := *l.nodes.get(id)
 	if x.broken != "" {
@@ -215,7 +215,8 @@ func (x *logExplorer) canonical(s *state) digest {
 	return d.end()
 }
 
-// broken returns what is wrong with s, "" if nothing: a slot with two chosen values, or a core that stops itself.
+// broken returns the violation in s: a slot with two chosen values, or a core that stops itself. It returns "" if s has
+// none.
 func (x *logExplorer) broken(s *state) string {
 	if s[atFlags] != 0 {
 		return "two values are chosen in a slot"

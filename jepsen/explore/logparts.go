@@ -53,8 +53,8 @@ type nodePart struct {
 	runs     uint8 // crashes
 	leads    uint8 // attempts to lead in all runs
 	proposed uint8 // values in this run
-	// recent are the messages that arrived since the disk last owed nothing: until then they do not arrive again, or
-	// replies that wait for the disk would pile up without end.
+	// recent are the messages that arrived since the disk last had no pending writes. They do not arrive again before
+	// it has none: otherwise replies that wait for the disk would pile up without end.
 	recent []uint32
 	chosen []byte
 	broken string
@@ -115,7 +115,7 @@ func (l *logModel) boot(x nodePart) uint32 {
 	return id
 }
 
-// settle takes what a step put out: what is to be durable waits, what is chosen is applied at once.
+// settle takes the output of a step: writes wait for the disk, and chosen entries are applied at once.
 func (l *logModel) settle(x nodePart) (id, out uint32) {
 	x.core.Applied(x.core.Chosen())
 	o := x.core.Take()

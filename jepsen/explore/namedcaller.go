@@ -2,8 +2,8 @@ package explore
 
 import "tenure/lease/named"
 
-// What named leases leave to those who use them: the duties of a client, of the node that it asks, and of the node that
-// runs an acceptor. The mutants that break such a duty break it here.
+// Named leases leave some duties to their users: to a client, to the node that it asks, and to the node that runs an
+// acceptor. The mutants that break such a duty break it here.
 
 // acquisition is N1: an acquisition has an id that no other one ever has.
 func (x *namedClient) acquisition() named.Acquisition { return named.Acquisition{x.who + 1, x.begun} }

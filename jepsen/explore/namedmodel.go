@@ -98,8 +98,8 @@ func (l *namedModel) explorer() explorer {
 // namedExplorer is one goroutine's access to a namedModel.
 type namedExplorer struct{ access[*namedModel] }
 
-// compute runs the real code once for a part and an input; see memo. Steps give the part after it and, in the upper
-// half, what it sent: a set, or the one message. 0 is a step that cannot be taken.
+// compute runs the real code once for a part and an input; see memo. A step returns the part after it and, in the upper
+// half, its messages: a set, or a single one. It returns 0 if it cannot be taken.
 func (l *namedModel) compute(op, a, b uint32) uint64 {
 	switch op {
 	case opClient:

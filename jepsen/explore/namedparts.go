@@ -52,7 +52,7 @@ type namedTable struct {
 	run    uint8
 	eras   []eraEntry
 	sweeps time.Duration // since the last tick: each goes a little further, so that what is over by now is dropped
-	// What is durable, and what is being written (N4).
+	// The durable bucket, and the one that is being written (N4).
 	disk, writing named.Bucket
 	// The membership in force, durable before it is, and its era; 0: there is one only.
 	member, memberEra uint32

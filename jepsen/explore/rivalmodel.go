@@ -6,8 +6,8 @@ import (
 	"tenure/internal/ballot"
 )
 
-// atTime, in a rival's state, is the time in ticks, and from bit 8 on which clocks have shifted. What was sent stands
-// at atSent, and what travels back at atReplies.
+// atTime, in a rival's state, is the time in ticks, and from bit 8 on which clocks have shifted. Sent messages are at
+// atSent, and replies on their way back at atReplies.
 const atTime = 10
 
 // rivalModel is the model of a RivalConfig. Everything in it but c is guarded by memo.mu.

@@ -1,10 +1,10 @@
 // Package history records what clients did and saw, for the checkers. Times are readings of one clock of the harness:
 // only their order matters.
 //
-//   - history.go: operations and the recorder
-//   - more.go: what operations on sessions, locks, leases, transactions and watches have beside
-//   - token.go: what is done under tokens that end
-//   - edn.go: the history in Jepsen's own format
+//	history.go  operations and the recorder
+//	more.go     further fields, for sessions, locks, leases, transactions and watches
+//	token.go    operations under tokens that end
+//	edn.go      the history in Jepsen's own format
 package history
 
 import (

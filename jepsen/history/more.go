@@ -25,9 +25,10 @@ const (
 	LeaseRenew   Kind = "lease-renew"   // Key, Acquisition, TTL; Token if it was granted, Absent if the lease was gone
 	LeaseRelease Kind = "lease-release" // Key, Acquisition; from its call on the client does not own, whatever comes of it
 
-	// Stream is one connection that was told the changes under a prefix, Key: Index is where it resumed, Result the
-	// revision up to which it was told all, Entries the changes in the order in which they came. An entry with a Create
-	// of 0 is a deletion at Modify. Gap is above 0 if it was told that changes up to that revision may be missing.
+	// Stream is one connection that was told the changes under a prefix, Key. Index is where it resumed, and Result the
+	// revision up to which it was told all. Entries are the changes in the order of their arrival. An entry with a
+	// Create of 0 is a deletion at Modify. Gap is above 0 if it was told that changes up to that revision may be
+	// missing.
 	Stream Kind = "stream"
 
 	// Master is the sight of a new mastership: Result is its epoch.

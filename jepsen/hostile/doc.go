@@ -2,16 +2,16 @@
 // cluster's other clients notice of it.
 //
 // Beside checked load, each flood goes to an idle program on the same machine for a while, and to the cluster for as
-// long, in turns. What the load's latency is beside the first is what the machine makes of it, so that the difference
-// is the cluster's. The flood comes from another address of the machine than the load and the operators; the nodes run
-// with
-// --limit-loopback, which makes each such address a stranger's.
+// long, in turns. The load's latency beside the first flood shows the effect of the machine, so the difference is the
+// effect on the cluster. The flood comes from another address of the machine than the load and the operators; the nodes
+// run with --limit-loopback, which makes each such address a stranger's.
 //
-//   - run.go: the whole of it; bed.go: what is flooded
-//   - flood.go: a flood and what it counts; floods.go: all floods, done by floods_slow.go,
-//     floods_many.go and floods_odd.go
-//   - cases.go: single connections that must get one answer and no other
-//   - sink.go: the idle program
-//   - watch.go: memory, master and status of the nodes meanwhile
-//   - report.go: bounds, verdicts and the table
+//	run.go     the whole of it
+//	bed.go     the cluster and the node that are flooded
+//	flood.go   a flood and its counts
+//	floods.go  all floods; floods_slow.go, floods_many.go and floods_odd.go have their actions
+//	cases.go   single connections that must get one answer and no other
+//	sink.go    the idle program
+//	watch.go   memory, master and status of the nodes meanwhile
+//	report.go  bounds, verdicts and the table
 package hostile

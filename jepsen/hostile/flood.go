@@ -24,7 +24,7 @@ func attackers(n int) (out []net.Dialer) {
 // dialTimeout bounds a connection's beginning: a stranger that waits longer floods nobody.
 const dialTimeout = 2 * time.Second
 
-// Flood is one way to be hostile: so many connections, of which so many begin in a second, and what is done on each.
+// Flood is one way to be hostile: a number of connections, how many of them begin in a second, and the actions on each.
 // The idle program and the cluster get the same.
 type Flood struct {
 	Name string

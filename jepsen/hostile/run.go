@@ -181,8 +181,8 @@ func (b *bed) kept(ctx context.Context, before mastership, changes *int) (master
 	return now, err
 }
 
-// side floods one side for a while, and until the load has done something beside it, on a machine that is too busy. s
-// is what is seen of the nodes meanwhile.
+// side floods one side for a while and, on a machine that is too busy, until the load has done something beside it. s
+// collects the nodes' state meanwhile.
 func (b *bed) side(ctx context.Context, cfg *Config, rec *history.Recorder, a *attack, s *seen) side {
 	out := side{from: rec.Now()}
 	before := b.processor()

@@ -95,8 +95,8 @@ func Run(ctx context.Context, root string, o Options) error {
 	return nil
 }
 
-// runAll tries the mutants, some at a time, and prints them as they are done. Those that took longest when they were
-// last run for results.toml come first, so that none of them is what all the others wait for at the end.
+// runAll tries the mutants, some at a time, and prints them as they are done. The mutants that took longest when
+// results.toml was written start first, so that no long one runs alone at the end.
 func runAll(ctx context.Context, root string, s *suite, ms []Mutant, o Options) ([]row, error) {
 	known, err := readResults(root)
 	if err != nil {

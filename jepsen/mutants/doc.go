@@ -1,14 +1,14 @@
 // Package mutants breaks the rules one by one and reports whether the tests notice.
 //
-// A mutant is a patch of the production code (or of a checker) that breaks one rule, or a pair of them where one
-// covers for the other. It is built with `go test -overlay`, so that nothing in the tree changes, most of them together
-// in one program that chooses when it starts (joint.go), and its killers are run: each must fail. A killer is a test: a
-// search (explorer, simulator, random schedules), a schedule that plays the trace of a search, the test of the rule, a
-// crash test of storage, or the stories of a checker. The same killers are run on the unchanged code first, and must
-// pass there.
+// A mutant is a patch of the production code (or of a checker) that breaks one rule, or a pair of them where one covers
+// for the other. It is built with `go test -overlay`, so that the tree does not change. Most mutants share one program
+// that chooses among them when it starts (joint.go). The killers of a mutant are run, and each must fail. A killer is a
+// test: a search (explorer, simulator, random schedules), a schedule that plays the trace of a search, the test of the
+// rule, a crash test of storage, or the stories of a checker. The same killers are run on the unchanged code first, and
+// must pass there.
 //
-// What does not prove anything is a failure: a survivor, a patch that no longer applies, a mutant that does not
-// compile, a killer that is skipped, finds no test or fails for another reason than the one stated, a time-out.
+// Inconclusive results are failures: a survivor, a patch that no longer applies, a mutant that does not compile, a
+// time-out. So is a killer that is skipped, finds no test or fails for another reason than the stated one.
 //
 //	mutants.toml   the table: rule, patches, killers
 //	patches/       one file a patch; see patch.go for the format

@@ -13,9 +13,9 @@ import (
 // chooseEnv has the number of the mutant that a test binary of a joint build is, and nothing for the code as it is.
 const chooseEnv = "TENURE_MUTANT"
 
-// joint is one program that holds many mutants: most patches change the bodies of some functions, or the values that
-// variables of a package begin with, and a test binary that chooses between the versions of these when it starts is
-// compiled once for all. A patch that changes anything else (a constant, a type, a signature) has a build of its own.
+// joint is one program that holds many mutants. Most patches change the bodies of some functions, or the initial values
+// of a package's variables. For these one test binary is compiled once, and chooses between the versions when it
+// starts. A patch that changes anything else (a constant, a type, a signature) has a build of its own.
 type joint struct {
 	overlay string
 	number  map[string]int // by the name of the mutant; those that have builds of their own are not in it

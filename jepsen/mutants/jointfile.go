@@ -87,8 +87,8 @@ func (f *jointFile) text(n ast.Node) string {
 	return string(f.src[from:to])
 }
 
-// signature returns what distinguishes a function from others, and what must be the same in a version of it: names of
-// parameters need not be, unless there are type parameters.
+// signature returns the parts of a function that distinguish it, and that a version of it must repeat. Names of
+// parameters are not among them, unless there are type parameters.
 func (f *jointFile) signature(d *ast.FuncDecl) string {
 	if d.Type.TypeParams != nil {
 		from, _ := f.extent(d)

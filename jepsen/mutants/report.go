@@ -40,7 +40,7 @@ func readResults(root string) (map[string]result, error) {
 	return out, nil
 }
 
-// update writes what was found: results of the rows that ran over those that were there, and the table from both.
+// update writes the results: the rows that ran replace their old results, and the table is made of all.
 func update(root string, all []Mutant, rows []row) error {
 	known, err := readResults(root)
 	if err != nil {

@@ -64,9 +64,9 @@ func (s *suite) each(ctx context.Context, n int, f func(context.Context, int) er
 	return g.Wait()
 }
 
-// uncovered returns the killers of ms whose passes without a mutant show that all pass: each once, and of searches that
-// differ in their bounds only the one that goes farthest, which has the others in it. Those with the highest bounds come
-// first.
+// uncovered returns killers of ms that, if they pass without a mutant, show that all pass. Each is there once. Of
+// searches that differ only in their bounds only the farthest one is there, which includes the others. The highest
+// bounds come first.
 func uncovered(ms []Mutant) []Killer {
 	var out []Killer
 	for _, m := range ms {

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestMutantsTable holds that the table is true as far as that can be told without building anything: every patch
-// applies to the code as it is now and gives Go, every killer exists, nothing that the design asks for is missing,
-// and README.md shows just this. That the mutants die is seen by `go run ./jepsen mutants`.
+// TestMutantsTable checks the table as far as that is possible without building anything. Every patch applies to the
+// present code and gives Go, every killer exists, no rule of the design is missing, and README.md shows exactly this
+// table. Whether the mutants die is seen by `go run ./jepsen mutants`.
 func TestMutantsTable(t *testing.T) {
 	root := moduleRoot(t)
 	ms, err := Load(root)

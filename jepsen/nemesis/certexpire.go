@@ -113,8 +113,8 @@ func (b *Bed) refusal(n *cluster.Node) (why, err error) {
 	}
 }
 
-// uselessCert replaces the files of n by those of another node, or by a key that belongs to no certificate: n must go
-// on with what it has.
+// uselessCert replaces the files of n by those of another node, or by a key that fits no certificate: n must continue
+// with its old ones.
 func (b *Bed) uselessCert(n *cluster.Node, dir string) error {
 	end := b.Log.begin("useless", n.ID)
 	before, err := n.Shows(context.Background())

@@ -18,8 +18,8 @@ const (
 	leaseTime  = 500 * ms
 )
 
-// rates makes the master's clock as slow and the others' as fast as they may be, or the other way round, and then cuts
-// the master off: it goes on believing in its lease for as long as it can, while the others wait as short as they can.
+// rates makes the master's clock as slow and the others' as fast as allowed, or the other way round, and then cuts the
+// master off. The master believes in its lease for as long as it can, while the others wait as briefly as they can.
 func rates(ctx context.Context, b *Bed) error {
 	return b.wrongClocks(ctx, "clock-rate", func(now cluster.ClockError, sign int64) cluster.ClockError {
 		now.RatePPM = sign * ratePPM

@@ -69,8 +69,8 @@ func (b *Bed) healed(n *cluster.Node) error {
 	return fmt.Errorf("node %d has had space for %v and still says: %s", n.ID, healRefusal, problem)
 }
 
-// failingSync makes every sync of one node fail. It cannot know what is durable then, so it must end; what was not
-// synced may be gone when it starts again.
+// failingSync makes every sync of one node fail. The node cannot know what is durable then, so it must end; unsynced
+// data may be gone when it starts again.
 func failingSync(ctx context.Context, b *Bed) error {
 	for ctx.Err() == nil {
 		n := b.pick(ctx, 1)[0]
@@ -109,11 +109,11 @@ func (b *Bed) loss() faultfs.Loss {
 		Torn: b.Random.IntN(2) == 0}
 }
 
-// lyingSync gives one node of the cluster, the same one all along, a disk that reports syncs which it did not do, and
-// then loses what was not synced. This breaks what every promise rests on, so not everything can hold: the node may
-// have voted for what nobody else in its quorum remembers after it forgot. What must hold is that the others keep
-// everything which they have among them, and that the forgetful node either sees that something is wrong and stays out,
-// or catches up. Therefore it comes back only after the others have a master that recovered without it.
+// lyingSync gives one node of the cluster, always the same one, a disk that reports syncs without doing them, and then
+// loses the unsynced data. Every promise rests on disks that do not lie, and a node that forgets a vote can make a
+// quorum forget a write, so not everything can hold. The others must keep everything that they have among them. The
+// forgetful node must either find a fault and stay out, or catch up. Therefore it comes back only after the others have
+// a master that recovered without it.
 func lyingSync(ctx context.Context, b *Bed) error {
 	n := b.Cluster.Node(1 + b.Random.IntN(len(b.Cluster.Nodes())))
 	fs := b.Faulty[n.ID-1]

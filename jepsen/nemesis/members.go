@@ -188,7 +188,8 @@ const (
 	follows = "follows the log without a vote"
 )
 
-// run starts a node that was prepared, again whenever it ends, as a supervisor does, until it is what it is to be.
+// run starts a prepared node, and starts it again whenever it ends, as a supervisor does, until the node is what as
+// says.
 func (c *changer) run(ctx context.Context, n *cluster.Node, as string) error {
 	for {
 		if !n.Running() {

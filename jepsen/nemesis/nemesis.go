@@ -1,11 +1,17 @@
 // Package nemesis does to a running cluster what machines, disks, clocks and networks do to real ones. Every fault is
-// logged with what showed that it took effect; a fault that nothing showed does not count.
+// logged with the evidence of its effect; a fault without evidence does not count.
 //
-//   - nemesis.go: what a nemesis is, and the bed that it works on; all.go: the table of them
-//   - process.go: kills, pauses, restarts; partition.go: cut, lossy and slow links; clock.go; disk.go: full, lying and
-//     failing disks; flip.go: bits flipped in files; overload.go; members.go: nodes that join, leave, lose their disk;
-//     certrotate.go, certexpire.go: certificates renewed, expired and replaced by useless ones;
-//     tokens.go, intruder.go: tokens rotated, expired and revoked, while somebody goes on to use them
+//	nemesis.go                    the type of a nemesis, and the bed that it works on
+//	all.go                        the table of nemeses
+//	process.go                    kills, pauses, restarts
+//	partition.go                  cut, lossy and slow links
+//	clock.go                      clocks that err
+//	disk.go                       full, lying and failing disks
+//	flip.go                       bits flipped in files
+//	overload.go                   floods of writes
+//	members.go                    nodes that join, leave, lose their disk
+//	certrotate.go, certexpire.go  certificates renewed, expired and replaced by useless ones
+//	tokens.go, intruder.go        tokens rotated, expired and revoked, while somebody still uses them
 package nemesis
 
 import (

@@ -19,7 +19,7 @@ const (
 )
 
 // overload floods all nodes with large writes, more at a time than they queue. Refusing them is right; so is being
-// slow. What must not happen is that memory or time run out, or that anything is said that is not so.
+// slow. Memory and time must not run out, and no answer may be false.
 func overload(ctx context.Context, b *Bed) error {
 	for ctx.Err() == nil {
 		end := b.Log.begin("overload")

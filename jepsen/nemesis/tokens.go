@@ -99,8 +99,8 @@ func expireTokens(ctx context.Context, b *Bed) error {
 	return nil
 }
 
-// revokeTokens makes tokens, has them used through all nodes, and deletes each through one while another may be stopped
-// or dead: when that goes on, it knows of nothing, and finds requests that have waited.
+// revokeTokens makes tokens, has them used through all nodes, and deletes each through one node while another may be
+// stopped or dead. When the other one continues, it does not know of the deletion, and finds requests that have waited.
 func revokeTokens(ctx context.Context, b *Bed) error {
 	for ctx.Err() == nil {
 		nodes := b.pick(ctx, 2)

@@ -14,8 +14,8 @@ import (
 // agreeTimeout is how long replicas may take to become the same once nobody writes.
 const agreeTimeout = 15 * time.Second
 
-// agree waits until all nodes that are not out report the same state, each on its own. Nobody writes any more, so they
-// must reach it.
+// agree waits until all nodes that are not out report the same state, each on its own. Writes have ended, so the states
+// must become equal.
 func (b *bed) agree(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, agreeTimeout)
 	defer cancel()

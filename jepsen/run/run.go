@@ -1,10 +1,15 @@
 // Package run puts a cluster, a workload, a nemesis and a checker together. A run that tested nothing fails.
 //
-//   - run.go: one run; bed.go: what it runs on; watch.go: who was master when
-//   - result.go: the verdict and the minimums; matrix.go: many runs; summary.go: their table
-//   - agree.go: whether all replicas are the same at the end
-//   - files.go, page.go: what a run leaves: histories, and a page with one time axis
-//   - sabotage.go: a cluster that is made to lie, to show that the checkers see it
+//	run.go       one run
+//	bed.go       the cluster, network and disks of a run
+//	watch.go     who was master when
+//	result.go    the verdict and the minimums
+//	matrix.go    many runs
+//	summary.go   the table of many runs
+//	agree.go     whether all replicas are equal at the end
+//	files.go     the histories that a run leaves
+//	page.go      the page that a run leaves, with one time axis
+//	sabotage.go  a cluster that is made to lie, to show that the checkers notice
 package run
 
 import (

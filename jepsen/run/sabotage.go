@@ -100,7 +100,7 @@ func (l *liar) told() {
 	l.lies.Add(1)
 }
 
-// lose turns a put that would be done into one of a key that nobody looks at: its client gets a true answer, with a
+// lose turns a put that would succeed into one of a key that no client reads. Its client gets a true answer, with a
 // revision of its own, to a write that it did not ask for.
 func (l *liar) lose(r *http.Request, endpoint string) bool {
 	q := r.URL.Query()

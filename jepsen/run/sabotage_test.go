@@ -8,7 +8,7 @@ import (
 )
 
 // TestSabotageIsFound runs clusters that lose one acknowledged write in a thousand, or serve one read in a thousand
-// stale: each run must fail for that reason, and the same run without it must hold.
+// stale. Each run must fail for that reason, and the same run without sabotage must hold.
 func TestSabotageIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real processes for some seconds")

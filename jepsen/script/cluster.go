@@ -77,7 +77,7 @@ type takenRead struct {
 // pausePoint is where in its code a process is stopped.
 type pausePoint string
 
-// The points. They are those at which a pause can come between a clock reading and what is made of it.
+// The points. At each of them a pause can come between reading a clock and using the reading.
 const (
 	betweenRounds pausePoint = "between-rounds"
 	beforePropose pausePoint = "before-propose" // the log loop has read its clock, and not yet proposed what waits

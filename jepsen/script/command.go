@@ -12,8 +12,9 @@ import (
 	"tenure/internal/ballot"
 )
 
-// Command is one line of a script: a name, then words and name=value options. A stage takes what it knows and asks End
-// whether anything was missing, malformed or left over; until then what is wrong reads as a zero value.
+// Command is one line of a script: a name, then words and name=value options. A stage takes the words and options that
+// it knows, and asks End whether anything was missing, malformed or left over. Until then a wrong one reads as a zero
+// value.
 type Command struct {
 	Name    string
 	words   []string

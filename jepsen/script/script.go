@@ -9,8 +9,8 @@ import (
 
 // Stage is what the commands of a script act on.
 type Stage interface {
-	// Do carries out one command and returns what there is to tell, line by line. An error is a command that makes
-	// no sense, a want that does not hold or a rule that was broken; lines come with it as far as there are any.
+	// Do carries out one command and returns what there is to tell, line by line. It returns an error for a senseless
+	// command, a want that does not hold or a broken rule, beside the lines so far.
 	Do(c *Command) ([]string, error)
 }
 

@@ -137,8 +137,8 @@ func statusOf(ctx context.Context, n *cluster.Node) (client.Status, error) {
 	return one.Nodes().Status(ctx)
 }
 
-// hasAll compares what node 1, the new cluster, has with what was acknowledged before the backup began. newest is a
-// revision that the old cluster had reached.
+// hasAll compares node 1, the new cluster, with the writes acknowledged before the backup began. newest is a revision
+// that the old cluster had reached.
 func (s *stage) hasAll(ctx context.Context, c *cluster.Cluster, e *estate, l *load, before map[string]uint64,
 	newest uint64) error {
 	one, err := client.New(client.Config{Endpoints: []string{c.Node(1).Client}, Timeout: 20 * time.Second,

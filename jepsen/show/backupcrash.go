@@ -47,8 +47,8 @@ func backupCrash(ctx context.Context, s *stage) error {
 	return s.killed(ctx, "kvnode restore", restore, func() (bool, error) { return s.restoreIsWhole(ctx, data) })
 }
 
-// killed runs a command many times, and kills it after a random time: sometimes it is done by then. Each time left says
-// whether what is there is whole; an error is for what is neither whole nor nothing.
+// killed runs a command many times, and kills it after a random time: sometimes it is done by then. left reports each
+// time whether the result is whole; a result that is neither whole nor absent is an error.
 func (s *stage) killed(ctx context.Context, name string, command []string, left func() (bool, error)) error {
 	cut, wholes, longest := 0, 0, 100*time.Millisecond
 	for range backupKills {
@@ -98,8 +98,8 @@ func (s *stage) backupIsWhole(ctx context.Context, kvctl, file string) (bool, er
 	return true, os.Remove(file)
 }
 
-// restoreIsWhole reports whether there is the data directory of a node, on which it starts one. It removes the
-// directory if there is one of a node, or one that kvnode restore does not take a second time, which must then say so.
+// restoreIsWhole reports whether data is the data directory of a node, and starts a node on it. It removes that
+// directory, and also one that kvnode restore refuses to take a second time.
 func (s *stage) restoreIsWhole(ctx context.Context, data string) (bool, error) {
 	files, err := os.ReadDir(data)
 	if err != nil || len(files) == 0 {

@@ -168,7 +168,7 @@ func badStarts(ctx context.Context, s *stage, c *cluster.Cluster) error {
 	return otherLeaseTime(ctx, s, c)
 }
 
-// refuses starts a node that must end by itself with an error that says what is wrong.
+// refuses starts a node that must end by itself with want in the last line of its output.
 func (s *stage) refuses(ctx context.Context, what string, args []string, want string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

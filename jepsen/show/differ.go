@@ -16,7 +16,7 @@ import (
 // what a start and its quarantine take.
 const foundWithin = 40 * time.Second
 
-// differ changes a value in the state.db of a node that is stopped, with all checksums right, and starts it: the others
+// differ changes a value in the state.db of a stopped node, with all checksums right, and starts the node. The others
 // find it, it ends and stays out, and kvnode rejoin mends it.
 func differ(ctx context.Context, s *stage) error {
 	tamper, err := cluster.BuildTamper(ctx, s.dir)

@@ -31,8 +31,8 @@ var diskErrors = []diskError{
 	{"every read fails (EIO)", []faultfs.Op{faultfs.Read}, syscall.EIO, reads},
 }
 
-// diskFails has a node's disk fail in each way under load: the node ends and names the file, does not start while the
-// disk fails, and says so; the others go on; with a disk that works it is back.
+// diskFails has a node's disk fail in each way under load. The node ends and names the file; while the disk fails it
+// does not start, and says so. The others go on. With a disk that works the node is back.
 func diskFails(ctx context.Context, s *stage) error {
 	if err := faultfs.Available(); err != nil {
 		s.say("left out: %v", err)

@@ -14,8 +14,8 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-// estate is one of everything that a state has, as the cluster showed it: what comes through a backup or a snapshot
-// must look the same and do the same.
+// estate is one of everything that a state has, as the cluster showed it. After a backup or a snapshot it must look the
+// same and do the same.
 type estate struct {
 	Entries  []client.Entry
 	Sessions []client.Session

@@ -190,7 +190,7 @@ func replaced(ctx context.Context, s *stage) error {
 	return same(ctx, c, "ledger/")
 }
 
-// logSlack is what log.db may have beside the tail that is kept, on a disk of which nothing is short.
+// logAtMost bounds log.db on a disk with enough space: the kept tail, and some slack.
 const (
 	blackholeBytes = 160 << 20
 	logAtMost      = 128 << 20

@@ -180,7 +180,7 @@ func (r *rotation) handOut(ctx context.Context, place int, tell bool, give func(
 	return err
 }
 
-// aftermath: what was renewed is good for nothing, and the nodes find each other by what they have now.
+// aftermath: the replaced certificates are refused, and the nodes find each other with the new ones.
 func (r *rotation) aftermath(ctx context.Context) error {
 	before := r.firstPair
 	old, err := client.New(client.Config{Endpoints: r.c.Endpoints(), TLS: &before, NoLearning: true,

@@ -128,8 +128,8 @@ func (x *aftermath) calm() {
 	}
 }
 
-// stayFull leaves one member full when the other faults end, so that a quorum with space has to go on without it: the
-// writes that probe each node must succeed all the same. Only nodes whose disks are good count for that quorum.
+// stayFull leaves one member full when the other faults end, so that a quorum with space has to go on without it. The
+// writes that probe each node must still succeed. Only nodes whose disks are good count for that quorum.
 func (x *aftermath) stayFull() {
 	r := x.stream(11)
 	if !x.plan.on(Low) || !r.chance(500) || x.nemesis.differs { // who differs ends, and who has taken its state

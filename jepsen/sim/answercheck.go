@@ -82,8 +82,8 @@ func (c *answerCheck) mustHold() {
 	}
 }
 
-// mustHaveHeld checks that the lease was held for a moment after the reading since, at which was applied or asked what
-// is answered, whatever the driver has read.
+// mustHaveHeld checks that the lease was held for a moment after the reading since, whatever the driver has read. At
+// since the answered request was applied or asked.
 func (c *answerCheck) mustHaveHeld(since time.Duration, what string) {
 	if p := c.pub; (p.Tenure == 0 || since >= p.Deadline) && since > c.ended {
 		c.fail("answers under the lease", "node %d answers %s of %v, and has not held the lease since: "+

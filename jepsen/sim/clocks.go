@@ -12,8 +12,8 @@ import (
 // faults: the clock of one node runs at a rate beyond the allowed drift, and then at its own again. The node must be out
 // within the stated time, and stay so; it must be back within the stated time; and no other may be out at all.
 //
-// While its clock errs and it is not out yet the node is outside the promise, but not by so much that two owners of a
-// lease could come of it: the other clocks err by a quarter of the drift at most.
+// A node whose clock errs and that is not out yet is outside the promise. But two owners of a lease cannot come of it:
+// the other clocks err by a quarter of the drift at most.
 
 // clockPlan is what a seed draws of such runs.
 type clockPlan struct {
@@ -48,8 +48,8 @@ type clockWatch struct {
 	why     string
 }
 
-// watchClock begins to compare the clock of a process with those of the others. What they know of an earlier process of
-// the node they forget, as with the connection to it.
+// watchClock begins to compare the clock of a process with those of the others. The others forget their knowledge of an
+// earlier process of the node, as with the connection to it.
 func (n *node) watchClock() {
 	if !n.plan.clocks.on {
 		return
@@ -202,8 +202,8 @@ func (x *clockFacts) misclock(nodes []*node, r *random, left int, over func()) {
 	})
 }
 
-// await looks until something is so, or the node or too many others have ended for another reason; the check of who is
-// out says within which time it must be.
+// await waits until so holds, or the node or too many others have ended for another reason. The time limit for so is
+// checked elsewhere, by the check of who is out.
 func (x *clockFacts) await(so func() bool, then func()) {
 	if so() || !x.errs.up() || x.few() {
 		then()

@@ -130,8 +130,8 @@ func (x *network) mark(h *wire.Hello, from *endpoint) {
 	}
 }
 
-// remembers reports whether a node takes a member for one that has forgotten nothing, as the transport decides it, and
-// remembers what it says. A copy must be refused.
+// remembers reports whether a node takes a member for one that has forgotten nothing, by the transport's rule, and
+// keeps what the member says. A copy must be refused.
 func (x *network) remembers(to, from *endpoint, h *wire.Hello) bool {
 	if !x.plan.on(Copied) || !to.up() { // the guardian of a process that has died remembers nothing
 		return true

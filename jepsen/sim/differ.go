@@ -14,9 +14,9 @@ import (
 )
 
 // A state that differs. Once in a run a record comes into the state database of a node that no command has put there,
-// as a fault of memory or a disk might that no checksum shows. What a run checks: nobody is accused in runs without it; a
-// node that is accused has that record, unless a majority took it over by snapshots; and when the faults are over and
-// those without it are a majority, none with it runs for long.
+// as a fault of memory or a disk might that no checksum shows. A run checks the accusations: without the fault nobody
+// is accused, and an accused node has the record, unless a majority took it over by snapshots. When the faults are over
+// and nodes without the record are a majority, no node with the record runs for long.
 //
 // Where members change, no node with the record becomes a voter beside a majority without it, whatever copies are made
 // (members.md, While replicas differ). The operator knows who is right, and ends disputes.
@@ -76,8 +76,8 @@ func (n *node) differs(err *replica.Differs) {
 	n.stop(err)
 }
 
-// undecided reports whether voters dispute whose state is right while a third lacks what they have truncated: it cannot
-// catch up, since voters get no snapshots from each other meanwhile, and nobody can tell but people.
+// undecided reports whether voters dispute whose state is right while a third lacks slots that they have truncated. The
+// third cannot catch up, since voters get no snapshots from each other meanwhile, and only people can decide.
 func (x *aftermath) undecided() bool {
 	behind, disputes := false, false
 	for _, n := range x.nodes {
@@ -166,9 +166,9 @@ func (x *operator) accused(id ballot.NodeID) bool {
 	})
 }
 
-// wrongest returns the voter that is to be removed first while voters dispute, 0 if there is none: one that is gone,
-// else one with the record, and among those one that is accused. A voter that is too far behind to be compared is not:
-// it gets the right state once the others are rid of the wrong one.
+// wrongest returns the voter to be removed first while voters dispute, or 0: one that is gone, else one with the
+// record, an accused one before the others. A voter that is too far behind to be compared is not removed: it gets the
+// right state once the others are rid of the wrong one.
 func (x *operator) wrongest() (id ballot.NodeID) {
 	with, most := x.world.members.differing(), 0
 	for _, m := range x.world.members.newRecord.Membership.Members {
@@ -189,8 +189,8 @@ func (x *operator) wrongest() (id ballot.NodeID) {
 	return id
 }
 
-// decide ends a dispute, of which it knows who is right: it takes back what waits for that, and removes first the
-// voters that are gone and then the one that is wrong. It reports whether there is no dispute.
+// decide ends a dispute, knowing who is right. It takes back the operations that wait for the end of the dispute, and
+// removes first the voters that are gone and then the wrong one. It reports whether there is no dispute.
 func (x *operator) decide() bool {
 	disputes := slices.ContainsFunc(x.world.nodes, func(n *node) bool {
 		return n.up() && n.takesPart() && n.log.log.Status(n.reading()).Dispute.Slot != 0

@@ -8,16 +8,16 @@
 // # Swarms
 //
 // A seed draws its cluster (1, 3 or 5 nodes), sizes, rates and a subset of the faults (plan.go): a run without pauses
-// goes deeper into what crashes can do than one with everything. Each class of faults draws from a stream of its own,
-// so that a class that is switched off leaves the others much as they were; shrink.go relies on that.
+// goes deeper into what crashes can do than one with everything. Each class of faults draws from a stream of its own:
+// without a class the others stay much as they were, and shrink.go relies on that.
 //
 // Outside the promise. Clocks that stop or jump (Freeze) are outside what a lease promises. In such runs only what
 // holds without clocks is checked: writes and consistent reads, one value per slot, durability, unique epochs.
 //
-// Members. In runs with Config.Members an operator adds, removes, replaces and promotes members while all that goes on,
-// takes some of it back, and asks again for what it got no answer to; machines with empty disks join, lost disks are
-// replaced, and nodes that were removed come back with what they had. In half of them machines join as spares too, and
-// take the places of voters that stop. What else the seed draws is as without.
+// Members. In runs with Config.Members an operator adds, removes, replaces and promotes members meanwhile, takes some
+// changes back, and repeats unanswered requests. Machines with empty disks join, lost disks are replaced, and removed
+// nodes come back with their old state. In half of them machines join as spares too, and take the places of voters that
+// stop. What else the seed draws is as without.
 //
 // # Where things are
 //
@@ -55,16 +55,15 @@
 //
 // # The network
 //
-// Nodes send each other the bytes that package server/wire makes, and take what it makes of the bytes that come: frames
-// are lost, late, repeated, cut off and garbled. The log has a connection between each two nodes, which keeps the order
-// of its frames and ends with one that is damaged; other frames travel alone, which is worse than what TCP does to
-// them.
+// Nodes send each other the bytes of package server/wire, and decode the bytes that arrive: frames are lost, late,
+// repeated, cut off and garbled. The log has a connection between each two nodes, which keeps the order of its frames
+// and ends with a damaged one. Other frames travel alone, which is worse than TCP's treatment of them.
 //
 // # The disk
 //
-// Commits go through storage's own journal into a file of which a crash keeps any of the sectors that were not synced;
-// what comes back is compared with what was acknowledged. log.db and state.db are modelled by their records: a
-// transaction happens whole or not at all, and a crash flips a coin over one that is under way. Half of the checkpoints
-// have some of their changes in the state database from their beginning on, for every view to see; after a crash the
-// next start merges the rest. What storage makes of bytes on a lying disk is tested there.
+// Commits go through storage's own journal into a file. A crash keeps any of its sectors that were not synced, and the
+// recovered records are compared with the acknowledged ones. The files log.db and state.db are modelled by their
+// records: a transaction happens whole or not at all, and a crash flips a coin over one that is under way. Half of the
+// checkpoints have some of their changes in the state database from their beginning on, for every view to see; after a
+// crash the next start merges the rest. What storage makes of bytes on a lying disk is tested there.
 package sim

@@ -12,8 +12,7 @@ import (
 	"tenure/storage/journal"
 )
 
-// drive is a node's disk at work: what the process has asked it to write, how long that takes, and what is wrong with
-// it.
+// drive is a node's disk at work: the writes that the process has asked for, their durations, and the disk's faults.
 type drive struct {
 	*machine
 	*disk

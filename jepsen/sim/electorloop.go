@@ -204,8 +204,8 @@ func (m *machine) mustExclude(what string, came, d, left time.Duration) {
 	}
 }
 
-// checkLeaves checks a lease message as it leaves: nobody acts as owner any more when its Release leaves (P6), and the
-// guardian knows the ballot of an Accept (P7), unless it is released at once.
+// checkLeaves checks a lease message as it leaves. When a Release leaves, nobody acts as owner any more (P6). When an
+// Accept leaves, the guardian knows its ballot (P7), unless the ballot is released at once.
 func (l *electorLoop) checkLeaves(m *lease.Message, all []lease.Message) {
 	switch {
 	case m.Kind == lease.KindRelease && l.board.held():

@@ -95,7 +95,7 @@ func (f *framer) looksAtWire() bool {
 	return f.looked%7 == 0
 }
 
-// mustSurvive checks that what is decoded is what was encoded.
+// mustSurvive checks that decoding returns the encoded value.
 func (f *framer) mustSurvive(sent, got any) {
 	if reflect.DeepEqual(sent, got) {
 		return

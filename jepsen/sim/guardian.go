@@ -23,8 +23,8 @@ type crash struct {
 	counters []uint64
 }
 
-// died is what a process leaves behind that has just died: a guardian, with what was noted last. It may die too. The
-// kernel tells it when the process' memory has been given back; by then the node may run again.
+// died starts the guardian of a process that has just died, with the ballots noted last. It may die too. The kernel
+// tells it when the process' memory has been given back; by then the node may run again.
 func (g *guardians) died(n *endpoint, owner ballot.Incarnation, noted []uint64) {
 	if !g.plan.on(Guardian) || len(noted) == 0 || g.random.chance(100) {
 		return

@@ -4,8 +4,8 @@ import (
 	"tenure/server/wire"
 )
 
-// The handshake. As in the transport, the two ends of a connection say who they are, in frames that may be damaged, and
-// refuse each other unless both are members with the stores that they have. Where disks are copied each also remembers
+// The handshake. As in the transport, the two ends of a connection say who they are, in frames that may be damaged.
+// They refuse each other unless both are members with their present stores. Where disks are copied each also remembers
 // what the other's store had.
 
 // meeting is what came of the handshake of two nodes with certain stores and memberships. Frames that travel alone have

@@ -8,9 +8,9 @@ import (
 	"tenure/server/replica"
 )
 
-// leaseOwners sees all named leases in true time. Of every name: one owner at a time, by each client's own clock; and
-// of two grants one of which was told before the other was asked for, the later has the larger token, or the same one
-// if both are of one acquisition.
+// leaseOwners sees all named leases in true time. Of every name it checks that there is one owner at a time, by each
+// client's own clock. Of two grants, the later has the larger token if the first was told before the other was asked
+// for. The tokens may be equal if both are of one acquisition.
 type leaseOwners struct {
 	*engine
 	names []leaseFacts                  // in the order in which they were first granted
@@ -96,7 +96,7 @@ func (o *leaseOwners) counted(a *acquisition, c *leaseCall) {
 	f.last = a.owner
 }
 
-// gone checks that a client that is told that its lease has ended does not own it, if that counts.
+// gone checks a renewal's answer that its lease has ended, if the answer counts: the client must not own the lease.
 func (o *leaseOwners) gone(a *acquisition, c *leaseCall) {
 	if o.plan.clocked() && a.hold.Lost(c.asked) && a.hold.Held(a.owner.reading()) {
 		o.fail("no lease is lost while it is held",

@@ -83,9 +83,9 @@ func (l *ledger) knows(e *multipaxos.Entry) bool {
 // promise notes a durable promise of node i.
 func (l *ledger) promise(i int, b ballot.Ballot) { l.promised[i] = l.promised[i].Max(b) }
 
-// checkProposal checks Phase 1's rule, as seen from above: what a node proposes under a ballot must be, for some quorum
-// of nodes that have promised it durably, the value of their highest vote below it; with no such vote any value will
-// do. Those nodes vote below the ballot no more, so it does not matter when this is checked.
+// checkProposal checks Phase 1's rule, as seen from above. A proposed value must be that of the highest vote below the
+// ballot in some quorum that has promised the ballot durably. Without such a vote any value will do. Those nodes vote
+// below the ballot no more, so it does not matter when this is checked.
 func (l *ledger) checkProposal(m *machine, e *multipaxos.Entry) {
 	f := l.slot(e.Slot)
 	below := false

@@ -27,7 +27,7 @@ func (p *plan) drawLockers(c Config) {
 }
 
 // locker is a client of everything that is not a register: sessions, locks, keys that expire, fences and transactions.
-// The oracle checks what it does, and that all nodes come to the same; so no history is kept of it.
+// The oracle checks its operations, and that all nodes come to the same results, so no history is kept of them.
 type locker struct {
 	caller
 	session string

@@ -6,8 +6,8 @@ import (
 	"tenure/server/replica"
 )
 
-// logCheck checks one process' log part: what it calls chosen and applies, what it says of its disk when it sends a
-// message, and what it writes when it has no space.
+// logCheck checks one process' log part: the slots that it calls chosen and applies, its claims about its disk when it
+// sends a message, and its writes when it has no space.
 type logCheck struct {
 	*drive
 	masters    *masters
@@ -130,8 +130,8 @@ func (c *logCheck) mustHaveCheckpointed(m *multipaxos.Message) {
 	}
 }
 
-// noteConfirmed looks at the messages of an output that confirm a leader when they are made: what this node promises
-// before they leave makes them no less true.
+// noteConfirmed looks at the messages that confirm a leader when their output is made: a promise that this node makes
+// before they leave does not invalidate them.
 func (c *logCheck) noteConfirmed(ms []multipaxos.Message) {
 	if len(ms) == 0 || c.confirmed == &ms[0] {
 		return
@@ -150,8 +150,8 @@ func (c *logCheck) noteConfirmed(ms []multipaxos.Message) {
 	}
 }
 
-// writes checks what a round writes: a member that does not lead writes nothing that needs more space than it has. What
-// it holds already it may write again.
+// writes checks the writes of a round: a member that does not lead writes no entry that needs more space than it has.
+// An entry that it holds already it may write again.
 func (c *logCheck) writes(ps []multipaxos.Persist) {
 	least := multipaxos.NeedSpace
 	switch {
@@ -169,8 +169,8 @@ func (c *logCheck) writes(ps []multipaxos.Persist) {
 	}
 }
 
-// mayJam reports whether the member may store slot although it has no space for it: nobody has applied it, so the log
-// may stand still without.
+// mayJam reports whether the member may store slot without space for it: no running node has applied the slot, so the
+// log may stand still otherwise.
 func (c *logCheck) mayJam(slot multipaxos.Slot) bool {
 	return c.told == replica.SpaceTight && !c.anyApplied(slot)
 }

@@ -43,8 +43,8 @@ type shown struct {
 	ended time.Duration // on the node's clock: when a tenure last ended
 }
 
-// publish replaces what is shown, and checks what may be believed of it: one owner of the lease, by each node's own
-// clock; and of a master that is ready, that its epoch is new and that it has recovered.
+// publish replaces the published state and checks it. There is one owner of the lease, by each node's own clock. A
+// ready master's epoch is new, and it has recovered.
 func (b *board) publish(p replica.Published) {
 	old, now := b.pub, b.reading()
 	b.pub = p

@@ -12,8 +12,8 @@ import (
 
 // memberHistory is the truth about the members of a run: the memberships that were chosen, in the order of the log.
 //
-// It checks each that is chosen: the voters change one at a time, and only once no lease of the membership before the
-// present one can be won any more; an id is never another store's; an operation that has ended stays as it ended.
+// It checks each chosen membership. The voters change one at a time, and only once no lease of the membership before
+// the present one can be won any more. An id never belongs to another store, and an ended operation stays as it ended.
 type memberHistory struct {
 	*engine
 	machines   []*machine

@@ -239,9 +239,9 @@ func (x *nemesis) maySpare(n *node, ends bool) bool {
 // affords reports whether the cluster can do without the lost disks for good: their nodes must stay a minority of the
 // voters, also in the worst case of what is under way. Nobody may know of the disks that are hidden. The worst case:
 //   - A lost non-voter gets a vote: a spare at any time while its disk is hidden, others while an operation runs.
-//   - The operator has voters removed or replaced. A voter that is replaced goes first if it is not heard.
-//   - Shrinks: a spare takes the place of a voter that is not heard, and that voter goes first. A lost spare that has
-//     come so adds no voter, and then another spare may take a place. Adds: one more spare is about to be there.
+//   - The operator has voters removed or replaced. An unheard voter goes before its replacement comes.
+//   - Shrinks: a spare takes the place of an unheard voter, which goes first. A lost spare that has come so adds no
+//     voter, and then another spare may take a place. Adds: one more spare is about to be there.
 //
 // Operations that begin later do no harm: the operator replaces lost members before anything else. Every kind of lost
 // disk still meets every operation, in clusters with one voter more where the worst case takes one away.
@@ -271,8 +271,7 @@ func (x *nemesis) affords(lost, hidden machineSet, shrinks, adds bool) bool {
 	return lost.minorityOf(voters, goes) && lost.minorityOf(voters|comes, then) && lost.minorityOf(before, 0)
 }
 
-// lostDisks returns the machines whose disks are of no more use, and the members among them whose processes may run on:
-// nobody knows.
+// lostDisks returns the machines with useless disks, and the members among them whose processes may run on unnoticed.
 func (x *nemesis) lostDisks() (lost, hidden machineSet) {
 	listed := x.members.set(x.members.newest().All())
 	for _, o := range x.nodes {

@@ -362,8 +362,8 @@ func (x *network) part(n *endpoint) {
 	}
 }
 
-// setCut makes a partition, or ends it with an empty one. Connections over which nothing passes break after a while;
-// what waited in one that did not break goes on.
+// setCut makes a partition, or ends it with an empty one. Connections without passage break after a while; frames
+// waiting in an unbroken one go on.
 func (x *network) setCut(cut [maxMachines][maxMachines]bool) {
 	x.cut = cut
 	x.cuts++

@@ -9,13 +9,13 @@ import (
 	"tenure/multipaxos"
 )
 
-// oracle applies every chosen slot once, when it is first called chosen, on a state of its own: what it is told then is
-// what happens on all nodes, with the true time before which nobody can have known of it.
+// oracle applies every chosen slot once, when it is first called chosen, on a state of its own. Its results are those
+// of all nodes, with the true time before which nobody can have known of them.
 //
-// It checks what rests on time. A session, a key or a lock-delay that the log ends has had its time: since it was last
-// begun anew, and since the barrier entry of the epoch whose master ended it. Nobody acquires what was locked, nor what
-// an ended session has held within its lock-delay. What needs clocks that keep their promise is left out in runs
-// without it.
+// It checks the promises about time. A session, a key or a lock-delay that the log ends has had its time: since it last
+// began anew, and since the barrier entry of the epoch whose master ended it. Nobody acquires a locked key, nor a key
+// of an ended session within its lock-delay. Checks that need clocks within the promise are left out in runs without
+// such clocks.
 type oracle struct {
 	*engine
 	ledger   *ledger
@@ -187,8 +187,8 @@ type barrier struct {
 }
 
 // epochOpened returns when the epoch was opened in which a node proposed something at a time: its newest epoch, until
-// then, in which it was seen ready. Only a ready master logs ends. What it has logged may be recovered by a later
-// master, behind the barrier entries of others: so neither the newest epoch counts nor when the end is chosen.
+// then, in which it was seen ready. Only a ready master logs ends. A later master may recover its entries behind the
+// barrier entries of others: so neither the newest epoch counts nor the time when the end is chosen.
 func (o *oracle) epochOpened(master ballot.NodeID, at time.Duration) time.Duration {
 	for i := len(o.barriers) - 1; i >= 0; i-- {
 		if m := o.masters.epochs[o.barriers[i].slot]; m != nil && m.id == master && o.barriers[i].at <= at {

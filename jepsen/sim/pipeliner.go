@@ -229,8 +229,8 @@ func (p *pipeliner) failed(format string, args ...any) {
 	p.fail("sequences", "client %d, sequence %s: %s", p.id, p.word(), fmt.Sprintf(format, args...))
 }
 
-// known checks a list that somebody was told: it goes on from what was known before, and each sequence is in it once and
-// as a whole, in its order.
+// known checks a list that a client was told: it continues the list known before, and holds each sequence once, whole
+// and in order.
 func (x *pipeliners) known(p *pipeliner, list string) {
 	if !strings.HasPrefix(list, p.before) {
 		p.failed("%s is %q, and was %q before", p.list.name, list, p.before)
@@ -260,8 +260,8 @@ func (x *pipeliners) known(p *pipeliner, list string) {
 // idle reports whether all that was asked for has come to something.
 func (x *pipeliners) idle() bool { return x.asked == 0 }
 
-// mustBeThere checks at the end that every node has what anybody was told, but for one that must stay behind: see
-// undecided.
+// mustBeThere checks at the end that every node has all that clients were told, except a node that must stay behind:
+// see undecided.
 func (x *pipeliners) mustBeThere() {
 	for _, n := range x.nodes {
 		if x.plan.on(Differ) && n.up() && n.log.log.Status(n.reading()).Behind {

@@ -7,12 +7,12 @@ import (
 )
 
 // The check of progress (M6): in every phase, whenever a majority of voters has been well for servedWithin, it has had
-// a ready master that gets on at some time within that. Well is: they run and are scheduled, their acceptors have
-// served their silence, their disks answer and have space, and they are connected with each other; what is wrong with
+// a ready master that gets on at some time within that. Well means: the voters run and are scheduled, their acceptors
+// have served their silence, their disks answer and have space, and they are connected with each other. The state of
 // the others does not matter.
 //
-// Two more checks look at what nodes decide, with the truth about everybody's disk: nobody lets go of the lease unless
-// another one could serve, and who cannot serve does not win it while another one could.
+// Two more checks look at the nodes' decisions, with the truth about everybody's disk. A node lets go of the lease only
+// if another one could serve. A node that cannot serve does not win the lease while another one could.
 
 // progress makes these checks.
 type progress struct {
@@ -187,8 +187,8 @@ func (x *progress) groupSince(mask machineSet) time.Duration {
 	return newest
 }
 
-// letGo checks that nobody gives the lease away for nothing: another node's disk has finished something in the last
-// half bound, when that node last spoke, a quarter of a bound ago at most.
+// letGo checks that a node does not give the lease away in vain. Another node's disk must have finished something
+// within half a bound before that node last spoke, and the node must have spoken a quarter of a bound ago at most.
 func (x *progress) letGo(m *machine, g replica.LetGo) {
 	x.truths[m.i].letGo = x.now
 	if x.phase == phaseStuck {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// random is a splitmix64 generator. It is written out here because a trace must not depend on what a later standard
-// library makes of a seed; and no draw uses floating point, whose results differ between machines.
+// random is a splitmix64 generator. It is written out here because a trace must not depend on a later standard
+// library's use of a seed. No draw uses floating point, whose results differ between machines.
 type random struct{ state uint64 }
 
 // stream returns generator number n of a seed.

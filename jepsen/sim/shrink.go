@@ -35,8 +35,8 @@ type shrinker struct {
 	runs int
 }
 
-// Shrink plays a failing run again with less: without classes of faults, with fewer clients, with fewer steps. What it
-// returns fails the same check as r, with as little as it found until ctx ended.
+// Shrink plays a failing run again with less: without classes of faults, with fewer clients, with fewer steps. The
+// returned run fails the same check as r, with the least that was found until ctx ended.
 func Shrink(ctx context.Context, r Result) Result {
 	s := &shrinker{ctx: ctx, best: r}
 	for before := -1; before != s.runs && s.runs < maxShrinkRuns; {

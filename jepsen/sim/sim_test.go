@@ -67,9 +67,9 @@ func TestSameSeedSameRun(t *testing.T) {
 
 const hashFile = "testdata/hashes.txt"
 
-// TestTraceHashes holds that a seed is the same run on every machine. The file may be written anew, with -update, in
-// a commit that changes what nodes do (any of the parts under test) or what the simulator draws; a difference on
-// another machine, or between two runs of one commit, is a fault.
+// TestTraceHashes holds that a seed is the same run on every machine. The file may be written anew, with -update, in a
+// commit that changes the nodes' behavior (in any part under test) or the simulator's draws. A difference on another
+// machine, or between two runs of one commit, is a fault.
 func TestTraceHashes(t *testing.T) {
 	var got strings.Builder
 	for _, seed := range []uint64{1, 2, 3, 5, 8, 13, 21, 34, 55, 89} {
@@ -115,8 +115,8 @@ func TestFaultsCanBeSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestClocksOutsideThePromiseAreNoticed: clocks that stop give two owners, which the checks must see if they are asked
-// to; and what is left after shrinking needs those clocks, and is the same run when it is played again.
+// TestClocksOutsideThePromiseAreNoticed: clocks that stop give two owners, and the checks see it if they are asked to.
+// The shrunk run needs those clocks, and is the same run when it is played again.
 func TestClocksOutsideThePromiseAreNoticed(t *testing.T) {
 	// Seed 44 shows it; to play all before takes half a minute.
 	for seed := uint64(40); seed < 400; seed++ {

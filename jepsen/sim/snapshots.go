@@ -196,7 +196,7 @@ func (t *transfers) open() {
 	t.sender.Opened(t.out.id, uint64(t.out.slot), true)
 }
 
-// read reads a piece and sends it. A piece says only which it is: what is in it is compared when it is applied.
+// read reads a piece and sends it. A piece has only its number: its contents are compared when it is applied.
 func (t *transfers) read(r *replica.SnapshotRead) {
 	at := uint64(0)
 	if len(r.After) > 0 {

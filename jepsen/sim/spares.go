@@ -14,8 +14,8 @@ import (
 )
 
 // Spares. In half of the runs whose members change, machines join as spares: each takes the place of a voter that the
-// master has not heard for long, and nobody asks for that. The time with faults is too short for many of them: a phase
-// of its own follows, in which nothing else is wrong but that machines stop for long or for good, or are cut off.
+// master has not heard for long, without a request. The time with faults is too short for many of them. So a phase of
+// its own follows, in which machines stop for long or for good, or are cut off, and nothing else is wrong.
 
 // sparePlan is what a seed draws of spares.
 type sparePlan struct {
@@ -40,8 +40,8 @@ func (x *operator) addsSpare() bool {
 }
 
 // mayAddSpare reports whether a spare may be added. It may not while so many disks are lost that the cluster could not
-// do without one more voter: the master may take a node with such a disk for alive, and have the spare take the place
-// of another voter, one that lives.
+// do without one more voter: the master may take a node with a lost disk for alive, and let the spare replace a living
+// voter.
 func (x *operator) mayAddSpare() bool {
 	lost, hidden := x.world.nemesis.lostDisks()
 	return len(x.world.nodes) < maxMachines && x.world.nemesis.affords(lost, hidden, true, true)
@@ -153,7 +153,7 @@ func (x *operator) recall(op members.Operation) {
 	c.ask()
 }
 
-// vacant reports whether a voter is gone for good whose place a spare is to take that is there.
+// vacant reports whether a spare is available for a voter that is gone for good.
 func (x *operator) vacant() bool {
 	r := &x.world.members.newRecord
 	there := slices.ContainsFunc(r.Spares, func(s members.Spare) bool { return !x.lost(s.Node) })
@@ -205,8 +205,8 @@ func (x *nemesis) mayShrink(n *node, ends bool, hidden machineSet) bool {
 	return !ends || hidden != 0
 }
 
-// checkSeats checks how many voters there are: a spare takes the place of one voter, and while it does so there is one
-// less at most. It is for people to have more or fewer.
+// checkSeats checks the number of voters: a spare takes the place of one voter, and meanwhile at most one voter is
+// missing. Only people change the number.
 func (h *memberHistory) checkSeats(s multipaxos.Slot, r *members.Record) {
 	ran, was := h.newRecord.Running()
 	op, runs := r.Running()
@@ -336,8 +336,8 @@ func (c *spareCheck) checkBegin(s multipaxos.Slot, was *members.Record, op *memb
 	c.checkRemoves(s, was, op, op.Node)
 }
 
-// checkRemoves checks that a spare's operation removes the voter that it is about, which is not heard, and that a
-// majority of those who are left is.
+// checkRemoves checks that a spare's operation removes the voter it replaces, which is not heard, and that a majority
+// of the remaining voters is heard.
 func (c *spareCheck) checkRemoves(s multipaxos.Slot, was *members.Record, op *members.Operation, gone ballot.NodeID) {
 	left := slices.DeleteFunc(slices.Clone(was.Membership.Members), func(x ident.Member) bool { return x.Node == gone })
 	var alive machineSet

@@ -4,10 +4,9 @@ import (
 	"time"
 )
 
-// Nodes that are stuck (M6): a disk that returns from nothing any more, and a path on which large messages of the log
-// get lost while small ones arrive. Both are faults like others; and in a third of the runs with three or five nodes a
-// phase of its own follows the faults, in which nothing else is wrong but that masters die and hand over while a
-// minority is stuck.
+// Nodes that are stuck (M6): a disk whose calls never return, and a path that loses large messages of the log while
+// small ones arrive. Both are faults like others. In a third of the runs with three or five nodes a phase of its own
+// follows the faults: masters die and hand over while a minority is stuck, and nothing else is wrong.
 
 // mayStick reports whether another node may be stuck: a majority never is.
 func (x *nemesis) mayStick(n *node) bool {

@@ -12,8 +12,8 @@ import (
 
 // Uploads (PUT /v1/snapshot): somebody takes a backup of the state database of a node, keeps it for a while, and
 // replaces the state of the cluster by it. To whoever reads and writes registers that is a write of every key at once,
-// and so it is put into their history. Besides, the oracle checks that the revision jumps, and the uploader that what
-// the cluster remembers of idempotency keys ends with it: a copy of a write from before is not applied any more.
+// and so it is put into their history. Besides, the oracle checks that the revision jumps. The uploader checks that the
+// cluster forgets its idempotency keys: a copy of a write from before is not applied any more.
 //
 // Such runs have no lockers: what an upload does to sessions and locks is for the tests of package kv.
 

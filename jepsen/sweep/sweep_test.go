@@ -258,7 +258,7 @@ func TestConfigsThatAreRefused(t *testing.T) {
 	}
 }
 
-// One short measurement of real processes: what is kept, and that nothing else is left.
+// One short measurement of real processes keeps its results and leaves nothing else behind.
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a cluster")

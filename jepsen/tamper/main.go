@@ -1,5 +1,5 @@
-// Command tamper changes a value in the state database of a node that is stopped, with all its checksums and the digest
-// in the file right: what nothing in that node can notice, and only a comparison with the others does. It is for tests.
+// Command tamper changes a value in the state database of a stopped node, with all its checksums and the digest in the
+// file right. The node itself cannot notice the change; only a comparison with the others can. It is for tests.
 //
 //	tamper DIR KEY
 package main

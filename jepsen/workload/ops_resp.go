@@ -11,7 +11,7 @@ import (
 	"tenure/jepsen/history"
 )
 
-// respOps are the operations over the Redis protocol. What they see of a key has no index, unless they ask for it.
+// respOps are the operations over the Redis protocol. Their results have no index of a key, unless they ask for it.
 type respOps struct {
 	*recorder
 	to *resp

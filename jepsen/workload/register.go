@@ -14,7 +14,7 @@ import (
 const (
 	GroupSize = 10
 	// readers is how many clients of a group only read, with a short rest. A client that also writes waits for a master
-	// that was cut off; only one that reads can see whether that master still answers when it must not.
+	// that was cut off. Only a client that just reads can see whether that master still answers when it must not.
 	readers     = 3
 	readersRest = 3 * time.Millisecond
 	// registerUses is how often a key is used. One use in seven is two operations, and one more reads the key at the

@@ -13,8 +13,8 @@ import (
 	"tenure/client"
 )
 
-// resp is a client of the Redis protocol that hides nothing: each command is sent once, by one connection, and what it
-// came to is told. Libraries repeat commands by themselves.
+// resp is a client of the Redis protocol that hides nothing: each command is sent once, by one connection, and its
+// outcome is reported. Libraries repeat commands by themselves.
 type resp struct {
 	addresses  []string
 	at         int

@@ -42,7 +42,7 @@ type Workload struct {
 	Timed bool
 	// Least is what must have happened, by Result.Counts of the checker, for the run to have tested anything.
 	Least []Least
-	// Shows is what must have been seen at least once, for the run to show what it is for; "" if nothing must.
+	// Shows is the effect that must have been seen at least once for the run to count; "" if none must.
 	Shows string
 }
 

@@ -1,11 +1,11 @@
-// Package million holds a million live named leases on a cluster of real processes, and measures what they cost:
-// memory, writes to disk, and what it does to others when all of them end at one time.
+// Package million holds a million live named leases on a cluster of real processes, and measures their costs: memory,
+// writes to disk, and the effect on others when all of them end at one time.
 //
-//   - million.go: the configuration, and the whole measurement
-//   - hold.go: acquiring and renewing them
-//   - others.go: clients who want leases of their own meanwhile
-//   - node.go: what is read of the processes
-//   - report.go: the figures
+//	million.go  the configuration, and the whole measurement
+//	hold.go     acquiring and renewing the leases
+//	others.go   clients who want leases of their own meanwhile
+//	node.go     readings of the processes
+//	report.go   the figures
 package million
 
 import (
@@ -34,7 +34,8 @@ const (
 	stopGrace   = 5 * time.Second
 
 	longest = time.Hour // a lease may be
-	// A machine that is too busy to keep up a mastership has elections write to disk, which are not what is measured.
+	// mastership is the master's lease time. It is long, so that a busy machine keeps its master: elections write to
+	// disk, and those writes are not measured here.
 	mastership = "5s"
 )
 
@@ -162,8 +163,8 @@ func (m *measurement) left() time.Duration {
 
 const million = 1_000_000
 
-// renew renews all of them once, many in a call and few calls at a time. It is for no longer than they are granted
-// already, so that what the calls take does not put off the end.
+// renew renews all of them once, many in a call and few calls at a time. It does not extend the leases beyond their
+// present end, so that the time of the calls does not put the end off.
 func (m *measurement) renew(ctx context.Context, r *Report) error {
 	before, err := m.usages(ctx, false)
 	if err != nil {

@@ -5,8 +5,8 @@ package soak
 const (
 	journalBound = 16 << 20
 	reserveBound = 32 << 20
-	// logBound is for log.db: 64 MiB of values that are not checkpointed, as much again for members that were down for
-	// a moment, the writes during a checkpoint, and as many pages that are free between two truncations.
+	// logBound is for log.db. It covers 64 MiB of values that are not checkpointed, as much again for members that were
+	// down for a moment, the writes during a checkpoint, and as many free pages between two truncations.
 	logBound = 384 << 20
 	// redoBound is for redo and state.sums: the largest checkpoint.
 	redoBound = 128 << 20

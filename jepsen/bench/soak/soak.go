@@ -1,13 +1,14 @@
-// Package soak runs a cluster of real processes under full load for a long time and reports whether it stays stable:
-// the disk use of each node against its bound, the latency of writes in the second half against the first, and, with an
-// archive, its lag, and whether restored states are those that a reader saw.
+// Package soak runs a cluster of real processes under full load for a long time and reports whether it stays stable. It
+// compares the disk use of each node with its bound, and the latency of writes in the second half with the first. With
+// an archive it also reports the archive's lag, and whether restored states equal the states that a reader saw.
 //
-//   - soak.go: the configuration, and the whole measurement
-//   - load.go: kvctl bench at full load, and a few clients that do every other kind of write
-//   - sample.go: disk use and archive lag during the run
-//   - bound.go: the bound of a node's disk use
-//   - seen.go: listings of a reader, and their comparison with restored states
-//   - report.go, plot.go: the results
+//	soak.go    the configuration, and the whole measurement
+//	load.go    kvctl bench at full load, and a few clients that do every other kind of write
+//	sample.go  disk use and archive lag during the run
+//	bound.go   the bound of a node's disk use
+//	seen.go    listings of a reader, and their comparison with restored states
+//	report.go  the results as text
+//	plot.go    the results as a chart
 package soak
 
 import (

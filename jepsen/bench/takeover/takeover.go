@@ -2,9 +2,9 @@
 // a cluster of real processes, with some contenders that wait for the name.
 //
 // The owner dies right after a renewal, the worst moment: no acceptor lets anybody else in before D_A has passed since
-// it accepted that renewal. What the next one takes beyond that is what the nodes add: who waits for a busy name is
-// woken when its node's own acceptor lets go of it, in the nodes' order for that name, and runs one attempt of two
-// round trips. As a second kind of end, the owner releases the name.
+// it accepted that renewal. The nodes add the rest of the time. A client that waits for a busy name is woken when its
+// node's own acceptor lets go of the name, in the nodes' order for it, and runs one attempt of two round trips. As a
+// second kind of end, the owner releases the name.
 //
 //   - takeover.go: the configuration and the whole measurement
 //   - trial.go: one owner, its contenders, and its end

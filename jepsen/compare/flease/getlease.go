@@ -21,7 +21,7 @@ func (p *Proposer) readAck(now time.Duration, m Message) []Message {
 }
 
 // decide is F3, Algorithm 4 between its read and its write. A lease that has run out on this clock, but not by ε, may
-// be held by an owner whose clock is slower: nobody takes it, its owner neither. One that is free, or this process's
+// be held by an owner with a slower clock: nobody takes it, not even its owner. One that is free, or this process's
 // own, becomes this process's from the start of the attempt on. Another's is written back as it was read, which
 // completes it if it had not reached a quorum.
 func (p *Proposer) decide(now time.Duration) []Message {

@@ -107,8 +107,8 @@ func must2(m Message, ok bool) Message {
 	return m
 }
 
-// Algorithm 4. F3: an empty register, or a lease that is over by ε, is taken; one's own is renewed; another's is
-// written back as it is; a lease that is over by less than ε is nobody's to take.
+// Algorithm 4. F3: an empty register, or a lease that is over by ε, is taken. One's own lease is renewed, and another's
+// is written back unchanged. A lease that is over by less than ε is not taken by anybody.
 func TestF3Decide(t *testing.T) {
 	for name, c := range map[string]struct {
 		found Lease
@@ -239,8 +239,8 @@ func TestF4WriteAndOwn(t *testing.T) {
 	}
 }
 
-// Algorithm 1, READ; lemmas R1, R3. F5: refused below what was read, and at or below what was written; a repeated one
-// is answered again.
+// Algorithm 1, READ; lemmas R1, R3. F5: a READ is refused below the ballot that was read, and at or below the ballot
+// that was written. A repeated READ is answered again.
 func TestF5RegisterReads(t *testing.T) {
 	l := Lease{q, 200 * ms}
 	for name, c := range map[string]struct {

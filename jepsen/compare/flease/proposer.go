@@ -80,9 +80,9 @@ func (p *Proposer) Clone() *Proposer {
 }
 
 // Start is F1, the call of GetLease: it gives up the attempt in progress and begins one under a fresh ballot. The
-// expiry of a lease that may come of it is stored here, before any READ exists, and not when the reads are in: until
-// then a process that has promised something may crash, wait and come back. It returns nothing in the silence after a
-// restart, and when no fresh ballot can be had at this reading of the clock (F8).
+// expiry of the lease is fixed here, before any READ exists, and not when the reads are in: until then a process may
+// promise, crash, wait and come back. It returns nothing in the silence after a restart, and when no fresh ballot can
+// be had at this reading of the clock (F8).
 func (p *Proposer) Start(now time.Duration) []Message {
 	if p.cfg.silent(now) {
 		return nil
@@ -96,8 +96,8 @@ func (p *Proposer) Start(now time.Duration) []Message {
 }
 
 // draw is F8: a fresh ballot is the time, or just above the last one or the one that a nack has shown. It is never
-// ahead of the clock by more than ε, and what a nack shows is not followed further: so what an earlier run has drawn is
-// below when F7's silence is over.
+// ahead of the clock by more than ε, also after a nack that shows a higher time. So the ballots of an earlier run are
+// below it when F7's silence is over.
 func (p *Proposer) draw(now time.Duration) (Ballot, bool) {
 	t := max(now, p.drawn+1, p.seen+1)
 	if t > now+p.cfg.Skew {

@@ -12,9 +12,9 @@
 //	V3    a majority makes an owner, until the timer ends       Proposer.accepted, Held
 //	V4    silence after a restart (as §3 has it for PaxosLease) Acceptor.silent
 //
-// What the paper leaves open is decided in the vote's favour: an acceptor answers a rejection and does not leave the
-// proposer waiting; a request that is repeated is answered as before and prolongs nothing; distinct acceptors are
-// counted; and a clock may err by ρ, for which an acceptor's time and silence are longer than a proposer's by as much
-// as in package lease (T2, T3). There is no renewal and no release, as in the paper: the footnote's "undo" would be
-// another algorithm.
+// Questions that the paper leaves open are decided in the vote's favour. An acceptor answers a rejection and does not
+// leave the proposer waiting. A repeated request is answered as before and prolongs nothing. Distinct acceptors are
+// counted. A clock may err by ρ, so an acceptor's time and silence are longer than a proposer's by as much as in
+// package lease (T2, T3). There is no renewal and no release, as in the paper: the footnote's "undo" would be another
+// algorithm.
 package majority

@@ -151,7 +151,7 @@ func TestHunt(t *testing.T) {
 	}
 }
 
-// What survived is tried again with the tests of now, and what is argued away is not.
+// Survivors are tried again with the present tests, except those argued away.
 func TestSurvivorsAreTriedAgain(t *testing.T) {
 	root, results := inLittle(t)
 	o := Options{Files: []string{"rule/rule.go"}, Results: results, Match: regexp.MustCompile(`Most|Unseen`)}

@@ -1,6 +1,6 @@
 // Package schemata puts many versions of a function into one program and lets the program choose between them when it
-// runs, so that a compiler runs once for many mutants: the mutant schemata of Untch, Offutt and Harrold ("Mutation
-// analysis using mutant schemata", 1993).
+// runs, so that a compiler runs once for many mutants. These are the mutant schemata of Untch, Offutt and Harrold
+// ("Mutation analysis using mutant schemata", 1993).
 package schemata
 
 import (

@@ -13,8 +13,8 @@ var (
 	states = flag.Int("states", 3_000_000, "the most states to explore")
 )
 
-// TestExplore fails if something is broken, and prints the trace. A bound that stopped it is no failure: on the code
-// as it is nothing is broken within it either.
+// TestExplore fails if something is broken, and prints the trace. A search that a bound stopped is no failure: the
+// unchanged code breaks nothing within the bound either.
 func TestExplore(t *testing.T) {
 	if *config == "" {
 		t.Skip("no -config")
