@@ -86,7 +86,7 @@ func (b *builder) execute(ctx context.Context, bin string, number int, k Killer)
 	limit := time.Duration(k.LimitSeconds) * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second)
 	defer cancel()
-	args := append([]string{"-test.run", k.Run, "-test.v", "-test.timeout", limit.String()}, k.Args...)
+	args := append([]string{"-test.run", k.Run, "-test.v", "-test.timeout", limit.String(), "-test.failfast"}, k.Args...)
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = filepath.Join(b.root, k.Package)
 	if number != 0 {

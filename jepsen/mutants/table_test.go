@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -53,6 +54,34 @@ func TestMutantsTable(t *testing.T) {
 		if !used[f] {
 			t.Errorf("no mutant uses patches/%s.patch", f)
 		}
+	}
+}
+
+// All mutants that share a program compile in it; otherwise each would be built by itself, which takes hours.
+func TestTheJointProgramCompiles(t *testing.T) {
+	root := moduleRoot(t)
+	ms, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := join(root, t.TempDir(), ms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := map[string]bool{}
+	for i := range ms {
+		changed, err := ms[i].changed(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file := range changed {
+			packages["./"+filepath.Dir(file)] = true
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"build", "-overlay", j.overlay}, sortedKeys(packages)...)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
