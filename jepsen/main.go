@@ -36,7 +36,7 @@ func root() *cobra.Command {
 	c.AddCommand(oneLineCommand())
 	c.AddCommand(exploreCommand(), compareCommand())
 	c.AddCommand(runCommand(), matrixCommand())
-	c.AddCommand(damageCommand(), hostileCommand())
+	c.AddCommand(damageCommand(), hostileCommand(), alertsCommand())
 	c.AddCommand(benchCommand(), sweepCommand())
 	return c
 }

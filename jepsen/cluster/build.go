@@ -30,6 +30,11 @@ func BuildTestClock(ctx context.Context, dir string) (Binaries, error) {
 	return build(ctx, dir, "kvnode-testclock", "-tags", "tenure_testclock")
 }
 
+// BuildVersion is Build of a release with that version.
+func BuildVersion(ctx context.Context, dir, version string) (string, error) {
+	return compile(ctx, dir, "kvnode-"+version, "./cmd/kvnode", "-ldflags", "-X tenure/internal/buildinfo.Version="+version)
+}
+
 func build(ctx context.Context, dir, name string, flags ...string) (Binaries, error) {
 	path, err := compile(ctx, dir, name, "./cmd/kvnode", flags...)
 	return Binaries{Kvnode: path}, err
@@ -37,7 +42,7 @@ func build(ctx context.Context, dir, name string, flags ...string) (Binaries, er
 
 // compile builds one program of the module that the working directory is in.
 func compile(ctx context.Context, dir, name, program string, flags ...string) (string, error) {
-	root, err := moduleRoot(ctx)
+	root, err := ModuleRoot(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +55,8 @@ func compile(ctx context.Context, dir, name, program string, flags ...string) (s
 	return path, nil
 }
 
-func moduleRoot(ctx context.Context) (string, error) {
+// ModuleRoot returns the directory of the module that the working directory is in.
+func ModuleRoot(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	mod := strings.TrimSpace(string(out))
 	if err != nil || mod == "" || mod == os.DevNull {

@@ -42,7 +42,7 @@ var ErrNoHistory = errors.New("the release is not in the history of this reposit
 
 // BuildRelease compiles kvnode and kvctl of a release into dir, from its own sources, which it takes out of git.
 func BuildRelease(ctx context.Context, dir string, r Release) (kvnode, kvctl string, err error) {
-	root, err := moduleRoot(ctx)
+	root, err := ModuleRoot(ctx)
 	if err != nil {
 		return "", "", err
 	}
