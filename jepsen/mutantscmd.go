@@ -16,7 +16,7 @@ func mutantsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "mutants", Args: cobra.NoArgs,
 		Short: "Break the rules one by one and check that the tests notice"}
 	c.Flags().StringVar(&run, "run", "", "only mutants whose name matches this regular expression")
-	c.Flags().BoolVar(&o.Update, "update", false, "write the results to results.toml and README.md")
+	c.Flags().BoolVar(&o.Update, "update", false, "write the results to results.toml and TABLE.md")
 	c.Flags().BoolVar(&list, "list", false, "list the mutants and exit")
 	c.Flags().BoolVar(&o.Verbose, "verbose", false, "print the output of the tests")
 	c.Flags().IntVar(&o.Workers, "workers", 2, "mutants to test at a time")

@@ -1,4 +1,4 @@
-// Package server starts a node, connects its parts and stops it in order. It holds nothing else: see
+// Package server starts a node, connects its parts and stops it in order. It holds nothing else:
 //
 //	run.go, listen.go, join.go   the order of a start and of a stop; the ports; membership
 //	joining.go, letin.go         a node that joins a cluster, and the other side of that
@@ -20,16 +20,6 @@
 //	transport      readers and writers of the peer connections (package transport)
 //	web            one goroutine a client request (package web)
 //
-// # Packages below
-//
-//	replica     decides; pure, and may not import this package
-//	runner      carries out what replica decides, with clock, disk and network
-//	backend     the node as its HTTP API sees it
-//	web         HTTP, over the small interface Backend
-//	wire        messages between nodes as bytes; pure
-//	transport   connections and identities; it does not read frames
-//	watch       the waiting queries and streams, and the newest changes
-//	metrics     registers figures
-//
-// DESIGN.md follows one write and one read through the threads.
+// DESIGN.md follows one write and one read through the threads, and lists the pages that argue for the packages below.
+// docs/design.md says what each package is for.
 package server

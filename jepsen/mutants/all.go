@@ -16,7 +16,7 @@ import (
 // Options are what `jepsen mutants` is asked to do.
 type Options struct {
 	Run     *regexp.Regexp // only mutants whose name matches; nil: all
-	Update  bool           // write results.toml and the table in README.md
+	Update  bool           // write results.toml and TABLE.md
 	Workers int            // mutants at a time
 	Verbose bool           // show what the killers print
 	Out     io.Writer

@@ -12,8 +12,8 @@
 //
 //	mutants.toml   the table: rule, patches, killers
 //	patches/       one file a patch; see patch.go for the format
-//	results.toml   what killed what, after how much: written by the tool with -update
-//	README.md      the table for people, between two marks, written by the tool
+//	results.toml   what killed what, after how much: written by the tool with --update
+//	TABLE.md       the same as a table for people: written by the tool with --update
 //
 // Nothing here imports the code that is mutated.
 package mutants

@@ -40,7 +40,7 @@ func readResults(root string) (map[string]result, error) {
 	return out, nil
 }
 
-// update writes the results: the rows that ran replace their old results, and the table is made of all.
+// update writes results.toml and TABLE.md. The rows that ran replace their old results; the table shows all mutants.
 func update(root string, all []Mutant, rows []row) error {
 	known, err := readResults(root)
 	if err != nil {
@@ -68,23 +68,18 @@ func update(root string, all []Mutant, rows []row) error {
 	if err := os.WriteFile(resultsPath(root), buf.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return writeReadme(root, all)
+	return writeTable(root, all)
 }
 
-// The marks between which the table stands in README.md.
-const (
-	tableBegin = "<!-- mutants: written by `go run ./jepsen mutants --update` -->"
-	tableEnd   = "<!-- /mutants -->"
-)
-
-// tableText is the table for people.
+// tableText is TABLE.md, the table for people.
 func tableText(root string, all []Mutant) (string, error) {
 	known, err := readResults(root)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d mutants.\n\n"+
+	fmt.Fprintf(&b, "# Table of mutants\n\n"+
+		"%d mutants. `go run ./jepsen mutants --update` writes this page; [README.md](README.md) explains the columns.\n\n"+
 		"| mutant | rule | what is broken | killed by | how | after |\n|---|---|---|---|---|---|\n", len(all))
 	for _, m := range all {
 		says, err := m.says(root)
@@ -108,30 +103,12 @@ func tableText(root string, all []Mutant) (string, error) {
 	return b.String(), nil
 }
 
-// splitReadme is README.md before the table, the table, and what follows.
-func splitReadme(root string) (before, middle, after string, err error) {
-	path := filepath.Join(home(root), "README.md")
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", "", "", err
-	}
-	before, rest, ok := strings.Cut(string(b), tableBegin+"\n")
-	middle, after, ok2 := strings.Cut(rest, tableEnd)
-	if !ok || !ok2 {
-		return "", "", "", fmt.Errorf("%s lacks the marks %q and %q", path, tableBegin, tableEnd)
-	}
-	return before, middle, after, nil
-}
+func tablePath(root string) string { return filepath.Join(home(root), "TABLE.md") }
 
-func writeReadme(root string, all []Mutant) error {
-	before, _, after, err := splitReadme(root)
-	if err != nil {
-		return err
-	}
+func writeTable(root string, all []Mutant) error {
 	text, err := tableText(root, all)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(home(root), "README.md")
-	return os.WriteFile(path, []byte(before+tableBegin+"\n"+text+tableEnd+after), 0o644)
+	return os.WriteFile(tablePath(root), []byte(text), 0o644)
 }

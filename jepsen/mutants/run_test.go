@@ -134,19 +134,19 @@ func TestUpdateWritesTheTable(t *testing.T) {
 	write(t, root, little)
 	write(t, root, map[string]string{
 		"jepsen/mutants/mutants.toml": strings.NewReplacer("PATCH", "Least", "RUN", "^TestMost$", "SHOWS", "").Replace(littleTable),
-		"jepsen/mutants/README.md":    "Before.\n" + tableBegin + "\nold\n" + tableEnd + "\nAfter.\n",
+		"jepsen/mutants/TABLE.md":     "old\n",
 	})
 	var out bytes.Buffer
 	if err := Run(t.Context(), root, Options{Workers: 1, Out: &out, Update: true}); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "jepsen/mutants/README.md"))
+	text, err := os.ReadFile(filepath.Join(root, "jepsen/mutants/TABLE.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := regexp.MustCompile("(?s)^Before.\n<!--.*\\| M \\| the rule \\| Most is the least. \\| `rule` `\\^TestMost\\$` \\| rule \\| 17 states, \\d+\\.\\d s \\|\n<!-- /mutants -->\nAfter.\n$")
+	want := regexp.MustCompile("(?s)^# Table of mutants\n\n1 mutants\\. .*\n\\| M \\| the rule \\| Most is the least. \\| `rule` `\\^TestMost\\$` \\| rule \\| 17 states, \\d+\\.\\d s \\|\n$")
 	if !want.Match(text) {
-		t.Errorf("README.md is now\n%s", text)
+		t.Errorf("TABLE.md is now\n%s", text)
 	}
 }
 

@@ -8,7 +8,8 @@
 // the server are gone, for good. It sends a Release for each ballot in the page to each peer, a few times within half a
 // second, and exits.
 //
-// All decisions are made in package lease (Notes, Guardian), which is pure. The code here moves bytes.
+// All decisions are made in package lease (Notes, Guardian), which is pure. The code here moves bytes. DESIGN.md says
+// why it is built so.
 //
 //	plan.go     what the guardian is told at its start
 //	page.go     the shared page; why a write that was cut short does no harm

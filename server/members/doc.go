@@ -4,7 +4,8 @@
 // Only pure code lives here: values in, values out. It knows no message and no clock; [Facts] describes the nodes to
 // it. The master (package replica) asks for the next record and proposes it as an entry of the log. It does so only
 // when it has applied every lower slot and nothing is in flight. So a record is always computed from the very record
-// that it replaces. An entry holds the whole next [Record]: to apply it is a replacement, the same on every node.
+// that it replaces. An entry holds the whole next [Record]: to apply it is a replacement, the same on every node. DESIGN.md
+// argues for the rules.
 //
 // One record begins an operation ([Operation]), several may follow, and one ends it. The next step is read from the
 // membership, not from a counter, so a new master goes on where the old one stopped.

@@ -51,5 +51,5 @@
 //
 // M2 and M3 are the core's (package multipaxos). Time enters as a reading of the node's elapsed clock. finish takes a
 // second, later reading, because a read under the lease has two handlers: a pause between taking the data and checking
-// the lease must be seen.
+// the lease must be seen. DESIGN.md argues for the drivers and the policies.
 package replica

@@ -1,6 +1,6 @@
 // Package runner runs the pure parts of package replica on a machine. It has the goroutines of a node and reads the
 // clock. It hands the drivers' effects to the disk, to the peers and to waiting handlers. It makes no decision of the
-// protocols: replica's drivers return each next step.
+// protocols: replica's drivers return each next step. DESIGN.md argues for this choice of threads.
 //
 // # Runners
 //

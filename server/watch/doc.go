@@ -1,5 +1,6 @@
 // Package watch reports changes to waiting queries and streams as they are applied, and remembers the newest changes.
-// It knows keys, prefixes and revisions. Packages web and resp read the data and write to clients.
+// It knows keys, prefixes and revisions. Packages web and resp read the data and write to clients. DESIGN.md
+// argues for the whole way of a query.
 //
 // # Two ways to follow changes
 //
