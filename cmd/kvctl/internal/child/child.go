@@ -43,7 +43,10 @@ type Process struct {
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, group: !terminalInput(cmd.Stdin), done: make(chan error, 1)}
 	if !p.group {
-		return p, p.start()
+		if err := p.start(); err != nil {
+			return nil, err
+		}
+		return p, nil
 	}
 	var err error
 	if p.guard, err = startGuard(); err != nil {
