@@ -3,6 +3,8 @@ package web
 import (
 	"slices"
 	"strings"
+
+	"tenure/internal/suggest"
 )
 
 // A misspelt name must not be ignored, so every endpoint refuses query names that it does not take. But published
@@ -95,46 +97,17 @@ func (r *rules) unchanged() string {
 	return ""
 }
 
-// meant asks for the name that is closest to the unknown one, if any is close. It returns nothing otherwise.
+// meant asks for the names that are closest to the unknown one. It returns "" if none is close.
 func meant(unknown string, names []string, quote string) string {
-	if len(unknown) > 40 {
+	if len(unknown) > maxMeant {
 		return ""
 	}
-	most := 1
-	if len(unknown) > 5 {
-		most = 2
-	}
-	best := ""
-	for _, n := range names {
-		if d := distance(strings.ToLower(unknown), strings.ToLower(n)); d <= most && d < len(n) {
-			best, most = n, d-1
-		}
-	}
-	if best == "" {
+	found := suggest.Nearest(unknown, names)
+	if len(found) == 0 {
 		return ""
 	}
-	return ": did you mean " + quote + best + quote + "?"
+	return ": did you mean " + quote + strings.Join(found, quote+" or "+quote) + quote + "?"
 }
 
-// distance counts the bytes to insert, drop, replace, or swap with the next one, that make b of a.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			same := 1
-			if a[i-1] == b[j-1] {
-				same = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+same)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
-}
+// maxMeant is how long a name may be to be compared: a longer one is no slip, and costs time.
+const maxMeant = 40
