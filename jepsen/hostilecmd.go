@@ -101,9 +101,9 @@ const hostileHead = `# Hostile clients
 
 %s, %s, %s/%s, %d processors, in %.0f s.
 
-Each flood comes from other addresses while %d clients at another one begin an operation each %v, through all nodes, and
-what they see is checked. It goes to an idle program on the same machine for %v and to the cluster for as long, %d times
-in turns; p99 is that of the operations of those clients.
+While a flood comes from other addresses, each of %d clients at another address begins an operation every %v, through
+all nodes, and the history of these clients is checked. The flood goes to an idle program on the same machine for %v and
+to the cluster for as long, %d times in turns. p99 is that of the clients' operations.
 
 `
 
