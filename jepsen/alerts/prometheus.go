@@ -68,7 +68,7 @@ func startPrometheus(ctx context.Context, dir, scrape string) (*prometheus, erro
 		}
 		if ctx.Err() != nil || time.Now().After(end) {
 			p.stop()
-			return nil, fmt.Errorf("Prometheus does not become ready: %w; see %s", err, log.Name())
+			return nil, fmt.Errorf("the Prometheus does not become ready: %w; see %s", err, log.Name())
 		}
 	}
 }
