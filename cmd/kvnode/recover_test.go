@@ -13,8 +13,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/certs"
 	"tenure/internal/ident"
 	"tenure/server"
 	"tenure/storage"
@@ -234,4 +236,38 @@ func apply(t *testing.T, text string) (code int, stderr string) {
 		return exitCode(err), out.String() + err.Error()
 	}
 	return 0, out.String()
+}
+
+// A directory that was lost does not say which node it was of; the certificate does. One of another node is refused
+// before a file is moved.
+func TestRejoinGoesByTheCertificate(t *testing.T) {
+	inEmptyDir(t, nil)
+	member := listener(t)
+	ca, err := certs.Init("ca", "prod", time.Now(), certs.AuthorityValidity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := ca.Issue(certs.Request{Identity: certs.Identity{Role: certs.RoleNode, Name: "n3"}, Hosts: []string{"127.0.0.1"},
+		Validity: certs.LeafValidity}, "", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("empty", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"rejoin", "--id", "3", "--cluster", "3=127.0.0.1:83,4=" + member, "--tls-cert", w.Cert, "--tls-key", w.Key,
+		"--tls-ca", "ca/ca.pem", "--acl", "--data"}
+	o := command(t, nil, nil, append(args, "empty")...)
+	if o.config == nil || o.config.Replace != "n3" || o.config.NodeName != "n3" {
+		t.Errorf("a lost disk: %+v", o)
+	}
+	formed(t, "d", 1, 3, 4)
+	if err := os.Truncate("d/state.db", 100); err != nil {
+		t.Fatal(err)
+	}
+	o = command(t, nil, nil, append(args, "d")...)
+	if aside, _ := filepath.Glob("d/aside-*"); o.code != exitConfig || aside != nil ||
+		!strings.Contains(o.stderr, "this node was node-3, and the certificate in") {
+		t.Errorf("the certificate of another: %+v, %v", o, aside)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tenure/internal/certs"
 	"tenure/server"
 	"tenure/server/recovery"
 )
@@ -107,18 +108,26 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 	if err := s.checkCluster(); s.given("cluster") && err != nil {
 		return server.Config{}, err
 	}
+	certified, err := s.certified()
+	if err != nil {
+		return server.Config{}, err
+	}
 	s.givenName = s.nodeName
 	s.replace = or(s.nodeName, was.Name)
 	if _, err := os.Stat(s.data); s.replace == "" && err != nil {
 		return server.Config{}, badConfig("rejoin: cannot look into %s: %v; check --data, or name the node with --node-name, "+
 			"as kvctl member list does", s.data, err)
 	}
-	if s.replace == "" && s.given("id") {
+	if s.replace = or(s.replace, certified); s.replace == "" && s.given("id") {
 		s.replace = fmt.Sprintf("node-%d", s.id)
 	}
 	if s.replace == "" {
 		return server.Config{}, badConfig("rejoin: %s does not say which node it is of; name the node with "+
 			"--node-name, as kvctl member list does", s.data)
+	}
+	if certified != "" && s.replace != certified {
+		return server.Config{}, badConfig("rejoin: this node was %s, and the certificate in %s is that of %s: nothing was moved; "+
+			"make a certificate with kvctl ca node %[1]s", s.replace, s.forPeers().Cert, certified)
 	}
 	s.nodeName = s.replace
 	if err := s.chooseMember(was); err != nil {
@@ -133,6 +142,23 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 		cfg.JoinCluster = was.Cluster
 	}
 	return cfg, err
+}
+
+// certified returns the name in the certificate that this node shows its peers, "" without one.
+func (s *settings) certified() (string, error) {
+	p := s.forPeers()
+	if p.Cert == "" || p.Key == "" {
+		return "", nil // checkTLS refuses half of it
+	}
+	f, err := certs.Load(certs.Paths{Cert: p.Cert, Key: p.Key}, nil)
+	if err != nil {
+		return "", badConfig("rejoin: nothing was moved: %v", err)
+	}
+	id, err := certs.IdentityOf(f.Certificate().Leaf)
+	if err != nil {
+		return "", badConfig("rejoin: nothing was moved: %s: %v", p.Cert, err)
+	}
+	return id.Name, nil
 }
 
 // chooseMember makes sure that the address of --join is one at which a member may be. Without --join it takes the first
