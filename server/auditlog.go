@@ -28,6 +28,16 @@ func (c *Config) openAudit() (*audit.Log, error) {
 	return l, nil
 }
 
+// tryAudit returns an error if the audit log cannot be opened.
+func (c *Config) tryAudit() error {
+	l, err := c.openAudit()
+	if err != nil {
+		return err
+	}
+	c.closeAudit(l)
+	return nil
+}
+
 // closeAudit has the last lines written.
 func (c *Config) closeAudit(l *audit.Log) {
 	ctx, cancel := context.WithTimeout(context.Background(), auditFlush)

@@ -2,7 +2,10 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -39,4 +42,30 @@ func TestJoinsAreInTheAuditLog(t *testing.T) {
 			t.Errorf("%v: %s", err, r.Outcome)
 		}
 	}
+}
+
+// A node whose audit log cannot be opened asks nobody to let it in: it would be listed, and not run.
+func TestANodeWithoutItsAuditLogDoesNotJoin(t *testing.T) {
+	member, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		if c, err := member.Accept(); err == nil {
+			c.Close()
+			t.Error("it asked")
+		}
+	}()
+	cfg := joinConfig(t)
+	cfg.Join = member.Addr().String()
+	cfg.Audit = audit.Config{Path: filepath.Join(t.TempDir(), "missing", "audit.json"), FileBytes: 1 << 20}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := Run(ctx, cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "--audit") {
+		t.Error(err)
+	}
+	member.Close()
+	<-asked
 }

@@ -93,6 +93,9 @@ func Run(ctx context.Context, cfg Config) error {
 // runAll is Run with a configuration that was checked.
 func runAll(ctx context.Context, cfg Config, tls *secrets) error {
 	if cfg.Join != "" {
+		if err := cfg.tryAudit(); err != nil {
+			return err // a node that cannot start is not let in first
+		}
 		id, err := cfg.becomeMember(ctx, tls)
 		if err != nil || id == 0 {
 			return err
