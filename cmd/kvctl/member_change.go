@@ -262,7 +262,7 @@ func (m *memberChange) remove(ctx context.Context, c *client.Client, arg string)
 		return err
 	}
 	m.app.note("the certificate of %[1]s is valid until it expires, and nodes refuse that name from now on. If others "+
-		"may have its key, go over to another authority: kvctl ca renew --authority. To let the node join again: "+
+		"may have its key, revoke it with kvctl ca revoke. To let the node join again: "+
 		"kvctl member readmit %[1]s", output.OneLine(m.name))
 	return nil
 }

@@ -24,7 +24,7 @@ func newCheck(stdout io.Writer) *cobra.Command {
 			"with its files and what to do. Nothing is changed, not even the lock file, so the directory may\n" +
 			"be a copy, or be on a file system that is mounted read-only. A directory on which a node runs is\n" +
 			"refused.\n\n" +
-			"The exit code is 0 if the directory is sound, 1 if it is damaged, and 2 if it is not a data\n" +
+			"The exit code is 0 if the directory is sound, 1 if it is damaged, and 78 if it is not a data\n" +
 			"directory or in use.",
 		Example: "  kvnode check /var/lib/kvnode",
 		Args:    oneDirectory("check"),

@@ -79,7 +79,7 @@ func (b *Cluster) Ready() error {
 	case b.cfg.Lifecycle.Stopping():
 		return errors.New("this node is stopping")
 	case b.cfg.Draining():
-		return errors.New("this node is drained: it takes no new clients until kvctl drain --off")
+		return fmt.Errorf("this node is drained: it takes no new clients until kvctl drain %d --off", b.cfg.Identity.Node)
 	case b.FounderWaits() != "":
 		return errors.New(b.FounderWaits())
 	case v.Master == 0:

@@ -104,12 +104,12 @@ func checkMember(theirs *wire.Hello, t *table, self ballot.NodeID) *Refusal {
 	case m.Newer(theirs.Has()):
 		return refuse(wire.ReasonRemoved, "node %d is no member of cluster %s any more: it goes by membership %d, "+
 			"and was removed before membership %s, which node %d has. Its data directory is of no more use to the cluster; "+
-			"to take part again it joins with an empty one, under a new id",
+			"to take part again it joins with an empty one, under a new id, with TLS after kvctl member readmit",
 			theirs.Node, theirs.Cluster, theirs.Has().Number, m, self)
 	case theirs.Has().Newer(m) && t.gone(theirs.Node):
 		return refuse(wire.ReasonRemoved, "node %d is no member of cluster %s any more: an id is never used again, and "+
 			"membership %s, which node %d has, does not list it. Its data directory is of no more use to the cluster; "+
-			"to take part again it joins with an empty one, under a new id", theirs.Node, theirs.Cluster, m, self)
+			"to take part again it joins with an empty one, under a new id, with TLS after kvctl member readmit", theirs.Node, theirs.Cluster, m, self)
 	case theirs.Has().Newer(m):
 		return nil
 	}
