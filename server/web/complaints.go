@@ -34,6 +34,10 @@ func (c *complaints) Write(line []byte) (int, error) {
 	share := 1
 	if bytes.HasPrefix(line, []byte(handshakeLine)) {
 		share = 0
+		if left(line) {
+			c.log.Debug().Str("from", "net/http").Msg(string(bytes.TrimSpace(line)))
+			return len(line), nil
+		}
 	}
 	if pass, dropped := c.pass(share, time.Now()); pass {
 		e := c.log.Warn().Str("from", "net/http")
@@ -43,6 +47,13 @@ func (c *complaints) Write(line []byte) (int, error) {
 		e.Msg(string(bytes.TrimSpace(line)))
 	}
 	return len(line), nil
+}
+
+// left reports whether a line is about a client that ended the connection within its handshake. Nothing is wrong then: it
+// looked whether the port is open, or another node had answered it first.
+func left(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return bytes.HasSuffix(line, []byte(": EOF")) || bytes.HasSuffix(line, []byte(": connection reset by peer"))
 }
 
 // pass reports whether a line of a share that comes now is logged, and how many were not since the last one that was.

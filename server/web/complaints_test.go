@@ -2,9 +2,11 @@ package web
 
 import (
 	"bytes"
+	"net"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 )
@@ -46,5 +48,24 @@ func TestHandshakesDoNotHideOtherLines(t *testing.T) {
 	}
 	if _, _ = c.Write([]byte("http: Accept error: no more files; retrying in 5ms\n")); !strings.Contains(few.String(), "Accept error") {
 		t.Error("the other line is hidden")
+	}
+}
+
+// A client that ends the connection within its handshake is no warning: another node may have answered it first.
+func TestWhoLeavesInTheHandshakeIsNoWarning(t *testing.T) {
+	var out lockedText
+	addr, _ := overTLS(t, nil, func(c *Config) { c.Logger = zerolog.New(&out) })
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(out.String(), handshakeLine); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nothing is logged")
+		}
+	}
+	if text := out.String(); strings.Contains(text, `"warn"`) {
+		t.Error(text)
 	}
 }
