@@ -160,7 +160,14 @@ func (a *app) joinCommand(ctx context.Context, c *client.Client) string {
 		}
 	}
 	command := "kvnode --data DIR --join " + address
-	if host, _, err := net.SplitHostPort(address); err == nil && !isLoopback(host) {
+	host, _, err := net.SplitHostPort(address)
+	switch {
+	case a.overTLS(): // as the other nodes, with a certificate that kvctl ca node makes
+		command += " --tls-cert FILE --tls-key FILE --tls-ca FILE"
+		if secret, file, err := a.clientToken(); err == nil && secret+file != "" {
+			command += " --acl"
+		}
+	case err == nil && !isLoopback(host):
 		command += " --insecure"
 	}
 	return command

@@ -206,6 +206,20 @@ func TestMemberReplaceSaysWhatToStart(t *testing.T) {
 	expect(t, c, "member replace 3 --no-wait", 0, "", "kvctl:   kvnode --data DIR --join 10.0.0.1:8300 --insecure --peer HOST:PORT --client HOST:PORT --replace node-3\n")
 }
 
+// The command for a cluster with TLS and tokens has what a node needs there.
+func TestTheCommandToJoinHasTLS(t *testing.T) {
+	c := start(t, 3)
+	editMember(c, 1, func(m *api.Member) { m.PeerAddress = "10.0.0.1:8300" })
+	for secret, want := range map[string]string{"": "FILE", "s": "FILE --acl"} {
+		a := newApp(nil, nil, io.Discard, io.Discard)
+		a.endpoints, a.token = []string{"https://h:1"}, secret
+		got := a.joinCommand(t.Context(), dial(t, c))
+		if got != "kvnode --data DIR --join 10.0.0.1:8300 --tls-cert FILE --tls-key FILE --tls-ca "+want {
+			t.Error(got)
+		}
+	}
+}
+
 func TestMemberAdd(t *testing.T) {
 	c := start(t, 3)
 	editMember(c, 1, func(m *api.Member) { m.PeerAddress = "" })
