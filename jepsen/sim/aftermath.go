@@ -226,9 +226,11 @@ func (x *aftermath) idle() bool {
 	return x.clients.idle() && x.pipeliners.idle()
 }
 
-// equal reports whether all nodes that take part have applied the same slots; then their states must be the same.
+// equal reports whether one of the nodes that take part leads, and all have applied the same slots; then their states must
+// be the same.
 func (x *aftermath) equal() bool {
 	var first *node
+	leads := false
 	for _, n := range x.nodes {
 		if !n.takesPart() {
 			continue
@@ -236,11 +238,15 @@ func (x *aftermath) equal() bool {
 		if !n.up() || !n.log.settled() {
 			return false
 		}
+		leads = leads || n.log.leads()
 		if first == nil {
 			first = n
 		} else if n.log.state.Applied() != first.log.state.Applied() {
 			return false
 		}
+	}
+	if !leads {
+		return false
 	}
 	for _, n := range x.nodes {
 		if n.takesPart() {

@@ -132,11 +132,17 @@ func (l *logLoop) rounds() {
 	}
 }
 
-// settled reports whether the loop has nothing to do, and everything that the node knows of is chosen and applied.
+// settled reports whether the loop has nothing to do, and all chosen entries are applied. For a leader all its proposals
+// must be chosen too. A follower may have voted in a slot beyond, for a leader whose successor did not need its promise:
+// that entry stays until the slot is used.
 func (l *logLoop) settled() bool {
 	chosen := l.core.Chosen()
-	return multipaxos.Slot(l.state.Applied()) == chosen && chosen == l.core.Last() && l.effect == replica.EffectTake
+	return multipaxos.Slot(l.state.Applied()) == chosen && (chosen == l.core.Last() || !l.leads()) &&
+		l.effect == replica.EffectTake
 }
+
+// leads reports whether this node leads the log.
+func (l *logLoop) leads() bool { return l.core.Phase() == multipaxos.Leading }
 
 // sound takes the error of a step of the log part. It reports false if the node had to stop: an error is damage, and
 // damage must be an error.
