@@ -17,17 +17,22 @@ func TestWhatTheGuardHasEndedWasLost(t *testing.T) {
 		name, script string
 		lost         bool
 	}{
-		{"ended by the guard", "trap 'exit 0' TERM; while :; do sleep 0.01; done", true},
+		{"ended by the guard", "trap 'exit 0' TERM; echo; while :; do sleep 0.01; done", true},
 		{"ended by itself", "exit", false},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			cmd := exec.Command("sh", "-c", x.script)
 			var out bytes.Buffer
 			cmd.Stderr = &out
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
 			p, err := Start(cmd)
 			if err != nil {
 				t.Fatal(err)
 			}
+			_, _ = stdout.Read(make([]byte, 1)) // returns once the trap is set, or the command has ended
 			var asked atomic.Bool
 			once := func() time.Duration { // the guard is told once, as by a process that is stopped then
 				if asked.Swap(true) {
