@@ -164,6 +164,7 @@ func (a *app) joinCommand(ctx context.Context, c *client.Client) string {
 	switch {
 	case a.overTLS(): // as the other nodes, with a certificate that kvctl ca node makes
 		command += " --tls-cert FILE --tls-key FILE --tls-ca FILE"
+		a.note("leave out --tls-ca if only clients use TLS, and the other nodes have no --tls-ca either")
 		if secret, file, err := a.clientToken(); err == nil && secret+file != "" {
 			command += " --acl"
 		}
