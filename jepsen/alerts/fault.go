@@ -31,6 +31,7 @@ func (b *bed) try(ctx context.Context, f fault) error {
 		return fmt.Errorf("%s: %w", f.says, err)
 	}
 	during, enough := context.WithCancel(ctx)
+	defer enough()
 	done := make(chan error, 1)
 	go func() {
 		var err error
@@ -40,11 +41,14 @@ func (b *bed) try(ctx context.Context, f fault) error {
 		if during.Err() != nil {
 			err = nil
 		}
+		if err != nil {
+			enough() // no alert is waited for
+		}
 		done <- err
 	}()
-	beside, err := b.fires(ctx, &f)
+	beside, err := b.fires(during, &f)
 	enough()
-	err = errors.Join(err, <-done)
+	err = errors.Join(<-done, err)
 	if f.mend != nil {
 		err = errors.Join(err, f.mend(ctx))
 	}
