@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tenure/internal/freeport"
+	"tenure/jepsen/scrape"
 )
 
 // prometheus is a real one that watches one cluster.
@@ -82,26 +83,17 @@ func (p *prometheus) query(ctx context.Context, expr string) ([]sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	where := "http://" + p.at + "/api/v1/query?query=" + url.QueryEscape(expr)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	text, err := scrape.Get(ctx, http.DefaultClient, where, "")
 	if err != nil {
-		return nil, err
+		return nil, err // with the reason, if the query is wrong
 	}
-	rsp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer rsp.Body.Close()
 	var answer struct {
-		Error string `json:"error"`
-		Data  struct {
+		Data struct {
 			Result []sample `json:"result"`
 		} `json:"data"`
 	}
-	if err := json.NewDecoder(rsp.Body).Decode(&answer); err != nil {
+	if err := json.Unmarshal(text, &answer); err != nil {
 		return nil, err
-	}
-	if answer.Error != "" {
-		return nil, fmt.Errorf("%s: %s", expr, answer.Error)
 	}
 	return answer.Data.Result, nil
 }

@@ -11,12 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"tenure/client"
 	"tenure/internal/certs"
+	"tenure/jepsen/scrape"
 )
 
 // clusterName is the name of the cluster in its certificates.
@@ -226,11 +226,11 @@ func (c *Cluster) Readings(ctx context.Context, n *Node) (out [2]int, err error)
 		return out, err
 	}
 	for i, name := range [...]string{"tenure_tls_reloads_total ", "tenure_tls_reload_failures_total "} {
-		_, after, found := strings.Cut(string(text), "\n"+name)
-		line, _, _ := strings.Cut(after, "\n")
-		if out[i], err = strconv.Atoi(line); err != nil || !found {
-			return out, fmt.Errorf("the metrics of node %d lack %s: %w", n.ID, name, err)
+		numbers, err := scrape.Numbers(text, name)
+		if err != nil {
+			return out, fmt.Errorf("the metrics of node %d: %w", n.ID, err)
 		}
+		out[i] = int(numbers[0])
 	}
 	return out, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"tenure/api"
+	"tenure/jepsen/scrape"
 	"tenure/kv"
 )
 
@@ -272,21 +271,5 @@ func (c *Cluster) Master(ctx context.Context) (*Node, uint64, error) {
 func (c *Cluster) get(ctx context.Context, n *Node, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Endpoint(n)+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	if root := c.Root(); root != "" {
-		req.Header.Set(api.HeaderToken, root)
-	}
-	rsp, err := c.http.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer rsp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(rsp.Body, 1<<20))
-	if err == nil && rsp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("status %d: %.200s", rsp.StatusCode, body)
-	}
-	return body, err
+	return scrape.Get(ctx, c.http, c.Endpoint(n)+path, c.Root())
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 
 	"tenure/api"
 	"tenure/jepsen/cluster"
+	"tenure/jepsen/scrape"
 )
 
 const (
@@ -124,26 +124,15 @@ func (s *seen) metrics(ctx context.Context, c *http.Client, endpoint string) {
 
 // metric returns a figure of a node.
 func metric(ctx context.Context, c *http.Client, endpoint, name string) (n int64, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/metrics", nil)
+	text, err := scrape.Get(ctx, c, endpoint+"/metrics", "")
 	if err != nil {
 		return 0, err
 	}
-	rsp, err := c.Do(req)
+	numbers, err := scrape.Numbers(text, name+" ")
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%s: %w", endpoint, err)
 	}
-	defer rsp.Body.Close()
-	text, err := io.ReadAll(rsp.Body)
-	if err != nil {
-		return 0, err
-	}
-	_, after, found := strings.Cut(string(text), "\n"+name+" ")
-	if !found {
-		return 0, fmt.Errorf("%s has no metric %s", endpoint, name)
-	}
-	var f float64
-	_, err = fmt.Sscan(after, &f)
-	return int64(f), err
+	return int64(numbers[0]), nil
 }
 
 // limited returns how often the limit of a flood was reached so far, 0 if it is not for one.
@@ -212,16 +201,11 @@ func (b *bed) master(ctx context.Context) (mastership, error) {
 }
 
 func status(ctx context.Context, c *http.Client, endpoint string) (s cluster.Status, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/v1/status", nil)
+	text, err := scrape.Get(ctx, c, endpoint+"/v1/status", "")
 	if err != nil {
 		return s, err
 	}
-	rsp, err := c.Do(req)
-	if err != nil {
-		return s, err
-	}
-	defer rsp.Body.Close()
-	return s, json.NewDecoder(rsp.Body).Decode(&s)
+	return s, json.Unmarshal(text, &s)
 }
 
 // http returns a client that makes a connection for each request, as an operator does.

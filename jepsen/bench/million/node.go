@@ -1,15 +1,13 @@
 package million
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"strings"
 	"time"
+
+	"tenure/jepsen/scrape"
 )
 
 // usage is what a node's process has used.
@@ -24,7 +22,7 @@ type usage struct {
 func (m *measurement) usages(ctx context.Context, collected bool) (out []usage, err error) {
 	if collected {
 		for _, admin := range m.admin {
-			if _, err := get(ctx, "http://"+admin+"/debug/pprof/heap?gc=1"); err != nil {
+			if _, err := scrape.Get(ctx, http.DefaultClient, "http://"+admin+"/debug/pprof/heap?gc=1", ""); err != nil {
 				return nil, err
 			}
 		}
@@ -53,52 +51,29 @@ func read(ctx context.Context, pid int, client string) (u usage, err error) {
 	if u.written, err = field(pid, "io", "write_bytes:"); err != nil {
 		return u, err
 	}
-	text, err := get(ctx, "http://"+client+"/metrics")
+	text, err := scrape.Get(ctx, http.DefaultClient, "http://"+client+"/metrics", "")
 	if err != nil {
 		return u, err
 	}
-	var heap float64
-	err = number(text, "go_memstats_heap_alloc_bytes ", &heap)
-	u.heap = int64(heap)
-	return u, err
+	heap, err := scrape.Numbers(text, "go_memstats_heap_alloc_bytes ")
+	if err != nil {
+		return u, err
+	}
+	u.heap = int64(heap[0])
+	return u, nil
 }
 
 // field is a number in a file of /proc.
 func field(pid int, file, name string) (n int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
-	if err == nil {
-		err = number(text, name, &n)
-	}
-	return n, err
-}
-
-// number reads what follows name at the beginning of a line.
-func number(text []byte, name string, into any) error {
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), name); ok {
-			_, err := fmt.Sscan(rest, into)
-			return err
-		}
-	}
-	return fmt.Errorf("%s is not there", name)
-}
-
-func get(ctx context.Context, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	rsp, err := http.DefaultClient.Do(req)
+	numbers, err := scrape.Numbers(text, name)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	defer rsp.Body.Close()
-	body, err := io.ReadAll(rsp.Body)
-	if err == nil && rsp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: status %d: %.100s", url, rsp.StatusCode, body)
-	}
-	return body, err
+	return int64(numbers[0]), nil
 }
 
 // written is what all nodes have written between two looks.

@@ -34,17 +34,6 @@ func TestChecksOfAReport(t *testing.T) {
 	}
 }
 
-func TestNumbersOfAProcess(t *testing.T) {
-	text := []byte("Name:\tkvnode\nVmHWM:\t 7 kB\nVmRSS:\t  12345 kB\n")
-	var n int64
-	if err := number(text, "VmRSS:", &n); err != nil || n != 12345 {
-		t.Errorf("%d, %v", n, err)
-	}
-	if err := number(text, "VmSwap:", &n); err == nil {
-		t.Error("what is not there was read")
-	}
-}
-
 // TestLeftEndsAtTheCommonEnd: what is left, stretched as acceptors do, is the time to the end.
 func TestLeftEndsAtTheCommonEnd(t *testing.T) {
 	m := &measurement{end: time.Now().Add(5 * time.Minute)}

@@ -1,18 +1,18 @@
 package soak
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"tenure/jepsen/scrape"
 )
 
 // Sample is the disk use of the nodes, in bytes, at one time.
@@ -122,40 +122,19 @@ const lagMetric = "tenure_archive_lag_seconds "
 func (s *sampler) lag(ctx context.Context) (float64, error) {
 	lag, found := 0.0, false
 	for _, n := range s.m.nodes.Nodes() {
-		text, err := page(ctx, "http://"+n.Client+"/metrics")
+		text, err := scrape.Get(ctx, http.DefaultClient, "http://"+n.Client+"/metrics", "")
 		if err != nil {
 			return 0, err
 		}
-		lines := bufio.NewScanner(bytes.NewReader(text))
-		for lines.Scan() {
-			rest, ok := strings.CutPrefix(lines.Text(), lagMetric)
-			if !ok {
-				continue
-			}
-			var one float64
-			if _, err := fmt.Sscan(rest, &one); err != nil {
-				return 0, err
-			}
-			lag, found = max(lag, one), true
+		lags, err := scrape.Numbers(text, lagMetric)
+		if err == nil {
+			lag, found = max(lag, slices.Max(lags)), true
 		}
 	}
 	if !found {
 		return 0, fmt.Errorf("no node has the metric %s", strings.TrimSpace(lagMetric))
 	}
 	return lag, nil
-}
-
-func page(ctx context.Context, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	rsp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer rsp.Body.Close()
-	return io.ReadAll(io.LimitReader(rsp.Body, 16<<20))
 }
 
 // archived waits until the archive has no lag, for at most archiveGrace.
