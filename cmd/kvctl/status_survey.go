@@ -208,11 +208,27 @@ func (s survey) voters() int {
 // votes reports whether the node is a voter, as it says itself. One that starts may be one.
 func (n nodeView) votes() bool { return n.status.Role != api.RoleNonVoter }
 
+// listed reports whether the node is in the newest list of members that any of them goes by. One that is about to join
+// is not.
+func (s survey) listed(node uint64) bool {
+	newest, listed := uint64(0), false
+	for _, n := range s {
+		change := n.status.Membership.Change
+		if !n.answers() || change < newest {
+			continue
+		}
+		isPeer := slices.ContainsFunc(n.status.Peers, func(p api.PeerStatus) bool { return p.Node == node })
+		listed = n.status.Node == node || isPeer || listed && change == newest
+		newest = change
+	}
+	return listed
+}
+
 // alive counts the voters that answer, and those that were not asked and that one of them is connected to.
 func (s survey) alive() int {
 	alive := map[uint64]bool{}
 	for _, n := range s {
-		if n.answers() && !n.old() && n.votes() {
+		if n.answers() && !n.old() && n.votes() && s.listed(n.status.Node) {
 			alive[n.status.Node] = true
 		}
 	}

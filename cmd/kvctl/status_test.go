@@ -211,6 +211,23 @@ func TestStatusTellsWhyTheMasterChanged(t *testing.T) {
 	}
 }
 
+// TestOneThatJoinsIsNoVoterYet: a node that has not joined yet says that it starts, as a voter does.
+func TestOneThatJoinsIsNoVoterYet(t *testing.T) {
+	view := func(s client.Status) nodeView { return nodeView{endpoint: "http://x", status: s, at: time.Now()} }
+	member := client.Status{Cluster: "a", Node: 1, Role: "follower"}
+	member.Membership.Change = 3
+	joining := client.Status{Node: 2, Role: "starting"}
+	for _, s := range []survey{{view(member), view(joining)}, {view(joining), view(member)}} {
+		if s.alive() != 1 || s.voters() != 1 {
+			t.Errorf("%d of %s", s.alive(), answers(s.voters()))
+		}
+	}
+	member.Peers = []client.PeerStatus{{Node: 2}}
+	if s := (survey{view(joining), view(member)}); s.alive() != 2 || s.voters() != 2 {
+		t.Errorf("%d of %s, and it is a member", s.alive(), answers(s.voters()))
+	}
+}
+
 func TestSurvey(t *testing.T) {
 	at := time.Now()
 	view := func(s client.Status) nodeView { return nodeView{endpoint: "http://x", status: s, at: at} }

@@ -175,7 +175,8 @@ func noEndpoint(path, meant string) *refusal {
 			"of the server?: nothing was read or changed", path, meant)
 	}
 	return refuse(http.StatusNotFound, api.CodeInvalid, "Invalid URL path: no such endpoint: keys are under "+api.PathKV+
-		", the node's state under "+api.PathStatus+", and a description of all under "+api.PathOpenAPI)
+		", the node's state under "+api.PathStatus+", a description of all under "+api.PathOpenAPI+
+		", and a page for browsers under "+api.PathUI)
 }
 
 // matcherOf returns what matches a path of the table, and whether it ends in a word behind the braces. To compare costs
