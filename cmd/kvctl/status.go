@@ -94,7 +94,7 @@ func (s survey) json() surveyJSON {
 	out := surveyJSON{Problem: problem, Master: m.Node, Epoch: m.Epoch, Lease: m.Lease.RemainingMS, Nodes: []nodeJSON{}}
 	for _, n := range s {
 		if !n.answers() {
-			out.Nodes = append(out.Nodes, nodeJSON{Endpoint: n.endpoint, Error: whyNot(n.err)})
+			out.Nodes = append(out.Nodes, nodeJSON{Endpoint: n.endpoint, Error: n.whyNot()})
 			continue
 		}
 		o := nodeJSON{Endpoint: n.endpoint, Reachable: true, Lag: s.lag(n), Status: &n.status}

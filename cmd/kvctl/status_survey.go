@@ -350,8 +350,9 @@ func (s survey) clusters() []string {
 	return ids
 }
 
-// whyNot returns in a few words why a node does not answer.
-func whyNot(err error) string {
+// whyNot returns in a few words why the node does not answer, without its endpoint.
+func (n nodeView) whyNot() string {
+	err := n.err
 	var e *client.Error
 	var dns *net.DNSError
 	switch {
@@ -364,7 +365,7 @@ func whyNot(err error) string {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "no such host"
 	case errors.As(err, &e) && e.Err != nil:
-		return e.Err.Error()
+		err = e.Err
 	}
-	return err.Error()
+	return strings.TrimPrefix(err.Error(), n.endpoint+": ")
 }

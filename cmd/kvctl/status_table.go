@@ -162,7 +162,7 @@ func (s survey) notes(list client.MemberList) []string {
 	for _, n := range s {
 		switch {
 		case !n.answers():
-			note := fmt.Sprintf("%s: %s", n.endpoint, whyNot(n.err))
+			note := fmt.Sprintf("%s: %s", n.endpoint, n.whyNot())
 			if why := s.known(list, n.endpoint); why != "" {
 				note += "; " + why
 			}

@@ -211,6 +211,15 @@ func TestStatusTellsWhyTheMasterChanged(t *testing.T) {
 	}
 }
 
+func TestWhyNotIsWithoutTheEndpoint(t *testing.T) {
+	wrong := errors.New("http://x: wrong port: that of the peers")
+	for _, err := range []error{wrong, &client.Error{Err: wrong}} {
+		if got := (nodeView{endpoint: "http://x", err: err}).whyNot(); got != "wrong port: that of the peers" {
+			t.Error(got)
+		}
+	}
+}
+
 // TestOneThatJoinsIsNoVoterYet: a node that has not joined yet says that it starts, as a voter does.
 func TestOneThatJoinsIsNoVoterYet(t *testing.T) {
 	view := func(s client.Status) nodeView { return nodeView{endpoint: "http://x", status: s, at: time.Now()} }
