@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"net"
 	"strconv"
@@ -29,7 +28,7 @@ type conn struct {
 	timeout  time.Duration
 	c        net.Conn
 	live     atomic.Pointer[net.Conn] // c, for cut
-	in       *bufio.Reader
+	in       replies
 	deadline time.Time
 	head     []byte
 	pieces   [2][]byte
@@ -57,11 +56,7 @@ func (c *conn) open(ctx context.Context) error {
 		c.close()
 		return err
 	}
-	if c.in == nil {
-		c.in = bufio.NewReaderSize(nc, 8<<10)
-	} else {
-		c.in.Reset(nc)
-	}
+	c.in.reset(nc)
 	return nil
 }
 
@@ -112,15 +107,17 @@ func (c *conn) exchange(now time.Time, method string, target, value []byte) (kin
 	if err := c.send(method, target, value); err != nil {
 		return 0, err
 	}
-	c.reply.whole = method == "POST"
-	if err := c.reply.read(c.in); err != nil {
+	if err := c.in.read(&c.reply); err != nil {
 		return 0, err
 	}
-	k := ofReply(&c.reply)
-	if k == done && method == "PUT" && string(c.reply.start) != "true" {
-		k = malformed
-		if string(c.reply.start) == "fals" {
+	k := c.reply.kind()
+	if k == done && method == "PUT" {
+		switch string(c.reply.text) {
+		case "true":
+		case "false":
 			k = condition
+		default:
+			k = malformed
 		}
 	}
 	return k, nil

@@ -3,7 +3,6 @@ package bench
 import (
 	"errors"
 	"net"
-	"net/http"
 	"os"
 
 	"tenure/api"
@@ -53,17 +52,6 @@ var ofCode = map[api.Code]kind{
 	api.CodeUnknown: unknown, api.CodeKeyTooOld: unknown, api.CodeInternal: unknown,
 	api.CodeNoSpace: noSpaceLeft, api.CodeTooLarge: tooLarge, api.CodeInvalid: invalid, api.CodeForbidden: forbidden,
 	api.CodeDenied: denied, api.CodeUnknownToken: denied,
-}
-
-// ofReply returns the kind of an answer, by its code. A failure without a code is not the answer of a node.
-func ofReply(r *reply) kind {
-	if r.code == http.StatusOK {
-		return done
-	}
-	if r.refused {
-		return r.why
-	}
-	return otherStatus
 }
 
 // ofError returns the kind of a failed exchange on a connection.

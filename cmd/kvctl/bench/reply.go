@@ -2,10 +2,11 @@ package bench
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
-	"net/http/httputil"
+	"math"
+	"net"
+	"net/http"
 	"strconv"
 
 	"tenure/api"
@@ -14,148 +15,82 @@ import (
 // errMalformed is an answer that is not HTTP as a node speaks it.
 var errMalformed = errors.New("malformed answer")
 
-const maxHeaderLines = 100
+// maxHead is the longest status line with headers that is read, in bytes, give or take what a connection buffers.
+const maxHead = 64 << 10
 
-// maxText is the longest body that is kept whole. It is below what a connection buffers.
+// maxText is how many bytes of a body are kept.
 const maxText = 4 << 10
 
 // reply is what one answer said.
 type reply struct {
-	code     int  // the HTTP status
-	refused  bool // there was a code that is known: why
-	why      kind
-	start    []byte // the first bytes of the body, at most four
-	revision uint64 // api.HeaderRevision; 0 if absent
-	index    uint64 // api.HeaderIndex; 0 if absent
-	close    bool   // the connection ends with this answer
-	length   int64  // of the body; -1: chunked
-	whole    bool   // keep the body in text, if it has a length of maxText at most; set by who reads
-	text     []byte
-	first    [4]byte
+	code     int      // the HTTP status
+	why      api.Code // api.HeaderError; "" if absent
+	revision uint64   // api.HeaderRevision; 0 if absent
+	index    uint64   // api.HeaderIndex; 0 if absent
+	close    bool     // the connection ends with this answer
+	text     []byte   // the body's beginning, up to maxText bytes
 }
 
-// read reads one whole answer from in and leaves nothing of it behind.
-func (r *reply) read(in *bufio.Reader) error {
-	*r = reply{whole: r.whole, text: r.text[:0]}
-	line, err := in.ReadSlice('\n')
+// replies reads the answers on a connection.
+type replies struct {
+	source io.LimitedReader
+	in     *bufio.Reader // reads source
+}
+
+// reset has answers read from nc.
+func (s *replies) reset(nc io.Reader) {
+	s.source.R = nc
+	if s.in == nil {
+		s.in = bufio.NewReaderSize(&s.source, 8<<10)
+	}
+	s.in.Reset(&s.source)
+}
+
+// read reads one whole answer into r, and leaves nothing of it behind.
+func (s *replies) read(r *reply) error {
+	if *r = (reply{text: r.text[:0]}); r.text == nil {
+		r.text = make([]byte, 0, maxText)
+	}
+	s.source.N = maxHead
+	a, err := http.ReadResponse(s.in, nil)
 	if err != nil {
-		return lineError(err)
+		return s.headError(err)
 	}
-	// HTTP/1.1 200 OK
-	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[8] != ' ' {
-		return errMalformed
-	}
-	if r.code, err = strconv.Atoi(string(line[9:12])); err != nil {
-		return errMalformed
-	}
-	r.close = line[7] == '0'
-	r.length = -2
-	for n := 0; ; n++ {
-		line, err := in.ReadSlice('\n')
+	defer a.Body.Close()
+	s.source.N = math.MaxInt64
+	r.code, r.close, r.why = a.StatusCode, a.Close, api.Code(a.Header.Get(api.HeaderError))
+	r.revision, _ = strconv.ParseUint(a.Header.Get(api.HeaderRevision), 10, 64)
+	r.index, _ = strconv.ParseUint(a.Header.Get(api.HeaderIndex), 10, 64)
+	for len(r.text) < maxText {
+		n, err := a.Body.Read(r.text[len(r.text):maxText])
+		r.text = r.text[:len(r.text)+n]
+		if err == io.EOF {
+			return nil
+		}
 		if err != nil {
-			return lineError(err)
-		}
-		line = bytes.TrimRight(line, "\r\n")
-		if len(line) == 0 {
-			return r.body(in)
-		}
-		if n == maxHeaderLines {
-			return errMalformed
-		}
-		if err := r.header(line); err != nil {
 			return err
 		}
 	}
-}
-
-func lineError(err error) error {
-	if errors.Is(err, bufio.ErrBufferFull) {
-		return errMalformed
-	}
+	_, err = io.Copy(io.Discard, a.Body)
 	return err
 }
 
-// header takes what matters from one line.
-func (r *reply) header(line []byte) error {
-	colon := bytes.IndexByte(line, ':')
-	if colon < 0 {
-		return errMalformed
+// kind returns how the request ended, by the answer's code. A failure without a code is not the answer of a node.
+func (r *reply) kind() kind {
+	if r.code == http.StatusOK {
+		return done
 	}
-	name, value := line[:colon], bytes.TrimSpace(line[colon+1:])
-	switch {
-	case is(name, "Content-Length"):
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		if err != nil || n < 0 {
-			return errMalformed
-		}
-		r.length = n
-	case is(name, "Transfer-Encoding"):
-		if !is(value, "chunked") {
-			return errMalformed
-		}
-		r.length = -1
-	case is(name, "Connection"):
-		r.close = r.close || is(value, "close")
-	case is(name, api.HeaderRevision):
-		r.revision, _ = strconv.ParseUint(string(value), 10, 64)
-	case is(name, api.HeaderError):
-		r.why, r.refused = ofCode[api.Code(value)]
-	case is(name, api.HeaderIndex):
-		r.index, _ = strconv.ParseUint(string(value), 10, 64)
+	if k, ok := ofCode[r.why]; ok {
+		return k
 	}
-	return nil
+	return otherStatus
 }
 
-// is compares without regard to case; the length goes first because it mostly decides.
-func is(b []byte, text string) bool { return len(b) == len(text) && bytes.EqualFold(b, []byte(text)) }
-
-// body keeps the first bytes of the body and reads the rest away.
-func (r *reply) body(in *bufio.Reader) error {
-	var rest io.Reader
-	switch {
-	case r.length == 0 || r.code == 204 || r.code == 304:
-		return nil
-	case r.length > 0:
-		n := min(r.length, int64(len(r.first)))
-		if r.whole && r.length <= maxText {
-			n = r.length
-		}
-		b, err := in.Peek(int(n))
-		if err != nil {
-			return err
-		}
-		if r.whole {
-			r.text = append(r.text, b...)
-		}
-		r.start = r.first[:copy(r.first[:], b)]
-		return discard(in, r.length)
-	case r.length == -1:
-		rest = httputil.NewChunkedReader(in)
-	default: // until the connection ends
-		r.close, rest = true, in
+// headError returns err if the connection has failed, and errMalformed if what came over it is no head of an answer.
+func (s *replies) headError(err error) error {
+	var failed net.Error
+	if errors.As(err, &failed) || s.source.N > 0 && errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
 	}
-	n, err := io.ReadFull(rest, r.first[:])
-	r.start = r.first[:n]
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
-	}
-	if err == nil {
-		_, err = io.Copy(io.Discard, rest)
-	}
-	if err == nil && r.length == -1 {
-		_, err = in.ReadSlice('\n') // the empty line behind the last chunk
-	}
-	return err
-}
-
-// discard reads n bytes away.
-func discard(in *bufio.Reader, n int64) error {
-	for n > 0 {
-		d, err := in.Discard(int(min(n, 1<<20)))
-		n -= int64(d)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return errMalformed
 }

@@ -1,45 +1,51 @@
 package bench
 
 import (
-	"bufio"
 	"strings"
 	"testing"
 
 	"tenure/api"
 )
 
+// repliesOf returns the answers on a connection over which this text comes.
+func repliesOf(text string) *replies {
+	s := &replies{}
+	s.reset(strings.NewReader(text))
+	return s
+}
+
 func TestReply(t *testing.T) {
 	long := strings.Repeat("x", 70_000)
 	for _, x := range []struct {
 		text  string
 		code  int
-		start string
+		begin string
 		close bool
 	}{
-		{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfalse", 200, "fals", false},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfalse", 200, "false", false},
 		{"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nConnection: Close\r\n\r\ntrue", 200, "true", true},
 		{"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 404, "", false},
 		{"HTTP/1.1 204 No Content\r\n\r\n", 204, "", false},
 		{"HTTP/1.1 200\nContent-Length: 2\n\n[]", 200, "[]", false},
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", 200, "abcd", false},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", 200, "abcde", false},
 		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 200, "a", false},
-		{"HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n" + long, 200, "xxxx", false},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n" + long, 200, "xxxxx", false},
 	} {
-		in := bufio.NewReader(strings.NewReader(x.text + "HTTP/1.1 507 Next\r\nContent-Length: 0\r\n\r\n"))
+		in := repliesOf(x.text + "HTTP/1.1 507 Next\r\nContent-Length: 0\r\n\r\n")
 		var r reply
-		if err := r.read(in); err != nil || r.code != x.code || string(r.start) != x.start || r.close != x.close {
+		if err := in.read(&r); err != nil || r.code != x.code || !strings.HasPrefix(string(r.text), x.begin) || r.close != x.close {
 			t.Errorf("%.60q: %+v, %v", x.text, r, err)
 		}
-		if err := r.read(in); err != nil || r.code != 507 {
+		if err := in.read(&r); err != nil || r.code != 507 {
 			t.Errorf("after %.60q: %+v, %v", x.text, r, err)
 		}
 	}
 }
 
 func TestReplyHeaders(t *testing.T) {
-	in := bufio.NewReader(strings.NewReader("HTTP/1.1 200 OK\r\nX-Tenure-Index: 17\r\nX-Consul-Index:  16 \r\nContent-Length: 0\r\n\r\n"))
+	in := repliesOf("HTTP/1.1 200 OK\r\nX-Tenure-Index: 17\r\nX-Consul-Index:  16 \r\nContent-Length: 0\r\n\r\n")
 	var r reply
-	if err := r.read(in); err != nil || r.revision != 17 || r.index != 16 {
+	if err := in.read(&r); err != nil || r.revision != 17 || r.index != 16 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 }
@@ -47,7 +53,7 @@ func TestReplyHeaders(t *testing.T) {
 // An answer without a length goes on to the end of the connection.
 func TestReplyUntilTheEnd(t *testing.T) {
 	var r reply
-	if err := r.read(bufio.NewReader(strings.NewReader("HTTP/1.0 200 OK\r\n\r\nhello"))); err != nil || !r.close || string(r.start) != "hell" {
+	if err := repliesOf("HTTP/1.0 200 OK\r\n\r\nhello").read(&r); err != nil || !r.close || string(r.text) != "hello" {
 		t.Fatalf("%+v, %v", r, err)
 	}
 }
@@ -59,16 +65,16 @@ func TestBadReplies(t *testing.T) {
 		"SSH-2.0-OpenSSH_9.2\r\n":    malformed,
 		"HTTP/1.1 2x0 OK\r\n\r\n":    malformed,
 		"HTTP/1.1 200 OK\r\nodd\r\n": malformed,
-		strings.Repeat("x", 20_000):  malformed,
-		"HTTP/1.1 200 OK\r\nA: b\r\n" + strings.Repeat("A: b\r\n", 100): malformed,
-		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n":                 malformed,
-		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab":                lost,
-		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na":                 lost,
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n":            malformed,
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab":  lost,
+		strings.Repeat("x", 100_000): malformed,
+		"HTTP/1.1 200 OK\r\nA: b\r\n" + strings.Repeat("A: b\r\n", 20_000): malformed,
+		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n":                    malformed,
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab":                   lost,
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na":                    lost,
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n":               malformed,
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab":     lost,
 	} {
 		var r reply
-		if err := r.read(bufio.NewReader(strings.NewReader(text))); err == nil || ofError(err) != want {
+		if err := repliesOf(text).read(&r); err == nil || ofError(err) != want {
 			t.Errorf("%.60q: %v, want %v", text, err, want)
 		}
 	}
@@ -77,9 +83,9 @@ func TestBadReplies(t *testing.T) {
 // Every code is told as something.
 func TestEveryCodeHasAKind(t *testing.T) {
 	for _, code := range api.Codes() {
-		r := reply{whole: true}
-		in := bufio.NewReader(strings.NewReader("HTTP/1.1 500 No\r\n" + api.HeaderError + ": " + string(code) + "\r\nContent-Length: 0\r\n\r\n"))
-		if err := r.read(in); err != nil || !r.refused || ofReply(&r) == done || ofReply(&r) == otherStatus {
+		var r reply
+		in := repliesOf("HTTP/1.1 500 No\r\n" + api.HeaderError + ": " + string(code) + "\r\nContent-Length: 0\r\n\r\n")
+		if err := in.read(&r); err != nil || r.kind() == done || r.kind() == otherStatus {
 			t.Errorf("%s: %v, %+v", code, err, r)
 		}
 	}
