@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tenure/cmd/kvctl/internal/output"
 	"tenure/cmd/kvctl/internal/records"
 	"tenure/server/backup"
 )
@@ -119,12 +120,12 @@ func (a *app) export(ctx context.Context, prefix string, f *exportFlags) error {
 func (a *app) noteExported(out *exported, f *exportFlags) {
 	lost := ""
 	if f.format == string(records.Consul) && out.Expiring > 0 {
-		lost = "; the format has no place for the time to live of " + plural(out.Expiring, "key")
+		lost = "; the format has no place for the time to live of " + output.Plural(uint64(out.Expiring), "key")
 	}
 	if out.Locked > 0 {
-		lost += "; " + plural(out.Locked, "key") + " locked by a session, without its lock"
+		lost += "; " + output.Plural(uint64(out.Locked), "key") + " locked by a session, without its lock"
 	}
-	a.note("%s, as of revision %d%s", plural(out.Keys, "key"), out.Revision, lost)
+	a.note("%s, as of revision %d%s", output.Plural(uint64(out.Keys), "key"), out.Revision, lost)
 }
 
 // exportTo writes the keys with prefix to w. When it returns nil the whole backup has been verified.

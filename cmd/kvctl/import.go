@@ -12,6 +12,7 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/load"
+	"tenure/cmd/kvctl/internal/output"
 	"tenure/cmd/kvctl/internal/records"
 	"tenure/internal/input"
 	"tenure/internal/progress"
@@ -180,7 +181,7 @@ func (a *app) importFile(ctx context.Context, name string, f *importFlags) error
 func (a *app) printImportable(keys int) error {
 	return a.printf(struct {
 		Keys int `json:"keys"`
-	}{keys}, "%s can be imported; nothing was written\n", plural(keys, "key"))
+	}{keys}, "%s can be imported; nothing was written\n", output.Plural(uint64(keys), "key"))
 }
 
 // count reads r to its end.
@@ -247,7 +248,7 @@ func importEnded(err error) error {
 }
 
 func (i *imported) text(w io.Writer) error {
-	text := plural(i.Written, "key") + " written"
+	text := output.Plural(uint64(i.Written), "key") + " written"
 	if i.Skipped > 0 {
 		text += fmt.Sprintf(", %d skipped because they exist", i.Skipped)
 	}
@@ -259,12 +260,4 @@ func (i *imported) text(w io.Writer) error {
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
-}
-
-// plural returns n and what, with an s unless n is 1.
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprint(n, " ", what)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 
+	"tenure/cmd/kvctl/internal/output"
 	"tenure/cmd/kvctl/internal/records"
 	"tenure/internal/input"
 	"tenure/storage/etcdsnap"
@@ -62,7 +63,7 @@ func (a *app) noteEtcd(s *etcdsnap.Snapshot, leased int) {
 		a.note("the file has no checksum: only its shape could be checked; etcdctl snapshot save adds one")
 	}
 	if leased > 0 {
-		a.note("of %s in the file the lease is dropped: they stay until they are deleted", plural(leased, "key"))
+		a.note("of %s in the file the lease is dropped: they stay until they are deleted", output.Plural(uint64(leased), "key"))
 	}
 	a.note("the file is of revision %d of that etcd", s.Revision)
 }
