@@ -242,11 +242,11 @@ func (p *printer) printPolicy(x client.Policy) error {
 }
 
 // completePolicies completes the name of a policy as the first argument.
-func (a *app) completePolicies(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
+func (k *connection) completePolicies(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a.complete(cmd, func(ctx context.Context, c *client.Client) {
+	k.complete(cmd, func(ctx context.Context, c *client.Client) {
 		list, _, _ := c.ACL().Policies(ctx, client.ReadOptions{Mode: client.Stale})
 		for _, p := range list[:min(len(list), completeLimit)] {
 			out = append(out, p.Name+"\t"+output.OneLine(p.Description))

@@ -282,11 +282,11 @@ func newTokenDelete(a *app) *cobra.Command {
 }
 
 // completeTokens completes the accessor of a token as the first argument, and shows the descriptions.
-func (a *app) completeTokens(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
+func (k *connection) completeTokens(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a.complete(cmd, func(ctx context.Context, c *client.Client) {
+	k.complete(cmd, func(ctx context.Context, c *client.Client) {
 		list, _, _ := c.ACL().Tokens(ctx, "", client.ReadOptions{Mode: client.Stale})
 		for _, t := range list[:min(len(list), completeLimit)] {
 			out = append(out, t.AccessorID+"\t"+output.OneLine(t.Description))

@@ -144,7 +144,7 @@ func TestWhereTLSIsTakenFrom(t *testing.T) {
 		{[]string{"TENURE_CLIENT_CERT=c", "TENURE_CLIENT_KEY=k"}, client.TLS{ServerName: "n"},
 			&client.TLS{CertFile: "c", KeyFile: "k", ServerName: "n"}},
 	} {
-		got, err := (&app{environ: x.environ, tls: x.flags}).clientTLS()
+		got, err := (&connection{environ: x.environ, tls: x.flags}).clientTLS()
 		if err != nil || (got == nil) != (x.want == nil) || got != nil && *got != *x.want {
 			t.Errorf("%v, %+v: %+v, %v; want %+v", x.environ, x.flags, got, err, x.want)
 		}

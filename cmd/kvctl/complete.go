@@ -17,35 +17,35 @@ const (
 
 // completeKeys completes a key as the first argument. Keys are cut at slashes, as paths are. Errors are not reported: a
 // message would appear in the middle of the command line.
-func (a *app) completeKeys(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return a.completeKeysTo(1, cmd, args, typed)
+func (k *connection) completeKeys(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return k.completeKeysTo(1, cmd, args, typed)
 }
 
 // completeBothKeys is completeKeys for the first two arguments.
-func (a *app) completeBothKeys(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return a.completeKeysTo(2, cmd, args, typed)
+func (k *connection) completeBothKeys(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return k.completeKeysTo(2, cmd, args, typed)
 }
 
-func (a *app) completeKeysTo(
+func (k *connection) completeKeysTo(
 	most int, cmd *cobra.Command, args []string, typed string,
 ) (keys []string, _ cobra.ShellCompDirective) {
 	if len(args) >= most {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a.complete(cmd, func(ctx context.Context, c *client.Client) {
+	k.complete(cmd, func(ctx context.Context, c *client.Client) {
 		keys, _, _ = c.Keys(ctx, typed, client.ListOptions{Mode: client.Stale, Separator: "/", Limit: completeLimit})
 	})
 	return keys, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // completeSessions completes the ID of a session as the first argument, and shows the sessions' names.
-func (a *app) completeSessions(
+func (k *connection) completeSessions(
 	cmd *cobra.Command, args []string, _ string,
 ) (out []string, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a.complete(cmd, func(ctx context.Context, c *client.Client) {
+	k.complete(cmd, func(ctx context.Context, c *client.Client) {
 		list, _, _ := c.Sessions().List(ctx, client.ReadOptions{Mode: client.Stale})
 		for _, s := range list[:min(len(list), completeLimit)] {
 			out = append(out, s.ID+"\t"+output.OneLine(s.Name))
@@ -55,13 +55,13 @@ func (a *app) completeSessions(
 }
 
 // completeLeases completes the name of a lease that is held as the first argument, and shows the owners.
-func (a *app) completeLeases(
+func (k *connection) completeLeases(
 	cmd *cobra.Command, args []string, typed string,
 ) (out []string, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a.complete(cmd, func(ctx context.Context, c *client.Client) {
+	k.complete(cmd, func(ctx context.Context, c *client.Client) {
 		p, _ := c.Leases().List(ctx, client.LeaseListOptions{Prefix: typed, Limit: completeLimit})
 		for _, l := range p.Leases {
 			out = append(out, l.Name+"\t"+output.OneLine(l.Owner))
@@ -71,10 +71,10 @@ func (a *app) completeLeases(
 }
 
 // complete runs f with the time limit of a completion.
-func (a *app) complete(cmd *cobra.Command, f func(context.Context, *client.Client)) {
+func (k *connection) complete(cmd *cobra.Command, f func(context.Context, *client.Client)) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
 	defer cancel()
-	c, err := a.client(ctx)
+	c, err := k.client(ctx)
 	if err != nil {
 		return
 	}

@@ -34,9 +34,9 @@ var meantFor = map[string]string{
 
 // environEndpoints returns the endpoints that a variable names, the first that is set, and the name of that variable;
 // or the default, and "".
-func (a *app) environEndpoints() (list []string, variable string) {
+func environEndpoints(environ []string) (list []string, variable string) {
 	for _, name := range [...]string{endpointsVariable, "TENURE_HTTP_ADDR", "CONSUL_HTTP_ADDR"} {
-		for _, e := range a.environ {
+		for _, e := range environ {
 			if v, ok := strings.CutPrefix(e, name+"="); ok && v != "" {
 				return strings.Split(v, ","), name
 			}
@@ -47,8 +47,8 @@ func (a *app) environEndpoints() (list []string, variable string) {
 
 // checkEnviron refuses a variable that is probably meant for kvctl and misspelt: without it kvctl would talk to another
 // cluster.
-func (a *app) checkEnviron() error {
-	for _, e := range a.environ {
+func checkEnviron(environ []string) error {
+	for _, e := range environ {
 		name, value, _ := strings.Cut(e, "=")
 		if rest, ok := strings.CutPrefix(name, clientPrefix); ok && value != "" && !servicelink.Is(rest, value) {
 			if meant := misspeltClientVariable(rest, value); meant != "" {

@@ -43,8 +43,7 @@ func TestTheNodesOfTheEnvironment(t *testing.T) {
 		{"TENURE_HTTP_ADDR=t:1 KVCTL_ENDPOINTS=k:1,k:2", "k:1 k:2"},
 		{"KVCTL_ENDPOINTS= CONSUL_HTTP_ADDR=https://c:1", "https://c:1"},
 	} {
-		a := newApp(strings.Fields(x.environ), nil, nil, nil)
-		list, _ := a.environEndpoints()
+		list, _ := environEndpoints(strings.Fields(x.environ))
 		if got := strings.Join(list, " "); got != x.want {
 			t.Errorf("%s: %s, want %s", x.environ, got, x.want)
 		}
@@ -84,7 +83,7 @@ func TestVariablesThatAreWrong(t *testing.T) {
 		"TENURE_KEY=k", "TENURE_INDEX=1", "TENURE_HTTP_ADDR=k:1", "TENURE_HTTP_TOKEN_FILE=t", "TENURE_TLS_SERVER_NAME=n",
 		"TENURE_HTTP_SSL=1", "TENURE_VERSION=1.2", "TENURE_HOME=/srv", "TENURE_CACRT=", "TENURE_SERVICE_HOST=10.0.0.1",
 		"TENURE_HTTP_PORT=tcp://10.0.0.1:80"}, nil, nil, nil)
-	if err := a.checkEnviron(); err != nil {
+	if err := checkEnviron(a.environ); err != nil {
 		t.Error(err)
 	}
 }

@@ -190,11 +190,11 @@ func percentOf(used, limit uint64) string {
 }
 
 // completeQuotas completes the prefix of a quota as the first argument.
-func (a *app) completeQuotas(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
+func (k *connection) completeQuotas(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a.complete(cmd, func(ctx context.Context, c *client.Client) {
+	k.complete(cmd, func(ctx context.Context, c *client.Client) {
 		list, _, _ := c.Quotas().List(ctx, client.ReadOptions{Mode: client.Stale})
 		for _, q := range list[:min(len(list), completeLimit)] {
 			out = append(out, q.Prefix)

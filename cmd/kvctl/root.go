@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tenure/client"
 	"tenure/internal/buildinfo"
-	"tenure/internal/input"
 )
 
 // defaultEndpoints are the nodes of `kvnode dev`.
@@ -19,15 +17,9 @@ var defaultEndpoints = []string{"127.0.0.1:8500", "127.0.0.1:8501", "127.0.0.1:8
 // app is one run of kvctl: its surroundings, the flags that all commands share, and the handle on the cluster.
 type app struct {
 	printer
-	environ []string
-	stdin   io.Reader
+	connection
+	stdin io.Reader
 
-	endpoints         []string
-	endpointsFrom     string // the variable that has the default of --endpoints, "" for none
-	endpointsGiven    bool   // with --endpoints
-	tls               client.TLS
-	token, tokenFile  string
-	timeout           time.Duration
 	timeoutGiven      bool // with --timeout
 	stale, consistent bool
 
@@ -36,16 +28,17 @@ type app struct {
 	changes    bool          // the command changes something, and prints when it has
 	repeatable bool          // the command takes the idempotency key of an earlier run
 	extraTime  time.Duration // by which the command's calls may exceed timeout; negative: by which they stay below it
-
-	cached *client.Client
 }
 
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *app {
 	output := &outputWriter{w: stdout}
-	return &app{
-		environ: environ, stdin: stdin, output: output,
-		printer: printer{stdout: output, stderr: stderr, onTerminal: output.onTerminal},
+	a := &app{
+		stdin: stdin, output: output,
+		printer:    printer{stdout: output, stderr: stderr, onTerminal: output.onTerminal},
+		connection: connection{environ: environ},
 	}
+	a.connection.notes = &a.printer
+	return a
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -78,10 +71,7 @@ func newRoot(a *app) *cobra.Command {
 	}
 	f := root.PersistentFlags()
 	f.SortFlags = false
-	var endpoints []string
-	endpoints, a.endpointsFrom = a.environEndpoints()
-	f.StringSliceVar(&a.endpoints, "endpoints", endpoints,
-		"client addresses of nodes, HOST[:PORT], separated by commas ("+endpointsVariable+")")
+	a.addEndpoints(f)
 	a.addTLS(f)
 	a.addToken(f)
 	f.BoolVar(&a.json, "json", false, "print JSON")
@@ -116,72 +106,6 @@ func newRoot(a *app) *cobra.Command {
 func (a *app) timeoutFlag(cmd *cobra.Command, usage string) {
 	durationVar(cmd.Flags(), &a.timeout, "timeout", client.DefaultTimeout, usage)
 	cmd.Flags().Lookup("timeout").DefValue = "" // the help text names no default besides
-}
-
-// refusedTimeout is how long a command goes on if nothing listens at any endpoint. A node that restarts is back sooner.
-const refusedTimeout = 500 * time.Millisecond
-
-// endpointsOrigin returns what has named the endpoints.
-func (a *app) endpointsOrigin() string {
-	if a.endpointsFrom != "" && !a.endpointsGiven {
-		return a.endpointsFrom
-	}
-	return "--endpoints"
-}
-
-// cleanEndpoints removes spaces around the endpoints, and empty ones.
-func cleanEndpoints(list []string) []string {
-	var out []string
-	for _, e := range list {
-		if e = strings.TrimSpace(e); e != "" {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// client returns the handle on the cluster. It is made when it is first needed.
-func (a *app) client(ctx context.Context) (*client.Client, error) {
-	if a.cached != nil {
-		return a.cached, nil
-	}
-	if err := a.checkEnviron(); err != nil {
-		return nil, err
-	}
-	a.endpoints = cleanEndpoints(a.endpoints)
-	tls, err := a.clientTLS()
-	if err != nil {
-		return nil, err
-	}
-	cfg := client.Config{Endpoints: a.endpoints, Timeout: a.timeout, GiveUpRefused: refusedTimeout, TLS: tls,
-		WatchWaits: a.noteWatchWaits}
-	if err := cfg.Validate(); err != nil {
-		return nil, usage("%s: %s", a.endpointsOrigin(), strings.TrimPrefix(err.Error(), "client: "))
-	}
-	if cfg.Token, cfg.TokenFile, err = a.clientToken(); err != nil {
-		return nil, err
-	}
-	// The files may be pipes, as in --token-file <(pass show tenure).
-	c, err := input.Await(ctx, "the files of the token and of TLS", func() (*client.Client, error) {
-		return client.New(cfg)
-	})
-	switch {
-	case input.IsEnded(err):
-		return nil, err
-	case err != nil:
-		return nil, usage("%s", strings.TrimPrefix(err.Error(), "client: "))
-	}
-	if tls != nil {
-		a.warnOfWeakTLS(tls, a.endpoints)
-	}
-	a.cached = c
-	return c, nil
-}
-
-func (a *app) close() {
-	if a.cached != nil {
-		a.cached.Close()
-	}
 }
 
 // bounded returns the command's context, with a time limit if the user gave one. Without one, the default of --timeout

@@ -10,18 +10,18 @@ import (
 )
 
 // addTLS defines the flags of TLS.
-func (a *app) addTLS(f *pflag.FlagSet) {
-	f.StringVar(&a.tls.CAFile, "ca-cert", "", "authorities of the nodes, in PEM; endpoints are https:// then (TENURE_CACERT)")
-	f.StringVar(&a.tls.CertFile, "client-cert", "", "certificate to show to the nodes (TENURE_CLIENT_CERT)")
-	f.StringVar(&a.tls.KeyFile, "client-key", "", "key of --client-cert (TENURE_CLIENT_KEY)")
-	f.StringVar(&a.tls.ServerName, "tls-server-name", "",
+func (k *connection) addTLS(f *pflag.FlagSet) {
+	f.StringVar(&k.tls.CAFile, "ca-cert", "", "authorities of the nodes, in PEM; endpoints are https:// then (TENURE_CACERT)")
+	f.StringVar(&k.tls.CertFile, "client-cert", "", "certificate to show to the nodes (TENURE_CLIENT_CERT)")
+	f.StringVar(&k.tls.KeyFile, "client-key", "", "key of --client-cert (TENURE_CLIENT_KEY)")
+	f.StringVar(&k.tls.ServerName, "tls-server-name", "",
 		"name that the nodes' certificates must have, if it is not that of the endpoint (TENURE_TLS_SERVER_NAME)")
 }
 
 // clientTLS returns what the environment and the flags say of TLS, nil if they say nothing. A flag overrides the
 // environment.
-func (a *app) clientTLS() (*client.TLS, error) {
-	t, given, err := client.TLSFromEnviron(a.environ)
+func (k *connection) clientTLS() (*client.TLS, error) {
+	t, given, err := client.TLSFromEnviron(k.environ)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -29,8 +29,8 @@ func (a *app) clientTLS() (*client.TLS, error) {
 		to    *string
 		value string
 	}{
-		{&t.CAFile, a.tls.CAFile}, {&t.CertFile, a.tls.CertFile}, {&t.KeyFile, a.tls.KeyFile},
-		{&t.ServerName, a.tls.ServerName},
+		{&t.CAFile, k.tls.CAFile}, {&t.CertFile, k.tls.CertFile}, {&t.KeyFile, k.tls.KeyFile},
+		{&t.ServerName, k.tls.ServerName},
 	} {
 		if s.value != "" {
 			*s.to, given = s.value, true
@@ -42,16 +42,16 @@ func (a *app) clientTLS() (*client.TLS, error) {
 	if (t.CertFile == "") != (t.KeyFile == "") {
 		return nil, usage("--client-cert and --client-key go together: give both, or none")
 	}
-	if a.tls.CAFile != "" {
+	if k.tls.CAFile != "" {
 		t.SkipVerify = false // the variable is older than what was typed just now
 	}
 	return &t, nil
 }
 
 // overTLS reports whether the nodes that the client was made for are spoken to over TLS.
-func (a *app) overTLS() bool {
-	t, _ := a.clientTLS() // it was read before
-	return t != nil || slices.ContainsFunc(a.endpoints, func(e string) bool { return strings.HasPrefix(e, "https://") })
+func (k *connection) overTLS() bool {
+	t, _ := k.clientTLS() // it was read before
+	return t != nil || slices.ContainsFunc(k.endpoints, func(e string) bool { return strings.HasPrefix(e, "https://") })
 }
 
 // warnOfWeakTLS says on standard error where t, which is not nil, or an endpoint does without what TLS is for.
