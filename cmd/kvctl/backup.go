@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/internal/input"
-	"tenure/internal/progress"
 	"tenure/server/backup"
 	"tenure/server/backup/target"
 )
@@ -52,17 +51,17 @@ func (b *backupJSON) text(w io.Writer) error {
 }
 
 // readBackup reads and verifies a whole backup.
-func (a *app) readBackup(r io.Reader, name string) (backupJSON, error) {
+func (p *printer) readBackup(r io.Reader, name string) (backupJSON, error) {
 	b, err := backup.Open(r)
 	if err != nil {
 		return backupJSON{}, err
 	}
-	return a.verifyOpened(b, name)
+	return p.verifyOpened(b, name)
 }
 
 // verifyOpened reads and verifies the rest of a backup, and shows its progress.
-func (a *app) verifyOpened(b *backup.Reader, name string) (backupJSON, error) {
-	meter := a.backupMeter(name, int64(b.Info().Records))
+func (p *printer) verifyOpened(b *backup.Reader, name string) (backupJSON, error) {
+	meter := p.meter(name, max(int64(b.Info().Records), 1), "records")
 	err := b.Verify(func(records uint64) {
 		if records%1000 == 0 {
 			meter.Set(int64(records), "")
@@ -70,14 +69,6 @@ func (a *app) verifyOpened(b *backup.Reader, name string) (backupJSON, error) {
 	})
 	meter.End()
 	return backupOut("", b.Info(), b.Offset()), err
-}
-
-// backupMeter returns a progress bar on a terminal, and nil otherwise: a nightly job should print nothing.
-func (a *app) backupMeter(name string, records int64) *progress.Meter {
-	if a.json || !a.onTerminal(a.stderr) {
-		return nil
-	}
-	return progress.New(a.stderr, name, max(records, 1), "records")
 }
 
 // openTarget opens the target that text names. The caller closes it.

@@ -19,14 +19,16 @@ import (
 	"tenure/server/backup/target"
 )
 
-// backupCreateFlags are the flags of kvctl backup create.
-type backupCreateFlags struct {
-	force                      bool
-	recipients, recipientFiles []string
+// backupCreate is a run of kvctl backup create.
+type backupCreate struct {
+	*app
+	force                          bool
+	recipientNames, recipientFiles []string
+	recipients                     []age.Recipient // none: the backup is not encrypted
 }
 
 func newBackupCreate(a *app) *cobra.Command {
-	var f backupCreateFlags
+	x := &backupCreate{app: a}
 	cmd := &cobra.Command{
 		Use:   "create FILE|DIR|URL|-",
 		Short: "Write a backup of the whole store to a file, a directory, a bucket or standard output",
@@ -48,13 +50,14 @@ func newBackupCreate(a *app) *cobra.Command {
 			}
 			ctx, cancel := a.bounded(cmd)
 			defer cancel()
-			recipients, err := input.Await(ctx, "the files of recipients", func() ([]age.Recipient, error) {
-				return target.Recipients(f.recipients, f.recipientFiles)
+			var err error
+			x.recipients, err = input.Await(ctx, "the files of recipients", func() ([]age.Recipient, error) {
+				return target.Recipients(x.recipientNames, x.recipientFiles)
 			})
 			if err != nil {
 				return badInput(err)
 			}
-			if len(recipients) == 0 && len(f.recipientFiles) > 0 {
+			if len(x.recipients) == 0 && len(x.recipientFiles) > 0 {
 				return usage("the files of recipients name none")
 			}
 			c, err := a.client(ctx)
@@ -68,18 +71,18 @@ func newBackupCreate(a *app) *cobra.Command {
 			}
 			switch {
 			case to == "-":
-				return a.backupToStdout(ctx, c, recipients)
-			case isTarget(to) && f.force:
+				return x.toStdout(ctx, c)
+			case isTarget(to) && x.force:
 				return usage("--force is for a FILE; in %s each backup has a name of its own", to)
 			case isTarget(to):
-				return a.backupToTarget(ctx, c, to, recipients)
+				return x.toTarget(ctx, c, to)
 			}
-			return a.backupToFile(ctx, c, to, f.force, recipients)
+			return x.toFile(ctx, c, to)
 		},
 	}
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace FILE if it is there, once the new backup is whole")
-	cmd.Flags().StringArrayVar(&f.recipients, "recipient", nil, "encrypt to this age recipient, age1… (repeatable)")
-	cmd.Flags().StringArrayVar(&f.recipientFiles, "recipients-file", nil,
+	cmd.Flags().BoolVar(&x.force, "force", false, "replace FILE if it is there, once the new backup is whole")
+	cmd.Flags().StringArrayVar(&x.recipientNames, "recipient", nil, "encrypt to this age recipient, age1… (repeatable)")
+	cmd.Flags().StringArrayVar(&x.recipientFiles, "recipients-file", nil,
 		"encrypt to the age recipients in this file, one on a line (repeatable)")
 	a.timeoutFlag(cmd, "time limit (default: none, but 10s to find a node)")
 	return cmd
@@ -94,20 +97,20 @@ func isTarget(text string) bool {
 	return err == nil && info.IsDir()
 }
 
-func (a *app) backupToStdout(ctx context.Context, c *client.Client, recipients []age.Recipient) error {
-	if a.onTerminal(a.stdout) {
+func (x *backupCreate) toStdout(ctx context.Context, c *client.Client) error {
+	if x.onTerminal(x.stdout) {
 		return usage("a backup is no text for a terminal; name a file, or redirect the output")
 	}
-	out, err := a.receiveBackup(ctx, c, a.stdout, recipients)
+	out, err := x.receive(ctx, c, x.stdout)
 	if err != nil {
 		return err
 	}
-	a.note("cluster %s, revision %d, %d records, %d bytes", out.Cluster, out.Revision, out.Records, out.Bytes)
+	x.note("cluster %s, revision %d, %d records, %d bytes", out.Cluster, out.Revision, out.Records, out.Bytes)
 	return nil
 }
 
-// backupToTarget stores a backup in a directory or a bucket, under the name of backup.NameOf.
-func (a *app) backupToTarget(ctx context.Context, c *client.Client, to string, recipients []age.Recipient) error {
+// toTarget stores a backup in a directory or a bucket, under the name of backup.NameOf.
+func (x *backupCreate) toTarget(ctx context.Context, c *client.Client, to string) error {
 	t, err := openTarget(to)
 	if err != nil {
 		return err
@@ -128,9 +131,9 @@ func (a *app) backupToTarget(ctx context.Context, c *client.Client, to string, r
 	r, w := io.Pipe()
 	into.w = w
 	all := io.MultiReader(&begun, r)
-	if len(recipients) > 0 {
+	if len(x.recipients) > 0 {
 		name += target.EncryptedSuffix
-		if all, err = age.EncryptReader(all, recipients...); err != nil {
+		if all, err = age.EncryptReader(all, x.recipients...); err != nil {
 			return err
 		}
 	}
@@ -140,7 +143,7 @@ func (a *app) backupToTarget(ctx context.Context, c *client.Client, to string, r
 		r.CloseWithError(errors.Join(err, errors.New("the target takes no more")))
 		stored <- err
 	}()
-	out, err := a.verifyOpened(b, "backup")
+	out, err := x.verifyOpened(b, "backup")
 	w.CloseWithError(err) // if err is nil this is io.EOF, so only a verified backup is stored
 	if putErr := <-stored; putErr != nil && !errors.Is(putErr, err) || err == nil {
 		err = putErr
@@ -148,9 +151,9 @@ func (a *app) backupToTarget(ctx context.Context, c *client.Client, to string, r
 	if err != nil {
 		return err
 	}
-	out.Encrypted = len(recipients) > 0
+	out.Encrypted = len(x.recipients) > 0
 	out.File = target.Locate(t, name)
-	return a.print(out, func(w io.Writer) error {
+	return x.print(out, func(w io.Writer) error {
 		if err := out.text(w); err != nil {
 			return err
 		}
@@ -164,23 +167,21 @@ type switched struct{ w io.Writer }
 
 func (s *switched) Write(p []byte) (int, error) { return s.w.Write(p) }
 
-// receiveBackup writes a backup to w and verifies it at the same time.
-func (a *app) receiveBackup(
-	ctx context.Context, c *client.Client, w io.Writer, recipients []age.Recipient,
-) (backupJSON, error) {
+// receive writes a backup to w and verifies it at the same time.
+func (x *backupCreate) receive(ctx context.Context, c *client.Client, w io.Writer) (backupJSON, error) {
 	body, err := c.Nodes().Backup(ctx)
 	if err != nil {
 		return backupJSON{}, err
 	}
 	defer body.Close()
-	if len(recipients) == 0 {
-		return a.readBackup(io.TeeReader(body, w), "backup")
+	if len(x.recipients) == 0 {
+		return x.readBackup(io.TeeReader(body, w), "backup")
 	}
-	sealed, err := age.Encrypt(w, recipients...)
+	sealed, err := age.Encrypt(w, x.recipients...)
 	if err != nil {
 		return backupJSON{}, err
 	}
-	out, err := a.readBackup(io.TeeReader(body, sealed), "backup")
+	out, err := x.readBackup(io.TeeReader(body, sealed), "backup")
 	if err == nil { // otherwise its end, which marks it as complete, is not written
 		err = sealed.Close()
 	}

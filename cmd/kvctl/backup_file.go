@@ -10,17 +10,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"filippo.io/age"
 	"golang.org/x/sys/unix"
 
 	"tenure/client"
 	"tenure/internal/ownfile"
 )
 
-func (a *app) backupToFile(
-	ctx context.Context, c *client.Client, file string, force bool, recipients []age.Recipient,
-) error {
-	if err := mayWrite(file, force); err != nil {
+func (x *backupCreate) toFile(ctx context.Context, c *client.Client, file string) error {
+	if err := mayWrite(file, x.force); err != nil {
 		return err
 	}
 	f, err := openPartial(file + ".partial")
@@ -28,12 +25,12 @@ func (a *app) backupToFile(
 		return err
 	}
 	defer f.Close() // Close releases the lock, so only after the rename
-	out, err := a.receiveBackup(ctx, c, f, recipients)
+	out, err := x.receive(ctx, c, f)
 	if err == nil {
 		err = f.Sync()
 	}
 	if err == nil {
-		err = mayWrite(file, force)
+		err = mayWrite(file, x.force)
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), file)
@@ -45,7 +42,7 @@ func (a *app) backupToFile(
 		return err
 	}
 	out.File = file
-	return a.print(out, out.text)
+	return x.print(out, out.text)
 }
 
 // mayWrite refuses an existing file without force. It always refuses a device, a pipe or a link: replacing it would

@@ -12,14 +12,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/internal/days"
-	"tenure/internal/progress"
 	"tenure/server/backup"
 	"tenure/server/backup/target"
 )
 
+// backupPrune is a run of kvctl backup prune.
+type backupPrune struct {
+	*app
+	keep   backup.Retention
+	dryRun bool
+}
+
 func newBackupPrune(a *app) *cobra.Command {
-	var keep backup.Retention
-	var dryRun bool
+	x := &backupPrune{app: a}
 	cmd := &cobra.Command{
 		Use:   "prune DIR|URL",
 		Short: "Delete the backups in a directory or a bucket that no --keep flag keeps",
@@ -37,7 +42,7 @@ func newBackupPrune(a *app) *cobra.Command {
 			if err := a.noReadMode(); err != nil {
 				return err
 			}
-			if err := checkRetention(keep); err != nil {
+			if err := checkRetention(x.keep); err != nil {
 				return err
 			}
 			t, err := openTarget(args[0])
@@ -45,19 +50,19 @@ func newBackupPrune(a *app) *cobra.Command {
 				return err
 			}
 			defer t.Close()
-			a.changes = !dryRun
+			a.changes = !x.dryRun
 			ctx, cancel := a.bounded(cmd)
 			defer cancel()
-			return a.prune(ctx, t, keep, dryRun)
+			return x.prune(ctx, t)
 		},
 	}
-	cmd.Flags().IntVar(&keep.Last, "keep-last", 0, "keep so many of the newest")
-	cmd.Flags().IntVar(&keep.Daily, "keep-daily", 0, "keep the newest of each of so many days")
-	cmd.Flags().IntVar(&keep.Weekly, "keep-weekly", 0, "keep the newest of each of so many weeks")
-	cmd.Flags().IntVar(&keep.Monthly, "keep-monthly", 0, "keep the newest of each of so many months")
-	cmd.Flags().Var((*days.Value)(&keep.Within), "keep-within", "keep all that were made within this time, such as 36h, 7d "+
+	cmd.Flags().IntVar(&x.keep.Last, "keep-last", 0, "keep so many of the newest")
+	cmd.Flags().IntVar(&x.keep.Daily, "keep-daily", 0, "keep the newest of each of so many days")
+	cmd.Flags().IntVar(&x.keep.Weekly, "keep-weekly", 0, "keep the newest of each of so many weeks")
+	cmd.Flags().IntVar(&x.keep.Monthly, "keep-monthly", 0, "keep the newest of each of so many months")
+	cmd.Flags().Var((*days.Value)(&x.keep.Within), "keep-within", "keep all that were made within this time, such as 36h, 7d "+
 		"or 2w, before the newest")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what is kept and why, and delete nothing")
+	cmd.Flags().BoolVar(&x.dryRun, "dry-run", false, "say what is kept and why, and delete nothing")
 	a.timeoutFlag(cmd, "time limit (default: none)")
 	return cmd
 }
@@ -80,8 +85,8 @@ type prunedJSON struct {
 	Why  []string `json:"why,omitempty"`
 }
 
-// prune deletes the backups that keep does not keep, and prints the decision on each.
-func (a *app) prune(ctx context.Context, t target.Target, keep backup.Retention, dryRun bool) error {
+// prune deletes the backups in t that are not to be kept, and prints the decision on each.
+func (x *backupPrune) prune(ctx context.Context, t target.Target) error {
 	found, err := listBackups(ctx, t)
 	if err != nil {
 		return err
@@ -93,7 +98,7 @@ func (a *app) prune(ctx context.Context, t target.Target, keep backup.Retention,
 	out := []prunedJSON{}
 	var rows [][]string
 	var doomed []string
-	for _, d := range keep.Decide(files) {
+	for _, d := range x.keep.Decide(files) {
 		out = append(out, prunedJSON{d.Name, d.Keep(), d.Why})
 		verb := "keep"
 		if !d.Keep() {
@@ -102,17 +107,17 @@ func (a *app) prune(ctx context.Context, t target.Target, keep backup.Retention,
 		}
 		rows = append(rows, []string{verb, d.Name, orDash(strings.Join(d.Why, ", "))})
 	}
-	if !dryRun {
-		if err := a.deleteBackups(ctx, t, doomed); err != nil {
+	if !x.dryRun {
+		if err := x.delete(ctx, t, doomed); err != nil {
 			return err
 		}
 	}
-	return a.print(out, func(w io.Writer) error {
+	return x.print(out, func(w io.Writer) error {
 		if err := table(w, []string{"", "NAME", "WHY"}, rows); err != nil {
 			return err
 		}
 		done := "deleted"
-		if dryRun {
+		if x.dryRun {
 			done = "to delete, which was not done"
 		}
 		_, err := fmt.Fprintf(w, "%d kept, %d %s\n", len(out)-len(doomed), len(doomed), done)
@@ -120,13 +125,13 @@ func (a *app) prune(ctx context.Context, t target.Target, keep backup.Retention,
 	})
 }
 
-// deleteBackups deletes the named backups, which are sorted from the newest to the oldest, in reverse order: if it is
+// delete deletes the named backups in t, which are sorted from the newest to the oldest, in reverse order: if it is
 // interrupted, the oldest ones are gone.
-func (a *app) deleteBackups(ctx context.Context, t target.Target, names []string) error {
-	var meter *progress.Meter
-	if !a.json && a.onTerminal(a.stderr) && len(names) > 0 {
-		meter = progress.New(a.stderr, "prune", int64(len(names)), "backups")
+func (x *backupPrune) delete(ctx context.Context, t target.Target, names []string) error {
+	if len(names) == 0 {
+		return nil
 	}
+	meter := x.meter("prune", int64(len(names)), "backups")
 	defer meter.End()
 	for i, name := range slices.Backward(names) {
 		if err := t.Delete(ctx, name); err != nil {

@@ -17,8 +17,9 @@ import (
 	"tenure/server/recovery"
 )
 
-// backupVerifyFlags are the flags of kvctl backup verify.
-type backupVerifyFlags struct {
+// backupVerify is a run of kvctl backup verify.
+type backupVerify struct {
+	*app
 	restore, newest bool
 	temp            string
 	identityFiles   []string
@@ -26,7 +27,7 @@ type backupVerifyFlags struct {
 }
 
 func newBackupVerify(a *app) *cobra.Command {
-	var f backupVerifyFlags
+	x := &backupVerify{app: a}
 	cmd := &cobra.Command{
 		Use:   "verify FILE|URL|-...",
 		Short: "Read backups, check all of each, and say what it is",
@@ -44,28 +45,28 @@ func newBackupVerify(a *app) *cobra.Command {
 			if err := a.noReadMode(); err != nil {
 				return err
 			}
-			if cmd.Flags().Changed("temp") && !f.restore {
+			if cmd.Flags().Changed("temp") && !x.restore {
 				return usage("--temp is for --restore")
 			}
 			ctx, cancel := a.bounded(cmd)
 			defer cancel()
 			var err error
-			if f.identities, err = readIdentities(ctx, f.identityFiles); err != nil {
+			if x.identities, err = readIdentities(ctx, x.identityFiles); err != nil {
 				return err
 			}
-			if f.newest {
+			if x.newest {
 				if args, err = newestBackups(ctx, args); err != nil {
 					return err
 				}
 			}
-			return a.verifyAll(ctx, args, f)
+			return x.all(ctx, args)
 		},
 	}
-	cmd.Flags().BoolVar(&f.restore, "restore", false, "restore it into a temporary directory, and compare")
-	cmd.Flags().StringVar(&f.temp, "temp", "", "where to make that directory (default: that of the system)")
-	cmd.Flags().BoolVar(&f.newest, "newest", false,
+	cmd.Flags().BoolVar(&x.restore, "restore", false, "restore it into a temporary directory, and compare")
+	cmd.Flags().StringVar(&x.temp, "temp", "", "where to make that directory (default: that of the system)")
+	cmd.Flags().BoolVar(&x.newest, "newest", false,
 		"the arguments are directories and buckets: verify the newest backup there")
-	identityFlag(cmd, &f.identityFiles)
+	identityFlag(cmd, &x.identityFiles)
 	a.timeoutFlag(cmd, "time limit (default: none)")
 	return cmd
 }
@@ -94,24 +95,24 @@ func newestBackups(ctx context.Context, targets []string) (all []string, err err
 	return all, nil
 }
 
-// verifyAll verifies all of the backups, even after one that is damaged.
-func (a *app) verifyAll(ctx context.Context, all []string, f backupVerifyFlags) error {
+// all verifies all of the backups, even after one that is damaged.
+func (x *backupVerify) all(ctx context.Context, all []string) error {
 	var errs []error
 	for i, text := range all {
-		out, err := a.verifyOne(ctx, text, f)
+		out, err := x.one(ctx, text)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", text, withAdvice(err)))
 			continue
 		}
-		err = a.print(out, func(w io.Writer) error {
-			if len(all) > 1 || f.newest {
+		err = x.print(out, func(w io.Writer) error {
+			if len(all) > 1 || x.newest {
 				space := "\n"
 				if i == 0 {
 					space = ""
 				}
 				fmt.Fprintf(w, "%sfile      %s\n", space, text)
 			}
-			if err := out.text(w); err != nil || !f.restore {
+			if err := out.text(w); err != nil || !x.restore {
 				return err
 			}
 			_, err := fmt.Fprintln(w, "restored into a temporary directory: all records are there, and their digest "+
@@ -125,8 +126,8 @@ func (a *app) verifyAll(ctx context.Context, all []string, f backupVerifyFlags) 
 	return errors.Join(errs...)
 }
 
-func (a *app) verifyOne(ctx context.Context, text string, f backupVerifyFlags) (backupJSON, error) {
-	r, name := io.NopCloser(a.stdin), standardInput
+func (x *backupVerify) one(ctx context.Context, text string) (backupJSON, error) {
+	r, name := io.NopCloser(x.stdin), standardInput
 	if text != "-" {
 		name = text
 		var err error
@@ -138,11 +139,11 @@ func (a *app) verifyOne(ctx context.Context, text string, f backupVerifyFlags) (
 		}
 	}
 	defer r.Close()
-	plain, encrypted, err := target.Plain(input.NewReader(ctx, r, name), f.identities)
+	plain, encrypted, err := target.Plain(input.NewReader(ctx, r, name), x.identities)
 	if err != nil {
 		return backupJSON{}, err
 	}
-	out, err := a.verifyBackup(plain, f.restore, f.temp)
+	out, err := x.read(plain)
 	out.File, out.Encrypted = text, encrypted
 	return out, err
 }
@@ -155,11 +156,12 @@ func openBackup(ctx context.Context, text string) (io.ReadCloser, error) {
 	})
 }
 
-func (a *app) verifyBackup(r io.Reader, restore bool, temp string) (backupJSON, error) {
-	if !restore {
-		return a.readBackup(r, "verify")
+// read verifies the backup in r, which is not encrypted.
+func (x *backupVerify) read(r io.Reader) (backupJSON, error) {
+	if !x.restore {
+		return x.readBackup(r, "verify")
 	}
-	dir, err := os.MkdirTemp(temp, "kvctl-restore-")
+	dir, err := os.MkdirTemp(x.temp, "kvctl-restore-")
 	if err != nil {
 		return backupJSON{}, err
 	}

@@ -17,8 +17,9 @@ import (
 	"tenure/server/backup"
 )
 
-// exportFlags are the flags of kvctl export.
-type exportFlags struct {
+// exportCommand is a run of kvctl export.
+type exportCommand struct {
+	*app
 	format, file string
 	text, force  bool
 }
@@ -33,7 +34,7 @@ type exported struct {
 }
 
 func newExport(a *app) *cobra.Command {
-	var f exportFlags
+	x := &exportCommand{app: a}
 	cmd := &cobra.Command{
 		Use:   "export [PREFIX]",
 		Short: "Write keys and values as text, all as of one revision",
@@ -55,82 +56,82 @@ func newExport(a *app) *cobra.Command {
 			if err := a.noReadMode(); err != nil {
 				return err
 			}
-			if f.format != string(records.NDJSON) && f.format != string(records.Consul) {
-				return usage("--format %q: there is ndjson, and consul", f.format)
+			if x.format != string(records.NDJSON) && x.format != string(records.Consul) {
+				return usage("--format %q: there is ndjson, and consul", x.format)
 			}
-			if f.text && f.format != string(records.NDJSON) {
+			if x.text && x.format != string(records.NDJSON) {
 				return usage("--text is for ndjson")
 			}
 			ctx, cancel := a.bounded(cmd)
 			defer cancel()
-			return a.export(ctx, optional(args), &f)
+			return x.export(ctx, optional(args))
 		},
 		ValidArgsFunction: a.completeKeys,
 	}
-	cmd.Flags().StringVar(&f.format, "format", string(records.NDJSON), "ndjson or consul")
-	cmd.Flags().StringVarP(&f.file, "output", "o", "-", "the file to write")
-	cmd.Flags().BoolVar(&f.text, "text", false, "write values that are UTF-8 as they are, instead of base64")
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace the file if it is there, once the new one is whole")
+	cmd.Flags().StringVar(&x.format, "format", string(records.NDJSON), "ndjson or consul")
+	cmd.Flags().StringVarP(&x.file, "output", "o", "-", "the file to write")
+	cmd.Flags().BoolVar(&x.text, "text", false, "write values that are UTF-8 as they are, instead of base64")
+	cmd.Flags().BoolVar(&x.force, "force", false, "replace the file if it is there, once the new one is whole")
 	a.timeoutFlag(cmd, "time limit (default: none, but 10s to find a node)")
 	return cmd
 }
 
-func (a *app) export(ctx context.Context, prefix string, f *exportFlags) error {
-	if f.file == "-" {
-		out, err := a.exportTo(ctx, a.stdout, prefix, f)
+func (x *exportCommand) export(ctx context.Context, prefix string) error {
+	if x.file == "-" {
+		out, err := x.writeTo(ctx, x.stdout, prefix)
 		if err != nil {
 			return err
 		}
-		a.noteExported(&out, f)
+		x.noteExported(&out)
 		return nil
 	}
-	if err := mayWrite(f.file, f.force); err != nil {
+	if err := mayWrite(x.file, x.force); err != nil {
 		return err
 	}
-	partial, err := openPartial(f.file + ".partial")
+	partial, err := openPartial(x.file + ".partial")
 	if err != nil {
 		return err
 	}
 	defer partial.Close() // Close releases the lock, so only after the rename
-	out, err := a.exportTo(ctx, partial, prefix, f)
+	out, err := x.writeTo(ctx, partial, prefix)
 	if err == nil {
 		err = partial.Sync()
 	}
 	if err == nil {
-		err = mayWrite(f.file, f.force)
+		err = mayWrite(x.file, x.force)
 	}
 	if err == nil {
-		err = os.Rename(partial.Name(), f.file)
+		err = os.Rename(partial.Name(), x.file)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(partial.Name()))
 	}
-	if err := syncDir(filepath.Dir(f.file)); err != nil {
+	if err := syncDir(filepath.Dir(x.file)); err != nil {
 		return err
 	}
-	out.File = f.file
-	if a.json {
-		return a.print(out, nil)
+	out.File = x.file
+	if x.json {
+		return x.print(out, nil)
 	}
-	a.noteExported(&out, f)
+	x.noteExported(&out)
 	return nil
 }
 
 // noteExported prints how much was exported, and what the format leaves out.
-func (a *app) noteExported(out *exported, f *exportFlags) {
+func (x *exportCommand) noteExported(out *exported) {
 	lost := ""
-	if f.format == string(records.Consul) && out.Expiring > 0 {
+	if x.format == string(records.Consul) && out.Expiring > 0 {
 		lost = "; the format has no place for the time to live of " + output.Plural(uint64(out.Expiring), "key")
 	}
 	if out.Locked > 0 {
 		lost += "; " + output.Plural(uint64(out.Locked), "key") + " locked by a session, without its lock"
 	}
-	a.note("%s, as of revision %d%s", output.Plural(uint64(out.Keys), "key"), out.Revision, lost)
+	x.note("%s, as of revision %d%s", output.Plural(uint64(out.Keys), "key"), out.Revision, lost)
 }
 
-// exportTo writes the keys with prefix to w. When it returns nil the whole backup has been verified.
-func (a *app) exportTo(ctx context.Context, w io.Writer, prefix string, f *exportFlags) (out exported, err error) {
-	c, err := a.client(ctx)
+// writeTo writes the keys with prefix to w. When it returns nil the whole backup has been verified.
+func (x *exportCommand) writeTo(ctx context.Context, w io.Writer, prefix string) (out exported, err error) {
+	c, err := x.client(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -143,9 +144,9 @@ func (a *app) exportTo(ctx context.Context, w io.Writer, prefix string, f *expor
 	if err != nil {
 		return out, err
 	}
-	meter := a.backupMeter("export", int64(b.Info().Records))
+	meter := x.meter("export", max(int64(b.Info().Records), 1), "records")
 	defer meter.End()
-	to := records.NewWriter(w, records.Format(f.format), f.text)
+	to := records.NewWriter(w, records.Format(x.format), x.text)
 	read := int64(0)
 	err = b.Entries(func(e backup.Entry) error {
 		if read++; read%1000 == 0 {

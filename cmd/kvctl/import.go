@@ -15,14 +15,14 @@ import (
 	"tenure/cmd/kvctl/internal/output"
 	"tenure/cmd/kvctl/internal/records"
 	"tenure/internal/input"
-	"tenure/internal/progress"
 )
 
 // importWait bounds a write, including retries at other nodes.
 const importWait = time.Minute
 
-// importFlags are the flags of kvctl import.
-type importFlags struct {
+// importCommand is a run of kvctl import.
+type importCommand struct {
+	*app
 	format, only, prefix, strip, conflict, resume, etcd string
 	dryRun                                              bool
 }
@@ -37,7 +37,7 @@ type imported struct {
 }
 
 func newImport(a *app) *cobra.Command {
-	var f importFlags
+	x := &importCommand{app: a}
 	cmd := &cobra.Command{
 		Use:   "import FILE|-\n  kvctl import --from-etcd SNAPSHOT",
 		Short: "Write the keys of a file: of kvctl export, consul kv export or etcd",
@@ -57,92 +57,92 @@ func newImport(a *app) *cobra.Command {
 			"  kvctl import all.ndjson --strip prod/ --prefix test/ --dry-run\n" +
 			"  kvctl import --from-etcd snapshot.db --only /app/ --strip /",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if f.etcd != "" {
+			if x.etcd != "" {
 				return arguments(0, 0)(cmd, args)
 			}
 			return arguments(1, 1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.changes = !f.dryRun
-			ctx, cancel := a.bounded(cmd)
+			x.changes = !x.dryRun
+			ctx, cancel := x.bounded(cmd)
 			defer cancel()
-			if f.etcd != "" {
-				return a.importEtcd(ctx, &f)
+			if x.etcd != "" {
+				return x.importEtcd(ctx)
 			}
-			return a.importFile(ctx, args[0], &f)
+			return x.importFile(ctx, args[0])
 		},
 	}
-	f.addTo(cmd)
+	x.addTo(cmd)
 	a.timeoutFlag(cmd, "time limit (default: none, but 1m for each write)")
 	return cmd
 }
 
-func (f *importFlags) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.format, "format", string(records.Auto), "ndjson, consul, or auto: by the first character")
-	cmd.Flags().StringVar(&f.etcd, "from-etcd", "", "a file of etcdctl snapshot save, or a stopped etcd's "+
+func (x *importCommand) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&x.format, "format", string(records.Auto), "ndjson, consul, or auto: by the first character")
+	cmd.Flags().StringVar(&x.etcd, "from-etcd", "", "a file of etcdctl snapshot save, or a stopped etcd's "+
 		"member/snap/db")
-	cmd.Flags().StringVar(&f.only, "only", "", "import the keys that begin so, and no others")
-	cmd.Flags().StringVar(&f.strip, "strip", "", "what to take off the beginning of every key; a key without it is "+
+	cmd.Flags().StringVar(&x.only, "only", "", "import the keys that begin so, and no others")
+	cmd.Flags().StringVar(&x.strip, "strip", "", "what to take off the beginning of every key; a key without it is "+
 		"an error")
-	cmd.Flags().StringVar(&f.prefix, "prefix", "", "what to put before every key, after --strip")
-	cmd.Flags().StringVar(&f.conflict, "on-conflict", string(load.Overwrite),
+	cmd.Flags().StringVar(&x.prefix, "prefix", "", "what to put before every key, after --strip")
+	cmd.Flags().StringVar(&x.conflict, "on-conflict", string(load.Overwrite),
 		"what to do with a key that exists: overwrite, skip, or fail (the keys before it stay)")
-	cmd.Flags().StringVar(&f.resume, "resume", "", "go on where the import has ended that printed this text")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "read and check everything, and write nothing; needs no cluster")
+	cmd.Flags().StringVar(&x.resume, "resume", "", "go on where the import has ended that printed this text")
+	cmd.Flags().BoolVar(&x.dryRun, "dry-run", false, "read and check everything, and write nothing; needs no cluster")
 }
 
 // config returns the load.Config of the flags, without a source of records.
-func (f *importFlags) config() (load.Config, error) {
-	c := load.Config{Conflict: load.Conflict(f.conflict), Resume: load.NewResume(), Wait: importWait}
-	switch records.Format(f.format) {
+func (x *importCommand) config() (load.Config, error) {
+	c := load.Config{Conflict: load.Conflict(x.conflict), Resume: load.NewResume(), Wait: importWait}
+	switch records.Format(x.format) {
 	case records.Auto, records.NDJSON, records.Consul:
 	default:
-		return c, usage("--format %q: there is auto, ndjson and consul", f.format)
+		return c, usage("--format %q: there is auto, ndjson and consul", x.format)
 	}
 	switch c.Conflict {
 	case load.Overwrite, load.Skip, load.Fail:
 	default:
-		return c, usage("--on-conflict %q: there is overwrite, skip and fail", f.conflict)
+		return c, usage("--on-conflict %q: there is overwrite, skip and fail", x.conflict)
 	}
-	if f.resume == "" {
+	if x.resume == "" {
 		return c, nil
 	}
 	var err error
-	if c.Resume, err = load.ParseResume(f.resume); err != nil {
-		return c, usage("--resume %.80q: %w", f.resume, err)
+	if c.Resume, err = load.ParseResume(x.resume); err != nil {
+		return c, usage("--resume %.80q: %w", x.resume, err)
 	}
 	return c, nil
 }
 
 // rename returns a source of the records of next that --only selects, renamed by --strip and --prefix.
-func (f *importFlags) rename(next func() (records.Record, error)) func() (records.Record, error) {
+func (x *importCommand) rename(next func() (records.Record, error)) func() (records.Record, error) {
 	return func() (records.Record, error) {
 		r, err := next()
-		for err == nil && !strings.HasPrefix(r.Key, f.only) {
+		for err == nil && !strings.HasPrefix(r.Key, x.only) {
 			r, err = next()
 		}
 		if err != nil {
 			return r, err
 		}
-		rest, ok := strings.CutPrefix(r.Key, f.strip)
+		rest, ok := strings.CutPrefix(r.Key, x.strip)
 		if !ok {
-			return r, fmt.Errorf("key %.60q does not begin with %q, which --strip takes off", r.Key, f.strip)
+			return r, fmt.Errorf("key %.60q does not begin with %q, which --strip takes off", r.Key, x.strip)
 		}
-		r.Key = f.prefix + rest
+		r.Key = x.prefix + rest
 		return r, r.Validate()
 	}
 }
 
 // importFile imports a file, or standard input for "-".
-func (a *app) importFile(ctx context.Context, name string, f *importFlags) error {
-	if err := a.noReadMode(); err != nil {
+func (x *importCommand) importFile(ctx context.Context, name string) error {
+	if err := x.noReadMode(); err != nil {
 		return err
 	}
-	c, err := f.config()
+	c, err := x.config()
 	if err != nil {
 		return err
 	}
-	in, count := io.Reader(input.NewReader(ctx, a.stdin, standardInput)), 0
+	in, count := io.Reader(input.NewReader(ctx, x.stdin, standardInput)), 0
 	if name != "-" {
 		file, err := input.Open(ctx, name)
 		if err != nil {
@@ -152,7 +152,7 @@ func (a *app) importFile(ctx context.Context, name string, f *importFlags) error
 		in = input.NewReader(ctx, file, name)
 		// Only a regular file can be read twice, and so be checked before anything is written.
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-			if count, err = f.count(in); err != nil {
+			if count, err = x.count(in); err != nil {
 				return importEnded(fmt.Errorf("%s: %w; nothing was written", name, err))
 			}
 			if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -161,36 +161,36 @@ func (a *app) importFile(ctx context.Context, name string, f *importFlags) error
 			in = input.NewReader(ctx, file, name)
 		}
 	}
-	if f.dryRun {
+	if x.dryRun {
 		if count == 0 {
-			if count, err = f.count(in); err != nil {
+			if count, err = x.count(in); err != nil {
 				return importEnded(fmt.Errorf("%s: %w", name, err))
 			}
 		}
-		return a.printImportable(count)
+		return x.printImportable(count)
 	}
-	r, err := records.NewReader(in, records.Format(f.format))
+	r, err := records.NewReader(in, records.Format(x.format))
 	if err != nil {
 		return importEnded(fmt.Errorf("%s: %w", name, err))
 	}
-	c.Next = f.rename(r.Next)
-	return a.load(ctx, c, count)
+	c.Next = x.rename(r.Next)
+	return x.load(ctx, c, count)
 }
 
 // printImportable ends a run with --dry-run.
-func (a *app) printImportable(keys int) error {
-	return a.printf(struct {
+func (x *importCommand) printImportable(keys int) error {
+	return x.printf(struct {
 		Keys int `json:"keys"`
 	}{keys}, "%s can be imported; nothing was written\n", output.Plural(uint64(keys), "key"))
 }
 
 // count reads r to its end.
-func (f *importFlags) count(r io.Reader) (n int, err error) {
-	in, err := records.NewReader(r, records.Format(f.format))
+func (x *importCommand) count(r io.Reader) (n int, err error) {
+	in, err := records.NewReader(r, records.Format(x.format))
 	if err != nil {
 		return 0, err
 	}
-	return countRecords(f.rename(in.Next))
+	return countRecords(x.rename(in.Next))
 }
 
 func countRecords(next func() (records.Record, error)) (n int, err error) {
@@ -205,16 +205,13 @@ func countRecords(next func() (records.Record, error)) (n int, err error) {
 }
 
 // load writes the records of c, of which there are total, or an unknown number if total is 0.
-func (a *app) load(ctx context.Context, c load.Config, total int) error {
-	store, err := a.client(ctx)
+func (x *importCommand) load(ctx context.Context, c load.Config, total int) error {
+	store, err := x.client(ctx)
 	if err != nil {
 		return err
 	}
 	c.Store = store
-	var meter *progress.Meter
-	if !a.json && a.onTerminal(a.stderr) {
-		meter = progress.New(a.stderr, "import", int64(total), "keys")
-	}
+	meter := x.meter("import", int64(total), "keys")
 	c.Progress = func(n int) { meter.Add(int64(n)) }
 	result, err := load.Run(ctx, c)
 	meter.End()
@@ -222,12 +219,12 @@ func (a *app) load(ctx context.Context, c load.Config, total int) error {
 	if result.Resume != nil {
 		out.Resume = result.Resume.String()
 	}
-	_ = a.print(out, out.text) // run reports it, unless the import has failed too
-	if err == nil && out == (imported{}) && !a.json {
-		a.note("there was no key to write")
+	_ = x.print(out, out.text) // run reports it, unless the import has failed too
+	if err == nil && out == (imported{}) && !x.json {
+		x.note("there was no key to write")
 	}
-	if out.Resume != "" && !a.json {
-		a.note("to go on, run the same command with --resume %s", out.Resume)
+	if out.Resume != "" && !x.json {
+		x.note("to go on, run the same command with --resume %s", out.Resume)
 	}
 	if errors.Is(err, load.ErrExists) {
 		err = fmt.Errorf("%w; --on-conflict skip leaves such keys alone, and overwrite replaces them", err)

@@ -16,18 +16,18 @@ import (
 )
 
 // importEtcd imports a snapshot of etcd.
-func (a *app) importEtcd(ctx context.Context, f *importFlags) error {
-	if err := a.noReadMode(); err != nil {
+func (x *importCommand) importEtcd(ctx context.Context) error {
+	if err := x.noReadMode(); err != nil {
 		return err
 	}
-	c, err := f.config()
-	if err == nil && f.format != string(records.Auto) {
+	c, err := x.config()
+	if err == nil && x.format != string(records.Auto) {
 		err = usage("--format is not for --from-etcd")
 	}
 	if err != nil {
 		return err
 	}
-	file, err := input.Open(ctx, f.etcd)
+	file, err := input.Open(ctx, x.etcd)
 	if err != nil {
 		return importEnded(err)
 	}
@@ -38,34 +38,34 @@ func (a *app) importEtcd(ctx context.Context, f *importFlags) error {
 	}
 	s, err := etcdsnap.Open(file, info.Size())
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.etcd, err)
+		return fmt.Errorf("%s: %w", x.etcd, err)
 	}
 	leased := 0
 	next, stop := etcdRecords(s, &leased)
-	count, err := countRecords(f.rename(next))
+	count, err := countRecords(x.rename(next))
 	stop()
 	if err != nil {
-		return fmt.Errorf("%s: %w; nothing was written", f.etcd, err)
+		return fmt.Errorf("%s: %w; nothing was written", x.etcd, err)
 	}
-	a.noteEtcd(s, leased)
-	if f.dryRun {
-		return a.printImportable(count)
+	x.noteEtcd(s, leased)
+	if x.dryRun {
+		return x.printImportable(count)
 	}
 	next, stop = etcdRecords(s, new(int))
 	defer stop()
-	c.Next, c.Distinct = f.rename(next), true
-	return a.load(ctx, c, count)
+	c.Next, c.Distinct = x.rename(next), true
+	return x.load(ctx, c, count)
 }
 
 // noteEtcd prints the revision of a snapshot and what is not imported from it.
-func (a *app) noteEtcd(s *etcdsnap.Snapshot, leased int) {
+func (x *importCommand) noteEtcd(s *etcdsnap.Snapshot, leased int) {
 	if !s.Summed {
-		a.note("the file has no checksum: only its shape could be checked; etcdctl snapshot save adds one")
+		x.note("the file has no checksum: only its shape could be checked; etcdctl snapshot save adds one")
 	}
 	if leased > 0 {
-		a.note("of %s in the file the lease is dropped: they stay until they are deleted", output.Plural(uint64(leased), "key"))
+		x.note("of %s in the file the lease is dropped: they stay until they are deleted", output.Plural(uint64(leased), "key"))
 	}
-	a.note("the file is of revision %d of that etcd", s.Revision)
+	x.note("the file is of revision %d of that etcd", s.Revision)
 }
 
 // etcdRecords returns an iterator over the keys of s, and adds the number of keys with a lease to leased. The caller

@@ -8,6 +8,6 @@ import (
 )
 
 // importEtcd: bbolt files are read by the code that reads a data directory, which needs Linux.
-func (a *app) importEtcd(context.Context, *importFlags) error {
+func (x *importCommand) importEtcd(context.Context) error {
 	return errors.New("kvctl import --from-etcd needs Linux")
 }

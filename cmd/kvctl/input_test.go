@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -118,6 +119,9 @@ func TestTimeoutEndsReading(t *testing.T) {
 
 // The signals themselves, and a process that has opened the pipe.
 func TestSignalsEndReading(t *testing.T) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT) // a shell that runs tests in the background has them ignore it, and so all children
+	defer signal.Stop(caught)
 	c := start(t, 1)
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

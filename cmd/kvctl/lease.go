@@ -33,12 +33,12 @@ func ownerFlag(cmd *cobra.Command, owner *string) {
 }
 
 // ownerOr returns the given owner, or the user and the host.
-func (a *app) ownerOr(given string) string {
+func (k *connection) ownerOr(given string) string {
 	if given != "" {
 		return given
 	}
 	user := "uid-" + strconv.Itoa(os.Getuid()) // programs that systemd or cron starts have no USER
-	for _, e := range a.environ {
+	for _, e := range k.environ {
 		if v, ok := strings.CutPrefix(e, "USER="); ok && v != "" {
 			user = v
 		}
