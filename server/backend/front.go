@@ -203,9 +203,9 @@ func (f *Front) Restore(timeout time.Duration, body io.Reader, install kv.Comman
 }
 
 // Transfer asks the master to hand over.
-func (f *Front) Transfer(ctx context.Context, to ballot.NodeID) error {
+func (f *Front) Transfer(timeout time.Duration, to ballot.NodeID) error {
 	if b := f.open(); b != nil {
-		return b.Transfer(ctx, to)
+		return b.Transfer(timeout, to)
 	}
 	return f.refuse()
 }

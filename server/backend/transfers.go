@@ -1,10 +1,8 @@
 package backend
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,25 +36,20 @@ type TransfersConfig struct {
 // Transfers hands mastership over when a user asks for it, here or at another node, or when the disk is short of space.
 type Transfers struct {
 	cfg    TransfersConfig
-	nextID atomic.Uint64
-	busy   atomic.Bool // a hand-over is under way here
-
-	mu      sync.Mutex
-	waiting map[uint64]chan string // transfers that were passed on to the master
+	busy   atomic.Bool                  // a hand-over is under way here
+	passed *questions[wire.Transferred] // transfers for the master
 }
 
 var errBusy = fmt.Errorf("%w: another hand-over is under way; look who is master, then try again", web.ErrNotApplied)
 
 // NewTransfers returns a Transfers.
 func NewTransfers(c TransfersConfig) *Transfers {
-	t := &Transfers{cfg: c, waiting: map[uint64]chan string{}}
-	t.nextID.Store(c.FirstID)
-	return t
+	return &Transfers{cfg: c, passed: newQuestions[wire.Transferred](c.FirstID, maxTransfers)}
 }
 
 // Transfer asks the master to hand over, to node `to` if it is not 0. It waits for a master to be known.
-func (t *Transfers) Transfer(ctx context.Context, to ballot.NodeID) error {
-	for {
+func (t *Transfers) Transfer(timeout time.Duration, to ballot.NodeID) error {
+	for end := time.Now().Add(timeout); ; {
 		if t.cfg.Mastership.Serves(t.cfg.Clock.Now()) {
 			if !t.busy.CompareAndSwap(false, true) {
 				return errBusy
@@ -65,11 +58,12 @@ func (t *Transfers) Transfer(ctx context.Context, to ballot.NodeID) error {
 			return t.transfer(to)
 		}
 		if master := t.cfg.Log.View().Master; master != 0 && master != t.cfg.Self {
-			return t.passOn(ctx, master, to)
+			return t.passOn(time.Until(end), master, to)
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%w: no master is known; try again", web.ErrNotApplied)
 		}
 		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: no master is known; try again", web.ErrNotApplied)
 		case <-t.cfg.Lifecycle.Ended():
 			return fmt.Errorf("%w: this node is stopping; ask another", web.ErrNotApplied)
 		case <-time.After(replica.TickEvery):
@@ -78,50 +72,25 @@ func (t *Transfers) Transfer(ctx context.Context, to ballot.NodeID) error {
 }
 
 // passOn passes the transfer on to the master and waits for its answer.
-func (t *Transfers) passOn(ctx context.Context, master, to ballot.NodeID) error {
-	id, answer, err := t.open()
-	if err != nil {
-		return err
-	}
-	defer t.close(id)
-	t.cfg.Send.SendLog(master, wire.EncodeTransfer(wire.Transfer{ID: id, To: uint64(to)}))
-	select {
-	case problem := <-answer:
-		if problem != "" {
-			return fmt.Errorf("%w: %s", web.ErrNotApplied, strings.TrimPrefix(problem, web.ErrNotApplied.Error()+": "))
-		}
-		return nil
-	case <-ctx.Done():
+func (t *Transfers) passOn(wait time.Duration, master, to ballot.NodeID) error {
+	told, how := t.passed.ask(wait, t.cfg.Lifecycle.Ended(), func(id uint64) bool {
+		return t.cfg.Send.SendLog(master, wire.EncodeTransfer(wire.Transfer{ID: id, To: uint64(to)}))
+	})
+	switch {
+	case how == tooMany:
+		return fmt.Errorf("%w: %d transfers are waiting already", web.ErrNotApplied, maxTransfers)
+	case how == unsent:
+		return fmt.Errorf("%w: the master, node %d, is not connected to this node; try again", web.ErrNotApplied, master)
+	case how == unanswered:
 		return fmt.Errorf("%w: the master did not answer in time", web.ErrUnknown)
+	case told.Problem != "":
+		return fmt.Errorf("%w: %s", web.ErrNotApplied, strings.TrimPrefix(told.Problem, web.ErrNotApplied.Error()+": "))
 	}
-}
-
-func (t *Transfers) open() (uint64, chan string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.waiting) >= maxTransfers {
-		return 0, nil, fmt.Errorf("%w: %d transfers are waiting already", web.ErrNotApplied, len(t.waiting))
-	}
-	id, answer := t.nextID.Add(1), make(chan string, 1)
-	t.waiting[id] = answer
-	return id, answer, nil
-}
-
-func (t *Transfers) close(id uint64) {
-	t.mu.Lock()
-	delete(t.waiting, id)
-	t.mu.Unlock()
+	return nil
 }
 
 // Answered takes what became of a transfer that was passed on.
-func (t *Transfers) Answered(a wire.Transferred) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if c := t.waiting[a.ID]; c != nil {
-		c <- a.Problem
-		delete(t.waiting, a.ID)
-	}
-}
+func (t *Transfers) Answered(a wire.Transferred) { t.passed.take(a.ID, a) }
 
 // Asked carries out a transfer that a follower has passed on. It runs apart from the connection's reader, which must
 // not wait.

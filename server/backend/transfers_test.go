@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -35,7 +34,7 @@ func TestOneHandOverAtATime(t *testing.T) {
 	transfers := NewTransfers(TransfersConfig{Self: 1, Clock: now, Mastership: m, Send: sent,
 		Lifecycle: runner.NewLifecycle(func() {}), CanTake: func(ballot.NodeID) error { return errors.New("cannot take it") }})
 	transfers.busy.Store(true)
-	if err := transfers.Transfer(context.Background(), 3); !errors.Is(err, web.ErrNotApplied) || !strings.Contains(err.Error(), "under way") {
+	if err := transfers.Transfer(time.Second, 3); !errors.Is(err, web.ErrNotApplied) || !strings.Contains(err.Error(), "under way") {
 		t.Errorf("a client of the master is told %v", err)
 	}
 	transfers.Asked(2, wire.Transfer{ID: 40, To: 3})
@@ -45,5 +44,35 @@ func TestOneHandOverAtATime(t *testing.T) {
 	}
 	if len(sent.log) != 0 || !transfers.busy.Load() {
 		t.Errorf("%d more answers; busy: %v", len(sent.log), transfers.busy.Load())
+	}
+}
+
+// TestATransferThatIsPassedOn: the master's answer becomes the follower's, and silence is told as unknown.
+func TestATransferThatIsPassedOn(t *testing.T) {
+	sent := sentBodies{make(chan []byte, 8)}
+	transfers := NewTransfers(TransfersConfig{Self: 1, Send: sent, Lifecycle: runner.NewLifecycle(func() {})})
+	for _, x := range []struct {
+		name, problem string
+		answers       bool
+		want          error
+	}{{"done", "", true, nil}, {"refused", "no", true, web.ErrNotApplied}, {"silent", "", false, web.ErrUnknown}} {
+		if x.answers {
+			go func() {
+				b, err := wire.DecodeLog(<-sent.log, 1, 2)
+				if err != nil || b.Transfer == nil || b.Transfer.To != 3 {
+					t.Errorf("node 2 is asked %+v, %v", b.Transfer, err)
+					return
+				}
+				transfers.Answered(wire.Transferred{ID: b.Transfer.ID + 1, Problem: "of another one"})
+				transfers.Answered(wire.Transferred{ID: b.Transfer.ID, Problem: x.problem})
+			}()
+		}
+		wait := time.Minute
+		if !x.answers {
+			wait = 10 * time.Millisecond
+		}
+		if err := transfers.passOn(wait, 2, 3); !errors.Is(err, x.want) || x.want == nil && err != nil {
+			t.Errorf("%s: %v", x.name, err)
+		}
 	}
 }

@@ -155,7 +155,7 @@ func (f *fake) CatchUp(time.Duration) (uint64, error) {
 	return f.state.Revision(), f.readErr
 }
 
-func (f *fake) Transfer(_ context.Context, to ballot.NodeID) error {
+func (f *fake) Transfer(_ time.Duration, to ballot.NodeID) error {
 	f.transfer = to
 	return f.transferErr
 }

@@ -1,8 +1,8 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
+	"time"
 
 	"tenure/api"
 	"tenure/internal/ballot"
@@ -18,8 +18,8 @@ type Cluster interface {
 	Peers() []string
 	// Leader returns the peer address of the master, or "".
 	Leader() string
-	// Transfer asks the master to hand over, to node `to` if it is not 0. It returns soon after ctx ends.
-	Transfer(ctx context.Context, to ballot.NodeID) error
+	// Transfer asks the master to hand over, to node `to` if it is not 0.
+	Transfer(timeout time.Duration, to ballot.NodeID) error
 }
 
 // statusHandler answers requests about the node and its peers.

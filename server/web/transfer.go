@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,9 +30,7 @@ func (h *transferHandler) transfer(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), h.timeouts.of(x.r))
-	defer cancel()
-	if err := h.cluster.Transfer(ctx, to); err != nil {
+	if err := h.cluster.Transfer(h.timeouts.of(x.r), to); err != nil {
 		return inDoubt(err)
 	}
 	x.json(bodyTrue)
