@@ -92,6 +92,7 @@ func (f *Front) makeSure(b *Backend, timeout time.Duration) error {
 	return nil
 }
 
+// refuse says why there is no Backend for a request.
 func (f *Front) refuse() error {
 	b := f.begun()
 	switch {
@@ -104,26 +105,46 @@ func (f *Front) refuse() error {
 	return fmt.Errorf("%w: %s", web.ErrNotApplied, f.starting.Load().Problem)
 }
 
+// of returns what call returns of the Backend, or why there is none for the request.
+func of[A any](f *Front, call func(*Backend) (A, error)) (answer A, err error) {
+	b := f.open()
+	if b == nil {
+		return answer, f.refuse()
+	}
+	return call(b)
+}
+
+// known returns what call returns of the Backend, or the zero value if there is none for the request.
+func known[A any](f *Front, call func(*Backend) A) (answer A) {
+	if b := f.open(); b != nil {
+		return call(b)
+	}
+	return answer
+}
+
 // Write has the command applied through the master. It adds to took where the time went, unless took is nil.
 func (f *Front) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
-	if b := f.open(); b != nil {
-		if err := f.makeSure(b, timeout); err != nil {
-			return kv.Result{}, err
-		}
-		return b.Write(timeout, c, took)
-	}
-	return kv.Result{}, f.refuse()
+	return f.change(timeout, func(b *Backend) (kv.Result, error) { return b.Write(timeout, c, took) })
 }
 
 // WriteDrawn has the command applied through the master, under a key that this node has drawn.
 func (f *Front) WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
-	if b := f.open(); b != nil {
+	return f.change(timeout, func(b *Backend) (kv.Result, error) { return b.WriteDrawn(timeout, c, took) })
+}
+
+// Restore replaces the state of the cluster.
+func (f *Front) Restore(timeout time.Duration, body io.Reader, install kv.Command) (kv.Result, error) {
+	return f.change(timeout, func(b *Backend) (kv.Result, error) { return b.Restore(timeout, body, install) })
+}
+
+// change returns what write, which changes keys, returns of the Backend.
+func (f *Front) change(timeout time.Duration, write func(*Backend) (kv.Result, error)) (kv.Result, error) {
+	return of(f, func(b *Backend) (kv.Result, error) {
 		if err := f.makeSure(b, timeout); err != nil {
 			return kv.Result{}, err
 		}
-		return b.WriteDrawn(timeout, c, took)
-	}
-	return kv.Result{}, f.refuse()
+		return write(b)
+	})
 }
 
 // Get reads one key.
@@ -137,11 +158,10 @@ func (f *Front) Get(timeout time.Duration, mode web.Mode, key string) (kv.Entry,
 
 // GetMany reads keys in one state, and returns its revision.
 func (f *Front) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
-	if b := f.open(); b != nil {
+	return of(f, func(b *Backend) (uint64, error) {
 		revision, err := b.GetMany(timeout, mode, keys, each)
 		return revision, f.stillOpen(err)
-	}
-	return 0, f.refuse()
+	})
 }
 
 // Snapshot returns a consistent view of the whole state.
@@ -159,19 +179,15 @@ func (f *Front) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, we
 
 // CatchUp waits until this node has applied what was acknowledged before, and returns the store's revision then.
 func (f *Front) CatchUp(timeout time.Duration) (uint64, error) {
-	if b := f.open(); b != nil {
+	return of(f, func(b *Backend) (uint64, error) {
 		revision, err := b.CatchUp(timeout)
 		return revision, f.stillOpen(err)
-	}
-	return 0, f.refuse()
+	})
 }
 
 // Backup begins a backup.
 func (f *Front) Backup(timeout time.Duration) (web.Backup, error) {
-	if b := f.open(); b != nil {
-		return b.Backup(timeout)
-	}
-	return nil, f.refuse()
+	return of(f, func(b *Backend) (web.Backup, error) { return b.Backup(timeout) })
 }
 
 // Upgrade returns what this node knows of the feature level.
@@ -185,21 +201,7 @@ func (f *Front) Upgrade() api.Upgrade {
 
 // FinishUpgrade has the master raise the feature level.
 func (f *Front) FinishUpgrade(timeout time.Duration) (api.Upgrade, error) {
-	if b := f.open(); b != nil {
-		return b.FinishUpgrade(timeout)
-	}
-	return api.Upgrade{}, f.refuse()
-}
-
-// Restore replaces the state of the cluster.
-func (f *Front) Restore(timeout time.Duration, body io.Reader, install kv.Command) (kv.Result, error) {
-	if b := f.open(); b != nil {
-		if err := f.makeSure(b, timeout); err != nil {
-			return kv.Result{}, err
-		}
-		return b.Restore(timeout, body, install)
-	}
-	return kv.Result{}, f.refuse()
+	return of(f, func(b *Backend) (api.Upgrade, error) { return b.FinishUpgrade(timeout) })
 }
 
 // Transfer asks the master to hand over.
@@ -235,65 +237,35 @@ func (f *Front) Ready() error {
 }
 
 // Drained reports whether the node is drained and knows no master.
-func (f *Front) Drained() bool {
-	b := f.open()
-	return b != nil && b.Cluster.Drained()
-}
+func (f *Front) Drained() bool { return known(f, func(b *Backend) bool { return b.Cluster.Drained() }) }
 
 // Full names the members that are short of space.
-func (f *Front) Full() string {
-	if b := f.open(); b != nil {
-		return b.Full()
-	}
-	return ""
-}
+func (f *Front) Full() string { return known(f, func(b *Backend) string { return b.Full() }) }
 
 // Peers lists the peer addresses of the members.
-func (f *Front) Peers() []string {
-	if b := f.open(); b != nil {
-		return b.Peers()
-	}
-	return nil
-}
+func (f *Front) Peers() []string { return known(f, func(b *Backend) []string { return b.Peers() }) }
 
 // Leader returns the peer address of the master.
-func (f *Front) Leader() string {
-	if b := f.open(); b != nil {
-		return b.Leader()
-	}
-	return ""
-}
+func (f *Front) Leader() string { return known(f, func(b *Backend) string { return b.Leader() }) }
 
 // ListMembers returns the members as this node has applied them.
 func (f *Front) ListMembers(timeout time.Duration) (api.MemberList, error) {
-	if b := f.open(); b != nil {
-		return b.ListMembers(timeout)
-	}
-	return api.MemberList{}, f.refuse()
+	return of(f, func(b *Backend) (api.MemberList, error) { return b.ListMembers(timeout) })
 }
 
 // ChangeMembers begins an operation.
 func (f *Front) ChangeMembers(timeout time.Duration, c web.MemberChange) (api.MemberOperation, error) {
-	if b := f.open(); b != nil {
-		return b.ChangeMembers(timeout, c)
-	}
-	return api.MemberOperation{}, f.refuse()
+	return of(f, func(b *Backend) (api.MemberOperation, error) { return b.ChangeMembers(timeout, c) })
 }
 
 // PlanChange says what ChangeMembers would do.
 func (f *Front) PlanChange(timeout time.Duration, c web.MemberChange) (api.MemberPlan, error) {
-	if b := f.open(); b != nil {
-		return b.PlanChange(timeout, c)
-	}
-	return api.MemberPlan{}, f.refuse()
+	return of(f, func(b *Backend) (api.MemberPlan, error) { return b.PlanChange(timeout, c) })
 }
 
 // CancelChange takes an operation back.
 func (f *Front) CancelChange(timeout time.Duration, operation string) (api.MemberOperation, error) {
-	if b := f.open(); b != nil {
-		return b.CancelChange(timeout, operation)
-	}
-	return api.MemberOperation{}, f.refuse()
+	return of(f, func(b *Backend) (api.MemberOperation, error) { return b.CancelChange(timeout, operation) })
 }
 
 // DrainNode prepares a node for maintenance.
@@ -322,10 +294,7 @@ func (f *Front) Remaining(kind kv.TimedKind, name string) (time.Duration, bool) 
 
 // Lease carries out a request about a named lease.
 func (f *Front) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
-	if b := f.open(); b != nil {
-		return b.Lease(ctx, r)
-	}
-	return web.LeaseGrant{}, f.refuse()
+	return of(f, func(b *Backend) (web.LeaseGrant, error) { return b.Lease(ctx, r) })
 }
 
 // ShowLease returns what this node knows of a named lease.
@@ -338,8 +307,5 @@ func (f *Front) ShowLease(name string) (web.LeaseHint, bool) {
 
 // ListLeases lists the named leases that this node knows.
 func (f *Front) ListLeases(ctx context.Context, q web.LeaseQuery) (web.LeaseList, error) {
-	if b := f.open(); b != nil {
-		return b.ListLeases(ctx, q)
-	}
-	return web.LeaseList{}, f.refuse()
+	return of(f, func(b *Backend) (web.LeaseList, error) { return b.ListLeases(ctx, q) })
 }
