@@ -90,6 +90,16 @@ func Run(ctx context.Context, cfg Config) error {
 	return err
 }
 
+// Check returns the first reason in c, and in the files of TLS that it names, for which Run would refuse to start, or
+// nil. Its errors wrap ErrConfig.
+func (c Config) Check() error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	_, err := c.openTLS()
+	return err
+}
+
 // runAll is Run with a configuration that was checked.
 func runAll(ctx context.Context, cfg Config, tls *secrets) error {
 	if cfg.Join != "" {

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestValidate: a configuration is judged as at a start, with its files, and nothing is started or made.
+func TestValidate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("n.toml", []byte("data = \"d\"\nlease-time = \"1s\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ args, want string }{
+		{"--config n.toml", ""},
+		{"--config n.toml --id 7", "--id 7: a node without --cluster runs alone"},
+		{"--config n.toml --tls-cert c.pem --tls-key k.pem", "c.pem"},
+		{"--config n.toml extra", "is not a command of kvnode validate"},
+	} {
+		o := command(t, nil, nil, append([]string{"validate"}, strings.Fields(x.args)...)...)
+		if o.config != nil {
+			t.Errorf("%s: a node was started", x.args)
+		}
+		if x.want == "" && (o.code != 0 || o.stdout != "the configuration is valid\n" || o.stderr != "") ||
+			x.want != "" && (o.code != exitConfig || o.stdout != "" || !strings.Contains(o.stderr, x.want)) {
+			t.Errorf("%s: %+v", x.args, o)
+		}
+	}
+	if _, err := os.Lstat("d"); !os.IsNotExist(err) {
+		t.Errorf("the data directory: %v", err)
+	}
+}
