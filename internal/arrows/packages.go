@@ -149,6 +149,7 @@ var Layout = Rules{
 		{Path: "internal/freeport"},
 		{Path: "internal/ident", Pure: true},
 		{Path: "internal/input"},
+		{Path: "internal/jitter", Pure: true},
 		{Path: "internal/leasehold", Pure: true},
 		{Path: "internal/manpage"},
 		{Path: "internal/lostfound"},

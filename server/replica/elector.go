@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/jitter"
 	"tenure/internal/quorum"
 	"tenure/lease"
 )
@@ -28,7 +29,7 @@ type Elector struct {
 	cfg      ElectorConfig
 	acceptor *lease.Acceptor
 	proposer *lease.Proposer
-	random   xorshift
+	random   jitter.Source
 
 	tryAt    time.Duration // when not the owner: do not start before
 	renewAt  time.Duration // when the owner: start the next renewal
@@ -65,7 +66,7 @@ func NewElector(cfg ElectorConfig, now time.Duration) (*Elector, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Elector{cfg: cfg, acceptor: acceptor, proposer: proposer, random: xorshift(cfg.Seed | 1)}
+	e := &Elector{cfg: cfg, acceptor: acceptor, proposer: proposer, random: jitter.New(cfg.Seed)}
 	e.tenures = tenures{self: cfg.Self, voters: cfg.Voters}
 	if span, err := cfg.Timing.Exclusion(cfg.Duration); err == nil {
 		e.tenures.slack = span - cfg.Duration
@@ -265,7 +266,7 @@ func (e *Elector) settle(now time.Duration) {
 		e.renewAt = e.proposer.RenewAt()
 		return
 	}
-	wait := e.proposer.RetryAfter(now, e.random.next())
+	wait := e.proposer.RetryAfter(now, e.random.Next())
 	if _, held := e.proposer.Held(now); !held {
 		e.route(now, e.proposer.Release(now)) // what the attempt left at acceptors would block everybody, this node too
 	}
@@ -370,5 +371,5 @@ func (e *Elector) rank(after ballot.NodeID) time.Duration {
 	}
 	step := e.cfg.Duration / rankPart
 	place := (own - old - 1 + n) % n
-	return time.Duration(place)*step + e.random.draw(step/4)
+	return time.Duration(place)*step + e.random.Below(step/4)
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/jitter"
 	"tenure/internal/quorum"
 	"tenure/lease/named"
 )
@@ -11,11 +12,11 @@ import (
 // namedPauses is how long a node waits before it tries, so that nodes seldom duel.
 type namedPauses struct {
 	place, voters int // of this node among the voters
-	random        xorshift
+	random        jitter.Source
 }
 
 func newNamedPauses(self ballot.NodeID, voters quorum.Set, seed uint64) namedPauses {
-	p := namedPauses{random: xorshift(seed | 1)}
+	p := namedPauses{random: jitter.New(seed)}
 	p.placeAmong(self, voters)
 	return p
 }
@@ -34,11 +35,11 @@ func (p *namedPauses) placeAmong(self ballot.NodeID, voters quorum.Set) {
 // name, at a distance.
 func (p *namedPauses) rank(n named.Name) time.Duration {
 	place := (p.place + int(n[15])) % p.voters
-	return time.Duration(place)*leaseRank + p.random.draw(leaseRank/4)
+	return time.Duration(place)*leaseRank + p.random.Below(leaseRank/4)
 }
 
 // backoff is P5's random wait after the tries-th attempt.
 func (p *namedPauses) backoff(tries int) time.Duration {
 	most := leaseBackoff << min(tries-1, 10)
-	return leaseBackoff/2 + p.random.draw(min(most, leaseBackoffMax))
+	return leaseBackoff/2 + p.random.Below(min(most, leaseBackoffMax))
 }

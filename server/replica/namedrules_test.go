@@ -197,7 +197,7 @@ func TestNodesDrawDifferently(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, second := l.pauses.random.draw(1<<62), l.pauses.random.draw(1<<62)
+		first, second := l.pauses.random.Below(1<<62), l.pauses.random.Below(1<<62)
 		if other, same := seen[first]; same || first == second {
 			t.Errorf("seed %d draws %v, %v; as seed %d", seed, first, second, other)
 		}

@@ -11,29 +11,6 @@ import (
 	"tenure/lease/named"
 )
 
-// distinct counts the values that draw gives in n calls, and fails if one is not below d.
-func distinct(t *testing.T, n int, d time.Duration, draw func(time.Duration) time.Duration) int {
-	t.Helper()
-	seen := map[time.Duration]bool{}
-	for range n {
-		x := draw(d)
-		if x < 0 || x >= d {
-			t.Fatalf("%v drawn below %v", x, d)
-		}
-		seen[x] = true
-	}
-	return len(seen)
-}
-
-func TestDrawsAreSpread(t *testing.T) {
-	if n := distinct(t, 200, sec, newElectors(t, 1).nodes[1].random.draw); n < 190 {
-		t.Errorf("elections: %d different ones of 200", n)
-	}
-	if n := distinct(t, 200, sec, newLeaseWorld(t).nodes[1].pauses.random.draw); n < 190 {
-		t.Errorf("named leases: %d different ones of 200", n)
-	}
-}
-
 // The nodes' waits for a name that has become free are apart, whatever the name, and the first is soon.
 func TestRanksAreApart(t *testing.T) {
 	w := newLeaseWorld(t)
