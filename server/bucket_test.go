@@ -8,6 +8,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/lease/named"
 	"tenure/server/replica"
+	"tenure/server/replica/effect"
 )
 
 // N4: an Accept that needs a longer bucket waits for the disk. The run after a crash is silent for the bucket on disk,
@@ -24,13 +25,13 @@ func TestN4TheNextRunIsSilentForTheBucket(t *testing.T) {
 	round := func(e replica.LeasesEvent) {
 		for r := driver; ; {
 			switch r.Next() {
-			case replica.EffectTake:
+			case effect.EffectTake:
 				r.Add(&e)
-			case replica.EffectClock:
+			case effect.EffectClock:
 				r.Read(n.clock.Now())
-			case replica.EffectBucket:
+			case effect.EffectBucket:
 				b = r.Bucket()
-			case replica.EffectDone:
+			case effect.EffectDone:
 				return
 			}
 		}

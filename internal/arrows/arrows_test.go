@@ -33,7 +33,8 @@ func TestPurePackages(t *testing.T) {
 	for _, f := range found {
 		t.Error(f)
 	}
-	if got := strings.Join(looked, " "); got != "lease lease/named multipaxos kv storage/journal server/members server/acl server/replica "+
+	if got := strings.Join(looked, " "); got != "lease lease/named multipaxos kv storage/journal server/members server/acl "+
+		"server/replica/effect server/replica "+
 		"server/wire server/archive server/recovery/merge jepsen/compare/flease jepsen/compare/majority" {
 		t.Errorf("looked into %s only", got)
 	}

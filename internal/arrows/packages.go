@@ -45,7 +45,11 @@ var Layout = Rules{
 		{Path: "server/members", Pure: true},
 		{Path: "server/acl", Pure: true},
 		{Path: "server/access", May: []string{"server/acl", "kv"}, Never: []string{"server"}},
-		{Path: "server/replica", Pure: true, May: []string{"lease", "lease/named", "multipaxos", "kv", "server/members"}},
+		{Path: "server/replica/effect", Pure: true},
+		{
+			Path: "server/replica", Pure: true,
+			May: []string{"server/replica/effect", "server/members", "lease", "lease/named", "multipaxos", "kv"},
+		},
 		{
 			Path: "server/wire", Pure: true, May: []string{"server/replica", "server/members", "lease", "lease/named", "multipaxos",
 				"kv"},
@@ -75,15 +79,15 @@ var Layout = Rules{
 		{Path: "server/slow", May: []string{"server/metrics"}, Never: []string{"server"}},
 		{
 			Path: "server/runner", May: []string{
-				"server/replica", "server/members", "server/wire", "server/metrics", "server/slow", "storage", "lease",
-				"lease/named", "multipaxos", "kv",
+				"server/replica", "server/replica/effect", "server/members", "server/wire", "server/metrics", "server/slow",
+				"storage", "lease", "lease/named", "multipaxos", "kv",
 			},
 			Never: []string{"server"},
 		},
 		{
 			Path: "server/backend", May: []string{
-				"server/runner", "server/replica", "server/members", "server/wire", "server/transport", "server/web",
-				"server/guardian", "server/metrics", "server/slow", "server/backup", "server/backup/tarred",
+				"server/runner", "server/replica", "server/replica/effect", "server/members", "server/wire", "server/transport",
+				"server/web", "server/guardian", "server/metrics", "server/slow", "server/backup", "server/backup/tarred",
 				"storage", "lease", "lease/named", "kv",
 			},
 			Never: []string{"server"},
@@ -125,8 +129,8 @@ var Layout = Rules{
 		{Path: "jepsen/compare/majority", Pure: true, May: []string{"lease"}},
 		{
 			Path: "jepsen/...",
-			May: []string{"server/replica", "server/wire", "server/transport", "storage/journal", "lease", "lease/named",
-				"multipaxos", "kv", "client", "server/members"},
+			May: []string{"server/replica", "server/replica/effect", "server/wire", "server/transport", "storage/journal",
+				"lease", "lease/named", "multipaxos", "kv", "client", "server/members"},
 			Never: []string{"server"},
 		},
 	},

@@ -11,6 +11,7 @@ import (
 	"tenure/lease"
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/replica/effect"
 )
 
 // cluster is a whole cluster of replicas in virtual time, with disks that never fail. Time passes in steps: in each, a
@@ -49,8 +50,8 @@ type replicaNode struct {
 	lease         *replica.ElectorRound
 	log           *replica.Log
 	round         *replica.LogRound
-	due           replica.Effect // handed out by round, and not yet carried out; 0: none
-	within        bool           // a round is under way
+	due           effect.Effect // handed out by round, and not yet carried out; 0: none
+	within        bool          // a round is under way
 	events        []*replica.Event
 	state         *kv.State
 	pub           replica.Published

@@ -7,6 +7,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/replica/effect"
 	"tenure/server/wire"
 )
 
@@ -77,18 +78,18 @@ func (w *cluster) begin(nd *replicaNode) {
 func (w *cluster) stepLease(nd *replicaNode, e replica.ElectorEvent) {
 	for {
 		switch nd.lease.Next() {
-		case replica.EffectTake:
+		case effect.EffectTake:
 			nd.lease.Take(e)
-		case replica.EffectClock:
+		case effect.EffectClock:
 			nd.lease.Read(w.read(nd), false)
-		case replica.EffectLease:
+		case effect.EffectLease:
 			s := nd.lease.State()
 			nd.pub = nd.pub.WithLease(s.Tenure, s.Deadline)
-		case replica.EffectSend:
+		case effect.EffectSend:
 			for _, m := range nd.lease.Messages() {
 				w.network.post(w.now+step, envelope{from: nd.id, to: m.To, lease: true, body: wire.EncodeLease(&m)})
 			}
-		case replica.EffectDone:
+		case effect.EffectDone:
 			return
 		}
 	}
@@ -104,8 +105,8 @@ func (w *cluster) goOn(nd *replicaNode, stop pausePoint) (err error) {
 				return err
 			}
 		}
-		nd.due, nd.within = 0, e != replica.EffectDone
-		if e == replica.EffectClock {
+		nd.due, nd.within = 0, e != effect.EffectDone
+		if e == effect.EffectClock {
 			clocks++
 		}
 		if stop == beforeAnswer && clocks == 2 {
@@ -122,29 +123,29 @@ func (w *cluster) goOn(nd *replicaNode, stop pausePoint) (err error) {
 }
 
 // do carries out an effect of the log loop.
-func (w *cluster) do(nd *replicaNode, e replica.Effect) error {
+func (w *cluster) do(nd *replicaNode, e effect.Effect) error {
 	out := nd.round.Output()
 	switch e {
-	case replica.EffectTake:
+	case effect.EffectTake:
 		for _, e := range nd.events {
 			nd.round.Add(e)
 		}
 		nd.events = nil
-	case replica.EffectClock:
+	case effect.EffectClock:
 		nd.round.Read(w.read(nd), nd.pub)
-	case replica.EffectApply, replica.EffectFreeze, replica.EffectCheckpointed:
+	case effect.EffectApply, effect.EffectFreeze, effect.EffectCheckpointed:
 		return nd.round.Locked()
-	case replica.EffectPersist:
+	case effect.EffectPersist:
 		nd.persists = append(nd.persists, out.Persists...)
-	case replica.EffectReady:
+	case effect.EffectReady:
 		nd.pub = nd.pub.WithReady(out.Ready, out.Epoch)
-	case replica.EffectSend:
+	case effect.EffectSend:
 		w.send(nd, out)
-	case replica.EffectReply:
+	case effect.EffectReply:
 		for _, r := range out.Replies {
 			w.reply(nd, r)
 		}
-	case replica.EffectCheckpoint:
+	case effect.EffectCheckpoint:
 		nd.checkpointing = out.Checkpoint
 	}
 	return nil
@@ -211,7 +212,7 @@ func (w *cluster) reply(nd *replicaNode, r replica.Reply) {
 		w.answered(nd, label, "unknown", ", "+r.Reason.String())
 	case isRead && r.Ticketed:
 		t := takenRead{label: label, round: replica.NewReadRound(r.Ticket)}
-		if t.round.Next() == replica.EffectData {
+		if t.round.Next() == effect.EffectData {
 			t.value = w.get(nd, key)
 		}
 		nd.taken = append(nd.taken, t)
@@ -226,7 +227,7 @@ func (w *cluster) reply(nd *replicaNode, r replica.Reply) {
 // endReads is the second half of reads under the lease.
 func (w *cluster) endReads(nd *replicaNode) {
 	for _, r := range nd.taken {
-		if r.round.Next() == replica.EffectClock {
+		if r.round.Next() == effect.EffectClock {
 			r.round.Read(w.read(nd), nd.pub)
 		}
 		if r.round.Granted() {

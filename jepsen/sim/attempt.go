@@ -5,6 +5,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/replica"
+	"tenure/server/replica/effect"
 )
 
 // mode is how an attempt wants to be served.
@@ -120,18 +121,18 @@ func (a *attempt) underLease(t replica.Ticket) {
 // goOn carries out the effects of a read under the lease. Got is what it shows, if that was taken.
 func (a *attempt) goOn(r *replica.ReadRound, got *answer) {
 	switch r.Next() {
-	case replica.EffectData:
+	case effect.EffectData:
 		a.later(kindTake, func() {
 			if got := a.get(true); got != nil {
 				a.goOn(r, got)
 			}
 		})
-	case replica.EffectClock:
+	case effect.EffectClock:
 		a.later(kindEnd, func() {
 			r.Read(a.node.reading(), a.node.board.pub)
 			a.goOn(r, got)
 		})
-	case replica.EffectDone:
+	case effect.EffectDone:
 		if r.Granted() {
 			a.show(got)
 			return

@@ -6,6 +6,7 @@ import (
 
 	"tenure/lease"
 	"tenure/server/replica"
+	"tenure/server/replica/effect"
 )
 
 // electorLoop is the loop of the master lease of one process: it carries out the effects of the elector's driver.
@@ -23,7 +24,7 @@ type electorLoop struct {
 
 	elector  *replica.Elector
 	round    *replica.ElectorRound
-	effect   replica.Effect   // to be carried out next
+	effect   effect.Effect    // to be carried out next
 	standing replica.Standing // what the log loop shows
 	inbox    []leaseEvent
 	about    leaseEvent // what the round is about
@@ -65,14 +66,14 @@ func (l *electorLoop) loop() {
 		return
 	}
 	l.busy = true
-	for l.running && l.run == l.own && (l.effect != replica.EffectTake || len(l.inbox) > 0) {
+	for l.running && l.run == l.own && (l.effect != effect.EffectTake || len(l.inbox) > 0) {
 		l.do(l.effect)
 		l.effect = l.round.Next()
 		d, long := l.gap(l.loops, l.effect)
 		if long {
 			l.lags(d)
 		}
-		if d > 0 && l.effect != replica.EffectTake {
+		if d > 0 && l.effect != effect.EffectTake {
 			l.later(kindLater, d, func() {
 				l.busy = false
 				l.loop()
@@ -84,34 +85,34 @@ func (l *electorLoop) loop() {
 }
 
 // do carries out an effect.
-func (l *electorLoop) do(e replica.Effect) {
+func (l *electorLoop) do(e effect.Effect) {
 	r := l.round
 	switch e {
-	case replica.EffectTake:
+	case effect.EffectTake:
 		l.about = l.inbox[0]
 		l.inbox = slices.Delete(l.inbox, 0, 1) // which keeps its memory
 		r.Take(l.about.event())
-	case replica.EffectClock:
+	case effect.EffectClock:
 		now, distrusted := l.reading(), l.distrusted()
 		if in, t := r.Event(), l.elector.State(now).Tenure; distrusted && t != 0 && *in == (replica.ElectorEvent{}) {
 			in.LetGo = replica.LetGo{Tenure: t, Reason: replica.ReasonClock}
 		}
 		r.Read(now, distrusted || l.standing.Barred)
-	case replica.EffectLease:
+	case effect.EffectLease:
 		l.noteEvent()
 		l.publish(r.State())
-	case replica.EffectTenures:
+	case effect.EffectTenures:
 		l.checkCauses()
-	case replica.EffectInForce:
+	case effect.EffectInForce:
 		number, excluding := r.InForce()
 		l.inForce(0, number, excluding)
-	case replica.EffectNote:
+	case effect.EffectNote:
 		l.noted = l.elector.AppendNoted(l.noted[:0], r.Now())
-	case replica.EffectSend:
+	case effect.EffectSend:
 		l.send()
-	case replica.EffectTimer:
+	case effect.EffectTimer:
 		l.setTimer(r.Wake() - r.Now())
-	case replica.EffectDone:
+	case effect.EffectDone:
 		if h := l.about.release; h != nil {
 			l.progress.stoodBack(l.machine)
 			h.released()

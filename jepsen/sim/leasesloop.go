@@ -7,6 +7,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/lease/named"
 	"tenure/server/replica"
+	"tenure/server/replica/effect"
 )
 
 // leasesLoop is the loop of named leases of one process: it carries out the effects of their driver.
@@ -25,7 +26,7 @@ type leasesLoop struct {
 
 	part    *replica.Leases
 	round   *replica.LeasesRound
-	effect  replica.Effect // to be carried out next
+	effect  effect.Effect // to be carried out next
 	inbox   []namedEvent
 	busy    bool // somebody runs the loop, or the processor was lost in it
 	timer   timer
@@ -61,10 +62,10 @@ func (l *leasesLoop) loop() {
 		return
 	}
 	l.busy = true
-	for l.running && l.run == l.own && (l.effect != replica.EffectTake || len(l.inbox) > 0) {
+	for l.running && l.run == l.own && (l.effect != effect.EffectTake || len(l.inbox) > 0) {
 		l.do(l.effect)
 		l.effect = l.round.Next()
-		if d, _ := l.gap(l.leasing, l.effect); d > 0 && l.effect != replica.EffectTake {
+		if d, _ := l.gap(l.leasing, l.effect); d > 0 && l.effect != effect.EffectTake {
 			l.later(kindNamedLater, d, func() {
 				l.busy = false
 				l.loop()
@@ -76,34 +77,34 @@ func (l *leasesLoop) loop() {
 }
 
 // do carries out an effect.
-func (l *leasesLoop) do(e replica.Effect) {
+func (l *leasesLoop) do(e effect.Effect) {
 	switch e {
-	case replica.EffectTake:
+	case effect.EffectTake:
 		for i := range l.inbox {
 			l.round.Add(l.event(&l.inbox[i]))
 		}
 		clear(l.inbox)
 		l.inbox = l.inbox[:0]
-	case replica.EffectClock:
+	case effect.EffectClock:
 		l.round.Read(l.reading())
-	case replica.EffectSend:
+	case effect.EffectSend:
 		batches := l.round.Batches()
 		for i := range batches {
 			l.checkExcludes(&batches[i])
 			l.net.sendNamed(l.end, &batches[i])
 		}
-	case replica.EffectReply:
+	case effect.EffectReply:
 		for _, a := range l.round.Answers() {
 			l.answer(a)
 		}
-	case replica.EffectInForce:
+	case effect.EffectInForce:
 		number, excluding := l.round.InForce()
 		l.inForce(1, number, excluding)
-	case replica.EffectBucket:
+	case effect.EffectBucket:
 		l.write(l.round.Bucket())
-	case replica.EffectEra:
+	case effect.EffectEra:
 		l.askEra()
-	case replica.EffectTimer:
+	case effect.EffectTimer:
 		l.setTimer(l.round.Wake() - l.round.Now())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/replica/effect"
 )
 
 // logLoop is the log loop of one process: it carries out the effects of the log part's driver.
@@ -30,7 +31,7 @@ type logLoop struct {
 	log     *replica.Log
 	state   *kv.State
 	round   *replica.LogRound
-	effect  replica.Effect // to be carried out next
+	effect  effect.Effect // to be carried out next
 	inbox   []input
 	ticked  bool
 	poked   bool                         // the lease loop changed what is published
@@ -89,7 +90,7 @@ func (l *logLoop) poke() {
 
 // wake lets the loop take a round if it is not in one: at once, or when the scheduler gets to it.
 func (l *logLoop) wake() {
-	if l.effect != replica.EffectTake || l.waking {
+	if l.effect != effect.EffectTake || l.waking {
 		return
 	}
 	if l.phase == phaseFaults && l.loops.chance(l.plan.waking) {
@@ -107,7 +108,7 @@ func (l *logLoop) wake() {
 // between any two effects.
 func (l *logLoop) rounds() {
 	for l.alive() {
-		if l.effect == replica.EffectTake && len(l.inbox) == 0 && !l.ticked && !l.poked {
+		if l.effect == effect.EffectTake && len(l.inbox) == 0 && !l.ticked && !l.poked {
 			return
 		}
 		if !l.do(l.effect) {
@@ -125,7 +126,7 @@ func (l *logLoop) rounds() {
 		if long {
 			l.lags(d)
 		}
-		if d > 0 && next != replica.EffectTake {
+		if d > 0 && next != effect.EffectTake {
 			l.later(kindStage, d, l.rounds)
 			return
 		}
@@ -138,7 +139,7 @@ func (l *logLoop) rounds() {
 func (l *logLoop) settled() bool {
 	chosen := l.core.Chosen()
 	return multipaxos.Slot(l.state.Applied()) == chosen && (chosen == l.core.Last() || !l.leads()) &&
-		l.effect == replica.EffectTake
+		l.effect == effect.EffectTake
 }
 
 // leads reports whether this node leads the log.
@@ -161,54 +162,54 @@ func (l *logLoop) sound(err error) bool {
 }
 
 // do carries out an effect. It reports false if the process has ended.
-func (l *logLoop) do(e replica.Effect) bool {
+func (l *logLoop) do(e effect.Effect) bool {
 	out := l.round.Output()
 	switch e {
-	case replica.EffectTake:
+	case effect.EffectTake:
 		l.take()
-	case replica.EffectClock:
+	case effect.EffectClock:
 		l.answers.now, l.answers.published = l.reading(), l.board.pub
 		l.spares.read(l.answers.now)
 		l.round.Read(l.answers.now, l.answers.published)
-	case replica.EffectApply:
+	case effect.EffectApply:
 		if !l.sound(l.round.Locked()) {
 			return false
 		}
 		l.answers.appliedAt = l.reading()
 		l.check.applied()
-	case replica.EffectCheckpointed:
+	case effect.EffectCheckpointed:
 		return l.sound(l.round.Locked())
-	case replica.EffectFreeze:
+	case effect.EffectFreeze:
 		if !l.sound(l.round.Locked()) {
 			return false
 		}
 		l.check.compareDigest()
-	case replica.EffectStanding:
+	case effect.EffectStanding:
 		l.stand()
 		if next, _ := l.log.Relief(); next != 0 {
 			l.life.relieve(next)
 		}
-	case replica.EffectPersist:
+	case effect.EffectPersist:
 		l.check.writes(out.Persists)
 		l.spares.writes(out.Persists, l.disk.ledger)
 		l.disk.waiting = append(l.disk.waiting, out.Persists...)
 		l.flush()
-	case replica.EffectReady:
+	case effect.EffectReady:
 		if l.trace.on() {
 			l.trace.note("ready for tenure %d, epoch %d", out.Ready, out.Epoch)
 		}
 		l.board.publish(l.board.pub.WithReady(out.Ready, out.Epoch))
-	case replica.EffectProgress:
+	case effect.EffectProgress:
 		l.progress(out)
-	case replica.EffectSend:
+	case effect.EffectSend:
 		l.send(out)
-	case replica.EffectReply:
+	case effect.EffectReply:
 		l.reply(out.Replies)
-	case replica.EffectMembers:
+	case effect.EffectMembers:
 		l.life.goOver(*out.Members)
-	case replica.EffectPart:
+	case effect.EffectPart:
 		l.life.part(out.Parted)
-	case replica.EffectCheckpoint:
+	case effect.EffectCheckpoint:
 		l.disk.ends(kindCheckpoint, l.disk.beginCheckpoint(out.Checkpoint), func() {
 			l.disk.endCheckpoint()
 			l.put(input{checkpointed: true, digest: l.disk.stateDB.Digest()})

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/server/replica"
+	"tenure/server/replica/effect"
 )
 
 // maxMachines bounds the machines of a run, those that come later among them.
@@ -95,7 +95,7 @@ func (m *machine) drift() {
 
 // gap returns for how long the processor is lost before the effect next, 0 if it is not; and whether that is a long
 // time, as only the class Lag allows.
-func (m *machine) gap(r *random, next replica.Effect) (d time.Duration, long bool) {
+func (m *machine) gap(r *random, next effect.Effect) (d time.Duration, long bool) {
 	switch {
 	case m.phase != phaseFaults || !r.chance(m.plan.gapsBefore(next)):
 		return 0, false

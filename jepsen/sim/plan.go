@@ -12,6 +12,7 @@ import (
 	"tenure/lease"
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/replica/effect"
 )
 
 // Config says which run. Seed alone decides everything; the other fields take something away from it, to shrink a
@@ -73,7 +74,7 @@ type plan struct {
 	longGaps int           // of those, for long: only with Lag
 	// weak is the effect before which the processor is lost most often, if any: a long gap at one place of a round is
 	// too rare otherwise to meet the end of a lease there.
-	weak   replica.Effect
+	weak   effect.Effect
 	splits int // a read is split in its halves
 
 	clients    clientPlan
@@ -104,7 +105,7 @@ type clientPlan struct {
 }
 
 // gapsBefore returns how often the processor is lost before an effect.
-func (p *plan) gapsBefore(e replica.Effect) int {
+func (p *plan) gapsBefore(e effect.Effect) int {
 	if e != 0 && e == p.weak {
 		return weakGaps
 	}
@@ -117,9 +118,9 @@ const weakGaps = 150
 func (p *plan) drawWeak(seed uint64) {
 	r := stream(seed, 14)
 	if r.chance(700) {
-		p.weak = pick(&r, replica.EffectApply, replica.EffectApply, replica.EffectClock, replica.EffectPersist,
-			replica.EffectReady, replica.EffectSend, replica.EffectReply, replica.EffectLease, replica.EffectNote,
-			replica.EffectTimer)
+		p.weak = pick(&r, effect.EffectApply, effect.EffectApply, effect.EffectClock, effect.EffectPersist,
+			effect.EffectReady, effect.EffectSend, effect.EffectReply, effect.EffectLease, effect.EffectNote,
+			effect.EffectTimer)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/replica"
+	"tenure/server/replica/effect"
 	"tenure/server/runner"
 	"tenure/server/web"
 )
@@ -90,14 +91,14 @@ func (b *KV) takeUnderLease(t replica.Ticket, take func() (uint64, error)) (m we
 	m.KnownLeader = true
 	for r := replica.NewReadRound(t); ; {
 		switch r.Next() {
-		case replica.EffectData:
+		case effect.EffectData:
 			if m.Revision, err = take(); err != nil {
 				return web.ReadMeta{}, true, b.damage(err)
 			}
-		case replica.EffectClock:
+		case effect.EffectClock:
 			now := b.cfg.Clock.Now()
 			r.Read(now, b.cfg.Mastership.Load())
-		case replica.EffectDone:
+		case effect.EffectDone:
 			return m, r.Granted(), nil
 		}
 	}

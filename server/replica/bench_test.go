@@ -9,6 +9,7 @@ import (
 	"tenure/internal/quorum"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/server/replica/effect"
 )
 
 // solo is the log part of a cluster of one that is master for ever, on a disk that costs nothing.
@@ -62,26 +63,26 @@ func (s *solo) step() (replies int) {
 		s.must(err)
 		out := s.round.Output()
 		switch e {
-		case EffectTake:
+		case effect.EffectTake:
 			for i := range s.events {
 				s.round.Add(&s.events[i])
 			}
-		case EffectClock:
+		case effect.EffectClock:
 			s.round.Read(s.now, s.pub)
-		case EffectApply:
+		case effect.EffectApply:
 			s.must(s.round.Locked())
-		case EffectPersist:
+		case effect.EffectPersist:
 			persisted = out.Persists[len(out.Persists)-1].Seq
-		case EffectReady:
+		case effect.EffectReady:
 			s.pub = s.pub.WithReady(out.Ready, out.Epoch)
-		case EffectReply:
+		case effect.EffectReply:
 			for _, r := range out.Replies {
 				if r.Outcome != Done {
 					s.b.Fatalf("%+v", r)
 				}
 			}
 			replies += len(out.Replies)
-		case EffectDone:
+		case effect.EffectDone:
 			if s.events = s.events[:0]; persisted != 0 {
 				s.events = append(s.events, Event{Persisted: persisted})
 			}

@@ -10,6 +10,7 @@ import (
 	"tenure/kv"
 	"tenure/lease"
 	"tenure/lease/named"
+	"tenure/server/replica/effect"
 )
 
 var testSelf = ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}
@@ -37,21 +38,21 @@ func newTestLeasesRound(t *testing.T) *LeasesRound {
 
 // T2: an event is handled by a reading of the clock that was made after it was taken.
 func TestT2TheClockIsReadAfterTheEvents(t *testing.T) {
-	var order []Effect
-	note := func(e Effect) bool {
-		if e == EffectTake || e == EffectClock {
+	var order []effect.Effect
+	note := func(e effect.Effect) bool {
+		if e == effect.EffectTake || e == effect.EffectClock {
 			order = append(order, e)
 		}
-		return e != EffectDone
+		return e != effect.EffectDone
 	}
 	check := func(part string) {
 		t.Helper()
-		if len(order) < 2 || order[0] != EffectTake || order[1] != EffectClock {
+		if len(order) < 2 || order[0] != effect.EffectTake || order[1] != effect.EffectClock {
 			t.Errorf("%s: a round begins with %v", part, order)
 		}
 		order = nil
 	}
-	next := func(e Effect, err error) Effect {
+	next := func(e effect.Effect, err error) effect.Effect {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,13 +78,13 @@ func TestT2TheClockIsReadAfterTheEvents(t *testing.T) {
 // P6, P7: what the step has made of the lease is published, and noted, before messages leave.
 func TestP6P7NothingLeavesBeforeItIsShown(t *testing.T) {
 	r := newTestElectorRound(t, 1, 2, 3)
-	var order []Effect
-	for e := Effect(0); e != EffectDone; order = append(order, e) {
-		if e = r.Next(); e == EffectClock {
+	var order []effect.Effect
+	for e := effect.Effect(0); e != effect.EffectDone; order = append(order, e) {
+		if e = r.Next(); e == effect.EffectClock {
 			r.Read(sec, false)
 		}
 	}
-	want := []Effect{EffectTake, EffectClock, EffectLease, EffectTenures, EffectNote, EffectSend, EffectTimer, EffectDone}
+	want := []effect.Effect{effect.EffectTake, effect.EffectClock, effect.EffectLease, effect.EffectTenures, effect.EffectNote, effect.EffectSend, effect.EffectTimer, effect.EffectDone}
 	if !slices.Equal(order, want) {
 		t.Errorf("%v, want %v", order, want)
 	}
@@ -93,13 +94,13 @@ func TestP6P7NothingLeavesBeforeItIsShown(t *testing.T) {
 func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
 	r := newTestElectorRound(t, 1)
 	round := func(event ElectorEvent) (s LeaseState) {
-		for e := r.Next(); e != EffectDone; e = r.Next() {
+		for e := r.Next(); e != effect.EffectDone; e = r.Next() {
 			switch e {
-			case EffectTake:
+			case effect.EffectTake:
 				r.Take(event)
-			case EffectClock:
+			case effect.EffectClock:
 				r.Read(sec, false)
-			case EffectLease:
+			case effect.EffectLease:
 				s = r.State()
 			}
 		}
@@ -122,18 +123,18 @@ func TestTheReadingThatAcknowledgesComesAfterApply(t *testing.T) {
 		b.run(0, p)
 		b.sync()
 		now := sec / 2
-		for e := Effect(0); e != EffectDone; {
+		for e := effect.Effect(0); e != effect.EffectDone; {
 			var err error
 			if e, err = b.round.Next(); err != nil {
 				t.Fatal(err)
 			}
 			b.out = *b.round.Output()
 			switch e {
-			case EffectTake:
+			case effect.EffectTake:
 				b.round.Add(&b.events[0])
-			case EffectClock:
+			case effect.EffectClock:
 				b.round.Read(now, p)
-			case EffectApply:
+			case effect.EffectApply:
 				b.carryOut(e)
 				if late {
 					now = sec
@@ -174,12 +175,13 @@ func TestARoundDoesNotGoOnWithoutWhatItHasAskedFor(t *testing.T) {
 		}()
 		do()
 	}
-	for e := Effect(0); e != EffectClock; {
+	for e := effect.Effect(0); e != effect.EffectClock; {
 		e, _ = b.round.Next()
 	}
 	panics("without the clock", func() { _, _ = b.round.Next() })
 	panics("locked for nothing", func() { _ = b.round.Locked() })
-	b.round.locked, b.round.clock.owed = EffectApply, false
+	b.round.Read(0, Published{})
+	b.round.locked = effect.EffectApply
 	panics("without the lock", func() { _, _ = b.round.Next() })
 }
 
@@ -189,11 +191,11 @@ func TestARoundAllocatesNothing(t *testing.T) {
 	p := b.settle(0, tenure(1, time.Hour))
 	event := Event{}
 	if n := testing.AllocsPerRun(100, func() {
-		for e := Effect(0); e != EffectDone; {
+		for e := effect.Effect(0); e != effect.EffectDone; {
 			switch e, _ = b.round.Next(); e {
-			case EffectTake:
+			case effect.EffectTake:
 				b.round.Add(&event)
-			case EffectClock:
+			case effect.EffectClock:
 				b.round.Read(sec, p)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/lease"
+	"tenure/server/replica/effect"
 )
 
 // drivenElector is a lease part that rounds of its driver step, and what they have sent.
@@ -23,13 +24,13 @@ func driveElector(e *Elector) *drivenElector {
 func (d *drivenElector) give(now time.Duration, e ElectorEvent) {
 	for {
 		switch d.round.Next() {
-		case EffectTake:
+		case effect.EffectTake:
 			d.round.Take(e)
-		case EffectClock:
+		case effect.EffectClock:
 			d.round.Read(now, d.unable)
-		case EffectSend:
+		case effect.EffectSend:
 			d.messages = append(d.messages, d.round.Messages()...)
-		case EffectDone:
+		case effect.EffectDone:
 			return
 		}
 	}

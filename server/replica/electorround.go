@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/lease"
+	"tenure/server/replica/effect"
 )
 
 // ElectorEvent is one input of the lease part. At most one of its fields is set; none: the timer.
@@ -36,7 +37,7 @@ type Crash struct {
 type ElectorRound struct {
 	elector *Elector
 	at      int // in electorOrder
-	clock   clockStep
+	clock   effect.ClockStep
 	barred  bool
 	event   ElectorEvent
 	out     []lease.Message
@@ -44,7 +45,7 @@ type ElectorRound struct {
 	letGo, cleared bool
 }
 
-type electorStep func(*ElectorRound) Effect
+type electorStep func(*ElectorRound) effect.Effect
 
 // electorOrder is the order of a round. The clock is read after the event was taken: an acceptor that counted an
 // exclusion from before the Accept had come would end it too early (T2). Before any message leaves, the new state of
@@ -66,8 +67,8 @@ var electorOrder = []electorStep{
 func NewElectorRound(e *Elector) *ElectorRound { return &ElectorRound{elector: e} }
 
 // Next goes on to the next effect.
-func (r *ElectorRound) Next() Effect {
-	r.clock.must()
+func (r *ElectorRound) Next() effect.Effect {
+	r.clock.MustHaveRead()
 	for r.at < len(electorOrder) {
 		step := electorOrder[r.at]
 		r.at++
@@ -76,29 +77,29 @@ func (r *ElectorRound) Next() Effect {
 		}
 	}
 	r.at = 0
-	return EffectDone
+	return effect.EffectDone
 }
 
-// Take hands an event over, as the answer to EffectTake.
+// Take hands an event over, as the answer to effect.EffectTake.
 func (r *ElectorRound) Take(e ElectorEvent) { r.event = e }
 
-// Read hands a reading of the node's elapsed clock over, as the answer to EffectClock, and whether the log part bars
+// Read hands a reading of the node's elapsed clock over, as the answer to effect.EffectClock, and whether the log part bars
 // fresh attempts by now (Standing.Barred).
 func (r *ElectorRound) Read(now time.Duration, barred bool) {
-	r.clock.read(now)
+	r.clock.Read(now)
 	r.barred = barred
 }
 
-// Event is what the round is about. Between EffectClock and the next call of Next the caller may replace it.
+// Event is what the round is about. Between effect.EffectClock and the next call of Next the caller may replace it.
 func (r *ElectorRound) Event() *ElectorEvent { return &r.event }
 
 // Now is the newest reading of the clock.
-func (r *ElectorRound) Now() time.Duration { return r.clock.now }
+func (r *ElectorRound) Now() time.Duration { return r.clock.Now() }
 
-// State is what EffectLease publishes.
-func (r *ElectorRound) State() LeaseState { return r.elector.State(r.clock.now) }
+// State is what effect.EffectLease publishes.
+func (r *ElectorRound) State() LeaseState { return r.elector.State(r.clock.Now()) }
 
-// Messages is what EffectSend sends. With a Release that has a Next, the hint to all peers goes first.
+// Messages is what effect.EffectSend sends. With a Release that has a Next, the hint to all peers goes first.
 func (r *ElectorRound) Messages() []lease.Message { return r.out }
 
 // HasLetGo reports whether the event had the lease released because its holder gets nowhere (M6).
@@ -107,24 +108,24 @@ func (r *ElectorRound) HasLetGo() bool { return r.letGo }
 // Cleared reports whether the event, a guardian's report, cleared a live record here.
 func (r *ElectorRound) Cleared() bool { return r.cleared }
 
-// InForce is what EffectInForce tells, as Elector.InForce has it at the newest reading.
+// InForce is what effect.EffectInForce tells, as Elector.InForce has it at the newest reading.
 func (r *ElectorRound) InForce() (number uint64, excluding time.Duration) {
-	return r.elector.InForce(r.clock.now)
+	return r.elector.InForce(r.clock.Now())
 }
 
 // Wake is when the next round is due.
-func (r *ElectorRound) Wake() time.Duration { return r.elector.nextWake(r.clock.now) }
+func (r *ElectorRound) Wake() time.Duration { return r.elector.nextWake(r.clock.Now()) }
 
-func (r *ElectorRound) take() Effect {
+func (r *ElectorRound) take() effect.Effect {
 	r.event, r.out, r.letGo, r.cleared = ElectorEvent{}, nil, false, false
-	return EffectTake
+	return effect.EffectTake
 }
 
-func (r *ElectorRound) readClock() Effect { return r.clock.ask() }
+func (r *ElectorRound) readClock() effect.Effect { return r.clock.Ask() }
 
 // handle gives the event to the lease part, and then does what is due.
-func (r *ElectorRound) handle() Effect {
-	l, e, now := r.elector, &r.event, r.clock.now
+func (r *ElectorRound) handle() effect.Effect {
+	l, e, now := r.elector, &r.event, r.clock.Now()
 	l.barred = r.barred
 	switch {
 	case e.Message != nil:
@@ -147,16 +148,18 @@ func (r *ElectorRound) handle() Effect {
 	return 0
 }
 
-func (r *ElectorRound) publish() Effect { return EffectLease }
+func (r *ElectorRound) publish() effect.Effect { return effect.EffectLease }
 
-func (r *ElectorRound) tenures() Effect { return EffectTenures }
+func (r *ElectorRound) tenures() effect.Effect { return effect.EffectTenures }
 
-func (r *ElectorRound) note() Effect { return EffectNote }
+func (r *ElectorRound) note() effect.Effect { return effect.EffectNote }
 
-func (r *ElectorRound) send() Effect {
-	return EffectSend.unless(len(r.out) == 0 && r.event.Release == nil)
+func (r *ElectorRound) send() effect.Effect {
+	return effect.EffectSend.Unless(len(r.out) == 0 && r.event.Release == nil)
 }
 
-func (r *ElectorRound) inForce() Effect { return EffectInForce.unless(r.event.Membership == nil) }
+func (r *ElectorRound) inForce() effect.Effect {
+	return effect.EffectInForce.Unless(r.event.Membership == nil)
+}
 
-func (r *ElectorRound) timer() Effect { return EffectTimer }
+func (r *ElectorRound) timer() effect.Effect { return effect.EffectTimer }

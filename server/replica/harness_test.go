@@ -13,6 +13,7 @@ import (
 	"tenure/kv"
 	"tenure/lease"
 	"tenure/multipaxos"
+	"tenure/server/replica/effect"
 )
 
 // disk is a log.db in memory: what was persisted, and nothing else, survives a crash.
@@ -335,7 +336,7 @@ func (c *cluster) stepLog(n *testNode) {
 			return
 		}
 		c.must(err)
-		if e == EffectDone {
+		if e == effect.EffectDone {
 			return
 		}
 		c.do(n, e)
@@ -346,69 +347,69 @@ func (c *cluster) stepLog(n *testNode) {
 func (c *cluster) stepLease(n *testNode, event ElectorEvent) {
 	for {
 		switch n.lease.Next() {
-		case EffectTake:
+		case effect.EffectTake:
 			n.lease.Take(event)
-		case EffectClock:
+		case effect.EffectClock:
 			n.lease.Read(c.now, n.log.Standing(c.now).Barred)
-		case EffectLease:
+		case effect.EffectLease:
 			s := n.lease.State()
 			n.pub = n.pub.WithLease(s.Tenure, s.Deadline)
 			if n.lease.HasLetGo() {
 				n.letGo = append(n.letGo, event.LetGo)
 			}
-		case EffectSend:
+		case effect.EffectSend:
 			for _, m := range n.lease.Messages() {
 				if m.Kind == lease.KindPrepare {
 					n.attempts[m.Ballot] = true
 				}
 				c.send(envelope{from: n.id, to: m.To, lease: &m})
 			}
-		case EffectDone:
+		case effect.EffectDone:
 			return
 		}
 	}
 }
 
 // do carries out an effect of the log part.
-func (c *cluster) do(n *testNode, e Effect) {
+func (c *cluster) do(n *testNode, e effect.Effect) {
 	out := n.round.Output()
 	switch e {
-	case EffectTake:
+	case effect.EffectTake:
 		for _, e := range n.events {
 			n.round.Add(e)
 		}
 		n.events = nil
-	case EffectClock:
+	case effect.EffectClock:
 		n.round.Read(c.now, n.pub)
-	case EffectApply, EffectFreeze, EffectCheckpointed:
+	case effect.EffectApply, effect.EffectFreeze, effect.EffectCheckpointed:
 		c.must(n.round.Locked())
-	case EffectPersist:
+	case effect.EffectPersist:
 		n.persists = append(n.persists, out.Persists...)
-	case EffectReady:
+	case effect.EffectReady:
 		n.pub = n.pub.WithReady(out.Ready, out.Epoch)
-	case EffectLevel:
+	case effect.EffectLevel:
 		n.requires = out.Level
-	case EffectProgress:
+	case effect.EffectProgress:
 		c.progress(n, out)
-	case EffectSend:
+	case effect.EffectSend:
 		for _, m := range out.Log {
 			c.send(envelope{from: n.id, to: m.To, log: &m})
 		}
 		for _, m := range out.Messages {
 			c.send(envelope{from: n.id, to: m.To, peer: &m})
 		}
-	case EffectReply:
+	case effect.EffectReply:
 		for _, r := range out.Replies {
 			if _, twice := n.replies[r.ID]; twice {
 				c.t.Fatalf("request %d of node %d was answered twice", r.ID, n.id)
 			}
 			n.replies[r.ID] = r
 		}
-	case EffectCheckpoint:
+	case effect.EffectCheckpoint:
 		n.checkpointing, n.checkpointed = out.Checkpoint, c.now+c.checkpointFor
-	case EffectMembers:
+	case effect.EffectMembers:
 		n.inForce = out.Members
-	case EffectStanding:
+	case effect.EffectStanding:
 		if next, _ := n.log.Relief(); next != 0 && n.handsOver == 0 {
 			n.handsOver = next
 			n.input(Event{Call: func(time.Duration) { n.log.HandOver() }})

@@ -9,6 +9,7 @@ import (
 	"tenure/internal/quorum"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/server/replica/effect"
 )
 
 // bench is one log part that rounds of its driver step. The lease is what the test says, and so are the other nodes.
@@ -24,8 +25,8 @@ type bench struct {
 	persists []multipaxos.Persist // that sync makes durable
 	frozen   *kv.Frozen           // to be checkpointed
 	given    *ident.Membership    // to be put in force
-	parted   uint64               // the newest EffectPart
-	order    []Effect             // of the last round
+	parted   uint64               // the newest effect.EffectPart
+	order    []effect.Effect      // of the last round
 	out      Output               // the last one; Proposed: all of the last round
 	sent     []multipaxos.Message
 	messages []Message
@@ -100,23 +101,23 @@ func (b *bench) runInto(now time.Duration, p Published, later time.Duration, q P
 	b.t.Helper()
 	var proposed []Proposal
 	b.order = nil
-	for e := Effect(0); e != EffectDone; {
+	for e := effect.Effect(0); e != effect.EffectDone; {
 		var err error
 		if e, err = b.round.Next(); err != nil {
 			b.t.Fatal(err)
 		}
 		b.order, b.out = append(b.order, e), *b.round.Output()
 		switch e {
-		case EffectTake:
+		case effect.EffectTake:
 			for i := range b.events {
 				b.round.Add(&b.events[i])
 			}
 			b.events = nil
-		case EffectClock:
+		case effect.EffectClock:
 			b.round.Read(now, p)
 			b.now, b.pub = now, p
 			now, p = later, q
-		case EffectPersist:
+		case effect.EffectPersist:
 			proposed = append(proposed, b.out.Proposed...)
 			b.persists = append(b.persists, b.out.Persists...)
 		default:
@@ -127,25 +128,25 @@ func (b *bench) runInto(now time.Duration, p Published, later time.Duration, q P
 }
 
 // carryOut does what every round does alike.
-func (b *bench) carryOut(e Effect) {
+func (b *bench) carryOut(e effect.Effect) {
 	b.t.Helper()
 	switch e {
-	case EffectApply, EffectFreeze, EffectCheckpointed:
+	case effect.EffectApply, effect.EffectFreeze, effect.EffectCheckpointed:
 		if err := b.round.Locked(); err != nil {
 			b.t.Fatal(err)
 		}
-	case EffectSend:
+	case effect.EffectSend:
 		b.sent = append(b.sent, b.out.Log...)
 		b.messages = append(b.messages, b.out.Messages...)
-	case EffectReply:
+	case effect.EffectReply:
 		for _, r := range b.out.Replies {
 			b.replies[r.ID] = r
 		}
-	case EffectCheckpoint:
+	case effect.EffectCheckpoint:
 		b.frozen = b.out.Checkpoint
-	case EffectMembers:
+	case effect.EffectMembers:
 		b.given = b.out.Members
-	case EffectPart:
+	case effect.EffectPart:
 		b.parted = b.out.Parted
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/multipaxos"
+	"tenure/server/replica/effect"
 )
 
 // Event is one input of the log part. Exactly one of its fields is set (From belongs to Health, Digest to
@@ -16,7 +17,7 @@ type Event struct {
 	Write        *Request
 	Read         *ReadRequest
 	Persisted    uint64 // every Persist up to this one is durable
-	Checkpointed bool   // what EffectCheckpoint has handed out is durable and visible
+	Checkpointed bool   // what effect.EffectCheckpoint has handed out is durable and visible
 	Digest       uint64 // of Checkpointed: of the whole state that is durable now; 0: it is not known
 	Tick         bool   // comes every TickEvery
 	Health       *Health
@@ -28,7 +29,7 @@ type Event struct {
 	Call         func(now time.Duration)
 }
 
-// MembersInForce answers EffectMembers: the membership with that number is durable here and in force in both lease
+// MembersInForce answers effect.EffectMembers: the membership with that number is durable here and in force in both lease
 // parts. Excluding is as in Heartbeat.
 type MembersInForce struct {
 	Number    uint64
@@ -46,14 +47,14 @@ type LogRound struct {
 	log    *Log
 	order  []logStep // what is under way
 	at     int       // in order
-	clock  clockStep
-	pub    Published // as of the newest reading
-	locked Effect    // Locked must be called for this one
+	clock  effect.ClockStep
+	pub    Published     // as of the newest reading
+	locked effect.Effect // Locked must be called for this one
 	events []*Event
 	taken  int  // of events, so many are with the log part
 	tick   bool // there is a tick among them
 	again  bool
-	digest uint64 // of the checkpoint that EffectCheckpointed is about
+	digest uint64 // of the checkpoint that effect.EffectCheckpointed is about
 	out    Output
 	acks   bool // out is of the second half of a pass
 
@@ -62,7 +63,7 @@ type LogRound struct {
 }
 
 // logStep is one step of the order. It does its pure work and returns the effect for the caller, or 0.
-type logStep func(*LogRound) (Effect, error)
+type logStep func(*LogRound) (effect.Effect, error)
 
 // logBeginning is how a round begins. The clock is read after the events were taken: no event is handled by a reading
 // from before it came.
@@ -107,8 +108,8 @@ var logPass = []logStep{
 func NewLogRound(l *Log) *LogRound { return &LogRound{log: l, order: logBeginning} }
 
 // Next goes on to the next effect. An error is damage: the node must stop, and Next is not called again.
-func (r *LogRound) Next() (Effect, error) {
-	r.clock.must()
+func (r *LogRound) Next() (effect.Effect, error) {
+	r.clock.MustHaveRead()
 	if r.locked != 0 {
 		panic("replica: a round goes on without Locked")
 	}
@@ -123,38 +124,38 @@ func (r *LogRound) Next() (Effect, error) {
 		}
 	}
 	r.order, r.at, r.again = logBeginning, 0, false
-	return EffectDone, nil
+	return effect.EffectDone, nil
 }
 
-// Add hands an event over, as an answer to EffectTake. It is the round's until EffectDone.
+// Add hands an event over, as an answer to effect.EffectTake. It is the round's until effect.EffectDone.
 func (r *LogRound) Add(e *Event) { r.events = append(r.events, e) }
 
-// Read hands a reading of the node's elapsed clock over, as the answer to EffectClock, with what was published when, or
+// Read hands a reading of the node's elapsed clock over, as the answer to effect.EffectClock, with what was published when, or
 // after, it was made.
 func (r *LogRound) Read(now time.Duration, p Published) {
-	r.clock.read(now)
+	r.clock.Read(now)
 	r.pub = p
 }
 
-// Locked does what EffectApply, EffectFreeze or EffectCheckpointed was handed out for. The caller holds the lock on the
+// Locked does what effect.EffectApply, effect.EffectFreeze or effect.EffectCheckpointed was handed out for. The caller holds the lock on the
 // state for writing. An error is damage.
 func (r *LogRound) Locked() error {
 	e := r.locked
 	r.locked = 0
 	l := r.log
 	switch e {
-	case EffectApply:
+	case effect.EffectApply:
 		return l.apply()
-	case EffectCheckpointed:
+	case effect.EffectCheckpointed:
 		return l.checkpointed(r.digest)
-	case EffectFreeze:
+	case effect.EffectFreeze:
 		l.checkpoints.begin(l.state, l.ticks)
 		return nil
 	}
 	panic("replica: nothing waits for the lock")
 }
 
-// Output is what EffectPersist to EffectCheckpoint are about. The caller may keep what it points to.
+// Output is what effect.EffectPersist to effect.EffectCheckpoint are about. The caller may keep what it points to.
 func (r *LogRound) Output() *Output { return &r.out }
 
 // Acknowledges reports whether Output is of the second half of a pass. Its answers are then those of the master. For
@@ -162,18 +163,18 @@ func (r *LogRound) Output() *Output { return &r.out }
 func (r *LogRound) Acknowledges() bool { return r.acks }
 
 // Now is the newest reading of the clock in this round.
-func (r *LogRound) Now() time.Duration { return r.clock.now }
+func (r *LogRound) Now() time.Duration { return r.clock.Now() }
 
-func (r *LogRound) take() (Effect, error) {
+func (r *LogRound) take() (effect.Effect, error) {
 	clear(r.events)
 	r.events, r.taken, r.tick = r.events[:0], 0, false
-	return EffectTake, nil
+	return effect.EffectTake, nil
 }
 
-func (r *LogRound) readClock() (Effect, error) { return r.clock.ask(), nil }
+func (r *LogRound) readClock() (effect.Effect, error) { return r.clock.Ask(), nil }
 
 // handle gives the events to the log part, in their order; a tick comes after all others.
-func (r *LogRound) handle() (Effect, error) {
+func (r *LogRound) handle() (effect.Effect, error) {
 	for r.taken < len(r.events) {
 		e := r.events[r.taken]
 		r.taken++
@@ -181,9 +182,9 @@ func (r *LogRound) handle() (Effect, error) {
 		if e.Checkpointed {
 			r.at-- // the rest comes after it
 			r.digest = e.Digest
-			return r.lock(EffectCheckpointed)
+			return r.lock(effect.EffectCheckpointed)
 		}
-		if err := r.log.handle(r.clock.now, e); err != nil {
+		if err := r.log.handle(r.clock.Now(), e); err != nil {
 			return 0, err
 		}
 	}
@@ -191,97 +192,95 @@ func (r *LogRound) handle() (Effect, error) {
 	return 0, nil
 }
 
-func (r *LogRound) passTime() (Effect, error) {
+func (r *LogRound) passTime() (effect.Effect, error) {
 	if !r.tick {
 		return 0, nil
 	}
-	return EffectStanding, r.log.tick(r.clock.now, r.pub)
+	return effect.EffectStanding, r.log.tick(r.clock.Now(), r.pub)
 }
 
-func (r *LogRound) freeze() (Effect, error) {
+func (r *LogRound) freeze() (effect.Effect, error) {
 	if r.tick && r.log.freezes() {
-		return r.lock(EffectFreeze)
+		return r.lock(effect.EffectFreeze)
 	}
 	return 0, nil
 }
 
-func (r *LogRound) advance() (Effect, error) {
-	r.log.advance(r.clock.now, r.pub)
+func (r *LogRound) advance() (effect.Effect, error) {
+	r.log.advance(r.clock.Now(), r.pub)
 	r.out, r.acks = r.log.take(), false
 	r.again = r.out.Apply
 	return 0, nil
 }
 
-func (r *LogRound) persist() (Effect, error) {
-	return EffectPersist.unless(len(r.out.Persists) == 0), nil
+func (r *LogRound) persist() (effect.Effect, error) {
+	return effect.EffectPersist.Unless(len(r.out.Persists) == 0), nil
 }
 
 // require hands out the level that peers must know when it has changed.
-func (r *LogRound) require() (Effect, error) {
+func (r *LogRound) require() (effect.Effect, error) {
 	if r.out.Level == r.level {
 		return 0, nil
 	}
 	r.level = r.out.Level
-	return EffectLevel, nil
+	return effect.EffectLevel, nil
 }
 
 // publish hands readiness out when it has changed.
-func (r *LogRound) publish() (Effect, error) {
+func (r *LogRound) publish() (effect.Effect, error) {
 	if r.out.Ready == r.ready && (r.ready == 0 || r.out.Epoch == r.epoch) {
 		return 0, nil
 	}
 	r.ready, r.epoch = r.out.Ready, r.out.Epoch
-	return EffectReady, nil
+	return effect.EffectReady, nil
 }
 
-func (r *LogRound) progress() (Effect, error) {
-	return EffectProgress.unless(r.out.Health == nil && r.out.LetGo.Tenure == 0), nil
+func (r *LogRound) progress() (effect.Effect, error) {
+	return effect.EffectProgress.Unless(r.out.Health == nil && r.out.LetGo.Tenure == 0), nil
 }
 
-func (r *LogRound) members() (Effect, error) { return EffectMembers.unless(r.out.Members == nil), nil }
-
-func (r *LogRound) part() (Effect, error) { return EffectPart.unless(r.out.Parted == 0), nil }
-
-func (r *LogRound) send() (Effect, error) {
-	return EffectSend.unless(len(r.out.Log) == 0 && len(r.out.Messages) == 0), nil
+func (r *LogRound) members() (effect.Effect, error) {
+	return effect.EffectMembers.Unless(r.out.Members == nil), nil
 }
 
-func (r *LogRound) reply() (Effect, error) { return EffectReply.unless(len(r.out.Replies) == 0), nil }
-
-func (r *LogRound) checkpoint() (Effect, error) {
-	return EffectCheckpoint.unless(r.out.Checkpoint == nil), nil
+func (r *LogRound) part() (effect.Effect, error) {
+	return effect.EffectPart.Unless(r.out.Parted == 0), nil
 }
 
-func (r *LogRound) apply() (Effect, error) {
+func (r *LogRound) send() (effect.Effect, error) {
+	return effect.EffectSend.Unless(len(r.out.Log) == 0 && len(r.out.Messages) == 0), nil
+}
+
+func (r *LogRound) reply() (effect.Effect, error) {
+	return effect.EffectReply.Unless(len(r.out.Replies) == 0), nil
+}
+
+func (r *LogRound) checkpoint() (effect.Effect, error) {
+	return effect.EffectCheckpoint.Unless(r.out.Checkpoint == nil), nil
+}
+
+func (r *LogRound) apply() (effect.Effect, error) {
 	if !r.out.Apply {
 		return 0, nil
 	}
-	return r.lock(EffectApply)
+	return r.lock(effect.EffectApply)
 }
 
 // readClockAgain reads the clock after entries were applied, unless nothing is decided by it.
-func (r *LogRound) readClockAgain() (Effect, error) {
+func (r *LogRound) readClockAgain() (effect.Effect, error) {
 	if !r.log.needsTime() {
 		return 0, nil
 	}
-	return r.clock.ask(), nil
+	return r.clock.Ask(), nil
 }
 
-func (r *LogRound) finish() (Effect, error) {
-	r.log.finish(r.clock.now, r.pub)
+func (r *LogRound) finish() (effect.Effect, error) {
+	r.log.finish(r.clock.Now(), r.pub)
 	r.out, r.acks = r.log.take(), true
 	return 0, nil
 }
 
-func (r *LogRound) lock(e Effect) (Effect, error) {
+func (r *LogRound) lock(e effect.Effect) (effect.Effect, error) {
 	r.locked = e
 	return e, nil
-}
-
-// unless returns e, or 0 if there is nothing to do.
-func (e Effect) unless(nothing bool) Effect {
-	if nothing {
-		return 0
-	}
-	return e
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/lease/named"
+	"tenure/server/replica/effect"
 )
 
 // drivenLeases is a part for named leases that rounds of its driver step, and what they have handed out.
@@ -25,23 +26,23 @@ func driveLeases(l *Leases) *drivenLeases {
 func (d *drivenLeases) give(now time.Duration, events ...LeasesEvent) {
 	for {
 		switch d.round.Next() {
-		case EffectTake:
+		case effect.EffectTake:
 			for i := range events {
 				d.round.Add(&events[i])
 			}
-		case EffectClock:
+		case effect.EffectClock:
 			d.round.Read(now)
-		case EffectSend:
+		case effect.EffectSend:
 			d.batches = append(d.batches, d.round.Batches()...)
-		case EffectReply:
+		case effect.EffectReply:
 			d.replied = append(d.replied, d.round.Answers()...)
-		case EffectBucket:
+		case effect.EffectBucket:
 			d.bucket = d.round.Bucket()
-		case EffectInForce:
+		case effect.EffectInForce:
 			d.told++
-		case EffectEra:
+		case effect.EffectEra:
 			d.eras++
-		case EffectDone:
+		case effect.EffectDone:
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/lease/named"
+	"tenure/server/replica/effect"
 )
 
 // LeasesEvent is one input of the part for named leases. Exactly one of its fields is set (From belongs to Batch), or
@@ -26,17 +27,17 @@ type LeasesEvent struct {
 type LeasesRound struct {
 	part    *Leases
 	at      int // in leasesOrder
-	clock   clockStep
+	clock   effect.ClockStep
 	events  []*LeasesEvent
 	asking  bool // an era was asked for and has not come
-	telling bool // a membership came, and EffectInForce has not told of it
+	telling bool // a membership came, and effect.EffectInForce has not told of it
 
 	batches []LeaseBatch
 	answers []LeaseAnswer
 	bucket  named.Bucket
 }
 
-type leasesStep func(*LeasesRound) Effect
+type leasesStep func(*LeasesRound) effect.Effect
 
 // leasesOrder is the order of a round. The clock is read after the events were taken (T2), as in electorOrder.
 var leasesOrder = []leasesStep{
@@ -55,8 +56,8 @@ var leasesOrder = []leasesStep{
 func NewLeasesRound(l *Leases) *LeasesRound { return &LeasesRound{part: l} }
 
 // Next goes on to the next effect.
-func (r *LeasesRound) Next() Effect {
-	r.clock.must()
+func (r *LeasesRound) Next() effect.Effect {
+	r.clock.MustHaveRead()
 	for r.at < len(leasesOrder) {
 		step := leasesOrder[r.at]
 		r.at++
@@ -65,55 +66,55 @@ func (r *LeasesRound) Next() Effect {
 		}
 	}
 	r.at = 0
-	return EffectDone
+	return effect.EffectDone
 }
 
-// Add hands an event over, as an answer to EffectTake. It is the round's until EffectDone.
+// Add hands an event over, as an answer to effect.EffectTake. It is the round's until effect.EffectDone.
 func (r *LeasesRound) Add(e *LeasesEvent) { r.events = append(r.events, e) }
 
-// Read hands a reading of the node's elapsed clock over, as the answer to EffectClock.
-func (r *LeasesRound) Read(now time.Duration) { r.clock.read(now) }
+// Read hands a reading of the node's elapsed clock over, as the answer to effect.EffectClock.
+func (r *LeasesRound) Read(now time.Duration) { r.clock.Read(now) }
 
 // Now is the newest reading of the clock.
-func (r *LeasesRound) Now() time.Duration { return r.clock.now }
+func (r *LeasesRound) Now() time.Duration { return r.clock.Now() }
 
-// Batches is what EffectSend sends.
+// Batches is what effect.EffectSend sends.
 func (r *LeasesRound) Batches() []LeaseBatch { return r.batches }
 
-// Answers is what EffectReply gives to those who wait.
+// Answers is what effect.EffectReply gives to those who wait.
 func (r *LeasesRound) Answers() []LeaseAnswer { return r.answers }
 
-// Bucket is what EffectBucket makes durable.
+// Bucket is what effect.EffectBucket makes durable.
 func (r *LeasesRound) Bucket() named.Bucket { return r.bucket }
 
-// InForce is what EffectInForce tells, as Leases.InForce has it at the newest reading.
+// InForce is what effect.EffectInForce tells, as Leases.InForce has it at the newest reading.
 func (r *LeasesRound) InForce() (number uint64, excluding time.Duration) {
-	return r.part.InForce(r.clock.now)
+	return r.part.InForce(r.clock.Now())
 }
 
 // Wake is when the next round is due.
 func (r *LeasesRound) Wake() time.Duration { return r.part.nextWake() }
 
-func (r *LeasesRound) take() Effect {
+func (r *LeasesRound) take() effect.Effect {
 	clear(r.events)
 	r.events, r.batches, r.answers = r.events[:0], nil, nil
-	return EffectTake
+	return effect.EffectTake
 }
 
-func (r *LeasesRound) readClock() Effect { return r.clock.ask() }
+func (r *LeasesRound) readClock() effect.Effect { return r.clock.Ask() }
 
 // handle gives the events to the part, in their order, and then does what is due.
-func (r *LeasesRound) handle() Effect {
+func (r *LeasesRound) handle() effect.Effect {
 	for _, e := range r.events {
 		r.handleOne(e)
 	}
-	r.part.tick(r.clock.now)
+	r.part.tick(r.clock.Now())
 	r.batches, r.answers = r.part.out.take()
 	return 0
 }
 
 func (r *LeasesRound) handleOne(e *LeasesEvent) {
-	l, now := r.part, r.clock.now
+	l, now := r.part, r.clock.Now()
 	switch {
 	case e.Batch != nil:
 		l.receive(now, e.From, e.Batch)
@@ -136,31 +137,31 @@ func (r *LeasesRound) handleOne(e *LeasesEvent) {
 	}
 }
 
-func (r *LeasesRound) send() Effect { return EffectSend.unless(len(r.batches) == 0) }
+func (r *LeasesRound) send() effect.Effect { return effect.EffectSend.Unless(len(r.batches) == 0) }
 
-func (r *LeasesRound) reply() Effect { return EffectReply.unless(len(r.answers) == 0) }
+func (r *LeasesRound) reply() effect.Effect { return effect.EffectReply.Unless(len(r.answers) == 0) }
 
 // inForce waits until the exclusions of older stamps are counted.
-func (r *LeasesRound) inForce() Effect {
+func (r *LeasesRound) inForce() effect.Effect {
 	if !r.telling || r.part.counting {
 		return 0
 	}
 	r.telling = false
-	return EffectInForce
+	return effect.EffectInForce
 }
 
-func (r *LeasesRound) nextBucket() Effect {
-	b, ok := r.part.table.NextBucket(r.clock.now)
+func (r *LeasesRound) nextBucket() effect.Effect {
+	b, ok := r.part.table.NextBucket(r.clock.Now())
 	r.bucket = b
-	return EffectBucket.unless(!ok)
+	return effect.EffectBucket.Unless(!ok)
 }
 
-func (r *LeasesRound) era() Effect {
+func (r *LeasesRound) era() effect.Effect {
 	if r.asking || !r.part.needsEra() {
 		return 0
 	}
 	r.asking = true
-	return EffectEra
+	return effect.EffectEra
 }
 
-func (r *LeasesRound) timer() Effect { return EffectTimer }
+func (r *LeasesRound) timer() effect.Effect { return effect.EffectTimer }

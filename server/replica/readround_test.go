@@ -3,6 +3,8 @@ package replica
 import (
 	"testing"
 	"time"
+
+	"tenure/server/replica/effect"
 )
 
 // "take the snapshot → then read the clock once: held, same epoch → answer" (log.md, Three ways to read): a read that
@@ -12,11 +14,11 @@ func TestReadRoundReadsTheClockAfterTheData(t *testing.T) {
 		p := Published{Tenure: 3, Deadline: sec, Ready: 3, Epoch: 40}
 		ticket, _ := p.Begin()
 		r, now, taken := NewReadRound(ticket), time.Duration(0), false
-		for e := r.Next(); e != EffectDone; e = r.Next() {
+		for e := r.Next(); e != effect.EffectDone; e = r.Next() {
 			switch e {
-			case EffectData:
+			case effect.EffectData:
 				now, taken = took, true
-			case EffectClock:
+			case effect.EffectClock:
 				r.Read(now, p)
 			}
 		}
@@ -29,7 +31,7 @@ func TestReadRoundReadsTheClockAfterTheData(t *testing.T) {
 // Whoever reads must hand over the reading that it is asked for.
 func TestAReadDoesNotGoOnWithoutTheClock(t *testing.T) {
 	r := NewReadRound(Ticket{})
-	for r.Next() != EffectClock {
+	for r.Next() != effect.EffectClock {
 	}
 	defer func() {
 		if recover() == nil {

@@ -9,6 +9,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/server/replica/effect"
 )
 
 // "win the lease; this opens a new epoch and forgets any earlier recovery … a gap, however short, decided from stored
@@ -56,7 +57,7 @@ func TestM4ReadyOnlyAfterTheOpeningEntryIsApplied(t *testing.T) {
 		b.sync() // the promise, so that Phase 1 is complete; then the barrier entry, so that it is chosen
 	}
 	b.run(0, p)
-	apply, ready := slices.Index(b.order, EffectApply), slices.Index(b.order, EffectReady)
+	apply, ready := slices.Index(b.order, effect.EffectApply), slices.Index(b.order, effect.EffectReady)
 	if apply < 0 {
 		t.Fatal("the barrier entry is not chosen: the test is wrong")
 	}

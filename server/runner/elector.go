@@ -11,6 +11,7 @@ import (
 	"tenure/api"
 	"tenure/internal/clock"
 	"tenure/server/replica"
+	"tenure/server/replica/effect"
 	"tenure/server/wire"
 )
 
@@ -145,7 +146,7 @@ func (e *Elector) run(stop <-chan struct{}) error {
 	defer e.gap.close()
 	for {
 		next := e.driver.Next()
-		if next == replica.EffectTake {
+		if next == effect.EffectTake {
 			select {
 			case <-stop:
 				return nil
@@ -161,27 +162,27 @@ func (e *Elector) run(stop <-chan struct{}) error {
 }
 
 // do carries out an effect.
-func (e *Elector) do(next replica.Effect) {
+func (e *Elector) do(next effect.Effect) {
 	now := e.driver.Now()
 	switch next {
-	case replica.EffectClock:
+	case effect.EffectClock:
 		e.readClock()
-	case replica.EffectLease:
+	case effect.EffectLease:
 		e.noteEvent()
 		e.publish(now, e.driver.State())
-	case replica.EffectTenures:
+	case effect.EffectTenures:
 		e.noteTenures(now)
-	case replica.EffectInForce:
+	case effect.EffectInForce:
 		number, excluding := e.driver.InForce()
 		e.inForce <- inForce{number, excluding}
-	case replica.EffectNote:
+	case effect.EffectNote:
 		e.noteBallots(now)
-	case replica.EffectSend:
+	case effect.EffectSend:
 		e.send()
-	case replica.EffectTimer:
+	case effect.EffectTimer:
 		e.due = e.driver.Wake()
 		e.timer.Reset(e.due - now)
-	case replica.EffectDone:
+	case effect.EffectDone:
 		if e.done != nil {
 			close(e.done)
 			e.done = nil

@@ -11,6 +11,7 @@ import (
 	"tenure/internal/clock"
 	"tenure/lease/named"
 	"tenure/server/replica"
+	"tenure/server/replica/effect"
 	"tenure/server/wire"
 	"tenure/storage"
 )
@@ -121,29 +122,29 @@ func (l *Leases) turn() bool {
 func (l *Leases) round() {
 	for {
 		switch l.driver.Next() {
-		case replica.EffectTake:
+		case effect.EffectTake:
 			l.take()
-		case replica.EffectClock:
+		case effect.EffectClock:
 			l.driver.Read(l.cfg.Clock.Now())
-		case replica.EffectSend:
+		case effect.EffectSend:
 			l.send(l.driver.Batches())
-		case replica.EffectReply:
+		case effect.EffectReply:
 			for _, a := range l.driver.Answers() {
 				l.replies[a.ID] <- a
 				delete(l.replies, a.ID)
 			}
-		case replica.EffectInForce:
+		case effect.EffectInForce:
 			number, excluding := l.driver.InForce()
 			l.inForce <- inForce{number, excluding}
-		case replica.EffectBucket:
+		case effect.EffectBucket:
 			l.buckets <- l.driver.Bucket()
-		case replica.EffectEra:
+		case effect.EffectEra:
 			go l.askEra()
-		case replica.EffectTimer:
+		case effect.EffectTimer:
 			s := l.cfg.Part.Status(l.driver.Now())
 			l.view.Store(&s)
 			l.arm(l.driver.Wake())
-		case replica.EffectDone:
+		case effect.EffectDone:
 			clear(l.events) // the inbox uses the array again
 			l.events = nil
 			return

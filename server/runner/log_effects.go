@@ -6,6 +6,7 @@ import (
 
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/replica/effect"
 	"tenure/server/wire"
 )
 
@@ -16,7 +17,7 @@ func (l *Log) round() error {
 		if err != nil {
 			return err
 		}
-		if e == replica.EffectDone {
+		if e == effect.EffectDone {
 			l.done()
 			return nil
 		}
@@ -27,39 +28,39 @@ func (l *Log) round() error {
 }
 
 // do carries out an effect. An error is damage.
-func (l *Log) do(e replica.Effect) error {
+func (l *Log) do(e effect.Effect) error {
 	out := l.driver.Output()
 	switch e {
-	case replica.EffectTake:
+	case effect.EffectTake:
 		l.take()
-	case replica.EffectClock:
+	case effect.EffectClock:
 		l.driver.Read(l.cfg.Clock.Now(), l.cfg.Mastership.Load())
 		l.note()
-	case replica.EffectApply, replica.EffectFreeze, replica.EffectCheckpointed:
+	case effect.EffectApply, effect.EffectFreeze, effect.EffectCheckpointed:
 		return l.cfg.State.locked(l.driver.Locked)
-	case replica.EffectStanding:
+	case effect.EffectStanding:
 		l.publishStanding(l.driver.Now())
 		l.askRelief()
-	case replica.EffectPersist:
+	case effect.EffectPersist:
 		l.stages.proposed(l.driver.Now(), out)
 		l.persister.add(out.Persists)
-	case replica.EffectReady:
+	case effect.EffectReady:
 		l.cfg.Mastership.SetReady(out.Ready, out.Epoch)
 		l.readyChanged(out.Ready, out.Epoch)
-	case replica.EffectLevel:
+	case effect.EffectLevel:
 		l.cfg.RequireLevel(out.Level)
-	case replica.EffectProgress:
+	case effect.EffectProgress:
 		l.deliverProgress(out)
-	case replica.EffectMembers:
+	case effect.EffectMembers:
 		l.members(*out.Members)
-	case replica.EffectPart:
+	case effect.EffectPart:
 		l.cfg.PartWith(out.Parted)
-	case replica.EffectSend:
+	case effect.EffectSend:
 		l.sendLog(out.Log)
 		l.sendReplica(out.Messages)
-	case replica.EffectReply:
+	case effect.EffectReply:
 		l.reply(out.Replies)
-	case replica.EffectCheckpoint:
+	case effect.EffectCheckpoint:
 		l.checkpointer.frozen <- out.Checkpoint
 	}
 	return nil

@@ -1,4 +1,6 @@
-package replica
+// Package effect names what the drivers of a node's parts ask of whoever runs them, and reads the clock for them. All
+// parts share the names, so that the simulator can stop a node before an effect of any part.
+package effect
 
 import "time"
 
@@ -77,23 +79,35 @@ var effectNames = [...]string{
 // String returns the name of the effect, for traces.
 func (e Effect) String() string { return effectNames[e] }
 
-// clockStep is the step that reads the clock: the newest reading, and whether the caller owes one.
-type clockStep struct {
+// Unless returns e, or 0 if there is nothing to do.
+func (e Effect) Unless(nothing bool) Effect {
+	if nothing {
+		return 0
+	}
+	return e
+}
+
+// ClockStep is the step of a driver that reads the clock: the newest reading, and whether the caller owes one.
+type ClockStep struct {
 	now  time.Duration
 	owed bool
 }
 
-// ask is a step of an order.
-func (c *clockStep) ask() Effect {
+// Ask asks the caller for a reading.
+func (c *ClockStep) Ask() Effect {
 	c.owed = true
 	return EffectClock
 }
 
-func (c *clockStep) read(now time.Duration) { c.now, c.owed = now, false }
+// Read is the caller's answer.
+func (c *ClockStep) Read(now time.Duration) { c.now, c.owed = now, false }
 
-// must panics if the caller goes on without the reading that it was asked for: the order would be broken.
-func (c *clockStep) must() {
+// Now is the newest reading.
+func (c *ClockStep) Now() time.Duration { return c.now }
+
+// MustHaveRead panics if the caller goes on without the reading that it was asked for: the order would be broken.
+func (c *ClockStep) MustHaveRead() {
 	if c.owed {
-		panic("replica: a round goes on without the clock that it has asked for")
+		panic("effect: a round goes on without the clock that it has asked for")
 	}
 }
