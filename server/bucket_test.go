@@ -25,13 +25,13 @@ func TestN4TheNextRunIsSilentForTheBucket(t *testing.T) {
 	round := func(e replica.LeasesEvent) {
 		for r := driver; ; {
 			switch r.Next() {
-			case effect.EffectTake:
+			case effect.Take:
 				r.Add(&e)
-			case effect.EffectClock:
+			case effect.Clock:
 				r.Read(n.clock.Now())
-			case effect.EffectBucket:
+			case effect.Bucket:
 				b = r.Bucket()
-			case effect.EffectDone:
+			case effect.Done:
 				return
 			}
 		}

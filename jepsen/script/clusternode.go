@@ -78,18 +78,18 @@ func (w *cluster) begin(nd *replicaNode) {
 func (w *cluster) stepLease(nd *replicaNode, e replica.ElectorEvent) {
 	for {
 		switch nd.lease.Next() {
-		case effect.EffectTake:
+		case effect.Take:
 			nd.lease.Take(e)
-		case effect.EffectClock:
+		case effect.Clock:
 			nd.lease.Read(w.read(nd), false)
-		case effect.EffectLease:
+		case effect.Lease:
 			s := nd.lease.State()
 			nd.pub = nd.pub.WithLease(s.Tenure, s.Deadline)
-		case effect.EffectSend:
+		case effect.Send:
 			for _, m := range nd.lease.Messages() {
 				w.network.post(w.now+step, envelope{from: nd.id, to: m.To, lease: true, body: wire.EncodeLease(&m)})
 			}
-		case effect.EffectDone:
+		case effect.Done:
 			return
 		}
 	}
@@ -105,8 +105,8 @@ func (w *cluster) goOn(nd *replicaNode, stop pausePoint) (err error) {
 				return err
 			}
 		}
-		nd.due, nd.within = 0, e != effect.EffectDone
-		if e == effect.EffectClock {
+		nd.due, nd.within = 0, e != effect.Done
+		if e == effect.Clock {
 			clocks++
 		}
 		if stop == beforeAnswer && clocks == 2 {
@@ -126,26 +126,26 @@ func (w *cluster) goOn(nd *replicaNode, stop pausePoint) (err error) {
 func (w *cluster) do(nd *replicaNode, e effect.Effect) error {
 	out := nd.round.Output()
 	switch e {
-	case effect.EffectTake:
+	case effect.Take:
 		for _, e := range nd.events {
 			nd.round.Add(e)
 		}
 		nd.events = nil
-	case effect.EffectClock:
+	case effect.Clock:
 		nd.round.Read(w.read(nd), nd.pub)
-	case effect.EffectApply, effect.EffectFreeze, effect.EffectCheckpointed:
+	case effect.Apply, effect.Freeze, effect.Checkpointed:
 		return nd.round.Locked()
-	case effect.EffectPersist:
+	case effect.Persist:
 		nd.persists = append(nd.persists, out.Persists...)
-	case effect.EffectReady:
+	case effect.Ready:
 		nd.pub = nd.pub.WithReady(out.Ready, out.Epoch)
-	case effect.EffectSend:
+	case effect.Send:
 		w.send(nd, out)
-	case effect.EffectReply:
+	case effect.Reply:
 		for _, r := range out.Replies {
 			w.reply(nd, r)
 		}
-	case effect.EffectCheckpoint:
+	case effect.Checkpoint:
 		nd.checkpointing = out.Checkpoint
 	}
 	return nil
@@ -212,7 +212,7 @@ func (w *cluster) reply(nd *replicaNode, r replica.Reply) {
 		w.answered(nd, label, "unknown", ", "+r.Reason.String())
 	case isRead && r.Ticketed:
 		t := takenRead{label: label, round: replica.NewReadRound(r.Ticket)}
-		if t.round.Next() == effect.EffectData {
+		if t.round.Next() == effect.Data {
 			t.value = w.get(nd, key)
 		}
 		nd.taken = append(nd.taken, t)
@@ -227,7 +227,7 @@ func (w *cluster) reply(nd *replicaNode, r replica.Reply) {
 // endReads is the second half of reads under the lease.
 func (w *cluster) endReads(nd *replicaNode) {
 	for _, r := range nd.taken {
-		if r.round.Next() == effect.EffectClock {
+		if r.round.Next() == effect.Clock {
 			r.round.Read(w.read(nd), nd.pub)
 		}
 		if r.round.Granted() {

@@ -121,18 +121,18 @@ func (a *attempt) underLease(t replica.Ticket) {
 // goOn carries out the effects of a read under the lease. Got is what it shows, if that was taken.
 func (a *attempt) goOn(r *replica.ReadRound, got *answer) {
 	switch r.Next() {
-	case effect.EffectData:
+	case effect.Data:
 		a.later(kindTake, func() {
 			if got := a.get(true); got != nil {
 				a.goOn(r, got)
 			}
 		})
-	case effect.EffectClock:
+	case effect.Clock:
 		a.later(kindEnd, func() {
 			r.Read(a.node.reading(), a.node.board.pub)
 			a.goOn(r, got)
 		})
-	case effect.EffectDone:
+	case effect.Done:
 		if r.Granted() {
 			a.show(got)
 			return

@@ -66,14 +66,14 @@ func (l *electorLoop) loop() {
 		return
 	}
 	l.busy = true
-	for l.running && l.run == l.own && (l.effect != effect.EffectTake || len(l.inbox) > 0) {
+	for l.running && l.run == l.own && (l.effect != effect.Take || len(l.inbox) > 0) {
 		l.do(l.effect)
 		l.effect = l.round.Next()
 		d, long := l.gap(l.loops, l.effect)
 		if long {
 			l.lags(d)
 		}
-		if d > 0 && l.effect != effect.EffectTake {
+		if d > 0 && l.effect != effect.Take {
 			l.later(kindLater, d, func() {
 				l.busy = false
 				l.loop()
@@ -88,31 +88,31 @@ func (l *electorLoop) loop() {
 func (l *electorLoop) do(e effect.Effect) {
 	r := l.round
 	switch e {
-	case effect.EffectTake:
+	case effect.Take:
 		l.about = l.inbox[0]
 		l.inbox = slices.Delete(l.inbox, 0, 1) // which keeps its memory
 		r.Take(l.about.event())
-	case effect.EffectClock:
+	case effect.Clock:
 		now, distrusted := l.reading(), l.distrusted()
 		if in, t := r.Event(), l.elector.State(now).Tenure; distrusted && t != 0 && *in == (replica.ElectorEvent{}) {
 			in.LetGo = replica.LetGo{Tenure: t, Reason: replica.ReasonClock}
 		}
 		r.Read(now, distrusted || l.standing.Barred)
-	case effect.EffectLease:
+	case effect.Lease:
 		l.noteEvent()
 		l.publish(r.State())
-	case effect.EffectTenures:
+	case effect.Tenures:
 		l.checkCauses()
-	case effect.EffectInForce:
+	case effect.InForce:
 		number, excluding := r.InForce()
 		l.inForce(0, number, excluding)
-	case effect.EffectNote:
+	case effect.Note:
 		l.noted = l.elector.AppendNoted(l.noted[:0], r.Now())
-	case effect.EffectSend:
+	case effect.Send:
 		l.send()
-	case effect.EffectTimer:
+	case effect.Timer:
 		l.setTimer(r.Wake() - r.Now())
-	case effect.EffectDone:
+	case effect.Done:
 		if h := l.about.release; h != nil {
 			l.progress.stoodBack(l.machine)
 			h.released()

@@ -62,10 +62,10 @@ func (l *leasesLoop) loop() {
 		return
 	}
 	l.busy = true
-	for l.running && l.run == l.own && (l.effect != effect.EffectTake || len(l.inbox) > 0) {
+	for l.running && l.run == l.own && (l.effect != effect.Take || len(l.inbox) > 0) {
 		l.do(l.effect)
 		l.effect = l.round.Next()
-		if d, _ := l.gap(l.leasing, l.effect); d > 0 && l.effect != effect.EffectTake {
+		if d, _ := l.gap(l.leasing, l.effect); d > 0 && l.effect != effect.Take {
 			l.later(kindNamedLater, d, func() {
 				l.busy = false
 				l.loop()
@@ -79,32 +79,32 @@ func (l *leasesLoop) loop() {
 // do carries out an effect.
 func (l *leasesLoop) do(e effect.Effect) {
 	switch e {
-	case effect.EffectTake:
+	case effect.Take:
 		for i := range l.inbox {
 			l.round.Add(l.event(&l.inbox[i]))
 		}
 		clear(l.inbox)
 		l.inbox = l.inbox[:0]
-	case effect.EffectClock:
+	case effect.Clock:
 		l.round.Read(l.reading())
-	case effect.EffectSend:
+	case effect.Send:
 		batches := l.round.Batches()
 		for i := range batches {
 			l.checkExcludes(&batches[i])
 			l.net.sendNamed(l.end, &batches[i])
 		}
-	case effect.EffectReply:
+	case effect.Reply:
 		for _, a := range l.round.Answers() {
 			l.answer(a)
 		}
-	case effect.EffectInForce:
+	case effect.InForce:
 		number, excluding := l.round.InForce()
 		l.inForce(1, number, excluding)
-	case effect.EffectBucket:
+	case effect.Bucket:
 		l.write(l.round.Bucket())
-	case effect.EffectEra:
+	case effect.Era:
 		l.askEra()
-	case effect.EffectTimer:
+	case effect.Timer:
 		l.setTimer(l.round.Wake() - l.round.Now())
 	}
 }

@@ -90,7 +90,7 @@ func (l *logLoop) poke() {
 
 // wake lets the loop take a round if it is not in one: at once, or when the scheduler gets to it.
 func (l *logLoop) wake() {
-	if l.effect != effect.EffectTake || l.waking {
+	if l.effect != effect.Take || l.waking {
 		return
 	}
 	if l.phase == phaseFaults && l.loops.chance(l.plan.waking) {
@@ -108,7 +108,7 @@ func (l *logLoop) wake() {
 // between any two effects.
 func (l *logLoop) rounds() {
 	for l.alive() {
-		if l.effect == effect.EffectTake && len(l.inbox) == 0 && !l.ticked && !l.poked {
+		if l.effect == effect.Take && len(l.inbox) == 0 && !l.ticked && !l.poked {
 			return
 		}
 		if !l.do(l.effect) {
@@ -126,7 +126,7 @@ func (l *logLoop) rounds() {
 		if long {
 			l.lags(d)
 		}
-		if d > 0 && next != effect.EffectTake {
+		if d > 0 && next != effect.Take {
 			l.later(kindStage, d, l.rounds)
 			return
 		}
@@ -139,7 +139,7 @@ func (l *logLoop) rounds() {
 func (l *logLoop) settled() bool {
 	chosen := l.core.Chosen()
 	return multipaxos.Slot(l.state.Applied()) == chosen && (chosen == l.core.Last() || !l.leads()) &&
-		l.effect == effect.EffectTake
+		l.effect == effect.Take
 }
 
 // leads reports whether this node leads the log.
@@ -165,51 +165,51 @@ func (l *logLoop) sound(err error) bool {
 func (l *logLoop) do(e effect.Effect) bool {
 	out := l.round.Output()
 	switch e {
-	case effect.EffectTake:
+	case effect.Take:
 		l.take()
-	case effect.EffectClock:
+	case effect.Clock:
 		l.answers.now, l.answers.published = l.reading(), l.board.pub
 		l.spares.read(l.answers.now)
 		l.round.Read(l.answers.now, l.answers.published)
-	case effect.EffectApply:
+	case effect.Apply:
 		if !l.sound(l.round.Locked()) {
 			return false
 		}
 		l.answers.appliedAt = l.reading()
 		l.check.applied()
-	case effect.EffectCheckpointed:
+	case effect.Checkpointed:
 		return l.sound(l.round.Locked())
-	case effect.EffectFreeze:
+	case effect.Freeze:
 		if !l.sound(l.round.Locked()) {
 			return false
 		}
 		l.check.compareDigest()
-	case effect.EffectStanding:
+	case effect.Standing:
 		l.stand()
 		if next, _ := l.log.Relief(); next != 0 {
 			l.life.relieve(next)
 		}
-	case effect.EffectPersist:
+	case effect.Persist:
 		l.check.writes(out.Persists)
 		l.spares.writes(out.Persists, l.disk.ledger)
 		l.disk.waiting = append(l.disk.waiting, out.Persists...)
 		l.flush()
-	case effect.EffectReady:
+	case effect.Ready:
 		if l.trace.on() {
 			l.trace.note("ready for tenure %d, epoch %d", out.Ready, out.Epoch)
 		}
 		l.board.publish(l.board.pub.WithReady(out.Ready, out.Epoch))
-	case effect.EffectProgress:
+	case effect.Progress:
 		l.progress(out)
-	case effect.EffectSend:
+	case effect.Send:
 		l.send(out)
-	case effect.EffectReply:
+	case effect.Reply:
 		l.reply(out.Replies)
-	case effect.EffectMembers:
+	case effect.Members:
 		l.life.goOver(*out.Members)
-	case effect.EffectPart:
+	case effect.Part:
 		l.life.part(out.Parted)
-	case effect.EffectCheckpoint:
+	case effect.Checkpoint:
 		l.disk.ends(kindCheckpoint, l.disk.beginCheckpoint(out.Checkpoint), func() {
 			l.disk.endCheckpoint()
 			l.put(input{checkpointed: true, digest: l.disk.stateDB.Digest()})

@@ -118,9 +118,9 @@ const weakGaps = 150
 func (p *plan) drawWeak(seed uint64) {
 	r := stream(seed, 14)
 	if r.chance(700) {
-		p.weak = pick(&r, effect.EffectApply, effect.EffectApply, effect.EffectClock, effect.EffectPersist,
-			effect.EffectReady, effect.EffectSend, effect.EffectReply, effect.EffectLease, effect.EffectNote,
-			effect.EffectTimer)
+		p.weak = pick(&r, effect.Apply, effect.Apply, effect.Clock, effect.Persist,
+			effect.Ready, effect.Send, effect.Reply, effect.Lease, effect.Note,
+			effect.Timer)
 	}
 }
 

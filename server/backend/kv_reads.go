@@ -91,14 +91,14 @@ func (b *KV) takeUnderLease(t replica.Ticket, take func() (uint64, error)) (m we
 	m.KnownLeader = true
 	for r := replica.NewReadRound(t); ; {
 		switch r.Next() {
-		case effect.EffectData:
+		case effect.Data:
 			if m.Revision, err = take(); err != nil {
 				return web.ReadMeta{}, true, b.damage(err)
 			}
-		case effect.EffectClock:
+		case effect.Clock:
 			now := b.cfg.Clock.Now()
 			r.Read(now, b.cfg.Mastership.Load())
-		case effect.EffectDone:
+		case effect.Done:
 			return m, r.Granted(), nil
 		}
 	}

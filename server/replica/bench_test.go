@@ -63,26 +63,26 @@ func (s *solo) step() (replies int) {
 		s.must(err)
 		out := s.round.Output()
 		switch e {
-		case effect.EffectTake:
+		case effect.Take:
 			for i := range s.events {
 				s.round.Add(&s.events[i])
 			}
-		case effect.EffectClock:
+		case effect.Clock:
 			s.round.Read(s.now, s.pub)
-		case effect.EffectApply:
+		case effect.Apply:
 			s.must(s.round.Locked())
-		case effect.EffectPersist:
+		case effect.Persist:
 			persisted = out.Persists[len(out.Persists)-1].Seq
-		case effect.EffectReady:
+		case effect.Ready:
 			s.pub = s.pub.WithReady(out.Ready, out.Epoch)
-		case effect.EffectReply:
+		case effect.Reply:
 			for _, r := range out.Replies {
 				if r.Outcome != Done {
 					s.b.Fatalf("%+v", r)
 				}
 			}
 			replies += len(out.Replies)
-		case effect.EffectDone:
+		case effect.Done:
 			if s.events = s.events[:0]; persisted != 0 {
 				s.events = append(s.events, Event{Persisted: persisted})
 			}

@@ -55,7 +55,7 @@ func (l *Log) checkpointed(digest uint64) error {
 }
 
 // compareHere begins a checkpoint if compareSlots chooses the slot that was just applied, or the record in it says so.
-// Like effect.EffectFreeze, it freezes the memtable. Neither is skipped while another checkpoint runs: under load one of the
+// Like effect.Freeze, it freezes the memtable. Neither is skipped while another checkpoint runs: under load one of the
 // nodes would nearly always be busy, and a slot that some nodes skip says little about which node differs.
 func (l *Log) compareHere() {
 	asked := l.changes.compare

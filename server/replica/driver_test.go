@@ -40,14 +40,14 @@ func newTestLeasesRound(t *testing.T) *LeasesRound {
 func TestT2TheClockIsReadAfterTheEvents(t *testing.T) {
 	var order []effect.Effect
 	note := func(e effect.Effect) bool {
-		if e == effect.EffectTake || e == effect.EffectClock {
+		if e == effect.Take || e == effect.Clock {
 			order = append(order, e)
 		}
-		return e != effect.EffectDone
+		return e != effect.Done
 	}
 	check := func(part string) {
 		t.Helper()
-		if len(order) < 2 || order[0] != effect.EffectTake || order[1] != effect.EffectClock {
+		if len(order) < 2 || order[0] != effect.Take || order[1] != effect.Clock {
 			t.Errorf("%s: a round begins with %v", part, order)
 		}
 		order = nil
@@ -79,12 +79,12 @@ func TestT2TheClockIsReadAfterTheEvents(t *testing.T) {
 func TestP6P7NothingLeavesBeforeItIsShown(t *testing.T) {
 	r := newTestElectorRound(t, 1, 2, 3)
 	var order []effect.Effect
-	for e := effect.Effect(0); e != effect.EffectDone; order = append(order, e) {
-		if e = r.Next(); e == effect.EffectClock {
+	for e := effect.Effect(0); e != effect.Done; order = append(order, e) {
+		if e = r.Next(); e == effect.Clock {
 			r.Read(sec, false)
 		}
 	}
-	want := []effect.Effect{effect.EffectTake, effect.EffectClock, effect.EffectLease, effect.EffectTenures, effect.EffectNote, effect.EffectSend, effect.EffectTimer, effect.EffectDone}
+	want := []effect.Effect{effect.Take, effect.Clock, effect.Lease, effect.Tenures, effect.Note, effect.Send, effect.Timer, effect.Done}
 	if !slices.Equal(order, want) {
 		t.Errorf("%v, want %v", order, want)
 	}
@@ -94,13 +94,13 @@ func TestP6P7NothingLeavesBeforeItIsShown(t *testing.T) {
 func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
 	r := newTestElectorRound(t, 1)
 	round := func(event ElectorEvent) (s LeaseState) {
-		for e := r.Next(); e != effect.EffectDone; e = r.Next() {
+		for e := r.Next(); e != effect.Done; e = r.Next() {
 			switch e {
-			case effect.EffectTake:
+			case effect.Take:
 				r.Take(event)
-			case effect.EffectClock:
+			case effect.Clock:
 				r.Read(sec, false)
-			case effect.EffectLease:
+			case effect.Lease:
 				s = r.State()
 			}
 		}
@@ -123,18 +123,18 @@ func TestTheReadingThatAcknowledgesComesAfterApply(t *testing.T) {
 		b.run(0, p)
 		b.sync()
 		now := sec / 2
-		for e := effect.Effect(0); e != effect.EffectDone; {
+		for e := effect.Effect(0); e != effect.Done; {
 			var err error
 			if e, err = b.round.Next(); err != nil {
 				t.Fatal(err)
 			}
 			b.out = *b.round.Output()
 			switch e {
-			case effect.EffectTake:
+			case effect.Take:
 				b.round.Add(&b.events[0])
-			case effect.EffectClock:
+			case effect.Clock:
 				b.round.Read(now, p)
-			case effect.EffectApply:
+			case effect.Apply:
 				b.carryOut(e)
 				if late {
 					now = sec
@@ -175,13 +175,13 @@ func TestARoundDoesNotGoOnWithoutWhatItHasAskedFor(t *testing.T) {
 		}()
 		do()
 	}
-	for e := effect.Effect(0); e != effect.EffectClock; {
+	for e := effect.Effect(0); e != effect.Clock; {
 		e, _ = b.round.Next()
 	}
 	panics("without the clock", func() { _, _ = b.round.Next() })
 	panics("locked for nothing", func() { _ = b.round.Locked() })
 	b.round.Read(0, Published{})
-	b.round.locked = effect.EffectApply
+	b.round.locked = effect.Apply
 	panics("without the lock", func() { _, _ = b.round.Next() })
 }
 
@@ -191,11 +191,11 @@ func TestARoundAllocatesNothing(t *testing.T) {
 	p := b.settle(0, tenure(1, time.Hour))
 	event := Event{}
 	if n := testing.AllocsPerRun(100, func() {
-		for e := effect.Effect(0); e != effect.EffectDone; {
+		for e := effect.Effect(0); e != effect.Done; {
 			switch e, _ = b.round.Next(); e {
-			case effect.EffectTake:
+			case effect.Take:
 				b.round.Add(&event)
-			case effect.EffectClock:
+			case effect.Clock:
 				b.round.Read(sec, p)
 			}
 		}

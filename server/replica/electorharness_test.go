@@ -24,13 +24,13 @@ func driveElector(e *Elector) *drivenElector {
 func (d *drivenElector) give(now time.Duration, e ElectorEvent) {
 	for {
 		switch d.round.Next() {
-		case effect.EffectTake:
+		case effect.Take:
 			d.round.Take(e)
-		case effect.EffectClock:
+		case effect.Clock:
 			d.round.Read(now, d.unable)
-		case effect.EffectSend:
+		case effect.Send:
 			d.messages = append(d.messages, d.round.Messages()...)
-		case effect.EffectDone:
+		case effect.Done:
 			return
 		}
 	}

@@ -77,29 +77,29 @@ func (r *ElectorRound) Next() effect.Effect {
 		}
 	}
 	r.at = 0
-	return effect.EffectDone
+	return effect.Done
 }
 
-// Take hands an event over, as the answer to effect.EffectTake.
+// Take hands an event over, as the answer to effect.Take.
 func (r *ElectorRound) Take(e ElectorEvent) { r.event = e }
 
-// Read hands a reading of the node's elapsed clock over, as the answer to effect.EffectClock, and whether the log part bars
+// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, and whether the log part bars
 // fresh attempts by now (Standing.Barred).
 func (r *ElectorRound) Read(now time.Duration, barred bool) {
 	r.clock.Read(now)
 	r.barred = barred
 }
 
-// Event is what the round is about. Between effect.EffectClock and the next call of Next the caller may replace it.
+// Event is what the round is about. Between effect.Clock and the next call of Next the caller may replace it.
 func (r *ElectorRound) Event() *ElectorEvent { return &r.event }
 
 // Now is the newest reading of the clock.
 func (r *ElectorRound) Now() time.Duration { return r.clock.Now() }
 
-// State is what effect.EffectLease publishes.
+// State is what effect.Lease publishes.
 func (r *ElectorRound) State() LeaseState { return r.elector.State(r.clock.Now()) }
 
-// Messages is what effect.EffectSend sends. With a Release that has a Next, the hint to all peers goes first.
+// Messages is what effect.Send sends. With a Release that has a Next, the hint to all peers goes first.
 func (r *ElectorRound) Messages() []lease.Message { return r.out }
 
 // HasLetGo reports whether the event had the lease released because its holder gets nowhere (M6).
@@ -108,7 +108,7 @@ func (r *ElectorRound) HasLetGo() bool { return r.letGo }
 // Cleared reports whether the event, a guardian's report, cleared a live record here.
 func (r *ElectorRound) Cleared() bool { return r.cleared }
 
-// InForce is what effect.EffectInForce tells, as Elector.InForce has it at the newest reading.
+// InForce is what effect.InForce tells, as Elector.InForce has it at the newest reading.
 func (r *ElectorRound) InForce() (number uint64, excluding time.Duration) {
 	return r.elector.InForce(r.clock.Now())
 }
@@ -118,7 +118,7 @@ func (r *ElectorRound) Wake() time.Duration { return r.elector.nextWake(r.clock.
 
 func (r *ElectorRound) take() effect.Effect {
 	r.event, r.out, r.letGo, r.cleared = ElectorEvent{}, nil, false, false
-	return effect.EffectTake
+	return effect.Take
 }
 
 func (r *ElectorRound) readClock() effect.Effect { return r.clock.Ask() }
@@ -148,18 +148,18 @@ func (r *ElectorRound) handle() effect.Effect {
 	return 0
 }
 
-func (r *ElectorRound) publish() effect.Effect { return effect.EffectLease }
+func (r *ElectorRound) publish() effect.Effect { return effect.Lease }
 
-func (r *ElectorRound) tenures() effect.Effect { return effect.EffectTenures }
+func (r *ElectorRound) tenures() effect.Effect { return effect.Tenures }
 
-func (r *ElectorRound) note() effect.Effect { return effect.EffectNote }
+func (r *ElectorRound) note() effect.Effect { return effect.Note }
 
 func (r *ElectorRound) send() effect.Effect {
-	return effect.EffectSend.Unless(len(r.out) == 0 && r.event.Release == nil)
+	return effect.Send.Unless(len(r.out) == 0 && r.event.Release == nil)
 }
 
 func (r *ElectorRound) inForce() effect.Effect {
-	return effect.EffectInForce.Unless(r.event.Membership == nil)
+	return effect.InForce.Unless(r.event.Membership == nil)
 }
 
-func (r *ElectorRound) timer() effect.Effect { return effect.EffectTimer }
+func (r *ElectorRound) timer() effect.Effect { return effect.Timer }

@@ -336,7 +336,7 @@ func (c *cluster) stepLog(n *testNode) {
 			return
 		}
 		c.must(err)
-		if e == effect.EffectDone {
+		if e == effect.Done {
 			return
 		}
 		c.do(n, e)
@@ -347,24 +347,24 @@ func (c *cluster) stepLog(n *testNode) {
 func (c *cluster) stepLease(n *testNode, event ElectorEvent) {
 	for {
 		switch n.lease.Next() {
-		case effect.EffectTake:
+		case effect.Take:
 			n.lease.Take(event)
-		case effect.EffectClock:
+		case effect.Clock:
 			n.lease.Read(c.now, n.log.Standing(c.now).Barred)
-		case effect.EffectLease:
+		case effect.Lease:
 			s := n.lease.State()
 			n.pub = n.pub.WithLease(s.Tenure, s.Deadline)
 			if n.lease.HasLetGo() {
 				n.letGo = append(n.letGo, event.LetGo)
 			}
-		case effect.EffectSend:
+		case effect.Send:
 			for _, m := range n.lease.Messages() {
 				if m.Kind == lease.KindPrepare {
 					n.attempts[m.Ballot] = true
 				}
 				c.send(envelope{from: n.id, to: m.To, lease: &m})
 			}
-		case effect.EffectDone:
+		case effect.Done:
 			return
 		}
 	}
@@ -374,42 +374,42 @@ func (c *cluster) stepLease(n *testNode, event ElectorEvent) {
 func (c *cluster) do(n *testNode, e effect.Effect) {
 	out := n.round.Output()
 	switch e {
-	case effect.EffectTake:
+	case effect.Take:
 		for _, e := range n.events {
 			n.round.Add(e)
 		}
 		n.events = nil
-	case effect.EffectClock:
+	case effect.Clock:
 		n.round.Read(c.now, n.pub)
-	case effect.EffectApply, effect.EffectFreeze, effect.EffectCheckpointed:
+	case effect.Apply, effect.Freeze, effect.Checkpointed:
 		c.must(n.round.Locked())
-	case effect.EffectPersist:
+	case effect.Persist:
 		n.persists = append(n.persists, out.Persists...)
-	case effect.EffectReady:
+	case effect.Ready:
 		n.pub = n.pub.WithReady(out.Ready, out.Epoch)
-	case effect.EffectLevel:
+	case effect.Level:
 		n.requires = out.Level
-	case effect.EffectProgress:
+	case effect.Progress:
 		c.progress(n, out)
-	case effect.EffectSend:
+	case effect.Send:
 		for _, m := range out.Log {
 			c.send(envelope{from: n.id, to: m.To, log: &m})
 		}
 		for _, m := range out.Messages {
 			c.send(envelope{from: n.id, to: m.To, peer: &m})
 		}
-	case effect.EffectReply:
+	case effect.Reply:
 		for _, r := range out.Replies {
 			if _, twice := n.replies[r.ID]; twice {
 				c.t.Fatalf("request %d of node %d was answered twice", r.ID, n.id)
 			}
 			n.replies[r.ID] = r
 		}
-	case effect.EffectCheckpoint:
+	case effect.Checkpoint:
 		n.checkpointing, n.checkpointed = out.Checkpoint, c.now+c.checkpointFor
-	case effect.EffectMembers:
+	case effect.Members:
 		n.inForce = out.Members
-	case effect.EffectStanding:
+	case effect.Standing:
 		if next, _ := n.log.Relief(); next != 0 && n.handsOver == 0 {
 			n.handsOver = next
 			n.input(Event{Call: func(time.Duration) { n.log.HandOver() }})

@@ -14,13 +14,13 @@ import (
 
 // oneRound makes a round with an event and returns its effects and messages.
 func oneRound(r *ElectorRound, now time.Duration, event ElectorEvent) (order []effect.Effect, sent []lease.Message) {
-	for e := effect.Effect(0); e != effect.EffectDone; order = append(order, e) {
+	for e := effect.Effect(0); e != effect.Done; order = append(order, e) {
 		switch e = r.Next(); e {
-		case effect.EffectTake:
+		case effect.Take:
 			r.Take(event)
-		case effect.EffectClock:
+		case effect.Clock:
 			r.Read(now, false)
-		case effect.EffectSend:
+		case effect.Send:
 			sent = append(sent, r.Messages()...)
 		}
 	}
@@ -35,13 +35,13 @@ func TestMembersAreInForceBeforeTheyAreTold(t *testing.T) {
 		t.Fatalf("membership %d is in force at first", n)
 	}
 	order, _ := oneRound(r, sec, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2)}})
-	told, handled := slices.Index(order, effect.EffectInForce), slices.Index(order, effect.EffectLease)
+	told, handled := slices.Index(order, effect.InForce), slices.Index(order, effect.Lease)
 	if n, _ := r.InForce(); told < handled || n != 2 {
 		t.Errorf("membership %d is in force after %v", n, order)
 	}
 	m := lease.Message{Kind: lease.KindPrepare, From: 3, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster,
 		Ballot: ballot.New(1000, incarnation(3)), Membership: 1}
-	if order, sent := oneRound(r, sec, ElectorEvent{Message: &m}); slices.Contains(order, effect.EffectInForce) ||
+	if order, sent := oneRound(r, sec, ElectorEvent{Message: &m}); slices.Contains(order, effect.InForce) ||
 		len(sent) == 0 || sent[0].Kind != lease.KindPrepareRejected {
 		t.Errorf("a stamp that is older: %v, %v", order, sent)
 	}
@@ -55,7 +55,7 @@ func TestMembersTheSameNumberChangesNothing(t *testing.T) {
 	for _, voters := range []quorum.Set{quorum.Of(1, 2), quorum.Of(2, 3)} {
 		order, _ := oneRound(r, sec, ElectorEvent{Membership: &InForce{Number: 2, Voters: voters}})
 		span, _ := testTiming.Exclusion(testLease)
-		if n, left := r.InForce(); n != 2 || left != span || !slices.Contains(order, effect.EffectInForce) {
+		if n, left := r.InForce(); n != 2 || left != span || !slices.Contains(order, effect.InForce) {
 			t.Errorf("membership %d, %v left, after %v", n, left, order)
 		}
 	}

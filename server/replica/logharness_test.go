@@ -25,7 +25,7 @@ type bench struct {
 	persists []multipaxos.Persist // that sync makes durable
 	frozen   *kv.Frozen           // to be checkpointed
 	given    *ident.Membership    // to be put in force
-	parted   uint64               // the newest effect.EffectPart
+	parted   uint64               // the newest effect.Part
 	order    []effect.Effect      // of the last round
 	out      Output               // the last one; Proposed: all of the last round
 	sent     []multipaxos.Message
@@ -101,23 +101,23 @@ func (b *bench) runInto(now time.Duration, p Published, later time.Duration, q P
 	b.t.Helper()
 	var proposed []Proposal
 	b.order = nil
-	for e := effect.Effect(0); e != effect.EffectDone; {
+	for e := effect.Effect(0); e != effect.Done; {
 		var err error
 		if e, err = b.round.Next(); err != nil {
 			b.t.Fatal(err)
 		}
 		b.order, b.out = append(b.order, e), *b.round.Output()
 		switch e {
-		case effect.EffectTake:
+		case effect.Take:
 			for i := range b.events {
 				b.round.Add(&b.events[i])
 			}
 			b.events = nil
-		case effect.EffectClock:
+		case effect.Clock:
 			b.round.Read(now, p)
 			b.now, b.pub = now, p
 			now, p = later, q
-		case effect.EffectPersist:
+		case effect.Persist:
 			proposed = append(proposed, b.out.Proposed...)
 			b.persists = append(b.persists, b.out.Persists...)
 		default:
@@ -131,22 +131,22 @@ func (b *bench) runInto(now time.Duration, p Published, later time.Duration, q P
 func (b *bench) carryOut(e effect.Effect) {
 	b.t.Helper()
 	switch e {
-	case effect.EffectApply, effect.EffectFreeze, effect.EffectCheckpointed:
+	case effect.Apply, effect.Freeze, effect.Checkpointed:
 		if err := b.round.Locked(); err != nil {
 			b.t.Fatal(err)
 		}
-	case effect.EffectSend:
+	case effect.Send:
 		b.sent = append(b.sent, b.out.Log...)
 		b.messages = append(b.messages, b.out.Messages...)
-	case effect.EffectReply:
+	case effect.Reply:
 		for _, r := range b.out.Replies {
 			b.replies[r.ID] = r
 		}
-	case effect.EffectCheckpoint:
+	case effect.Checkpoint:
 		b.frozen = b.out.Checkpoint
-	case effect.EffectMembers:
+	case effect.Members:
 		b.given = b.out.Members
-	case effect.EffectPart:
+	case effect.Part:
 		b.parted = b.out.Parted
 	}
 }

@@ -17,7 +17,7 @@ type Event struct {
 	Write        *Request
 	Read         *ReadRequest
 	Persisted    uint64 // every Persist up to this one is durable
-	Checkpointed bool   // what effect.EffectCheckpoint has handed out is durable and visible
+	Checkpointed bool   // what effect.Checkpoint has handed out is durable and visible
 	Digest       uint64 // of Checkpointed: of the whole state that is durable now; 0: it is not known
 	Tick         bool   // comes every TickEvery
 	Health       *Health
@@ -29,7 +29,7 @@ type Event struct {
 	Call         func(now time.Duration)
 }
 
-// MembersInForce answers effect.EffectMembers: the membership with that number is durable here and in force in both lease
+// MembersInForce answers effect.Members: the membership with that number is durable here and in force in both lease
 // parts. Excluding is as in Heartbeat.
 type MembersInForce struct {
 	Number    uint64
@@ -54,7 +54,7 @@ type LogRound struct {
 	taken  int  // of events, so many are with the log part
 	tick   bool // there is a tick among them
 	again  bool
-	digest uint64 // of the checkpoint that effect.EffectCheckpointed is about
+	digest uint64 // of the checkpoint that effect.Checkpointed is about
 	out    Output
 	acks   bool // out is of the second half of a pass
 
@@ -124,38 +124,38 @@ func (r *LogRound) Next() (effect.Effect, error) {
 		}
 	}
 	r.order, r.at, r.again = logBeginning, 0, false
-	return effect.EffectDone, nil
+	return effect.Done, nil
 }
 
-// Add hands an event over, as an answer to effect.EffectTake. It is the round's until effect.EffectDone.
+// Add hands an event over, as an answer to effect.Take. It is the round's until effect.Done.
 func (r *LogRound) Add(e *Event) { r.events = append(r.events, e) }
 
-// Read hands a reading of the node's elapsed clock over, as the answer to effect.EffectClock, with what was published when, or
+// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, with what was published when, or
 // after, it was made.
 func (r *LogRound) Read(now time.Duration, p Published) {
 	r.clock.Read(now)
 	r.pub = p
 }
 
-// Locked does what effect.EffectApply, effect.EffectFreeze or effect.EffectCheckpointed was handed out for. The caller holds the lock on the
+// Locked does what effect.Apply, effect.Freeze or effect.Checkpointed was handed out for. The caller holds the lock on the
 // state for writing. An error is damage.
 func (r *LogRound) Locked() error {
 	e := r.locked
 	r.locked = 0
 	l := r.log
 	switch e {
-	case effect.EffectApply:
+	case effect.Apply:
 		return l.apply()
-	case effect.EffectCheckpointed:
+	case effect.Checkpointed:
 		return l.checkpointed(r.digest)
-	case effect.EffectFreeze:
+	case effect.Freeze:
 		l.checkpoints.begin(l.state, l.ticks)
 		return nil
 	}
 	panic("replica: nothing waits for the lock")
 }
 
-// Output is what effect.EffectPersist to effect.EffectCheckpoint are about. The caller may keep what it points to.
+// Output is what effect.Persist to effect.Checkpoint are about. The caller may keep what it points to.
 func (r *LogRound) Output() *Output { return &r.out }
 
 // Acknowledges reports whether Output is of the second half of a pass. Its answers are then those of the master. For
@@ -168,7 +168,7 @@ func (r *LogRound) Now() time.Duration { return r.clock.Now() }
 func (r *LogRound) take() (effect.Effect, error) {
 	clear(r.events)
 	r.events, r.taken, r.tick = r.events[:0], 0, false
-	return effect.EffectTake, nil
+	return effect.Take, nil
 }
 
 func (r *LogRound) readClock() (effect.Effect, error) { return r.clock.Ask(), nil }
@@ -182,7 +182,7 @@ func (r *LogRound) handle() (effect.Effect, error) {
 		if e.Checkpointed {
 			r.at-- // the rest comes after it
 			r.digest = e.Digest
-			return r.lock(effect.EffectCheckpointed)
+			return r.lock(effect.Checkpointed)
 		}
 		if err := r.log.handle(r.clock.Now(), e); err != nil {
 			return 0, err
@@ -196,12 +196,12 @@ func (r *LogRound) passTime() (effect.Effect, error) {
 	if !r.tick {
 		return 0, nil
 	}
-	return effect.EffectStanding, r.log.tick(r.clock.Now(), r.pub)
+	return effect.Standing, r.log.tick(r.clock.Now(), r.pub)
 }
 
 func (r *LogRound) freeze() (effect.Effect, error) {
 	if r.tick && r.log.freezes() {
-		return r.lock(effect.EffectFreeze)
+		return r.lock(effect.Freeze)
 	}
 	return 0, nil
 }
@@ -214,7 +214,7 @@ func (r *LogRound) advance() (effect.Effect, error) {
 }
 
 func (r *LogRound) persist() (effect.Effect, error) {
-	return effect.EffectPersist.Unless(len(r.out.Persists) == 0), nil
+	return effect.Persist.Unless(len(r.out.Persists) == 0), nil
 }
 
 // require hands out the level that peers must know when it has changed.
@@ -223,7 +223,7 @@ func (r *LogRound) require() (effect.Effect, error) {
 		return 0, nil
 	}
 	r.level = r.out.Level
-	return effect.EffectLevel, nil
+	return effect.Level, nil
 }
 
 // publish hands readiness out when it has changed.
@@ -232,38 +232,36 @@ func (r *LogRound) publish() (effect.Effect, error) {
 		return 0, nil
 	}
 	r.ready, r.epoch = r.out.Ready, r.out.Epoch
-	return effect.EffectReady, nil
+	return effect.Ready, nil
 }
 
 func (r *LogRound) progress() (effect.Effect, error) {
-	return effect.EffectProgress.Unless(r.out.Health == nil && r.out.LetGo.Tenure == 0), nil
+	return effect.Progress.Unless(r.out.Health == nil && r.out.LetGo.Tenure == 0), nil
 }
 
 func (r *LogRound) members() (effect.Effect, error) {
-	return effect.EffectMembers.Unless(r.out.Members == nil), nil
+	return effect.Members.Unless(r.out.Members == nil), nil
 }
 
-func (r *LogRound) part() (effect.Effect, error) {
-	return effect.EffectPart.Unless(r.out.Parted == 0), nil
-}
+func (r *LogRound) part() (effect.Effect, error) { return effect.Part.Unless(r.out.Parted == 0), nil }
 
 func (r *LogRound) send() (effect.Effect, error) {
-	return effect.EffectSend.Unless(len(r.out.Log) == 0 && len(r.out.Messages) == 0), nil
+	return effect.Send.Unless(len(r.out.Log) == 0 && len(r.out.Messages) == 0), nil
 }
 
 func (r *LogRound) reply() (effect.Effect, error) {
-	return effect.EffectReply.Unless(len(r.out.Replies) == 0), nil
+	return effect.Reply.Unless(len(r.out.Replies) == 0), nil
 }
 
 func (r *LogRound) checkpoint() (effect.Effect, error) {
-	return effect.EffectCheckpoint.Unless(r.out.Checkpoint == nil), nil
+	return effect.Checkpoint.Unless(r.out.Checkpoint == nil), nil
 }
 
 func (r *LogRound) apply() (effect.Effect, error) {
 	if !r.out.Apply {
 		return 0, nil
 	}
-	return r.lock(effect.EffectApply)
+	return r.lock(effect.Apply)
 }
 
 // readClockAgain reads the clock after entries were applied, unless nothing is decided by it.

@@ -9,7 +9,7 @@ import (
 	"tenure/server/members"
 )
 
-// putInForce is what the shell does for effect.EffectMembers: first the disk, then the lease part, then the log part hears.
+// putInForce is what the shell does for effect.Members: first the disk, then the lease part, then the log part hears.
 func (c *cluster) putInForce(n *testNode) {
 	m := n.inForce
 	if m == nil || n.frozen {

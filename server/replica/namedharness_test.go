@@ -26,23 +26,23 @@ func driveLeases(l *Leases) *drivenLeases {
 func (d *drivenLeases) give(now time.Duration, events ...LeasesEvent) {
 	for {
 		switch d.round.Next() {
-		case effect.EffectTake:
+		case effect.Take:
 			for i := range events {
 				d.round.Add(&events[i])
 			}
-		case effect.EffectClock:
+		case effect.Clock:
 			d.round.Read(now)
-		case effect.EffectSend:
+		case effect.Send:
 			d.batches = append(d.batches, d.round.Batches()...)
-		case effect.EffectReply:
+		case effect.Reply:
 			d.replied = append(d.replied, d.round.Answers()...)
-		case effect.EffectBucket:
+		case effect.Bucket:
 			d.bucket = d.round.Bucket()
-		case effect.EffectInForce:
+		case effect.InForce:
 			d.told++
-		case effect.EffectEra:
+		case effect.Era:
 			d.eras++
-		case effect.EffectDone:
+		case effect.Done:
 			return
 		}
 	}

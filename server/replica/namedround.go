@@ -30,7 +30,7 @@ type LeasesRound struct {
 	clock   effect.ClockStep
 	events  []*LeasesEvent
 	asking  bool // an era was asked for and has not come
-	telling bool // a membership came, and effect.EffectInForce has not told of it
+	telling bool // a membership came, and effect.InForce has not told of it
 
 	batches []LeaseBatch
 	answers []LeaseAnswer
@@ -66,28 +66,28 @@ func (r *LeasesRound) Next() effect.Effect {
 		}
 	}
 	r.at = 0
-	return effect.EffectDone
+	return effect.Done
 }
 
-// Add hands an event over, as an answer to effect.EffectTake. It is the round's until effect.EffectDone.
+// Add hands an event over, as an answer to effect.Take. It is the round's until effect.Done.
 func (r *LeasesRound) Add(e *LeasesEvent) { r.events = append(r.events, e) }
 
-// Read hands a reading of the node's elapsed clock over, as the answer to effect.EffectClock.
+// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock.
 func (r *LeasesRound) Read(now time.Duration) { r.clock.Read(now) }
 
 // Now is the newest reading of the clock.
 func (r *LeasesRound) Now() time.Duration { return r.clock.Now() }
 
-// Batches is what effect.EffectSend sends.
+// Batches is what effect.Send sends.
 func (r *LeasesRound) Batches() []LeaseBatch { return r.batches }
 
-// Answers is what effect.EffectReply gives to those who wait.
+// Answers is what effect.Reply gives to those who wait.
 func (r *LeasesRound) Answers() []LeaseAnswer { return r.answers }
 
-// Bucket is what effect.EffectBucket makes durable.
+// Bucket is what effect.Bucket makes durable.
 func (r *LeasesRound) Bucket() named.Bucket { return r.bucket }
 
-// InForce is what effect.EffectInForce tells, as Leases.InForce has it at the newest reading.
+// InForce is what effect.InForce tells, as Leases.InForce has it at the newest reading.
 func (r *LeasesRound) InForce() (number uint64, excluding time.Duration) {
 	return r.part.InForce(r.clock.Now())
 }
@@ -98,7 +98,7 @@ func (r *LeasesRound) Wake() time.Duration { return r.part.nextWake() }
 func (r *LeasesRound) take() effect.Effect {
 	clear(r.events)
 	r.events, r.batches, r.answers = r.events[:0], nil, nil
-	return effect.EffectTake
+	return effect.Take
 }
 
 func (r *LeasesRound) readClock() effect.Effect { return r.clock.Ask() }
@@ -137,9 +137,9 @@ func (r *LeasesRound) handleOne(e *LeasesEvent) {
 	}
 }
 
-func (r *LeasesRound) send() effect.Effect { return effect.EffectSend.Unless(len(r.batches) == 0) }
+func (r *LeasesRound) send() effect.Effect { return effect.Send.Unless(len(r.batches) == 0) }
 
-func (r *LeasesRound) reply() effect.Effect { return effect.EffectReply.Unless(len(r.answers) == 0) }
+func (r *LeasesRound) reply() effect.Effect { return effect.Reply.Unless(len(r.answers) == 0) }
 
 // inForce waits until the exclusions of older stamps are counted.
 func (r *LeasesRound) inForce() effect.Effect {
@@ -147,13 +147,13 @@ func (r *LeasesRound) inForce() effect.Effect {
 		return 0
 	}
 	r.telling = false
-	return effect.EffectInForce
+	return effect.InForce
 }
 
 func (r *LeasesRound) nextBucket() effect.Effect {
 	b, ok := r.part.table.NextBucket(r.clock.Now())
 	r.bucket = b
-	return effect.EffectBucket.Unless(!ok)
+	return effect.Bucket.Unless(!ok)
 }
 
 func (r *LeasesRound) era() effect.Effect {
@@ -161,7 +161,7 @@ func (r *LeasesRound) era() effect.Effect {
 		return 0
 	}
 	r.asking = true
-	return effect.EffectEra
+	return effect.Era
 }
 
-func (r *LeasesRound) timer() effect.Effect { return effect.EffectTimer }
+func (r *LeasesRound) timer() effect.Effect { return effect.Timer }

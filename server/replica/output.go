@@ -20,7 +20,7 @@ type Output struct {
 	// Ready is to be published: the tenure for which the log is ready (0: none), and its epoch.
 	Ready, Epoch uint64
 	// Level is the feature level that a node must know to be connected to this one. It may fall, to no less than is
-	// applied. effect.EffectLevel, before the messages.
+	// applied. effect.Level, before the messages.
 	Level uint64
 	// Apply reports that chosen entries wait to be applied.
 	Apply bool
@@ -28,9 +28,9 @@ type Output struct {
 	Health *Health
 	// LetGo, if it has a tenure, tells the lease part to release that tenure (P6): this part has stopped acting for it.
 	LetGo LetGo
-	// Members, if not nil, is a membership that was chosen and applied: effect.EffectMembers.
+	// Members, if not nil, is a membership that was chosen and applied: effect.Members.
 	Members *ident.Membership
-	// Parted, if not 0, is the number of a membership that a majority of its voters has durable: effect.EffectPart.
+	// Parted, if not 0, is the number of a membership that a majority of its voters has durable: effect.Part.
 	Parted uint64
 	// Proposed are the batches that went into slots since the last output. For metrics only.
 	Proposed []Proposal

@@ -18,8 +18,8 @@ type ReadRound struct {
 // readOrder is the order of a read under the lease. The clock is read once, after the data was taken: if the lease is
 // held then, it was held while the data was taken.
 var readOrder = [...]effect.Effect{
-	effect.EffectData,
-	effect.EffectClock,
+	effect.Data,
+	effect.Clock,
 }
 
 // NewReadRound returns the driver of a read.
@@ -29,23 +29,23 @@ func NewReadRound(t Ticket) ReadRound { return ReadRound{ticket: t} }
 func (r *ReadRound) Next() effect.Effect {
 	r.clock.MustHaveRead()
 	if r.at == len(readOrder) {
-		return effect.EffectDone
+		return effect.Done
 	}
 	e := readOrder[r.at]
 	r.at++
-	if e == effect.EffectClock {
+	if e == effect.Clock {
 		r.clock.Ask()
 	}
 	return e
 }
 
-// Read hands a reading of the node's elapsed clock over, as the answer to effect.EffectClock, with what was published when, or
+// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, with what was published when, or
 // after, it was made.
 func (r *ReadRound) Read(now time.Duration, p Published) {
 	r.clock.Read(now)
 	r.granted = p.End(r.ticket, now)
 }
 
-// Granted reports, after effect.EffectDone, whether the data may be shown: the lease is held, in the same epoch. If not, the
+// Granted reports, after effect.Done, whether the data may be shown: the lease is held, in the same epoch. If not, the
 // read begins anew.
 func (r *ReadRound) Granted() bool { return r.granted }

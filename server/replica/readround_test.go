@@ -14,11 +14,11 @@ func TestReadRoundReadsTheClockAfterTheData(t *testing.T) {
 		p := Published{Tenure: 3, Deadline: sec, Ready: 3, Epoch: 40}
 		ticket, _ := p.Begin()
 		r, now, taken := NewReadRound(ticket), time.Duration(0), false
-		for e := r.Next(); e != effect.EffectDone; e = r.Next() {
+		for e := r.Next(); e != effect.Done; e = r.Next() {
 			switch e {
-			case effect.EffectData:
+			case effect.Data:
 				now, taken = took, true
-			case effect.EffectClock:
+			case effect.Clock:
 				r.Read(now, p)
 			}
 		}
@@ -31,7 +31,7 @@ func TestReadRoundReadsTheClockAfterTheData(t *testing.T) {
 // Whoever reads must hand over the reading that it is asked for.
 func TestAReadDoesNotGoOnWithoutTheClock(t *testing.T) {
 	r := NewReadRound(Ticket{})
-	for r.Next() != effect.EffectClock {
+	for r.Next() != effect.Clock {
 	}
 	defer func() {
 		if recover() == nil {

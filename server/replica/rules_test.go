@@ -57,7 +57,7 @@ func TestM4ReadyOnlyAfterTheOpeningEntryIsApplied(t *testing.T) {
 		b.sync() // the promise, so that Phase 1 is complete; then the barrier entry, so that it is chosen
 	}
 	b.run(0, p)
-	apply, ready := slices.Index(b.order, effect.EffectApply), slices.Index(b.order, effect.EffectReady)
+	apply, ready := slices.Index(b.order, effect.Apply), slices.Index(b.order, effect.Ready)
 	if apply < 0 {
 		t.Fatal("the barrier entry is not chosen: the test is wrong")
 	}

@@ -146,7 +146,7 @@ func (e *Elector) run(stop <-chan struct{}) error {
 	defer e.gap.close()
 	for {
 		next := e.driver.Next()
-		if next == effect.EffectTake {
+		if next == effect.Take {
 			select {
 			case <-stop:
 				return nil
@@ -165,24 +165,24 @@ func (e *Elector) run(stop <-chan struct{}) error {
 func (e *Elector) do(next effect.Effect) {
 	now := e.driver.Now()
 	switch next {
-	case effect.EffectClock:
+	case effect.Clock:
 		e.readClock()
-	case effect.EffectLease:
+	case effect.Lease:
 		e.noteEvent()
 		e.publish(now, e.driver.State())
-	case effect.EffectTenures:
+	case effect.Tenures:
 		e.noteTenures(now)
-	case effect.EffectInForce:
+	case effect.InForce:
 		number, excluding := e.driver.InForce()
 		e.inForce <- inForce{number, excluding}
-	case effect.EffectNote:
+	case effect.Note:
 		e.noteBallots(now)
-	case effect.EffectSend:
+	case effect.Send:
 		e.send()
-	case effect.EffectTimer:
+	case effect.Timer:
 		e.due = e.driver.Wake()
 		e.timer.Reset(e.due - now)
-	case effect.EffectDone:
+	case effect.Done:
 		if e.done != nil {
 			close(e.done)
 			e.done = nil

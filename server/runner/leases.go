@@ -122,29 +122,29 @@ func (l *Leases) turn() bool {
 func (l *Leases) round() {
 	for {
 		switch l.driver.Next() {
-		case effect.EffectTake:
+		case effect.Take:
 			l.take()
-		case effect.EffectClock:
+		case effect.Clock:
 			l.driver.Read(l.cfg.Clock.Now())
-		case effect.EffectSend:
+		case effect.Send:
 			l.send(l.driver.Batches())
-		case effect.EffectReply:
+		case effect.Reply:
 			for _, a := range l.driver.Answers() {
 				l.replies[a.ID] <- a
 				delete(l.replies, a.ID)
 			}
-		case effect.EffectInForce:
+		case effect.InForce:
 			number, excluding := l.driver.InForce()
 			l.inForce <- inForce{number, excluding}
-		case effect.EffectBucket:
+		case effect.Bucket:
 			l.buckets <- l.driver.Bucket()
-		case effect.EffectEra:
+		case effect.Era:
 			go l.askEra()
-		case effect.EffectTimer:
+		case effect.Timer:
 			s := l.cfg.Part.Status(l.driver.Now())
 			l.view.Store(&s)
 			l.arm(l.driver.Wake())
-		case effect.EffectDone:
+		case effect.Done:
 			clear(l.events) // the inbox uses the array again
 			l.events = nil
 			return

@@ -17,7 +17,7 @@ func (l *Log) round() error {
 		if err != nil {
 			return err
 		}
-		if e == effect.EffectDone {
+		if e == effect.Done {
 			l.done()
 			return nil
 		}
@@ -31,36 +31,36 @@ func (l *Log) round() error {
 func (l *Log) do(e effect.Effect) error {
 	out := l.driver.Output()
 	switch e {
-	case effect.EffectTake:
+	case effect.Take:
 		l.take()
-	case effect.EffectClock:
+	case effect.Clock:
 		l.driver.Read(l.cfg.Clock.Now(), l.cfg.Mastership.Load())
 		l.note()
-	case effect.EffectApply, effect.EffectFreeze, effect.EffectCheckpointed:
+	case effect.Apply, effect.Freeze, effect.Checkpointed:
 		return l.cfg.State.locked(l.driver.Locked)
-	case effect.EffectStanding:
+	case effect.Standing:
 		l.publishStanding(l.driver.Now())
 		l.askRelief()
-	case effect.EffectPersist:
+	case effect.Persist:
 		l.stages.proposed(l.driver.Now(), out)
 		l.persister.add(out.Persists)
-	case effect.EffectReady:
+	case effect.Ready:
 		l.cfg.Mastership.SetReady(out.Ready, out.Epoch)
 		l.readyChanged(out.Ready, out.Epoch)
-	case effect.EffectLevel:
+	case effect.Level:
 		l.cfg.RequireLevel(out.Level)
-	case effect.EffectProgress:
+	case effect.Progress:
 		l.deliverProgress(out)
-	case effect.EffectMembers:
+	case effect.Members:
 		l.members(*out.Members)
-	case effect.EffectPart:
+	case effect.Part:
 		l.cfg.PartWith(out.Parted)
-	case effect.EffectSend:
+	case effect.Send:
 		l.sendLog(out.Log)
 		l.sendReplica(out.Messages)
-	case effect.EffectReply:
+	case effect.Reply:
 		l.reply(out.Replies)
-	case effect.EffectCheckpoint:
+	case effect.Checkpoint:
 		l.checkpointer.frozen <- out.Checkpoint
 	}
 	return nil

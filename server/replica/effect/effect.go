@@ -11,64 +11,64 @@ type Effect uint8
 
 // The effects. The comment says what the caller does.
 const (
-	// EffectTake: wait until there is something to do, and hand it over with Add or Take. A round begins with it.
-	EffectTake Effect = iota + 1
-	// EffectClock: read the node's elapsed clock, then what the other part publishes, and hand them over with Read.
-	EffectClock
-	// EffectApply, EffectFreeze, EffectCheckpointed: call Locked, with the lock on the state held for writing.
-	EffectApply
-	EffectFreeze
-	EffectCheckpointed
-	// EffectStanding: a tick is over; publish Log.Standing for the lease part, and do what Log.Relief asks for.
-	EffectStanding
-	// EffectPersist: hand Output.Persists to storage, in order; report what is durable with Event.Persisted.
-	EffectPersist
-	// EffectReady: publish Output.Ready and Output.Epoch.
-	EffectReady
-	// EffectProgress: send Output.Health, and hand Output.LetGo to the lease part (M6). Before that, publish
+	// Take: wait until there is something to do, and hand it over with Add or Take. A round begins with it.
+	Take Effect = iota + 1
+	// Clock: read the node's elapsed clock, then what the other part publishes, and hand them over with Read.
+	Clock
+	// Apply, Freeze, Checkpointed: call Locked, with the lock on the state held for writing.
+	Apply
+	Freeze
+	Checkpointed
+	// Standing: a tick is over; publish Log.Standing for the lease part, and do what Log.Relief asks for.
+	Standing
+	// Persist: hand Output.Persists to storage, in order; report what is durable with Event.Persisted.
+	Persist
+	// Ready: publish Output.Ready and Output.Epoch.
+	Ready
+	// Progress: send Output.Health, and hand Output.LetGo to the lease part (M6). Before that, publish
 	// Log.Standing: it bars further attempts.
-	EffectProgress
-	// EffectSend: send the messages. Sending never waits.
-	EffectSend
-	// EffectReply: give the answers to those who wait for them.
-	EffectReply
-	// EffectCheckpoint: hand Output.Checkpoint to storage; report its end with Event.Checkpointed.
-	EffectCheckpoint
+	Progress
+	// Send: send the messages. Sending never waits.
+	Send
+	// Reply: give the answers to those who wait for them.
+	Reply
+	// Checkpoint: hand Output.Checkpoint to storage; report its end with Event.Checkpointed.
+	Checkpoint
 
-	// EffectMembers: begin to make Output.Members durable, and then to put it in force in both lease parts; when that is
+	// Members: begin to make Output.Members durable, and then to put it in force in both lease parts; when that is
 	// done, report it with Event.InForce. If it does not list this node, the node is removed: it says so and ends.
-	EffectMembers
-	// EffectPart: nodes that no membership from the number Output.Parted on lists are no longer needed. End the
+	Members
+	// Part: nodes that no membership from the number Output.Parted on lists are no longer needed. End the
 	// connections to nodes that this node's membership does not list, and tell them of their removal. Until then they
 	// are peers as before.
-	EffectPart
+	Part
 
-	// EffectLease: publish ElectorRound.State, whether or not it has changed.
-	EffectLease
-	// EffectTenures: take note of Elector.TakeTenureChanges, for people.
-	EffectTenures
-	// EffectNote: show Elector.AppendNoted to the guardian (P7).
-	EffectNote
+	// Lease: publish ElectorRound.State, whether or not it has changed.
+	Lease
+	// Tenures: take note of Elector.TakeTenureChanges, for people.
+	Tenures
+	// Note: show Elector.AppendNoted to the guardian (P7).
+	Note
 
-	// EffectInForce: tell the log part of the round's InForce. It comes once for each event with a membership, when the
+	// InForce: tell the log part of the round's InForce. It comes once for each event with a membership, when the
 	// part goes by it.
-	EffectInForce
+	InForce
 
-	// EffectBucket: begin to make LeasesRound.Bucket durable (N4); report it with LeasesEvent.Bucket.
-	EffectBucket
-	// EffectEra: begin to ask the log for an era (N3); report it with LeasesEvent.Era.
-	EffectEra
+	// Bucket: begin to make LeasesRound.Bucket durable (N4); report it with LeasesEvent.Bucket.
+	Bucket
+	// Era: begin to ask the log for an era (N3); report it with LeasesEvent.Era.
+	Era
 
-	// EffectData: take what the read is about.
-	EffectData
+	// Data: take what the read is about.
+	Data
 
-	// EffectLevel: end the connections to nodes that do not know the feature level Output.Level, and admit none.
-	EffectLevel
+	// Level: end the connections to nodes that do not know the feature level Output.Level, and admit none.
+	Level
 
-	// EffectTimer: make a round happen at Wake at the latest.
-	EffectTimer
-	// EffectDone: the round is over.
-	EffectDone
+	// Timer: make a round happen at Wake at the latest.
+	Timer
+	// Done: the round is over.
+	Done
 )
 
 var effectNames = [...]string{
@@ -96,7 +96,7 @@ type ClockStep struct {
 // Ask asks the caller for a reading.
 func (c *ClockStep) Ask() Effect {
 	c.owed = true
-	return EffectClock
+	return Clock
 }
 
 // Read is the caller's answer.
