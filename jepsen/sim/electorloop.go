@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tenure/lease"
+	"tenure/server/members"
 	"tenure/server/replica"
 	"tenure/server/replica/effect"
 )
@@ -41,7 +42,7 @@ type leaseEvent struct {
 	release   *handOver
 	crash     *crash
 	letGo     replica.LetGo // with Tenure 0: none
-	members   *replica.InForce
+	members   *members.InForce
 
 	came time.Duration // reading of the node's clock
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ident"
-	"tenure/server/replica"
+	"tenure/server/members"
 )
 
 // goingOver is how a process goes over to memberships that are chosen and applied: each is made durable, then handed to
@@ -53,7 +53,7 @@ func (n *node) wroteMembers() {
 
 // handOutMembers gives a durable membership to the lease parts.
 func (n *node) handOutMembers(m ident.Membership) {
-	in := &replica.InForce{Number: m.Number, Voters: m.Voters(), Era: m.Era}
+	in := &members.InForce{Number: m.Number, Voters: m.Voters(), Era: m.Era}
 	n.elector.put(leaseEvent{members: in})
 	if n.leases != nil {
 		n.leases.put(namedEvent{members: in})

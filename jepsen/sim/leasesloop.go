@@ -6,6 +6,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/lease/named"
+	"tenure/server/members"
 	"tenure/server/replica"
 	"tenure/server/replica/effect"
 )
@@ -43,7 +44,7 @@ type namedEvent struct {
 	era     uint32
 	bucket  named.Bucket // is durable
 	stop    bool
-	members *replica.InForce
+	members *members.InForce
 
 	came time.Duration // reading of the node's clock
 }

@@ -8,6 +8,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
 	"tenure/lease"
+	"tenure/server/members"
 )
 
 // electors are lease parts of nodes 1, 2, … that reach each other at once, unless a node is cut off.
@@ -146,7 +147,7 @@ func TestP7NoAcceptLeavesBehindItsRelease(t *testing.T) {
 	w.run("a promise", time.Minute, func() bool { return len(promises) > 0 })
 	p := promises[len(promises)-1]
 	n := w.nodes[p.To]
-	n.give(w.now, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(p.To)}})
+	n.give(w.now, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(p.To)}})
 	n.sent()
 	n.hear(w.now, p)
 	for _, m := range n.sent() {

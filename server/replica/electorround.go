@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/lease"
+	"tenure/server/members"
 	"tenure/server/replica/effect"
 )
 
@@ -17,7 +18,7 @@ type ElectorEvent struct {
 	Crash     *Crash
 	LetGo     LetGo // with Tenure 0: none
 	// Membership is in force on this node: chosen, applied and durable.
-	Membership *InForce
+	Membership *members.InForce
 }
 
 // Release has the lease given up (P6). The log part has stepped down.

@@ -3,21 +3,12 @@ package replica
 import (
 	"time"
 
-	"tenure/internal/quorum"
+	"tenure/server/members"
 )
-
-// InForce is a membership that is chosen, applied and durable on this node: from now on its lease parts use it. They
-// learn of no other. So no vote or attempt is ever under a membership that the log might still replace, or that a crash
-// would make this node forget.
-type InForce struct {
-	Number uint64     // the stamp; 0 counts as 1
-	Voters quorum.Set // never empty
-	Era    uint32     // of named leases, allotted with that number (N3)
-}
 
 // setMembership goes over to m. A number that is not newer changes nothing. An attempt under way goes on as it began,
 // and so does a held lease: it is renewed under m if this node votes there, and runs out otherwise.
-func (e *Elector) setMembership(now time.Duration, m InForce) {
+func (e *Elector) setMembership(now time.Duration, m members.InForce) {
 	if m.Number <= e.acceptor.Membership() {
 		return
 	}
@@ -44,7 +35,7 @@ func (e *Elector) InForce(now time.Duration) (number uint64, excluding time.Dura
 
 // setMembership goes over to m, as Elector.setMembership does. Acceptors that have gone over too refuse the attempts
 // under way, and these are tried again.
-func (l *Leases) setMembership(now time.Duration, m InForce) {
+func (l *Leases) setMembership(now time.Duration, m members.InForce) {
 	if m.Number <= l.table.Membership() {
 		return
 	}

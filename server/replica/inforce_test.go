@@ -9,6 +9,7 @@ import (
 	"tenure/internal/quorum"
 	"tenure/lease"
 	"tenure/lease/named"
+	"tenure/server/members"
 	"tenure/server/replica/effect"
 )
 
@@ -34,7 +35,7 @@ func TestMembersAreInForceBeforeTheyAreTold(t *testing.T) {
 	if n, _ := r.InForce(); n != 1 {
 		t.Fatalf("membership %d is in force at first", n)
 	}
-	order, _ := oneRound(r, sec, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2)}})
+	order, _ := oneRound(r, sec, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}})
 	told, handled := slices.Index(order, effect.InForce), slices.Index(order, effect.Lease)
 	if n, _ := r.InForce(); told < handled || n != 2 {
 		t.Errorf("membership %d is in force after %v", n, order)
@@ -53,7 +54,7 @@ func TestMembersTheSameNumberChangesNothing(t *testing.T) {
 	r := newTestElectorRound(t, 1)
 	oneRound(r, sec, ElectorEvent{})
 	for _, voters := range []quorum.Set{quorum.Of(1, 2), quorum.Of(2, 3)} {
-		order, _ := oneRound(r, sec, ElectorEvent{Membership: &InForce{Number: 2, Voters: voters}})
+		order, _ := oneRound(r, sec, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: voters}})
 		span, _ := testTiming.Exclusion(testLease)
 		if n, left := r.InForce(); n != 2 || left != span || !slices.Contains(order, effect.InForce) {
 			t.Errorf("membership %d, %v left, after %v", n, left, order)
@@ -69,8 +70,8 @@ func TestMembersAVoterTriesAsBefore(t *testing.T) {
 	r := newTestElectorRound(t, 1, 2, 3)
 	oneRound(r, 0, ElectorEvent{})
 	at := r.Wake()
-	if _, sent := oneRound(r, at, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2)}}); len(sent) == 0 ||
-		sent[0].Membership != 2 {
+	m := &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}
+	if _, sent := oneRound(r, at, ElectorEvent{Membership: m}); len(sent) == 0 || sent[0].Membership != 2 {
 		t.Errorf("at %v: %v", at, sent)
 	}
 }
@@ -88,7 +89,7 @@ func TestMembersOnlyVotersTry(t *testing.T) {
 		}
 	}
 	now := sec + 4*testLease
-	oneRound(r, now, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2, 3)}})
+	oneRound(r, now, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2, 3)}})
 	began := time.Duration(0)
 	for ; began == 0 && now < 2*time.Minute; now += testLease / 20 {
 		if _, sent := oneRound(r, now, ElectorEvent{}); len(sent) > 0 {
@@ -112,7 +113,7 @@ func TestMembersOwnerGoesOver(t *testing.T) {
 	if first.Tenure == 0 {
 		t.Fatal("a node alone does not win the lease")
 	}
-	oneRound(r, sec, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2)}})
+	oneRound(r, sec, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}})
 	if s := r.State(); s != first {
 		t.Errorf("a change of the members changes the lease that is held: %+v, %+v", first, s)
 	}
@@ -121,7 +122,7 @@ func TestMembersOwnerGoesOver(t *testing.T) {
 	if i < 0 || sent[i].Membership != 2 {
 		t.Fatalf("the renewal: %v", sent)
 	}
-	oneRound(r, sec+testLease/2, ElectorEvent{Membership: &InForce{Number: 3, Voters: quorum.Of(2)}})
+	oneRound(r, sec+testLease/2, ElectorEvent{Membership: &members.InForce{Number: 3, Voters: quorum.Of(2)}})
 	for now := sec + testLease/2; now < sec+2*testLease; now += testLease / 20 {
 		if oneRound(r, now, ElectorEvent{}); r.Wake() <= now {
 			t.Fatalf("at %v the next round is due at %v", now, r.Wake())
@@ -141,7 +142,7 @@ func TestMembersNamedLeasesGoOver(t *testing.T) {
 	if w.answers[held].Outcome != LeaseDone {
 		t.Fatalf("%+v", w.answers[held])
 	}
-	m := &InForce{Number: 2, Voters: quorum.Of(1, 2), Era: 50}
+	m := &members.InForce{Number: 2, Voters: quorum.Of(1, 2), Era: 50}
 	for _, n := range []ballot.NodeID{1, 2} {
 		d := w.nodes[n]
 		d.give(w.now, LeasesEvent{Membership: m})
@@ -161,16 +162,16 @@ func TestMembersNamedLeasesGoOver(t *testing.T) {
 	}
 	if id := w.ask(3, LeaseAcquire, "o", "c", 0); true {
 		w.pass(5 * time.Millisecond)
-		w.nodes[3].give(w.now, LeasesEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2), Era: 50}})
+		w.nodes[3].give(w.now, LeasesEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2), Era: 50}})
 		w.pass(200 * time.Millisecond)
 		if a := w.answers[id]; a.Outcome != LeaseDone || a.Token <= named.FirstToken(50) {
 			t.Errorf("at a node that goes over while it tries: %+v", a)
 		}
 	}
-	alone := &InForce{Number: 3, Voters: quorum.Of(1), Era: 51}
+	alone := &members.InForce{Number: 3, Voters: quorum.Of(1), Era: 51}
 	w.nodes[1].give(w.now, LeasesEvent{Membership: alone})
 	w.nodes[1].give(w.now, LeasesEvent{Membership: m}) // older: changes nothing
-	w.nodes[1].give(w.now, LeasesEvent{Membership: &InForce{Number: 3, Voters: quorum.Of(2), Era: 60}})
+	w.nodes[1].give(w.now, LeasesEvent{Membership: &members.InForce{Number: 3, Voters: quorum.Of(2), Era: 60}})
 	if id := w.ask(1, LeaseAcquire, "p", "d", 0); w.answers[id].Outcome != LeaseDone ||
 		w.answers[id].Token != named.FirstToken(51)+1 {
 		t.Errorf("the only voter: %+v", w.answers[id])
@@ -218,7 +219,7 @@ func TestMembersAnOutdatedVoterMakesWay(t *testing.T) {
 				t.Fatalf("after the refusals: %v", more)
 			}
 			if learns {
-				oneRound(r, tried, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(c.voters...)}})
+				oneRound(r, tried, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(c.voters...)}})
 			}
 			again := tried
 			for sent = nil; len(sent) == 0 && again < tried+10*testLease; again += testLease / 50 {

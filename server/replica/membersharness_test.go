@@ -22,7 +22,7 @@ func (c *cluster) putInForce(n *testNode) {
 	if _, _, ok := m.Find(n.id); !ok {
 		n.removed = true
 	}
-	c.stepLease(n, ElectorEvent{Membership: &InForce{Number: m.Number, Voters: m.Voters(), Era: m.Era}})
+	c.stepLease(n, ElectorEvent{Membership: &members.InForce{Number: m.Number, Voters: m.Voters(), Era: m.Era}})
 	c.tellInForce(n)
 }
 

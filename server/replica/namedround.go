@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/lease/named"
+	"tenure/server/members"
 	"tenure/server/replica/effect"
 )
 
@@ -20,7 +21,7 @@ type LeasesEvent struct {
 	Stop    bool
 	Call    func(now time.Duration)
 	// Membership is in force on this node: chosen, applied and durable.
-	Membership *InForce
+	Membership *members.InForce
 }
 
 // LeasesRound drives the part for named leases, as LogRound drives the log part.

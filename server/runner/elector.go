@@ -10,6 +10,7 @@ import (
 
 	"tenure/api"
 	"tenure/internal/clock"
+	"tenure/server/members"
 	"tenure/server/replica"
 	"tenure/server/replica/effect"
 	"tenure/server/wire"
@@ -121,7 +122,7 @@ func (e *Elector) Release(r replica.Release) {
 }
 
 // enforce puts a membership in force, and waits for space in the inbox. What holds then comes from e.inForce.
-func (e *Elector) enforce(m replica.InForce, stop <-chan struct{}) {
+func (e *Elector) enforce(m members.InForce, stop <-chan struct{}) {
 	select {
 	case e.in <- electorEvent{ElectorEvent: replica.ElectorEvent{Membership: &m}}:
 	case <-stop:

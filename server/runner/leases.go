@@ -10,6 +10,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
 	"tenure/lease/named"
+	"tenure/server/members"
 	"tenure/server/replica"
 	"tenure/server/replica/effect"
 	"tenure/server/wire"
@@ -73,7 +74,7 @@ func NewLeases(c LeasesConfig) *Leases {
 }
 
 // enforce puts a membership in force. What holds then comes from l.inForce.
-func (l *Leases) enforce(m replica.InForce) {
+func (l *Leases) enforce(m members.InForce) {
 	l.inbox.put(leasesEvent{LeasesEvent: replica.LeasesEvent{Membership: &m}})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/internal/ident"
+	"tenure/server/members"
 	"tenure/server/replica"
 	"tenure/storage"
 )
@@ -86,7 +87,7 @@ func (c *MemberChanges) enforce(m ident.Membership, stop <-chan struct{}) error 
 		return fmt.Errorf("%w: node %d was removed, and its id is never used again. To have this machine join, start a node "+
 			"with --join and an empty data directory", ErrRemoved, id.Node)
 	}
-	in := replica.InForce{Number: m.Number, Voters: m.Voters(), Era: m.Era}
+	in := members.InForce{Number: m.Number, Voters: m.Voters(), Era: m.Era}
 	c.cfg.Elector.enforce(in, stop)
 	c.cfg.Leases.enforce(in)
 	var told [2]inForce
