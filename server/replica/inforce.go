@@ -32,22 +32,3 @@ func (e *Elector) votes() bool { return e.cfg.Voters.Has(e.cfg.Self.Node) }
 func (e *Elector) InForce(now time.Duration) (number uint64, excluding time.Duration) {
 	return e.acceptor.Membership(), e.acceptor.OlderExclusion(now)
 }
-
-// setMembership goes over to m, as Elector.setMembership does. Acceptors that have gone over too refuse the attempts
-// under way, and these are tried again.
-func (l *Leases) setMembership(now time.Duration, m members.InForce) {
-	if m.Number <= l.table.Membership() {
-		return
-	}
-	l.table.SetMembership(now, m.Number, m.Era)
-	l.cfg.Voters = m.Voters
-	l.voters.follow(m.Voters)
-	l.pauses.placeAmong(l.cfg.Self.Node, m.Voters)
-}
-
-// InForce returns the number of the membership under which this node's acceptor of named leases answers, and how long a
-// lease accepted under an older one may still be held (see named.Table.OlderExclusion). While those leases are being
-// counted, excluding is the longest possible time.
-func (l *Leases) InForce(now time.Duration) (number uint64, excluding time.Duration) {
-	return l.table.Membership(), l.table.OlderExclusion(now)
-}

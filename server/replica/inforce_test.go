@@ -8,7 +8,6 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
 	"tenure/lease"
-	"tenure/lease/named"
 	"tenure/server/members"
 	"tenure/server/replica/effect"
 )
@@ -133,51 +132,6 @@ func TestMembersOwnerGoesOver(t *testing.T) {
 	}
 }
 
-// Named leases: the part answers, asks and raises its floor by the membership in force, and tells of it once the
-// exclusions of older stamps are counted.
-func TestMembersNamedLeasesGoOver(t *testing.T) {
-	w := newLeaseWorld(t)
-	held := w.ask(1, LeaseAcquire, "n", "a", 0)
-	w.pass(10 * time.Millisecond)
-	if w.answers[held].Outcome != LeaseDone {
-		t.Fatalf("%+v", w.answers[held])
-	}
-	m := &members.InForce{Number: 2, Voters: quorum.Of(1, 2), Era: 50}
-	for _, n := range []ballot.NodeID{1, 2} {
-		d := w.nodes[n]
-		d.give(w.now, LeasesEvent{Membership: m})
-		number, excluding := d.InForce(w.now)
-		if number != 2 || d.told != 1 || d.Status(w.now).Floor != named.FirstToken(50) {
-			t.Errorf("node %d: membership %d, told %d times, %+v", n, number, d.told, d.Status(w.now))
-		}
-		if longest, _ := d.cfg.Table.Timing.Exclusion(leaseTTL); excluding <= 0 || excluding > longest {
-			t.Errorf("node %d: a lease of %v under the membership before, and %v are left", n, leaseTTL, excluding)
-		}
-	}
-	if id := w.ask(1, LeaseAcquire, "m", "b", 0); true {
-		w.pass(10 * time.Millisecond)
-		if a := w.answers[id]; a.Outcome != LeaseDone || a.Token <= named.FirstToken(50) {
-			t.Errorf("under membership 2: %+v", a)
-		}
-	}
-	if id := w.ask(3, LeaseAcquire, "o", "c", 0); true {
-		w.pass(5 * time.Millisecond)
-		w.nodes[3].give(w.now, LeasesEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2), Era: 50}})
-		w.pass(200 * time.Millisecond)
-		if a := w.answers[id]; a.Outcome != LeaseDone || a.Token <= named.FirstToken(50) {
-			t.Errorf("at a node that goes over while it tries: %+v", a)
-		}
-	}
-	alone := &members.InForce{Number: 3, Voters: quorum.Of(1), Era: 51}
-	w.nodes[1].give(w.now, LeasesEvent{Membership: alone})
-	w.nodes[1].give(w.now, LeasesEvent{Membership: m}) // older: changes nothing
-	w.nodes[1].give(w.now, LeasesEvent{Membership: &members.InForce{Number: 3, Voters: quorum.Of(2), Era: 60}})
-	if id := w.ask(1, LeaseAcquire, "p", "d", 0); w.answers[id].Outcome != LeaseDone ||
-		w.answers[id].Token != named.FirstToken(51)+1 {
-		t.Errorf("the only voter: %+v", w.answers[id])
-	}
-}
-
 // refuse answers the Prepares among sent for two voters that have a newer membership in force.
 func refuse(r *ElectorRound, now time.Duration, sent []lease.Message) (more []lease.Message) {
 	for _, m := range sent {
@@ -239,18 +193,14 @@ func TestMembersAnOutdatedVoterMakesWay(t *testing.T) {
 // Over many changes a node remembers only present voters: there is no space for all former ones.
 func TestFormerVotersAreForgotten(t *testing.T) {
 	var e tenures
-	v := namedVoters{silences: map[ballot.NodeID]time.Duration{}}
 	for n := ballot.NodeID(1); n <= 3*quorum.MaxVoters; n++ {
 		now := quorum.Of(n, n+1)
 		e.follow(now)
-		v.follow(now)
 		a := lease.Attempt{Phase: lease.PhasePreparing, Ballot: ballot.Ballot{Counter: uint64(n)}}
 		e.answered(0, lease.Message{Kind: lease.KindPrepareRejected, From: n, Ballot: a.Ballot}, a, a.Phase)
 		e.answered(0, lease.Message{Kind: lease.KindPromise, From: n + 1, Ballot: a.Ballot}, a, a.Phase)
-		v.keepsSilent(n, time.Hour)
-		v.keepsSilent(n+50, time.Hour) // none of them
-		if e.refused != quorum.Of(n) || !e.heard.Has(n+1) || v.silent != quorum.Of(n) {
-			t.Fatalf("of %v: refused %v, heard %v, silent %v", now, e.refused, e.heard, v.silent)
+		if e.refused != quorum.Of(n) || !e.heard.Has(n+1) {
+			t.Fatalf("of %v: refused %v, heard %v", now, e.refused, e.heard)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
+	"tenure/server/members"
 )
 
 // namedVoters is what a node knows of whether the voters answer.
@@ -104,4 +105,23 @@ func (v *namedVoters) silence(now, own time.Duration) time.Duration {
 	}
 	slices.Sort(lefts[:silent])
 	return lefts[lack-1]
+}
+
+// setMembership goes over to m, as Elector.setMembership does. Acceptors that have gone over too refuse the attempts
+// under way, and these are tried again.
+func (l *Leases) setMembership(now time.Duration, m members.InForce) {
+	if m.Number <= l.table.Membership() {
+		return
+	}
+	l.table.SetMembership(now, m.Number, m.Era)
+	l.cfg.Voters = m.Voters
+	l.voters.follow(m.Voters)
+	l.pauses.placeAmong(l.cfg.Self.Node, m.Voters)
+}
+
+// InForce returns the number of the membership under which this node's acceptor of named leases answers, and how long a
+// lease accepted under an older one may still be held (see named.Table.OlderExclusion). While those leases are being
+// counted, excluding is the longest possible time.
+func (l *Leases) InForce(now time.Duration) (number uint64, excluding time.Duration) {
+	return l.table.Membership(), l.table.OlderExclusion(now)
 }
