@@ -5,6 +5,7 @@ import (
 
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/replica/leases"
 )
 
 var logKinds = [...]string{"", "Prepare", "Promise", "Accept", "Accepted", "Reject", "Heartbeat", "HeartbeatReply",
@@ -109,7 +110,7 @@ func (t *trace) lease(e *leaseEvent) {
 }
 
 // named puts a batch about named leases that arrives into the trace.
-func (t *trace) named(b *replica.LeaseBatch) {
+func (t *trace) named(b *leases.LeaseBatch) {
 	for i := range b.Requests {
 		q := &b.Requests[i]
 		t.mix(uint64(q.Kind), q.Counter, uint64(q.Token))

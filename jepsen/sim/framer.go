@@ -8,6 +8,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server/replica"
+	"tenure/server/replica/leases"
 	"tenure/server/wire"
 )
 
@@ -143,7 +144,7 @@ func (f *framer) leaseEvent(to *machine, said wire.LeaseBody) leaseEvent {
 }
 
 // decodeNamed returns the batch in a body from a connection for named leases.
-func (f *framer) decodeNamed(from, to *machine, body []byte) *replica.LeaseBatch {
+func (f *framer) decodeNamed(from, to *machine, body []byte) *leases.LeaseBatch {
 	b, err := wire.DecodeNamed(body)
 	f.mustDecode(from.id, to, err)
 	b.To = to.id

@@ -5,7 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/lease/named"
-	"tenure/server/replica"
+	"tenure/server/replica/leases"
 )
 
 // leaseOwners sees all named leases in true time. Of every name it checks that there is one owner at a time, by each
@@ -45,7 +45,7 @@ func (o *leaseOwners) of(n named.Name) *leaseFacts {
 }
 
 // granted checks the token of a grant that a client is told of, whether or not it still counts.
-func (o *leaseOwners) granted(c *leaseCall, ans *replica.LeaseAnswer) {
+func (o *leaseOwners) granted(c *leaseCall, ans *leases.LeaseAnswer) {
 	f := o.of(c.request.Name)
 	for i := len(f.grants) - 1; i >= 0; i-- {
 		g := &f.grants[i]
@@ -87,7 +87,7 @@ func (o *leaseOwners) counted(a *acquisition, c *leaseCall) {
 	}
 	f.owners = append(left, a)
 	o.counts.Leases++
-	if c.request.Op == replica.LeaseRenew {
+	if c.request.Op == leases.LeaseRenew {
 		o.counts.Renewals++
 	}
 	if f.last != nil && f.last != a.owner {

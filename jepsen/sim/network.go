@@ -7,6 +7,7 @@ import (
 	"tenure/lease"
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/replica/leases"
 	"tenure/server/transport"
 	"tenure/server/wire"
 )
@@ -297,7 +298,7 @@ func (x *network) sendOneHealth(from, to *endpoint, h replica.Health) {
 }
 
 // sendNamed sends what a node has for another about named leases.
-func (x *network) sendNamed(from *endpoint, b *replica.LeaseBatch) {
+func (x *network) sendNamed(from *endpoint, b *leases.LeaseBatch) {
 	to := x.node(b.To)
 	if to == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/lease"
 	"tenure/lease/named"
-	"tenure/server/replica"
+	"tenure/server/replica/leases"
 	"tenure/server/runner"
 	"tenure/server/web"
 )
@@ -31,8 +31,8 @@ type Leases struct{ cfg LeasesConfig }
 // NewLeases returns a Leases.
 func NewLeases(c LeasesConfig) *Leases { return &Leases{cfg: c} }
 
-var leaseOps = map[web.LeaseOp]replica.LeaseOp{
-	web.LeaseAcquire: replica.LeaseAcquire, web.LeaseRenew: replica.LeaseRenew, web.LeaseRelease: replica.LeaseRelease,
+var leaseOps = map[web.LeaseOp]leases.LeaseOp{
+	web.LeaseAcquire: leases.LeaseAcquire, web.LeaseRenew: leases.LeaseRenew, web.LeaseRelease: leases.LeaseRelease,
 }
 
 // Lease carries out r. When ctx ends, a request that only waits ends too.
@@ -40,7 +40,7 @@ func (b *Leases) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant,
 	if why := b.cfg.Clocks.Problem(); why != "" && r.Op != web.LeaseRelease {
 		return web.LeaseGrant{}, fmt.Errorf("%w: this node takes no part in leases: %s; ask another node", web.ErrNotApplied, why)
 	}
-	a, err := b.cfg.Runner.Lease(ctx, replica.LeaseRequest{
+	a, err := b.cfg.Runner.Lease(ctx, leases.LeaseRequest{
 		Op: leaseOps[r.Op], Name: b.name(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name,
 		Duration: r.TTL, Timeout: max(r.Timeout, 1), Wait: r.Wait,
 	})
@@ -54,27 +54,27 @@ func (b *Leases) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant,
 }
 
 // grant returns what the client is told.
-func (b *Leases) grant(a replica.LeaseAnswer) (web.LeaseGrant, error) {
+func (b *Leases) grant(a leases.LeaseAnswer) (web.LeaseGrant, error) {
 	switch a.Outcome {
-	case replica.LeaseDone:
+	case leases.LeaseDone:
 		return web.LeaseGrant{Token: uint64(a.Token), Serial: a.Counter, Waited: b.cfg.Timing.AtLeast(a.Waited)}, nil
-	case replica.LeaseBusy:
+	case leases.LeaseBusy:
 		return web.LeaseGrant{}, &web.LeaseBusyError{Owner: a.Owner, RetryAfter: a.RetryAfter}
-	case replica.LeaseGone:
+	case leases.LeaseGone:
 		return web.LeaseGrant{}, web.ErrLeaseGone
-	case replica.LeaseUnknown:
+	case leases.LeaseUnknown:
 		return web.LeaseGrant{}, fmt.Errorf("%w: %s; the lease may have been granted, or may still be: try again with the "+
 			"same Acquisition, through any node",
 			web.ErrUnknown, a.Reason)
 	}
 	switch a.Reason {
-	case replica.LeaseSilent:
+	case leases.LeaseSilent:
 		return web.LeaseGrant{}, &web.LeaseSilentError{Begins: a.RetryAfter}
-	case replica.LeaseNoSpace:
+	case leases.LeaseNoSpace:
 		return web.LeaseGrant{}, fmt.Errorf("%w: %s; wait until some have ended, or start the nodes with a larger "+
 			"--max-leases",
 			web.ErrOverloaded, a.Reason)
-	case replica.LeaseOverloaded:
+	case leases.LeaseOverloaded:
 		return web.LeaseGrant{}, fmt.Errorf("%w: %s; try again later", web.ErrOverloaded, a.Reason)
 	}
 	return web.LeaseGrant{}, fmt.Errorf("%w: %s%s; try again", web.ErrNotApplied, a.Reason, b.silence())

@@ -9,7 +9,6 @@ import (
 	"tenure/internal/quorum"
 	"tenure/kv"
 	"tenure/lease"
-	"tenure/lease/named"
 	"tenure/server/replica/effect"
 )
 
@@ -24,16 +23,6 @@ func newTestElectorRound(t *testing.T, voters ...ballot.NodeID) *ElectorRound {
 		t.Fatal(err)
 	}
 	return NewElectorRound(e)
-}
-
-func newTestLeasesRound(t *testing.T) *LeasesRound {
-	t.Helper()
-	l, err := NewLeases(LeasesConfig{Self: testSelf, Voters: quorum.Of(1), MaxTasks: 1,
-		Table: named.Config{Timing: testTiming, MaxRecords: 1, Width: time.Second}}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return NewLeasesRound(l)
 }
 
 // T2: an event is handled by a reading of the clock that was made after it was taken.
@@ -68,11 +57,6 @@ func TestT2TheClockIsReadAfterTheEvents(t *testing.T) {
 		elector.Read(sec, false)
 	}
 	check("the master's lease")
-	leases := newTestLeasesRound(t)
-	for e := leases.Next(); note(e); e = leases.Next() {
-		leases.Read(sec)
-	}
-	check("named leases")
 }
 
 // P6, P7: what the step has made of the lease is published, and noted, before messages leave.

@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"tenure/lease/named"
-	"tenure/server/replica"
+	"tenure/server/replica/leases"
 )
 
 // Lease carries out r, whose ID it draws. When ctx ends, a request that only waits ends too. The error is ErrOverloaded
 // or ErrEnded.
-func (l *Leases) Lease(ctx context.Context, r replica.LeaseRequest) (replica.LeaseAnswer, error) {
+func (l *Leases) Lease(ctx context.Context, r leases.LeaseRequest) (leases.LeaseAnswer, error) {
 	r.ID = l.nextID.Add(1)
-	reply := make(chan replica.LeaseAnswer, 1)
-	if !l.inbox.putClient(leasesEvent{reply: reply, LeasesEvent: replica.LeasesEvent{Request: &r}}) {
-		return replica.LeaseAnswer{}, ErrOverloaded
+	reply := make(chan leases.LeaseAnswer, 1)
+	if !l.inbox.putClient(leasesEvent{reply: reply, LeasesEvent: leases.LeasesEvent{Request: &r}}) {
+		return leases.LeaseAnswer{}, ErrOverloaded
 	}
 	done := ctx.Done()
 	for {
@@ -23,9 +23,9 @@ func (l *Leases) Lease(ctx context.Context, r replica.LeaseRequest) (replica.Lea
 			return a, nil
 		case <-done:
 			done = nil
-			l.inbox.put(leasesEvent{LeasesEvent: replica.LeasesEvent{Cancel: r.ID}})
+			l.inbox.put(leasesEvent{LeasesEvent: leases.LeasesEvent{Cancel: r.ID}})
 		case <-l.cfg.Lifecycle.Ended():
-			return replica.LeaseAnswer{}, ErrEnded
+			return leases.LeaseAnswer{}, ErrEnded
 		}
 	}
 }
@@ -37,7 +37,7 @@ func (l *Leases) Show(name named.Name) (lease named.Lease, found bool) {
 		found bool
 	}
 	told := make(chan answer, 1)
-	l.inbox.put(leasesEvent{LeasesEvent: replica.LeasesEvent{Call: func(now time.Duration) {
+	l.inbox.put(leasesEvent{LeasesEvent: leases.LeasesEvent{Call: func(now time.Duration) {
 		lease, found := l.cfg.Part.Live(now, name)
 		told <- answer{lease, found}
 	}}})
@@ -54,7 +54,7 @@ func (l *Leases) Show(name named.Name) (lease named.Lease, found bool) {
 func (l *Leases) Walk(ctx context.Context, from uint32, count int, add func(string, named.Lease)) (
 	next uint32, err error) {
 	done := make(chan uint32, 1)
-	if !l.inbox.putClient(leasesEvent{LeasesEvent: replica.LeasesEvent{Call: func(now time.Duration) {
+	if !l.inbox.putClient(leasesEvent{LeasesEvent: leases.LeasesEvent{Call: func(now time.Duration) {
 		done <- l.cfg.Part.Walk(now, from, count, add)
 	}}}) {
 		return 0, ErrOverloaded
@@ -71,11 +71,11 @@ func (l *Leases) Walk(ctx context.Context, from uint32, count int, add func(stri
 
 // Refuse answers those that wait; requests that come later are refused.
 func (l *Leases) Refuse() {
-	l.inbox.put(leasesEvent{LeasesEvent: replica.LeasesEvent{Stop: true}})
+	l.inbox.put(leasesEvent{LeasesEvent: leases.LeasesEvent{Stop: true}})
 }
 
 // View returns the newest published status. It is not changed any more.
-func (l *Leases) View() *replica.LeasesStatus { return l.view.Load() }
+func (l *Leases) View() *leases.LeasesStatus { return l.view.Load() }
 
 // QuarantineLeft returns how long the acceptor stays silent about named leases from now on (A4).
 func (l *Leases) QuarantineLeft(now time.Duration) time.Duration { return max(0, l.cfg.Quarantine-now) }

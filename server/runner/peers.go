@@ -10,6 +10,7 @@ import (
 	"tenure/internal/clock"
 	"tenure/server/metrics"
 	"tenure/server/replica"
+	"tenure/server/replica/leases"
 	"tenure/server/wire"
 )
 
@@ -157,7 +158,7 @@ func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte
 func (p *Peers) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool) {
 	b, err := wire.DecodeNamed(body)
 	if p.decoded(from, err) && !p.outsider(from) && p.cfg.Clocks.Problem() == "" {
-		p.cfg.Leases.inbox.putPeer(leasesEvent{LeasesEvent: replica.LeasesEvent{Batch: b, From: inc}}, more)
+		p.cfg.Leases.inbox.putPeer(leasesEvent{LeasesEvent: leases.LeasesEvent{Batch: b, From: inc}}, more)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"tenure/lease"
 	"tenure/lease/named"
 	"tenure/multipaxos"
-	"tenure/server/replica"
+	"tenure/server/replica/leases"
 )
 
 // fuzzBodies fuzzes a decoder. For any bytes the decoder stays within the allocations of doc.go. It returns an error of
@@ -122,7 +122,7 @@ func FuzzReplica(f *testing.F) {
 
 // FuzzNamed leaves out batches with times that are negative: as no node sends them they are written as zero.
 func FuzzNamed(f *testing.F) {
-	fuzzBodies(f, bodiesOf(goldenNamed()), func(body []byte) (*replica.LeaseBatch, error) {
+	fuzzBodies(f, bodiesOf(goldenNamed()), func(body []byte) (*leases.LeaseBatch, error) {
 		b, err := DecodeNamed(body)
 		if err == nil {
 			for i := range b.Replies {
@@ -132,7 +132,7 @@ func FuzzNamed(f *testing.F) {
 			}
 		}
 		return b, err
-	}, func(b *replica.LeaseBatch) []byte {
+	}, func(b *leases.LeaseBatch) []byte {
 		c := *b
 		return EncodeNamed(&c)
 	})

@@ -18,21 +18,22 @@ import (
 
 // suites are the packages that are mutated and the packages whose tests are run on their mutants, the own ones first.
 var suites = map[string][]string{
-	"lease":           {"lease", "server/replica", "jepsen/sim"},
-	"lease/named":     {"lease/named", "server/replica", "jepsen/sim"},
-	"multipaxos":      {"multipaxos", "server/replica", "jepsen/sim"},
-	"kv":              {"kv", "server/replica", "server/web", "storage", "jepsen/sim"},
-	"server/replica":  {"server/replica", "jepsen/sim", "server"},
-	"server/runner":   {"server/runner", "server"},
-	"server/backend":  {"server/backend", "server"},
-	"server/archive":  {"server/archive", "server/archiver", "server/recovery", "server"},
-	"server/archiver": {"server/archiver", "server"},
-	"server/backup":   {"server/backup", "server/recovery", "cmd/kvctl"},
-	"server/recovery": {"server/recovery", "cmd/kvnode"},
-	"server/web":      {"server/web", "server", "client"},
-	"server/watch":    {"server/watch", "server/web", "server"},
-	"client":          {"client"},
-	"storage":         {"storage", "server"},
+	"lease":                 {"lease", "server/replica", "jepsen/sim"},
+	"lease/named":           {"lease/named", "server/replica/leases", "jepsen/sim"},
+	"multipaxos":            {"multipaxos", "server/replica", "jepsen/sim"},
+	"kv":                    {"kv", "server/replica", "server/web", "storage", "jepsen/sim"},
+	"server/replica":        {"server/replica", "jepsen/sim", "server"},
+	"server/replica/leases": {"server/replica/leases", "jepsen/sim", "server"},
+	"server/runner":         {"server/runner", "server"},
+	"server/backend":        {"server/backend", "server"},
+	"server/archive":        {"server/archive", "server/archiver", "server/recovery", "server"},
+	"server/archiver":       {"server/archiver", "server"},
+	"server/backup":         {"server/backup", "server/recovery", "cmd/kvctl"},
+	"server/recovery":       {"server/recovery", "cmd/kvnode"},
+	"server/web":            {"server/web", "server", "client"},
+	"server/watch":          {"server/watch", "server/web", "server"},
+	"client":                {"client"},
+	"storage":               {"storage", "server"},
 }
 
 // noKillers are tests that compare the hash of a whole trace: any change fails them.

@@ -1,4 +1,4 @@
-package replica
+package leases
 
 import (
 	"slices"
@@ -52,11 +52,11 @@ func TestAQueueWithoutATimeIsNotWoken(t *testing.T) {
 	if s.due(w.now, q) != nil {
 		t.Error("an attempt is due")
 	}
-	s.wake(q, w.now+sec)
-	if s.due(w.now+sec-1, q) != nil {
+	s.wake(q, w.now+time.Second)
+	if s.due(w.now+time.Second-1, q) != nil {
 		t.Error("an attempt is due early")
 	}
-	if s.due(w.now+sec, q) != task {
+	if s.due(w.now+time.Second, q) != task {
 		t.Error("no attempt is due in time")
 	}
 }
@@ -94,7 +94,7 @@ func TestABlockedAttemptWaits(t *testing.T) {
 	w.cut[3] = true
 	w.want(acquired(w, "x", 2*soon), LeaseDone) // with node 2
 	w.cut[3] = false
-	id := w.ask(3, LeaseAcquire, "x", "b", 20*sec)
+	id := w.ask(3, LeaseAcquire, "x", "b", 20*time.Second)
 	w.pass(20 * time.Millisecond)
 	task := w.nodes[3].tasks[id]
 	if task == nil || task.tries == 0 {
