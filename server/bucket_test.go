@@ -18,11 +18,11 @@ func TestN4TheNextRunIsSilentForTheBucket(t *testing.T) {
 	n := newNodeOn(t, dir)
 	n.cfg.LeaseTime = time.Second
 	part := startRun(t, n, true).leases
-	driver := leases.NewLeasesRound(part)
+	driver := leases.NewRound(part)
 	accept := named.Request{Kind: named.Accept, Name: named.Name{1}, Counter: 1, Acquisition: named.Acquisition{1}, Token: named.FirstToken(1) + 1, Duration: 90 * time.Second}
 	peer := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
 	var b named.Bucket // that the part has asked for
-	round := func(e leases.LeasesEvent) {
+	round := func(e leases.Event) {
 		for r := driver; ; {
 			switch r.Next() {
 			case effect.Take:
@@ -37,11 +37,11 @@ func TestN4TheNextRunIsSilentForTheBucket(t *testing.T) {
 		}
 	}
 	ask := func() (accepted bool) {
-		round(leases.LeasesEvent{Batch: &leases.LeaseBatch{Requests: []named.Request{accept}}, From: peer})
+		round(leases.Event{Batch: &leases.Batch{Requests: []named.Request{accept}}, From: peer})
 		_, accepted = part.Live(driver.Now(), accept.Name)
 		return accepted
 	}
-	round(leases.LeasesEvent{Era: 1})
+	round(leases.Event{Era: 1})
 	if ask() {
 		t.Fatal("a lease of 90 s was accepted with the bucket of an idle node")
 	}
@@ -51,7 +51,7 @@ func TestN4TheNextRunIsSilentForTheBucket(t *testing.T) {
 	if err := n.store.SetBucket(b.Length, b.Quarantine); err != nil {
 		t.Fatal(err)
 	}
-	round(leases.LeasesEvent{Bucket: b})
+	round(leases.Event{Bucket: b})
 	if !ask() {
 		t.Fatal("the lease was not accepted")
 	}

@@ -29,12 +29,12 @@ const bucketLinger = 2 * time.Minute
 
 // leases is the bounds of the part for named leases, whose acceptor keeps silent until the reading quarantine.
 func (c Config) leases(self ballot.Incarnation, m ident.Membership, quarantine time.Duration, b named.Bucket,
-	seed uint64) leases.LeasesConfig {
+	seed uint64) leases.Config {
 	most := c.MaxLeases
 	if most == 0 {
 		most = defaultLeases
 	}
-	return leases.LeasesConfig{
+	return leases.Config{
 		Self: self, Voters: m.Voters(), MaxTasks: 16384, Seed: seed,
 		Table: named.Config{Timing: c.timing(), Membership: m.Number, Era: m.Era, Quarantine: quarantine, Bucket: b, BucketLinger: bucketLinger,
 			MaxRecords: most, Linger: 2 * time.Second, Width: 100 * time.Millisecond},

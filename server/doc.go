@@ -13,7 +13,7 @@
 //	log            runs replica.LogRound; hands persists to the persister, messages to the transport, replies to handlers
 //	persister      commits what the log handed it, all of it as one record of the journal; reports back to the log
 //	checkpointer   writes applied changes to the state database in the background
-//	named leases   runs leases.LeasesRound; a writer of buckets beside it
+//	named leases   runs leases.Round; a writer of buckets beside it
 //	snapshots      one sends the state to members that are too far behind, another receives it for this node
 //	disk           measures the disk four times a second; others scrub state.db and give back its free pages
 //	guardian       waits for the end of the guardian process, to start it again (package guardian)

@@ -29,7 +29,7 @@ type parts struct {
 	silence    time.Duration    // of the acceptor of named leases, from began on
 	exclusion  [2]time.Duration // how long a master lease and a named one may live that this node has granted
 	elector    *replica.Elector
-	leases     *leases.Leases
+	leases     *leases.Part
 	log        *replica.Log
 	state      *kv.State
 	roster     ident.Roster // as the disk has it
@@ -81,7 +81,7 @@ func (n *node) startRun(fresh bool) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.leases, err = leases.NewLeases(n.cfg.leases(n.self, m, begin+bucket.Silence, bucket.AtStart,
+	p.leases, err = leases.New(n.cfg.leases(n.self, m, begin+bucket.Silence, bucket.AtStart,
 		binary.BigEndian.Uint64(seed[4:])), begin)
 	if err != nil {
 		return nil, err

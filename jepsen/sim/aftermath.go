@@ -184,12 +184,12 @@ func (x *aftermath) probeLease(n *node, try uint64) {
 		n.leased = true
 		return
 	}
-	c := &leaseCall{request: leases.LeaseRequest{
-		Op: leases.LeaseAcquire, Name: leaseName(byte('0' + n.i)), Owner: "probe", Duration: x.plan.leasers.longest,
+	c := &leaseCall{request: leases.Request{
+		Op: leases.Acquire, Name: leaseName(byte('0' + n.i)), Owner: "probe", Duration: x.plan.leasers.longest,
 	}}
 	binary.BigEndian.PutUint64(c.request.Acquisition[:], uint64(n.id)<<48|try)
-	c.probe = func(a *leases.LeaseAnswer) {
-		if n.leased = a.Outcome == leases.LeaseDone; !n.leased {
+	c.probe = func(a *leases.Answer) {
+		if n.leased = a.Outcome == leases.Done; !n.leased {
 			x.at(nil, kindLeaser, 5*time.Millisecond, func() { x.probeLease(n, try+1) })
 		}
 	}

@@ -110,7 +110,7 @@ func (t *trace) lease(e *leaseEvent) {
 }
 
 // named puts a batch about named leases that arrives into the trace.
-func (t *trace) named(b *leases.LeaseBatch) {
+func (t *trace) named(b *leases.Batch) {
 	for i := range b.Requests {
 		q := &b.Requests[i]
 		t.mix(uint64(q.Kind), q.Counter, uint64(q.Token))

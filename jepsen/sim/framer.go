@@ -144,7 +144,7 @@ func (f *framer) leaseEvent(to *machine, said wire.LeaseBody) leaseEvent {
 }
 
 // decodeNamed returns the batch in a body from a connection for named leases.
-func (f *framer) decodeNamed(from, to *machine, body []byte) *leases.LeaseBatch {
+func (f *framer) decodeNamed(from, to *machine, body []byte) *leases.Batch {
 	b, err := wire.DecodeNamed(body)
 	f.mustDecode(from.id, to, err)
 	b.To = to.id

@@ -45,7 +45,7 @@ func (o *leaseOwners) of(n named.Name) *leaseFacts {
 }
 
 // granted checks the token of a grant that a client is told of, whether or not it still counts.
-func (o *leaseOwners) granted(c *leaseCall, ans *leases.LeaseAnswer) {
+func (o *leaseOwners) granted(c *leaseCall, ans *leases.Answer) {
 	f := o.of(c.request.Name)
 	for i := len(f.grants) - 1; i >= 0; i-- {
 		g := &f.grants[i]
@@ -87,7 +87,7 @@ func (o *leaseOwners) counted(a *acquisition, c *leaseCall) {
 	}
 	f.owners = append(left, a)
 	o.counts.Leases++
-	if c.request.Op == leases.LeaseRenew {
+	if c.request.Op == leases.Renew {
 		o.counts.Renewals++
 	}
 	if f.last != nil && f.last != a.owner {

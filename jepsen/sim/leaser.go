@@ -81,12 +81,12 @@ type acquisition struct {
 // leaseCall is one request of a leaser at one node.
 type leaseCall struct {
 	a        *acquisition
-	request  leases.LeaseRequest
+	request  leases.Request
 	wait     time.Duration
 	asked    time.Duration // on the leaser's clock, before it was sent
 	began    time.Duration // the same in true time
 	answered bool
-	probe    func(*leases.LeaseAnswer) // takes the answer instead
+	probe    func(*leases.Answer) // takes the answer instead
 }
 
 // leasers are what the clients of named leases share.
@@ -137,7 +137,7 @@ func (l *leaser) next() {
 		if r.chance(p.waits) {
 			wait = r.skewed(time.Millisecond, 3*p.longest)
 		}
-		l.owns.ask(leases.LeaseAcquire, wait)
+		l.owns.ask(leases.Acquire, wait)
 	case a.counted && !a.hold.Held(l.reading()):
 		l.owns = nil // it is over; whatever is still to come is void
 	case !a.counted:
@@ -146,12 +146,12 @@ func (l *leaser) next() {
 			return
 		}
 		if r.chance(300) {
-			a.ask(leases.LeaseAcquire, 0) // the same acquisition, through any node
+			a.ask(leases.Acquire, 0) // the same acquisition, through any node
 		}
 	case r.chance(200):
 		l.leave()
 	default:
-		a.ask(leases.LeaseRenew, 0)
+		a.ask(leases.Renew, 0)
 	}
 }
 
@@ -166,11 +166,11 @@ func (l *leaser) leave() {
 
 func (a *acquisition) release() {
 	a.hold.Release()
-	a.ask(leases.LeaseRelease, 0)
+	a.ask(leases.Release, 0)
 }
 
 // ask sends a request to some node.
-func (a *acquisition) ask(op leases.LeaseOp, wait time.Duration) {
+func (a *acquisition) ask(op leases.Op, wait time.Duration) {
 	l := a.owner
 	r := &l.random
 	ttl := l.plan.leasers.longest
@@ -179,7 +179,7 @@ func (a *acquisition) ask(op leases.LeaseOp, wait time.Duration) {
 	}
 	c := &leaseCall{
 		a: a, wait: wait, asked: l.reading(), began: l.now,
-		request: leases.LeaseRequest{
+		request: leases.Request{
 			Op: op, Name: a.name, Acquisition: a.id, Owner: fmt.Sprintf("leaser %d", l.id), Duration: ttl,
 		},
 	}
@@ -190,8 +190,8 @@ func (a *acquisition) ask(op leases.LeaseOp, wait time.Duration) {
 func (x *leasers) call(n *node, c *leaseCall) {
 	c.request.ID = x.nextRequest()
 	n.reach(kindLeaser, x.leasing.skewed(x.plan.hop, x.plan.clientHop), func() {
-		if !n.up() || n.distrusted() && c.request.Op != leases.LeaseRelease {
-			c.tell(&leases.LeaseAnswer{Outcome: leases.LeaseNotApplied})
+		if !n.up() || n.distrusted() && c.request.Op != leases.Release {
+			c.tell(&leases.Answer{Outcome: leases.NotApplied})
 			return
 		}
 		if x.trace.on() {
@@ -210,7 +210,7 @@ func (c *leaseCall) who() int {
 }
 
 // tell brings the answer to the client, or loses it.
-func (c *leaseCall) tell(ans *leases.LeaseAnswer) {
+func (c *leaseCall) tell(ans *leases.Answer) {
 	if c.answered {
 		panic(&Failure{Check: "one answer", Detail: fmt.Sprintf("lease request %d is answered twice", c.request.ID)})
 	}
@@ -227,7 +227,7 @@ func (c *leaseCall) tell(ans *leases.LeaseAnswer) {
 }
 
 // answered takes an answer, however late it is.
-func (a *acquisition) answered(c *leaseCall, ans *leases.LeaseAnswer) {
+func (a *acquisition) answered(c *leaseCall, ans *leases.Answer) {
 	l := a.owner
 	now := l.reading()
 	l.trace.mix(uint64(l.id), uint64(ans.Outcome), uint64(ans.Token))
@@ -235,19 +235,19 @@ func (a *acquisition) answered(c *leaseCall, ans *leases.LeaseAnswer) {
 		l.trace.note("leaser %d: outcome %d, token %v", l.id, ans.Outcome, ans.Token)
 	}
 	switch {
-	case ans.Outcome == leases.LeaseDone && c.request.Op != leases.LeaseRelease:
+	case ans.Outcome == leases.Done && c.request.Op != leases.Release:
 		l.owners.granted(c, ans)
 		reply := leasehold.Reply{
 			Asked: c.asked + l.plan.timing.AtLeast(ans.Waited), TTL: c.request.Duration, Token: uint64(ans.Token),
-			Renewal: c.request.Op == leases.LeaseRenew,
+			Renewal: c.request.Op == leases.Renew,
 		}
 		if a.hold.Take(now, reply) {
 			l.owners.counted(a, c)
 			a.counted = true
 		}
-	case ans.Outcome == leases.LeaseGone:
+	case ans.Outcome == leases.Gone:
 		l.owners.gone(a, c)
-	case ans.Outcome == leases.LeaseBusy && l.owns == a && !a.counted:
+	case ans.Outcome == leases.Busy && l.owns == a && !a.counted:
 		if l.owns = nil; l.random.chance(200) { // what a request before it may have left behind
 			a.release()
 		}

@@ -25,8 +25,8 @@ type leasesLoop struct {
 	inForce  func(part int, number uint64, excluding time.Duration)
 	eraAsked int // keys under which this run has asked the log for an era
 
-	part    *leases.Leases
-	round   *leases.LeasesRound
+	part    *leases.Part
+	round   *leases.Round
 	effect  effect.Effect // to be carried out next
 	inbox   []namedEvent
 	busy    bool // somebody runs the loop, or the processor was lost in it
@@ -38,7 +38,7 @@ type leasesLoop struct {
 
 // namedEvent is one input of the loop; the zero event is the timer.
 type namedEvent struct {
-	batch   *leases.LeaseBatch
+	batch   *leases.Batch
 	from    ballot.Incarnation // of batch
 	call    *leaseCall
 	era     uint32
@@ -111,8 +111,8 @@ func (l *leasesLoop) do(e effect.Effect) {
 }
 
 // event returns e as the driver takes it.
-func (l *leasesLoop) event(e *namedEvent) *leases.LeasesEvent {
-	out := &leases.LeasesEvent{Batch: e.batch, From: e.from, Era: e.era, Bucket: e.bucket, Stop: e.stop,
+func (l *leasesLoop) event(e *namedEvent) *leases.Event {
+	out := &leases.Event{Batch: e.batch, From: e.from, Era: e.era, Bucket: e.bucket, Stop: e.stop,
 		Membership: e.members}
 	if c := e.call; c != nil {
 		c.request.Wait, c.request.Timeout = c.wait, l.plan.leasers.timeout
@@ -131,7 +131,7 @@ func (l *leasesLoop) event(e *namedEvent) *leases.LeasesEvent {
 // checkExcludes checks the answers to Accepts in a batch as it leaves: others are excluded for D_A from when each
 // Accept came (T2). A record that is another one's by now was released; so may one be that has come by a newer Accept
 // of the same acquisition, in the same round.
-func (l *leasesLoop) checkExcludes(b *leases.LeaseBatch) {
+func (l *leasesLoop) checkExcludes(b *leases.Batch) {
 	for i := range b.Replies {
 		r := &b.Replies[i]
 		a, ok := l.accepts.newest(b.To, r)
@@ -162,7 +162,7 @@ func (l *leasesLoop) loseBucket() {
 }
 
 // answer hands an answer to the handler that waits for it.
-func (l *leasesLoop) answer(a leases.LeaseAnswer) {
+func (l *leasesLoop) answer(a leases.Answer) {
 	i := slices.IndexFunc(l.calls, func(c *leaseCall) bool { return c.request.ID == a.ID })
 	if i < 0 {
 		l.fail("one answer", "node %d answers lease request %d, which does not wait", l.id, a.ID)
@@ -178,11 +178,11 @@ func (l *leasesLoop) cutOff() {
 	l.inbox, l.calls = nil, nil
 	for i := range inbox {
 		if c := inbox[i].call; c != nil {
-			c.tell(&leases.LeaseAnswer{Outcome: leases.LeaseUnknown})
+			c.tell(&leases.Answer{Outcome: leases.Unknown})
 		}
 	}
 	for _, c := range calls {
-		c.tell(&leases.LeaseAnswer{Outcome: leases.LeaseUnknown})
+		c.tell(&leases.Answer{Outcome: leases.Unknown})
 	}
 }
 

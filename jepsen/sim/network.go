@@ -298,7 +298,7 @@ func (x *network) sendOneHealth(from, to *endpoint, h replica.Health) {
 }
 
 // sendNamed sends what a node has for another about named leases.
-func (x *network) sendNamed(from *endpoint, b *leases.LeaseBatch) {
+func (x *network) sendNamed(from *endpoint, b *leases.Batch) {
 	to := x.node(b.To)
 	if to == nil {
 		return

@@ -248,7 +248,7 @@ func (n *node) openLog() (err error) {
 // openLeases builds the part for named leases.
 func (n *node) openLeases(silence time.Duration) error {
 	p, plan := n.process, &n.plan.leasers
-	part, err := leases.NewLeases(leases.LeasesConfig{
+	part, err := leases.New(leases.Config{
 		Self: p.self, Voters: n.disk.members.Voters(), MaxTasks: plan.tasks, Seed: n.site.leasing.next(),
 		Table: named.Config{
 			Timing: n.plan.timing, Quarantine: p.begun + silence, Bucket: n.disk.bucket,
@@ -262,7 +262,7 @@ func (n *node) openLeases(silence time.Duration) error {
 	}
 	p.leases = &leasesLoop{
 		machine: n.machine, own: n.run, leasing: n.site.leasing, disk: n.disk, net: n.site.net, end: n.end,
-		owners: n.site.owners, self: p.self, part: part, round: leases.NewLeasesRound(part), accepts: newAccepts(),
+		owners: n.site.owners, self: p.self, part: part, round: leases.NewRound(part), accepts: newAccepts(),
 		askEra: n.askEra, inForce: n.inForce,
 	}
 	p.leases.effect = p.leases.round.Next()

@@ -31,8 +31,8 @@ type Leases struct{ cfg LeasesConfig }
 // NewLeases returns a Leases.
 func NewLeases(c LeasesConfig) *Leases { return &Leases{cfg: c} }
 
-var leaseOps = map[web.LeaseOp]leases.LeaseOp{
-	web.LeaseAcquire: leases.LeaseAcquire, web.LeaseRenew: leases.LeaseRenew, web.LeaseRelease: leases.LeaseRelease,
+var leaseOps = map[web.LeaseOp]leases.Op{
+	web.LeaseAcquire: leases.Acquire, web.LeaseRenew: leases.Renew, web.LeaseRelease: leases.Release,
 }
 
 // Lease carries out r. When ctx ends, a request that only waits ends too.
@@ -40,7 +40,7 @@ func (b *Leases) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant,
 	if why := b.cfg.Clocks.Problem(); why != "" && r.Op != web.LeaseRelease {
 		return web.LeaseGrant{}, fmt.Errorf("%w: this node takes no part in leases: %s; ask another node", web.ErrNotApplied, why)
 	}
-	a, err := b.cfg.Runner.Lease(ctx, leases.LeaseRequest{
+	a, err := b.cfg.Runner.Lease(ctx, leases.Request{
 		Op: leaseOps[r.Op], Name: b.name(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name,
 		Duration: r.TTL, Timeout: max(r.Timeout, 1), Wait: r.Wait,
 	})
@@ -54,27 +54,27 @@ func (b *Leases) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant,
 }
 
 // grant returns what the client is told.
-func (b *Leases) grant(a leases.LeaseAnswer) (web.LeaseGrant, error) {
+func (b *Leases) grant(a leases.Answer) (web.LeaseGrant, error) {
 	switch a.Outcome {
-	case leases.LeaseDone:
+	case leases.Done:
 		return web.LeaseGrant{Token: uint64(a.Token), Serial: a.Counter, Waited: b.cfg.Timing.AtLeast(a.Waited)}, nil
-	case leases.LeaseBusy:
+	case leases.Busy:
 		return web.LeaseGrant{}, &web.LeaseBusyError{Owner: a.Owner, RetryAfter: a.RetryAfter}
-	case leases.LeaseGone:
+	case leases.Gone:
 		return web.LeaseGrant{}, web.ErrLeaseGone
-	case leases.LeaseUnknown:
+	case leases.Unknown:
 		return web.LeaseGrant{}, fmt.Errorf("%w: %s; the lease may have been granted, or may still be: try again with the "+
 			"same Acquisition, through any node",
 			web.ErrUnknown, a.Reason)
 	}
 	switch a.Reason {
-	case leases.LeaseSilent:
+	case leases.Silent:
 		return web.LeaseGrant{}, &web.LeaseSilentError{Begins: a.RetryAfter}
-	case leases.LeaseNoSpace:
+	case leases.NoSpace:
 		return web.LeaseGrant{}, fmt.Errorf("%w: %s; wait until some have ended, or start the nodes with a larger "+
 			"--max-leases",
 			web.ErrOverloaded, a.Reason)
-	case leases.LeaseOverloaded:
+	case leases.Overloaded:
 		return web.LeaseGrant{}, fmt.Errorf("%w: %s; try again later", web.ErrOverloaded, a.Reason)
 	}
 	return web.LeaseGrant{}, fmt.Errorf("%w: %s%s; try again", web.ErrNotApplied, a.Reason, b.silence())

@@ -19,7 +19,7 @@ import (
 
 // LeasesConfig is what a Leases is made of. All fields are required.
 type LeasesConfig struct {
-	Part       *leases.Leases
+	Part       *leases.Part
 	Self       ballot.Incarnation
 	Quarantine time.Duration // reading of the clock before which the acceptor is silent (A4)
 	FirstID    uint64        // of requests; another one in each run
@@ -42,32 +42,32 @@ type Leases struct {
 	rearm   chan struct{}     // something is due before armed; capacity 1
 	armed   atomic.Int64      // reading of the clock at which the timer fires
 	buckets chan named.Bucket // to be made durable; capacity 1, and the part asks for one at a time
-	view    atomic.Pointer[leases.LeasesStatus]
+	view    atomic.Pointer[leases.Status]
 	nextID  atomic.Uint64
 	inForce chan inForce // one for each membership that enforce was given; capacity 1
 	// inForceAtStart is what the acceptor went by when the run began.
 	inForceAtStart inForce
 
 	// Of the round under way:
-	driver  *leases.LeasesRound
+	driver  *leases.Round
 	events  []leasesEvent
-	replies map[uint64]chan leases.LeaseAnswer // by request
+	replies map[uint64]chan leases.Answer // by request
 }
 
 // leasesEvent is one input of the part for named leases on its way to a round.
 type leasesEvent struct {
-	leases.LeasesEvent
-	reply chan leases.LeaseAnswer // of a Request; has capacity 1
+	leases.Event
+	reply chan leases.Answer // of a Request; has capacity 1
 }
 
 // NewLeases returns a Leases before its first round. It registers its figures.
 func NewLeases(c LeasesConfig) *Leases {
-	l := &Leases{cfg: c, driver: leases.NewLeasesRound(c.Part), inbox: newInbox[leasesEvent](),
-		replies: map[uint64]chan leases.LeaseAnswer{}, onward: make(chan struct{}, 1), rearm: make(chan struct{}, 1),
+	l := &Leases{cfg: c, driver: leases.NewRound(c.Part), inbox: newInbox[leasesEvent](),
+		replies: map[uint64]chan leases.Answer{}, onward: make(chan struct{}, 1), rearm: make(chan struct{}, 1),
 		buckets: make(chan named.Bucket, 1), inForce: make(chan inForce, 1)}
 	l.inForceAtStart.number, l.inForceAtStart.excluding = c.Part.InForce(c.Clock.Now())
 	l.nextID.Store(c.FirstID)
-	l.view.Store(&leases.LeasesStatus{})
+	l.view.Store(&leases.Status{})
 	l.inbox.drain = l.drain
 	l.registerGauges()
 	return l
@@ -75,7 +75,7 @@ func NewLeases(c LeasesConfig) *Leases {
 
 // enforce puts a membership in force. What holds then comes from l.inForce.
 func (l *Leases) enforce(m members.InForce) {
-	l.inbox.put(leasesEvent{LeasesEvent: leases.LeasesEvent{Membership: &m}})
+	l.inbox.put(leasesEvent{Event: leases.Event{Membership: &m}})
 }
 
 // Loops returns the goroutines of named leases.
@@ -161,7 +161,7 @@ func (l *Leases) take() {
 		if e.Request != nil {
 			l.replies[e.Request.ID] = e.reply
 		}
-		l.driver.Add(&e.LeasesEvent)
+		l.driver.Add(&e.Event)
 	}
 }
 
@@ -176,7 +176,7 @@ func (l *Leases) arm(next time.Duration) {
 	}
 }
 
-func (l *Leases) send(batches []leases.LeaseBatch) {
+func (l *Leases) send(batches []leases.Batch) {
 	for i := range batches {
 		b := &batches[i]
 		for len(b.Requests) > 0 || len(b.Replies) > 0 {
@@ -196,7 +196,7 @@ func (l *Leases) writeBuckets(stop <-chan struct{}) error {
 			if err := l.cfg.Store.SetBucket(b.Length, b.Quarantine); err != nil {
 				return err
 			}
-			l.inbox.put(leasesEvent{LeasesEvent: leases.LeasesEvent{Bucket: b}})
+			l.inbox.put(leasesEvent{Event: leases.Event{Bucket: b}})
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (l *Leases) askEra() {
 		switch done := err == nil && r.Outcome == replica.Done; {
 		case done && r.Result.Code == kv.CodeDone:
 			l.cfg.Logger.Info().Uint64("era", r.Result.Count).Msg("an era of fencing tokens was allotted to this run")
-			l.inbox.put(leasesEvent{LeasesEvent: leases.LeasesEvent{Era: uint32(r.Result.Count)}})
+			l.inbox.put(leasesEvent{Event: leases.Event{Era: uint32(r.Result.Count)}})
 			return
 		case done && r.Result.Code == kv.CodeKeyTooOld: // this node has not caught up with a cluster that was made anew
 			c.IdemKey, c.Base = l.eraKey(), l.cfg.State.Revision()

@@ -10,11 +10,11 @@ import (
 
 // Lease carries out r, whose ID it draws. When ctx ends, a request that only waits ends too. The error is ErrOverloaded
 // or ErrEnded.
-func (l *Leases) Lease(ctx context.Context, r leases.LeaseRequest) (leases.LeaseAnswer, error) {
+func (l *Leases) Lease(ctx context.Context, r leases.Request) (leases.Answer, error) {
 	r.ID = l.nextID.Add(1)
-	reply := make(chan leases.LeaseAnswer, 1)
-	if !l.inbox.putClient(leasesEvent{reply: reply, LeasesEvent: leases.LeasesEvent{Request: &r}}) {
-		return leases.LeaseAnswer{}, ErrOverloaded
+	reply := make(chan leases.Answer, 1)
+	if !l.inbox.putClient(leasesEvent{reply: reply, Event: leases.Event{Request: &r}}) {
+		return leases.Answer{}, ErrOverloaded
 	}
 	done := ctx.Done()
 	for {
@@ -23,9 +23,9 @@ func (l *Leases) Lease(ctx context.Context, r leases.LeaseRequest) (leases.Lease
 			return a, nil
 		case <-done:
 			done = nil
-			l.inbox.put(leasesEvent{LeasesEvent: leases.LeasesEvent{Cancel: r.ID}})
+			l.inbox.put(leasesEvent{Event: leases.Event{Cancel: r.ID}})
 		case <-l.cfg.Lifecycle.Ended():
-			return leases.LeaseAnswer{}, ErrEnded
+			return leases.Answer{}, ErrEnded
 		}
 	}
 }
@@ -37,7 +37,7 @@ func (l *Leases) Show(name named.Name) (lease named.Lease, found bool) {
 		found bool
 	}
 	told := make(chan answer, 1)
-	l.inbox.put(leasesEvent{LeasesEvent: leases.LeasesEvent{Call: func(now time.Duration) {
+	l.inbox.put(leasesEvent{Event: leases.Event{Call: func(now time.Duration) {
 		lease, found := l.cfg.Part.Live(now, name)
 		told <- answer{lease, found}
 	}}})
@@ -54,7 +54,7 @@ func (l *Leases) Show(name named.Name) (lease named.Lease, found bool) {
 func (l *Leases) Walk(ctx context.Context, from uint32, count int, add func(string, named.Lease)) (
 	next uint32, err error) {
 	done := make(chan uint32, 1)
-	if !l.inbox.putClient(leasesEvent{LeasesEvent: leases.LeasesEvent{Call: func(now time.Duration) {
+	if !l.inbox.putClient(leasesEvent{Event: leases.Event{Call: func(now time.Duration) {
 		done <- l.cfg.Part.Walk(now, from, count, add)
 	}}}) {
 		return 0, ErrOverloaded
@@ -71,11 +71,11 @@ func (l *Leases) Walk(ctx context.Context, from uint32, count int, add func(stri
 
 // Refuse answers those that wait; requests that come later are refused.
 func (l *Leases) Refuse() {
-	l.inbox.put(leasesEvent{LeasesEvent: leases.LeasesEvent{Stop: true}})
+	l.inbox.put(leasesEvent{Event: leases.Event{Stop: true}})
 }
 
 // View returns the newest published status. It is not changed any more.
-func (l *Leases) View() *leases.LeasesStatus { return l.view.Load() }
+func (l *Leases) View() *leases.Status { return l.view.Load() }
 
 // QuarantineLeft returns how long the acceptor stays silent about named leases from now on (A4).
 func (l *Leases) QuarantineLeft(now time.Duration) time.Duration { return max(0, l.cfg.Quarantine-now) }

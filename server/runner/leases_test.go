@@ -21,7 +21,7 @@ func newLoneLeases(t *testing.T, store *storage.Store) *Leases {
 	t.Helper()
 	c := clock.New()
 	self := ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}
-	part, err := leases.NewLeases(leases.LeasesConfig{Self: self, Voters: quorum.Of(1), MaxTasks: 1,
+	part, err := leases.New(leases.Config{Self: self, Voters: quorum.Of(1), MaxTasks: 1,
 		Table: named.Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: time.Second}, MaxRecords: 1, Width: time.Second}}, c.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func newLoneLeases(t *testing.T, store *storage.Store) *Leases {
 func TestT2TheClockIsReadAfterTheEventsWereTaken(t *testing.T) {
 	l := newLoneLeases(t, nil)
 	l.inbox.drain = nil // stepped by hand
-	l.inbox.put(leasesEvent{LeasesEvent: leases.LeasesEvent{Era: 1}})
+	l.inbox.put(leasesEvent{Event: leases.Event{Era: 1}})
 	l.round()
 	l.inbox.mu.Lock() // the round gets no events before it is given up
 	done := make(chan struct{})
@@ -44,7 +44,7 @@ func TestT2TheClockIsReadAfterTheEventsWereTaken(t *testing.T) {
 	}()
 	time.Sleep(20 * time.Millisecond) // the round waits for the inbox
 	came, handled := l.cfg.Clock.Now(), time.Duration(0)
-	l.inbox.add(leasesEvent{LeasesEvent: leases.LeasesEvent{Call: func(now time.Duration) { handled = now }}})
+	l.inbox.add(leasesEvent{Event: leases.Event{Call: func(now time.Duration) { handled = now }}})
 	l.inbox.mu.Unlock()
 	<-done
 	if handled < came {

@@ -158,7 +158,7 @@ func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte
 func (p *Peers) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool) {
 	b, err := wire.DecodeNamed(body)
 	if p.decoded(from, err) && !p.outsider(from) && p.cfg.Clocks.Problem() == "" {
-		p.cfg.Leases.inbox.putPeer(leasesEvent{LeasesEvent: leases.LeasesEvent{Batch: b, From: inc}}, more)
+		p.cfg.Leases.inbox.putPeer(leasesEvent{Event: leases.Event{Batch: b, From: inc}}, more)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestStrangersReachNobody(t *testing.T) {
 	const stranger = 7
 	p.LogFrame(stranger, ballot.Incarnation{}, wire.EncodeMembersAsk(&wire.MembersAsk{ID: 1, Cancel: "op"}), false)
 	p.LeaseFrame(stranger, ballot.Incarnation{}, wire.EncodeNudge(wire.Nudge{Node: 1}))
-	p.NamedFrame(stranger, ballot.Incarnation{}, wire.EncodeNamed(&leases.LeaseBatch{To: 1}), false)
+	p.NamedFrame(stranger, ballot.Incarnation{}, wire.EncodeNamed(&leases.Batch{To: 1}), false)
 	if len(asked.by) > 0 {
 		t.Fatalf("asked by %v", asked.by)
 	}

@@ -130,7 +130,7 @@ func frequentMessages() []frequent {
 			func(b []byte) error { _, err := DecodeLease(b); return err }, false},
 		{"health", func(b []byte) []byte { return AppendHealth(b, health) },
 			func(b []byte) error { _, err := DecodeLease(b); return err }, false},
-		{"named=16", func(b []byte) []byte { return AppendNamed(b, &leases.LeaseBatch{For: run, Requests: requests}) },
+		{"named=16", func(b []byte) []byte { return AppendNamed(b, &leases.Batch{For: run, Requests: requests}) },
 			func(b []byte) error { _, err := DecodeNamed(b); return err }, true},
 		{"keepalive", func(b []byte) []byte { return AppendKeepalive(b, marks) },
 			func(b []byte) error { _, err := DecodeKeepalive(b); return err }, false},

@@ -13,7 +13,7 @@
 //	4     replica.Message        log         header and values              replica.go
 //	5     Transfer               log         msgpack                        handover.go
 //	6     Transferred            log         msgpack                        handover.go
-//	7     leases.LeaseBatch      named       varints                        named.go
+//	7     leases.Batch           named       varints                        named.go
 //	8     replica.Health         lease       msgpack                        lease.go
 //	9     MembersAsk             log         msgpack                        membersask.go
 //	10    MembersTold            log         msgpack                        membersask.go

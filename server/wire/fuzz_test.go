@@ -122,7 +122,7 @@ func FuzzReplica(f *testing.F) {
 
 // FuzzNamed leaves out batches with times that are negative: as no node sends them they are written as zero.
 func FuzzNamed(f *testing.F) {
-	fuzzBodies(f, bodiesOf(goldenNamed()), func(body []byte) (*leases.LeaseBatch, error) {
+	fuzzBodies(f, bodiesOf(goldenNamed()), func(body []byte) (*leases.Batch, error) {
 		b, err := DecodeNamed(body)
 		if err == nil {
 			for i := range b.Replies {
@@ -132,7 +132,7 @@ func FuzzNamed(f *testing.F) {
 			}
 		}
 		return b, err
-	}, func(b *leases.LeaseBatch) []byte {
+	}, func(b *leases.Batch) []byte {
 		c := *b
 		return EncodeNamed(&c)
 	})

@@ -194,15 +194,15 @@ func goldenNamed() []golden {
 	out := []golden{{"named batch", EncodeNamed(&whole)}}
 	all := someBatch()
 	for i := range all.Requests {
-		b := leases.LeaseBatch{Requests: all.Requests[i : i+1]}
+		b := leases.Batch{Requests: all.Requests[i : i+1]}
 		out = append(out, golden{fmt.Sprintf("named %v %d", all.Requests[i].Kind, i), EncodeNamed(&b)})
 	}
 	for i := range all.Replies {
-		b := leases.LeaseBatch{For: goldenRun, Replies: all.Replies[i : i+1]}
+		b := leases.Batch{For: goldenRun, Replies: all.Replies[i : i+1]}
 		out = append(out, golden{fmt.Sprintf("named %v %d", all.Replies[i].Kind, i), EncodeNamed(&b)})
 	}
 	changed := changedBatch()
 	out = append(out, golden{"named batch, memberships", EncodeNamed(&changed)})
-	past := leases.LeaseBatch{Replies: []named.Reply{{Kind: named.Silent, Counter: 1, Left: -1}}}
+	past := leases.Batch{Replies: []named.Reply{{Kind: named.Silent, Counter: 1, Left: -1}}}
 	return append(out, golden{"named Silent, over", EncodeNamed(&past)})
 }

@@ -10,7 +10,7 @@ import (
 	"tenure/server/replica/leases"
 )
 
-// The body of a leases.LeaseBatch, on a connection of named leases, holds requests and replies of many leases, one
+// The body of a leases.Batch, on a connection of named leases, holds requests and replies of many leases, one
 // after the other. Numbers are varints unless a size is given, a text is its length and its bytes, and an incarnation
 // is Restart, Node, Nonce:
 //
@@ -47,13 +47,13 @@ const (
 const namedFull = MaxNamedBytes - 512
 
 // EncodeNamed is AppendNamed into new memory.
-func EncodeNamed(b *leases.LeaseBatch) []byte {
+func EncodeNamed(b *leases.Batch) []byte {
 	return AppendNamed(make([]byte, 0, min(32+64*len(b.Requests)+48*len(b.Replies), namedFull)), b)
 }
 
 // AppendNamed appends a body with as many messages of b as fit to buf, and takes them out of b. A whole batch takes one
 // call for each body, until b holds no more messages.
-func AppendNamed(buf []byte, b *leases.LeaseBatch) []byte {
+func AppendNamed(buf []byte, b *leases.Batch) []byte {
 	start := len(buf)
 	buf = append(buf, typeNamed)
 	buf = binary.AppendUvarint(buf, b.For.Restart)
@@ -136,7 +136,7 @@ func appendText(buf []byte, s string) []byte {
 
 // DecodeNamed decodes a body from a connection for named leases. The error wraps ErrMalformed or ErrUnknownType. The
 // connection knows for whom the batch is: To is zero.
-func DecodeNamed(body []byte) (*leases.LeaseBatch, error) {
+func DecodeNamed(body []byte) (*leases.Batch, error) {
 	if len(body) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", ErrMalformed)
 	}
@@ -144,7 +144,7 @@ func DecodeNamed(body []byte) (*leases.LeaseBatch, error) {
 		return nil, fmt.Errorf("%w: %d", ErrUnknownType, body[0])
 	}
 	r := namedReader{b: body[1:]}
-	b := new(leases.LeaseBatch)
+	b := new(leases.Batch)
 	b.For = ballot.Incarnation{Restart: r.number(), Node: ballot.NodeID(r.number()), Nonce: r.number()}
 	stamp := uint64(0)
 	for len(r.b) > 0 && !r.bad {

@@ -13,9 +13,9 @@ import (
 	"tenure/server/replica/leases"
 )
 
-func someBatch() leases.LeaseBatch {
+func someBatch() leases.Batch {
 	n, a := named.Name{1, 2, 3}, named.Acquisition{9, 8}
-	return leases.LeaseBatch{
+	return leases.Batch{
 		To: 2, For: ballot.Incarnation{Restart: 3, Node: 2, Nonce: 1 << 63},
 		Requests: []named.Request{
 			{Kind: named.Prepare, Name: n, Counter: 1, Membership: 1},
@@ -39,7 +39,7 @@ func someBatch() leases.LeaseBatch {
 }
 
 // changedBatch is someBatch under changing memberships.
-func changedBatch() leases.LeaseBatch {
+func changedBatch() leases.Batch {
 	b := someBatch()
 	b.Requests[1].Membership = 300
 	b.Requests = append(b.Requests, b.Requests[1], b.Requests[0])
@@ -55,7 +55,7 @@ func TestNamedRoundTrip(t *testing.T) {
 	}
 }
 
-func roundTrip(t *testing.T, sent leases.LeaseBatch) {
+func roundTrip(t *testing.T, sent leases.Batch) {
 	t.Helper()
 	want := sent
 	body := EncodeNamed(&sent)
@@ -94,7 +94,7 @@ func TestFirstMembershipIsNotWritten(t *testing.T) {
 
 // A batch that is larger than a body may be goes in several.
 func TestNamedBodiesAreBounded(t *testing.T) {
-	var b leases.LeaseBatch
+	var b leases.Batch
 	for i := range 40_000 {
 		b.Requests = append(b.Requests, named.Request{Kind: named.Accept, Counter: uint64(i + 1),
 			Owner: string(bytes.Repeat([]byte("o"), named.MaxOwnerBytes))})

@@ -54,9 +54,9 @@ const (
 	// part goes by it.
 	InForce
 
-	// Bucket: begin to make LeasesRound.Bucket durable (N4); report it with LeasesEvent.Bucket.
+	// Bucket: begin to make leases.Round.Bucket durable (N4); report it with leases.Event.Bucket.
 	Bucket
-	// Era: begin to ask the log for an era (N3); report it with LeasesEvent.Era.
+	// Era: begin to ask the log for an era (N3); report it with leases.Event.Era.
 	Era
 
 	// Data: take what the read is about.

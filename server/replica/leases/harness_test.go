@@ -9,21 +9,21 @@ import (
 
 // drivenLeases is a part for named leases that rounds of its driver step, and what they have handed out.
 type drivenLeases struct {
-	*Leases
-	round   *LeasesRound
-	batches []LeaseBatch
-	replied []LeaseAnswer
+	*Part
+	round   *Round
+	batches []Batch
+	replied []Answer
 	bucket  named.Bucket // the newest that is to be made durable
 	eras    int          // asked for
 	told    int          // memberships that are in force
 }
 
-func driveLeases(l *Leases) *drivenLeases {
-	return &drivenLeases{Leases: l, round: NewLeasesRound(l)}
+func driveLeases(l *Part) *drivenLeases {
+	return &drivenLeases{Part: l, round: NewRound(l)}
 }
 
 // give makes a round at now, with these events.
-func (d *drivenLeases) give(now time.Duration, events ...LeasesEvent) {
+func (d *drivenLeases) give(now time.Duration, events ...Event) {
 	for {
 		switch d.round.Next() {
 		case effect.Take:
@@ -49,7 +49,7 @@ func (d *drivenLeases) give(now time.Duration, events ...LeasesEvent) {
 }
 
 // sent returns what was sent and answered since the last call.
-func (d *drivenLeases) sent() ([]LeaseBatch, []LeaseAnswer) {
+func (d *drivenLeases) sent() ([]Batch, []Answer) {
 	batches, answers := d.batches, d.replied
 	d.batches, d.replied = nil, nil
 	return batches, answers

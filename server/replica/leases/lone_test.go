@@ -16,7 +16,7 @@ type loneLeases struct {
 	*drivenLeases
 	t       *testing.T
 	now     time.Duration
-	answers map[uint64]LeaseAnswer
+	answers map[uint64]Answer
 	nextID  uint64
 }
 
@@ -31,39 +31,39 @@ var stolen = named.Reply{Report: 1<<32 + 3, Live: true, LiveAcquisition: named.A
 
 func newLoneLeases(t *testing.T) *loneLeases {
 	t.Helper()
-	n := &loneLeases{t: t, now: time.Minute, answers: map[uint64]LeaseAnswer{}}
+	n := &loneLeases{t: t, now: time.Minute, answers: map[uint64]Answer{}}
 	table := named.Config{Quarantine: n.now, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}
 	table.Timing = lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, Margin: 10 * time.Millisecond}
 	self := ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}
-	l, err := NewLeases(LeasesConfig{Self: self, Voters: quorum.Of(1, 2, 3, 4, 5), Table: table,
+	l, err := New(Config{Self: self, Voters: quorum.Of(1, 2, 3, 4, 5), Table: table,
 		MaxTasks: loneTasks, Seed: 1}, n.now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.drivenLeases = driveLeases(l)
-	n.give(n.now, LeasesEvent{Era: 1})
+	n.give(n.now, Event{Era: 1})
 	return n
 }
 
 // ask makes a request of an acquisition named who. A Duration and an Until that are missing are filled in, but for
 // releases.
-func (n *loneLeases) ask(r LeaseRequest, name, who string) uint64 {
+func (n *loneLeases) ask(r Request, name, who string) uint64 {
 	n.nextID++
 	r.ID = n.nextID
 	copy(r.Name[:], name)
 	copy(r.Acquisition[:], who)
-	if r.Op != LeaseRelease {
+	if r.Op != Release {
 		r.Duration, r.Owner, r.Text = leaseTTL, who, name
 	}
 	if r.Until == 0 {
 		r.Until = n.now + longWait
 	}
-	n.give(n.now, LeasesEvent{Request: &r})
+	n.give(n.now, Event{Request: &r})
 	return r.ID
 }
 
 func (n *loneLeases) acquire(name, who string) uint64 {
-	return n.ask(LeaseRequest{Op: LeaseAcquire}, name, who)
+	return n.ask(Request{Op: Acquire}, name, who)
 }
 
 // told returns the nodes to which something is sent now, and collects answers.
@@ -123,8 +123,8 @@ func (n *loneLeases) reply(id uint64, k named.Kind, r named.Reply, from ...ballo
 }
 
 func (n *loneLeases) hear(from ballot.NodeID, r named.Reply) {
-	b := LeaseBatch{To: 1, For: n.cfg.Self, Replies: []named.Reply{r}}
-	n.give(n.now, LeasesEvent{Batch: &b, From: ballot.Incarnation{Node: from, Restart: 1, Nonce: 1}})
+	b := Batch{To: 1, For: n.cfg.Self, Replies: []named.Reply{r}}
+	n.give(n.now, Event{Batch: &b, From: ballot.Incarnation{Node: from, Restart: 1, Nonce: 1}})
 }
 
 // later goes on to a later time without a stop.
@@ -146,7 +146,7 @@ func (n *loneLeases) unanswered(when string, ids ...uint64) {
 	}
 }
 
-func (n *loneLeases) want(id uint64, o LeaseOutcome, why LeaseReason) LeaseAnswer {
+func (n *loneLeases) want(id uint64, o Outcome, why Reason) Answer {
 	n.t.Helper()
 	n.told()
 	a, done := n.answers[id]

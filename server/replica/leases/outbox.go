@@ -16,7 +16,7 @@ const leaseLinger = 4 * time.Millisecond
 
 // lingering is what goes to one node next.
 type lingering struct {
-	LeaseBatch
+	Batch
 	hurry bool
 	since time.Duration // when the first of it came
 }
@@ -24,7 +24,7 @@ type lingering struct {
 // namedOutbox gathers what goes to other nodes, and the answers to clients.
 type namedOutbox struct {
 	batches []lingering // by voter, as far as there is something to send
-	answers []LeaseAnswer
+	answers []Answer
 }
 
 // request adds a request for one node.
@@ -36,7 +36,7 @@ func (o *namedOutbox) request(now time.Duration, to ballot.NodeID, q named.Reque
 			return
 		}
 	}
-	o.batches = append(o.batches, lingering{LeaseBatch{To: to, Requests: []named.Request{q}}, hurry, now})
+	o.batches = append(o.batches, lingering{Batch{To: to, Requests: []named.Request{q}}, hurry, now})
 }
 
 // reply adds a reply for one node. Replies do not linger.
@@ -50,7 +50,7 @@ func (o *namedOutbox) reply(to ballot.Incarnation, r named.Reply) {
 		b.Replies = append(b.Replies, r)
 		return
 	}
-	o.batches = append(o.batches, lingering{LeaseBatch: LeaseBatch{To: to.Node, For: to, Replies: []named.Reply{r}},
+	o.batches = append(o.batches, lingering{Batch: Batch{To: to.Node, For: to, Replies: []named.Reply{r}},
 		hurry: true})
 }
 
@@ -80,12 +80,12 @@ func (o *namedOutbox) due() (at time.Duration, some bool) {
 }
 
 // take drains what is to be sent to other nodes now and the answers to clients.
-func (o *namedOutbox) take() ([]LeaseBatch, []LeaseAnswer) {
-	var out []LeaseBatch
+func (o *namedOutbox) take() ([]Batch, []Answer) {
+	var out []Batch
 	kept := o.batches[:0]
 	for _, b := range o.batches {
 		if b.hurry {
-			out = append(out, b.LeaseBatch)
+			out = append(out, b.Batch)
 		} else {
 			kept = append(kept, b)
 		}

@@ -47,7 +47,7 @@ func TestTheSilentAreAskedForWantOfOthers(t *testing.T) {
 func TestAQueueWithoutATimeIsNotWoken(t *testing.T) {
 	w := newLeaseWorld(t)
 	s := &w.nodes[1].queues
-	task := &leaseTask{req: LeaseRequest{ID: 1, Op: LeaseAcquire}}
+	task := &leaseTask{req: Request{ID: 1, Op: Acquire}}
 	q := &leaseQueue{tasks: []*leaseTask{task}}
 	if s.due(w.now, q) != nil {
 		t.Error("an attempt is due")
@@ -92,9 +92,9 @@ func TestTimersOfWhatIsGoneAreDropped(t *testing.T) {
 func TestABlockedAttemptWaits(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.cut[3] = true
-	w.want(acquired(w, "x", 2*soon), LeaseDone) // with node 2
+	w.want(acquired(w, "x", 2*soon), Done) // with node 2
 	w.cut[3] = false
-	id := w.ask(3, LeaseAcquire, "x", "b", 20*time.Second)
+	id := w.ask(3, Acquire, "x", "b", 20*time.Second)
 	w.pass(20 * time.Millisecond)
 	task := w.nodes[3].tasks[id]
 	if task == nil || task.tries == 0 {
@@ -106,5 +106,5 @@ func TestABlockedAttemptWaits(t *testing.T) {
 		t.Errorf("it tried %d times more while the lease ran", task.tries-tries)
 	}
 	w.pass(leaseTTL)
-	w.want(id, LeaseDone)
+	w.want(id, Done)
 }

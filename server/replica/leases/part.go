@@ -9,13 +9,13 @@ import (
 	"tenure/lease/named"
 )
 
-// Leases is the part of a node for named leases: its acceptor, the attempts that it runs for clients, and the policy of
+// Part is the part of a node for named leases: its acceptor, the attempts that it runs for clients, and the policy of
 // resending, retrying and waiting. The policy is liveness only; every safety rule is in package named.
 //
 // Each request of a client is a task. A task has an attempt under way, or waits for its time. Of those that wait for
 // one busy name only the first tries, so that the contenders for a name are no more than the nodes.
-type Leases struct {
-	cfg     LeasesConfig
+type Part struct {
+	cfg     Config
 	table   *named.Table
 	counter uint64      // the highest used or seen: ballots of this run are unique (T4)
 	highest named.Token // largest token seen
@@ -33,8 +33,8 @@ type Leases struct {
 	out       namedOutbox
 }
 
-// NewLeases is the part of a run that begins at now. Until Open its acceptor is silent.
-func NewLeases(c LeasesConfig, now time.Duration) (*Leases, error) {
+// New returns the part of a run that begins at now. Until an event brings an era its acceptor is silent.
+func New(c Config, now time.Duration) (*Part, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func NewLeases(c LeasesConfig, now time.Duration) (*Leases, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Leases{
+	l := &Part{
 		cfg: c, table: table, sweepAt: now, tasks: map[uint64]*leaseTask{}, byCounter: map[uint64]*leaseTask{},
 		voters: namedVoters{self: c.Self.Node, voters: c.Voters, silences: map[ballot.NodeID]time.Duration{}},
 		pauses: newNamedPauses(c.Self.Node, c.Voters, c.Seed),
@@ -52,12 +52,12 @@ func NewLeases(c LeasesConfig, now time.Duration) (*Leases, error) {
 }
 
 // request takes a client's request. Exactly one answer with its ID comes out of take, now or later.
-func (l *Leases) request(now time.Duration, r LeaseRequest) {
-	waits := r.Op == LeaseAcquire && r.WaitUntil > now
+func (l *Part) request(now time.Duration, r Request) {
+	waits := r.Op == Acquire && r.WaitUntil > now
 	if len(l.tasks) >= l.cfg.MaxTasks || (waits && l.queues.waiting >= l.cfg.MaxTasks/2) || l.stopped {
-		a := LeaseAnswer{ID: r.ID, Outcome: LeaseNotApplied, Reason: LeaseOverloaded}
+		a := Answer{ID: r.ID, Outcome: NotApplied, Reason: Overloaded}
 		if l.stopped {
-			a.Reason = LeaseStopping
+			a.Reason = Stopping
 		}
 		l.out.answers = append(l.out.answers, a)
 		return
@@ -65,7 +65,7 @@ func (l *Leases) request(now time.Duration, r LeaseRequest) {
 	t := &leaseTask{req: r, began: now}
 	l.tasks[r.ID] = t
 	switch {
-	case r.Op == LeaseRelease:
+	case r.Op == Release:
 		l.startRelease(now, t)
 	case waits:
 		if l.queues.join(now, t) {
@@ -77,41 +77,41 @@ func (l *Leases) request(now time.Duration, r LeaseRequest) {
 }
 
 // open is N3: era was allotted by an entry of the log that names this very run.
-func (l *Leases) open(era uint32) {
+func (l *Part) open(era uint32) {
 	l.table.Open(era)
 	l.highest = max(l.highest, l.table.Floor())
 }
 
 // needsEra reports whether this run must ask the log for an era: it has none, or the newest tokens have used half of
 // theirs (N3).
-func (l *Leases) needsEra() bool {
+func (l *Part) needsEra() bool {
 	return !l.table.Opened() || (l.highest.HalfUsed() && l.highest.Era() >= l.table.Floor().Era())
 }
 
 // Live is what this node's acceptor knows of a name's owner: a hint (L1).
-func (l *Leases) Live(now time.Duration, n named.Name) (named.Lease, bool) {
+func (l *Part) Live(now time.Duration, n named.Name) (named.Lease, bool) {
 	return l.table.Live(now, n)
 }
 
 // Walk is what this node's acceptor knows of live leases, some at a time: hints. See named.Table.
-func (l *Leases) Walk(now time.Duration, from uint32, most int, fn func(name string, h named.Lease)) (next uint32) {
+func (l *Part) Walk(now time.Duration, from uint32, most int, fn func(name string, h named.Lease)) (next uint32) {
 	return l.table.Walk(now, from, most, fn)
 }
 
 // Status is what there is to show.
-func (l *Leases) Status(now time.Duration) LeasesStatus {
-	return LeasesStatus{Records: l.table.Records(), Floor: l.table.Floor(), Opened: l.table.Opened(),
+func (l *Part) Status(now time.Duration) Status {
+	return Status{Records: l.table.Records(), Floor: l.table.Floor(), Opened: l.table.Opened(),
 		QuarantineLeft: l.table.QuarantineLeft(now), Attempts: len(l.byCounter), Waiting: l.queues.waiting}
 }
 
 // stop answers everything that is under way or waits, and refuses what comes later. The acceptor goes on.
-func (l *Leases) stop() {
+func (l *Part) stop() {
 	l.stopped = true
 	for _, id := range sortedTasks(l.tasks) {
 		t := l.tasks[id]
-		a := LeaseAnswer{ID: id, Outcome: LeaseNotApplied, Reason: LeaseStopping}
-		if t.req.Op == LeaseRelease || t.asked || t.attempt.Asked() {
-			a.Outcome = LeaseUnknown
+		a := Answer{ID: id, Outcome: NotApplied, Reason: Stopping}
+		if t.req.Op == Release || t.asked || t.attempt.Asked() {
+			a.Outcome = Unknown
 		}
 		l.answer(t, a)
 	}
@@ -119,14 +119,14 @@ func (l *Leases) stop() {
 
 // cancel ends a task whose client has gone. An attempt under way may finish until its next resend is due. After that
 // nothing more is tried: the client would not know of its lease.
-func (l *Leases) cancel(id uint64) {
+func (l *Part) cancel(id uint64) {
 	t := l.tasks[id]
 	switch {
 	case t == nil:
 	case t.counter == 0:
-		a := LeaseAnswer{ID: id, Outcome: LeaseNotApplied, Reason: LeaseStopping}
+		a := Answer{ID: id, Outcome: NotApplied, Reason: Stopping}
 		if t.asked {
-			a.Outcome = LeaseUnknown
+			a.Outcome = Unknown
 		}
 		l.answer(t, a)
 	default:
@@ -135,7 +135,7 @@ func (l *Leases) cancel(id uint64) {
 }
 
 // receive takes what another node, as its incarnation from, has sent.
-func (l *Leases) receive(now time.Duration, from ballot.Incarnation, b *LeaseBatch) {
+func (l *Part) receive(now time.Duration, from ballot.Incarnation, b *Batch) {
 	for i := range b.Requests {
 		q := &b.Requests[i]
 		if reply, ok := l.table.Handle(now, from, *q); ok {
@@ -157,7 +157,7 @@ func (l *Leases) receive(now time.Duration, from ballot.Incarnation, b *LeaseBat
 }
 
 // start begins an attempt of t.
-func (l *Leases) start(now time.Duration, t *leaseTask) {
+func (l *Part) start(now time.Duration, t *leaseTask) {
 	if wait := l.voters.silence(now, l.table.QuarantineLeft(now)); wait > 0 {
 		l.refuseInSilence(now, t, wait)
 		return
@@ -168,19 +168,19 @@ func (l *Leases) start(now time.Duration, t *leaseTask) {
 	t.tries++
 	t.attempt = named.Begin(now, named.Ask{Name: t.req.Name, Acquisition: t.req.Acquisition, Owner: t.req.Owner,
 		Text:     t.req.Text,
-		Duration: t.req.Duration, Renewal: t.req.Op == LeaseRenew, AtLeast: t.atLeast, Membership: l.table.Membership()}, l.cfg.Voters, t.counter)
+		Duration: t.req.Duration, Renewal: t.req.Op == Renew, AtLeast: t.atLeast, Membership: l.table.Membership()}, l.cfg.Voters, t.counter)
 	l.byCounter[t.counter] = t
 	l.resends.add(now+leaseResendEvery, t.counter)
 	l.send(now, t)
 }
 
 // nextCounter is T4. Counters that were seen are below lease.MaxCounter: messages with others are dropped.
-func (l *Leases) nextCounter() uint64 {
+func (l *Part) nextCounter() uint64 {
 	l.counter++
 	return l.counter
 }
 
-func (l *Leases) startRelease(now time.Duration, t *leaseTask) {
+func (l *Part) startRelease(now time.Duration, t *leaseTask) {
 	t.counter = l.nextCounter()
 	l.byCounter[t.counter] = t
 	l.resends.add(now+leaseResendEvery, t.counter)
@@ -188,7 +188,7 @@ func (l *Leases) startRelease(now time.Duration, t *leaseTask) {
 }
 
 // send sends what the task's attempt asks of those that have not answered. Others come first: they work meanwhile.
-func (l *Leases) send(now time.Duration, t *leaseTask) {
+func (l *Part) send(now time.Duration, t *leaseTask) {
 	q, to := t.outstanding(now, l.cfg.Voters)
 	own := false
 	for i := range to.Len() {
@@ -215,13 +215,13 @@ func (l *Leases) send(now time.Duration, t *leaseTask) {
 }
 
 // widen hurries to all voters from now on, and what lingers for them.
-func (l *Leases) widen(t *leaseTask) {
+func (l *Part) widen(t *leaseTask) {
 	t.wide = true
 	l.out.hurry()
 }
 
 // handle takes an acceptor's reply.
-func (l *Leases) handle(now time.Duration, from ballot.NodeID, r *named.Reply) {
+func (l *Part) handle(now time.Duration, from ballot.NodeID, r *named.Reply) {
 	t := l.byCounter[r.Counter]
 	if t != nil && r.Name != t.req.Name {
 		t = nil
@@ -236,7 +236,7 @@ func (l *Leases) handle(now time.Duration, from ballot.NodeID, r *named.Reply) {
 	if t == nil {
 		return
 	}
-	if t.req.Op == LeaseRelease {
+	if t.req.Op == Release {
 		l.confirm(t, from, r)
 		return
 	}
@@ -259,19 +259,19 @@ func (l *Leases) handle(now time.Duration, from ballot.NodeID, r *named.Reply) {
 }
 
 // confirm counts the acceptors that know of a release.
-func (l *Leases) confirm(t *leaseTask, from ballot.NodeID, r *named.Reply) {
+func (l *Part) confirm(t *leaseTask, from ballot.NodeID, r *named.Reply) {
 	if r.Kind != named.Released || !l.cfg.Voters.Has(from) {
 		return
 	}
 	t.votes = t.votes.In(l.cfg.Voters) // those of before may be none any more
 	t.votes.Add(from)
 	if quorum.Reached(l.cfg.Voters, t.votes) {
-		l.answer(t, LeaseAnswer{ID: t.req.ID, Outcome: LeaseDone})
+		l.answer(t, Answer{ID: t.req.ID, Outcome: Done})
 	}
 }
 
 // finish draws the conclusion from an attempt that is over.
-func (l *Leases) finish(now time.Duration, t *leaseTask) {
+func (l *Part) finish(now time.Duration, t *leaseTask) {
 	a := &t.attempt
 	delete(l.byCounter, t.counter)
 	t.counter = 0
@@ -286,10 +286,10 @@ func (l *Leases) finish(now time.Duration, t *leaseTask) {
 	end := a.End()
 	switch {
 	case end == named.EndWon:
-		l.answer(t, LeaseAnswer{ID: t.req.ID, Outcome: LeaseDone, Token: a.Token(), Counter: a.Counter(),
+		l.answer(t, Answer{ID: t.req.ID, Outcome: Done, Token: a.Token(), Counter: a.Counter(),
 			Waited: t.tried - t.began})
-	case end == named.EndLost, end == named.EndBlocked && t.req.Op == LeaseRenew:
-		l.answer(t, LeaseAnswer{ID: t.req.ID, Outcome: LeaseGone})
+	case end == named.EndLost, end == named.EndBlocked && t.req.Op == Renew:
+		l.answer(t, Answer{ID: t.req.ID, Outcome: Gone})
 	case t.queue != nil && now < t.req.WaitUntil:
 		l.queues.wait(now, t)
 	case end == named.EndRejected && t.tries < leaseTries && now < t.req.Until:
@@ -300,7 +300,7 @@ func (l *Leases) finish(now time.Duration, t *leaseTask) {
 }
 
 // withdraw undoes what an attempt left behind.
-func (l *Leases) withdraw(now time.Duration, w named.Request) {
+func (l *Part) withdraw(now time.Duration, w named.Request) {
 	for i := range l.cfg.Voters.Len() {
 		if n := l.cfg.Voters.At(i); n != l.cfg.Self.Node {
 			l.out.request(now, n, w, true)
@@ -312,7 +312,7 @@ func (l *Leases) withdraw(now time.Duration, w named.Request) {
 }
 
 // answer is the end of a task.
-func (l *Leases) answer(t *leaseTask, a LeaseAnswer) {
+func (l *Part) answer(t *leaseTask, a Answer) {
 	delete(l.tasks, t.req.ID)
 	if t.counter != 0 {
 		delete(l.byCounter, t.counter)

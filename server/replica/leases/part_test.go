@@ -22,7 +22,7 @@ type leaseWorld struct {
 	runs    map[ballot.NodeID]ballot.Incarnation
 	cut     map[ballot.NodeID]bool
 	wire    []letter
-	answers map[uint64]LeaseAnswer
+	answers map[uint64]Answer
 	nextID  uint64
 	sent    int // messages
 	batches int
@@ -31,7 +31,7 @@ type leaseWorld struct {
 type letter struct {
 	at    time.Duration
 	from  ballot.Incarnation
-	batch LeaseBatch
+	batch Batch
 }
 
 const (
@@ -42,10 +42,10 @@ const (
 func newLeaseWorld(t *testing.T) *leaseWorld {
 	w := &leaseWorld{t: t, now: time.Minute, nodes: map[ballot.NodeID]*drivenLeases{},
 		runs: map[ballot.NodeID]ballot.Incarnation{},
-		cut:  map[ballot.NodeID]bool{}, answers: map[uint64]LeaseAnswer{}}
+		cut:  map[ballot.NodeID]bool{}, answers: map[uint64]Answer{}}
 	for n := ballot.NodeID(1); n <= 3; n++ {
 		w.boot(n, 1, 0)
-		w.nodes[n].give(w.now, LeasesEvent{Era: 1})
+		w.nodes[n].give(w.now, Event{Era: 1})
 	}
 	return w
 }
@@ -54,7 +54,7 @@ func newLeaseWorld(t *testing.T) *leaseWorld {
 func (w *leaseWorld) boot(n ballot.NodeID, restart uint64, silence time.Duration) {
 	w.t.Helper()
 	w.runs[n] = ballot.Incarnation{Node: n, Restart: restart, Nonce: uint64(n)*100 + restart}
-	l, err := NewLeases(LeasesConfig{Self: w.runs[n], Voters: quorum.Of(1, 2, 3), MaxTasks: 100, Seed: uint64(n),
+	l, err := New(Config{Self: w.runs[n], Voters: quorum.Of(1, 2, 3), MaxTasks: 100, Seed: uint64(n),
 		Table: named.Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, DriftPPM: 10_000,
 			Margin: 10 * time.Millisecond},
 			Quarantine: w.now + silence, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}}, w.now)
@@ -64,15 +64,15 @@ func (w *leaseWorld) boot(n ballot.NodeID, restart uint64, silence time.Duration
 	w.nodes[n] = driveLeases(l)
 }
 
-func (w *leaseWorld) ask(n ballot.NodeID, op LeaseOp, name, who string, wait time.Duration) uint64 {
+func (w *leaseWorld) ask(n ballot.NodeID, op Op, name, who string, wait time.Duration) uint64 {
 	w.nextID++
-	r := LeaseRequest{ID: w.nextID, Op: op, Owner: who, Duration: leaseTTL, Until: w.now + wait + 2*time.Second}
+	r := Request{ID: w.nextID, Op: op, Owner: who, Duration: leaseTTL, Until: w.now + wait + 2*time.Second}
 	copy(r.Name[:], name)
 	copy(r.Acquisition[:], who)
 	if wait > 0 {
 		r.WaitUntil = w.now + wait
 	}
-	w.nodes[n].give(w.now, LeasesEvent{Request: &r})
+	w.nodes[n].give(w.now, Event{Request: &r})
 	w.collect(n)
 	return r.ID
 }
@@ -113,7 +113,7 @@ func (w *leaseWorld) pass(d time.Duration) {
 		for len(w.wire) > 0 && w.wire[0].at <= w.now {
 			l := w.wire[0]
 			w.wire = w.wire[1:]
-			w.nodes[l.batch.To].give(w.now, LeasesEvent{Batch: &l.batch, From: l.from})
+			w.nodes[l.batch.To].give(w.now, Event{Batch: &l.batch, From: l.from})
 			w.collect(l.batch.To)
 		}
 		for _, n := range []ballot.NodeID{1, 2, 3} {
@@ -125,7 +125,7 @@ func (w *leaseWorld) pass(d time.Duration) {
 	}
 }
 
-func (w *leaseWorld) want(id uint64, o LeaseOutcome) LeaseAnswer {
+func (w *leaseWorld) want(id uint64, o Outcome) Answer {
 	w.t.Helper()
 	a, ok := w.answers[id]
 	if !ok || a.Outcome != o {
@@ -138,37 +138,37 @@ const soon = 5 * time.Millisecond
 
 func TestLeaseLife(t *testing.T) {
 	w := newLeaseWorld(t)
-	a := w.ask(1, LeaseAcquire, "x", "a", 0)
+	a := w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
-	first := w.want(a, LeaseDone)
+	first := w.want(a, Done)
 	// Two rounds, each to two others and back, and nothing else.
 	w.pass(leaseLinger)
 	if w.sent != 8 {
 		t.Errorf("%d messages", w.sent)
 	}
-	b := w.ask(2, LeaseAcquire, "x", "b", 0)
+	b := w.ask(2, Acquire, "x", "b", 0)
 	w.pass(soon)
-	if busy := w.want(b, LeaseBusy); busy.Owner != "a" || busy.RetryAfter > 1040*time.Millisecond ||
+	if busy := w.want(b, Busy); busy.Owner != "a" || busy.RetryAfter > 1040*time.Millisecond ||
 		busy.RetryAfter < leaseTTL {
 		t.Errorf("busy: %+v", busy)
 	}
 	w.pass(800 * time.Millisecond)
-	c := w.ask(3, LeaseRenew, "x", "a", 0)
+	c := w.ask(3, Renew, "x", "a", 0)
 	w.pass(soon)
-	if again := w.want(c, LeaseDone); again.Token < first.Token || again.Counter == first.Counter {
+	if again := w.want(c, Done); again.Token < first.Token || again.Counter == first.Counter {
 		t.Errorf("renewed: %+v after %+v", again, first)
 	}
-	d := w.ask(2, LeaseRelease, "x", "a", 0)
+	d := w.ask(2, Release, "x", "a", 0)
 	w.pass(soon)
-	w.want(d, LeaseDone)
-	e := w.ask(3, LeaseAcquire, "x", "b", 0)
+	w.want(d, Done)
+	e := w.ask(3, Acquire, "x", "b", 0)
 	w.pass(soon)
-	if second := w.want(e, LeaseDone); second.Token <= first.Token {
+	if second := w.want(e, Done); second.Token <= first.Token {
 		t.Errorf("token %v after %v", second.Token, first.Token)
 	}
-	f := w.ask(1, LeaseRenew, "x", "a", 0)
+	f := w.ask(1, Renew, "x", "a", 0)
 	w.pass(soon)
-	w.want(f, LeaseGone)
+	w.want(f, Gone)
 }
 
 // An attempt asks as few as make a quorum at once, and all nodes hear of the lease a little later, in fewer batches.
@@ -176,11 +176,11 @@ func TestAnAttemptAsksAQuorumFirst(t *testing.T) {
 	w := newLeaseWorld(t)
 	var ids []uint64
 	for _, name := range []string{"x", "y", "z", "u"} {
-		ids = append(ids, w.ask(1, LeaseAcquire, name, "a", 0))
+		ids = append(ids, w.ask(1, Acquire, name, "a", 0))
 	}
 	w.pass(5 * leaseDelay)
 	for _, id := range ids {
-		w.want(id, LeaseDone)
+		w.want(id, Done)
 	}
 	w.pass(leaseLinger + 2*leaseDelay)
 	for n, l := range w.nodes {
@@ -204,26 +204,26 @@ func TestASilentNodeIsNotAskedFirst(t *testing.T) {
 	w.cut[3] = true
 	slow := 0
 	for i := range 20 {
-		id := w.ask(1, LeaseAcquire, fmt.Sprint("n", i), "a", 0)
+		id := w.ask(1, Acquire, fmt.Sprint("n", i), "a", 0)
 		if w.pass(5 * leaseDelay); w.answers[id].Outcome == 0 {
 			slow++
 			w.pass(soon)
 		}
-		w.want(id, LeaseDone)
+		w.want(id, Done)
 	}
 	if slow != 1 {
 		t.Errorf("%d of 20 attempts waited for a node that is gone", slow)
 	}
 	w.cut[3], w.cut[2] = false, true
-	w.want(acquired(w, "m", 2*soon), LeaseDone) // 3 answers again, 2 does not
+	w.want(acquired(w, "m", 2*soon), Done) // 3 answers again, 2 does not
 	slow = 0
 	for i := range 20 {
-		id := w.ask(1, LeaseAcquire, fmt.Sprint("o", i), "a", 0)
+		id := w.ask(1, Acquire, fmt.Sprint("o", i), "a", 0)
 		if w.pass(5 * leaseDelay); w.answers[id].Outcome == 0 {
 			slow++
 			w.pass(soon)
 		}
-		w.want(id, LeaseDone)
+		w.want(id, Done)
 	}
 	if slow > 1 {
 		t.Errorf("%d of 20 attempts waited for a node that is gone", slow)
@@ -231,7 +231,7 @@ func TestASilentNodeIsNotAskedFirst(t *testing.T) {
 }
 
 func acquired(w *leaseWorld, name string, within time.Duration) uint64 {
-	id := w.ask(1, LeaseAcquire, name, "a", 0)
+	id := w.ask(1, Acquire, name, "a", 0)
 	w.pass(within)
 	return id
 }
@@ -240,37 +240,37 @@ func acquired(w *leaseWorld, name string, within time.Duration) uint64 {
 func TestARefusalAsksTheOthers(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.cut[3] = true
-	w.want(acquired(w, "x", 2*soon), LeaseDone) // with node 2
+	w.want(acquired(w, "x", 2*soon), Done) // with node 2
 	w.cut[3] = false
 	for range 3 { // whomever it asks first
-		id := w.ask(3, LeaseAcquire, "x", "b", 0)
+		id := w.ask(3, Acquire, "x", "b", 0)
 		w.pass(soon)
-		w.want(id, LeaseBusy)
+		w.want(id, Busy)
 	}
 }
 
 // Those that wait on one node are served in order, and a release is heard of at once.
 func TestLeaseQueue(t *testing.T) {
 	w := newLeaseWorld(t)
-	a := w.ask(1, LeaseAcquire, "x", "a", 0)
+	a := w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
-	w.want(a, LeaseDone)
+	w.want(a, Done)
 	var ids []uint64
 	for _, who := range []string{"b", "c", "d"} {
-		ids = append(ids, w.ask(2, LeaseAcquire, "x", who, 20*time.Second))
+		ids = append(ids, w.ask(2, Acquire, "x", who, 20*time.Second))
 	}
-	short := w.ask(2, LeaseAcquire, "x", "e", 100*time.Millisecond)
+	short := w.ask(2, Acquire, "x", "e", 100*time.Millisecond)
 	w.pass(90 * time.Millisecond)
 	if len(w.answers) != 1 {
 		t.Fatalf("%d answers", len(w.answers))
 	}
 	w.pass(20 * time.Millisecond)
-	if busy := w.want(short, LeaseBusy); busy.Owner != "a" {
+	if busy := w.want(short, Busy); busy.Owner != "a" {
 		t.Errorf("%+v", busy)
 	}
-	w.ask(3, LeaseRelease, "x", "a", 0)
+	w.ask(3, Release, "x", "a", 0)
 	w.pass(20 * time.Millisecond)
-	if got := w.want(ids[0], LeaseDone); got.Waited < 100*time.Millisecond || got.Waited > 200*time.Millisecond {
+	if got := w.want(ids[0], Done); got.Waited < 100*time.Millisecond || got.Waited > 200*time.Millisecond {
 		t.Errorf("waited %v", got.Waited)
 	}
 	// The first one dies; the next gets it when the exclusion ends, and a little later for its rank.
@@ -279,10 +279,10 @@ func TestLeaseQueue(t *testing.T) {
 		t.Fatal("the lease was given before the exclusion had ended")
 	}
 	w.pass(60 * time.Millisecond)
-	w.want(ids[1], LeaseDone)
-	w.ask(1, LeaseRelease, "x", "c", 0)
+	w.want(ids[1], Done)
+	w.ask(1, Release, "x", "c", 0)
 	w.pass(20 * time.Millisecond)
-	w.want(ids[2], LeaseDone)
+	w.want(ids[2], Done)
 	if len(w.nodes[2].queues.byName) != 0 || w.nodes[2].queues.waiting != 0 || len(w.nodes[2].tasks) != 0 {
 		t.Error("something is left of the queue")
 	}
@@ -291,39 +291,39 @@ func TestLeaseQueue(t *testing.T) {
 // A release that comes while the first of those who wait tries, and is blocked, is heard all the same.
 func TestAReleaseDuringATryIsHeard(t *testing.T) {
 	w := newLeaseWorld(t)
-	w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
-	b := w.ask(2, LeaseAcquire, "x", "b", 20*time.Second)
+	b := w.ask(2, Acquire, "x", "b", 20*time.Second)
 	w.pass(soon)
 	q := w.nodes[2].queues.byName[named.Name{'x'}]
 	w.nodes[2].queues.wake(q, w.now)
 	w.nodes[2].give(w.now)
 	w.collect(2)
 	w.pass(leaseDelay + leaseDelay/2) // its promises, which tell of the lease, are on their way
-	w.ask(2, LeaseRelease, "x", "a", 0)
+	w.ask(2, Release, "x", "a", 0)
 	w.pass(20 * time.Millisecond)
-	w.want(b, LeaseDone)
+	w.want(b, Done)
 }
 
 // A node that is cut off answers that it has no quorum. The others go on with the lease that was acquired through it.
 func TestALeaseOutlivesItsNode(t *testing.T) {
 	w := newLeaseWorld(t)
-	a := w.ask(1, LeaseAcquire, "x", "a", 0)
+	a := w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
-	w.want(a, LeaseDone)
+	w.want(a, Done)
 	w.cut[1] = true
-	b := w.ask(2, LeaseRenew, "x", "a", 0)
-	c := w.ask(1, LeaseAcquire, "y", "b", 0)
+	b := w.ask(2, Renew, "x", "a", 0)
+	c := w.ask(1, Acquire, "y", "b", 0)
 	w.pass(soon)
-	w.want(b, LeaseDone)
+	w.want(b, Done)
 	w.pass(3 * time.Second)
-	if a := w.want(c, LeaseNotApplied); a.Reason != LeaseNoQuorum {
+	if a := w.want(c, NotApplied); a.Reason != NoQuorum {
 		t.Errorf("%v", a.Reason)
 	}
 	w.cut[1] = false
-	d := w.ask(1, LeaseAcquire, "y", "b", 0)
+	d := w.ask(1, Acquire, "y", "b", 0)
 	w.pass(soon)
-	w.want(d, LeaseDone)
+	w.want(d, Done)
 }
 
 // With one node gone, another that refuses leaves no quorum, although nobody knows. The next attempt comes soon.
@@ -333,25 +333,25 @@ func TestARefusalAndASilenceAreNoQuorum(t *testing.T) {
 	w.cut[1] = true
 	w.nodes[2].table.Handle(w.now, w.runs[3], named.Request{Kind: named.Prepare, Name: named.Name{'x'}, Counter: 50})
 	w.cut[1] = false
-	a := w.ask(1, LeaseAcquire, "x", "a", 0)
+	a := w.ask(1, Acquire, "x", "a", 0)
 	w.pass(300 * time.Millisecond)
-	w.want(a, LeaseDone)
+	w.want(a, Done)
 }
 
 // Accept may have arrived: the outcome is unknown, and a retry under the same acquisition through another node is the
 // same owner.
 func TestAnUnknownAcquireIsRetriedElsewhere(t *testing.T) {
 	w := newLeaseWorld(t)
-	a := w.ask(1, LeaseAcquire, "x", "a", 0)
+	a := w.ask(1, Acquire, "x", "a", 0)
 	w.pass(leaseDelay + leaseDelay/2) // Prepare has arrived
 	w.pass(leaseDelay)                // and the promises; Accept is out
 	w.cut[2], w.cut[3] = true, true
 	w.pass(3 * time.Second)
-	w.want(a, LeaseUnknown)
+	w.want(a, Unknown)
 	w.cut[2], w.cut[3] = false, false
-	b := w.ask(2, LeaseAcquire, "x", "a", 0)
+	b := w.ask(2, Acquire, "x", "a", 0)
 	w.pass(soon)
-	w.want(b, LeaseDone)
+	w.want(b, Done)
 }
 
 // N3: a run without an era of its own does not vote, whatever time passes; A4: nor before its silence is over.
@@ -364,16 +364,16 @@ func TestARestartedNodeKeepsSilence(t *testing.T) {
 	}
 	for _, step := range []struct {
 		do   func()
-		want LeaseOutcome
+		want Outcome
 	}{
-		{func() {}, LeaseNotApplied},
-		{func() { w.pass(time.Second) }, LeaseNotApplied},
-		{func() { w.nodes[2].give(w.now, LeasesEvent{Era: 7}) }, LeaseDone},
+		{func() {}, NotApplied},
+		{func() { w.pass(time.Second) }, NotApplied},
+		{func() { w.nodes[2].give(w.now, Event{Era: 7}) }, Done},
 	} {
 		step.do()
-		id := w.ask(1, LeaseAcquire, "x", fmt.Sprint("a", step.want, w.now), 0)
+		id := w.ask(1, Acquire, "x", fmt.Sprint("a", step.want, w.now), 0)
 		w.pass(2500 * time.Millisecond)
-		if got := w.want(id, step.want); step.want == LeaseDone && got.Token.Era() != 7 {
+		if got := w.want(id, step.want); step.want == Done && got.Token.Era() != 7 {
 			t.Errorf("token %v", got.Token)
 		}
 	}
@@ -384,12 +384,12 @@ func TestContendersDoNotBlockEachOther(t *testing.T) {
 	w := newLeaseWorld(t)
 	var ids []uint64
 	for i := range 9 {
-		ids = append(ids, w.ask(ballot.NodeID(i%3+1), LeaseAcquire, "x", fmt.Sprint("c", i), 0))
+		ids = append(ids, w.ask(ballot.NodeID(i%3+1), Acquire, "x", fmt.Sprint("c", i), 0))
 	}
 	w.pass(900 * time.Millisecond)
 	owners := 0
 	for _, id := range ids {
-		if a := w.answers[id]; a.Outcome == LeaseDone {
+		if a := w.answers[id]; a.Outcome == Done {
 			owners++
 		}
 	}
@@ -403,17 +403,17 @@ func TestLeasesAreBounded(t *testing.T) {
 	w.cut[1] = true
 	var ids []uint64
 	for i := range 101 {
-		ids = append(ids, w.ask(1, LeaseAcquire, fmt.Sprint("n", i), "a", 0))
+		ids = append(ids, w.ask(1, Acquire, fmt.Sprint("n", i), "a", 0))
 	}
-	if a := w.want(ids[100], LeaseNotApplied); a.Reason != LeaseOverloaded {
+	if a := w.want(ids[100], NotApplied); a.Reason != Overloaded {
 		t.Errorf("%v", a.Reason)
 	}
-	w.nodes[1].give(w.now, LeasesEvent{Stop: true})
+	w.nodes[1].give(w.now, Event{Stop: true})
 	w.collect(1)
-	if a := w.want(ids[0], LeaseNotApplied); a.Reason != LeaseStopping || len(w.answers) != 101 {
+	if a := w.want(ids[0], NotApplied); a.Reason != Stopping || len(w.answers) != 101 {
 		t.Errorf("%v, %d answers", a.Reason, len(w.answers))
 	}
-	if a := w.want(w.ask(1, LeaseAcquire, "x", "a", 0), LeaseNotApplied); a.Reason != LeaseStopping {
+	if a := w.want(w.ask(1, Acquire, "x", "a", 0), NotApplied); a.Reason != Stopping {
 		t.Errorf("%v", a.Reason)
 	}
 }
@@ -421,30 +421,30 @@ func TestLeasesAreBounded(t *testing.T) {
 // Who waits and gives up makes space for the next one.
 func TestLeaseCancel(t *testing.T) {
 	w := newLeaseWorld(t)
-	w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
-	b := w.ask(1, LeaseAcquire, "x", "b", time.Minute)
-	c := w.ask(1, LeaseAcquire, "x", "c", time.Minute)
-	w.nodes[1].give(w.now, LeasesEvent{Cancel: b})
-	w.nodes[1].give(w.now, LeasesEvent{Cancel: 999})
+	b := w.ask(1, Acquire, "x", "b", time.Minute)
+	c := w.ask(1, Acquire, "x", "c", time.Minute)
+	w.nodes[1].give(w.now, Event{Cancel: b})
+	w.nodes[1].give(w.now, Event{Cancel: 999})
 	w.pass(1100 * time.Millisecond)
-	w.want(b, LeaseNotApplied)
-	w.want(c, LeaseDone)
+	w.want(b, NotApplied)
+	w.want(c, Done)
 }
 
 // Who gives up while its turn is being tried is not tried for again.
 func TestLeaseCancelDuringATry(t *testing.T) {
 	w := newLeaseWorld(t)
-	w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
-	b := w.ask(2, LeaseAcquire, "x", "b", time.Minute)
+	b := w.ask(2, Acquire, "x", "b", time.Minute)
 	q := w.nodes[2].queues.byName[named.Name{'x'}]
 	w.nodes[2].queues.wake(q, w.now)
 	w.nodes[2].give(w.now)
 	w.collect(2)
-	w.nodes[2].give(w.now, LeasesEvent{Cancel: b})
+	w.nodes[2].give(w.now, Event{Cancel: b})
 	w.pass(soon)
-	if a, ok := w.answers[b]; !ok || a.Outcome == LeaseDone {
+	if a, ok := w.answers[b]; !ok || a.Outcome == Done {
 		t.Fatalf("%v %+v", ok, a)
 	}
 	w.pass(2 * time.Second)
@@ -456,11 +456,11 @@ func TestLeaseCancelDuringATry(t *testing.T) {
 // An answer of "not applied" is for a request none of whose attempts had Accept out.
 func TestWhatWasAskedOnceIsUnknown(t *testing.T) {
 	w := newLeaseWorld(t)
-	id := w.ask(1, LeaseAcquire, "x", "a", 0)
+	id := w.ask(1, Acquire, "x", "a", 0)
 	w.nodes[1].tasks[id].asked = true // an attempt before this one
 	w.cut[1] = true
 	w.pass(3 * time.Second)
-	w.want(id, LeaseUnknown)
+	w.want(id, Unknown)
 }
 
 // A node that stops says "not applied" only of what no acceptor can have accepted. With Accept out, in this attempt or
@@ -469,20 +469,20 @@ func TestAStoppingNodeSaysWhatItCannotKnow(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		ask  func(w *leaseWorld) uint64
-		want LeaseOutcome
+		want Outcome
 	}{
 		{"Prepare is out", func(w *leaseWorld) uint64 {
-			id := w.ask(1, LeaseAcquire, "x", "a", 0)
+			id := w.ask(1, Acquire, "x", "a", 0)
 			w.pass(leaseDelay + leaseDelay/2)
 			return id
-		}, LeaseNotApplied},
+		}, NotApplied},
 		{"Accept is out", func(w *leaseWorld) uint64 {
-			id := w.ask(1, LeaseAcquire, "x", "a", 0)
+			id := w.ask(1, Acquire, "x", "a", 0)
 			w.pass(2*leaseDelay + leaseDelay/2)
 			return id
-		}, LeaseUnknown},
+		}, Unknown},
 		{"Accept was out in the attempt before", func(w *leaseWorld) uint64 {
-			id := w.ask(1, LeaseAcquire, "x", "a", 0)
+			id := w.ask(1, Acquire, "x", "a", 0)
 			w.pass(2*leaseDelay + leaseDelay/2)
 			w.refuseAccept(1, id)
 			w.cut[2], w.cut[3] = true, true
@@ -491,13 +491,13 @@ func TestAStoppingNodeSaysWhatItCannotKnow(t *testing.T) {
 				w.t.Fatal("no other attempt is under way")
 			}
 			return id
-		}, LeaseUnknown},
-		{"a release is out", func(w *leaseWorld) uint64 { return w.ask(1, LeaseRelease, "x", "a", 0) }, LeaseUnknown},
+		}, Unknown},
+		{"a release is out", func(w *leaseWorld) uint64 { return w.ask(1, Release, "x", "a", 0) }, Unknown},
 		{"it waits for its turn", func(w *leaseWorld) uint64 {
-			w.ask(2, LeaseAcquire, "x", "b", 0)
+			w.ask(2, Acquire, "x", "b", 0)
 			w.pass(soon)
-			return w.ask(1, LeaseAcquire, "x", "a", time.Minute)
-		}, LeaseNotApplied},
+			return w.ask(1, Acquire, "x", "a", time.Minute)
+		}, NotApplied},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newLeaseWorld(t)
@@ -505,9 +505,9 @@ func TestAStoppingNodeSaysWhatItCannotKnow(t *testing.T) {
 			if _, answered := w.answers[id]; answered {
 				t.Fatal("it is answered already")
 			}
-			w.nodes[1].give(w.now, LeasesEvent{Stop: true})
+			w.nodes[1].give(w.now, Event{Stop: true})
 			w.collect(1)
-			if a := w.want(id, c.want); a.Reason != LeaseStopping {
+			if a := w.want(id, c.want); a.Reason != Stopping {
 				t.Errorf("because of %v", a.Reason)
 			}
 		})
@@ -519,7 +519,7 @@ func TestAStoppingNodeSaysWhatItCannotKnow(t *testing.T) {
 func TestWhatWasAskedOnceIsUnknownForAnyReason(t *testing.T) {
 	for _, asked := range []bool{true, false} {
 		w := newLeaseWorld(t)
-		id := w.ask(1, LeaseAcquire, "x", "a", 0)
+		id := w.ask(1, Acquire, "x", "a", 0)
 		if asked {
 			w.pass(2*leaseDelay + leaseDelay/2)
 			w.refuseAccept(1, id)
@@ -527,16 +527,16 @@ func TestWhatWasAskedOnceIsUnknownForAnyReason(t *testing.T) {
 			w.pass(soon)
 		}
 		for n := ballot.NodeID(2); n <= 3; n++ {
-			b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.PrepareRejected, Name: named.Name{'x'},
+			b := Batch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.PrepareRejected, Name: named.Name{'x'},
 				Counter: w.nodes[1].tasks[id].counter, Full: true}}}
-			w.nodes[1].give(w.now, LeasesEvent{Batch: &b, From: w.runs[n]})
+			w.nodes[1].give(w.now, Event{Batch: &b, From: w.runs[n]})
 		}
 		w.collect(1)
-		want := LeaseNotApplied
+		want := NotApplied
 		if asked {
-			want = LeaseUnknown
+			want = Unknown
 		}
-		if a := w.want(id, want); a.Reason != LeaseNoSpace {
+		if a := w.want(id, want); a.Reason != NoSpace {
 			t.Errorf("asked before: %v, because of %v", asked, a.Reason)
 		}
 	}
@@ -545,12 +545,12 @@ func TestWhatWasAskedOnceIsUnknownForAnyReason(t *testing.T) {
 // The same goes for a request whose client has gone between two attempts.
 func TestWhatWasAskedOnceIsUnknownWhenCancelled(t *testing.T) {
 	w := newLeaseWorld(t)
-	id := w.ask(1, LeaseAcquire, "x", "a", 0)
+	id := w.ask(1, Acquire, "x", "a", 0)
 	w.pass(2*leaseDelay + leaseDelay/2)
 	w.refuseAccept(1, id)
-	w.nodes[1].give(w.now, LeasesEvent{Cancel: id})
+	w.nodes[1].give(w.now, Event{Cancel: id})
 	w.collect(1)
-	w.want(id, LeaseUnknown)
+	w.want(id, Unknown)
 }
 
 // refuseAccept has the voters other than n refuse the Accept of n's request, so that its attempt ends and another is
@@ -565,9 +565,9 @@ func (w *leaseWorld) refuseAccept(n ballot.NodeID, id uint64) {
 	w.wire = nil
 	for other := ballot.NodeID(1); other <= 3; other++ {
 		if other != n {
-			b := LeaseBatch{To: n, For: w.runs[n], Replies: []named.Reply{{Kind: named.AcceptRejected, Name: task.req.Name,
+			b := Batch{To: n, For: w.runs[n], Replies: []named.Reply{{Kind: named.AcceptRejected, Name: task.req.Name,
 				Counter: counter, Promised: counter + 1}}}
-			w.nodes[n].give(w.now, LeasesEvent{Batch: &b, From: w.runs[other]})
+			w.nodes[n].give(w.now, Event{Batch: &b, From: w.runs[other]})
 		}
 	}
 	w.collect(n)
@@ -582,42 +582,42 @@ func TestLeaseTimersAndWaitersAreBounded(t *testing.T) {
 	w := newLeaseWorld(t)
 	for i := range 3 * timersFloor {
 		who := fmt.Sprint("c", i)
-		w.ask(1, LeaseAcquire, "x", who, 10*time.Minute)
+		w.ask(1, Acquire, "x", who, 10*time.Minute)
 		w.pass(soon)
-		w.ask(1, LeaseRelease, "x", who, 0)
+		w.ask(1, Release, "x", who, 0)
 		w.pass(soon)
 	}
 	if n := len(w.nodes[1].timers.list); n > timersFloor+timersPerTask {
 		t.Errorf("%d timers for %d tasks", n, len(w.nodes[1].tasks))
 	}
-	w.ask(1, LeaseAcquire, "x", "owner", 0)
+	w.ask(1, Acquire, "x", "owner", 0)
 	w.pass(soon)
 	var last uint64
 	for i := range 60 {
-		last = w.ask(1, LeaseAcquire, "x", fmt.Sprint("w", i), time.Minute)
+		last = w.ask(1, Acquire, "x", fmt.Sprint("w", i), time.Minute)
 	}
-	if a := w.want(last, LeaseNotApplied); a.Reason != LeaseOverloaded {
+	if a := w.want(last, NotApplied); a.Reason != Overloaded {
 		t.Errorf("%v", a.Reason)
 	}
-	id := w.ask(1, LeaseRenew, "x", "owner", 0)
+	id := w.ask(1, Renew, "x", "owner", 0)
 	w.pass(soon)
-	w.want(id, LeaseDone)
+	w.want(id, Done)
 }
 
 // Replies to a run before mean nothing.
 func TestRepliesToAnEarlierRunAreDropped(t *testing.T) {
 	w := newLeaseWorld(t)
-	w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.ask(1, Acquire, "x", "a", 0)
 	w.pass(leaseDelay + leaseDelay/2)
 	w.boot(1, 2, time.Second)
-	w.nodes[1].give(w.now, LeasesEvent{Era: 2})
-	id := w.ask(1, LeaseAcquire, "x", "b", 0) // under the same counter
+	w.nodes[1].give(w.now, Event{Era: 2})
+	id := w.ask(1, Acquire, "x", "b", 0) // under the same counter
 	late := slices.Clone(w.wire)
 	w.wire = nil
 	promises := 0
 	for _, l := range late {
 		for n := ballot.NodeID(2); n <= 3 && l.batch.To == 1; n++ { // the other one's promise would say the same
-			w.nodes[1].give(w.now, LeasesEvent{Batch: &l.batch, From: w.runs[n]})
+			w.nodes[1].give(w.now, Event{Batch: &l.batch, From: w.runs[n]})
 			w.collect(1)
 			promises += len(l.batch.Replies)
 		}

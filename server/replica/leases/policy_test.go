@@ -61,7 +61,7 @@ func TestFrustratedAttemptsAreRepeated(t *testing.T) {
 		}
 		n.later(leaseBackoff + leaseBackoffMax)
 	}
-	if busy := n.want(id, LeaseBusy, LeaseNoReason); busy.Owner != "other" || busy.RetryAfter != leaseResendEvery {
+	if busy := n.want(id, Busy, NoReason); busy.Owner != "other" || busy.RetryAfter != leaseResendEvery {
 		t.Errorf("%+v", busy)
 	}
 	if tries != leaseTries {
@@ -74,8 +74,8 @@ func TestNoAttemptFollowsTooLate(t *testing.T) {
 	const span = 10 * time.Millisecond
 	for _, late := range []bool{false, true} {
 		n := newLoneLeases(t)
-		plain := n.ask(LeaseRequest{Op: LeaseAcquire, Until: n.now + span}, "x", "a")
-		waits := n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + span}, "y", "b")
+		plain := n.ask(Request{Op: Acquire, Until: n.now + span}, "x", "a")
+		waits := n.ask(Request{Op: Acquire, WaitUntil: n.now + span}, "y", "b")
 		n.now += span
 		if !late {
 			n.now--
@@ -86,8 +86,8 @@ func TestNoAttemptFollowsTooLate(t *testing.T) {
 			n.unanswered("before its time", plain, waits)
 			continue
 		}
-		n.want(plain, LeaseBusy, LeaseNoReason)
-		if busy := n.want(waits, LeaseBusy, LeaseNoReason); busy.Owner != "other" || busy.RetryAfter != stolen.LiveLeft {
+		n.want(plain, Busy, NoReason)
+		if busy := n.want(waits, Busy, NoReason); busy.Owner != "other" || busy.RetryAfter != stolen.LiveLeft {
 			t.Errorf("%+v", busy)
 		}
 	}
@@ -118,22 +118,22 @@ func TestWaitersLeaveSpaceForOthers(t *testing.T) {
 	var waiters []uint64
 	for range loneTasks / 2 {
 		who := string(rune('a' + n.nextID))
-		waiters = append(waiters, n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + time.Minute}, "x", who))
+		waiters = append(waiters, n.ask(Request{Op: Acquire, WaitUntil: n.now + time.Minute}, "x", who))
 	}
 	n.unanswered("a waiter", waiters...)
-	n.want(n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + 1}, "x", "z"), LeaseNotApplied, LeaseOverloaded)
+	n.want(n.ask(Request{Op: Acquire, WaitUntil: n.now + 1}, "x", "z"), NotApplied, Overloaded)
 	n.unanswered("beside the waiters",
-		n.ask(LeaseRequest{Op: LeaseAcquire}, "y", "a"),
-		n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now}, "z", "a"),
-		n.ask(LeaseRequest{Op: LeaseRenew, WaitUntil: n.now + time.Minute}, "u", "a"),
-		n.ask(LeaseRequest{Op: LeaseRelease, WaitUntil: n.now + time.Minute}, "v", "a"))
+		n.ask(Request{Op: Acquire}, "y", "a"),
+		n.ask(Request{Op: Acquire, WaitUntil: n.now}, "z", "a"),
+		n.ask(Request{Op: Renew, WaitUntil: n.now + time.Minute}, "u", "a"),
+		n.ask(Request{Op: Release, WaitUntil: n.now + time.Minute}, "v", "a"))
 }
 
 // A renewal ends with "gone" only if the lease has ended. A renewal refused by others is tried again, even if its
 // request would wait. A renewal without answers may still own the lease.
 func TestARenewalThatFailsIsNotGone(t *testing.T) {
 	n := newLoneLeases(t)
-	id := n.ask(LeaseRequest{Op: LeaseRenew, WaitUntil: n.now + time.Minute, Until: n.now + 2*leaseTTL}, "x", "a")
+	id := n.ask(Request{Op: Renew, WaitUntil: n.now + time.Minute, Until: n.now + 2*leaseTTL}, "x", "a")
 	n.reply(id, named.PrepareRejected, named.Reply{}, 2, 3, 4)
 	n.unanswered("frustrated", id)
 	n.later(leaseBackoff + leaseBackoffMax)
@@ -144,17 +144,17 @@ func TestARenewalThatFailsIsNotGone(t *testing.T) {
 		n.later(leaseResendEvery)
 		n.told()
 	}
-	n.want(id, LeaseNotApplied, LeaseNoQuorum)
-	id = n.ask(LeaseRequest{Op: LeaseRenew, WaitUntil: n.now + time.Minute}, "x", "a")
+	n.want(id, NotApplied, NoQuorum)
+	id = n.ask(Request{Op: Renew, WaitUntil: n.now + time.Minute}, "x", "a")
 	n.reply(id, named.Promise, stolen, 2, 3, 4)
-	n.want(id, LeaseGone, LeaseNoReason)
+	n.want(id, Gone, NoReason)
 }
 
 // A release goes to all at once, again to those that have not confirmed it, and not before its time. Any number of
 // nodes that have no vote confirm nothing.
 func TestAReleaseIsSentAgainToWhoeverIsMissing(t *testing.T) {
 	n := newLoneLeases(t)
-	id := n.ask(LeaseRequest{Op: LeaseRelease}, "x", "a")
+	id := n.ask(Request{Op: Release}, "x", "a")
 	n.wantTold("a release", 2, 3, 4, 5)
 	n.later(leaseResendEvery - 1)
 	n.wantTold("before its time")
@@ -163,13 +163,13 @@ func TestAReleaseIsSentAgainToWhoeverIsMissing(t *testing.T) {
 	n.wantTold("sent again", 3, 4, 5)
 	n.unanswered("confirmed by two of five", id)
 	n.reply(id, named.Released, named.Reply{}, 3)
-	n.want(id, LeaseDone, LeaseNoReason)
+	n.want(id, Done, NoReason)
 }
 
 // A reply to anything but the present phase changes nothing: no voter is asked sooner, or counted as having promised.
 func TestRepliesOfTheWrongKindAreDropped(t *testing.T) {
 	n := newLoneLeases(t)
-	release := n.ask(LeaseRequest{Op: LeaseRelease}, "y", "a")
+	release := n.ask(Request{Op: Release}, "y", "a")
 	n.told()
 	id := n.acquire("x", "a")
 	first, others := n.toldFirst()
@@ -190,13 +190,13 @@ func TestACancelledAttemptMayEndByItself(t *testing.T) {
 	n := newLoneLeases(t)
 	id := n.acquire("x", "a")
 	n.reply(id, named.Promise, named.Reply{}, 2, 3)
-	n.give(n.now, LeasesEvent{Cancel: id})
+	n.give(n.now, Event{Cancel: id})
 	n.unanswered("with Accept out", id)
-	waits := n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + time.Minute}, "x", "b")
-	n.give(n.now, LeasesEvent{Cancel: waits})
-	n.want(waits, LeaseNotApplied, LeaseStopping)
+	waits := n.ask(Request{Op: Acquire, WaitUntil: n.now + time.Minute}, "x", "b")
+	n.give(n.now, Event{Cancel: waits})
+	n.want(waits, NotApplied, Stopping)
 	n.reply(id, named.Accepted, named.Reply{}, 2, 3)
-	n.want(id, LeaseDone, LeaseNoReason)
+	n.want(id, Done, NoReason)
 }
 
 // A request that finds another owner after an attempt that may have been accepted is told of the owner.
@@ -207,7 +207,7 @@ func TestBusyAfterAnAccept(t *testing.T) {
 	n.reply(id, named.AcceptRejected, named.Reply{}, 2, 3, 4)
 	n.later(leaseBackoff + leaseBackoffMax)
 	n.reply(id, named.Promise, stolen, 2, 3, 4)
-	if busy := n.want(id, LeaseBusy, LeaseNoReason); busy.Owner != "other" {
+	if busy := n.want(id, Busy, NoReason); busy.Owner != "other" {
 		t.Errorf("%+v", busy)
 	}
 }
@@ -215,15 +215,15 @@ func TestBusyAfterAnAccept(t *testing.T) {
 // Those who wait on this node for a name try as soon as an attempt of this node's that stood in their way has failed.
 func TestAFailedAttemptMakesWayForWaiters(t *testing.T) {
 	n := newLoneLeases(t)
-	id := n.ask(LeaseRequest{Op: LeaseAcquire, Until: n.now + 1}, "x", "a")
+	id := n.ask(Request{Op: Acquire, Until: n.now + 1}, "x", "a")
 	n.reply(id, named.Promise, named.Reply{}, 2, 3)
-	waits := n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + time.Minute}, "x", "b")
+	waits := n.ask(Request{Op: Acquire, WaitUntil: n.now + time.Minute}, "x", "b")
 	if n.underWay(waits) {
 		t.Fatal("it does not wait")
 	}
 	n.later(1)
 	n.reply(id, named.AcceptRejected, named.Reply{}, 2, 3, 4)
-	n.want(id, LeaseBusy, LeaseNoReason)
+	n.want(id, Busy, NoReason)
 	if n.later(5*leaseRank + leaseRank/4); !n.underWay(waits) {
 		t.Error("it waits on")
 	}
@@ -243,14 +243,14 @@ func TestWhatWakesWaiters(t *testing.T) {
 			n.table.Handle(n.now, other, ask(named.Prepare))
 			n.table.Handle(n.now, other, ask(named.Accept))
 		}
-		id := n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + time.Minute}, "x", "a")
+		id := n.ask(Request{Op: Acquire, WaitUntil: n.now + time.Minute}, "x", "a")
 		if kind == named.Prepare {
 			n.reply(id, named.Promise, stolen, 2, 3, 4)
 		}
 		if n.underWay(id) {
 			t.Fatalf("%v: it does not wait", kind)
 		}
-		n.give(n.now, LeasesEvent{Batch: &LeaseBatch{To: 1, Requests: []named.Request{ask(kind)}}, From: other})
+		n.give(n.now, Event{Batch: &Batch{To: 1, Requests: []named.Request{ask(kind)}}, From: other})
 		if n.later(5*leaseRank + leaseRank/4); n.underWay(id) != want {
 			t.Errorf("after %v it tries: %v", kind, !want)
 		}
@@ -266,8 +266,8 @@ func TestSilenceEndsWithAnAnswer(t *testing.T) {
 		n.unanswered("a silence that nobody keeps", id)
 	}
 	n.reply(id, named.Silent, named.Reply{Left: 10 * time.Second}, 2, 3, 4)
-	n.want(id, LeaseNotApplied, LeaseSilent)
-	n.want(n.acquire("x", "b"), LeaseNotApplied, LeaseSilent)
+	n.want(id, NotApplied, Silent)
+	n.want(n.acquire("x", "b"), NotApplied, Silent)
 	n.hear(3, named.Reply{Kind: named.Released, Name: named.Name{'y'}, Counter: 77})
 	n.unanswered("with three that speak", n.acquire("x", "c"))
 }
@@ -280,18 +280,18 @@ func TestN3TheLargestTokenSeenCounts(t *testing.T) {
 	won := n.acquire("x", "a")
 	n.reply(won, named.Promise, named.Reply{Report: half}, 2, 3)
 	n.reply(won, named.Accepted, named.Reply{}, 2, 3)
-	n.want(won, LeaseDone, LeaseNoReason)
-	failed := n.ask(LeaseRequest{Op: LeaseAcquire, Until: n.now}, "y", "a")
+	n.want(won, Done, NoReason)
+	failed := n.ask(Request{Op: Acquire, Until: n.now}, "y", "a")
 	n.reply(failed, named.PrepareRejected, named.Reply{}, 2, 3, 4)
-	n.want(failed, LeaseBusy, LeaseNoReason)
+	n.want(failed, Busy, NoReason)
 	if !n.needsEra() {
 		t.Error("an attempt that has seen no token makes the node forget the ones before")
 	}
-	n.give(n.now, LeasesEvent{Era: 1})
+	n.give(n.now, Event{Era: 1})
 	if !n.needsEra() {
 		t.Error("an era that comes late makes the node forget larger tokens")
 	}
-	if n.give(n.now, LeasesEvent{Era: 2}); n.needsEra() {
+	if n.give(n.now, Event{Era: 2}); n.needsEra() {
 		t.Error("a new era is not enough")
 	}
 
@@ -306,7 +306,7 @@ func TestN3TheLargestTokenSeenCounts(t *testing.T) {
 	for range 40 {
 		n.later(100 * time.Millisecond)
 	}
-	if n.give(n.now, LeasesEvent{Era: 1}); n.table.Floor() != half || !n.needsEra() {
+	if n.give(n.now, Event{Era: 1}); n.table.Floor() != half || !n.needsEra() {
 		t.Errorf("with floor %v an era is needed: %v", n.table.Floor(), n.needsEra())
 	}
 }
@@ -316,7 +316,7 @@ func TestN3NoTokenIsLeft(t *testing.T) {
 	n := newLoneLeases(t)
 	id := n.acquire("x", "a")
 	n.reply(id, named.Promise, named.Reply{Report: 2<<32 - 1}, 2, 3)
-	n.want(id, LeaseNotApplied, LeaseEraUsedUp)
+	n.want(id, NotApplied, EraUsedUp)
 }
 
 // L1: each live lease that was acquired under a text is shown once, however few are looked at a time.
@@ -342,7 +342,7 @@ func TestL1WalkShowsEachLeaseOnce(t *testing.T) {
 
 // A node does not run on a clock that the acceptor refuses.
 func TestLeasesRefuseABadClock(t *testing.T) {
-	if l, err := NewLeases(newLoneLeases(t).cfg, -1); err == nil || l != nil {
+	if l, err := New(newLoneLeases(t).cfg, -1); err == nil || l != nil {
 		t.Errorf("%v, %v", l, err)
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"tenure/server/replica/effect"
 )
 
-// LeasesEvent is one input of the part for named leases. Exactly one of its fields is set (From belongs to Batch), or
+// Event is one input of the part for named leases. Exactly one of its fields is set (From belongs to Batch), or
 // none: then it only makes a round happen. What it points to belongs to the part from then on.
-type LeasesEvent struct {
-	Batch   *LeaseBatch
+type Event struct {
+	Batch   *Batch
 	From    ballot.Incarnation // of Batch
-	Request *LeaseRequest
+	Request *Request
 	Cancel  uint64       // the request with this ID only waits, and its client waits no more
 	Era     uint32       // the log has allotted it to this very run (N3)
 	Bucket  named.Bucket // is durable (N4)
@@ -24,40 +24,40 @@ type LeasesEvent struct {
 	Membership *members.InForce
 }
 
-// LeasesRound drives the part for named leases, as LogRound drives the log part.
-type LeasesRound struct {
-	part    *Leases
+// Round drives the part for named leases, as replica.LogRound drives the log part.
+type Round struct {
+	part    *Part
 	at      int // in leasesOrder
 	clock   effect.ClockStep
-	events  []*LeasesEvent
+	events  []*Event
 	asking  bool // an era was asked for and has not come
 	telling bool // a membership came, and effect.InForce has not told of it
 
-	batches []LeaseBatch
-	answers []LeaseAnswer
+	batches []Batch
+	answers []Answer
 	bucket  named.Bucket
 }
 
-type leasesStep func(*LeasesRound) effect.Effect
+type leasesStep func(*Round) effect.Effect
 
 // leasesOrder is the order of a round. The clock is read after the events were taken (T2), as in electorOrder.
 var leasesOrder = []leasesStep{
-	(*LeasesRound).take,
-	(*LeasesRound).readClock,
-	(*LeasesRound).handle,
-	(*LeasesRound).send,
-	(*LeasesRound).reply,
-	(*LeasesRound).inForce,
-	(*LeasesRound).nextBucket,
-	(*LeasesRound).era,
-	(*LeasesRound).timer,
+	(*Round).take,
+	(*Round).readClock,
+	(*Round).handle,
+	(*Round).send,
+	(*Round).reply,
+	(*Round).inForce,
+	(*Round).nextBucket,
+	(*Round).era,
+	(*Round).timer,
 }
 
-// NewLeasesRound returns the driver of a part for named leases before its first round.
-func NewLeasesRound(l *Leases) *LeasesRound { return &LeasesRound{part: l} }
+// NewRound returns the driver of a part for named leases before its first round.
+func NewRound(l *Part) *Round { return &Round{part: l} }
 
 // Next goes on to the next effect.
-func (r *LeasesRound) Next() effect.Effect {
+func (r *Round) Next() effect.Effect {
 	r.clock.MustHaveRead()
 	for r.at < len(leasesOrder) {
 		step := leasesOrder[r.at]
@@ -71,41 +71,41 @@ func (r *LeasesRound) Next() effect.Effect {
 }
 
 // Add hands an event over, as an answer to effect.Take. It is the round's until effect.Done.
-func (r *LeasesRound) Add(e *LeasesEvent) { r.events = append(r.events, e) }
+func (r *Round) Add(e *Event) { r.events = append(r.events, e) }
 
 // Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock.
-func (r *LeasesRound) Read(now time.Duration) { r.clock.Read(now) }
+func (r *Round) Read(now time.Duration) { r.clock.Read(now) }
 
 // Now is the newest reading of the clock.
-func (r *LeasesRound) Now() time.Duration { return r.clock.Now() }
+func (r *Round) Now() time.Duration { return r.clock.Now() }
 
 // Batches is what effect.Send sends.
-func (r *LeasesRound) Batches() []LeaseBatch { return r.batches }
+func (r *Round) Batches() []Batch { return r.batches }
 
 // Answers is what effect.Reply gives to those who wait.
-func (r *LeasesRound) Answers() []LeaseAnswer { return r.answers }
+func (r *Round) Answers() []Answer { return r.answers }
 
 // Bucket is what effect.Bucket makes durable.
-func (r *LeasesRound) Bucket() named.Bucket { return r.bucket }
+func (r *Round) Bucket() named.Bucket { return r.bucket }
 
-// InForce is what effect.InForce tells, as Leases.InForce has it at the newest reading.
-func (r *LeasesRound) InForce() (number uint64, excluding time.Duration) {
+// InForce is what effect.InForce tells, as Part.InForce has it at the newest reading.
+func (r *Round) InForce() (number uint64, excluding time.Duration) {
 	return r.part.InForce(r.clock.Now())
 }
 
 // Wake is when the next round is due.
-func (r *LeasesRound) Wake() time.Duration { return r.part.nextWake() }
+func (r *Round) Wake() time.Duration { return r.part.nextWake() }
 
-func (r *LeasesRound) take() effect.Effect {
+func (r *Round) take() effect.Effect {
 	clear(r.events)
 	r.events, r.batches, r.answers = r.events[:0], nil, nil
 	return effect.Take
 }
 
-func (r *LeasesRound) readClock() effect.Effect { return r.clock.Ask() }
+func (r *Round) readClock() effect.Effect { return r.clock.Ask() }
 
 // handle gives the events to the part, in their order, and then does what is due.
-func (r *LeasesRound) handle() effect.Effect {
+func (r *Round) handle() effect.Effect {
 	for _, e := range r.events {
 		r.handleOne(e)
 	}
@@ -114,7 +114,7 @@ func (r *LeasesRound) handle() effect.Effect {
 	return 0
 }
 
-func (r *LeasesRound) handleOne(e *LeasesEvent) {
+func (r *Round) handleOne(e *Event) {
 	l, now := r.part, r.clock.Now()
 	switch {
 	case e.Batch != nil:
@@ -138,12 +138,12 @@ func (r *LeasesRound) handleOne(e *LeasesEvent) {
 	}
 }
 
-func (r *LeasesRound) send() effect.Effect { return effect.Send.Unless(len(r.batches) == 0) }
+func (r *Round) send() effect.Effect { return effect.Send.Unless(len(r.batches) == 0) }
 
-func (r *LeasesRound) reply() effect.Effect { return effect.Reply.Unless(len(r.answers) == 0) }
+func (r *Round) reply() effect.Effect { return effect.Reply.Unless(len(r.answers) == 0) }
 
 // inForce waits until the exclusions of older stamps are counted.
-func (r *LeasesRound) inForce() effect.Effect {
+func (r *Round) inForce() effect.Effect {
 	if !r.telling || r.part.counting {
 		return 0
 	}
@@ -151,13 +151,13 @@ func (r *LeasesRound) inForce() effect.Effect {
 	return effect.InForce
 }
 
-func (r *LeasesRound) nextBucket() effect.Effect {
+func (r *Round) nextBucket() effect.Effect {
 	b, ok := r.part.table.NextBucket(r.clock.Now())
 	r.bucket = b
 	return effect.Bucket.Unless(!ok)
 }
 
-func (r *LeasesRound) era() effect.Effect {
+func (r *Round) era() effect.Effect {
 	if r.asking || !r.part.needsEra() {
 		return 0
 	}
@@ -165,4 +165,4 @@ func (r *LeasesRound) era() effect.Effect {
 	return effect.Era
 }
 
-func (r *LeasesRound) timer() effect.Effect { return effect.Timer }
+func (r *Round) timer() effect.Effect { return effect.Timer }

@@ -11,14 +11,14 @@ import (
 	"tenure/server/replica/effect"
 )
 
-func newTestLeasesRound(t *testing.T) *LeasesRound {
+func newTestLeasesRound(t *testing.T) *Round {
 	t.Helper()
-	l, err := NewLeases(LeasesConfig{Self: ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, Voters: quorum.Of(1), MaxTasks: 1,
+	l, err := New(Config{Self: ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, Voters: quorum.Of(1), MaxTasks: 1,
 		Table: named.Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: time.Second}, MaxRecords: 1, Width: time.Second}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewLeasesRound(l)
+	return NewRound(l)
 }
 
 // T2: an event is handled by a reading of the clock that was made after it was taken.

@@ -16,8 +16,8 @@ func (w *leaseWorld) reply(n, from ballot.NodeID, id uint64, r named.Reply) {
 		w.t.Fatalf("request %d is answered already: %+v", id, w.answers[id])
 	}
 	r.Name, r.Counter = task.req.Name, task.counter
-	b := LeaseBatch{To: n, For: w.runs[n], Replies: []named.Reply{r}}
-	w.nodes[n].give(w.now, LeasesEvent{Batch: &b, From: ballot.Incarnation{Node: from, Restart: 1,
+	b := Batch{To: n, For: w.runs[n], Replies: []named.Reply{r}}
+	w.nodes[n].give(w.now, Event{Batch: &b, From: ballot.Incarnation{Node: from, Restart: 1,
 		Nonce: uint64(from)*100 + 1}})
 	w.collect(n)
 }
@@ -26,17 +26,17 @@ func (w *leaseWorld) reply(n, from ballot.NodeID, id uint64, r named.Reply) {
 // it has owned it all the time.
 func TestARenewalOfAnEndedLeaseFindsItGone(t *testing.T) {
 	w := newLeaseWorld(t)
-	w.want(acquired(w, "x", soon), LeaseDone)
+	w.want(acquired(w, "x", soon), Done)
 	w.pass(3 * leaseTTL)
-	id := w.ask(2, LeaseRenew, "x", "a", 0)
+	id := w.ask(2, Renew, "x", "a", 0)
 	w.pass(soon)
-	w.want(id, LeaseGone)
+	w.want(id, Gone)
 	if l, live := w.nodes[1].Live(w.now, named.Name{'x'}); live {
 		t.Errorf("it is held again: %+v", l)
 	}
-	id = w.ask(2, LeaseRenew, "never", "a", 0)
+	id = w.ask(2, Renew, "never", "a", 0)
 	w.pass(soon)
-	w.want(id, LeaseGone)
+	w.want(id, Gone)
 }
 
 // N2: the next attempt of a request takes a token above all that the ones before were told of, also if those who answer
@@ -44,7 +44,7 @@ func TestARenewalOfAnEndedLeaseFindsItGone(t *testing.T) {
 func TestN2TheNextAttemptKnowsWhatTheLastWasTold(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.cut[1] = true
-	id := w.ask(1, LeaseAcquire, "x", "a", 0)
+	id := w.ask(1, Acquire, "x", "a", 0)
 	const told = named.Token(1<<32 + 500)
 	w.reply(1, 2, id, named.Reply{Kind: named.PrepareRejected, Promised: 9, Report: told})
 	w.reply(1, 3, id, named.Reply{Kind: named.PrepareRejected, Promised: 7, Report: told - 100})
@@ -54,7 +54,7 @@ func TestN2TheNextAttemptKnowsWhatTheLastWasTold(t *testing.T) {
 	}
 	w.reply(1, 2, id, named.Reply{Kind: named.Promise, Report: 1 << 32}) // and so has the own node
 	w.reply(1, 2, id, named.Reply{Kind: named.Accepted})
-	if a := w.want(id, LeaseDone); a.Token <= told {
+	if a := w.want(id, Done); a.Token <= told {
 		t.Errorf("token %v after a report of %v", a.Token, told)
 	}
 	if w.nodes[1].highest <= told {
@@ -69,7 +69,7 @@ func TestN3AnEraIsAskedForInTime(t *testing.T) {
 	if !w.nodes[1].needsEra() {
 		t.Error("a run without an era asks for none")
 	}
-	w.nodes[1].give(w.now, LeasesEvent{Era: 2})
+	w.nodes[1].give(w.now, Event{Era: 2})
 	if w.nodes[1].needsEra() {
 		t.Error("a new era is not enough")
 	}
@@ -89,9 +89,9 @@ func TestN3AnEraIsAskedForInTime(t *testing.T) {
 func TestAReleaseIsConfirmedByAQuorum(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.cut[1] = true
-	w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.ask(1, Acquire, "x", "a", 0)
 	w.pass(3 * time.Second)
-	id := w.ask(1, LeaseRelease, "x", "a", 0) // confirmed by the own node at once
+	id := w.ask(1, Release, "x", "a", 0) // confirmed by the own node at once
 	w.reply(1, 2, id, named.Reply{Kind: named.Promise})
 	w.reply(1, 4, id, named.Reply{Kind: named.Released})
 	if a, done := w.answers[id]; done {
@@ -99,17 +99,17 @@ func TestAReleaseIsConfirmedByAQuorum(t *testing.T) {
 	}
 	w.cut[1] = false
 	w.pass(leaseResendEvery + soon)
-	w.want(id, LeaseDone)
+	w.want(id, Done)
 }
 
 // A reply about another name says nothing about this one, whatever its counter.
 func TestRepliesAboutAnotherNameAreDropped(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.cut[1] = true
-	id := w.ask(1, LeaseRelease, "x", "a", 0)
-	b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.Released, Name: named.Name{'y'},
+	id := w.ask(1, Release, "x", "a", 0)
+	b := Batch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.Released, Name: named.Name{'y'},
 		Counter: w.nodes[1].tasks[id].counter}}}
-	w.nodes[1].give(w.now, LeasesEvent{Batch: &b, From: w.runs[2]})
+	w.nodes[1].give(w.now, Event{Batch: &b, From: w.runs[2]})
 	w.collect(1)
 	if a, done := w.answers[id]; done {
 		t.Fatalf("%+v", a)
@@ -120,7 +120,7 @@ func TestRepliesAboutAnotherNameAreDropped(t *testing.T) {
 func TestA3WhatFailedIsWithdrawnEverywhere(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.cut[2], w.cut[3] = true, true
-	id := w.ask(1, LeaseAcquire, "x", "a", 0)
+	id := w.ask(1, Acquire, "x", "a", 0)
 	w.nodes[1].tasks[id].req.Until = 0 // it is not tried again
 	w.reply(1, 2, id, named.Reply{Kind: named.Promise})
 	if _, live := w.nodes[1].Live(w.now, named.Name{'x'}); !live {
@@ -130,9 +130,9 @@ func TestA3WhatFailedIsWithdrawnEverywhere(t *testing.T) {
 	w.cut[2], w.cut[3] = false, false
 	w.wire = nil
 	task := w.nodes[1].tasks[id]
-	b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.AcceptRejected, Name: task.req.Name,
+	b := Batch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.AcceptRejected, Name: task.req.Name,
 		Counter: task.counter, Promised: 9}}}
-	w.nodes[1].give(w.now, LeasesEvent{Batch: &b, From: w.runs[3]})
+	w.nodes[1].give(w.now, Event{Batch: &b, From: w.runs[3]})
 	batches, _ := w.nodes[1].sent()
 	withdrawn := map[ballot.NodeID]bool{}
 	for _, b := range batches {
@@ -153,17 +153,17 @@ func TestA3WhatFailedIsWithdrawnEverywhere(t *testing.T) {
 // A node does not run with a configuration under which it may not.
 func TestLeasesRefuseBadConfigurations(t *testing.T) {
 	good := newLeaseWorld(t).nodes[1].cfg
-	if l, err := NewLeases(good, time.Minute); err != nil || l == nil {
+	if l, err := New(good, time.Minute); err != nil || l == nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(*LeasesConfig){
-		"no tasks":  func(c *LeasesConfig) { c.MaxTasks = 0 },
-		"no table":  func(c *LeasesConfig) { c.Table.MaxRecords = 0 },
-		"bad drift": func(c *LeasesConfig) { c.Table.Timing.DriftPPM = -1 },
+	for name, change := range map[string]func(*Config){
+		"no tasks":  func(c *Config) { c.MaxTasks = 0 },
+		"no table":  func(c *Config) { c.Table.MaxRecords = 0 },
+		"bad drift": func(c *Config) { c.Table.Timing.DriftPPM = -1 },
 	} {
 		bad := good
 		change(&bad)
-		if l, err := NewLeases(bad, time.Minute); err == nil || l != nil {
+		if l, err := New(bad, time.Minute); err == nil || l != nil {
 			t.Errorf("%s: %v, %v", name, l, err)
 		}
 	}
@@ -177,10 +177,10 @@ func TestLeasesStatus(t *testing.T) {
 		t.Errorf("after a restart: %+v", s)
 	}
 	w = newLeaseWorld(t)
-	w.want(acquired(w, "x", soon), LeaseDone)
-	w.ask(1, LeaseAcquire, "x", "b", time.Minute)
+	w.want(acquired(w, "x", soon), Done)
+	w.ask(1, Acquire, "x", "b", time.Minute)
 	w.cut[1] = true
-	w.ask(1, LeaseAcquire, "y", "c", 0)
+	w.ask(1, Acquire, "y", "c", 0)
 	if s := w.nodes[1].Status(w.now); !s.Opened || s.QuarantineLeft != 0 || s.Records < 1 || s.Floor == 0 ||
 		s.Attempts != 1 || s.Waiting != 1 {
 		t.Errorf("%+v", s)
@@ -193,7 +193,7 @@ func TestNodesDrawDifferently(t *testing.T) {
 	seen := map[time.Duration]uint64{}
 	for _, seed := range []uint64{0, 2, 4, 6} {
 		cfg.Seed = seed
-		l, err := NewLeases(cfg, time.Minute)
+		l, err := New(cfg, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 // the protocol. It decides only when this node gives up.
 
 // tellSilence answers a request that the acceptor has dropped in its silence.
-func (l *Leases) tellSilence(now time.Duration, to ballot.Incarnation, q *named.Request) {
+func (l *Part) tellSilence(now time.Duration, to ballot.Incarnation, q *named.Request) {
 	left := l.table.QuarantineLeft(now)
 	if left > 0 && (q.Kind == named.Prepare || q.Kind == named.Accept) {
 		l.out.reply(to, named.Reply{Kind: named.Silent, Name: q.Name, Counter: q.Counter, Left: left})
@@ -20,9 +20,9 @@ func (l *Leases) tellSilence(now time.Duration, to ballot.Incarnation, q *named.
 }
 
 // isSilent notes that node from keeps silent for another left. If no quorum is left, t ends.
-func (l *Leases) isSilent(now time.Duration, t *leaseTask, from ballot.NodeID, left time.Duration) {
+func (l *Part) isSilent(now time.Duration, t *leaseTask, from ballot.NodeID, left time.Duration) {
 	l.voters.keepsSilent(from, now+left)
-	if t == nil || t.req.Op == LeaseRelease {
+	if t == nil || t.req.Op == Release {
 		return
 	}
 	if wait := l.voters.silence(now, l.table.QuarantineLeft(now)); wait > 0 {
@@ -33,10 +33,10 @@ func (l *Leases) isSilent(now time.Duration, t *leaseTask, from ballot.NodeID, l
 }
 
 // refuseInSilence ends a task.
-func (l *Leases) refuseInSilence(now time.Duration, t *leaseTask, wait time.Duration) {
-	a := LeaseAnswer{ID: t.req.ID, Outcome: LeaseNotApplied, Reason: LeaseSilent, RetryAfter: wait}
+func (l *Part) refuseInSilence(now time.Duration, t *leaseTask, wait time.Duration) {
+	a := Answer{ID: t.req.ID, Outcome: NotApplied, Reason: Silent, RetryAfter: wait}
 	if t.asked || t.attempt.Asked() {
-		a.Outcome = LeaseUnknown
+		a.Outcome = Unknown
 	}
 	if t.counter != 0 {
 		t.attempt.Abandon()

@@ -18,28 +18,28 @@ func TestSilenceOfAQuorumIsToldAtOnce(t *testing.T) {
 	w.boot(2, 2, 5*time.Second)
 	w.boot(3, 2, 7*time.Second)
 	at := w.now
-	a := w.ask(1, LeaseAcquire, "x", "a", 0)
-	b := w.ask(2, LeaseAcquire, "x", "b", time.Minute)
-	c := w.ask(3, LeaseRenew, "x", "c", 0)
+	a := w.ask(1, Acquire, "x", "a", 0)
+	b := w.ask(2, Acquire, "x", "b", time.Minute)
+	c := w.ask(3, Renew, "x", "c", 0)
 	w.pass(soon + leaseLinger)
 	for _, id := range []uint64{a, b, c} {
-		r := w.want(id, LeaseNotApplied)
-		if r.Reason != LeaseSilent || r.RetryAfter > 9*time.Second || r.RetryAfter < 5*time.Second-2*soon {
+		r := w.want(id, NotApplied)
+		if r.Reason != Silent || r.RetryAfter > 9*time.Second || r.RetryAfter < 5*time.Second-2*soon {
 			t.Errorf("request %d: %+v", id, r)
 		}
 	}
 	w.now = at + time.Second
-	d := w.ask(1, LeaseAcquire, "x", "d", 0) // it knows now, and asks nobody
-	if r := w.want(d, LeaseNotApplied); r.RetryAfter > 6*time.Second+soon || r.RetryAfter < 4*time.Second {
+	d := w.ask(1, Acquire, "x", "d", 0) // it knows now, and asks nobody
+	if r := w.want(d, NotApplied); r.RetryAfter > 6*time.Second+soon || r.RetryAfter < 4*time.Second {
 		t.Errorf("%+v: two of three must speak", r)
 	}
 	w.now = at + 7*time.Second + soon
 	for n := range w.nodes {
-		w.nodes[n].give(w.now, LeasesEvent{Era: 2})
+		w.nodes[n].give(w.now, Event{Era: 2})
 	}
-	e := w.ask(1, LeaseAcquire, "x", "e", 0)
+	e := w.ask(1, Acquire, "x", "e", 0)
 	w.pass(soon + leaseLinger)
-	w.want(e, LeaseDone)
+	w.want(e, Done)
 }
 
 // A node that alone has restarted serves its clients by the others; so does one beside a node that keeps silent.
@@ -47,9 +47,9 @@ func TestOneSilentNodeRefusesNothing(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.boot(1, 2, 5*time.Second)
 	for _, n := range []ballot.NodeID{1, 2, 3, 1, 2, 3} {
-		id := w.ask(n, LeaseAcquire, string(rune('a'+w.nextID)), "a", 0)
+		id := w.ask(n, Acquire, string(rune('a'+w.nextID)), "a", 0)
 		w.pass(soon + leaseLinger)
-		w.want(id, LeaseDone)
+		w.want(id, Done)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestOneSilentNodeRefusesNothing(t *testing.T) {
 func TestSilenceAfterAnAcceptIsUnknown(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.cut[3] = true
-	a := w.ask(1, LeaseAcquire, "x", "a", 0)
+	a := w.ask(1, Acquire, "x", "a", 0)
 	for w.nodes[1].tasks[a].attempt.Phase() != named.Accepting {
 		w.pass(leaseDelay / 4)
 	}
@@ -66,7 +66,7 @@ func TestSilenceAfterAnAcceptIsUnknown(t *testing.T) {
 	w.boot(3, 2, 5*time.Second)
 	w.cut[3] = false
 	w.pass(3 * leaseResendEvery)
-	if r := w.want(a, LeaseUnknown); r.Reason != LeaseSilent {
+	if r := w.want(a, Unknown); r.Reason != Silent {
 		t.Errorf("%+v", r)
 	}
 }
@@ -76,7 +76,7 @@ func TestSilenceAfterAnAcceptIsUnknown(t *testing.T) {
 func TestN4AnAttemptOutlivesTheWrite(t *testing.T) {
 	w := newLeaseWorld(t)
 	for n := range w.nodes {
-		l, err := NewLeases(LeasesConfig{Self: w.runs[n], Voters: quorum.Of(1, 2, 3), MaxTasks: 100, Seed: uint64(n),
+		l, err := New(Config{Self: w.runs[n], Voters: quorum.Of(1, 2, 3), MaxTasks: 100, Seed: uint64(n),
 			Table: named.Config{Timing: lease.Timing{MaxMaster: leaseTTL / 4, MaxUser: 30 * time.Second,
 				Margin: 10 * time.Millisecond},
 				Bucket: named.Bucket{Length: 256 * time.Millisecond,
@@ -85,9 +85,9 @@ func TestN4AnAttemptOutlivesTheWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.nodes[n] = driveLeases(l)
-		w.nodes[n].give(w.now, LeasesEvent{Era: 1})
+		w.nodes[n].give(w.now, Event{Era: 1})
 	}
-	long := w.ask(1, LeaseAcquire, "x", "a", 0)
+	long := w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
 	due := map[ballot.NodeID]named.Bucket{}
 	for n, l := range w.nodes {
@@ -102,8 +102,8 @@ func TestN4AnAttemptOutlivesTheWrite(t *testing.T) {
 		t.Fatalf("answered %v, %d nodes ask for a bucket", answered, len(due))
 	}
 	for n, b := range due {
-		w.nodes[n].give(w.now, LeasesEvent{Bucket: b})
+		w.nodes[n].give(w.now, Event{Bucket: b})
 	}
 	w.pass(leaseResendEvery)
-	w.want(long, LeaseDone)
+	w.want(long, Done)
 }

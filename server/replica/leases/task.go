@@ -9,7 +9,7 @@ import (
 
 // leaseTask is one request of a client until its answer.
 type leaseTask struct {
-	req     LeaseRequest
+	req     Request
 	began   time.Duration // when the request came
 	counter uint64        // of what is under way, 0: nothing is
 	attempt named.Attempt
@@ -22,12 +22,12 @@ type leaseTask struct {
 	asked   bool        // some attempt before had Accept out
 	atLeast named.Token // N2: the largest that refusals have reported
 	queue   *leaseQueue // it waits in, if any
-	votes   quorum.Set  // LeaseRelease: voters that have answered
+	votes   quorum.Set  // Release: voters that have answered
 }
 
 // outstanding is what t asks, and of whom it has no answer.
 func (t *leaseTask) outstanding(now time.Duration, voters quorum.Set) (named.Request, quorum.Set) {
-	if t.req.Op != LeaseRelease {
+	if t.req.Op != Release {
 		return t.attempt.Requests(now)
 	}
 	var to quorum.Set
@@ -40,24 +40,24 @@ func (t *leaseTask) outstanding(now time.Duration, voters quorum.Set) (named.Req
 }
 
 // failed is the answer if t is not tried again.
-func (t *leaseTask) failed() LeaseAnswer {
-	out := LeaseAnswer{ID: t.req.ID, Outcome: LeaseNotApplied}
+func (t *leaseTask) failed() Answer {
+	out := Answer{ID: t.req.ID, Outcome: NotApplied}
 	switch t.attempt.End() {
 	case named.EndBlocked:
 		b, _ := t.attempt.Blocker()
-		out.Outcome, out.Owner, out.RetryAfter = LeaseBusy, b.Owner, t.attempt.RetryIn()
+		out.Outcome, out.Owner, out.RetryAfter = Busy, b.Owner, t.attempt.RetryIn()
 	case named.EndRejected:
 		b, _ := t.attempt.Blocker()
-		out.Outcome, out.Owner, out.RetryAfter = LeaseBusy, b.Owner, leaseResendEvery
+		out.Outcome, out.Owner, out.RetryAfter = Busy, b.Owner, leaseResendEvery
 	case named.EndUsedUp:
-		out.Reason = LeaseEraUsedUp
+		out.Reason = EraUsedUp
 	case named.EndFull:
-		out.Reason = LeaseNoSpace
+		out.Reason = NoSpace
 	default:
-		out.Reason = LeaseNoQuorum
+		out.Reason = NoQuorum
 	}
-	if t.asked && out.Outcome == LeaseNotApplied {
-		out.Outcome = LeaseUnknown
+	if t.asked && out.Outcome == NotApplied {
+		out.Outcome = Unknown
 	}
 	return out
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // tick does what is due at now. Call it at nextWake.
-func (l *Leases) tick(now time.Duration) {
+func (l *Part) tick(now time.Duration) {
 	for {
 		x, ok := l.timers.take(now)
 		if !ok {
@@ -56,7 +56,7 @@ func (l *Leases) tick(now time.Duration) {
 
 // alive reports whether a timer has anything to do yet: of requests that were answered long before their time none is
 // kept.
-func (l *Leases) alive(e timerEntry) bool {
+func (l *Part) alive(e timerEntry) bool {
 	if e.do.queue != nil || e.do.next != nil {
 		return l.queues.needs(e)
 	}
@@ -64,29 +64,29 @@ func (l *Leases) alive(e timerEntry) bool {
 }
 
 // again sends once more what is under way, or ends it if its time is over.
-func (l *Leases) again(now time.Duration, t *leaseTask) {
+func (l *Part) again(now time.Duration, t *leaseTask) {
 	l.voters.missed(t.first, t.attempt.Answered)
 	if now < t.req.Until {
 		l.resends.add(now+leaseResendEvery, t.counter)
-		if t.resent++; t.resent > leaseResends && t.req.Op != LeaseRelease {
+		if t.resent++; t.resent > leaseResends && t.req.Op != Release {
 			t.attempt.GiveUp()
 		}
 		t.wide = true
 		l.send(now, t)
-		if t.counter != 0 && t.req.Op != LeaseRelease && t.attempt.Phase() == named.Over {
+		if t.counter != 0 && t.req.Op != Release && t.attempt.Phase() == named.Over {
 			l.finish(now, t) // given up, or its deadline had passed
 		}
 		return
 	}
-	if t.req.Op == LeaseRelease {
-		l.answer(t, LeaseAnswer{ID: t.req.ID, Outcome: LeaseUnknown, Reason: LeaseNoQuorum})
+	if t.req.Op == Release {
+		l.answer(t, Answer{ID: t.req.ID, Outcome: Unknown, Reason: NoQuorum})
 		return
 	}
 	t.attempt.Abandon()
 	l.finish(now, t)
 }
 
-func (l *Leases) fire(now time.Duration, x namedTimer) {
+func (l *Part) fire(now time.Duration, x namedTimer) {
 	switch {
 	case x.queue != nil:
 		if t := l.queues.due(now, x.queue); t != nil {
@@ -106,7 +106,7 @@ func (l *Leases) fire(now time.Duration, x namedTimer) {
 }
 
 // nextWake is the next time at which Tick has something to do.
-func (l *Leases) nextWake() time.Duration {
+func (l *Part) nextWake() time.Duration {
 	next := l.sweepAt
 	if l.counting {
 		next = 0
@@ -124,11 +124,11 @@ func (l *Leases) nextWake() time.Duration {
 }
 
 // expired ends the wait of a task. An attempt under way goes on to its end, which is soon.
-func (l *Leases) expired(now time.Duration, t *leaseTask) {
+func (l *Part) expired(now time.Duration, t *leaseTask) {
 	if t.queue == nil || t.counter != 0 {
 		return
 	}
-	out := LeaseAnswer{ID: t.req.ID, Outcome: LeaseBusy}
+	out := Answer{ID: t.req.ID, Outcome: Busy}
 	if r, live := l.table.Live(now, t.req.Name); live {
 		out.Owner, out.RetryAfter = r.Owner, r.Left
 	} else if t.tries > 0 {

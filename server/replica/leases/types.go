@@ -9,20 +9,20 @@ import (
 	"tenure/lease/named"
 )
 
-// LeaseOp is what a client wants of a named lease.
-type LeaseOp uint8
+// Op is what a client wants of a named lease.
+type Op uint8
 
 // The operations.
 const (
-	LeaseAcquire LeaseOp = iota + 1
-	LeaseRenew
-	LeaseRelease
+	Acquire Op = iota + 1
+	Renew
+	Release
 )
 
-// LeaseRequest is one client's request. Times are readings of this node's elapsed clock.
-type LeaseRequest struct {
+// Request is one client's request. Times are readings of this node's elapsed clock.
+type Request struct {
 	ID          uint64 // this node's, never used twice in a run
-	Op          LeaseOp
+	Op          Op
 	Name        named.Name
 	Acquisition named.Acquisition
 	Owner       string        // for people
@@ -36,7 +36,7 @@ type LeaseRequest struct {
 	Timeout, Wait time.Duration
 }
 
-func (r *LeaseRequest) takenAt(now time.Duration) LeaseRequest {
+func (r *Request) takenAt(now time.Duration) Request {
 	if r.Timeout > 0 {
 		r.Until = now + r.Wait + r.Timeout
 		if r.Wait > 0 {
@@ -46,30 +46,30 @@ func (r *LeaseRequest) takenAt(now time.Duration) LeaseRequest {
 	return *r
 }
 
-// LeaseOutcome is what became of a request.
-type LeaseOutcome uint8
+// Outcome is what became of a request.
+type Outcome uint8
 
 // The outcomes.
 const (
-	LeaseDone       LeaseOutcome = iota + 1
-	LeaseBusy                    // somebody else owns, or others were faster each time
-	LeaseGone                    // a renewal found that the lease has ended
-	LeaseNotApplied              // no acceptor can have accepted anything; Reason says why
-	LeaseUnknown                 // some acceptor may have; Reason says why
+	Done       Outcome = iota + 1
+	Busy               // somebody else owns, or others were faster each time
+	Gone               // a renewal found that the lease has ended
+	NotApplied         // no acceptor can have accepted anything; Reason says why
+	Unknown            // some acceptor may have; Reason says why
 )
 
-// LeaseReason tells why a request came to nothing.
-type LeaseReason uint8
+// Reason tells why a request came to nothing.
+type Reason uint8
 
 // The reasons.
 const (
-	LeaseNoReason LeaseReason = iota
-	LeaseNoQuorum
-	LeaseOverloaded
-	LeaseNoSpace
-	LeaseEraUsedUp
-	LeaseStopping
-	LeaseSilent // after a restart; RetryAfter is for how long
+	NoReason Reason = iota
+	NoQuorum
+	Overloaded
+	NoSpace
+	EraUsedUp
+	Stopping
+	Silent // after a restart; RetryAfter is for how long
 )
 
 var leaseReasons = [...]string{"", "no quorum of nodes answered about named leases in time",
@@ -79,32 +79,32 @@ var leaseReasons = [...]string{"", "no quorum of nodes answered about named leas
 	"the nodes have restarted, and keep silent about leases that they may have forgotten"}
 
 // String is half a sentence for people.
-func (r LeaseReason) String() string { return leaseReasons[r] }
+func (r Reason) String() string { return leaseReasons[r] }
 
-// LeaseAnswer is the one answer to each LeaseRequest.
-type LeaseAnswer struct {
+// Answer is the one answer to each Request.
+type Answer struct {
 	ID      uint64
-	Outcome LeaseOutcome
-	Reason  LeaseReason
-	Token   named.Token // LeaseDone, but for releases
+	Outcome Outcome
+	Reason  Reason
+	Token   named.Token // Done, but for releases
 	Counter uint64      // of the ballot that won: makes each grant another one
 	// Waited is how much later than the request the attempt began that won. The owner's deadline may count from then.
 	Waited     time.Duration
-	Owner      string        // LeaseBusy: a hint, "" if not known
-	RetryAfter time.Duration // LeaseBusy, LeaseSilent: a hint
+	Owner      string        // Busy: a hint, "" if not known
+	RetryAfter time.Duration // Busy, Silent: a hint
 }
 
-// LeaseBatch is what one node has for another at a time. Requests are of the sender's incarnation, replies are for
+// Batch is what one node has for another at a time. Requests are of the sender's incarnation, replies are for
 // the incarnation For and mean nothing to any other.
-type LeaseBatch struct {
+type Batch struct {
 	To       ballot.NodeID
 	For      ballot.Incarnation
 	Requests []named.Request
 	Replies  []named.Reply
 }
 
-// LeasesConfig is what a run starts with.
-type LeasesConfig struct {
+// Config is what a run starts with.
+type Config struct {
 	Self     ballot.Incarnation
 	Voters   quorum.Set   // until an event brings another membership
 	Table    named.Config // with the number and the era of the durable membership, which has the Voters
@@ -113,15 +113,15 @@ type LeasesConfig struct {
 }
 
 // Validate refuses a configuration under which no node may run.
-func (c LeasesConfig) Validate() error {
+func (c Config) Validate() error {
 	if c.MaxTasks < 1 {
 		return fmt.Errorf("named leases: %d requests at a time", c.MaxTasks)
 	}
 	return c.Table.Validate()
 }
 
-// LeasesStatus is what status and metrics show.
-type LeasesStatus struct {
+// Status is what status and metrics show.
+type Status struct {
 	Records        int           // names that the acceptor remembers, live or not
 	Floor          named.Token   // see named.Table.Floor
 	Opened         bool          // this run has an era

@@ -109,7 +109,7 @@ func (v *namedVoters) silence(now, own time.Duration) time.Duration {
 
 // setMembership goes over to m, as Elector.setMembership does. Acceptors that have gone over too refuse the attempts
 // under way, and these are tried again.
-func (l *Leases) setMembership(now time.Duration, m members.InForce) {
+func (l *Part) setMembership(now time.Duration, m members.InForce) {
 	if m.Number <= l.table.Membership() {
 		return
 	}
@@ -122,6 +122,6 @@ func (l *Leases) setMembership(now time.Duration, m members.InForce) {
 // InForce returns the number of the membership under which this node's acceptor of named leases answers, and how long a
 // lease accepted under an older one may still be held (see named.Table.OlderExclusion). While those leases are being
 // counted, excluding is the longest possible time.
-func (l *Leases) InForce(now time.Duration) (number uint64, excluding time.Duration) {
+func (l *Part) InForce(now time.Duration) (number uint64, excluding time.Duration) {
 	return l.table.Membership(), l.table.OlderExclusion(now)
 }
