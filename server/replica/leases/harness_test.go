@@ -7,8 +7,8 @@ import (
 	"tenure/server/replica/effect"
 )
 
-// drivenLeases is a part for named leases that rounds of its driver step, and what they have handed out.
-type drivenLeases struct {
+// driven is a part for named leases that rounds of its driver step, and what they have handed out.
+type driven struct {
 	*Part
 	round   *Round
 	batches []Batch
@@ -18,12 +18,12 @@ type drivenLeases struct {
 	told    int          // memberships that are in force
 }
 
-func driveLeases(l *Part) *drivenLeases {
-	return &drivenLeases{Part: l, round: NewRound(l)}
+func drive(l *Part) *driven {
+	return &driven{Part: l, round: NewRound(l)}
 }
 
 // give makes a round at now, with these events.
-func (d *drivenLeases) give(now time.Duration, events ...Event) {
+func (d *driven) give(now time.Duration, events ...Event) {
 	for {
 		switch d.round.Next() {
 		case effect.Take:
@@ -49,7 +49,7 @@ func (d *drivenLeases) give(now time.Duration, events ...Event) {
 }
 
 // sent returns what was sent and answered since the last call.
-func (d *drivenLeases) sent() ([]Batch, []Answer) {
+func (d *driven) sent() ([]Batch, []Answer) {
 	batches, answers := d.batches, d.replied
 	d.batches, d.replied = nil, nil
 	return batches, answers

@@ -11,9 +11,9 @@ import (
 	"tenure/lease/named"
 )
 
-// loneLeases is node 1 of five, whose peers say only what a test has them say.
-type loneLeases struct {
-	*drivenLeases
+// lone is node 1 of five, whose peers say only what a test has them say.
+type lone struct {
+	*driven
 	t       *testing.T
 	now     time.Duration
 	answers map[uint64]Answer
@@ -29,9 +29,9 @@ const (
 var stolen = named.Reply{Report: 1<<32 + 3, Live: true, LiveAcquisition: named.Acquisition{'o'}, LiveToken: 1<<32 + 3,
 	LiveLeft: 700 * time.Millisecond, LiveOwner: "other"}
 
-func newLoneLeases(t *testing.T) *loneLeases {
+func newLone(t *testing.T) *lone {
 	t.Helper()
-	n := &loneLeases{t: t, now: time.Minute, answers: map[uint64]Answer{}}
+	n := &lone{t: t, now: time.Minute, answers: map[uint64]Answer{}}
 	table := named.Config{Quarantine: n.now, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}
 	table.Timing = lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, Margin: 10 * time.Millisecond}
 	self := ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}
@@ -40,20 +40,20 @@ func newLoneLeases(t *testing.T) *loneLeases {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.drivenLeases = driveLeases(l)
+	n.driven = drive(l)
 	n.give(n.now, Event{Era: 1})
 	return n
 }
 
 // ask makes a request of an acquisition named who. A Duration and an Until that are missing are filled in, but for
 // releases.
-func (n *loneLeases) ask(r Request, name, who string) uint64 {
+func (n *lone) ask(r Request, name, who string) uint64 {
 	n.nextID++
 	r.ID = n.nextID
 	copy(r.Name[:], name)
 	copy(r.Acquisition[:], who)
 	if r.Op != Release {
-		r.Duration, r.Owner, r.Text = leaseTTL, who, name
+		r.Duration, r.Owner, r.Text = testTTL, who, name
 	}
 	if r.Until == 0 {
 		r.Until = n.now + longWait
@@ -62,12 +62,12 @@ func (n *loneLeases) ask(r Request, name, who string) uint64 {
 	return r.ID
 }
 
-func (n *loneLeases) acquire(name, who string) uint64 {
+func (n *lone) acquire(name, who string) uint64 {
 	return n.ask(Request{Op: Acquire}, name, who)
 }
 
 // told returns the nodes to which something is sent now, and collects answers.
-func (n *loneLeases) told() []ballot.NodeID {
+func (n *lone) told() []ballot.NodeID {
 	n.t.Helper()
 	batches, answers := n.sent()
 	for _, a := range answers {
@@ -84,7 +84,7 @@ func (n *loneLeases) told() []ballot.NodeID {
 	return to
 }
 
-func (n *loneLeases) wantTold(when string, want ...ballot.NodeID) {
+func (n *lone) wantTold(when string, want ...ballot.NodeID) {
 	n.t.Helper()
 	if got := n.told(); !slices.Equal(got, want) {
 		n.t.Errorf("%s: sent to %v at once, want %v", when, got, want)
@@ -93,7 +93,7 @@ func (n *loneLeases) wantTold(when string, want ...ballot.NodeID) {
 
 // toldFirst returns the two nodes that are asked at once, beside this one, and those that are not. Which they are is
 // not fixed.
-func (n *loneLeases) toldFirst() (first, others []ballot.NodeID) {
+func (n *lone) toldFirst() (first, others []ballot.NodeID) {
 	n.t.Helper()
 	if first = n.told(); len(first) != 2 {
 		n.t.Fatalf("asked at once: %v; with this node two others make a quorum", first)
@@ -107,7 +107,7 @@ func (n *loneLeases) toldFirst() (first, others []ballot.NodeID) {
 }
 
 // reply has other nodes answer what is under way for a request. A rejection shows a higher promise.
-func (n *loneLeases) reply(id uint64, k named.Kind, r named.Reply, from ...ballot.NodeID) {
+func (n *lone) reply(id uint64, k named.Kind, r named.Reply, from ...ballot.NodeID) {
 	n.t.Helper()
 	task := n.tasks[id]
 	if task == nil || task.counter == 0 {
@@ -122,21 +122,21 @@ func (n *loneLeases) reply(id uint64, k named.Kind, r named.Reply, from ...ballo
 	}
 }
 
-func (n *loneLeases) hear(from ballot.NodeID, r named.Reply) {
+func (n *lone) hear(from ballot.NodeID, r named.Reply) {
 	b := Batch{To: 1, For: n.cfg.Self, Replies: []named.Reply{r}}
 	n.give(n.now, Event{Batch: &b, From: ballot.Incarnation{Node: from, Restart: 1, Nonce: 1}})
 }
 
 // later goes on to a later time without a stop.
-func (n *loneLeases) later(d time.Duration) {
+func (n *lone) later(d time.Duration) {
 	n.now += d
 	n.give(n.now)
 }
 
-func (n *loneLeases) underWay(id uint64) bool { return n.tasks[id] != nil && n.tasks[id].counter != 0 }
+func (n *lone) underWay(id uint64) bool { return n.tasks[id] != nil && n.tasks[id].counter != 0 }
 
 // unanswered fails if one of the requests has its answer.
-func (n *loneLeases) unanswered(when string, ids ...uint64) {
+func (n *lone) unanswered(when string, ids ...uint64) {
 	n.t.Helper()
 	n.told()
 	for _, id := range ids {
@@ -146,7 +146,7 @@ func (n *loneLeases) unanswered(when string, ids ...uint64) {
 	}
 }
 
-func (n *loneLeases) want(id uint64, o Outcome, why Reason) Answer {
+func (n *lone) want(id uint64, o Outcome, why Reason) Answer {
 	n.t.Helper()
 	n.told()
 	a, done := n.answers[id]

@@ -13,7 +13,7 @@ import (
 // Named leases: the part answers, asks and raises its floor by the membership in force, and tells of it once the
 // exclusions of older stamps are counted.
 func TestMembersNamedLeasesGoOver(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	held := w.ask(1, Acquire, "n", "a", 0)
 	w.pass(10 * time.Millisecond)
 	if w.answers[held].Outcome != Done {
@@ -27,8 +27,8 @@ func TestMembersNamedLeasesGoOver(t *testing.T) {
 		if number != 2 || d.told != 1 || d.Status(w.now).Floor != named.FirstToken(50) {
 			t.Errorf("node %d: membership %d, told %d times, %+v", n, number, d.told, d.Status(w.now))
 		}
-		if longest, _ := d.cfg.Table.Timing.Exclusion(leaseTTL); excluding <= 0 || excluding > longest {
-			t.Errorf("node %d: a lease of %v under the membership before, and %v are left", n, leaseTTL, excluding)
+		if longest, _ := d.cfg.Table.Timing.Exclusion(testTTL); excluding <= 0 || excluding > longest {
+			t.Errorf("node %d: a lease of %v under the membership before, and %v are left", n, testTTL, excluding)
 		}
 	}
 	if id := w.ask(1, Acquire, "m", "b", 0); true {
@@ -57,7 +57,7 @@ func TestMembersNamedLeasesGoOver(t *testing.T) {
 
 // Over many changes a node remembers only present voters: there is no space for all former ones.
 func TestFormerVotersOfNamedLeasesAreForgotten(t *testing.T) {
-	v := namedVoters{silences: map[ballot.NodeID]time.Duration{}}
+	v := voters{silences: map[ballot.NodeID]time.Duration{}}
 	for n := ballot.NodeID(1); n <= 3*quorum.MaxVoters; n++ {
 		now := quorum.Of(n, n+1)
 		v.follow(now)

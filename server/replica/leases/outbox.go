@@ -11,8 +11,8 @@ import (
 // So only a quorum is asked at once, this node among them. Messages to the others linger and leave together with later
 // ones, many leases in a frame. They leave at once when an acceptor has refused or did not answer in time.
 
-// leaseLinger is how long a message lingers at most.
-const leaseLinger = 4 * time.Millisecond
+// lingerMost is how long a message lingers at most.
+const lingerMost = 4 * time.Millisecond
 
 // lingering is what goes to one node next.
 type lingering struct {
@@ -21,14 +21,14 @@ type lingering struct {
 	since time.Duration // when the first of it came
 }
 
-// namedOutbox gathers what goes to other nodes, and the answers to clients.
-type namedOutbox struct {
+// outbox gathers what goes to other nodes, and the answers to clients.
+type outbox struct {
 	batches []lingering // by voter, as far as there is something to send
 	answers []Answer
 }
 
 // request adds a request for one node.
-func (o *namedOutbox) request(now time.Duration, to ballot.NodeID, q named.Request, hurry bool) {
+func (o *outbox) request(now time.Duration, to ballot.NodeID, q named.Request, hurry bool) {
 	for i := range o.batches {
 		if b := &o.batches[i]; b.To == to {
 			b.Requests = append(b.Requests, q)
@@ -40,7 +40,7 @@ func (o *namedOutbox) request(now time.Duration, to ballot.NodeID, q named.Reque
 }
 
 // reply adds a reply for one node. Replies do not linger.
-func (o *namedOutbox) reply(to ballot.Incarnation, r named.Reply) {
+func (o *outbox) reply(to ballot.Incarnation, r named.Reply) {
 	for i := range o.batches {
 		b := &o.batches[i]
 		if b.To != to.Node || (b.For != to && !b.For.IsZero()) {
@@ -55,32 +55,32 @@ func (o *namedOutbox) reply(to ballot.Incarnation, r named.Reply) {
 }
 
 // hurry makes all queued messages leave at once.
-func (o *namedOutbox) hurry() {
+func (o *outbox) hurry() {
 	for i := range o.batches {
 		o.batches[i].hurry = true
 	}
 }
 
 // hurryOld makes messages leave that have lingered long enough.
-func (o *namedOutbox) hurryOld(now time.Duration) {
+func (o *outbox) hurryOld(now time.Duration) {
 	for i := range o.batches {
 		b := &o.batches[i]
-		b.hurry = b.hurry || now-b.since >= leaseLinger
+		b.hurry = b.hurry || now-b.since >= lingerMost
 	}
 }
 
 // due is when hurryOld next has something to do.
-func (o *namedOutbox) due() (at time.Duration, some bool) {
+func (o *outbox) due() (at time.Duration, some bool) {
 	for i := range o.batches {
-		if b := &o.batches[i]; !b.hurry && (!some || b.since+leaseLinger < at) {
-			at, some = b.since+leaseLinger, true
+		if b := &o.batches[i]; !b.hurry && (!some || b.since+lingerMost < at) {
+			at, some = b.since+lingerMost, true
 		}
 	}
 	return at, some
 }
 
 // take drains what is to be sent to other nodes now and the answers to clients.
-func (o *namedOutbox) take() ([]Batch, []Answer) {
+func (o *outbox) take() ([]Batch, []Answer) {
 	var out []Batch
 	kept := o.batches[:0]
 	for _, b := range o.batches {

@@ -12,7 +12,7 @@ import (
 
 // The nodes' waits for a name that has become free are apart, whatever the name, and the first is soon.
 func TestRanksAreApart(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	for last := range 256 {
 		var name named.Name
 		name[15] = byte(last)
@@ -22,7 +22,7 @@ func TestRanksAreApart(t *testing.T) {
 		}
 		slices.Sort(waits)
 		for i, wait := range waits {
-			if least := time.Duration(i) * leaseRank; wait < least || wait >= least+leaseRank/4 {
+			if least := time.Duration(i) * rankStep; wait < least || wait >= least+rankStep/4 {
 				t.Fatalf("name …%d: waits of %v", last, waits)
 			}
 		}
@@ -32,7 +32,7 @@ func TestRanksAreApart(t *testing.T) {
 // Nodes that are silent are asked first all the same if there are not enough others.
 func TestTheSilentAreAskedForWantOfOthers(t *testing.T) {
 	for _, silent := range []quorum.Set{quorum.Of(2, 3), quorum.Of(1, 2, 3), quorum.Of(1, 2)} {
-		w := newLeaseWorld(t)
+		w := newWorld(t)
 		l := w.nodes[1]
 		l.voters.silent = silent
 		for counter := range uint64(6) {
@@ -45,10 +45,10 @@ func TestTheSilentAreAskedForWantOfOthers(t *testing.T) {
 
 // A queue that has no time is not woken by a timer of an earlier one.
 func TestAQueueWithoutATimeIsNotWoken(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	s := &w.nodes[1].queues
-	task := &leaseTask{req: Request{ID: 1, Op: Acquire}}
-	q := &leaseQueue{tasks: []*leaseTask{task}}
+	first := &task{req: Request{ID: 1, Op: Acquire}}
+	q := &queue{tasks: []*task{first}}
 	if s.due(w.now, q) != nil {
 		t.Error("an attempt is due")
 	}
@@ -56,30 +56,30 @@ func TestAQueueWithoutATimeIsNotWoken(t *testing.T) {
 	if s.due(w.now+time.Second-1, q) != nil {
 		t.Error("an attempt is due early")
 	}
-	if s.due(w.now+time.Second, q) != task {
+	if s.due(w.now+time.Second, q) != first {
 		t.Error("no attempt is due in time")
 	}
 }
 
 // Timers are kept while what they are for is there.
 func TestTimersOfWhatIsGoneAreDropped(t *testing.T) {
-	l := newLeaseWorld(t).nodes[1]
-	here, gone := &leaseQueue{name: named.Name{'h'}, at: 5}, &leaseQueue{name: named.Name{'g'}, at: 5}
+	l := newWorld(t).nodes[1]
+	here, gone := &queue{name: named.Name{'h'}, at: 5}, &queue{name: named.Name{'g'}, at: 5}
 	l.queues.byName[here.name] = here
-	l.tasks[7] = &leaseTask{}
+	l.tasks[7] = &task{}
 	for _, x := range []struct {
 		e    timerEntry
 		want bool
 	}{
-		{timerEntry{at: 5, do: namedTimer{queue: here}}, true},
-		{timerEntry{at: 4, do: namedTimer{queue: here}}, false},
-		{timerEntry{at: 5, do: namedTimer{queue: gone}}, false},
-		{timerEntry{do: namedTimer{next: here}}, true},
-		{timerEntry{do: namedTimer{next: gone}}, false},
-		{timerEntry{do: namedTimer{retry: 7}}, true},
-		{timerEntry{do: namedTimer{retry: 8}}, false},
-		{timerEntry{do: namedTimer{expire: 7}}, true},
-		{timerEntry{do: namedTimer{expire: 8}}, false},
+		{timerEntry{at: 5, do: timer{queue: here}}, true},
+		{timerEntry{at: 4, do: timer{queue: here}}, false},
+		{timerEntry{at: 5, do: timer{queue: gone}}, false},
+		{timerEntry{do: timer{next: here}}, true},
+		{timerEntry{do: timer{next: gone}}, false},
+		{timerEntry{do: timer{retry: 7}}, true},
+		{timerEntry{do: timer{retry: 8}}, false},
+		{timerEntry{do: timer{expire: 7}}, true},
+		{timerEntry{do: timer{expire: 8}}, false},
 	} {
 		if l.alive(x.e) != x.want {
 			t.Errorf("%+v: kept is %v", x.e, !x.want)
@@ -90,7 +90,7 @@ func TestTimersOfWhatIsGoneAreDropped(t *testing.T) {
 // A task blocked by a lease that its own acceptor does not know tries again when the lease may have ended, and not
 // before.
 func TestABlockedAttemptWaits(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.cut[3] = true
 	w.want(acquired(w, "x", 2*soon), Done) // with node 2
 	w.cut[3] = false
@@ -101,10 +101,10 @@ func TestABlockedAttemptWaits(t *testing.T) {
 		t.Fatalf("it has not tried: %+v", task)
 	}
 	tries := task.tries
-	w.pass(leaseTTL / 2)
+	w.pass(testTTL / 2)
 	if task.tries != tries {
 		t.Errorf("it tried %d times more while the lease ran", task.tries-tries)
 	}
-	w.pass(leaseTTL)
+	w.pass(testTTL)
 	w.want(id, Done)
 }

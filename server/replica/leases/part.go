@@ -20,17 +20,17 @@ type Part struct {
 	counter uint64      // the highest used or seen: ballots of this run are unique (T4)
 	highest named.Token // largest token seen
 
-	tasks     map[uint64]*leaseTask // by request
-	byCounter map[uint64]*leaseTask // with an attempt or a release under way
-	queues    nameQueues
-	voters    namedVoters
-	pauses    namedPauses
-	timers    namedTimers
+	tasks     map[uint64]*task // by request
+	byCounter map[uint64]*task // with an attempt or a release under way
+	queues    queues
+	voters    voters
+	pauses    pauses
+	timers    timers
 	resends   resends
 	sweepAt   time.Duration
 	counting  bool // the table counts exclusions of older stamps
 	stopped   bool
-	out       namedOutbox
+	out       outbox
 }
 
 // New returns the part of a run that begins at now. Until an event brings an era its acceptor is silent.
@@ -43,11 +43,11 @@ func New(c Config, now time.Duration) (*Part, error) {
 		return nil, err
 	}
 	l := &Part{
-		cfg: c, table: table, sweepAt: now, tasks: map[uint64]*leaseTask{}, byCounter: map[uint64]*leaseTask{},
-		voters: namedVoters{self: c.Self.Node, voters: c.Voters, silences: map[ballot.NodeID]time.Duration{}},
-		pauses: newNamedPauses(c.Self.Node, c.Voters, c.Seed),
+		cfg: c, table: table, sweepAt: now, tasks: map[uint64]*task{}, byCounter: map[uint64]*task{},
+		voters: voters{self: c.Self.Node, voters: c.Voters, silences: map[ballot.NodeID]time.Duration{}},
+		pauses: newPauses(c.Self.Node, c.Voters, c.Seed),
 	}
-	l.queues = nameQueues{byName: map[named.Name]*leaseQueue{}, table: table, timers: &l.timers, pauses: &l.pauses}
+	l.queues = queues{byName: map[named.Name]*queue{}, table: table, timers: &l.timers, pauses: &l.pauses}
 	return l, nil
 }
 
@@ -62,7 +62,7 @@ func (l *Part) request(now time.Duration, r Request) {
 		l.out.answers = append(l.out.answers, a)
 		return
 	}
-	t := &leaseTask{req: r, began: now}
+	t := &task{req: r, began: now}
 	l.tasks[r.ID] = t
 	switch {
 	case r.Op == Release:
@@ -157,7 +157,7 @@ func (l *Part) receive(now time.Duration, from ballot.Incarnation, b *Batch) {
 }
 
 // start begins an attempt of t.
-func (l *Part) start(now time.Duration, t *leaseTask) {
+func (l *Part) start(now time.Duration, t *task) {
 	if wait := l.voters.silence(now, l.table.QuarantineLeft(now)); wait > 0 {
 		l.refuseInSilence(now, t, wait)
 		return
@@ -170,7 +170,7 @@ func (l *Part) start(now time.Duration, t *leaseTask) {
 		Text:     t.req.Text,
 		Duration: t.req.Duration, Renewal: t.req.Op == Renew, AtLeast: t.atLeast, Membership: l.table.Membership()}, l.cfg.Voters, t.counter)
 	l.byCounter[t.counter] = t
-	l.resends.add(now+leaseResendEvery, t.counter)
+	l.resends.add(now+resendEvery, t.counter)
 	l.send(now, t)
 }
 
@@ -180,15 +180,15 @@ func (l *Part) nextCounter() uint64 {
 	return l.counter
 }
 
-func (l *Part) startRelease(now time.Duration, t *leaseTask) {
+func (l *Part) startRelease(now time.Duration, t *task) {
 	t.counter = l.nextCounter()
 	l.byCounter[t.counter] = t
-	l.resends.add(now+leaseResendEvery, t.counter)
+	l.resends.add(now+resendEvery, t.counter)
 	l.send(now, t)
 }
 
 // send sends what the task's attempt asks of those that have not answered. Others come first: they work meanwhile.
-func (l *Part) send(now time.Duration, t *leaseTask) {
+func (l *Part) send(now time.Duration, t *task) {
 	q, to := t.outstanding(now, l.cfg.Voters)
 	own := false
 	for i := range to.Len() {
@@ -215,7 +215,7 @@ func (l *Part) send(now time.Duration, t *leaseTask) {
 }
 
 // widen hurries to all voters from now on, and what lingers for them.
-func (l *Part) widen(t *leaseTask) {
+func (l *Part) widen(t *task) {
 	t.wide = true
 	l.out.hurry()
 }
@@ -259,7 +259,7 @@ func (l *Part) handle(now time.Duration, from ballot.NodeID, r *named.Reply) {
 }
 
 // confirm counts the acceptors that know of a release.
-func (l *Part) confirm(t *leaseTask, from ballot.NodeID, r *named.Reply) {
+func (l *Part) confirm(t *task, from ballot.NodeID, r *named.Reply) {
 	if r.Kind != named.Released || !l.cfg.Voters.Has(from) {
 		return
 	}
@@ -271,7 +271,7 @@ func (l *Part) confirm(t *leaseTask, from ballot.NodeID, r *named.Reply) {
 }
 
 // finish draws the conclusion from an attempt that is over.
-func (l *Part) finish(now time.Duration, t *leaseTask) {
+func (l *Part) finish(now time.Duration, t *task) {
 	a := &t.attempt
 	delete(l.byCounter, t.counter)
 	t.counter = 0
@@ -292,8 +292,8 @@ func (l *Part) finish(now time.Duration, t *leaseTask) {
 		l.answer(t, Answer{ID: t.req.ID, Outcome: Gone})
 	case t.queue != nil && now < t.req.WaitUntil:
 		l.queues.wait(now, t)
-	case end == named.EndRejected && t.tries < leaseTries && now < t.req.Until:
-		l.timers.add(now+l.pauses.backoff(t.tries), namedTimer{retry: t.req.ID})
+	case end == named.EndRejected && t.tries < triesMost && now < t.req.Until:
+		l.timers.add(now+l.pauses.backoff(t.tries), timer{retry: t.req.ID})
 	default:
 		l.answer(t, t.failed())
 	}
@@ -312,7 +312,7 @@ func (l *Part) withdraw(now time.Duration, w named.Request) {
 }
 
 // answer is the end of a task.
-func (l *Part) answer(t *leaseTask, a Answer) {
+func (l *Part) answer(t *task, a Answer) {
 	delete(l.tasks, t.req.ID)
 	if t.counter != 0 {
 		delete(l.byCounter, t.counter)

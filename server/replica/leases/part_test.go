@@ -13,12 +13,12 @@ import (
 	"tenure/lease/named"
 )
 
-// leaseWorld is some nodes' parts for named leases, one clock, and a network that delivers what is not cut off after a
+// world is some nodes' parts for named leases, one clock, and a network that delivers what is not cut off after a
 // fixed delay.
-type leaseWorld struct {
+type world struct {
 	t       *testing.T
 	now     time.Duration
-	nodes   map[ballot.NodeID]*drivenLeases
+	nodes   map[ballot.NodeID]*driven
 	runs    map[ballot.NodeID]ballot.Incarnation
 	cut     map[ballot.NodeID]bool
 	wire    []letter
@@ -35,12 +35,12 @@ type letter struct {
 }
 
 const (
-	leaseDelay = 200 * time.Microsecond
-	leaseTTL   = time.Second
+	delay   = 200 * time.Microsecond
+	testTTL = time.Second
 )
 
-func newLeaseWorld(t *testing.T) *leaseWorld {
-	w := &leaseWorld{t: t, now: time.Minute, nodes: map[ballot.NodeID]*drivenLeases{},
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, now: time.Minute, nodes: map[ballot.NodeID]*driven{},
 		runs: map[ballot.NodeID]ballot.Incarnation{},
 		cut:  map[ballot.NodeID]bool{}, answers: map[uint64]Answer{}}
 	for n := ballot.NodeID(1); n <= 3; n++ {
@@ -51,7 +51,7 @@ func newLeaseWorld(t *testing.T) *leaseWorld {
 }
 
 // boot starts a run of a node, silent for a while if it is not the first.
-func (w *leaseWorld) boot(n ballot.NodeID, restart uint64, silence time.Duration) {
+func (w *world) boot(n ballot.NodeID, restart uint64, silence time.Duration) {
 	w.t.Helper()
 	w.runs[n] = ballot.Incarnation{Node: n, Restart: restart, Nonce: uint64(n)*100 + restart}
 	l, err := New(Config{Self: w.runs[n], Voters: quorum.Of(1, 2, 3), MaxTasks: 100, Seed: uint64(n),
@@ -61,12 +61,12 @@ func (w *leaseWorld) boot(n ballot.NodeID, restart uint64, silence time.Duration
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.nodes[n] = driveLeases(l)
+	w.nodes[n] = drive(l)
 }
 
-func (w *leaseWorld) ask(n ballot.NodeID, op Op, name, who string, wait time.Duration) uint64 {
+func (w *world) ask(n ballot.NodeID, op Op, name, who string, wait time.Duration) uint64 {
 	w.nextID++
-	r := Request{ID: w.nextID, Op: op, Owner: who, Duration: leaseTTL, Until: w.now + wait + 2*time.Second}
+	r := Request{ID: w.nextID, Op: op, Owner: who, Duration: testTTL, Until: w.now + wait + 2*time.Second}
 	copy(r.Name[:], name)
 	copy(r.Acquisition[:], who)
 	if wait > 0 {
@@ -78,13 +78,13 @@ func (w *leaseWorld) ask(n ballot.NodeID, op Op, name, who string, wait time.Dur
 }
 
 // collect takes what a node wants to say.
-func (w *leaseWorld) collect(n ballot.NodeID) {
+func (w *world) collect(n ballot.NodeID) {
 	batches, answers := w.nodes[n].sent()
 	w.batches += len(batches)
 	for _, b := range batches {
 		w.sent += len(b.Requests) + len(b.Replies)
 		if !w.cut[n] && !w.cut[b.To] {
-			w.wire = append(w.wire, letter{w.now + leaseDelay, w.runs[n], b})
+			w.wire = append(w.wire, letter{w.now + delay, w.runs[n], b})
 		}
 	}
 	for _, a := range answers {
@@ -96,7 +96,7 @@ func (w *leaseWorld) collect(n ballot.NodeID) {
 }
 
 // pass lets time go by, event by event.
-func (w *leaseWorld) pass(d time.Duration) {
+func (w *world) pass(d time.Duration) {
 	for end := w.now + d; ; {
 		next := end
 		for _, l := range w.wire {
@@ -125,7 +125,7 @@ func (w *leaseWorld) pass(d time.Duration) {
 	}
 }
 
-func (w *leaseWorld) want(id uint64, o Outcome) Answer {
+func (w *world) want(id uint64, o Outcome) Answer {
 	w.t.Helper()
 	a, ok := w.answers[id]
 	if !ok || a.Outcome != o {
@@ -137,19 +137,19 @@ func (w *leaseWorld) want(id uint64, o Outcome) Answer {
 const soon = 5 * time.Millisecond
 
 func TestLeaseLife(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	a := w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
 	first := w.want(a, Done)
 	// Two rounds, each to two others and back, and nothing else.
-	w.pass(leaseLinger)
+	w.pass(lingerMost)
 	if w.sent != 8 {
 		t.Errorf("%d messages", w.sent)
 	}
 	b := w.ask(2, Acquire, "x", "b", 0)
 	w.pass(soon)
 	if busy := w.want(b, Busy); busy.Owner != "a" || busy.RetryAfter > 1040*time.Millisecond ||
-		busy.RetryAfter < leaseTTL {
+		busy.RetryAfter < testTTL {
 		t.Errorf("busy: %+v", busy)
 	}
 	w.pass(800 * time.Millisecond)
@@ -173,16 +173,16 @@ func TestLeaseLife(t *testing.T) {
 
 // An attempt asks as few as make a quorum at once, and all nodes hear of the lease a little later, in fewer batches.
 func TestAnAttemptAsksAQuorumFirst(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	var ids []uint64
 	for _, name := range []string{"x", "y", "z", "u"} {
 		ids = append(ids, w.ask(1, Acquire, name, "a", 0))
 	}
-	w.pass(5 * leaseDelay)
+	w.pass(5 * delay)
 	for _, id := range ids {
 		w.want(id, Done)
 	}
-	w.pass(leaseLinger + 2*leaseDelay)
+	w.pass(lingerMost + 2*delay)
 	for n, l := range w.nodes {
 		for _, name := range []string{"x", "y", "z", "u"} {
 			if _, live := l.Live(w.now, named.Name([]byte(name+strings.Repeat("\x00", 16-len(name))))); !live {
@@ -200,12 +200,12 @@ func TestAnAttemptAsksAQuorumFirst(t *testing.T) {
 
 // A node that does not answer holds attempts up once; until it answers again the others are asked at once.
 func TestASilentNodeIsNotAskedFirst(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.cut[3] = true
 	slow := 0
 	for i := range 20 {
 		id := w.ask(1, Acquire, fmt.Sprint("n", i), "a", 0)
-		if w.pass(5 * leaseDelay); w.answers[id].Outcome == 0 {
+		if w.pass(5 * delay); w.answers[id].Outcome == 0 {
 			slow++
 			w.pass(soon)
 		}
@@ -219,7 +219,7 @@ func TestASilentNodeIsNotAskedFirst(t *testing.T) {
 	slow = 0
 	for i := range 20 {
 		id := w.ask(1, Acquire, fmt.Sprint("o", i), "a", 0)
-		if w.pass(5 * leaseDelay); w.answers[id].Outcome == 0 {
+		if w.pass(5 * delay); w.answers[id].Outcome == 0 {
 			slow++
 			w.pass(soon)
 		}
@@ -230,7 +230,7 @@ func TestASilentNodeIsNotAskedFirst(t *testing.T) {
 	}
 }
 
-func acquired(w *leaseWorld, name string, within time.Duration) uint64 {
+func acquired(w *world, name string, within time.Duration) uint64 {
 	id := w.ask(1, Acquire, name, "a", 0)
 	w.pass(within)
 	return id
@@ -238,7 +238,7 @@ func acquired(w *leaseWorld, name string, within time.Duration) uint64 {
 
 // Where one of those that are asked first refuses, the others are asked at once.
 func TestARefusalAsksTheOthers(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.cut[3] = true
 	w.want(acquired(w, "x", 2*soon), Done) // with node 2
 	w.cut[3] = false
@@ -251,7 +251,7 @@ func TestARefusalAsksTheOthers(t *testing.T) {
 
 // Those that wait on one node are served in order, and a release is heard of at once.
 func TestLeaseQueue(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	a := w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
 	w.want(a, Done)
@@ -274,7 +274,7 @@ func TestLeaseQueue(t *testing.T) {
 		t.Errorf("waited %v", got.Waited)
 	}
 	// The first one dies; the next gets it when the exclusion ends, and a little later for its rank.
-	w.pass(leaseTTL)
+	w.pass(testTTL)
 	if _, early := w.answers[ids[1]]; early {
 		t.Fatal("the lease was given before the exclusion had ended")
 	}
@@ -290,7 +290,7 @@ func TestLeaseQueue(t *testing.T) {
 
 // A release that comes while the first of those who wait tries, and is blocked, is heard all the same.
 func TestAReleaseDuringATryIsHeard(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
 	b := w.ask(2, Acquire, "x", "b", 20*time.Second)
@@ -299,7 +299,7 @@ func TestAReleaseDuringATryIsHeard(t *testing.T) {
 	w.nodes[2].queues.wake(q, w.now)
 	w.nodes[2].give(w.now)
 	w.collect(2)
-	w.pass(leaseDelay + leaseDelay/2) // its promises, which tell of the lease, are on their way
+	w.pass(delay + delay/2) // its promises, which tell of the lease, are on their way
 	w.ask(2, Release, "x", "a", 0)
 	w.pass(20 * time.Millisecond)
 	w.want(b, Done)
@@ -307,7 +307,7 @@ func TestAReleaseDuringATryIsHeard(t *testing.T) {
 
 // A node that is cut off answers that it has no quorum. The others go on with the lease that was acquired through it.
 func TestALeaseOutlivesItsNode(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	a := w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
 	w.want(a, Done)
@@ -328,7 +328,7 @@ func TestALeaseOutlivesItsNode(t *testing.T) {
 
 // With one node gone, another that refuses leaves no quorum, although nobody knows. The next attempt comes soon.
 func TestARefusalAndASilenceAreNoQuorum(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.cut[3] = true
 	w.cut[1] = true
 	w.nodes[2].table.Handle(w.now, w.runs[3], named.Request{Kind: named.Prepare, Name: named.Name{'x'}, Counter: 50})
@@ -341,10 +341,10 @@ func TestARefusalAndASilenceAreNoQuorum(t *testing.T) {
 // Accept may have arrived: the outcome is unknown, and a retry under the same acquisition through another node is the
 // same owner.
 func TestAnUnknownAcquireIsRetriedElsewhere(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	a := w.ask(1, Acquire, "x", "a", 0)
-	w.pass(leaseDelay + leaseDelay/2) // Prepare has arrived
-	w.pass(leaseDelay)                // and the promises; Accept is out
+	w.pass(delay + delay/2) // Prepare has arrived
+	w.pass(delay)           // and the promises; Accept is out
 	w.cut[2], w.cut[3] = true, true
 	w.pass(3 * time.Second)
 	w.want(a, Unknown)
@@ -356,7 +356,7 @@ func TestAnUnknownAcquireIsRetriedElsewhere(t *testing.T) {
 
 // N3: a run without an era of its own does not vote, whatever time passes; A4: nor before its silence is over.
 func TestARestartedNodeKeepsSilence(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.cut[3] = true
 	w.boot(2, 2, 2*time.Second)
 	if !w.nodes[2].needsEra() {
@@ -381,7 +381,7 @@ func TestARestartedNodeKeepsSilence(t *testing.T) {
 
 // What contenders on all nodes leave behind when they get in each other's way does not block them for a lease time.
 func TestContendersDoNotBlockEachOther(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	var ids []uint64
 	for i := range 9 {
 		ids = append(ids, w.ask(ballot.NodeID(i%3+1), Acquire, "x", fmt.Sprint("c", i), 0))
@@ -399,7 +399,7 @@ func TestContendersDoNotBlockEachOther(t *testing.T) {
 }
 
 func TestLeasesAreBounded(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.cut[1] = true
 	var ids []uint64
 	for i := range 101 {
@@ -420,7 +420,7 @@ func TestLeasesAreBounded(t *testing.T) {
 
 // Who waits and gives up makes space for the next one.
 func TestLeaseCancel(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
 	b := w.ask(1, Acquire, "x", "b", time.Minute)
@@ -434,7 +434,7 @@ func TestLeaseCancel(t *testing.T) {
 
 // Who gives up while its turn is being tried is not tried for again.
 func TestLeaseCancelDuringATry(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.ask(1, Acquire, "x", "a", 0)
 	w.pass(soon)
 	b := w.ask(2, Acquire, "x", "b", time.Minute)
@@ -455,7 +455,7 @@ func TestLeaseCancelDuringATry(t *testing.T) {
 
 // An answer of "not applied" is for a request none of whose attempts had Accept out.
 func TestWhatWasAskedOnceIsUnknown(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	id := w.ask(1, Acquire, "x", "a", 0)
 	w.nodes[1].tasks[id].asked = true // an attempt before this one
 	w.cut[1] = true
@@ -468,22 +468,22 @@ func TestWhatWasAskedOnceIsUnknown(t *testing.T) {
 func TestAStoppingNodeSaysWhatItCannotKnow(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		ask  func(w *leaseWorld) uint64
+		ask  func(w *world) uint64
 		want Outcome
 	}{
-		{"Prepare is out", func(w *leaseWorld) uint64 {
+		{"Prepare is out", func(w *world) uint64 {
 			id := w.ask(1, Acquire, "x", "a", 0)
-			w.pass(leaseDelay + leaseDelay/2)
+			w.pass(delay + delay/2)
 			return id
 		}, NotApplied},
-		{"Accept is out", func(w *leaseWorld) uint64 {
+		{"Accept is out", func(w *world) uint64 {
 			id := w.ask(1, Acquire, "x", "a", 0)
-			w.pass(2*leaseDelay + leaseDelay/2)
+			w.pass(2*delay + delay/2)
 			return id
 		}, Unknown},
-		{"Accept was out in the attempt before", func(w *leaseWorld) uint64 {
+		{"Accept was out in the attempt before", func(w *world) uint64 {
 			id := w.ask(1, Acquire, "x", "a", 0)
-			w.pass(2*leaseDelay + leaseDelay/2)
+			w.pass(2*delay + delay/2)
 			w.refuseAccept(1, id)
 			w.cut[2], w.cut[3] = true, true
 			w.pass(soon) // the next attempt has begun, and has no promises
@@ -492,15 +492,15 @@ func TestAStoppingNodeSaysWhatItCannotKnow(t *testing.T) {
 			}
 			return id
 		}, Unknown},
-		{"a release is out", func(w *leaseWorld) uint64 { return w.ask(1, Release, "x", "a", 0) }, Unknown},
-		{"it waits for its turn", func(w *leaseWorld) uint64 {
+		{"a release is out", func(w *world) uint64 { return w.ask(1, Release, "x", "a", 0) }, Unknown},
+		{"it waits for its turn", func(w *world) uint64 {
 			w.ask(2, Acquire, "x", "b", 0)
 			w.pass(soon)
 			return w.ask(1, Acquire, "x", "a", time.Minute)
 		}, NotApplied},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newLeaseWorld(t)
+			w := newWorld(t)
 			id := c.ask(w)
 			if _, answered := w.answers[id]; answered {
 				t.Fatal("it is answered already")
@@ -518,10 +518,10 @@ func TestAStoppingNodeSaysWhatItCannotKnow(t *testing.T) {
 // have accepted the first one.
 func TestWhatWasAskedOnceIsUnknownForAnyReason(t *testing.T) {
 	for _, asked := range []bool{true, false} {
-		w := newLeaseWorld(t)
+		w := newWorld(t)
 		id := w.ask(1, Acquire, "x", "a", 0)
 		if asked {
-			w.pass(2*leaseDelay + leaseDelay/2)
+			w.pass(2*delay + delay/2)
 			w.refuseAccept(1, id)
 			w.cut[2], w.cut[3] = true, true
 			w.pass(soon)
@@ -544,9 +544,9 @@ func TestWhatWasAskedOnceIsUnknownForAnyReason(t *testing.T) {
 
 // The same goes for a request whose client has gone between two attempts.
 func TestWhatWasAskedOnceIsUnknownWhenCancelled(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	id := w.ask(1, Acquire, "x", "a", 0)
-	w.pass(2*leaseDelay + leaseDelay/2)
+	w.pass(2*delay + delay/2)
 	w.refuseAccept(1, id)
 	w.nodes[1].give(w.now, Event{Cancel: id})
 	w.collect(1)
@@ -555,7 +555,7 @@ func TestWhatWasAskedOnceIsUnknownWhenCancelled(t *testing.T) {
 
 // refuseAccept has the voters other than n refuse the Accept of n's request, so that its attempt ends and another is
 // due.
-func (w *leaseWorld) refuseAccept(n ballot.NodeID, id uint64) {
+func (w *world) refuseAccept(n ballot.NodeID, id uint64) {
 	w.t.Helper()
 	task := w.nodes[n].tasks[id]
 	counter := task.counter
@@ -579,7 +579,7 @@ func (w *leaseWorld) refuseAccept(n ballot.NodeID, id uint64) {
 // Timers of requests that were answered before their time do not pile up, and waiting requests leave space for
 // renewals.
 func TestLeaseTimersAndWaitersAreBounded(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	for i := range 3 * timersFloor {
 		who := fmt.Sprint("c", i)
 		w.ask(1, Acquire, "x", who, 10*time.Minute)
@@ -606,9 +606,9 @@ func TestLeaseTimersAndWaitersAreBounded(t *testing.T) {
 
 // Replies to a run before mean nothing.
 func TestRepliesToAnEarlierRunAreDropped(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.ask(1, Acquire, "x", "a", 0)
-	w.pass(leaseDelay + leaseDelay/2)
+	w.pass(delay + delay/2)
 	w.boot(1, 2, time.Second)
 	w.nodes[1].give(w.now, Event{Era: 2})
 	id := w.ask(1, Acquire, "x", "b", 0) // under the same counter

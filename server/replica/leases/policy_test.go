@@ -24,7 +24,7 @@ func TestTheOthersAreAskedWhenAVoteIsMissing(t *testing.T) {
 		{"a promise that knows somebody else's lease", named.Promise, stolen, true},
 		{"a refusal for a higher promise", named.PrepareRejected, named.Reply{}, true},
 	} {
-		n := newLoneLeases(t)
+		n := newLone(t)
 		id := n.acquire("x", "a")
 		first, others := n.toldFirst()
 		n.reply(id, c.kind, c.r, first[0])
@@ -44,10 +44,10 @@ func TestTheOthersAreAskedWhenAVoteIsMissing(t *testing.T) {
 
 // Another attempt follows one that others have frustrated, after a random wait, a bounded number of times.
 func TestFrustratedAttemptsAreRepeated(t *testing.T) {
-	n := newLoneLeases(t)
+	n := newLone(t)
 	id := n.acquire("x", "a")
 	tries := 0
-	for range 2 * leaseTries {
+	for range 2 * triesMost {
 		if _, done := n.answers[id]; done {
 			break
 		}
@@ -59,12 +59,12 @@ func TestFrustratedAttemptsAreRepeated(t *testing.T) {
 		if n.underWay(id) {
 			t.Fatalf("attempt %d follows without a wait", tries+1)
 		}
-		n.later(leaseBackoff + leaseBackoffMax)
+		n.later(backoffFirst + backoffMost)
 	}
-	if busy := n.want(id, Busy, NoReason); busy.Owner != "other" || busy.RetryAfter != leaseResendEvery {
+	if busy := n.want(id, Busy, NoReason); busy.Owner != "other" || busy.RetryAfter != resendEvery {
 		t.Errorf("%+v", busy)
 	}
-	if tries != leaseTries {
+	if tries != triesMost {
 		t.Errorf("%d attempts", tries)
 	}
 }
@@ -73,7 +73,7 @@ func TestFrustratedAttemptsAreRepeated(t *testing.T) {
 func TestNoAttemptFollowsTooLate(t *testing.T) {
 	const span = 10 * time.Millisecond
 	for _, late := range []bool{false, true} {
-		n := newLoneLeases(t)
+		n := newLone(t)
 		plain := n.ask(Request{Op: Acquire, Until: n.now + span}, "x", "a")
 		waits := n.ask(Request{Op: Acquire, WaitUntil: n.now + span}, "y", "b")
 		n.now += span
@@ -95,18 +95,18 @@ func TestNoAttemptFollowsTooLate(t *testing.T) {
 
 // An attempt that some have refused, while the others say nothing, is sent again twice before it is given up.
 func TestAnAttemptIsSentAgainBeforeItIsGivenUp(t *testing.T) {
-	n := newLoneLeases(t)
+	n := newLone(t)
 	id := n.acquire("x", "a")
 	n.reply(id, named.PrepareRejected, named.Reply{}, 2)
 	n.told()
-	for range leaseResends {
-		n.later(leaseResendEvery)
+	for range resendsMost {
+		n.later(resendEvery)
 		n.wantTold("sent again", 3, 4, 5)
 		if !n.underWay(id) {
 			t.Fatal("given up")
 		}
 	}
-	if n.later(leaseResendEvery); n.underWay(id) {
+	if n.later(resendEvery); n.underWay(id) {
 		t.Error("it goes on")
 	}
 	n.unanswered("between two attempts", id)
@@ -114,7 +114,7 @@ func TestAnAttemptIsSentAgainBeforeItIsGivenUp(t *testing.T) {
 
 // At most half of the requests may wait for a name. The rest of the space is for requests that do not wait, or cannot.
 func TestWaitersLeaveSpaceForOthers(t *testing.T) {
-	n := newLoneLeases(t)
+	n := newLone(t)
 	var waiters []uint64
 	for range loneTasks / 2 {
 		who := string(rune('a' + n.nextID))
@@ -132,16 +132,16 @@ func TestWaitersLeaveSpaceForOthers(t *testing.T) {
 // A renewal ends with "gone" only if the lease has ended. A renewal refused by others is tried again, even if its
 // request would wait. A renewal without answers may still own the lease.
 func TestARenewalThatFailsIsNotGone(t *testing.T) {
-	n := newLoneLeases(t)
-	id := n.ask(Request{Op: Renew, WaitUntil: n.now + time.Minute, Until: n.now + 2*leaseTTL}, "x", "a")
+	n := newLone(t)
+	id := n.ask(Request{Op: Renew, WaitUntil: n.now + time.Minute, Until: n.now + 2*testTTL}, "x", "a")
 	n.reply(id, named.PrepareRejected, named.Reply{}, 2, 3, 4)
 	n.unanswered("frustrated", id)
-	n.later(leaseBackoff + leaseBackoffMax)
+	n.later(backoffFirst + backoffMost)
 	if !n.underWay(id) {
 		t.Fatal("it is not tried again")
 	}
-	for range 2 * leaseTTL / leaseResendEvery {
-		n.later(leaseResendEvery)
+	for range 2 * testTTL / resendEvery {
+		n.later(resendEvery)
 		n.told()
 	}
 	n.want(id, NotApplied, NoQuorum)
@@ -153,10 +153,10 @@ func TestARenewalThatFailsIsNotGone(t *testing.T) {
 // A release goes to all at once, again to those that have not confirmed it, and not before its time. Any number of
 // nodes that have no vote confirm nothing.
 func TestAReleaseIsSentAgainToWhoeverIsMissing(t *testing.T) {
-	n := newLoneLeases(t)
+	n := newLone(t)
 	id := n.ask(Request{Op: Release}, "x", "a")
 	n.wantTold("a release", 2, 3, 4, 5)
-	n.later(leaseResendEvery - 1)
+	n.later(resendEvery - 1)
 	n.wantTold("before its time")
 	n.reply(id, named.Released, named.Reply{}, 2, 6, 7, 8, 9, 10, 11, 12, 13)
 	n.later(1)
@@ -168,7 +168,7 @@ func TestAReleaseIsSentAgainToWhoeverIsMissing(t *testing.T) {
 
 // A reply to anything but the present phase changes nothing: no voter is asked sooner, or counted as having promised.
 func TestRepliesOfTheWrongKindAreDropped(t *testing.T) {
-	n := newLoneLeases(t)
+	n := newLone(t)
 	release := n.ask(Request{Op: Release}, "y", "a")
 	n.told()
 	id := n.acquire("x", "a")
@@ -187,7 +187,7 @@ func TestRepliesOfTheWrongKindAreDropped(t *testing.T) {
 // An attempt under way when its client gives up may end by itself, and is not called "not applied". A waiting request
 // has had no effect.
 func TestACancelledAttemptMayEndByItself(t *testing.T) {
-	n := newLoneLeases(t)
+	n := newLone(t)
 	id := n.acquire("x", "a")
 	n.reply(id, named.Promise, named.Reply{}, 2, 3)
 	n.give(n.now, Event{Cancel: id})
@@ -201,11 +201,11 @@ func TestACancelledAttemptMayEndByItself(t *testing.T) {
 
 // A request that finds another owner after an attempt that may have been accepted is told of the owner.
 func TestBusyAfterAnAccept(t *testing.T) {
-	n := newLoneLeases(t)
+	n := newLone(t)
 	id := n.acquire("x", "a")
 	n.reply(id, named.Promise, named.Reply{}, 2, 3)
 	n.reply(id, named.AcceptRejected, named.Reply{}, 2, 3, 4)
-	n.later(leaseBackoff + leaseBackoffMax)
+	n.later(backoffFirst + backoffMost)
 	n.reply(id, named.Promise, stolen, 2, 3, 4)
 	if busy := n.want(id, Busy, NoReason); busy.Owner != "other" {
 		t.Errorf("%+v", busy)
@@ -214,7 +214,7 @@ func TestBusyAfterAnAccept(t *testing.T) {
 
 // Those who wait on this node for a name try as soon as an attempt of this node's that stood in their way has failed.
 func TestAFailedAttemptMakesWayForWaiters(t *testing.T) {
-	n := newLoneLeases(t)
+	n := newLone(t)
 	id := n.ask(Request{Op: Acquire, Until: n.now + 1}, "x", "a")
 	n.reply(id, named.Promise, named.Reply{}, 2, 3)
 	waits := n.ask(Request{Op: Acquire, WaitUntil: n.now + time.Minute}, "x", "b")
@@ -224,7 +224,7 @@ func TestAFailedAttemptMakesWayForWaiters(t *testing.T) {
 	n.later(1)
 	n.reply(id, named.AcceptRejected, named.Reply{}, 2, 3, 4)
 	n.want(id, Busy, NoReason)
-	if n.later(5*leaseRank + leaseRank/4); !n.underWay(waits) {
+	if n.later(5*rankStep + rankStep/4); !n.underWay(waits) {
 		t.Error("it waits on")
 	}
 }
@@ -235,10 +235,10 @@ func TestWhatWakesWaiters(t *testing.T) {
 	other := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
 	ask := func(k named.Kind) named.Request {
 		return named.Request{Kind: k, Name: named.Name{'x'}, Counter: 5, Acquisition: named.Acquisition{'o'},
-			Token: 1<<32 + 3, Duration: leaseTTL}
+			Token: 1<<32 + 3, Duration: testTTL}
 	}
 	for kind, want := range map[named.Kind]bool{named.Prepare: false, named.Release: true, named.Withdraw: true} {
-		n := newLoneLeases(t)
+		n := newLone(t)
 		if kind != named.Prepare { // else only the others know of the lease
 			n.table.Handle(n.now, other, ask(named.Prepare))
 			n.table.Handle(n.now, other, ask(named.Accept))
@@ -251,7 +251,7 @@ func TestWhatWakesWaiters(t *testing.T) {
 			t.Fatalf("%v: it does not wait", kind)
 		}
 		n.give(n.now, Event{Batch: &Batch{To: 1, Requests: []named.Request{ask(kind)}}, From: other})
-		if n.later(5*leaseRank + leaseRank/4); n.underWay(id) != want {
+		if n.later(5*rankStep + rankStep/4); n.underWay(id) != want {
 			t.Errorf("after %v it tries: %v", kind, !want)
 		}
 	}
@@ -259,7 +259,7 @@ func TestWhatWakesWaiters(t *testing.T) {
 
 // A node is taken to keep silent from when it says so, for a time that is possible, until it answers anything.
 func TestSilenceEndsWithAnAnswer(t *testing.T) {
-	n := newLoneLeases(t)
+	n := newLone(t)
 	id := n.acquire("x", "a")
 	for _, left := range []time.Duration{0, -1, 1 << 62} {
 		n.reply(id, named.Silent, named.Reply{Left: left}, 2, 3, 4)
@@ -276,7 +276,7 @@ func TestSilenceEndsWithAnAnswer(t *testing.T) {
 // its era.
 func TestN3TheLargestTokenSeenCounts(t *testing.T) {
 	const half = named.Token(1<<32 + 1<<31 + 5)
-	n := newLoneLeases(t)
+	n := newLone(t)
 	won := n.acquire("x", "a")
 	n.reply(won, named.Promise, named.Reply{Report: half}, 2, 3)
 	n.reply(won, named.Accepted, named.Reply{}, 2, 3)
@@ -296,10 +296,10 @@ func TestN3TheLargestTokenSeenCounts(t *testing.T) {
 	}
 
 	// The acceptor has forgotten the name of a large token; it is its floor now.
-	n = newLoneLeases(t)
+	n = newLone(t)
 	other := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
 	q := named.Request{Name: named.Name{'x'}, Counter: 5, Acquisition: named.Acquisition{'o'}, Token: half,
-		Duration: leaseTTL}
+		Duration: testTTL}
 	for _, q.Kind = range []named.Kind{named.Prepare, named.Accept, named.Release} {
 		n.table.Handle(n.now, other, q)
 	}
@@ -313,7 +313,7 @@ func TestN3TheLargestTokenSeenCounts(t *testing.T) {
 
 // N3: with the last token of an era no attempt goes on, and the client is told why.
 func TestN3NoTokenIsLeft(t *testing.T) {
-	n := newLoneLeases(t)
+	n := newLone(t)
 	id := n.acquire("x", "a")
 	n.reply(id, named.Promise, named.Reply{Report: 2<<32 - 1}, 2, 3)
 	n.want(id, NotApplied, EraUsedUp)
@@ -321,7 +321,7 @@ func TestN3NoTokenIsLeft(t *testing.T) {
 
 // L1: each live lease that was acquired under a text is shown once, however few are looked at a time.
 func TestL1WalkShowsEachLeaseOnce(t *testing.T) {
-	n := newLoneLeases(t)
+	n := newLone(t)
 	want := map[string]int{"x": 1, "y": 1, "z": 1}
 	for name := range want {
 		n.reply(n.acquire(name, "a"), named.Promise, named.Reply{}, 2, 3)
@@ -342,7 +342,7 @@ func TestL1WalkShowsEachLeaseOnce(t *testing.T) {
 
 // A node does not run on a clock that the acceptor refuses.
 func TestLeasesRefuseABadClock(t *testing.T) {
-	if l, err := New(newLoneLeases(t).cfg, -1); err == nil || l != nil {
+	if l, err := New(newLone(t).cfg, -1); err == nil || l != nil {
 		t.Errorf("%v, %v", l, err)
 	}
 }

@@ -7,34 +7,34 @@ import (
 	"tenure/lease/named"
 )
 
-// leaseQueue holds the tasks that wait on this node for one name, in order. The first one tries.
-type leaseQueue struct {
+// queue holds the tasks that wait on this node for one name, in order. The first one tries.
+type queue struct {
 	name  named.Name
-	tasks []*leaseTask
+	tasks []*task
 	at    time.Duration // when to try; 0: an attempt is under way
 	hint  bool          // the name may have become free since that began
 }
 
-// nameQueues is the queues for all names. It sets timers for later work, and returns when a task may try.
-type nameQueues struct {
-	byName  map[named.Name]*leaseQueue
+// queues is the queues for all names. It sets timers for later work, and returns when a task may try.
+type queues struct {
+	byName  map[named.Name]*queue
 	waiting int // tasks
 	table   *named.Table
-	timers  *namedTimers
-	pauses  *namedPauses
+	timers  *timers
+	pauses  *pauses
 }
 
 // join has t wait for its turn, and reports whether that is at once.
-func (s *nameQueues) join(now time.Duration, t *leaseTask) bool {
+func (s *queues) join(now time.Duration, t *task) bool {
 	q := s.byName[t.req.Name]
 	if q == nil {
-		q = &leaseQueue{name: t.req.Name}
+		q = &queue{name: t.req.Name}
 		s.byName[t.req.Name] = q
 	}
 	t.queue = q
 	q.tasks = append(q.tasks, t)
 	s.waiting++
-	s.timers.add(t.req.WaitUntil, namedTimer{expire: t.req.ID})
+	s.timers.add(t.req.WaitUntil, timer{expire: t.req.ID})
 	if len(q.tasks) > 1 {
 		return false
 	}
@@ -47,7 +47,7 @@ func (s *nameQueues) join(now time.Duration, t *leaseTask) bool {
 }
 
 // wait is what the first of a queue does after an attempt that has not won.
-func (s *nameQueues) wait(now time.Duration, t *leaseTask) {
+func (s *queues) wait(now time.Duration, t *task) {
 	wait := s.pauses.backoff(t.tries)
 	if t.attempt.End() == named.EndBlocked {
 		wait = t.attempt.RetryIn() + s.pauses.rank(t.req.Name)
@@ -59,13 +59,13 @@ func (s *nameQueues) wait(now time.Duration, t *leaseTask) {
 }
 
 // wake has the first of q try at that time.
-func (s *nameQueues) wake(q *leaseQueue, at time.Duration) {
+func (s *queues) wake(q *queue, at time.Duration) {
 	q.at = at
-	s.timers.add(at, namedTimer{queue: q})
+	s.timers.add(at, timer{queue: q})
 }
 
 // released is the hint that a name may be free.
-func (s *nameQueues) released(now time.Duration, n named.Name) {
+func (s *queues) released(now time.Duration, n named.Name) {
 	q := s.byName[n]
 	if q == nil {
 		return
@@ -83,7 +83,7 @@ func (s *nameQueues) released(now time.Duration, n named.Name) {
 }
 
 // due returns the task that may try now because its queue's time has come, or nil.
-func (s *nameQueues) due(now time.Duration, q *leaseQueue) *leaseTask {
+func (s *queues) due(now time.Duration, q *queue) *task {
 	if q.at == 0 || now < q.at || len(q.tasks) == 0 || q.tasks[0].counter != 0 {
 		return nil // it was moved, or the queue has ended
 	}
@@ -93,7 +93,7 @@ func (s *nameQueues) due(now time.Duration, q *leaseQueue) *leaseTask {
 
 // leave takes t, which has its answer, out of its queue, if it is in one. If it was the first, the next one's time
 // comes when the name may be free: as the own acceptor knows it.
-func (s *nameQueues) leave(t *leaseTask) {
+func (s *queues) leave(t *task) {
 	q := t.queue
 	if q == nil {
 		return
@@ -107,12 +107,12 @@ func (s *nameQueues) leave(t *leaseTask) {
 		return
 	}
 	if i == 0 {
-		s.timers.add(0, namedTimer{next: q}) // at the next tick, which has a clock
+		s.timers.add(0, timer{next: q}) // at the next tick, which has a clock
 	}
 }
 
 // next has the new first of a queue look at the name.
-func (s *nameQueues) next(now time.Duration, q *leaseQueue) {
+func (s *queues) next(now time.Duration, q *queue) {
 	if len(q.tasks) == 0 || q.tasks[0].counter != 0 {
 		return
 	}
@@ -124,7 +124,7 @@ func (s *nameQueues) next(now time.Duration, q *leaseQueue) {
 }
 
 // needs reports whether a timer of a queue has anything to do yet.
-func (s *nameQueues) needs(e timerEntry) bool {
+func (s *queues) needs(e timerEntry) bool {
 	if e.do.next != nil {
 		return s.byName[e.do.next.name] == e.do.next
 	}

@@ -27,7 +27,7 @@ type Event struct {
 // Round drives the part for named leases, as replica.LogRound drives the log part.
 type Round struct {
 	part    *Part
-	at      int // in leasesOrder
+	at      int // in order
 	clock   effect.ClockStep
 	events  []*Event
 	asking  bool // an era was asked for and has not come
@@ -38,10 +38,11 @@ type Round struct {
 	bucket  named.Bucket
 }
 
-type leasesStep func(*Round) effect.Effect
+type step func(*Round) effect.Effect
 
-// leasesOrder is the order of a round. The clock is read after the events were taken (T2), as in electorOrder.
-var leasesOrder = []leasesStep{
+// order is the order of a round. The clock is read after the events were taken (T2), as in the rounds of
+// all parts.
+var order = []step{
 	(*Round).take,
 	(*Round).readClock,
 	(*Round).handle,
@@ -59,8 +60,8 @@ func NewRound(l *Part) *Round { return &Round{part: l} }
 // Next goes on to the next effect.
 func (r *Round) Next() effect.Effect {
 	r.clock.MustHaveRead()
-	for r.at < len(leasesOrder) {
-		step := leasesOrder[r.at]
+	for r.at < len(order) {
+		step := order[r.at]
 		r.at++
 		if e := step(r); e != 0 {
 			return e

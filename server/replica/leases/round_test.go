@@ -11,7 +11,7 @@ import (
 	"tenure/server/replica/effect"
 )
 
-func newTestLeasesRound(t *testing.T) *Round {
+func newTestRound(t *testing.T) *Round {
 	t.Helper()
 	l, err := New(Config{Self: ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, Voters: quorum.Of(1), MaxTasks: 1,
 		Table: named.Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: time.Second}, MaxRecords: 1, Width: time.Second}}, 0)
@@ -23,14 +23,14 @@ func newTestLeasesRound(t *testing.T) *Round {
 
 // T2: an event is handled by a reading of the clock that was made after it was taken.
 func TestT2TheClockIsReadAfterTheEvents(t *testing.T) {
-	r := newTestLeasesRound(t)
+	r := newTestRound(t)
 	if first, second := r.Next(), r.Next(); first != effect.Take || second != effect.Clock {
 		t.Errorf("a round begins with %v, %v", first, second)
 	}
 }
 
 func TestARoundDoesNotGoOnWithoutTheClock(t *testing.T) {
-	r := newTestLeasesRound(t)
+	r := newTestRound(t)
 	for e := r.Next(); e != effect.Clock; e = r.Next() {
 	}
 	defer func() {

@@ -9,7 +9,7 @@ import (
 )
 
 // reply has another node answer what is under way for a request.
-func (w *leaseWorld) reply(n, from ballot.NodeID, id uint64, r named.Reply) {
+func (w *world) reply(n, from ballot.NodeID, id uint64, r named.Reply) {
 	w.t.Helper()
 	task := w.nodes[n].tasks[id]
 	if task == nil {
@@ -25,9 +25,9 @@ func (w *leaseWorld) reply(n, from ballot.NodeID, id uint64, r named.Reply) {
 // The renewal of an ended lease finds it gone. It must not acquire the lease anew, since its owner would believe that
 // it has owned it all the time.
 func TestARenewalOfAnEndedLeaseFindsItGone(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.want(acquired(w, "x", soon), Done)
-	w.pass(3 * leaseTTL)
+	w.pass(3 * testTTL)
 	id := w.ask(2, Renew, "x", "a", 0)
 	w.pass(soon)
 	w.want(id, Gone)
@@ -42,7 +42,7 @@ func TestARenewalOfAnEndedLeaseFindsItGone(t *testing.T) {
 // N2: the next attempt of a request takes a token above all that the ones before were told of, also if those who answer
 // now know of less.
 func TestN2TheNextAttemptKnowsWhatTheLastWasTold(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.cut[1] = true
 	id := w.ask(1, Acquire, "x", "a", 0)
 	const told = named.Token(1<<32 + 500)
@@ -64,7 +64,7 @@ func TestN2TheNextAttemptKnowsWhatTheLastWasTold(t *testing.T) {
 
 // N3: a run asks for an era when it has none, and when half of the newest is used.
 func TestN3AnEraIsAskedForInTime(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.boot(1, 2, 0)
 	if !w.nodes[1].needsEra() {
 		t.Error("a run without an era asks for none")
@@ -87,7 +87,7 @@ func TestN3AnEraIsAskedForInTime(t *testing.T) {
 
 // A release is done when a quorum of voters has confirmed it, each once, and is sent again until then.
 func TestAReleaseIsConfirmedByAQuorum(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.cut[1] = true
 	w.ask(1, Acquire, "x", "a", 0)
 	w.pass(3 * time.Second)
@@ -98,13 +98,13 @@ func TestAReleaseIsConfirmedByAQuorum(t *testing.T) {
 		t.Fatalf("a promise and a stranger confirm a release: %+v", a)
 	}
 	w.cut[1] = false
-	w.pass(leaseResendEvery + soon)
+	w.pass(resendEvery + soon)
 	w.want(id, Done)
 }
 
 // A reply about another name says nothing about this one, whatever its counter.
 func TestRepliesAboutAnotherNameAreDropped(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.cut[1] = true
 	id := w.ask(1, Release, "x", "a", 0)
 	b := Batch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.Released, Name: named.Name{'y'},
@@ -118,7 +118,7 @@ func TestRepliesAboutAnotherNameAreDropped(t *testing.T) {
 
 // A3: what a failed attempt left behind is withdrawn everywhere, the own acceptor included.
 func TestA3WhatFailedIsWithdrawnEverywhere(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.cut[2], w.cut[3] = true, true
 	id := w.ask(1, Acquire, "x", "a", 0)
 	w.nodes[1].tasks[id].req.Until = 0 // it is not tried again
@@ -152,7 +152,7 @@ func TestA3WhatFailedIsWithdrawnEverywhere(t *testing.T) {
 
 // A node does not run with a configuration under which it may not.
 func TestLeasesRefuseBadConfigurations(t *testing.T) {
-	good := newLeaseWorld(t).nodes[1].cfg
+	good := newWorld(t).nodes[1].cfg
 	if l, err := New(good, time.Minute); err != nil || l == nil {
 		t.Fatal(err)
 	}
@@ -171,12 +171,12 @@ func TestLeasesRefuseBadConfigurations(t *testing.T) {
 
 // Status is what operators see.
 func TestLeasesStatus(t *testing.T) {
-	w := newLeaseWorld(t)
+	w := newWorld(t)
 	w.boot(1, 2, time.Second)
 	if s := w.nodes[1].Status(w.now); s.Opened || s.QuarantineLeft != time.Second || s.Records != 0 {
 		t.Errorf("after a restart: %+v", s)
 	}
-	w = newLeaseWorld(t)
+	w = newWorld(t)
 	w.want(acquired(w, "x", soon), Done)
 	w.ask(1, Acquire, "x", "b", time.Minute)
 	w.cut[1] = true
@@ -189,7 +189,7 @@ func TestLeasesStatus(t *testing.T) {
 
 // Nodes draw their random waits differently, or they would duel for ever; also one whose seed is 0.
 func TestNodesDrawDifferently(t *testing.T) {
-	cfg := newLeaseWorld(t).nodes[1].cfg
+	cfg := newWorld(t).nodes[1].cfg
 	seen := map[time.Duration]uint64{}
 	for _, seed := range []uint64{0, 2, 4, 6} {
 		cfg.Seed = seed

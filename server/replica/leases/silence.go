@@ -20,7 +20,7 @@ func (l *Part) tellSilence(now time.Duration, to ballot.Incarnation, q *named.Re
 }
 
 // isSilent notes that node from keeps silent for another left. If no quorum is left, t ends.
-func (l *Part) isSilent(now time.Duration, t *leaseTask, from ballot.NodeID, left time.Duration) {
+func (l *Part) isSilent(now time.Duration, t *task, from ballot.NodeID, left time.Duration) {
 	l.voters.keepsSilent(from, now+left)
 	if t == nil || t.req.Op == Release {
 		return
@@ -33,7 +33,7 @@ func (l *Part) isSilent(now time.Duration, t *leaseTask, from ballot.NodeID, lef
 }
 
 // refuseInSilence ends a task.
-func (l *Part) refuseInSilence(now time.Duration, t *leaseTask, wait time.Duration) {
+func (l *Part) refuseInSilence(now time.Duration, t *task, wait time.Duration) {
 	a := Answer{ID: t.req.ID, Outcome: NotApplied, Reason: Silent, RetryAfter: wait}
 	if t.asked || t.attempt.Asked() {
 		a.Outcome = Unknown

@@ -7,8 +7,8 @@ import (
 	"tenure/lease/named"
 )
 
-// leaseTask is one request of a client until its answer.
-type leaseTask struct {
+// task is one request of a client until its answer.
+type task struct {
 	req     Request
 	began   time.Duration // when the request came
 	counter uint64        // of what is under way, 0: nothing is
@@ -21,12 +21,12 @@ type leaseTask struct {
 	wide    bool        // it asks all at once
 	asked   bool        // some attempt before had Accept out
 	atLeast named.Token // N2: the largest that refusals have reported
-	queue   *leaseQueue // it waits in, if any
+	queue   *queue      // it waits in, if any
 	votes   quorum.Set  // Release: voters that have answered
 }
 
 // outstanding is what t asks, and of whom it has no answer.
-func (t *leaseTask) outstanding(now time.Duration, voters quorum.Set) (named.Request, quorum.Set) {
+func (t *task) outstanding(now time.Duration, voters quorum.Set) (named.Request, quorum.Set) {
 	if t.req.Op != Release {
 		return t.attempt.Requests(now)
 	}
@@ -40,7 +40,7 @@ func (t *leaseTask) outstanding(now time.Duration, voters quorum.Set) (named.Req
 }
 
 // failed is the answer if t is not tried again.
-func (t *leaseTask) failed() Answer {
+func (t *task) failed() Answer {
 	out := Answer{ID: t.req.ID, Outcome: NotApplied}
 	switch t.attempt.End() {
 	case named.EndBlocked:
@@ -48,7 +48,7 @@ func (t *leaseTask) failed() Answer {
 		out.Outcome, out.Owner, out.RetryAfter = Busy, b.Owner, t.attempt.RetryIn()
 	case named.EndRejected:
 		b, _ := t.attempt.Blocker()
-		out.Outcome, out.Owner, out.RetryAfter = Busy, b.Owner, leaseResendEvery
+		out.Outcome, out.Owner, out.RetryAfter = Busy, b.Owner, resendEvery
 	case named.EndUsedUp:
 		out.Reason = EraUsedUp
 	case named.EndFull:

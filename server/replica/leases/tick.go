@@ -10,17 +10,17 @@ import (
 
 // The policy's times.
 const (
-	leaseResendEvery = 50 * time.Millisecond
-	leaseResends     = 2                     // before an attempt that somebody has refused is given up
-	leaseTries       = 16                    // attempts of one request that others' attempts may frustrate
-	leaseBackoff     = 2 * time.Millisecond  // first wait after such a one; it doubles up to
-	leaseBackoffMax  = 64 * time.Millisecond //
-	leaseRank        = 4 * time.Millisecond  // between the tries of two nodes whose clients wait for one name
-	timersFloor      = 1024                  // timers that are kept whatever has become of their tasks,
-	timersPerTask    = 8                     // and so many more for each task
-	sweepMost        = 1024                  // records looked at in one go: about a millisecond
-	sweepSoon        = time.Millisecond
-	countMost        = 32 << 10 // records looked at in one go after a change of members: about two milliseconds
+	resendEvery   = 50 * time.Millisecond
+	resendsMost   = 2                     // before an attempt that somebody has refused is given up
+	triesMost     = 16                    // attempts of one request that others' attempts may frustrate
+	backoffFirst  = 2 * time.Millisecond  // first wait after such a one; it doubles up to
+	backoffMost   = 64 * time.Millisecond //
+	rankStep      = 4 * time.Millisecond  // between the tries of two nodes whose clients wait for one name
+	timersFloor   = 1024                  // timers that are kept whatever has become of their tasks,
+	timersPerTask = 8                     // and so many more for each task
+	sweepMost     = 1024                  // records looked at in one go: about a millisecond
+	sweepSoon     = time.Millisecond
+	countMost     = 32 << 10 // records looked at in one go after a change of members: about two milliseconds
 )
 
 // tick does what is due at now. Call it at nextWake.
@@ -64,11 +64,11 @@ func (l *Part) alive(e timerEntry) bool {
 }
 
 // again sends once more what is under way, or ends it if its time is over.
-func (l *Part) again(now time.Duration, t *leaseTask) {
+func (l *Part) again(now time.Duration, t *task) {
 	l.voters.missed(t.first, t.attempt.Answered)
 	if now < t.req.Until {
-		l.resends.add(now+leaseResendEvery, t.counter)
-		if t.resent++; t.resent > leaseResends && t.req.Op != Release {
+		l.resends.add(now+resendEvery, t.counter)
+		if t.resent++; t.resent > resendsMost && t.req.Op != Release {
 			t.attempt.GiveUp()
 		}
 		t.wide = true
@@ -86,7 +86,7 @@ func (l *Part) again(now time.Duration, t *leaseTask) {
 	l.finish(now, t)
 }
 
-func (l *Part) fire(now time.Duration, x namedTimer) {
+func (l *Part) fire(now time.Duration, x timer) {
 	switch {
 	case x.queue != nil:
 		if t := l.queues.due(now, x.queue); t != nil {
@@ -124,7 +124,7 @@ func (l *Part) nextWake() time.Duration {
 }
 
 // expired ends the wait of a task. An attempt under way goes on to its end, which is soon.
-func (l *Part) expired(now time.Duration, t *leaseTask) {
+func (l *Part) expired(now time.Duration, t *task) {
 	if t.queue == nil || t.counter != 0 {
 		return
 	}
@@ -137,4 +137,4 @@ func (l *Part) expired(now time.Duration, t *leaseTask) {
 	l.answer(t, out)
 }
 
-func sortedTasks(tasks map[uint64]*leaseTask) []uint64 { return slices.Sorted(maps.Keys(tasks)) }
+func sortedTasks(tasks map[uint64]*task) []uint64 { return slices.Sorted(maps.Keys(tasks)) }

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// namedTimer is one thing to do at a time; one field is set. Timers are never taken back: what they find then decides.
-type namedTimer struct {
-	queue  *leaseQueue // its first may try
-	next   *leaseQueue // it has another first
-	retry  uint64      // request: try again
-	expire uint64      // request: it has waited long enough
+// timer is one thing to do at a time; one field is set. Timers are never taken back: what they find then decides.
+type timer struct {
+	queue  *queue // its first may try
+	next   *queue // it has another first
+	retry  uint64 // request: try again
+	expire uint64 // request: it has waited long enough
 }
 
-// namedTimers is the timers by time, those of one time in the order in which they were set.
-type namedTimers struct {
+// timers is the timers by time, those of one time in the order in which they were set.
+type timers struct {
 	list timerHeap
 	sets uint64
 }
@@ -23,21 +23,21 @@ type namedTimers struct {
 type timerEntry struct {
 	at  time.Duration
 	set uint64
-	do  namedTimer
+	do  timer
 }
 
-func (s *namedTimers) add(at time.Duration, do namedTimer) {
+func (s *timers) add(at time.Duration, do timer) {
 	s.sets++
 	heap.Push(&s.list, timerEntry{at, s.sets, do})
 }
 
 // prune drops the timers that keep says nothing is left of.
-func (s *namedTimers) prune(keep func(timerEntry) bool) {
+func (s *timers) prune(keep func(timerEntry) bool) {
 	s.list = slices.DeleteFunc(s.list, func(e timerEntry) bool { return !keep(e) })
 	heap.Init(&s.list)
 }
 
-func (s *namedTimers) first() (time.Duration, bool) {
+func (s *timers) first() (time.Duration, bool) {
 	if len(s.list) == 0 {
 		return 0, false
 	}
@@ -45,9 +45,9 @@ func (s *namedTimers) first() (time.Duration, bool) {
 }
 
 // take is the first timer that is due.
-func (s *namedTimers) take(now time.Duration) (namedTimer, bool) {
+func (s *timers) take(now time.Duration) (timer, bool) {
 	if len(s.list) == 0 || s.list[0].at > now {
-		return namedTimer{}, false
+		return timer{}, false
 	}
 	return heap.Pop(&s.list).(timerEntry).do, true
 }

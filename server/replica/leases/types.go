@@ -72,14 +72,14 @@ const (
 	Silent // after a restart; RetryAfter is for how long
 )
 
-var leaseReasons = [...]string{"", "no quorum of nodes answered about named leases in time",
+var reasons = [...]string{"", "no quorum of nodes answered about named leases in time",
 	"too many requests about leases wait on this node",
 	"the nodes have no space for another named lease",
 	"the era of fencing tokens is used up and the next one is not there yet", "this node is stopping",
 	"the nodes have restarted, and keep silent about leases that they may have forgotten"}
 
 // String is half a sentence for people.
-func (r Reason) String() string { return leaseReasons[r] }
+func (r Reason) String() string { return reasons[r] }
 
 // Answer is the one answer to each Request.
 type Answer struct {

@@ -10,8 +10,8 @@ import (
 	"tenure/server/members"
 )
 
-// namedVoters is what a node knows of whether the voters answer.
-type namedVoters struct {
+// voters is what a node knows of whether the voters answer.
+type voters struct {
 	self   ballot.NodeID
 	voters quorum.Set
 	silent quorum.Set // did not answer in time when they were last asked at once
@@ -21,7 +21,7 @@ type namedVoters struct {
 
 // first returns the voters that the attempt with this counter asks at once: a smallest quorum, a different one for each
 // attempt, without recently silent voters if enough others remain.
-func (v *namedVoters) first(counter uint64) quorum.Set {
+func (v *voters) first(counter uint64) quorum.Set {
 	var s quorum.Set
 	if v.voters.Has(v.self) && !v.silent.Has(v.self) {
 		s.Add(v.self)
@@ -39,20 +39,20 @@ func (v *namedVoters) first(counter uint64) quorum.Set {
 }
 
 // follow goes over to other voters, and forgets its notes about former ones.
-func (v *namedVoters) follow(voters quorum.Set) {
+func (v *voters) follow(voters quorum.Set) {
 	v.voters, v.silent = voters, v.silent.In(voters)
 	maps.DeleteFunc(v.silences, func(n ballot.NodeID, _ time.Duration) bool { return !voters.Has(n) })
 }
 
 // note takes n for silent, if it is a voter.
-func (v *namedVoters) note(n ballot.NodeID) {
+func (v *voters) note(n ballot.NodeID) {
 	if v.voters.Has(n) {
 		v.silent.Add(n)
 	}
 }
 
 // missed notes those that were asked at once and have not answered in time.
-func (v *namedVoters) missed(asked quorum.Set, answered func(ballot.NodeID) bool) {
+func (v *voters) missed(asked quorum.Set, answered func(ballot.NodeID) bool) {
 	for i := range asked.Len() {
 		if n := asked.At(i); !answered(n) {
 			v.note(n)
@@ -61,7 +61,7 @@ func (v *namedVoters) missed(asked quorum.Set, answered func(ballot.NodeID) bool
 }
 
 // heard notes that n answers.
-func (v *namedVoters) heard(n ballot.NodeID) {
+func (v *voters) heard(n ballot.NodeID) {
 	if !v.silent.Has(n) {
 		return
 	}
@@ -75,17 +75,17 @@ func (v *namedVoters) heard(n ballot.NodeID) {
 }
 
 // keepsSilent notes that n has said so, until a reading.
-func (v *namedVoters) keepsSilent(n ballot.NodeID, until time.Duration) {
+func (v *voters) keepsSilent(n ballot.NodeID, until time.Duration) {
 	v.silences[n] = until
 	v.note(n)
 }
 
 // speaks notes that n has answered as an acceptor.
-func (v *namedVoters) speaks(n ballot.NodeID) { delete(v.silences, n) }
+func (v *voters) speaks(n ballot.NodeID) { delete(v.silences, n) }
 
 // silence returns for how long the voters that do not keep silent are no quorum; 0 if they are one, or may be. The own
 // acceptor keeps silent for another own. A voter of unknown state counts as one that answers.
-func (v *namedVoters) silence(now, own time.Duration) time.Duration {
+func (v *voters) silence(now, own time.Duration) time.Duration {
 	var lefts [quorum.MaxVoters]time.Duration
 	silent, voters := 0, v.voters.Len()
 	for i := range voters {
