@@ -79,8 +79,8 @@ func (o *outbox) due() (at time.Duration, some bool) {
 	return at, some
 }
 
-// take drains what is to be sent to other nodes now and the answers to clients.
-func (o *outbox) take() ([]Batch, []Answer) {
+// drain takes out what is to be sent to other nodes now, and the answers to clients.
+func (o *outbox) drain() ([]Batch, []Answer) {
 	var out []Batch
 	kept := o.batches[:0]
 	for _, b := range o.batches {

@@ -51,7 +51,7 @@ func New(c Config, now time.Duration) (*Part, error) {
 	return l, nil
 }
 
-// request takes a client's request. Exactly one answer with its ID comes out of take, now or later.
+// request takes a client's request. Exactly one answer with its ID comes out of the outbox, now or later.
 func (l *Part) request(now time.Duration, r Request) {
 	waits := r.Op == Acquire && r.WaitUntil > now
 	if len(l.tasks) >= l.cfg.MaxTasks || (waits && l.queues.waiting >= l.cfg.MaxTasks/2) || l.stopped {

@@ -43,7 +43,7 @@ type step func(*Round) effect.Effect
 // order is the order of a round. The clock is read after the events were taken (T2), as in the rounds of
 // all parts.
 var order = []step{
-	(*Round).take,
+	(*Round).begin,
 	(*Round).readClock,
 	(*Round).handle,
 	(*Round).send,
@@ -97,7 +97,7 @@ func (r *Round) InForce() (number uint64, excluding time.Duration) {
 // Wake is when the next round is due.
 func (r *Round) Wake() time.Duration { return r.part.nextWake() }
 
-func (r *Round) take() effect.Effect {
+func (r *Round) begin() effect.Effect {
 	clear(r.events)
 	r.events, r.batches, r.answers = r.events[:0], nil, nil
 	return effect.Take
@@ -111,7 +111,7 @@ func (r *Round) handle() effect.Effect {
 		r.handleOne(e)
 	}
 	r.part.tick(r.clock.Now())
-	r.batches, r.answers = r.part.out.take()
+	r.batches, r.answers = r.part.out.drain()
 	return 0
 }
 

@@ -26,14 +26,14 @@ const (
 // tick does what is due at now. Call it at nextWake.
 func (l *Part) tick(now time.Duration) {
 	for {
-		x, ok := l.timers.take(now)
+		x, ok := l.timers.popDue(now)
 		if !ok {
 			break
 		}
 		l.fire(now, x)
 	}
 	for {
-		counter, ok := l.resends.take(now)
+		counter, ok := l.resends.popDue(now)
 		if !ok {
 			break
 		}

@@ -44,8 +44,8 @@ func (s *timers) first() (time.Duration, bool) {
 	return s.list[0].at, true
 }
 
-// take is the first timer that is due.
-func (s *timers) take(now time.Duration) (timer, bool) {
+// popDue takes out the first timer if it is due.
+func (s *timers) popDue(now time.Duration) (timer, bool) {
 	if len(s.list) == 0 || s.list[0].at > now {
 		return timer{}, false
 	}
@@ -95,7 +95,8 @@ func (r *resends) first() (time.Duration, bool) {
 	return r.list[r.done].at, true
 }
 
-func (r *resends) take(now time.Duration) (counter uint64, ok bool) {
+// popDue takes out the first attempt if it is due.
+func (r *resends) popDue(now time.Duration) (counter uint64, ok bool) {
 	if at, some := r.first(); !some || at > now {
 		return 0, false
 	}
