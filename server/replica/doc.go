@@ -1,8 +1,9 @@
 // Package replica is one node as a state machine: the lease part, the log part with the applied state, and the
-// requests that wait for them. It holds everything that must be right and nothing that can block.
+// requests that wait for them. It holds everything that must be right and nothing that can block. The part for named
+// leases is package leases; it shares nothing with these two.
 //
 // It is pure: no goroutine, clock, socket, disk or global randomness; the same inputs give the same outputs. The
-// shell (package server) drives it with real ones, the simulator with simulated ones.
+// shell (package runner) drives it with real ones, the simulator with simulated ones.
 //
 // # Two parts, one joint
 //
@@ -18,7 +19,7 @@
 // # Drivers
 //
 // A part does not decide in which order it is asked. That is the work of its driver: [LogRound] for the log part,
-// [ElectorRound] for the lease part, [leases.Round] for named leases, [ReadRound] for a read under the lease. A driver
+// [ElectorRound] for the lease part, leases.Round for named leases, [ReadRound] for a read under the lease. A driver
 // hands out one [effect.Effect] at a time; the caller carries it out and asks for the next one. The shell, the
 // simulator, the scripts and the tests of this package run the same drivers. The simulator stops a node between any two
 // effects, so it can find any wrong order.

@@ -168,7 +168,8 @@ func (l *Part) start(now time.Duration, t *task) {
 	t.tries++
 	t.attempt = named.Begin(now, named.Ask{Name: t.req.Name, Acquisition: t.req.Acquisition, Owner: t.req.Owner,
 		Text:     t.req.Text,
-		Duration: t.req.Duration, Renewal: t.req.Op == Renew, AtLeast: t.atLeast, Membership: l.table.Membership()}, l.cfg.Voters, t.counter)
+		Duration: t.req.Duration, Renewal: t.req.Op == Renew, AtLeast: t.atLeast, Membership: l.table.Membership()},
+		l.cfg.Voters, t.counter)
 	l.byCounter[t.counter] = t
 	l.resends.add(now+resendEvery, t.counter)
 	l.send(now, t)

@@ -13,8 +13,9 @@ import (
 
 func newTestRound(t *testing.T) *Round {
 	t.Helper()
+	timing := lease.Timing{MaxMaster: time.Second, MaxUser: time.Second}
 	l, err := New(Config{Self: ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, Voters: quorum.Of(1), MaxTasks: 1,
-		Table: named.Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: time.Second}, MaxRecords: 1, Width: time.Second}}, 0)
+		Table: named.Config{Timing: timing, MaxRecords: 1, Width: time.Second}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
