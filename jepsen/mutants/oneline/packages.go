@@ -18,7 +18,7 @@ import (
 
 // suites are the packages that are mutated and the packages whose tests are run on their mutants, the own ones first.
 var suites = map[string][]string{
-	"lease":                 {"lease", "server/replica", "jepsen/sim"},
+	"lease":                 {"lease", "server/replica", "server/replica/leases", "jepsen/sim"},
 	"lease/named":           {"lease/named", "server/replica/leases", "jepsen/sim"},
 	"multipaxos":            {"multipaxos", "server/replica", "jepsen/sim"},
 	"kv":                    {"kv", "server/replica", "server/web", "storage", "jepsen/sim"},
