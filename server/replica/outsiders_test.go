@@ -7,7 +7,6 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/kv"
-	"tenure/lease"
 	"tenure/multipaxos"
 )
 
@@ -242,34 +241,6 @@ func TestThePromiseOfAFormerMemberCounts(t *testing.T) {
 	}
 }
 
-// Votes for the master lease come last: first the membership that lists a voter is in force.
-func TestAForeignAttemptForTheLeaseGetsNoVote(t *testing.T) {
-	for _, c := range []struct {
-		from   ballot.NodeID
-		stamp  uint64
-		answer bool
-	}{
-		{from: 2, stamp: 1, answer: true},
-		{from: 2, stamp: 2, answer: true}, // a voter here too, that has gone over before
-		{from: stranger, stamp: 1},
-		{from: stranger, stamp: 1 << 60},
-	} {
-		for _, k := range []lease.Kind{lease.KindPrepare, lease.KindAccept} {
-			e := newTestElectorRound(t, 1, 2, 3).elector
-			owner := ballot.Incarnation{Node: c.from, Restart: 1, Nonce: 1}
-			m := lease.Message{Kind: k, From: c.from, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster,
-				Ballot: ballot.New(5, owner), Membership: c.stamp}
-			if k == lease.KindAccept {
-				m.Owner, m.Duration = owner, testLease
-			}
-			e.handle(0, m)
-			if got := len(e.take()) > 0; got != c.answer {
-				t.Errorf("%v of node %d with stamp %d is answered: %v", k, c.from, c.stamp, got)
-			}
-		}
-	}
-}
-
 // A member with a newer membership is asked for chosen entries, even without a leader. An election may need this node's
 // vote, and the node votes under that membership only once it knows it.
 func TestAMemberThatIsAheadIsAsked(t *testing.T) {
@@ -287,22 +258,6 @@ func TestAMemberThatIsAheadIsAsked(t *testing.T) {
 		})
 		if asked != c.want {
 			t.Errorf("%+v: asked %v", c, asked)
-		}
-	}
-}
-
-// Nobody gives up the lease of another.
-func TestAReleaseOfAnotherIsNotTaken(t *testing.T) {
-	for _, from := range []ballot.NodeID{2, 3, stranger} {
-		e := newTestElectorRound(t, 1, 2, 3).elector
-		owner := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
-		m := lease.Message{Kind: lease.KindAccept, From: 2, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster,
-			Ballot: ballot.New(5, owner), Membership: 1, Owner: owner, Duration: testLease}
-		e.handle(0, m)
-		m.Kind, m.From, m.Duration = lease.KindRelease, from, 0
-		e.handle(0, m)
-		if _, live := e.acceptor.Live(0); live != (from != 2) {
-			t.Errorf("after a release of node %d the lease is live: %v", from, live)
 		}
 	}
 }

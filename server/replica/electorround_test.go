@@ -1,0 +1,63 @@
+package replica
+
+import (
+	"slices"
+	"testing"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/lease"
+	"tenure/server/replica/effect"
+)
+
+var testSelf = ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}
+
+func newTestElectorRound(t *testing.T, voters ...ballot.NodeID) *ElectorRound {
+	t.Helper()
+	e, err := NewElector(ElectorConfig{Self: testSelf, Voters: quorum.Of(voters...), Timing: testTiming,
+		Duration: testLease, Seed: 1,
+		Acceptor: lease.AcceptorConfig{Self: 1, Timing: testTiming}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewElectorRound(e)
+}
+
+// P6, P7: what the step has made of the lease is published, and noted, before messages leave.
+func TestP6P7NothingLeavesBeforeItIsShown(t *testing.T) {
+	r := newTestElectorRound(t, 1, 2, 3)
+	var order []effect.Effect
+	for e := effect.Effect(0); e != effect.Done; order = append(order, e) {
+		if e = r.Next(); e == effect.Clock {
+			r.Read(sec, false)
+		}
+	}
+	want := []effect.Effect{effect.Take, effect.Clock, effect.Lease, effect.Tenures, effect.Note, effect.Send, effect.Timer, effect.Done}
+	if !slices.Equal(order, want) {
+		t.Errorf("%v, want %v", order, want)
+	}
+}
+
+// P6: a round that releases the lease publishes that nothing is held.
+func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
+	r := newTestElectorRound(t, 1)
+	round := func(event ElectorEvent) (s LeaseState) {
+		for e := r.Next(); e != effect.Done; e = r.Next() {
+			switch e {
+			case effect.Take:
+				r.Take(event)
+			case effect.Clock:
+				r.Read(sec, false)
+			case effect.Lease:
+				s = r.State()
+			}
+		}
+		return s
+	}
+	if s := round(ElectorEvent{}); s.Tenure == 0 {
+		t.Fatal("a node alone does not win the lease")
+	}
+	if s := round(ElectorEvent{Release: &Release{StandBack: sec, Why: CauseHandedOver}}); s.Tenure != 0 {
+		t.Errorf("shown after the release: %+v", s)
+	}
+}
