@@ -16,7 +16,7 @@ import (
 	"tenure/server/audit"
 	"tenure/server/backend"
 	"tenure/server/metrics"
-	"tenure/server/replica"
+	"tenure/server/replica/elector"
 	"tenure/server/runner"
 	"tenure/server/slow"
 	"tenure/server/transport"
@@ -272,7 +272,7 @@ func (n *node) stop(r *runners) {
 	n.ports.clients.EndWaits()
 	n.ports.clients.AwaitWaits(endWaitsFor) // they read once more, which the log soon refuses
 	r.leases.Refuse()
-	r.handover.Give(0, replica.CauseStopping)
+	r.handover.Give(0, elector.CauseStopping)
 	n.flushPeers()
 }
 

@@ -50,9 +50,10 @@ var Layout = Rules{
 			Path: "server/replica/leases", Pure: true,
 			May: []string{"server/replica/effect", "server/members", "lease", "lease/named"},
 		},
+		{Path: "server/replica/elector", Pure: true, May: []string{"server/replica/effect", "server/members", "lease"}},
 		{
 			Path: "server/replica", Pure: true,
-			May: []string{"server/replica/effect", "server/members", "lease", "multipaxos", "kv"},
+			May: []string{"server/replica/effect", "server/replica/elector", "server/members", "lease", "multipaxos", "kv"},
 		},
 		{
 			Path: "server/wire", Pure: true,
@@ -83,15 +84,15 @@ var Layout = Rules{
 		{Path: "server/slow", May: []string{"server/metrics"}, Never: []string{"server"}},
 		{
 			Path: "server/runner", May: []string{
-				"server/replica", "server/replica/effect", "server/replica/leases", "server/members", "server/wire",
-				"server/metrics", "server/slow", "storage", "lease", "lease/named", "multipaxos", "kv",
+				"server/replica", "server/replica/effect", "server/replica/elector", "server/replica/leases",
+				"server/members", "server/wire", "server/metrics", "server/slow", "storage", "lease", "lease/named", "multipaxos", "kv",
 			},
 			Never: []string{"server"},
 		},
 		{
 			Path: "server/backend", May: []string{
-				"server/runner", "server/replica", "server/replica/effect", "server/replica/leases", "server/members",
-				"server/wire", "server/transport", "server/web", "server/guardian", "server/metrics", "server/slow", "server/backup", "server/backup/tarred",
+				"server/runner", "server/replica", "server/replica/effect", "server/replica/elector",
+				"server/replica/leases", "server/members", "server/wire", "server/transport", "server/web", "server/guardian", "server/metrics", "server/slow", "server/backup", "server/backup/tarred",
 				"storage", "lease", "lease/named", "kv",
 			},
 			Never: []string{"server"},
@@ -114,7 +115,8 @@ var Layout = Rules{
 			Never: []string{"server"},
 		},
 		{Path: "server", May: []string{
-			"server/replica", "server/replica/leases", "server/members", "server/runner", "server/backend", "server/wire", "server/transport", "server/web",
+			"server/replica", "server/replica/elector", "server/replica/leases", "server/members", "server/runner",
+			"server/backend", "server/wire", "server/transport", "server/web",
 			"server/access", "server/admission", "server/watch", "server/resp",
 			"server/guardian", "server/metrics", "server/slow", "server/audit", "server/archive", "server/archiver", "server/backup/target",
 			"storage", "lease", "lease/named", "multipaxos", "kv",
@@ -133,8 +135,8 @@ var Layout = Rules{
 		{Path: "jepsen/compare/majority", Pure: true, May: []string{"lease"}},
 		{
 			Path: "jepsen/...",
-			May: []string{"server/replica", "server/replica/effect", "server/replica/leases", "server/wire",
-				"server/transport", "storage/journal", "lease", "lease/named", "multipaxos", "kv", "client", "server/members"},
+			May: []string{"server/replica", "server/replica/effect", "server/replica/elector", "server/replica/leases",
+				"server/wire", "server/transport", "storage/journal", "lease", "lease/named", "multipaxos", "kv", "client", "server/members"},
 			Never: []string{"server"},
 		},
 	},

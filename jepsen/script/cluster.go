@@ -12,6 +12,7 @@ import (
 	"tenure/multipaxos"
 	"tenure/server/replica"
 	"tenure/server/replica/effect"
+	"tenure/server/replica/elector"
 )
 
 // cluster is a whole cluster of replicas in virtual time, with disks that never fail. Time passes in steps: in each, a
@@ -47,7 +48,7 @@ type replicaNode struct {
 	id            ballot.NodeID
 	offset        time.Duration // its clock reads that much more than the script's time
 	disk          *memDisk
-	lease         *replica.ElectorRound
+	lease         *elector.ElectorRound
 	log           *replica.Log
 	round         *replica.LogRound
 	due           effect.Effect // handed out by round, and not yet carried out; 0: none
@@ -121,12 +122,12 @@ func openCluster(c *Command) (Stage, error) {
 func (nd *replicaNode) boot(voters quorum.Set, timing lease.Timing, duration time.Duration) (err error) {
 	self := ballot.Incarnation{Node: nd.id, Restart: 1, Nonce: uint64(nd.id)}
 	nd.nextTick = nd.offset
-	elector, err := replica.NewElector(replica.ElectorConfig{Self: self, Voters: voters, Timing: timing,
+	part, err := elector.NewElector(elector.ElectorConfig{Self: self, Voters: voters, Timing: timing,
 		Duration: duration, Seed: self.Nonce, Acceptor: lease.AcceptorConfig{Self: nd.id, Timing: timing}}, nd.offset)
 	if err != nil {
 		return err
 	}
-	nd.lease = replica.NewElectorRound(elector)
+	nd.lease = elector.NewElectorRound(part)
 	if nd.state, err = kv.Open(nd.disk.stateDB, kv.DefaultLimits); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"tenure/server/members"
 	"tenure/server/replica"
 	"tenure/server/replica/effect"
+	"tenure/server/replica/elector"
 )
 
 // electorLoop is the loop of the master lease of one process: it carries out the effects of the elector's driver.
@@ -23,8 +24,8 @@ type electorLoop struct {
 	inForce    func(part int, number uint64, excluding time.Duration)
 	distrusted func() bool // the clock cannot be trusted
 
-	elector  *replica.Elector
-	round    *replica.ElectorRound
+	elector  *elector.Elector
+	round    *elector.ElectorRound
 	effect   effect.Effect    // to be carried out next
 	standing replica.Standing // what the log loop shows
 	inbox    []leaseEvent
@@ -41,7 +42,7 @@ type leaseEvent struct {
 	standBack time.Duration
 	release   *handOver
 	crash     *crash
-	letGo     replica.LetGo // with Tenure 0: none
+	letGo     elector.LetGo // with Tenure 0: none
 	members   *members.InForce
 
 	came time.Duration // reading of the node's clock
@@ -95,8 +96,8 @@ func (l *electorLoop) do(e effect.Effect) {
 		r.Take(l.about.event())
 	case effect.Clock:
 		now, distrusted := l.reading(), l.distrusted()
-		if in, t := r.Event(), l.elector.State(now).Tenure; distrusted && t != 0 && *in == (replica.ElectorEvent{}) {
-			in.LetGo = replica.LetGo{Tenure: t, Reason: replica.ReasonClock}
+		if in, t := r.Event(), l.elector.State(now).Tenure; distrusted && t != 0 && *in == (elector.ElectorEvent{}) {
+			in.LetGo = elector.LetGo{Tenure: t, Reason: elector.ReasonClock}
 		}
 		r.Read(now, distrusted || l.standing.Barred)
 	case effect.Lease:
@@ -123,14 +124,14 @@ func (l *electorLoop) do(e effect.Effect) {
 }
 
 // event returns e as the driver takes it.
-func (e *leaseEvent) event() replica.ElectorEvent {
-	out := replica.ElectorEvent{Message: e.message, Nudged: e.nudged, StandBack: e.standBack, LetGo: e.letGo,
+func (e *leaseEvent) event() elector.ElectorEvent {
+	out := elector.ElectorEvent{Message: e.message, Nudged: e.nudged, StandBack: e.standBack, LetGo: e.letGo,
 		Membership: e.members}
 	if h := e.release; h != nil {
-		out.Release = &replica.Release{StandBack: h.standBack, Why: h.why(), Next: h.next}
+		out.Release = &elector.Release{StandBack: h.standBack, Why: h.why(), Next: h.next}
 	}
 	if e.crash != nil {
-		out.Crash = &replica.Crash{Owner: e.crash.owner, Counters: e.crash.counters}
+		out.Crash = &elector.Crash{Owner: e.crash.owner, Counters: e.crash.counters}
 	}
 	return out
 }
@@ -145,7 +146,7 @@ func (l *electorLoop) noteEvent() {
 	}
 	why := l.round.Event().LetGo
 	l.counts.LetGo++
-	if why.Reason != replica.ReasonClock {
+	if why.Reason != elector.ReasonClock {
 		l.progress.letGo(l.machine, why)
 	}
 	if l.trace.on() {
@@ -154,7 +155,7 @@ func (l *electorLoop) noteEvent() {
 }
 
 // publish publishes what the round has made of the lease, and has the log loop see it.
-func (l *electorLoop) publish(s replica.LeaseState) {
+func (l *electorLoop) publish(s elector.LeaseState) {
 	changed := l.board.pub.Tenure != s.Tenure
 	l.board.publish(l.board.pub.WithLease(s.Tenure, s.Deadline))
 	if !changed {
@@ -226,7 +227,7 @@ func (l *electorLoop) checkLeaves(m *lease.Message, all []lease.Message) {
 // checkCauses checks that each end of a tenure has a cause.
 func (l *electorLoop) checkCauses() {
 	for _, c := range l.elector.TakeTenureChanges() {
-		if c.End != nil && c.End.Cause == replica.CauseUnknown {
+		if c.End != nil && c.End.Cause == elector.CauseUnknown {
 			l.fail("cause", "node %d lost the lease and does not know why: %+v", l.id, *c.End)
 		}
 		if l.trace.on() && c.End != nil {

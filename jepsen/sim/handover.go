@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/server/replica"
+	"tenure/server/replica/elector"
 )
 
 // handOver is a master's hand-over, or a node's orderly stop, in the order of the shell.
@@ -16,11 +17,11 @@ type handOver struct {
 	until     time.Duration // true time: what is in flight may finish until then
 }
 
-func (h *handOver) why() replica.Cause {
+func (h *handOver) why() elector.Cause {
 	if h.forGood {
-		return replica.CauseStopping
+		return elector.CauseStopping
 	}
-	return replica.CauseHandedOver
+	return elector.CauseHandedOver
 }
 
 // handOver begins a hand-over to next, or to anybody if next is 0; or, with forGood, an orderly stop.

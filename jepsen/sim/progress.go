@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/server/replica"
+	"tenure/server/replica/elector"
 )
 
 // The check of progress (M6): in every phase, whenever a majority of voters has been well for servedWithin, it has had
@@ -189,7 +190,7 @@ func (x *progress) groupSince(mask machineSet) time.Duration {
 
 // letGo checks that a node does not give the lease away in vain. Another node's disk must have finished something
 // within half a bound before that node last spoke, and the node must have spoken a quarter of a bound ago at most.
-func (x *progress) letGo(m *machine, g replica.LetGo) {
+func (x *progress) letGo(m *machine, g elector.LetGo) {
 	x.truths[m.i].letGo = x.now
 	if x.phase == phaseStuck {
 		x.letsGo()

@@ -11,6 +11,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
 	"tenure/server/replica"
+	"tenure/server/replica/elector"
 	"tenure/server/runner"
 	"tenure/server/web"
 	"tenure/server/wire"
@@ -127,7 +128,7 @@ func (t *Transfers) relieve(r runner.Relief) {
 		return
 	}
 	defer t.busy.Store(false)
-	if r.Why == replica.CauseNoSpace {
+	if r.Why == elector.CauseNoSpace {
 		t.cfg.Logger.Warn().Uint64("to", uint64(r.Next)).
 			Msg("this master's disk is short of space: it hands over to a member that has some")
 	} else {
@@ -147,7 +148,7 @@ func (t *Transfers) Drain() error {
 		return errBusy
 	}
 	defer t.busy.Store(false)
-	return t.handOver(0, replica.CauseHandedOver)
+	return t.handOver(0, elector.CauseHandedOver)
 }
 
 // transfer hands over because a user asks for it, if there is somebody who can take over.
@@ -157,11 +158,11 @@ func (t *Transfers) transfer(to ballot.NodeID) error {
 			return fmt.Errorf("%w: %w", web.ErrNotApplied, err)
 		}
 	}
-	return t.handOver(to, replica.CauseHandedOver)
+	return t.handOver(to, elector.CauseHandedOver)
 }
 
 // handOver hands over from this node.
-func (t *Transfers) handOver(to ballot.NodeID, why replica.Cause) error {
+func (t *Transfers) handOver(to ballot.NodeID, why elector.Cause) error {
 	if !t.cfg.Mastership.Serves(t.cfg.Clock.Now()) {
 		return fmt.Errorf("%w: node %d is not the master", web.ErrNotApplied, t.cfg.Self)
 	}

@@ -1,6 +1,10 @@
 package replica
 
-import "time"
+import (
+	"time"
+
+	"tenure/server/replica/elector"
+)
 
 // differing is the state of a log part that ends because its state differs from that of a majority.
 type differing struct {
@@ -34,7 +38,7 @@ func (l *Log) tickDigests(now time.Duration, p Published) error {
 	}
 	if p.Held(now) && l.ticks-d.since < differLetGoTicks {
 		d.held = l.ticks
-		l.letGo = LetGo{Tenure: p.Tenure, Reason: ReasonDiffers}
+		l.letGo = elector.LetGo{Tenure: p.Tenure, Reason: elector.ReasonDiffers}
 		l.StepDown(now)
 		return nil
 	}

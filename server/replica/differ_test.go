@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tenure/kv"
+	"tenure/server/replica/elector"
 )
 
 // tamper changes a value in the state database of a node while it is down, as no command would, and starts it again.
@@ -135,7 +136,7 @@ func TestAMasterThatDiffersLetsGoFirst(t *testing.T) {
 	c.until("it stops", 5*time.Second, func() bool { return bad.differs != nil })
 	released := false
 	for _, g := range bad.letGo {
-		released = released || g.Reason == ReasonDiffers
+		released = released || g.Reason == elector.ReasonDiffers
 	}
 	if _, held := bad.pub.Begin(); !released || held {
 		t.Fatalf("it ended as master: let go %v, published %+v", bad.letGo, bad.pub)

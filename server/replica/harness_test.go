@@ -14,6 +14,7 @@ import (
 	"tenure/lease"
 	"tenure/multipaxos"
 	"tenure/server/replica/effect"
+	"tenure/server/replica/elector"
 )
 
 // disk is a log.db in memory: what was persisted, and nothing else, survives a crash.
@@ -93,8 +94,8 @@ type testNode struct {
 	up            bool
 	paused        bool
 	frozen        bool // its disk does not answer
-	elector       *Elector
-	lease         *ElectorRound
+	elector       *elector.Elector
+	lease         *elector.ElectorRound
 	log           *Log
 	round         *LogRound
 	events        []*Event
@@ -110,7 +111,7 @@ type testNode struct {
 	removed       bool                   // it has learned that it is no member any more
 	handsOver     ballot.NodeID          // to this node; 0: it does not
 	attempts      map[ballot.Ballot]bool // for the lease, in this run
-	letGo         []LetGo                // in this run
+	letGo         []elector.LetGo        // in this run
 	differs       *Differs               // what it has ended of
 }
 
@@ -200,13 +201,13 @@ func (c *cluster) start(n *testNode) {
 		quiet = c.now + max(d, c.quarantine)
 	}
 	var err error
-	n.elector, err = NewElector(ElectorConfig{Self: self, Voters: n.disk.identity.Voters(), Timing: testTiming,
+	n.elector, err = elector.NewElector(elector.ElectorConfig{Self: self, Voters: n.disk.identity.Voters(), Timing: testTiming,
 		Duration: testLease, Seed: self.Nonce, Membership: n.disk.identity.Number,
 		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: testTiming, Quarantine: quiet}}, c.now)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	n.lease = NewElectorRound(n.elector)
+	n.lease = elector.NewElectorRound(n.elector)
 	if n.state, err = kv.Open(n.disk.stateDB, kv.DefaultLimits); err != nil {
 		c.t.Fatal(err)
 	}
@@ -289,7 +290,7 @@ func (c *cluster) deliver() {
 		}
 		switch {
 		case e.lease != nil:
-			c.stepLease(n, ElectorEvent{Message: e.lease})
+			c.stepLease(n, elector.ElectorEvent{Message: e.lease})
 		case e.log != nil:
 			n.input(Event{Log: e.log})
 		case e.peer != nil:
@@ -305,7 +306,7 @@ func (n *testNode) input(e Event) { n.events = append(n.events, &e) }
 
 // round is what the shell does in a round, at one point of virtual time.
 func (c *cluster) round(n *testNode) {
-	c.stepLease(n, ElectorEvent{})
+	c.stepLease(n, elector.ElectorEvent{})
 	if !n.frozen {
 		for _, p := range n.persists {
 			n.disk.commit(p)
@@ -344,7 +345,7 @@ func (c *cluster) stepLog(n *testNode) {
 }
 
 // stepLease is a round of the lease part.
-func (c *cluster) stepLease(n *testNode, event ElectorEvent) {
+func (c *cluster) stepLease(n *testNode, event elector.ElectorEvent) {
 	for {
 		switch n.lease.Next() {
 		case effect.Take:
@@ -425,7 +426,7 @@ func (c *cluster) progress(n *testNode, out *Output) {
 		}
 	}
 	if out.LetGo.Tenure != 0 {
-		c.stepLease(n, ElectorEvent{LetGo: out.LetGo})
+		c.stepLease(n, elector.ElectorEvent{LetGo: out.LetGo})
 	}
 }
 

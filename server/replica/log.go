@@ -7,6 +7,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/server/replica/elector"
 )
 
 // Log is the log part. One goroutine steps it. The state is changed only under effect.Apply, effect.Freeze and
@@ -20,7 +21,7 @@ type Log struct {
 	state *kv.State
 
 	epoch epoch
-	letGo LetGo // of a tenure that this part leads for no more, though the lease may still show it
+	letGo elector.LetGo // of a tenure that this part leads for no more, though the lease may still show it
 	// stopping takes up no new work as master: the node hands over, or it is leaving.
 	stopping, leaving bool
 

@@ -2,6 +2,8 @@ package replica
 
 import (
 	"time"
+
+	"tenure/server/replica/elector"
 )
 
 // follow implements M1 and M5. A new tenure of the lease opens a new epoch and forgets any earlier recovery. The end of
@@ -15,10 +17,10 @@ func (l *Log) follow(now time.Duration, p Published) {
 	}
 	switch {
 	case leads != 0 && !l.members.votes():
-		l.letGo = LetGo{Tenure: leads, Reason: ReasonNoVoter}
+		l.letGo = elector.LetGo{Tenure: leads, Reason: elector.ReasonNoVoter}
 		l.stepDown(now)
 	case leads == 0 && p.Held(now) && !l.members.votes() && p.Tenure != l.letGo.Tenure: // won by an attempt from before
-		l.letGo = LetGo{Tenure: p.Tenure, Reason: ReasonNoVoter}
+		l.letGo = elector.LetGo{Tenure: p.Tenure, Reason: elector.ReasonNoVoter}
 	case leads != 0 && (!held || p.Tenure != leads):
 		l.stepDown(now)
 		if held {

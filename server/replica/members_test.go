@@ -9,6 +9,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/internal/quorum"
 	"tenure/server/members"
+	"tenure/server/replica/elector"
 )
 
 // writes has every node that takes some write something, and fails the test if none is done.
@@ -29,7 +30,7 @@ func TestANodeIsAdded(t *testing.T) {
 	n := c.add("add", members.Operation{Kind: members.Add, Member: comer(4)})
 	c.operationDone("add")
 	c.wantVoters("{1,2,3,4}")
-	c.until("the new node to go by it", time.Second, func() bool { return n.elector.acceptor.Membership() == 2 })
+	c.until("the new node to go by it", time.Second, func() bool { number, _ := n.elector.InForce(c.now); return number == 2 })
 	if e := c.record().Membership.Era; e != 1 || n.state.Eras() != 1 {
 		t.Fatalf("era %d, and %d were allotted", e, n.state.Eras())
 	}
@@ -452,7 +453,7 @@ func TestALeaderThatVotesNoMoreLetsGo(t *testing.T) {
 		b.sync()
 		b.answerAsPeer()
 	}
-	if b.tick(sec, p); b.log.letGo != (LetGo{Tenure: 1, Reason: ReasonNoVoter}) || b.log.epoch.tenure != 0 {
+	if b.tick(sec, p); b.log.letGo != (elector.LetGo{Tenure: 1, Reason: elector.ReasonNoVoter}) || b.log.epoch.tenure != 0 {
 		t.Fatalf("lets go of %+v, leads for tenure %d", b.log.letGo, b.log.epoch.tenure)
 	}
 }

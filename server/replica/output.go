@@ -8,6 +8,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/server/replica/elector"
 )
 
 // Output is what there is to do after a step; LogRound hands it out piece by piece.
@@ -27,7 +28,7 @@ type Output struct {
 	// Health goes to all other voters on their lease connections; nil: no report.
 	Health *Health
 	// LetGo, if it has a tenure, tells the lease part to release that tenure (P6): this part has stopped acting for it.
-	LetGo LetGo
+	LetGo elector.LetGo
 	// Members, if not nil, is a membership that was chosen and applied: effect.Members.
 	Members *ident.Membership
 	// Parted, if not 0, is the number of a membership that a majority of its voters has durable: effect.Part.

@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
+	"tenure/server/replica/elector"
 )
 
 // ProgressConfig holds the bounds of M6.
@@ -115,7 +116,7 @@ func fit(h Health) bool    { return h.Able || h.Fit }
 func getsOn(h Health) bool { return h.GetsOn }
 
 // step passes time. It returns what to let go of, with Tenure 0 if nothing.
-func (g *progress) step(now time.Duration, r reading) LetGo {
+func (g *progress) step(now time.Duration, r reading) elector.LetGo {
 	r.checkpointing = r.checkpointing && g.answers(now) // a checkpoint on a disk that has stopped is no progress
 	reason := g.count.step(now, r, g.cfg.Bound/8)
 	if r.ready {
@@ -125,13 +126,13 @@ func (g *progress) step(now time.Duration, r reading) LetGo {
 	g.own.Fit = g.fit(now, r)
 	g.own.Able = g.own.Fit && r.space == SpaceEnough
 	over := g.count.over(now, g.cfg.Bound)
-	if reason == ReasonUnready && r.behind { // a snapshot takes longer than an election, however large the bound
-		reason, over = ReasonBehind, true
+	if reason == elector.ReasonUnready && r.behind { // a snapshot takes longer than an election, however large the bound
+		reason, over = elector.ReasonBehind, true
 	}
 	if reason == "" || r.stopping || !over || !g.hears(now, fit) {
-		return LetGo{}
+		return elector.LetGo{}
 	}
-	out := LetGo{Tenure: r.tenure, Reason: reason, For: now - g.count.began}
+	out := elector.LetGo{Tenure: r.tenure, Reason: reason, For: now - g.count.began}
 	g.count = stall{}
 	g.back.begin(now, g.cfg)
 	g.own = Health{}
@@ -238,12 +239,12 @@ func (p *stall) step(now time.Duration, r reading, grace time.Duration) string {
 	switch {
 	case r.tenure == 0:
 	case !r.ready:
-		reason = ReasonUnready
-	case p.waited == now, p.reason == ReasonStuck && now-p.waited < grace:
-		reason = ReasonStuck
+		reason = elector.ReasonUnready
+	case p.waited == now, p.reason == elector.ReasonStuck && now-p.waited < grace:
+		reason = elector.ReasonStuck
 	}
 	moved := r.chosen != p.last.chosen || (now-p.wrote >= grace && r.confirmed != p.last.confirmed)
-	if reason == "" || reason != p.reason || r.tenure != p.tenure || (reason == ReasonStuck && moved) {
+	if reason == "" || reason != p.reason || r.tenure != p.tenure || (reason == elector.ReasonStuck && moved) {
 		p.began, p.since = now, now
 	} else if r.pieces != p.last.pieces || r.checkpointing {
 		p.since = now

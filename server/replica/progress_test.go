@@ -7,6 +7,7 @@ import (
 
 	"tenure/internal/quorum"
 	"tenure/kv"
+	"tenure/server/replica/elector"
 )
 
 // testBound is the bound of M6 under testConfig.
@@ -21,12 +22,12 @@ func (c *cluster) elect(n *testNode) {
 	}
 	for _, o := range c.nodes {
 		if o != n {
-			c.stepLease(o, ElectorEvent{StandBack: 2 * testLease})
+			c.stepLease(o, elector.ElectorEvent{StandBack: 2 * testLease})
 		}
 	}
-	c.stepLease(n, ElectorEvent{Nudged: true})
+	c.stepLease(n, elector.ElectorEvent{Nudged: true})
 	old.log.StepDown(c.now)
-	c.stepLease(old, ElectorEvent{Release: &Release{StandBack: testLease, Why: CauseHandedOver}})
+	c.stepLease(old, elector.ElectorEvent{Release: &elector.Release{StandBack: testLease, Why: elector.CauseHandedOver}})
 	c.until("the lease of the chosen node", time.Second, func() bool { return n.pub.Held(c.now) })
 }
 
@@ -47,7 +48,7 @@ func TestM6FrozenAtAnElection(t *testing.T) {
 	if took := c.now - won; took < testBound || took > testBound+2*testLease {
 		t.Errorf("another master after %v", took)
 	}
-	if len(frozen.letGo) != 1 || frozen.letGo[0].Reason != ReasonUnready {
+	if len(frozen.letGo) != 1 || frozen.letGo[0].Reason != elector.ReasonUnready {
 		t.Fatalf("let go: %v", frozen.letGo)
 	}
 	tries := len(frozen.attempts)
@@ -106,7 +107,7 @@ func TestM6LargeFramesDoNotArrive(t *testing.T) {
 	}
 	m.input(Event{Write: &Request{ID: 2, Command: kv.EncodeCommand(&large), Until: c.now + time.Minute}})
 	c.until("another master", testBound+2*testLease, func() bool { n := c.master(); return n != nil && n != m })
-	if len(m.letGo) != 1 || m.letGo[0].Reason != ReasonStuck || m.letGo[0].For < testBound {
+	if len(m.letGo) != 1 || m.letGo[0].Reason != elector.ReasonStuck || m.letGo[0].For < testBound {
 		t.Fatalf("let go: %v", m.letGo)
 	}
 	if s := m.log.Standing(c.now); s.Able || s.StandBack < time.Second {
@@ -297,7 +298,7 @@ func TestM6WhoIsBehindLetsGoAtOnce(t *testing.T) {
 			t.Errorf("lets go at once though it is not behind: %+v", out)
 		}
 		out := g.step(now, reading{tenure: 4, behind: true})
-		if (out.Tenure == 4) != other || other && (out.Reason != ReasonBehind || g.own.Fit) {
+		if (out.Tenure == 4) != other || other && (out.Reason != elector.ReasonBehind || g.own.Fit) {
 			t.Errorf("another is able %v: %+v, and is %+v itself", other, out, g.own)
 		}
 		if out := g.step(now, reading{tenure: 4, behind: true, ready: true}); out.Tenure != 0 {

@@ -8,6 +8,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/multipaxos"
 	"tenure/server/members"
+	"tenure/server/replica/elector"
 )
 
 // without is the record that removes a voter from the first membership of b.
@@ -108,7 +109,7 @@ func TestARemovedNodeLetsTheLeaseGo(t *testing.T) {
 	b.follows(b.without(1))
 	b.tick(2*sec, tenure(7, 90*sec))
 	b.tick(2*sec, tenure(7, 90*sec))
-	if b.log.letGo != (LetGo{Tenure: 7, Reason: ReasonNoVoter}) || b.log.core.Phase() != multipaxos.Following {
+	if b.log.letGo != (elector.LetGo{Tenure: 7, Reason: elector.ReasonNoVoter}) || b.log.core.Phase() != multipaxos.Following {
 		t.Fatalf("lets go of %+v, %v", b.log.letGo, b.log.core.Phase())
 	}
 }

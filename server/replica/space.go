@@ -4,6 +4,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/server/replica/elector"
 )
 
 // The space of the best quorum with the master in it decides whether a write is accepted, not that of the worst member:
@@ -54,12 +55,12 @@ func (l *Log) Full() []ballot.NodeID { return l.members.full() }
 
 // Relief returns a member that should be master instead of this node, because this node is short of space or about to
 // be removed. It returns 0 if no member can, or without need.
-func (l *Log) Relief() (next ballot.NodeID, why Cause) {
+func (l *Log) Relief() (next ballot.NodeID, why elector.Cause) {
 	switch {
 	case !l.epoch.ready || l.stopping:
-		return 0, CauseUnknown
+		return 0, elector.CauseUnknown
 	case l.changes.step.HandOver:
-		return l.members.successor(l.ticks, l.state.Applied()), CauseHandedOver
+		return l.members.successor(l.ticks, l.state.Applied()), elector.CauseHandedOver
 	}
-	return l.members.relief(l.ticks, l.state.Applied()), CauseNoSpace
+	return l.members.relief(l.ticks, l.state.Applied()), elector.CauseNoSpace
 }

@@ -2,6 +2,8 @@ package replica
 
 import (
 	"time"
+
+	"tenure/server/replica/elector"
 )
 
 // healthTicks is the number of Ticks between two reports of a node's health.
@@ -31,7 +33,7 @@ func (l *Log) Standing(now time.Duration) Standing {
 // the wish for the release until the lease part has done it.
 func (l *Log) tickProgress(now time.Duration, p Published) {
 	if l.letGo.Tenure != 0 && (!p.Held(now) || p.Tenure != l.letGo.Tenure) {
-		l.letGo = LetGo{}
+		l.letGo = elector.LetGo{}
 	}
 	r := l.reading()
 	if g := l.progress.step(now, r); g.Tenure != 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"tenure/server/replica"
+	"tenure/server/replica/elector"
 )
 
 var errDamaged = errors.New("damaged")
@@ -19,7 +19,7 @@ func TestStopAfterDamageWaitsForNobody(t *testing.T) {
 	gone := make(chan struct{})
 	go func() {
 		h := Handover{LeaseTime: time.Second, Clock: l.cfg.Clock, Log: l} // without an Elector
-		h.Give(0, replica.CauseStopping)
+		h.Give(0, elector.CauseStopping)
 		close(gone)
 	}()
 	select {

@@ -7,7 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/internal/clock"
-	"tenure/server/replica"
+	"tenure/server/replica/elector"
 	"tenure/server/wire"
 )
 
@@ -105,4 +105,4 @@ func (d *Drain) run(stop <-chan struct{}) error {
 // alone reports whether there is no other voter.
 func (d *Drain) alone() bool { return len(d.cfg.Members.Load().Members) < 2 }
 
-func (d *Drain) standBack() { d.cfg.Elector.put(replica.ElectorEvent{StandBack: d.cfg.LeaseTime}) }
+func (d *Drain) standBack() { d.cfg.Elector.put(elector.ElectorEvent{StandBack: d.cfg.LeaseTime}) }

@@ -11,8 +11,8 @@ import (
 	"tenure/api"
 	"tenure/internal/clock"
 	"tenure/server/members"
-	"tenure/server/replica"
 	"tenure/server/replica/effect"
+	"tenure/server/replica/elector"
 	"tenure/server/wire"
 )
 
@@ -24,7 +24,7 @@ type Guardian interface {
 
 // ElectorConfig is what an Elector is made of. All fields are required.
 type ElectorConfig struct {
-	Part       *replica.Elector
+	Part       *elector.Elector
 	LeaseTime  time.Duration
 	Members    *Members
 	Clock      *clock.Clock
@@ -52,7 +52,7 @@ type Elector struct {
 	cleared        atomic.Uint64 // records cleared here because a guardian has said that their owner is dead
 
 	// Of the loop:
-	driver *replica.ElectorRound
+	driver *elector.ElectorRound
 	done   chan struct{} // of the round's Release, or nil
 	timer  *time.Timer
 	due    time.Duration // when the timer fires
@@ -62,7 +62,7 @@ type Elector struct {
 
 // electorEvent is one input of the elector.
 type electorEvent struct {
-	replica.ElectorEvent
+	elector.ElectorEvent
 	done chan struct{} // of a Release: closed when the messages have been handed to the transport
 }
 
@@ -72,7 +72,7 @@ const maxElectorEvents = 1024
 // NewElector returns an Elector before its first round. It registers its figures.
 func NewElector(c ElectorConfig) *Elector {
 	e := &Elector{cfg: c, in: make(chan electorEvent, maxElectorEvents), metrics: newElectorMetrics(c.Registry),
-		driver: replica.NewElectorRound(c.Part), inForce: make(chan inForce, 1)}
+		driver: elector.NewElectorRound(c.Part), inForce: make(chan inForce, 1)}
 	now := c.Clock.Now()
 	e.inForceAtStart.number, e.inForceAtStart.excluding = c.Part.InForce(now)
 	e.quarantine = now + c.Part.QuarantineLeft(now)
@@ -96,9 +96,9 @@ func (e *Elector) QuarantineLeft(now time.Duration) time.Duration {
 func (e *Elector) Cleared() uint64 { return e.cleared.Load() }
 
 // LetGo has the lease given up because its holder gets nowhere (M6). A full inbox drops it: the log says it again.
-func (e *Elector) LetGo(g replica.LetGo) {
+func (e *Elector) LetGo(g elector.LetGo) {
 	select {
-	case e.in <- electorEvent{ElectorEvent: replica.ElectorEvent{LetGo: g}}:
+	case e.in <- electorEvent{ElectorEvent: elector.ElectorEvent{LetGo: g}}:
 	default:
 	}
 }
@@ -108,8 +108,8 @@ const releaseWait = time.Second
 
 // Release gives the lease up (P6), and returns when the messages are with the transport, or the run ends. If there is
 // no space for so long, the lease ends by itself.
-func (e *Elector) Release(r replica.Release) {
-	in := electorEvent{done: make(chan struct{}), ElectorEvent: replica.ElectorEvent{Release: &r}}
+func (e *Elector) Release(r elector.Release) {
+	in := electorEvent{done: make(chan struct{}), ElectorEvent: elector.ElectorEvent{Release: &r}}
 	select {
 	case e.in <- in:
 		select {
@@ -124,13 +124,13 @@ func (e *Elector) Release(r replica.Release) {
 // enforce puts a membership in force, and waits for space in the inbox. What holds then comes from e.inForce.
 func (e *Elector) enforce(m members.InForce, stop <-chan struct{}) {
 	select {
-	case e.in <- electorEvent{ElectorEvent: replica.ElectorEvent{Membership: &m}}:
+	case e.in <- electorEvent{ElectorEvent: elector.ElectorEvent{Membership: &m}}:
 	case <-stop:
 	}
 }
 
 // put adds an event that a peer has brought, and drops it if too many wait.
-func (e *Elector) put(in replica.ElectorEvent) {
+func (e *Elector) put(in elector.ElectorEvent) {
 	select {
 	case e.in <- electorEvent{ElectorEvent: in}:
 	default:
@@ -198,18 +198,18 @@ func (e *Elector) readClock() {
 	e.noteLateness(now-e.due, gap)
 	e.cfg.Part.Gap(gap)
 	distrusted := e.cfg.Distrusted()
-	if in := e.driver.Event(); *in == (replica.ElectorEvent{}) {
+	if in := e.driver.Event(); *in == (elector.ElectorEvent{}) {
 		tenure := e.cfg.Part.State(now).Tenure
 		in.LetGo = e.cfg.Health.hung(now, tenure)
 		if distrusted && tenure != 0 {
-			in.LetGo = replica.LetGo{Tenure: tenure, Reason: replica.ReasonClock}
+			in.LetGo = elector.LetGo{Tenure: tenure, Reason: elector.ReasonClock}
 		}
 	}
 	e.driver.Read(now, distrusted || e.cfg.Health.Standing().Barred)
 }
 
 // publish shows the others whether the lease is held, and until when.
-func (e *Elector) publish(now time.Duration, s replica.LeaseState) {
+func (e *Elector) publish(now time.Duration, s elector.LeaseState) {
 	before := e.cfg.Mastership.Load()
 	e.cfg.Mastership.SetLease(s.Tenure, s.Deadline)
 	if s.Tenure != 0 && s.Deadline != before.Deadline {

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tenure/server/replica"
+	"tenure/server/replica/elector"
 )
 
 // gapMeter measures what happened to the process between two steps of the lease loop. It makes two system calls a step,
@@ -41,7 +41,7 @@ func (m *gapMeter) close() {
 }
 
 // read returns the gap since the last read; now is the elapsed clock.
-func (m *gapMeter) read(now time.Duration) replica.Gap {
+func (m *gapMeter) read(now time.Duration) elector.Gap {
 	r := reading{elapsed: now, own: time.Now(), waited: m.waited()}
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) == nil {
@@ -50,9 +50,9 @@ func (m *gapMeter) read(now time.Duration) replica.Gap {
 	old := m.read0
 	m.read0 = r
 	if old.own.IsZero() {
-		return replica.Gap{}
+		return elector.Gap{}
 	}
-	return replica.Gap{Jumped: max(0, (now-old.elapsed)-r.own.Sub(old.own)), Processor: r.processor - old.processor,
+	return elector.Gap{Jumped: max(0, (now-old.elapsed)-r.own.Sub(old.own)), Processor: r.processor - old.processor,
 		Waited: r.waited - old.waited, Faults: r.faults - old.faults}
 }
 

@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tenure/server/metrics"
-	"tenure/server/replica"
+	"tenure/server/replica/elector"
 )
 
 // electorMetrics are what the elector counts and measures.
@@ -36,13 +36,13 @@ func newElectorMetrics(reg prometheus.Registerer) *electorMetrics {
 		letGo: metrics.Counters(reg, "lease_let_go_total",
 			"Times that this node let go of the master lease because it got nowhere, by reason.", "reason"),
 	}
-	for _, reason := range replica.LetGoReasons() {
+	for _, reason := range elector.LetGoReasons() {
 		m.letGo.WithLabelValues(reason)
 	}
-	for _, c := range replica.Causes() {
+	for _, c := range elector.Causes() {
 		m.ends.WithLabelValues(c.String())
 	}
-	for _, e := range replica.Endings() {
+	for _, e := range elector.Endings() {
 		m.starts.WithLabelValues(e.String())
 	}
 	return m

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tenure/api"
-	"tenure/server/replica"
+	"tenure/server/replica/elector"
 )
 
 // maxShownChanges is how many of the last tenure changes status shows.
@@ -46,7 +46,7 @@ func (e *Elector) noteTenures(now time.Duration) {
 	}
 }
 
-func (e *Elector) noteStart(now time.Duration, s *replica.TenureStart) {
+func (e *Elector) noteStart(now time.Duration, s *elector.TenureStart) {
 	e.metrics.won.Inc()
 	e.metrics.starts.WithLabelValues(s.How.String()).Inc()
 	e.cfg.Logger.Info().Uint64("tenure", s.Tenure).Uint64("before", uint64(s.Before)).Str("after", s.How.String()).
@@ -56,12 +56,12 @@ func (e *Elector) noteStart(now time.Duration, s *replica.TenureStart) {
 }
 
 // noteEnd notes the end of a tenure. by is the event of the round that has ended it.
-func (e *Elector) noteEnd(now time.Duration, end *replica.TenureEnd, by *replica.ElectorEvent) {
+func (e *Elector) noteEnd(now time.Duration, end *elector.TenureEnd, by *elector.ElectorEvent) {
 	detail := end.String()
 	if r := by.Release; r != nil && r.Next != 0 && end.Cause.Released() {
 		detail += fmt.Sprintf(", to node %d", r.Next)
 	}
-	if g := by.LetGo; end.Cause == replica.CauseNoProgress && g.Tenure == end.Tenure {
+	if g := by.LetGo; end.Cause == elector.CauseNoProgress && g.Tenure == end.Tenure {
 		detail += ", " + g.String()
 	}
 	e.metrics.ends.WithLabelValues(end.Cause.String()).Inc()
@@ -93,7 +93,7 @@ func (e *Elector) noteEvent() {
 
 // noteLateness records how late the loop woke: a machine that does not schedule the process in time loses its lease,
 // and whoever looks for the reason should find it.
-func (e *Elector) noteLateness(late time.Duration, gap replica.Gap) {
+func (e *Elector) noteLateness(late time.Duration, gap elector.Gap) {
 	e.metrics.late.Observe(max(0, late.Seconds()))
 	if late > e.cfg.LeaseTime/4 {
 		e.cfg.Logger.Warn().Dur("late_ms", late).Dur("jumped_ms", gap.Jumped).Dur("processor_ms", gap.Processor).

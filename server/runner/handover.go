@@ -7,6 +7,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
 	"tenure/server/replica"
+	"tenure/server/replica/elector"
 )
 
 // Handover gives mastership up in the order that DESIGN.md fixes. It must not be copied.
@@ -23,10 +24,10 @@ type Handover struct {
 // as master and answers the rest unknown. Then the lease is released. next is a hint, 0 for none. With CauseStopping it
 // is for good. If the run fails or ends meanwhile, Give does not release the lease: the guardian does, or it runs out.
 // Give waits for another Give under way.
-func (h *Handover) Give(next ballot.NodeID, why replica.Cause) {
+func (h *Handover) Give(next ballot.NodeID, why elector.Cause) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	forGood := why == replica.CauseStopping
+	forGood := why == elector.CauseStopping
 	h.Log.Do(func(part *replica.Log) {
 		if forGood {
 			part.Stop()
@@ -44,7 +45,7 @@ func (h *Handover) Give(next ballot.NodeID, why replica.Cause) {
 	if !h.Log.Do(func(part *replica.Log) { part.StepDown(h.Clock.Now()) }) {
 		return
 	}
-	h.Elector.Release(replica.Release{StandBack: replica.StandBackLeases * h.LeaseTime, Why: why, Next: next})
+	h.Elector.Release(elector.Release{StandBack: replica.StandBackLeases * h.LeaseTime, Why: why, Next: next})
 	if !forGood {
 		h.Log.Do(func(part *replica.Log) { part.Resume() })
 	}

@@ -3,7 +3,7 @@ package runner
 import (
 	"testing"
 
-	"tenure/server/replica"
+	"tenure/server/replica/elector"
 )
 
 // Give keeps other calls out until its release has left and the log may lead again. With two at a time, the end of one
@@ -15,7 +15,7 @@ func TestGiveKeepsOthersOut(t *testing.T) {
 	h := &Handover{Clock: l.cfg.Clock, Log: l, Elector: e}
 	given := make(chan struct{}, 2)
 	for range cap(given) {
-		go func() { h.Give(0, replica.CauseHandedOver); given <- struct{}{} }()
+		go func() { h.Give(0, elector.CauseHandedOver); given <- struct{}{} }()
 	}
 	for range cap(given) {
 		first := <-e.in

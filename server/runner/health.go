@@ -9,6 +9,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/server/replica"
+	"tenure/server/replica/elector"
 )
 
 // Health is how able this node and its peers are to serve as master (M6). The runner of the log publishes this node's
@@ -85,16 +86,16 @@ func (h *Health) able(now time.Duration) bool {
 // bound, and another voter has reported since that it is able or fit, the holder of the lease in tenure lets go. The
 // log is not asked to step down: it acts by Mastership, and finds no tenure there when it goes on. Further attempts are
 // barred until it ticks.
-func (h *Health) hung(now time.Duration, tenure uint64) replica.LetGo {
+func (h *Health) hung(now time.Duration, tenure uint64) elector.LetGo {
 	s := h.standing.Load()
 	if tenure == 0 || s.At == 0 || now-s.At < h.bound {
-		return replica.LetGo{}
+		return elector.LetGo{}
 	}
 	if !h.able(now) {
-		return replica.LetGo{}
+		return elector.LetGo{}
 	}
 	barred := *s
 	barred.Able, barred.Barred = false, true
 	h.standing.CompareAndSwap(s, &barred)
-	return replica.LetGo{Tenure: tenure, Reason: replica.ReasonHung, For: now - s.At}
+	return elector.LetGo{Tenure: tenure, Reason: elector.ReasonHung, For: now - s.At}
 }

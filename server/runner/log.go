@@ -14,6 +14,7 @@ import (
 	"tenure/internal/clock"
 	"tenure/internal/ident"
 	"tenure/server/replica"
+	"tenure/server/replica/elector"
 	"tenure/server/slow"
 	"tenure/storage"
 )
@@ -38,7 +39,7 @@ type LogConfig struct {
 	Health     *Health
 	Disk       *Disk
 	Send       Sender
-	LetGo      func(replica.LetGo) // has the elector give the lease up; must not wait
+	LetGo      func(elector.LetGo) // has the elector give the lease up; must not wait
 	// RequireLevel ends the connections to nodes that do not know a feature level, and refuses new ones; must not wait.
 	RequireLevel func(level uint64)
 	// PartWith ends the connections to nodes that no membership from that number on lists, and has them told of their
@@ -121,7 +122,7 @@ func (l *Log) Loops() []Loop { return []Loop{l.run, l.persister.run, l.checkpoin
 // Relief is a member that should take over from this master, and why.
 type Relief struct {
 	Next ballot.NodeID
-	Why  replica.Cause
+	Why  elector.Cause
 }
 
 // Relief is where the log says which member should take over, because this master's disk is short of space, or because

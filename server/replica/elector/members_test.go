@@ -1,4 +1,4 @@
-package replica
+package elector
 
 import (
 	"slices"
@@ -11,6 +11,9 @@ import (
 	"tenure/server/members"
 	"tenure/server/replica/effect"
 )
+
+// stranger is a node that no membership lists.
+const stranger ballot.NodeID = 7
 
 // oneRound makes a round with an event and returns its effects and messages.
 func oneRound(r *ElectorRound, now time.Duration, event ElectorEvent) (order []effect.Effect, sent []lease.Message) {
@@ -34,14 +37,14 @@ func TestMembersAreInForceBeforeTheyAreTold(t *testing.T) {
 	if n, _ := r.InForce(); n != 1 {
 		t.Fatalf("membership %d is in force at first", n)
 	}
-	order, _ := oneRound(r, sec, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}})
+	order, _ := oneRound(r, time.Second, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}})
 	told, handled := slices.Index(order, effect.InForce), slices.Index(order, effect.Lease)
 	if n, _ := r.InForce(); told < handled || n != 2 {
 		t.Errorf("membership %d is in force after %v", n, order)
 	}
 	m := lease.Message{Kind: lease.KindPrepare, From: 3, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster,
 		Ballot: ballot.New(1000, incarnation(3)), Membership: 1}
-	if order, sent := oneRound(r, sec, ElectorEvent{Message: &m}); slices.Contains(order, effect.InForce) ||
+	if order, sent := oneRound(r, time.Second, ElectorEvent{Message: &m}); slices.Contains(order, effect.InForce) ||
 		len(sent) == 0 || sent[0].Kind != lease.KindPrepareRejected {
 		t.Errorf("a stamp that is older: %v, %v", order, sent)
 	}
@@ -51,15 +54,15 @@ func TestMembersAreInForceBeforeTheyAreTold(t *testing.T) {
 // reports for older stamps is that of its recorded lease.
 func TestMembersTheSameNumberChangesNothing(t *testing.T) {
 	r := newTestElectorRound(t, 1)
-	oneRound(r, sec, ElectorEvent{})
+	oneRound(r, time.Second, ElectorEvent{})
 	for _, voters := range []quorum.Set{quorum.Of(1, 2), quorum.Of(2, 3)} {
-		order, _ := oneRound(r, sec, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: voters}})
+		order, _ := oneRound(r, time.Second, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: voters}})
 		span, _ := testTiming.Exclusion(testLease)
 		if n, left := r.InForce(); n != 2 || left != span || !slices.Contains(order, effect.InForce) {
 			t.Errorf("membership %d, %v left, after %v", n, left, order)
 		}
 	}
-	if _, sent := oneRound(r, sec+testLease/2, ElectorEvent{}); len(sent) != 1 || sent[0].To != 2 {
+	if _, sent := oneRound(r, time.Second+testLease/2, ElectorEvent{}); len(sent) != 1 || sent[0].To != 2 {
 		t.Errorf("the renewal: %v", sent)
 	}
 }
@@ -79,7 +82,7 @@ func TestMembersAVoterTriesAsBefore(t *testing.T) {
 // know of a lease that another node holds.
 func TestMembersOnlyVotersTry(t *testing.T) {
 	r := newTestElectorRound(t, 2, 3, 4)
-	for now := sec; now < sec+4*testLease; now += testLease / 20 {
+	for now := time.Second; now < time.Second+4*testLease; now += testLease / 20 {
 		if _, sent := oneRound(r, now, ElectorEvent{}); len(sent) > 0 {
 			t.Fatalf("a node that is no voter sends %v", sent)
 		}
@@ -87,7 +90,7 @@ func TestMembersOnlyVotersTry(t *testing.T) {
 			t.Fatalf("at %v the next round is due at %v", now, r.Wake())
 		}
 	}
-	now := sec + 4*testLease
+	now := time.Second + 4*testLease
 	oneRound(r, now, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2, 3)}})
 	began := time.Duration(0)
 	for ; began == 0 && now < 2*time.Minute; now += testLease / 20 {
@@ -98,8 +101,8 @@ func TestMembersOnlyVotersTry(t *testing.T) {
 			began = now
 		}
 	}
-	if began < sec+5*testLease || began > sec+6*testLease {
-		t.Errorf("the first attempt as a voter after %v", began-sec-4*testLease)
+	if began < time.Second+5*testLease || began > time.Second+6*testLease {
+		t.Errorf("the first attempt as a voter after %v", began-time.Second-4*testLease)
 	}
 }
 
@@ -107,22 +110,22 @@ func TestMembersOnlyVotersTry(t *testing.T) {
 // its lease run out.
 func TestMembersOwnerGoesOver(t *testing.T) {
 	r := newTestElectorRound(t, 1)
-	oneRound(r, sec, ElectorEvent{})
+	oneRound(r, time.Second, ElectorEvent{})
 	first := r.State()
 	if first.Tenure == 0 {
 		t.Fatal("a node alone does not win the lease")
 	}
-	oneRound(r, sec, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}})
+	oneRound(r, time.Second, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}})
 	if s := r.State(); s != first {
 		t.Errorf("a change of the members changes the lease that is held: %+v, %+v", first, s)
 	}
-	_, sent := oneRound(r, sec+testLease/2, ElectorEvent{})
+	_, sent := oneRound(r, time.Second+testLease/2, ElectorEvent{})
 	i := slices.IndexFunc(sent, func(m lease.Message) bool { return m.Kind == lease.KindPrepare && m.To == 2 })
 	if i < 0 || sent[i].Membership != 2 {
 		t.Fatalf("the renewal: %v", sent)
 	}
-	oneRound(r, sec+testLease/2, ElectorEvent{Membership: &members.InForce{Number: 3, Voters: quorum.Of(2)}})
-	for now := sec + testLease/2; now < sec+2*testLease; now += testLease / 20 {
+	oneRound(r, time.Second+testLease/2, ElectorEvent{Membership: &members.InForce{Number: 3, Voters: quorum.Of(2)}})
+	for now := time.Second + testLease/2; now < time.Second+2*testLease; now += testLease / 20 {
 		if oneRound(r, now, ElectorEvent{}); r.Wake() <= now {
 			t.Fatalf("at %v the next round is due at %v", now, r.Wake())
 		}

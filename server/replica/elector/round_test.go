@@ -1,8 +1,9 @@
-package replica
+package elector
 
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
@@ -23,13 +24,33 @@ func newTestElectorRound(t *testing.T, voters ...ballot.NodeID) *ElectorRound {
 	return NewElectorRound(e)
 }
 
+// T2: an event is handled by a reading of the clock that was made after it was taken.
+func TestT2TheClockIsReadAfterTheEvents(t *testing.T) {
+	r := newTestElectorRound(t, 1, 2, 3)
+	if first, second := r.Next(), r.Next(); first != effect.Take || second != effect.Clock {
+		t.Errorf("a round begins with %v, %v", first, second)
+	}
+}
+
+func TestARoundDoesNotGoOnWithoutTheClock(t *testing.T) {
+	r := newTestElectorRound(t, 1, 2, 3)
+	for e := r.Next(); e != effect.Clock; e = r.Next() {
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	r.Next()
+}
+
 // P6, P7: what the step has made of the lease is published, and noted, before messages leave.
 func TestP6P7NothingLeavesBeforeItIsShown(t *testing.T) {
 	r := newTestElectorRound(t, 1, 2, 3)
 	var order []effect.Effect
 	for e := effect.Effect(0); e != effect.Done; order = append(order, e) {
 		if e = r.Next(); e == effect.Clock {
-			r.Read(sec, false)
+			r.Read(time.Second, false)
 		}
 	}
 	want := []effect.Effect{effect.Take, effect.Clock, effect.Lease, effect.Tenures, effect.Note, effect.Send, effect.Timer, effect.Done}
@@ -47,7 +68,7 @@ func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
 			case effect.Take:
 				r.Take(event)
 			case effect.Clock:
-				r.Read(sec, false)
+				r.Read(time.Second, false)
 			case effect.Lease:
 				s = r.State()
 			}
@@ -57,7 +78,7 @@ func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
 	if s := round(ElectorEvent{}); s.Tenure == 0 {
 		t.Fatal("a node alone does not win the lease")
 	}
-	if s := round(ElectorEvent{Release: &Release{StandBack: sec, Why: CauseHandedOver}}); s.Tenure != 0 {
+	if s := round(ElectorEvent{Release: &Release{StandBack: time.Second, Why: CauseHandedOver}}); s.Tenure != 0 {
 		t.Errorf("shown after the release: %+v", s)
 	}
 }

@@ -1,4 +1,4 @@
-package replica
+package elector
 
 import (
 	"time"
@@ -7,6 +7,10 @@ import (
 	"tenure/lease"
 	"tenure/server/replica/effect"
 )
+
+const testLease = 200 * time.Millisecond
+
+var testTiming = lease.Timing{MaxMaster: testLease, MaxUser: time.Second, DriftPPM: 10_000, Margin: 5 * time.Millisecond}
 
 // drivenElector is a lease part that rounds of its driver step, and what they have sent.
 type drivenElector struct {
