@@ -9,7 +9,7 @@
 //
 // # Threads of a node
 //
-//	elector        runs elector.ElectorRound; never waits for anything but its inbox and its timer
+//	elector        runs elector.Round; never waits for anything but its inbox and its timer
 //	log            runs replica.LogRound; hands persists to the persister, messages to the transport, replies to handlers
 //	persister      commits what the log handed it, all of it as one record of the journal; reports back to the log
 //	checkpointer   writes applied changes to the state database in the background

@@ -29,7 +29,7 @@ type parts struct {
 	quarantine lease.Quarantine
 	silence    time.Duration    // of the acceptor of named leases, from began on
 	exclusion  [2]time.Duration // how long a master lease and a named one may live that this node has granted
-	elector    *elector.Elector
+	elector    *elector.Part
 	leases     *leases.Part
 	log        *replica.Log
 	state      *kv.State
@@ -75,7 +75,7 @@ func (n *node) startRun(fresh bool) (*parts, error) {
 		began: begin, quarantine: plan, silence: bucket.Silence,
 		exclusion: [2]time.Duration{master, longest}}
 	m := p.identity.Membership
-	p.elector, err = elector.NewElector(elector.ElectorConfig{
+	p.elector, err = elector.New(elector.Config{
 		Self: n.self, Membership: m.Number, Voters: m.Voters(), Timing: timing, Duration: n.cfg.LeaseTime, Seed: p.firstID,
 		Acceptor: lease.AcceptorConfig{Self: n.self.Node, Timing: timing, Quarantine: plan.Deadline(begin)},
 	}, begin)

@@ -48,7 +48,7 @@ type replicaNode struct {
 	id            ballot.NodeID
 	offset        time.Duration // its clock reads that much more than the script's time
 	disk          *memDisk
-	lease         *elector.ElectorRound
+	lease         *elector.Round
 	log           *replica.Log
 	round         *replica.LogRound
 	due           effect.Effect // handed out by round, and not yet carried out; 0: none
@@ -122,12 +122,12 @@ func openCluster(c *Command) (Stage, error) {
 func (nd *replicaNode) boot(voters quorum.Set, timing lease.Timing, duration time.Duration) (err error) {
 	self := ballot.Incarnation{Node: nd.id, Restart: 1, Nonce: uint64(nd.id)}
 	nd.nextTick = nd.offset
-	part, err := elector.NewElector(elector.ElectorConfig{Self: self, Voters: voters, Timing: timing,
+	part, err := elector.New(elector.Config{Self: self, Voters: voters, Timing: timing,
 		Duration: duration, Seed: self.Nonce, Acceptor: lease.AcceptorConfig{Self: nd.id, Timing: timing}}, nd.offset)
 	if err != nil {
 		return err
 	}
-	nd.lease = elector.NewElectorRound(part)
+	nd.lease = elector.NewRound(part)
 	if nd.state, err = kv.Open(nd.disk.stateDB, kv.DefaultLimits); err != nil {
 		return err
 	}

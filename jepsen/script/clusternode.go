@@ -43,7 +43,7 @@ func (w *cluster) receive(nd *replicaNode, e envelope) error {
 	if e.lease {
 		said, err := wire.DecodeLease(e.body)
 		if err == nil {
-			w.stepLease(nd, elector.ElectorEvent{Message: said.Message})
+			w.stepLease(nd, elector.Event{Message: said.Message})
 		}
 		return err
 	}
@@ -67,7 +67,7 @@ func (w *cluster) round(nd *replicaNode) error {
 
 // begin is all of a round but the log loop's part.
 func (w *cluster) begin(nd *replicaNode) {
-	w.stepLease(nd, elector.ElectorEvent{})
+	w.stepLease(nd, elector.Event{})
 	nd.commit()
 	if now := w.read(nd); now >= nd.nextTick {
 		nd.nextTick = now + replica.TickEvery
@@ -76,7 +76,7 @@ func (w *cluster) begin(nd *replicaNode) {
 }
 
 // stepLease is a round of the lease loop.
-func (w *cluster) stepLease(nd *replicaNode, e elector.ElectorEvent) {
+func (w *cluster) stepLease(nd *replicaNode, e elector.Event) {
 	for {
 		switch nd.lease.Next() {
 		case effect.Take:

@@ -15,7 +15,7 @@
 //
 //	stage    plays                                                            where
 //	cell     lease.Proposer and lease.Acceptor, message by message            cell.go, cellrun.go, celltell.go
-//	cluster  elector.Elector and replica.Log with multipaxos and kv           cluster.go, clusternode.go, clusterrun.go
+//	cluster  elector.Part and replica.Log with multipaxos and kv              cluster.go, clusternode.go, clusterrun.go
 //
 // Output that differs from what the script says is for the caller to look at (a test shows the difference, or rewrites
 // the script on request). Two things are never a matter of output: a want that does not hold, and a rule that a stage

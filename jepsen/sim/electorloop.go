@@ -24,8 +24,8 @@ type electorLoop struct {
 	inForce    func(part int, number uint64, excluding time.Duration)
 	distrusted func() bool // the clock cannot be trusted
 
-	elector  *elector.Elector
-	round    *elector.ElectorRound
+	elector  *elector.Part
+	round    *elector.Round
 	effect   effect.Effect    // to be carried out next
 	standing replica.Standing // what the log loop shows
 	inbox    []leaseEvent
@@ -96,7 +96,7 @@ func (l *electorLoop) do(e effect.Effect) {
 		r.Take(l.about.event())
 	case effect.Clock:
 		now, distrusted := l.reading(), l.distrusted()
-		if in, t := r.Event(), l.elector.State(now).Tenure; distrusted && t != 0 && *in == (elector.ElectorEvent{}) {
+		if in, t := r.Event(), l.elector.State(now).Tenure; distrusted && t != 0 && *in == (elector.Event{}) {
 			in.LetGo = elector.LetGo{Tenure: t, Reason: elector.ReasonClock}
 		}
 		r.Read(now, distrusted || l.standing.Barred)
@@ -124,8 +124,8 @@ func (l *electorLoop) do(e effect.Effect) {
 }
 
 // event returns e as the driver takes it.
-func (e *leaseEvent) event() elector.ElectorEvent {
-	out := elector.ElectorEvent{Message: e.message, Nudged: e.nudged, StandBack: e.standBack, LetGo: e.letGo,
+func (e *leaseEvent) event() elector.Event {
+	out := elector.Event{Message: e.message, Nudged: e.nudged, StandBack: e.standBack, LetGo: e.letGo,
 		Membership: e.members}
 	if h := e.release; h != nil {
 		out.Release = &elector.Release{StandBack: h.standBack, Why: h.why(), Next: h.next}
@@ -155,7 +155,7 @@ func (l *electorLoop) noteEvent() {
 }
 
 // publish publishes what the round has made of the lease, and has the log loop see it.
-func (l *electorLoop) publish(s elector.LeaseState) {
+func (l *electorLoop) publish(s elector.State) {
 	changed := l.board.pub.Tenure != s.Tenure
 	l.board.publish(l.board.pub.WithLease(s.Tenure, s.Deadline))
 	if !changed {

@@ -192,7 +192,7 @@ func (n *node) open(silence time.Duration) error {
 
 func (n *node) openElector() error {
 	p, t := n.process, n.plan.timing
-	e, err := elector.NewElector(elector.ElectorConfig{
+	e, err := elector.New(elector.Config{
 		Self: p.self, Voters: n.disk.members.Voters(), Membership: n.disk.members.Number, Timing: t, Duration: n.plan.lease, Seed: n.random.next(),
 		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: t, Quarantine: p.quarantine.Deadline(p.begun)},
 	}, p.begun)
@@ -201,7 +201,7 @@ func (n *node) openElector() error {
 	}
 	p.elector = &electorLoop{
 		machine: n.machine, own: n.run, loops: &n.site.loops, net: n.site.net, end: n.end, board: n.board,
-		progress: n.site.progress, elector: e, round: elector.NewElectorRound(e), inForce: n.inForce, distrusted: n.distrusted,
+		progress: n.site.progress, elector: e, round: elector.NewRound(e), inForce: n.inForce, distrusted: n.distrusted,
 	}
 	p.elector.effect = p.elector.round.Next()
 	return nil

@@ -19,7 +19,7 @@
 // # Drivers
 //
 // A part does not decide in which order it is asked. That is the work of its driver: [LogRound] for the log part,
-// [elector.ElectorRound] for the lease part, leases.Round for named leases, [ReadRound] for a read under the lease. A driver
+// [elector.Round] for the lease part, leases.Round for named leases, [ReadRound] for a read under the lease. A driver
 // hands out one [effect.Effect] at a time; the caller carries it out and asks for the next one. The shell, the
 // simulator, the scripts and the tests of this package run the same drivers. The simulator stops a node between any two
 // effects, so it can find any wrong order.

@@ -94,8 +94,8 @@ type testNode struct {
 	up            bool
 	paused        bool
 	frozen        bool // its disk does not answer
-	elector       *elector.Elector
-	lease         *elector.ElectorRound
+	elector       *elector.Part
+	lease         *elector.Round
 	log           *Log
 	round         *LogRound
 	events        []*Event
@@ -201,13 +201,13 @@ func (c *cluster) start(n *testNode) {
 		quiet = c.now + max(d, c.quarantine)
 	}
 	var err error
-	n.elector, err = elector.NewElector(elector.ElectorConfig{Self: self, Voters: n.disk.identity.Voters(), Timing: testTiming,
+	n.elector, err = elector.New(elector.Config{Self: self, Voters: n.disk.identity.Voters(), Timing: testTiming,
 		Duration: testLease, Seed: self.Nonce, Membership: n.disk.identity.Number,
 		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: testTiming, Quarantine: quiet}}, c.now)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	n.lease = elector.NewElectorRound(n.elector)
+	n.lease = elector.NewRound(n.elector)
 	if n.state, err = kv.Open(n.disk.stateDB, kv.DefaultLimits); err != nil {
 		c.t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func (c *cluster) deliver() {
 		}
 		switch {
 		case e.lease != nil:
-			c.stepLease(n, elector.ElectorEvent{Message: e.lease})
+			c.stepLease(n, elector.Event{Message: e.lease})
 		case e.log != nil:
 			n.input(Event{Log: e.log})
 		case e.peer != nil:
@@ -306,7 +306,7 @@ func (n *testNode) input(e Event) { n.events = append(n.events, &e) }
 
 // round is what the shell does in a round, at one point of virtual time.
 func (c *cluster) round(n *testNode) {
-	c.stepLease(n, elector.ElectorEvent{})
+	c.stepLease(n, elector.Event{})
 	if !n.frozen {
 		for _, p := range n.persists {
 			n.disk.commit(p)
@@ -345,7 +345,7 @@ func (c *cluster) stepLog(n *testNode) {
 }
 
 // stepLease is a round of the lease part.
-func (c *cluster) stepLease(n *testNode, event elector.ElectorEvent) {
+func (c *cluster) stepLease(n *testNode, event elector.Event) {
 	for {
 		switch n.lease.Next() {
 		case effect.Take:
@@ -426,7 +426,7 @@ func (c *cluster) progress(n *testNode, out *Output) {
 		}
 	}
 	if out.LetGo.Tenure != 0 {
-		c.stepLease(n, elector.ElectorEvent{LetGo: out.LetGo})
+		c.stepLease(n, elector.Event{LetGo: out.LetGo})
 	}
 }
 

@@ -23,7 +23,7 @@ func (c *cluster) putInForce(n *testNode) {
 	if _, _, ok := m.Find(n.id); !ok {
 		n.removed = true
 	}
-	c.stepLease(n, elector.ElectorEvent{Membership: &members.InForce{Number: m.Number, Voters: m.Voters(), Era: m.Era}})
+	c.stepLease(n, elector.Event{Membership: &members.InForce{Number: m.Number, Voters: m.Voters(), Era: m.Era}})
 	c.tellInForce(n)
 }
 
@@ -42,7 +42,7 @@ func (c *cluster) handOver(n *testNode) {
 	n.handsOver = 0
 	n.input(Event{Call: func(now time.Duration) { n.log.StepDown(now) }})
 	c.stepLog(n)
-	c.stepLease(n, elector.ElectorEvent{Release: &elector.Release{StandBack: StandBackLeases * testLease, Why: elector.CauseHandedOver, Next: next}})
+	c.stepLease(n, elector.Event{Release: &elector.Release{StandBack: StandBackLeases * testLease, Why: elector.CauseHandedOver, Next: next}})
 	n.input(Event{Call: func(time.Duration) { n.log.Resume() }})
 }
 

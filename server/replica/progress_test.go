@@ -22,12 +22,12 @@ func (c *cluster) elect(n *testNode) {
 	}
 	for _, o := range c.nodes {
 		if o != n {
-			c.stepLease(o, elector.ElectorEvent{StandBack: 2 * testLease})
+			c.stepLease(o, elector.Event{StandBack: 2 * testLease})
 		}
 	}
-	c.stepLease(n, elector.ElectorEvent{Nudged: true})
+	c.stepLease(n, elector.Event{Nudged: true})
 	old.log.StepDown(c.now)
-	c.stepLease(old, elector.ElectorEvent{Release: &elector.Release{StandBack: testLease, Why: elector.CauseHandedOver}})
+	c.stepLease(old, elector.Event{Release: &elector.Release{StandBack: testLease, Why: elector.CauseHandedOver}})
 	c.until("the lease of the chosen node", time.Second, func() bool { return n.pub.Held(c.now) })
 }
 

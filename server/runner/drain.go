@@ -105,4 +105,4 @@ func (d *Drain) run(stop <-chan struct{}) error {
 // alone reports whether there is no other voter.
 func (d *Drain) alone() bool { return len(d.cfg.Members.Load().Members) < 2 }
 
-func (d *Drain) standBack() { d.cfg.Elector.put(elector.ElectorEvent{StandBack: d.cfg.LeaseTime}) }
+func (d *Drain) standBack() { d.cfg.Elector.put(elector.Event{StandBack: d.cfg.LeaseTime}) }

@@ -24,7 +24,7 @@ type Guardian interface {
 
 // ElectorConfig is what an Elector is made of. All fields are required.
 type ElectorConfig struct {
-	Part       *elector.Elector
+	Part       *elector.Part
 	LeaseTime  time.Duration
 	Members    *Members
 	Clock      *clock.Clock
@@ -52,7 +52,7 @@ type Elector struct {
 	cleared        atomic.Uint64 // records cleared here because a guardian has said that their owner is dead
 
 	// Of the loop:
-	driver *elector.ElectorRound
+	driver *elector.Round
 	done   chan struct{} // of the round's Release, or nil
 	timer  *time.Timer
 	due    time.Duration // when the timer fires
@@ -62,7 +62,7 @@ type Elector struct {
 
 // electorEvent is one input of the elector.
 type electorEvent struct {
-	elector.ElectorEvent
+	elector.Event
 	done chan struct{} // of a Release: closed when the messages have been handed to the transport
 }
 
@@ -72,7 +72,7 @@ const maxElectorEvents = 1024
 // NewElector returns an Elector before its first round. It registers its figures.
 func NewElector(c ElectorConfig) *Elector {
 	e := &Elector{cfg: c, in: make(chan electorEvent, maxElectorEvents), metrics: newElectorMetrics(c.Registry),
-		driver: elector.NewElectorRound(c.Part), inForce: make(chan inForce, 1)}
+		driver: elector.NewRound(c.Part), inForce: make(chan inForce, 1)}
 	now := c.Clock.Now()
 	e.inForceAtStart.number, e.inForceAtStart.excluding = c.Part.InForce(now)
 	e.quarantine = now + c.Part.QuarantineLeft(now)
@@ -98,7 +98,7 @@ func (e *Elector) Cleared() uint64 { return e.cleared.Load() }
 // LetGo has the lease given up because its holder gets nowhere (M6). A full inbox drops it: the log says it again.
 func (e *Elector) LetGo(g elector.LetGo) {
 	select {
-	case e.in <- electorEvent{ElectorEvent: elector.ElectorEvent{LetGo: g}}:
+	case e.in <- electorEvent{Event: elector.Event{LetGo: g}}:
 	default:
 	}
 }
@@ -109,7 +109,7 @@ const releaseWait = time.Second
 // Release gives the lease up (P6), and returns when the messages are with the transport, or the run ends. If there is
 // no space for so long, the lease ends by itself.
 func (e *Elector) Release(r elector.Release) {
-	in := electorEvent{done: make(chan struct{}), ElectorEvent: elector.ElectorEvent{Release: &r}}
+	in := electorEvent{done: make(chan struct{}), Event: elector.Event{Release: &r}}
 	select {
 	case e.in <- in:
 		select {
@@ -124,15 +124,15 @@ func (e *Elector) Release(r elector.Release) {
 // enforce puts a membership in force, and waits for space in the inbox. What holds then comes from e.inForce.
 func (e *Elector) enforce(m members.InForce, stop <-chan struct{}) {
 	select {
-	case e.in <- electorEvent{ElectorEvent: elector.ElectorEvent{Membership: &m}}:
+	case e.in <- electorEvent{Event: elector.Event{Membership: &m}}:
 	case <-stop:
 	}
 }
 
 // put adds an event that a peer has brought, and drops it if too many wait.
-func (e *Elector) put(in elector.ElectorEvent) {
+func (e *Elector) put(in elector.Event) {
 	select {
-	case e.in <- electorEvent{ElectorEvent: in}:
+	case e.in <- electorEvent{Event: in}:
 	default:
 		e.metrics.dropped.Inc()
 	}
@@ -152,7 +152,7 @@ func (e *Elector) run(stop <-chan struct{}) error {
 			case <-stop:
 				return nil
 			case in := <-e.in:
-				e.driver.Take(in.ElectorEvent)
+				e.driver.Take(in.Event)
 				e.done = in.done
 			case <-e.timer.C:
 			}
@@ -198,7 +198,7 @@ func (e *Elector) readClock() {
 	e.noteLateness(now-e.due, gap)
 	e.cfg.Part.Gap(gap)
 	distrusted := e.cfg.Distrusted()
-	if in := e.driver.Event(); *in == (elector.ElectorEvent{}) {
+	if in := e.driver.Event(); *in == (elector.Event{}) {
 		tenure := e.cfg.Part.State(now).Tenure
 		in.LetGo = e.cfg.Health.hung(now, tenure)
 		if distrusted && tenure != 0 {
@@ -209,7 +209,7 @@ func (e *Elector) readClock() {
 }
 
 // publish shows the others whether the lease is held, and until when.
-func (e *Elector) publish(now time.Duration, s elector.LeaseState) {
+func (e *Elector) publish(now time.Duration, s elector.State) {
 	before := e.cfg.Mastership.Load()
 	e.cfg.Mastership.SetLease(s.Tenure, s.Deadline)
 	if s.Tenure != 0 && s.Deadline != before.Deadline {

@@ -56,7 +56,7 @@ func (e *Elector) noteStart(now time.Duration, s *elector.TenureStart) {
 }
 
 // noteEnd notes the end of a tenure. by is the event of the round that has ended it.
-func (e *Elector) noteEnd(now time.Duration, end *elector.TenureEnd, by *elector.ElectorEvent) {
+func (e *Elector) noteEnd(now time.Duration, end *elector.TenureEnd, by *elector.Event) {
 	detail := end.String()
 	if r := by.Release; r != nil && r.Next != 0 && end.Cause.Released() {
 		detail += fmt.Sprintf(", to node %d", r.Next)

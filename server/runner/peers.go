@@ -141,15 +141,15 @@ func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte
 	switch { // the elector decides itself what it takes from outsiders
 	case b.Message != nil:
 		if !p.cfg.Clocks.Distrusted() && b.Message.From == from && b.Message.To == p.cfg.Self {
-			p.cfg.Elector.put(elector.ElectorEvent{Message: b.Message})
+			p.cfg.Elector.put(elector.Event{Message: b.Message})
 		}
 	case p.outsider(from):
 	case b.Clock != nil:
 		p.cfg.Clocks.Hear(from, *b.Clock)
 	case b.Nudge != nil && ballot.NodeID(b.Nudge.Node) == p.cfg.Self:
-		p.cfg.Elector.put(elector.ElectorEvent{Nudged: true})
+		p.cfg.Elector.put(elector.Event{Nudged: true})
 	case b.Nudge != nil:
-		p.cfg.Elector.put(elector.ElectorEvent{StandBack: replica.NudgeStandBack(p.cfg.LeaseTime)})
+		p.cfg.Elector.put(elector.Event{StandBack: replica.NudgeStandBack(p.cfg.LeaseTime)})
 	default:
 		p.cfg.Health.Hear(p.cfg.Clock.Now(), from, *b.Health)
 	}
@@ -165,7 +165,7 @@ func (p *Peers) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []by
 
 // CrashReleased takes what a peer's guardian says of its dead process.
 func (p *Peers) CrashReleased(owner ballot.Incarnation, counters []uint64) {
-	p.cfg.Elector.put(elector.ElectorEvent{Crash: &elector.Crash{Owner: owner, Counters: counters}})
+	p.cfg.Elector.put(elector.Event{Crash: &elector.Crash{Owner: owner, Counters: counters}})
 }
 
 // outsider reports whether the newest membership known here does not list a peer (replica/outsiders.go).

@@ -43,11 +43,11 @@ const (
 	// are peers as before.
 	Part
 
-	// Lease: publish ElectorRound.State, whether or not it has changed.
+	// Lease: publish elector.Round.State, whether or not it has changed.
 	Lease
-	// Tenures: take note of Elector.TakeTenureChanges, for people.
+	// Tenures: take note of elector.Part.TakeTenureChanges, for people.
 	Tenures
-	// Note: show Elector.AppendNoted to the guardian (P7).
+	// Note: show elector.Part.AppendNoted to the guardian (P7).
 	Note
 
 	// InForce: tell the log part of the round's InForce. It comes once for each event with a membership, when the

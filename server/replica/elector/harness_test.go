@@ -14,18 +14,18 @@ var testTiming = lease.Timing{MaxMaster: testLease, MaxUser: time.Second, DriftP
 
 // drivenElector is a lease part that rounds of its driver step, and what they have sent.
 type drivenElector struct {
-	*Elector
-	round    *ElectorRound
+	*Part
+	round    *Round
 	messages []lease.Message
 	unable   bool // the log part bars attempts
 }
 
-func driveElector(e *Elector) *drivenElector {
-	return &drivenElector{Elector: e, round: NewElectorRound(e)}
+func driveElector(e *Part) *drivenElector {
+	return &drivenElector{Part: e, round: NewRound(e)}
 }
 
 // give makes a round at now of an event; none of its fields set: of the timer.
-func (d *drivenElector) give(now time.Duration, e ElectorEvent) {
+func (d *drivenElector) give(now time.Duration, e Event) {
 	for {
 		switch d.round.Next() {
 		case effect.Take:
@@ -42,17 +42,17 @@ func (d *drivenElector) give(now time.Duration, e ElectorEvent) {
 
 // hear gives a message.
 func (d *drivenElector) hear(now time.Duration, m lease.Message) {
-	d.give(now, ElectorEvent{Message: &m})
+	d.give(now, Event{Message: &m})
 }
 
 // releases gives the command to release the lease.
 func (d *drivenElector) releases(now, standBack time.Duration, why Cause) {
-	d.give(now, ElectorEvent{Release: &Release{StandBack: standBack, Why: why}})
+	d.give(now, Event{Release: &Release{StandBack: standBack, Why: why}})
 }
 
 // hearCrash gives the report of a guardian, and reports whether that has cleared a record.
 func (d *drivenElector) hearCrash(now time.Duration, owner ballot.Incarnation, counters []uint64) bool {
-	d.give(now, ElectorEvent{Crash: &Crash{Owner: owner, Counters: counters}})
+	d.give(now, Event{Crash: &Crash{Owner: owner, Counters: counters}})
 	return d.round.Cleared()
 }
 

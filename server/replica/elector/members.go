@@ -8,7 +8,7 @@ import (
 
 // setMembership goes over to m. A number that is not newer changes nothing. An attempt under way goes on as it began,
 // and so does a held lease: it is renewed under m if this node votes there, and runs out otherwise.
-func (e *Elector) setMembership(now time.Duration, m members.InForce) {
+func (e *Part) setMembership(now time.Duration, m members.InForce) {
 	if m.Number <= e.acceptor.Membership() {
 		return
 	}
@@ -25,10 +25,10 @@ func (e *Elector) setMembership(now time.Duration, m members.InForce) {
 }
 
 // votes reports whether this node is a voter. A node that is none starts no attempt.
-func (e *Elector) votes() bool { return e.cfg.Voters.Has(e.cfg.Self.Node) }
+func (e *Part) votes() bool { return e.cfg.Voters.Has(e.cfg.Self.Node) }
 
 // InForce returns the number below which this node's acceptor of the master lease refuses stamps, and how long a lease
 // accepted under an older stamp may still be held (see lease.Acceptor.OlderExclusion).
-func (e *Elector) InForce(now time.Duration) (number uint64, excluding time.Duration) {
+func (e *Part) InForce(now time.Duration) (number uint64, excluding time.Duration) {
 	return e.acceptor.Membership(), e.acceptor.OlderExclusion(now)
 }

@@ -16,7 +16,7 @@ import (
 const stranger ballot.NodeID = 7
 
 // oneRound makes a round with an event and returns its effects and messages.
-func oneRound(r *ElectorRound, now time.Duration, event ElectorEvent) (order []effect.Effect, sent []lease.Message) {
+func oneRound(r *Round, now time.Duration, event Event) (order []effect.Effect, sent []lease.Message) {
 	for e := effect.Effect(0); e != effect.Done; order = append(order, e) {
 		switch e = r.Next(); e {
 		case effect.Take:
@@ -37,14 +37,14 @@ func TestMembersAreInForceBeforeTheyAreTold(t *testing.T) {
 	if n, _ := r.InForce(); n != 1 {
 		t.Fatalf("membership %d is in force at first", n)
 	}
-	order, _ := oneRound(r, time.Second, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}})
+	order, _ := oneRound(r, time.Second, Event{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}})
 	told, handled := slices.Index(order, effect.InForce), slices.Index(order, effect.Lease)
 	if n, _ := r.InForce(); told < handled || n != 2 {
 		t.Errorf("membership %d is in force after %v", n, order)
 	}
 	m := lease.Message{Kind: lease.KindPrepare, From: 3, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster,
 		Ballot: ballot.New(1000, incarnation(3)), Membership: 1}
-	if order, sent := oneRound(r, time.Second, ElectorEvent{Message: &m}); slices.Contains(order, effect.InForce) ||
+	if order, sent := oneRound(r, time.Second, Event{Message: &m}); slices.Contains(order, effect.InForce) ||
 		len(sent) == 0 || sent[0].Kind != lease.KindPrepareRejected {
 		t.Errorf("a stamp that is older: %v, %v", order, sent)
 	}
@@ -54,15 +54,15 @@ func TestMembersAreInForceBeforeTheyAreTold(t *testing.T) {
 // reports for older stamps is that of its recorded lease.
 func TestMembersTheSameNumberChangesNothing(t *testing.T) {
 	r := newTestElectorRound(t, 1)
-	oneRound(r, time.Second, ElectorEvent{})
+	oneRound(r, time.Second, Event{})
 	for _, voters := range []quorum.Set{quorum.Of(1, 2), quorum.Of(2, 3)} {
-		order, _ := oneRound(r, time.Second, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: voters}})
+		order, _ := oneRound(r, time.Second, Event{Membership: &members.InForce{Number: 2, Voters: voters}})
 		span, _ := testTiming.Exclusion(testLease)
 		if n, left := r.InForce(); n != 2 || left != span || !slices.Contains(order, effect.InForce) {
 			t.Errorf("membership %d, %v left, after %v", n, left, order)
 		}
 	}
-	if _, sent := oneRound(r, time.Second+testLease/2, ElectorEvent{}); len(sent) != 1 || sent[0].To != 2 {
+	if _, sent := oneRound(r, time.Second+testLease/2, Event{}); len(sent) != 1 || sent[0].To != 2 {
 		t.Errorf("the renewal: %v", sent)
 	}
 }
@@ -70,10 +70,10 @@ func TestMembersTheSameNumberChangesNothing(t *testing.T) {
 // A voter that stays one tries when it would have tried.
 func TestMembersAVoterTriesAsBefore(t *testing.T) {
 	r := newTestElectorRound(t, 1, 2, 3)
-	oneRound(r, 0, ElectorEvent{})
+	oneRound(r, 0, Event{})
 	at := r.Wake()
 	m := &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}
-	if _, sent := oneRound(r, at, ElectorEvent{Membership: m}); len(sent) == 0 || sent[0].Membership != 2 {
+	if _, sent := oneRound(r, at, Event{Membership: m}); len(sent) == 0 || sent[0].Membership != 2 {
 		t.Errorf("at %v: %v", at, sent)
 	}
 }
@@ -83,7 +83,7 @@ func TestMembersAVoterTriesAsBefore(t *testing.T) {
 func TestMembersOnlyVotersTry(t *testing.T) {
 	r := newTestElectorRound(t, 2, 3, 4)
 	for now := time.Second; now < time.Second+4*testLease; now += testLease / 20 {
-		if _, sent := oneRound(r, now, ElectorEvent{}); len(sent) > 0 {
+		if _, sent := oneRound(r, now, Event{}); len(sent) > 0 {
 			t.Fatalf("a node that is no voter sends %v", sent)
 		}
 		if r.Wake() <= now {
@@ -91,10 +91,10 @@ func TestMembersOnlyVotersTry(t *testing.T) {
 		}
 	}
 	now := time.Second + 4*testLease
-	oneRound(r, now, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2, 3)}})
+	oneRound(r, now, Event{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2, 3)}})
 	began := time.Duration(0)
 	for ; began == 0 && now < 2*time.Minute; now += testLease / 20 {
-		if _, sent := oneRound(r, now, ElectorEvent{}); len(sent) > 0 {
+		if _, sent := oneRound(r, now, Event{}); len(sent) > 0 {
 			if sent[0].Membership != 2 {
 				t.Errorf("sent %v", sent)
 			}
@@ -110,23 +110,23 @@ func TestMembersOnlyVotersTry(t *testing.T) {
 // its lease run out.
 func TestMembersOwnerGoesOver(t *testing.T) {
 	r := newTestElectorRound(t, 1)
-	oneRound(r, time.Second, ElectorEvent{})
+	oneRound(r, time.Second, Event{})
 	first := r.State()
 	if first.Tenure == 0 {
 		t.Fatal("a node alone does not win the lease")
 	}
-	oneRound(r, time.Second, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}})
+	oneRound(r, time.Second, Event{Membership: &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}})
 	if s := r.State(); s != first {
 		t.Errorf("a change of the members changes the lease that is held: %+v, %+v", first, s)
 	}
-	_, sent := oneRound(r, time.Second+testLease/2, ElectorEvent{})
+	_, sent := oneRound(r, time.Second+testLease/2, Event{})
 	i := slices.IndexFunc(sent, func(m lease.Message) bool { return m.Kind == lease.KindPrepare && m.To == 2 })
 	if i < 0 || sent[i].Membership != 2 {
 		t.Fatalf("the renewal: %v", sent)
 	}
-	oneRound(r, time.Second+testLease/2, ElectorEvent{Membership: &members.InForce{Number: 3, Voters: quorum.Of(2)}})
+	oneRound(r, time.Second+testLease/2, Event{Membership: &members.InForce{Number: 3, Voters: quorum.Of(2)}})
 	for now := time.Second + testLease/2; now < time.Second+2*testLease; now += testLease / 20 {
-		if oneRound(r, now, ElectorEvent{}); r.Wake() <= now {
+		if oneRound(r, now, Event{}); r.Wake() <= now {
 			t.Fatalf("at %v the next round is due at %v", now, r.Wake())
 		}
 	}
@@ -136,10 +136,10 @@ func TestMembersOwnerGoesOver(t *testing.T) {
 }
 
 // refuse answers the Prepares among sent for two voters that have a newer membership in force.
-func refuse(r *ElectorRound, now time.Duration, sent []lease.Message) (more []lease.Message) {
+func refuse(r *Round, now time.Duration, sent []lease.Message) (more []lease.Message) {
 	for _, m := range sent {
 		if m.Kind == lease.KindPrepare {
-			_, out := oneRound(r, now, ElectorEvent{Message: &lease.Message{Kind: lease.KindPrepareRejected, From: m.To, To: m.From,
+			_, out := oneRound(r, now, Event{Message: &lease.Message{Kind: lease.KindPrepareRejected, From: m.To, To: m.From,
 				Resource: m.Resource, Class: m.Class, Ballot: m.Ballot, Membership: 2}})
 			more = append(more, out...)
 		}
@@ -160,15 +160,15 @@ func TestMembersAnOutdatedVoterMakesWay(t *testing.T) {
 	} {
 		for _, learns := range []bool{false, true} {
 			r := newTestElectorRound(t, c.voters...)
-			oneRound(r, 0, ElectorEvent{})
+			oneRound(r, 0, Event{})
 			tried := r.Wake()
-			_, sent := oneRound(r, tried, ElectorEvent{})
+			_, sent := oneRound(r, tried, Event{})
 			if len(sent) != len(c.voters)-1 {
 				t.Fatalf("the attempt: %v", sent)
 			}
 			first := sent[0].Ballot
 			if c.lasts > 0 {
-				oneRound(r, tried, ElectorEvent{Message: &lease.Message{Kind: lease.KindPromise, From: 4, To: 1,
+				oneRound(r, tried, Event{Message: &lease.Message{Kind: lease.KindPromise, From: 4, To: 1,
 					Resource: sent[0].Resource, Class: sent[0].Class, Ballot: first}})
 				sent = sent[:1]
 			}
@@ -176,11 +176,11 @@ func TestMembersAnOutdatedVoterMakesWay(t *testing.T) {
 				t.Fatalf("after the refusals: %v", more)
 			}
 			if learns {
-				oneRound(r, tried, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(c.voters...)}})
+				oneRound(r, tried, Event{Membership: &members.InForce{Number: 2, Voters: quorum.Of(c.voters...)}})
 			}
 			again := tried
 			for sent = nil; len(sent) == 0 && again < tried+10*testLease; again += testLease / 50 {
-				_, sent = oneRound(r, again, ElectorEvent{})
+				_, sent = oneRound(r, again, Event{})
 				sent = slices.DeleteFunc(sent, func(m lease.Message) bool { return m.Ballot == first })
 			}
 			waited := again - tried - c.lasts

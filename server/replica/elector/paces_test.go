@@ -107,7 +107,7 @@ func TestABarredElectorSleeps(t *testing.T) {
 	w := newElectors(t, 3)
 	e := w.nodes[1]
 	e.unable = true
-	e.give(w.now, ElectorEvent{})
+	e.give(w.now, Event{})
 	if wait := e.nextWake(w.now) - w.now; wait < testLease/20 || wait > testLease/10 {
 		t.Errorf("it wakes in %v", wait)
 	}

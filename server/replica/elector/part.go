@@ -10,8 +10,8 @@ import (
 	"tenure/lease"
 )
 
-// ElectorConfig is what a run starts with.
-type ElectorConfig struct {
+// Config is what a run starts with.
+type Config struct {
 	Self     ballot.Incarnation
 	Voters   quorum.Set // until an event brings another membership
 	Timing   lease.Timing
@@ -23,10 +23,10 @@ type ElectorConfig struct {
 	Membership uint64
 }
 
-// Elector is the lease part: this node's proposer and acceptor of the resource "master", and the policy of when to
+// Part is the lease part: this node's proposer and acceptor of the resource "master", and the policy of when to
 // try, renew and stand back. The policy is liveness only; every safety rule is in package lease.
-type Elector struct {
-	cfg      ElectorConfig
+type Part struct {
+	cfg      Config
 	acceptor *lease.Acceptor
 	proposer *lease.Proposer
 	random   jitter.Source
@@ -46,14 +46,14 @@ type Elector struct {
 	tenures  tenures
 }
 
-// LeaseState is what the lease part publishes.
-type LeaseState struct {
+// State is what the lease part publishes.
+type State struct {
 	Tenure   uint64 // 0: not held
 	Deadline time.Duration
 }
 
-// NewElector is the lease part of a run that begins at now. It first tries after a short wait by rank.
-func NewElector(cfg ElectorConfig, now time.Duration) (*Elector, error) {
+// New returns the lease part of a run that begins at now. It first tries after a short wait by rank.
+func New(cfg Config, now time.Duration) (*Part, error) {
 	cfg.Acceptor.Membership = cfg.Membership
 	acceptor, err := lease.NewAcceptor(cfg.Acceptor)
 	if err != nil {
@@ -66,7 +66,7 @@ func NewElector(cfg ElectorConfig, now time.Duration) (*Elector, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Elector{cfg: cfg, acceptor: acceptor, proposer: proposer, random: jitter.New(cfg.Seed)}
+	e := &Part{cfg: cfg, acceptor: acceptor, proposer: proposer, random: jitter.New(cfg.Seed)}
 	e.tenures = tenures{self: cfg.Self, voters: cfg.Voters}
 	if span, err := cfg.Timing.Exclusion(cfg.Duration); err == nil {
 		e.tenures.slack = span - cfg.Duration
@@ -76,7 +76,7 @@ func NewElector(cfg ElectorConfig, now time.Duration) (*Elector, error) {
 }
 
 // handle takes one lease message, from this node or another.
-func (e *Elector) handle(now time.Duration, m lease.Message) {
+func (e *Part) handle(now time.Duration, m lease.Message) {
 	e.tenures.step(now, e.proposer)
 	e.deliver(now, m)
 	e.settle(now)
@@ -84,19 +84,19 @@ func (e *Elector) handle(now time.Duration, m lease.Message) {
 }
 
 // tick does what is due at now. Call it at nextWake, and at least every tenth of the lease time.
-func (e *Elector) tick(now time.Duration) {
+func (e *Part) tick(now time.Duration) {
 	e.tenures.step(now, e.proposer)
 	e.doDue(now)
 	e.stepped(now)
 }
 
 // stepped ends a step for the bookkeeping of tenures.
-func (e *Elector) stepped(now time.Duration) {
+func (e *Part) stepped(now time.Duration) {
 	e.tenures.watch(now, e.proposer)
 	e.tenures.due = e.nextWake(now)
 }
 
-func (e *Elector) doDue(now time.Duration) {
+func (e *Part) doDue(now time.Duration) {
 	_, held := e.proposer.Held(now)
 	if (e.trying || held) && now >= e.resendAt {
 		e.resendAt = now + e.resendEvery()
@@ -119,7 +119,7 @@ func (e *Elector) doDue(now time.Duration) {
 }
 
 // nextWake is the next time at which Tick has something to do.
-func (e *Elector) nextWake(now time.Duration) time.Duration {
+func (e *Part) nextWake(now time.Duration) time.Duration {
 	next := max(e.tryAt, e.outdated)
 	_, held := e.proposer.Held(now)
 	switch {
@@ -135,16 +135,16 @@ func (e *Elector) nextWake(now time.Duration) time.Duration {
 }
 
 // State is what to publish at now.
-func (e *Elector) State(now time.Duration) LeaseState {
+func (e *Part) State(now time.Duration) State {
 	h, held := e.proposer.Held(now)
 	if !held {
-		return LeaseState{}
+		return State{}
 	}
-	return LeaseState{Tenure: h.Number, Deadline: h.Deadline}
+	return State{Tenure: h.Number, Deadline: h.Deadline}
 }
 
 // take drains the messages to send to other nodes.
-func (e *Elector) take() []lease.Message {
+func (e *Part) take() []lease.Message {
 	out := e.out
 	e.out = nil
 	return out
@@ -152,7 +152,7 @@ func (e *Elector) take() []lease.Message {
 
 // letGo gives the lease up (P6) if it is still held as this tenure, and reports whether it was. The log part has
 // decided so (M6) and has stepped down. The others may try first.
-func (e *Elector) letGo(now time.Duration, tenure uint64) bool {
+func (e *Part) letGo(now time.Duration, tenure uint64) bool {
 	h, held := e.proposer.Held(now)
 	if !held || h.Number != tenure {
 		return false
@@ -164,7 +164,7 @@ func (e *Elector) letGo(now time.Duration, tenure uint64) bool {
 // release gives the lease up (P6). The caller has already stopped acting as owner: the log part has stepped down and
 // the published value no longer shows a tenure. why must be a release (Cause.Released). With CauseStopping the node
 // never tries again, otherwise not for standBack.
-func (e *Elector) release(now, standBack time.Duration, why Cause) {
+func (e *Part) release(now, standBack time.Duration, why Cause) {
 	e.tenures.step(now, e.proposer)
 	e.tenures.released(now, why)
 	e.trying = false
@@ -174,21 +174,21 @@ func (e *Elector) release(now, standBack time.Duration, why Cause) {
 }
 
 // Gap tells what the shell has measured since the last step. It comes before the step, if at all.
-func (e *Elector) Gap(g Gap) { e.tenures.gap = g }
+func (e *Part) Gap(g Gap) { e.tenures.gap = g }
 
 // TakeTenureChanges drains the beginnings and ends of this node's tenures with their causes, oldest first. Of many that
 // are never taken the newest are kept.
-func (e *Elector) TakeTenureChanges() []TenureChange { return e.tenures.take() }
+func (e *Part) TakeTenureChanges() []TenureChange { return e.tenures.take() }
 
 // AppendNoted appends the counters of this incarnation's ballots that its guardian would have to release if the process
 // died now (P7). The guardian must be able to read them before a message that the round sends leaves.
-func (e *Elector) AppendNoted(buf []uint64, now time.Duration) []uint64 {
+func (e *Part) AppendNoted(buf []uint64, now time.Duration) []uint64 {
 	return e.notes.AppendCounters(buf, now)
 }
 
 // crashReleased takes a guardian's report that its process, owner, has died, and the counters of the ballots that it
 // had out (P7). It is a Release like any other, and a hint to try. True: a live record was cleared here.
-func (e *Elector) crashReleased(now time.Duration, owner ballot.Incarnation, counters []uint64) bool {
+func (e *Part) crashReleased(now time.Duration, owner ballot.Incarnation, counters []uint64) bool {
 	if owner.Node == e.cfg.Self.Node {
 		return false
 	}
@@ -204,22 +204,22 @@ func (e *Elector) crashReleased(now time.Duration, owner ballot.Incarnation, cou
 }
 
 // nudge tells that the master hands over and would like this node to try: it does so when the Release comes.
-func (e *Elector) nudge() { e.favoured = true }
+func (e *Part) nudge() { e.favoured = true }
 
 // standBack tells that the master hands over to somebody else: this node lets that one try first, for d.
 // A try that was due before is put off too.
-func (e *Elector) standBack(now, d time.Duration) {
+func (e *Part) standBack(now, d time.Duration) {
 	e.standOff = now + d
 	e.tryAt = max(e.tryAt, e.standOff)
 }
 
 // QuarantineLeft is how long this node's acceptor stays silent yet (A4).
-func (e *Elector) QuarantineLeft(now time.Duration) time.Duration {
+func (e *Part) QuarantineLeft(now time.Duration) time.Duration {
 	return e.acceptor.QuarantineLeft(now)
 }
 
 // Owner is the owner of "master" as the own acceptor records it, and how long it excludes others: a hint (L1).
-func (e *Elector) Owner(now time.Duration) (ballot.NodeID, time.Duration) {
+func (e *Part) Owner(now time.Duration) (ballot.NodeID, time.Duration) {
 	r, live := e.acceptor.Live(now)
 	if !live {
 		return 0, 0
@@ -227,7 +227,7 @@ func (e *Elector) Owner(now time.Duration) (ballot.NodeID, time.Duration) {
 	return r.Owner.Node, r.Left
 }
 
-func (e *Elector) start(now time.Duration) {
+func (e *Part) start(now time.Duration) {
 	e.trying = true
 	e.resendAt = now + e.resendEvery()
 	e.tenures.tried()
@@ -238,7 +238,7 @@ func (e *Elector) start(now time.Duration) {
 
 // waitForOther puts the next try behind a live lease of somebody else that the own acceptor knows: an attempt
 // against it would only be blocked.
-func (e *Elector) waitForOther(now time.Duration) bool {
+func (e *Part) waitForOther(now time.Duration) bool {
 	r, live := e.acceptor.Live(now)
 	if !live || r.Owner == e.cfg.Self {
 		return false
@@ -255,7 +255,7 @@ func (e *Elector) waitForOther(now time.Duration) bool {
 const outdatedPause = 4
 
 // settle notices what became of the attempt under way: won, or given up and to be tried again after P5's wait.
-func (e *Elector) settle(now time.Duration) {
+func (e *Part) settle(now time.Duration) {
 	if !e.trying || e.proposer.Attempt().Phase != lease.PhaseNone {
 		return
 	}
@@ -280,7 +280,7 @@ func (e *Elector) settle(now time.Duration) {
 }
 
 // deliver hands m to the part of this node that it is for.
-func (e *Elector) deliver(now time.Duration, m lease.Message) {
+func (e *Part) deliver(now time.Duration, m lease.Message) {
 	switch m.Kind {
 	case lease.KindPrepare, lease.KindAccept, lease.KindRelease:
 		if e.foreign(m) || m.Check() != nil {
@@ -308,13 +308,13 @@ func (e *Elector) deliver(now time.Duration, m lease.Message) {
 // foreign reports whether m asks for a vote and comes from a node that is no voter by the membership in force here. A
 // sender with a newer membership waits until this node has it too. A sender with an older one is told that it is
 // outdated.
-func (e *Elector) foreign(m lease.Message) bool {
+func (e *Part) foreign(m lease.Message) bool {
 	asks := m.Kind == lease.KindPrepare || m.Kind == lease.KindAccept
 	return asks && !e.cfg.Voters.Has(m.From) && max(m.Membership, 1) >= e.acceptor.Membership()
 }
 
 // heardRelease takes a Release as the hint that it also is: the others may try, in their order after the old owner.
-func (e *Elector) heardRelease(now time.Duration, m lease.Message) {
+func (e *Part) heardRelease(now time.Duration, m lease.Message) {
 	if _, live := e.acceptor.Live(now); live || m.Owner == e.cfg.Self {
 		return
 	}
@@ -328,7 +328,7 @@ func (e *Elector) heardRelease(now time.Duration, m lease.Message) {
 // route delivers messages for this node itself at once and queues the others. An Accept that is queued when its ballot
 // is released does not leave. Its receiver may no longer be a voter and so miss the Release, and the guardian no longer
 // knows the ballot (P7).
-func (e *Elector) route(now time.Duration, ms []lease.Message) {
+func (e *Part) route(now time.Duration, ms []lease.Message) {
 	e.notes.Sent(now, e.cfg.Timing, ms)
 	for _, m := range ms {
 		if m.Kind == lease.KindRelease {
@@ -350,13 +350,13 @@ const (
 	rankPart   = 16 // distance between the first tries of two nodes
 )
 
-func (e *Elector) resendEvery() time.Duration {
+func (e *Part) resendEvery() time.Duration {
 	return max(e.cfg.Duration/resendPart, time.Millisecond)
 }
 
 // rank is this node's wait after the end of a lease of the node after. The next voter in the ring goes first, the
 // others follow at a distance, so they seldom duel.
-func (e *Elector) rank(after ballot.NodeID) time.Duration {
+func (e *Part) rank(after ballot.NodeID) time.Duration {
 	n, own, old := e.cfg.Voters.Len(), 0, -1
 	for i := range n {
 		switch e.cfg.Voters.At(i) {

@@ -45,7 +45,7 @@ func newElectors(t *testing.T, n int) *electors {
 // restart puts a new lease part in the place of node id's, with a quarantine that ends at the reading quarantine.
 func (w *electors) restart(id ballot.NodeID, quarantine time.Duration) {
 	w.t.Helper()
-	e, err := NewElector(ElectorConfig{
+	e, err := New(Config{
 		Self: incarnation(id), Voters: w.voters, Timing: testTiming, Duration: testLease, Seed: uint64(id),
 		Acceptor: lease.AcceptorConfig{Self: id, Timing: testTiming, Quarantine: quarantine},
 	}, w.now)
@@ -81,7 +81,7 @@ func (w *electors) step(id ballot.NodeID) {
 		w.nodes[id].hear(w.now, m)
 	}
 	w.wait[id] = nil
-	w.nodes[id].give(w.now, ElectorEvent{})
+	w.nodes[id].give(w.now, Event{})
 }
 
 func (w *electors) deliver() {
@@ -147,7 +147,7 @@ func TestP7NoAcceptLeavesBehindItsRelease(t *testing.T) {
 	w.run("a promise", time.Minute, func() bool { return len(promises) > 0 })
 	p := promises[len(promises)-1]
 	n := w.nodes[p.To]
-	n.give(w.now, ElectorEvent{Membership: &members.InForce{Number: 2, Voters: quorum.Of(p.To)}})
+	n.give(w.now, Event{Membership: &members.InForce{Number: 2, Voters: quorum.Of(p.To)}})
 	n.sent()
 	n.hear(w.now, p)
 	for _, m := range n.sent() {
@@ -214,13 +214,13 @@ func TestStandBackPutsOffATryThatWasDue(t *testing.T) {
 		w := newElectors(t, 3)
 		e, until := w.nodes[3], w.now+testLease/2
 		if told {
-			e.give(w.now, ElectorEvent{StandBack: testLease / 2})
+			e.give(w.now, Event{StandBack: testLease / 2})
 		}
-		e.give(until-1, ElectorEvent{})
+		e.give(until-1, Event{})
 		if tries := len(e.sent()) > 0; tries == told {
 			t.Errorf("told to stand back: %v, tries before that is over: %v", told, tries)
 		}
-		e.give(until, ElectorEvent{})
+		e.give(until, Event{})
 		if told && len(e.sent()) == 0 {
 			t.Error("it does not try once that is over")
 		}

@@ -9,8 +9,8 @@ import (
 	"tenure/server/replica/effect"
 )
 
-// ElectorEvent is one input of the lease part. At most one of its fields is set; none: the timer.
-type ElectorEvent struct {
+// Event is one input of the lease part. At most one of its fields is set; none: the timer.
+type Event struct {
 	Message   *lease.Message
 	Nudged    bool          // the master would like this node to try
 	StandBack time.Duration // the master would like another one to try first
@@ -34,41 +34,41 @@ type Crash struct {
 	Counters []uint64
 }
 
-// ElectorRound drives the lease part, as LogRound drives the log part. A round is one event.
-type ElectorRound struct {
-	elector *Elector
+// Round drives the lease part, as replica.LogRound drives the log part. A round is one event.
+type Round struct {
+	elector *Part
 	at      int // in electorOrder
 	clock   effect.ClockStep
 	barred  bool
-	event   ElectorEvent
+	event   Event
 	out     []lease.Message
 
 	letGo, cleared bool
 }
 
-type electorStep func(*ElectorRound) effect.Effect
+type electorStep func(*Round) effect.Effect
 
 // electorOrder is the order of a round. The clock is read after the event was taken: an acceptor that counted an
 // exclusion from before the Accept had come would end it too early (T2). Before any message leaves, the new state of
 // the lease is published and the guardian's note is written. So nobody acts as owner any more when its Release leaves
 // (P6), and the guardian can release every Accept that leaves (P7).
 var electorOrder = []electorStep{
-	(*ElectorRound).take,
-	(*ElectorRound).readClock,
-	(*ElectorRound).handle,
-	(*ElectorRound).publish,
-	(*ElectorRound).tenures,
-	(*ElectorRound).note,
-	(*ElectorRound).send,
-	(*ElectorRound).inForce,
-	(*ElectorRound).timer,
+	(*Round).take,
+	(*Round).readClock,
+	(*Round).handle,
+	(*Round).publish,
+	(*Round).tenures,
+	(*Round).note,
+	(*Round).send,
+	(*Round).inForce,
+	(*Round).timer,
 }
 
-// NewElectorRound returns the driver of a lease part before its first round.
-func NewElectorRound(e *Elector) *ElectorRound { return &ElectorRound{elector: e} }
+// NewRound returns the driver of a lease part before its first round.
+func NewRound(e *Part) *Round { return &Round{elector: e} }
 
 // Next goes on to the next effect.
-func (r *ElectorRound) Next() effect.Effect {
+func (r *Round) Next() effect.Effect {
 	r.clock.MustHaveRead()
 	for r.at < len(electorOrder) {
 		step := electorOrder[r.at]
@@ -82,50 +82,50 @@ func (r *ElectorRound) Next() effect.Effect {
 }
 
 // Take hands an event over, as the answer to effect.Take.
-func (r *ElectorRound) Take(e ElectorEvent) { r.event = e }
+func (r *Round) Take(e Event) { r.event = e }
 
 // Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, and whether the log part bars
 // fresh attempts by now (Standing.Barred).
-func (r *ElectorRound) Read(now time.Duration, barred bool) {
+func (r *Round) Read(now time.Duration, barred bool) {
 	r.clock.Read(now)
 	r.barred = barred
 }
 
 // Event is what the round is about. Between effect.Clock and the next call of Next the caller may replace it.
-func (r *ElectorRound) Event() *ElectorEvent { return &r.event }
+func (r *Round) Event() *Event { return &r.event }
 
 // Now is the newest reading of the clock.
-func (r *ElectorRound) Now() time.Duration { return r.clock.Now() }
+func (r *Round) Now() time.Duration { return r.clock.Now() }
 
 // State is what effect.Lease publishes.
-func (r *ElectorRound) State() LeaseState { return r.elector.State(r.clock.Now()) }
+func (r *Round) State() State { return r.elector.State(r.clock.Now()) }
 
 // Messages is what effect.Send sends. With a Release that has a Next, the hint to all peers goes first.
-func (r *ElectorRound) Messages() []lease.Message { return r.out }
+func (r *Round) Messages() []lease.Message { return r.out }
 
 // HasLetGo reports whether the event had the lease released because its holder gets nowhere (M6).
-func (r *ElectorRound) HasLetGo() bool { return r.letGo }
+func (r *Round) HasLetGo() bool { return r.letGo }
 
 // Cleared reports whether the event, a guardian's report, cleared a live record here.
-func (r *ElectorRound) Cleared() bool { return r.cleared }
+func (r *Round) Cleared() bool { return r.cleared }
 
-// InForce is what effect.InForce tells, as Elector.InForce has it at the newest reading.
-func (r *ElectorRound) InForce() (number uint64, excluding time.Duration) {
+// InForce is what effect.InForce tells, as Part.InForce has it at the newest reading.
+func (r *Round) InForce() (number uint64, excluding time.Duration) {
 	return r.elector.InForce(r.clock.Now())
 }
 
 // Wake is when the next round is due.
-func (r *ElectorRound) Wake() time.Duration { return r.elector.nextWake(r.clock.Now()) }
+func (r *Round) Wake() time.Duration { return r.elector.nextWake(r.clock.Now()) }
 
-func (r *ElectorRound) take() effect.Effect {
-	r.event, r.out, r.letGo, r.cleared = ElectorEvent{}, nil, false, false
+func (r *Round) take() effect.Effect {
+	r.event, r.out, r.letGo, r.cleared = Event{}, nil, false, false
 	return effect.Take
 }
 
-func (r *ElectorRound) readClock() effect.Effect { return r.clock.Ask() }
+func (r *Round) readClock() effect.Effect { return r.clock.Ask() }
 
 // handle gives the event to the lease part, and then does what is due.
-func (r *ElectorRound) handle() effect.Effect {
+func (r *Round) handle() effect.Effect {
 	l, e, now := r.elector, &r.event, r.clock.Now()
 	l.barred = r.barred
 	switch {
@@ -149,18 +149,18 @@ func (r *ElectorRound) handle() effect.Effect {
 	return 0
 }
 
-func (r *ElectorRound) publish() effect.Effect { return effect.Lease }
+func (r *Round) publish() effect.Effect { return effect.Lease }
 
-func (r *ElectorRound) tenures() effect.Effect { return effect.Tenures }
+func (r *Round) tenures() effect.Effect { return effect.Tenures }
 
-func (r *ElectorRound) note() effect.Effect { return effect.Note }
+func (r *Round) note() effect.Effect { return effect.Note }
 
-func (r *ElectorRound) send() effect.Effect {
+func (r *Round) send() effect.Effect {
 	return effect.Send.Unless(len(r.out) == 0 && r.event.Release == nil)
 }
 
-func (r *ElectorRound) inForce() effect.Effect {
+func (r *Round) inForce() effect.Effect {
 	return effect.InForce.Unless(r.event.Membership == nil)
 }
 
-func (r *ElectorRound) timer() effect.Effect { return effect.Timer }
+func (r *Round) timer() effect.Effect { return effect.Timer }

@@ -13,15 +13,15 @@ import (
 
 var testSelf = ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}
 
-func newTestElectorRound(t *testing.T, voters ...ballot.NodeID) *ElectorRound {
+func newTestElectorRound(t *testing.T, voters ...ballot.NodeID) *Round {
 	t.Helper()
-	e, err := NewElector(ElectorConfig{Self: testSelf, Voters: quorum.Of(voters...), Timing: testTiming,
+	e, err := New(Config{Self: testSelf, Voters: quorum.Of(voters...), Timing: testTiming,
 		Duration: testLease, Seed: 1,
 		Acceptor: lease.AcceptorConfig{Self: 1, Timing: testTiming}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewElectorRound(e)
+	return NewRound(e)
 }
 
 // T2: an event is handled by a reading of the clock that was made after it was taken.
@@ -62,7 +62,7 @@ func TestP6P7NothingLeavesBeforeItIsShown(t *testing.T) {
 // P6: a round that releases the lease publishes that nothing is held.
 func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
 	r := newTestElectorRound(t, 1)
-	round := func(event ElectorEvent) (s LeaseState) {
+	round := func(event Event) (s State) {
 		for e := r.Next(); e != effect.Done; e = r.Next() {
 			switch e {
 			case effect.Take:
@@ -75,10 +75,10 @@ func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
 		}
 		return s
 	}
-	if s := round(ElectorEvent{}); s.Tenure == 0 {
+	if s := round(Event{}); s.Tenure == 0 {
 		t.Fatal("a node alone does not win the lease")
 	}
-	if s := round(ElectorEvent{Release: &Release{StandBack: time.Second, Why: CauseHandedOver}}); s.Tenure != 0 {
+	if s := round(Event{Release: &Release{StandBack: time.Second, Why: CauseHandedOver}}); s.Tenure != 0 {
 		t.Errorf("shown after the release: %+v", s)
 	}
 }

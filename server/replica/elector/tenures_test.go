@@ -334,7 +334,7 @@ func TestTheSuccessorThatHeardNothing(t *testing.T) {
 	w.idle[3] = false
 	w.nodes[id].releases(w.now, 4*testLease, CauseHandedOver)
 	w.deliver()
-	w.nodes[other].give(w.now, ElectorEvent{StandBack: 4 * testLease})
+	w.nodes[other].give(w.now, Event{StandBack: 4 * testLease})
 	s := w.won(id)
 	if w.owner() != 3 || s.Before != id || s.How != EndingUnheard {
 		t.Errorf("node %d: %+v", w.owner(), s)
