@@ -26,9 +26,7 @@
 //
 // # Where the rules are
 //
-//	T2  an event is handled by a reading made after it came   logBeginning, electorOrder
-//	P6  nobody acts as owner when its Release leaves          electorOrder
-//	P7  the guardian knows a ballot before its Accept leaves  electorOrder
+//	T2  an event is handled by a reading made after it came   logBeginning
 //	    the clock is read again after entries were applied    logPass
 //
 //	M1  a new tenure forgets every earlier recovery           Log.follow

@@ -33,7 +33,7 @@ func oneRound(r *Round, now time.Duration, event Event) (order []effect.Effect, 
 // A membership is reported only when the acceptor uses it. The number is an acknowledgement to the master (settling),
 // and the master relies on it: the acceptor takes no older stamp.
 func TestMembersAreInForceBeforeTheyAreTold(t *testing.T) {
-	r := newTestElectorRound(t, 1, 2, 3)
+	r := newTestRound(t, 1, 2, 3)
 	if n, _ := r.InForce(); n != 1 {
 		t.Fatalf("membership %d is in force at first", n)
 	}
@@ -53,7 +53,7 @@ func TestMembersAreInForceBeforeTheyAreTold(t *testing.T) {
 // The same number again changes nothing, even with other voters, but is reported again. The exclusion that an acceptor
 // reports for older stamps is that of its recorded lease.
 func TestMembersTheSameNumberChangesNothing(t *testing.T) {
-	r := newTestElectorRound(t, 1)
+	r := newTestRound(t, 1)
 	oneRound(r, time.Second, Event{})
 	for _, voters := range []quorum.Set{quorum.Of(1, 2), quorum.Of(2, 3)} {
 		order, _ := oneRound(r, time.Second, Event{Membership: &members.InForce{Number: 2, Voters: voters}})
@@ -69,7 +69,7 @@ func TestMembersTheSameNumberChangesNothing(t *testing.T) {
 
 // A voter that stays one tries when it would have tried.
 func TestMembersAVoterTriesAsBefore(t *testing.T) {
-	r := newTestElectorRound(t, 1, 2, 3)
+	r := newTestRound(t, 1, 2, 3)
 	oneRound(r, 0, Event{})
 	at := r.Wake()
 	m := &members.InForce{Number: 2, Voters: quorum.Of(1, 2)}
@@ -81,7 +81,7 @@ func TestMembersAVoterTriesAsBefore(t *testing.T) {
 // A node that is no voter starts no attempt, and renews nothing. As a new voter it first waits until its acceptor can
 // know of a lease that another node holds.
 func TestMembersOnlyVotersTry(t *testing.T) {
-	r := newTestElectorRound(t, 2, 3, 4)
+	r := newTestRound(t, 2, 3, 4)
 	for now := time.Second; now < time.Second+4*testLease; now += testLease / 20 {
 		if _, sent := oneRound(r, now, Event{}); len(sent) > 0 {
 			t.Fatalf("a node that is no voter sends %v", sent)
@@ -109,7 +109,7 @@ func TestMembersOnlyVotersTry(t *testing.T) {
 // The owner renews under the membership in force, whose acceptors may not have heard of it; out of the voters, it lets
 // its lease run out.
 func TestMembersOwnerGoesOver(t *testing.T) {
-	r := newTestElectorRound(t, 1)
+	r := newTestRound(t, 1)
 	oneRound(r, time.Second, Event{})
 	first := r.State()
 	if first.Tenure == 0 {
@@ -159,7 +159,7 @@ func TestMembersAnOutdatedVoterMakesWay(t *testing.T) {
 		{[]ballot.NodeID{1, 2, 3, 4}, testLease}, // 4 promises, 3 is down
 	} {
 		for _, learns := range []bool{false, true} {
-			r := newTestElectorRound(t, c.voters...)
+			r := newTestRound(t, c.voters...)
 			oneRound(r, 0, Event{})
 			tried := r.Wake()
 			_, sent := oneRound(r, tried, Event{})
@@ -221,7 +221,7 @@ func TestAForeignAttemptForTheLeaseGetsNoVote(t *testing.T) {
 		{from: stranger, stamp: 1 << 60},
 	} {
 		for _, k := range []lease.Kind{lease.KindPrepare, lease.KindAccept} {
-			e := newTestElectorRound(t, 1, 2, 3).elector
+			e := newTestRound(t, 1, 2, 3).part
 			owner := ballot.Incarnation{Node: c.from, Restart: 1, Nonce: 1}
 			m := lease.Message{Kind: k, From: c.from, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster,
 				Ballot: ballot.New(5, owner), Membership: c.stamp}
@@ -239,7 +239,7 @@ func TestAForeignAttemptForTheLeaseGetsNoVote(t *testing.T) {
 // Nobody gives up the lease of another.
 func TestAReleaseOfAnotherIsNotTaken(t *testing.T) {
 	for _, from := range []ballot.NodeID{2, 3, stranger} {
-		e := newTestElectorRound(t, 1, 2, 3).elector
+		e := newTestRound(t, 1, 2, 3).part
 		owner := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
 		m := lease.Message{Kind: lease.KindAccept, From: 2, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster,
 			Ballot: ballot.New(5, owner), Membership: 1, Owner: owner, Duration: testLease}

@@ -16,7 +16,7 @@ type electors struct {
 	t      *testing.T
 	voters quorum.Set
 	now    time.Duration
-	nodes  map[ballot.NodeID]*drivenElector
+	nodes  map[ballot.NodeID]*driven
 	order  []ballot.NodeID
 	cut    map[ballot.NodeID]bool
 	drop   func(m lease.Message) bool // of nodes that are not cut off; nil: none
@@ -26,7 +26,7 @@ type electors struct {
 }
 
 func newElectors(t *testing.T, n int) *electors {
-	w := &electors{t: t, now: time.Minute, nodes: map[ballot.NodeID]*drivenElector{}, cut: map[ballot.NodeID]bool{},
+	w := &electors{t: t, now: time.Minute, nodes: map[ballot.NodeID]*driven{}, cut: map[ballot.NodeID]bool{},
 		idle: map[ballot.NodeID]bool{}, wait: map[ballot.NodeID][]lease.Message{}, sent: func(ballot.NodeID,
 			lease.Message) {
 		}}
@@ -52,7 +52,7 @@ func (w *electors) restart(id ballot.NodeID, quarantine time.Duration) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.nodes[id] = driveElector(e)
+	w.nodes[id] = drive(e)
 }
 
 func incarnation(id ballot.NodeID) ballot.Incarnation {

@@ -36,23 +36,23 @@ type Crash struct {
 
 // Round drives the lease part, as replica.LogRound drives the log part. A round is one event.
 type Round struct {
-	elector *Part
-	at      int // in electorOrder
-	clock   effect.ClockStep
-	barred  bool
-	event   Event
-	out     []lease.Message
+	part   *Part
+	at     int // in order
+	clock  effect.ClockStep
+	barred bool
+	event  Event
+	out    []lease.Message
 
 	letGo, cleared bool
 }
 
-type electorStep func(*Round) effect.Effect
+type step func(*Round) effect.Effect
 
-// electorOrder is the order of a round. The clock is read after the event was taken: an acceptor that counted an
+// order is the order of a round. The clock is read after the event was taken: an acceptor that counted an
 // exclusion from before the Accept had come would end it too early (T2). Before any message leaves, the new state of
 // the lease is published and the guardian's note is written. So nobody acts as owner any more when its Release leaves
 // (P6), and the guardian can release every Accept that leaves (P7).
-var electorOrder = []electorStep{
+var order = []step{
 	(*Round).take,
 	(*Round).readClock,
 	(*Round).handle,
@@ -65,13 +65,13 @@ var electorOrder = []electorStep{
 }
 
 // NewRound returns the driver of a lease part before its first round.
-func NewRound(e *Part) *Round { return &Round{elector: e} }
+func NewRound(e *Part) *Round { return &Round{part: e} }
 
 // Next goes on to the next effect.
 func (r *Round) Next() effect.Effect {
 	r.clock.MustHaveRead()
-	for r.at < len(electorOrder) {
-		step := electorOrder[r.at]
+	for r.at < len(order) {
+		step := order[r.at]
 		r.at++
 		if e := step(r); e != 0 {
 			return e
@@ -98,7 +98,7 @@ func (r *Round) Event() *Event { return &r.event }
 func (r *Round) Now() time.Duration { return r.clock.Now() }
 
 // State is what effect.Lease publishes.
-func (r *Round) State() State { return r.elector.State(r.clock.Now()) }
+func (r *Round) State() State { return r.part.State(r.clock.Now()) }
 
 // Messages is what effect.Send sends. With a Release that has a Next, the hint to all peers goes first.
 func (r *Round) Messages() []lease.Message { return r.out }
@@ -111,11 +111,11 @@ func (r *Round) Cleared() bool { return r.cleared }
 
 // InForce is what effect.InForce tells, as Part.InForce has it at the newest reading.
 func (r *Round) InForce() (number uint64, excluding time.Duration) {
-	return r.elector.InForce(r.clock.Now())
+	return r.part.InForce(r.clock.Now())
 }
 
 // Wake is when the next round is due.
-func (r *Round) Wake() time.Duration { return r.elector.nextWake(r.clock.Now()) }
+func (r *Round) Wake() time.Duration { return r.part.nextWake(r.clock.Now()) }
 
 func (r *Round) take() effect.Effect {
 	r.event, r.out, r.letGo, r.cleared = Event{}, nil, false, false
@@ -126,7 +126,7 @@ func (r *Round) readClock() effect.Effect { return r.clock.Ask() }
 
 // handle gives the event to the lease part, and then does what is due.
 func (r *Round) handle() effect.Effect {
-	l, e, now := r.elector, &r.event, r.clock.Now()
+	l, e, now := r.part, &r.event, r.clock.Now()
 	l.barred = r.barred
 	switch {
 	case e.Message != nil:

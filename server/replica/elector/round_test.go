@@ -13,7 +13,7 @@ import (
 
 var testSelf = ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}
 
-func newTestElectorRound(t *testing.T, voters ...ballot.NodeID) *Round {
+func newTestRound(t *testing.T, voters ...ballot.NodeID) *Round {
 	t.Helper()
 	e, err := New(Config{Self: testSelf, Voters: quorum.Of(voters...), Timing: testTiming,
 		Duration: testLease, Seed: 1,
@@ -26,14 +26,14 @@ func newTestElectorRound(t *testing.T, voters ...ballot.NodeID) *Round {
 
 // T2: an event is handled by a reading of the clock that was made after it was taken.
 func TestT2TheClockIsReadAfterTheEvents(t *testing.T) {
-	r := newTestElectorRound(t, 1, 2, 3)
+	r := newTestRound(t, 1, 2, 3)
 	if first, second := r.Next(), r.Next(); first != effect.Take || second != effect.Clock {
 		t.Errorf("a round begins with %v, %v", first, second)
 	}
 }
 
 func TestARoundDoesNotGoOnWithoutTheClock(t *testing.T) {
-	r := newTestElectorRound(t, 1, 2, 3)
+	r := newTestRound(t, 1, 2, 3)
 	for e := r.Next(); e != effect.Clock; e = r.Next() {
 	}
 	defer func() {
@@ -46,7 +46,7 @@ func TestARoundDoesNotGoOnWithoutTheClock(t *testing.T) {
 
 // P6, P7: what the step has made of the lease is published, and noted, before messages leave.
 func TestP6P7NothingLeavesBeforeItIsShown(t *testing.T) {
-	r := newTestElectorRound(t, 1, 2, 3)
+	r := newTestRound(t, 1, 2, 3)
 	var order []effect.Effect
 	for e := effect.Effect(0); e != effect.Done; order = append(order, e) {
 		if e = r.Next(); e == effect.Clock {
@@ -61,7 +61,7 @@ func TestP6P7NothingLeavesBeforeItIsShown(t *testing.T) {
 
 // P6: a round that releases the lease publishes that nothing is held.
 func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
-	r := newTestElectorRound(t, 1)
+	r := newTestRound(t, 1)
 	round := func(event Event) (s State) {
 		for e := r.Next(); e != effect.Done; e = r.Next() {
 			switch e {
