@@ -80,7 +80,7 @@ func (w *cluster) stepLease(nd *replicaNode, e elector.Event) {
 	for {
 		switch nd.lease.Next() {
 		case effect.Take:
-			nd.lease.Take(e)
+			nd.lease.Add(e)
 		case effect.Clock:
 			nd.lease.Read(w.read(nd), false)
 		case effect.Lease:

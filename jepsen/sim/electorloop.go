@@ -93,7 +93,7 @@ func (l *electorLoop) do(e effect.Effect) {
 	case effect.Take:
 		l.about = l.inbox[0]
 		l.inbox = slices.Delete(l.inbox, 0, 1) // which keeps its memory
-		r.Take(l.about.event())
+		r.Add(l.about.event())
 	case effect.Clock:
 		now, distrusted := l.reading(), l.distrusted()
 		if in, t := r.Event(), l.elector.State(now).Tenure; distrusted && t != 0 && *in == (elector.Event{}) {

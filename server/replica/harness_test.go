@@ -349,7 +349,7 @@ func (c *cluster) stepLease(n *testNode, event elector.Event) {
 	for {
 		switch n.lease.Next() {
 		case effect.Take:
-			n.lease.Take(event)
+			n.lease.Add(event)
 		case effect.Clock:
 			n.lease.Read(c.now, n.log.Standing(c.now).Barred)
 		case effect.Lease:

@@ -152,7 +152,7 @@ func (e *Elector) run(stop <-chan struct{}) error {
 			case <-stop:
 				return nil
 			case in := <-e.in:
-				e.driver.Take(in.Event)
+				e.driver.Add(in.Event)
 				e.done = in.done
 			case <-e.timer.C:
 			}

@@ -11,7 +11,7 @@ type Effect uint8
 
 // The effects. The comment says what the caller does.
 const (
-	// Take: wait until there is something to do, and hand it over with Add or Take. A round begins with it.
+	// Take: wait until there is something to do, and hand it over with Add. A round begins with it.
 	Take Effect = iota + 1
 	// Clock: read the node's elapsed clock, then what the other part publishes, and hand them over with Read.
 	Clock

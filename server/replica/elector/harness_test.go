@@ -29,7 +29,7 @@ func (d *driven) give(now time.Duration, e Event) {
 	for {
 		switch d.round.Next() {
 		case effect.Take:
-			d.round.Take(e)
+			d.round.Add(e)
 		case effect.Clock:
 			d.round.Read(now, d.unable)
 		case effect.Send:

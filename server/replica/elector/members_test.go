@@ -20,7 +20,7 @@ func oneRound(r *Round, now time.Duration, event Event) (order []effect.Effect, 
 	for e := effect.Effect(0); e != effect.Done; order = append(order, e) {
 		switch e = r.Next(); e {
 		case effect.Take:
-			r.Take(event)
+			r.Add(event)
 		case effect.Clock:
 			r.Read(now, false)
 		case effect.Send:
@@ -229,7 +229,7 @@ func TestAForeignAttemptForTheLeaseGetsNoVote(t *testing.T) {
 				m.Owner, m.Duration = owner, testLease
 			}
 			e.handle(0, m)
-			if got := len(e.take()) > 0; got != c.answer {
+			if got := len(e.drain()) > 0; got != c.answer {
 				t.Errorf("%v of node %d with stamp %d is answered: %v", k, c.from, c.stamp, got)
 			}
 		}

@@ -119,8 +119,8 @@ func TestOldTenureChangesGiveWay(t *testing.T) {
 	for i := range maxTenureChanges + 3 {
 		all.add(TenureChange{End: &TenureEnd{}, Start: &TenureStart{Tenure: uint64(i)}})
 	}
-	got := all.take()
-	if len(got) != maxTenureChanges || got[0].Start.Tenure != 3 || len(all.take()) != 0 {
+	got := all.drain()
+	if len(got) != maxTenureChanges || got[0].Start.Tenure != 3 || len(all.drain()) != 0 {
 		t.Errorf("%d changes are kept", len(got))
 	}
 }

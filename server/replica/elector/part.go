@@ -143,8 +143,8 @@ func (e *Part) State(now time.Duration) State {
 	return State{Tenure: h.Number, Deadline: h.Deadline}
 }
 
-// take drains the messages to send to other nodes.
-func (e *Part) take() []lease.Message {
+// drain takes out the messages to send to other nodes.
+func (e *Part) drain() []lease.Message {
 	out := e.out
 	e.out = nil
 	return out
@@ -178,7 +178,7 @@ func (e *Part) Gap(g Gap) { e.tenures.gap = g }
 
 // TakeTenureChanges drains the beginnings and ends of this node's tenures with their causes, oldest first. Of many that
 // are never taken the newest are kept.
-func (e *Part) TakeTenureChanges() []TenureChange { return e.tenures.take() }
+func (e *Part) TakeTenureChanges() []TenureChange { return e.tenures.drain() }
 
 // AppendNoted appends the counters of this incarnation's ballots that its guardian would have to release if the process
 // died now (P7). The guardian must be able to read them before a message that the round sends leaves.

@@ -53,7 +53,7 @@ type step func(*Round) effect.Effect
 // the lease is published and the guardian's note is written. So nobody acts as owner any more when its Release leaves
 // (P6), and the guardian can release every Accept that leaves (P7).
 var order = []step{
-	(*Round).take,
+	(*Round).begin,
 	(*Round).readClock,
 	(*Round).handle,
 	(*Round).publish,
@@ -81,8 +81,8 @@ func (r *Round) Next() effect.Effect {
 	return effect.Done
 }
 
-// Take hands an event over, as the answer to effect.Take.
-func (r *Round) Take(e Event) { r.event = e }
+// Add hands the event of the round over, as the answer to effect.Take.
+func (r *Round) Add(e Event) { r.event = e }
 
 // Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, and whether the log part bars
 // fresh attempts by now (Standing.Barred).
@@ -117,7 +117,7 @@ func (r *Round) InForce() (number uint64, excluding time.Duration) {
 // Wake is when the next round is due.
 func (r *Round) Wake() time.Duration { return r.part.nextWake(r.clock.Now()) }
 
-func (r *Round) take() effect.Effect {
+func (r *Round) begin() effect.Effect {
 	r.event, r.out, r.letGo, r.cleared = Event{}, nil, false, false
 	return effect.Take
 }
@@ -145,7 +145,7 @@ func (r *Round) handle() effect.Effect {
 		l.setMembership(now, *e.Membership)
 	}
 	l.tick(now)
-	r.out = l.take()
+	r.out = l.drain()
 	return 0
 }
 

@@ -66,7 +66,7 @@ func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
 		for e := r.Next(); e != effect.Done; e = r.Next() {
 			switch e {
 			case effect.Take:
-				r.Take(event)
+				r.Add(event)
 			case effect.Clock:
 				r.Read(time.Second, false)
 			case effect.Lease:

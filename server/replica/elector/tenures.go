@@ -227,8 +227,8 @@ func (t *tenures) add(c TenureChange) {
 	t.changes = append(t.changes, c)
 }
 
-// take drains the changes, oldest first.
-func (t *tenures) take() []TenureChange {
+// drain takes out the changes, oldest first.
+func (t *tenures) drain() []TenureChange {
 	c := t.changes
 	t.changes = nil
 	return c
