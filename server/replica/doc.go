@@ -1,28 +1,28 @@
-// Package replica is one node as a state machine: the lease part, the log part with the applied state, and the
-// requests that wait for them. It holds everything that must be right and nothing that can block. The part for named
-// leases is package leases; it shares nothing with these two.
+// Package replica is one node as a state machine: the log part with the applied state, and the requests that wait for
+// it. Packages elector and leases below it are the parts for the master's lease and for named leases. Together they
+// hold everything that must be right and nothing that can block.
 //
-// It is pure: no goroutine, clock, socket, disk or global randomness; the same inputs give the same outputs. The
-// shell (package runner) drives it with real ones, the simulator with simulated ones.
+// They are pure: no goroutine, clock, socket, disk or global randomness; the same inputs give the same outputs. The
+// shell (package runner) drives them with real ones, the simulator with simulated ones.
 //
-// # Two parts, one joint
+// # The parts, and what joins them
 //
-// [Elector] is the lease part: the proposer and acceptor of the resource "master" and the policy of when to try.
-// [Log] is the log part: the Multi-Paxos core, the key-value state, and pending requests. Each is stepped by one
-// goroutine of its own, so that the lease never waits for the log or the disk. One value joins them, [Published]:
-// the lease part publishes its holding and deadline, the log part for which tenure it is ready. The shell keeps it
-// in one atomic variable.
+// [Log] is the log part: the Multi-Paxos core, the key-value state, and pending requests. Each part is stepped by one
+// goroutine at a time, and shares no lock with the others, so that no lease waits for the log or the disk. One value
+// joins the log part and the elector, [Published]: the elector publishes its tenure and deadline, the log part for
+// which tenure it is ready. The shell keeps it in one atomic variable. The log part also tells the elector whether this
+// node may try ([Standing]), and orders it to let go ([elector.LetGo]). Named leases need the log for an era only.
 //
-// A third one has no driver: [SnapshotReceiver] and [SnapshotSender] decide how a node that is too far behind gets the
+// Snapshots have no driver: [SnapshotReceiver] and [SnapshotSender] decide how a node that is too far behind gets the
 // state from another.
 //
 // # Drivers
 //
 // A part does not decide in which order it is asked. That is the work of its driver: [LogRound] for the log part,
-// [elector.Round] for the lease part, leases.Round for named leases, [ReadRound] for a read under the lease. A driver
-// hands out one [effect.Effect] at a time; the caller carries it out and asks for the next one. The shell, the
-// simulator, the scripts and the tests of this package run the same drivers. The simulator stops a node between any two
-// effects, so it can find any wrong order.
+// elector.Round and leases.Round for the leases, [ReadRound] for a read under the lease. A driver hands out one
+// [effect.Effect] at a time; the caller carries it out and asks for the next one. The shell, the simulator, the scripts
+// and the tests run the same drivers. The simulator stops a node between any two effects, so it can find any wrong
+// order.
 //
 // # Where the rules are
 //

@@ -23,8 +23,7 @@ type Config struct {
 	Membership uint64
 }
 
-// Part is the lease part: this node's proposer and acceptor of the resource "master", and the policy of when to
-// try, renew and stand back. The policy is liveness only; every safety rule is in package lease.
+// Part is the lease part: this node's proposer and acceptor of the resource "master", and the policy of its attempts.
 type Part struct {
 	cfg      Config
 	acceptor *lease.Acceptor

@@ -16,7 +16,7 @@
 //
 // # Where the rules are
 //
-// Package named keeps the rules of a single acceptor and a single attempt. The others are kept here:
+// The policy is liveness only. Package named keeps the rules of an acceptor and of an attempt; the others are here:
 //
 //	T2  an event is handled by a reading made after it came   order
 //	T4  no counter is used twice in a run                     Part.nextCounter

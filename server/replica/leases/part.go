@@ -9,8 +9,7 @@ import (
 	"tenure/lease/named"
 )
 
-// Part is the part of a node for named leases: its acceptor, the attempts that it runs for clients, and the policy of
-// resending, retrying and waiting. The policy is liveness only; every safety rule is in package named.
+// Part is the part of a node for named leases: its acceptor, and the attempts that it runs for clients.
 //
 // Each request of a client is a task. A task has an attempt under way, or waits for its time. Of those that wait for
 // one busy name only the first tries, so that the contenders for a name are no more than the nodes.
