@@ -130,15 +130,15 @@ func (r *LogRound) Next() (effect.Effect, error) {
 // Add hands an event over, as an answer to effect.Take. It is the round's until effect.Done.
 func (r *LogRound) Add(e *Event) { r.events = append(r.events, e) }
 
-// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, with what was published when, or
-// after, it was made.
+// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, with what was published when,
+// or after, it was made.
 func (r *LogRound) Read(now time.Duration, p Published) {
 	r.clock.Read(now)
 	r.pub = p
 }
 
-// Locked does what effect.Apply, effect.Freeze or effect.Checkpointed was handed out for. The caller holds the lock on the
-// state for writing. An error is damage.
+// Locked does what effect.Apply, effect.Freeze or effect.Checkpointed was handed out for. The caller holds the lock on
+// the state for writing. An error is damage.
 func (r *LogRound) Locked() error {
 	e := r.locked
 	r.locked = 0

@@ -30,7 +30,10 @@ func TestANodeIsAdded(t *testing.T) {
 	n := c.add("add", members.Operation{Kind: members.Add, Member: comer(4)})
 	c.operationDone("add")
 	c.wantVoters("{1,2,3,4}")
-	c.until("the new node to go by it", time.Second, func() bool { number, _ := n.elector.InForce(c.now); return number == 2 })
+	c.until("the new node to go by it", time.Second, func() bool {
+		number, _ := n.elector.InForce(c.now)
+		return number == 2
+	})
 	if e := c.record().Membership.Era; e != 1 || n.state.Eras() != 1 {
 		t.Fatalf("era %d, and %d were allotted", e, n.state.Eras())
 	}

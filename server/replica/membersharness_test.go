@@ -42,7 +42,8 @@ func (c *cluster) handOver(n *testNode) {
 	n.handsOver = 0
 	n.input(Event{Call: func(now time.Duration) { n.log.StepDown(now) }})
 	c.stepLog(n)
-	c.stepLease(n, elector.Event{Release: &elector.Release{StandBack: StandBackLeases * testLease, Why: elector.CauseHandedOver, Next: next}})
+	c.stepLease(n, elector.Event{Release: &elector.Release{StandBack: StandBackLeases * testLease,
+		Why: elector.CauseHandedOver, Next: next}})
 	n.input(Event{Call: func(time.Duration) { n.log.Resume() }})
 }
 

@@ -39,8 +39,8 @@ func (r *ReadRound) Next() effect.Effect {
 	return e
 }
 
-// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, with what was published when, or
-// after, it was made.
+// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, with what was published when,
+// or after, it was made.
 func (r *ReadRound) Read(now time.Duration, p Published) {
 	r.clock.Read(now)
 	r.granted = p.End(r.ticket, now)

@@ -53,7 +53,8 @@ func TestP6P7NothingLeavesBeforeItIsShown(t *testing.T) {
 			r.Read(time.Second, false)
 		}
 	}
-	want := []effect.Effect{effect.Take, effect.Clock, effect.Lease, effect.Tenures, effect.Note, effect.Send, effect.Timer, effect.Done}
+	want := []effect.Effect{effect.Take, effect.Clock, effect.Lease, effect.Tenures, effect.Note, effect.Send,
+		effect.Timer, effect.Done}
 	if !slices.Equal(order, want) {
 		t.Errorf("%v, want %v", order, want)
 	}

@@ -107,8 +107,8 @@ func (v *voters) silence(now, own time.Duration) time.Duration {
 	return lefts[lack-1]
 }
 
-// setMembership goes over to m. A number that is not newer changes nothing. Acceptors that have gone over too refuse the
-// attempts under way, and these are tried again.
+// setMembership goes over to m. A number that is not newer changes nothing. Acceptors that have gone over too refuse
+// the attempts under way, and these are tried again.
 func (l *Part) setMembership(now time.Duration, m members.InForce) {
 	if m.Number <= l.table.Membership() {
 		return
