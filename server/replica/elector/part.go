@@ -117,7 +117,7 @@ func (e *Part) doDue(now time.Duration) {
 	e.start(now)
 }
 
-// nextWake is the next time at which Tick has something to do.
+// nextWake is the next time at which tick has something to do.
 func (e *Part) nextWake(now time.Duration) time.Duration {
 	next := max(e.tryAt, e.outdated)
 	_, held := e.proposer.Held(now)

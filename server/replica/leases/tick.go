@@ -105,7 +105,7 @@ func (l *Part) fire(now time.Duration, x timer) {
 	}
 }
 
-// nextWake is the next time at which Tick has something to do.
+// nextWake is the next time at which tick has something to do.
 func (l *Part) nextWake() time.Duration {
 	next := l.sweepAt
 	if l.counting {
