@@ -20,6 +20,6 @@
 //	transport      readers and writers of the peer connections (package transport)
 //	web            one goroutine a client request (package web)
 //
-// DESIGN.md follows one write and one read through the threads, and lists the pages that argue for the packages below.
-// docs/design.md says what each package is for.
+// DESIGN.md follows one write and one read through the threads. docs/design.md says what each package is for, and which
+// have a page that argues for them.
 package server
