@@ -7,10 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"tenure/client"
+	"tenure/internal/certs"
 )
 
 // alone runs kvctl without a cluster.
@@ -77,26 +78,39 @@ func TestCertificatesFromTheFirstToTheLast(t *testing.T) {
 	}
 }
 
-// TestCommandsThatChangeAnAuthorityTakeTurns: each of many that revoke at the same time finds its certificate on the
-// list.
+// TestCommandsThatChangeAnAuthorityTakeTurns: those that revoke wait while another program changes the directory, and
+// each finds its certificate on the list in the end.
 func TestCommandsThatChangeAnAuthorityTakeTurns(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ca")
 	alone(nil, "ca", "init", dir, "--cluster", "prod")
 	const n = 8
-	var all sync.WaitGroup
 	for i := range n {
-		name := fmt.Sprint("c", i)
-		if o := alone(nil, "ca", "client", name, "--dir", dir); o.code != exitDone {
+		if o := alone(nil, "ca", "client", fmt.Sprint("c", i), "--dir", dir); o.code != exitDone {
 			t.Fatal(o)
 		}
-		all.Go(func() {
-			o := alone(nil, "ca", "revoke", "--dir", dir, filepath.Join(dir, "client-"+name+".pem"))
-			if o.code != exitDone {
-				t.Error(o)
-			}
-		})
 	}
-	all.Wait()
+	release, err := certs.Hold(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan outcome, n)
+	for i := range n {
+		go func() {
+			ended <- alone(nil, "ca", "revoke", "--dir", dir, filepath.Join(dir, fmt.Sprint("client-c", i, ".pem")))
+		}()
+	}
+	select {
+	case o := <-ended:
+		t.Errorf("it did not wait: %+v", o)
+		ended <- o
+	case <-time.After(500 * time.Millisecond):
+	}
+	release()
+	for range n {
+		if o := <-ended; o.code != exitDone {
+			t.Error(o)
+		}
+	}
 	if o := alone(nil, "ca", "show", "--dir", dir); !strings.Contains(o.out, fmt.Sprint(n, " revoked certificates")) {
 		t.Error(o)
 	}
