@@ -4,8 +4,8 @@
 //	revision, err := c.Set(ctx, "greeting", []byte("hello"), client.WriteOptions{})
 //	entry, meta, err := c.Get(ctx, "greeting", client.ReadOptions{})
 //
-// Keys, transactions and watches are methods of Client. The rest is grouped: Locks, Sessions, Leases, Fences, Nodes and
-// Members.
+// Keys, transactions and watches are methods of Client. The rest is grouped: Locks, Sessions, Leases, Fences, Quotas,
+// ACL, Nodes and Members.
 //
 // # Failover
 //
@@ -29,7 +29,7 @@
 //     copy of the write gets the same answer. ErrDropped says that the write was applied and its result is not known
 //     any more.
 //   - It was not applied and will not be: ErrNotApplied, ErrInvalid, ErrTooLarge, ErrNoSpace, ErrForbidden,
-//     ErrDenied, ErrUnknownToken or ErrKeyReused.
+//     ErrDenied, ErrUnknownToken or ErrKeyReused; of a change of the members also ErrMembers.
 //   - ErrUnknown: it may have been applied, or may still be. To settle it, read, or send the same write again with
 //     WriteOptions.Once set to Error.Once; any process may do that, and the write is still applied at most once.
 //
@@ -47,7 +47,8 @@
 //
 // # Reads
 //
-// Reads change nothing, so they are tried again until the deadline. ReadOptions.Mode says what a read promises.
+// Reads change nothing, so they are tried again until the deadline. One that no node could answer until then ends with
+// ErrUnavailable. ReadOptions.Mode says what a read promises.
 // GetWait, ListWait and KeysWait return when something has changed. Watch returns every change, once and in order, also
 // when nodes fail.
 //

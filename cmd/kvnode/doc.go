@@ -11,8 +11,10 @@
 //	config.go, check.go, join.go  contradictory settings are refused before anything is touched
 //	node.go, main_run.go          logger and signals around the server, the server
 //	processors.go                 how many processors the node lets Go's scheduler use
+//	validate.go                   `kvnode validate`: the configuration alone
 //	rejoin.go, recover.go         `kvnode rejoin` and `kvnode recover`, through the package server/recovery
 //	dev.go                        `kvnode dev`, through the package cmd/kvnode/dev
 //
-// Exit codes: 0 stopped in order, 1 failed, 78 bad configuration (and then nothing that was on disk was touched).
+// Exit codes: 0 stopped in order, 1 failed, 2 given up by Go's runtime, 78 bad configuration (and then nothing that was
+// on disk was touched).
 package main

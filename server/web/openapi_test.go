@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,32 @@ func TestOpenAPIOperations(t *testing.T) {
 	for id := range rulesOf {
 		if !seen[id] {
 			t.Errorf("operation %s is not described", id)
+		}
+	}
+}
+
+// TestOpenAPIHasTheMembersOfBodies: a request about members has the members of its body that the path takes.
+func TestOpenAPIHasTheMembersOfBodies(t *testing.T) {
+	doc, _ := readAPI(t)
+	server := newServer(t, newFake(t))
+	values := map[string]string{"operation": `"x"`, "dry_run": "true", "node": "7", "by": "8", "name": `"n"`,
+		"peer_address": `"h:1"`, "client_address": `"h:2"`, "store": `"00"`, "non_voter": "true", "force_quorum_loss": "1",
+		"differs": "true", "off": "true", "force": "true"}
+	if n := reflect.TypeFor[api.MemberRequest]().NumField(); n != len(values) {
+		t.Fatalf("a request has %d members, and %d are tried", n, len(values))
+	}
+	for path, methods := range doc.Paths {
+		op, ok := methods["post"]
+		if !ok || !strings.HasPrefix(path, api.PathMembers+"/") {
+			continue
+		}
+		described := op.RequestBody["content"].(map[string]any)["application/json"].(map[string]any)["schema"].(map[string]any)["properties"].(map[string]any)
+		for name, value := range values {
+			w := call(server, "POST", path, fmt.Sprintf("{%q:%s}", name, value))
+			refused := strings.Contains(w.Body.String(), " takes no "+name+",")
+			if _, is := described[name]; is == refused {
+				t.Errorf("%s: %s is described: %t; the answer is %d %s", path, name, is, w.Code, w.Body)
+			}
 		}
 	}
 }
