@@ -90,11 +90,20 @@ func (n *Node) Kill() error { return n.end(syscall.SIGKILL, time.Minute) }
 // Terminate asks the process to end and waits for up to grace; the error is its exit status, if that is not 0.
 func (n *Node) Terminate(grace time.Duration) error { return n.end(syscall.SIGTERM, grace) }
 
-// Pause stops the process with SIGSTOP; Resume lets it go on.
-func (n *Node) Pause() error { return n.suspend(syscall.SIGSTOP, true) }
+// Pause stops the process with SIGSTOP, and returns when all its threads have stopped; Resume lets it go on.
+func (n *Node) Pause() error {
+	pid, err := n.suspend(syscall.SIGSTOP, true)
+	if err != nil {
+		return err
+	}
+	return awaitStopped(pid)
+}
 
 // Resume lets a paused process go on.
-func (n *Node) Resume() error { return n.suspend(syscall.SIGCONT, false) }
+func (n *Node) Resume() error {
+	_, err := n.suspend(syscall.SIGCONT, false)
+	return err
+}
 
 // Wait waits for up to d for the process to end by itself, and returns its exit error.
 func (n *Node) Wait(d time.Duration) error {
@@ -109,14 +118,14 @@ func (n *Node) Wait(d time.Duration) error {
 	}
 }
 
-func (n *Node) suspend(sig syscall.Signal, paused bool) error {
+func (n *Node) suspend(sig syscall.Signal, paused bool) (pid int, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.cmd == nil {
-		return fmt.Errorf("node %d does not run", n.ID)
+		return 0, fmt.Errorf("node %d does not run", n.ID)
 	}
 	n.paused = paused
-	return n.cmd.Process.Signal(sig)
+	return n.cmd.Process.Pid, n.cmd.Process.Signal(sig)
 }
 
 func (n *Node) end(sig syscall.Signal, wait time.Duration) error {
