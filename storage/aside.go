@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"tenure/storage/internal/disk"
 )
 
 // SetAside moves all files in dir but LOCK, of a node that does not run, into a new directory of that name in dir.
@@ -17,7 +19,7 @@ func SetAside(dir, name string) (moved bool, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, unusable("cannot look into %s: %w; check the path and its permissions", dir, plain(err))
+		return false, disk.Unusable("cannot look into %s: %w; check the path and its permissions", dir, disk.Plain(err))
 	}
 	_, err = ofANode(d, false)
 	if err = errors.Join(err, d.Close()); err != nil {
@@ -25,7 +27,7 @@ func SetAside(dir, name string) (moved bool, err error) {
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil {
-		return false, unusable("cannot look into %s: %w; check the path and its permissions", dir, plain(err))
+		return false, disk.Unusable("cannot look into %s: %w; check the path and its permissions", dir, disk.Plain(err))
 	}
 	lock, err := lockDir(dir)
 	if err != nil {
@@ -38,19 +40,19 @@ func SetAside(dir, name string) (moved bool, err error) {
 	}
 	aside := filepath.Join(dir, name)
 	if err := os.Mkdir(aside, 0o700); err != nil {
-		return false, cannotWrite(aside, err)
+		return false, disk.CannotWrite(aside, err)
 	}
 	for _, step := range steps {
 		for _, name := range step {
 			from := filepath.Join(dir, name)
 			if err := os.Rename(from, filepath.Join(aside, name)); err != nil {
-				return true, unusable("cannot move %s to %s: %w; check the directory's permissions", from, aside,
-					plain(err))
+				return true, disk.Unusable("cannot move %s to %s: %w; check the directory's permissions", from, aside,
+					disk.Plain(err))
 			}
 		}
 		for _, d := range []string{aside, dir} {
-			if err := syncDir(d); err != nil {
-				return true, cannotSync(d, err)
+			if err := disk.SyncDir(d); err != nil {
+				return true, disk.CannotSync(d, err)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tenure/internal/oslimit"
+	"tenure/storage/internal/disk"
 )
 
 // logBolt: the free list is not written with each commit, it is found by a scan when the file is opened.
@@ -40,8 +41,8 @@ func openBolt(path string, mapBytes int64, o bolt.Options) (db *bolt.DB, err err
 	if err == nil || errors.Is(err, ErrDamaged) {
 		return db, err
 	}
-	return nil, unusable("cannot open %s: %w; check that nothing else has it open and that the disk works",
-		path, plain(err))
+	return nil, disk.Unusable("cannot open %s: %w; check that nothing else has it open and that the disk works",
+		path, disk.Plain(err))
 }
 
 // maxMapBytes is what an int and bbolt allow.
@@ -64,9 +65,9 @@ func guard(file string, fn func() error) (err error) {
 		switch r := recover().(type) {
 		case nil:
 		case error:
-			err = damage(file, "%w", r)
+			err = disk.Damaged(file, "%w", r)
 		default:
-			err = damage(file, "%s", fmt.Sprint(r))
+			err = disk.Damaged(file, "%s", fmt.Sprint(r))
 		}
 	}()
 	return fn()
@@ -112,7 +113,7 @@ func (f *failure) write(db *bolt.DB, path, what string, wedged *atomic.Bool, fn 
 	case errors.Is(err, ErrDamaged):
 		return f.fail(err)
 	case errors.Is(err, errBadRecord), errors.Is(err, errBadPage):
-		return f.fail(damage(path, "%s: %w", what, err))
+		return f.fail(disk.Damaged(path, "%s: %w", what, err))
 	}
 	return f.fail(fmt.Errorf("%s: %s: %w", path, what, err))
 }
@@ -120,7 +121,7 @@ func (f *failure) write(db *bolt.DB, path, what string, wedged *atomic.Bool, fn 
 // forgetPages makes the pages that bbolt has read through its map count as the page cache's, and not as this process's:
 // cutting the log off touches every page once, and reads of the log are rare. No transaction that writes db runs.
 func forgetPages(db *bolt.DB, file *os.File) {
-	if n, err := fileSize(file); err == nil {
+	if n, err := disk.Size(file); err == nil {
 		unmapPages(db.Info().Data, n)
 	}
 }

@@ -1,8 +1,6 @@
 package storage
 
-import (
-	"io"
-)
+import "io"
 
 // WalkBolt reads a bbolt file of another program. It calls visit with each record of each bucket, in the order of
 // bucket and key; key and record are valid until visit returns. Nothing may write to the file meanwhile. It uses plain

@@ -7,6 +7,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/kv"
+	"tenure/storage/internal/disk"
 )
 
 // mergeParts merges rest, the next changes of plan, part by part. The redo file is durable.
@@ -52,7 +53,7 @@ func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 	last := s.checkpointed.Load()
 	c := s.checked
 	if err := c.checkMeta(); err != nil {
-		return s.fail(damage(s.statePath(), "%w", err))
+		return s.fail(disk.Damaged(s.statePath(), "%w", err))
 	}
 	err := s.write(fmt.Sprintf("checkpoint after slot %d", last.Slot), func(tx *bolt.Tx) error {
 		if err := c.begin(tx); err != nil {

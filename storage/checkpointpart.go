@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tenure/kv"
+	"tenure/storage/internal/disk"
 )
 
 // part is the next piece of a checkpoint.
@@ -182,11 +183,11 @@ func (s *stateDB) awaitSpace(file string, missing func() (int64, error)) (promis
 		free, promised, err := s.space.reserve.promise(need, false)
 		switch {
 		case err != nil:
-			return 0, unusable("%w", err)
+			return 0, disk.Unusable("%w", err)
 		case free >= need:
 			return promised, nil
 		case !s.opened.Load() || s.options.FailWithoutSpace:
-			return 0, unusable("%w: %s takes %d bytes and %d are free; make space on its file system",
+			return 0, disk.Unusable("%w: %s takes %d bytes and %d are free; make space on its file system",
 				errNoSpace, file, need, free)
 		}
 		select {
@@ -223,13 +224,13 @@ func (s *stateDB) shapeRedo() error {
 		return nil
 	}
 	if err := s.redo.open(); err != nil {
-		return s.fail(fmt.Errorf("%s: open the file: %w", s.redoPath(), plain(err)))
+		return s.fail(fmt.Errorf("%s: open the file: %w", s.redoPath(), disk.Plain(err)))
 	}
 	want, has := s.redoTarget(), s.redo.size()
 	switch {
 	case has > want && u.Low:
 		if err := s.redo.file.Truncate(want); err != nil {
-			return s.fail(fmt.Errorf("%s: cut the file to its size: %w", s.redoPath(), plain(err)))
+			return s.fail(fmt.Errorf("%s: cut the file to its size: %w", s.redoPath(), disk.Plain(err)))
 		}
 	case has < want && s.space.reserve.spare() > want:
 		_ = unix.Fallocate(int(s.redo.file.Fd()), 0, has, want-has) // else it grows when it must

@@ -12,6 +12,7 @@ import (
 
 	"tenure/internal/codec"
 	"tenure/internal/oslimit"
+	"tenure/storage/internal/disk"
 )
 
 const (
@@ -24,15 +25,16 @@ const (
 func (s *Store) create() error {
 	free, _, err := freeBytes(s.dir)
 	if err != nil {
-		return unusable("%w", err)
+		return disk.Unusable("%w", err)
 	}
 	logBytes, journalBytes := min(s.options.LogInitialBytes, free/16)&^4095, s.options.journalSize(free)
 	if need := logBytes + journalBytes + minSpaceBytes; free < need {
-		return unusable("no space in %s: %d bytes are free and a new store takes %d; make space or choose another disk",
-			s.dir, free, need)
+		return disk.Unusable("no space in %s: %d bytes are free and a new store takes %d; "+
+			"make space or choose another disk", s.dir, free, need)
 	}
 	if err := s.createFiles(logBytes, journalBytes); err != nil {
-		return unusable("cannot create a store in %s: %w; check its permissions and its disk", s.dir, plain(err))
+		return disk.Unusable("cannot create a store in %s: %w; check its permissions and its disk",
+			s.dir, disk.Plain(err))
 	}
 	return nil
 }
@@ -50,11 +52,11 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 		return err
 	}
 	defer f.Close()
-	if err := syncDir(s.dir); err != nil {
+	if err := disk.SyncDir(s.dir); err != nil {
 		return err
 	}
 	// The directory's own name, whoever made it. Where the one above cannot be read, we did not make it.
-	if err := syncDir(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if err := disk.SyncDir(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	var id identityRecord
@@ -70,23 +72,23 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 	if err := fillLog(f, id, logBytes, journalBytes); err != nil {
 		return err
 	}
-	if err := syncDir(s.dir); err != nil { // the other two must not come after the rename
+	if err := disk.SyncDir(s.dir); err != nil { // the other two must not come after the rename
 		return err
 	}
 	if err := os.Rename(unfinished, s.logPath()); err != nil {
 		return err
 	}
-	return syncDir(s.dir)
+	return disk.SyncDir(s.dir)
 }
 
 // fillLog writes the first content of log.db into f, durably.
 func fillLog(f *os.File, id identityRecord, logBytes, journalBytes int64) error {
-	disk, err := locate(f)
+	at, err := locate(f)
 	if err != nil {
 		return err
 	}
 	marks := logMarks{JournalBytes: journalBytes}
-	err = newFile(f.Name(), logBolt, func(tx *bolt.Tx) error { return logRecords(tx, id, disk, marks) })
+	err = newFile(f.Name(), logBolt, func(tx *bolt.Tx) error { return logRecords(tx, id, at, marks) })
 	if err != nil {
 		return err
 	}
@@ -96,7 +98,7 @@ func fillLog(f *os.File, id identityRecord, logBytes, journalBytes int64) error 
 	return zeroFill(f, logBytes)
 }
 
-func logRecords(tx *bolt.Tx, id identityRecord, disk diskRecord, marks logMarks) error {
+func logRecords(tx *bolt.Tx, id identityRecord, at diskRecord, marks logMarks) error {
 	node, err := tx.CreateBucket([]byte(nodeBucket))
 	if err != nil {
 		return err
@@ -110,7 +112,7 @@ func logRecords(tx *bolt.Tx, id identityRecord, disk diskRecord, marks logMarks)
 	}
 	return errors.Join(
 		put(node, nodeSeed, identityKey, &id), put(node, nodeSeed, startKey, &startRecord{}),
-		put(node, nodeSeed, diskKey, &disk), put(acceptor, acceptorSeed, marksKey, &marks))
+		put(node, nodeSeed, diskKey, &at), put(acceptor, acceptorSeed, marksKey, &marks))
 }
 
 func stateRecords(tx *bolt.Tx, id identityRecord) error {
@@ -133,7 +135,7 @@ func put(b *bolt.Bucket, s seed, key []byte, v any) error {
 // fillHoles gives blocks to all of the beginning of f, which bbolt left with holes when it made the file: pages that a
 // commit finds there must not need space. It writes the bytes as they are.
 func fillHoles(f *os.File) error {
-	size, err := fileSize(f)
+	size, err := disk.Size(f)
 	if err != nil {
 		return err
 	}

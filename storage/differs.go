@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tenure/internal/oslimit"
+	"tenure/storage/internal/disk"
 )
 
 // ErrDiffers means that the state in the directory differs from that of a majority of the voters. No node may be
@@ -28,17 +29,17 @@ func (s *Store) MarkDiffers(what string) error {
 	path := s.differsPath()
 	f, err := oslimit.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return cannotWrite(path, err)
+		return disk.CannotWrite(path, err)
 	}
 	defer f.Close()
 	if _, err := f.WriteString(what + "\n"); err != nil {
-		return cannotWrite(path, err)
+		return disk.CannotWrite(path, err)
 	}
 	if err := f.Sync(); err != nil {
-		return cannotSync(path, err)
+		return disk.CannotSync(path, err)
 	}
-	if err := syncDir(s.dir); err != nil {
-		return cannotSync(s.dir, err)
+	if err := disk.SyncDir(s.dir); err != nil {
+		return disk.CannotSync(s.dir, err)
 	}
 	return nil
 }
@@ -53,7 +54,7 @@ func (f files) refuseDiffers() error {
 		return nil
 	}
 	if err != nil {
-		return cannotOpen(path, err)
+		return disk.CannotOpen(path, err)
 	}
 	what, _, _ := strings.Cut(string(text[:min(len(text), maxDiffers)]), "\n")
 	return fmt.Errorf("%w: %s says: %s; rebuild it from the others with kvnode rejoin, or replace the node", ErrDiffers,

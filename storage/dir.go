@@ -14,6 +14,7 @@ import (
 	"tenure/internal/lostfound"
 	"tenure/internal/oslimit"
 	"tenure/internal/ownfile"
+	"tenure/storage/internal/disk"
 )
 
 // prepareDir makes sure that dir is a directory that only this user can enter, creating it if need be. It changes
@@ -22,20 +23,21 @@ func prepareDir(dir string) error {
 	d, err := oslimit.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return unusable("cannot create %s: %w; create it yourself or choose another directory", dir, plain(err))
+			return disk.Unusable("cannot create %s: %w; create it yourself or choose another directory",
+				dir, disk.Plain(err))
 		}
 		d, err = oslimit.Open(dir)
 	}
 	if err != nil {
-		return unusable("cannot look at %s: %w; check the path and its permissions", dir, plain(err))
+		return disk.Unusable("cannot look at %s: %w; check the path and its permissions", dir, disk.Plain(err))
 	}
 	defer d.Close() // nothing is written to it
 	info, err := d.Stat()
 	switch {
 	case err != nil:
-		return unusable("cannot look at %s: %w; check the path and its permissions", dir, plain(err))
+		return disk.Unusable("cannot look at %s: %w; check the path and its permissions", dir, disk.Plain(err))
 	case !info.IsDir():
-		return unusable("%s is not a directory; choose another path for the data", dir)
+		return disk.Unusable("%s is not a directory; choose another path for the data", dir)
 	}
 	private := info.Mode().Perm()&0o077 == 0
 	empty, err := ofANode(d, !private)
@@ -43,13 +45,13 @@ func prepareDir(dir string) error {
 		return err
 	}
 	if info.Mode()&fs.ModeSticky != 0 && !empty { // an empty one may be a new tmpfs
-		return unusable("%s is a directory for the files of all users (mode %04o), and is left as it is; name a directory "+
-			"in it with --data", dir, info.Mode().Perm()|0o1000)
+		return disk.Unusable("%s is a directory for the files of all users (mode %04o), and is left as it is; "+
+			"name a directory in it with --data", dir, info.Mode().Perm()|0o1000)
 	}
 	if err := d.Chmod(0o700); err != nil {
-		return unusable("%s can be entered by other users (mode %04o) and that cannot be changed: %w; "+
+		return disk.Unusable("%s can be entered by other users (mode %04o) and that cannot be changed: %w; "+
 			"run: chmod 700 %s",
-			dir, info.Mode().Perm(), plain(err), dir)
+			dir, info.Mode().Perm(), disk.Plain(err), dir)
 	}
 	return nil
 }
@@ -59,7 +61,7 @@ func prepareDir(dir string) error {
 func ofANode(d *os.File, owned bool) (empty bool, err error) {
 	entries, err := d.ReadDir(-1)
 	if err != nil {
-		return false, unusable("cannot look into %s: %w; check its permissions", d.Name(), plain(err))
+		return false, disk.Unusable("cannot look into %s: %w; check its permissions", d.Name(), disk.Plain(err))
 	}
 	entries = slices.DeleteFunc(entries, lostfound.Is)
 	for _, e := range entries {
@@ -73,8 +75,8 @@ func ofANode(d *os.File, owned bool) (empty bool, err error) {
 	if len(entries) == 0 {
 		return true, nil
 	}
-	return false, unusable("%s has files that are not of a node of this user, such as %s, and is left as it is; name an empty "+
-		"directory, or a new one, with --data", d.Name(), entries[0].Name())
+	return false, disk.Unusable("%s has files that are not of a node of this user, such as %s, and is left as it is; "+
+		"name an empty directory, or a new one, with --data", d.Name(), entries[0].Name())
 }
 
 // lockDir takes the lock of dir. The lock goes with the open file, so that it never outlives the process.
@@ -82,13 +84,13 @@ func lockDir(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	f, err := oslimit.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, unusable("cannot write in %s: %w; make it writable for user %d or choose another directory",
-			dir, plain(err), os.Getuid())
+		return nil, disk.Unusable("cannot write in %s: %w; make it writable for user %d or choose another directory",
+			dir, disk.Plain(err), os.Getuid())
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		defer f.Close()
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, unusable("cannot lock %s: %w; the file system must support flock", path, err)
+			return nil, disk.Unusable("cannot lock %s: %w; the file system must support flock", path, err)
 		}
 		return nil, fmt.Errorf("%w: %s is held by %s; stop that process or choose another directory",
 			ErrInUse, dir, holder(f))
@@ -99,7 +101,7 @@ func lockDir(dir string) (*os.File, error) {
 // signLock writes this process's number into the lock file. It only says who to ask.
 func signLock(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
-		return cannotWrite(f.Name(), err)
+		return disk.CannotWrite(f.Name(), err)
 	}
 	// Only a hint for people, so that a full disk must not keep a node from starting.
 	f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
@@ -116,16 +118,6 @@ func holder(f *os.File) string {
 	return "another process"
 }
 
-// syncDir makes the names in dir durable.
-func syncDir(dir string) error {
-	d, err := oslimit.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
 // exists reports whether there is a file at path. Anything but a plain file is an error.
 func exists(path string) (bool, error) {
 	info, err := os.Lstat(path)
@@ -133,9 +125,9 @@ func exists(path string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, cannotStat(path, err)
+		return false, disk.CannotStat(path, err)
 	case !info.Mode().IsRegular():
-		return false, unusable("%s is not a plain file; move it out of the directory", path)
+		return false, disk.Unusable("%s is not a plain file; move it out of the directory", path)
 	}
 	return true, nil
 }
@@ -147,26 +139,8 @@ func (f files) plainFiles() error {
 	for _, name := range slices.Sorted(maps.Keys(purposes)) {
 		path := filepath.Join(f.dir, name)
 		if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-			return unusable("%s is not a plain file; move it out of the directory", path)
+			return disk.Unusable("%s is not a plain file; move it out of the directory", path)
 		}
 	}
 	return nil
-}
-
-// plain returns the cause of err without the path, which the caller names.
-func plain(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
-
-// fileSize returns the size of f.
-func fileSize(f *os.File) (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, cannotStat(f.Name(), err)
-	}
-	return info.Size(), nil
 }

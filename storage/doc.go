@@ -26,7 +26,8 @@
 // ReadIdentity (peek.go), SetAside (aside.go), Examine (examine*.go, salvage.go) and Options.Offline are for
 // directories of nodes that do not run.
 //
-// How bbolt is called is in bolt.go, what the directory and its names need in dir.go.
+// How bbolt is called is in bolt.go, what the directory and its names need in dir.go. The errors that say how to mend a
+// file are those of internal/disk.
 //
 // Which rule lives where:
 //

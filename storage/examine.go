@@ -12,6 +12,7 @@ import (
 	"tenure/internal/lostfound"
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
 
@@ -97,9 +98,9 @@ func Examine(dir string) (*Examination, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		return nil, unusable("cannot look at %s: %w; name the data directory of a node", dir, plain(err))
+		return nil, disk.Unusable("cannot look at %s: %w; name the data directory of a node", dir, disk.Plain(err))
 	case !info.IsDir():
-		return nil, unusable("%s is a file and no data directory", dir)
+		return nil, disk.Unusable("%s is a file and no data directory", dir)
 	}
 	x := &Examination{Dir: dir, files: files{dir}}
 	if err := x.list(); err != nil {
@@ -128,7 +129,7 @@ func (x *Examination) Close() error { return closeFiles(x.lock) }
 func (x *Examination) list() error {
 	entries, err := lostfound.ReadDir(x.dir)
 	if err != nil {
-		return unusable("cannot look into %s: %w", x.dir, plain(err))
+		return disk.Unusable("cannot look into %s: %w", x.dir, disk.Plain(err))
 	}
 	known := false
 	for _, e := range entries {
@@ -137,7 +138,7 @@ func (x *Examination) list() error {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return cannotStat(filepath.Join(x.dir, e.Name()), err)
+			return disk.CannotStat(filepath.Join(x.dir, e.Name()), err)
 		case info.IsDir():
 			continue // files that were moved aside
 		}
@@ -150,10 +151,10 @@ func (x *Examination) list() error {
 	}
 	switch {
 	case len(entries) == 0:
-		return unusable("%s is empty: it holds no store; a node that is started on it joins, or begins, a cluster",
+		return disk.Unusable("%s is empty: it holds no store; a node that is started on it joins, or begins, a cluster",
 			x.dir)
 	case !known:
-		return unusable("%s holds no store: it has no file %s; name the data directory of a node", x.dir, logName)
+		return disk.Unusable("%s holds no store: it has no file %s; name the data directory of a node", x.dir, logName)
 	}
 	return nil
 }
@@ -165,14 +166,14 @@ func (x *Examination) hold() error {
 		return nil
 	}
 	if err != nil {
-		return unusable("cannot open %s: %w", filepath.Join(x.dir, lockName), plain(err))
+		return disk.Unusable("cannot open %s: %w", filepath.Join(x.dir, lockName), disk.Plain(err))
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
 		defer f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return fmt.Errorf("%w: %s is held by %s; stop that node first", ErrInUse, x.dir, holder(f))
 		}
-		return unusable("cannot lock %s: %w", f.Name(), err)
+		return disk.Unusable("cannot lock %s: %w", f.Name(), err)
 	}
 	x.lock = f
 	return nil
@@ -187,7 +188,7 @@ func (x *Examination) problem(name string, err error) {
 func (x *Examination) open(name string) (f *os.File, size int64, ok bool) {
 	f, err := oslimit.Open(filepath.Join(x.dir, name))
 	if err == nil {
-		size, err = fileSize(f)
+		size, err = disk.Size(f)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -195,6 +196,6 @@ func (x *Examination) open(name string) (f *os.File, size int64, ok bool) {
 	case err == nil:
 		return f, size, true
 	}
-	x.problem(name, plain(err))
+	x.problem(name, disk.Plain(err))
 	return nil, 0, false
 }

@@ -9,6 +9,7 @@ import (
 
 	"tenure/internal/ident"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
 
@@ -113,7 +114,7 @@ func (x *Examination) readState() {
 		err = errors.New("the file is missing")
 	}
 	if err != nil {
-		x.problem(stateName, plain(err))
+		x.problem(stateName, disk.Plain(err))
 		return
 	}
 	x.State = &StateInfo{Slot: multipaxos.Slot(c.marks.Slot), Records: c.marks.Records.Count,

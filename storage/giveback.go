@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tenure/storage/internal/disk"
 )
 
 // bbolt reuses the free pages of a file and never shrinks the file. GiveBack gives the blocks of free pages back to the
@@ -75,7 +77,7 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 	}
 	free, err := availablePages(s.db)
 	if err != nil {
-		return 0, 0, unusable("%s: %w", s.statePath(), err)
+		return 0, 0, disk.Unusable("%s: %w", s.statePath(), err)
 	}
 	pageBytes := int64(s.checked.pageBytes)
 	next, err = lastRuns(free, below, uint64(min(enough, giveBackStep)/pageBytes), func(first, pages uint64) error {

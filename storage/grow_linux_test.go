@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/internal/faultfs"
+	"tenure/storage/internal/disk"
 )
 
 // growing are options of a log that grows by little.
@@ -16,10 +17,10 @@ var growing = Options{
 
 func TestLogGrowsByWhatTheOptionSays(t *testing.T) {
 	s := open(t, t.TempDir(), growing)
-	before, err := fileSize(s.log.file)
+	before, err := disk.Size(s.log.file)
 	must(t, err)
 	must(t, s.growLog())
-	after, err := fileSize(s.log.file)
+	after, err := disk.Size(s.log.file)
 	must(t, err)
 	if after != before+growing.LogGrowBytes {
 		t.Errorf("%d bytes became %d", before, after)

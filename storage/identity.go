@@ -11,6 +11,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/storage/internal/disk"
 )
 
 // Identity says which node's disk this is. It is plain data; the lists of Membership are shared and never changed.
@@ -253,7 +254,7 @@ func (s *nodeRecords) acceptCopy(is diskRecord) (note string, err error) {
 	}
 	path := filepath.Join(s.dir, acceptedName)
 	if err := os.Remove(path); err != nil {
-		return "", unusable("cannot remove %s: %w; remove it yourself", path, plain(err))
+		return "", disk.Unusable("cannot remove %s: %w; remove it yourself", path, disk.Plain(err))
 	}
 	return fmt.Sprintf("%s asked for it: this directory is now taken for the original", path), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
 
@@ -75,7 +76,7 @@ func readStateMarks(path string, wholeBytes int64, sums ...string) (*stateConten
 		return nil, err
 	}
 	defer f.Close()
-	size, err := fileSize(f)
+	size, err := disk.Size(f)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ var errNoSums = errors.New("the checksums of its pages are missing")
 // then the state that goes with the log is lost.
 func (s *Store) refuseReceived(old *stateContent, err error) error {
 	if uint64(s.log.pending.durable().Truncated) > max(old.marks.Slot, old.marks.Plan.Slot) {
-		return damage(s.receivedPath(), "%w", err)
+		return disk.Damaged(s.receivedPath(), "%w", err)
 	}
 	s.note(fmt.Sprintf("%s was dropped: %v; the state is what it was before", s.receivedPath(), err))
 	return s.dropReceived()
@@ -133,10 +134,10 @@ func (s *Store) nameReceived() error {
 	rename := func(from, to string) error {
 		err := os.Rename(from, to)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return unusable("cannot rename %s: %w; check the directory and its disk", from, plain(err))
+			return disk.Unusable("cannot rename %s: %w; check the directory and its disk", from, disk.Plain(err))
 		}
-		if err := syncDir(s.dir); err != nil {
-			return cannotSync(s.dir, err)
+		if err := disk.SyncDir(s.dir); err != nil {
+			return disk.CannotSync(s.dir, err)
 		}
 		return nil
 	}

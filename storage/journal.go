@@ -13,6 +13,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
 
@@ -48,18 +49,18 @@ func (s *acceptorLog) openJournal(owner ident.StoreID) error {
 	f, err := oslimit.OpenFile(s.journalPath(), os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return damage(s.journalPath(), "the file is missing beside %s", logName)
+		return disk.Damaged(s.journalPath(), "the file is missing beside %s", logName)
 	case err != nil:
-		return cannotOpen(s.journalPath(), err)
+		return disk.CannotOpen(s.journalPath(), err)
 	}
 	s.journalFile = f
-	size, err := fileSize(f)
+	size, err := disk.Size(f)
 	if err != nil {
 		return err
 	}
 	marks := s.logged.Load()
 	if size != marks.JournalBytes {
-		return damage(s.journalPath(), "it has %d bytes and was made with %d", size, marks.JournalBytes)
+		return disk.Damaged(s.journalPath(), "it has %d bytes and was made with %d", size, marks.JournalBytes)
 	}
 	willRead(f)
 	home := journal.Home{Journaled: marks.Journaled, Generation: marks.Generation}
@@ -67,16 +68,16 @@ func (s *acceptorLog) openJournal(owner ident.StoreID) error {
 	ring, records, err := journal.Open(dataFile{f, s.journalSync}, size, owner, home)
 	switch {
 	case errors.Is(err, journal.ErrHomeOlder):
-		return damage(s.logPath(), "%w: it is an older copy", err)
+		return disk.Damaged(s.logPath(), "%w: it is an older copy", err)
 	case errors.Is(err, journal.ErrDamaged):
-		return damage(s.journalPath(), "%w", err)
+		return disk.Damaged(s.journalPath(), "%w", err)
 	case err != nil:
-		return unusable("cannot read and sync %s: %w; check the disk", s.journalPath(), plain(err))
+		return disk.Unusable("cannot read and sync %s: %w; check the disk", s.journalPath(), disk.Plain(err))
 	}
 	s.ring = ring
 	for i := range records {
 		if err := follows(s.pending.durable(), &records[i]); err != nil {
-			return damage(s.journalPath(), "record %d %w", records[i].Number, err)
+			return disk.Damaged(s.journalPath(), "record %d %w", records[i].Number, err)
 		}
 		s.pending.add(&records[i])
 	}
@@ -104,7 +105,7 @@ func follows(was multipaxos.Durable, r *journal.Record) error {
 func (s *acceptorLog) addJournal() error {
 	path := s.journalPath()
 	fail := func(err error) error {
-		return unusable("cannot make %s: %w; check the directory and its disk", path, plain(err))
+		return disk.Unusable("cannot make %s: %w; check the directory and its disk", path, disk.Plain(err))
 	}
 	free, _, err := freeBytes(s.dir)
 	if err != nil {
@@ -112,7 +113,7 @@ func (s *acceptorLog) addJournal() error {
 	}
 	size := s.options.journalSize(free)
 	if need := size + startSpaceBytes; free < need {
-		return unusable("no space in %s: %d bytes are free and the journal takes %d; make space", s.dir, free, need)
+		return disk.Unusable("no space in %s: %d bytes are free and the journal takes %d; make space", s.dir, free, need)
 	}
 	there, err := exists(path)
 	if err != nil {
@@ -124,7 +125,8 @@ func (s *acceptorLog) addJournal() error {
 			return fail(err)
 		}
 		if !zero {
-			return damage(s.logPath(), "it never had a journal, and there is one with records: it is an older copy")
+			return disk.Damaged(s.logPath(), "it never had a journal, and there is one with records: "+
+				"it is an older copy")
 		}
 		if err := os.Remove(path); err != nil {
 			return fail(err)
@@ -133,7 +135,7 @@ func (s *acceptorLog) addJournal() error {
 	if err := makeJournal(path, size); err != nil {
 		return fail(err)
 	}
-	if err := syncDir(s.dir); err != nil {
+	if err := disk.SyncDir(s.dir); err != nil {
 		return fail(err)
 	}
 	next := *s.logged.Load()

@@ -11,6 +11,7 @@ import (
 
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
 
@@ -55,17 +56,17 @@ type acceptorLog struct {
 func (s *acceptorLog) read() (*logContent, error) {
 	f, err := oslimit.OpenFile(s.logPath(), os.O_RDWR, 0)
 	if err != nil {
-		return nil, cannotOpen(s.logPath(), err)
+		return nil, disk.CannotOpen(s.logPath(), err)
 	}
 	s.file = f
-	size, err := fileSize(f)
+	size, err := disk.Size(f)
 	if err != nil {
 		return nil, err
 	}
 	willRead(f)
 	c, err := readLog(f, size)
 	if err != nil {
-		return nil, damage(s.logPath(), "%w", err)
+		return nil, disk.Damaged(s.logPath(), "%w", err)
 	}
 	return c, nil
 }

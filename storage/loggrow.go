@@ -7,6 +7,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
+
+	"tenure/storage/internal/disk"
 )
 
 // bbolt grows a file inside a commit: it moves the end by 16 MiB and syncs the new size, and each page that is then
@@ -48,7 +50,7 @@ func (s *acceptorLog) growStep() error {
 func (s *acceptorLog) solidBytes() (int64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(s.file.Fd()), &st); err != nil {
-		return 0, cannotStat(s.logPath(), err)
+		return 0, disk.CannotStat(s.logPath(), err)
 	}
 	if st.Blocks*512 >= st.Size {
 		return st.Size, nil
@@ -111,7 +113,7 @@ func (s *Store) growLog() error {
 			return err
 		}
 		// Not under the lock, and little at a time: a commit must not wait for it, nor sync it as its own.
-		if err := dataSync(s.log.file); err != nil {
+		if err := disk.DataSync(s.log.file); err != nil {
 			return err
 		}
 	}

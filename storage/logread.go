@@ -9,6 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 )
 
 var _ multipaxos.Reader = (*Store)(nil)
@@ -27,14 +28,14 @@ func (s *acceptorLog) entries(from, through multipaxos.Slot, maxBytes int) (entr
 		m := merger{from: from, through: through, maxBytes: maxBytes}
 		tx, err := s.pending.view(s.db, &m)
 		if errors.Is(err, errBadPage) {
-			return damage(s.logPath(), "%w", err)
+			return disk.Damaged(s.logPath(), "%w", err)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: open a view: %w", s.logPath(), err)
 		}
 		defer tx.Rollback()
 		if err := m.merge(tx); err != nil {
-			return damage(s.logPath(), "%w", err)
+			return disk.Damaged(s.logPath(), "%w", err)
 		}
 		entries = m.out
 		return nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"tenure/storage/internal/disk"
 )
 
 // Open opens the store in dir, creating both if there is nothing yet, and holds dir's lock until Close. It reads all of
@@ -52,7 +54,7 @@ func prepare(dir string, o Options) error {
 	}
 	ok, err := exists(filepath.Join(dir, logName))
 	if err == nil && !ok {
-		err = unusable("%s holds no store: it has no file %s", dir, logName)
+		err = disk.Unusable("%s holds no store: it has no file %s", dir, logName)
 	}
 	return err
 }
@@ -83,8 +85,8 @@ func (s *Store) open() error {
 		if err := s.create(); err != nil {
 			return err
 		}
-	} else if err := syncDir(s.dir); err != nil { // the rename may be of a process that died before it synced it
-		return cannotSync(s.dir, err)
+	} else if err := disk.SyncDir(s.dir); err != nil { // the rename may be of a process that died before it synced it
+		return disk.CannotSync(s.dir, err)
 	}
 	if !s.options.Offline {
 		s.note(s.space.reserve.open())
@@ -138,11 +140,11 @@ func (s *Store) isNew() (bool, error) {
 	case haveLog && haveState:
 		return false, nil
 	case haveLog:
-		return false, damage(s.statePath(), "the file is missing beside %s", logName)
+		return false, disk.Damaged(s.statePath(), "the file is missing beside %s", logName)
 	case haveState && !unfinished:
-		return false, damage(s.logPath(), "the file is missing beside %s", stateName)
+		return false, disk.Damaged(s.logPath(), "the file is missing beside %s", stateName)
 	case haveJournal && !unfinished:
-		return false, damage(s.logPath(), "the file is missing beside %s", journalName)
+		return false, disk.Damaged(s.logPath(), "the file is missing beside %s", journalName)
 	}
 	return true, nil
 }
@@ -166,7 +168,7 @@ func (s *Store) openLog() error {
 	}
 	is, err := locate(s.log.file)
 	if err != nil {
-		return cannotStat(s.logPath(), err)
+		return disk.CannotStat(s.logPath(), err)
 	}
 	copied := refuseCopy(s.dir, c.disk, is)
 	if s.options.Offline {

@@ -6,6 +6,8 @@ import (
 	"hash/fnv"
 	"io"
 	"os"
+
+	"tenure/storage/internal/disk"
 )
 
 // metaPage is one of the two meta pages.
@@ -95,7 +97,7 @@ func (m metaPage) fits(size int64) error {
 func settle(f *os.File) error {
 	metas, err := readMetas(f)
 	if err != nil {
-		return damage(f.Name(), "%w", err)
+		return disk.Damaged(f.Name(), "%w", err)
 	}
 	buf := make([]byte, pageHeaderBytes+metaBytes)
 	for i := range metas {
@@ -104,11 +106,11 @@ func settle(f *os.File) error {
 			_, err = f.WriteAt(buf, at)
 		}
 		if err != nil {
-			return cannotWrite(f.Name(), err)
+			return disk.CannotWrite(f.Name(), err)
 		}
 	}
-	if err := dataSync(f); err != nil {
-		return cannotSync(f.Name(), err)
+	if err := disk.DataSync(f); err != nil {
+		return disk.CannotSync(f.Name(), err)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
+
+	"tenure/storage/internal/disk"
 )
 
 // sumTable holds the checksum of each page of a file by its number, outside of the page, so that it shows any change of
@@ -111,7 +113,7 @@ func (c *checkedFile) readPages(id uint64, buf []byte) error {
 		if err == io.EOF {
 			return fmt.Errorf("page %d is behind the end of the file: it was cut short", id+uint64(n/c.pageBytes))
 		}
-		return fmt.Errorf("page %d cannot be read: %w", id, plain(err))
+		return fmt.Errorf("page %d cannot be read: %w", id, disk.Plain(err))
 	}
 	return c.checkRun(id, buf)
 }
@@ -138,7 +140,7 @@ func (c *checkedFile) noteRun(id uint64, data []byte) error {
 func (c *checkedFile) noteMetas(m *metaPage) error {
 	buf := make([]byte, 2*c.pageBytes)
 	if _, err := c.file.ReadAt(buf, 0); err != nil {
-		return fmt.Errorf("the meta pages cannot be read: %w", plain(err))
+		return fmt.Errorf("the meta pages cannot be read: %w", disk.Plain(err))
 	}
 	c.views.note(m)
 	c.views.settled.Store(m.txid)

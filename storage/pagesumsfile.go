@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"tenure/internal/oslimit"
+	"tenure/storage/internal/disk"
 )
 
 // state.sums has the checksums of the pages of state.db, so that a large one need not be read whole at the start:
@@ -76,7 +77,7 @@ func (f *sumsFile) append(t *sumTable, ids []uint64, m *metaPage) error {
 	if _, err := f.write(sumsSlot(m), int64(m.txid&1)*sumsSlotBytes); err != nil {
 		return err
 	}
-	return dataSync(f.file)
+	return disk.DataSync(f.file)
 }
 
 // loadSums opens the file at path, with that flag of os.OpenFile, and reads the checksums of the pages of m's
@@ -87,7 +88,7 @@ func loadSums(path string, flag int, m *metaPage) (*sumsFile, []uint32, error) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, cannotOpen(path, err)
+		return nil, nil, disk.CannotOpen(path, err)
 	}
 	slot := make([]byte, sumsSlotBytes)
 	text := make([]byte, 4*m.highWater)
@@ -97,7 +98,7 @@ func loadSums(path string, flag int, m *metaPage) (*sumsFile, []uint32, error) {
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.Close()
-		return nil, nil, damage(path, "it cannot be read: %w", plain(err))
+		return nil, nil, disk.Damaged(path, "it cannot be read: %w", disk.Plain(err))
 	}
 	if err != nil || string(slot) != string(sumsSlot(m)) {
 		return nil, nil, f.Close()
@@ -112,7 +113,7 @@ func loadSums(path string, flag int, m *metaPage) (*sumsFile, []uint32, error) {
 // makeSums writes the file anew, with what a whole reading of m's transaction has found.
 func (s *stateDB) makeSums(t *sumTable, m *metaPage) (*sumsFile, error) {
 	fail := func(err error) (*sumsFile, error) {
-		return nil, unusable("cannot write %s: %w; check the disk", s.sumsPath(), plain(err))
+		return nil, disk.Unusable("cannot write %s: %w; check the disk", s.sumsPath(), disk.Plain(err))
 	}
 	unfinished := s.sumsPath() + ".new"
 	f, err := writeSums(unfinished, t, m)
@@ -120,7 +121,7 @@ func (s *stateDB) makeSums(t *sumTable, m *metaPage) (*sumsFile, error) {
 		return fail(err)
 	}
 	if err = os.Rename(unfinished, s.sumsPath()); err == nil {
-		err = syncDir(s.dir)
+		err = disk.SyncDir(s.dir)
 	}
 	if err != nil {
 		return fail(fmt.Errorf("%w", errors.Join(err, f.Close())))

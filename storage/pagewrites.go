@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	bolt "go.etcd.io/bbolt"
+
+	"tenure/storage/internal/disk"
 )
 
 // bbolt has no hook for its pages, but it writes each of them through one function value, which its own tests replace.
@@ -67,7 +69,7 @@ func (c *checkedFile) checkMeta() error {
 		case c.views.settled.Load() != settled:
 			continue // two checkpoints have ended since
 		case err != nil:
-			return fmt.Errorf("the meta page of transaction %d cannot be read: %w", settled, plain(err))
+			return fmt.Errorf("the meta page of transaction %d cannot be read: %w", settled, disk.Plain(err))
 		}
 		return fmt.Errorf("the meta page of transaction %d is not what was written", settled)
 	}

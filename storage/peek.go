@@ -8,6 +8,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/internal/oslimit"
+	"tenure/storage/internal/disk"
 )
 
 // ReadIdentity returns the identity in dir, which no process may have open, without opening the store. It writes
@@ -36,10 +37,10 @@ func ReadIdentity(dir string) (id Identity, ok bool, err error) {
 		return db.View(func(tx *bolt.Tx) error {
 			b := tx.Bucket([]byte(nodeBucket))
 			if b == nil {
-				return damage(path, "the bucket of the node's records is missing")
+				return disk.Damaged(path, "the bucket of the node's records is missing")
 			}
 			if err := nodeSeed.openInto(identityKey, b.Get(identityKey), &record); err != nil {
-				return damage(path, "the identity: %w", fmt.Errorf("its record %w", err))
+				return disk.Damaged(path, "the identity: %w", fmt.Errorf("its record %w", err))
 			}
 			return nil
 		})
@@ -58,7 +59,7 @@ func headDamage(path string, err error) error {
 	}
 	defer f.Close()
 	if _, bad := readMetas(f); bad != nil {
-		return damage(path, "%w", bad)
+		return disk.Damaged(path, "%w", bad)
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"tenure/internal/oslimit"
 	"tenure/kv"
+	"tenure/storage/internal/disk"
 )
 
 // ErrNoSpace: there is no space for a snapshot. The store was not touched.
@@ -96,7 +97,7 @@ func (r *Receiver) begin() error {
 	}
 	r.pageBytes = int64(r.db.Info().PageSize)
 	if err := interceptWrites(r.db, r.wrote); err != nil {
-		return unusable("cannot write %s: %w", s.receivingPath(), err)
+		return disk.Unusable("cannot write %s: %w", s.receivingPath(), err)
 	}
 	return r.write(func(tx *bolt.Tx) error { return stateRecords(tx, *s.node.identity.Load()) })
 }
@@ -114,7 +115,7 @@ func (r *Receiver) wrote(write writeAt, b []byte, off int64) (int, error) {
 func (r *Receiver) write(fn func(*bolt.Tx) error) error {
 	err := transact(r.db, r.store.receivingPath(), &r.wedged, fn)
 	if err == nil {
-		err = dataSync(r.file)
+		err = disk.DataSync(r.file)
 	}
 	if err != nil {
 		return r.cannot(err)
@@ -125,7 +126,7 @@ func (r *Receiver) write(fn func(*bolt.Tx) error) error {
 
 func (r *Receiver) cannot(err error) error {
 	return fmt.Errorf("%s: receive the snapshot through slot %d: %w", r.store.receivingPath(), r.stream.header.Slot,
-		plain(err))
+		disk.Plain(err))
 }
 
 // checkSpace returns an error unless the file system has need bytes and reserve besides.
@@ -133,7 +134,7 @@ func (r *Receiver) checkSpace(need, reserve int64) error {
 	s := r.store
 	unused, err := s.space.reserve.unused()
 	if err != nil {
-		return unusable("%w", err)
+		return disk.Unusable("%w", err)
 	}
 	if unused-need < reserve {
 		return fmt.Errorf("%w: %s has %d bytes free and it takes %d and a reserve of %d; make space on its file system",
@@ -245,7 +246,7 @@ func (r *Receiver) finish() error {
 
 // writeSums writes the checksums of the pages, durably.
 func (r *Receiver) writeSums() error {
-	size, err := fileSize(r.file)
+	size, err := disk.Size(r.file)
 	if err != nil {
 		return err
 	}
@@ -268,13 +269,13 @@ func (r *Receiver) complete() error {
 		err = closed
 	}
 	if err == nil {
-		err = syncDir(s.dir) // the checksums must not come after the name
+		err = disk.SyncDir(s.dir) // the checksums must not come after the name
 	}
 	if err == nil {
 		err = os.Rename(s.receivingPath(), s.receivedPath())
 	}
 	if err == nil {
-		err = syncDir(s.dir)
+		err = disk.SyncDir(s.dir)
 	}
 	if err != nil {
 		return r.cannot(err)
@@ -307,7 +308,7 @@ func (r *Receiver) Abort() error {
 func (f files) dropReceived() error {
 	for _, path := range []string{f.receivedPath(), f.receivingPath(), f.receivedSumsPath()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return unusable("cannot remove %s: %w; remove it yourself", path, plain(err))
+			return disk.Unusable("cannot remove %s: %w; remove it yourself", path, disk.Plain(err))
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/kv"
+	"tenure/storage/internal/disk"
 )
 
 // recountBytes bounds what Recount reads while a checkpoint waits, except that it reads at least one record.
@@ -98,7 +99,7 @@ func (s *stateDB) countPiece() (read int64, more bool, err error) {
 		return read, true, nil
 	}
 	if want := s.checkpointed.Load().Records; r.found != want {
-		return 0, false, s.fail(damage(s.statePath(), "%w", fmt.Errorf(
+		return 0, false, s.fail(disk.Damaged(s.statePath(), "%w", fmt.Errorf(
 			"it holds %d records and should hold %d, or not these", r.found.Count, want.Count)))
 	}
 	s.stats.recounts.Add(1)

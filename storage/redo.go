@@ -11,6 +11,7 @@ import (
 
 	"tenure/internal/oslimit"
 	"tenure/kv"
+	"tenure/storage/internal/disk"
 )
 
 // The redo file holds the changes of a checkpoint of several parts, from its beginning. Each change has the space, the
@@ -37,7 +38,7 @@ type redo struct {
 // so that the journal does not wait long for the disk.
 func (r *redo) write(changes []kv.Change, plan *checkpointPlan, syncBytes int64) error {
 	if err := r.open(); err != nil {
-		return plain(err)
+		return disk.Plain(err)
 	}
 	var synced int64
 	write := r.reserve.insist(r.file, r.file.WriteAt)
@@ -49,14 +50,14 @@ func (r *redo) write(changes []kv.Change, plan *checkpointPlan, syncBytes int64)
 			continue
 		}
 		if _, err := write(buf, plan.Bytes); err != nil {
-			return plain(err)
+			return disk.Plain(err)
 		}
 		plan.Bytes += int64(len(buf))
 		buf = buf[:0]
 		if plan.Bytes-synced < syncBytes && !last {
 			continue
 		}
-		if err := dataSync(r.file); err != nil {
+		if err := disk.DataSync(r.file); err != nil {
 			return err
 		}
 		synced = plan.Bytes
@@ -76,7 +77,7 @@ func (r *redo) open() (err error) {
 	if r.file, err = oslimit.OpenFile(r.redoPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
 	}
-	return syncDir(r.dir)
+	return disk.SyncDir(r.dir)
 }
 
 // size returns the size of the redo file, 0 if there is none.
@@ -84,7 +85,7 @@ func (r *redo) size() int64 {
 	if r.file == nil {
 		return 0
 	}
-	n, err := fileSize(r.file)
+	n, err := disk.Size(r.file)
 	if err != nil {
 		return 0
 	}
@@ -177,14 +178,14 @@ func (s *stateDB) resumeCheckpoint() error {
 	f, err := oslimit.OpenFile(s.redoPath(), os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return damage(s.redoPath(), "the file is missing, and %s is in the middle of a checkpoint", stateName)
+		return disk.Damaged(s.redoPath(), "the file is missing, and %s is in the middle of a checkpoint", stateName)
 	case err != nil:
-		return cannotOpen(s.redoPath(), err)
+		return disk.CannotOpen(s.redoPath(), err)
 	}
 	s.redo.file = f
 	changes, err := newRedoReader(f, &plan).all(&plan)
 	if err != nil {
-		return damage(s.redoPath(), "%w", err)
+		return disk.Damaged(s.redoPath(), "%w", err)
 	}
 	s.stats.resumed.Add(1)
 	return s.mergeParts(&plan, changes[plan.Done:])

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tenure/internal/oslimit"
+	"tenure/storage/internal/disk"
 )
 
 // The reserve file holds free space that only this store may use. Others can fill a file system between two looks at
@@ -42,7 +43,7 @@ func checkSize(dir string, reserve int64) error {
 	}
 	_, total, err := freeBytes(at)
 	if err != nil {
-		return unusable("%w", err)
+		return disk.Unusable("%w", err)
 	}
 	if reserve == 0 {
 		reserve = defaultReserve(total)
@@ -93,7 +94,7 @@ func (r *reserve) open() (note string) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return ""
 		}
-		return fmt.Sprintf("no space is held in reserve: %v", plain(err))
+		return fmt.Sprintf("no space is held in reserve: %v", disk.Plain(err))
 	}
 	r.file = f
 	r.measure()
@@ -132,7 +133,7 @@ func (r *reserve) promise(need int64, anyhow bool) (free, promised int64, err er
 		left := max(0, r.held-(need-free))
 		left -= left % reserveBlock
 		if err := r.file.Truncate(left); err != nil {
-			return free, 0, fmt.Errorf("%s: give up reserve: %w", r.reservePath(), plain(err))
+			return free, 0, fmt.Errorf("%s: give up reserve: %w", r.reservePath(), disk.Plain(err))
 		}
 		r.held = left // others may take it at once: then the next piece
 	}

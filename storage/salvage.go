@@ -9,6 +9,7 @@ import (
 	"tenure/internal/oslimit"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 )
 
 // Entries calls fn with the readable entries of log.db in [from, through], in order of slots unless pages are
@@ -89,7 +90,7 @@ func salvage(path string, visit func(bucket string, key, record []byte) error, s
 		return err
 	}
 	defer f.Close()
-	size, err := fileSize(f)
+	size, err := disk.Size(f)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package storage
 import (
 	"context"
 	"time"
+
+	"tenure/storage/internal/disk"
 )
 
 // scrubPages is how many pages are compared with their checksums at a time. A checkpoint waits for no more than that.
@@ -43,8 +45,8 @@ func (s *stateDB) scrubStep(id uint64) (more bool, err error) {
 	c := s.checked
 	buf := make([]byte, c.pageBytes)
 	end := c.views.newest().highWater
-	if size, err := fileSize(c.file); err != nil || size < int64(end)*int64(c.pageBytes) {
-		return false, s.fail(damage(s.statePath(), "the file has %d bytes and needs %d pages of %d: it was cut short",
+	if size, err := disk.Size(c.file); err != nil || size < int64(end)*int64(c.pageBytes) {
+		return false, s.fail(disk.Damaged(s.statePath(), "the file has %d bytes and needs %d pages of %d: it was cut short",
 			size, end, c.pageBytes))
 	}
 	for i := id; i < min(end, id+scrubPages); i++ {
@@ -52,7 +54,7 @@ func (s *stateDB) scrubStep(id uint64) (more bool, err error) {
 			continue
 		}
 		if err := c.readPages(i, buf); err != nil {
-			return false, s.fail(damage(s.statePath(), "%w", err))
+			return false, s.fail(disk.Damaged(s.statePath(), "%w", err))
 		}
 	}
 	s.stats.scrubbed.Add(min(end, id+scrubPages) - min(end, id))

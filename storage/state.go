@@ -13,6 +13,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 )
 
 // stateDB is state.db, the state that kv checkpoints, with the checksums of its pages and the redo file.
@@ -44,19 +45,19 @@ type stateDB struct {
 func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 	f, err := oslimit.OpenFile(s.statePath(), os.O_RDWR, 0)
 	if err != nil {
-		return cannotOpen(s.statePath(), err)
+		return disk.CannotOpen(s.statePath(), err)
 	}
 	s.file = f
 	if err := settle(f); err != nil {
 		return err
 	}
-	size, err := fileSize(f)
+	size, err := disk.Size(f)
 	if err != nil {
 		return err
 	}
 	m, err := newestMeta(f, size)
 	if err != nil {
-		return damage(s.statePath(), "%w", err)
+		return disk.Damaged(s.statePath(), "%w", err)
 	}
 	c, err := s.readStateDB(&m, size, owner, log)
 	if err != nil {
@@ -73,7 +74,7 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 	if err := interceptWrites(s.db, func(write writeAt, b []byte, off int64) (int, error) {
 		return s.checked.wrote(s.space.reserve.insist(s.file, write), b, off)
 	}); err != nil {
-		return unusable("cannot open %s: %w", s.statePath(), err)
+		return disk.Unusable("cannot open %s: %w", s.statePath(), err)
 	}
 	return s.resumeCheckpoint()
 }
@@ -105,7 +106,7 @@ func (s *stateDB) readStateDB(
 		return nil, s.foreign(m, owner, log, err)
 	}
 	if err := c.noteMetas(m); err != nil {
-		return nil, damage(s.statePath(), "%w", err)
+		return nil, disk.Damaged(s.statePath(), "%w", err)
 	}
 	if side == nil {
 		if c.side, err = s.makeSums(&c.sums, m); err != nil {
@@ -120,12 +121,12 @@ func (s *stateDB) readStateDB(
 func (s *stateDB) foreign(m *metaPage, owner ident.StoreID, log multipaxos.Durable, found error) error {
 	c, unreadable := readState(&walker{r: s.file, meta: *m})
 	if unreadable != nil {
-		return damage(s.statePath(), "%w", found)
+		return disk.Damaged(s.statePath(), "%w", found)
 	}
 	if other := belongTogether(s.files, c, owner, log); other != nil {
 		return other
 	}
-	return damage(s.sumsPath(), "%s is whole, and these are not the checksums of its pages (%w)", stateName, found)
+	return disk.Damaged(s.sumsPath(), "%s is whole, and these are not the checksums of its pages (%w)", stateName, found)
 }
 
 // belongTogether compares the state database with the log. The log ends at or behind the state database, because only
@@ -137,10 +138,10 @@ func belongTogether(f files, c *stateContent, owner ident.StoreID, marks multipa
 		return fmt.Errorf("%w: %s belongs to store %s and %s to store %s; put the files of one node together again",
 			ErrOtherNode, f.statePath(), c.owner, logName, owner)
 	case c.marks.Slot < uint64(marks.Truncated):
-		return damage(f.statePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy",
+		return disk.Damaged(f.statePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy",
 			c.marks.Slot, marks.Truncated)
 	case through > uint64(marks.Last):
-		return damage(f.logPath(), "it and the journal end at slot %d and the state at slot %d: "+
+		return disk.Damaged(f.logPath(), "it and the journal end at slot %d and the state at slot %d: "+
 			"one is an older copy, or synced writes were lost", marks.Last, through)
 	}
 	return nil

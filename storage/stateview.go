@@ -9,6 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/kv"
+	"tenure/storage/internal/disk"
 )
 
 var _ kv.Source = (*Store)(nil)
@@ -48,7 +49,7 @@ func (s *stateDB) pinState() (tx *bolt.Tx, m *metaPage, err error) {
 		}
 		settled := views.settled.Load()
 		if err := s.checked.checkMeta(); err != nil {
-			return nil, nil, s.fail(damage(s.statePath(), "%w", err))
+			return nil, nil, s.fail(disk.Damaged(s.statePath(), "%w", err))
 		}
 		err := guard(s.statePath(), func() (err error) {
 			tx, err = s.db.Begin(false)
@@ -65,7 +66,7 @@ func (s *stateDB) pinState() (tx *bolt.Tx, m *metaPage, err error) {
 		}
 		tx.Rollback()
 		if id < settled || m == nil || m.txid < id {
-			return nil, nil, s.fail(damage(s.statePath(),
+			return nil, nil, s.fail(disk.Damaged(s.statePath(),
 				"the meta page of transaction %d is not what was written", settled))
 		}
 		// Two checkpoints have ended since.
@@ -113,7 +114,7 @@ func (v *view) open(space kv.Space) (*cursor, bucketRoot, error) {
 
 // damaged ends the store because of err, which names the place.
 func (v *view) damaged(err error) error {
-	return v.state.fail(damage(v.state.statePath(), "%w", err))
+	return v.state.fail(disk.Damaged(v.state.statePath(), "%w", err))
 }
 
 var errOrder = errors.New("is out of order")

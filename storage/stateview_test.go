@@ -14,6 +14,7 @@ import (
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 )
 
 // logTo makes slot durable, so that checkpoints may reach it.
@@ -331,7 +332,7 @@ func TestCursorComesBackToABucket(t *testing.T) {
 // would never answer.
 func TestNoViewIsPinnedOfAStoreThatHasEnded(t *testing.T) {
 	s := formed(t, t.TempDir())
-	why := s.state.fail(damage(s.state.statePath(), "planted"))
+	why := s.state.fail(disk.Damaged(s.state.statePath(), "planted"))
 	tx, _, err := s.state.pinState()
 	if tx != nil {
 		tx.Rollback()

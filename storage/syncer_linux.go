@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"tenure/storage/internal/disk"
 )
 
 // syncer makes a file's data durable. It hands the kernel the fdatasync by io_submit and waits for an eventfd that Go's
@@ -90,18 +92,18 @@ func (s *syncer) Sync() error {
 	switch s.phase {
 	case barrier:
 		s.phase = undecided
-		return dataSync(s.file)
+		return disk.DataSync(s.file)
 	case undecided:
 		s.setUp()
 	}
 	if s.phase == plainly {
-		return dataSync(s.file)
+		return disk.DataSync(s.file)
 	}
 	// Neither call waits, so neither tells the scheduler.
 	n, _, errno := unix.RawSyscall(unix.SYS_IO_SUBMIT, s.context, 1, uintptr(unsafe.Pointer(&s.blocks[0])))
 	if errno != 0 || n != 1 {
 		s.Close()
-		return dataSync(s.file)
+		return disk.DataSync(s.file)
 	}
 	if _, err := s.done.Read(s.count[:]); err != nil {
 		return fmt.Errorf("wait for a sync: %w", err)

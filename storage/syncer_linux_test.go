@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tenure/internal/faultfs"
+	"tenure/storage/internal/disk"
 )
 
 func tempFile(t testing.TB) *os.File {
@@ -106,7 +107,7 @@ func BenchmarkSync(b *testing.B) {
 	}
 	sector := make([]byte, 512)
 	for name, sync := range map[string]func() error{"asynchronous": newSyncer(f).Sync,
-		"plain": func() error { return dataSync(f) }} {
+		"plain": func() error { return disk.DataSync(f) }} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := range b.N {

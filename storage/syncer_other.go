@@ -2,7 +2,11 @@
 
 package storage
 
-import "os"
+import (
+	"os"
+
+	"tenure/storage/internal/disk"
+)
 
 // syncer makes a file's data durable. Not safe for concurrent use.
 type syncer struct{ file *os.File }
@@ -10,7 +14,7 @@ type syncer struct{ file *os.File }
 func newSyncer(f *os.File) *syncer { return &syncer{file: f} }
 
 // Sync returns when all that was written to the file before is durable. After an error nobody knows what is.
-func (s *syncer) Sync() error { return dataSync(s.file) }
+func (s *syncer) Sync() error { return disk.DataSync(s.file) }
 
 // Close has nothing to give back.
 func (s *syncer) Close() {}

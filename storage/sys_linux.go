@@ -51,6 +51,3 @@ func firstHole(f *os.File) int64 {
 func unmapPages(address uintptr, n int64) {
 	_, _, _ = unix.Syscall(unix.SYS_MADVISE, address, uintptr(n), unix.MADV_DONTNEED)
 }
-
-// dataSync makes the content of f durable.
-func dataSync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }

@@ -28,5 +28,3 @@ func punch(*os.File, int64, int64) error { return syscall.ENOSYS }
 func firstHole(*os.File) int64 { return 0 }
 
 func unmapPages(uintptr, int64) {}
-
-func dataSync(f *os.File) error { return f.Sync() }

@@ -8,6 +8,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
+
+	"tenure/storage/internal/disk"
 )
 
 // Usage is what the store takes and what is left, as of the last Refresh.
@@ -66,7 +68,7 @@ func (s *Store) Refresh() error {
 	}
 	free, total, err := freeBytes(s.dir)
 	if err != nil {
-		return unusable("%w", err)
+		return disk.Unusable("%w", err)
 	}
 	logSize, err := s.log.measure()
 	if err != nil {
@@ -139,7 +141,7 @@ func measure(db *bolt.DB, tx *bolt.Tx, f *os.File) (measures, error) {
 	u := usedBytes(db, tx)
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return measures{}, cannotStat(f.Name(), err)
+		return measures{}, disk.CannotStat(f.Name(), err)
 	}
 	m := measures{live: u.live, file: st.Size}
 	m.blocks = max(0, min(st.Size, st.Blocks*512)-u.live)
@@ -175,8 +177,8 @@ func (s *Store) checkSpace() error {
 	}
 	need := startSpaceBytes + s.log.pending.size()
 	if space := u.FreeBytes + u.HeldBytes + logSize.reusable; space < need {
-		return unusable("no space in %s: %d bytes are left and a start needs %d; free some space on its file system",
-			s.dir, space, need)
+		return disk.Unusable("no space in %s: %d bytes are left and a start needs %d; "+
+			"free some space on its file system", s.dir, space, need)
 	}
 	return nil
 }

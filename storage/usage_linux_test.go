@@ -10,6 +10,7 @@ import (
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 )
 
 func TestJudgeHasHysteresis(t *testing.T) {
@@ -167,7 +168,7 @@ func TestNewLogHasNoHoles(t *testing.T) {
 	if err := s.log.file.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	size, err := fileSize(s.log.file)
+	size, err := disk.Size(s.log.file)
 	must(t, err)
 	if hole, err := s.log.file.Seek(0, 4); err == nil && hole != size { // SEEK_HOLE
 		t.Errorf("a hole at %d of %d", hole, size)

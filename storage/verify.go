@@ -9,6 +9,7 @@ import (
 
 	"tenure/internal/ident"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 )
 
 // logContent is what a whole reading of log.db finds: everything but the entries' values.
@@ -160,5 +161,5 @@ func (s *stateDB) verify(ctx context.Context) error {
 	if stopped := pause(); err == nil || stopped != nil {
 		return stopped
 	}
-	return s.fail(damage(s.statePath(), "%w", err))
+	return s.fail(disk.Damaged(s.statePath(), "%w", err))
 }

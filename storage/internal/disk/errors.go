@@ -1,0 +1,56 @@
+// Package disk is what the parts of storage share: errors about files that say how to mend them, and syncs.
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// ErrDamaged and ErrUnusable are those of package storage, which documents them.
+var (
+	ErrDamaged  = errors.New("damaged storage")
+	ErrUnusable = errors.New("data directory unusable")
+)
+
+const replaceNode = "take this node out of service and replace it; do not start it on this directory again"
+
+// Damaged returns an error about the content of a file, which wraps ErrDamaged. The text names the record or page.
+func Damaged(file, format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %w; %s", ErrDamaged, file, fmt.Errorf(format, args...), replaceNode)
+}
+
+// Unusable returns an error about the directory, which wraps ErrUnusable. The text names the file and says what to do.
+func Unusable(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrUnusable, fmt.Errorf(format, args...))
+}
+
+// CannotOpen returns err, of opening the file at path, as one that wraps ErrUnusable.
+func CannotOpen(path string, err error) error {
+	return Unusable("cannot open %s: %w; make it readable and writable for user %d", path, Plain(err), os.Getuid())
+}
+
+// CannotStat returns err, of looking at the file at path, as one that wraps ErrUnusable.
+func CannotStat(path string, err error) error {
+	return Unusable("cannot look at %s: %w; check its permissions and the disk", path, Plain(err))
+}
+
+// CannotWrite returns err, of writing the file at path, as one that wraps ErrUnusable.
+func CannotWrite(path string, err error) error {
+	return Unusable("cannot write %s: %w; check the disk", path, Plain(err))
+}
+
+// CannotSync returns err, of syncing the file at path, as one that wraps ErrUnusable.
+func CannotSync(path string, err error) error {
+	return Unusable("cannot sync %s: %w; check the disk", path, Plain(err))
+}
+
+// Plain returns the cause of err without the path, which the caller names.
+func Plain(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
