@@ -52,7 +52,7 @@ func (m *checkpointMarks) progress(plan *checkpointPlan, n int) checkpointMarks 
 func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 	last := s.checkpointed.Load()
 	c := s.checked
-	if err := c.checkMeta(); err != nil {
+	if _, err := c.checkMeta(); err != nil {
 		return s.fail(disk.Damaged(s.statePath(), "%w", err))
 	}
 	err := s.write(fmt.Sprintf("checkpoint after slot %d", last.Slot), func(tx *bolt.Tx) error {
@@ -95,15 +95,12 @@ type checkpointer struct {
 	buckets cursor
 	cursor  cursor
 	arena   arena
-	scratch []byte
 }
 
 func newCheckpointer(tx *bolt.Tx, c *checkedFile, d digest, r *recount) *checkpointer {
-	w := &checkpointer{tx: tx, digest: d, recount: r, scratch: make([]byte, c.pageBytes)}
-	for _, cursor := range []*cursor{&w.buckets, &w.cursor} {
-		cursor.reset(c, c.writer.meta.highWater)
-		cursor.seen = c.writer.seen
-	}
+	w := &checkpointer{tx: tx, digest: d, recount: r}
+	w.buckets.resetToWrite(c)
+	w.cursor.resetToWrite(c)
 	return w
 }
 
@@ -145,7 +142,7 @@ func (w *checkpointer) enter(name []byte) (err error) {
 		return nil
 	}
 	w.name = string(name)
-	if w.root, err = w.buckets.findBucket(w.buckets.file.writer.meta.root, name); err != nil {
+	if w.root, err = w.buckets.findBucket(name); err != nil {
 		return fmt.Errorf("%w: %w", errBadPage, err)
 	}
 	w.bucket, err = w.tx.CreateBucketIfNotExists(name)
@@ -160,7 +157,7 @@ func (w *checkpointer) find(key []byte, deleted bool) ([]byte, error) {
 	}
 	record, err := w.cursor.find(&w.root, key)
 	if err == nil && deleted && record != nil {
-		err = w.cursor.checkSiblings(w.scratch)
+		err = w.cursor.checkSiblings()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBadPage, err)

@@ -135,7 +135,7 @@ func (s *stateDB) missingOf(need, space int64) (int64, error) {
 	if err != nil || unused >= need {
 		return need, err
 	}
-	if s.solid() < int64(s.checked.views.newest().highWater)*int64(s.checked.pageBytes) {
+	if m := s.checked.newest(); s.solid() < int64(m.highWater)*int64(m.pageBytes) {
 		return need, nil // a large value may come to lie in a hole
 	}
 	return need - space, nil
@@ -148,11 +148,12 @@ func (s *stateDB) freeRuns(run int64) (free int64, err error) {
 	if err != nil || size.file > maxRunsFile {
 		return size.reusable / 2, err
 	}
-	pageBytes := int64(s.checked.pageBytes)
-	end := min(int64(s.checked.views.newest().highWater), s.solid()/pageBytes)
+	m := s.checked.newest()
+	pageBytes := int64(m.pageBytes)
+	end := min(int64(m.highWater), s.solid()/pageBytes)
 	length := int64(0)
 	for id := int64(2); id <= end; id++ {
-		if id < end && s.checked.writer.free.has(uint64(id)) {
+		if id < end && s.checked.isFree(uint64(id)) {
 			length += pageBytes
 			continue
 		}

@@ -10,13 +10,12 @@ import (
 // changed key. If a deletion leaves little in a leaf, the leaf beside it, with which it is joined, is written too. With
 // large values a leaf holds two to four records, whatever their size.
 type rewrite struct {
-	cursor  *cursor
-	meta    *metaPage
-	space   kv.Space
-	root    bucketRoot
-	entered bool
-	buf     []byte
-	leaf    leafRewrite
+	cursor    *cursor
+	pageBytes int64
+	space     kv.Space
+	root      bucketRoot
+	entered   bool
+	leaf      leafRewrite
 }
 
 // leafRewrite is the leaf of the last change.
@@ -31,40 +30,38 @@ type leafRewrite struct {
 }
 
 func newRewrite(c *checkedFile, m *metaPage) *rewrite {
-	r := &rewrite{cursor: new(cursor), meta: m, buf: make([]byte, c.pageBytes)}
-	r.cursor.reset(c, m.highWater)
+	r := &rewrite{cursor: new(cursor), pageBytes: int64(m.pageBytes)}
+	r.cursor.reset(c, m)
 	return r
 }
 
 // add returns how many bytes of new pages c takes besides those before it, and of how many bytes the row of pages may
 // be in which its leaf comes to lie. Changes come in order.
 func (r *rewrite) add(c *kv.Change) (need, row int64, err error) {
-	pageBytes := int64(r.cursor.file.pageBytes)
 	size := int64(len(c.Key) + len(c.Value))
 	if !r.entered || r.space != c.Space {
-		if r.root, err = r.cursor.findBucket(r.meta.root, spaceNames[c.Space]); err != nil {
+		if r.root, err = r.cursor.findBucket(spaceNames[c.Space]); err != nil {
 			return 0, 0, err
 		}
 		r.entered, r.space, r.leaf = true, c.Space, leafRewrite{}
 	}
 	if !r.root.found {
-		return size + 3*pageBytes, size + pageBytes, nil
+		return size + 3*r.pageBytes, size + r.pageBytes, nil
 	}
 	if err := r.cursor.seek(&r.root, c.Key); err != nil {
 		return 0, 0, err
 	}
-	need = size + pageBytes // a value may come to lie in pages of its own
-	l := &r.cursor.levels[len(r.cursor.levels)-1]
-	if r.leaf.bytes == 0 || r.leaf.id != l.page.id {
-		n := int64(l.page.more+1) * pageBytes
-		r.leaf = leafRewrite{id: l.page.id, bytes: n, left: n, records: l.page.count()}
-		need += n + int64(2*len(r.cursor.levels))*pageBytes // the branches above it, and those beside them
+	need = size + r.pageBytes // a value may come to lie in pages of its own
+	l := r.cursor.leaf()
+	if r.leaf.bytes == 0 || r.leaf.id != l.id {
+		r.leaf = leafRewrite{id: l.id, bytes: l.bytes, left: l.bytes, records: l.records}
+		need += l.bytes + int64(2*l.depth)*r.pageBytes // the branches above it, and those beside them
 	}
 	if err := r.leaf.change(r.cursor, c); err != nil {
 		return 0, 0, err
 	}
-	if c.Value == nil && !r.leaf.joined && (r.leaf.records <= 1 || r.leaf.left < 2*pageBytes) {
-		beside, err := r.beside()
+	if c.Value == nil && !r.leaf.joined && (r.leaf.records <= 1 || r.leaf.left < 2*r.pageBytes) {
+		beside, err := r.cursor.largestBeside()
 		if err != nil {
 			return 0, 0, err
 		}
@@ -73,13 +70,13 @@ func (r *rewrite) add(c *kv.Change) (need, row int64, err error) {
 		need += beside
 	}
 	const most = 4 // records in a leaf that is larger than a page
-	return need, r.leaf.bytes + min(r.leaf.added, most*r.leaf.largest) + pageBytes, nil
+	return need, r.leaf.bytes + min(r.leaf.added, most*r.leaf.largest) + r.pageBytes, nil
 }
 
 // change counts c, for whose key at has looked.
 func (l *leafRewrite) change(at *cursor, c *kv.Change) error {
 	if at.inside() {
-		_, key, record, err := at.element()
+		key, record, err := at.element()
 		if err != nil {
 			return err
 		}
@@ -96,28 +93,4 @@ func (l *leafRewrite) change(at *cursor, c *kv.Change) error {
 		l.largest = max(l.largest, n)
 	}
 	return nil
-}
-
-// beside returns the size of the larger one of the leaves on both sides of the position.
-func (r *rewrite) beside() (most int64, err error) {
-	n := len(r.cursor.levels)
-	if n < 2 {
-		return 0, nil
-	}
-	above := &r.cursor.levels[n-2]
-	for _, i := range []int{above.i - 1, above.i + 1} {
-		if i < 0 || i >= above.page.count() {
-			continue
-		}
-		_, id, err := above.page.branchElement(i)
-		if err != nil {
-			return 0, err
-		}
-		p, err := r.cursor.file.read(id, r.cursor.highWater, r.buf)
-		if err != nil {
-			return 0, err
-		}
-		most = max(most, int64(p.more+1)*int64(r.cursor.file.pageBytes))
-	}
-	return most, nil
 }

@@ -29,18 +29,6 @@ func big(key string, bytes int) kv.Change {
 	return kv.Change{Space: kv.SpaceData, Key: []byte(key), Value: make([]byte, bytes)}
 }
 
-// leafBytes is the size of the leaf in which key lies.
-func leafBytes(t *testing.T, s *Store, key string) int64 {
-	t.Helper()
-	m := s.state.checked.views.newest()
-	var c cursor
-	c.reset(s.state.checked, m.highWater)
-	root, err := c.findBucket(m.root, spaceNames[kv.SpaceData])
-	must(t, err)
-	must(t, c.seek(&root, []byte(key)))
-	return int64(c.levels[len(c.levels)-1].page.more+1) * int64(s.state.checked.pageBytes)
-}
-
 // A leaf of large values is written whole for each one that is appended to it, and holds up to four.
 func TestAPartOfRisingKeysIsMeasured(t *testing.T) {
 	s := open(t, t.TempDir(), small)
@@ -50,7 +38,7 @@ func TestAPartOfRisingKeysIsMeasured(t *testing.T) {
 		if most := int64(7 * 450_000); p.need > most {
 			t.Errorf("value %d was measured to take %d bytes: more than any leaf and its neighbours", i, p.need)
 		}
-		if row := leafBytes(t, s, fmt.Sprintf("key%04d", i)); p.run < row {
+		if row := leafOf(t, s, fmt.Sprintf("key%04d", i)).bytes; p.run < row {
 			t.Errorf("value %d was measured to need a row of %d bytes, and lies in one of %d", i, p.run, row)
 		}
 	}

@@ -106,8 +106,8 @@ func freePages(t *testing.T, text []byte) map[uint64]bool {
 	free := map[uint64]bool{}
 	m, err := newestMeta(bytes.NewReader(text), int64(len(text)))
 	must(t, err)
-	list := page{id: m.freelist, data: text[m.freelist*4096:]}
-	eachFree(list, func(id uint64) error { free[id] = true; return nil })
+	w := walker{r: bytes.NewReader(text), meta: m, free: func(id uint64) { free[id] = true }, skip: func(error) {}}
+	must(t, w.walk())
 	return free
 }
 
@@ -127,33 +127,32 @@ func (b *damageBed) plant(r *rand.Rand, path string) string {
 	kindOf := func(flags uint16) int { // a page of a kind, in use more often than not
 		for range 200 {
 			id := r.IntN(end)
-			p := page{id: uint64(id), data: text[id*4096 : (id+1)*4096]}
-			if order.Uint64(p.data) == uint64(id) && p.flags() == flags && p.count() > 0 && !free[uint64(id)] {
+			if p := rawPageOf(text, id); p.has(flags) && p.count() > 0 && !free[uint64(id)] {
 				return id
 			}
 		}
 		return r.IntN(end)
 	}
-	id := kindOf([]uint16{flagLeaf, flagLeaf, flagBranch, flagFreelist}[r.IntN(4)])
+	id := kindOf([]uint16{rawLeaf, rawLeaf, rawBranch, rawFreelist}[r.IntN(4)])
 	whole := bytes.Clone(text[id*4096 : (id+1)*4096])
-	p := page{id: uint64(id), data: whole}
-	element := pageHeaderBytes + elementBytes*r.IntN(max(1, min(p.count(), 200)))
+	p := rawPage{id: uint64(id), data: whole}
+	element := rawHeadBytes + rawElementBytes*r.IntN(max(1, min(p.count(), 200)))
 	switch kind := r.IntN(13); kind {
 	case 0: // a count that is lower by one, or lost a bit
 		n := p.count() - 1
 		if r.IntN(2) == 0 {
 			n = p.count() ^ 1<<r.IntN(9)
 		}
-		order.PutUint16(whole[10:], uint16(n))
+		p.setCount(n)
 		at(id*4096, whole)
 		return fmt.Sprintf("page %d: count %d", id, n)
 	case 1: // a header field
-		i := r.IntN(pageHeaderBytes)
+		i := r.IntN(rawHeadBytes)
 		whole[i] ^= 1 << r.IntN(8)
 		at(id*4096, whole)
 		return fmt.Sprintf("page %d: header byte %d", id, i)
 	case 2: // an element
-		i := element + r.IntN(elementBytes)
+		i := element + r.IntN(rawElementBytes)
 		whole[i%4096] ^= 1 << r.IntN(8)
 		at(id*4096, whole)
 		return fmt.Sprintf("page %d: element byte %d", id, i)
@@ -174,10 +173,10 @@ func (b *damageBed) plant(r *rand.Rand, path string) string {
 		at(id*4096, make([]byte, 4096))
 		return fmt.Sprintf("page %d: zeros", id)
 	case 6: // two pages, each with the id of the place where it is put
-		other := kindOf(flagLeaf)
+		other := kindOf(rawLeaf)
 		second := bytes.Clone(text[other*4096 : (other+1)*4096])
-		order.PutUint64(whole, uint64(other))
-		order.PutUint64(second, uint64(id))
+		p.setID(uint64(other))
+		rawPage{data: second}.setID(uint64(id))
 		at(id*4096, second)
 		at(other*4096, whole)
 		return fmt.Sprintf("pages %d and %d: swapped", id, other)
@@ -186,7 +185,7 @@ func (b *damageBed) plant(r *rand.Rand, path string) string {
 			if (id+1)*4096 <= len(b.older) && !bytes.Equal(b.older[id*4096:(id+1)*4096], text[id*4096:(id+1)*4096]) {
 				break
 			}
-			id = kindOf(flagLeaf)
+			id = kindOf(rawLeaf)
 		}
 		if (id+1)*4096 <= len(b.older) {
 			at(id*4096, b.older[id*4096:(id+1)*4096])
@@ -200,7 +199,7 @@ func (b *damageBed) plant(r *rand.Rand, path string) string {
 		which := r.IntN(3)
 		for i := range 2 {
 			if which == i || which == 2 {
-				at(i*4096+pageHeaderBytes+r.IntN(metaBytes), []byte{byte(r.IntN(256))})
+				at(i*4096+rawHeadBytes+r.IntN(rawMetaBytes), []byte{byte(r.IntN(256))})
 			}
 		}
 		return fmt.Sprintf("meta pages %d", which)

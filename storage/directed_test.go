@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,18 +10,6 @@ import (
 )
 
 // Damage that random flips seldom hit, each with the check that is there for it.
-
-// pagesOf are the pages of a kind in a file, in order.
-func pagesOf(t *testing.T, b []byte, flags uint16) (found []page) {
-	t.Helper()
-	for id := 2; (id+1)*4096 <= used(t, b); id++ {
-		p := page{id: uint64(id), data: b[id*4096 : (id+1)*4096]}
-		if order.Uint64(p.data) == uint64(id) && p.flags() == flags && p.count() > 3 && order.Uint32(p.data[12:]) == 0 {
-			found = append(found, p)
-		}
-	}
-	return found
-}
 
 // openWith opens and verifies a store with b in the place of one file. Not every page of a file is in use.
 func openWith(t *testing.T, dir, path string, b []byte, o Options) error {
@@ -55,9 +42,9 @@ func TestHiddenRecordsShowInTheDigest(t *testing.T) {
 			must(t, os.Remove(sums))
 		}
 		seen := 0
-		for _, p := range pagesOf(t, readFile(t, c.path), flagLeaf) {
+		for _, p := range pagesOf(t, readFile(t, c.path), rawLeaf) {
 			b := readFile(t, c.path)
-			order.PutUint16(b[p.id*4096+10:], uint16(p.count()-1))
+			rawPageOf(b, int(p.id)).setCount(p.count() - 1)
 			err := openWith(t, dir, c.path, b, c.o)
 			if c.path == statePath && c.o.VerifyBytes == 0 {
 				must(t, os.RemoveAll(sums)) // of a change that hit no page in use
@@ -86,7 +73,7 @@ func TestEitherMetaPageMustHold(t *testing.T) {
 	logPath, statePath := paths(dir)
 	for _, path := range []string{logPath, statePath} {
 		for _, at := range []int{0, 4096} {
-			for off := pageHeaderBytes; off < pageHeaderBytes+metaBytes; off += 5 {
+			for off := rawHeadBytes; off < rawHeadBytes+rawMetaBytes; off += 5 {
 				b := readFile(t, path)
 				b[at+off] ^= 1 << (off % 8)
 				wantError(t, openWith(t, dir, path, b, small), ErrDamaged, path)
@@ -106,12 +93,7 @@ func TestEitherMetaPageMustHold(t *testing.T) {
 		checkpointKeys(t, s, 0, 1, "x")
 		must(t, s.Close())
 		after := readFile(t, path)
-		m, err := readMetas(bytes.NewReader(after))
-		must(t, err)
-		older := 0
-		if m[1].txid < m[0].txid {
-			older = 4096
-		}
+		_, older := metaAt(t, after)
 		copy(after[older:older+4096], before[older:older+4096])
 		wantError(t, openWith(t, dir, path, after, small), ErrDamaged, "a synced write was lost")
 	}
@@ -129,10 +111,8 @@ func TestMisledSearchIsDamage(t *testing.T) {
 	for _, shift := range []int{+2, -2} {
 		b := readFile(t, path)
 		var key []byte
-		for _, p := range pagesOf(t, b, flagBranch) {
-			var err error
-			key, _, err = p.branchElement(2)
-			must(t, err)
+		for _, p := range pagesOf(t, b, rawBranch) {
+			key = p.key(2)
 		}
 		var n int
 		fmt.Sscanf(string(key), "key%06d", &n)

@@ -21,7 +21,7 @@
 //	redo         the redo file                                     redo.go
 //	Snapshot     the state database as a stream                    snapshot*.go
 //	Receiver     a state database from such a stream               receive.go
-//	checkedFile  the pages of state.db and their checksums         page*.go, scrub.go, verify.go
+//	checkedFile  the pages of state.db and their checksums         page*.go, freepages.go
 //
 // ReadIdentity (peek.go), SetAside (aside.go), Examine (examine*.go, salvage.go) and Options.Offline are for
 // directories of nodes that do not run.

@@ -34,8 +34,5 @@ var (
 	ErrClosed = errors.New("storage closed")
 )
 
-// errBadRecord and errBadPage mark damage found inside a transaction, which write turns into ErrDamaged.
-var (
-	errBadRecord = errors.New("a record that is not what was written")
-	errBadPage   = errors.New("a page that is not what was written")
-)
+// errBadRecord marks damage found inside a transaction, as errBadPage does. Both are ErrDamaged in what write returns.
+var errBadRecord = errors.New("a record that is not what was written")

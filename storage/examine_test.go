@@ -108,8 +108,8 @@ func TestSalvageSkipsWhatIsDamaged(t *testing.T) {
 	checkpointKeys(t, s, 0, 2000, "v")
 	must(t, s.Close())
 	text := readFile(t, s.statePath())
-	leaf := pagesOf(t, text, flagLeaf)[3]
-	order.PutUint64(leaf.data, leaf.id+1)
+	leaf := pagesOf(t, text, rawLeaf)[3]
+	leaf.setID(leaf.id + 1)
 	overwrite(t, s.statePath(), text)
 	x := examined(t, s.dir)
 	if len(x.Problems) != 1 || x.Problems[0].File != stateName {

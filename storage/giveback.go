@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sort"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -75,13 +74,14 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 	if !*due || enough < giveBackStep {
 		return 0, 0, nil
 	}
-	free, err := availablePages(s.db)
+	free, err := s.checked.reusable()
 	if err != nil {
 		return 0, 0, disk.Unusable("%s: %w", s.statePath(), err)
 	}
-	pageBytes := int64(s.checked.pageBytes)
-	next, err = lastRuns(free, below, uint64(min(enough, giveBackStep)/pageBytes), func(first, pages uint64) error {
-		return punch(s.file, int64(first)*pageBytes, int64(pages)*pageBytes)
+	pageBytes := int64(s.checked.newest().pageBytes)
+	most := uint64(min(enough, giveBackStep) / pageBytes)
+	next, err = free.lastRuns(below, most, giveBackRuns, func(first, n uint64) error {
+		return punch(s.file, int64(first)*pageBytes, int64(n)*pageBytes)
 	})
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS):
@@ -93,27 +93,6 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 	given = before.blocks - after.blocks
 	s.stats.given.Add(uint64(max(0, given)))
 	return given, next, err
-}
-
-// lastRuns calls fn with runs of consecutive pages of free below page below, the highest first. It ends when the runs
-// have so many pages in all, or after giveBackRuns of them. The list free is sorted. It returns the first page of the
-// last run, or 0 if no free page is below it.
-func lastRuns(free pageIDs, below, pages uint64, fn func(first, pages uint64) error) (next uint64, err error) {
-	end := sort.Search(free.len(), func(i int) bool { return free.at(i) >= below })
-	for runs := 0; end > 0 && pages > 0 && runs < giveBackRuns; runs++ {
-		first, n := free.at(end-1), uint64(1)
-		for end--; end > 0 && n < pages && free.at(end-1) == first-1; end-- {
-			first, n = first-1, n+1
-		}
-		if err := fn(first, n); err != nil {
-			return 0, err
-		}
-		next, pages = first, pages-n
-	}
-	if end == 0 {
-		return 0, nil
-	}
-	return next, nil
 }
 
 // solid returns the number of bytes before the first hole of state.db. Pages that bbolt uses after them need new space

@@ -84,21 +84,20 @@ func readStateMarks(path string, wholeBytes int64, sums ...string) (*stateConten
 	if err != nil {
 		return nil, err
 	}
-	w := walker{r: f, meta: m, skeleton: size > wholeBytes}
+	w := &walker{r: f, meta: m}
 	for _, path := range sums {
-		side, table, err := loadSums(path, os.O_RDONLY, &m)
+		c, err := openChecked(f, &m, path, os.O_RDONLY)
 		if err != nil {
 			return nil, err
 		}
-		if side == nil {
+		defer c.close()
+		if !c.known() {
 			return nil, errNoSums
 		}
-		defer side.file.Close()
-		t := checkedFile{pageBytes: m.pageBytes}
-		t.sums.sums.Store(&table)
-		w.check = t.checkRun
+		w = c.walker(&m)
 	}
-	return readState(&w)
+	w.skeleton = size > wholeBytes
+	return readState(w)
 }
 
 // errNoSums: nobody has the checksums of the pages of a file.

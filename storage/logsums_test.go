@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -18,22 +17,17 @@ func TestTheLogHidesNoEntryWhileItIsOpen(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, text, older []byte){
 		"an element count is lower": func(t *testing.T, text, _ []byte) {
 			p := entryLeaf(t, text)
-			order.PutUint16(p.data[10:], uint16(p.count()-1))
+			p.setCount(p.count() - 1)
 		},
 		"a leaf is one of before": func(t *testing.T, text, older []byte) {
 			p := entryLeaf(t, text)
 			q := entryLeaf(t, older)
 			copy(p.data, q.data)
-			order.PutUint64(p.data, p.id)
+			p.setID(p.id)
 		},
 		"the newest meta page is damaged": func(t *testing.T, text, _ []byte) {
-			m, err := readMetas(bytes.NewReader(text))
-			must(t, err)
-			newest := 0
-			if m[1].txid > m[0].txid {
-				newest = 1
-			}
-			text[newest*m[0].pageBytes+pageHeaderBytes+16] ^= 1
+			newest, _ := metaAt(t, text)
+			text[newest+rawHeadBytes+16] ^= 1
 		},
 	} {
 		say := map[string]string{"the newest meta page is damaged": "meta page of transaction"}
@@ -64,25 +58,19 @@ func TestTheLogIsNotWrittenFromTheOlderMetaPage(t *testing.T) {
 	fill(t, s, 20, 10)
 	must(t, s.log.flush())
 	text := readFile(t, s.logPath())
-	m, err := readMetas(bytes.NewReader(text))
-	must(t, err)
-	newest := 0
-	if m[1].txid > m[0].txid {
-		newest = 1
-	}
-	text[newest*m[0].pageBytes+pageHeaderBytes+16] ^= 1
+	newest, _ := metaAt(t, text)
+	text[newest+rawHeadBytes+16] ^= 1
 	overwriteKeeping(t, s.logPath(), text)
 	fill(t, s, 1, 10)
 	wantError(t, s.log.flush(), ErrDamaged, s.logPath(), "meta page of transaction")
 }
 
 // entryLeaf returns the leaf of text that has the last entries.
-func entryLeaf(t *testing.T, text []byte) (last page) {
+func entryLeaf(t *testing.T, text []byte) (last rawPage) {
 	t.Helper()
 	newest := uint64(0)
-	for _, p := range pagesOf(t, text, flagLeaf) {
-		_, key, _, err := p.leafElement(p.count() - 1)
-		must(t, err)
+	for _, p := range pagesOf(t, text, rawLeaf) {
+		key := p.key(p.count() - 1)
 		if slot, err := decodeSlot(key); err == nil && len(key) == 8 && uint64(slot) >= newest && slot < 1000 {
 			newest, last = uint64(slot), p
 		}

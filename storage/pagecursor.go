@@ -17,10 +17,12 @@ type bucketRoot struct {
 // buffer that the next leaf overwrites.
 type cursor struct {
 	file      *checkedFile
+	root      uint64 // page of the tree of buckets
 	highWater uint64
 	levels    []level
 	buf       []byte
-	large     parts // of a leaf with overflow, instead of buf
+	beside    []byte // for a page beside the path
+	large     parts  // of a leaf with overflow, instead of buf
 	// seen notes the pages that were read. With it nothing is taken from the cache: bbolt will read the file itself.
 	seen bitmap
 }
@@ -32,16 +34,23 @@ type level struct {
 	i    int
 }
 
-// reset makes c a cursor of another transaction. It keeps the buffers.
-func (c *cursor) reset(file *checkedFile, highWater uint64) {
+// reset makes c a cursor of the transaction of m, which a view keeps. It keeps the buffers.
+func (c *cursor) reset(file *checkedFile, m *metaPage) {
 	clear(c.levels[:cap(c.levels)])
-	c.file, c.highWater, c.levels, c.seen = file, highWater, c.levels[:0], nil
+	c.file, c.root, c.highWater, c.levels, c.seen = file, m.root, m.highWater, c.levels[:0], nil
 	if len(c.buf) < file.pageBytes {
 		c.buf = make([]byte, file.pageBytes)
 	}
 	if cap(c.large.buf) > pooledLeafBytes {
 		c.large.buf = nil
 	}
+}
+
+// resetToWrite makes c a cursor of what was there before the transaction that file follows. The pages that it reads are
+// checked again before that transaction becomes durable.
+func (c *cursor) resetToWrite(file *checkedFile) {
+	c.reset(file, file.writer.meta)
+	c.seen = file.writer.seen
 }
 
 // read reads page id. Overflow pages of a leaf are read only when they are needed: a value may be a thousand times as
@@ -220,10 +229,11 @@ func (c *cursor) inside() bool {
 	return l.leaf && l.i >= 0 && l.i < l.page.count()
 }
 
-// element returns the record at the position.
-func (c *cursor) element() (flags uint32, key, value []byte, err error) {
+// element returns the record at the position, with its key. The bytes are good until the cursor moves.
+func (c *cursor) element() (key, record []byte, err error) {
 	l := &c.levels[len(c.levels)-1]
-	return l.page.leafElement(l.i)
+	_, key, record, err = l.page.leafElement(l.i)
+	return key, record, err
 }
 
 // find returns the record of key, or nil. The bytes are good until the cursor moves.
@@ -235,7 +245,7 @@ func (c *cursor) find(r *bucketRoot, key []byte) ([]byte, error) {
 	if at, err := l.key(l.i); err != nil || !bytes.Equal(at, key) {
 		return nil, err
 	}
-	flags, _, record, err := c.element()
+	flags, _, record, err := l.page.leafElement(l.i)
 	switch {
 	case err != nil:
 		return nil, err
@@ -245,10 +255,10 @@ func (c *cursor) find(r *bucketRoot, key []byte) ([]byte, error) {
 	return record, nil
 }
 
-// findBucket finds the bucket called name in the tree of buckets under page root.
-func (c *cursor) findBucket(root uint64, name []byte) (bucketRoot, error) {
+// findBucket finds the bucket called name.
+func (c *cursor) findBucket(name []byte) (bucketRoot, error) {
 	c.levels = c.levels[:0]
-	for id := root; ; {
+	for id := c.root; ; {
 		l, err := c.push(id, true)
 		if err != nil {
 			return bucketRoot{}, err
@@ -266,7 +276,8 @@ func (c *cursor) findBucket(root uint64, name []byte) (bucketRoot, error) {
 	if !c.inside() {
 		return bucketRoot{}, nil
 	}
-	flags, at, header, err := c.element()
+	l := &c.levels[len(c.levels)-1]
+	flags, at, header, err := l.page.leafElement(l.i)
 	switch {
 	case err != nil || !bytes.Equal(at, name):
 		return bucketRoot{}, err
@@ -285,31 +296,86 @@ func (c *cursor) findBucket(root uint64, name []byte) (bucketRoot, error) {
 }
 
 // checkSiblings reads the pages beside those on the path, which bbolt may join with them after a deletion.
-func (c *cursor) checkSiblings(buf []byte) error {
+func (c *cursor) checkSiblings() error {
 	for k := range c.levels {
-		l := &c.levels[k]
-		if l.leaf {
+		if c.levels[k].leaf {
 			return nil
 		}
-		for _, i := range []int{l.i - 1, l.i + 1} {
-			if i < 0 || i >= l.page.count() {
-				continue
-			}
-			_, id, err := l.page.branchElement(i)
-			if err != nil {
-				return err
-			}
+		if err := c.eachBeside(k, func(id uint64) error {
 			if id < c.highWater && c.seen.has(id) {
-				continue
+				return nil
 			}
-			p, err := c.file.read(id, c.highWater, buf)
+			p, err := c.readBeside(id)
 			if err != nil {
 				return err
 			}
 			for j := p.id; j <= p.id+p.more; j++ {
 				c.seen.set(j)
 			}
+			return nil
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// leafInfo describes the leaf at the position of a cursor.
+type leafInfo struct {
+	id      uint64 // its page
+	bytes   int64  // of all its pages
+	records int
+	depth   int // pages on the way to it, itself included
+}
+
+// leaf describes the leaf at the position.
+func (c *cursor) leaf() leafInfo {
+	p := &c.levels[len(c.levels)-1].page
+	return leafInfo{id: p.id, bytes: c.bytesOf(p), records: p.count(), depth: len(c.levels)}
+}
+
+// largestBeside returns the bytes of the larger one of the leaves on both sides of the position, 0 if there is none.
+func (c *cursor) largestBeside() (most int64, err error) {
+	n := len(c.levels)
+	if n < 2 {
+		return 0, nil
+	}
+	err = c.eachBeside(n-2, func(id uint64) error {
+		p, err := c.readBeside(id)
+		if err != nil {
+			return err
+		}
+		most = max(most, c.bytesOf(&p))
+		return nil
+	})
+	return most, err
+}
+
+// bytesOf returns the bytes of p with its overflow.
+func (c *cursor) bytesOf(p *page) int64 { return int64(p.more+1) * int64(c.file.pageBytes) }
+
+// eachBeside calls fn with the pages on both sides of the child that level k of the path leads to.
+func (c *cursor) eachBeside(k int, fn func(id uint64) error) error {
+	l := &c.levels[k]
+	for _, i := range []int{l.i - 1, l.i + 1} {
+		if i < 0 || i >= l.page.count() {
+			continue
+		}
+		_, id, err := l.page.branchElement(i)
+		if err != nil {
+			return err
+		}
+		if err := fn(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readBeside reads a page that is not on the path, into a buffer of its own.
+func (c *cursor) readBeside(id uint64) (page, error) {
+	if len(c.beside) < c.file.pageBytes {
+		c.beside = make([]byte, c.file.pageBytes)
+	}
+	return c.file.read(id, c.highWater, c.beside)
 }

@@ -64,6 +64,12 @@ func readMetas(r io.ReaderAt) (metas [2]metaPage, err error) {
 	return metas, nil
 }
 
+// checkMetas returns an error unless both meta pages hold.
+func checkMetas(r io.ReaderAt) error {
+	_, err := readMetas(r)
+	return err
+}
+
 // newestMeta reads the meta page of the last transaction and checks it against the size of the file.
 func newestMeta(r io.ReaderAt, size int64) (metaPage, error) {
 	metas, err := readMetas(r)
@@ -78,6 +84,31 @@ func newestMeta(r io.ReaderAt, size int64) (metaPage, error) {
 		return m, fmt.Errorf("the meta pages are of transactions %d and %d: a synced write was lost", old.txid, m.txid)
 	}
 	return m, m.fits(size)
+}
+
+// anyMeta returns the newest valid meta page, even if the file is otherwise inconsistent. Its highWater is at most the
+// number of pages in the file, which may be truncated.
+func anyMeta(r io.ReaderAt, size int64, skipped func(error)) (best metaPage, err error) {
+	if best, err = newestMeta(r, size); err == nil {
+		return best, nil
+	}
+	skipped(err)
+	first, err := readMeta(r, 0)
+	step := int64(first.pageBytes)
+	if err != nil {
+		step = 4096
+	}
+	second, other := readMeta(r, step)
+	switch {
+	case err != nil && other != nil:
+		return best, errors.New("neither meta page holds: nothing in the file can be found")
+	case err != nil || other == nil && second.txid > first.txid:
+		best = second
+	default:
+		best = first
+	}
+	best.highWater = min(best.highWater, uint64(size)/uint64(best.pageBytes))
+	return best, nil
 }
 
 // fits checks that the file holds all pages in use: bbolt would die of SIGBUS behind its end.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync/atomic"
 
+	bolt "go.etcd.io/bbolt"
+
 	"tenure/storage/internal/disk"
 )
 
@@ -54,19 +56,32 @@ func (t *sumTable) check(id uint64, page []byte) error {
 	return nil
 }
 
+// follow makes db note the checksum of each page that it writes.
+func (t *sumTable) follow(db *bolt.DB) error {
+	pageBytes := int64(db.Info().PageSize)
+	return interceptWrites(db, func(write writeAt, b []byte, off int64) (int, error) {
+		for at := int64(0); at+pageBytes <= int64(len(b)); at += pageBytes {
+			id := uint64((off + at) / pageBytes)
+			t.set(id, pageSum(id, b[at:at+pageBytes]))
+		}
+		return write(b, off)
+	})
+}
+
 // checkedFile reads pages of state.db into memory of this process and believes only those that pass their checksum. It
 // reads with plain calls: a copy cannot change after it was checked, and a disk that cannot read is an error and no
 // fault.
 type checkedFile struct {
-	path      string
 	file      *os.File
+	sumsPath  string
 	pageBytes int
 	sums      sumTable
 	cache     [cachedPages]atomic.Pointer[cachedPage]
 	views     metaBook
-	side      *sumsFile
+	side      *sumsFile // nil: the checksums are not known
+	db        *bolt.DB
 	written   atomic.Int64 // bytes of whole pages, since the file was opened
-	writer    writer       // of the checkpoint that runs
+	writer    writer       // of the transaction that runs
 }
 
 // cachedPages bounds the branch pages that are kept in memory: 2 MiB of them, enough for a million keys of 256 bytes.
@@ -79,6 +94,64 @@ type cachedPage struct {
 	sum  uint32
 	data []byte
 }
+
+// openChecked returns the pages of f, whose newest transaction is that of m, and opens the file of their checksums with
+// flag, os.O_RDONLY or os.O_RDWR. f stays the caller's.
+func openChecked(f *os.File, m *metaPage, sumsPath string, flag int) (*checkedFile, error) {
+	side, sums, err := loadSums(sumsPath, flag, m)
+	if err != nil {
+		return nil, err
+	}
+	c := &checkedFile{file: f, sumsPath: sumsPath, pageBytes: m.pageBytes, side: side}
+	if side != nil {
+		c.sums.sums.Store(&sums)
+	}
+	return c, nil
+}
+
+// known reports whether the checksums of the pages are known: there was a file of them, and it was of the newest
+// transaction.
+func (c *checkedFile) known() bool { return c.side != nil }
+
+// walker returns a walker of the transaction of m, which a view keeps. It checks the checksum of each page.
+func (c *checkedFile) walker(m *metaPage) *walker {
+	return &walker{r: c.file, meta: *m, check: c.checkRun}
+}
+
+// firstWalker returns a walker of the newest transaction, that of m, for the reading before bbolt opens the file. It
+// notes the free pages. If the checksums are not known, it notes them.
+func (c *checkedFile) firstWalker(m *metaPage) *walker {
+	c.writer.free = make(bitmap, m.highWater/64+1)
+	w := c.walker(m)
+	w.free = c.writer.free.set
+	if !c.known() {
+		w.check = c.noteRun
+	}
+	return w
+}
+
+// complete ends the first reading, which found nothing wrong with the transaction of m. It writes the file of the
+// checksums if they were not known.
+func (c *checkedFile) complete(m *metaPage) (err error) {
+	if err := c.noteMetas(m); err != nil {
+		return disk.Damaged(c.file.Name(), "%w", err)
+	}
+	if !c.known() {
+		c.side, err = makeSums(c.sumsPath, &c.sums, m)
+	}
+	return err
+}
+
+// close closes the file of the checksums.
+func (c *checkedFile) close() error {
+	if c.side == nil {
+		return nil
+	}
+	return c.side.file.Close()
+}
+
+// bytesWritten returns how many bytes of whole pages were written since the file was opened.
+func (c *checkedFile) bytesWritten() int64 { return c.written.Load() }
 
 // read reads page id, with its overflow, in a transaction with highWater pages. Its data is in buf, which has space for
 // a page, or in new memory if there is overflow.
@@ -134,6 +207,26 @@ func (c *checkedFile) noteRun(id uint64, data []byte) error {
 		c.sums.set(id, pageSum(id, data[:c.pageBytes]))
 	}
 	return nil
+}
+
+// scrub compares n pages from id on, the meta pages included and free ones left out, with their checksums. It returns
+// how many pages it passed, and whether there are more behind them. No transaction that writes runs.
+func (c *checkedFile) scrub(id, n uint64) (passed uint64, more bool, err error) {
+	buf := make([]byte, c.pageBytes)
+	end := c.newest().highWater
+	if size, err := disk.Size(c.file); err != nil || size < int64(end)*int64(c.pageBytes) {
+		return 0, false, fmt.Errorf("the file has %d bytes and needs %d pages of %d: it was cut short", size, end,
+			c.pageBytes)
+	}
+	for i := id; i < min(end, id+n); i++ {
+		if i >= 2 && c.isFree(i) {
+			continue
+		}
+		if err := c.readPages(i, buf); err != nil {
+			return 0, false, err
+		}
+	}
+	return min(end, id+n) - min(end, id), id+n < end, nil
 }
 
 // noteMetas notes the checksums of the meta pages, which were checked by their own, and m, the newer one.

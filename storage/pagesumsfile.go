@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"tenure/internal/oslimit"
 	"tenure/storage/internal/disk"
@@ -110,23 +111,30 @@ func loadSums(path string, flag int, m *metaPage) (*sumsFile, []uint32, error) {
 	return &sumsFile{file: f}, sums, nil
 }
 
-// makeSums writes the file anew, with what a whole reading of m's transaction has found.
-func (s *stateDB) makeSums(t *sumTable, m *metaPage) (*sumsFile, error) {
-	fail := func(err error) (*sumsFile, error) {
-		return nil, disk.Unusable("cannot write %s: %w; check the disk", s.sumsPath(), disk.Plain(err))
-	}
-	unfinished := s.sumsPath() + ".new"
+// makeSums writes the file at path anew, durably, with the checksums of the pages of m's transaction.
+func makeSums(path string, t *sumTable, m *metaPage) (*sumsFile, error) {
+	unfinished := path + ".new"
 	f, err := writeSums(unfinished, t, m)
 	if err != nil {
-		return fail(err)
+		return nil, disk.CannotWrite(path, err)
 	}
-	if err = os.Rename(unfinished, s.sumsPath()); err == nil {
-		err = disk.SyncDir(s.dir)
+	if err = os.Rename(unfinished, path); err == nil {
+		err = disk.SyncDir(filepath.Dir(path))
 	}
 	if err != nil {
-		return fail(fmt.Errorf("%w", errors.Join(err, f.Close())))
+		return nil, disk.CannotWrite(path, fmt.Errorf("%w", errors.Join(err, f.Close())))
 	}
 	return &sumsFile{file: f}, nil
+}
+
+// writeFile writes a new file at path with the checksums of the pages of m's transaction. It is durable except for its
+// name.
+func (t *sumTable) writeFile(path string, m *metaPage) error {
+	f, err := writeSums(path, t, m)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // writeSums writes a new file at path with the checksums of the pages of m's transaction, durable except for its name.

@@ -59,7 +59,7 @@ type walker struct {
 	// free is called with each page of the free list. It may be nil.
 	free func(id uint64)
 	// skip is called with what is wrong with a page or an element, and the walk goes on behind it. Nil: the walk ends
-	// with the first such error. It does not get errWalked, with which visit ends the walk.
+	// with the first such error. It does not get errStop, with which visit ends the walk.
 	skip func(err error)
 	// pause is called before each page, so that a long walk can be ended. It may be nil.
 	pause func() error
@@ -76,12 +76,12 @@ func (w *walker) walk() error {
 	return w.pass(w.freelist())
 }
 
-// errWalked ends a walk early.
-var errWalked = errors.New("seen enough")
+// errStop, returned by visit, ends a walk early.
+var errStop = errors.New("seen enough")
 
 // pass returns err unless the walk goes on after it.
 func (w *walker) pass(err error) error {
-	if err == nil || w.skip == nil || errors.Is(err, errWalked) {
+	if err == nil || w.skip == nil || errors.Is(err, errStop) {
 		return err
 	}
 	w.skip(err)

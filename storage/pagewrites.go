@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"sync/atomic"
 	"unsafe"
@@ -13,11 +14,11 @@ import (
 )
 
 // bbolt has no hook for its pages, but it writes each of them through one function value, which its own tests replace.
-// So does interceptWrites. Where the hook stands in a transaction:
+// So does interceptWrites. Where the hook of checkedFile.follow stands in a transaction:
 //
 //	bbolt                                    here
 //	Begin                                    begin: it found the newest meta page; the free list is what was written
-//	reads pages that changes lead to         checkpointer: each page on the way passed its checksum before
+//	reads pages that changes lead to         a cursor before: each page on the way passed its checksum
 //	joins and splits pages, in memory
 //	writes pages, rising                     wrote: their checksums, from memory
 //	  one of them the free list                what bbolt read and what it replaces passes its checksum still
@@ -43,6 +44,9 @@ func interceptWrites(db *bolt.DB, hook func(write writeAt, b []byte, off int64) 
 	return nil
 }
 
+// errBadPage marks damage found inside a transaction.
+var errBadPage = errors.New("a page that is not what was written")
+
 // metaBook has the meta pages as they were written, by the parity of their transactions. So no meta page that is read
 // back is believed.
 type metaBook struct {
@@ -53,26 +57,40 @@ type metaBook struct {
 func (b *metaBook) note(m *metaPage) { b.metas[m.txid&1].Store(m) }
 
 // newest returns the meta page of the newest transaction. No transaction that writes runs.
-func (b *metaBook) newest() *metaPage { return b.metas[b.settled.Load()&1].Load() }
+func (c *checkedFile) newest() *metaPage { return c.views.metas[c.views.settled.Load()&1].Load() }
 
-// checkMeta compares the newest meta page with what was written. bbolt panics in Begin, and keeps its locks, if it
-// finds neither of the two whole.
-func (c *checkedFile) checkMeta() error {
+// checkMeta compares the newest meta page with what was written, and returns the number of its transaction. bbolt
+// panics in Begin, and keeps its locks, if it finds neither of the two whole.
+func (c *checkedFile) checkMeta() (settled uint64, err error) {
 	for {
-		settled := c.views.settled.Load()
+		settled = c.views.settled.Load()
 		m := c.views.metas[settled&1].Load()
 		var b [pageHeaderBytes + metaBytes]byte
-		_, err := c.file.ReadAt(b[:], int64(settled&1)*int64(c.pageBytes))
+		_, err = c.file.ReadAt(b[:], int64(settled&1)*int64(c.pageBytes))
 		switch {
 		case err == nil && b == m.text:
-			return nil
+			return settled, nil
 		case c.views.settled.Load() != settled:
 			continue // two checkpoints have ended since
 		case err != nil:
-			return fmt.Errorf("the meta page of transaction %d cannot be read: %w", settled, disk.Plain(err))
+			return 0, fmt.Errorf("the meta page of transaction %d cannot be read: %w", settled, disk.Plain(err))
 		}
-		return fmt.Errorf("the meta page of transaction %d is not what was written", settled)
+		return 0, fmt.Errorf("the meta page of transaction %d is not what was written", settled)
 	}
+}
+
+// metaOf returns the meta page of transaction id, a view that was opened after checkMeta had returned settled. bbolt
+// takes the older of two meta pages if the newer one is damaged: that is an error. metaOf returns nil if two
+// transactions have ended since checkMeta: then both calls are made again.
+func (c *checkedFile) metaOf(id, settled uint64) (*metaPage, error) {
+	m := c.views.metas[id&1].Load()
+	switch {
+	case m != nil && m.txid == id && id >= settled:
+		return m, nil
+	case m == nil || m.txid < id || id < settled:
+		return nil, fmt.Errorf("the meta page of transaction %d is not what was written", settled)
+	}
+	return nil, nil
 }
 
 // writer follows a transaction of bbolt's that writes.
@@ -87,9 +105,22 @@ type writer struct {
 	stored bool      // their checksums are durable
 }
 
+// follow makes db, which has the file open, write through c. insist returns a function that writes to a file through
+// write, and finds space for it if there is none.
+func (c *checkedFile) follow(db *bolt.DB, insist func(f *os.File, write writeAt) writeAt) error {
+	c.db = db
+	c.side.write = insist(c.side.file, c.side.file.WriteAt)
+	return interceptWrites(db, func(write writeAt, b []byte, off int64) (int, error) {
+		return c.wrote(insist(c.file, write), b, off)
+	})
+}
+
+// isFree reports whether page id is free in the newest transaction. No transaction that writes runs.
+func (c *checkedFile) isFree(id uint64) bool { return c.writer.free.has(id) }
+
 // begin starts to follow tx, before anything was read in it.
 func (c *checkedFile) begin(tx *bolt.Tx) error {
-	m := c.views.newest()
+	m := c.newest()
 	if uint64(tx.ID()) != m.txid+1 {
 		return fmt.Errorf("%w: the meta page of transaction %d", errBadPage, m.txid)
 	}

@@ -58,7 +58,7 @@ func headDamage(path string, err error) error {
 		return err
 	}
 	defer f.Close()
-	if _, bad := readMetas(f); bad != nil {
+	if bad := checkMetas(f); bad != nil {
 		return disk.Damaged(path, "%w", bad)
 	}
 	return err

@@ -29,8 +29,6 @@ type Receiver struct {
 	wedged atomic.Bool // bbolt has panicked in Begin: the file cannot be closed
 	sums   sumTable
 
-	pageBytes int64
-
 	batch     []receivedRecord
 	batchSize int64
 	err       error // the first one that is not ErrBadPiece: the receiver is of no use any more
@@ -95,20 +93,10 @@ func (r *Receiver) begin() error {
 	if r.db, err = openBolt(s.receivingPath(), s.options.MapBytes, o); err != nil {
 		return err
 	}
-	r.pageBytes = int64(r.db.Info().PageSize)
-	if err := interceptWrites(r.db, r.wrote); err != nil {
+	if err := r.sums.follow(r.db); err != nil {
 		return disk.Unusable("cannot write %s: %w", s.receivingPath(), err)
 	}
 	return r.write(func(tx *bolt.Tx) error { return stateRecords(tx, *s.node.identity.Load()) })
-}
-
-// wrote notes the checksums of pages that bbolt writes.
-func (r *Receiver) wrote(write writeAt, b []byte, off int64) (int, error) {
-	for at := int64(0); at+r.pageBytes <= int64(len(b)); at += r.pageBytes {
-		id := uint64((off + at) / r.pageBytes)
-		r.sums.set(id, pageSum(id, b[at:at+r.pageBytes]))
-	}
-	return write(b, off)
 }
 
 // write runs fn in a transaction of the new state database, and makes it durable.
@@ -254,11 +242,7 @@ func (r *Receiver) writeSums() error {
 	if err != nil {
 		return err
 	}
-	f, err := writeSums(r.store.receivedSumsPath(), &r.sums, &m)
-	if err != nil {
-		return err
-	}
-	return f.Close()
+	return r.sums.writeFile(r.store.receivedSumsPath(), &m)
 }
 
 // complete syncs the file and gives it the name by which Open knows it.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 
 	"tenure/internal/oslimit"
 	"tenure/kv"
@@ -34,7 +33,7 @@ func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxo
 			return err
 		}
 		if more = fn(e, false); !more {
-			return errWalked
+			return errStop
 		}
 		return nil
 	}, tell(logName))
@@ -74,11 +73,11 @@ func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, 
 			return fmt.Errorf("the record of key %q %w", key, err)
 		}
 		if !fn(is, key, value) {
-			return errWalked
+			return errStop
 		}
 		return nil
 	}, func(err error) { skipped(stateName, err) })
-	if err != nil && !errors.Is(err, errWalked) {
+	if err != nil && !errors.Is(err, errStop) {
 		skipped(stateName, err)
 	}
 }
@@ -101,29 +100,4 @@ func salvage(path string, visit func(bucket string, key, record []byte) error, s
 	}
 	w := walker{r: f, meta: m, visit: visit, skip: skipped}
 	return w.walk()
-}
-
-// anyMeta returns the newest valid meta page, even if the file is otherwise inconsistent. Its highWater is at most the
-// number of pages in the file, which may be truncated.
-func anyMeta(r io.ReaderAt, size int64, skipped func(error)) (best metaPage, err error) {
-	if best, err = newestMeta(r, size); err == nil {
-		return best, nil
-	}
-	skipped(err)
-	first, err := readMeta(r, 0)
-	step := int64(first.pageBytes)
-	if err != nil {
-		step = 4096
-	}
-	second, other := readMeta(r, step)
-	switch {
-	case err != nil && other != nil:
-		return best, errors.New("neither meta page holds: nothing in the file can be found")
-	case err != nil || other == nil && second.txid > first.txid:
-		best = second
-	default:
-		best = first
-	}
-	best.highWater = min(best.highWater, uint64(size)/uint64(best.pageBytes))
-	return best, nil
 }

@@ -70,10 +70,7 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 	if s.db, err = openBolt(s.statePath(), s.options.MapBytes, stateBolt); err != nil {
 		return err
 	}
-	s.checked.side.write = s.space.reserve.insist(s.checked.side.file, s.checked.side.file.WriteAt)
-	if err := interceptWrites(s.db, func(write writeAt, b []byte, off int64) (int, error) {
-		return s.checked.wrote(s.space.reserve.insist(s.file, write), b, off)
-	}); err != nil {
+	if err := s.checked.follow(s.db, s.space.reserve.insist); err != nil {
 		return disk.Unusable("cannot open %s: %w", s.statePath(), err)
 	}
 	return s.resumeCheckpoint()
@@ -84,34 +81,22 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 func (s *stateDB) readStateDB(
 	m *metaPage, size int64, owner ident.StoreID, log multipaxos.Durable,
 ) (*stateContent, error) {
-	side, sums, err := loadSums(s.sumsPath(), os.O_RDWR, m)
+	c, err := openChecked(s.file, m, s.sumsPath(), os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
-	c := &checkedFile{path: s.statePath(), file: s.file, pageBytes: m.pageBytes, side: side}
 	s.checked = c
-	c.writer.free = make(bitmap, m.highWater/64+1)
-	w := walker{r: s.file, meta: *m, skeleton: sums != nil && size > s.options.VerifyBytes, free: c.writer.free.set}
-	if sums != nil {
-		c.sums.sums.Store(&sums)
-		w.check = c.checkRun
-	} else {
-		w.check = c.noteRun
-	}
+	w := c.firstWalker(m)
+	w.skeleton = c.known() && size > s.options.VerifyBytes
 	if !w.skeleton {
 		willRead(s.file)
 	}
-	content, err := readState(&w)
+	content, err := readState(w)
 	if err != nil {
 		return nil, s.foreign(m, owner, log, err)
 	}
-	if err := c.noteMetas(m); err != nil {
-		return nil, disk.Damaged(s.statePath(), "%w", err)
-	}
-	if side == nil {
-		if c.side, err = s.makeSums(&c.sums, m); err != nil {
-			return nil, err
-		}
+	if err := c.complete(m); err != nil {
+		return nil, err
 	}
 	return content, nil
 }
@@ -183,8 +168,8 @@ func (s *stateDB) close(wait time.Duration) error {
 				"not closed", s.statePath(), wait))
 		}
 	}
-	if s.checked != nil && s.checked.side != nil {
-		errs = append(errs, s.checked.side.file.Close())
+	if s.checked != nil {
+		errs = append(errs, s.checked.close())
 	}
 	return errors.Join(append(errs, closeFiles(s.redo.file, s.file))...)
 }

@@ -35,23 +35,22 @@ func (s *stateDB) view() (kv.StateDB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &view{state: s, tx: tx, meta: m, since: s.checked.written.Load()}, nil
+	return &view{state: s, tx: tx, meta: m, since: s.checked.bytesWritten()}, nil
 }
 
 // pinState opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page:
 // in memory, since bbolt takes the older of two if the newer one is damaged. It asks nothing of bbolt once the store has
 // ended: if bbolt has panicked in Begin, it holds a lock for ever.
 func (s *stateDB) pinState() (tx *bolt.Tx, m *metaPage, err error) {
-	views := &s.checked.views
 	for {
 		if err := s.failed(); err != nil {
 			return nil, nil, err
 		}
-		settled := views.settled.Load()
-		if err := s.checked.checkMeta(); err != nil {
+		settled, err := s.checked.checkMeta()
+		if err != nil {
 			return nil, nil, s.fail(disk.Damaged(s.statePath(), "%w", err))
 		}
-		err := guard(s.statePath(), func() (err error) {
+		err = guard(s.statePath(), func() (err error) {
 			tx, err = s.db.Begin(false)
 			return err
 		})
@@ -59,17 +58,13 @@ func (s *stateDB) pinState() (tx *bolt.Tx, m *metaPage, err error) {
 			s.wedged.Store(errors.Is(err, ErrDamaged))
 			return nil, nil, s.fail(fmt.Errorf("%s: open a view: %w", s.statePath(), err))
 		}
-		id := uint64(tx.ID())
-		m = views.metas[id&1].Load()
-		if m != nil && m.txid == id && id >= settled {
+		if m, err = s.checked.metaOf(uint64(tx.ID()), settled); m != nil {
 			return tx, m, nil
 		}
 		tx.Rollback()
-		if id < settled || m == nil || m.txid < id {
-			return nil, nil, s.fail(disk.Damaged(s.statePath(),
-				"the meta page of transaction %d is not what was written", settled))
+		if err != nil {
+			return nil, nil, s.fail(disk.Damaged(s.statePath(), "%w", err))
 		}
-		// Two checkpoints have ended since.
 	}
 }
 
@@ -86,7 +81,7 @@ type view struct {
 const overtakenBytes = 128 << 20
 
 // Overtaken implements kv.StateDB.
-func (v *view) Overtaken() bool { return v.state.checked.written.Load()-v.since > overtakenBytes }
+func (v *view) Overtaken() bool { return v.state.checked.bytesWritten()-v.since > overtakenBytes }
 
 // cursors pools cursors with their buffers.
 var cursors = sync.Pool{New: func() any { return new(cursor) }}
@@ -104,8 +99,8 @@ func (v *view) open(space kv.Space) (*cursor, bucketRoot, error) {
 		return nil, bucketRoot{}, err
 	}
 	c := cursors.Get().(*cursor)
-	c.reset(v.state.checked, v.meta.highWater)
-	r, err := c.findBucket(v.meta.root, spaceNames[space])
+	c.reset(v.state.checked, v.meta)
+	r, err := c.findBucket(spaceNames[space])
 	if err != nil {
 		return nil, bucketRoot{}, v.damaged(err)
 	}
@@ -186,7 +181,7 @@ func (v *view) scan(
 		if err := v.state.failed(); err != nil {
 			return err
 		}
-		_, key, record, err := c.element()
+		key, record, err := c.element()
 		if err != nil {
 			return v.damaged(err)
 		}

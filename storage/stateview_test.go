@@ -154,12 +154,12 @@ func TestAViewIsOvertaken(t *testing.T) {
 	checkpointKeys(t, s, 0, 10, "old")
 	v := viewOf(t, s)
 	defer v.Close()
-	before := s.state.checked.written.Load()
+	before := s.state.checked.bytesWritten()
 	checkpointKeys(t, s, 0, 10, "new")
-	if after := s.state.checked.written.Load(); after <= before || v.Overtaken() {
+	if after := s.state.checked.bytesWritten(); after <= before || v.Overtaken() {
 		t.Errorf("%d bytes written, then %d; overtaken %v", before, after, v.Overtaken())
 	}
-	s.state.checked.written.Add(overtakenBytes)
+	v.(*view).since -= overtakenBytes
 	if later := viewOf(t, s); !v.Overtaken() || later.Overtaken() {
 		t.Errorf("overtaken %v, and one that was opened later %v", v.Overtaken(), later.Overtaken())
 	} else {
@@ -311,12 +311,11 @@ func TestCursorComesBackToABucket(t *testing.T) {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: key, Value: make([]byte, 30)})
 	}
 	must(t, s.Checkpoint(f))
-	m := s.state.checked.views.newest()
 	var c cursor
-	c.reset(s.state.checked, m.highWater)
-	data, err := c.findBucket(m.root, spaceNames[kv.SpaceData])
+	c.reset(s.state.checked, s.state.checked.newest())
+	data, err := c.findBucket(spaceNames[kv.SpaceData])
 	must(t, err)
-	dedup, err := c.findBucket(m.root, spaceNames[kv.SpaceDedup])
+	dedup, err := c.findBucket(spaceNames[kv.SpaceDedup])
 	must(t, err)
 	for range 2 {
 		if record, err := c.find(&data, []byte("key001000")); err != nil || record == nil {

@@ -157,7 +157,9 @@ func (s *stateDB) verify(ctx context.Context) error {
 		}
 		return s.failed() // closed, for one
 	}
-	_, err = readState(&walker{r: s.file, meta: *m, pause: pause, check: s.checked.checkRun})
+	w := s.checked.walker(m)
+	w.pause = pause
+	_, err = readState(w)
 	if stopped := pause(); err == nil || stopped != nil {
 		return stopped
 	}
