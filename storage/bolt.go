@@ -13,6 +13,7 @@ import (
 
 	"tenure/internal/oslimit"
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 // logBolt: the free list is not written with each commit, it is found by a scan when the file is opened.
@@ -112,7 +113,7 @@ func (f *failure) write(db *bolt.DB, path, what string, wedged *atomic.Bool, fn 
 		return nil
 	case errors.Is(err, ErrDamaged):
 		return f.fail(err)
-	case errors.Is(err, errBadRecord), errors.Is(err, errBadPage):
+	case errors.Is(err, errBadRecord), errors.Is(err, pages.ErrChanged):
 		return f.fail(disk.Damaged(path, "%s: %w", what, err))
 	}
 	return f.fail(fmt.Errorf("%s: %s: %w", path, what, err))

@@ -8,6 +8,7 @@ import (
 
 	"tenure/kv"
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 // mergeParts merges rest, the next changes of plan, part by part. The redo file is durable.
@@ -52,11 +53,11 @@ func (m *checkpointMarks) progress(plan *checkpointPlan, n int) checkpointMarks 
 func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 	last := s.checkpointed.Load()
 	c := s.checked
-	if _, err := c.checkMeta(); err != nil {
+	if _, err := c.CheckMeta(); err != nil {
 		return s.fail(disk.Damaged(s.statePath(), "%w", err))
 	}
 	err := s.write(fmt.Sprintf("checkpoint after slot %d", last.Slot), func(tx *bolt.Tx) error {
-		if err := c.begin(tx); err != nil {
+		if err := c.Begin(tx); err != nil {
 			return err
 		}
 		w := newCheckpointer(tx, c, last.Records, &s.recount)
@@ -74,7 +75,7 @@ func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 		}
 		return put(w.bucket, checkpointSeed, checkpointKey, next)
 	})
-	c.end()
+	c.End()
 	if err != nil {
 		return err
 	}
@@ -91,16 +92,16 @@ type checkpointer struct {
 	recount *recount     // follows the digest for what it has read already
 	name    string       // of the bucket
 	bucket  *bolt.Bucket // the current one
-	root    bucketRoot   // of what it held before the transaction
-	buckets cursor
-	cursor  cursor
+	root    pages.Bucket // of what it held before the transaction
+	buckets pages.Cursor
+	cursor  pages.Cursor
 	arena   arena
 }
 
-func newCheckpointer(tx *bolt.Tx, c *checkedFile, d digest, r *recount) *checkpointer {
+func newCheckpointer(tx *bolt.Tx, c *pages.File, d digest, r *recount) *checkpointer {
 	w := &checkpointer{tx: tx, digest: d, recount: r}
-	w.buckets.resetToWrite(c)
-	w.cursor.resetToWrite(c)
+	w.buckets.ResetToWrite(c)
+	w.cursor.ResetToWrite(c)
 	return w
 }
 
@@ -142,8 +143,8 @@ func (w *checkpointer) enter(name []byte) (err error) {
 		return nil
 	}
 	w.name = string(name)
-	if w.root, err = w.buckets.findBucket(name); err != nil {
-		return fmt.Errorf("%w: %w", errBadPage, err)
+	if w.root, err = w.buckets.FindBucket(name); err != nil {
+		return fmt.Errorf("%w: %w", pages.ErrChanged, err)
 	}
 	w.bucket, err = w.tx.CreateBucketIfNotExists(name)
 	return err
@@ -152,15 +153,15 @@ func (w *checkpointer) enter(name []byte) (err error) {
 // find returns the record that key had before the transaction, or nil. Where key is deleted, it also checks the pages
 // that bbolt may join with those on the way.
 func (w *checkpointer) find(key []byte, deleted bool) ([]byte, error) {
-	if !w.root.found {
+	if !w.root.Found {
 		return nil, nil
 	}
-	record, err := w.cursor.find(&w.root, key)
+	record, err := w.cursor.Find(&w.root, key)
 	if err == nil && deleted && record != nil {
-		err = w.cursor.checkSiblings()
+		err = w.cursor.CheckSiblings()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errBadPage, err)
+		return nil, fmt.Errorf("%w: %w", pages.ErrChanged, err)
 	}
 	return record, nil
 }

@@ -135,7 +135,7 @@ func (s *stateDB) missingOf(need, space int64) (int64, error) {
 	if err != nil || unused >= need {
 		return need, err
 	}
-	if m := s.checked.newest(); s.solid() < int64(m.highWater)*int64(m.pageBytes) {
+	if m := s.checked.Newest(); s.solid() < int64(m.HighWater)*int64(m.PageBytes) {
 		return need, nil // a large value may come to lie in a hole
 	}
 	return need - space, nil
@@ -148,12 +148,12 @@ func (s *stateDB) freeRuns(run int64) (free int64, err error) {
 	if err != nil || size.file > maxRunsFile {
 		return size.reusable / 2, err
 	}
-	m := s.checked.newest()
-	pageBytes := int64(m.pageBytes)
-	end := min(int64(m.highWater), s.solid()/pageBytes)
+	m := s.checked.Newest()
+	pageBytes := int64(m.PageBytes)
+	end := min(int64(m.HighWater), s.solid()/pageBytes)
 	length := int64(0)
 	for id := int64(2); id <= end; id++ {
-		if id < end && s.checked.isFree(uint64(id)) {
+		if id < end && s.checked.IsFree(uint64(id)) {
 			length += pageBytes
 			continue
 		}

@@ -4,16 +4,17 @@ import (
 	"bytes"
 
 	"tenure/kv"
+	"tenure/storage/pages"
 )
 
 // rewrite tells the largest part of what bbolt writes anew for the changes of one transaction: the whole leaf of each
 // changed key. If a deletion leaves little in a leaf, the leaf beside it, with which it is joined, is written too. With
 // large values a leaf holds two to four records, whatever their size.
 type rewrite struct {
-	cursor    *cursor
+	cursor    *pages.Cursor
 	pageBytes int64
 	space     kv.Space
-	root      bucketRoot
+	root      pages.Bucket
 	entered   bool
 	leaf      leafRewrite
 }
@@ -29,9 +30,9 @@ type leafRewrite struct {
 	joined  bool
 }
 
-func newRewrite(c *checkedFile, m *metaPage) *rewrite {
-	r := &rewrite{cursor: new(cursor), pageBytes: int64(m.pageBytes)}
-	r.cursor.reset(c, m)
+func newRewrite(c *pages.File, m *pages.Meta) *rewrite {
+	r := &rewrite{cursor: new(pages.Cursor), pageBytes: int64(m.PageBytes)}
+	r.cursor.Reset(c, m)
 	return r
 }
 
@@ -40,28 +41,28 @@ func newRewrite(c *checkedFile, m *metaPage) *rewrite {
 func (r *rewrite) add(c *kv.Change) (need, row int64, err error) {
 	size := int64(len(c.Key) + len(c.Value))
 	if !r.entered || r.space != c.Space {
-		if r.root, err = r.cursor.findBucket(spaceNames[c.Space]); err != nil {
+		if r.root, err = r.cursor.FindBucket(spaceNames[c.Space]); err != nil {
 			return 0, 0, err
 		}
 		r.entered, r.space, r.leaf = true, c.Space, leafRewrite{}
 	}
-	if !r.root.found {
+	if !r.root.Found {
 		return size + 3*r.pageBytes, size + r.pageBytes, nil
 	}
-	if err := r.cursor.seek(&r.root, c.Key); err != nil {
+	if err := r.cursor.Seek(&r.root, c.Key); err != nil {
 		return 0, 0, err
 	}
 	need = size + r.pageBytes // a value may come to lie in pages of its own
-	l := r.cursor.leaf()
-	if r.leaf.bytes == 0 || r.leaf.id != l.id {
-		r.leaf = leafRewrite{id: l.id, bytes: l.bytes, left: l.bytes, records: l.records}
-		need += l.bytes + int64(2*l.depth)*r.pageBytes // the branches above it, and those beside them
+	l := r.cursor.Leaf()
+	if r.leaf.bytes == 0 || r.leaf.id != l.ID {
+		r.leaf = leafRewrite{id: l.ID, bytes: l.Bytes, left: l.Bytes, records: l.Records}
+		need += l.Bytes + int64(2*l.Depth)*r.pageBytes // the branches above it, and those beside them
 	}
 	if err := r.leaf.change(r.cursor, c); err != nil {
 		return 0, 0, err
 	}
 	if c.Value == nil && !r.leaf.joined && (r.leaf.records <= 1 || r.leaf.left < 2*r.pageBytes) {
-		beside, err := r.cursor.largestBeside()
+		beside, err := r.cursor.LargestBeside()
 		if err != nil {
 			return 0, 0, err
 		}
@@ -74,9 +75,9 @@ func (r *rewrite) add(c *kv.Change) (need, row int64, err error) {
 }
 
 // change counts c, for whose key at has looked.
-func (l *leafRewrite) change(at *cursor, c *kv.Change) error {
-	if at.inside() {
-		key, record, err := at.element()
+func (l *leafRewrite) change(at *pages.Cursor, c *kv.Change) error {
+	if at.Inside() {
+		key, record, err := at.Record()
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func TestAPartOfRisingKeysIsMeasured(t *testing.T) {
 		if most := int64(7 * 450_000); p.need > most {
 			t.Errorf("value %d was measured to take %d bytes: more than any leaf and its neighbours", i, p.need)
 		}
-		if row := leafOf(t, s, fmt.Sprintf("key%04d", i)).bytes; p.run < row {
+		if row := leafOf(t, s, fmt.Sprintf("key%04d", i)).Bytes; p.run < row {
 			t.Errorf("value %d was measured to need a row of %d bytes, and lies in one of %d", i, p.run, row)
 		}
 	}

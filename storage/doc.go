@@ -1,6 +1,6 @@
-// Package storage keeps what a node remembers: its identity, the log of its acceptor, and the checkpointed state. No
-// other package imports bbolt, except the test of etcdsnap. It decides nothing: multipaxos and server/replica decide
-// what must be durable before a message leaves, and hand it whole records.
+// Package storage keeps what a node remembers: its identity, the log of its acceptor, and the checkpointed state. Only
+// it and packages below it import bbolt. It decides nothing: multipaxos and server/replica decide what must be durable
+// before a message leaves, and hand it whole records.
 //
 // Snapshot and Receiver carry the state database from one node to another; the next Open installs what was received.
 //
@@ -21,7 +21,7 @@
 //	redo         the redo file                                     redo.go
 //	Snapshot     the state database as a stream                    snapshot*.go
 //	Receiver     a state database from such a stream               receive.go
-//	checkedFile  the pages of state.db and their checksums         page*.go, freepages.go
+//	pages.File   the pages of state.db and their checksums         pages, scrub.go, giveback.go
 //
 // ReadIdentity (peek.go), SetAside (aside.go), Examine (examine*.go, salvage.go) and Options.Offline are for
 // directories of nodes that do not run.
@@ -35,7 +35,7 @@
 //	                                                   (journal/ring.go)
 //	a record is overwritten only when log.db has it    place (journal/ring.go), moveHome (logflush.go)
 //	an incomplete write is told from damage            unmoved (journal/scan.go)
-//	what was not synced is not built upon              settle (pagemeta.go), Open (journal/ring.go)
+//	what was not synced is not built upon              pages.Settle, Open (journal/ring.go)
 //	a checkpoint is in state.db whole or not at all    redo.write, resumeCheckpoint (redo.go),
 //	                                                   progress (checkpointmerge.go)
 //	a snapshot is installed whole or not at all        Receiver.Finish, installReceived (install.go)
@@ -46,7 +46,7 @@
 //	bootstrap once, and only with the own store id     Found
 //	a membership never gives way to an older one       SetMembership, Join (membership.go)
 //	never retry an fsync                               fail (failure.go): the first error is returned for ever
-//	damage is noticed and never served                 record.go (checksums, digest), guard (bolt.go), page*.go,
+//	damage is noticed and never served                 record.go (checksums, digest), guard (bolt.go), pages,
 //	                                                   logsums.go, verify.go, scrub.go, journal/sector.go
 //	a copied disk is refused as far as can be seen     copied.go
 //	the reserve heals by itself                        usage.go

@@ -34,5 +34,5 @@ var (
 	ErrClosed = errors.New("storage closed")
 )
 
-// errBadRecord marks damage found inside a transaction, as errBadPage does. Both are ErrDamaged in what write returns.
+// errBadRecord marks damage found inside a transaction, as pages.ErrChanged does. Both are ErrDamaged in what write returns.
 var errBadRecord = errors.New("a record that is not what was written")

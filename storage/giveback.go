@@ -74,13 +74,13 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 	if !*due || enough < giveBackStep {
 		return 0, 0, nil
 	}
-	free, err := s.checked.reusable()
+	free, err := s.checked.Reusable()
 	if err != nil {
 		return 0, 0, disk.Unusable("%s: %w", s.statePath(), err)
 	}
-	pageBytes := int64(s.checked.newest().pageBytes)
+	pageBytes := int64(s.checked.Newest().PageBytes)
 	most := uint64(min(enough, giveBackStep) / pageBytes)
-	next, err = free.lastRuns(below, most, giveBackRuns, func(first, n uint64) error {
+	next, err = free.LastRuns(below, most, giveBackRuns, func(first, n uint64) error {
 		return punch(s.file, int64(first)*pageBytes, int64(n)*pageBytes)
 	})
 	switch {

@@ -123,11 +123,11 @@ func TestNobodyReadsWhatIsGivenBack(t *testing.T) {
 	s := halfEmpty(t, t.TempDir(), 2_000)
 	want, err := content(s)
 	must(t, err)
-	free, err := s.state.checked.reusable()
+	free, err := s.state.checked.Reusable()
 	must(t, err)
-	pageBytes := s.state.checked.newest().pageBytes
+	pageBytes := s.state.checked.Newest().PageBytes
 	var pages []uint64
-	_, err = free.lastRuns(math.MaxUint64, math.MaxUint64, math.MaxInt, func(first, n uint64) error {
+	_, err = free.LastRuns(math.MaxUint64, math.MaxUint64, math.MaxInt, func(first, n uint64) error {
 		for id := first; id < first+n; id++ {
 			pages = append(pages, id)
 		}

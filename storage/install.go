@@ -10,6 +10,7 @@ import (
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
+	"tenure/storage/pages"
 )
 
 // installReceived puts a snapshot that was received whole into the place of the state database, if it is ahead, and
@@ -80,23 +81,23 @@ func readStateMarks(path string, wholeBytes int64, sums ...string) (*stateConten
 	if err != nil {
 		return nil, err
 	}
-	m, err := newestMeta(f, size)
+	m, err := pages.NewestMeta(f, size)
 	if err != nil {
 		return nil, err
 	}
-	w := &walker{r: f, meta: m}
+	w := &pages.Walker{R: f, Meta: m}
 	for _, path := range sums {
-		c, err := openChecked(f, &m, path, os.O_RDONLY)
+		c, err := pages.Open(f, &m, path, os.O_RDONLY)
 		if err != nil {
 			return nil, err
 		}
-		defer c.close()
-		if !c.known() {
+		defer c.Close()
+		if !c.Known() {
 			return nil, errNoSums
 		}
-		w = c.walker(&m)
+		w = c.Walker(&m)
 	}
-	w.skeleton = size > wholeBytes
+	w.Skeleton = size > wholeBytes
 	return readState(w)
 }
 

@@ -13,6 +13,7 @@ import (
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
+	"tenure/storage/pages"
 )
 
 // acceptorLog is the acceptor's log: the journal, what it holds and log.db does not, and log.db itself.
@@ -85,7 +86,7 @@ func (s *acceptorLog) open(c *logContent) (err error) {
 	if s.solid, err = s.solidBytes(); err != nil {
 		return err
 	}
-	return interceptWrites(s.db, s.writePages)
+	return pages.Intercept(s.db, s.writePages)
 }
 
 // write runs fn in a write transaction of log.db, with next as its marks and one generation more, and makes it
@@ -96,7 +97,7 @@ func (s *acceptorLog) write(what string, next *logMarks, fn func(*bolt.Tx) error
 	s.edited = was.sums
 	err := s.failure.write(s.db, s.logPath(), what, nil, func(tx *bolt.Tx) error {
 		if uint64(tx.ID()) != was.txid+1 { // bbolt takes the older of two meta pages if the newer one is damaged
-			return fmt.Errorf("%w: the meta page of transaction %d", errBadPage, was.txid)
+			return fmt.Errorf("%w: the meta page of transaction %d", pages.ErrChanged, was.txid)
 		}
 		if err := fn(tx); err != nil {
 			return err

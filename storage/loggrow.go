@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 // bbolt grows a file inside a commit: it moves the end by 16 MiB and syncs the new size, and each page that is then
@@ -68,7 +69,7 @@ func (s *acceptorLog) solidBytes() (int64, error) {
 // apart, the row for a large entry comes to lie behind the last page, however many they are. And an entry beside large
 // ones makes bbolt write these anew. The caller is bbolt, under mu. Offsets rise within a transaction, and the space
 // behind the last page is used from its beginning.
-func (s *acceptorLog) writePages(write writeAt, b []byte, off int64) (int, error) {
+func (s *acceptorLog) writePages(write pages.WriteAt, b []byte, off int64) (int, error) {
 	if end := off + int64(len(b)); end > s.solid {
 		promised, err := s.space.reserve.take(s.file, s.solid, end-s.solid)
 		defer s.space.reserve.fulfilled(promised)

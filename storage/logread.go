@@ -10,6 +10,7 @@ import (
 
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 var _ multipaxos.Reader = (*Store)(nil)
@@ -27,7 +28,7 @@ func (s *acceptorLog) entries(from, through multipaxos.Slot, maxBytes int) (entr
 	err = guard(s.logPath(), func() error {
 		m := merger{from: from, through: through, maxBytes: maxBytes}
 		tx, err := s.pending.view(s.db, &m)
-		if errors.Is(err, errBadPage) {
+		if errors.Is(err, pages.ErrChanged) {
 			return disk.Damaged(s.logPath(), "%w", err)
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 // Open opens the store in dir, creating both if there is nothing yet, and holds dir's lock until Close. It reads all of
@@ -163,7 +164,7 @@ func (s *Store) openLog() error {
 	if err := signLock(s.lock); err != nil {
 		return err
 	}
-	if err := settle(s.log.file); err != nil { // what was read is not acted upon before it is durable
+	if err := pages.Settle(s.log.file); err != nil { // what was read is not acted upon before it is durable
 		return err
 	}
 	is, err := locate(s.log.file)

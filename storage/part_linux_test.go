@@ -43,8 +43,8 @@ func TestAPartCountsTheFreeList(t *testing.T) {
 	must(t, err)
 	p := mergePart(t, s, "after large deletions", changes)
 	listed := 0
-	for id := range s.state.checked.newest().highWater {
-		if s.state.checked.isFree(id) {
+	for id := range s.state.checked.Newest().HighWater {
+		if s.state.checked.IsFree(id) {
 			listed++
 		}
 	}

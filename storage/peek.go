@@ -9,6 +9,7 @@ import (
 
 	"tenure/internal/oslimit"
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 // ReadIdentity returns the identity in dir, which no process may have open, without opening the store. It writes
@@ -58,7 +59,7 @@ func headDamage(path string, err error) error {
 		return err
 	}
 	defer f.Close()
-	if bad := checkMetas(f); bad != nil {
+	if bad := pages.CheckMetas(f); bad != nil {
 		return disk.Damaged(path, "%w", bad)
 	}
 	return err

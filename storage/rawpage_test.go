@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tenure/kv"
+	"tenure/storage/pages"
 )
 
 // The tests find and spoil pages of a bbolt file by its format; see package pages.
@@ -66,19 +67,19 @@ func pagesOf(t *testing.T, text []byte, flags uint16) (found []rawPage) {
 // metaAt returns where the newest meta page of text starts, and where the other one does.
 func metaAt(t *testing.T, text []byte) (newest, older int) {
 	t.Helper()
-	m, err := newestMeta(bytes.NewReader(text), int64(len(text)))
+	m, err := pages.NewestMeta(bytes.NewReader(text), int64(len(text)))
 	must(t, err)
-	newest = int(m.txid&1) * m.pageBytes
-	return newest, m.pageBytes - newest
+	newest = int(m.TxID&1) * m.PageBytes
+	return newest, m.PageBytes - newest
 }
 
 // leafOf returns the leaf of the newest checkpoint in which key lies.
-func leafOf(t *testing.T, s *Store, key string) leafInfo {
+func leafOf(t *testing.T, s *Store, key string) pages.Leaf {
 	t.Helper()
-	var c cursor
-	c.reset(s.state.checked, s.state.checked.newest())
-	root, err := c.findBucket(spaceNames[kv.SpaceData])
+	var c pages.Cursor
+	c.Reset(s.state.checked, s.state.checked.Newest())
+	root, err := c.FindBucket(spaceNames[kv.SpaceData])
 	must(t, err)
-	must(t, c.seek(&root, []byte(key)))
-	return c.leaf()
+	must(t, c.Seek(&root, []byte(key)))
+	return c.Leaf()
 }

@@ -13,6 +13,7 @@ import (
 	"tenure/internal/oslimit"
 	"tenure/kv"
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 // ErrNoSpace: there is no space for a snapshot. The store was not touched.
@@ -27,7 +28,7 @@ type Receiver struct {
 	db     *bolt.DB
 	file   *os.File
 	wedged atomic.Bool // bbolt has panicked in Begin: the file cannot be closed
-	sums   sumTable
+	sums   pages.Sums
 
 	batch     []receivedRecord
 	batchSize int64
@@ -93,7 +94,7 @@ func (r *Receiver) begin() error {
 	if r.db, err = openBolt(s.receivingPath(), s.options.MapBytes, o); err != nil {
 		return err
 	}
-	if err := r.sums.follow(r.db); err != nil {
+	if err := r.sums.Follow(r.db); err != nil {
 		return disk.Unusable("cannot write %s: %w", s.receivingPath(), err)
 	}
 	return r.write(func(tx *bolt.Tx) error { return stateRecords(tx, *s.node.identity.Load()) })
@@ -238,11 +239,11 @@ func (r *Receiver) writeSums() error {
 	if err != nil {
 		return err
 	}
-	m, err := newestMeta(r.file, size)
+	m, err := pages.NewestMeta(r.file, size)
 	if err != nil {
 		return err
 	}
-	return r.sums.writeFile(r.store.receivedSumsPath(), &m)
+	return r.sums.WriteFile(r.store.receivedSumsPath(), &m)
 }
 
 // complete syncs the file and gives it the name by which Open knows it.

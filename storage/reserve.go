@@ -12,6 +12,7 @@ import (
 
 	"tenure/internal/oslimit"
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 // The reserve file holds free space that only this store may use. Others can fill a file system between two looks at
@@ -163,7 +164,7 @@ func (r *reserve) take(f *os.File, off, n int64) (promised int64, err error) {
 // insist returns a function that writes to f through write. If the file system has no blocks left, the function takes
 // some from the reserve and writes once more: other programs may have taken promised space. Only a sync is never tried
 // again.
-func (r *reserve) insist(f *os.File, write writeAt) writeAt {
+func (r *reserve) insist(f *os.File, write pages.WriteAt) pages.WriteAt {
 	return func(b []byte, off int64) (int, error) {
 		n, err := write(b, off)
 		if !errors.Is(err, unix.ENOSPC) || r.holds() == 0 {

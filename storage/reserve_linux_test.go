@@ -11,6 +11,7 @@ import (
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/pages"
 )
 
 // smallFileSystem mounts a file system of its own.
@@ -131,7 +132,7 @@ func TestACheckpointInsistsOnWhatItWasPromised(t *testing.T) {
 	s := storeOn(t, dir)
 	held := s.space.reserve.held
 	var full sync.Once
-	must(t, interceptWrites(s.state.db, func(write writeAt, b []byte, off int64) (int, error) {
+	must(t, pages.Intercept(s.state.db, func(write pages.WriteAt, b []byte, off int64) (int, error) {
 		full.Do(func() { othersLeave(t, dir, 0) })
 		return write(b, off)
 	}))

@@ -9,6 +9,7 @@ import (
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 // Entries calls fn with the readable entries of log.db in [from, through], in order of slots unless pages are
@@ -33,7 +34,7 @@ func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxo
 			return err
 		}
 		if more = fn(e, false); !more {
-			return errStop
+			return pages.ErrStop
 		}
 		return nil
 	}, tell(logName))
@@ -73,11 +74,11 @@ func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, 
 			return fmt.Errorf("the record of key %q %w", key, err)
 		}
 		if !fn(is, key, value) {
-			return errStop
+			return pages.ErrStop
 		}
 		return nil
 	}, func(err error) { skipped(stateName, err) })
-	if err != nil && !errors.Is(err, errStop) {
+	if err != nil && !errors.Is(err, pages.ErrStop) {
 		skipped(stateName, err)
 	}
 }
@@ -93,11 +94,11 @@ func salvage(path string, visit func(bucket string, key, record []byte) error, s
 	if err != nil {
 		return err
 	}
-	m, err := anyMeta(f, size, skipped)
+	m, err := pages.AnyMeta(f, size, skipped)
 	if err != nil {
 		skipped(err)
 		return nil
 	}
-	w := walker{r: f, meta: m, visit: visit, skip: skipped}
-	return w.walk()
+	w := pages.Walker{R: f, Meta: m, Visit: visit, Skip: skipped}
+	return w.Walk()
 }

@@ -18,7 +18,7 @@ func (s *Store) Scrub(ctx context.Context, bytesPerSecond int64) error {
 }
 
 func (s *stateDB) scrub(ctx context.Context, bytesPerSecond int64) error {
-	pace := time.Duration(int64(time.Second) * scrubPages * int64(s.checked.newest().pageBytes) / max(1, bytesPerSecond))
+	pace := time.Duration(int64(time.Second) * scrubPages * int64(s.checked.Newest().PageBytes) / max(1, bytesPerSecond))
 	ticker := time.NewTicker(max(pace, time.Millisecond))
 	defer ticker.Stop()
 	for id := uint64(0); ; id += scrubPages {
@@ -42,7 +42,7 @@ func (s *stateDB) scrubStep(id uint64) (more bool, err error) {
 	if err := s.failed(); err != nil {
 		return false, err
 	}
-	passed, more, err := s.checked.scrub(id, scrubPages)
+	passed, more, err := s.checked.Scrub(id, scrubPages)
 	if err != nil {
 		return false, s.fail(disk.Damaged(s.statePath(), "%w", err))
 	}

@@ -404,9 +404,10 @@ func TestSnapshotsThatAreNotInstalled(t *testing.T) {
 			f, err := os.OpenFile(s.receivedPath(), os.O_RDWR, 0)
 			must(t, err)
 			defer f.Close()
-			m, err := newestMeta(f, 1<<40)
-			must(t, err)
-			_, err = f.WriteAt([]byte{0xff}, int64(m.root)*int64(m.pageBytes)+10)
+			text := readFile(t, s.receivedPath())
+			newest, _ := metaAt(t, text)
+			root := binary.NativeEndian.Uint64(text[newest+rawHeadBytes+16:])
+			_, err = f.WriteAt([]byte{0xff}, int64(root)*4096+10)
 			must(t, err)
 		}, "was dropped"},
 		"without checksums": {func(t *testing.T, s *Store) {

@@ -14,6 +14,7 @@ import (
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 // stateDB is state.db, the state that kv checkpoints, with the checksums of its pages and the redo file.
@@ -26,7 +27,7 @@ type stateDB struct {
 
 	db      *bolt.DB
 	file    *os.File // for all readings but bbolt's own, and for sizes
-	checked *checkedFile
+	checked *pages.File
 	wedged  atomic.Bool // bbolt has panicked in Begin: the file cannot be closed
 
 	opened atomic.Bool // Open has ended: what lacks space may wait for it
@@ -48,14 +49,14 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 		return disk.CannotOpen(s.statePath(), err)
 	}
 	s.file = f
-	if err := settle(f); err != nil {
+	if err := pages.Settle(f); err != nil {
 		return err
 	}
 	size, err := disk.Size(f)
 	if err != nil {
 		return err
 	}
-	m, err := newestMeta(f, size)
+	m, err := pages.NewestMeta(f, size)
 	if err != nil {
 		return disk.Damaged(s.statePath(), "%w", err)
 	}
@@ -70,7 +71,7 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 	if s.db, err = openBolt(s.statePath(), s.options.MapBytes, stateBolt); err != nil {
 		return err
 	}
-	if err := s.checked.follow(s.db, s.space.reserve.insist); err != nil {
+	if err := s.checked.Follow(s.db, s.space.reserve.insist); err != nil {
 		return disk.Unusable("cannot open %s: %w", s.statePath(), err)
 	}
 	return s.resumeCheckpoint()
@@ -79,23 +80,23 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 // readStateDB reads state.db with plain calls, compares its pages with their checksums, and notes them if nobody had. A
 // file that has its checksums and is larger than Options.VerifyBytes is not read whole.
 func (s *stateDB) readStateDB(
-	m *metaPage, size int64, owner ident.StoreID, log multipaxos.Durable,
+	m *pages.Meta, size int64, owner ident.StoreID, log multipaxos.Durable,
 ) (*stateContent, error) {
-	c, err := openChecked(s.file, m, s.sumsPath(), os.O_RDWR)
+	c, err := pages.Open(s.file, m, s.sumsPath(), os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
 	s.checked = c
-	w := c.firstWalker(m)
-	w.skeleton = c.known() && size > s.options.VerifyBytes
-	if !w.skeleton {
+	w := c.FirstWalker(m)
+	w.Skeleton = c.Known() && size > s.options.VerifyBytes
+	if !w.Skeleton {
 		willRead(s.file)
 	}
 	content, err := readState(w)
 	if err != nil {
 		return nil, s.foreign(m, owner, log, err)
 	}
-	if err := c.complete(m); err != nil {
+	if err := c.Complete(m); err != nil {
 		return nil, err
 	}
 	return content, nil
@@ -103,8 +104,8 @@ func (s *stateDB) readStateDB(
 
 // foreign returns why state.db is another node's or of another time if it is whole but not what state.sums says. If it
 // is not even that, it is state.sums that is damaged. Else state.db is, in the place that found names.
-func (s *stateDB) foreign(m *metaPage, owner ident.StoreID, log multipaxos.Durable, found error) error {
-	c, unreadable := readState(&walker{r: s.file, meta: *m})
+func (s *stateDB) foreign(m *pages.Meta, owner ident.StoreID, log multipaxos.Durable, found error) error {
+	c, unreadable := readState(&pages.Walker{R: s.file, Meta: *m})
 	if unreadable != nil {
 		return disk.Damaged(s.statePath(), "%w", found)
 	}
@@ -169,7 +170,7 @@ func (s *stateDB) close(wait time.Duration) error {
 		}
 	}
 	if s.checked != nil {
-		errs = append(errs, s.checked.close())
+		errs = append(errs, s.checked.Close())
 	}
 	return errors.Join(append(errs, closeFiles(s.redo.file, s.file))...)
 }

@@ -10,6 +10,7 @@ import (
 
 	"tenure/kv"
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 var _ kv.Source = (*Store)(nil)
@@ -35,18 +36,18 @@ func (s *stateDB) view() (kv.StateDB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &view{state: s, tx: tx, meta: m, since: s.checked.bytesWritten()}, nil
+	return &view{state: s, tx: tx, meta: m, since: s.checked.Written()}, nil
 }
 
 // pinState opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page:
 // in memory, since bbolt takes the older of two if the newer one is damaged. It asks nothing of bbolt once the store has
 // ended: if bbolt has panicked in Begin, it holds a lock for ever.
-func (s *stateDB) pinState() (tx *bolt.Tx, m *metaPage, err error) {
+func (s *stateDB) pinState() (tx *bolt.Tx, m *pages.Meta, err error) {
 	for {
 		if err := s.failed(); err != nil {
 			return nil, nil, err
 		}
-		settled, err := s.checked.checkMeta()
+		settled, err := s.checked.CheckMeta()
 		if err != nil {
 			return nil, nil, s.fail(disk.Damaged(s.statePath(), "%w", err))
 		}
@@ -58,7 +59,7 @@ func (s *stateDB) pinState() (tx *bolt.Tx, m *metaPage, err error) {
 			s.wedged.Store(errors.Is(err, ErrDamaged))
 			return nil, nil, s.fail(fmt.Errorf("%s: open a view: %w", s.statePath(), err))
 		}
-		if m, err = s.checked.metaOf(uint64(tx.ID()), settled); m != nil {
+		if m, err = s.checked.MetaOf(uint64(tx.ID()), settled); m != nil {
 			return tx, m, nil
 		}
 		tx.Rollback()
@@ -72,7 +73,7 @@ func (s *stateDB) pinState() (tx *bolt.Tx, m *metaPage, err error) {
 type view struct {
 	state *stateDB
 	tx    *bolt.Tx
-	meta  *metaPage
+	meta  *pages.Meta
 	since int64 // bytes that checkpoints had written
 }
 
@@ -81,10 +82,10 @@ type view struct {
 const overtakenBytes = 128 << 20
 
 // Overtaken implements kv.StateDB.
-func (v *view) Overtaken() bool { return v.state.checked.bytesWritten()-v.since > overtakenBytes }
+func (v *view) Overtaken() bool { return v.state.checked.Written()-v.since > overtakenBytes }
 
 // cursors pools cursors with their buffers.
-var cursors = sync.Pool{New: func() any { return new(cursor) }}
+var cursors = sync.Pool{New: func() any { return new(pages.Cursor) }}
 
 func (v *view) Close() {
 	if v.tx != nil {
@@ -94,15 +95,15 @@ func (v *view) Close() {
 }
 
 // open returns a cursor, which the caller puts back, and the root of a space.
-func (v *view) open(space kv.Space) (*cursor, bucketRoot, error) {
+func (v *view) open(space kv.Space) (*pages.Cursor, pages.Bucket, error) {
 	if err := v.state.failed(); err != nil {
-		return nil, bucketRoot{}, err
+		return nil, pages.Bucket{}, err
 	}
-	c := cursors.Get().(*cursor)
-	c.reset(v.state.checked, v.meta)
-	r, err := c.findBucket(spaceNames[space])
+	c := cursors.Get().(*pages.Cursor)
+	c.Reset(v.state.checked, v.meta)
+	r, err := c.FindBucket(spaceNames[space])
 	if err != nil {
-		return nil, bucketRoot{}, v.damaged(err)
+		return nil, pages.Bucket{}, v.damaged(err)
 	}
 	return c, r, nil
 }
@@ -117,11 +118,11 @@ var errOrder = errors.New("is out of order")
 // Get implements kv.StateDB. The bytes are a copy.
 func (v *view) Get(space kv.Space, key []byte) ([]byte, error) {
 	c, root, err := v.open(space)
-	if err != nil || !root.found {
+	if err != nil || !root.Found {
 		return nil, err
 	}
 	defer cursors.Put(c)
-	record, err := c.find(&root, key)
+	record, err := c.Find(&root, key)
 	if err != nil {
 		return nil, v.damaged(err)
 	}
@@ -142,46 +143,46 @@ func (v *view) Ascend(space kv.Space, from []byte, fn func(key, value []byte) bo
 
 // ascend is Ascend, with the records as they are in the file, too.
 func (v *view) ascend(space kv.Space, from []byte, fn func(key, record, value []byte) bool) error {
-	return v.scan(space, +1, fn, func(c *cursor, r *bucketRoot) error {
-		if err := c.seek(r, from); err != nil || c.inside() {
+	return v.scan(space, +1, fn, func(c *pages.Cursor, r *pages.Bucket) error {
+		if err := c.Seek(r, from); err != nil || c.Inside() {
 			return err
 		}
-		return c.step(+1)
+		return c.Step(+1)
 	})
 }
 
 // Descend implements kv.StateDB.
 func (v *view) Descend(space kv.Space, below []byte, fn func(key, value []byte) bool) error {
 	values := func(key, _, value []byte) bool { return fn(key, value) }
-	return v.scan(space, -1, values, func(c *cursor, r *bucketRoot) (err error) {
+	return v.scan(space, -1, values, func(c *pages.Cursor, r *pages.Bucket) (err error) {
 		if below == nil {
-			err = c.seekLast(r)
+			err = c.SeekLast(r)
 		} else {
-			err = c.seek(r, below)
+			err = c.Seek(r, below)
 		}
 		if err != nil {
 			return err
 		}
-		return c.step(-1)
+		return c.Step(-1)
 	})
 }
 
 // scan calls fn for the record that start finds and for those behind it in a direction, in which keys must rise or
 // fall.
 func (v *view) scan(
-	space kv.Space, direction int, fn func(key, record, value []byte) bool, start func(*cursor, *bucketRoot) error,
+	space kv.Space, direction int, fn func(key, record, value []byte) bool, start func(*pages.Cursor, *pages.Bucket) error,
 ) error {
 	c, root, err := v.open(space)
-	if err != nil || !root.found {
+	if err != nil || !root.Found {
 		return err
 	}
 	defer cursors.Put(c)
 	var before []byte
-	for err = start(c, &root); err == nil && c.inside(); err = c.step(direction) {
+	for err = start(c, &root); err == nil && c.Inside(); err = c.Step(direction) {
 		if err := v.state.failed(); err != nil {
 			return err
 		}
-		key, record, err := c.element()
+		key, record, err := c.Record()
 		if err != nil {
 			return v.damaged(err)
 		}

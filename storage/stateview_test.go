@@ -15,6 +15,7 @@ import (
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 // logTo makes slot durable, so that checkpoints may reach it.
@@ -154,9 +155,9 @@ func TestAViewIsOvertaken(t *testing.T) {
 	checkpointKeys(t, s, 0, 10, "old")
 	v := viewOf(t, s)
 	defer v.Close()
-	before := s.state.checked.bytesWritten()
+	before := s.state.checked.Written()
 	checkpointKeys(t, s, 0, 10, "new")
-	if after := s.state.checked.bytesWritten(); after <= before || v.Overtaken() {
+	if after := s.state.checked.Written(); after <= before || v.Overtaken() {
 		t.Errorf("%d bytes written, then %d; overtaken %v", before, after, v.Overtaken())
 	}
 	v.(*view).since -= overtakenBytes
@@ -311,17 +312,17 @@ func TestCursorComesBackToABucket(t *testing.T) {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: key, Value: make([]byte, 30)})
 	}
 	must(t, s.Checkpoint(f))
-	var c cursor
-	c.reset(s.state.checked, s.state.checked.newest())
-	data, err := c.findBucket(spaceNames[kv.SpaceData])
+	var c pages.Cursor
+	c.Reset(s.state.checked, s.state.checked.Newest())
+	data, err := c.FindBucket(spaceNames[kv.SpaceData])
 	must(t, err)
-	dedup, err := c.findBucket(spaceNames[kv.SpaceDedup])
+	dedup, err := c.FindBucket(spaceNames[kv.SpaceDedup])
 	must(t, err)
 	for range 2 {
-		if record, err := c.find(&data, []byte("key001000")); err != nil || record == nil {
+		if record, err := c.Find(&data, []byte("key001000")); err != nil || record == nil {
 			t.Errorf("a key of many: %q, %v", record, err)
 		}
-		if record, err := c.find(&dedup, []byte("key000020")); err != nil || record == nil {
+		if record, err := c.Find(&dedup, []byte("key000020")); err != nil || record == nil {
 			t.Errorf("a key of few: %q, %v", record, err)
 		}
 	}

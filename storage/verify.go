@@ -10,6 +10,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/pages"
 )
 
 // logContent is what a whole reading of log.db finds: everything but the entries' values.
@@ -26,11 +27,11 @@ type logContent struct {
 // readLog reads and checks all of log.db. Gaps between entries are no damage, since an acceptor need not have been
 // asked about every slot; an entry that is gone shows in the digest.
 func readLog(r io.ReaderAt, size int64) (*logContent, error) {
-	m, err := newestMeta(r, size)
+	m, err := pages.NewestMeta(r, size)
 	if err != nil {
 		return nil, err
 	}
-	c := &logContent{txid: m.txid}
+	c := &logContent{txid: m.TxID}
 	var found digest
 	var last multipaxos.Slot
 	sums := new(slotSums).edit()
@@ -42,7 +43,7 @@ func readLog(r io.ReaderAt, size int64) (*logContent, error) {
 			return acceptorSeed.openInto(k, v, &c.marks)
 		},
 	}
-	w := walker{r: r, meta: m, visit: func(bucket string, key, record []byte) error {
+	w := pages.Walker{R: r, Meta: m, Visit: func(bucket string, key, record []byte) error {
 		if bucket == entryBucket {
 			e, err := openEntry(key, record)
 			if err != nil {
@@ -67,7 +68,7 @@ func readLog(r io.ReaderAt, size int64) (*logContent, error) {
 		}
 		return nil
 	}}
-	if err := w.walk(); err != nil {
+	if err := w.Walk(); err != nil {
 		return nil, err
 	}
 	if len(records) > 0 {
@@ -99,11 +100,11 @@ type stateContent struct {
 
 // readState checks state.db with w: its branch pages, its free list and its own records, and, unless it is only the
 // skeleton that is wanted, every record of the state database.
-func readState(w *walker) (*stateContent, error) {
+func readState(w *pages.Walker) (*stateContent, error) {
 	c := &stateContent{}
 	var found digest
 	missing := 2
-	w.visit = func(bucket string, key, record []byte) error {
+	w.Visit = func(bucket string, key, record []byte) error {
 		if bucket == checkpointBucket {
 			missing--
 			switch {
@@ -123,13 +124,13 @@ func readState(w *walker) (*stateContent, error) {
 		found.add(record)
 		return nil
 	}
-	if err := w.walk(); err != nil {
+	if err := w.Walk(); err != nil {
 		return nil, err
 	}
 	switch {
 	case missing != 0:
 		return nil, errors.New("its own records are missing")
-	case !w.skeleton && found != c.marks.Records:
+	case !w.Skeleton && found != c.marks.Records:
 		return nil, fmt.Errorf("it holds %d records and should hold %d, or not these", found.Count,
 			c.marks.Records.Count)
 	}
@@ -157,8 +158,8 @@ func (s *stateDB) verify(ctx context.Context) error {
 		}
 		return s.failed() // closed, for one
 	}
-	w := s.checked.walker(m)
-	w.pause = pause
+	w := s.checked.Walker(m)
+	w.Pause = pause
 	_, err = readState(w)
 	if stopped := pause(); err == nil || stopped != nil {
 		return stopped

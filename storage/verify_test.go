@@ -14,6 +14,7 @@ import (
 	"tenure/internal/testseed"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/pages"
 )
 
 // sampleStore makes a store with all kinds of pages: branches, overflow, a free list, truncated entries.
@@ -40,9 +41,9 @@ func sampleStore(t testing.TB, dir string) uint64 {
 // used is the part of a bbolt file that has been written.
 func used(t testing.TB, b []byte) int {
 	t.Helper()
-	m, err := newestMeta(strings.NewReader(string(b)), int64(len(b)))
+	m, err := pages.NewestMeta(strings.NewReader(string(b)), int64(len(b)))
 	must(t, err)
-	return int(m.highWater) * m.pageBytes
+	return int(m.HighWater) * m.PageBytes
 }
 
 // A flipped bit anywhere in either file is noticed, or it lies in unused space: only the written data is served.
@@ -336,12 +337,12 @@ func FuzzReadFiles(f *testing.F) {
 			b[at%len(b)] = patch[3]
 		}
 		r := bytes.NewReader(b)
-		m, err := newestMeta(r, int64(len(b)))
+		m, err := pages.NewestMeta(r, int64(len(b)))
 		if err != nil {
 			return
 		}
 		readLog(r, int64(len(b)))
-		readState(&walker{r: r, meta: m})
-		readState(&walker{r: r, meta: m, skeleton: true})
+		readState(&pages.Walker{R: r, Meta: m})
+		readState(&pages.Walker{R: r, Meta: m, Skeleton: true})
 	})
 }

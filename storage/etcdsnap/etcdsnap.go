@@ -23,7 +23,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"tenure/storage"
+	"tenure/storage/pages"
 )
 
 const (
@@ -136,7 +136,7 @@ func (s *Snapshot) Each(fn func(KeyValue) error) error {
 // walk calls fn with every revision of every key.
 func (s *Snapshot) walk(fn func(revision, KeyValue) error) error {
 	var failed error
-	err := storage.WalkBolt(s.r, s.size, func(bucket string, key, record []byte) error {
+	err := pages.Walk(s.r, s.size, func(bucket string, key, record []byte) error {
 		if bucket != keyBucket {
 			return nil
 		}

@@ -35,6 +35,7 @@ var suites = map[string][]string{
 	"server/watch":           {"server/watch", "server/web", "server"},
 	"client":                 {"client"},
 	"storage":                {"storage", "server"},
+	"storage/pages":          {"storage/pages", "storage", "server"},
 }
 
 // noKillers are tests that compare the hash of a whole trace: any change fails them.

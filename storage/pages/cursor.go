@@ -1,4 +1,4 @@
-package storage
+package pages
 
 import (
 	"bytes"
@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// bucketRoot is where a bucket's records are: in the tree under a page, or in a leaf inside the bucket's header.
-type bucketRoot struct {
+// Bucket is where a bucket's records are: in the tree under a page, or in a leaf inside the bucket's header.
+type Bucket struct {
 	id     uint64
 	inline page
-	found  bool
+	Found  bool
 }
 
-// cursor goes through a tree of one transaction. It looks only at pages that passed their checksums. Its leaf is in a
+// Cursor goes through a tree of one transaction. It looks only at pages that passed their checksums. Its leaf is in a
 // buffer that the next leaf overwrites.
-type cursor struct {
-	file      *checkedFile
+type Cursor struct {
+	file      *File
 	root      uint64 // page of the tree of buckets
 	highWater uint64
 	levels    []level
@@ -34,10 +34,10 @@ type level struct {
 	i    int
 }
 
-// reset makes c a cursor of the transaction of m, which a view keeps. It keeps the buffers.
-func (c *cursor) reset(file *checkedFile, m *metaPage) {
+// Reset makes c a cursor of the transaction of m, which a view keeps. It keeps the buffers.
+func (c *Cursor) Reset(file *File, m *Meta) {
 	clear(c.levels[:cap(c.levels)])
-	c.file, c.root, c.highWater, c.levels, c.seen = file, m.root, m.highWater, c.levels[:0], nil
+	c.file, c.root, c.highWater, c.levels, c.seen = file, m.root, m.HighWater, c.levels[:0], nil
 	if len(c.buf) < file.pageBytes {
 		c.buf = make([]byte, file.pageBytes)
 	}
@@ -46,16 +46,16 @@ func (c *cursor) reset(file *checkedFile, m *metaPage) {
 	}
 }
 
-// resetToWrite makes c a cursor of what was there before the transaction that file follows. The pages that it reads are
+// ResetToWrite makes c a cursor of what was there before the transaction that file follows. The pages that it reads are
 // checked again before that transaction becomes durable.
-func (c *cursor) resetToWrite(file *checkedFile) {
-	c.reset(file, file.writer.meta)
+func (c *Cursor) ResetToWrite(file *File) {
+	c.Reset(file, file.writer.meta)
 	c.seen = file.writer.seen
 }
 
 // read reads page id. Overflow pages of a leaf are read only when they are needed: a value may be a thousand times as
 // long as the wanted key beside it.
-func (c *cursor) read(id uint64) (page, error) {
+func (c *Cursor) read(id uint64) (page, error) {
 	if c.seen != nil {
 		return c.file.read(id, c.highWater, c.buf)
 	}
@@ -70,7 +70,7 @@ func (c *cursor) read(id uint64) (page, error) {
 }
 
 // load reads page id. keep says that the page is worth a place in the cache even if it is a leaf.
-func (c *cursor) load(id uint64, keep bool) (level, error) {
+func (c *Cursor) load(id uint64, keep bool) (level, error) {
 	if c.seen == nil {
 		if data := c.file.cached(id); data != nil {
 			p := page{id: id, data: data}
@@ -100,7 +100,7 @@ func (c *cursor) load(id uint64, keep bool) (level, error) {
 }
 
 // push adds the page of a child; one that is on the same level of the path before it is not read again.
-func (c *cursor) push(id uint64, keep bool) (*level, error) {
+func (c *Cursor) push(id uint64, keep bool) (*level, error) {
 	n := len(c.levels)
 	if n == maxTreeDepth {
 		return nil, fmt.Errorf("page %d lies deeper than a tree can be", id)
@@ -120,9 +120,9 @@ func (c *cursor) push(id uint64, keep bool) (*level, error) {
 	return &c.levels[n], nil
 }
 
-// seek moves to the first record with a key ≥ key, or, if there is none in its leaf, behind the leaf's last one: step
+// Seek moves to the first record with a key ≥ key, or, if there is none in its leaf, behind the leaf's last one: Step
 // goes on from there.
-func (c *cursor) seek(r *bucketRoot, key []byte) error {
+func (c *Cursor) Seek(r *Bucket, key []byte) error {
 	c.levels = c.levels[:0]
 	if r.id == 0 {
 		c.levels = append(c.levels, level{page: r.inline, leaf: true})
@@ -144,7 +144,7 @@ func (c *cursor) seek(r *bucketRoot, key []byte) error {
 
 // search moves l to the first element with a key ≥ key in a leaf, and to the last with a key ≤ key, or else the first,
 // in a branch.
-func (c *cursor) search(l *level, key []byte) error {
+func (c *Cursor) search(l *level, key []byte) error {
 	low, high := 0, l.page.count()
 	for low < high {
 		mid := int(uint(low+high) / 2)
@@ -177,8 +177,8 @@ func (l *level) key(i int) (key []byte, err error) {
 	return key, err
 }
 
-// seekLast moves behind the last record of the bucket.
-func (c *cursor) seekLast(r *bucketRoot) error {
+// SeekLast moves behind the last record of the bucket.
+func (c *Cursor) SeekLast(r *Bucket) error {
 	c.levels = c.levels[:0]
 	if r.id == 0 {
 		c.levels = append(c.levels, level{page: r.inline, leaf: true, i: r.inline.count()})
@@ -192,8 +192,8 @@ func (c *cursor) seekLast(r *bucketRoot) error {
 	return nil
 }
 
-// step moves by one record, forwards if d is 1 and backwards if it is -1. At the end it leaves no position.
-func (c *cursor) step(d int) error {
+// Step moves by one record, forwards if d is 1 and backwards if it is -1. At the end it leaves no position.
+func (c *Cursor) Step(d int) error {
 	for len(c.levels) > 0 {
 		l := &c.levels[len(c.levels)-1]
 		l.i += d
@@ -220,8 +220,8 @@ func (c *cursor) step(d int) error {
 	return nil
 }
 
-// inside reports whether the position is at a record, and not behind the last one of its leaf or at no place at all.
-func (c *cursor) inside() bool {
+// Inside reports whether the position is at a record, and not behind the last one of its leaf or at no place at all.
+func (c *Cursor) Inside() bool {
 	if len(c.levels) == 0 {
 		return false
 	}
@@ -229,16 +229,16 @@ func (c *cursor) inside() bool {
 	return l.leaf && l.i >= 0 && l.i < l.page.count()
 }
 
-// element returns the record at the position, with its key. The bytes are good until the cursor moves.
-func (c *cursor) element() (key, record []byte, err error) {
+// Record returns the record at the position, with its key. The bytes are good until the cursor moves.
+func (c *Cursor) Record() (key, record []byte, err error) {
 	l := &c.levels[len(c.levels)-1]
 	_, key, record, err = l.page.leafElement(l.i)
 	return key, record, err
 }
 
-// find returns the record of key, or nil. The bytes are good until the cursor moves.
-func (c *cursor) find(r *bucketRoot, key []byte) ([]byte, error) {
-	if err := c.seek(r, key); err != nil || !c.inside() {
+// Find returns the record of key, or nil. The bytes are good until the cursor moves.
+func (c *Cursor) Find(r *Bucket, key []byte) ([]byte, error) {
+	if err := c.Seek(r, key); err != nil || !c.Inside() {
 		return nil, err
 	}
 	l := &c.levels[len(c.levels)-1]
@@ -255,48 +255,48 @@ func (c *cursor) find(r *bucketRoot, key []byte) ([]byte, error) {
 	return record, nil
 }
 
-// findBucket finds the bucket called name.
-func (c *cursor) findBucket(name []byte) (bucketRoot, error) {
+// FindBucket finds the bucket called name.
+func (c *Cursor) FindBucket(name []byte) (Bucket, error) {
 	c.levels = c.levels[:0]
 	for id := c.root; ; {
 		l, err := c.push(id, true)
 		if err != nil {
-			return bucketRoot{}, err
+			return Bucket{}, err
 		}
 		if err := c.search(l, name); err != nil {
-			return bucketRoot{}, err
+			return Bucket{}, err
 		}
 		if l.leaf {
 			break
 		}
 		if _, id, err = l.page.branchElement(l.i); err != nil {
-			return bucketRoot{}, err
+			return Bucket{}, err
 		}
 	}
-	if !c.inside() {
-		return bucketRoot{}, nil
+	if !c.Inside() {
+		return Bucket{}, nil
 	}
 	l := &c.levels[len(c.levels)-1]
 	flags, at, header, err := l.page.leafElement(l.i)
 	switch {
 	case err != nil || !bytes.Equal(at, name):
-		return bucketRoot{}, err
+		return Bucket{}, err
 	case flags != flagBucket || len(header) < bucketBytes:
-		return bucketRoot{}, fmt.Errorf("bucket %q has no header", name)
+		return Bucket{}, fmt.Errorf("bucket %q has no header", name)
 	}
-	r := bucketRoot{id: order.Uint64(header), found: true}
+	r := Bucket{id: order.Uint64(header), Found: true}
 	if r.id != 0 {
 		return r, nil
 	}
 	r.inline = page{data: bytes.Clone(header[bucketBytes:])}
 	if len(r.inline.data) < pageHeaderBytes || r.inline.flags() != flagLeaf {
-		return bucketRoot{}, fmt.Errorf("bucket %q has no leaf in its header", name)
+		return Bucket{}, fmt.Errorf("bucket %q has no leaf in its header", name)
 	}
 	return r, nil
 }
 
-// checkSiblings reads the pages beside those on the path, which bbolt may join with them after a deletion.
-func (c *cursor) checkSiblings() error {
+// CheckSiblings reads the pages beside those on the path, which bbolt may join with them after a deletion.
+func (c *Cursor) CheckSiblings() error {
 	for k := range c.levels {
 		if c.levels[k].leaf {
 			return nil
@@ -320,22 +320,22 @@ func (c *cursor) checkSiblings() error {
 	return nil
 }
 
-// leafInfo describes the leaf at the position of a cursor.
-type leafInfo struct {
-	id      uint64 // its page
-	bytes   int64  // of all its pages
-	records int
-	depth   int // pages on the way to it, itself included
+// Leaf describes the leaf at the position of a cursor.
+type Leaf struct {
+	ID      uint64 // its page
+	Bytes   int64  // of all its pages
+	Records int
+	Depth   int // pages on the way to it, itself included
 }
 
-// leaf describes the leaf at the position.
-func (c *cursor) leaf() leafInfo {
+// Leaf describes the leaf at the position.
+func (c *Cursor) Leaf() Leaf {
 	p := &c.levels[len(c.levels)-1].page
-	return leafInfo{id: p.id, bytes: c.bytesOf(p), records: p.count(), depth: len(c.levels)}
+	return Leaf{ID: p.id, Bytes: c.bytesOf(p), Records: p.count(), Depth: len(c.levels)}
 }
 
-// largestBeside returns the bytes of the larger one of the leaves on both sides of the position, 0 if there is none.
-func (c *cursor) largestBeside() (most int64, err error) {
+// LargestBeside returns the bytes of the larger one of the leaves on both sides of the position, 0 if there is none.
+func (c *Cursor) LargestBeside() (most int64, err error) {
 	n := len(c.levels)
 	if n < 2 {
 		return 0, nil
@@ -352,10 +352,10 @@ func (c *cursor) largestBeside() (most int64, err error) {
 }
 
 // bytesOf returns the bytes of p with its overflow.
-func (c *cursor) bytesOf(p *page) int64 { return int64(p.more+1) * int64(c.file.pageBytes) }
+func (c *Cursor) bytesOf(p *page) int64 { return int64(p.more+1) * int64(c.file.pageBytes) }
 
 // eachBeside calls fn with the pages on both sides of the child that level k of the path leads to.
-func (c *cursor) eachBeside(k int, fn func(id uint64) error) error {
+func (c *Cursor) eachBeside(k int, fn func(id uint64) error) error {
 	l := &c.levels[k]
 	for _, i := range []int{l.i - 1, l.i + 1} {
 		if i < 0 || i >= l.page.count() {
@@ -373,7 +373,7 @@ func (c *cursor) eachBeside(k int, fn func(id uint64) error) error {
 }
 
 // readBeside reads a page that is not on the path, into a buffer of its own.
-func (c *cursor) readBeside(id uint64) (page, error) {
+func (c *Cursor) readBeside(id uint64) (page, error) {
 	if len(c.beside) < c.file.pageBytes {
 		c.beside = make([]byte, c.file.pageBytes)
 	}

@@ -1,4 +1,4 @@
-package storage
+package pages
 
 import (
 	"encoding/binary"
@@ -42,55 +42,68 @@ type bitmap []uint64
 func (b bitmap) has(i uint64) bool { return b[i/64]&(1<<(i%64)) != 0 }
 func (b bitmap) set(i uint64)      { b[i/64] |= 1 << (i % 64) }
 
-// walker goes through the tree of one transaction: every page is inside the file, of the right kind and used once,
+// Walker goes through the tree of one transaction: every page is inside the file, of the right kind and used once,
 // and keys rise. Its cost in memory is a bit a page, and a page for each level of the tree.
-type walker struct {
-	r     io.ReaderAt
-	meta  metaPage
+type Walker struct {
+	R     io.ReaderAt
+	Meta  Meta
 	seen  bitmap
 	pages [maxTreeDepth][]byte
-	// skeleton leaves out all leaves but the first under each branch: a hundredth of the reading.
-	skeleton bool
-	// visit is called for each record of each bucket, in the order of bucket and key; the slices are good until it
+	// Skeleton leaves out all leaves but the first under each branch: a hundredth of the reading.
+	Skeleton bool
+	// Visit is called for each record of each bucket, in the order of bucket and key; the slices are good until it
 	// returns. It may be nil.
-	visit func(bucket string, key, record []byte) error
+	Visit func(bucket string, key, record []byte) error
 	// check is called with each page, its overflow included. It may be nil.
 	check func(id uint64, data []byte) error
 	// free is called with each page of the free list. It may be nil.
 	free func(id uint64)
-	// skip is called with what is wrong with a page or an element, and the walk goes on behind it. Nil: the walk ends
-	// with the first such error. It does not get errStop, with which visit ends the walk.
-	skip func(err error)
-	// pause is called before each page, so that a long walk can be ended. It may be nil.
-	pause func() error
+	// Skip is called with what is wrong with a page or an element, and the walk goes on behind it. Nil: the walk ends
+	// with the first such error. It does not get ErrStop, with which Visit ends the walk.
+	Skip func(err error)
+	// Pause is called before each page, so that a long walk can be ended. It may be nil.
+	Pause func() error
 }
 
-// walk goes through everything that the transaction of m can reach.
-func (w *walker) walk() error {
-	w.seen = make(bitmap, w.meta.highWater/64+1)
+// Walk reads a bbolt file of another program. It calls visit with each record of each bucket, in the order of
+// bucket and key; key and record are valid until visit returns. Nothing may write to the file meanwhile. It uses plain
+// bounded reads, holds one page for each level of the tree in memory, and returns an error for a file that is damaged
+// or not of bbolt. It cannot tell whether keys and records are as they were written: the file has no checksums of them.
+func Walk(r io.ReaderAt, size int64, visit func(bucket string, key, record []byte) error) error {
+	m, err := NewestMeta(r, size)
+	if err != nil {
+		return err
+	}
+	w := Walker{R: r, Meta: m, Visit: visit}
+	return w.Walk()
+}
+
+// Walk goes through everything that the transaction of m can reach.
+func (w *Walker) Walk() error {
+	w.seen = make(bitmap, w.Meta.HighWater/64+1)
 	w.seen.set(0)
 	w.seen.set(1)
-	if _, err := w.tree("", w.meta.root, nil, nil, 0); w.pass(err) != nil {
+	if _, err := w.tree("", w.Meta.root, nil, nil, 0); w.pass(err) != nil {
 		return err
 	}
 	return w.pass(w.freelist())
 }
 
-// errStop, returned by visit, ends a walk early.
-var errStop = errors.New("seen enough")
+// ErrStop, returned by Visit, ends a walk early.
+var ErrStop = errors.New("seen enough")
 
 // pass returns err unless the walk goes on after it.
-func (w *walker) pass(err error) error {
-	if err == nil || w.skip == nil || errors.Is(err, errStop) {
+func (w *Walker) pass(err error) error {
+	if err == nil || w.Skip == nil || errors.Is(err, ErrStop) {
 		return err
 	}
-	w.skip(err)
+	w.Skip(err)
 	return nil
 }
 
 // claim notes that pages id to id+more are in use, by one page.
-func (w *walker) claim(id, more uint64) error {
-	if id >= w.meta.highWater || more >= w.meta.highWater-id {
+func (w *Walker) claim(id, more uint64) error {
+	if id >= w.Meta.HighWater || more >= w.Meta.HighWater-id {
 		return fmt.Errorf("page %d is beyond the last page", id)
 	}
 	for i := id; i <= id+more; i++ {
@@ -103,21 +116,21 @@ func (w *walker) claim(id, more uint64) error {
 }
 
 // load reads page id, with its overflow, into the buffer of a level.
-func (w *walker) load(id uint64, level int) (page, error) {
-	if w.pause != nil {
-		if err := w.pause(); err != nil {
+func (w *Walker) load(id uint64, level int) (page, error) {
+	if w.Pause != nil {
+		if err := w.Pause(); err != nil {
 			return page{}, err
 		}
 	}
-	if id >= w.meta.highWater {
+	if id >= w.Meta.HighWater {
 		return page{}, fmt.Errorf("page %d is beyond the last page", id)
 	}
-	size := w.meta.pageBytes
+	size := w.Meta.PageBytes
 	if len(w.pages[level]) < size {
 		w.pages[level] = make([]byte, size)
 	}
 	buf := w.pages[level][:size]
-	if _, err := w.r.ReadAt(buf, int64(id)*int64(size)); err != nil {
+	if _, err := w.R.ReadAt(buf, int64(id)*int64(size)); err != nil {
 		return page{}, fmt.Errorf("page %d cannot be read: %w", id, err)
 	}
 	p := page{id: id, data: buf, more: uint64(order.Uint32(buf[12:]))}
@@ -129,7 +142,7 @@ func (w *walker) load(id uint64, level int) (page, error) {
 	}
 	if p.more > 0 {
 		p.data = make([]byte, int(p.more+1)*size) // bounded by the file: claim has checked it
-		if _, err := w.r.ReadAt(p.data, int64(id)*int64(size)); err != nil {
+		if _, err := w.R.ReadAt(p.data, int64(id)*int64(size)); err != nil {
 			return page{}, fmt.Errorf("page %d cannot be read: %w", id, err)
 		}
 	}
@@ -141,7 +154,7 @@ func (w *walker) load(id uint64, level int) (page, error) {
 
 // tree checks the subtree at page id, whose keys are in [low, high); nil is no bound. It reports whether the page is a
 // leaf. An empty bucket name is the root, whose elements are buckets.
-func (w *walker) tree(bucket string, id uint64, low, high []byte, level int) (leaf bool, err error) {
+func (w *Walker) tree(bucket string, id uint64, low, high []byte, level int) (leaf bool, err error) {
 	if level == maxTreeDepth {
 		return false, fmt.Errorf("page %d lies deeper than a tree can be", id)
 	}
@@ -158,7 +171,7 @@ func (w *walker) tree(bucket string, id uint64, low, high []byte, level int) (le
 	return false, fmt.Errorf("page %d has flags %#x: neither branch nor leaf", id, p.flags())
 }
 
-func (w *walker) branch(bucket string, p page, low, high []byte, level int) error {
+func (w *Walker) branch(bucket string, p page, low, high []byte, level int) error {
 	if p.count() == 0 {
 		return fmt.Errorf("branch page %d is empty", p.id)
 	}
@@ -177,7 +190,7 @@ func (w *walker) branch(bucket string, p page, low, high []byte, level int) erro
 				return err
 			}
 		}
-		if w.skeleton && overLeaves {
+		if w.Skeleton && overLeaves {
 			err = w.claim(child, 0)
 		} else {
 			overLeaves, err = w.tree(bucket, child, key, next, level+1)
@@ -190,7 +203,7 @@ func (w *walker) branch(bucket string, p page, low, high []byte, level int) erro
 	return nil
 }
 
-func (w *walker) leaf(bucket string, p page, low, high []byte, level int) error {
+func (w *Walker) leaf(bucket string, p page, low, high []byte, level int) error {
 	for i := range p.count() {
 		flags, key, value, err := p.leafElement(i)
 		if err != nil {
@@ -208,8 +221,8 @@ func (w *walker) leaf(bucket string, p page, low, high []byte, level int) error 
 			return fmt.Errorf("page %d, element %d has flags %#x", p.id, i, flags)
 		case bucket == "":
 			err = w.bucket(p.id, string(key), value, level)
-		case w.visit != nil:
-			err = w.visit(bucket, key, value)
+		case w.Visit != nil:
+			err = w.Visit(bucket, key, value)
 		}
 		if err = w.pass(err); err != nil {
 			return err
@@ -219,7 +232,7 @@ func (w *walker) leaf(bucket string, p page, low, high []byte, level int) error 
 }
 
 // bucket checks the bucket whose header is value.
-func (w *walker) bucket(id uint64, name string, value []byte, level int) error {
+func (w *Walker) bucket(id uint64, name string, value []byte, level int) error {
 	if name == "" || len(value) < bucketBytes {
 		return fmt.Errorf("page %d holds a bucket without name or header", id)
 	}
@@ -235,11 +248,11 @@ func (w *walker) bucket(id uint64, name string, value []byte, level int) error {
 }
 
 // freelist checks that no free page is in use: it would be written over.
-func (w *walker) freelist() error {
-	if w.meta.freelist == noFreelist {
+func (w *Walker) freelist() error {
+	if w.Meta.freelist == noFreelist {
 		return nil
 	}
-	p, err := w.load(w.meta.freelist, 0)
+	p, err := w.load(w.Meta.freelist, 0)
 	if err != nil {
 		return err
 	}

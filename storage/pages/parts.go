@@ -1,18 +1,18 @@
-package storage
+package pages
 
 // pooledLeafBytes bounds the buffer for a leaf with overflow that a cursor keeps for the next one.
 const pooledLeafBytes = 1 << 20
 
 // parts is a leaf with overflow, with only some of its pages read. The other pages are not looked at.
 type parts struct {
-	file *checkedFile
+	file *File
 	id   uint64
 	buf  []byte
 	have []bool // by page, the first one included
 }
 
 // begin returns the leaf p, whose first page was read, in the buffer of ps. The leaf that was there is lost.
-func (ps *parts) begin(file *checkedFile, p page) page {
+func (ps *parts) begin(file *File, p page) page {
 	n := int(p.more + 1)
 	if bytes := n * file.pageBytes; cap(ps.buf) < bytes {
 		ps.buf = make([]byte, bytes)

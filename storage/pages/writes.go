@@ -1,4 +1,4 @@
-package storage
+package pages
 
 import (
 	"errors"
@@ -14,10 +14,10 @@ import (
 )
 
 // bbolt has no hook for its pages, but it writes each of them through one function value, which its own tests replace.
-// So does interceptWrites. Where the hook of checkedFile.follow stands in a transaction:
+// So does Intercept. Where the hook of File.Follow stands in a transaction:
 //
 //	bbolt                                    here
-//	Begin                                    begin: it found the newest meta page; the free list is what was written
+//	Begin                                    Begin: it found the newest meta page; the free list is what was written
 //	reads pages that changes lead to         a cursor before: each page on the way passed its checksum
 //	joins and splits pages, in memory
 //	writes pages, rising                     wrote: their checksums, from memory
@@ -25,11 +25,11 @@ import (
 //	  the last of them                         the checksums are durable in state.sums
 //	syncs, writes the meta page, syncs       wroteMeta: views of the transaction may come
 
-// writeAt writes b at off.
-type writeAt func(b []byte, off int64) (int, error)
+// WriteAt writes b at off.
+type WriteAt func(b []byte, off int64) (int, error)
 
-// interceptWrites makes db write through hook, which is given bbolt's own function.
-func interceptWrites(db *bolt.DB, hook func(write writeAt, b []byte, off int64) (int, error)) error {
+// Intercept makes db write through hook, which is given bbolt's own function.
+func Intercept(db *bolt.DB, hook func(write WriteAt, b []byte, off int64) (int, error)) error {
 	field := reflect.ValueOf(db).Elem().FieldByName("ops")
 	if field.Kind() == reflect.Struct {
 		field = field.FieldByName("writeAt")
@@ -39,29 +39,29 @@ func interceptWrites(db *bolt.DB, hook func(write writeAt, b []byte, off int64) 
 			"with the version in go.mod")
 	}
 	at := (*func([]byte, int64) (int, error))(unsafe.Pointer(field.UnsafeAddr()))
-	write := writeAt(*at)
+	write := WriteAt(*at)
 	*at = func(b []byte, off int64) (int, error) { return hook(write, b, off) }
 	return nil
 }
 
-// errBadPage marks damage found inside a transaction.
-var errBadPage = errors.New("a page that is not what was written")
+// ErrChanged marks damage found inside a transaction.
+var ErrChanged = errors.New("a page that is not what was written")
 
 // metaBook has the meta pages as they were written, by the parity of their transactions. So no meta page that is read
 // back is believed.
 type metaBook struct {
-	metas   [2]atomic.Pointer[metaPage]
+	metas   [2]atomic.Pointer[Meta]
 	settled atomic.Uint64 // the newest transaction of which the meta page is written
 }
 
-func (b *metaBook) note(m *metaPage) { b.metas[m.txid&1].Store(m) }
+func (b *metaBook) note(m *Meta) { b.metas[m.TxID&1].Store(m) }
 
-// newest returns the meta page of the newest transaction. No transaction that writes runs.
-func (c *checkedFile) newest() *metaPage { return c.views.metas[c.views.settled.Load()&1].Load() }
+// Newest returns the meta page of the newest transaction. No transaction that writes runs.
+func (c *File) Newest() *Meta { return c.views.metas[c.views.settled.Load()&1].Load() }
 
-// checkMeta compares the newest meta page with what was written, and returns the number of its transaction. bbolt
+// CheckMeta compares the newest meta page with what was written, and returns the number of its transaction. bbolt
 // panics in Begin, and keeps its locks, if it finds neither of the two whole.
-func (c *checkedFile) checkMeta() (settled uint64, err error) {
+func (c *File) CheckMeta() (settled uint64, err error) {
 	for {
 		settled = c.views.settled.Load()
 		m := c.views.metas[settled&1].Load()
@@ -79,15 +79,15 @@ func (c *checkedFile) checkMeta() (settled uint64, err error) {
 	}
 }
 
-// metaOf returns the meta page of transaction id, a view that was opened after checkMeta had returned settled. bbolt
-// takes the older of two meta pages if the newer one is damaged: that is an error. metaOf returns nil if two
-// transactions have ended since checkMeta: then both calls are made again.
-func (c *checkedFile) metaOf(id, settled uint64) (*metaPage, error) {
+// MetaOf returns the meta page of transaction id, a view that was opened after CheckMeta had returned settled. bbolt
+// takes the older of two meta pages if the newer one is damaged: that is an error. MetaOf returns nil if two
+// transactions have ended since CheckMeta: then both calls are made again.
+func (c *File) MetaOf(id, settled uint64) (*Meta, error) {
 	m := c.views.metas[id&1].Load()
 	switch {
-	case m != nil && m.txid == id && id >= settled:
+	case m != nil && m.TxID == id && id >= settled:
 		return m, nil
-	case m == nil || m.txid < id || id < settled:
+	case m == nil || m.TxID < id || id < settled:
 		return nil, fmt.Errorf("the meta page of transaction %d is not what was written", settled)
 	}
 	return nil, nil
@@ -99,37 +99,37 @@ type writer struct {
 	next   bitmap // that of this one, once its free list was written
 	seen   bitmap // pages that were read for this one, and by bbolt too
 	tx     *bolt.Tx
-	meta   *metaPage // of the transaction before
-	list   uint64    // page of the free list that was written
-	wrote  []uint64  // pages written
-	stored bool      // their checksums are durable
+	meta   *Meta    // of the transaction before
+	list   uint64   // page of the free list that was written
+	wrote  []uint64 // pages written
+	stored bool     // their checksums are durable
 }
 
-// follow makes db, which has the file open, write through c. insist returns a function that writes to a file through
+// Follow makes db, which has the file open, write through c. insist returns a function that writes to a file through
 // write, and finds space for it if there is none.
-func (c *checkedFile) follow(db *bolt.DB, insist func(f *os.File, write writeAt) writeAt) error {
+func (c *File) Follow(db *bolt.DB, insist func(f *os.File, write WriteAt) WriteAt) error {
 	c.db = db
 	c.side.write = insist(c.side.file, c.side.file.WriteAt)
-	return interceptWrites(db, func(write writeAt, b []byte, off int64) (int, error) {
+	return Intercept(db, func(write WriteAt, b []byte, off int64) (int, error) {
 		return c.wrote(insist(c.file, write), b, off)
 	})
 }
 
-// isFree reports whether page id is free in the newest transaction. No transaction that writes runs.
-func (c *checkedFile) isFree(id uint64) bool { return c.writer.free.has(id) }
+// IsFree reports whether page id is free in the newest transaction. No transaction that writes runs.
+func (c *File) IsFree(id uint64) bool { return c.writer.free.has(id) }
 
-// begin starts to follow tx, before anything was read in it.
-func (c *checkedFile) begin(tx *bolt.Tx) error {
-	m := c.newest()
-	if uint64(tx.ID()) != m.txid+1 {
-		return fmt.Errorf("%w: the meta page of transaction %d", errBadPage, m.txid)
+// Begin starts to follow tx, before anything was read in it.
+func (c *File) Begin(tx *bolt.Tx) error {
+	m := c.Newest()
+	if uint64(tx.ID()) != m.TxID+1 {
+		return fmt.Errorf("%w: the meta page of transaction %d", ErrChanged, m.TxID)
 	}
 	w := &c.writer
 	w.tx, w.meta, w.wrote, w.stored, w.next, w.list = tx, m, w.wrote[:0], false, nil, 0
-	w.seen = make(bitmap, m.highWater/64+1)
-	p, err := c.read(m.freelist, m.highWater, make([]byte, c.pageBytes))
+	w.seen = make(bitmap, m.HighWater/64+1)
+	p, err := c.read(m.freelist, m.HighWater, make([]byte, c.pageBytes))
 	if err != nil {
-		return fmt.Errorf("%w: %w", errBadPage, err)
+		return fmt.Errorf("%w: %w", ErrChanged, err)
 	}
 	for i := p.id; i <= p.id+p.more; i++ {
 		w.seen.set(i)
@@ -138,7 +138,7 @@ func (c *checkedFile) begin(tx *bolt.Tx) error {
 }
 
 // wrote stands for bbolt's writing of whole pages.
-func (c *checkedFile) wrote(write writeAt, b []byte, off int64) (int, error) {
+func (c *File) wrote(write WriteAt, b []byte, off int64) (int, error) {
 	id, w := uint64(off)/uint64(c.pageBytes), &c.writer
 	if id < 2 {
 		return c.wroteMeta(write, b, off)
@@ -155,7 +155,7 @@ func (c *checkedFile) wrote(write writeAt, b []byte, off int64) (int, error) {
 	if p.flags() == flagFreelist {
 		if err := c.checkReplaced(p); err != nil {
 			// Not returned: bbolt would read its free list from the file again.
-			panic(fmt.Errorf("%w: %w", errBadPage, err))
+			panic(fmt.Errorf("%w: %w", ErrChanged, err))
 		}
 	}
 	st := w.tx.Stats()
@@ -169,7 +169,7 @@ func (c *checkedFile) wrote(write writeAt, b []byte, off int64) (int, error) {
 
 // checkReplaced reads the source pages of this transaction once more: all pages that it read, and the pages that are
 // new in its free list. When bbolt writes a page, it has done all its reading.
-func (c *checkedFile) checkReplaced(list page) error {
+func (c *File) checkReplaced(list page) error {
 	w := &c.writer
 	end := uint64(w.tx.Size()) / uint64(c.pageBytes)
 	w.next = make(bitmap, end/64+1)
@@ -185,9 +185,9 @@ func (c *checkedFile) checkReplaced(list page) error {
 	}
 	const run = 16
 	buf := make([]byte, run*c.pageBytes)
-	for id := uint64(2); id < w.meta.highWater; {
+	for id := uint64(2); id < w.meta.HighWater; {
 		n := uint64(0)
-		for n < run && id+n < w.meta.highWater && (w.seen.has(id+n) || w.next.has(id+n) && !w.free.has(id+n)) {
+		for n < run && id+n < w.meta.HighWater && (w.seen.has(id+n) || w.next.has(id+n) && !w.free.has(id+n)) {
 			n++
 		}
 		if n == 0 {
@@ -204,11 +204,11 @@ func (c *checkedFile) checkReplaced(list page) error {
 
 // store makes the checksums of the pages of this transaction durable. It comes before the meta page, and not with it:
 // while bbolt writes the meta page, it holds up the opening of views.
-func (c *checkedFile) store() error {
+func (c *File) store() error {
 	w := &c.writer
-	m := metaPage{
-		root: uint64(w.tx.Cursor().Bucket().Root()), freelist: w.list, txid: uint64(w.tx.ID()),
-		highWater: uint64(w.tx.Size()) / uint64(c.pageBytes),
+	m := Meta{
+		root: uint64(w.tx.Cursor().Bucket().Root()), freelist: w.list, TxID: uint64(w.tx.ID()),
+		HighWater: uint64(w.tx.Size()) / uint64(c.pageBytes),
 	}
 	if err := c.side.append(&c.sums, w.wrote, &m); err != nil {
 		return err
@@ -218,14 +218,14 @@ func (c *checkedFile) store() error {
 }
 
 // wroteMeta stands for bbolt's writing of a meta page, the last of its transaction.
-func (c *checkedFile) wroteMeta(write writeAt, b []byte, off int64) (int, error) {
+func (c *File) wroteMeta(write WriteAt, b []byte, off int64) (int, error) {
 	m, err := decodeMeta(b, off)
 	w := &c.writer
 	switch {
 	case err != nil:
 		return 0, err
-	case !w.stored || w.list == 0 || m.freelist != w.list || m.txid != w.meta.txid+1:
-		return 0, fmt.Errorf("the meta page of transaction %d comes before its pages", m.txid)
+	case !w.stored || w.list == 0 || m.freelist != w.list || m.TxID != w.meta.TxID+1:
+		return 0, fmt.Errorf("the meta page of transaction %d comes before its pages", m.TxID)
 	}
 	id := uint64(off) / uint64(c.pageBytes)
 	c.sums.set(id, pageSum(id, b))
@@ -235,9 +235,9 @@ func (c *checkedFile) wroteMeta(write writeAt, b []byte, off int64) (int, error)
 		return n, err
 	}
 	w.free, w.next = w.next, nil
-	c.views.settled.Store(m.txid)
+	c.views.settled.Store(m.TxID)
 	return n, nil
 }
 
-// end stops following the transaction.
-func (c *checkedFile) end() { c.writer.tx, c.writer.seen, c.writer.next = nil, nil, nil }
+// End stops following the transaction.
+func (c *File) End() { c.writer.tx, c.writer.seen, c.writer.next = nil, nil, nil }

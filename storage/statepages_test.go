@@ -31,14 +31,14 @@ func patchAt(t *testing.T, path string, off int64, b []byte) {
 }
 
 // pageAt is where page id of s starts.
-func pageAt(s *Store, id uint64) int64 { return int64(id) * int64(s.state.checked.newest().pageBytes) }
+func pageAt(s *Store, id uint64) int64 { return int64(id) * int64(s.state.checked.Newest().PageBytes) }
 
 // borderOf is the first key of a leaf in the middle, and where the branch above has it.
 func borderOf(t *testing.T, s *Store) (branch uint64, off int, key string) {
 	t.Helper()
 	b := readFile(t, s.statePath())
 	for _, p := range pagesOf(t, b, rawBranch) {
-		if k := p.key(2); !s.state.checked.isFree(p.id) {
+		if k := p.key(2); !s.state.checked.IsFree(p.id) {
 			return p.id, bytes.Index(p.data, k), string(k)
 		}
 	}
@@ -64,19 +64,19 @@ func TestACheckpointIsNotMisledByABranch(t *testing.T) {
 func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 	s := treeStore(t, small)
 	c := s.state.checked
-	before := c.newest().txid
+	before := c.Newest().TxID
 	err := s.state.write("fold", func(tx *bolt.Tx) error {
-		must(t, c.begin(tx))
+		must(t, c.Begin(tx))
 		w := newCheckpointer(tx, c, s.state.checkpointed.Load().Records, &recount{})
 		must(t, w.apply(&kv.Change{Space: kv.SpaceData, Key: []byte("key001000"), Value: []byte("new")}))
-		leaf := pageAt(s, w.cursor.leaf().id)
+		leaf := pageAt(s, w.cursor.Leaf().ID)
 		at := bytes.Index(readFile(t, s.statePath())[leaf:], []byte("v1003"))
 		patchAt(t, s.statePath(), leaf+int64(at), []byte("?"))
 		return nil
 	})
-	c.end()
+	c.End()
 	wantError(t, err, ErrDamaged, s.statePath(), "fails its checksum")
-	if after := c.newest().txid; after != before {
+	if after := c.Newest().TxID; after != before {
 		t.Errorf("transaction %d was made durable", after)
 	}
 }
@@ -97,7 +97,7 @@ func TestChecksumsOutliveTheProcess(t *testing.T) {
 		t.Errorf("%d keys", n)
 	}
 	// A leaf as it once was, put back between two runs.
-	leaf := leafOf(t, s, "key001005").id
+	leaf := leafOf(t, s, "key001005").ID
 	v.Close()
 	must(t, s.Close())
 	patchAt(t, s.statePath(), pageAt(s, leaf), older[pageAt(s, leaf):pageAt(s, leaf+1)])
@@ -144,8 +144,8 @@ func TestTheOlderMetaPageIsNotTaken(t *testing.T) {
 		func(s *Store) error { return s.Scrub(t.Context(), 1<<40) },
 	} {
 		s := treeStore(t, small)
-		m := s.state.checked.newest()
-		patchAt(t, s.statePath(), int64(m.txid&1)*4096+rawHeadBytes+20, []byte{0xff})
+		m := s.state.checked.Newest()
+		patchAt(t, s.statePath(), int64(m.TxID&1)*4096+rawHeadBytes+20, []byte{0xff})
 		wantError(t, use(s), ErrDamaged, s.statePath())
 		must(t, s.Close())
 	}
@@ -156,12 +156,12 @@ func TestScrub(t *testing.T) {
 	s := treeStore(t, small)
 	must(t, s.Scrub(t.Context(), 1<<40))
 	passed := s.Stats().ScrubbedPages
-	if end := s.state.checked.newest().highWater; passed != end {
+	if end := s.state.checked.Newest().HighWater; passed != end {
 		t.Errorf("%d pages of %d were passed", passed, end)
 	}
 	free, live := uint64(0), uint64(0)
 	for id := uint64(2); id < passed; id++ {
-		if s.state.checked.isFree(id) {
+		if s.state.checked.IsFree(id) {
 			free = id
 		} else {
 			live = id

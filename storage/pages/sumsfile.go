@@ -1,4 +1,4 @@
-package storage
+package pages
 
 import (
 	"encoding/binary"
@@ -37,15 +37,15 @@ const (
 // sumsFile is the open file.
 type sumsFile struct {
 	file  *os.File
-	write writeAt // to file
+	write WriteAt // to file
 	buf   []byte
 }
 
-func sumsSlot(m *metaPage) []byte {
+func sumsSlot(m *Meta) []byte {
 	b := make([]byte, 0, sumsSlotBytes)
 	b = binary.LittleEndian.AppendUint32(b, sumsMagic)
 	b = binary.LittleEndian.AppendUint32(b, sumsVersion)
-	for _, n := range []uint64{m.txid, m.root, m.freelist, m.highWater} {
+	for _, n := range []uint64{m.TxID, m.root, m.freelist, m.HighWater} {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
@@ -53,7 +53,7 @@ func sumsSlot(m *metaPage) []byte {
 }
 
 // appendSums appends n entries from page id on.
-func appendSums(buf []byte, t *sumTable, id uint64, n int) []byte {
+func appendSums(buf []byte, t *Sums, id uint64, n int) []byte {
 	for range n {
 		buf = binary.LittleEndian.AppendUint32(buf, t.get(id))
 		id++
@@ -62,7 +62,7 @@ func appendSums(buf []byte, t *sumTable, id uint64, n int) []byte {
 }
 
 // append writes the sectors with the entries of ids, which rise, and the slot of m, and syncs.
-func (f *sumsFile) append(t *sumTable, ids []uint64, m *metaPage) error {
+func (f *sumsFile) append(t *Sums, ids []uint64, m *Meta) error {
 	const most = 128 // sectors in a call
 	for len(ids) > 0 {
 		first := ids[0] / sumsPerSector
@@ -75,7 +75,7 @@ func (f *sumsFile) append(t *sumTable, ids []uint64, m *metaPage) error {
 			return err
 		}
 	}
-	if _, err := f.write(sumsSlot(m), int64(m.txid&1)*sumsSlotBytes); err != nil {
+	if _, err := f.write(sumsSlot(m), int64(m.TxID&1)*sumsSlotBytes); err != nil {
 		return err
 	}
 	return disk.DataSync(f.file)
@@ -83,7 +83,7 @@ func (f *sumsFile) append(t *sumTable, ids []uint64, m *metaPage) error {
 
 // loadSums opens the file at path, with that flag of os.OpenFile, and reads the checksums of the pages of m's
 // transaction. The table is nil if the file is missing or not of that transaction.
-func loadSums(path string, flag int, m *metaPage) (*sumsFile, []uint32, error) {
+func loadSums(path string, flag int, m *Meta) (*sumsFile, []uint32, error) {
 	f, err := oslimit.OpenFile(path, flag, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -92,8 +92,8 @@ func loadSums(path string, flag int, m *metaPage) (*sumsFile, []uint32, error) {
 		return nil, nil, disk.CannotOpen(path, err)
 	}
 	slot := make([]byte, sumsSlotBytes)
-	text := make([]byte, 4*m.highWater)
-	_, err = f.ReadAt(slot, int64(m.txid&1)*sumsSlotBytes)
+	text := make([]byte, 4*m.HighWater)
+	_, err = f.ReadAt(slot, int64(m.TxID&1)*sumsSlotBytes)
 	if err == nil {
 		_, err = f.ReadAt(text, sumsHeadBytes)
 	}
@@ -104,7 +104,7 @@ func loadSums(path string, flag int, m *metaPage) (*sumsFile, []uint32, error) {
 	if err != nil || string(slot) != string(sumsSlot(m)) {
 		return nil, nil, f.Close()
 	}
-	sums := make([]uint32, m.highWater)
+	sums := make([]uint32, m.HighWater)
 	for i := range sums {
 		sums[i] = binary.LittleEndian.Uint32(text[4*i:])
 	}
@@ -112,7 +112,7 @@ func loadSums(path string, flag int, m *metaPage) (*sumsFile, []uint32, error) {
 }
 
 // makeSums writes the file at path anew, durably, with the checksums of the pages of m's transaction.
-func makeSums(path string, t *sumTable, m *metaPage) (*sumsFile, error) {
+func makeSums(path string, t *Sums, m *Meta) (*sumsFile, error) {
 	unfinished := path + ".new"
 	f, err := writeSums(unfinished, t, m)
 	if err != nil {
@@ -127,9 +127,9 @@ func makeSums(path string, t *sumTable, m *metaPage) (*sumsFile, error) {
 	return &sumsFile{file: f}, nil
 }
 
-// writeFile writes a new file at path with the checksums of the pages of m's transaction. It is durable except for its
+// WriteFile writes a new file at path with the checksums of the pages of m's transaction. It is durable except for its
 // name.
-func (t *sumTable) writeFile(path string, m *metaPage) error {
+func (t *Sums) WriteFile(path string, m *Meta) error {
 	f, err := writeSums(path, t, m)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (t *sumTable) writeFile(path string, m *metaPage) error {
 }
 
 // writeSums writes a new file at path with the checksums of the pages of m's transaction, durable except for its name.
-func writeSums(path string, t *sumTable, m *metaPage) (*os.File, error) {
+func writeSums(path string, t *Sums, m *Meta) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a run that died
 		return nil, err
 	}
@@ -146,9 +146,9 @@ func writeSums(path string, t *sumTable, m *metaPage) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, sumsHeadBytes, sumsHeadBytes+4*int(m.highWater))
-	copy(b[(m.txid&1)*sumsSlotBytes:], sumsSlot(m))
-	if _, err = f.WriteAt(appendSums(b, t, 0, int(m.highWater)), 0); err == nil {
+	b := make([]byte, sumsHeadBytes, sumsHeadBytes+4*int(m.HighWater))
+	copy(b[(m.TxID&1)*sumsSlotBytes:], sumsSlot(m))
+	if _, err = f.WriteAt(appendSums(b, t, 0, int(m.HighWater)), 0); err == nil {
 		err = f.Sync()
 	}
 	if err != nil {

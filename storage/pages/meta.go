@@ -1,4 +1,4 @@
-package storage
+package pages
 
 import (
 	"errors"
@@ -10,91 +10,91 @@ import (
 	"tenure/storage/internal/disk"
 )
 
-// metaPage is one of the two meta pages.
-type metaPage struct {
-	pageBytes int
+// Meta is one of the two meta pages.
+type Meta struct {
+	PageBytes int
 	root      uint64
 	freelist  uint64
-	highWater uint64
-	txid      uint64
+	HighWater uint64
+	TxID      uint64
 	text      [pageHeaderBytes + metaBytes]byte // as it is in the file
 }
 
 // readMeta reads the meta page at off. A page that does not hold is an error: bbolt would fall back to the other one,
 // and forget a transaction that was acknowledged. A crash cannot have torn it, because a meta page's content lies in
 // one sector.
-func readMeta(r io.ReaderAt, off int64) (metaPage, error) {
+func readMeta(r io.ReaderAt, off int64) (Meta, error) {
 	var buf [pageHeaderBytes + metaBytes]byte
 	if _, err := r.ReadAt(buf[:], off); err != nil {
-		return metaPage{}, fmt.Errorf("the meta page at byte %d cannot be read: %w", off, err)
+		return Meta{}, fmt.Errorf("the meta page at byte %d cannot be read: %w", off, err)
 	}
 	return decodeMeta(buf[:], off)
 }
 
 // decodeMeta decodes the meta page of byte off.
-func decodeMeta(page []byte, off int64) (metaPage, error) {
+func decodeMeta(page []byte, off int64) (Meta, error) {
 	b := page[pageHeaderBytes:]
 	h := fnv.New64a()
 	h.Write(b[:metaBytes-8])
-	m := metaPage{
-		pageBytes: int(order.Uint32(b[8:])), root: order.Uint64(b[16:]), freelist: order.Uint64(b[32:]),
-		highWater: order.Uint64(b[40:]), txid: order.Uint64(b[48:]),
+	m := Meta{
+		PageBytes: int(order.Uint32(b[8:])), root: order.Uint64(b[16:]), freelist: order.Uint64(b[32:]),
+		HighWater: order.Uint64(b[40:]), TxID: order.Uint64(b[48:]),
 	}
 	copy(m.text[:], page)
 	switch {
 	case order.Uint32(b) != metaMagic || order.Uint32(b[4:]) != metaVersion || h.Sum64() != order.Uint64(b[56:]):
 		return m, fmt.Errorf("the meta page at byte %d fails its checksum", off)
-	case m.pageBytes < minPageBytes || m.pageBytes > maxPageBytes || m.pageBytes&(m.pageBytes-1) != 0:
-		return m, fmt.Errorf("a page size of %d bytes", m.pageBytes)
+	case m.PageBytes < minPageBytes || m.PageBytes > maxPageBytes || m.PageBytes&(m.PageBytes-1) != 0:
+		return m, fmt.Errorf("a page size of %d bytes", m.PageBytes)
 	}
 	return m, nil
 }
 
 // readMetas reads both meta pages.
-func readMetas(r io.ReaderAt) (metas [2]metaPage, err error) {
+func readMetas(r io.ReaderAt) (metas [2]Meta, err error) {
 	if metas[0], err = readMeta(r, 0); err != nil {
 		return metas, err
 	}
-	if metas[1], err = readMeta(r, int64(metas[0].pageBytes)); err != nil {
+	if metas[1], err = readMeta(r, int64(metas[0].PageBytes)); err != nil {
 		return metas, err
 	}
-	if metas[0].pageBytes != metas[1].pageBytes {
+	if metas[0].PageBytes != metas[1].PageBytes {
 		return metas, errors.New("the meta pages disagree about the page size")
 	}
 	return metas, nil
 }
 
-// checkMetas returns an error unless both meta pages hold.
-func checkMetas(r io.ReaderAt) error {
+// CheckMetas returns an error unless both meta pages hold.
+func CheckMetas(r io.ReaderAt) error {
 	_, err := readMetas(r)
 	return err
 }
 
-// newestMeta reads the meta page of the last transaction and checks it against the size of the file.
-func newestMeta(r io.ReaderAt, size int64) (metaPage, error) {
+// NewestMeta reads the meta page of the last transaction and checks it against the size of the file.
+func NewestMeta(r io.ReaderAt, size int64) (Meta, error) {
 	metas, err := readMetas(r)
 	if err != nil {
-		return metaPage{}, err
+		return Meta{}, err
 	}
 	m, old := metas[0], metas[1]
-	if old.txid > m.txid {
+	if old.TxID > m.TxID {
 		m, old = old, m
 	}
-	if m.txid != old.txid+1 {
-		return m, fmt.Errorf("the meta pages are of transactions %d and %d: a synced write was lost", old.txid, m.txid)
+	if m.TxID != old.TxID+1 {
+		return m, fmt.Errorf("the meta pages are of transactions %d and %d: a synced write was lost", old.TxID, m.TxID)
 	}
 	return m, m.fits(size)
 }
 
-// anyMeta returns the newest valid meta page, even if the file is otherwise inconsistent. Its highWater is at most the
+// AnyMeta returns the newest valid meta page, even if the file is otherwise inconsistent. Its HighWater is at most the
 // number of pages in the file, which may be truncated.
-func anyMeta(r io.ReaderAt, size int64, skipped func(error)) (best metaPage, err error) {
-	if best, err = newestMeta(r, size); err == nil {
+func AnyMeta(r io.ReaderAt, size int64, skipped func(error)) (best Meta, err error) {
+	if best, err = NewestMeta(r, size); err == nil {
 		return best, nil
 	}
 	skipped(err)
 	first, err := readMeta(r, 0)
-	step := int64(first.pageBytes)
+	step := int64(first.PageBytes)
 	if err != nil {
 		step = 4096
 	}
@@ -102,37 +102,37 @@ func anyMeta(r io.ReaderAt, size int64, skipped func(error)) (best metaPage, err
 	switch {
 	case err != nil && other != nil:
 		return best, errors.New("neither meta page holds: nothing in the file can be found")
-	case err != nil || other == nil && second.txid > first.txid:
+	case err != nil || other == nil && second.TxID > first.TxID:
 		best = second
 	default:
 		best = first
 	}
-	best.highWater = min(best.highWater, uint64(size)/uint64(best.pageBytes))
+	best.HighWater = min(best.HighWater, uint64(size)/uint64(best.PageBytes))
 	return best, nil
 }
 
 // fits checks that the file holds all pages in use: bbolt would die of SIGBUS behind its end.
-func (m metaPage) fits(size int64) error {
-	if m.highWater > uint64(size)/uint64(m.pageBytes) {
+func (m Meta) fits(size int64) error {
+	if m.HighWater > uint64(size)/uint64(m.PageBytes) {
 		return fmt.Errorf("the file has %d bytes and needs at least %d pages of %d: it was cut short", size,
-			m.highWater, m.pageBytes)
+			m.HighWater, m.PageBytes)
 	}
 	return nil
 }
 
-// settle makes the last transaction of a bbolt file durable before it is believed. A process that died between writing
+// Settle makes the last transaction of a bbolt file durable before it is believed. A process that died between writing
 // a meta page and its sync leaves a page that may be in the page cache only. A loss of power takes the page back, but
 // not the writes that were built on it: the first of them overwrite records of the journal. The meta pages are written
 // once more, as they are, because a sync that failed took their dirty marks, and no later sync would write them. The
 // pages under them were synced before they were written.
-func settle(f *os.File) error {
+func Settle(f *os.File) error {
 	metas, err := readMetas(f)
 	if err != nil {
 		return disk.Damaged(f.Name(), "%w", err)
 	}
 	buf := make([]byte, pageHeaderBytes+metaBytes)
 	for i := range metas {
-		at := int64(i) * int64(metas[i].pageBytes)
+		at := int64(i) * int64(metas[i].PageBytes)
 		if _, err = f.ReadAt(buf, at); err == nil {
 			_, err = f.WriteAt(buf, at)
 		}

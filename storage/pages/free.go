@@ -1,4 +1,4 @@
-package storage
+package pages
 
 import (
 	"errors"
@@ -6,38 +6,38 @@ import (
 	"sort"
 )
 
-// pageIDs is the free list of a bbolt file, sorted. It is valid until the next write to the file.
-type pageIDs struct{ ids reflect.Value }
+// FreeList is the free list of a bbolt file, sorted. It is valid until the next write to the file.
+type FreeList struct{ ids reflect.Value }
 
-func (p pageIDs) len() int { return p.ids.Len() }
+func (p FreeList) len() int { return p.ids.Len() }
 
-func (p pageIDs) at(i int) uint64 { return p.ids.Index(i).Uint() }
+func (p FreeList) at(i int) uint64 { return p.ids.Index(i).Uint() }
 
 var errNoFreePages = errors.New("this program was built with a version of bbolt whose free list it cannot see; build " +
 	"it with the version in go.mod")
 
-// reusable returns the free pages that bbolt would use in its next transaction. No open view can read them; pages freed
+// Reusable returns the free pages that bbolt would use in its next transaction. No open view can read them; pages freed
 // since the oldest view was opened are not among them. Only bbolt itself knows them: its statistics of open views lag
 // behind. The caller must not write to the file while it uses the result. The free list must be of bbolt's array type.
-func (c *checkedFile) reusable() (pageIDs, error) {
+func (c *File) Reusable() (FreeList, error) {
 	list := reflect.ValueOf(c.db).Elem().FieldByName("freelist")
 	for list.IsValid() && (list.Kind() == reflect.Interface || list.Kind() == reflect.Pointer) {
 		list = list.Elem()
 	}
 	if !list.IsValid() || list.Kind() != reflect.Struct {
-		return pageIDs{}, errNoFreePages
+		return FreeList{}, errNoFreePages
 	}
 	ids := list.FieldByName("ids")
 	if !ids.IsValid() || ids.Kind() != reflect.Slice || ids.Type().Elem().Kind() != reflect.Uint64 {
-		return pageIDs{}, errNoFreePages
+		return FreeList{}, errNoFreePages
 	}
-	return pageIDs{ids}, nil
+	return FreeList{ids}, nil
 }
 
-// lastRuns calls fn with runs of consecutive pages below page below, the highest first. It ends when the runs have so
+// LastRuns calls fn with runs of consecutive pages below page below, the highest first. It ends when the runs have so
 // many pages in all, or after as many runs. It returns the first page of the last run, or 0 if no free page is below
 // it.
-func (p pageIDs) lastRuns(below, pages uint64, runs int, fn func(first, n uint64) error) (next uint64, err error) {
+func (p FreeList) LastRuns(below, pages uint64, runs int, fn func(first, n uint64) error) (next uint64, err error) {
 	end := sort.Search(p.len(), func(i int) bool { return p.at(i) >= below })
 	for ; end > 0 && pages > 0 && runs > 0; runs-- {
 		first, n := p.at(end-1), uint64(1)

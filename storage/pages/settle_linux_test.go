@@ -1,4 +1,4 @@
-package storage
+package pages
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 )
 
 // A sync that failed clears the dirty marks of pages that it did not write, so a later sync alone does not write them.
-// So settle writes the meta pages once more.
+// So Settle writes the meta pages once more.
 func TestSettleAfterASyncThatFailed(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made.db")
 	var stateDBs [2][]byte // after a transaction, and after the next
@@ -24,10 +24,10 @@ func TestSettleAfterASyncThatFailed(t *testing.T) {
 			return err
 		}))
 		must(t, db.Close())
-		stateDBs[i] = readFile(t, made)
+		stateDBs[i], err = os.ReadFile(made)
+		must(t, err)
 	}
 	fs, dir := mountFaults(t)
-	dir = filepath.Dir(dir)
 	path := filepath.Join(dir, "state.db")
 	must(t, os.WriteFile(path, stateDBs[0], 0o600))
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -46,7 +46,7 @@ func TestSettleAfterASyncThatFailed(t *testing.T) {
 	fs.SetError(faultfs.Sync, 0)
 	want, err := readMetas(f)
 	must(t, err)
-	must(t, settle(f))
+	must(t, Settle(f))
 	must(t, f.Close())
 	if _, err := fs.Crash(faultfs.Loss{}); err != nil {
 		t.Fatal(err)
@@ -57,9 +57,22 @@ func TestSettleAfterASyncThatFailed(t *testing.T) {
 	got, err := readMetas(f)
 	must(t, err)
 	for i := range want {
-		if got[i].txid != want[i].txid {
-			t.Errorf("after a loss of power meta page %d is of transaction %d, settled was that of %d", i, got[i].txid,
-				want[i].txid)
+		if got[i].TxID != want[i].TxID {
+			t.Errorf("after a loss of power meta page %d is of transaction %d, settled was that of %d", i, got[i].TxID,
+				want[i].TxID)
 		}
 	}
+}
+
+// mountFaults mounts a file system that can lose what was not synced.
+func mountFaults(t *testing.T) (fs *faultfs.FS, dir string) {
+	t.Helper()
+	if err := faultfs.Available(); err != nil {
+		t.Skip("no FUSE here: ", err)
+	}
+	dir = t.TempDir()
+	fs, err := faultfs.Mount(t.TempDir(), dir)
+	must(t, err)
+	t.Cleanup(func() { must(t, fs.Unmount()) })
+	return fs, dir
 }

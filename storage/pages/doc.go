@@ -1,0 +1,23 @@
+// Package pages reads the pages of bbolt's files and stands between bbolt and the disk. It alone knows their format. It
+// knows nothing of records: their checksums and digests belong to package storage.
+//
+//	meta.go      the two meta pages: reading, checking, and making them durable (Settle)
+//	page.go      a page and its elements
+//	walk.go      the format; a walk through a whole file, with a bound on everything
+//	sumsfile.go  the file with the checksums of the pages
+//	file.go      the open file: reads of checked pages, the first reading, the scrub
+//	parts.go     large leaves, of which only the pages that are needed are read
+//	cursor.go    searches and scans in one transaction
+//	writes.go    the hook through which bbolt writes, and what it does in a transaction
+//	free.go      pages that can be given back to the file system
+//
+// bbolt trusts its pages, and its panics can come on goroutines where nobody can recover. So a file is walked before
+// bbolt opens it. What is read later is read here, into memory of the process, and compared with checksums that lie
+// outside of the pages. DESIGN.md of storage says why.
+//
+// A File has one writer at a time: bbolt in a transaction, from Begin through its commit to End. Newest, IsFree,
+// Reusable and Scrub exclude the writer by a lock of the caller's. Everything else may run beside it.
+//
+// Errors name the page and not the file, which the caller adds. Those of Open, Complete and Settle are whole: they wrap
+// storage.ErrDamaged or storage.ErrUnusable and say how to mend the file.
+package pages
