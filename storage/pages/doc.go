@@ -4,10 +4,12 @@
 //	meta.go      the two meta pages: reading, checking, and making them durable (Settle)
 //	page.go      a page and its elements
 //	walk.go      the format; a walk through a whole file, with a bound on everything
-//	sumsfile.go  the file with the checksums of the pages
-//	file.go      the open file: reads of checked pages, the first reading, the scrub
+//	sums.go      the checksums of the pages, in memory
+//	sumsfile.go  the file that has them
+//	file.go      the open file: the first reading, reads of checked pages, the scrub
 //	parts.go     large leaves, of which only the pages that are needed are read
 //	cursor.go    searches and scans in one transaction
+//	beside.go    the leaf at a position, and the pages beside the path to it
 //	writes.go    the hook through which bbolt writes, and what it does in a transaction
 //	free.go      pages that can be given back to the file system
 //
