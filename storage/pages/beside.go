@@ -1,6 +1,7 @@
 package pages
 
-// CheckSiblings reads the pages beside those on the path, which bbolt may join with them after a deletion.
+// CheckSiblings reads the pages beside those on the path, which bbolt may join with them after a deletion. The cursor
+// is one of ResetToWrite.
 func (c *Cursor) CheckSiblings() error {
 	for k := range c.levels {
 		if c.levels[k].leaf {

@@ -6,15 +6,16 @@ import (
 	"fmt"
 )
 
-// Bucket is where a bucket's records are: in the tree under a page, or in a leaf inside the bucket's header.
+// Bucket is where a bucket's records are in one transaction: in the tree under a page, or in a leaf inside the bucket's
+// header.
 type Bucket struct {
+	Found  bool // there is a bucket of the name
 	id     uint64
 	inline page
-	Found  bool
 }
 
 // Cursor goes through a tree of one transaction. It looks only at pages that passed their checksums. Its leaf is in a
-// buffer that the next leaf overwrites.
+// buffer that the next leaf overwrites. One goroutine uses it, after Reset or ResetToWrite.
 type Cursor struct {
 	file      *File
 	root      uint64 // page of the tree of buckets
@@ -255,7 +256,7 @@ func (c *Cursor) Find(r *Bucket, key []byte) ([]byte, error) {
 	return record, nil
 }
 
-// FindBucket finds the bucket called name.
+// FindBucket finds the bucket called name. Its result does not change when the cursor moves.
 func (c *Cursor) FindBucket(name []byte) (Bucket, error) {
 	c.levels = c.levels[:0]
 	for id := c.root; ; {

@@ -13,9 +13,9 @@
 //	writes.go    the hook through which bbolt writes, and what it does in a transaction
 //	free.go      pages that can be given back to the file system
 //
-// bbolt trusts its pages, and its panics can come on goroutines where nobody can recover. So a file is walked before
-// bbolt opens it. What is read later is read here, into memory of the process, and compared with checksums that lie
-// outside of the pages. DESIGN.md of storage says why.
+// bbolt reads its pages through a memory map and trusts them. A wrong page number ends in a panic, an endless descent
+// or a fault. Some panics come on goroutines of bbolt's, where they cannot be caught. So a file is walked before bbolt
+// opens it, and views read copies of pages that have passed their checksums. DESIGN.md of storage argues for this.
 //
 // A File has one writer at a time: bbolt in a transaction, from Begin through its commit to End. Newest, IsFree,
 // Reusable and Scrub exclude the writer by a lock of the caller's. Everything else may run beside it.

@@ -11,9 +11,9 @@ import (
 	"tenure/storage/internal/disk"
 )
 
-// File reads pages of state.db into memory of this process and believes only those that pass their checksum. It
+// File reads pages of a bbolt file into memory of this process, and believes only those that pass their checksums. It
 // reads with plain calls: a copy cannot change after it was checked, and a disk that cannot read is an error and no
-// fault.
+// fault. A File begins with Open, a walk of FirstWalker, Complete, and Follow when bbolt has opened the file.
 type File struct {
 	file      *os.File
 	sumsPath  string
@@ -38,8 +38,8 @@ type cachedPage struct {
 	data []byte
 }
 
-// Open returns the pages of f, whose newest transaction is that of m, and opens the file of their checksums with
-// flag, os.O_RDONLY or os.O_RDWR. f stays the caller's.
+// Open returns the pages of f, whose newest transaction is that of m, and opens the file of their checksums at sumsPath
+// with flag, os.O_RDONLY or os.O_RDWR. The caller closes f, and the File before it.
 func Open(f *os.File, m *Meta, sumsPath string, flag int) (*File, error) {
 	side, sums, err := loadSums(sumsPath, flag, m)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *File) Walker(m *Meta) *Walker {
 }
 
 // FirstWalker returns a walker of the newest transaction, that of m, for the reading before bbolt opens the file. It
-// notes the free pages. If the checksums are not known, it notes them.
+// notes the free pages. If the checksums are not known, it notes these too, and must not leave out any page.
 func (c *File) FirstWalker(m *Meta) *Walker {
 	c.writer.free = make(bitmap, m.HighWater/64+1)
 	w := c.Walker(m)
@@ -73,8 +73,8 @@ func (c *File) FirstWalker(m *Meta) *Walker {
 	return w
 }
 
-// Complete ends the first reading, which found nothing wrong with the transaction of m. It writes the file of the
-// checksums if they were not known.
+// Complete ends the first reading, which found nothing wrong with the transaction of m. If the checksums were not
+// known, it writes their file, durably.
 func (c *File) Complete(m *Meta) (err error) {
 	if err := c.noteMetas(m); err != nil {
 		return disk.Damaged(c.file.Name(), "%w", err)

@@ -10,13 +10,13 @@ import (
 	"tenure/storage/internal/disk"
 )
 
-// Meta is one of the two meta pages.
+// Meta is one of the two meta pages, as a transaction left it.
 type Meta struct {
-	PageBytes int
-	root      uint64
-	freelist  uint64
-	HighWater uint64
+	PageBytes int    // a power of two
+	HighWater uint64 // pages below this number may be in use
 	TxID      uint64
+	root      uint64                            // page of the tree of buckets
+	freelist  uint64                            // page of the free list, or noFreelist
 	text      [pageHeaderBytes + metaBytes]byte // as it is in the file
 }
 
@@ -64,13 +64,14 @@ func readMetas(r io.ReaderAt) (metas [2]Meta, err error) {
 	return metas, nil
 }
 
-// CheckMetas returns an error unless both meta pages hold.
+// CheckMetas returns an error unless both meta pages pass their checksums.
 func CheckMetas(r io.ReaderAt) error {
 	_, err := readMetas(r)
 	return err
 }
 
-// NewestMeta reads the meta page of the last transaction and checks it against the size of the file.
+// NewestMeta reads the meta page of the last transaction and checks it against the size of the file in bytes. The other
+// meta page must hold too, and be that of the transaction before.
 func NewestMeta(r io.ReaderAt, size int64) (Meta, error) {
 	metas, err := readMetas(r)
 	if err != nil {
@@ -86,8 +87,8 @@ func NewestMeta(r io.ReaderAt, size int64) (Meta, error) {
 	return m, m.fits(size)
 }
 
-// AnyMeta returns the newest valid meta page, even if the file is otherwise inconsistent. Its HighWater is at most the
-// number of pages in the file, which may be truncated.
+// AnyMeta returns the newest valid meta page of a file of size bytes, even if the file is otherwise inconsistent, and
+// calls skipped with what is wrong. HighWater is at most the number of pages in the file, which may be truncated.
 func AnyMeta(r io.ReaderAt, size int64, skipped func(error)) (best Meta, err error) {
 	if best, err = NewestMeta(r, size); err == nil {
 		return best, nil

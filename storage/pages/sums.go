@@ -11,9 +11,9 @@ import (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Sums holds the checksum of each page of a file by its number, outside of the page, so that it shows any change of
-// a page, an older copy of it included. One goroutine writes; any number reads at the same time. An entry changes only
-// while its page is free, which is when bbolt writes to it. So no reader of a transaction sees the entry of another
-// transaction.
+// a page, an older copy of it included. The zero value has none. One goroutine writes; any number reads at the same
+// time. An entry changes only while its page is free, which is when bbolt writes to it. So no reader of a transaction
+// sees the entry of another transaction.
 type Sums struct{ sums atomic.Pointer[[]uint32] }
 
 // pageSum returns the checksum of page id; never 0.

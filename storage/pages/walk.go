@@ -7,9 +7,7 @@ import (
 	"io"
 )
 
-// bbolt reads its pages through a memory map and believes them: a wrong page id ends in a panic, an endless descent or
-// a fault. Some of these come on bbolt's own goroutines, where they cannot be caught. So its files are read here first,
-// with plain reads and a bound on everything. The format is bbolt's version 2, in the byte order of the machine:
+// The format is bbolt's version 2, in the byte order of the machine:
 //
 //	page           id u64 · flags u16 · count u16 · overflow u32 · content
 //	meta           magic u32 · version u32 · page size u32 · flags u32 · root {page u64 · sequence u64} ·
@@ -42,8 +40,9 @@ type bitmap []uint64
 func (b bitmap) has(i uint64) bool { return b[i/64]&(1<<(i%64)) != 0 }
 func (b bitmap) set(i uint64)      { b[i/64] |= 1 << (i % 64) }
 
-// Walker goes through the tree of one transaction: every page is inside the file, of the right kind and used once,
-// and keys rise. Its cost in memory is a bit a page, and a page for each level of the tree.
+// Walker goes through the tree of one transaction, with plain reads and a bound on everything. It checks that every
+// page is inside the file, of the right kind and used once, and that keys rise. It takes a bit of memory for each page
+// of the file, and a page for each level of the tree. A Walker is used once.
 type Walker struct {
 	R     io.ReaderAt
 	Meta  Meta
@@ -65,10 +64,10 @@ type Walker struct {
 	Pause func() error
 }
 
-// Walk reads a bbolt file of another program. It calls visit with each record of each bucket, in the order of
-// bucket and key; key and record are valid until visit returns. Nothing may write to the file meanwhile. It uses plain
-// bounded reads, holds one page for each level of the tree in memory, and returns an error for a file that is damaged
-// or not of bbolt. It cannot tell whether keys and records are as they were written: the file has no checksums of them.
+// Walk reads a bbolt file of size bytes of another program. It calls visit with each record of each bucket, in the
+// order of bucket and key; key and record are valid until visit returns. Nothing may write to the file meanwhile. It
+// returns an error for a file that is damaged or not of bbolt. It cannot tell whether keys and records are as they were
+// written: the file has no checksums of them.
 func Walk(r io.ReaderAt, size int64, visit func(bucket string, key, record []byte) error) error {
 	m, err := NewestMeta(r, size)
 	if err != nil {
@@ -78,7 +77,7 @@ func Walk(r io.ReaderAt, size int64, visit func(bucket string, key, record []byt
 	return w.Walk()
 }
 
-// Walk goes through everything that the transaction of m can reach.
+// Walk goes through everything that the transaction of Meta can reach.
 func (w *Walker) Walk() error {
 	w.seen = make(bitmap, w.Meta.HighWater/64+1)
 	w.seen.set(0)

@@ -28,7 +28,8 @@ import (
 // WriteAt writes b at off.
 type WriteAt func(b []byte, off int64) (int, error)
 
-// Intercept makes db write through hook, which is given bbolt's own function.
+// Intercept makes db write its pages through hook, which is given bbolt's own function. The error says that this
+// version of bbolt has no such function.
 func Intercept(db *bolt.DB, hook func(write WriteAt, b []byte, off int64) (int, error)) error {
 	field := reflect.ValueOf(db).Elem().FieldByName("ops")
 	if field.Kind() == reflect.Struct {
@@ -44,7 +45,7 @@ func Intercept(db *bolt.DB, hook func(write WriteAt, b []byte, off int64) (int, 
 	return nil
 }
 
-// ErrChanged marks damage found inside a transaction.
+// ErrChanged marks damage found inside a transaction, before it is durable.
 var ErrChanged = errors.New("a page that is not what was written")
 
 // metaBook has the meta pages as they were written, by the parity of their transactions. So no meta page that is read
@@ -59,8 +60,8 @@ func (b *metaBook) note(m *Meta) { b.metas[m.TxID&1].Store(m) }
 // Newest returns the meta page of the newest transaction. No transaction that writes runs.
 func (c *File) Newest() *Meta { return c.views.metas[c.views.settled.Load()&1].Load() }
 
-// CheckMeta compares the newest meta page with what was written, and returns the number of its transaction. bbolt
-// panics in Begin, and keeps its locks, if it finds neither of the two whole.
+// CheckMeta compares the newest meta page with what was written, and returns the number of its transaction. It comes
+// before each Begin of bbolt, which panics there and keeps its locks if it finds neither of the two meta pages whole.
 func (c *File) CheckMeta() (settled uint64, err error) {
 	for {
 		settled = c.views.settled.Load()
@@ -105,8 +106,8 @@ type writer struct {
 	stored bool     // their checksums are durable
 }
 
-// Follow makes db, which has the file open, write through c. insist returns a function that writes to a file through
-// write, and finds space for it if there is none.
+// Follow makes db, which has the file open, write through c. The result of insist writes to f through write, and finds
+// space if the file system has none.
 func (c *File) Follow(db *bolt.DB, insist func(f *os.File, write WriteAt) WriteAt) error {
 	c.db = db
 	c.side.write = insist(c.side.file, c.side.file.WriteAt)
@@ -118,7 +119,7 @@ func (c *File) Follow(db *bolt.DB, insist func(f *os.File, write WriteAt) WriteA
 // IsFree reports whether page id is free in the newest transaction. No transaction that writes runs.
 func (c *File) IsFree(id uint64) bool { return c.writer.free.has(id) }
 
-// Begin starts to follow tx, before anything was read in it.
+// Begin starts to follow tx, before anything was read in it. Its error wraps ErrChanged.
 func (c *File) Begin(tx *bolt.Tx) error {
 	m := c.Newest()
 	if uint64(tx.ID()) != m.TxID+1 {
@@ -239,5 +240,5 @@ func (c *File) wroteMeta(write WriteAt, b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// End stops following the transaction.
+// End stops following the transaction, which has ended in either way.
 func (c *File) End() { c.writer.tx, c.writer.seen, c.writer.next = nil, nil, nil }
