@@ -53,7 +53,9 @@ func TestGrowingEndsWithTheDisk(t *testing.T) {
 // An identity that is not durable is none, and its caller knows.
 func TestIdentityNeedsTheDisk(t *testing.T) {
 	s := open(t, t.TempDir(), growing)
-	must(t, pages.Intercept(s.log.db, func(pages.WriteAt, []byte, int64) (int, error) { return 0, syscall.EIO }))
+	must(t, pages.Intercept(s.log.db, func(pages.WriteAt) pages.WriteAt {
+		return func([]byte, int64) (int, error) { return 0, syscall.EIO }
+	}))
 	wantError(t, s.SetNode(1), ErrFailed, s.logPath(), "bind the directory", syscall.EIO.Error())
 	if id := s.Identity(); id.Node != 0 {
 		t.Errorf("%+v", id)

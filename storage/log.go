@@ -86,7 +86,9 @@ func (s *acceptorLog) open(c *logContent) (err error) {
 	if s.solid, err = s.solidBytes(); err != nil {
 		return err
 	}
-	return pages.Intercept(s.db, s.writePages)
+	return pages.Intercept(s.db, func(write pages.WriteAt) pages.WriteAt {
+		return func(b []byte, off int64) (int, error) { return s.writePages(write, b, off) }
+	})
 }
 
 // write runs fn in a write transaction of log.db, with next as its marks and one generation more, and makes it

@@ -132,9 +132,11 @@ func TestACheckpointInsistsOnWhatItWasPromised(t *testing.T) {
 	s := storeOn(t, dir)
 	held := s.space.reserve.held
 	var full sync.Once
-	must(t, pages.Intercept(s.state.db, func(write pages.WriteAt, b []byte, off int64) (int, error) {
-		full.Do(func() { othersLeave(t, dir, 0) })
-		return write(b, off)
+	must(t, pages.Intercept(s.state.db, func(write pages.WriteAt) pages.WriteAt {
+		return func(b []byte, off int64) (int, error) {
+			full.Do(func() { othersLeave(t, dir, 0) })
+			return write(b, off)
+		}
 	}))
 	must(t, s.Checkpoint(checkpointOf(2, 500_000)))
 	if s.space.reserve.held >= held {

@@ -57,11 +57,13 @@ func (t *Sums) check(id uint64, page []byte) error {
 // Follow makes db note the checksum of each page that it writes.
 func (t *Sums) Follow(db *bolt.DB) error {
 	pageBytes := int64(db.Info().PageSize)
-	return Intercept(db, func(write WriteAt, b []byte, off int64) (int, error) {
-		for at := int64(0); at+pageBytes <= int64(len(b)); at += pageBytes {
-			id := uint64((off + at) / pageBytes)
-			t.set(id, pageSum(id, b[at:at+pageBytes]))
+	return Intercept(db, func(write WriteAt) WriteAt {
+		return func(b []byte, off int64) (int, error) {
+			for at := int64(0); at+pageBytes <= int64(len(b)); at += pageBytes {
+				id := uint64((off + at) / pageBytes)
+				t.set(id, pageSum(id, b[at:at+pageBytes]))
+			}
+			return write(b, off)
 		}
-		return write(b, off)
 	})
 }

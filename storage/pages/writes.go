@@ -28,9 +28,9 @@ import (
 // WriteAt writes b at off.
 type WriteAt func(b []byte, off int64) (int, error)
 
-// Intercept makes db write its pages through hook, which is given bbolt's own function. The error says that this
-// version of bbolt has no such function.
-func Intercept(db *bolt.DB, hook func(write WriteAt, b []byte, off int64) (int, error)) error {
+// Intercept makes db write its pages through the result of hook, which is given bbolt's own function. The error says
+// that this version of bbolt has no such function.
+func Intercept(db *bolt.DB, hook func(write WriteAt) WriteAt) error {
 	field := reflect.ValueOf(db).Elem().FieldByName("ops")
 	if field.Kind() == reflect.Struct {
 		field = field.FieldByName("writeAt")
@@ -40,8 +40,7 @@ func Intercept(db *bolt.DB, hook func(write WriteAt, b []byte, off int64) (int, 
 			"with the version in go.mod")
 	}
 	at := (*func([]byte, int64) (int, error))(unsafe.Pointer(field.UnsafeAddr()))
-	write := WriteAt(*at)
-	*at = func(b []byte, off int64) (int, error) { return hook(write, b, off) }
+	*at = hook(*at)
 	return nil
 }
 
@@ -111,8 +110,9 @@ type writer struct {
 func (c *File) Follow(db *bolt.DB, insist func(f *os.File, write WriteAt) WriteAt) error {
 	c.db = db
 	c.side.write = insist(c.side.file, c.side.file.WriteAt)
-	return Intercept(db, func(write WriteAt, b []byte, off int64) (int, error) {
-		return c.wrote(insist(c.file, write), b, off)
+	return Intercept(db, func(write WriteAt) WriteAt {
+		write = insist(c.file, write)
+		return func(b []byte, off int64) (int, error) { return c.wrote(write, b, off) }
 	})
 }
 
