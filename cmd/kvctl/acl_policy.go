@@ -242,7 +242,9 @@ func (p *printer) printPolicy(x client.Policy) error {
 }
 
 // completePolicies completes the name of a policy as the first argument.
-func (k *connection) completePolicies(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
+func (k *connection) completePolicies(
+	cmd *cobra.Command, args []string, _ string,
+) (out []string, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

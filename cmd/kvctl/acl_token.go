@@ -282,7 +282,9 @@ func newTokenDelete(a *app) *cobra.Command {
 }
 
 // completeTokens completes the accessor of a token as the first argument, and shows the descriptions.
-func (k *connection) completeTokens(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
+func (k *connection) completeTokens(
+	cmd *cobra.Command, args []string, _ string,
+) (out []string, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

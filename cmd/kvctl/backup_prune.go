@@ -60,8 +60,8 @@ func newBackupPrune(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&x.keep.Daily, "keep-daily", 0, "keep the newest of each of so many days")
 	cmd.Flags().IntVar(&x.keep.Weekly, "keep-weekly", 0, "keep the newest of each of so many weeks")
 	cmd.Flags().IntVar(&x.keep.Monthly, "keep-monthly", 0, "keep the newest of each of so many months")
-	cmd.Flags().Var((*days.Value)(&x.keep.Within), "keep-within", "keep all that were made within this time, such as 36h, 7d "+
-		"or 2w, before the newest")
+	cmd.Flags().Var((*days.Value)(&x.keep.Within), "keep-within",
+		"keep all that were made within this time, such as 36h, 7d or 2w, before the newest")
 	cmd.Flags().BoolVar(&x.dryRun, "dry-run", false, "say what is kept and why, and delete nothing")
 	a.timeoutFlag(cmd, "time limit (default: none)")
 	return cmd

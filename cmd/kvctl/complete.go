@@ -17,12 +17,16 @@ const (
 
 // completeKeys completes a key as the first argument. Keys are cut at slashes, as paths are. Errors are not reported: a
 // message would appear in the middle of the command line.
-func (k *connection) completeKeys(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (k *connection) completeKeys(
+	cmd *cobra.Command, args []string, typed string,
+) ([]string, cobra.ShellCompDirective) {
 	return k.completeKeysTo(1, cmd, args, typed)
 }
 
 // completeBothKeys is completeKeys for the first two arguments.
-func (k *connection) completeBothKeys(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (k *connection) completeBothKeys(
+	cmd *cobra.Command, args []string, typed string,
+) ([]string, cobra.ShellCompDirective) {
 	return k.completeKeysTo(2, cmd, args, typed)
 }
 

@@ -63,7 +63,8 @@ func (x *importCommand) noteEtcd(s *etcdsnap.Snapshot, leased int) {
 		x.note("the file has no checksum: only its shape could be checked; etcdctl snapshot save adds one")
 	}
 	if leased > 0 {
-		x.note("of %s in the file the lease is dropped: they stay until they are deleted", output.Plural(uint64(leased), "key"))
+		x.note("of %s in the file the lease is dropped: they stay until they are deleted",
+			output.Plural(uint64(leased), "key"))
 	}
 	x.note("the file is of revision %d of that etcd", s.Revision)
 }

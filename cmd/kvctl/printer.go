@@ -72,8 +72,8 @@ func (p *printer) note(format string, args ...any) {
 	fmt.Fprintf(p.stderr, "kvctl: %s\n", text)
 }
 
-// meter returns a progress bar on a terminal, and nil otherwise: a nightly job should print nothing. total is 0 if nobody
-// knows it.
+// meter returns a progress bar on a terminal, and nil otherwise: a nightly job should print nothing. total is 0 if
+// nobody knows it.
 func (p *printer) meter(name string, total int64, unit string) *progress.Meter {
 	if p.json || !p.onTerminal(p.stderr) {
 		return nil

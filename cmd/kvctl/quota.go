@@ -190,7 +190,9 @@ func percentOf(used, limit uint64) string {
 }
 
 // completeQuotas completes the prefix of a quota as the first argument.
-func (k *connection) completeQuotas(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
+func (k *connection) completeQuotas(
+	cmd *cobra.Command, args []string, _ string,
+) (out []string, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

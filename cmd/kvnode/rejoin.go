@@ -127,8 +127,8 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 	}
 	if certified != "" && s.replace != certified {
 		return server.Config{}, badConfig("rejoin: this node was %s, and the certificate in %s is that of %s: nothing was moved; "+
-			"make a certificate with kvctl ca node %[1]s; if the node was renamed since (see kvctl member list), give its "+
-			"new name with --node-name", s.replace, s.forPeers().Cert, certified)
+			"make a certificate with kvctl ca node %[1]s; if the node was renamed since (see kvctl member list), give "+
+			"its new name with --node-name", s.replace, s.forPeers().Cert, certified)
 	}
 	s.nodeName = s.replace
 	if err := s.chooseMember(was); err != nil {

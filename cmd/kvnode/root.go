@@ -47,7 +47,8 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newVersion(stdout), newDev(environ, stdout), newValidate(environ, stdout),
-		newRejoin(environ, stderr), newCheck(stdout), newInspect(stdout, stderr), newRecover(stdout, stderr), newRestore(stdout, stderr), newInit())
+		newRejoin(environ, stderr), newCheck(stdout), newInspect(stdout, stderr), newRecover(stdout, stderr),
+		newRestore(stdout, stderr), newInit())
 	return root
 }
 

@@ -59,7 +59,8 @@ var Layout = Rules{
 		},
 		{
 			Path: "server/wire", Pure: true,
-			May:   []string{"server/replica", "server/replica/leases", "server/members", "lease", "lease/named", "multipaxos", "kv"},
+			May: []string{"server/replica", "server/replica/leases", "server/members", "lease", "lease/named",
+				"multipaxos", "kv"},
 			Never: []string{"server", "server/transport"},
 		},
 		{Path: "server/transport", May: []string{"server/wire", "server/admission"}, Never: []string{"server"}},
@@ -87,14 +88,16 @@ var Layout = Rules{
 		{
 			Path: "server/runner", May: []string{
 				"server/replica", "server/replica/effect", "server/replica/elector", "server/replica/leases",
-				"server/members", "server/wire", "server/metrics", "server/slow", "storage", "lease", "lease/named", "multipaxos", "kv",
+				"server/members", "server/wire", "server/metrics", "server/slow", "storage", "lease", "lease/named",
+				"multipaxos", "kv",
 			},
 			Never: []string{"server"},
 		},
 		{
 			Path: "server/backend", May: []string{
 				"server/runner", "server/replica", "server/replica/effect", "server/replica/elector",
-				"server/replica/leases", "server/members", "server/wire", "server/transport", "server/web", "server/guardian", "server/metrics", "server/slow", "server/backup", "server/backup/tarred",
+				"server/replica/leases", "server/members", "server/wire", "server/transport", "server/web",
+				"server/guardian", "server/metrics", "server/slow", "server/backup", "server/backup/tarred",
 				"storage", "lease", "lease/named", "kv",
 			},
 			Never: []string{"server"},
@@ -105,7 +108,8 @@ var Layout = Rules{
 		{Path: "server/recovery/merge", Pure: true, May: []string{"multipaxos"}},
 		{
 			Path: "server/recovery", May: []string{
-				"server/recovery/merge", "server/archive", "server/backup", "server/members", "server/replica", "storage", "multipaxos", "kv",
+				"server/recovery/merge", "server/archive", "server/backup", "server/members", "server/replica",
+				"storage", "multipaxos", "kv",
 			},
 			Never: []string{"server"},
 		},
@@ -120,7 +124,8 @@ var Layout = Rules{
 			"server/replica", "server/replica/elector", "server/replica/leases", "server/members", "server/runner",
 			"server/backend", "server/wire", "server/transport", "server/web",
 			"server/access", "server/admission", "server/watch", "server/resp",
-			"server/guardian", "server/metrics", "server/slow", "server/audit", "server/archive", "server/archiver", "server/backup/target",
+			"server/guardian", "server/metrics", "server/slow", "server/audit", "server/archive", "server/archiver",
+			"server/backup/target",
 			"storage", "lease", "lease/named", "multipaxos", "kv",
 		}},
 		{Path: "client/..."},
@@ -138,7 +143,8 @@ var Layout = Rules{
 		{
 			Path: "jepsen/...",
 			May: []string{"server/replica", "server/replica/effect", "server/replica/elector", "server/replica/leases",
-				"server/wire", "server/transport", "storage/journal", "lease", "lease/named", "multipaxos", "kv", "client", "server/members"},
+				"server/wire", "server/transport", "storage/journal", "lease", "lease/named", "multipaxos", "kv",
+				"client", "server/members"},
 			Never: []string{"server"},
 		},
 	},
