@@ -180,3 +180,30 @@ func TestDraw(t *testing.T) {
 		t.Error("another seed draws the same")
 	}
 }
+
+// TestEveryEqualIsStillAMutant: an entry of equal.toml whose line has changed excuses nothing any more.
+func TestEveryEqualIsStillAMutant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it type-checks a dozen packages")
+	}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal, err := loadEquals(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ps, err := load(root, sortedKeys(suites))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range ps {
+		for _, m := range p.mutants() {
+			delete(equal, m.equalKey())
+		}
+	}
+	for key := range equal {
+		t.Errorf("no mutant any more:\n%s", key)
+	}
+}
