@@ -147,7 +147,6 @@ func TestViewsAreStable(t *testing.T) {
 	must(t, s.Verify(t.Context()))
 }
 
-// A callback's panic is the caller's own, and no damage.
 // A view is overtaken by what checkpoints write after it was opened.
 func TestAViewIsOvertaken(t *testing.T) {
 	s := open(t, t.TempDir(), small)
@@ -168,6 +167,7 @@ func TestAViewIsOvertaken(t *testing.T) {
 	}
 }
 
+// A callback's panic is the caller's own, and no damage.
 func TestCallbackPanicsPass(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	fill(t, s, 1, 1)

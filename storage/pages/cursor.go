@@ -233,9 +233,14 @@ func (c *Cursor) Inside() bool {
 // Record returns the record at the position, with its key. The bytes are good until the cursor moves.
 func (c *Cursor) Record() (key, record []byte, err error) {
 	l := &c.levels[len(c.levels)-1]
-	_, key, record, err = l.page.leafElement(l.i)
+	flags, key, record, err := l.page.leafElement(l.i)
+	if err == nil && flags != 0 {
+		err = errBucketInPlace
+	}
 	return key, record, err
 }
+
+var errBucketInPlace = errors.New("a bucket lies where a record should")
 
 // Find returns the record of key, or nil. The bytes are good until the cursor moves.
 func (c *Cursor) Find(r *Bucket, key []byte) ([]byte, error) {
@@ -251,7 +256,7 @@ func (c *Cursor) Find(r *Bucket, key []byte) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case flags != 0:
-		return nil, errors.New("a bucket lies where a record should")
+		return nil, errBucketInPlace
 	}
 	return record, nil
 }

@@ -157,7 +157,11 @@ func (c *File) noteRun(id uint64, data []byte) error {
 func (c *File) Scrub(id, n uint64) (passed uint64, more bool, err error) {
 	buf := make([]byte, c.pageBytes)
 	end := c.Newest().HighWater
-	if size, err := disk.Size(c.file); err != nil || size < int64(end)*int64(c.pageBytes) {
+	size, err := disk.Size(c.file)
+	if err != nil {
+		return 0, false, err
+	}
+	if size < int64(end)*int64(c.pageBytes) {
 		return 0, false, fmt.Errorf("the file has %d bytes and needs %d pages of %d: it was cut short", size, end,
 			c.pageBytes)
 	}

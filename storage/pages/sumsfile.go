@@ -3,7 +3,6 @@ package pages
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
@@ -122,7 +121,8 @@ func makeSums(path string, t *Sums, m *Meta) (*sumsFile, error) {
 		err = disk.SyncDir(filepath.Dir(path))
 	}
 	if err != nil {
-		return nil, disk.CannotWrite(path, fmt.Errorf("%w", errors.Join(err, f.Close())))
+		_ = f.Close() // it is written again at the next start
+		return nil, disk.CannotWrite(path, err)
 	}
 	return &sumsFile{file: f}, nil
 }
