@@ -66,14 +66,14 @@ func (n *renewal) run(s *sender, now func() time.Duration) {
 			next.Reset(min(n.soonest/hedge, maxHedge))
 		case t := <-answers:
 			inFlight--
-			n.take(s, t, now())
+			n.answered(s, t, now())
 			next.Reset(0)
 		case <-ctx.Done():
 		}
 	}
 	cancel() // nothing that is still in flight can help
 	for ; inFlight > 0; inFlight-- {
-		n.take(s, <-answers, now())
+		n.answered(s, <-answers, now())
 	}
 }
 
@@ -140,8 +140,8 @@ func (t *renewalTry) send(ctx context.Context, s *sender, now func() time.Durati
 	}
 }
 
-// take takes the answer of a node. A node that has settled at least one lease is preferred from then on.
-func (n *renewal) take(s *sender, t *renewalTry, now time.Duration) {
+// answered takes the answer of a node. A node that has settled at least one lease is preferred from then on.
+func (n *renewal) answered(s *sender, t *renewalTry, now time.Duration) {
 	if len(t.items) == 0 {
 		return
 	}

@@ -109,7 +109,7 @@ func (m *Semaphore) acquire(ctx context.Context) (uint64, error) {
 		var at uint64
 		if enrolled {
 			var why error
-			if at, why, err = m.take(ctx, index); err == nil {
+			if at, why, err = m.tryPlace(ctx, index); err == nil {
 				full = why
 			}
 		}

@@ -34,9 +34,9 @@ func (m *Semaphore) enroll(ctx context.Context) error {
 	return err
 }
 
-// take reads the semaphore when it has changed since index, and takes a place if one is free. full says why none is; at
-// is the index of what was read.
-func (m *Semaphore) take(ctx context.Context, index uint64) (at uint64, full, err error) {
+// tryPlace reads the semaphore when it has changed since index, and takes a place if one is free. full says why none is;
+// at is the index of what was read.
+func (m *Semaphore) tryPlace(ctx context.Context, index uint64) (at uint64, full, err error) {
 	for {
 		list, meta, err := m.kv.ListWait(ctx, m.prefix+"/", index, 0, ListOptions{})
 		if err != nil {

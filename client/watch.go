@@ -148,7 +148,7 @@ func (w *watch) follow(ctx context.Context, e *endpoint) error {
 		}
 		timer.Stop() // the caller may take its time
 		w.s.learner.answered(e)
-		if err = s.take(m); err == nil {
+		if err = s.deliver(m); err == nil {
 			err = s.check(ctx, e)
 		}
 		if err == errStopped {

@@ -51,8 +51,8 @@ type stream struct {
 	lastEvent time.Time
 }
 
-// take returns the event in m to the caller and records how far the stream has come.
-func (s *stream) take(m message) error {
+// deliver returns the event in m to the caller and records how far the stream has come.
+func (s *stream) deliver(m message) error {
 	if m.name != "" {
 		e, err := decodeEvent(m)
 		if err == nil {

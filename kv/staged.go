@@ -221,7 +221,7 @@ func (s *staged) read() (u upload, ok bool) {
 	u.entries = make([]*Entry, 0, s.records)
 	for _, piece := range s.pieces[1:] {
 		eachStaged(piece, func(c Change) bool {
-			ok = u.take(string(c.Key), c)
+			ok = u.add(string(c.Key), c)
 			return ok
 		})
 		if !ok {
@@ -231,7 +231,7 @@ func (s *staged) read() (u upload, ok bool) {
 	return u, true
 }
 
-func (u *upload) take(key string, c Change) bool {
+func (u *upload) add(key string, c Change) bool {
 	switch c.Space {
 	case SpaceSession:
 		e, err := decodeSession(key, c.Value)

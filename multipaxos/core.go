@@ -58,7 +58,7 @@ func (c *Core) Take() Output {
 	c.follow()
 	c.leader.flush(c.news(), &c.acceptor, &c.out)
 	a := &c.acceptor
-	return Output{Messages: c.out.take(), Persists: a.writes.take(a.chosen), Chosen: a.chosen}
+	return Output{Messages: c.out.drain(), Persists: a.writes.flush(a.chosen), Chosen: a.chosen}
 }
 
 // Persisted is told that every Persist with Seq ≤ seq is durable. It lets go the messages that waited for them and

@@ -45,8 +45,8 @@ func (o *outbox) after(seq uint64, m Message) {
 	o.waiting.push(waiting{seq, m})
 }
 
-// take gives out what may be sent.
-func (o *outbox) take() []Message {
+// drain gives out what may be sent.
+func (o *outbox) drain() []Message {
 	ready := o.ready
 	o.ready = nil
 	return ready

@@ -72,9 +72,9 @@ func (w *writes) put(e Entry, old *record) uint64 {
 	return p.Seq
 }
 
-// take closes and returns the Persist being gathered, if there is one. The chosen mark rides on a Persist that has
+// flush closes and returns the Persist being gathered, if there is one. The chosen mark rides on a Persist that has
 // another reason: all entries up to it are in this Persist or an earlier one, so it never becomes durable early.
-func (w *writes) take(chosen Slot) []Persist {
+func (w *writes) flush(chosen Slot) []Persist {
 	if !w.hasOpen {
 		return nil
 	}

@@ -9,7 +9,7 @@ func TestMarksBecomeDurableUnderLoad(t *testing.T) {
 	const behind = 3
 	for n := uint64(1); n <= 10; n++ {
 		w.persist()
-		w.take(Slot(n))
+		w.flush(Slot(n))
 		if n > behind {
 			w.done(n - behind)
 		}

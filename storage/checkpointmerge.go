@@ -129,7 +129,7 @@ func (w *checkpointer) apply(c *kv.Change) error {
 	if c.Value == nil {
 		return nil
 	}
-	record := seed.seal(w.arena.take(len(c.Value)+crcBytes), c.Key, c.Value)
+	record := seed.seal(w.arena.alloc(len(c.Value)+crcBytes), c.Key, c.Value)
 	w.digest.add(record)
 	if w.recount.covers(c) {
 		w.recount.found.add(record)

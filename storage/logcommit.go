@@ -148,7 +148,7 @@ func (w *logWriter) put(entries []multipaxos.Entry) error {
 				return fmt.Errorf("%w: %w", errBadRecord, err)
 			}
 		}
-		record := sealEntry(w.arena.take(len(e.Value)+ballotBytes+crcBytes), key, e)
+		record := sealEntry(w.arena.alloc(len(e.Value)+ballotBytes+crcBytes), key, e)
 		if err := w.bucket.Put(key, record); err != nil {
 			return err
 		}

@@ -110,7 +110,7 @@ func (s *acceptorLog) commitHome(r *journal.Record) error {
 // moveHome moves what is pending, and r after it unless it is nil, to log.db. The caller holds mu, and commitMu if
 // there is an r; or is Open or Close.
 func (s *acceptorLog) moveHome(r *journal.Record) error {
-	b := s.pending.take(s.batch)
+	b := s.pending.collect(s.batch)
 	was := s.logged.Load()
 	if r == nil && b.number == was.Journaled && !s.trimming.Load() {
 		return nil

@@ -71,7 +71,7 @@ func (s *acceptorLog) solidBytes() (int64, error) {
 // behind the last page is used from its beginning.
 func (s *acceptorLog) writePages(write pages.WriteAt, b []byte, off int64) (int, error) {
 	if end := off + int64(len(b)); end > s.solid {
-		promised, err := s.space.reserve.take(s.file, s.solid, end-s.solid)
+		promised, err := s.space.reserve.claim(s.file, s.solid, end-s.solid)
 		defer s.space.reserve.fulfilled(promised)
 		if err != nil {
 			return 0, err

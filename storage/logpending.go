@@ -142,8 +142,8 @@ type batch struct {
 	entries []multipaxos.Entry // those that are not truncated, by rising slot
 }
 
-// take copies what is pending, the entries into buf.
-func (p *pending) take(buf []multipaxos.Entry) batch {
+// collect copies what is pending, the entries into buf.
+func (p *pending) collect(buf []multipaxos.Entry) batch {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	b := batch{marks: p.marks, number: p.number, bytes: p.bytes, entries: buf[:0]}

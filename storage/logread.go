@@ -85,7 +85,7 @@ func (m *merger) merge(tx *bolt.Tx) error {
 			continue // there is a newer one
 		}
 		e.Value = slices.Clone(e.Value)
-		if !m.take(e) {
+		if !m.add(e) {
 			return nil
 		}
 	}
@@ -113,14 +113,14 @@ func (m *merger) takeRecent(below multipaxos.Slot) bool {
 	for len(m.recent) > 0 && m.recent[0].Slot < below {
 		e := m.recent[0]
 		m.recent = m.recent[1:]
-		if !m.take(e) {
+		if !m.add(e) {
 			return false
 		}
 	}
 	return true
 }
 
-func (m *merger) take(e multipaxos.Entry) bool {
+func (m *merger) add(e multipaxos.Entry) bool {
 	m.out = append(m.out, e)
 	m.size += len(e.Value)
 	return m.size < m.maxBytes

@@ -148,14 +148,14 @@ func (r *Receiver) Add(piece []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := r.stream.take(part, r.take); err != nil && r.err == nil {
+	if err := r.stream.each(part, r.apply); err != nil && r.err == nil {
 		r.err = r.cannot(err)
 	}
 	return r.err
 }
 
-// take takes the next record.
-func (r *Receiver) take(c *kv.Change, record []byte) error {
+// apply writes the next record.
+func (r *Receiver) apply(c *kv.Change, record []byte) error {
 	b := slices.Concat(c.Key, record)
 	key := b[:len(c.Key):len(c.Key)]
 	r.batch = append(r.batch, receivedRecord{space: c.Space, key: key, record: b[len(key):]})

@@ -150,8 +150,8 @@ const (
 // reset makes the last chunk free again, once no transaction uses it.
 func (a *arena) reset() { a.free = a.chunk }
 
-// take returns an empty slice with space for n bytes.
-func (a *arena) take(n int) []byte {
+// alloc returns an empty slice with space for n bytes.
+func (a *arena) alloc(n int) []byte {
 	if n > arenaMaxBytes/2 {
 		return make([]byte, 0, n)
 	}

@@ -145,10 +145,10 @@ func (r *reserve) promise(need int64, anyhow bool) (free, promised int64, err er
 	return free, promised, nil
 }
 
-// take gives n bytes at off of f their blocks, with what the file system has and then with what the reserve file gives
+// claim gives n bytes at off of f their blocks, with what the file system has and then with what the reserve file gives
 // up. They are promised until the caller calls fulfilled: a file system that cannot allocate gives blocks when they are
 // written.
-func (r *reserve) take(f *os.File, off, n int64) (promised int64, err error) {
+func (r *reserve) claim(f *os.File, off, n int64) (promised int64, err error) {
 	for need := n; ; need *= 2 { // the file system needs some for itself, and others may take what is given up
 		held := r.holds()
 		if _, promised, err = r.promise(need, true); err != nil {
@@ -170,7 +170,7 @@ func (r *reserve) insist(f *os.File, write pages.WriteAt) pages.WriteAt {
 		if !errors.Is(err, unix.ENOSPC) || r.holds() == 0 {
 			return n, err
 		}
-		promised, err := r.take(f, off, int64(len(b)))
+		promised, err := r.claim(f, off, int64(len(b)))
 		defer r.fulfilled(promised)
 		if err != nil {
 			return 0, err

@@ -97,7 +97,7 @@ func (s *Snapshot) Piece(after []byte, maxBytes int) (piece, next []byte, err er
 	l := &s.long
 	goesOn := !known && l.space == p.space && bytes.Equal(l.key, p.key)
 	if goesOn {
-		w.take(l.record)
+		w.add(l.record)
 	}
 	for space := int(p.space); space < len(spaceNames) && !w.full(); space++ {
 		var from []byte
@@ -112,7 +112,7 @@ func (s *Snapshot) Piece(after []byte, maxBytes int) (piece, next []byte, err er
 				w.at.space, w.at.key, w.at.sent = kv.Space(space), append([]byte(nil), key...), 0
 			}
 			known = true
-			w.take(record)
+			w.add(record)
 			s.remember(&w, record)
 			return !w.full()
 		})
@@ -147,8 +147,8 @@ type pieceWriter struct {
 
 func (w *pieceWriter) full() bool { return len(w.buf) == cap(w.buf) }
 
-// take takes as much as fits of what has not gone yet of the record under the position's key.
-func (w *pieceWriter) take(record []byte) {
+// add takes as much as fits of what has not gone yet of the record under the position's key.
+func (w *pieceWriter) add(record []byte) {
 	var head [recordHeadBytes]byte
 	head[0] = byte(w.at.space)
 	binary.BigEndian.PutUint32(head[1:], uint32(len(w.at.key)))

@@ -263,7 +263,7 @@ func forge(change func(h *snapshotHeader), records ...kv.Change) (header []byte,
 		record := spaceSeeds[c.Space].seal(nil, c.Key, c.Value)
 		h.Records.add(record)
 		w := pieceWriter{at: position{space: c.Space, key: c.Key}, buf: make([]byte, 0, 1<<20)}
-		w.take(record)
+		w.add(record)
 		stream = append(stream, w.buf...)
 	}
 	if change != nil {

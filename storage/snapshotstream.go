@@ -43,7 +43,7 @@ func (s *SnapshotStream) Add(piece []byte, fn func(c kv.Change) error) error {
 	if err != nil {
 		return err
 	}
-	return s.take(part, func(c *kv.Change, _ []byte) error { return fn(*c) })
+	return s.each(part, func(c *kv.Change, _ []byte) error { return fn(*c) })
 }
 
 // open returns the part of the stream that is in piece, if it is the next one.
@@ -55,8 +55,8 @@ func (s *SnapshotStream) open(piece []byte) (part []byte, err error) {
 	return part, err
 }
 
-// take takes the next part of the stream, and calls fn for each record with the bytes of it as they are in state.db.
-func (s *SnapshotStream) take(part []byte, fn func(c *kv.Change, record []byte) error) error {
+// each takes the next part of the stream, and calls fn for each record with the bytes of it as they are in state.db.
+func (s *SnapshotStream) each(part []byte, fn func(c *kv.Change, record []byte) error) error {
 	s.offset += uint64(len(part))
 	s.rest = append(s.rest, part...)
 	rest := s.rest

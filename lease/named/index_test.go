@@ -28,7 +28,7 @@ func TestIndexAgainstAMap(t *testing.T) {
 				s.give(at)
 				delete(known, i)
 			} else {
-				at := s.take()
+				at := s.alloc()
 				s.at(at).name = crowded(i)
 				x.add(&s, at)
 				known[i] = at

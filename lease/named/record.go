@@ -44,8 +44,8 @@ type slab struct {
 	live int    // records in use
 }
 
-// take is the number of a zeroed record.
-func (s *slab) take() uint32 {
+// alloc returns the number of a zeroed record.
+func (s *slab) alloc() uint32 {
 	s.live++
 	i := s.free
 	if i == none {

@@ -255,7 +255,7 @@ func (t *Table) record(now time.Duration, n Name) *record {
 		if t.slab.live >= t.cfg.MaxRecords {
 			return nil
 		}
-		i = t.slab.take()
+		i = t.slab.alloc()
 		t.slab.at(i).name = n
 		t.index.add(&t.slab, i)
 		t.wheel.link(&t.slab, i, now+t.cfg.Linger)

@@ -23,7 +23,7 @@ func (x *texts) clone() texts { return texts{cells: x.cells.clone(), free: x.fre
 func (x *texts) keep(text string) uint32 {
 	first, last := uint32(0), uint32(0)
 	for len(text) > 0 {
-		n := x.take()
+		n := x.alloc()
 		c := x.cells.at(n - 1)
 		*c = cell{used: uint8(min(len(text), cellBytes))}
 		copy(c.bytes[:], text)
@@ -38,7 +38,7 @@ func (x *texts) keep(text string) uint32 {
 	return first
 }
 
-func (x *texts) take() uint32 {
+func (x *texts) alloc() uint32 {
 	if n := x.free; n != 0 {
 		x.free = x.cells.at(n - 1).next
 		return n

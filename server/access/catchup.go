@@ -89,7 +89,7 @@ func (r *rounds) run() {
 		pause := roundEvery - time.Since(r.last)
 		r.mu.Unlock()
 		time.Sleep(pause)
-		x := r.take()
+		x := r.begin()
 		if x == nil {
 			return
 		}
@@ -98,8 +98,8 @@ func (r *rounds) run() {
 	}
 }
 
-// take begins the next round: later callers share the round after it. It returns nil if nobody waits.
-func (r *rounds) take() *round {
+// begin begins the next round: later callers share the round after it. It returns nil if nobody waits.
+func (r *rounds) begin() *round {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	x := r.next

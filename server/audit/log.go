@@ -215,7 +215,7 @@ func (l *Log) write() {
 	var b batch
 	for range l.wake {
 		var closed bool
-		b, closed = l.take(batch{b.lines[:0], b.losses[:0]})
+		b, closed = l.drain(batch{b.lines[:0], b.losses[:0]})
 		if len(b.lines) > 0 {
 			l.written(b)
 		}
@@ -225,8 +225,8 @@ func (l *Log) write() {
 	}
 }
 
-// take returns the lines that wait, and whether the log is closed. empty becomes the space for those that come.
-func (l *Log) take(empty batch) (b batch, closed bool) {
+// drain returns the lines that wait, and whether the log is closed. empty becomes the space for those that come.
+func (l *Log) drain(empty batch) (b batch, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b, l.waiting = l.waiting, empty

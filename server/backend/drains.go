@@ -71,7 +71,7 @@ func (m *Members) Drain(from ballot.NodeID, d wire.Drain) {
 }
 
 // Drained takes a node's answer to a drain.
-func (m *Members) Drained(d wire.Drained) { m.drains.take(d.ID, d) }
+func (m *Members) Drained(d wire.Drained) { m.drains.answer(d.ID, d) }
 
 // drainHere drains this node, or ends that. A node that is stopping, or is told to stop meanwhile, refuses for good: to
 // ask again would only wait for its end.

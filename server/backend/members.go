@@ -217,7 +217,7 @@ func (m *Members) Asked(from ballot.NodeID, q wire.MembersAsk) {
 const maxMemberWait = time.Minute
 
 // Told takes the master's answer to a question that was passed on.
-func (m *Members) Told(t wire.MembersTold) { m.asks.take(t.ID, t) }
+func (m *Members) Told(t wire.MembersTold) { m.asks.answer(t.ID, t) }
 
 // operationOf returns the operation that c asks for.
 func operationOf(c web.MemberChange) members.Operation {

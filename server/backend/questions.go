@@ -58,8 +58,8 @@ func (q *questions[A]) ask(wait time.Duration, ended <-chan struct{}, send func(
 	return answer, unanswered
 }
 
-// take takes the answer to the question of that id. An answer without a waiting caller is dropped.
-func (q *questions[A]) take(id uint64, answer A) {
+// answer gives the answer to the caller of the question with that id. An answer without a waiting caller is dropped.
+func (q *questions[A]) answer(id uint64, answer A) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if c := q.waiting[id]; c != nil {

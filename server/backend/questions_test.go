@@ -39,11 +39,11 @@ func TestQuestions(t *testing.T) {
 		if _, how := q.ask(time.Second, nil, send); how != tooMany || len(sent) != 0 {
 			t.Errorf("a third: %v, %d sent", how, len(sent))
 		}
-		q.take(second, "second")
+		q.answer(second, "second")
 		want(result{"second", answered})
-		q.take(second, "again")
+		q.answer(second, "again")
 		want(result{"", unanswered}) // the first, after a second
-		q.take(first, "late")
+		q.answer(first, "late")
 
 		ended := make(chan struct{})
 		ask(ended)

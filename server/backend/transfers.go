@@ -91,7 +91,7 @@ func (t *Transfers) passOn(wait time.Duration, master, to ballot.NodeID) error {
 }
 
 // Answered takes what became of a transfer that was passed on.
-func (t *Transfers) Answered(a wire.Transferred) { t.passed.take(a.ID, a) }
+func (t *Transfers) Answered(a wire.Transferred) { t.passed.answer(a.ID, a) }
 
 // Asked carries out a transfer that a follower has passed on. It runs apart from the connection's reader, which must
 // not wait.

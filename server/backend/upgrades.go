@@ -188,7 +188,7 @@ const raiseWait = time.Second
 // Told takes the master's answer to a request that was passed on.
 func (u *Upgrades) Told(r wire.Raised) {
 	r.Older, r.Unheard = shown(r.Older), shown(r.Unheard)
-	u.raises.take(r.ID, r)
+	u.raises.answer(r.ID, r)
 }
 
 // shown cuts a list of another node to what can be a cluster's.

@@ -106,9 +106,9 @@ func (c *clockRates) hear(now time.Duration, from ballot.NodeID, s ClockStamp) {
 		p.agrees = quorum.Of(s.Agrees...)
 	}
 	if s.Seen > 0 && s.Seen <= now && s.At <= s.Sent {
-		p.high.take(offset{at: s.Seen, ahead: s.At - s.Seen, known: true}, func(a, b time.Duration) bool { return a < b })
+		p.high.add(offset{at: s.Seen, ahead: s.At - s.Seen, known: true}, func(a, b time.Duration) bool { return a < b })
 	}
-	p.low.take(offset{at: now, ahead: s.Sent - now, known: true}, func(a, b time.Duration) bool { return a > b })
+	p.low.add(offset{at: now, ahead: s.Sent - now, known: true}, func(a, b time.Duration) bool { return a > b })
 	p.measure()
 }
 
@@ -117,8 +117,8 @@ func (c *clockRates) forget(peer ballot.NodeID) {
 	c.peers = slices.DeleteFunc(c.peers, func(p peerRate) bool { return p.node == peer })
 }
 
-// take uses a bound: the tighter one of a bucket is kept, and the newest bucket is that of the end.
-func (e *ends) take(o offset, tighter func(a, b time.Duration) bool) {
+// add adds a bound: the tighter one of a bucket is kept, and the newest bucket is that of the end.
+func (e *ends) add(o offset, tighter func(a, b time.Duration) bool) {
 	switch {
 	case !e.first.known:
 		e.first, e.last, e.began = o, o, o.at

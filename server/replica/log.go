@@ -203,5 +203,5 @@ func (l *Log) disconnected(peer ballot.NodeID) {
 	l.master.forget(peer)
 	l.forwards.lost(peer, &l.queue, &l.out)
 	l.reads.recall(peer)
-	l.queue.take(func(w write) bool { return w.from == peer }) // nobody is left to answer
+	l.queue.remove(func(w write) bool { return w.from == peer }) // nobody is left to answer
 }

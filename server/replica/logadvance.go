@@ -82,13 +82,13 @@ func (l *Log) finish(now time.Duration, p Published) {
 	l.announce(now)
 }
 
-// take drains the output, and that of the core.
-func (l *Log) take() Output {
+// drainOutput drains the output, and that of the core.
+func (l *Log) drainOutput() Output {
 	o := l.core.Take()
 	for i := range o.Persists {
 		l.progress.disk.begin(l.now, o.Persists[i].Seq)
 	}
-	out := l.out.take()
+	out := l.out.drain()
 	out.Persists, out.Log = o.Persists, o.Messages
 	out.Apply = uint64(l.core.Chosen()) > l.state.Applied()
 	out.Level = l.levels.required(l.state.Level())

@@ -68,7 +68,7 @@ type logStep func(*LogRound) (effect.Effect, error)
 // logBeginning is how a round begins. The clock is read after the events were taken: no event is handled by a reading
 // from before it came.
 var logBeginning = []logStep{
-	(*LogRound).take,
+	(*LogRound).begin,
 	(*LogRound).readClock,
 	(*LogRound).handle,
 	(*LogRound).passTime,
@@ -165,7 +165,7 @@ func (r *LogRound) Acknowledges() bool { return r.acks }
 // Now is the newest reading of the clock in this round.
 func (r *LogRound) Now() time.Duration { return r.clock.Now() }
 
-func (r *LogRound) take() (effect.Effect, error) {
+func (r *LogRound) begin() (effect.Effect, error) {
 	clear(r.events)
 	r.events, r.taken, r.tick = r.events[:0], 0, false
 	return effect.Take, nil
@@ -208,7 +208,7 @@ func (r *LogRound) freeze() (effect.Effect, error) {
 
 func (r *LogRound) advance() (effect.Effect, error) {
 	r.log.advance(r.clock.Now(), r.pub)
-	r.out, r.acks = r.log.take(), false
+	r.out, r.acks = r.log.drainOutput(), false
 	r.again = r.out.Apply
 	return 0, nil
 }
@@ -274,7 +274,7 @@ func (r *LogRound) readClockAgain() (effect.Effect, error) {
 
 func (r *LogRound) finish() (effect.Effect, error) {
 	r.log.finish(r.clock.Now(), r.pub)
-	r.out, r.acks = r.log.take(), true
+	r.out, r.acks = r.log.drainOutput(), true
 	return 0, nil
 }
 

@@ -59,8 +59,8 @@ type openAnswers struct {
 	bytes   int // of its bodies
 }
 
-// take drains the outbox.
-func (o *outbox) take() Output {
+// drain drains the outbox.
+func (o *outbox) drain() Output {
 	out := o.out
 	o.out, o.open = Output{}, o.open[:0]
 	return out

@@ -54,8 +54,8 @@ func (q *queue) drop(n int) {
 	}
 }
 
-// take removes every item for which match says so, and returns them in order.
-func (q *queue) take(match func(write) bool) []write {
+// remove removes every item for which match says so, and returns them in order.
+func (q *queue) remove(match func(write) bool) []write {
 	var out []write
 	kept := q.items[:0]
 	for _, w := range q.items {
@@ -73,7 +73,7 @@ func (q *queue) take(match func(write) bool) []write {
 
 // refuse refuses every item for which match says so.
 func (q *queue) refuse(match func(write) bool, why Reason, out *outbox) {
-	for _, w := range q.take(match) {
+	for _, w := range q.remove(match) {
 		out.answer(w, Refused, why, kv.Result{})
 	}
 }

@@ -140,7 +140,7 @@ func (t *timers) over(writes []write) {
 }
 
 // recall takes what is not yet proposed out of the queue: this node may not be the master any more when it would be.
-func (t *timers) recall(q *queue) { t.over(q.take(func(w write) bool { return w.own })) }
+func (t *timers) recall(q *queue) { t.over(q.remove(func(w write) bool { return w.own })) }
 
 // Remaining returns the rest of a running time, as far as this node knows; at least 0. It is a hint: only the log ends
 // anything. It must be called by whoever steps the log part.

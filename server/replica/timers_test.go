@@ -288,21 +288,21 @@ func TestAStopForgetsNoTimer(t *testing.T) {
 func TestAnswersAreSplitByTheirBodies(t *testing.T) {
 	c := newCluster(t, 3, 8)
 	l := c.nodes[0].log
-	l.out.take()
+	l.out.drain()
 	body := strings.Repeat("b", l.cfg.MaxBatchBytes/2)
 	for id, b := range []string{"", body, body, body, "", body + body + body, ""} {
 		l.out.answerNode(2, ForwardedAnswer{ID: uint64(id), Result: kv.Result{Body: b}})
 		l.out.answerNode(3, ForwardedAnswer{ID: uint64(id)})
 	}
 	got := map[bool][]int{}
-	for _, m := range l.out.take().Messages {
+	for _, m := range l.out.drain().Messages {
 		got[m.To == 2] = append(got[m.To == 2], len(m.Answers))
 	}
 	if fmt.Sprint(got[true], got[false]) != "[3 2 1 1] [7]" {
 		t.Errorf("answers by message %v", got)
 	}
 	l.out.answerNode(2, ForwardedAnswer{ID: 9})
-	if m := l.out.take().Messages; len(m) != 1 || len(m[0].Answers) != 1 {
+	if m := l.out.drain().Messages; len(m) != 1 || len(m[0].Answers) != 1 {
 		t.Errorf("after a Take: %+v", m)
 	}
 }

@@ -51,8 +51,8 @@ func (a *admitted) end() {
 // slowDownFor is as long as over HTTP.
 const slowDownFor = 100 * time.Millisecond
 
-// take counts a command for the rate of the client, and returns why it is refused. Each command of a pipeline counts.
-func (a *admitted) take() error {
+// count counts a command for the rate of the client, and returns why it is refused. Each command of a pipeline counts.
+func (a *admitted) count() error {
 	if !a.rated {
 		return nil
 	}
@@ -76,7 +76,7 @@ func overloaded(err error) error {
 
 // admit returns why a command is not even looked at. cmd is nil if there is no such command.
 func (c *conn) admit(cmd *command) error {
-	if err := c.limits.take(); err != nil {
+	if err := c.limits.count(); err != nil {
 		return err
 	}
 	if cmd != nil && cmd.stranger {

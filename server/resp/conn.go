@@ -51,7 +51,7 @@ func (c *conn) serve() {
 	c.to.begin(c.provenOf())
 	c.subs.reader = c.newReader() // nobody else knows of it yet
 	for !c.closing {
-		err := c.take()
+		err := c.readBatch()
 		c.execute()
 		if err != nil {
 			c.refuse(err)
@@ -99,8 +99,8 @@ func (c *conn) withoutTLS(record tls.RecordHeaderError) {
 	}
 }
 
-// take waits for a command and adds it to the batch, with all that have arrived behind it.
-func (c *conn) take() error {
+// readBatch waits for a command and adds it to the batch, with all that have arrived behind it.
+func (c *conn) readBatch() error {
 	for {
 		args, err := c.in.Next()
 		if err != nil {

@@ -61,7 +61,7 @@ func TestNothingIsReportedThatIsNotDurable(t *testing.T) {
 	p.add([]multipaxos.Persist{{Seq: 1, Promised: promised}})
 	go func() { ended <- p.run(stop) }()
 	<-stepped
-	if got := in.take(); len(got) != 1 || got[0].Persisted != 1 || store.Durable().Promised != promised {
+	if got := in.popAll(); len(got) != 1 || got[0].Persisted != 1 || store.Durable().Promised != promised {
 		t.Fatalf("%+v, durable is %+v", got, store.Durable())
 	}
 	in.release()
@@ -80,7 +80,7 @@ func TestNothingIsReportedThatIsNotDurable(t *testing.T) {
 	if err := c.run(stop); err == nil {
 		t.Error("a checkpoint that failed did not end the loop")
 	}
-	if got := in.take(); len(got) != 0 {
+	if got := in.popAll(); len(got) != 0 {
 		t.Fatalf("told the log part of %+v", got)
 	}
 }

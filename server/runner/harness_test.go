@@ -107,7 +107,7 @@ func newLoneLog(t *testing.T) *Log {
 
 // syncAll makes durable what the log has handed out.
 func (l *Log) syncAll() {
-	for _, p := range l.persister.take() {
+	for _, p := range l.persister.drain() {
 		l.inbox.put(logEvent{Event: replica.Event{Persisted: p.Seq}})
 	}
 }

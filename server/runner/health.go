@@ -51,8 +51,9 @@ func (h *Health) Hear(now time.Duration, from ballot.NodeID, said replica.Health
 // Standing returns this node's own standing, as of the log's last tick.
 func (h *Health) Standing() replica.Standing { return *h.standing.Load() }
 
-// take appends the reports that have come since the last take to events. It forgets the reports of former members.
-func (h *Health) take(events []replica.Event) []replica.Event {
+// appendReports appends the reports that have come since it was last called to events. It forgets the reports of former
+// members.
+func (h *Health) appendReports(events []replica.Event) []replica.Event {
 	others := h.members.Others()
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -93,8 +93,8 @@ func (b *inbox[E]) step() {
 	}
 }
 
-// take returns everything that is there. The slice is the caller's until the next take.
-func (b *inbox[E]) take() []E {
+// popAll takes everything out, and returns it. The slice is the caller's until the next popAll.
+func (b *inbox[E]) popAll() []E {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := b.events

@@ -13,11 +13,11 @@ func TestInboxKeepsOrder(t *testing.T) {
 	b := newInbox[logEvent]()
 	b.put(logEvent{Event: replica.Event{Persisted: 1}})
 	b.leave(logEvent{Event: replica.Event{Persisted: 2}})
-	got := b.take()
+	got := b.popAll()
 	if len(got) != 2 || got[0].Persisted != 1 || got[1].Persisted != 2 {
 		t.Fatalf("%+v", got)
 	}
-	if len(b.take()) != 0 {
+	if len(b.popAll()) != 0 {
 		t.Fatal("an event came twice")
 	}
 }
@@ -32,7 +32,7 @@ func TestOneAtATimeSteps(t *testing.T) {
 			t.Error("two step at a time")
 		}
 		stepping = true
-		for _, e := range b.take() {
+		for _, e := range b.popAll() {
 			seen += e.Persisted
 		}
 		stepping = false
@@ -115,7 +115,7 @@ func TestInboxRefusesClientsBeyondItsBound(t *testing.T) {
 	if b.putClient(logEvent{}) {
 		t.Fatal("no bound")
 	}
-	b.take()
+	b.popAll()
 	if !b.putClient(logEvent{}) {
 		t.Fatal("refused although there is space again")
 	}
@@ -136,11 +136,11 @@ func TestInboxMakesPeersWait(t *testing.T) {
 		if done != 0 {
 			t.Fatal("the peer did not wait")
 		}
-		if got := len(b.take()); got != maxInboxPeer {
+		if got := len(b.popAll()); got != maxInboxPeer {
 			t.Fatalf("%d events at the bound of %d", got, maxInboxPeer)
 		}
 		synctest.Wait()
-		if got := len(b.take()); done != 1 || got != 10 {
+		if got := len(b.popAll()); done != 1 || got != 10 {
 			t.Fatalf("%d events came after there was space", got)
 		}
 	})

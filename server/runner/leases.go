@@ -124,7 +124,7 @@ func (l *Leases) round() {
 	for {
 		switch l.driver.Next() {
 		case effect.Take:
-			l.take()
+			l.gather()
 		case effect.Clock:
 			l.driver.Read(l.cfg.Clock.Now())
 		case effect.Send:
@@ -153,9 +153,9 @@ func (l *Leases) round() {
 	}
 }
 
-// take hands the driver everything that waits.
-func (l *Leases) take() {
-	l.events = l.inbox.take()
+// gather hands the driver everything that waits.
+func (l *Leases) gather() {
+	l.events = l.inbox.popAll()
 	for i := range l.events {
 		e := &l.events[i]
 		if e.Request != nil {

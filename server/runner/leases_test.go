@@ -62,7 +62,7 @@ func TestN4NothingIsReportedThatIsNotDurable(t *testing.T) {
 	l.buckets <- b
 	go func() { ended <- l.writeBuckets(stop) }()
 	<-stepped
-	if got := l.inbox.take(); len(got) != 1 || got[0].Bucket != b || store.StartRecord().Bucket != b.Length {
+	if got := l.inbox.popAll(); len(got) != 1 || got[0].Bucket != b || store.StartRecord().Bucket != b.Length {
 		t.Fatalf("%+v, durable is %+v", got, store.StartRecord())
 	}
 	l.inbox.release()

@@ -32,7 +32,7 @@ func (l *Log) do(e effect.Effect) error {
 	out := l.driver.Output()
 	switch e {
 	case effect.Take:
-		l.take()
+		l.gather()
 	case effect.Clock:
 		l.driver.Read(l.cfg.Clock.Now(), l.cfg.Mastership.Load())
 		l.note()
@@ -66,9 +66,9 @@ func (l *Log) do(e effect.Effect) error {
 	return nil
 }
 
-// take hands the driver everything that waits, and with a tick what others have measured and heard.
-func (l *Log) take() {
-	l.events, l.noted, l.tick = l.inbox.take(), 0, false
+// gather hands the driver everything that waits, and with a tick what others have measured and heard.
+func (l *Log) gather() {
+	l.events, l.noted, l.tick = l.inbox.popAll(), 0, false
 	l.cfg.Part.SetSpace(l.cfg.Disk.Space())
 	for i := range l.events {
 		e := &l.events[i]
@@ -81,7 +81,7 @@ func (l *Log) take() {
 	l.ticking.Store(false)
 	l.cfg.Part.SetStateDBBytes(l.cfg.Disk.stateDBBytes.Load())
 	l.cfg.Part.SetCheckpointBytes(l.cfg.Disk.checkpointBytes.Load())
-	l.healths = l.cfg.Health.take(l.healths[:0])
+	l.healths = l.cfg.Health.appendReports(l.healths[:0])
 	for i := range l.healths {
 		l.driver.Add(&l.healths[i])
 	}

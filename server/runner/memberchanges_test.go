@@ -24,7 +24,7 @@ func TestTheLogIsToldWhatHoldsInBothLeaseParts(t *testing.T) {
 		{named, master, replica.MembersInForce{Number: 2, Excluding: time.Minute, Silent: time.Minute}},
 	} {
 		c.tell(x.a, x.b)
-		if e := l.inbox.take(); len(e) != 1 || *e[0].InForce != x.want {
+		if e := l.inbox.popAll(); len(e) != 1 || *e[0].InForce != x.want {
 			t.Errorf("%+v and %+v: %+v", x.a, x.b, e)
 		}
 	}

@@ -107,7 +107,7 @@ func (p *Peers) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, 
 	case b.Log != nil:
 		p.cfg.Log.inbox.putPeer(logEvent{Event: replica.Event{Log: b.Log}}, more)
 	case b.Replica != nil && b.Replica.Snapshot != nil:
-		p.cfg.Snapshots.take(b.Replica)
+		p.cfg.Snapshots.handle(b.Replica)
 	case b.Replica != nil:
 		p.cfg.Log.inbox.putPeer(logEvent{Event: replica.Event{Peer: b.Replica}}, more)
 	case p.outsider(from):

@@ -41,7 +41,7 @@ func (p *persister) add(ps []multipaxos.Persist) {
 	}
 }
 
-func (p *persister) take() []multipaxos.Persist {
+func (p *persister) drain() []multipaxos.Persist {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := p.waiting
@@ -64,7 +64,7 @@ func (p *persister) run(stop <-chan struct{}) error {
 			return nil
 		case <-p.wake:
 		}
-		ps := p.take()
+		ps := p.drain()
 		if len(ps) == 0 {
 			continue
 		}

@@ -116,8 +116,8 @@ func (s *Snapshots) Problem() string {
 	return ""
 }
 
-// take takes a message of a peer. It never waits.
-func (s *Snapshots) take(m *replica.Message) {
+// handle handles a message of a peer. It never waits.
+func (s *Snapshots) handle(m *replica.Message) {
 	if m.Kind == replica.KindSnapshotPiece {
 		select {
 		case s.pieces <- m:

@@ -107,7 +107,7 @@ func (a *answerer) awaitResult(c *conn, ask *wire.AskMsg) error {
 		}
 		return err
 	}
-	if err := a.take(ident.Member{Node: ask.From, Store: ask.Store}, c.cert, found); err != nil {
+	if err := a.adoptFound(ident.Member{Node: ask.From, Store: ask.Store}, c.cert, found); err != nil {
 		var r *Refusal
 		if !errors.As(err, &r) {
 			r = &Refusal{Reason: wire.ReasonBootstrap, Text: err.Error()}
@@ -117,8 +117,8 @@ func (a *answerer) awaitResult(c *conn, ask *wire.AskMsg) error {
 	return c.send(&wire.FormedMsg{})
 }
 
-// take adopts the result from a founder whose certificate has the name cert.
-func (a *answerer) take(founder ident.Member, cert string, found *wire.FoundMsg) error {
+// adoptFound adopts the result from a founder whose certificate has the name cert.
+func (a *answerer) adoptFound(founder ident.Member, cert string, found *wire.FoundMsg) error {
 	if !found.Membership.Lists(founder.Node, founder.Store) {
 		return refuse(wire.ReasonBootstrap,
 			"node %d founds a cluster with membership %s, in which it is not itself with its store %s",

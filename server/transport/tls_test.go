@@ -361,7 +361,7 @@ func TestAFounderIsWhomItSays(t *testing.T) {
 		b := &bootstrap{cfg: memory(1, list), tls: certstest.Load(t, ca.Node(t, "node-1")), open: true,
 			settled: make(chan struct{})}
 		m := members(1, 2)
-		err := (&answerer{bootstrap: b}).take(m.Members[1], cert, &wire.FoundMsg{Cluster: ident.ClusterID{1}, Membership: m})
+		err := (&answerer{bootstrap: b}).adoptFound(m.Members[1], cert, &wire.FoundMsg{Cluster: ident.ClusterID{1}, Membership: m})
 		var r *Refusal
 		if (err == nil) != ok || !ok && (!errors.As(err, &r) || r.Reason != wire.ReasonCertificate) {
 			t.Errorf("%s: %v", cert, err)

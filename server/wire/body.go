@@ -114,8 +114,8 @@ func (r *valueReader) lengths(f *codec.Fields) int {
 	return r.Array()
 }
 
-// take reads n lengths and hands so many values out, one to each of count places.
-func (r *valueReader) take(n, count int, give func(i int, value []byte)) {
+// each reads n lengths and hands so many values out, one to each of count places.
+func (r *valueReader) each(n, count int, give func(i int, value []byte)) {
 	if n != count {
 		r.fail("%d lengths for %d values", n, count)
 		return

@@ -218,7 +218,7 @@ func readLog(header, values []byte, m *multipaxos.Message) error {
 		}
 	}
 	f.End()
-	r.take(r.lengths(&h), len(m.Entries), func(i int, v []byte) { m.Entries[i].Value = v })
+	r.each(r.lengths(&h), len(m.Entries), func(i int, v []byte) { m.Entries[i].Value = v })
 	return r.end(&h)
 }
 

@@ -178,8 +178,8 @@ type namedReader struct {
 
 func (r *namedReader) fail() { r.bad, r.b = true, nil }
 
-// take returns the next n bytes, n up to 16, or zeros if they are not there.
-func (r *namedReader) take(n int) []byte {
+// next returns the next n bytes, n up to 16, or zeros if they are not there.
+func (r *namedReader) next(n int) []byte {
 	if n > len(r.b) {
 		r.fail()
 		return make([]byte, n)
@@ -189,7 +189,7 @@ func (r *namedReader) take(n int) []byte {
 	return out
 }
 
-func (r *namedReader) byte() byte { return r.take(1)[0] }
+func (r *namedReader) byte() byte { return r.next(1)[0] }
 
 func (r *namedReader) number() uint64 {
 	v, n := binary.Uvarint(r.b)
@@ -208,15 +208,15 @@ func (r *namedReader) text(limit int) string {
 		r.fail()
 		return ""
 	}
-	return string(r.take(int(n)))
+	return string(r.next(int(n)))
 }
 
 func (r *namedReader) request(kind named.Kind) named.Request {
-	q := named.Request{Kind: kind, Name: named.Name(r.take(16)), Counter: r.number()}
+	q := named.Request{Kind: kind, Name: named.Name(r.next(16)), Counter: r.number()}
 	if kind == named.Prepare {
 		return q
 	}
-	q.Acquisition = named.Acquisition(r.take(16))
+	q.Acquisition = named.Acquisition(r.next(16))
 	if kind == named.Accept {
 		q.Token, q.Duration = named.Token(r.number()), time.Duration(r.number())
 		q.Owner, q.Text = r.text(named.MaxOwnerBytes), r.text(named.MaxTextBytes)
@@ -225,7 +225,7 @@ func (r *namedReader) request(kind named.Kind) named.Request {
 }
 
 func (r *namedReader) reply(kind named.Kind) named.Reply {
-	out := named.Reply{Kind: kind, Name: named.Name(r.take(16)), Counter: r.number()}
+	out := named.Reply{Kind: kind, Name: named.Name(r.next(16)), Counter: r.number()}
 	if kind == named.Accepted || kind == named.Released {
 		return out
 	}
@@ -240,7 +240,7 @@ func (r *namedReader) reply(kind named.Kind) named.Reply {
 		out.Promised = r.number()
 	}
 	if out.Live {
-		out.LiveAcquisition = named.Acquisition(r.take(16))
+		out.LiveAcquisition = named.Acquisition(r.next(16))
 		out.LiveToken, out.LiveLeft = named.Token(r.number()), time.Duration(r.number())
 		out.LiveOwner = r.text(named.MaxOwnerBytes)
 	}

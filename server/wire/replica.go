@@ -300,10 +300,10 @@ func readReplica(header, values []byte, m *replica.Message) error {
 		m.Snapshot = readSnapshot(&s)
 	}
 	f.End()
-	r.take(r.lengths(&h), len(m.Writes), func(i int, v []byte) { m.Writes[i].Command = v })
+	r.each(r.lengths(&h), len(m.Writes), func(i int, v []byte) { m.Writes[i].Command = v })
 	if n := r.lengths(&h); n > 0 {
 		// Copied: an answer must not keep its frame alive, and other bodies with it.
-		r.take(n, len(m.Answers), func(i int, v []byte) { m.Answers[i].Result.Body = string(v) })
+		r.each(n, len(m.Answers), func(i int, v []byte) { m.Answers[i].Result.Body = string(v) })
 	}
 	return r.end(&h)
 }
