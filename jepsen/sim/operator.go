@@ -149,9 +149,26 @@ func (x *operator) settle() bool {
 	for _, c := range x.asks {
 		n := c.comer
 		c.cancel = c.cancel || c.op.Kind == members.Replace && n == nil || c.op.Kind == members.Promote && x.lost(c.op.Node) ||
+			c.op.Kind == members.Remove && x.leavesTooFew(c.op.Node) ||
 			n != nil && (n.lost() || n.id != 0 && !n.takesPart() || c.took && c.seat != n.disk.store)
 	}
 	return (!x.plan.members.on || !x.plan.on(Differ) || x.decide()) && x.takeBack() && len(x.asks) == 0 && !x.vacant()
+}
+
+// leavesTooFew reports whether without a node so many voters would be gone for good that the others are no majority: its
+// removal waits for one.
+func (x *operator) leavesTooFew(id ballot.NodeID) bool {
+	alive, all := 0, 0
+	for _, m := range x.world.members.newest().Membership.Members {
+		if m.Node == id {
+			continue
+		}
+		all++
+		if !x.lost(m.Node) {
+			alive++
+		}
+	}
+	return all > 0 && 2*alive <= all
 }
 
 // comes gives the operation a machine with an empty disk.
