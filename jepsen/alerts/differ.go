@@ -53,11 +53,18 @@ func (b *bed) write(ctx context.Context, keys ...string) error {
 		return err
 	}
 	defer c.Close()
-	var slot uint64
 	for _, key := range keys {
 		if _, err := c.Set(ctx, key, []byte("value"), client.WriteOptions{}); err != nil {
 			return err
 		}
+	}
+	var slot uint64 // of the writes, or a later one: the master knows them to be chosen, others perhaps not yet
+	for _, n := range b.c.Nodes() {
+		s, err := b.c.Status(ctx, n)
+		if err != nil {
+			return err
+		}
+		slot = max(slot, s.Chosen)
 	}
 	for end := time.Now().Add(time.Minute); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, lookEvery) {
 		have := 0
@@ -65,9 +72,6 @@ func (b *bed) write(ctx context.Context, keys ...string) error {
 			s, err := b.c.Status(ctx, n)
 			if err != nil {
 				return err
-			}
-			if slot == 0 {
-				slot = s.Chosen
 			}
 			if s.Checkpointed >= slot {
 				have++

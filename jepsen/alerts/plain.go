@@ -26,7 +26,7 @@ func playPlain(ctx context.Context, b *bed) error {
 		return err
 	}
 	err := b.start(ctx, cluster.Config{Flags: []string{"--archive", x.archive, "--archive-verify-every", "1m",
-		"--limit-loopback", "--request-rate-mode", "enforcing", "--request-rate", "2000", "--quota-bytes", "64MiB"}}, nil)
+		"--limit-loopback", "--request-rate-mode", "enforcing", "--request-rate", "500", "--quota-bytes", "64MiB"}}, nil)
 	if err != nil {
 		return err
 	}
