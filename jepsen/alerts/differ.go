@@ -2,7 +2,6 @@ package alerts
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"time"
@@ -53,33 +52,13 @@ func (b *bed) write(ctx context.Context, keys ...string) error {
 		return err
 	}
 	defer c.Close()
+	var revision uint64
 	for _, key := range keys {
-		if _, err := c.Set(ctx, key, []byte("value"), client.WriteOptions{}); err != nil {
+		if revision, err = c.Set(ctx, key, []byte("value"), client.WriteOptions{}); err != nil {
 			return err
 		}
 	}
-	var slot uint64 // of the writes, or a later one: the master knows them to be chosen, others perhaps not yet
-	for _, n := range b.c.Nodes() {
-		s, err := b.c.Status(ctx, n)
-		if err != nil {
-			return err
-		}
-		slot = max(slot, s.Chosen)
-	}
-	for end := time.Now().Add(time.Minute); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, lookEvery) {
-		have := 0
-		for _, n := range b.c.Nodes() {
-			s, err := b.c.Status(ctx, n)
-			if err != nil {
-				return err
-			}
-			if s.Checkpointed >= slot {
-				have++
-			}
-		}
-		if have == len(b.c.Nodes()) {
-			return nil
-		}
-	}
-	return errors.Join(ctx.Err(), errors.New("not every node has made a checkpoint within a minute"))
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return b.c.WaitCheckpointed(ctx, revision)
 }

@@ -198,6 +198,26 @@ func (c *Cluster) WaitLevel(ctx context.Context) error {
 	}
 }
 
+// WaitCheckpointed waits until each node has all writes up to a revision, that of an acknowledged write, in its state
+// database. A status may be a tick old, so the slots in it say nothing about a write that was acknowledged just now.
+func (c *Cluster) WaitCheckpointed(ctx context.Context, revision uint64) error {
+	for _, n := range c.Nodes() {
+		for {
+			s, err := c.Status(ctx, n)
+			if err == nil && s.Revision >= revision && s.Checkpointed == s.Applied {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("node %d: slot %d in a checkpoint, slot %d applied, revision %d of %d: %w",
+					n.ID, s.Checkpointed, s.Applied, s.Revision, revision, ctx.Err())
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
 func (c *Cluster) ready(ctx context.Context, n *Node) error {
 	_, err := c.get(ctx, n, "/health/ready")
 	return err

@@ -28,11 +28,14 @@ func differ(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer done()
-	if _, err := all.Set(ctx, "account", []byte("1000"), client.WriteOptions{}); err != nil {
+	revision, err := all.Set(ctx, "account", []byte("1000"), client.WriteOptions{})
+	if err != nil {
 		return err
 	}
 	victim := c.Node(3)
-	if err := checkpointsRest(ctx, c); err != nil {
+	limit, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if err := c.WaitCheckpointed(limit, revision); err != nil {
 		return err
 	}
 	if err := victim.Terminate(10 * time.Second); err != nil {
@@ -84,21 +87,4 @@ func differ(ctx context.Context, s *stage) error {
 	}
 	s.say("kvnode rejoin has rebuilt it from the others: it votes, and all three hold the same")
 	return nil
-}
-
-// checkpointsRest waits until every node has everything that is applied in its state database.
-func checkpointsRest(ctx context.Context, c *cluster.Cluster) error {
-	end := time.Now().Add(30 * time.Second)
-	for ; time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, 100*time.Millisecond) {
-		rest := 0
-		for _, n := range c.Nodes() {
-			if x, err := c.Status(ctx, n); err == nil && x.Applied > 0 && x.Checkpointed == x.Applied {
-				rest++
-			}
-		}
-		if rest == len(c.Nodes()) {
-			return nil
-		}
-	}
-	return fmt.Errorf("not every node has made a checkpoint of everything within 30 s of quiet")
 }
