@@ -43,6 +43,7 @@ type Log struct {
 	timers       timers
 	progress     progress
 	now          time.Duration // the newest clock reading
+	deadline     time.Duration // of the lease, as published last
 	ticks        uint64
 	out          outbox
 }
@@ -135,7 +136,7 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 	case e.Up != 0:
 		l.members.connected(e.Up, true)
 		l.core.Connected(e.Up)
-		l.out.send(Message{Kind: KindHeartbeat, To: e.Up, Heartbeat: l.heartbeat(now, 0)})
+		l.out.send(Message{Kind: KindHeartbeat, To: e.Up, Heartbeat: l.heartbeat(now)})
 	case e.Down != 0:
 		l.disconnected(e.Down)
 	case e.Members != nil:
@@ -144,7 +145,7 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 		l.askLevel(now, e.Level)
 	case e.InForce != nil:
 		l.own.put(now, *e.InForce)
-		l.members.announce(l.heartbeat(now, 0), &l.out)
+		l.members.announce(l.heartbeat(now), &l.out)
 	case e.Call != nil:
 		e.Call(now)
 	}

@@ -35,7 +35,7 @@ func (l *Log) takeForwarded(now time.Duration, from ballot.NodeID, writes []Forw
 
 // advance follows the lease and moves every waiting request on as far as it can go now.
 func (l *Log) advance(now time.Duration, p Published) {
-	l.now = now
+	l.now, l.deadline = now, p.Deadline
 	l.follow(now, p)
 	l.epoch.open(l.core)
 	switch {
@@ -68,11 +68,12 @@ func (l *Log) needsTime() bool {
 // finish ends a round of inputs. now is a clock reading made after entries were applied, and p is published at that
 // time. Writes are acknowledged, and reads get their points, only under the lease.
 func (l *Log) finish(now time.Duration, p Published) {
+	l.deadline = p.Deadline
 	l.batches.acknowledge(now, p, l.epoch.tenure, l.next(), &l.out)
 	l.changes.acknowledge(now, p, l.epoch.tenure, &l.out)
 	l.timers.settle(now)
 	if l.epoch.ready && !l.master.isSelf() {
-		l.becomeMaster(now, p)
+		l.becomeMaster(now)
 	}
 	if l.epoch.ready && len(l.reads.pending) > 0 {
 		l.reads.finishAtMaster(now, p, &l.epoch, l.state.Applied(), l.core, &l.out)

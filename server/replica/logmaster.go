@@ -39,7 +39,7 @@ func (l *Log) stepDown(now time.Duration) {
 	l.closeEpoch()
 	l.core.Retire()
 	l.epoch.tenure = 0
-	l.members.announce(l.heartbeat(now, 0), &l.out)
+	l.members.announce(l.heartbeat(now), &l.out)
 }
 
 // closeEpoch ends readiness. Writes proposed and not acknowledged stay unknown. Queued writes wait on.
@@ -65,10 +65,11 @@ func (l *Log) next() *queue {
 }
 
 // becomeMaster tells everybody that this node is ready to serve, and begins to measure times.
-func (l *Log) becomeMaster(now time.Duration, p Published) {
+func (l *Log) becomeMaster(now time.Duration) {
 	l.master.become(l.epoch.number(), now)
 	l.forwards.recall(l.cfg.Self.Node, &l.queue)
-	l.members.announce(l.heartbeat(now, p.Deadline), &l.out)
+	l.reads.unaskAll()
+	l.members.announce(l.heartbeat(now), &l.out)
 	l.timers.rearm(now)
 	l.changes.begin(now, l.state.Applied(), l.ticks)
 }

@@ -9,7 +9,7 @@ import (
 // tick drives retransmission, heartbeats, time-outs and timers; it comes every TickEvery.
 func (l *Log) tick(now time.Duration, p Published) error {
 	l.ticks++
-	l.now = now
+	l.now, l.deadline = now, p.Deadline
 	if l.members.upToDate() {
 		l.members.assured = l.ticks
 	}
@@ -26,7 +26,7 @@ func (l *Log) tick(now time.Duration, p Published) error {
 	l.changes.expire(now, &l.out)
 	l.changes.tick(l.ticks, l.state.Applied())
 	if l.ticks%heartbeatTicks == 0 {
-		l.members.announce(l.heartbeat(now, p.Deadline), &l.out)
+		l.members.announce(l.heartbeat(now), &l.out)
 	}
 	if l.epoch.ready && !l.stopping && p.HeldAs(l.epoch.tenure, now) {
 		l.timers.ask(now, &l.queue)
@@ -42,8 +42,8 @@ const (
 )
 
 // heartbeat is what this node says of itself.
-func (l *Log) heartbeat(now, deadline time.Duration) Heartbeat {
-	h := l.epoch.heartbeat(l.state.Applied(), l.members.space, now, deadline)
+func (l *Log) heartbeat(now time.Duration) Heartbeat {
+	h := l.epoch.heartbeat(l.state.Applied(), l.members.space, now, l.deadline)
 	h.Membership, h.Excluding = l.own.told(now, l.core.MarkedThrough())
 	h.Silent = l.own.silence(now)
 	if h.Digests = l.digests.told; len(h.Digests) > 0 {

@@ -377,7 +377,7 @@ func TestARemovedNodeElectsNobody(t *testing.T) {
 func TestAMembershipIsInForceOnlyWhenChosen(t *testing.T) {
 	b := newBench(t, 1, 2)
 	p := b.lead(tenure(1, 90*sec))
-	told := func() uint64 { return b.log.heartbeat(b.now, 0).Membership }
+	told := func() uint64 { return b.log.heartbeat(b.now).Membership }
 	b.give(Event{Members: &MembersRequest{ID: 1, Until: 90 * sec,
 		Op: members.Operation{ID: "op", Kind: members.Remove, Node: 2}}})
 	handed := false
@@ -409,7 +409,7 @@ func TestAMembershipIsInForceOnlyWhenChosen(t *testing.T) {
 	}
 	b.give(Event{InForce: &MembersInForce{Number: 2, Excluding: time.Second}})
 	b.run(20*sec, p)
-	if h := b.log.heartbeat(20*sec+sec/4, 0); h.Membership != 2 || h.Excluding != 3*time.Second/4 {
+	if h := b.log.heartbeat(20*sec + sec/4); h.Membership != 2 || h.Excluding != 3*time.Second/4 {
 		t.Fatalf("%+v", h)
 	}
 }

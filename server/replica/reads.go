@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"time"
 
 	"tenure/internal/ballot"
@@ -29,9 +30,9 @@ type ask struct {
 
 // readers holds all reads that wait here.
 type readers struct {
-	max     int
+	max     int        // of reads of clients of this node; a follower has a question of each kind at most
 	nonce   uint64     // of the run
-	waiting []readWait // arrived, no point asked for
+	waiting []readWait // of clients of this node: no point asked for
 	asks    [2]ask     // default, consistent
 	granted []readWait // to be answered when slot is applied
 	pending []readWait // at the master: default ones for the next finish, consistent ones for their round
@@ -45,7 +46,7 @@ const askTicks = 10
 
 // add takes a read of a client of this node.
 func (r *readers) add(q ReadRequest, leaving bool, out *outbox) {
-	if len(r.waiting) >= r.max || leaving {
+	if r.count() >= r.max || leaving {
 		why := Overloaded
 		if leaving {
 			why = Stopping
@@ -116,6 +117,7 @@ func (r *readers) finish(applied uint64, out *outbox) {
 	r.granted = kept
 }
 
+// refuse tells a client why its read is not answered, and a follower that this node is not the master.
 func (r *readers) refuse(w readWait, why Reason, out *outbox) {
 	if w.from != 0 {
 		out.send(Message{Kind: KindReadPointR, To: w.from, Read: ReadPoint{ID: w.id, Consistent: w.consistent}})
@@ -186,22 +188,27 @@ func (r *readers) recall(node ballot.NodeID) {
 			r.unask(&r.asks[i])
 		}
 	}
-	kept := r.pending[:0]
-	for _, w := range r.pending {
-		if w.from != node {
-			kept = append(kept, w)
-		}
-	}
-	r.pending = kept
+	r.pending = slices.DeleteFunc(r.pending, func(w readWait) bool { return w.from == node })
 }
 
-// fromFollower takes a follower's question. A node that does not serve refuses it.
+// unaskAll puts the reads back that wait for the answer of another node, since this one serves now.
+func (r *readers) unaskAll() {
+	for i := range r.asks {
+		r.unask(&r.asks[i])
+	}
+}
+
+// fromFollower takes a follower's question, in place of the one of that kind that the follower has given up. A node
+// that does not serve refuses it.
 func (r *readers) fromFollower(now time.Duration, from ballot.NodeID, p ReadPoint, serves bool, out *outbox) {
 	w := readWait{id: p.ID, from: from, consistent: p.Consistent, until: now + askTicks*TickEvery}
-	if !serves || len(r.pending) >= r.max {
+	if !serves {
 		r.refuse(w, NoMaster, out)
 		return
 	}
+	r.pending = slices.DeleteFunc(r.pending, func(old readWait) bool {
+		return old.from == from && old.consistent == p.Consistent
+	})
 	r.pending = append(r.pending, w)
 }
 
@@ -227,7 +234,8 @@ func (r *readers) fromMaster(from ballot.NodeID, p ReadPoint) (notMaster bool) {
 	return false
 }
 
-// expire refuses the reads that have waited too long: why says what for, unless it was for this node to catch up.
+// expire refuses the reads that have waited too long: why says what for, unless it was for this node to catch up. A
+// follower's question is dropped, since the follower asks again.
 func (r *readers) expire(now time.Duration, why Reason, out *outbox) {
 	lists := []*[]readWait{&r.waiting, &r.granted, &r.pending, &r.asks[0].reads, &r.asks[1].reads}
 	for _, list := range lists {
@@ -237,9 +245,10 @@ func (r *readers) expire(now time.Duration, why Reason, out *outbox) {
 		}
 		kept := (*list)[:0]
 		for _, w := range *list {
-			if now < w.until {
+			switch {
+			case now < w.until:
 				kept = append(kept, w)
-			} else {
+			case w.from == 0:
 				r.refuse(w, why, out)
 			}
 		}
@@ -250,5 +259,7 @@ func (r *readers) expire(now time.Duration, why Reason, out *outbox) {
 // stuck reports whether consistent reads wait for a round that nobody has confirmed yet.
 func (r *readers) stuck(confirmed uint64) bool { return len(r.pending) > 0 && r.round > confirmed }
 
-// count is how many reads wait.
-func (r *readers) count() int { return len(r.waiting) + len(r.pending) + len(r.granted) }
+// count is how many reads wait, with the questions of followers.
+func (r *readers) count() int {
+	return len(r.waiting) + len(r.pending) + len(r.granted) + len(r.asks[0].reads) + len(r.asks[1].reads)
+}

@@ -162,12 +162,12 @@ func TestAMembershipOfASnapshotIsAcknowledgedWithItsEntry(t *testing.T) {
 	b.log.members.follow(r.Membership, r.NextNode) // as of the identity
 	b.give(Event{InForce: &MembersInForce{Number: 2}})
 	b.follows(r)
-	if got := b.log.heartbeat(2*sec, 0).Membership; got != 1 {
+	if got := b.log.heartbeat(2 * sec).Membership; got != 1 {
 		t.Fatalf("acknowledges %d, and its disk does not know that the entry is chosen", got)
 	}
 	b.sync()
 	b.again()
-	if got := b.log.heartbeat(2*sec, 0).Membership; got != 2 {
+	if got := b.log.heartbeat(2 * sec).Membership; got != 2 {
 		t.Fatalf("acknowledges %d", got)
 	}
 }

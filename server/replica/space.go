@@ -46,7 +46,7 @@ func (l *Log) SetSpace(r Space) {
 	l.core.SetFull(r.refuses())
 	l.core.SetShort(l.checkpoints.short(r))
 	if tell {
-		l.members.announce(l.heartbeat(l.now, 0), &l.out)
+		l.members.announce(l.heartbeat(l.now), &l.out)
 	}
 }
 
