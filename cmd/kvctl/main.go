@@ -94,19 +94,21 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// outcomes are what --json calls the ways in which a call can fail.
+// outcomes are what --json calls the ways in which a call can fail. Those with exitUnknown come first: the word of an
+// error with several kinds is the first here.
 var outcomes = []struct {
 	kind error
 	word string
 }{
+	{errDoneUnseen, "done"}, {client.ErrUnknown, "unknown"}, {client.ErrDropped, "result lost"},
 	{client.ErrNotFound, "not found"}, {client.ErrCondition, "condition failed"}, {client.ErrNotApplied, "not applied"},
-	{client.ErrUnknown, "unknown"}, {client.ErrKeyReused, "key reused"}, {client.ErrNoSpace, "no space"},
+	{client.ErrKeyReused, "key reused"}, {client.ErrNoSpace, "no space"},
 	{client.ErrTooLarge, "too large"}, {client.ErrInvalid, "invalid"}, {client.ErrForbidden, "forbidden"},
 	{client.ErrUnavailable, "unavailable"}, {client.ErrNoSession, "no session"}, {client.ErrFenced, "fenced"},
-	{client.ErrNotNumber, "not a number"}, {client.ErrDropped, "result lost"}, {client.ErrLost, "lost"},
+	{client.ErrNotNumber, "not a number"}, {client.ErrLost, "lost"},
 	{client.ErrBusy, "busy"}, {client.ErrMembers, "members not changed"},
 	{client.ErrFeatureLevel, "feature level too low"},
-	{client.ErrDenied, "denied"}, {client.ErrUnknownToken, "unknown token"}, {errDoneUnseen, "done"},
+	{client.ErrDenied, "denied"}, {client.ErrUnknownToken, "unknown token"},
 }
 
 // failure is a failed command with --json.
@@ -158,16 +160,15 @@ func (a *app) complain(err error) {
 
 // outcomeWord returns the word of --json for err.
 func outcomeWord(err error) string {
-	word := "failed"
+	if errors.As(err, new(usageError)) {
+		return "usage"
+	}
 	for _, o := range outcomes {
 		if errors.Is(err, o.kind) {
-			word = o.word
+			return o.word
 		}
 	}
-	if errors.As(err, new(usageError)) {
-		word = "usage"
-	}
-	return word
+	return "failed"
 }
 
 func newVersion(a *app) *cobra.Command {

@@ -402,3 +402,18 @@ func TestNoSuchHost(t *testing.T) {
 		t.Errorf("%q", errOut.String())
 	}
 }
+
+// The word of --json says the same as the exit code: an error of exit code 3 is called by what makes it one.
+func TestTheWordOfAnUnknownOutcome(t *testing.T) {
+	kinds := map[string]error{"unknown": client.ErrUnknown, "result lost": client.ErrDropped, "done": errDoneUnseen}
+	for want, kind := range kinds {
+		for _, o := range outcomes {
+			if exitCode(o.kind) == exitUnknown {
+				continue
+			}
+			if err := fmt.Errorf("%w: %w", kind, o.kind); outcomeWord(err) != want || exitCode(err) != exitUnknown {
+				t.Errorf("%v: %q, exit %d", err, outcomeWord(err), exitCode(err))
+			}
+		}
+	}
+}

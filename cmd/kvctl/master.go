@@ -115,11 +115,11 @@ func (a *app) transfer(ctx context.Context, c *client.Client, to uint64) error {
 	return err
 }
 
-// awaitMaster waits for a mastership after old, or for old itself if that is the wanted node.
+// awaitMaster waits for the mastership that a transfer from old leads to.
 func awaitMaster(ctx context.Context, c *client.Client, old client.Status, want uint64) (m client.Status, err error) {
 	err = poll(ctx, transferPoll, func() (done bool, err error) {
 		m, done = takeSurvey(ctx, c).master()
-		return done && (m.Epoch > old.Epoch || want == old.Node), nil
+		return done && handedOver(old, m, want), nil
 	})
 	if err != nil {
 		err = fmt.Errorf(
@@ -127,4 +127,13 @@ func awaitMaster(ctx context.Context, c *client.Client, old client.Status, want 
 			client.ErrUnknown)
 	}
 	return m, err
+}
+
+// handedOver reports whether now is a mastership that a transfer from old to the node want, 0 for any, may end with. A
+// new epoch of the old master is none: its transfer has failed.
+func handedOver(old, now client.Status, want uint64) bool {
+	if want == old.Node {
+		return true
+	}
+	return now.Epoch > old.Epoch && now.Node != old.Node
 }

@@ -544,3 +544,19 @@ func TestStatusOfANodeThatSpeaksTLS(t *testing.T) {
 		}
 	}
 }
+
+// A transfer that failed, after which the old master won again, is no transfer.
+func TestAnotherEpochOfTheOldMasterIsNoTransfer(t *testing.T) {
+	old := client.Status{Node: 2, Epoch: 7}
+	for _, x := range []struct {
+		node, epoch, want uint64
+		done              bool
+	}{
+		{2, 7, 0, false}, {2, 8, 0, false}, {3, 7, 0, false}, {3, 8, 0, true}, {2, 8, 3, false}, {1, 8, 3, true},
+		{2, 7, 2, true},
+	} {
+		if got := handedOver(old, client.Status{Node: x.node, Epoch: x.epoch}, x.want); got != x.done {
+			t.Errorf("%+v: %v", x, got)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"tenure/api"
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/server/members"
 	"tenure/server/runner"
 )
@@ -21,7 +22,8 @@ func (b *Cluster) Status() api.Status {
 		Cluster: b.ClusterID(), Node: uint64(b.cfg.Identity.Node), Version: b.cfg.Version,
 		Role: b.role(v.Master), Master: uint64(v.Master), Epoch: v.Epoch, Lease: b.leaseStatus(v, now),
 		Promised: v.Promised.String(), Chosen: v.Chosen, Applied: v.Applied, Checkpointed: v.Checkpointed,
-		Truncated: v.Truncated, Revision: v.Revision, Peers: b.peers(v, now), Membership: b.membershipStatus(),
+		Truncated: v.Truncated, Revision: v.Revision, Peers: b.peers(v, now),
+		Membership: membershipStatus(b.cfg.Members.Load(), v.Record),
 		Disk: api.DiskStatus{LogBytes: u.LogBytes, StateBytes: u.StateBytes, FreeBytes: u.FreeBytes,
 			QuotaBytes: u.QuotaBytes},
 		Guardian: b.guardianStatus(), Leases: b.leasesStatus(now),
@@ -42,10 +44,10 @@ func (b *Cluster) snapshotStatus() *api.SnapshotStatus {
 		Installing: v.Whole}
 }
 
-// membershipStatus says which list of members this node goes by.
-func (b *Cluster) membershipStatus() api.MembershipStatus {
-	m := b.cfg.Members.Load()
-	return api.MembershipStatus{Number: m.Number, Change: m.Change, Settled: m.Number}
+// membershipStatus says which list of members a node goes by, and which one has settled by the record that it has
+// applied.
+func membershipStatus(m ident.Membership, r members.Record) api.MembershipStatus {
+	return api.MembershipStatus{Number: m.Number, Change: m.Change, Settled: r.Settled}
 }
 
 // role returns what this node is now.
