@@ -48,6 +48,7 @@ var Layout = Rules{
 		{Path: "server/acl", Pure: true},
 		{Path: "server/access", May: []string{"server/acl", "kv"}, Never: []string{"server"}},
 		{Path: "server/replica/effect", Pure: true},
+		{Path: "server/replica/clocks", Pure: true},
 		{
 			Path: "server/replica/leases", Pure: true,
 			May: []string{"server/replica/effect", "server/members", "lease", "lease/named"},
@@ -59,8 +60,8 @@ var Layout = Rules{
 		},
 		{
 			Path: "server/wire", Pure: true,
-			May: []string{"server/replica", "server/replica/leases", "server/members", "lease", "lease/named",
-				"multipaxos", "kv"},
+			May: []string{"server/replica", "server/replica/clocks", "server/replica/leases", "server/members",
+				"lease", "lease/named", "multipaxos", "kv"},
 			Never: []string{"server", "server/transport"},
 		},
 		{Path: "server/transport", May: []string{"server/wire", "server/admission"}, Never: []string{"server"}},
@@ -87,7 +88,8 @@ var Layout = Rules{
 		{Path: "server/slow", May: []string{"server/metrics"}, Never: []string{"server"}},
 		{
 			Path: "server/runner", May: []string{
-				"server/replica", "server/replica/effect", "server/replica/elector", "server/replica/leases",
+				"server/replica", "server/replica/clocks", "server/replica/effect", "server/replica/elector",
+				"server/replica/leases",
 				"server/members", "server/wire", "server/metrics", "server/slow", "storage", "lease", "lease/named",
 				"multipaxos", "kv",
 			},
@@ -142,7 +144,8 @@ var Layout = Rules{
 		{Path: "jepsen/compare/majority", Pure: true, May: []string{"lease"}},
 		{
 			Path: "jepsen/...",
-			May: []string{"server/replica", "server/replica/effect", "server/replica/elector", "server/replica/leases",
+			May: []string{"server/replica", "server/replica/clocks", "server/replica/effect", "server/replica/elector",
+				"server/replica/leases",
 				"server/wire", "server/transport", "storage/journal", "lease", "lease/named", "multipaxos", "kv",
 				"client", "server/members"},
 			Never: []string{"server"},

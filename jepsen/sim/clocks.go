@@ -3,11 +3,11 @@ package sim
 import (
 	"time"
 
-	"tenure/server/replica"
+	"tenure/server/replica/clocks"
 	"tenure/server/wire"
 )
 
-// Nodes that compare their clocks (replica.ClockWatch). In a few runs they do, as in the shell. There the clocks have
+// Nodes that compare their clocks (clocks.Watch). In a few runs they do, as in the shell. There the clocks have
 // rates that agree, as far as nodes can tell, whatever else goes wrong: nobody may be out. A phase of its own follows the
 // faults: the clock of one node runs at a rate beyond the allowed drift, and then at its own again. The node must be out
 // within the stated time, and stay so; it must be back within the stated time; and no other may be out at all.
@@ -41,7 +41,7 @@ const (
 // clockWatch runs a process' watch.
 type clockWatch struct {
 	*node
-	watch   *replica.ClockWatch
+	watch   *clocks.Watch
 	random  random
 	silence time.Duration
 	out     bool
@@ -58,7 +58,7 @@ func (n *node) watchClock() {
 	if err != nil {
 		n.fail("error", "node %d: %v", n.id, err)
 	}
-	w := &clockWatch{node: n, watch: replica.NewClockWatch(n.plan.timing.DriftPPM), silence: silence,
+	w := &clockWatch{node: n, watch: clocks.NewWatch(n.plan.timing.DriftPPM), silence: silence,
 		random: n.stream(9000 + n.run<<8 + uint64(n.i))}
 	n.process.clocks = w
 	for _, e := range n.site.net.nodes {
@@ -94,7 +94,7 @@ func (w *clockWatch) tick() {
 }
 
 // send sends a stamp. It may be lost and be late like any lease message, but never outlives its connection.
-func (w *clockWatch) send(to *node, s replica.ClockStamp) {
+func (w *clockWatch) send(to *node, s clocks.Stamp) {
 	if !to.up() || w.faulty(Drop) && w.random.chance(w.plan.dropping) {
 		return
 	}
@@ -138,7 +138,7 @@ func (x *clockFacts) check(w *clockWatch) {
 	if x.few() {
 		return
 	}
-	found, back := replica.ClockFoundWithin+clockSlack+x.late(), replica.ClockBackWithin+w.silence+clockSlack+2*x.late()
+	found, back := clocks.FoundWithin+clockSlack+x.late(), clocks.BackWithin+w.silence+clockSlack+2*x.late()
 	switch {
 	case x.right == 0 && !w.out && x.now-x.erred > found:
 		x.fail("a clock that errs is found", "the clock of node %d has erred by %d ppm for %v, and it takes part in leases",

@@ -11,7 +11,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
 	"tenure/server/metrics"
-	"tenure/server/replica"
+	"tenure/server/replica/clocks"
 	"tenure/server/wire"
 )
 
@@ -37,7 +37,7 @@ type Clocks struct {
 	cfg ClocksConfig
 
 	mu    sync.Mutex // held briefly
-	watch *replica.ClockWatch
+	watch *clocks.Watch
 
 	alarmed bool // clocks differed when look last looked; of the goroutine of run
 
@@ -47,7 +47,7 @@ type Clocks struct {
 
 // NewClocks returns a Clocks and registers its metrics.
 func NewClocks(c ClocksConfig) *Clocks {
-	k := &Clocks{cfg: c, watch: replica.NewClockWatch(c.DriftPPM)}
+	k := &Clocks{cfg: c, watch: clocks.NewWatch(c.DriftPPM)}
 	k.master.Store(new(string))
 	k.user.Store(new(string))
 	metrics.Flag(c.Registry, "clock_trusted",
@@ -101,7 +101,7 @@ func (c *Clocks) look() {
 	c.mu.Lock()
 	c.watch.Step(now, c.cfg.Clock.Suspended(), m.Voters())
 	master, why := c.watch.Out(now, c.cfg.Master), c.watch.Out(now, c.cfg.User)
-	differs := replica.DescribeRates(c.watch.Differing(m.Voters()))
+	differs := clocks.DescribeRates(c.watch.Differing(m.Voters()))
 	c.mu.Unlock()
 	c.alarm(differs, why)
 	c.master.Store(&master)
@@ -124,7 +124,7 @@ func (c *Clocks) alarm(differs, why string) {
 }
 
 // Hear handles the stamp of a peer.
-func (c *Clocks) Hear(from ballot.NodeID, s replica.ClockStamp) {
+func (c *Clocks) Hear(from ballot.NodeID, s clocks.Stamp) {
 	now := c.cfg.Clock.Now()
 	c.mu.Lock()
 	c.watch.Hear(now, from, s)

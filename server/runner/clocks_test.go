@@ -8,14 +8,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/internal/clock"
-	"tenure/server/replica"
+	"tenure/server/replica/clocks"
 )
 
 // A peer that connects again may be another process, whose clock may run at another rate.
 func TestAPeersClockIsForgottenWhenItConnects(t *testing.T) {
 	c := NewClocks(ClocksConfig{DriftPPM: 10_000, Clock: clock.New(), Members: testMembers(1, 2, 3),
 		Registry: prometheus.NewRegistry(), Logger: zerolog.Nop()})
-	other := replica.NewClockWatch(10_000)
+	other := clocks.NewWatch(10_000)
 	for now := time.Second; now < 5*time.Minute; now += stampEvery {
 		fast := now + now/20
 		c.watch.Hear(now, 2, other.Stamp(fast, 1))

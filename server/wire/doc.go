@@ -21,7 +21,7 @@
 //	12    Drained                log         msgpack                        membersask.go
 //	13    Raise                  log         msgpack                        raise.go
 //	14    Raised                 log         msgpack                        raise.go
-//	15    replica.ClockStamp     lease       msgpack                        lease.go
+//	15    clocks.Stamp     lease       msgpack                        lease.go
 //	20    Archived               log         msgpack                        archived.go
 //
 // Structs are msgpack arrays of their fields (internal/codec): fields are only ever added, at the end, and a field that

@@ -17,6 +17,7 @@ import (
 	"tenure/multipaxos"
 	"tenure/server/members"
 	"tenure/server/replica"
+	"tenure/server/replica/clocks"
 	"tenure/server/replica/leases"
 )
 
@@ -66,7 +67,7 @@ func TestOlderClockStampIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := DecodeLease(body)
-	want := replica.ClockStamp{Sent: 3, Seen: 70000, At: 1 << 40}
+	want := clocks.Stamp{Sent: 3, Seen: 70000, At: 1 << 40}
 	if err != nil || !reflect.DeepEqual(*b.Clock, want) {
 		t.Errorf("%+v, %v", b.Clock, err)
 	}
@@ -79,7 +80,7 @@ var (
 )
 
 func goldenLease() []golden {
-	out := []golden{{"clock stamp", EncodeClock(replica.ClockStamp{Sent: 3, Seen: 70000, At: 1 << 40})},
+	out := []golden{{"clock stamp", EncodeClock(clocks.Stamp{Sent: 3, Seen: 70000, At: 1 << 40})},
 		{"nudge", EncodeNudge(Nudge{Node: 3})}, {"nudge nobody", EncodeNudge(Nudge{})},
 		{"health", EncodeHealth(&replica.Health{Able: true, GetsOn: true})},
 		{"health fit", EncodeHealth(&replica.Health{Fit: true})}}

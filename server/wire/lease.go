@@ -9,6 +9,7 @@ import (
 	"tenure/internal/codec"
 	"tenure/lease"
 	"tenure/server/replica"
+	"tenure/server/replica/clocks"
 )
 
 // LeaseBody is what a body on a lease connection says; exactly one field is set.
@@ -16,7 +17,7 @@ type LeaseBody struct {
 	Message *lease.Message
 	Nudge   *Nudge
 	Health  *replica.Health
-	Clock   *replica.ClockStamp
+	Clock   *clocks.Stamp
 }
 
 // AppendLease appends the body of m: its type, and msgpack of m, written by hand because there are so many of them.
@@ -60,7 +61,7 @@ func AppendHealth(b []byte, h *replica.Health) []byte { return encode(b, typeHea
 func EncodeHealth(h *replica.Health) []byte { return AppendHealth(nil, h) }
 
 // EncodeClock returns the body of s.
-func EncodeClock(s replica.ClockStamp) []byte { return encode(nil, typeClock, &s) }
+func EncodeClock(s clocks.Stamp) []byte { return encode(nil, typeClock, &s) }
 
 // DecodeLease decodes a body from a lease connection. The error wraps ErrMalformed or ErrUnknownType.
 func DecodeLease(body []byte) (b LeaseBody, err error) {
@@ -77,7 +78,7 @@ func DecodeLease(body []byte) (b LeaseBody, err error) {
 		b.Health = new(replica.Health)
 		err = decode(body, b.Health)
 	case typeClock:
-		b.Clock = new(replica.ClockStamp)
+		b.Clock = new(clocks.Stamp)
 		err = decode(body, b.Clock)
 	default:
 		err = fmt.Errorf("%w: %d", ErrUnknownType, body[0])

@@ -25,6 +25,7 @@ var suites = map[string][]string{
 	"server/replica":         {"server/replica", "jepsen/sim", "server"},
 	"server/replica/elector": {"server/replica/elector", "server/replica", "jepsen/sim", "server"},
 	"server/replica/leases":  {"server/replica/leases", "jepsen/sim", "server"},
+	"server/replica/clocks":  {"server/replica/clocks", "server/runner"},
 	"server/runner":          {"server/runner", "server"},
 	"server/backend":         {"server/backend", "server"},
 	"server/archive":         {"server/archive", "server/archiver", "server/recovery", "server"},

@@ -1,4 +1,4 @@
-package replica
+package clocks
 
 import (
 	"math/rand/v2"
@@ -14,7 +14,7 @@ import (
 // ratePair is two nodes that exchange stamps every 500 ms, over a network that delays, overtakes and loses them.
 type ratePair struct {
 	random *rand.Rand
-	rates  [2]clockRates
+	rates  [2]rates
 	errs   [2]int64 // of the clocks, in ppm
 	base   [2]time.Duration
 	delay  [2]time.Duration // the longest in each direction
@@ -117,7 +117,7 @@ func TestNoClockWithinHalfOfTheDriftIsAccused(t *testing.T) {
 	})
 }
 
-// TestAClockBeyondTheDriftIsAccusedInTime: both accuse each other within the time that ClockWatch states, also if the
+// TestAClockBeyondTheDriftIsAccusedInTime: both accuse each other within the time that Watch states, also if the
 // rate changes when they have agreed for long, and go on to do so while it errs. Lost stamps delay this only until the
 // next ones come.
 func TestAClockBeyondTheDriftIsAccusedInTime(t *testing.T) {
@@ -152,7 +152,7 @@ func TestAClockBeyondTheDriftIsAccusedInTime(t *testing.T) {
 // anew, and the result of an earlier window does not stand for ever.
 func TestARateIsMeasuredAnewWhileBoundsTighten(t *testing.T) {
 	for _, ppm := range []int64{-300, 0, 300} { // of the peer, once this clock is right again
-		var here, there clockRates
+		var here, there rates
 		here.limitPPM, there.limitPPM = 5000, 5000
 		at := func(now time.Duration, fast int64) time.Duration { return now + time.Duration(int64(now)/1e6*fast) }
 		const turn = 15 * time.Second

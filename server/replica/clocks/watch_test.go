@@ -1,4 +1,4 @@
-package replica
+package clocks
 
 import (
 	"math/rand/v2"
@@ -15,7 +15,7 @@ const testSilence = 30 * time.Second
 // clockNet is nodes with clocks of their own, whose stamps are delayed, lost and held up at random.
 type clockNet struct {
 	random  *rand.Rand
-	watches []*ClockWatch
+	watches []*Watch
 	voters  quorum.Set
 	rates   []int64 // ppm
 	mail    []clockMail
@@ -26,14 +26,14 @@ type clockNet struct {
 type clockMail struct {
 	due      time.Duration
 	from, to int
-	stamp    ClockStamp
+	stamp    Stamp
 }
 
 func newClockNet(seed uint64, delay time.Duration, rates ...int64) *clockNet {
 	n := &clockNet{random: rand.New(rand.NewPCG(seed, 7)), delay: delay, rates: rates,
 		asleep: make([]time.Duration, len(rates))}
 	for i := range rates {
-		n.watches = append(n.watches, NewClockWatch(10_000))
+		n.watches = append(n.watches, NewWatch(10_000))
 		n.voters.Add(ballot.NodeID(i + 1))
 	}
 	return n
@@ -149,7 +149,7 @@ func TestASuspendedNodeComesBackThoughNoMajorityAgrees(t *testing.T) {
 	n := newClockNet(1, 10*time.Millisecond, -6_000, 0, 6_000)
 	n.run(0, 3*time.Minute)
 	n.asleep[0] = time.Minute
-	end := 3*time.Minute + ClockBackWithin + testSilence
+	end := 3*time.Minute + BackWithin + testSilence
 	n.run(3*time.Minute, end)
 	if why := n.out(0, end); why != "" {
 		t.Errorf("it says %q", why)
@@ -181,9 +181,9 @@ func TestOneOfFiveBringsNobodyBack(t *testing.T) {
 
 // A peer may say of clocks whatever it likes.
 func TestALongListOfClocksThatAgreeIsNoList(t *testing.T) {
-	w := NewClockWatch(10_000)
-	w.Hear(time.Second, 2, ClockStamp{Sent: 1, Agrees: make([]ballot.NodeID, 100)})
-	w.Hear(time.Second, 2, ClockStamp{Sent: 1, Agrees: []ballot.NodeID{1, 2, 3, 4, 5, 6, 7, 8}})
+	w := NewWatch(10_000)
+	w.Hear(time.Second, 2, Stamp{Sent: 1, Agrees: make([]ballot.NodeID, 100)})
+	w.Hear(time.Second, 2, Stamp{Sent: 1, Agrees: []ballot.NodeID{1, 2, 3, 4, 5, 6, 7, 8}})
 	if p := w.rates.peer(2); p.agrees.Len() != 0 {
 		t.Errorf("%v", p.agrees)
 	}

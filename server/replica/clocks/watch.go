@@ -1,4 +1,4 @@
-package replica
+package clocks
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 	"tenure/internal/quorum"
 )
 
-// ClockFoundWithin bounds how long, in its own time, a clock that errs by the whole drift stays unnoticed.
-// ClockBackWithin bounds how long until a clock is known to agree again. Both hold if stamps take no time.
+// FoundWithin bounds how long, in its own time, a clock that errs by the whole drift stays unnoticed.
+// BackWithin bounds how long until a clock is known to agree again. Both hold if stamps take no time.
 const (
-	ClockFoundWithin = rateWindow + 2*rateBucket
-	ClockBackWithin  = 2*rateWindow + 4*rateBucket
+	FoundWithin = rateWindow + 2*rateBucket
+	BackWithin  = 2*rateWindow + 4*rateBucket
 )
 
-// ClockWatch decides whether this node's elapsed clock may be trusted with leases. It is pure: it is told readings.
+// Watch decides whether this node's elapsed clock may be trusted with leases. It is pure: it is told readings.
 //
 // A node is out if a majority of the voters have clocks that agree among themselves, and its own clock differs from
 // theirs by more than half of the allowed drift. It then lets go of the master lease, answers nothing about leases, and
@@ -32,8 +32,8 @@ const (
 // 2·d/limit more where a stamp takes up to d on its way. Until then one owner at a time rests on the allowance of an
 // exclusion: two clocks that differ by twice the drift. A slowly growing error is found before it reaches that. A clock
 // that is at once further off is outside the promise for that time.
-type ClockWatch struct {
-	rates     clockRates
+type Watch struct {
+	rates     rates
 	voters    quorum.Set // as last told
 	started   bool
 	suspended time.Duration // of the machine, as last told
@@ -44,28 +44,28 @@ type ClockWatch struct {
 	why       string
 }
 
-// NewClockWatch returns the watch of a node that may drift by driftPPM.
-func NewClockWatch(driftPPM int64) *ClockWatch {
-	return &ClockWatch{rates: clockRates{limitPPM: driftPPM / 2}}
+// NewWatch returns the watch of a node that may drift by driftPPM.
+func NewWatch(driftPPM int64) *Watch {
+	return &Watch{rates: rates{limitPPM: driftPPM / 2}}
 }
 
 // Stamp returns what to send to a peer at now, again and again.
-func (w *ClockWatch) Stamp(now time.Duration, to ballot.NodeID) ClockStamp {
+func (w *Watch) Stamp(now time.Duration, to ballot.NodeID) Stamp {
 	s := w.rates.stamp(now, to)
 	s.Agrees = w.rates.agreeing(w.voters)
 	return s
 }
 
 // Hear takes a stamp that came from a peer at now.
-func (w *ClockWatch) Hear(now time.Duration, from ballot.NodeID, s ClockStamp) {
+func (w *Watch) Hear(now time.Duration, from ballot.NodeID, s Stamp) {
 	w.rates.hear(now, from, s)
 }
 
 // Forget drops the measurements of a peer that has connected anew.
-func (w *ClockWatch) Forget(peer ballot.NodeID) { w.rates.forget(peer) }
+func (w *Watch) Forget(peer ballot.NodeID) { w.rates.forget(peer) }
 
 // Step looks at the clock at now. suspended is for how long the machine was suspended since it was booted.
-func (w *ClockWatch) Step(now, suspended time.Duration, voters quorum.Set) {
+func (w *Watch) Step(now, suspended time.Duration, voters quorum.Set) {
 	slept := suspended - w.suspended
 	w.suspended, w.voters = suspended, voters
 	if !w.started {
@@ -86,13 +86,13 @@ func (w *ClockWatch) Step(now, suspended time.Duration, voters quorum.Set) {
 	}
 }
 
-func (w *ClockWatch) err(now time.Duration, why string) {
+func (w *Watch) err(now time.Duration, why string) {
 	w.erred, w.doubted, w.last, w.why = true, true, now, why
 }
 
 // Out returns why this node takes no part now in leases that live for up to silence after they were granted, "" if it
 // does.
-func (w *ClockWatch) Out(now, silence time.Duration) string {
+func (w *Watch) Out(now, silence time.Duration) string {
 	if !w.erred || now-w.last >= silence {
 		return ""
 	}
@@ -100,7 +100,7 @@ func (w *ClockWatch) Out(now, silence time.Duration) string {
 }
 
 // Differing returns the voters whose clocks certainly run at another rate.
-func (w *ClockWatch) Differing(voters quorum.Set) []RateDiffers { return w.rates.differing(voters) }
+func (w *Watch) Differing(voters quorum.Set) []RateDiffers { return w.rates.differing(voters) }
 
 // DescribeRates names peers and by how much this node's clock is faster or slower than theirs, "" for none.
 func DescribeRates(differs []RateDiffers) string {

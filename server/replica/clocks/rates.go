@@ -1,4 +1,4 @@
-package replica
+package clocks
 
 import (
 	"math/bits"
@@ -9,8 +9,8 @@ import (
 	"tenure/internal/quorum"
 )
 
-// ClockStamp is what two nodes send each other to compare the rates of their elapsed clocks.
-type ClockStamp struct {
+// Stamp is what two nodes send each other to compare the rates of their elapsed clocks.
+type Stamp struct {
 	Sent time.Duration // the sender's clock when it sent this
 	// Seen is the newest Sent that the sender has had from the receiver, and At the sender's clock when it came. 0: none.
 	Seen, At time.Duration
@@ -18,13 +18,13 @@ type ClockStamp struct {
 	Agrees []ballot.NodeID
 }
 
-// clockRates compares this node's elapsed clock with those of its peers.
+// rates compares this node's elapsed clock with those of its peers.
 //
 // No stamp arrives before it is sent. So a stamp from this node to a peer bounds from above how far the peer's clock is
 // ahead, and a stamp from the peer bounds it from below. Two such bounds of different kinds, some time apart, bound the
 // rate. Delays and pauses widen the bounds, but never make them wrong: a rate within the limit is never taken for one
 // beyond it. Of the bounds in a bucket of time the tightest is kept.
-type clockRates struct {
+type rates struct {
 	limitPPM int64 // half of the drift that is allowed
 	peers    []peerRate
 }
@@ -76,7 +76,7 @@ const (
 	rateWindow = 60 * time.Second
 )
 
-func (c *clockRates) peer(id ballot.NodeID) *peerRate {
+func (c *rates) peer(id ballot.NodeID) *peerRate {
 	i := slices.IndexFunc(c.peers, func(p peerRate) bool { return p.node == id })
 	if i < 0 {
 		return nil
@@ -85,8 +85,8 @@ func (c *clockRates) peer(id ballot.NodeID) *peerRate {
 }
 
 // stamp returns what to send to a peer at now.
-func (c *clockRates) stamp(now time.Duration, to ballot.NodeID) ClockStamp {
-	s := ClockStamp{Sent: now}
+func (c *rates) stamp(now time.Duration, to ballot.NodeID) Stamp {
+	s := Stamp{Sent: now}
 	if p := c.peer(to); p != nil {
 		s.Seen, s.At = p.seen, p.at
 	}
@@ -94,7 +94,7 @@ func (c *clockRates) stamp(now time.Duration, to ballot.NodeID) ClockStamp {
 }
 
 // hear takes a stamp that came from a peer at now.
-func (c *clockRates) hear(now time.Duration, from ballot.NodeID, s ClockStamp) {
+func (c *rates) hear(now time.Duration, from ballot.NodeID, s Stamp) {
 	p := c.peer(from)
 	if p == nil {
 		c.peers = append(c.peers, peerRate{node: from})
@@ -113,7 +113,7 @@ func (c *clockRates) hear(now time.Duration, from ballot.NodeID, s ClockStamp) {
 }
 
 // forget drops what is known of a peer: its process, and with it perhaps its clock, is another one.
-func (c *clockRates) forget(peer ballot.NodeID) {
+func (c *rates) forget(peer ballot.NodeID) {
 	c.peers = slices.DeleteFunc(c.peers, func(p peerRate) bool { return p.node == peer })
 }
 
@@ -174,7 +174,7 @@ type RateDiffers struct {
 }
 
 // differs returns by how much the peer's clock certainly differs, if that is more than the limit.
-func (c *clockRates) differs(p *peerRate) (ppm int64, differs bool) {
+func (c *rates) differs(p *peerRate) (ppm int64, differs bool) {
 	switch b := p.bounds(); {
 	case b.hasLow && b.lowPPM > c.limitPPM:
 		return b.lowPPM, true
@@ -185,18 +185,18 @@ func (c *clockRates) differs(p *peerRate) (ppm int64, differs bool) {
 }
 
 // agrees reports whether the peer's clock certainly differs by no more than the limit.
-func (c *clockRates) agrees(p *peerRate) bool {
+func (c *rates) agrees(p *peerRate) bool {
 	b := p.bounds()
 	return b.hasLow && b.hasHigh && b.lowPPM >= -c.limitPPM && b.highPPM <= c.limitPPM
 }
 
 // compared reports whether the peer's clock was compared for long enough to find a difference.
-func (c *clockRates) compared(p *peerRate) bool {
+func (c *rates) compared(p *peerRate) bool {
 	return c.agrees(p) || p.before.hasLow && p.before.hasHigh
 }
 
 // differing returns the voters whose clocks certainly differ by more than the limit, by rising id.
-func (c *clockRates) differing(voters quorum.Set) (out []RateDiffers) {
+func (c *rates) differing(voters quorum.Set) (out []RateDiffers) {
 	for i := range c.peers {
 		p := &c.peers[i]
 		if ppm, differs := c.differs(p); differs && voters.Has(p.node) {
@@ -208,7 +208,7 @@ func (c *clockRates) differing(voters quorum.Set) (out []RateDiffers) {
 }
 
 // agreeing returns the voters whose clocks are shown to agree with this node's, by rising id.
-func (c *clockRates) agreeing(voters quorum.Set) (out []ballot.NodeID) {
+func (c *rates) agreeing(voters quorum.Set) (out []ballot.NodeID) {
 	for i := range c.peers {
 		if p := &c.peers[i]; c.agrees(p) && voters.Has(p.node) {
 			out = append(out, p.node)
@@ -220,7 +220,7 @@ func (c *clockRates) agreeing(voters quorum.Set) (out []ballot.NodeID) {
 
 // comparedWith returns how many voters' clocks were compared with this node's. If agree is set, those that differ do
 // not count.
-func (c *clockRates) comparedWith(voters quorum.Set, agree bool) (n int) {
+func (c *rates) comparedWith(voters quorum.Set, agree bool) (n int) {
 	for i := range c.peers {
 		p := &c.peers[i]
 		if _, differs := c.differs(p); c.compared(p) && voters.Has(p.node) && (!agree || !differs) {
@@ -233,7 +233,7 @@ func (c *clockRates) comparedWith(voters quorum.Set, agree bool) (n int) {
 // outvoted reports whether the clocks of a majority of the voters agree among themselves, each two by what both say of
 // each other, and all differ from this node's. Any two majorities have a voter in common, so none of those that outvote
 // others is outvoted.
-func (c *clockRates) outvoted(voters quorum.Set) bool {
+func (c *rates) outvoted(voters quorum.Set) bool {
 	var differ []*peerRate
 	for i := range c.peers {
 		if _, differs := c.differs(&c.peers[i]); differs && voters.Has(c.peers[i].node) {
@@ -261,7 +261,7 @@ func allAgree(peers []*peerRate, some uint) bool {
 }
 
 // doubt drops the results of all comparisons, until the next stamps come: they then cover what happened since.
-func (c *clockRates) doubt() {
+func (c *rates) doubt() {
 	for i := range c.peers {
 		c.peers[i].rate, c.peers[i].before = rateBounds{}, rateBounds{}
 	}
