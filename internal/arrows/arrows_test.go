@@ -34,8 +34,8 @@ func TestPurePackages(t *testing.T) {
 		t.Error(f)
 	}
 	if got := strings.Join(looked, " "); got != "lease lease/named multipaxos kv storage/journal server/members server/acl "+
-		"server/replica/effect server/replica/clocks server/replica/leases server/replica/elector "+
-		"server/replica server/wire server/archive server/recovery/merge jepsen/compare/flease jepsen/compare/majority" {
+		"server/replica/effect server/replica/clocks server/replica/snapshots server/replica/leases "+
+		"server/replica/elector server/replica server/wire server/archive server/recovery/merge jepsen/compare/flease jepsen/compare/majority" {
 		t.Errorf("looked into %s only", got)
 	}
 }

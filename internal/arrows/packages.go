@@ -49,6 +49,7 @@ var Layout = Rules{
 		{Path: "server/access", May: []string{"server/acl", "kv"}, Never: []string{"server"}},
 		{Path: "server/replica/effect", Pure: true},
 		{Path: "server/replica/clocks", Pure: true},
+		{Path: "server/replica/snapshots", Pure: true},
 		{
 			Path: "server/replica/leases", Pure: true,
 			May: []string{"server/replica/effect", "server/members", "lease", "lease/named"},
@@ -56,12 +57,15 @@ var Layout = Rules{
 		{Path: "server/replica/elector", Pure: true, May: []string{"server/replica/effect", "server/members", "lease"}},
 		{
 			Path: "server/replica", Pure: true,
-			May: []string{"server/replica/effect", "server/replica/elector", "server/members", "lease", "multipaxos", "kv"},
+			May: []string{
+				"server/replica/effect", "server/replica/snapshots", "server/replica/elector", "server/members", "lease",
+				"multipaxos", "kv",
+			},
 		},
 		{
 			Path: "server/wire", Pure: true,
-			May: []string{"server/replica", "server/replica/clocks", "server/replica/leases", "server/members",
-				"lease", "lease/named", "multipaxos", "kv"},
+			May: []string{"server/replica", "server/replica/clocks", "server/replica/snapshots", "server/replica/leases",
+				"server/members", "lease", "lease/named", "multipaxos", "kv"},
 			Never: []string{"server", "server/transport"},
 		},
 		{Path: "server/transport", May: []string{"server/wire", "server/admission"}, Never: []string{"server"}},
@@ -88,8 +92,8 @@ var Layout = Rules{
 		{Path: "server/slow", May: []string{"server/metrics"}, Never: []string{"server"}},
 		{
 			Path: "server/runner", May: []string{
-				"server/replica", "server/replica/clocks", "server/replica/effect", "server/replica/elector",
-				"server/replica/leases",
+				"server/replica", "server/replica/clocks", "server/replica/snapshots", "server/replica/effect",
+				"server/replica/elector", "server/replica/leases",
 				"server/members", "server/wire", "server/metrics", "server/slow", "storage", "lease", "lease/named",
 				"multipaxos", "kv",
 			},
@@ -144,8 +148,8 @@ var Layout = Rules{
 		{Path: "jepsen/compare/majority", Pure: true, May: []string{"lease"}},
 		{
 			Path: "jepsen/...",
-			May: []string{"server/replica", "server/replica/clocks", "server/replica/effect", "server/replica/elector",
-				"server/replica/leases",
+			May: []string{"server/replica", "server/replica/clocks", "server/replica/snapshots", "server/replica/effect",
+				"server/replica/elector", "server/replica/leases",
 				"server/wire", "server/transport", "storage/journal", "lease", "lease/named", "multipaxos", "kv",
 				"client", "server/members"},
 			Never: []string{"server"},

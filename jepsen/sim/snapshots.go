@@ -6,21 +6,22 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/server/replica"
+	"tenure/server/replica/snapshots"
 )
 
 // transfers are a process' goroutines for snapshots: one sends them, and one receives. Both carry out the steps of
-// package replica; reading and writing takes its time.
+// package snapshots; reading and writing takes its time.
 type transfers struct {
 	*node
 	own uint64 // the run that they belong to
 
-	receiver replica.SnapshotReceiver
+	receiver snapshots.Receiver
 	in       *snapshot // being received; nil: none
 	got      uint64    // pieces of it
 	writing  bool
 	pieces   []*replica.Message // that wait
 
-	sender  replica.SnapshotSender
+	sender  snapshots.Sender
 	out     *snapshot // open
 	sending bool      // a step is under way
 	asks    []func()  // what the sender is told before its next step
@@ -40,10 +41,10 @@ func newTransfers(n *node) *transfers {
 // take takes a message about snapshots.
 func (t *transfers) take(m *replica.Message) {
 	if m.Kind == replica.KindSnapshotAsk {
-		t.ask(func() { t.sender.Ask(t.reading(), m) })
+		t.ask(func() { t.sender.Ask(t.reading(), m.From, m.Snapshot) })
 		return
 	}
-	if len(t.pieces) < 2*replica.SnapshotWindow { // else it is asked for again
+	if len(t.pieces) < 2*snapshots.Window { // else it is asked for again
 		t.pieces = append(t.pieces, m)
 		t.nextPiece()
 	}
@@ -54,7 +55,7 @@ func (t *transfers) nextPiece() {
 	for !t.writing && len(t.pieces) > 0 && t.running && t.run == t.own {
 		m := t.pieces[0]
 		t.pieces = t.pieces[1:]
-		t.carryOut(t.receiver.Take(t.reading(), m))
+		t.carryOut(t.receiver.Take(t.reading(), m.From, m.Snapshot))
 	}
 }
 
@@ -78,13 +79,13 @@ func (t *transfers) tick() {
 	})
 }
 
-func (t *transfers) view() replica.SnapshotView {
+func (t *transfers) view() snapshots.View {
 	s := t.log.log.Status(t.reading())
 	return s.SnapshotView()
 }
 
 // carryOut does what there is to do as the receiver.
-func (t *transfers) carryOut(s replica.SnapshotStep) {
+func (t *transfers) carryOut(s snapshots.Step) {
 	if t.trace.on() && s.Problem != "" {
 		t.trace.note("%s", s.Problem)
 	}
@@ -92,7 +93,7 @@ func (t *transfers) carryOut(s replica.SnapshotStep) {
 		t.in = nil
 	}
 	if s.Send != nil {
-		t.site.net.sendPeer(t.end, s.Send)
+		t.sendPart(replica.KindSnapshotAsk, s.Send)
 	}
 	if s.Add == nil {
 		return
@@ -101,7 +102,7 @@ func (t *transfers) carryOut(s replica.SnapshotStep) {
 	t.later(kindMembers, t.site.changes.skewed(20*time.Microsecond, 4*t.plan.commit), func() {
 		t.writing = false
 		result := t.add(&s)
-		if result == replica.SnapshotDone && s.Finish {
+		if result == snapshots.Done && s.Finish {
 			t.whole()
 			return
 		}
@@ -111,19 +112,19 @@ func (t *transfers) carryOut(s replica.SnapshotStep) {
 }
 
 // add writes a piece, as storage does: a snapshot that is not ahead is refused, and so is a piece that is not the next.
-func (t *transfers) add(s *replica.SnapshotStep) replica.SnapshotResult {
+func (t *transfers) add(s *snapshots.Step) snapshots.Result {
 	if s.Begin != nil {
 		t.in, t.got = t.site.sent[binary.BigEndian.Uint64(s.Begin)-1], 0
 		if t.in.slot <= t.disk.checkpointed() {
 			t.in = nil
-			return replica.SnapshotFailed
+			return snapshots.Failed
 		}
 	}
 	if t.in == nil || binary.BigEndian.Uint64(s.Add) != t.got || s.Finish != (t.got+1 == t.in.pieces) {
-		return replica.SnapshotBad
+		return snapshots.Bad
 	}
 	t.got++
-	return replica.SnapshotDone
+	return snapshots.Done
 }
 
 // whole ends the run: the next one begins with the snapshot.
@@ -146,7 +147,7 @@ func (t *transfers) serve() {
 	}
 	t.asks = nil
 	status := t.log.log.Status(t.reading())
-	step := t.sender.Next(t.reading(), replica.SenderView{
+	step := t.sender.Next(t.reading(), snapshots.SenderView{
 		Checkpointed: uint64(t.disk.checkpointed()), Applied: status.Applied,
 		Short: status.LeavesSnapshots(t.disk.space), Withheld: status.Withheld, Members: t.disk.members,
 	})
@@ -173,12 +174,12 @@ func (t *transfers) pin(slot uint64) {
 }
 
 // carryOutSend does what there is to do as the sender.
-func (t *transfers) carryOutSend(s *replica.SenderStep) {
+func (t *transfers) carryOutSend(s *snapshots.SenderStep) {
 	switch {
 	case s.Close:
 		t.out = nil
 	case s.Refuse != nil:
-		t.site.net.sendPeer(t.end, s.Refuse)
+		t.sendPart(replica.KindSnapshotPiece, s.Refuse)
 	case s.Open:
 		t.open()
 	case s.Read != nil:
@@ -197,20 +198,24 @@ func (t *transfers) open() {
 }
 
 // read reads a piece and sends it. A piece has only its number: its contents are compared when it is applied.
-func (t *transfers) read(r *replica.SnapshotRead) {
+func (t *transfers) read(r *snapshots.Read) {
 	at := uint64(0)
 	if len(r.After) > 0 {
 		at = binary.BigEndian.Uint64(r.After)
 	}
-	p := &replica.SnapshotPart{ID: r.ID, After: r.After, Piece: number(at)}
+	p := &snapshots.Part{ID: r.ID, After: r.After, Piece: number(at)}
 	if at+1 < t.out.pieces {
 		p.Next = number(at + 1)
 	}
 	if r.First {
 		p.Header = number(t.out.id)
 	}
-	t.site.net.sendPeer(t.end, &replica.Message{Kind: replica.KindSnapshotPiece, To: r.To, Snapshot: p})
+	t.sendPart(replica.KindSnapshotPiece, &snapshots.Outgoing{To: r.To, Part: p})
 	t.sender.Sent(t.reading(), p.Next, 8, time.Millisecond, true)
+}
+
+func (t *transfers) sendPart(kind replica.MessageKind, out *snapshots.Outgoing) {
+	t.site.net.sendPeer(t.end, &replica.Message{Kind: kind, To: out.To, Snapshot: out.Part})
 }
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

@@ -13,8 +13,8 @@
 // which tenure it is ready. The shell keeps it in one atomic variable. The log part also tells the elector whether this
 // node may try ([Standing]), and orders it to let go ([elector.LetGo]). Named leases need the log for an era only.
 //
-// Snapshots have no driver: [SnapshotReceiver] and [SnapshotSender] decide how a node that is too far behind gets the
-// state from another.
+// Snapshots have no driver: package snapshots decides how a node that is too far behind gets the state from another.
+// Package clocks decides whether a node's clock may be trusted.
 //
 // # Drivers
 //

@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/kv"
+	"tenure/server/replica/snapshots"
 )
 
 // MessageKind tells what a Message says.
@@ -29,7 +30,7 @@ type Message struct {
 	Writes    []ForwardedWrite
 	Answers   []ForwardedAnswer
 	Read      ReadPoint
-	Snapshot  *SnapshotPart // of KindSnapshotAsk and KindSnapshotPiece only
+	Snapshot  *snapshots.Part // of KindSnapshotAsk and KindSnapshotPiece only
 }
 
 // Heartbeat is what a node says of itself.

@@ -8,6 +8,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/server/replica/snapshots"
 )
 
 // stranger is a node that none of the memberships of a bench lists.
@@ -144,7 +145,7 @@ func TestAStrangerIsBelievedOnlyWithoutTheMajority(t *testing.T) {
 		b.run(sec, Published{})
 		st := b.log.Status(sec)
 		learned := st.Chosen == 1
-		offered := slices.ContainsFunc(st.SnapshotView().Peers, func(p SnapshotPeer) bool { return p.Node == stranger })
+		offered := slices.ContainsFunc(st.SnapshotView().Peers, func(p snapshots.Peer) bool { return p.Node == stranger })
 		if asked != c.want || learned != c.want || offered != c.want {
 			t.Errorf("with %v connected, newer %v: asked %v, learned %v, offered for a snapshot %v", c.others, c.newer,
 				asked, learned, offered)
@@ -166,13 +167,11 @@ func TestAStrangerGivesASnapshot(t *testing.T) {
 	if !v.Behind {
 		t.Fatal("it is not behind")
 	}
-	var r SnapshotReceiver
-	r.applied = v.Applied
-	if got := r.choose(sec, v); got != stranger {
+	if got := askedFirst(v); got != stranger {
 		t.Fatalf("asks node %d", got)
 	}
-	v.Peers = append(v.Peers, SnapshotPeer{Node: 2, Connected: true, Applied: 1})
-	if got := r.choose(sec, v); got != 2 {
+	v.Peers = append(v.Peers, snapshots.Peer{Node: 2, Connected: true, Applied: 1})
+	if got := askedFirst(v); got != 2 {
 		t.Fatalf("asks node %d, and node 2 is a member that is ahead", got)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/ident"
 	"tenure/multipaxos"
 	"tenure/server/members"
 	"tenure/server/replica/elector"
@@ -198,19 +197,5 @@ func TestTheLastVoterLearnsOfARemovalFromWhoIsRemoved(t *testing.T) {
 		c.operationDone("op")
 		c.writes("after")
 		c.until("the end of who is removed", 5*time.Second, func() bool { return gone.removed })
-	}
-}
-
-// A node that is no member gets no snapshot: it would bring it the membership that does not list it.
-func TestStrangersGetNoSnapshot(t *testing.T) {
-	s, v := SnapshotSender{}, SenderView{Checkpointed: 70, Members: ident.Membership{Number: 2,
-		Members: []ident.Member{{Node: 1}, {Node: 2}}}}
-	for from, want := range map[ballot.NodeID]bool{2: true, 3: false} {
-		s.Ask(sec, &Message{Kind: KindSnapshotAsk, From: from, Snapshot: &SnapshotPart{Pieces: 1}})
-		step := s.Next(sec, v)
-		if given := step.Refuse == nil; given != want || !given && step.Refuse.Snapshot.Refused != SnapshotStranger {
-			t.Errorf("node %d: %+v", from, step)
-		}
-		s = SnapshotSender{}
 	}
 }

@@ -34,7 +34,7 @@ type Status struct {
 	Agreed       uint64          // the newest slot at which a majority of the voters had the same digest as this node
 	Compared     uint64          // the newest slot of which this node has told a digest
 	Dispute      Dispute         // voters differ, and no majority tells who is right; Slot 0: they do not
-	Withheld     bool            // there is a Dispute that no operator has decided for this node; see SenderView
+	Withheld     bool            // there is a Dispute that no operator has decided for this node; see snapshots.SenderView
 	// Record is that of the members, as applied here.
 	Record members.Record
 	// Of the ready master alone: what the operation under way, or the newest membership, waits for, and how long that lasts

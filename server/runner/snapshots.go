@@ -15,6 +15,7 @@ import (
 	"tenure/kv"
 	"tenure/server/metrics"
 	"tenure/server/replica"
+	"tenure/server/replica/snapshots"
 	"tenure/server/wire"
 	"tenure/storage"
 )
@@ -31,7 +32,7 @@ type SnapshotsConfig struct {
 	Logger    zerolog.Logger
 }
 
-// Snapshots carries out the decisions of replica.SnapshotReceiver and replica.SnapshotSender. One goroutine sends the
+// Snapshots carries out the decisions of snapshots.Receiver and snapshots.Sender. One goroutine sends the
 // state to nodes that are too far behind. Another one receives it when this node is too far behind. Neither holds up
 // anything else.
 type Snapshots struct {
@@ -46,13 +47,13 @@ type Snapshots struct {
 	metrics  snapshotMetrics
 
 	// Of the receiver's goroutine:
-	receiver replica.SnapshotReceiver
+	receiver snapshots.Receiver
 	in       *storage.Receiver
 	info     storage.SnapshotInfo
 	began    time.Duration
 
 	// Of the sender's:
-	sender replica.SnapshotSender
+	sender snapshots.Sender
 	out    *storage.Snapshot
 	pinned uint64
 }
@@ -80,7 +81,7 @@ type snapshotMetrics struct {
 // NewSnapshots returns a Snapshots before its first round. It registers its figures.
 func NewSnapshots(c SnapshotsConfig) *Snapshots {
 	s := &Snapshots{
-		cfg: c, pieces: make(chan *replica.Message, 2*replica.SnapshotWindow), asks: make(chan snapshotAsk, 32),
+		cfg: c, pieces: make(chan *replica.Message, 2*snapshots.Window), asks: make(chan snapshotAsk, 32),
 		received: make(chan struct{}),
 		metrics: snapshotMetrics{
 			sent:     metrics.Counter(c.Registry, "snapshot_sent_bytes_total", "Bytes of snapshots sent to other members."),
@@ -147,14 +148,14 @@ func (s *Snapshots) receive(stop <-chan struct{}) error {
 	defer ticker.Stop()
 	defer s.abort()
 	for {
-		var step replica.SnapshotStep
+		var step snapshots.Step
 		select {
 		case <-stop:
 			return nil
 		case <-ticker.C:
 			step = s.receiver.Tick(s.cfg.Clock.Now(), s.view())
 		case m := <-s.pieces:
-			step = s.receiver.Take(s.cfg.Clock.Now(), m)
+			step = s.receiver.Take(s.cfg.Clock.Now(), m.From, m.Snapshot)
 		}
 		if s.carryOut(step) {
 			s.finish.Do(func() { close(s.received) })
@@ -165,10 +166,10 @@ func (s *Snapshots) receive(stop <-chan struct{}) error {
 }
 
 // view is what the receiver goes by.
-func (s *Snapshots) view() replica.SnapshotView { return s.cfg.Log.View().SnapshotView() }
+func (s *Snapshots) view() snapshots.View { return s.cfg.Log.View().SnapshotView() }
 
 // carryOut does what there is to do, and reports whether a snapshot is whole.
-func (s *Snapshots) carryOut(step replica.SnapshotStep) (whole bool) {
+func (s *Snapshots) carryOut(step snapshots.Step) (whole bool) {
 	for {
 		if step.Problem != "" {
 			s.cfg.Logger.Warn().Msg(step.Problem)
@@ -178,13 +179,13 @@ func (s *Snapshots) carryOut(step replica.SnapshotStep) (whole bool) {
 			s.abort()
 		}
 		if step.Send != nil {
-			s.sendMessage(step.Send)
+			s.sendPart(replica.KindSnapshotAsk, step.Send)
 		}
 		if step.Add == nil {
 			return false
 		}
 		result := s.add(&step)
-		if result == replica.SnapshotDone && step.Finish {
+		if result == snapshots.Done && step.Finish {
 			return true
 		}
 		step = s.receiver.Did(s.cfg.Clock.Now(), result)
@@ -192,7 +193,7 @@ func (s *Snapshots) carryOut(step replica.SnapshotStep) (whole bool) {
 }
 
 // add writes what has come.
-func (s *Snapshots) add(step *replica.SnapshotStep) replica.SnapshotResult {
+func (s *Snapshots) add(step *snapshots.Step) snapshots.Result {
 	err := s.begin(step.Begin)
 	if err == nil {
 		err = s.in.Add(step.Add)
@@ -208,18 +209,18 @@ func (s *Snapshots) add(step *replica.SnapshotStep) replica.SnapshotResult {
 		if step.Finish {
 			s.whole()
 		}
-		return replica.SnapshotDone
+		return snapshots.Done
 	case errors.Is(err, storage.ErrBadPiece) && step.Begin == nil:
 		s.cfg.Logger.Debug().Err(err).Msg("a piece of a snapshot is asked for again")
-		return replica.SnapshotBad
+		return snapshots.Bad
 	}
 	s.cfg.Logger.Error().Err(err).Msg("the snapshot cannot be received")
 	problem := fmt.Sprintf("this node lacks what the others have truncated, and cannot receive their state: %v", err)
 	s.problem.Store(&problem)
 	if errors.Is(err, storage.ErrNoSpace) {
-		return replica.SnapshotNoSpace
+		return snapshots.NoSpace
 	}
-	return replica.SnapshotFailed
+	return snapshots.Failed
 }
 
 // begin begins to receive the snapshot of header, unless that is nil.
@@ -279,6 +280,6 @@ func (s *Snapshots) publish() {
 		TotalBytes: s.info.Bytes})
 }
 
-func (s *Snapshots) sendMessage(m *replica.Message) bool {
-	return s.cfg.Send.SendLog(m.To, wire.EncodeReplica(m))
+func (s *Snapshots) sendPart(kind replica.MessageKind, out *snapshots.Outgoing) bool {
+	return s.cfg.Send.SendLog(out.To, wire.EncodeReplica(&replica.Message{Kind: kind, To: out.To, Snapshot: out.Part}))
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tenure/server/replica"
+	"tenure/server/replica/snapshots"
 	"tenure/storage"
 )
 
@@ -46,12 +47,12 @@ func (s *Snapshots) asked(a snapshotAsk) {
 		s.sender.Lost(a.lost)
 		return
 	}
-	s.sender.Ask(s.cfg.Clock.Now(), a.message)
+	s.sender.Ask(s.cfg.Clock.Now(), a.message.From, a.message.Snapshot)
 }
 
-func (s *Snapshots) senderView() replica.SenderView {
+func (s *Snapshots) senderView() snapshots.SenderView {
 	log := s.cfg.Log.View()
-	return replica.SenderView{
+	return snapshots.SenderView{
 		Checkpointed: uint64(s.cfg.Store.Checkpointed()), Applied: log.Applied,
 		LogBytes: s.cfg.Store.Usage().LogBytes, Withheld: log.Withheld, Members: s.cfg.Store.Identity().Membership,
 		Short: log.LeavesSnapshots(s.cfg.Disk.Space()),
@@ -59,12 +60,12 @@ func (s *Snapshots) senderView() replica.SenderView {
 }
 
 // serve carries out a step of the sender. An error is damage.
-func (s *Snapshots) serve(step *replica.SenderStep) error {
+func (s *Snapshots) serve(step *snapshots.SenderStep) error {
 	switch {
 	case step.Close:
 		s.closeSnapshot()
 	case step.Refuse != nil:
-		s.sendMessage(step.Refuse)
+		s.sendPart(replica.KindSnapshotPiece, step.Refuse)
 	case step.Open:
 		return s.open()
 	case step.Read != nil:
@@ -97,9 +98,9 @@ func (s *Snapshots) open() error {
 }
 
 // sendPiece reads a piece and sends it.
-func (s *Snapshots) sendPiece(r *replica.SnapshotRead) error {
+func (s *Snapshots) sendPiece(r *snapshots.Read) error {
 	begin := s.cfg.Clock.Now()
-	piece, next, err := s.out.Piece(r.After, replica.SnapshotPieceBytes)
+	piece, next, err := s.out.Piece(r.After, snapshots.PieceBytes)
 	if errors.Is(err, storage.ErrBadPiece) {
 		s.sender.Sent(s.cfg.Clock.Now(), nil, 0, 0, false)
 		return nil
@@ -107,13 +108,12 @@ func (s *Snapshots) sendPiece(r *replica.SnapshotRead) error {
 	if err != nil {
 		return err
 	}
-	m := &replica.Message{Kind: replica.KindSnapshotPiece, To: r.To,
-		Snapshot: &replica.SnapshotPart{ID: r.ID, After: r.After, Next: next, Piece: piece}}
+	p := &snapshots.Part{ID: r.ID, After: r.After, Next: next, Piece: piece}
 	if r.First {
-		m.Snapshot.Header = s.out.Header()
+		p.Header = s.out.Header()
 	}
 	sent := 0
-	if s.sendMessage(m) {
+	if s.sendPart(replica.KindSnapshotPiece, &snapshots.Outgoing{To: r.To, Part: p}) {
 		sent = len(piece)
 		s.metrics.sent.Add(float64(sent))
 	}
@@ -134,7 +134,7 @@ func (s *Snapshots) pin(slot uint64) {
 	if slot == s.pinned {
 		return
 	}
-	if slot == 0 && s.senderView().LogBytes > replica.SnapshotPinBytes {
+	if slot == 0 && s.senderView().LogBytes > snapshots.PinBytes {
 		s.cfg.Logger.Warn().Msg("the log behind a snapshot that was sent has become too large and is not kept any more")
 	}
 	s.pinned = slot

@@ -19,6 +19,7 @@ import (
 	"tenure/server/replica"
 	"tenure/server/replica/clocks"
 	"tenure/server/replica/leases"
+	"tenure/server/replica/snapshots"
 )
 
 // golden is a message as bytes, with a name that finds it in a file of testdata.
@@ -147,12 +148,12 @@ func goldenReplica() []golden {
 			{ID: 7, Result: kv.Result{Body: "z", Dropped: true}}}},
 		{Kind: replica.KindReadPoint, Read: replica.ReadPoint{ID: 11, Consistent: true}},
 		{Kind: replica.KindReadPointR, Read: replica.ReadPoint{ID: 11, Consistent: true, Granted: true, Slot: 1 << 20}},
-		{Kind: replica.KindSnapshotAsk, Snapshot: &replica.SnapshotPart{Above: 300, Pieces: 4}},
-		{Kind: replica.KindSnapshotAsk, Snapshot: &replica.SnapshotPart{ID: 1 << 63, Above: 300, Pieces: 4,
+		{Kind: replica.KindSnapshotAsk, Snapshot: &snapshots.Part{Above: 300, Pieces: 4}},
+		{Kind: replica.KindSnapshotAsk, Snapshot: &snapshots.Part{ID: 1 << 63, Above: 300, Pieces: 4,
 			After: []byte("position")}},
-		{Kind: replica.KindSnapshotPiece, Snapshot: &replica.SnapshotPart{ID: 1 << 63, After: []byte("position"),
+		{Kind: replica.KindSnapshotPiece, Snapshot: &snapshots.Part{ID: 1 << 63, After: []byte("position"),
 			Next: []byte("next"), Header: []byte("header"), Piece: make([]byte, 300)}},
-		{Kind: replica.KindSnapshotPiece, Snapshot: &replica.SnapshotPart{Refused: replica.SnapshotBusy}},
+		{Kind: replica.KindSnapshotPiece, Snapshot: &snapshots.Part{Refused: snapshots.Busy}},
 	} {
 		m.From, m.To = 2, 1
 		out = append(out, golden{fmt.Sprintf("replica %d, kind %d", i, m.Kind), EncodeReplica(&m)})

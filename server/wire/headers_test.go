@@ -14,6 +14,7 @@ import (
 	"tenure/lease"
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/replica/snapshots"
 )
 
 // The headers as types: what log.go and replica.go write by hand.
@@ -73,8 +74,8 @@ func drawReplica(t *rapid.T) *replica.Message {
 		m.Heartbeat.Silent = max(0, wait())
 	}
 	if rapid.IntRange(0, 3).Draw(t, "snapshot") == 0 {
-		m.Snapshot = &replica.SnapshotPart{ID: u.Draw(t, "id"), Above: u.Draw(t, "above"), Pieces: u.Draw(t, "pieces"),
-			Refused: replica.SnapshotRefusal(rapid.Byte().Draw(t, "refused")), After: drawBytes(t), Next: drawBytes(t),
+		m.Snapshot = &snapshots.Part{ID: u.Draw(t, "id"), Above: u.Draw(t, "above"), Pieces: u.Draw(t, "pieces"),
+			Refused: snapshots.Refusal(rapid.Byte().Draw(t, "refused")), After: drawBytes(t), Next: drawBytes(t),
 			Header: drawBytes(t), Piece: drawBytes(t)}
 	}
 	for range rapid.IntRange(0, 40).Draw(t, "writes") {

@@ -7,6 +7,7 @@ import (
 	"tenure/internal/codec"
 	"tenure/kv"
 	"tenure/server/replica"
+	"tenure/server/replica/snapshots"
 )
 
 // The header of a replica.Message, written by hand as that of a multipaxos.Message is. The values behind it are the
@@ -235,7 +236,7 @@ func appendAnswers(b []byte, answers []replica.ForwardedAnswer) []byte {
 	return b
 }
 
-func appendSnapshot(b []byte, s *replica.SnapshotPart) []byte {
+func appendSnapshot(b []byte, s *snapshots.Part) []byte {
 	b = codec.AppendArray(b, 8)
 	for _, n := range [...]uint64{s.ID, s.Above, s.Pieces, uint64(s.Refused)} {
 		b = codec.AppendUint(b, n)
@@ -251,9 +252,9 @@ func appendSnapshot(b []byte, s *replica.SnapshotPart) []byte {
 }
 
 // readSnapshot reads a part of a snapshot. Its bytes are those of the header.
-func readSnapshot(s *codec.Fields) *replica.SnapshotPart {
-	p := &replica.SnapshotPart{ID: s.Uint(), Above: s.Uint(), Pieces: s.Uint(),
-		Refused: replica.SnapshotRefusal(s.Small(math.MaxUint8))}
+func readSnapshot(s *codec.Fields) *snapshots.Part {
+	p := &snapshots.Part{ID: s.Uint(), Above: s.Uint(), Pieces: s.Uint(),
+		Refused: snapshots.Refusal(s.Small(math.MaxUint8))}
 	p.After, p.Next, p.Header, p.Piece = s.Bytes(), s.Bytes(), s.Bytes(), s.Bytes()
 	s.End()
 	return p

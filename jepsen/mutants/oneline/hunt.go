@@ -136,8 +136,8 @@ func (h *hunt) todo(all []*Mutant) ([]*Mutant, error) {
 	// The packages with the quickest tests come first: binaries are built when they are needed. Last come the mutants
 	// outside functions, each of which needs builds of its own.
 	order := []string{"lease", "lease/named", "multipaxos", "kv", "server/watch", "server/replica/elector",
-		"server/replica/clocks", "server/replica/leases", "server/replica", "server/archive", "server/runner",
-		"server/backend", "server/archiver", "server/backup", "server/recovery", "server/web", "client", "storage/pages",
+		"server/replica/clocks", "server/replica/snapshots", "server/replica/leases", "server/replica", "server/archive",
+		"server/runner", "server/backend", "server/archiver", "server/backup", "server/recovery", "server/web", "client", "storage/pages",
 		"storage"}
 	sort.SliceStable(ms, func(i, j int) bool {
 		if (ms[i].Func == "") != (ms[j].Func == "") {

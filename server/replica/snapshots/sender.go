@@ -1,7 +1,6 @@
-package replica
+package snapshots
 
 import (
-	"slices"
 	"time"
 
 	"tenure/internal/ballot"
@@ -9,28 +8,28 @@ import (
 )
 
 const (
-	// snapshotRate bounds how many bytes a second a node sends, and snapshotShare how large a part of its time it
+	// sendRate bounds how many bytes a second a node sends, and sendShare how large a part of its time it
 	// spends on them: writes go on meanwhile. The fast bounds apply while hardly anything is written, and when so much
 	// is written that the log behind the snapshot would become too large before the receiver has all of it.
-	snapshotRate      = 32 << 20
-	snapshotShare     = 4
-	snapshotFastRate  = 128 << 20
-	snapshotFastShare = 2
-	snapshotQuiet     = 20 // slots applied in a second: fewer are hardly anything
-	// SnapshotKeep is how long a snapshot stays open after the last ask: a receiver that comes back goes on with it.
-	SnapshotKeep = 30 * time.Second
-	// SnapshotPinFor is how long the log behind a snapshot is kept after the last ask, for the receiver to go on from,
-	// and SnapshotPinBytes how large the log may get by that. Without it the receiver may need another snapshot.
-	SnapshotPinFor   = 2 * time.Minute
-	SnapshotPinBytes = 1 << 30
-	maxAskers        = 16 // members that are sent to at a time
-	// snapshotFull is the working time counted for an attempt if the connection took nothing.
-	snapshotFull = 20 * time.Millisecond
+	sendRate   = 32 << 20
+	sendShare  = 4
+	fastRate   = 128 << 20
+	fastShare  = 2
+	quietSlots = 20 // slots applied in a second: fewer are hardly anything
+	// Keep is how long a snapshot stays open after the last ask: a receiver that comes back goes on with it.
+	Keep = 30 * time.Second
+	// PinFor is how long the log behind a snapshot is kept after the last ask, for the receiver to go on from,
+	// and PinBytes how large the log may get by that. Without it the receiver may need another snapshot.
+	PinFor    = 2 * time.Minute
+	PinBytes  = 1 << 30
+	maxAskers = 16 // members that are sent to at a time
+	// fullFor is the working time counted for an attempt if the connection took nothing.
+	fullFor = 20 * time.Millisecond
 )
 
-// SnapshotSender decides what this node sends to nodes that ask for a snapshot. It keeps one snapshot open, for all of
+// Sender decides what this node sends to nodes that ask for a snapshot. It keeps one snapshot open, for all of
 // them.
-type SnapshotSender struct {
+type Sender struct {
 	askers []asker // in turn
 	open   bool
 	id     uint64
@@ -49,7 +48,7 @@ type SnapshotSender struct {
 // asker is a node that was promised pieces.
 type asker struct {
 	node ballot.NodeID
-	ask  SnapshotPart
+	ask  Part
 	left uint64
 	at   time.Duration // when it asked
 }
@@ -58,7 +57,7 @@ type asker struct {
 type SenderView struct {
 	Checkpointed uint64 // the slot of the state database
 	Applied      uint64
-	Short        bool // Status.LeavesSnapshots
+	Short        bool // of space: snapshots are left to other senders
 	LogBytes     int64
 	// Withheld: nobody gets a snapshot, since it is not known which of the voters has the right state. A copy of a
 	// wrong one would be one more vote for it.
@@ -68,44 +67,32 @@ type SenderView struct {
 	Members ident.Membership
 }
 
-// LeavesSnapshots reports whether a node with that space on its disk leaves snapshots to other senders: its own disk
-// would fill while it keeps one. The quota is no reason, since what a member sends it does not keep. Nor is a short
-// disk, unless a connected member with space has the entries that this node has truncated: nobody else could help.
-func (s *Status) LeavesSnapshots(space Space) bool {
-	if space != SpaceTight && space != SpaceNone {
-		return false
-	}
-	return slices.ContainsFunc(s.Peers, func(p PeerStatus) bool {
-		return p.Connected && p.Applied >= s.Truncated && !slices.Contains(s.Full, p.Node)
-	})
-}
-
 // SenderStep is what there is to do. At most one field but Pin and Wait is set.
 type SenderStep struct {
 	Open   bool // open a snapshot; the result goes to Opened
 	Close  bool // close it
-	Read   *SnapshotRead
-	Refuse *Message
+	Read   *Read
+	Refuse *Outgoing
 	Pin    uint64        // keep the log behind this slot; 0: as it is kept otherwise
 	Wait   time.Duration // nothing is to be done before, unless somebody asks
 }
 
-// SnapshotRead is a piece to be read and sent; the result goes to Sent.
-type SnapshotRead struct {
+// Read is a piece to be read and sent; the result goes to Sent.
+type Read struct {
 	To    ballot.NodeID
 	ID    uint64
 	After []byte
 	First bool // with the header
 }
 
-// Ask takes a KindSnapshotAsk. A newer one of a node replaces the one before.
-func (s *SnapshotSender) Ask(now time.Duration, m *Message) {
-	if m.Snapshot == nil || m.Snapshot.Pieces == 0 {
+// Ask takes an ask of node from. A newer one of a node replaces the one before.
+func (s *Sender) Ask(now time.Duration, from ballot.NodeID, p *Part) {
+	if p == nil || p.Pieces == 0 {
 		return
 	}
-	a := asker{node: m.From, ask: *m.Snapshot, left: min(m.Snapshot.Pieces, SnapshotWindow), at: now}
+	a := asker{node: from, ask: *p, left: min(p.Pieces, Window), at: now}
 	for i := range s.askers {
-		if s.askers[i].node == m.From {
+		if s.askers[i].node == from {
 			s.askers[i] = a
 			return
 		}
@@ -116,7 +103,7 @@ func (s *SnapshotSender) Ask(now time.Duration, m *Message) {
 }
 
 // Lost forgets the pieces promised to a node that is no longer connected.
-func (s *SnapshotSender) Lost(node ballot.NodeID) {
+func (s *Sender) Lost(node ballot.NodeID) {
 	for i := range s.askers {
 		if s.askers[i].node == node {
 			s.drop(i)
@@ -125,14 +112,14 @@ func (s *SnapshotSender) Lost(node ballot.NodeID) {
 	}
 }
 
-func (s *SnapshotSender) drop(i int) { s.askers = append(s.askers[:i], s.askers[i+1:]...) }
+func (s *Sender) drop(i int) { s.askers = append(s.askers[:i], s.askers[i+1:]...) }
 
 // senderIdle is how often an idle sender checks the snapshot and the log that it keeps.
 const senderIdle = time.Second
 
 // Next returns what to do now.
-func (s *SnapshotSender) Next(now time.Duration, v SenderView) SenderStep {
-	if s.pinned && (v.LogBytes > SnapshotPinBytes || v.Short || len(s.askers) == 0 && now-s.newest > SnapshotPinFor) {
+func (s *Sender) Next(now time.Duration, v SenderView) SenderStep {
+	if s.pinned && (v.LogBytes > PinBytes || v.Short || len(s.askers) == 0 && now-s.newest > PinFor) {
 		s.pinned = false
 	}
 	s.measure(now, v)
@@ -144,17 +131,17 @@ func (s *SnapshotSender) Next(now time.Duration, v SenderView) SenderStep {
 }
 
 // measure finds out how fast to send.
-func (s *SnapshotSender) measure(now time.Duration, v SenderView) {
+func (s *Sender) measure(now time.Duration, v SenderView) {
 	if passed := now - s.measured; passed >= time.Second {
 		slots := v.Applied - min(v.Applied, s.applied)
-		s.quiet = s.measured > 0 && time.Duration(slots)*time.Second < snapshotQuiet*passed
+		s.quiet = s.measured > 0 && time.Duration(slots)*time.Second < quietSlots*passed
 		s.measured, s.applied = now, v.Applied
 	}
-	s.fast = s.quiet || s.pinned && v.LogBytes > SnapshotPinBytes/4
+	s.fast = s.quiet || s.pinned && v.LogBytes > PinBytes/4
 }
 
-func (s *SnapshotSender) next(now time.Duration, v SenderView) SenderStep {
-	if s.open && (v.Short || len(s.askers) == 0 && now-s.newest > SnapshotKeep) {
+func (s *Sender) next(now time.Duration, v SenderView) SenderStep {
+	if s.open && (v.Short || len(s.askers) == 0 && now-s.newest > Keep) {
 		s.open = false
 		return SenderStep{Close: true}
 	}
@@ -164,10 +151,10 @@ func (s *SnapshotSender) next(now time.Duration, v SenderView) SenderStep {
 	a := &s.askers[0]
 	s.newest = now
 	switch why := s.refusal(a.node, &a.ask, v); {
-	case why != SnapshotGiven:
-		m := &Message{Kind: KindSnapshotPiece, To: a.node, Snapshot: &SnapshotPart{ID: a.ask.ID, Refused: why}}
+	case why != Given:
+		out := &Outgoing{To: a.node, Part: &Part{ID: a.ask.ID, Refused: why}}
 		s.drop(0)
-		return SenderStep{Refuse: m}
+		return SenderStep{Refuse: out}
 	case s.open && s.slot <= a.ask.Above: // nobody else is being sent to
 		s.open = false
 		return SenderStep{Close: true}
@@ -176,36 +163,36 @@ func (s *SnapshotSender) next(now time.Duration, v SenderView) SenderStep {
 	case now < s.pause:
 		return SenderStep{Wait: s.pause - now}
 	}
-	return SenderStep{Read: &SnapshotRead{To: a.node, ID: s.id, After: a.ask.After, First: len(a.ask.After) == 0}}
+	return SenderStep{Read: &Read{To: a.node, ID: s.id, After: a.ask.After, First: len(a.ask.After) == 0}}
 }
 
 // refusal returns why an ask is not answered with a piece.
-func (s *SnapshotSender) refusal(node ballot.NodeID, a *SnapshotPart, v SenderView) SnapshotRefusal {
+func (s *Sender) refusal(node ballot.NodeID, a *Part, v SenderView) Refusal {
 	_, _, listed := v.Members.Find(node)
 	listed = listed || v.Members.Number == 0
 	switch {
 	case v.Withheld:
-		return SnapshotDisputed
+		return Disputed
 	case !listed:
-		return SnapshotStranger
+		return Stranger
 	case a.ID != 0 && (!s.open || a.ID != s.id):
-		return SnapshotGone
+		return Gone
 	case a.ID != 0:
-		return SnapshotGiven
+		return Given
 	case v.Short:
-		return SnapshotShort
+		return Short
 	case s.open && s.slot > a.Above:
-		return SnapshotGiven
+		return Given
 	case s.open && len(s.askers) > 1:
-		return SnapshotBusy
+		return Busy
 	case v.Checkpointed <= a.Above:
-		return SnapshotNone
+		return None
 	}
-	return SnapshotGiven
+	return Given
 }
 
 // Opened takes the result of Open: the snapshot's id and slot, or ok false if there is none to be had now.
-func (s *SnapshotSender) Opened(id, slot uint64, ok bool) {
+func (s *Sender) Opened(id, slot uint64, ok bool) {
 	if !ok {
 		s.askers[0].left = 0
 		s.turn()
@@ -219,15 +206,15 @@ func (s *SnapshotSender) Opened(id, slot uint64, ok bool) {
 
 // Sent takes the result of a Read. next is the position behind the piece, empty behind the last piece. bytes is 0 if
 // the connection took none. took is how long the node worked on the piece. ok is false if the position was invalid.
-func (s *SnapshotSender) Sent(now time.Duration, next []byte, bytes int, took time.Duration, ok bool) {
+func (s *Sender) Sent(now time.Duration, next []byte, bytes int, took time.Duration, ok bool) {
 	a := &s.askers[0]
 	switch {
 	case !ok:
 		a.left = 0
-	case bytes == 0 && now-a.at >= snapshotGiveUp: // it asks again if it is there yet
+	case bytes == 0 && now-a.at >= giveUp: // it asks again if it is there yet
 		a.left = 0
 	case bytes == 0:
-		took = snapshotFull
+		took = fullFor
 	default:
 		a.ask.ID, a.ask.After = s.id, next
 		a.left--
@@ -235,16 +222,16 @@ func (s *SnapshotSender) Sent(now time.Duration, next []byte, bytes int, took ti
 			a.left = 0
 		}
 	}
-	rate, share := time.Duration(snapshotRate), time.Duration(snapshotShare)
+	rate, share := time.Duration(sendRate), time.Duration(sendShare)
 	if s.fast {
-		rate, share = snapshotFastRate, snapshotFastShare
+		rate, share = fastRate, fastShare
 	}
 	s.pause = now + max((share-1)*took, time.Duration(max(bytes, 4<<10))*time.Second/rate)
 	s.turn()
 }
 
 // turn gives the next asker its turn. It forgets the previous one if that has all its pieces.
-func (s *SnapshotSender) turn() {
+func (s *Sender) turn() {
 	a := s.askers[0]
 	s.drop(0)
 	if a.left > 0 {

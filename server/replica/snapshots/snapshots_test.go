@@ -1,4 +1,4 @@
-package replica
+package snapshots
 
 import (
 	"bytes"
@@ -10,18 +10,19 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 )
 
 // transfer is a receiver, node 1, and senders of a snapshot of so many pieces, with a network between them.
 type transfer struct {
 	t       *testing.T
 	now     time.Duration
-	view    SnapshotView
-	r       SnapshotReceiver
+	view    View
+	r       Receiver
 	senders map[ballot.NodeID]*testSender
-	wire    []*Message
-	lose    func(*Message) bool
-	result  func(piece int) SnapshotResult
+	wire    []message
+	lose    func(message) bool
+	result  func(piece int) Result
 
 	got      []string // pieces of the snapshot that is being received
 	began    []string // headers
@@ -32,7 +33,7 @@ type transfer struct {
 }
 
 type testSender struct {
-	SnapshotSender
+	Sender
 	view   SenderView
 	pieces int
 	open   uint64 // id of the snapshot that is open
@@ -44,16 +45,16 @@ type testSender struct {
 
 func newTransfer(t *testing.T, pieces int, nodes ...ballot.NodeID) *transfer {
 	x := &transfer{t: t, now: time.Minute, senders: map[ballot.NodeID]*testSender{},
-		view: SnapshotView{Behind: true, Applied: 5}, lose: func(*Message) bool { return false },
-		result: func(int) SnapshotResult { return SnapshotDone }}
+		view: View{Behind: true, Applied: 5}, lose: func(message) bool { return false },
+		result: func(int) Result { return Done }}
 	for _, n := range nodes {
 		x.senders[n] = &testSender{view: SenderView{Checkpointed: 100}, pieces: pieces}
-		x.view.Peers = append(x.view.Peers, SnapshotPeer{Node: n, Connected: true, Applied: 100})
+		x.view.Peers = append(x.view.Peers, Peer{Node: n, Connected: true, Applied: 100})
 	}
 	return x
 }
 
-func (x *transfer) peer(n ballot.NodeID) *SnapshotPeer {
+func (x *transfer) peer(n ballot.NodeID) *Peer {
 	for i := range x.view.Peers {
 		if x.view.Peers[i].Node == n {
 			return &x.view.Peers[i]
@@ -62,15 +63,20 @@ func (x *transfer) peer(n ballot.NodeID) *SnapshotPeer {
 	return nil
 }
 
-func (x *transfer) send(m *Message, from ballot.NodeID) {
-	m.From = from
-	if !x.lose(m) {
+// message is an ask or an answer on its way.
+type message struct {
+	from ballot.NodeID
+	Outgoing
+}
+
+func (x *transfer) send(out Outgoing, from ballot.NodeID) {
+	if m := (message{from, out}); !x.lose(m) {
 		x.wire = append(x.wire, m)
 	}
 }
 
 // do carries a receiver's step out.
-func (x *transfer) do(s SnapshotStep) {
+func (x *transfer) do(s Step) {
 	if s.Problem != "" {
 		x.problems = append(x.problems, s.Problem)
 	}
@@ -82,16 +88,16 @@ func (x *transfer) do(s SnapshotStep) {
 		x.began, x.got = append(x.began, string(s.Begin)), nil
 	}
 	if s.Send != nil {
-		if s.Send.Snapshot.ID == 0 {
+		if s.Send.Part.ID == 0 {
 			x.asked = append(x.asked, s.Send.To)
 		}
-		x.send(s.Send, 1)
+		x.send(*s.Send, 1)
 	}
 	if s.Add == nil {
 		return
 	}
 	result := x.result(len(x.got))
-	if result == SnapshotDone {
+	if result == Done {
 		x.got = append(x.got, string(s.Add))
 		x.finished = x.finished || s.Finish
 	}
@@ -118,12 +124,12 @@ func (x *transfer) deliver() {
 	wire := x.wire
 	x.wire = nil
 	for _, m := range wire {
-		switch p := x.peer(max(m.From, m.To)); {
+		switch p := x.peer(max(m.from, m.To)); {
 		case !p.Connected:
 		case m.To == 1:
-			x.do(x.r.Take(x.now, m))
+			x.do(x.r.Take(x.now, m.from, m.Part))
 		case !x.senders[m.To].dead:
-			x.senders[m.To].Ask(x.now, m)
+			x.senders[m.To].Ask(x.now, m.from, m.Part)
 		}
 	}
 }
@@ -141,13 +147,13 @@ func (x *transfer) serve(id ballot.NodeID, s *testSender) {
 	case s.step.Close:
 		s.open = 0
 	case s.step.Refuse != nil:
-		x.send(s.step.Refuse, id)
+		x.send(*s.step.Refuse, id)
 	case s.step.Read != nil:
 		x.read(id, s, s.step.Read)
 	}
 }
 
-func (x *transfer) read(id ballot.NodeID, s *testSender, r *SnapshotRead) {
+func (x *transfer) read(id ballot.NodeID, s *testSender, r *Read) {
 	if s.open == 0 || r.ID != s.open {
 		x.t.Fatalf("node %d reads snapshot %x and has %x open", id, r.ID, s.open)
 	}
@@ -155,15 +161,15 @@ func (x *transfer) read(id ballot.NodeID, s *testSender, r *SnapshotRead) {
 	if len(r.After) > 0 {
 		fmt.Sscan(string(r.After), &at)
 	}
-	p := &SnapshotPart{ID: r.ID, After: r.After, Piece: fmt.Appendf(nil, "%x/%d", r.ID, at)}
+	p := &Part{ID: r.ID, After: r.After, Piece: fmt.Appendf(nil, "%x/%d", r.ID, at)}
 	if r.First {
 		p.Header = fmt.Appendf(nil, "header %x", r.ID)
 	}
 	if at+1 < s.pieces {
 		p.Next = fmt.Append(nil, at+1)
 	}
-	x.send(&Message{Kind: KindSnapshotPiece, To: r.To, Snapshot: p}, id)
-	s.Sent(x.now, p.Next, SnapshotPieceBytes, s.worked, true)
+	x.send(Outgoing{r.To, p}, id)
+	s.Sent(x.now, p.Next, PieceBytes, s.worked, true)
 }
 
 // whole fails the test unless all pieces of one snapshot were taken, in order.
@@ -183,7 +189,7 @@ func (x *transfer) whole(pieces int) {
 func TestANodeThatIsBehindGetsASnapshot(t *testing.T) {
 	x := newTransfer(t, 30, 2, 3)
 	x.peer(3).Master = true
-	x.pass(snapshotBehindFor)
+	x.pass(behindFor)
 	if len(x.asked) > 0 {
 		t.Fatal("asked before it was behind for long enough")
 	}
@@ -219,14 +225,13 @@ func TestATransferOverABadNetwork(t *testing.T) {
 	for seed := range uint64(20) {
 		x := newTransfer(t, 40, 2)
 		rnd := rand.New(rand.NewPCG(seed, 0))
-		x.lose = func(m *Message) bool {
+		x.lose = func(m message) bool {
 			if rnd.IntN(4) == 0 {
-				again := *m
-				x.wire = append(x.wire, &again)
+				x.wire = append(x.wire, m)
 			}
 			return rnd.IntN(5) == 0
 		}
-		x.result = func(int) SnapshotResult { return []SnapshotResult{SnapshotDone, SnapshotBad}[rnd.IntN(8)/7] }
+		x.result = func(int) Result { return []Result{Done, Bad}[rnd.IntN(8)/7] }
 		x.pass(10 * time.Minute)
 		x.whole(40)
 		if x.aborted > 0 || x.senders[2].opened != 1 {
@@ -235,7 +240,7 @@ func TestATransferOverABadNetwork(t *testing.T) {
 	}
 }
 
-// A connection that comes back within SnapshotKeep goes on where it was; a sender that does not come back is given up
+// A connection that comes back within Keep goes on where it was; a sender that does not come back is given up
 // for another one.
 func TestSendersThatAreLost(t *testing.T) {
 	x := newTransfer(t, 4000, 2, 3)
@@ -244,7 +249,7 @@ func TestSendersThatAreLost(t *testing.T) {
 	before := len(x.got)
 	x.peer(2).Connected = false
 	x.senders[2].Lost(1)
-	x.pass(snapshotGiveUp / 2)
+	x.pass(giveUp / 2)
 	x.peer(2).Connected = true
 	x.pass(5 * time.Second)
 	if len(x.asked) != 1 || x.aborted > 0 || before == 0 || len(x.got) <= before {
@@ -264,11 +269,11 @@ func TestASenderThatGivesNothing(t *testing.T) {
 	x := newTransfer(t, 40, 2, 3)
 	x.peer(3).Applied = 99
 	x.senders[2].dead = true
-	x.pass(snapshotBehindFor + snapshotFirstWithin)
+	x.pass(behindFor + firstWithin)
 	if slices.Contains(x.asked, 3) {
 		t.Fatalf("asked %v too soon", x.asked)
 	}
-	x.pass(snapshotBehindFor + 5*time.Second)
+	x.pass(behindFor + 5*time.Second)
 	x.whole(40)
 	if x.asked[len(x.asked)-1] != 3 {
 		t.Errorf("asked %v", x.asked)
@@ -310,13 +315,13 @@ func TestRefusals(t *testing.T) {
 // A disk that cannot take a snapshot is not tried again at once.
 func TestTheOwnDiskRefuses(t *testing.T) {
 	x := newTransfer(t, 10, 2)
-	x.result = func(int) SnapshotResult { return SnapshotNoSpace }
+	x.result = func(int) Result { return NoSpace }
 	x.pass(10 * time.Second)
 	if len(x.asked) != 1 || x.aborted != 1 {
 		t.Fatalf("asked %v, aborted %d times", x.asked, x.aborted)
 	}
-	x.result = func(int) SnapshotResult { return SnapshotDone }
-	x.pass(snapshotPause + 10*time.Second)
+	x.result = func(int) Result { return Done }
+	x.pass(pauseFor + 10*time.Second)
 	x.whole(10)
 }
 
@@ -334,11 +339,11 @@ func TestAnAskIsTakenBack(t *testing.T) {
 
 // A sender keeps what it sends for a while after the last ask, and the log behind it for longer, but not at any price.
 func TestWhatASenderKeeps(t *testing.T) {
-	var s SnapshotSender
+	var s Sender
 	v := SenderView{Checkpointed: 70}
 	now := time.Minute
 	ask := func(id uint64) {
-		s.Ask(now, &Message{From: 1, Snapshot: &SnapshotPart{ID: id, Above: 5, Pieces: 1}})
+		s.Ask(now, 1, &Part{ID: id, Above: 5, Pieces: 1})
 	}
 	begin := func() {
 		ask(0)
@@ -352,7 +357,7 @@ func TestWhatASenderKeeps(t *testing.T) {
 		s.Sent(now, nil, 1, time.Millisecond, true)
 	}
 	begin()
-	now += SnapshotKeep
+	now += Keep
 	if st := s.Next(now, v); st.Close || st.Pin != 70 || st.Wait == 0 {
 		t.Errorf("%+v", st)
 	}
@@ -361,15 +366,15 @@ func TestWhatASenderKeeps(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	ask(9)
-	if st := s.Next(now, v); st.Refuse == nil || st.Refuse.Snapshot.Refused != SnapshotGone || st.Refuse.To != 1 {
+	if st := s.Next(now, v); st.Refuse == nil || st.Refuse.Part.Refused != Gone || st.Refuse.To != 1 {
 		t.Errorf("%+v", st)
 	}
-	now += SnapshotPinFor + 1
+	now += PinFor + 1
 	if st := s.Next(now, v); st.Pin != 0 {
 		t.Errorf("%+v", st)
 	}
 	begin()
-	v.LogBytes = SnapshotPinBytes + 1
+	v.LogBytes = PinBytes + 1
 	if st := s.Next(now, v); st.Pin != 0 || st.Close {
 		t.Errorf("a log that is too large: %+v", st)
 	}
@@ -384,55 +389,27 @@ func TestWhatASenderKeeps(t *testing.T) {
 	}
 }
 
-// A node short of space leaves snapshots to nodes with space, as long as one of them has the entries that it has
-// truncated.
-func TestANodeShortOfSpaceHelpsIfNobodyElseCan(t *testing.T) {
-	peer := func(applied uint64, connected bool) PeerStatus {
-		return PeerStatus{Node: 2, Applied: applied, Connected: connected}
-	}
-	for name, c := range map[string]struct {
-		space Space
-		peers []PeerStatus
-		full  []ballot.NodeID
-		want  bool
-	}{
-		"another one has all":     {SpaceTight, []PeerStatus{peer(80, true)}, nil, true},
-		"without any space":       {SpaceNone, []PeerStatus{peer(80, true)}, nil, true},
-		"the quota is reached":    {SpaceLow, []PeerStatus{peer(80, true)}, nil, false},
-		"the others lag":          {SpaceTight, []PeerStatus{peer(79, true)}, nil, false},
-		"the other one is away":   {SpaceTight, []PeerStatus{peer(99, false)}, nil, false},
-		"the other one is full":   {SpaceTight, []PeerStatus{peer(99, true)}, []ballot.NodeID{1, 2}, false},
-		"there is no other one":   {SpaceNone, nil, nil, false},
-		"it has space for itself": {SpaceEnough, []PeerStatus{peer(99, true)}, nil, false},
-	} {
-		s := Status{Truncated: 80, Peers: c.peers, Full: c.full}
-		if got := s.LeavesSnapshots(c.space); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
 // The pace leaves the node most of its time, and the network most of its width; askers take turns, and get no more than
 // a window.
 func TestSendersArePaced(t *testing.T) {
 	for worked, least := range map[time.Duration]time.Duration{
-		time.Millisecond: SnapshotPieceBytes * time.Second / snapshotRate, 30 * time.Millisecond: 90 * time.Millisecond,
+		time.Millisecond: PieceBytes * time.Second / sendRate, 30 * time.Millisecond: 90 * time.Millisecond,
 	} {
-		var s SnapshotSender
+		var s Sender
 		now := time.Minute
 		v := SenderView{Checkpointed: 70}
 		for n := range ballot.NodeID(2) {
-			s.Ask(now, &Message{From: 1 + n, Snapshot: &SnapshotPart{Pieces: SnapshotWindow + 9}})
+			s.Ask(now, 1+n, &Part{Pieces: Window + 9})
 		}
 		s.Next(now, v)
 		s.Opened(9, 70, true)
-		for i := range 2 * SnapshotWindow {
+		for i := range 2 * Window {
 			st := s.Next(now, v)
 			if st.Read == nil || st.Read.To != ballot.NodeID(1+i%2) {
 				t.Fatalf("piece %d: %+v", i, st)
 			}
 			now += worked
-			s.Sent(now, []byte{byte(i)}, SnapshotPieceBytes, worked, true)
+			s.Sent(now, []byte{byte(i)}, PieceBytes, worked, true)
 			if st = s.Next(now, v); st.Wait < least {
 				t.Errorf("waits %v after a piece that took %v", st.Wait, worked)
 			}
@@ -446,21 +423,21 @@ func TestSendersArePaced(t *testing.T) {
 
 // The snapshot of a follower that needs one itself is of no use: no node's log goes on from its slot.
 func TestTheSenderReachesTheLogOfTheOthers(t *testing.T) {
-	follower, ahead := SnapshotPeer{Node: 2, Connected: true, Applied: 80}, SnapshotPeer{Node: 3, Connected: true, Applied: 95}
-	master := SnapshotPeer{Node: 1, Connected: true, Applied: 99, Master: true}
+	follower, ahead := Peer{Node: 2, Connected: true, Applied: 80}, Peer{Node: 3, Connected: true, Applied: 95}
+	master := Peer{Node: 1, Connected: true, Applied: 99, Master: true}
 	for _, c := range []struct {
 		name  string
 		gone  uint64
-		peers []SnapshotPeer
+		peers []Peer
 		want  ballot.NodeID
 	}{
-		{"rather a follower", 70, []SnapshotPeer{master, follower}, 2},
-		{"one that is behind, too", 90, []SnapshotPeer{master, follower}, 1},
-		{"rather one that is not", 90, []SnapshotPeer{master, follower, ahead}, 3},
-		{"nobody is better", 99, []SnapshotPeer{follower}, 2},
+		{"rather a follower", 70, []Peer{master, follower}, 2},
+		{"one that is behind, too", 90, []Peer{master, follower}, 1},
+		{"rather one that is not", 90, []Peer{master, follower, ahead}, 3},
+		{"nobody is better", 99, []Peer{follower}, 2},
 	} {
-		r := SnapshotReceiver{applied: 50}
-		if got := r.choose(time.Minute, SnapshotView{Gone: c.gone, Peers: c.peers}); got != c.want {
+		r := Receiver{applied: 50}
+		if got := r.choose(time.Minute, View{Gone: c.gone, Peers: c.peers}); got != c.want {
 			t.Errorf("%s: node %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -468,11 +445,11 @@ func TestTheSenderReachesTheLogOfTheOthers(t *testing.T) {
 
 // Who has got an older snapshot comes back for the log behind that, though another one was opened since.
 func TestTheLogBehindTheOlderSnapshotIsKept(t *testing.T) {
-	var s SnapshotSender
+	var s Sender
 	now := time.Minute
 	for i, slot := range []uint64{70, 90} {
 		v := SenderView{Checkpointed: slot}
-		s.Ask(now, &Message{From: ballot.NodeID(1 + i), Snapshot: &SnapshotPart{Above: slot - 5, Pieces: 1}})
+		s.Ask(now, ballot.NodeID(1+i), &Part{Above: slot - 5, Pieces: 1})
 		for st := s.Next(now, v); !st.Open; st = s.Next(now, v) {
 			if !st.Close {
 				t.Fatalf("slot %d: %+v", slot, st)
@@ -482,10 +459,10 @@ func TestTheLogBehindTheOlderSnapshotIsKept(t *testing.T) {
 		if st := s.Next(now, v); st.Read == nil || st.Pin != 70 {
 			t.Fatalf("slot %d: %+v", slot, st)
 		}
-		s.Sent(now, nil, SnapshotPieceBytes, time.Millisecond, true)
+		s.Sent(now, nil, PieceBytes, time.Millisecond, true)
 		now += time.Second
 	}
-	now += SnapshotPinFor
+	now += PinFor
 	if st := s.Next(now, SenderView{Checkpointed: 90}); st.Pin != 0 {
 		t.Errorf("pins %d when nobody has come for long", st.Pin)
 	}
@@ -502,24 +479,24 @@ func TestSendersHurry(t *testing.T) {
 	}{
 		{"written to", 500, 0, false},
 		{"idle", 0, 0, true},
-		{"nearly idle", snapshotQuiet - 1, 0, true},
-		{"outgrown", 500, SnapshotPinBytes/4 + 1, true},
-		{"not yet", 500, SnapshotPinBytes / 4, false},
+		{"nearly idle", quietSlots - 1, 0, true},
+		{"outgrown", 500, PinBytes/4 + 1, true},
+		{"not yet", 500, PinBytes / 4, false},
 	} {
-		var s SnapshotSender
+		var s Sender
 		now, v := time.Minute, SenderView{Checkpointed: 70, Applied: 100, LogBytes: c.log}
 		s.Next(now, v)
 		now, v.Applied = now+2*time.Second, v.Applied+2*c.writes
-		s.Ask(now, &Message{From: 1, Snapshot: &SnapshotPart{Pieces: SnapshotWindow}})
+		s.Ask(now, 1, &Part{Pieces: Window})
 		s.Next(now, v)
 		s.Opened(9, 70, true)
 		if s.Next(now, v).Read == nil {
 			t.Fatal("no piece")
 		}
-		s.Sent(now, []byte{1}, SnapshotPieceBytes, time.Microsecond, true)
-		want := time.Duration(SnapshotPieceBytes) * time.Second / snapshotRate
+		s.Sent(now, []byte{1}, PieceBytes, time.Microsecond, true)
+		want := time.Duration(PieceBytes) * time.Second / sendRate
 		if c.fast {
-			want = time.Duration(SnapshotPieceBytes) * time.Second / snapshotFastRate
+			want = time.Duration(PieceBytes) * time.Second / fastRate
 		}
 		if got := s.Next(now, v).Wait; got != want {
 			t.Errorf("%s: waits %v, want %v", c.name, got, want)
@@ -532,32 +509,32 @@ func TestPiecesOfOthersAreDropped(t *testing.T) {
 	x.senders[2].dead, x.senders[3].dead = true, true
 	x.pass(1500 * time.Millisecond)
 	from := x.r.From()
-	good := SnapshotPart{ID: 7, Header: []byte("h"), Piece: []byte("p"), Next: []byte("n")}
+	good := Part{ID: 7, Header: []byte("h"), Piece: []byte("p"), Next: []byte("n")}
 	middle := good
 	middle.After = []byte("x")
-	for name, m := range map[string]*Message{
-		"of another node":      {From: 5 - from, Snapshot: &good},
-		"of nothing":           {From: from},
-		"without a header":     {From: from, Snapshot: &SnapshotPart{ID: 7, Piece: []byte("p")}},
-		"without an id":        {From: from, Snapshot: &SnapshotPart{Header: []byte("h"), Piece: []byte("p")}},
-		"without a piece":      {From: from, Snapshot: &SnapshotPart{ID: 7, Header: []byte("h"), Next: []byte("n")}},
-		"from the middle":      {From: from, Snapshot: &middle},
-		"a refusal of another": {From: from, Snapshot: &SnapshotPart{ID: 8, Refused: SnapshotGone}},
+	for name, m := range map[string]message{
+		"of another node":      {5 - from, Outgoing{Part: &good}},
+		"of nothing":           {from, Outgoing{}},
+		"without a header":     {from, Outgoing{Part: &Part{ID: 7, Piece: []byte("p")}}},
+		"without an id":        {from, Outgoing{Part: &Part{Header: []byte("h"), Piece: []byte("p")}}},
+		"without a piece":      {from, Outgoing{Part: &Part{ID: 7, Header: []byte("h"), Next: []byte("n")}}},
+		"from the middle":      {from, Outgoing{Part: &middle}},
+		"a refusal of another": {from, Outgoing{Part: &Part{ID: 8, Refused: Gone}}},
 	} {
-		if s := x.r.Take(x.now, m); s.Add != nil || s.Begin != nil || s.Abort || x.r.From() != from {
+		if s := x.r.Take(x.now, m.from, m.Part); s.Add != nil || s.Begin != nil || s.Abort || x.r.From() != from {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	if s := x.r.Take(x.now, &Message{From: from, Snapshot: &good}); !bytes.Equal(s.Begin, good.Header) {
+	if s := x.r.Take(x.now, from, &good); !bytes.Equal(s.Begin, good.Header) {
 		t.Errorf("%+v", s)
 	}
 }
 
 // A node that went away without the sender hearing of it does not keep a snapshot, and the log behind it, for ever.
 func TestAnAskerThatIsGoneIsForgotten(t *testing.T) {
-	s, v, now := SnapshotSender{}, SenderView{Checkpointed: 70}, time.Minute
-	s.Ask(now, &Message{From: 1, Snapshot: &SnapshotPart{Above: 5, Pieces: SnapshotWindow}})
-	for end := now + snapshotGiveUp + SnapshotPinFor + 2*time.Second; now < end; {
+	s, v, now := Sender{}, SenderView{Checkpointed: 70}, time.Minute
+	s.Ask(now, 1, &Part{Above: 5, Pieces: Window})
+	for end := now + giveUp + PinFor + 2*time.Second; now < end; {
 		switch st := s.Next(now, v); {
 		case st.Open:
 			s.Opened(9, 70, true)
@@ -574,8 +551,8 @@ func TestAnAskerThatIsGoneIsForgotten(t *testing.T) {
 
 // Who asks for no piece gets none.
 func TestAnAskForNoPieceIsDropped(t *testing.T) {
-	var s SnapshotSender
-	s.Ask(0, &Message{From: 1, Snapshot: &SnapshotPart{}})
+	var s Sender
+	s.Ask(0, 1, &Part{})
 	if step := s.Next(0, SenderView{Checkpointed: 9}); step.Open || step.Read != nil || step.Refuse != nil {
 		t.Errorf("%+v", step)
 	}
@@ -584,34 +561,30 @@ func TestAnAskForNoPieceIsDropped(t *testing.T) {
 // While voters differ nobody is given a snapshot, begun or not: a copy of a wrong state would be one more vote for it.
 func TestThereAreNoSnapshotsWhileReplicasDiffer(t *testing.T) {
 	for _, id := range []uint64{0, 9} {
-		var s SnapshotSender
+		var s Sender
 		v := SenderView{Checkpointed: 70, Withheld: true}
 		if id != 0 {
 			s.open, s.id, s.slot = true, id, 70
 		}
 		for _, node := range []ballot.NodeID{3, 4} {
-			s.Ask(time.Minute, &Message{From: node, Snapshot: &SnapshotPart{ID: id, Above: 5, Pieces: 1}})
-			if st := s.Next(time.Minute, v); st.Refuse == nil || st.Refuse.Snapshot.Refused != SnapshotDisputed {
+			s.Ask(time.Minute, node, &Part{ID: id, Above: 5, Pieces: 1})
+			if st := s.Next(time.Minute, v); st.Refuse == nil || st.Refuse.Part.Refused != Disputed {
 				t.Errorf("node %d: %+v", node, st)
 			}
 		}
 	}
 }
 
-// A node of whose members all are gone gets a snapshot from those that it does not know.
-func TestASnapshotComesFromStrangers(t *testing.T) {
-	b := newBench(t, 1, 2)
-	b.log.ticks = believeTicks
-	b.give(Event{Up: 3})
-	b.run(sec, Published{})
-	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 3, Heartbeat: Heartbeat{Applied: 50, Membership: 4}}})
-	b.run(sec, Published{})
-	s := b.log.Status(sec)
-	v := s.SnapshotView()
-	v.Behind = true
-	var r SnapshotReceiver
-	r.Tick(sec, v)
-	if step := r.Tick(sec+2*snapshotBehindFor, v); step.Send == nil || step.Send.To != 3 {
-		t.Fatalf("peers %+v: %+v", v.Peers, step.Send)
+// A node that is no member gets no snapshot: it would bring it the membership that does not list it.
+func TestStrangersGetNoSnapshot(t *testing.T) {
+	s, v := Sender{}, SenderView{Checkpointed: 70, Members: ident.Membership{Number: 2,
+		Members: []ident.Member{{Node: 1}, {Node: 2}}}}
+	for from, want := range map[ballot.NodeID]bool{2: true, 3: false} {
+		s.Ask(time.Minute, from, &Part{Pieces: 1})
+		step := s.Next(time.Minute, v)
+		if given := step.Refuse == nil; given != want || !given && step.Refuse.Part.Refused != Stranger {
+			t.Errorf("node %d: %+v", from, step)
+		}
+		s = Sender{}
 	}
 }
