@@ -36,6 +36,9 @@ func Removed(err error) bool {
 // ErrDamaged is wrapped by errors about damaged data. The node must not be started on that data again.
 var ErrDamaged = storage.ErrDamaged
 
+// ErrWiped is wrapped by the refusal of a node whose cluster knows it with another data directory.
+var ErrWiped = transport.ErrWiped
+
 // node is what a call of Run has opened.
 type node struct {
 	cfg       Config

@@ -11,10 +11,10 @@ import (
 	"tenure/server/recovery"
 )
 
-// withCommand adds to an error that says that the data is damaged what to type to have the node rebuilt from the
-// others.
+// withCommand adds to an error that says that the data is damaged or lost what to type to have the node rebuilt from
+// the others.
 func (s *settings) withCommand(err error) error {
-	if !errors.Is(err, server.ErrDamaged) {
+	if !errors.Is(err, server.ErrDamaged) && !errors.Is(err, server.ErrWiped) {
 		return err
 	}
 	if s.wasAlone() {
@@ -35,7 +35,7 @@ func (s *settings) rejoinCommand() string {
 		args[3] = others[0]
 	}
 	add := func(name, value string) { args = append(args, "--"+name, quoted(value)) }
-	if s.nodeName == "" && was.Name == "" && !s.given("id") { // neither says
+	if s.nodeName == "" && was.Node == 0 && !s.given("id") { // neither says
 		args = append(args, "--node-name", "NAME")
 	}
 	if !s.given("peer") && s.address(s.id) == "" {

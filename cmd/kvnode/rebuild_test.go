@@ -16,6 +16,7 @@ func TestDamageTellsTheCommandToRejoin(t *testing.T) {
 		`cluster = ["3=127.0.0.1:83", "4=127.0.0.1:84", "5=127.0.0.1:85"]`})
 	formed(t, "my d", 1, 3, 4, 5)
 	found := fmt.Errorf("%w: my d/state.db: page 7 fails its checksum", server.ErrDamaged)
+	lost := fmt.Errorf("%w: it joins under a new id", server.ErrWiped)
 	list := "3=127.0.0.1:83,4=127.0.0.1:84,5=127.0.0.1:85"
 	for _, c := range []struct {
 		result error
@@ -31,6 +32,8 @@ func TestDamageTellsTheCommandToRejoin(t *testing.T) {
 		{found, "", []string{"KVNODE_CLIENT=127.0.0.1:9"}, []string{"--data", "my d", "--join", "127.0.0.1:84",
 			"--peer", "127.0.0.1:83"},
 			"kvnode rejoin --join 127.0.0.1:84 --data 'my d' --peer 127.0.0.1:83"},
+		{lost, "", nil, []string{"--config", "n.toml"}, "joins under a new id; to rebuild it from the other members: " +
+			"kvnode rejoin --join 127.0.0.1:84 --config n.toml"},
 		{errors.New("no network"), "", nil, []string{"--id", "3", "--cluster", list, "--data", "my d"}, "kvnode: no network"},
 		{found, "log.db", nil, []string{"--id", "3", "--cluster", list, "--data", "my d"},
 			"kvnode rejoin --join 127.0.0.1:84 --id 3 --cluster " + list + " --data 'my d'"},

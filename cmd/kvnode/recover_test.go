@@ -261,6 +261,17 @@ func TestRejoinGoesByTheCertificate(t *testing.T) {
 	if o.config == nil || o.config.Replace != "n3" || o.config.NodeName != "n3" {
 		t.Errorf("a lost disk: %+v", o)
 	}
+	s, err := storage.Open("refused", storage.Options{LogInitialBytes: 64 << 10, JournalBytes: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.SetNode(3), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	o = command(t, nil, nil, append(args, "refused")...)
+	if o.config == nil || o.config.Replace != "n3" || o.config.NodeName != "n3" {
+		t.Errorf("a lost disk, and a start that was refused: %+v", o)
+	}
 	formed(t, "d", 1, 3, 4)
 	if err := os.Truncate("d/state.db", 100); err != nil {
 		t.Fatal(err)

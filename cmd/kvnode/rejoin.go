@@ -118,7 +118,7 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 		return server.Config{}, badConfig("rejoin: cannot look into %s: %v; check --data, or name the node with --node-name, "+
 			"as kvctl member list does", s.data, err)
 	}
-	if s.replace = or(s.replace, certified); s.replace == "" && s.given("id") {
+	if s.replace = or(s.replace, certified); s.replace == "" && (s.given("id") || was.Node != 0) {
 		s.replace = fmt.Sprintf("node-%d", s.id)
 	}
 	if s.replace == "" {

@@ -48,7 +48,8 @@ func Explain(err error, own *Files, now time.Time) (meaning error, ok bool) {
 	case errors.As(err, &record) && record.RecordHeader[0] == 0: // a frame between nodes, of less than 16 MiB
 		return explained{"it speaks no TLS, and is a node's port for its peers: give the address of its port for clients", err}, true
 	case errors.As(err, &record):
-		return explained{"it speaks no TLS: write http:// for it, or start the node with --tls-cert", err}, true
+		return explained{"it speaks no TLS: if it is a port for health checks, give the one for clients; else write http:// " +
+			"for it, or start the node with --tls-cert", err}, true
 	case errors.As(err, &verify):
 		return explained{"its certificate is refused: " + why(verify.Err, now), err}, true
 	case errors.As(err, &remote) && remote.Op == "remote error": // an alert, whose type crypto/tls keeps to itself

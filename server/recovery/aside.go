@@ -75,7 +75,7 @@ func mustBeSpent(dir string, giveUp bool) (moves bool, err error) {
 
 // Former says which node a data directory is or was of, as far as that can be read. The zero Former is nobody.
 type Former struct {
-	Name       string          // of the node
+	Name       string          // of the node; "" if it was in no cluster, or none is readable
 	Cluster    ident.ClusterID // zero if it was in none
 	Node       ballot.NodeID
 	Membership ident.Membership // the newest that the directory knew
@@ -98,15 +98,20 @@ func FormerOf(dir string) (f Former, err error) {
 		if err != nil || !ok || id.Node == 0 || f.Node != 0 && !id.Formed {
 			continue
 		}
-		m, _, found := id.Membership.Find(id.Node)
-		if !found {
-			m = ident.Member{Node: id.Node}
-		}
-		f = Former{Name: members.NameOf(m), Cluster: id.Cluster, Node: id.Node, Membership: id.Membership,
-			startedAs: id.StartedAs}
+		f = Former{Cluster: id.Cluster, Node: id.Node, Membership: id.Membership, startedAs: id.StartedAs}
 		if id.Formed {
+			f.Name = nameOf(id)
 			break
 		}
 	}
 	return f, nil
+}
+
+// nameOf returns what the members of its cluster call the node with that identity.
+func nameOf(id storage.Identity) string {
+	m, _, found := id.Membership.Find(id.Node)
+	if !found { // it was removed
+		m = ident.Member{Node: id.Node}
+	}
+	return members.NameOf(m)
 }

@@ -46,7 +46,8 @@ func (a *answerer) prepare(m *wire.AskMsg, cert string) (*wire.AnswerMsg, *Refus
 	switch {
 	case m.From == self && m.Store == a.cfg.Store:
 		return nil, refuse(wire.ReasonSelf,
-			"node %d has reached itself: the list gives its own address for node %d too", self, m.To)
+			"node %d has reached itself: the list gives its own address for node %d; if this is node %[2]d, give it its own "+
+				"--id, else mend --cluster", self, m.To)
 	case m.To != self:
 		return nil, refuse(wire.ReasonNode, "the address that the list gives for node %d leads to node %d: "+
 			"mend --cluster or start the node with its own --id", m.To, self)

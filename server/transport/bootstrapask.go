@@ -159,7 +159,7 @@ func (a *asker) evaluate(r reply) (done bool, err error) {
 			joinCommand(r.peer.Addr, nil, a.cfg.Data)))
 	case member.Store != a.cfg.Store:
 		source := fmt.Sprintf("node %d at %s (cluster %s)", known.Node, r.peer.Addr, known.Cluster)
-		return false, lostPlace(r.peer.Addr, nameOf(member), a.wiped(known.Membership, source, r.peer.Addr, a.cfg.Data))
+		return false, lostPlace(r.peer.Addr, nameOf(member), a.wiped(known.Membership, source))
 	case known.Membership.Number != 1:
 		return false, forGood(ErrFormedElsewhere, "node %d takes no part: it never got its bootstrap, "+
 			"and meanwhile its cluster has come to membership %s (says node %d at %s). "+

@@ -56,7 +56,7 @@ func (b *bootstrap) checkOwn(m ident.Membership) error {
 			"with membership %s, which does not list it: start it with the --id it had, or with another --data",
 			b.cfg.Self, m)
 	case store != b.cfg.Store:
-		return b.wiped(m, "its own data directory", b.addressOf(m), emptyData)
+		return b.wiped(m, "its own data directory")
 	}
 	return nil
 }
@@ -78,17 +78,15 @@ func (b *bootstrap) addressOf(m ident.Membership) string {
 	return "HOST:PORT"
 }
 
-// wiped returns the error of a node whose store differs from its store in m, a membership learned from source. addr and
-// data are for the command in the text, with which the node joins again.
-func (b *bootstrap) wiped(m ident.Membership, source, addr, data string) *BootstrapError {
+// wiped returns the error of a node whose store differs from its store in m, a membership learned from source.
+func (b *bootstrap) wiped(m ident.Membership, source string) *BootstrapError {
 	was, _, _ := m.Find(b.cfg.Self)
 	return forGood(ErrWiped, "node %d takes no part: its data directory is new or another one's (store %s), "+
 		"while membership %d of its cluster, says %s, has store %s for node %d. "+
 		"A node that has lost its disk must not vote, since it has forgotten what it promised. "+
 		"If the old data directory still exists, start the node with it. Otherwise its id %d cannot be used again, "+
-		"and the other members go on without it until it joins under a new id, in place of --id and --cluster with: %s; "+
-		"or by kvnode rejoin with the flags, or the --config, that it has now",
-		b.cfg.Self, b.cfg.Store, m.Number, source, was.Store, b.cfg.Self, b.cfg.Self, joinCommand(addr, &was, data))
+		"and the other members go on without it until it joins under a new id",
+		b.cfg.Self, b.cfg.Store, m.Number, source, was.Store, b.cfg.Self, b.cfg.Self)
 }
 
 // adopt makes a membership durable if this node may take it, from any sender.
