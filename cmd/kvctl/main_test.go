@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -135,6 +136,9 @@ func TestVerbs(t *testing.T) {
 		{"--version", "", 0, buildinfo.Read().Line("kvctl") + "\n", ""},
 
 		{"nonsense", "", 2, "", `kvctl has no command "nonsense"; there are acl, add, backup, bench`},
+		{"kv get x", "", 2, "", `kvctl has no command "kv"; did you mean get, set, delete or list?`},
+		{"snapshot save x", "", 2, "", `kvctl has no command "snapshot"; did you mean backup?`},
+		{"get x --recurse", "", 2, "", "unknown flag: --recurse; did you mean --prefix?"},
 		{"statsu", "", 2, "", `kvctl has no command "statsu"; did you mean status?`},
 		{"lease aquire x", "", 2, "", `kvctl lease has no command "aquire"; did you mean acquire?`},
 		{"dev kil 1", "", 2, "", `kvctl dev has no command "kil"; did you mean kill?`},
@@ -413,6 +417,19 @@ func TestTheWordOfAnUnknownOutcome(t *testing.T) {
 			}
 			if err := fmt.Errorf("%w: %w", kind, o.kind); outcomeWord(err) != want || exitCode(err) != exitUnknown {
 				t.Errorf("%v: %q, exit %d", err, outcomeWord(err), exitCode(err))
+			}
+		}
+	}
+}
+
+// What stands for a command of another store is a command here.
+func TestElsewhere(t *testing.T) {
+	root := newRoot(newApp(nil, nil, nil, nil))
+	for theirs, ours := range elsewhere {
+		for _, line := range regexp.MustCompile(", | or ").Split(ours, -1) {
+			words := strings.Fields(line)
+			if c, rest, err := root.Find(words); err != nil || len(rest) > 0 || c.Name() != words[len(words)-1] {
+				t.Errorf("%s: kvctl has no %s", theirs, line)
 			}
 		}
 	}

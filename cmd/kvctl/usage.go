@@ -75,11 +75,24 @@ func group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 // all.
 func noCommand(cmd *cobra.Command, given string, names []string) error {
 	hint := suggest.Question(given, "", names)
+	if here, ok := elsewhere[given]; ok && !cmd.HasParent() {
+		hint = "; did you mean " + here + "?"
+	}
 	if hint == "" {
 		hint = "; there are " + strings.Join(names, ", ")
 	}
 	return usage("%s has no command %q%s", cmd.CommandPath(), given, hint)
 }
+
+// elsewhere has commands of etcdctl, consul and redis-cli, and what does the same here.
+var elsewhere = map[string]string{
+	"kv": "get, set, delete or list", "incr": "add", "keys": "list", "scan": "list",
+	"snapshot": "backup", "endpoint": "status", "info": "status", "operator": "member or master",
+	"move-leader": "master transfer", "leader": "master", "auth": "acl", "user": "acl token", "role": "acl policy",
+}
+
+// elsewhereFlags are flags of theirs in the same way.
+var elsewhereFlags = map[string]string{"recurse": "prefix"}
 
 // valueKinds describe what flags take, by the names that package pflag has for their types.
 var valueKinds = map[string]string{
@@ -99,6 +112,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			}
 		})
 		hint := suggest.Question(name, "--", names)
+		if here := elsewhereFlags[name]; cmd.Flags().Lookup(here) != nil {
+			hint = "; did you mean --" + here + "?"
+		}
 		if hint == "" && strings.Contains(cmd.Use, " ") {
 			hint = "; an argument that begins with a dash goes behind --, as in " + writtenDashed(cmd)
 		}
