@@ -23,7 +23,7 @@
 //
 // # Ownership and concurrency
 //
-// State has a single writer and no lock of its own. The shell holds its lock for writing around Apply, SetMembers,
+// State has a single writer and no lock of its own. The runner holds its lock for writing around Apply, SetMembers,
 // Freeze, FreezeNext, Checkpointed, Snapshot, Observe and Digest, and for reading around Get, Session, SessionsIndex,
 // ACL, Timed, Members, Eras, Applied, Revision and TableBytes. A Snapshot or a Frozen belongs to the caller that took
 // it and may be used on another goroutine, without the lock, while State moves on. Entries are never changed once they

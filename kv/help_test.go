@@ -90,7 +90,7 @@ func (m *machine) reopen() {
 	m.State = s
 }
 
-// checkpoint checkpoints everything, as the shell does in the background.
+// checkpoint checkpoints everything, as the runner does in the background.
 func (m *machine) takeCheckpoint() {
 	m.t.Helper()
 	f := m.Freeze()

@@ -63,7 +63,7 @@ func (s *State) Applied() uint64 { return s.applied }
 func (s *State) Revision() uint64 { return s.exec.revision }
 
 // TableBytes returns about the memory held by changes that are not in the state database yet, those being checkpointed
-// included. Memory held only by open Snapshots is not in it. The shell bounds it by checkpointing, and by taking no
+// included. Memory held only by open Snapshots is not in it. The runner bounds it by checkpointing, and by taking no
 // more writes.
 func (s *State) TableBytes() int64 {
 	n := s.unwritten()

@@ -40,7 +40,7 @@ type Reader interface {
 	Entries(from, through Slot, maxBytes int) ([]Entry, error)
 }
 
-// Output is what the shell has to do after a step, in any order. The order between disk and network is already kept:
+// Output is what the runner has to do after a step, in any order. The order between disk and network is already kept:
 // messages that wait for the disk come out only of a later Persisted.
 type Output struct {
 	Persists []Persist // hand to storage in this order

@@ -16,7 +16,7 @@ import (
 )
 
 // cluster is a whole cluster of replicas in virtual time, with disks that never fail. Time passes in steps: in each, a
-// node that is not paused takes what has arrived, and then does one round of the shell's loops. A message arrives with
+// node that is not paused takes what has arrived, and then does one round of the runner's loops. A message arrives with
 // the next step, a commit ends with it.
 type cluster struct {
 	now     time.Duration

@@ -20,7 +20,7 @@ const (
 
 var modeNames = [...]string{"write", "default", "consistent", "stale"}
 
-// attempt is one request of a caller to one node: the handler that the shell runs for it. It may outlive the time that
+// attempt is one request of a caller to one node: the handler that the runner runs for it. It may outlive the time that
 // the caller waits for it.
 type attempt struct {
 	*access

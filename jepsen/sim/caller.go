@@ -81,7 +81,7 @@ func (c *caller) answered(ans answer) {
 // eraRetry is how long a node waits before it asks the log for an era again.
 const eraRetry = 20 * time.Millisecond
 
-// askEra has the log allot an era to this run of the node, however long that takes, as the shell does.
+// askEra has the log allot an era to this run of the node, however long that takes, as the runner does.
 func (n *node) askEra() {
 	p := n.process
 	c := &caller{access: n.site.clients.access, id: 400 + n.i, via: n}

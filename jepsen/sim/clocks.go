@@ -7,7 +7,7 @@ import (
 	"tenure/server/wire"
 )
 
-// Nodes that compare their clocks (clocks.Watch). In a few runs they do, as in the shell. There the clocks have
+// Nodes that compare their clocks (clocks.Watch). In a few runs they do, as in the runner. There the clocks have
 // rates that agree, as far as nodes can tell, whatever else goes wrong: nobody may be out. A phase of its own follows the
 // faults: the clock of one node runs at a rate beyond the allowed drift, and then at its own again. The node must be out
 // within the stated time, and stay so; it must be back within the stated time; and no other may be out at all.
@@ -32,7 +32,7 @@ func (p *plan) drawClocks(seed uint64) {
 }
 
 const (
-	clockStampEvery = 500 * time.Millisecond // the shell's
+	clockStampEvery = 500 * time.Millisecond // the runner's
 	clockSlack      = 3 * time.Second        // for stamps on their way, and the looks
 	awaitAtMost     = 10 * time.Minute       // from when a clock began to err until the node is back
 	clocksRest      = time.Second            // of a client between two operations, since this takes minutes

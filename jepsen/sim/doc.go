@@ -1,9 +1,9 @@
 // Package sim runs whole clusters of the real server/replica on a simulated network, disk and clock. It is
 // single-threaded, and one seed is one run: the same events, the same trace hash, on every machine.
 //
-// The simulator is the shell of package server with everything that blocks replaced by events in virtual time. It runs
-// the drivers of package replica, as the shell does, and may let time pass, or the process be paused, between any two
-// of their effects, and between the two halves of a read.
+// The simulator takes the place of packages server and runner: everything that blocks is an event in virtual time. It
+// runs the drivers of package replica, as the runner does, and may let time pass, or the process be paused, between any
+// two of their effects, and between the two halves of a read.
 //
 // # Swarms
 //

@@ -48,7 +48,7 @@ type leaseEvent struct {
 	came time.Duration // reading of the node's clock
 }
 
-// maxLeaseEvents is the shell's bound: a full inbox drops the newest.
+// maxLeaseEvents is the runner's bound: a full inbox drops the newest.
 const maxLeaseEvents = 1024
 
 // put queues an event.

@@ -8,7 +8,7 @@ import (
 	"tenure/server/replica/elector"
 )
 
-// handOver is a master's hand-over, or a node's orderly stop, in the order of the shell.
+// handOver is a master's hand-over, or a node's orderly stop, in the order of the runner.
 type handOver struct {
 	node      *node
 	standBack time.Duration

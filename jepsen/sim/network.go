@@ -13,7 +13,7 @@ import (
 )
 
 // network carries frames between nodes: it loses, delays, repeats and damages them, and is partitioned. Frames are made
-// and read by package wire as in the shell: a message is encoded when it is sent, and decoded when its bytes have
+// and read by package wire as in the runner: a message is encoded when it is sent, and decoded when its bytes have
 // arrived. Messages of the log follow each other on a link; others travel alone.
 type network struct {
 	*framer

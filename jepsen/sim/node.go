@@ -100,7 +100,7 @@ func (n *node) takeLog(e input) {
 	n.log.put(e)
 }
 
-// start runs the server on the node's disk: the start record first, then the parts, as the shell does.
+// start runs the server on the node's disk: the start record first, then the parts, as the runner does.
 func (n *node) start(bootstrap bool) {
 	if n.up() || n.out || n.id == 0 || !n.mayStart(bootstrap) {
 		return

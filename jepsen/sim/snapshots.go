@@ -29,7 +29,7 @@ type transfers struct {
 	pinned  uint64 // the log behind this slot is kept; 0: as otherwise
 }
 
-// receiveTick is the shell's distance between two looks at whether this node is behind.
+// receiveTick is the runner's distance between two looks at whether this node is behind.
 const receiveTick = 200 * time.Millisecond
 
 func newTransfers(n *node) *transfers {

@@ -35,7 +35,7 @@ var leaseOps = map[web.LeaseOp]leases.Op{
 	web.LeaseAcquire: leases.Acquire, web.LeaseRenew: leases.Renew, web.LeaseRelease: leases.Release,
 }
 
-// Lease carries out r. When ctx ends, a request that only waits ends too.
+// Lease carries out r. When ctx ends, a request that waits ends at once, and an attempt under way soon.
 func (b *Leases) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
 	if why := b.cfg.Clocks.Problem(); why != "" && r.Op != web.LeaseRelease {
 		return web.LeaseGrant{}, fmt.Errorf("%w: this node takes no part in leases: %s; ask another node", web.ErrNotApplied, why)

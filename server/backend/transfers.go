@@ -34,7 +34,8 @@ type TransfersConfig struct {
 	Logger     zerolog.Logger
 }
 
-// Transfers hands mastership over when a user asks for it, here or at another node, or when the disk is short of space.
+// Transfers hands mastership over when a user asks for it, here or at another node, before this node is drained or
+// removed, and when its disk is short of space.
 type Transfers struct {
 	cfg    TransfersConfig
 	busy   atomic.Bool                  // a hand-over is under way here

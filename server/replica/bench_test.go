@@ -55,7 +55,7 @@ func (s *solo) must(err error) {
 	}
 }
 
-// step is one round of the shell; it returns the number of replies.
+// step is one round of the runner; it returns the number of replies.
 func (s *solo) step() (replies int) {
 	persisted := uint64(0)
 	for {

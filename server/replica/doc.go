@@ -2,16 +2,16 @@
 // it. Packages elector and leases below it are the parts for the master's lease and for named leases. Together they
 // hold everything that must be right and nothing that can block.
 //
-// They are pure: no goroutine, clock, socket, disk or global randomness; the same inputs give the same outputs. The
-// shell (package runner) drives them with real ones, the simulator with simulated ones.
+// They are pure: no goroutine, clock, socket, disk or global randomness; the same inputs give the same outputs. Package
+// runner drives them with real ones, the simulator with simulated ones.
 //
 // # The parts, and what joins them
 //
 // [Log] is the log part: the Multi-Paxos core, the key-value state, and pending requests. Each part is stepped by one
 // goroutine at a time, and shares no lock with the others, so that no lease waits for the log or the disk. One value
 // joins the log part and the elector, [Published]: the elector publishes its tenure and deadline, the log part for
-// which tenure it is ready. The shell keeps it in one atomic variable. The log part also tells the elector whether this
-// node may try ([Standing]), and orders it to let go ([elector.LetGo]). Named leases need the log for an era only.
+// which tenure it is ready. The runner keeps it in one atomic variable. The log part also tells the elector whether
+// this node may try ([Standing]), and orders it to let go ([elector.LetGo]). Named leases need the log for an era only.
 //
 // Snapshots have no driver: package snapshots decides how a node that is too far behind gets the state from another.
 // Package clocks decides whether a node's clock may be trusted.
@@ -20,9 +20,28 @@
 //
 // A part does not decide in which order it is asked. That is the work of its driver: [LogRound] for the log part,
 // elector.Round and leases.Round for the leases, [ReadRound] for a read under the lease. A driver hands out one
-// [effect.Effect] at a time; the caller carries it out and asks for the next one. The shell, the simulator, the scripts
-// and the tests run the same drivers. The simulator stops a node between any two effects, so it can find any wrong
-// order.
+// [effect.Effect] at a time; the caller carries it out and asks for the next one. The runner, the simulator, the
+// scripts and the tests run the same drivers. The simulator stops a node between any two effects, so it can find any
+// wrong order.
+//
+// # Where things are
+//
+//	the log part: its data, configuration and status     log.go, config.go, output.go, status.go
+//	the order of a round, and its steps                  loground.go, logadvance.go, logapply.go, logmaster.go,
+//	                                                     logtick.go
+//	what joins it and the elector                        gate.go, standing.go, progress.go
+//	mastership: epoch, who is master, hand-over          epoch.go, master.go, handover.go
+//	what a client may be told                            outcome.go
+//	writes: waiting, proposed, forwarded                 queue.go, batches.go, forward.go
+//	reads: read points, and the end of a read            reads.go, readround.go
+//	times that run in the state                          timers.go
+//	the values of the log, and messages beside its own   value.go, content.go, message.go
+//	members: this node's view of them, space, level      members.go, space.go, levels.go
+//	members: changes, records, acknowledgements          changes.go, memberrecord.go, settling.go
+//	nodes that are no members                            removed.go, outsiders.go
+//	checkpoints; comparisons of the nodes' states        checkpoint.go; compareslots.go, digests.go, differ.go
+//	snapshots, to and from other nodes                   snapshots.go, snapshotsender.go
+//	comparison of clocks                                 clockwatch.go, clockrates.go
 //
 // # Where the rules are
 //
@@ -48,7 +67,7 @@
 //	who decides the first slots after a restart               BaseMembership
 //	a node that is no voter does not lead                     Log.follow
 //
-// M2 and M3 are the core's (package multipaxos). Time enters as a reading of the node's elapsed clock. finish takes a
-// second, later reading, because a read under the lease has two handlers: a pause between taking the data and checking
-// the lease must be seen. DESIGN.md argues for the drivers and the policies.
+// M2 and M3 are the core's (package multipaxos). Time enters as a reading of the node's elapsed clock. A write is
+// acknowledged, and a read is answered, by a reading made after the state was changed or read: a pause in between must
+// be seen. DESIGN.md argues for the drivers and the policies.
 package replica

@@ -2,7 +2,7 @@ package replica
 
 import "time"
 
-// Published joins the lease part and the log part. It is one value: readers load it whole, so that epoch, deadline
+// Published joins the elector and the log part. It is one value: readers load it whole, so that epoch, deadline
 // and readiness always belong together.
 type Published struct {
 	Tenure   uint64        // number of the unbroken tenure of the master lease; 0: none
@@ -11,7 +11,7 @@ type Published struct {
 	Epoch    uint64        // slot of the barrier entry of that mastership: its fencing token
 }
 
-// WithLease is p as the lease part republishes it.
+// WithLease is p as the elector republishes it.
 func (p Published) WithLease(tenure uint64, deadline time.Duration) Published {
 	p.Tenure, p.Deadline = tenure, deadline
 	return p

@@ -87,7 +87,7 @@ func testConfig(self ballot.Incarnation, voters quorum.Set) Config {
 	}
 }
 
-// testNode is one node of the simulated cluster: both parts, as the shell would drive them.
+// testNode is one node of the simulated cluster: both parts, as the runner would drive them.
 type testNode struct {
 	id            ballot.NodeID
 	disk          *disk
@@ -304,7 +304,7 @@ func (c *cluster) deliver() {
 // input keeps an event for the next round.
 func (n *testNode) input(e Event) { n.events = append(n.events, &e) }
 
-// round is what the shell does in a round, at one point of virtual time.
+// round is what the runner does in a round, at one point of virtual time.
 func (c *cluster) round(n *testNode) {
 	c.stepLease(n, elector.Event{})
 	if !n.frozen {
@@ -344,7 +344,7 @@ func (c *cluster) stepLog(n *testNode) {
 	}
 }
 
-// stepLease is a round of the lease part.
+// stepLease is a round of the elector.
 func (c *cluster) stepLease(n *testNode, event elector.Event) {
 	for {
 		switch n.lease.Next() {

@@ -41,7 +41,7 @@ type levels struct {
 // LevelRequest asks the master to raise the feature level to the newest that all members know, now. Reply.Level answers
 // it: Done if the command was proposed, or the level was reached before.
 type LevelRequest struct {
-	ID uint64 // drawn by the shell
+	ID uint64 // drawn by the runner
 }
 
 // LevelAnswer goes with the Reply to a LevelRequest. Refused with Reason NoMaster: ask Master, if that is not 0. Refused

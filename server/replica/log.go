@@ -11,7 +11,7 @@ import (
 )
 
 // Log is the log part. One goroutine steps it. The state is changed only under effect.Apply, effect.Freeze and
-// effect.Checkpointed, so that the shell can guard exactly these against readers.
+// effect.Checkpointed, so that the runner can guard exactly these against readers.
 //
 // Only LogRound decides the order of its steps. Each component owns its data and puts its output into the outbox. Log
 // joins the components.

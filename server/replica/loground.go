@@ -8,9 +8,8 @@ import (
 	"tenure/server/replica/effect"
 )
 
-// Event is one input of the log part. Exactly one of its fields is set (From belongs to Health, Digest to
-// Checkpointed), or none: then it only
-// makes a round happen. What it points to belongs to the log part from then on.
+// Event is one input of the log part. At most one of its fields is set, but From goes with Health, and Digest with
+// Checkpointed. An empty event only makes a round happen. What an event points to belongs to the log part from then on.
 type Event struct {
 	Log          *multipaxos.Message
 	Peer         *Message
@@ -39,7 +38,7 @@ type MembersInForce struct {
 
 // LogRound drives the log part: it is the order in which a round takes events, persists, sends, applies, reads the
 // clock and answers. To run the log part, call Next, carry out the effect, and repeat. One goroutine at a time. A round
-// allocates nothing.
+// in which nothing happens allocates nothing.
 //
 // The order is that of logBeginning, and then that of logPass, again as long as entries were applied: they may have
 // opened the epoch, or made space for more.

@@ -43,7 +43,7 @@ type peerView struct {
 	digests   []Digest      // as it said then; of another format than this node's: none
 }
 
-// maxStrangers bounds the connected nodes that newest does not list, beside those that it does.
+// maxStrangers bounds membersView.peers: a connected node that newest does not list is added only to fewer peers.
 const maxStrangers = 64
 
 func newMembers(self ballot.NodeID, m ident.Membership) membersView {

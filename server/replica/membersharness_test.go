@@ -10,7 +10,7 @@ import (
 	"tenure/server/replica/elector"
 )
 
-// putInForce is what the shell does for effect.Members: first the disk, then the lease part, then the log part hears.
+// putInForce is what the runner does for effect.Members: first the disk, then the elector, then the log part hears.
 func (c *cluster) putInForce(n *testNode) {
 	m := n.inForce
 	if m == nil || n.frozen {
@@ -27,13 +27,13 @@ func (c *cluster) putInForce(n *testNode) {
 	c.tellInForce(n)
 }
 
-// tellInForce tells the log part what the lease part goes by.
+// tellInForce tells the log part which membership the elector goes by.
 func (c *cluster) tellInForce(n *testNode) {
 	number, excluding := n.elector.InForce(c.now)
 	n.input(Event{InForce: &MembersInForce{Number: number, Excluding: excluding, Silent: excluding}})
 }
 
-// handOver is what the shell does when the log part asks for relief.
+// handOver is what the runner does when the log part asks for relief.
 func (c *cluster) handOver(n *testNode) {
 	if n.handsOver == 0 || !n.log.stopping || !n.log.Idle() {
 		return

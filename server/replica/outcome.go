@@ -56,7 +56,7 @@ func (r Reason) String() string {
 
 // Request is a write of a client of this node.
 type Request struct {
-	ID      uint64 // drawn by the shell, never used twice in a run
+	ID      uint64 // drawn by the runner, never used twice in a run
 	Command []byte // encoded by kv.EncodeCommand; shared from here on, never changed
 	Frees   bool   // it only deletes: accepted while the disk is low
 	Keyed   bool   // it has an idempotency key: may be forwarded again
@@ -106,7 +106,7 @@ type Reply struct {
 
 // MembersRequest asks for a change of the members, or takes one back. Only the master carries it out.
 type MembersRequest struct {
-	ID     uint64 // drawn by the shell
+	ID     uint64 // drawn by the runner
 	Op     members.Operation
 	Cancel string // not empty: take the operation of that id back, instead of Op
 	DryRun bool   // only tell what Op would do

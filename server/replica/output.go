@@ -27,7 +27,7 @@ type Output struct {
 	Apply bool
 	// Health goes to all other voters on their lease connections; nil: no report.
 	Health *Health
-	// LetGo, if it has a tenure, tells the lease part to release that tenure (P6): this part has stopped acting for it.
+	// LetGo, if it has a tenure, tells the elector to release that tenure (P6): this part has stopped acting for it.
 	LetGo elector.LetGo
 	// Members, if not nil, is a membership that was chosen and applied: effect.Members.
 	Members *ident.Membership

@@ -8,14 +8,15 @@ import (
 	"tenure/multipaxos"
 )
 
-// write is a client's write while it waits here. from is the node that forwarded it, or 0 for a client of this node.
+// write is a command while it waits here to be proposed or forwarded, or is in flight. from is the node that forwarded
+// it, or 0 for a client of this node and for the node's own commands.
 type write struct {
 	id      uint64
 	from    ballot.NodeID
 	command []byte
 	frees   bool
 	keyed   bool
-	own     bool            // of the timers: nobody waits for it, and it has no id
+	own     bool            // of the timers, or a new feature level: nobody waits for it, and it has no id
 	slot    multipaxos.Slot // in which it was chosen; 0 until then
 	at      time.Duration   // when it came here
 	until   time.Duration

@@ -9,7 +9,7 @@ import (
 // healthTicks is the number of Ticks between two reports of a node's health.
 const healthTicks = heartbeatTicks
 
-// Standing is what the log part tells the lease part of this node's ability to serve (M6).
+// Standing is what the log part tells the elector of this node's ability to serve (M6).
 type Standing struct {
 	// Barred: start no attempt for the lease.
 	Barred bool
@@ -22,7 +22,7 @@ type Standing struct {
 	At time.Duration
 }
 
-// Standing returns what the lease part, and people, are to know now.
+// Standing returns what the elector, and people, are to know now.
 func (l *Log) Standing(now time.Duration) Standing {
 	g := &l.progress
 	return Standing{Barred: g.barred(now) || !l.members.votes(), Able: g.own.Able, StandBack: g.back.left(now),
@@ -30,7 +30,7 @@ func (l *Log) Standing(now time.Duration) Standing {
 }
 
 // tickProgress implements M6: a holder that gets nowhere stops acting for its lease, and has it released. It repeats
-// the wish for the release until the lease part has done it.
+// the wish for the release until the elector has done it.
 func (l *Log) tickProgress(now time.Duration, p Published) {
 	if l.letGo.Tenure != 0 && (!p.Held(now) || p.Tenure != l.letGo.Tenure) {
 		l.letGo = elector.LetGo{}

@@ -26,7 +26,9 @@ type DiskConfig struct {
 	Logger   zerolog.Logger
 }
 
-// Disk measures the disk and publishes what the log must know of it. Its other methods are safe for concurrent use.
+// Disk measures the disk and publishes what the log must know of it. It also scrubs state.db, gives back its free
+// pages, and makes A4's second write. Only the persister calls committed. The other methods are safe for concurrent
+// use.
 type Disk struct {
 	cfg             DiskConfig
 	space           atomic.Uint32 // a replica.Space

@@ -8,8 +8,8 @@ import (
 	"tenure/server/replica/leases"
 )
 
-// Lease carries out r, whose ID it draws. When ctx ends, a request that only waits ends too. The error is ErrOverloaded
-// or ErrEnded.
+// Lease carries out r, whose ID it draws. When ctx ends, a request that waits ends at once, and an attempt under way
+// ends at its next resend. The error is ErrOverloaded or ErrEnded.
 func (l *Leases) Lease(ctx context.Context, r leases.Request) (leases.Answer, error) {
 	r.ID = l.nextID.Add(1)
 	reply := make(chan leases.Answer, 1)

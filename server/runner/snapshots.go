@@ -135,7 +135,7 @@ func (s *Snapshots) disconnected(peer ballot.NodeID) { s.ask(snapshotAsk{lost: p
 func (s *Snapshots) ask(a snapshotAsk) {
 	select {
 	case s.asks <- a:
-	default: // it asks again
+	default: // a node that gets no answer asks again; the sender gives up a node that is gone
 	}
 }
 

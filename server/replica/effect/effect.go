@@ -19,14 +19,14 @@ const (
 	Apply
 	Freeze
 	Checkpointed
-	// Standing: a tick is over; publish Log.Standing for the lease part, and do what Log.Relief asks for.
+	// Standing: a tick is over; publish Log.Standing for the elector, and do what Log.Relief asks for.
 	Standing
 	// Persist: hand Output.Persists to storage, in order; report what is durable with Event.Persisted.
 	Persist
 	// Ready: publish Output.Ready and Output.Epoch.
 	Ready
-	// Progress: send Output.Health, and hand Output.LetGo to the lease part (M6). Before that, publish
-	// Log.Standing: it bars further attempts.
+	// Progress: send Output.Health, and hand Output.LetGo to the elector (M6). Before that, publish Log.Standing: it
+	// bars further attempts.
 	Progress
 	// Send: send the messages. Sending never waits.
 	Send

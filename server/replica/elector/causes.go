@@ -46,7 +46,7 @@ func (c Cause) Released() bool {
 	return c == CauseStopping || c == CauseHandedOver || c == CauseNoSpace || c == CauseNoProgress
 }
 
-// Gap is what the shell has measured about the time between two steps of the lease loop. It explains a late one and
+// Gap is what the runner has measured about the time between two steps of the lease loop. It explains a late one and
 // decides nothing else. What could not be measured is 0.
 type Gap struct {
 	Jumped    time.Duration // by how much the elapsed clock went further than the process's own

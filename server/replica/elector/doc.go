@@ -1,14 +1,14 @@
 // Package elector is a node's part for the master's lease: the proposer and acceptor of the resource "master", and the
 // policy of when to try, to renew and to stand back.
 //
-// It is pure, as package replica is: [Round] drives a [Part], the shell or the simulator carries out its effects, and
+// It is pure, as package replica is: [Round] drives a [Part], the runner or the simulator carries out its effects, and
 // time enters as readings of the node's elapsed clock. A goroutine of its own steps it, so that the lease never waits
 // for the log or the disk. The membership in force, and orders to give the lease up, come in as events.
 //
 //	round.go                  the driver and its events
 //	part.go                   attempts, renewals, releases, and the waits between attempts
 //	members.go                changes of the members
-//	letgo.go                  orders of the log part, or of the shell, to give the lease up (M6)
+//	letgo.go                  orders of the log part, or of the runner, to give the lease up (M6)
 //	tenures.go, causes.go     why each tenure began and ended, for people
 //
 // # Where the rules are

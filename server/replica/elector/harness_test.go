@@ -13,7 +13,7 @@ const testLease = 200 * time.Millisecond
 var testTiming = lease.Timing{MaxMaster: testLease, MaxUser: time.Second, DriftPPM: 10_000,
 	Margin: 5 * time.Millisecond}
 
-// driven is a lease part that rounds of its driver step, and what they have sent.
+// driven is an elector that rounds of its driver step, and what they have sent.
 type driven struct {
 	*Part
 	round    *Round

@@ -22,10 +22,10 @@ const (
 	ReasonUnready = "unready"
 	ReasonBehind  = "behind" // unready, and only a snapshot would help: it does not wait for the bound
 	ReasonStuck   = "stuck"
-	ReasonHung    = "hung" // the log loop itself, as the shell finds it
+	ReasonHung    = "hung" // the log loop itself, as the runner finds it
 	ReasonNoVoter = "no voter any more"
 	ReasonDiffers = "differs"                     // its state is not that of the others
-	ReasonClock   = "its clock cannot be trusted" // as the shell finds it
+	ReasonClock   = "its clock cannot be trusted" // as the runner finds it
 )
 
 // LetGoReasons returns all reasons of a LetGo.

@@ -23,7 +23,7 @@ type Config struct {
 	Membership uint64
 }
 
-// Part is the lease part: this node's proposer and acceptor of the resource "master", and the policy of its attempts.
+// Part is the elector: this node's proposer and acceptor of the resource "master", and the policy of its attempts.
 type Part struct {
 	cfg      Config
 	acceptor *lease.Acceptor
@@ -45,13 +45,13 @@ type Part struct {
 	tenures  tenures
 }
 
-// State is what the lease part publishes.
+// State is what the elector publishes.
 type State struct {
 	Tenure   uint64 // 0: not held
 	Deadline time.Duration
 }
 
-// New returns the lease part of a run that begins at now. It first tries after a short wait by rank.
+// New returns the elector of a run that begins at now. It first tries after a short wait by rank.
 func New(cfg Config, now time.Duration) (*Part, error) {
 	cfg.Acceptor.Membership = cfg.Membership
 	acceptor, err := lease.NewAcceptor(cfg.Acceptor)
@@ -150,7 +150,7 @@ func (e *Part) drain() []lease.Message {
 }
 
 // letGo gives the lease up (P6) if it is still held as this tenure, and reports whether it was. The log part has
-// decided so (M6) and has stepped down. The others may try first.
+// decided so (M6), or the runner because the log hangs or the clock cannot be trusted. The others may try first.
 func (e *Part) letGo(now time.Duration, tenure uint64) bool {
 	h, held := e.proposer.Held(now)
 	if !held || h.Number != tenure {
@@ -160,9 +160,9 @@ func (e *Part) letGo(now time.Duration, tenure uint64) bool {
 	return true
 }
 
-// release gives the lease up (P6). The caller has already stopped acting as owner: the log part has stepped down and
-// the published value no longer shows a tenure. why must be a release (Cause.Released). With CauseStopping the node
-// never tries again, otherwise not for standBack.
+// release gives the lease up (P6). Nobody acts as owner when the Release leaves, because the round publishes the end of
+// the tenure before it sends. why must be a release (Cause.Released). With CauseStopping the node never tries again,
+// otherwise not for standBack.
 func (e *Part) release(now, standBack time.Duration, why Cause) {
 	e.tenures.step(now, e.proposer)
 	e.tenures.released(now, why)
@@ -172,7 +172,7 @@ func (e *Part) release(now, standBack time.Duration, why Cause) {
 	e.route(now, e.proposer.Release(now))
 }
 
-// Gap tells what the shell has measured since the last step. It comes before the step, if at all.
+// Gap tells what the runner has measured since the last step. It comes before the step, if at all.
 func (e *Part) Gap(g Gap) { e.tenures.gap = g }
 
 // TakeTenureChanges drains the beginnings and ends of this node's tenures with their causes, oldest first. Of many that

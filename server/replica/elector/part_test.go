@@ -11,7 +11,7 @@ import (
 	"tenure/server/members"
 )
 
-// electors are lease parts of nodes 1, 2, … that reach each other at once, unless a node is cut off.
+// electors are the electors of nodes 1, 2, … that reach each other at once, unless a node is cut off.
 type electors struct {
 	t      *testing.T
 	voters quorum.Set
@@ -42,7 +42,7 @@ func newElectors(t *testing.T, n int) *electors {
 	return w
 }
 
-// restart puts a new lease part in the place of node id's, with a quarantine that ends at the reading quarantine.
+// restart puts a new elector in the place of node id's, with a quarantine that ends at the reading quarantine.
 func (w *electors) restart(id ballot.NodeID, quarantine time.Duration) {
 	w.t.Helper()
 	e, err := New(Config{
@@ -111,7 +111,7 @@ func (w *electors) owner() ballot.NodeID {
 	return 0
 }
 
-// P7: the ballot of every Accept is noted when the shell takes the message, in the first attempt and in each renewal;
+// P7: the ballot of every Accept is noted when the runner takes the message, in the first attempt and in each renewal;
 // after an orderly release nothing is.
 func TestP7EveryAcceptIsNotedBeforeItLeaves(t *testing.T) {
 	w := newElectors(t, 3)

@@ -9,7 +9,7 @@ import (
 	"tenure/server/replica/effect"
 )
 
-// Event is one input of the lease part. At most one of its fields is set; none: the timer.
+// Event is one input of the elector. At most one of its fields is set; none: the timer.
 type Event struct {
 	Message   *lease.Message
 	Nudged    bool          // the master would like this node to try
@@ -34,7 +34,7 @@ type Crash struct {
 	Counters []uint64
 }
 
-// Round drives the lease part, as replica.LogRound drives the log part. A round is one event.
+// Round drives the elector, as replica.LogRound drives the log part. A round is one event.
 type Round struct {
 	part   *Part
 	at     int // in order
@@ -64,7 +64,7 @@ var order = []step{
 	(*Round).timer,
 }
 
-// NewRound returns the driver of a lease part before its first round.
+// NewRound returns the driver of an elector before its first round.
 func NewRound(e *Part) *Round { return &Round{part: e} }
 
 // Next goes on to the next effect.
@@ -124,7 +124,7 @@ func (r *Round) begin() effect.Effect {
 
 func (r *Round) readClock() effect.Effect { return r.clock.Ask() }
 
-// handle gives the event to the lease part, and then does what is due.
+// handle gives the event to the elector, and then does what is due.
 func (r *Round) handle() effect.Effect {
 	l, e, now := r.part, &r.event, r.clock.Now()
 	l.barred = r.barred

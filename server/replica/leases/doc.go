@@ -1,7 +1,7 @@
 // Package leases is a node's part for named leases. It answers other nodes as an acceptor, runs attempts for this
 // node's clients, and decides when to try, to send again, to wait and to give up.
 //
-// It is pure, as package replica is: [Round] drives a [Part], the shell or the simulator carries out its effects, and
+// It is pure, as package replica is: [Round] drives a [Part], the runner or the simulator carries out its effects, and
 // time enters as readings of the node's elapsed clock. It shares nothing with the log and the master's lease. An era
 // and the membership in force come in as events.
 //

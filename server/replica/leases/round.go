@@ -15,7 +15,7 @@ type Event struct {
 	Batch   *Batch
 	From    ballot.Incarnation // of Batch
 	Request *Request
-	Cancel  uint64       // the request with this ID only waits, and its client waits no more
+	Cancel  uint64       // the client of the request with this ID waits no more: no attempt for it goes on for long
 	Era     uint32       // the log has allotted it to this very run (N3)
 	Bucket  named.Bucket // is durable (N4)
 	Stop    bool
