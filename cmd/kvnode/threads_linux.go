@@ -55,7 +55,7 @@ func monitorThread() (string, error) {
 // Where clients, nodes and disks share few processors, every message wakes somebody. With the kernel's usual policy
 // the reader of each takes the processor before its writer has written the next one: messages are handled one at a
 // time, with a switch between processes for each, while they could be handled together. Where processors are idle
-// nothing changes. DESIGN.md argues for it. A policy that somebody has chosen is left as it is.
+// nothing changes. docs/performance.md argues for it. A policy that somebody has chosen is left as it is.
 func beBatch() error {
 	return schedule(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH})
 }

@@ -40,8 +40,7 @@
 //	members: changes, records, acknowledgements          changes.go, memberrecord.go, settling.go
 //	nodes that are no members                            removed.go, outsiders.go
 //	checkpoints; comparisons of the nodes' states        checkpoint.go; compareslots.go, digests.go, differ.go
-//	snapshots, to and from other nodes                   snapshots.go, snapshotsender.go
-//	comparison of clocks                                 clockwatch.go, clockrates.go
+//	what package snapshots must know of this node        snapshotview.go
 //
 // # Where the rules are
 //
