@@ -95,7 +95,7 @@ func newSettings() *settings {
 		"all nodes of the cluster as ID=HOST:PORT,…, at most 7, with the addresses for peers (default: a single "+
 			"node, 1)")
 	f.Var(setting(&s.nodeName, "", "name", parseText), "node-name",
-		"name of this node in sessions and in /v1/agent/self (default: node-N for node N)")
+		"name of this node (default: that of its certificate, else node-N for node N)")
 	f.Var(setting(&s.data, "./kvnode-data", "dir", parseDir), "data", "data directory; created if it does not exist")
 	f.Var(setting(&s.client, defaultClient, "addr", parseListener), "client", "address to listen on for clients (HTTP)")
 	f.Var(setting(&s.peer, "", "addr", parseListener), "peer",
