@@ -29,15 +29,15 @@
 //	the log part: its data, configuration and status     log.go, config.go, output.go, status.go
 //	the order of a round, and its steps                  loground.go, logadvance.go, logapply.go, logmaster.go,
 //	                                                     logtick.go
-//	what joins it and the elector                        gate.go, standing.go, progress.go
+//	what joins it and the elector                        published.go, standing.go, progress.go
 //	mastership: epoch, who is master, hand-over          epoch.go, master.go, handover.go
-//	what a client may be told                            outcome.go
+//	requests and replies; what a client may be told      request.go, outcome.go
 //	writes: waiting, proposed, forwarded                 queue.go, batches.go, forward.go
 //	reads: read points, and the end of a read            reads.go, readround.go
 //	times that run in the state                          timers.go
 //	the values of the log, and messages beside its own   value.go, content.go, message.go
 //	members: this node's view of them, space, level      members.go, space.go, levels.go
-//	members: changes, records, acknowledgements          changes.go, memberrecord.go, settling.go
+//	members: changes, records, acknowledgements          changes.go, memberrecord.go, ownforce.go, settling.go
 //	nodes that are no members                            removed.go, outsiders.go
 //	checkpoints; comparisons of the nodes' states        checkpoint.go; compareslots.go, digests.go, differ.go
 //	what package snapshots must know of this node        snapshotview.go

@@ -58,37 +58,6 @@ type Heartbeat struct {
 	Silent time.Duration
 }
 
-// Space is what is left on a node's disk.
-type Space uint8
-
-// The states of a disk. Deletes take space in the log before they free any in the state database, so they also have a
-// limit. The numbers travel; SpaceTight does not, peers are told SpaceLow.
-const (
-	SpaceEnough Space = 0
-	SpaceLow    Space = 1 // the reserve or the quota is reached: the member counts as full, and still stores what comes
-	SpaceNone   Space = 2 // not even deletes
-	SpaceTight  Space = 3 // half of the reserve is left: the member refuses entries that need space
-)
-
-// told is what peers hear of r.
-func (r Space) told() Space {
-	if r == SpaceTight {
-		return SpaceLow
-	}
-	return r
-}
-
-// String returns the name of r, for logs and status.
-func (r Space) String() string {
-	switch r {
-	case SpaceEnough:
-		return "enough"
-	case SpaceLow, SpaceTight:
-		return "low"
-	}
-	return "none"
-}
-
 // ForwardedWrite is a client's write on its way to the master.
 type ForwardedWrite struct {
 	ID      uint64 // the forwarding node's
