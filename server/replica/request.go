@@ -1,12 +1,13 @@
 package replica
 
 import (
+	"time"
+
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/server/members"
-	"time"
 )
 
 // Request is a write of a client of this node.

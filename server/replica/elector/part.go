@@ -36,8 +36,8 @@ type Part struct {
 	trying   bool
 	retired  bool // never tries again: the node is stopping
 	barred   bool // starts no fresh attempt (M6)
-	// Of a hand-over that is under way: this node is the one that should try, or should let another try until then.
-	favoured bool
+	// Of a hand-over that is under way: until then this node is the one that should try, or should let another try.
+	favoured time.Duration
 	standOff time.Duration
 	outdated time.Duration // no fresh attempt before: see outdatedPause
 	out      []lease.Message
@@ -202,8 +202,9 @@ func (e *Part) crashReleased(now time.Duration, owner ballot.Incarnation, counte
 	return before && !after
 }
 
-// nudge tells that the master hands over and would like this node to try: it does so when the Release comes.
-func (e *Part) nudge() { e.favoured = true }
+// nudge tells that the master hands over and would like this node to try: it does so when the Release comes. A Release
+// that has not come within a lease time is of something else: the hand-over was given up.
+func (e *Part) nudge(now time.Duration) { e.favoured = now + e.cfg.Duration }
 
 // standBack tells that the master hands over to somebody else: this node lets that one try first, for d.
 // A try that was due before is put off too.
@@ -318,8 +319,8 @@ func (e *Part) heardRelease(now time.Duration, m lease.Message) {
 		return
 	}
 	at := max(now+e.rank(m.Owner.Node), e.standOff)
-	if e.favoured {
-		at, e.favoured = now, false
+	if now < e.favoured {
+		at, e.favoured = now, 0
 	}
 	e.tryAt = min(e.tryAt, at)
 }

@@ -226,3 +226,26 @@ func TestStandBackPutsOffATryThatWasDue(t *testing.T) {
 		}
 	}
 }
+
+// A node that the master would like to see as the next one tries first, for as long as the hand-over may be under way:
+// one that was given up does not put it before the others for ever.
+func TestAHandOverThatWasGivenUpFavoursNobody(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration
+		first bool
+	}{{testLease / 2, true}, {testLease + time.Millisecond, false}} {
+		w := newElectors(t, 3)
+		w.run("an owner", time.Second, func() bool { return w.owner() != 0 })
+		old := w.owner()
+		second := (old+1)%3 + 1 // in the ring after the owner
+		w.nodes[second].give(w.now, Event{Nudged: true})
+		end := w.now + c.after
+		w.run("the time since", testLease*2, func() bool { return w.now >= end })
+		w.nodes[old].releases(w.now, testLease, CauseHandedOver)
+		w.deliver()
+		w.run("a successor", testLease, func() bool { return w.owner() != 0 && w.owner() != old })
+		if got := w.owner() == second; got != c.first {
+			t.Errorf("%v after the hint, node %d owns after node %d; the hint was for node %d", c.after, w.owner(), old, second)
+		}
+	}
+}

@@ -132,7 +132,7 @@ func (r *Round) handle() effect.Effect {
 	case e.Message != nil:
 		l.handle(now, *e.Message)
 	case e.Nudged:
-		l.nudge()
+		l.nudge(now)
 	case e.StandBack > 0:
 		l.standBack(now, e.StandBack)
 	case e.Release != nil:
