@@ -14,7 +14,7 @@ import (
 // mergeParts merges rest, the next changes of plan, part by part. The redo file is durable.
 func (s *stateDB) mergeParts(plan *checkpointPlan, rest []kv.Change) error {
 	for len(rest) > 0 {
-		if err := s.failed(); err != nil { // closed, for one: Open makes the rest
+		if err := s.failure.failed(); err != nil { // closed, for one: Open makes the rest
 			return err
 		}
 		p := s.nextPart(rest)
@@ -54,7 +54,7 @@ func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 	last := s.checkpointed.Load()
 	c := s.checked
 	if _, err := c.CheckMeta(); err != nil {
-		return s.fail(disk.Damaged(s.statePath(), "%w", err))
+		return s.failure.fail(disk.Damaged(s.files.statePath(), "%w", err))
 	}
 	err := s.write(fmt.Sprintf("checkpoint after slot %d", last.Slot), func(tx *bolt.Tx) error {
 		if err := c.Begin(tx); err != nil {

@@ -23,25 +23,25 @@ const (
 // create writes the files of a new store: state.db, the journal, then log.db under another name, which it gets when all
 // are whole and durable. A crash before that leaves the other name behind, and all is made anew.
 func (s *Store) create() error {
-	free, _, err := freeBytes(s.dir)
+	free, _, err := freeBytes(s.files.dir)
 	if err != nil {
 		return disk.Unusable("%w", err)
 	}
 	logBytes, journalBytes := min(s.options.LogInitialBytes, free/16)&^4095, s.options.journalSize(free)
 	if need := logBytes + journalBytes + minSpaceBytes; free < need {
 		return disk.Unusable("no space in %s: %d bytes are free and a new store takes %d; "+
-			"make space or choose another disk", s.dir, free, need)
+			"make space or choose another disk", s.files.dir, free, need)
 	}
 	if err := s.createFiles(logBytes, journalBytes); err != nil {
 		return disk.Unusable("cannot create a store in %s: %w; check its permissions and its disk",
-			s.dir, disk.Plain(err))
+			s.files.dir, disk.Plain(err))
 	}
 	return nil
 }
 
 func (s *Store) createFiles(logBytes, journalBytes int64) error {
-	unfinished := filepath.Join(s.dir, newLogName)
-	for _, path := range []string{s.statePath(), s.journalPath(), unfinished} {
+	unfinished := filepath.Join(s.files.dir, newLogName)
+	for _, path := range []string{s.files.statePath(), s.files.journalPath(), unfinished} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -52,33 +52,33 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 		return err
 	}
 	defer f.Close()
-	if err := disk.SyncDir(s.dir); err != nil {
+	if err := disk.SyncDir(s.files.dir); err != nil {
 		return err
 	}
 	// The directory's own name, whoever made it. Where the one above cannot be read, we did not make it.
-	if err := disk.SyncDir(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if err := disk.SyncDir(filepath.Dir(s.files.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	var id identityRecord
 	if _, err := rand.Read(id.Store[:]); err != nil {
 		return err
 	}
-	if err := newFile(s.statePath(), stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, id) }); err != nil {
+	if err := newFile(s.files.statePath(), stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, id) }); err != nil {
 		return err
 	}
-	if err := makeJournal(s.journalPath(), journalBytes); err != nil {
+	if err := makeJournal(s.files.journalPath(), journalBytes); err != nil {
 		return err
 	}
 	if err := fillLog(f, id, logBytes, journalBytes); err != nil {
 		return err
 	}
-	if err := disk.SyncDir(s.dir); err != nil { // the other two must not come after the rename
+	if err := disk.SyncDir(s.files.dir); err != nil { // the other two must not come after the rename
 		return err
 	}
-	if err := os.Rename(unfinished, s.logPath()); err != nil {
+	if err := os.Rename(unfinished, s.files.logPath()); err != nil {
 		return err
 	}
-	return disk.SyncDir(s.dir)
+	return disk.SyncDir(s.files.dir)
 }
 
 // fillLog writes the first content of log.db into f, durably.

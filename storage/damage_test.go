@@ -78,7 +78,7 @@ func newDamageBed(t *testing.T) *damageBed {
 	checkpoint(500, 520, 1, 9000, kv.SpaceData)
 	checkpoint(0, 200, 1, 20, kv.SpaceDedup)
 	checkpoint(0, 4, 1, 4, 7) // a bucket inside its header
-	b.older = readFile(t, s.statePath())
+	b.older = readFile(t, s.files.statePath())
 	for i := range 6 {
 		checkpoint(i, 5000, 13, 40+i, kv.SpaceData)
 	}
@@ -335,7 +335,7 @@ func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
 		go func() { checkpointed <- s.Checkpoint(f) }()
 		time.Sleep(time.Duration(r.IntN(4000)) * time.Microsecond)
 	}
-	what = b.plant(r, s.statePath())
+	what = b.plant(r, s.files.statePath())
 	steps := []func() (string, error){
 		func() (string, error) { return b.ask(r, s, m, false) },
 		func() (string, error) { return b.ask(r, s, m, true) },

@@ -26,7 +26,7 @@ const maxDiffers = 4 << 10
 // that says where. From then on Open fails with ErrDiffers and that line, also if Options.Offline is set. The mark is a
 // file of its own, so that an operator who knows better can remove it.
 func (s *Store) MarkDiffers(what string) error {
-	path := s.differsPath()
+	path := s.files.differsPath()
 	f, err := oslimit.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return disk.CannotWrite(path, err)
@@ -38,8 +38,8 @@ func (s *Store) MarkDiffers(what string) error {
 	if err := f.Sync(); err != nil {
 		return disk.CannotSync(path, err)
 	}
-	if err := disk.SyncDir(s.dir); err != nil {
-		return disk.CannotSync(s.dir, err)
+	if err := disk.SyncDir(s.files.dir); err != nil {
+		return disk.CannotSync(s.files.dir, err)
 	}
 	return nil
 }

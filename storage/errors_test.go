@@ -12,7 +12,7 @@ func TestErrorsOfTheDiskNameTheFile(t *testing.T) {
 	promise := func(need int64) func(*Store) error {
 		return func(s *Store) error {
 			_, _, err := s.space.reserve.promise(need, false)
-			return s.fail(err)
+			return s.failure.fail(err)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -36,9 +36,9 @@ func TestErrorsOfTheDiskNameTheFile(t *testing.T) {
 		"size of state.db": {
 			func(s *Store) { s.state.file.Close() }, (*Store).Refresh, ErrDamaged, stateName, "replace",
 		},
-		"free space": {func(s *Store) { s.dir += "/gone" }, (*Store).Refresh, ErrUnusable, "gone", "check"},
+		"free space": {func(s *Store) { s.files.dir += "/gone" }, (*Store).Refresh, ErrUnusable, "gone", "check"},
 		"free space for a move": {
-			func(s *Store) { s.space.reserve.dir += "/gone" }, promise(1), ErrFailed, "gone", "mend the disk",
+			func(s *Store) { s.space.reserve.files.dir += "/gone" }, promise(1), ErrFailed, "gone", "mend the disk",
 		},
 		"reserve": {
 			func(s *Store) {
@@ -49,7 +49,7 @@ func TestErrorsOfTheDiskNameTheFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir(), small)
-			path := filepath.Join(s.dir, c.file)
+			path := filepath.Join(s.files.dir, c.file)
 			c.harm(s)
 			wantError(t, c.call(s), c.kind, path, c.advice)
 		})

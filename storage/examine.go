@@ -34,8 +34,8 @@ type Examination struct {
 	Journal  *JournalInfo // nil if the journal is damaged
 	State    *StateInfo   // nil if the state database is damaged
 
-	files
-	lock *os.File // nil if there is no lock file
+	files files
+	lock  *os.File // nil if there is no lock file
 }
 
 // FileInfo describes a file of the directory.
@@ -106,7 +106,7 @@ func Examine(dir string) (*Examination, error) {
 	if err := x.list(); err != nil {
 		return nil, err
 	}
-	if err := x.plainFiles(); err != nil {
+	if err := x.files.plainFiles(); err != nil {
 		return nil, err
 	}
 	if err := x.hold(); err != nil {
@@ -116,7 +116,7 @@ func Examine(dir string) (*Examination, error) {
 	x.readJournal()
 	x.readState()
 	x.readReceived()
-	if err := x.refuseDiffers(); err != nil {
+	if err := x.files.refuseDiffers(); err != nil {
 		x.problem(differsName, err)
 	}
 	return x, nil
@@ -127,9 +127,9 @@ func (x *Examination) Close() error { return closeFiles(x.lock) }
 
 // list lists the files. It refuses a directory without files of a node.
 func (x *Examination) list() error {
-	entries, err := lostfound.ReadDir(x.dir)
+	entries, err := lostfound.ReadDir(x.files.dir)
 	if err != nil {
-		return disk.Unusable("cannot look into %s: %w", x.dir, disk.Plain(err))
+		return disk.Unusable("cannot look into %s: %w", x.files.dir, disk.Plain(err))
 	}
 	known := false
 	for _, e := range entries {
@@ -138,7 +138,7 @@ func (x *Examination) list() error {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return disk.CannotStat(filepath.Join(x.dir, e.Name()), err)
+			return disk.CannotStat(filepath.Join(x.files.dir, e.Name()), err)
 		case info.IsDir():
 			continue // files that were moved aside
 		}
@@ -152,26 +152,26 @@ func (x *Examination) list() error {
 	switch {
 	case len(entries) == 0:
 		return disk.Unusable("%s is empty: it holds no store; a node that is started on it joins, or begins, a cluster",
-			x.dir)
+			x.files.dir)
 	case !known:
-		return disk.Unusable("%s holds no store: it has no file %s; name the data directory of a node", x.dir, logName)
+		return disk.Unusable("%s holds no store: it has no file %s; name the data directory of a node", x.files.dir, logName)
 	}
 	return nil
 }
 
 // hold takes a shared lock on the lock file, if there is one, so that no node starts meanwhile. It writes nothing.
 func (x *Examination) hold() error {
-	f, err := oslimit.Open(filepath.Join(x.dir, lockName))
+	f, err := oslimit.Open(filepath.Join(x.files.dir, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return disk.Unusable("cannot open %s: %w", filepath.Join(x.dir, lockName), disk.Plain(err))
+		return disk.Unusable("cannot open %s: %w", filepath.Join(x.files.dir, lockName), disk.Plain(err))
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
 		defer f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return fmt.Errorf("%w: %s is held by %s; stop that node first", ErrInUse, x.dir, holder(f))
+			return fmt.Errorf("%w: %s is held by %s; stop that node first", ErrInUse, x.files.dir, holder(f))
 		}
 		return disk.Unusable("cannot lock %s: %w", f.Name(), err)
 	}
@@ -186,7 +186,7 @@ func (x *Examination) problem(name string, err error) {
 
 // open opens a file for reading. A file that is missing or cannot be opened is a problem.
 func (x *Examination) open(name string) (f *os.File, size int64, ok bool) {
-	f, err := oslimit.Open(filepath.Join(x.dir, name))
+	f, err := oslimit.Open(filepath.Join(x.files.dir, name))
 	if err == nil {
 		size, err = disk.Size(f)
 	}

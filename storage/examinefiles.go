@@ -33,9 +33,9 @@ func (x *Examination) readLog() {
 		Entries: m.Entries.Count, Digest: m.Entries.Sum, marks: *m}
 	is, err := locate(f)
 	if err == nil {
-		err = refuseCopy(x.dir, c.disk, is)
+		err = refuseCopy(x.files.dir, c.disk, is)
 	}
-	if accepted, _ := exists(filepath.Join(x.dir, acceptedName)); err != nil && !accepted {
+	if accepted, _ := exists(filepath.Join(x.files.dir, acceptedName)); err != nil && !accepted {
 		x.Copied = err.Error()
 	}
 }
@@ -99,12 +99,12 @@ func (readOnly) Sync() error { return fs.ErrPermission }
 
 // readState reads the whole state database, whatever its size, and the redo file if a checkpoint was interrupted.
 func (x *Examination) readState() {
-	c, err := readStateMarks(x.statePath(), 1<<62, x.sumsPath())
+	c, err := readStateMarks(x.files.statePath(), 1<<62, x.files.sumsPath())
 	if errors.Is(err, errNoSums) {
 		x.Notes = append(x.Notes, sumsName+" is missing, or not of this state: the next start makes it anew")
-		c, err = readStateMarks(x.statePath(), 1<<62)
+		c, err = readStateMarks(x.files.statePath(), 1<<62)
 	} else if err != nil {
-		if whole, other := readStateMarks(x.statePath(), 1<<62); other == nil {
+		if whole, other := readStateMarks(x.files.statePath(), 1<<62); other == nil {
 			x.problem(sumsName, fmt.Errorf("%s is whole, and these are not the checksums of its pages (%w)", stateName,
 				err))
 			c, err = whole, nil
@@ -130,7 +130,7 @@ func (x *Examination) readState() {
 // replaced reports whether the next start replaces the state by a received snapshot, for which the log may have been
 // truncated.
 func (x *Examination) replaced(c *stateContent) bool {
-	there, err := exists(x.receivedPath())
+	there, err := exists(x.files.receivedPath())
 	return err == nil && there && c.owner != (ident.StoreID{})
 }
 
@@ -161,15 +161,15 @@ func (x *Examination) readRedo(plan *checkpointPlan) {
 
 // readReceived reads the snapshot that the next start would install, if there is one.
 func (x *Examination) readReceived() {
-	there, err := exists(x.receivedPath())
+	there, err := exists(x.files.receivedPath())
 	if err != nil || !there {
 		return
 	}
-	sums := x.receivedSumsPath()
+	sums := x.files.receivedSumsPath()
 	if there, err := exists(sums); err == nil && !there {
-		sums = x.sumsPath()
+		sums = x.files.sumsPath()
 	}
-	c, err := readStateMarks(x.receivedPath(), 1<<62, sums)
+	c, err := readStateMarks(x.files.receivedPath(), 1<<62, sums)
 	cut := x.Log != nil && x.State != nil && x.Log.Truncated > max(x.State.Slot, x.State.Unfinished)
 	switch {
 	case err == nil:

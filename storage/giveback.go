@@ -47,8 +47,8 @@ func (s *Store) GiveBack(ctx context.Context, bytesPerSecond int64) (given int64
 		select {
 		case <-ctx.Done():
 			return given, ctx.Err()
-		case <-s.ended:
-			return given, s.failed()
+		case <-s.failure.ended:
+			return given, s.failure.failed()
 		case <-ticker.C:
 		}
 	}
@@ -61,7 +61,7 @@ func (s *Store) GiveBack(ctx context.Context, bytesPerSecond int64) (given int64
 func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.failed(); err != nil {
+	if err := s.failure.failed(); err != nil {
 		return 0, 0, err
 	}
 	before, err := s.measure()
@@ -76,7 +76,7 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 	}
 	free, err := s.checked.Reusable()
 	if err != nil {
-		return 0, 0, disk.Unusable("%s: %w", s.statePath(), err)
+		return 0, 0, disk.Unusable("%s: %w", s.files.statePath(), err)
 	}
 	pageBytes := int64(s.checked.Newest().PageBytes)
 	most := uint64(min(enough, giveBackStep) / pageBytes)
@@ -87,7 +87,7 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 	case errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS):
 		return 0, 0, fmt.Errorf("%w: %w", ErrNoHoles, err)
 	case err != nil:
-		return 0, 0, s.fail(fmt.Errorf("%s: give back free pages: %w", s.statePath(), err))
+		return 0, 0, s.failure.fail(fmt.Errorf("%s: give back free pages: %w", s.files.statePath(), err))
 	}
 	after, err := s.measure()
 	given = before.blocks - after.blocks

@@ -138,14 +138,14 @@ func TestNobodyReadsWhatIsGivenBack(t *testing.T) {
 		t.Fatalf("%d pages are free", len(pages))
 	}
 	must(t, s.Close())
-	f, err := os.OpenFile(filepath.Join(s.dir, stateName), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(s.files.dir, stateName), os.O_RDWR, 0)
 	must(t, err)
 	for _, id := range pages {
 		_, err := f.WriteAt([]byte(strings.Repeat("\xa5", pageBytes)), int64(id)*int64(pageBytes))
 		must(t, err)
 	}
 	must(t, f.Close())
-	s = open(t, s.dir, s.options)
+	s = open(t, s.files.dir, s.options)
 	must(t, s.Verify(context.Background()))
 	if got, err := content(s); err != nil || got != want {
 		t.Errorf("another state: %v", err)

@@ -36,7 +36,7 @@ func open(t testing.TB, dir string, o Options) *Store {
 func reopen(t testing.TB, s *Store) *Store {
 	t.Helper()
 	must(t, s.Close())
-	return open(t, s.dir, s.options)
+	return open(t, s.files.dir, s.options)
 }
 
 func must(t testing.TB, err error) {

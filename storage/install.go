@@ -22,14 +22,14 @@ import (
 //	the checksums of its pages have their name; until the next step they are not those of state.db's transaction
 //	the file has its name, over that of the old state database
 func (s *Store) installReceived() error {
-	there, err := exists(s.receivedPath())
+	there, err := exists(s.files.receivedPath())
 	if err != nil {
 		return err
 	}
 	if !there {
-		return s.dropReceived()
+		return s.files.dropReceived()
 	}
-	old, err := readStateMarks(s.statePath(), 0)
+	old, err := readStateMarks(s.files.statePath(), 0)
 	if err != nil {
 		return nil // the state database's own opening says so
 	}
@@ -41,7 +41,7 @@ func (s *Store) installReceived() error {
 	if c.marks.Slot <= reached {
 		s.note(fmt.Sprintf("a snapshot through slot %d was received and is not needed: the state is at slot %d",
 			c.marks.Slot, reached))
-		return s.dropReceived()
+		return s.files.dropReceived()
 	}
 	if err := s.adopt(&c.marks); err != nil {
 		return err
@@ -56,13 +56,13 @@ func (s *Store) installReceived() error {
 
 // readReceived reads the received file as Open reads a state database, and its owner.
 func (s *Store) readReceived() (*stateContent, error) {
-	sums := s.receivedSumsPath()
+	sums := s.files.receivedSumsPath()
 	if there, err := exists(sums); err != nil {
 		return nil, err
 	} else if !there {
-		sums = s.sumsPath() // a crash came before the last step
+		sums = s.files.sumsPath() // a crash came before the last step
 	}
-	c, err := readStateMarks(s.receivedPath(), s.options.VerifyBytes, sums)
+	c, err := readStateMarks(s.files.receivedPath(), s.options.VerifyBytes, sums)
 	if err == nil && c.owner != s.node.identity.Load().Store {
 		err = fmt.Errorf("it belongs to store %s", c.owner)
 	}
@@ -108,10 +108,10 @@ var errNoSums = errors.New("the checksums of its pages are missing")
 // then the state that goes with the log is lost.
 func (s *Store) refuseReceived(old *stateContent, err error) error {
 	if uint64(s.log.pending.durable().Truncated) > max(old.marks.Slot, old.marks.Plan.Slot) {
-		return disk.Damaged(s.receivedPath(), "%w", err)
+		return disk.Damaged(s.files.receivedPath(), "%w", err)
 	}
-	s.note(fmt.Sprintf("%s was dropped: %v; the state is what it was before", s.receivedPath(), err))
-	return s.dropReceived()
+	s.note(fmt.Sprintf("%s was dropped: %v; the state is what it was before", s.files.receivedPath(), err))
+	return s.files.dropReceived()
 }
 
 // adopt makes log.db go with the snapshot of m, whose file is durable.
@@ -136,13 +136,13 @@ func (s *Store) nameReceived() error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return disk.Unusable("cannot rename %s: %w; check the directory and its disk", from, disk.Plain(err))
 		}
-		if err := disk.SyncDir(s.dir); err != nil {
-			return disk.CannotSync(s.dir, err)
+		if err := disk.SyncDir(s.files.dir); err != nil {
+			return disk.CannotSync(s.files.dir, err)
 		}
 		return nil
 	}
-	if err := rename(s.receivedSumsPath(), s.sumsPath()); err != nil { // not there: a crash came after this step
+	if err := rename(s.files.receivedSumsPath(), s.files.sumsPath()); err != nil { // not there: a crash came after this step
 		return err
 	}
-	return rename(s.receivedPath(), s.statePath())
+	return rename(s.files.receivedPath(), s.files.statePath())
 }

@@ -20,7 +20,7 @@ import (
 
 func die(t testing.TB, s *Store) {
 	t.Helper()
-	s.fail(errors.New("the process died"))
+	s.failure.fail(errors.New("the process died"))
 	must(t, s.Close())
 }
 
@@ -50,7 +50,7 @@ func TestWhatIsPendingIsThereAfterACrash(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	die(t, s)
-	s = open(t, s.dir, calm)
+	s = open(t, s.files.dir, calm)
 	if got := mustContent(t, s); got != want {
 		t.Errorf("%s\nbecame\n%s", want, got)
 	}
@@ -59,7 +59,7 @@ func TestWhatIsPendingIsThereAfterACrash(t *testing.T) {
 		t.Errorf("%+v, log.db has %+v", st, s.log.logged.Load())
 	}
 	die(t, s)
-	if s = open(t, s.dir, calm); s.Stats().Replayed != 0 || mustContent(t, s) != want {
+	if s = open(t, s.files.dir, calm); s.Stats().Replayed != 0 || mustContent(t, s) != want {
 		t.Errorf("%+v", s.Stats())
 	}
 }

@@ -30,7 +30,7 @@ func (s *Store) Commit(ps []multipaxos.Persist) error { return s.log.commit(ps, 
 func (s *acceptorLog) commit(ps []multipaxos.Persist, checkpointed func() multipaxos.Slot) error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
-	if err := s.failed(); err != nil {
+	if err := s.failure.failed(); err != nil {
 		return err
 	}
 	if len(ps) == 0 {
@@ -65,13 +65,13 @@ func (s *acceptorLog) append(r *journal.Record) error {
 			break
 		}
 		if !errors.Is(err, journal.ErrFull) {
-			return s.fail(fmt.Errorf("%s: %w", s.journalPath(), err))
+			return s.failure.fail(fmt.Errorf("%s: %w", s.files.journalPath(), err))
 		}
 		s.stats.waits.Add(1)
 		select {
 		case <-s.flushed:
-		case <-s.ended:
-			return s.failed()
+		case <-s.failure.ended:
+			return s.failure.failed()
 		}
 	}
 	s.stats.syncs.Add(1)

@@ -90,7 +90,7 @@ func (s *acceptorLog) flusher(closing <-chan struct{}) {
 func (s *acceptorLog) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.failed(); err != nil {
+	if err := s.failure.failed(); err != nil {
 		return err
 	}
 	return s.moveHome(nil)
@@ -101,7 +101,7 @@ func (s *acceptorLog) flush() error {
 func (s *acceptorLog) commitHome(r *journal.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.failed(); err != nil {
+	if err := s.failure.failed(); err != nil {
 		return err
 	}
 	return s.moveHome(r)

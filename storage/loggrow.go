@@ -33,7 +33,7 @@ func (s *acceptorLog) askToGrow() {
 func (s *acceptorLog) growStep() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.failed(); err != nil {
+	if err := s.failure.failed(); err != nil {
 		return nil
 	}
 	if err := allocate(s.file, s.solid, zeroChunkBytes); err != nil {
@@ -51,14 +51,14 @@ func (s *acceptorLog) growStep() error {
 func (s *acceptorLog) solidBytes() (int64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(s.file.Fd()), &st); err != nil {
-		return 0, disk.CannotStat(s.logPath(), err)
+		return 0, disk.CannotStat(s.files.logPath(), err)
 	}
 	if st.Blocks*512 >= st.Size {
 		return st.Size, nil
 	}
 	tx, err := s.db.Begin(false)
 	if err != nil {
-		return 0, fmt.Errorf("%s: open a view: %w", s.logPath(), err)
+		return 0, fmt.Errorf("%s: open a view: %w", s.files.logPath(), err)
 	}
 	defer tx.Rollback()
 	return min(st.Size, max(tx.Size(), firstHole(s.file))), nil
@@ -90,7 +90,7 @@ func (s *Store) grower() {
 		case <-s.log.grow:
 		}
 		if err := s.growLog(); err != nil && !errors.Is(err, syscall.ENOSPC) {
-			s.fail(fmt.Errorf("%s: grow the file: %w", s.logPath(), err))
+			s.failure.fail(fmt.Errorf("%s: grow the file: %w", s.files.logPath(), err))
 			return
 		}
 	}

@@ -22,27 +22,27 @@ func (s *Store) Entries(from, through multipaxos.Slot, maxBytes int) ([]multipax
 }
 
 func (s *acceptorLog) entries(from, through multipaxos.Slot, maxBytes int) (entries []multipaxos.Entry, err error) {
-	if err := s.failed(); err != nil {
+	if err := s.failure.failed(); err != nil {
 		return nil, err
 	}
-	err = guard(s.logPath(), func() error {
+	err = guard(s.files.logPath(), func() error {
 		m := merger{from: from, through: through, maxBytes: maxBytes}
 		tx, err := s.pending.view(s.db, &m)
 		if errors.Is(err, pages.ErrChanged) {
-			return disk.Damaged(s.logPath(), "%w", err)
+			return disk.Damaged(s.files.logPath(), "%w", err)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: open a view: %w", s.logPath(), err)
+			return fmt.Errorf("%s: open a view: %w", s.files.logPath(), err)
 		}
 		defer tx.Rollback()
 		if err := m.merge(tx); err != nil {
-			return disk.Damaged(s.logPath(), "%w", err)
+			return disk.Damaged(s.files.logPath(), "%w", err)
 		}
 		entries = m.out
 		return nil
 	})
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, s.failure.fail(err)
 	}
 	return entries, nil
 }

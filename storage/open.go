@@ -86,8 +86,8 @@ func (s *Store) open() error {
 		if err := s.create(); err != nil {
 			return err
 		}
-	} else if err := disk.SyncDir(s.dir); err != nil { // the rename may be of a process that died before it synced it
-		return disk.CannotSync(s.dir, err)
+	} else if err := disk.SyncDir(s.files.dir); err != nil { // the rename may be of a process that died before it synced it
+		return disk.CannotSync(s.files.dir, err)
 	}
 	if !s.options.Offline {
 		s.note(s.space.reserve.open())
@@ -122,30 +122,30 @@ func (s *Store) open() error {
 // isNew reports whether a store has to be created. log.db comes to its name last, complete, by a rename; so one file
 // without the other is a loss, and no crash.
 func (s *Store) isNew() (bool, error) {
-	haveLog, err := exists(s.logPath())
+	haveLog, err := exists(s.files.logPath())
 	if err != nil {
 		return false, err
 	}
-	haveState, err := exists(s.statePath())
+	haveState, err := exists(s.files.statePath())
 	if err != nil {
 		return false, err
 	}
-	haveJournal, err := exists(s.journalPath())
+	haveJournal, err := exists(s.files.journalPath())
 	if err != nil {
 		return false, err
 	}
-	unfinished, err := exists(filepath.Join(s.dir, newLogName))
+	unfinished, err := exists(filepath.Join(s.files.dir, newLogName))
 	switch {
 	case err != nil:
 		return false, err
 	case haveLog && haveState:
 		return false, nil
 	case haveLog:
-		return false, disk.Damaged(s.statePath(), "the file is missing beside %s", logName)
+		return false, disk.Damaged(s.files.statePath(), "the file is missing beside %s", logName)
 	case haveState && !unfinished:
-		return false, disk.Damaged(s.logPath(), "the file is missing beside %s", stateName)
+		return false, disk.Damaged(s.files.logPath(), "the file is missing beside %s", stateName)
 	case haveJournal && !unfinished:
-		return false, disk.Damaged(s.logPath(), "the file is missing beside %s", journalName)
+		return false, disk.Damaged(s.files.logPath(), "the file is missing beside %s", journalName)
 	}
 	return true, nil
 }
@@ -169,14 +169,14 @@ func (s *Store) openLog() error {
 	}
 	is, err := locate(s.log.file)
 	if err != nil {
-		return disk.CannotStat(s.logPath(), err)
+		return disk.CannotStat(s.files.logPath(), err)
 	}
-	copied := refuseCopy(s.dir, c.disk, is)
+	copied := refuseCopy(s.files.dir, c.disk, is)
 	if s.options.Offline {
 		s.node.load(c)
 		return s.log.open(c)
 	}
-	accept, err := exists(filepath.Join(s.dir, acceptedName))
+	accept, err := exists(filepath.Join(s.files.dir, acceptedName))
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s *Store) openLog() error {
 		return copied
 	}
 	if c.disk.Machine != is.Machine {
-		s.note(fmt.Sprintf("%s was last written on machine %q, this is %q", s.logPath(), c.disk.Machine, is.Machine))
+		s.note(fmt.Sprintf("%s was last written on machine %q, this is %q", s.files.logPath(), c.disk.Machine, is.Machine))
 	}
 	s.node.load(c)
 	if err := s.log.open(c); err != nil {

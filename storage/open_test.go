@@ -233,7 +233,7 @@ func names(t *testing.T, dir string) (list []string) {
 
 func TestSecondOpenNamesTheHolder(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	_, err := Open(s.dir, small)
+	_, err := Open(s.files.dir, small)
 	wantError(t, err, ErrInUse, "process", "stop that process")
 	if !strings.Contains(err.Error(), "process "+strconv.Itoa(os.Getpid())) {
 		t.Errorf("%v does not name process %d", err, os.Getpid())
@@ -525,12 +525,12 @@ func TestOpenNeedsItsRedoFile(t *testing.T) {
 	o.QuotaBytes = 16 << 20 // little gathers for a checkpoint, so that the file gets its size at once
 	s := open(t, dir, o)
 	must(t, s.Close())
-	must(t, os.Remove(s.redoPath()))
-	must(t, os.Mkdir(s.redoPath(), 0o700)) // after Open has looked at what is there
+	must(t, os.Remove(s.files.redoPath()))
+	must(t, os.Mkdir(s.files.redoPath(), 0o700)) // after Open has looked at what is there
 	s = newStore(dir, o.withDefaults(), nil)
 	s.space.newest.Store(&Usage{})
 	err := s.state.shapeRedo()
-	wantError(t, err, ErrFailed, s.redoPath(), "is a directory")
+	wantError(t, err, ErrFailed, s.files.redoPath(), "is a directory")
 }
 
 // A view that nobody closes, as after a panic of its reader, does not keep the process from ending.
@@ -545,7 +545,7 @@ func TestCloseDoesNotWaitForEverForAView(t *testing.T) {
 		t.Errorf("with an open view: %v", err)
 	}
 	v.Close()
-	open(t, s.dir, small)
+	open(t, s.files.dir, small)
 }
 
 // TestLinksInPlaceOfFiles: a store does not write through links that other users have left in its directory.

@@ -58,9 +58,9 @@ func (s *stateDB) countAgain(ctx context.Context, bytesPerSecond int64) error {
 		case <-ctx.Done():
 			timer.Stop()
 			return ctx.Err()
-		case <-s.ended:
+		case <-s.failure.ended:
 			timer.Stop()
-			return s.failed()
+			return s.failure.failed()
 		case <-timer.C:
 		}
 	}
@@ -99,7 +99,7 @@ func (s *stateDB) countPiece() (read int64, more bool, err error) {
 		return read, true, nil
 	}
 	if want := s.checkpointed.Load().Records; r.found != want {
-		return 0, false, s.fail(disk.Damaged(s.statePath(), "%w", fmt.Errorf(
+		return 0, false, s.failure.fail(disk.Damaged(s.files.statePath(), "%w", fmt.Errorf(
 			"it holds %d records and should hold %d, or not these", r.found.Count, want.Count)))
 	}
 	s.stats.recounts.Add(1)

@@ -53,7 +53,7 @@ func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxo
 
 // walkLog visits the readable records of log.db.
 func (x *Examination) walkLog(visit func(bucket string, key, record []byte) error, skipped func(error)) error {
-	return salvage(x.logPath(), visit, skipped)
+	return salvage(x.files.logPath(), visit, skipped)
 }
 
 // Records calls fn with the readable records of one space of the state database, or of all spaces if space is negative,
@@ -61,7 +61,7 @@ func (x *Examination) walkLog(visit func(bucket string, key, record []byte) erro
 // cannot read. key and value are valid until fn returns. If fn returns false, Records reads no more.
 func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, key, value []byte) bool,
 	skipped func(file string, err error)) {
-	err := salvage(x.statePath(), func(bucket string, key, record []byte) error {
+	err := salvage(x.files.statePath(), func(bucket string, key, record []byte) error {
 		if len(bucket) != len(spacePrefix)+1 || bucket[:len(spacePrefix)] != spacePrefix {
 			return nil
 		}

@@ -19,8 +19,8 @@ import (
 
 // stateDB is state.db, the state that kv checkpoints, with the checksums of its pages and the redo file.
 type stateDB struct {
-	*failure
-	files
+	failure *failure
+	files   files
 	options Options
 	space   *space
 	stats   *stats
@@ -44,9 +44,9 @@ type stateDB struct {
 // open reads state.db, compares it with the log, then has bbolt open it, and completes a checkpoint that was
 // interrupted.
 func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
-	f, err := oslimit.OpenFile(s.statePath(), os.O_RDWR, 0)
+	f, err := oslimit.OpenFile(s.files.statePath(), os.O_RDWR, 0)
 	if err != nil {
-		return disk.CannotOpen(s.statePath(), err)
+		return disk.CannotOpen(s.files.statePath(), err)
 	}
 	s.file = f
 	if err := pages.Settle(f); err != nil {
@@ -58,7 +58,7 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 	}
 	m, err := pages.NewestMeta(f, size)
 	if err != nil {
-		return disk.Damaged(s.statePath(), "%w", err)
+		return disk.Damaged(s.files.statePath(), "%w", err)
 	}
 	c, err := s.readStateDB(&m, size, owner, log)
 	if err != nil {
@@ -68,11 +68,11 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 		return err
 	}
 	s.checkpointed.Store(&c.marks)
-	if s.db, err = openBolt(s.statePath(), s.options.MapBytes, stateBolt); err != nil {
+	if s.db, err = openBolt(s.files.statePath(), s.options.MapBytes, stateBolt); err != nil {
 		return err
 	}
 	if err := s.checked.Follow(s.db, s.space.reserve.insist); err != nil {
-		return disk.Unusable("cannot open %s: %w", s.statePath(), err)
+		return disk.Unusable("cannot open %s: %w", s.files.statePath(), err)
 	}
 	return s.resumeCheckpoint()
 }
@@ -82,7 +82,7 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 func (s *stateDB) readStateDB(
 	m *pages.Meta, size int64, owner ident.StoreID, log multipaxos.Durable,
 ) (*stateContent, error) {
-	c, err := pages.Open(s.file, m, s.sumsPath(), os.O_RDWR)
+	c, err := pages.Open(s.file, m, s.files.sumsPath(), os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
@@ -107,12 +107,12 @@ func (s *stateDB) readStateDB(
 func (s *stateDB) foreign(m *pages.Meta, owner ident.StoreID, log multipaxos.Durable, found error) error {
 	c, unreadable := readState(&pages.Walker{R: s.file, Meta: *m})
 	if unreadable != nil {
-		return disk.Damaged(s.statePath(), "%w", found)
+		return disk.Damaged(s.files.statePath(), "%w", found)
 	}
 	if other := belongTogether(s.files, c, owner, log); other != nil {
 		return other
 	}
-	return disk.Damaged(s.sumsPath(), "%s is whole, and these are not the checksums of its pages (%w)", stateName, found)
+	return disk.Damaged(s.files.sumsPath(), "%s is whole, and these are not the checksums of its pages (%w)", stateName, found)
 }
 
 // belongTogether compares the state database with the log. The log ends at or behind the state database, because only
@@ -135,7 +135,7 @@ func belongTogether(f files, c *stateContent, owner ident.StoreID, marks multipa
 
 // write runs fn in one write transaction of state.db and makes it durable.
 func (s *stateDB) write(what string, fn func(*bolt.Tx) error) error {
-	return s.failure.write(s.db, s.statePath(), what, &s.wedged, fn)
+	return s.failure.write(s.db, s.files.statePath(), what, &s.wedged, fn)
 }
 
 // measure opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta page.
@@ -166,7 +166,7 @@ func (s *stateDB) close(wait time.Duration) error {
 			errs = append(errs, err)
 		case <-timer.C:
 			errs = append(errs, fmt.Errorf("%s is still being read %v after the store was to close: a view of it was "+
-				"not closed", s.statePath(), wait))
+				"not closed", s.files.statePath(), wait))
 		}
 	}
 	if s.checked != nil {

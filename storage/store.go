@@ -12,8 +12,8 @@ import (
 // Store is an open data directory. See the package comment for what may be called at the same time. Its parts share its
 // failure and its paths; none knows the Store.
 type Store struct {
-	*failure
-	files
+	failure *failure
+	files   files
 	options Options
 	lock    *os.File
 	notes   []string
@@ -47,8 +47,8 @@ func (s *Store) Close() error { return s.close(viewsFor) }
 func (s *Store) close(wait time.Duration) error {
 	var err error
 	s.closed.Do(func() {
-		whole := s.failed() == nil
-		s.fail(fmt.Errorf("%w: %s", ErrClosed, s.dir))
+		whole := s.failure.failed() == nil
+		s.failure.fail(fmt.Errorf("%w: %s", ErrClosed, s.files.dir))
 		close(s.closing)
 		s.work.Wait()
 		s.log.commitMu.Lock() // a Commit that runs ends first
