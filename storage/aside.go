@@ -67,7 +67,7 @@ func asideOrder(files []os.DirEntry) (steps [][]string) {
 	for _, f := range files {
 		switch name := f.Name(); {
 		case f.IsDir() || name == lockName:
-		case name == logName:
+		case name == disk.LogName:
 			order[0] = append(order[0], name)
 		case name == differsName:
 			order[2] = append(order[2], name)

@@ -26,7 +26,7 @@ func (s *Store) Checkpoint(f *kv.Checkpoint) error {
 func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
 	select {
@@ -53,7 +53,7 @@ func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 		}
 	}
 	missing := redoBytes(f.Changes)
-	promised, err := s.awaitSpace(s.files.redoPath(), func() (int64, error) { return missing - s.redo.size(), nil })
+	promised, err := s.awaitSpace(s.files.RedoPath(), func() (int64, error) { return missing - s.redo.size(), nil })
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	err = s.redo.write(f.Changes, &plan, s.options.CheckpointPartBytes)
 	s.space.reserve.fulfilled(promised)
 	if err != nil {
-		return s.failure.fail(fmt.Errorf("%s: checkpoint through slot %d: %w", s.files.redoPath(), f.Slot, err))
+		return s.failure.Fail(fmt.Errorf("%s: checkpoint through slot %d: %w", s.files.RedoPath(), f.Slot, err))
 	}
 	if err := s.mergeParts(&plan, f.Changes); err != nil {
 		return err

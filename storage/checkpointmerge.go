@@ -14,7 +14,7 @@ import (
 // mergeParts merges rest, the next changes of plan, part by part. The redo file is durable.
 func (s *stateDB) mergeParts(plan *checkpointPlan, rest []kv.Change) error {
 	for len(rest) > 0 {
-		if err := s.failure.failed(); err != nil { // closed, for one: Open makes the rest
+		if err := s.failure.Err(); err != nil { // closed, for one: Open makes the rest
 			return err
 		}
 		p := s.nextPart(rest)
@@ -54,7 +54,7 @@ func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 	last := s.checkpointed.Load()
 	c := s.checked
 	if _, err := c.CheckMeta(); err != nil {
-		return s.failure.fail(disk.Damaged(s.files.statePath(), "%w", err))
+		return s.failure.Fail(disk.Damaged(s.files.StatePath(), "%w", err))
 	}
 	err := s.write(fmt.Sprintf("checkpoint after slot %d", last.Slot), func(tx *bolt.Tx) error {
 		if err := c.Begin(tx); err != nil {
@@ -80,7 +80,7 @@ func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 		return err
 	}
 	s.checkpointed.Store(next)
-	forgetPages(s.db, s.file)
+	disk.ForgetPages(s.db, s.file)
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (w *checkpointer) apply(c *kv.Change) error {
 	}
 	if old != nil {
 		if _, err := seed.open(c.Key, old); err != nil {
-			return fmt.Errorf("%w: the record of key %q %w", errBadRecord, c.Key, err)
+			return fmt.Errorf("%w: the record of key %q %w", disk.ErrBadRecord, c.Key, err)
 		}
 		w.digest.remove(old)
 		if w.recount.covers(c) {
@@ -144,7 +144,7 @@ func (w *checkpointer) enter(name []byte) (err error) {
 	}
 	w.name = string(name)
 	if w.root, err = w.buckets.FindBucket(name); err != nil {
-		return fmt.Errorf("%w: %w", pages.ErrChanged, err)
+		return fmt.Errorf("%w: %w", disk.ErrChanged, err)
 	}
 	w.bucket, err = w.tx.CreateBucketIfNotExists(name)
 	return err
@@ -161,7 +161,7 @@ func (w *checkpointer) find(key []byte, deleted bool) ([]byte, error) {
 		err = w.cursor.CheckSiblings()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", pages.ErrChanged, err)
+		return nil, fmt.Errorf("%w: %w", disk.ErrChanged, err)
 	}
 	return record, nil
 }

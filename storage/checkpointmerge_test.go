@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tenure/kv"
+	"tenure/storage/internal/disk"
 )
 
 // parted are options under which a hundred changes of some 60 bytes are a checkpoint of several parts.
@@ -90,7 +91,7 @@ func TestCheckpointThatWasCutOffIsMadeWhole(t *testing.T) {
 	for parts, last := 0, false; !last; parts++ {
 		s := checkpointingStore(t)
 		last = cutOff(t, s, halfCheckpoint(9), parts)
-		s = open(t, s.files.dir, parted)
+		s = open(t, s.files.Dir, parted)
 		expect, resumed := want, uint64(1)
 		if parts == 0 {
 			expect = old
@@ -142,15 +143,15 @@ func TestDamagedRedoIsRefused(t *testing.T) {
 	t.Parallel()
 	s := checkpointingStore(t)
 	must(t, s.Checkpoint(halfCheckpoint(8)))
-	path := s.files.redoPath()
+	path := s.files.RedoPath()
 	older := readFile(t, path)
 	cutOff(t, s, halfCheckpoint(9), 2)
 	good := readFile(t, path)
-	_, statePath := paths(s.files.dir)
+	_, statePath := paths(s.files.Dir)
 	state := readFile(t, statePath)
 	refused := func(what string, words ...string) {
 		t.Helper()
-		_, err := Open(s.files.dir, parted)
+		_, err := Open(s.files.Dir, parted)
 		if !errors.Is(err, ErrDamaged) {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -176,7 +177,7 @@ func TestDamagedRedoIsRefused(t *testing.T) {
 	must(t, os.Remove(path))
 	refused("gone", "is missing")
 	must(t, os.WriteFile(path, good, 0o600))
-	if s := open(t, s.files.dir, parted); s.Checkpointed() != 9 || s.Stats().Resumed != 1 {
+	if s := open(t, s.files.Dir, parted); s.Checkpointed() != 9 || s.Stats().Resumed != 1 {
 		t.Errorf("checkpointed through %d, %+v", s.Checkpointed(), s.Stats())
 	}
 }
@@ -187,16 +188,16 @@ func TestLogBehindAHalfCheckpointIsRefused(t *testing.T) {
 	logTo(t, s, 5)
 	must(t, s.Close())
 	keep := map[string][]byte{}
-	for _, name := range []string{logName, journalName} {
-		keep[name] = readFile(t, filepath.Join(s.files.dir, name))
+	for _, name := range []string{disk.LogName, disk.JournalName} {
+		keep[name] = readFile(t, filepath.Join(s.files.Dir, name))
 	}
-	s = open(t, s.files.dir, parted)
+	s = open(t, s.files.Dir, parted)
 	logTo(t, s, 9)
 	cutOff(t, s, halfCheckpoint(9), 2)
 	for name, b := range keep {
-		overwrite(t, filepath.Join(s.files.dir, name), b)
+		overwrite(t, filepath.Join(s.files.Dir, name), b)
 	}
-	_, err := Open(s.files.dir, parted)
+	_, err := Open(s.files.Dir, parted)
 	wantError(t, err, ErrDamaged, "older copy")
 }
 
@@ -209,14 +210,14 @@ func TestCloseBesideACheckpoint(t *testing.T) {
 		before := s.state.checkpointed.Load()
 		done := make(chan error)
 		go func() { done <- s.Checkpoint(halfCheckpoint(9)) }()
-		for s.state.checkpointed.Load() == before && s.failure.failed() == nil { // until a part was made
+		for s.state.checkpointed.Load() == before && s.failure.Err() == nil { // until a part was made
 			runtime.Gosched()
 		}
 		must(t, s.Close())
 		if err := <-done; err != nil {
 			wantError(t, err, ErrClosed)
 		}
-		if s = open(t, s.files.dir, parted); s.Checkpointed() != 9 {
+		if s = open(t, s.files.Dir, parted); s.Checkpointed() != 9 {
 			t.Fatalf("checkpointed through %d", s.Checkpointed())
 		}
 		cut += s.Stats().Resumed
@@ -235,7 +236,7 @@ func TestPartsOfLargeValues(t *testing.T) {
 			Value: []byte(strings.Repeat("v", 100_000))})
 	}
 	cutOff(t, s, f, 3)
-	s = open(t, s.files.dir, parted)
+	s = open(t, s.files.Dir, parted)
 	v := viewOf(t, s)
 	defer v.Close()
 	for i := range f.Changes {

@@ -103,7 +103,7 @@ var errShortNow = errors.New("space has become short")
 // the reserve file. It returns errShortNow if p must be measured first. The space is promised until the caller calls
 // fulfilled.
 func (s *stateDB) awaitPart(p part) (promised int64, err error) {
-	return s.awaitSpace(s.files.statePath(), func() (int64, error) {
+	return s.awaitSpace(s.files.StatePath(), func() (int64, error) {
 		space, short := s.checkpointSpace()
 		switch {
 		case short && !p.measured:
@@ -174,7 +174,7 @@ const maxRunsFile = 16 << 30
 // fulfilled.
 func (s *stateDB) awaitSpace(file string, missing func() (int64, error)) (promised int64, err error) {
 	for {
-		if err := s.failure.failed(); err != nil {
+		if err := s.failure.Err(); err != nil {
 			return 0, err
 		}
 		need, err := missing()
@@ -194,7 +194,7 @@ func (s *stateDB) awaitSpace(file string, missing func() (int64, error)) (promis
 		select {
 		case <-s.interrupted:
 			return 0, ErrInterrupted
-		case <-s.failure.ended:
+		case <-s.failure.Ended():
 		case <-time.After(spacePoll):
 		}
 	}
@@ -225,13 +225,13 @@ func (s *stateDB) shapeRedo() error {
 		return nil
 	}
 	if err := s.redo.open(); err != nil {
-		return s.failure.fail(fmt.Errorf("%s: open the file: %w", s.files.redoPath(), disk.Plain(err)))
+		return s.failure.Fail(fmt.Errorf("%s: open the file: %w", s.files.RedoPath(), disk.Plain(err)))
 	}
 	want, has := s.redoTarget(), s.redo.size()
 	switch {
 	case has > want && u.Low:
 		if err := s.redo.file.Truncate(want); err != nil {
-			return s.failure.fail(fmt.Errorf("%s: cut the file to its size: %w", s.files.redoPath(), disk.Plain(err)))
+			return s.failure.Fail(fmt.Errorf("%s: cut the file to its size: %w", s.files.RedoPath(), disk.Plain(err)))
 		}
 	case has < want && s.space.reserve.spare() > want:
 		_ = unix.Fallocate(int(s.redo.file.Fd()), 0, has, want-has) // else it grows when it must

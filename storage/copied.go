@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tenure/storage/internal/disk"
 )
 
 // A copy of a data directory that is started beside the original, or after it, has forgotten what the original promised
@@ -33,7 +35,7 @@ func refuseCopy(dir string, was, is diskRecord) error {
 	return fmt.Errorf("%w: %s is not the file that this node wrote "+
 		"(inode %d, born %d.%09d; then inode %d, born %d.%09d); a copy may have forgotten votes: "+
 		"start the original, or replace this node; only if the original was stopped before it was copied and "+
-		"will never run again: touch %s", ErrCopied, filepath.Join(dir, logName), is.Inode, is.BirthSec, is.BirthNsec,
+		"will never run again: touch %s", ErrCopied, filepath.Join(dir, disk.LogName), is.Inode, is.BirthSec, is.BirthNsec,
 		was.Inode, was.BirthSec, was.BirthNsec, filepath.Join(dir, acceptedName))
 }
 

@@ -308,7 +308,7 @@ func installInChild(s *Store, o Options, f *kv.Checkpoint) (*Store, error) {
 		return s, err
 	}
 	s.Close()
-	next, err := Open(s.files.dir, o)
+	next, err := Open(s.files.Dir, o)
 	if err != nil {
 		fmt.Printf("refused %v\n", err)
 		os.Exit(1)

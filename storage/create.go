@@ -23,25 +23,25 @@ const (
 // create writes the files of a new store: state.db, the journal, then log.db under another name, which it gets when all
 // are whole and durable. A crash before that leaves the other name behind, and all is made anew.
 func (s *Store) create() error {
-	free, _, err := freeBytes(s.files.dir)
+	free, _, err := freeBytes(s.files.Dir)
 	if err != nil {
 		return disk.Unusable("%w", err)
 	}
 	logBytes, journalBytes := min(s.options.LogInitialBytes, free/16)&^4095, s.options.journalSize(free)
 	if need := logBytes + journalBytes + minSpaceBytes; free < need {
 		return disk.Unusable("no space in %s: %d bytes are free and a new store takes %d; "+
-			"make space or choose another disk", s.files.dir, free, need)
+			"make space or choose another disk", s.files.Dir, free, need)
 	}
 	if err := s.createFiles(logBytes, journalBytes); err != nil {
 		return disk.Unusable("cannot create a store in %s: %w; check its permissions and its disk",
-			s.files.dir, disk.Plain(err))
+			s.files.Dir, disk.Plain(err))
 	}
 	return nil
 }
 
 func (s *Store) createFiles(logBytes, journalBytes int64) error {
-	unfinished := filepath.Join(s.files.dir, newLogName)
-	for _, path := range []string{s.files.statePath(), s.files.journalPath(), unfinished} {
+	unfinished := filepath.Join(s.files.Dir, disk.NewLogName)
+	for _, path := range []string{s.files.StatePath(), s.files.JournalPath(), unfinished} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -52,33 +52,33 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 		return err
 	}
 	defer f.Close()
-	if err := disk.SyncDir(s.files.dir); err != nil {
+	if err := disk.SyncDir(s.files.Dir); err != nil {
 		return err
 	}
 	// The directory's own name, whoever made it. Where the one above cannot be read, we did not make it.
-	if err := disk.SyncDir(filepath.Dir(s.files.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if err := disk.SyncDir(filepath.Dir(s.files.Dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	var id identityRecord
 	if _, err := rand.Read(id.Store[:]); err != nil {
 		return err
 	}
-	if err := newFile(s.files.statePath(), stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, id) }); err != nil {
+	if err := disk.NewBolt(s.files.StatePath(), stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, id) }); err != nil {
 		return err
 	}
-	if err := makeJournal(s.files.journalPath(), journalBytes); err != nil {
+	if err := makeJournal(s.files.JournalPath(), journalBytes); err != nil {
 		return err
 	}
 	if err := fillLog(f, id, logBytes, journalBytes); err != nil {
 		return err
 	}
-	if err := disk.SyncDir(s.files.dir); err != nil { // the other two must not come after the rename
+	if err := disk.SyncDir(s.files.Dir); err != nil { // the other two must not come after the rename
 		return err
 	}
-	if err := os.Rename(unfinished, s.files.logPath()); err != nil {
+	if err := os.Rename(unfinished, s.files.LogPath()); err != nil {
 		return err
 	}
-	return disk.SyncDir(s.files.dir)
+	return disk.SyncDir(s.files.Dir)
 }
 
 // fillLog writes the first content of log.db into f, durably.
@@ -88,7 +88,7 @@ func fillLog(f *os.File, id identityRecord, logBytes, journalBytes int64) error 
 		return err
 	}
 	marks := logMarks{JournalBytes: journalBytes}
-	err = newFile(f.Name(), logBolt, func(tx *bolt.Tx) error { return logRecords(tx, id, at, marks) })
+	err = disk.NewBolt(f.Name(), logBolt, func(tx *bolt.Tx) error { return logRecords(tx, id, at, marks) })
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func stateRecords(tx *bolt.Tx, id identityRecord) error {
 // put stores v, sealed, under key.
 func put(b *bolt.Bucket, s seed, key []byte, v any) error {
 	if b == nil {
-		return fmt.Errorf("%w: the bucket of %q is missing", errBadRecord, key)
+		return fmt.Errorf("%w: the bucket of %q is missing", disk.ErrBadRecord, key)
 	}
 	return b.Put(key, s.seal(nil, key, codec.Marshal(v)))
 }

@@ -16,6 +16,7 @@ import (
 
 	"tenure/internal/testseed"
 	"tenure/kv"
+	"tenure/storage/internal/disk"
 )
 
 var damageTrials = flag.Int("damage-trials", 0, "how many changes TestPlantedDamageIsNeverServed plants; "+
@@ -78,12 +79,12 @@ func newDamageBed(t *testing.T) *damageBed {
 	checkpoint(500, 520, 1, 9000, kv.SpaceData)
 	checkpoint(0, 200, 1, 20, kv.SpaceDedup)
 	checkpoint(0, 4, 1, 4, 7) // a bucket inside its header
-	b.older = readFile(t, s.files.statePath())
+	b.older = readFile(t, s.files.StatePath())
 	for i := range 6 {
 		checkpoint(i, 5000, 13, 40+i, kv.SpaceData)
 	}
 	must(t, s.Close())
-	for _, name := range []string{logName, stateName, sumsName, journalName} {
+	for _, name := range []string{disk.LogName, disk.StateName, disk.SumsName, disk.JournalName} {
 		b.files[name] = readFile(t, filepath.Join(b.dir, name))
 	}
 	return b
@@ -92,12 +93,12 @@ func newDamageBed(t *testing.T) *damageBed {
 // putBack restores the files from before the trial. It makes state.db a new file: a store whose bbolt has panicked
 // keeps the old one open and locked until its process ends.
 func (b *damageBed) putBack() {
-	must(b.t, os.Remove(filepath.Join(b.dir, stateName)))
-	must(b.t, os.WriteFile(filepath.Join(b.dir, stateName), nil, 0o600))
+	must(b.t, os.Remove(filepath.Join(b.dir, disk.StateName)))
+	must(b.t, os.WriteFile(filepath.Join(b.dir, disk.StateName), nil, 0o600))
 	for name, text := range b.files {
 		overwrite(b.t, filepath.Join(b.dir, name), text)
 	}
-	if err := os.Remove(filepath.Join(b.dir, redoName)); err != nil && !os.IsNotExist(err) {
+	if err := os.Remove(filepath.Join(b.dir, disk.RedoName)); err != nil && !os.IsNotExist(err) {
 		b.t.Fatal(err)
 	}
 }
@@ -335,7 +336,7 @@ func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
 		go func() { checkpointed <- s.Checkpoint(f) }()
 		time.Sleep(time.Duration(r.IntN(4000)) * time.Microsecond)
 	}
-	what = b.plant(r, s.files.statePath())
+	what = b.plant(r, s.files.StatePath())
 	steps := []func() (string, error){
 		func() (string, error) { return b.ask(r, s, m, false) },
 		func() (string, error) { return b.ask(r, s, m, true) },
@@ -363,7 +364,7 @@ func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
 			return what, "wrong"
 		}
 		if err != nil {
-			wantError(t, err, ErrDamaged, stateName)
+			wantError(t, err, ErrDamaged, disk.StateName)
 			if _, err := s.View(); err == nil {
 				t.Errorf("%s: the store goes on after it has seen damage", what)
 			}

@@ -26,7 +26,7 @@ const maxDiffers = 4 << 10
 // that says where. From then on Open fails with ErrDiffers and that line, also if Options.Offline is set. The mark is a
 // file of its own, so that an operator who knows better can remove it.
 func (s *Store) MarkDiffers(what string) error {
-	path := s.files.differsPath()
+	path := differsPath(s.files)
 	f, err := oslimit.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return disk.CannotWrite(path, err)
@@ -38,17 +38,17 @@ func (s *Store) MarkDiffers(what string) error {
 	if err := f.Sync(); err != nil {
 		return disk.CannotSync(path, err)
 	}
-	if err := disk.SyncDir(s.files.dir); err != nil {
-		return disk.CannotSync(s.files.dir, err)
+	if err := disk.SyncDir(s.files.Dir); err != nil {
+		return disk.CannotSync(s.files.Dir, err)
 	}
 	return nil
 }
 
-func (f files) differsPath() string { return filepath.Join(f.dir, differsName) }
+func differsPath(f disk.Files) string { return filepath.Join(f.Dir, differsName) }
 
 // refuseDiffers returns an error if the directory is marked. An empty mark, which a crash may leave, counts.
-func (f files) refuseDiffers() error {
-	path := f.differsPath()
+func refuseDiffers(f disk.Files) error {
+	path := differsPath(f)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

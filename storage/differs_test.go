@@ -16,18 +16,18 @@ func TestAMarkedDirectoryIsRefused(t *testing.T) {
 	must(t, s.MarkDiffers("at slot 64 its digest is 1, and nodes [1 2] have 2"))
 	must(t, s.Close())
 	for _, o := range []Options{{}, {Offline: true}} {
-		_, err := Open(s.files.dir, o)
-		wantError(t, err, ErrDiffers, "at slot 64", filepath.Join(s.files.dir, "differs"), "kvnode rejoin", "replace")
+		_, err := Open(s.files.Dir, o)
+		wantError(t, err, ErrDiffers, "at slot 64", filepath.Join(s.files.Dir, "differs"), "kvnode rejoin", "replace")
 	}
-	must(t, os.Truncate(filepath.Join(s.files.dir, "differs"), 0)) // as a crash may leave it
-	if _, err := Open(s.files.dir, Options{}); !errors.Is(err, ErrDiffers) {
+	must(t, os.Truncate(filepath.Join(s.files.Dir, "differs"), 0)) // as a crash may leave it
+	if _, err := Open(s.files.Dir, Options{}); !errors.Is(err, ErrDiffers) {
 		t.Errorf("with an empty mark: %v", err)
 	}
-	moved, err := SetAside(s.files.dir, "aside")
+	moved, err := SetAside(s.files.Dir, "aside")
 	if err != nil || !moved {
 		t.Fatal(moved, err)
 	}
-	open(t, s.files.dir, Options{})
+	open(t, s.files.Dir, Options{})
 }
 
 // The digest of the state depends on slot, records and meta record only, not on the checkpoints that led there, the

@@ -118,26 +118,12 @@ func holder(f *os.File) string {
 	return "another process"
 }
 
-// exists reports whether there is a file at path. Anything but a plain file is an error.
-func exists(path string) (bool, error) {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, disk.CannotStat(path, err)
-	case !info.Mode().IsRegular():
-		return false, disk.Unusable("%s is not a plain file; move it out of the directory", path)
-	}
-	return true, nil
-}
-
 // plainFiles returns an error if something else has the name of a node's file: opening a pipe waits for ever, and what
 // is behind a link is perhaps somebody else's. Nobody else can put one there later, since only this user enters the
 // directory.
-func (f files) plainFiles() error {
+func plainFiles(f disk.Files) error {
 	for _, name := range slices.Sorted(maps.Keys(purposes)) {
-		path := filepath.Join(f.dir, name)
+		path := filepath.Join(f.Dir, name)
 		if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 			return disk.Unusable("%s is not a plain file; move it out of the directory", path)
 		}

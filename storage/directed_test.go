@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tenure/kv"
+	"tenure/storage/internal/disk"
 )
 
 // Damage that random flips seldom hit, each with the check that is there for it.
@@ -37,7 +38,7 @@ func TestHiddenRecordsShowInTheDigest(t *testing.T) {
 		say  string
 	}{{logPath, small, "should hold"}, {statePath, small, "should hold"},
 		{statePath, Options{VerifyBytes: 1}, "fails its checksum"}} {
-		sums := filepath.Join(dir, sumsName)
+		sums := filepath.Join(dir, disk.SumsName)
 		if c.path == statePath && c.o.VerifyBytes == 0 { // as an earlier version left it
 			must(t, os.Remove(sums))
 		}

@@ -13,7 +13,7 @@
 //
 // A Store consists of parts that own their files and what they know of them; none knows the Store:
 //
-//	failure      the first failure, which ends all of them         failure.go
+//	disk.Failure the first failure, which ends all of them         internal/disk/failure.go
 //	space        usage, the reserve file, what of it is promised   usage.go, reserve.go
 //	acceptorLog  the journal, what is pending in it, log.db        log.go, journal.go, log*.go
 //	nodeRecords  identity and start record, through acceptorLog    identity.go, copied.go
@@ -26,8 +26,8 @@
 // ReadIdentity (peek.go), SetAside (aside.go), Examine (examine*.go, salvage.go) and Options.Offline are for
 // directories of nodes that do not run.
 //
-// How bbolt is called is in bolt.go, what the directory and its names need in dir.go. The errors that say how to mend a
-// file are those of internal/disk.
+// How bbolt is called is in internal/disk/bolt.go, what the directory and its names need in dir.go. The errors that say
+// how to mend a file are those of internal/disk.
 //
 // Which rule lives where:
 //
@@ -45,8 +45,9 @@
 //	a directory belongs to one node id                 SetNode
 //	bootstrap once, and only with the own store id     Found
 //	a membership never gives way to an older one       SetMembership, Join (membership.go)
-//	never retry an fsync                               fail (failure.go): the first error is returned for ever
-//	damage is noticed and never served                 record.go (checksums, digest), guard (bolt.go), pages,
+//	never retry an fsync                               Failure.Fail (internal/disk): the first error is returned
+//	                                                   for ever
+//	damage is noticed and never served                 record.go (checksums, digest), disk.Guard, pages,
 //	                                                   logsums.go, verify.go, scrub.go, journal/sector.go
 //	a copied disk is refused as far as can be seen     copied.go
 //	the reserve heals by itself                        usage.go

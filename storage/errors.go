@@ -13,7 +13,7 @@ var (
 	ErrDamaged = disk.ErrDamaged
 	// ErrFailed: a write or sync failed inside a transaction, so that what is durable is not known. Every later call
 	// fails with the first error; the process must end, and a new one finds out what the disk holds.
-	ErrFailed = errors.New("storage failed")
+	ErrFailed = disk.ErrFailed
 	// ErrInUse: another process has the directory.
 	ErrInUse = errors.New("data directory in use")
 	// ErrUnusable: the directory cannot be used as it is: not a directory, not writable, or no space.
@@ -31,8 +31,5 @@ var (
 	// ErrInterrupted: a checkpoint was not made, or not to its end, because of Interrupt. The store goes on.
 	ErrInterrupted = errors.New("interrupted")
 	// ErrClosed: the store was closed.
-	ErrClosed = errors.New("storage closed")
+	ErrClosed = disk.ErrClosed
 )
-
-// errBadRecord marks damage found inside a transaction, as pages.ErrChanged does. Both are ErrDamaged in what write returns.
-var errBadRecord = errors.New("a record that is not what was written")

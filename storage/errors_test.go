@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 )
 
 // An error of the disk names the file and says what to do, wherever it is noticed.
@@ -12,7 +13,7 @@ func TestErrorsOfTheDiskNameTheFile(t *testing.T) {
 	promise := func(need int64) func(*Store) error {
 		return func(s *Store) error {
 			_, _, err := s.space.reserve.promise(need, false)
-			return s.failure.fail(err)
+			return s.failure.Fail(err)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -26,30 +27,30 @@ func TestErrorsOfTheDiskNameTheFile(t *testing.T) {
 			func(s *Store) { s.log.journalFile.Close() },
 			func(s *Store) error {
 				return s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, "v")}}})
-			}, ErrFailed, journalName, "mend the disk",
+			}, ErrFailed, disk.JournalName, "mend the disk",
 		},
 		"start record": {
 			func(s *Store) { s.log.file.Close() },
-			func(s *Store) error { return s.Start(StartRecord{Restart: 9}) }, ErrFailed, logName, "mend the disk",
+			func(s *Store) error { return s.Start(StartRecord{Restart: 9}) }, ErrFailed, disk.LogName, "mend the disk",
 		},
-		"size of log.db": {func(s *Store) { s.log.file.Close() }, (*Store).Refresh, ErrUnusable, logName, "check"},
+		"size of log.db": {func(s *Store) { s.log.file.Close() }, (*Store).Refresh, ErrUnusable, disk.LogName, "check"},
 		"size of state.db": {
-			func(s *Store) { s.state.file.Close() }, (*Store).Refresh, ErrDamaged, stateName, "replace",
+			func(s *Store) { s.state.file.Close() }, (*Store).Refresh, ErrDamaged, disk.StateName, "replace",
 		},
-		"free space": {func(s *Store) { s.files.dir += "/gone" }, (*Store).Refresh, ErrUnusable, "gone", "check"},
+		"free space": {func(s *Store) { s.files.Dir += "/gone" }, (*Store).Refresh, ErrUnusable, "gone", "check"},
 		"free space for a move": {
-			func(s *Store) { s.space.reserve.files.dir += "/gone" }, promise(1), ErrFailed, "gone", "mend the disk",
+			func(s *Store) { s.space.reserve.files.Dir += "/gone" }, promise(1), ErrFailed, "gone", "mend the disk",
 		},
 		"reserve": {
 			func(s *Store) {
 				s.space.reserve.file.Close()
 				s.space.reserve.held = 1 << 20
-			}, promise(1 << 60), ErrFailed, reserveName, "mend the disk",
+			}, promise(1 << 60), ErrFailed, disk.ReserveName, "mend the disk",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir(), small)
-			path := filepath.Join(s.files.dir, c.file)
+			path := filepath.Join(s.files.Dir, c.file)
 			c.harm(s)
 			wantError(t, c.call(s), c.kind, path, c.advice)
 		})

@@ -34,7 +34,7 @@ type Examination struct {
 	Journal  *JournalInfo // nil if the journal is damaged
 	State    *StateInfo   // nil if the state database is damaged
 
-	files files
+	files disk.Files
 	lock  *os.File // nil if there is no lock file
 }
 
@@ -84,11 +84,11 @@ type StateInfo struct {
 
 // purposes has the purpose of each file of a node.
 var purposes = map[string]string{
-	lockName: "lock", logName: "identity and log", journalName: "newest commits", stateName: "state database",
-	sumsName: "checksums of the pages of the state database", redoName: "changes of a checkpoint in parts",
-	reserveName: "held space", newLogName: "a store that was being made",
-	receivingName: "a snapshot that was coming in", receivedName: "a snapshot to install",
-	receivedSumsName: "its checksums", differsName: "why no node starts here any more",
+	lockName: "lock", disk.LogName: "identity and log", disk.JournalName: "newest commits", disk.StateName: "state database",
+	disk.SumsName: "checksums of the pages of the state database", disk.RedoName: "changes of a checkpoint in parts",
+	disk.ReserveName: "held space", disk.NewLogName: "a store that was being made",
+	disk.ReceivingName: "a snapshot that was coming in", disk.ReceivedName: "a snapshot to install",
+	disk.ReceivedSumsName: "its checksums", differsName: "why no node starts here any more",
 	acceptedName: "an operator's statement that the directory was moved",
 }
 
@@ -102,11 +102,11 @@ func Examine(dir string) (*Examination, error) {
 	case !info.IsDir():
 		return nil, disk.Unusable("%s is a file and no data directory", dir)
 	}
-	x := &Examination{Dir: dir, files: files{dir}}
+	x := &Examination{Dir: dir, files: disk.Files{Dir: dir}}
 	if err := x.list(); err != nil {
 		return nil, err
 	}
-	if err := x.files.plainFiles(); err != nil {
+	if err := plainFiles(x.files); err != nil {
 		return nil, err
 	}
 	if err := x.hold(); err != nil {
@@ -116,20 +116,20 @@ func Examine(dir string) (*Examination, error) {
 	x.readJournal()
 	x.readState()
 	x.readReceived()
-	if err := x.files.refuseDiffers(); err != nil {
+	if err := refuseDiffers(x.files); err != nil {
 		x.problem(differsName, err)
 	}
 	return x, nil
 }
 
 // Close lets nodes start on the directory again.
-func (x *Examination) Close() error { return closeFiles(x.lock) }
+func (x *Examination) Close() error { return disk.CloseFiles(x.lock) }
 
 // list lists the files. It refuses a directory without files of a node.
 func (x *Examination) list() error {
-	entries, err := lostfound.ReadDir(x.files.dir)
+	entries, err := lostfound.ReadDir(x.files.Dir)
 	if err != nil {
-		return disk.Unusable("cannot look into %s: %w", x.files.dir, disk.Plain(err))
+		return disk.Unusable("cannot look into %s: %w", x.files.Dir, disk.Plain(err))
 	}
 	known := false
 	for _, e := range entries {
@@ -138,7 +138,7 @@ func (x *Examination) list() error {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return disk.CannotStat(filepath.Join(x.files.dir, e.Name()), err)
+			return disk.CannotStat(filepath.Join(x.files.Dir, e.Name()), err)
 		case info.IsDir():
 			continue // files that were moved aside
 		}
@@ -146,32 +146,32 @@ func (x *Examination) list() error {
 		if f.What == "" {
 			x.Notes = append(x.Notes, fmt.Sprintf("%s is no file of this release's nodes: nothing reads it", f.Name))
 		}
-		known = known || f.Name == logName || f.Name == stateName || f.Name == journalName
+		known = known || f.Name == disk.LogName || f.Name == disk.StateName || f.Name == disk.JournalName
 		x.Files = append(x.Files, f)
 	}
 	switch {
 	case len(entries) == 0:
 		return disk.Unusable("%s is empty: it holds no store; a node that is started on it joins, or begins, a cluster",
-			x.files.dir)
+			x.files.Dir)
 	case !known:
-		return disk.Unusable("%s holds no store: it has no file %s; name the data directory of a node", x.files.dir, logName)
+		return disk.Unusable("%s holds no store: it has no file %s; name the data directory of a node", x.files.Dir, disk.LogName)
 	}
 	return nil
 }
 
 // hold takes a shared lock on the lock file, if there is one, so that no node starts meanwhile. It writes nothing.
 func (x *Examination) hold() error {
-	f, err := oslimit.Open(filepath.Join(x.files.dir, lockName))
+	f, err := oslimit.Open(filepath.Join(x.files.Dir, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return disk.Unusable("cannot open %s: %w", filepath.Join(x.files.dir, lockName), disk.Plain(err))
+		return disk.Unusable("cannot open %s: %w", filepath.Join(x.files.Dir, lockName), disk.Plain(err))
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
 		defer f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return fmt.Errorf("%w: %s is held by %s; stop that node first", ErrInUse, x.files.dir, holder(f))
+			return fmt.Errorf("%w: %s is held by %s; stop that node first", ErrInUse, x.files.Dir, holder(f))
 		}
 		return disk.Unusable("cannot lock %s: %w", f.Name(), err)
 	}
@@ -186,7 +186,7 @@ func (x *Examination) problem(name string, err error) {
 
 // open opens a file for reading. A file that is missing or cannot be opened is a problem.
 func (x *Examination) open(name string) (f *os.File, size int64, ok bool) {
-	f, err := oslimit.Open(filepath.Join(x.files.dir, name))
+	f, err := oslimit.Open(filepath.Join(x.files.Dir, name))
 	if err == nil {
 		size, err = disk.Size(f)
 	}

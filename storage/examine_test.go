@@ -8,6 +8,7 @@ import (
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 )
 
 func examined(t *testing.T, dir string) *Examination {
@@ -31,8 +32,8 @@ func noted(x *Examination, words string) bool {
 func TestExamineReadsAnInterruptedCheckpoint(t *testing.T) {
 	s := checkpointingStore(t)
 	cutOff(t, s, halfCheckpoint(9), 2)
-	path := s.files.redoPath()
-	x := examined(t, s.files.dir)
+	path := s.files.RedoPath()
+	x := examined(t, s.files.Dir)
 	if len(x.Problems) > 0 || x.State.Unfinished != 9 || !noted(x, "through slot 9 was interrupted") {
 		t.Fatalf("%+v %+v %q", x.Problems, x.State, x.Notes)
 	}
@@ -40,11 +41,11 @@ func TestExamineReadsAnInterruptedCheckpoint(t *testing.T) {
 	bad := append([]byte(nil), good...)
 	bad[len(bad)-1] ^= 1
 	overwrite(t, path, bad)
-	if x := examined(t, s.files.dir); len(x.Problems) != 1 || x.Problems[0].File != redoName {
+	if x := examined(t, s.files.Dir); len(x.Problems) != 1 || x.Problems[0].File != disk.RedoName {
 		t.Errorf("damaged: %+v", x.Problems)
 	}
 	must(t, os.Remove(path))
-	if x := examined(t, s.files.dir); len(x.Problems) != 1 || x.Problems[0].Text != "the file is missing" {
+	if x := examined(t, s.files.Dir); len(x.Problems) != 1 || x.Problems[0].Text != "the file is missing" {
 		t.Errorf("missing: %+v", x.Problems)
 	}
 }
@@ -58,18 +59,18 @@ func TestExamineReadsAReceivedSnapshot(t *testing.T) {
 	}
 	must(t, r.Finish())
 	must(t, to.Close())
-	if x := examined(t, to.files.dir); len(x.Problems) > 0 || !noted(x, "a snapshot through slot 20 was received") {
+	if x := examined(t, to.files.Dir); len(x.Problems) > 0 || !noted(x, "a snapshot through slot 20 was received") {
 		t.Fatalf("%+v %q", x.Problems, x.Notes)
 	}
-	b := readFile(t, to.files.receivedPath())
+	b := readFile(t, to.files.ReceivedPath())
 	b[len(b)/2] ^= 1
-	overwrite(t, to.files.receivedPath(), b)
-	x := examined(t, to.files.dir)
-	if len(x.Problems) > 0 || !noted(x, receivedName+" does not hold") && !noted(x, "a snapshot through slot 20") {
+	overwrite(t, to.files.ReceivedPath(), b)
+	x := examined(t, to.files.Dir)
+	if len(x.Problems) > 0 || !noted(x, disk.ReceivedName+" does not hold") && !noted(x, "a snapshot through slot 20") {
 		t.Errorf("damaged: %+v %q", x.Problems, x.Notes)
 	}
-	must(t, os.Truncate(to.files.receivedPath(), 100))
-	if x := examined(t, to.files.dir); len(x.Problems) > 0 || !noted(x, receivedName+" does not hold") {
+	must(t, os.Truncate(to.files.ReceivedPath(), 100))
+	if x := examined(t, to.files.Dir); len(x.Problems) > 0 || !noted(x, disk.ReceivedName+" does not hold") {
 		t.Errorf("cut short: %+v %q", x.Problems, x.Notes)
 	}
 }
@@ -81,22 +82,22 @@ func TestExamineReadsThePendingCommits(t *testing.T) {
 	must(t, s.log.flush())
 	must(t, s.Commit([]multipaxos.Persist{{Chosen: 4, Entries: []multipaxos.Entry{
 		entry(5, 2, "newer"), entry(6, 2, "new")}}}))
-	must(t, os.Remove(filepath.Join(s.files.dir, lockName))) // as if its process had ended here
-	x := examined(t, s.files.dir)
+	must(t, os.Remove(filepath.Join(s.files.Dir, lockName))) // as if its process had ended here
+	x := examined(t, s.files.Dir)
 	if len(x.Problems) > 0 || x.Journal.Records != 1 || x.Journal.Durable.Chosen != 4 || x.Journal.Durable.Last != 6 {
 		t.Fatalf("%+v %+v", x.Problems, x.Journal)
 	}
 	var seen []string
 	x.Entries(5, 9, func(e multipaxos.Entry, inJournal bool) bool {
-		where := logName
+		where := disk.LogName
 		if inJournal {
-			where = journalName
+			where = disk.JournalName
 		}
 		seen = append(seen, where+" "+string(e.Value))
 		return true
 	}, func(file string, err error) { t.Errorf("skipped in %s: %v", file, err) })
 	got := strings.Join(seen, ", ")
-	if !strings.HasPrefix(got, logName+" ") || !strings.HasSuffix(got, ", journal newer, journal new") {
+	if !strings.HasPrefix(got, disk.LogName+" ") || !strings.HasSuffix(got, ", journal newer, journal new") {
 		t.Errorf("%s", got)
 	}
 }
@@ -107,12 +108,12 @@ func TestSalvageSkipsWhatIsDamaged(t *testing.T) {
 	fill(t, s, 1, 1)
 	checkpointKeys(t, s, 0, 2000, "v")
 	must(t, s.Close())
-	text := readFile(t, s.files.statePath())
+	text := readFile(t, s.files.StatePath())
 	leaf := pagesOf(t, text, rawLeaf)[3]
 	leaf.setID(leaf.id + 1)
-	overwrite(t, s.files.statePath(), text)
-	x := examined(t, s.files.dir)
-	if len(x.Problems) != 1 || x.Problems[0].File != stateName {
+	overwrite(t, s.files.StatePath(), text)
+	x := examined(t, s.files.Dir)
+	if len(x.Problems) != 1 || x.Problems[0].File != disk.StateName {
 		t.Errorf("%+v", x.Problems)
 	}
 	read, skipped := 0, 0

@@ -15,14 +15,14 @@ import (
 
 // readLog reads log.db.
 func (x *Examination) readLog() {
-	f, size, ok := x.open(logName)
+	f, size, ok := x.open(disk.LogName)
 	if !ok {
 		return
 	}
 	defer f.Close()
 	c, err := readLog(f, size)
 	if err != nil {
-		x.problem(logName, err)
+		x.problem(disk.LogName, err)
 		x.salvageIdentity()
 		return
 	}
@@ -33,9 +33,9 @@ func (x *Examination) readLog() {
 		Entries: m.Entries.Count, Digest: m.Entries.Sum, marks: *m}
 	is, err := locate(f)
 	if err == nil {
-		err = refuseCopy(x.files.dir, c.disk, is)
+		err = refuseCopy(x.files.Dir, c.disk, is)
 	}
-	if accepted, _ := exists(filepath.Join(x.files.dir, acceptedName)); err != nil && !accepted {
+	if accepted, _ := disk.Exists(filepath.Join(x.files.Dir, acceptedName)); err != nil && !accepted {
 		x.Copied = err.Error()
 	}
 }
@@ -54,24 +54,24 @@ func (x *Examination) salvageIdentity() {
 
 // readJournal reads the journal, if log.db is sound.
 func (x *Examination) readJournal() {
-	f, size, ok := x.open(journalName)
+	f, size, ok := x.open(disk.JournalName)
 	if !ok || x.Log == nil {
 		if ok {
 			f.Close()
-			x.Notes = append(x.Notes, journalName+" was not read: it needs "+logName)
+			x.Notes = append(x.Notes, disk.JournalName+" was not read: it needs "+disk.LogName)
 		}
 		return
 	}
 	defer f.Close()
 	m := &x.Log.marks
 	if size != m.JournalBytes {
-		x.problem(journalName, fmt.Errorf("it has %d bytes and was made with %d", size, m.JournalBytes))
+		x.problem(disk.JournalName, fmt.Errorf("it has %d bytes and was made with %d", size, m.JournalBytes))
 		return
 	}
 	home := journal.Home{Journaled: m.Journaled, Generation: m.Generation}
 	records, cutOff, err := journal.Read(readOnly{f}, size, x.Identity.Store, home)
 	if errors.Is(err, journal.ErrHomeOlder) {
-		x.problem(logName, fmt.Errorf("%w: it is an older copy", err))
+		x.problem(disk.LogName, fmt.Errorf("%w: it is an older copy", err))
 		return
 	}
 	j := &JournalInfo{Bytes: size, Records: len(records), CutOff: cutOff, Durable: m.durable(), records: records}
@@ -82,7 +82,7 @@ func (x *Examination) readJournal() {
 		j.Durable = records[i].Marks
 	}
 	if err != nil {
-		x.problem(journalName, err)
+		x.problem(disk.JournalName, err)
 		return
 	}
 	x.Journal = j
@@ -99,13 +99,13 @@ func (readOnly) Sync() error { return fs.ErrPermission }
 
 // readState reads the whole state database, whatever its size, and the redo file if a checkpoint was interrupted.
 func (x *Examination) readState() {
-	c, err := readStateMarks(x.files.statePath(), 1<<62, x.files.sumsPath())
+	c, err := readStateMarks(x.files.StatePath(), 1<<62, x.files.SumsPath())
 	if errors.Is(err, errNoSums) {
-		x.Notes = append(x.Notes, sumsName+" is missing, or not of this state: the next start makes it anew")
-		c, err = readStateMarks(x.files.statePath(), 1<<62)
+		x.Notes = append(x.Notes, disk.SumsName+" is missing, or not of this state: the next start makes it anew")
+		c, err = readStateMarks(x.files.StatePath(), 1<<62)
 	} else if err != nil {
-		if whole, other := readStateMarks(x.files.statePath(), 1<<62); other == nil {
-			x.problem(sumsName, fmt.Errorf("%s is whole, and these are not the checksums of its pages (%w)", stateName,
+		if whole, other := readStateMarks(x.files.StatePath(), 1<<62); other == nil {
+			x.problem(disk.SumsName, fmt.Errorf("%s is whole, and these are not the checksums of its pages (%w)", disk.StateName,
 				err))
 			c, err = whole, nil
 		}
@@ -114,14 +114,14 @@ func (x *Examination) readState() {
 		err = errors.New("the file is missing")
 	}
 	if err != nil {
-		x.problem(stateName, disk.Plain(err))
+		x.problem(disk.StateName, disk.Plain(err))
 		return
 	}
 	x.State = &StateInfo{Slot: multipaxos.Slot(c.marks.Slot), Records: c.marks.Records.Count,
 		Digest: c.marks.Records.Sum, Unfinished: multipaxos.Slot(c.marks.Plan.Slot), Meta: c.marks.Meta}
 	if x.Log != nil && x.Journal != nil && !x.replaced(c) {
 		if err := belongTogether(x.files, c, x.Identity.Store, x.Journal.Durable); err != nil {
-			x.problem(stateName, err)
+			x.problem(disk.StateName, err)
 		}
 	}
 	x.readRedo(&c.marks.Plan)
@@ -130,7 +130,7 @@ func (x *Examination) readState() {
 // replaced reports whether the next start replaces the state by a received snapshot, for which the log may have been
 // truncated.
 func (x *Examination) replaced(c *stateContent) bool {
-	there, err := exists(x.files.receivedPath())
+	there, err := disk.Exists(x.files.ReceivedPath())
 	return err == nil && there && c.owner != (ident.StoreID{})
 }
 
@@ -139,7 +139,7 @@ func (x *Examination) readRedo(plan *checkpointPlan) {
 	if plan.Changes.Count == 0 {
 		return
 	}
-	f, _, ok := x.open(redoName)
+	f, _, ok := x.open(disk.RedoName)
 	if !ok {
 		return
 	}
@@ -147,12 +147,12 @@ func (x *Examination) readRedo(plan *checkpointPlan) {
 	r := newRedoReader(f, plan)
 	for range plan.Changes.Count {
 		if _, err := r.next(); err != nil {
-			x.problem(redoName, err)
+			x.problem(disk.RedoName, err)
 			return
 		}
 	}
 	if r.digest != plan.Changes || r.left != 0 {
-		x.problem(redoName, fmt.Errorf("its changes are not those of the checkpoint through slot %d", plan.Slot))
+		x.problem(disk.RedoName, fmt.Errorf("its changes are not those of the checkpoint through slot %d", plan.Slot))
 		return
 	}
 	x.Notes = append(x.Notes, fmt.Sprintf("a checkpoint through slot %d was interrupted: the next start completes it",
@@ -161,23 +161,23 @@ func (x *Examination) readRedo(plan *checkpointPlan) {
 
 // readReceived reads the snapshot that the next start would install, if there is one.
 func (x *Examination) readReceived() {
-	there, err := exists(x.files.receivedPath())
+	there, err := disk.Exists(x.files.ReceivedPath())
 	if err != nil || !there {
 		return
 	}
-	sums := x.files.receivedSumsPath()
-	if there, err := exists(sums); err == nil && !there {
-		sums = x.files.sumsPath()
+	sums := x.files.ReceivedSumsPath()
+	if there, err := disk.Exists(sums); err == nil && !there {
+		sums = x.files.SumsPath()
 	}
-	c, err := readStateMarks(x.files.receivedPath(), 1<<62, sums)
+	c, err := readStateMarks(x.files.ReceivedPath(), 1<<62, sums)
 	cut := x.Log != nil && x.State != nil && x.Log.Truncated > max(x.State.Slot, x.State.Unfinished)
 	switch {
 	case err == nil:
 		x.Notes = append(x.Notes, fmt.Sprintf("a snapshot through slot %d was received: the next start installs it if "+
 			"it is ahead of the state", c.marks.Slot))
 	case cut:
-		x.problem(receivedName, err)
+		x.problem(disk.ReceivedName, err)
 	default:
-		x.Notes = append(x.Notes, fmt.Sprintf("%s does not hold (%v): the next start drops it", receivedName, err))
+		x.Notes = append(x.Notes, fmt.Sprintf("%s does not hold (%v): the next start drops it", disk.ReceivedName, err))
 	}
 }

@@ -47,8 +47,8 @@ func (s *Store) GiveBack(ctx context.Context, bytesPerSecond int64) (given int64
 		select {
 		case <-ctx.Done():
 			return given, ctx.Err()
-		case <-s.failure.ended:
-			return given, s.failure.failed()
+		case <-s.failure.Ended():
+			return given, s.failure.Err()
 		case <-ticker.C:
 		}
 	}
@@ -61,7 +61,7 @@ func (s *Store) GiveBack(ctx context.Context, bytesPerSecond int64) (given int64
 func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return 0, 0, err
 	}
 	before, err := s.measure()
@@ -76,18 +76,18 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 	}
 	free, err := s.checked.Reusable()
 	if err != nil {
-		return 0, 0, disk.Unusable("%s: %w", s.files.statePath(), err)
+		return 0, 0, disk.Unusable("%s: %w", s.files.StatePath(), err)
 	}
 	pageBytes := int64(s.checked.Newest().PageBytes)
 	most := uint64(min(enough, giveBackStep) / pageBytes)
 	next, err = free.LastRuns(below, most, giveBackRuns, func(first, n uint64) error {
-		return punch(s.file, int64(first)*pageBytes, int64(n)*pageBytes)
+		return disk.Punch(s.file, int64(first)*pageBytes, int64(n)*pageBytes)
 	})
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS):
 		return 0, 0, fmt.Errorf("%w: %w", ErrNoHoles, err)
 	case err != nil:
-		return 0, 0, s.failure.fail(fmt.Errorf("%s: give back free pages: %w", s.files.statePath(), err))
+		return 0, 0, s.failure.Fail(fmt.Errorf("%s: give back free pages: %w", s.files.StatePath(), err))
 	}
 	after, err := s.measure()
 	given = before.blocks - after.blocks
@@ -98,7 +98,7 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 // solid returns the number of bytes before the first hole of state.db. Pages that bbolt uses after them need new space
 // of the file system.
 func (s *stateDB) solid() int64 {
-	if n := firstHole(s.file); n > 0 {
+	if n := disk.FirstHole(s.file); n > 0 {
 		return n
 	}
 	return math.MaxInt64

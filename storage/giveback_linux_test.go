@@ -12,6 +12,7 @@ import (
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 )
 
 // halfEmpty is a store whose state.db is mostly free: it had n keys with 4 KiB each, and one of eight is left.
@@ -138,14 +139,14 @@ func TestNobodyReadsWhatIsGivenBack(t *testing.T) {
 		t.Fatalf("%d pages are free", len(pages))
 	}
 	must(t, s.Close())
-	f, err := os.OpenFile(filepath.Join(s.files.dir, stateName), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(s.files.Dir, disk.StateName), os.O_RDWR, 0)
 	must(t, err)
 	for _, id := range pages {
 		_, err := f.WriteAt([]byte(strings.Repeat("\xa5", pageBytes)), int64(id)*int64(pageBytes))
 		must(t, err)
 	}
 	must(t, f.Close())
-	s = open(t, s.files.dir, s.options)
+	s = open(t, s.files.Dir, s.options)
 	must(t, s.Verify(context.Background()))
 	if got, err := content(s); err != nil || got != want {
 		t.Errorf("another state: %v", err)

@@ -41,8 +41,8 @@ func TestGrowingEndsWithTheDisk(t *testing.T) {
 	fs.SetError(faultfs.Sync, syscall.EIO)
 	wake(s.log.grow)
 	select {
-	case <-s.failure.ended:
-		wantError(t, s.failure.failed(), ErrFailed, s.files.logPath(), "grow the file", syscall.EIO.Error())
+	case <-s.failure.Ended():
+		wantError(t, s.failure.Err(), ErrFailed, s.files.LogPath(), "grow the file", syscall.EIO.Error())
 	case <-time.After(10 * time.Second):
 		t.Error("the store goes on")
 	}
@@ -56,7 +56,7 @@ func TestIdentityNeedsTheDisk(t *testing.T) {
 	must(t, pages.Intercept(s.log.db, func(pages.WriteAt) pages.WriteAt {
 		return func([]byte, int64) (int, error) { return 0, syscall.EIO }
 	}))
-	wantError(t, s.SetNode(1), ErrFailed, s.files.logPath(), "bind the directory", syscall.EIO.Error())
+	wantError(t, s.SetNode(1), ErrFailed, s.files.LogPath(), "bind the directory", syscall.EIO.Error())
 	if id := s.Identity(); id.Node != 0 {
 		t.Errorf("%+v", id)
 	}

@@ -17,6 +17,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 )
 
 // small are options under which a store is made quickly.
@@ -36,7 +37,7 @@ func open(t testing.TB, dir string, o Options) *Store {
 func reopen(t testing.TB, s *Store) *Store {
 	t.Helper()
 	must(t, s.Close())
-	return open(t, s.files.dir, s.options)
+	return open(t, s.files.Dir, s.options)
 }
 
 func must(t testing.TB, err error) {
@@ -195,7 +196,7 @@ func overwrite(t testing.TB, path string, b []byte) {
 }
 
 func paths(dir string) (log, state string) {
-	return filepath.Join(dir, logName), filepath.Join(dir, stateName)
+	return filepath.Join(dir, disk.LogName), filepath.Join(dir, disk.StateName)
 }
 
 func marshal(v any) []byte { return codec.Marshal(v) }

@@ -34,8 +34,8 @@ func (i Identity) TakesPart() bool { return i.Formed && i.Membership.Lists(i.Nod
 
 // nodeRecords is what log.db holds of the node itself: its identity, its start record, and where the file lay.
 type nodeRecords struct {
-	failure  *failure
-	files    files
+	failure  *disk.Failure
+	files    disk.Files
 	log      *acceptorLog // which writes log.db
 	identity atomic.Pointer[identityRecord]
 	start    atomic.Pointer[startRecord]
@@ -63,7 +63,7 @@ func (s *Store) SetNode(id ballot.NodeID) error { return s.node.bind(id) }
 func (s *nodeRecords) bind(id ballot.NodeID) error {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
 	next := *s.identity.Load()
@@ -74,7 +74,7 @@ func (s *nodeRecords) bind(id ballot.NodeID) error {
 		return nil
 	case next.Node != 0:
 		return fmt.Errorf("%w: %s belongs to node %d and was opened as node %d; give node %d its own directory",
-			ErrOtherNode, s.files.dir, next.Node, id, id)
+			ErrOtherNode, s.files.Dir, next.Node, id, id)
 	}
 	next.Node = id
 	return s.putIdentity("bind the directory to its node", &next)
@@ -89,13 +89,13 @@ func (s *Store) Found(cluster ident.ClusterID, m ident.Membership) error {
 func (s *nodeRecords) found(cluster ident.ClusterID, m ident.Membership) error {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
 	next := *s.identity.Load()
 	if !next.Cluster.IsZero() {
 		return fmt.Errorf("%w: %s is of cluster %s, membership %s; it accepts no other bootstrap",
-			ErrFormed, s.files.dir, next.Cluster, next.Membership)
+			ErrFormed, s.files.Dir, next.Cluster, next.Membership)
 	}
 	if cluster.IsZero() || m.Number != 1 || !m.Lists(next.Node, next.Store) || next.Node == 0 {
 		return fmt.Errorf("%w: bootstrap of cluster %s with membership %s does not name node %d with store %s; "+
@@ -148,7 +148,7 @@ func (s *Store) Start(next StartRecord) error { return s.node.begin(next) }
 func (s *nodeRecords) begin(next StartRecord) error {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
 	was := s.startRecord()
@@ -158,7 +158,7 @@ func (s *nodeRecords) begin(next StartRecord) error {
 	}
 	is, err := locate(s.log.file)
 	if err != nil {
-		return s.failure.fail(fmt.Errorf("%s: look at the file: %w", s.files.logPath(), err))
+		return s.failure.Fail(fmt.Errorf("%s: look at the file: %w", s.files.LogPath(), err))
 	}
 	s.disk = is
 	record := &startRecord{
@@ -208,7 +208,7 @@ func (s *Store) SetBucket(length, quarantine time.Duration) error {
 func (s *nodeRecords) changeStart(what string, fn func(*startRecord) error) error {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
 	record := *s.start.Load()
@@ -252,7 +252,7 @@ func (s *nodeRecords) acceptCopy(is diskRecord) (note string, err error) {
 	if err := s.putNode("record the new place of the directory", diskKey, &s.disk); err != nil {
 		return "", err
 	}
-	path := filepath.Join(s.files.dir, acceptedName)
+	path := filepath.Join(s.files.Dir, acceptedName)
 	if err := os.Remove(path); err != nil {
 		return "", disk.Unusable("cannot remove %s: %w; remove it yourself", path, disk.Plain(err))
 	}

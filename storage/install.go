@@ -22,14 +22,14 @@ import (
 //	the checksums of its pages have their name; until the next step they are not those of state.db's transaction
 //	the file has its name, over that of the old state database
 func (s *Store) installReceived() error {
-	there, err := exists(s.files.receivedPath())
+	there, err := disk.Exists(s.files.ReceivedPath())
 	if err != nil {
 		return err
 	}
 	if !there {
-		return s.files.dropReceived()
+		return dropReceived(s.files)
 	}
-	old, err := readStateMarks(s.files.statePath(), 0)
+	old, err := readStateMarks(s.files.StatePath(), 0)
 	if err != nil {
 		return nil // the state database's own opening says so
 	}
@@ -41,7 +41,7 @@ func (s *Store) installReceived() error {
 	if c.marks.Slot <= reached {
 		s.note(fmt.Sprintf("a snapshot through slot %d was received and is not needed: the state is at slot %d",
 			c.marks.Slot, reached))
-		return s.files.dropReceived()
+		return dropReceived(s.files)
 	}
 	if err := s.adopt(&c.marks); err != nil {
 		return err
@@ -56,13 +56,13 @@ func (s *Store) installReceived() error {
 
 // readReceived reads the received file as Open reads a state database, and its owner.
 func (s *Store) readReceived() (*stateContent, error) {
-	sums := s.files.receivedSumsPath()
-	if there, err := exists(sums); err != nil {
+	sums := s.files.ReceivedSumsPath()
+	if there, err := disk.Exists(sums); err != nil {
 		return nil, err
 	} else if !there {
-		sums = s.files.sumsPath() // a crash came before the last step
+		sums = s.files.SumsPath() // a crash came before the last step
 	}
-	c, err := readStateMarks(s.files.receivedPath(), s.options.VerifyBytes, sums)
+	c, err := readStateMarks(s.files.ReceivedPath(), s.options.VerifyBytes, sums)
 	if err == nil && c.owner != s.node.identity.Load().Store {
 		err = fmt.Errorf("it belongs to store %s", c.owner)
 	}
@@ -108,10 +108,10 @@ var errNoSums = errors.New("the checksums of its pages are missing")
 // then the state that goes with the log is lost.
 func (s *Store) refuseReceived(old *stateContent, err error) error {
 	if uint64(s.log.pending.durable().Truncated) > max(old.marks.Slot, old.marks.Plan.Slot) {
-		return disk.Damaged(s.files.receivedPath(), "%w", err)
+		return disk.Damaged(s.files.ReceivedPath(), "%w", err)
 	}
-	s.note(fmt.Sprintf("%s was dropped: %v; the state is what it was before", s.files.receivedPath(), err))
-	return s.files.dropReceived()
+	s.note(fmt.Sprintf("%s was dropped: %v; the state is what it was before", s.files.ReceivedPath(), err))
+	return dropReceived(s.files)
 }
 
 // adopt makes log.db go with the snapshot of m, whose file is durable.
@@ -136,13 +136,13 @@ func (s *Store) nameReceived() error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return disk.Unusable("cannot rename %s: %w; check the directory and its disk", from, disk.Plain(err))
 		}
-		if err := disk.SyncDir(s.files.dir); err != nil {
-			return disk.CannotSync(s.files.dir, err)
+		if err := disk.SyncDir(s.files.Dir); err != nil {
+			return disk.CannotSync(s.files.Dir, err)
 		}
 		return nil
 	}
-	if err := rename(s.files.receivedSumsPath(), s.files.sumsPath()); err != nil { // not there: a crash came after this step
+	if err := rename(s.files.ReceivedSumsPath(), s.files.SumsPath()); err != nil { // not there: a crash came after this step
 		return err
 	}
-	return rename(s.files.receivedPath(), s.files.statePath())
+	return rename(s.files.ReceivedPath(), s.files.StatePath())
 }

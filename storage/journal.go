@@ -46,12 +46,12 @@ func (s *acceptorLog) openJournal(owner ident.StoreID) error {
 			return err
 		}
 	}
-	f, err := oslimit.OpenFile(s.files.journalPath(), os.O_RDWR, 0)
+	f, err := oslimit.OpenFile(s.files.JournalPath(), os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return disk.Damaged(s.files.journalPath(), "the file is missing beside %s", logName)
+		return disk.Damaged(s.files.JournalPath(), "the file is missing beside %s", disk.LogName)
 	case err != nil:
-		return disk.CannotOpen(s.files.journalPath(), err)
+		return disk.CannotOpen(s.files.JournalPath(), err)
 	}
 	s.journalFile = f
 	size, err := disk.Size(f)
@@ -60,24 +60,24 @@ func (s *acceptorLog) openJournal(owner ident.StoreID) error {
 	}
 	marks := s.logged.Load()
 	if size != marks.JournalBytes {
-		return disk.Damaged(s.files.journalPath(), "it has %d bytes and was made with %d", size, marks.JournalBytes)
+		return disk.Damaged(s.files.JournalPath(), "it has %d bytes and was made with %d", size, marks.JournalBytes)
 	}
-	willRead(f)
+	disk.WillRead(f)
 	home := journal.Home{Journaled: marks.Journaled, Generation: marks.Generation}
 	s.journalSync = newSyncer(f)
 	ring, records, err := journal.Open(dataFile{f, s.journalSync}, size, owner, home)
 	switch {
 	case errors.Is(err, journal.ErrHomeOlder):
-		return disk.Damaged(s.files.logPath(), "%w: it is an older copy", err)
+		return disk.Damaged(s.files.LogPath(), "%w: it is an older copy", err)
 	case errors.Is(err, journal.ErrDamaged):
-		return disk.Damaged(s.files.journalPath(), "%w", err)
+		return disk.Damaged(s.files.JournalPath(), "%w", err)
 	case err != nil:
-		return disk.Unusable("cannot read and sync %s: %w; check the disk", s.files.journalPath(), disk.Plain(err))
+		return disk.Unusable("cannot read and sync %s: %w; check the disk", s.files.JournalPath(), disk.Plain(err))
 	}
 	s.ring = ring
 	for i := range records {
 		if err := follows(s.pending.durable(), &records[i]); err != nil {
-			return disk.Damaged(s.files.journalPath(), "record %d %w", records[i].Number, err)
+			return disk.Damaged(s.files.JournalPath(), "record %d %w", records[i].Number, err)
 		}
 		s.pending.add(&records[i])
 	}
@@ -103,19 +103,19 @@ func follows(was multipaxos.Durable, r *journal.Record) error {
 
 // addJournal makes the journal of a store that comes from a version without one. A crash in it leaves zeros behind.
 func (s *acceptorLog) addJournal() error {
-	path := s.files.journalPath()
+	path := s.files.JournalPath()
 	fail := func(err error) error {
 		return disk.Unusable("cannot make %s: %w; check the directory and its disk", path, disk.Plain(err))
 	}
-	free, _, err := freeBytes(s.files.dir)
+	free, _, err := freeBytes(s.files.Dir)
 	if err != nil {
 		return fail(err)
 	}
 	size := s.options.journalSize(free)
 	if need := size + startSpaceBytes; free < need {
-		return disk.Unusable("no space in %s: %d bytes are free and the journal takes %d; make space", s.files.dir, free, need)
+		return disk.Unusable("no space in %s: %d bytes are free and the journal takes %d; make space", s.files.Dir, free, need)
 	}
-	there, err := exists(path)
+	there, err := disk.Exists(path)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (s *acceptorLog) addJournal() error {
 			return fail(err)
 		}
 		if !zero {
-			return disk.Damaged(s.files.logPath(), "it never had a journal, and there is one with records: "+
+			return disk.Damaged(s.files.LogPath(), "it never had a journal, and there is one with records: "+
 				"it is an older copy")
 		}
 		if err := os.Remove(path); err != nil {
@@ -135,7 +135,7 @@ func (s *acceptorLog) addJournal() error {
 	if err := makeJournal(path, size); err != nil {
 		return fail(err)
 	}
-	if err := disk.SyncDir(s.files.dir); err != nil {
+	if err := disk.SyncDir(s.files.Dir); err != nil {
 		return fail(err)
 	}
 	next := *s.logged.Load()

@@ -13,6 +13,7 @@ import (
 
 	"tenure/internal/testseed"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
 
@@ -20,7 +21,7 @@ import (
 
 func die(t testing.TB, s *Store) {
 	t.Helper()
-	s.failure.fail(errors.New("the process died"))
+	s.failure.Fail(errors.New("the process died"))
 	must(t, s.Close())
 }
 
@@ -50,7 +51,7 @@ func TestWhatIsPendingIsThereAfterACrash(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	die(t, s)
-	s = open(t, s.files.dir, calm)
+	s = open(t, s.files.Dir, calm)
 	if got := mustContent(t, s); got != want {
 		t.Errorf("%s\nbecame\n%s", want, got)
 	}
@@ -59,7 +60,7 @@ func TestWhatIsPendingIsThereAfterACrash(t *testing.T) {
 		t.Errorf("%+v, log.db has %+v", st, s.log.logged.Load())
 	}
 	die(t, s)
-	if s = open(t, s.files.dir, calm); s.Stats().Replayed != 0 || mustContent(t, s) != want {
+	if s = open(t, s.files.Dir, calm); s.Stats().Replayed != 0 || mustContent(t, s) != want {
 		t.Errorf("%+v", s.Stats())
 	}
 }
@@ -74,7 +75,7 @@ func TestNoFlippedBitOfTheJournalIsServed(t *testing.T) {
 	fill(t, s, 3, 20)
 	want := mustContent(t, s)
 	die(t, s)
-	path := filepath.Join(dir, journalName)
+	path := filepath.Join(dir, disk.JournalName)
 	good := readFile(t, path)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	must(t, err)
@@ -121,7 +122,7 @@ func withoutJournal(t *testing.T, dir string) {
 			marshal(&older{m.Promised, m.Chosen, m.Truncated, m.Last, m.Entries})))
 	}))
 	must(t, db.Close())
-	must(t, os.Remove(filepath.Join(dir, journalName)))
+	must(t, os.Remove(filepath.Join(dir, disk.JournalName)))
 }
 
 func TestStoreOfAnOlderVersionGetsAJournal(t *testing.T) {
@@ -144,7 +145,7 @@ func TestStoreOfAnOlderVersionGetsAJournal(t *testing.T) {
 			want := mustContent(t, s)
 			must(t, s.Close())
 			withoutJournal(t, dir)
-			must(t, before(filepath.Join(dir, journalName)))
+			must(t, before(filepath.Join(dir, disk.JournalName)))
 			s = open(t, dir, small)
 			if got := mustContent(t, s); got != want || s.Usage().JournalBytes != minJournalBytes {
 				t.Fatalf("%s\nbecame\n%s", want, got)
@@ -155,27 +156,27 @@ func TestStoreOfAnOlderVersionGetsAJournal(t *testing.T) {
 				t.Errorf("%+v", s.Stats())
 			}
 			must(t, s.Close())
-			must(t, os.Remove(filepath.Join(dir, journalName)))
+			must(t, os.Remove(filepath.Join(dir, disk.JournalName)))
 			_, err := Open(dir, small)
-			wantError(t, err, ErrDamaged, journalName, "missing")
+			wantError(t, err, ErrDamaged, disk.JournalName, "missing")
 		})
 	}
 	dir := t.TempDir()
 	s := formed(t, dir)
 	fill(t, s, 20, 20)
 	must(t, s.Close())
-	used := readFile(t, filepath.Join(dir, journalName))
+	used := readFile(t, filepath.Join(dir, disk.JournalName))
 	withoutJournal(t, dir)
-	must(t, os.WriteFile(filepath.Join(dir, journalName), used, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, disk.JournalName), used, 0o600))
 	_, err := Open(dir, small)
-	wantError(t, err, ErrDamaged, logName, "older copy")
+	wantError(t, err, ErrDamaged, disk.LogName, "older copy")
 }
 
 // An older journal, or an older log.db, with what the other one holds now.
 func TestFilesOfDifferentTimesAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, small)
-	path, logPath := filepath.Join(dir, journalName), filepath.Join(dir, logName)
+	path, logPath := filepath.Join(dir, disk.JournalName), filepath.Join(dir, disk.LogName)
 	fill(t, s, 10, 100)
 	die(t, s)
 	journalThen, logThen := readFile(t, path), readFile(t, logPath)

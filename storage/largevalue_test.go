@@ -22,7 +22,7 @@ func largeLeaf(t *testing.T) (s *Store, value []byte, at int64) {
 	}
 	slices.SortFunc(f.Changes, func(a, b kv.Change) int { return bytes.Compare(a.Key, b.Key) })
 	must(t, s.Checkpoint(f))
-	at = int64(bytes.Index(readFile(t, s.state.files.statePath()), value))
+	at = int64(bytes.Index(readFile(t, s.state.files.StatePath()), value))
 	if at < 0 {
 		t.Fatal("the value is not in state.db")
 	}
@@ -46,7 +46,7 @@ func TestALargeValueIsReadOnlyForItself(t *testing.T) {
 		t.Errorf("%d bytes of values in all, want %d", walked, want)
 	}
 
-	f, err := os.OpenFile(s.state.files.statePath(), os.O_RDWR, 0)
+	f, err := os.OpenFile(s.state.files.StatePath(), os.O_RDWR, 0)
 	must(t, err)
 	defer f.Close()
 	_, err = f.WriteAt([]byte("damaged"), at)

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"path/filepath"
 	"time"
 
 	"tenure/internal/ballot"
@@ -10,37 +9,12 @@ import (
 	"tenure/multipaxos"
 )
 
-// The files of a data directory.
 const (
-	lockName         = "LOCK"
-	logName          = "log.db"
-	journalName      = "journal"
-	stateName        = "state.db"
-	sumsName         = "state.sums"         // checksums of the pages of state.db
-	redoName         = "redo"               // from the first checkpoint of several parts on
-	reserveName      = "reserve"            // see reserve.go
-	newLogName       = "log.db.new"         // while a store is being created
-	receivingName    = "state.db.receiving" // a snapshot that is being received
-	receivedName     = "state.db.received"  // one that is whole, until Open installs it
-	receivedSumsName = "state.sums.received"
-	acceptedName     = "accept-copy"   // made by an operator; see copied.go
-	recordLimit      = 1<<31 - 1 - 256 // bytes of a sealed record: bbolt's own limit, less what a seal adds
-	keyLimit         = 32 << 10        // bytes of a key: bbolt's own limit
+	lockName     = "LOCK"
+	acceptedName = "accept-copy"   // made by an operator; see copied.go
+	recordLimit  = 1<<31 - 1 - 256 // bytes of a sealed record: bbolt's own limit, less what a seal adds
+	keyLimit     = 32 << 10        // bytes of a key: bbolt's own limit
 )
-
-// files is the paths of a data directory.
-type files struct{ dir string }
-
-func (f files) logPath() string     { return filepath.Join(f.dir, logName) }
-func (f files) journalPath() string { return filepath.Join(f.dir, journalName) }
-func (f files) statePath() string   { return filepath.Join(f.dir, stateName) }
-func (f files) sumsPath() string    { return filepath.Join(f.dir, sumsName) }
-func (f files) redoPath() string    { return filepath.Join(f.dir, redoName) }
-func (f files) reservePath() string { return filepath.Join(f.dir, reserveName) }
-
-func (f files) receivingPath() string    { return filepath.Join(f.dir, receivingName) }
-func (f files) receivedPath() string     { return filepath.Join(f.dir, receivedName) }
-func (f files) receivedSumsPath() string { return filepath.Join(f.dir, receivedSumsName) }
 
 // The buckets and keys of log.db.
 const (

@@ -18,8 +18,8 @@ import (
 
 // acceptorLog is the acceptor's log: the journal, what it holds and log.db does not, and log.db itself.
 type acceptorLog struct {
-	failure *failure
-	files   files
+	failure *disk.Failure
+	files   disk.Files
 	options Options
 	space   *space
 	stats   *stats
@@ -55,19 +55,19 @@ type acceptorLog struct {
 
 // read opens and reads log.db. It changes nothing.
 func (s *acceptorLog) read() (*logContent, error) {
-	f, err := oslimit.OpenFile(s.files.logPath(), os.O_RDWR, 0)
+	f, err := oslimit.OpenFile(s.files.LogPath(), os.O_RDWR, 0)
 	if err != nil {
-		return nil, disk.CannotOpen(s.files.logPath(), err)
+		return nil, disk.CannotOpen(s.files.LogPath(), err)
 	}
 	s.file = f
 	size, err := disk.Size(f)
 	if err != nil {
 		return nil, err
 	}
-	willRead(f)
+	disk.WillRead(f)
 	c, err := readLog(f, size)
 	if err != nil {
-		return nil, disk.Damaged(s.files.logPath(), "%w", err)
+		return nil, disk.Damaged(s.files.LogPath(), "%w", err)
 	}
 	return c, nil
 }
@@ -79,7 +79,7 @@ func (s *acceptorLog) open(c *logContent) (err error) {
 	s.trimming.Store(c.first != 0 && c.first <= c.marks.Truncated)
 	s.logged.Store(&c.marks)
 	s.pending.start(c)
-	if s.db, err = openBolt(s.files.logPath(), s.options.MapBytes, logBolt); err != nil {
+	if s.db, err = disk.OpenBolt(s.files.LogPath(), s.options.MapBytes, logBolt); err != nil {
 		return err
 	}
 	s.db.AllocSize = int(min(s.options.LogGrowBytes, 1<<30)) // for when the log outruns the grower
@@ -97,9 +97,9 @@ func (s *acceptorLog) write(what string, next *logMarks, fn func(*bolt.Tx) error
 	next.Generation++
 	was := s.pending.home // changed under mu only
 	s.edited = was.sums
-	err := s.failure.write(s.db, s.files.logPath(), what, nil, func(tx *bolt.Tx) error {
+	err := s.failure.Write(s.db, s.files.LogPath(), what, nil, func(tx *bolt.Tx) error {
 		if uint64(tx.ID()) != was.txid+1 { // bbolt takes the older of two meta pages if the newer one is damaged
-			return fmt.Errorf("%w: the meta page of transaction %d", pages.ErrChanged, was.txid)
+			return fmt.Errorf("%w: the meta page of transaction %d", disk.ErrChanged, was.txid)
 		}
 		if err := fn(tx); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (s *acceptorLog) write(what string, next *logMarks, fn func(*bolt.Tx) error
 func (s *acceptorLog) measure() (measures, error) {
 	tx, err := s.db.Begin(false)
 	if err != nil {
-		return measures{}, fmt.Errorf("%s: open a view: %w", s.files.logPath(), err)
+		return measures{}, fmt.Errorf("%s: open a view: %w", s.files.LogPath(), err)
 	}
 	defer tx.Rollback()
 	return measure(s.db, tx, s.file)
@@ -132,5 +132,5 @@ func (s *acceptorLog) close() error {
 	if s.journalSync != nil {
 		s.journalSync.Close()
 	}
-	return errors.Join(err, closeFiles(s.journalFile, s.file))
+	return errors.Join(err, disk.CloseFiles(s.journalFile, s.file))
 }

@@ -8,6 +8,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
 
@@ -30,7 +31,7 @@ func (s *Store) Commit(ps []multipaxos.Persist) error { return s.log.commit(ps, 
 func (s *acceptorLog) commit(ps []multipaxos.Persist, checkpointed func() multipaxos.Slot) error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
 	if len(ps) == 0 {
@@ -65,13 +66,13 @@ func (s *acceptorLog) append(r *journal.Record) error {
 			break
 		}
 		if !errors.Is(err, journal.ErrFull) {
-			return s.failure.fail(fmt.Errorf("%s: %w", s.files.journalPath(), err))
+			return s.failure.Fail(fmt.Errorf("%s: %w", s.files.JournalPath(), err))
 		}
 		s.stats.waits.Add(1)
 		select {
 		case <-s.flushed:
-		case <-s.failure.ended:
-			return s.failure.failed()
+		case <-s.failure.Ended():
+			return s.failure.Err()
 		}
 	}
 	s.stats.syncs.Add(1)
@@ -133,7 +134,7 @@ type logWriter struct {
 func newLogWriter(tx *bolt.Tx, m *logMarks, home *slotSums, first multipaxos.Slot, a *arena) (*logWriter, error) {
 	b := tx.Bucket([]byte(entryBucket))
 	if b == nil {
-		return nil, fmt.Errorf("%w: the bucket of the entries is missing", errBadRecord)
+		return nil, fmt.Errorf("%w: the bucket of the entries is missing", disk.ErrBadRecord)
 	}
 	b.FillPercent = 1 // slots rise: no page is ever split in its middle
 	return &logWriter{bucket: b, digest: m.Entries, sums: home.edit(), last: m.Last, first: first, arena: a}, nil
@@ -145,7 +146,7 @@ func (w *logWriter) put(entries []multipaxos.Entry) error {
 		key := binary.BigEndian.AppendUint64(w.key[:0], uint64(e.Slot))
 		if e.Slot <= w.last {
 			if err := w.replace(e.Slot, key); err != nil {
-				return fmt.Errorf("%w: %w", errBadRecord, err)
+				return fmt.Errorf("%w: %w", disk.ErrBadRecord, err)
 			}
 		}
 		record := sealEntry(w.arena.alloc(len(e.Value)+ballotBytes+crcBytes), key, e)
@@ -186,10 +187,10 @@ func (w *logWriter) trim(through multipaxos.Slot, limit int) error {
 	for key, record := c.First(); key != nil; key, record = c.Next() {
 		slot, err := decodeSlot(key)
 		if err != nil || len(record) < crcBytes {
-			return fmt.Errorf("%w: it is no entry", errBadRecord)
+			return fmt.Errorf("%w: it is no entry", disk.ErrBadRecord)
 		}
 		if err := w.sums.check(slot, record); err != nil {
-			return fmt.Errorf("%w: %w", errBadRecord, err)
+			return fmt.Errorf("%w: %w", disk.ErrBadRecord, err)
 		}
 		if slot > through || len(gone) == limit {
 			w.first = slot

@@ -6,6 +6,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
 
@@ -90,7 +91,7 @@ func (s *acceptorLog) flusher(closing <-chan struct{}) {
 func (s *acceptorLog) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
 	return s.moveHome(nil)
@@ -101,7 +102,7 @@ func (s *acceptorLog) flush() error {
 func (s *acceptorLog) commitHome(r *journal.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
 	return s.moveHome(r)
@@ -154,7 +155,7 @@ func (s *acceptorLog) moveHome(r *journal.Record) error {
 	s.stats.flushes.Add(1)
 	wake(s.flushed)
 	s.askToGrow()
-	forgetPages(s.db, s.file)
+	disk.ForgetPages(s.db, s.file)
 	return nil
 }
 

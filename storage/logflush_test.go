@@ -50,7 +50,7 @@ func TestCommitTooLargeForTheJournal(t *testing.T) {
 	commit(t, s, entry(3, 1, "after"))
 	want := mustContent(t, s)
 	die(t, s)
-	s = open(t, s.files.dir, calm)
+	s = open(t, s.files.Dir, calm)
 	if got := mustContent(t, s); got != want || s.Stats().Replayed != 1 {
 		t.Errorf("%d bytes became %d; %+v", len(want), len(got), s.Stats())
 	}
@@ -90,10 +90,10 @@ func TestCommitsWaitOnlyForSpace(t *testing.T) {
 	}
 	must(t, busy.Rollback())
 	<-done
-	must(t, s.failure.failed())
+	must(t, s.failure.Err())
 	want := mustContent(t, s)
 	die(t, s)
-	if s = open(t, s.files.dir, o); mustContent(t, s) != want || s.Durable().Last != 200 {
+	if s = open(t, s.files.Dir, o); mustContent(t, s) != want || s.Durable().Last != 200 {
 		t.Errorf("%+v", s.Durable())
 	}
 }
@@ -116,7 +116,7 @@ func TestFailureEndsTheWaitForSpace(t *testing.T) {
 	for s.Stats().JournalWaits == 0 {
 		runtime.Gosched()
 	}
-	s.failure.fail(errors.New("somewhere else"))
+	s.failure.Fail(errors.New("somewhere else"))
 	wantError(t, <-failed, ErrFailed, "somewhere else")
 	s.log.mu.Unlock()
 }
@@ -181,7 +181,7 @@ func TestQuietStoreEmptiesItsJournal(t *testing.T) {
 	for i := range 3 {
 		commit(t, s, entry(i+1, 1, "x"))
 		for s.Stats().PendingBytes > 0 {
-			must(t, s.failure.failed())
+			must(t, s.failure.Err())
 			runtime.Gosched()
 		}
 	}

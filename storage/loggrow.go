@@ -33,10 +33,10 @@ func (s *acceptorLog) askToGrow() {
 func (s *acceptorLog) growStep() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return nil
 	}
-	if err := allocate(s.file, s.solid, zeroChunkBytes); err != nil {
+	if err := disk.Allocate(s.file, s.solid, zeroChunkBytes); err != nil {
 		return err
 	}
 	if _, err := s.file.WriteAt(zeros[:], s.solid); err != nil {
@@ -51,17 +51,17 @@ func (s *acceptorLog) growStep() error {
 func (s *acceptorLog) solidBytes() (int64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(s.file.Fd()), &st); err != nil {
-		return 0, disk.CannotStat(s.files.logPath(), err)
+		return 0, disk.CannotStat(s.files.LogPath(), err)
 	}
 	if st.Blocks*512 >= st.Size {
 		return st.Size, nil
 	}
 	tx, err := s.db.Begin(false)
 	if err != nil {
-		return 0, fmt.Errorf("%s: open a view: %w", s.files.logPath(), err)
+		return 0, fmt.Errorf("%s: open a view: %w", s.files.LogPath(), err)
 	}
 	defer tx.Rollback()
-	return min(st.Size, max(tx.Size(), firstHole(s.file))), nil
+	return min(st.Size, max(tx.Size(), disk.FirstHole(s.file))), nil
 }
 
 // writePages stands for bbolt's writing of pages. Before that, it takes the blocks that they lack from the file system,
@@ -90,7 +90,7 @@ func (s *Store) grower() {
 		case <-s.log.grow:
 		}
 		if err := s.growLog(); err != nil && !errors.Is(err, syscall.ENOSPC) {
-			s.failure.fail(fmt.Errorf("%s: grow the file: %w", s.files.logPath(), err))
+			s.failure.Fail(fmt.Errorf("%s: grow the file: %w", s.files.LogPath(), err))
 			return
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
-	"tenure/storage/pages"
 )
 
 // pending is what the journal holds and log.db does not, in memory: an overlay over log.db. The ring bounds it.
@@ -121,7 +121,7 @@ func (p *pending) view(db *bolt.DB, m *merger) (*bolt.Tx, error) {
 		m.home = p.coming.sums
 	default: // bbolt takes the older of two meta pages if the newer one is damaged
 		tx.Rollback()
-		return nil, fmt.Errorf("%w: the meta page of transaction %d", pages.ErrChanged, p.home.txid)
+		return nil, fmt.Errorf("%w: the meta page of transaction %d", disk.ErrChanged, p.home.txid)
 	}
 	m.from = max(m.from, p.marks.Truncated+1)
 	i, _ := p.find(m.from)

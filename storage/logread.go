@@ -10,7 +10,6 @@ import (
 
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
-	"tenure/storage/pages"
 )
 
 var _ multipaxos.Reader = (*Store)(nil)
@@ -22,27 +21,27 @@ func (s *Store) Entries(from, through multipaxos.Slot, maxBytes int) ([]multipax
 }
 
 func (s *acceptorLog) entries(from, through multipaxos.Slot, maxBytes int) (entries []multipaxos.Entry, err error) {
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return nil, err
 	}
-	err = guard(s.files.logPath(), func() error {
+	err = disk.Guard(s.files.LogPath(), func() error {
 		m := merger{from: from, through: through, maxBytes: maxBytes}
 		tx, err := s.pending.view(s.db, &m)
-		if errors.Is(err, pages.ErrChanged) {
-			return disk.Damaged(s.files.logPath(), "%w", err)
+		if errors.Is(err, disk.ErrChanged) {
+			return disk.Damaged(s.files.LogPath(), "%w", err)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: open a view: %w", s.files.logPath(), err)
+			return fmt.Errorf("%s: open a view: %w", s.files.LogPath(), err)
 		}
 		defer tx.Rollback()
 		if err := m.merge(tx); err != nil {
-			return disk.Damaged(s.files.logPath(), "%w", err)
+			return disk.Damaged(s.files.LogPath(), "%w", err)
 		}
 		entries = m.out
 		return nil
 	})
 	if err != nil {
-		return nil, s.failure.fail(err)
+		return nil, s.failure.Fail(err)
 	}
 	return entries, nil
 }

@@ -38,16 +38,16 @@ func TestTheLogHidesNoEntryWhileItIsOpen(t *testing.T) {
 			s := formed(t, t.TempDir())
 			fill(t, s, 20, 10)
 			must(t, s.log.flush())
-			older := readFile(t, s.files.logPath())
+			older := readFile(t, s.files.LogPath())
 			must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{
 				entry(20, 2, "newer"), entry(21, 2, "last")}}}))
 			must(t, s.log.flush())
-			text := readFile(t, s.files.logPath())
+			text := readFile(t, s.files.LogPath())
 			spoil(t, text, older)
-			overwriteKeeping(t, s.files.logPath(), text)
+			overwriteKeeping(t, s.files.LogPath(), text)
 			_, err := s.Entries(1, 100, 1<<30)
-			wantError(t, err, ErrDamaged, s.files.logPath(), say[name])
-			wantError(t, s.Commit([]multipaxos.Persist{{Chosen: 1}}), ErrDamaged, s.files.logPath())
+			wantError(t, err, ErrDamaged, s.files.LogPath(), say[name])
+			wantError(t, s.Commit([]multipaxos.Persist{{Chosen: 1}}), ErrDamaged, s.files.LogPath())
 		})
 	}
 }
@@ -57,12 +57,12 @@ func TestTheLogIsNotWrittenFromTheOlderMetaPage(t *testing.T) {
 	s := formed(t, t.TempDir())
 	fill(t, s, 20, 10)
 	must(t, s.log.flush())
-	text := readFile(t, s.files.logPath())
+	text := readFile(t, s.files.LogPath())
 	newest, _ := metaAt(t, text)
 	text[newest+rawHeadBytes+16] ^= 1
-	overwriteKeeping(t, s.files.logPath(), text)
+	overwriteKeeping(t, s.files.LogPath(), text)
 	fill(t, s, 1, 10)
-	wantError(t, s.log.flush(), ErrDamaged, s.files.logPath(), "meta page of transaction")
+	wantError(t, s.log.flush(), ErrDamaged, s.files.LogPath(), "meta page of transaction")
 }
 
 // entryLeaf returns the leaf of text that has the last entries.

@@ -16,12 +16,12 @@ func (s *Store) SetMembership(m ident.Membership) error { return s.node.setMembe
 func (s *nodeRecords) setMembership(m ident.Membership) error {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
 	next := *s.identity.Load()
 	if next.Cluster.IsZero() {
-		return fmt.Errorf("%w: membership %s for %s, which is of no cluster", ErrRefused, m, s.files.dir)
+		return fmt.Errorf("%w: membership %s for %s, which is of no cluster", ErrRefused, m, s.files.Dir)
 	}
 	return s.newMembership(&next, m)
 }
@@ -32,7 +32,7 @@ func (s *nodeRecords) newMembership(next *identityRecord, m ident.Membership) er
 		return nil
 	}
 	if err := next.mayHave(m); err != nil {
-		return fmt.Errorf("%s: %w", s.files.dir, err)
+		return fmt.Errorf("%s: %w", s.files.Dir, err)
 	}
 	next.Bootstrap = next.bootstrap()
 	next.Membership = withAddresses(copyMembership(m), next.Membership)
@@ -83,14 +83,14 @@ func (s *Store) Join(cluster ident.ClusterID, node ballot.NodeID, m ident.Member
 func (s *nodeRecords) join(cluster ident.ClusterID, node ballot.NodeID, m ident.Membership) error {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
 	next := *s.identity.Load()
 	if !next.Cluster.IsZero() {
 		if next.Cluster != cluster || next.Node != node {
 			return fmt.Errorf("%w: %s is node %d of cluster %s, membership %s; it joins no other one",
-				ErrFormed, s.files.dir, next.Node, next.Cluster, next.Membership)
+				ErrFormed, s.files.Dir, next.Node, next.Cluster, next.Membership)
 		}
 		return s.newMembership(&next, m)
 	}
@@ -108,7 +108,7 @@ func (s *Store) NoteStartedAs(id ballot.NodeID) error { return s.node.noteStarte
 func (s *nodeRecords) noteStartedAs(id ballot.NodeID) error {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
 	next := *s.identity.Load()
@@ -116,7 +116,7 @@ func (s *nodeRecords) noteStartedAs(id ballot.NodeID) error {
 	case next.StartedAs == id:
 		return nil
 	case !next.Cluster.IsZero() || id > ballot.MaxNodeID:
-		return fmt.Errorf("%w: %s, of cluster %s, as the directory of what was started as node %d", ErrRefused, s.files.dir,
+		return fmt.Errorf("%w: %s, of cluster %s, as the directory of what was started as node %d", ErrRefused, s.files.Dir,
 			next.Cluster, id)
 	}
 	next.StartedAs = id

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 )
 
 // The files that a node has left can be read in place or from a copy, again and again, with the entries that only the
@@ -27,7 +28,7 @@ func TestOfflineReadsWithoutChanging(t *testing.T) {
 	wantError(t, err, ErrUnusable, "holds no store")
 	log, state := paths(clone)
 	for range 2 {
-		before := [][]byte{readFile(t, log), readFile(t, state), readFile(t, filepath.Join(clone, journalName))}
+		before := [][]byte{readFile(t, log), readFile(t, state), readFile(t, filepath.Join(clone, disk.JournalName))}
 		c := open(t, clone, o)
 		if got := mustContent(t, c); got != want {
 			t.Errorf("the copy holds\n%s\nand not\n%s", got, want)
@@ -35,7 +36,7 @@ func TestOfflineReadsWithoutChanging(t *testing.T) {
 		_, err := Open(clone, o)
 		wantError(t, err, ErrInUse, clone)
 		must(t, c.Close())
-		for i, name := range []string{log, state, filepath.Join(clone, journalName)} {
+		for i, name := range []string{log, state, filepath.Join(clone, disk.JournalName)} {
 			if !bytes.Equal(before[i], readFile(t, name)) {
 				t.Errorf("%s was changed", name)
 			}

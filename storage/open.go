@@ -21,14 +21,14 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := prepare(dir, o); err != nil {
 		return nil, err
 	}
-	if err := (files{dir}).plainFiles(); err != nil {
+	if err := plainFiles(disk.Files{Dir: dir}); err != nil {
 		return nil, err
 	}
 	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := (files{dir}).refuseDiffers(); err != nil {
+	if err := refuseDiffers(disk.Files{Dir: dir}); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	s := newStore(dir, o.withDefaults(), lock)
@@ -53,16 +53,16 @@ func prepare(dir string, o Options) error {
 		}
 		return prepareDir(dir)
 	}
-	ok, err := exists(filepath.Join(dir, logName))
+	ok, err := disk.Exists(filepath.Join(dir, disk.LogName))
 	if err == nil && !ok {
-		err = disk.Unusable("%s holds no store: it has no file %s", dir, logName)
+		err = disk.Unusable("%s holds no store: it has no file %s", dir, disk.LogName)
 	}
 	return err
 }
 
 // newStore returns a store whose parts share a failure and are handed each other; nothing is open yet.
 func newStore(dir string, o Options, lock *os.File) *Store {
-	s := &Store{failure: newFailure(), files: files{dir}, options: o, lock: lock, closing: make(chan struct{})}
+	s := &Store{failure: disk.NewFailure(), files: disk.Files{Dir: dir}, options: o, lock: lock, closing: make(chan struct{})}
 	s.space.reserve.files = s.files
 	wish := func() chan struct{} { return make(chan struct{}, 1) }
 	s.log = acceptorLog{
@@ -86,8 +86,8 @@ func (s *Store) open() error {
 		if err := s.create(); err != nil {
 			return err
 		}
-	} else if err := disk.SyncDir(s.files.dir); err != nil { // the rename may be of a process that died before it synced it
-		return disk.CannotSync(s.files.dir, err)
+	} else if err := disk.SyncDir(s.files.Dir); err != nil { // the rename may be of a process that died before it synced it
+		return disk.CannotSync(s.files.Dir, err)
 	}
 	if !s.options.Offline {
 		s.note(s.space.reserve.open())
@@ -122,30 +122,30 @@ func (s *Store) open() error {
 // isNew reports whether a store has to be created. log.db comes to its name last, complete, by a rename; so one file
 // without the other is a loss, and no crash.
 func (s *Store) isNew() (bool, error) {
-	haveLog, err := exists(s.files.logPath())
+	haveLog, err := disk.Exists(s.files.LogPath())
 	if err != nil {
 		return false, err
 	}
-	haveState, err := exists(s.files.statePath())
+	haveState, err := disk.Exists(s.files.StatePath())
 	if err != nil {
 		return false, err
 	}
-	haveJournal, err := exists(s.files.journalPath())
+	haveJournal, err := disk.Exists(s.files.JournalPath())
 	if err != nil {
 		return false, err
 	}
-	unfinished, err := exists(filepath.Join(s.files.dir, newLogName))
+	unfinished, err := disk.Exists(filepath.Join(s.files.Dir, disk.NewLogName))
 	switch {
 	case err != nil:
 		return false, err
 	case haveLog && haveState:
 		return false, nil
 	case haveLog:
-		return false, disk.Damaged(s.files.statePath(), "the file is missing beside %s", logName)
+		return false, disk.Damaged(s.files.StatePath(), "the file is missing beside %s", disk.LogName)
 	case haveState && !unfinished:
-		return false, disk.Damaged(s.files.logPath(), "the file is missing beside %s", stateName)
+		return false, disk.Damaged(s.files.LogPath(), "the file is missing beside %s", disk.StateName)
 	case haveJournal && !unfinished:
-		return false, disk.Damaged(s.files.logPath(), "the file is missing beside %s", journalName)
+		return false, disk.Damaged(s.files.LogPath(), "the file is missing beside %s", disk.JournalName)
 	}
 	return true, nil
 }
@@ -169,14 +169,14 @@ func (s *Store) openLog() error {
 	}
 	is, err := locate(s.log.file)
 	if err != nil {
-		return disk.CannotStat(s.files.logPath(), err)
+		return disk.CannotStat(s.files.LogPath(), err)
 	}
-	copied := refuseCopy(s.files.dir, c.disk, is)
+	copied := refuseCopy(s.files.Dir, c.disk, is)
 	if s.options.Offline {
 		s.node.load(c)
 		return s.log.open(c)
 	}
-	accept, err := exists(filepath.Join(s.files.dir, acceptedName))
+	accept, err := disk.Exists(filepath.Join(s.files.Dir, acceptedName))
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s *Store) openLog() error {
 		return copied
 	}
 	if c.disk.Machine != is.Machine {
-		s.note(fmt.Sprintf("%s was last written on machine %q, this is %q", s.files.logPath(), c.disk.Machine, is.Machine))
+		s.note(fmt.Sprintf("%s was last written on machine %q, this is %q", s.files.LogPath(), c.disk.Machine, is.Machine))
 	}
 	s.node.load(c)
 	if err := s.log.open(c); err != nil {

@@ -17,6 +17,7 @@ import (
 	"tenure/internal/lostfound"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
 
@@ -87,45 +88,45 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	rows := []row{
 		{"negative option", Options{QuotaBytes: -1}, nil, nil, []string{"QuotaBytes is -1"}},
-		{"log missing", small, remove(logName), ErrDamaged, []string{logName, "missing"}},
-		{"state missing", small, remove(stateName), ErrDamaged, []string{stateName, "missing"}},
-		{"log empty", small, cut(logName, zero), ErrDamaged, []string{logName, "meta page"}},
-		{"state empty", small, cut(stateName, zero), ErrDamaged, []string{stateName, "meta page"}},
-		{"log cut", small, cut(logName, short), ErrDamaged, []string{logName, "cut short"}},
-		{"state cut", small, cut(stateName, short), ErrDamaged, []string{stateName, "cut short"}},
-		{"state cut inside a page", small, cut(stateName, odd), ErrDamaged, []string{stateName, "cut short"}},
-		{"older log", small, older(logName), ErrDamaged, []string{logName, "older copy"}},
-		{"older state", small, older(stateName), ErrDamaged, []string{stateName, "older copy"}},
-		{"older journal", small, older(journalName), ErrDamaged, []string{journalName, "older copy"}},
-		{"journal missing", small, remove(journalName), ErrDamaged, []string{journalName, "missing"}},
-		{"journal empty", small, cut(journalName, zero), ErrDamaged, []string{journalName, "0 bytes"}},
-		{"journal cut", small, cut(journalName, short), ErrDamaged, []string{journalName, "was made with"}},
+		{"log missing", small, remove(disk.LogName), ErrDamaged, []string{disk.LogName, "missing"}},
+		{"state missing", small, remove(disk.StateName), ErrDamaged, []string{disk.StateName, "missing"}},
+		{"log empty", small, cut(disk.LogName, zero), ErrDamaged, []string{disk.LogName, "meta page"}},
+		{"state empty", small, cut(disk.StateName, zero), ErrDamaged, []string{disk.StateName, "meta page"}},
+		{"log cut", small, cut(disk.LogName, short), ErrDamaged, []string{disk.LogName, "cut short"}},
+		{"state cut", small, cut(disk.StateName, short), ErrDamaged, []string{disk.StateName, "cut short"}},
+		{"state cut inside a page", small, cut(disk.StateName, odd), ErrDamaged, []string{disk.StateName, "cut short"}},
+		{"older log", small, older(disk.LogName), ErrDamaged, []string{disk.LogName, "older copy"}},
+		{"older state", small, older(disk.StateName), ErrDamaged, []string{disk.StateName, "older copy"}},
+		{"older journal", small, older(disk.JournalName), ErrDamaged, []string{disk.JournalName, "older copy"}},
+		{"journal missing", small, remove(disk.JournalName), ErrDamaged, []string{disk.JournalName, "missing"}},
+		{"journal empty", small, cut(disk.JournalName, zero), ErrDamaged, []string{disk.JournalName, "0 bytes"}},
+		{"journal cut", small, cut(disk.JournalName, short), ErrDamaged, []string{disk.JournalName, "was made with"}},
 		{"journal of zeros", small, func(t *testing.T, dir string) {
-			overwrite(t, filepath.Join(dir, journalName), make([]byte, minJournalBytes))
-		}, ErrDamaged, []string{journalName, "older copy"}},
+			overwrite(t, filepath.Join(dir, disk.JournalName), make([]byte, minJournalBytes))
+		}, ErrDamaged, []string{disk.JournalName, "older copy"}},
 		{"journal of another node", small, func(t *testing.T, dir string) {
 			other := filepath.Join(t.TempDir(), "other")
 			s := formed(t, other)
 			fill(t, s, 100, 200)
 			must(t, s.Close())
-			overwrite(t, filepath.Join(dir, journalName), readFile(t, filepath.Join(other, journalName)))
-		}, ErrDamaged, []string{journalName, "another store"}},
+			overwrite(t, filepath.Join(dir, disk.JournalName), readFile(t, filepath.Join(other, disk.JournalName)))
+		}, ErrDamaged, []string{disk.JournalName, "another store"}},
 		{"all but the journal missing", small, func(t *testing.T, dir string) {
-			remove(logName)(t, dir)
-			remove(stateName)(t, dir)
-		}, ErrDamaged, []string{logName, "missing"}},
+			remove(disk.LogName)(t, dir)
+			remove(disk.StateName)(t, dir)
+		}, ErrDamaged, []string{disk.LogName, "missing"}},
 		{"state of another node", small, func(t *testing.T, dir string) {
 			other := filepath.Join(t.TempDir(), "other")
 			must(t, formed(t, other).Close())
-			overwrite(t, filepath.Join(dir, stateName), readFile(t, filepath.Join(other, stateName)))
-		}, ErrOtherNode, []string{stateName, "put the files of one node together"}},
+			overwrite(t, filepath.Join(dir, disk.StateName), readFile(t, filepath.Join(other, disk.StateName)))
+		}, ErrOtherNode, []string{disk.StateName, "put the files of one node together"}},
 		{"log is a directory", small, func(t *testing.T, dir string) {
-			remove(logName)(t, dir)
-			must(t, os.Mkdir(filepath.Join(dir, logName), 0o700))
+			remove(disk.LogName)(t, dir)
+			must(t, os.Mkdir(filepath.Join(dir, disk.LogName), 0o700))
 		}, ErrUnusable, []string{"not a plain file"}},
 		{"not bbolt", small, func(t *testing.T, dir string) {
-			overwrite(t, filepath.Join(dir, logName), []byte(strings.Repeat("x", 9000)))
-		}, ErrDamaged, []string{logName, "meta page"}},
+			overwrite(t, filepath.Join(dir, disk.LogName), []byte(strings.Repeat("x", 9000)))
+		}, ErrDamaged, []string{disk.LogName, "meta page"}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -185,7 +186,7 @@ func TestADirectoryOfOthersIsLeftAlone(t *testing.T) {
 			must(t, os.Mkdir(filepath.Join(dir, "ssh"), 0o700))
 		}, "such as ssh"},
 		{"with a directory that has the name of a node's file", 0o755, func(t *testing.T, dir string) {
-			must(t, os.Mkdir(filepath.Join(dir, journalName), 0o700))
+			must(t, os.Mkdir(filepath.Join(dir, disk.JournalName), 0o700))
 		}, "such as journal"},
 		{"a new tmpfs", 0o777 | os.ModeSticky, func(*testing.T, string) {}, ""},
 		{"for all, with a lock", 0o777 | os.ModeSticky, file(lockName), "for the files of all users"},
@@ -233,7 +234,7 @@ func names(t *testing.T, dir string) (list []string) {
 
 func TestSecondOpenNamesTheHolder(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	_, err := Open(s.files.dir, small)
+	_, err := Open(s.files.Dir, small)
 	wantError(t, err, ErrInUse, "process", "stop that process")
 	if !strings.Contains(err.Error(), "process "+strconv.Itoa(os.Getpid())) {
 		t.Errorf("%v does not name process %d", err, os.Getpid())
@@ -251,10 +252,10 @@ func TestShortAddressSpace(t *testing.T) {
 // A crash during creation leaves log.db under its first name; the store is then made anew.
 func TestUnfinishedCreationStartsAgain(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, newLogName), []byte("half"), 0o600))
-	must(t, os.WriteFile(filepath.Join(dir, stateName), []byte("half"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, disk.NewLogName), []byte("half"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, disk.StateName), []byte("half"), 0o600))
 	s := open(t, dir, small)
-	if _, err := os.Stat(filepath.Join(dir, newLogName)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, disk.NewLogName)); err == nil {
 		t.Error("the first name is still there")
 	}
 	fill(t, s, 1, 1)
@@ -263,7 +264,7 @@ func TestUnfinishedCreationStartsAgain(t *testing.T) {
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	must(t, os.MkdirAll(to, 0o700))
-	for _, name := range []string{logName, journalName, stateName} {
+	for _, name := range []string{disk.LogName, disk.JournalName, disk.StateName} {
 		must(t, os.WriteFile(filepath.Join(to, name), readFile(t, filepath.Join(from, name)), 0o600))
 	}
 }
@@ -525,12 +526,12 @@ func TestOpenNeedsItsRedoFile(t *testing.T) {
 	o.QuotaBytes = 16 << 20 // little gathers for a checkpoint, so that the file gets its size at once
 	s := open(t, dir, o)
 	must(t, s.Close())
-	must(t, os.Remove(s.files.redoPath()))
-	must(t, os.Mkdir(s.files.redoPath(), 0o700)) // after Open has looked at what is there
+	must(t, os.Remove(s.files.RedoPath()))
+	must(t, os.Mkdir(s.files.RedoPath(), 0o700)) // after Open has looked at what is there
 	s = newStore(dir, o.withDefaults(), nil)
 	s.space.newest.Store(&Usage{})
 	err := s.state.shapeRedo()
-	wantError(t, err, ErrFailed, s.files.redoPath(), "is a directory")
+	wantError(t, err, ErrFailed, s.files.RedoPath(), "is a directory")
 }
 
 // A view that nobody closes, as after a panic of its reader, does not keep the process from ending.
@@ -545,7 +546,7 @@ func TestCloseDoesNotWaitForEverForAView(t *testing.T) {
 		t.Errorf("with an open view: %v", err)
 	}
 	v.Close()
-	open(t, s.files.dir, small)
+	open(t, s.files.Dir, small)
 }
 
 // TestLinksInPlaceOfFiles: a store does not write through links that other users have left in its directory.
@@ -567,9 +568,9 @@ func TestLinksInPlaceOfFiles(t *testing.T) {
 	}
 	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
 	must(t, open(t, dir, small).Close())
-	must(t, os.Remove(filepath.Join(dir, sumsName)))
+	must(t, os.Remove(filepath.Join(dir, disk.SumsName)))
 	must(t, os.WriteFile(victim, []byte("mine"), 0o600))
-	must(t, os.Symlink(victim, filepath.Join(dir, sumsName+".new")))
+	must(t, os.Symlink(victim, filepath.Join(dir, disk.SumsName+".new")))
 	open(t, dir, small)
 	if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
 		t.Errorf("the file behind state.sums.new has %q, %v", b, err)

@@ -17,8 +17,8 @@ import (
 // false. A node acts only on the content that Open finds. ReadIdentity tells which node it is before its ports are
 // opened.
 func ReadIdentity(dir string) (id Identity, ok bool, err error) {
-	path := filepath.Join(dir, logName)
-	if ok, err := exists(path); err != nil || !ok {
+	path := filepath.Join(dir, disk.LogName)
+	if ok, err := disk.Exists(path); err != nil || !ok {
 		return Identity{}, false, err
 	}
 	lock, err := lockDir(dir)
@@ -28,13 +28,13 @@ func ReadIdentity(dir string) (id Identity, ok bool, err error) {
 	defer lock.Close()
 	o := logBolt
 	o.ReadOnly = true
-	db, err := openBolt(path, 0, o)
+	db, err := disk.OpenBolt(path, 0, o)
 	if err != nil {
 		return Identity{}, false, headDamage(path, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	var record identityRecord
-	err = guard(path, func() error {
+	err = disk.Guard(path, func() error {
 		return db.View(func(tx *bolt.Tx) error {
 			b := tx.Bucket([]byte(nodeBucket))
 			if b == nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tenure/internal/ident"
+	"tenure/storage/internal/disk"
 )
 
 func TestReadIdentity(t *testing.T) {
@@ -31,7 +32,7 @@ func TestReadIdentity(t *testing.T) {
 	if !ok || err != nil || id.Node != 3 || id.Store != store || id.Cluster != (ident.ClusterID{7}) || !id.TakesPart() {
 		t.Fatalf("%+v %v %v", id, ok, err)
 	}
-	if err := os.Truncate(filepath.Join(dir, logName), 100); err != nil {
+	if err := os.Truncate(filepath.Join(dir, disk.LogName), 100); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err = ReadIdentity(dir)
@@ -56,7 +57,7 @@ func TestReadIdentityNamesADamagedHead(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		must(t, formed(t, dir).Close())
-		must(t, spoil(filepath.Join(dir, logName)))
+		must(t, spoil(filepath.Join(dir, disk.LogName)))
 		if _, _, err := ReadIdentity(dir); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -45,7 +45,7 @@ type receivedRecord struct {
 // snapshot and keep the reserve. It refuses with ErrRefused a snapshot of another cluster, one that is not ahead of the
 // state database, and a second one at a time. The remains of an abandoned one are removed.
 func (s *Store) Receive(header []byte) (*Receiver, error) {
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return nil, err
 	}
 	h, err := openHeader(header)
@@ -57,12 +57,12 @@ func (s *Store) Receive(header []byte) (*Receiver, error) {
 	switch {
 	case h.Cluster != id.Cluster || id.Cluster.IsZero():
 		return nil, fmt.Errorf("%w: a snapshot of cluster %s for %s, which is of cluster %s",
-			ErrRefused, h.Cluster, s.files.dir, id.Cluster)
+			ErrRefused, h.Cluster, s.files.Dir, id.Cluster)
 	case h.Slot <= uint64(at):
-		return nil, fmt.Errorf("%w: a snapshot through slot %d for %s, which is at slot %d", ErrRefused, h.Slot, s.files.dir, at)
+		return nil, fmt.Errorf("%w: a snapshot through slot %d for %s, which is at slot %d", ErrRefused, h.Slot, s.files.Dir, at)
 	case h.Membership.Number > 0:
 		if err := s.node.identity.Load().mayHave(h.Membership); err != nil {
-			return nil, fmt.Errorf("%s: a snapshot through slot %d: %w", s.files.dir, h.Slot, err)
+			return nil, fmt.Errorf("%s: a snapshot through slot %d: %w", s.files.Dir, h.Slot, err)
 		}
 	}
 	if !s.receiving.CompareAndSwap(false, true) {
@@ -81,40 +81,40 @@ func (r *Receiver) begin() error {
 	if err := r.checkSpace(r.stream.header.Bytes+r.stream.header.Bytes/8, s.space.usage().ReserveBytes); err != nil {
 		return err
 	}
-	if err := s.files.dropReceived(); err != nil {
+	if err := dropReceived(s.files); err != nil {
 		return err
 	}
-	f, err := oslimit.OpenFile(s.files.receivingPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := oslimit.OpenFile(s.files.ReceivingPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return r.cannot(err)
 	}
 	r.file = f
 	o := stateBolt
 	o.NoSync = true // dataSync follows each part: with its own it would be two
-	if r.db, err = openBolt(s.files.receivingPath(), s.options.MapBytes, o); err != nil {
+	if r.db, err = disk.OpenBolt(s.files.ReceivingPath(), s.options.MapBytes, o); err != nil {
 		return err
 	}
 	if err := r.sums.Follow(r.db); err != nil {
-		return disk.Unusable("cannot write %s: %w", s.files.receivingPath(), err)
+		return disk.Unusable("cannot write %s: %w", s.files.ReceivingPath(), err)
 	}
 	return r.write(func(tx *bolt.Tx) error { return stateRecords(tx, *s.node.identity.Load()) })
 }
 
 // write runs fn in a transaction of the new state database, and makes it durable.
 func (r *Receiver) write(fn func(*bolt.Tx) error) error {
-	err := transact(r.db, r.store.files.receivingPath(), &r.wedged, fn)
+	err := disk.Transact(r.db, r.store.files.ReceivingPath(), &r.wedged, fn)
 	if err == nil {
 		err = disk.DataSync(r.file)
 	}
 	if err != nil {
 		return r.cannot(err)
 	}
-	forgetPages(r.db, r.file)
+	disk.ForgetPages(r.db, r.file)
 	return nil
 }
 
 func (r *Receiver) cannot(err error) error {
-	return fmt.Errorf("%s: receive the snapshot through slot %d: %w", r.store.files.receivingPath(), r.stream.header.Slot,
+	return fmt.Errorf("%s: receive the snapshot through slot %d: %w", r.store.files.ReceivingPath(), r.stream.header.Slot,
 		disk.Plain(err))
 }
 
@@ -127,7 +127,7 @@ func (r *Receiver) checkSpace(need, reserve int64) error {
 	}
 	if unused-need < reserve {
 		return fmt.Errorf("%w: %s has %d bytes free and it takes %d and a reserve of %d; make space on its file system",
-			ErrNoSpace, s.files.dir, unused, need, reserve)
+			ErrNoSpace, s.files.Dir, unused, need, reserve)
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func (r *Receiver) writeSums() error {
 	if err != nil {
 		return err
 	}
-	return r.sums.WriteFile(r.store.files.receivedSumsPath(), &m)
+	return r.sums.WriteFile(r.store.files.ReceivedSumsPath(), &m)
 }
 
 // complete syncs the file and gives it the name by which Open knows it.
@@ -254,13 +254,13 @@ func (r *Receiver) complete() error {
 		err = closed
 	}
 	if err == nil {
-		err = disk.SyncDir(s.files.dir) // the checksums must not come after the name
+		err = disk.SyncDir(s.files.Dir) // the checksums must not come after the name
 	}
 	if err == nil {
-		err = os.Rename(s.files.receivingPath(), s.files.receivedPath())
+		err = os.Rename(s.files.ReceivingPath(), s.files.ReceivedPath())
 	}
 	if err == nil {
-		err = disk.SyncDir(s.files.dir)
+		err = disk.SyncDir(s.files.Dir)
 	}
 	if err != nil {
 		return r.cannot(err)
@@ -274,7 +274,7 @@ func (r *Receiver) close() error {
 	if r.db != nil && !r.wedged.Load() {
 		err = r.db.Close()
 	}
-	err = errors.Join(err, closeFiles(r.file))
+	err = errors.Join(err, disk.CloseFiles(r.file))
 	r.db, r.file = nil, nil
 	return err
 }
@@ -284,14 +284,14 @@ func (r *Receiver) Abort() error {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: the snapshot was given up", ErrRefused)
 	}
-	err := errors.Join(r.close(), r.store.files.dropReceived())
+	err := errors.Join(r.close(), dropReceived(r.store.files))
 	r.store.receiving.Store(false)
 	return err
 }
 
 // dropReceived removes the files of a snapshot that is not installed, first the file that counts.
-func (f files) dropReceived() error {
-	for _, path := range []string{f.receivedPath(), f.receivingPath(), f.receivedSumsPath()} {
+func dropReceived(f disk.Files) error {
+	for _, path := range []string{f.ReceivedPath(), f.ReceivingPath(), f.ReceivedSumsPath()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return disk.Unusable("cannot remove %s: %w; remove it yourself", path, disk.Plain(err))
 		}

@@ -58,9 +58,9 @@ func (s *stateDB) countAgain(ctx context.Context, bytesPerSecond int64) error {
 		case <-ctx.Done():
 			timer.Stop()
 			return ctx.Err()
-		case <-s.failure.ended:
+		case <-s.failure.Ended():
 			timer.Stop()
-			return s.failure.failed()
+			return s.failure.Err()
 		case <-timer.C:
 		}
 	}
@@ -99,7 +99,7 @@ func (s *stateDB) countPiece() (read int64, more bool, err error) {
 		return read, true, nil
 	}
 	if want := s.checkpointed.Load().Records; r.found != want {
-		return 0, false, s.failure.fail(disk.Damaged(s.files.statePath(), "%w", fmt.Errorf(
+		return 0, false, s.failure.Fail(disk.Damaged(s.files.StatePath(), "%w", fmt.Errorf(
 			"it holds %d records and should hold %d, or not these", r.found.Count, want.Count)))
 	}
 	s.stats.recounts.Add(1)

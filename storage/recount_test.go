@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tenure/kv"
+	"tenure/storage/internal/disk"
 )
 
 // The recomputed digest is the maintained one, whatever checkpoints change meanwhile at, above and below the position
@@ -69,7 +70,7 @@ func TestRecountNoticesAnotherDigest(t *testing.T) {
 	m := *s.state.checkpointed.Load()
 	m.Records.Sum++
 	s.state.checkpointed.Store(&m)
-	wantError(t, s.Recount(t.Context(), 1<<40), ErrDamaged, stateName, "or not these")
+	wantError(t, s.Recount(t.Context(), 1<<40), ErrDamaged, disk.StateName, "or not these")
 	if _, err := s.View(); err == nil {
 		t.Error("the store goes on")
 	}

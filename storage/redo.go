@@ -29,7 +29,7 @@ var putMark = [1]byte{1}
 
 // redo is the redo file.
 type redo struct {
-	files   files
+	files   disk.Files
 	reserve *reserve
 	file    *os.File // open once it was needed
 }
@@ -70,14 +70,14 @@ func (r *redo) open() (err error) {
 	if r.file != nil {
 		return nil
 	}
-	r.file, err = oslimit.OpenFile(r.files.redoPath(), os.O_RDWR, 0)
+	r.file, err = oslimit.OpenFile(r.files.RedoPath(), os.O_RDWR, 0)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if r.file, err = oslimit.OpenFile(r.files.redoPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	if r.file, err = oslimit.OpenFile(r.files.RedoPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
 	}
-	return disk.SyncDir(r.files.dir)
+	return disk.SyncDir(r.files.Dir)
 }
 
 // size returns the size of the redo file, 0 if there is none.
@@ -175,17 +175,17 @@ func (s *stateDB) resumeCheckpoint() error {
 	if plan.Changes.Count == 0 {
 		return nil
 	}
-	f, err := oslimit.OpenFile(s.files.redoPath(), os.O_RDWR, 0)
+	f, err := oslimit.OpenFile(s.files.RedoPath(), os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return disk.Damaged(s.files.redoPath(), "the file is missing, and %s is in the middle of a checkpoint", stateName)
+		return disk.Damaged(s.files.RedoPath(), "the file is missing, and %s is in the middle of a checkpoint", disk.StateName)
 	case err != nil:
-		return disk.CannotOpen(s.files.redoPath(), err)
+		return disk.CannotOpen(s.files.RedoPath(), err)
 	}
 	s.redo.file = f
 	changes, err := newRedoReader(f, &plan).all(&plan)
 	if err != nil {
-		return disk.Damaged(s.files.redoPath(), "%w", err)
+		return disk.Damaged(s.files.RedoPath(), "%w", err)
 	}
 	s.stats.resumed.Add(1)
 	return s.mergeParts(&plan, changes[plan.Done:])

@@ -59,7 +59,7 @@ func checkSize(dir string, reserve int64) error {
 
 // reserve is the reserve file, and what of the free space is promised to writes.
 type reserve struct {
-	files    files
+	files    disk.Files
 	mu       sync.Mutex // taken last
 	file     *os.File   // nil: there is none
 	held     int64      // bytes that it keeps
@@ -90,7 +90,7 @@ func (r *reserve) hold(u *Usage) {
 func (r *reserve) open() (note string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f, err := oslimit.OpenFile(r.files.reservePath(), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := oslimit.OpenFile(r.files.ReservePath(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return ""
@@ -111,7 +111,7 @@ func (r *reserve) measure() {
 
 // unused returns what the file system has free and promised to no write, and what the reserve file holds of it.
 func (r *reserve) unused() (int64, error) {
-	free, _, err := freeBytes(r.files.dir)
+	free, _, err := freeBytes(r.files.Dir)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return free + r.held - r.promised, err
@@ -124,7 +124,7 @@ func (r *reserve) promise(need int64, anyhow bool) (free, promised int64, err er
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
-		if free, _, err = freeBytes(r.files.dir); err != nil {
+		if free, _, err = freeBytes(r.files.Dir); err != nil {
 			return 0, 0, err
 		}
 		free -= r.promised
@@ -134,7 +134,7 @@ func (r *reserve) promise(need int64, anyhow bool) (free, promised int64, err er
 		left := max(0, r.held-(need-free))
 		left -= left % reserveBlock
 		if err := r.file.Truncate(left); err != nil {
-			return free, 0, fmt.Errorf("%s: give up reserve: %w", r.files.reservePath(), disk.Plain(err))
+			return free, 0, fmt.Errorf("%s: give up reserve: %w", r.files.ReservePath(), disk.Plain(err))
 		}
 		r.held = left // others may take it at once: then the next piece
 	}
@@ -154,7 +154,7 @@ func (r *reserve) claim(f *os.File, off, n int64) (promised int64, err error) {
 		if _, promised, err = r.promise(need, true); err != nil {
 			return 0, err
 		}
-		if err = allocate(f, off, n); !errors.Is(err, unix.ENOSPC) || held == 0 {
+		if err = disk.Allocate(f, off, n); !errors.Is(err, unix.ENOSPC) || held == 0 {
 			return promised, err
 		}
 		r.fulfilled(promised)
@@ -199,7 +199,7 @@ const reserveBlock = 64 << 10
 
 // spare returns what the file system has free and promised to no write, or 0 if that is not known.
 func (r *reserve) spare() int64 {
-	free, _, err := freeBytes(r.files.dir)
+	free, _, err := freeBytes(r.files.Dir)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {

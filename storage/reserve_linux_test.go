@@ -89,10 +89,10 @@ func TestOpenTakesWhatTheReserveHas(t *testing.T) {
 	othersLeave(t, dir, 64<<10)
 	s.state.opened.Store(false)
 	need := s.space.reserve.held + 64<<10 - 5
-	promised, err := s.state.awaitSpace(s.files.statePath(), func() (int64, error) { return need, nil })
+	promised, err := s.state.awaitSpace(s.files.StatePath(), func() (int64, error) { return need, nil })
 	must(t, err)
 	s.space.reserve.fulfilled(promised)
-	_, err = s.state.awaitSpace(s.files.statePath(), func() (int64, error) { return 1 << 30, nil })
+	_, err = s.state.awaitSpace(s.files.StatePath(), func() (int64, error) { return 1 << 30, nil })
 	if !errors.Is(err, errNoSpace) {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestFailWithoutSpace(t *testing.T) {
 	o := small
 	o.FailWithoutSpace = true
 	s := open(t, dir, o)
-	_, err := s.state.awaitSpace(s.files.statePath(), func() (int64, error) { return 1 << 30, nil })
+	_, err := s.state.awaitSpace(s.files.StatePath(), func() (int64, error) { return 1 << 30, nil })
 	if !errors.Is(err, errNoSpace) || !errors.Is(err, ErrUnusable) {
 		t.Fatal(err)
 	}
@@ -238,9 +238,9 @@ func TestAPartOfTheReserveIsHeld(t *testing.T) {
 	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, ReserveBytes: 8 << 20})
 	const part = 1 << 20
 	s.space.reserve.mu.Lock()
-	overwrite(t, s.files.reservePath(), make([]byte, part))
+	overwrite(t, s.files.ReservePath(), make([]byte, part))
 	must(t, s.space.reserve.file.Close())
-	f, err := os.Open(s.files.reservePath()) // it cannot be filled further
+	f, err := os.Open(s.files.ReservePath()) // it cannot be filled further
 	must(t, err)
 	s.space.reserve.file, s.space.reserve.held = f, 0
 	s.space.reserve.mu.Unlock()
@@ -295,7 +295,7 @@ func TestAMoveTakesTheReserve(t *testing.T) {
 	}
 	commit(t, s, entry(14, 1, strings.Repeat("w", int(size))))
 	must(t, s.log.flush())
-	must(t, s.failure.failed())
+	must(t, s.failure.Err())
 	if given := held - s.space.reserve.held; given <= 0 || given > 2*size {
 		t.Errorf("%d bytes of the reserve were given up for an entry of %d", given, size)
 	}

@@ -37,9 +37,9 @@ func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxo
 			return pages.ErrStop
 		}
 		return nil
-	}, tell(logName))
+	}, tell(disk.LogName))
 	if x.Journal == nil {
-		tell(journalName)(errors.New("it was not read"))
+		tell(disk.JournalName)(errors.New("it was not read"))
 		return
 	}
 	for i := range x.Journal.records {
@@ -53,7 +53,7 @@ func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxo
 
 // walkLog visits the readable records of log.db.
 func (x *Examination) walkLog(visit func(bucket string, key, record []byte) error, skipped func(error)) error {
-	return salvage(x.files.logPath(), visit, skipped)
+	return salvage(x.files.LogPath(), visit, skipped)
 }
 
 // Records calls fn with the readable records of one space of the state database, or of all spaces if space is negative,
@@ -61,7 +61,7 @@ func (x *Examination) walkLog(visit func(bucket string, key, record []byte) erro
 // cannot read. key and value are valid until fn returns. If fn returns false, Records reads no more.
 func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, key, value []byte) bool,
 	skipped func(file string, err error)) {
-	err := salvage(x.files.statePath(), func(bucket string, key, record []byte) error {
+	err := salvage(x.files.StatePath(), func(bucket string, key, record []byte) error {
 		if len(bucket) != len(spacePrefix)+1 || bucket[:len(spacePrefix)] != spacePrefix {
 			return nil
 		}
@@ -77,9 +77,9 @@ func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, 
 			return pages.ErrStop
 		}
 		return nil
-	}, func(err error) { skipped(stateName, err) })
+	}, func(err error) { skipped(disk.StateName, err) })
 	if err != nil && !errors.Is(err, pages.ErrStop) {
-		skipped(stateName, err)
+		skipped(disk.StateName, err)
 	}
 }
 

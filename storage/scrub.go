@@ -28,8 +28,8 @@ func (s *stateDB) scrub(ctx context.Context, bytesPerSecond int64) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-s.failure.ended:
-			return s.failure.failed()
+		case <-s.failure.Ended():
+			return s.failure.Err()
 		case <-ticker.C:
 		}
 	}
@@ -39,12 +39,12 @@ func (s *stateDB) scrub(ctx context.Context, bytesPerSecond int64) error {
 func (s *stateDB) scrubStep(id uint64) (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return false, err
 	}
 	passed, more, err := s.checked.Scrub(id, scrubPages)
 	if err != nil {
-		return false, s.failure.fail(disk.Damaged(s.files.statePath(), "%w", err))
+		return false, s.failure.Fail(disk.Damaged(s.files.StatePath(), "%w", err))
 	}
 	s.stats.scrubbed.Add(passed)
 	return more, nil

@@ -53,7 +53,7 @@ func (s *Snapshot) Longest() time.Duration { return s.longest }
 func (s *stateDB) pinWhole() (*view, *checkpointMarks, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return nil, nil, 0, err
 	}
 	marks := s.checkpointed.Load()
@@ -61,7 +61,7 @@ func (s *stateDB) pinWhole() (*view, *checkpointMarks, int64, error) {
 	case marks.Plan.Changes.Count > 0:
 		return nil, nil, 0, ErrInterrupted
 	case marks.Slot == 0:
-		return nil, nil, 0, fmt.Errorf("%w: a snapshot of %s, which has no checkpoint yet", ErrRefused, s.files.statePath())
+		return nil, nil, 0, fmt.Errorf("%w: a snapshot of %s, which has no checkpoint yet", ErrRefused, s.files.StatePath())
 	}
 	size, err := s.measure()
 	if err != nil {

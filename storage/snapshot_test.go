@@ -154,7 +154,7 @@ func TestASnapshotIsTheState(t *testing.T) {
 		checkpointKeys(t, to, 0, 500, "new")
 		to = reopen(t, to)
 		must(t, to.Verify(t.Context()))
-		if left := leftovers(t, to.files.dir); len(left) > 0 || to.Stats().Installed != 0 {
+		if left := leftovers(t, to.files.Dir); len(left) > 0 || to.Stats().Installed != 0 {
 			t.Errorf("there is still %v", left)
 		}
 	}
@@ -320,7 +320,7 @@ func TestSnapshotsThatAreNotWhole(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), forged.words) {
 				t.Fatalf("%v", err)
 			}
-			if left := leftovers(t, s.files.dir); len(left) > 0 || mustContent(t, reopen(t, s)) != before {
+			if left := leftovers(t, s.files.Dir); len(left) > 0 || mustContent(t, reopen(t, s)) != before {
 				t.Errorf("the store is not what it was: %v", left)
 			}
 		})
@@ -365,7 +365,7 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 	r.batchSize = 1 << 55
 	wantError(t, r.flush(), ErrNoSpace, fmt.Sprintf("takes %d and a reserve of %d;", 1<<56, s.Usage().ReserveBytes/2))
 	must(t, r.Abort())
-	if left := leftovers(t, s.files.dir); len(left) > 0 {
+	if left := leftovers(t, s.files.Dir); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
 	must(t, receiver(t, s, header).Abort())
@@ -401,10 +401,10 @@ func TestSnapshotsThatAreNotInstalled(t *testing.T) {
 		}, "not needed"},
 		"damaged": {func(t *testing.T, s *Store) {
 			finished(t, s)
-			f, err := os.OpenFile(s.files.receivedPath(), os.O_RDWR, 0)
+			f, err := os.OpenFile(s.files.ReceivedPath(), os.O_RDWR, 0)
 			must(t, err)
 			defer f.Close()
-			text := readFile(t, s.files.receivedPath())
+			text := readFile(t, s.files.ReceivedPath())
 			newest, _ := metaAt(t, text)
 			root := binary.NativeEndian.Uint64(text[newest+rawHeadBytes+16:])
 			_, err = f.WriteAt([]byte{0xff}, int64(root)*4096+10)
@@ -412,13 +412,13 @@ func TestSnapshotsThatAreNotInstalled(t *testing.T) {
 		}, "was dropped"},
 		"without checksums": {func(t *testing.T, s *Store) {
 			finished(t, s)
-			must(t, os.Remove(s.files.receivedSumsPath()))
+			must(t, os.Remove(s.files.ReceivedSumsPath()))
 		}, "was dropped"},
 		"of another store": {func(t *testing.T, s *Store) {
 			other := joined(t, t.TempDir())
 			finished(t, other)
-			must(t, os.WriteFile(s.files.receivedPath(), readFile(t, other.files.receivedPath()), 0o600))
-			must(t, os.WriteFile(s.files.receivedSumsPath(), readFile(t, other.files.receivedSumsPath()), 0o600))
+			must(t, os.WriteFile(s.files.ReceivedPath(), readFile(t, other.files.ReceivedPath()), 0o600))
+			must(t, os.WriteFile(s.files.ReceivedSumsPath(), readFile(t, other.files.ReceivedSumsPath()), 0o600))
 		}, "was dropped"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -426,8 +426,8 @@ func TestSnapshotsThatAreNotInstalled(t *testing.T) {
 			row.spoil(t, s)
 			before := mustContent(t, s)
 			s = reopen(t, s)
-			if mustContent(t, s) != before || s.Stats().Installed != 0 || len(leftovers(t, s.files.dir)) > 0 {
-				t.Errorf("the store is not what it was, or has %v", leftovers(t, s.files.dir))
+			if mustContent(t, s) != before || s.Stats().Installed != 0 || len(leftovers(t, s.files.Dir)) > 0 {
+				t.Errorf("the store is not what it was, or has %v", leftovers(t, s.files.Dir))
 			}
 			if notes := strings.Join(s.Notes(), "\n"); !strings.Contains(notes, row.note) {
 				t.Errorf("notes %q", notes)

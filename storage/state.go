@@ -19,8 +19,8 @@ import (
 
 // stateDB is state.db, the state that kv checkpoints, with the checksums of its pages and the redo file.
 type stateDB struct {
-	failure *failure
-	files   files
+	failure *disk.Failure
+	files   disk.Files
 	options Options
 	space   *space
 	stats   *stats
@@ -44,9 +44,9 @@ type stateDB struct {
 // open reads state.db, compares it with the log, then has bbolt open it, and completes a checkpoint that was
 // interrupted.
 func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
-	f, err := oslimit.OpenFile(s.files.statePath(), os.O_RDWR, 0)
+	f, err := oslimit.OpenFile(s.files.StatePath(), os.O_RDWR, 0)
 	if err != nil {
-		return disk.CannotOpen(s.files.statePath(), err)
+		return disk.CannotOpen(s.files.StatePath(), err)
 	}
 	s.file = f
 	if err := pages.Settle(f); err != nil {
@@ -58,7 +58,7 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 	}
 	m, err := pages.NewestMeta(f, size)
 	if err != nil {
-		return disk.Damaged(s.files.statePath(), "%w", err)
+		return disk.Damaged(s.files.StatePath(), "%w", err)
 	}
 	c, err := s.readStateDB(&m, size, owner, log)
 	if err != nil {
@@ -68,11 +68,11 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 		return err
 	}
 	s.checkpointed.Store(&c.marks)
-	if s.db, err = openBolt(s.files.statePath(), s.options.MapBytes, stateBolt); err != nil {
+	if s.db, err = disk.OpenBolt(s.files.StatePath(), s.options.MapBytes, stateBolt); err != nil {
 		return err
 	}
 	if err := s.checked.Follow(s.db, s.space.reserve.insist); err != nil {
-		return disk.Unusable("cannot open %s: %w", s.files.statePath(), err)
+		return disk.Unusable("cannot open %s: %w", s.files.StatePath(), err)
 	}
 	return s.resumeCheckpoint()
 }
@@ -82,7 +82,7 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 func (s *stateDB) readStateDB(
 	m *pages.Meta, size int64, owner ident.StoreID, log multipaxos.Durable,
 ) (*stateContent, error) {
-	c, err := pages.Open(s.file, m, s.files.sumsPath(), os.O_RDWR)
+	c, err := pages.Open(s.file, m, s.files.SumsPath(), os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (s *stateDB) readStateDB(
 	w := c.FirstWalker(m)
 	w.Skeleton = c.Known() && size > s.options.VerifyBytes
 	if !w.Skeleton {
-		willRead(s.file)
+		disk.WillRead(s.file)
 	}
 	content, err := readState(w)
 	if err != nil {
@@ -107,27 +107,27 @@ func (s *stateDB) readStateDB(
 func (s *stateDB) foreign(m *pages.Meta, owner ident.StoreID, log multipaxos.Durable, found error) error {
 	c, unreadable := readState(&pages.Walker{R: s.file, Meta: *m})
 	if unreadable != nil {
-		return disk.Damaged(s.files.statePath(), "%w", found)
+		return disk.Damaged(s.files.StatePath(), "%w", found)
 	}
 	if other := belongTogether(s.files, c, owner, log); other != nil {
 		return other
 	}
-	return disk.Damaged(s.files.sumsPath(), "%s is whole, and these are not the checksums of its pages (%w)", stateName, found)
+	return disk.Damaged(s.files.SumsPath(), "%s is whole, and these are not the checksums of its pages (%w)", disk.StateName, found)
 }
 
 // belongTogether compares the state database with the log. The log ends at or behind the state database, because only
 // durable slots are checkpointed; and it was cut at or before it. So an older copy of either file shows.
-func belongTogether(f files, c *stateContent, owner ident.StoreID, marks multipaxos.Durable) error {
+func belongTogether(f disk.Files, c *stateContent, owner ident.StoreID, marks multipaxos.Durable) error {
 	through := max(c.marks.Slot, c.marks.Plan.Slot)
 	switch {
 	case c.owner != owner:
 		return fmt.Errorf("%w: %s belongs to store %s and %s to store %s; put the files of one node together again",
-			ErrOtherNode, f.statePath(), c.owner, logName, owner)
+			ErrOtherNode, f.StatePath(), c.owner, disk.LogName, owner)
 	case c.marks.Slot < uint64(marks.Truncated):
-		return disk.Damaged(f.statePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy",
+		return disk.Damaged(f.StatePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy",
 			c.marks.Slot, marks.Truncated)
 	case through > uint64(marks.Last):
-		return disk.Damaged(f.logPath(), "it and the journal end at slot %d and the state at slot %d: "+
+		return disk.Damaged(f.LogPath(), "it and the journal end at slot %d and the state at slot %d: "+
 			"one is an older copy, or synced writes were lost", marks.Last, through)
 	}
 	return nil
@@ -135,7 +135,7 @@ func belongTogether(f files, c *stateContent, owner ident.StoreID, marks multipa
 
 // write runs fn in one write transaction of state.db and makes it durable.
 func (s *stateDB) write(what string, fn func(*bolt.Tx) error) error {
-	return s.failure.write(s.db, s.files.statePath(), what, &s.wedged, fn)
+	return s.failure.Write(s.db, s.files.StatePath(), what, &s.wedged, fn)
 }
 
 // measure opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta page.
@@ -166,11 +166,11 @@ func (s *stateDB) close(wait time.Duration) error {
 			errs = append(errs, err)
 		case <-timer.C:
 			errs = append(errs, fmt.Errorf("%s is still being read %v after the store was to close: a view of it was "+
-				"not closed", s.files.statePath(), wait))
+				"not closed", s.files.StatePath(), wait))
 		}
 	}
 	if s.checked != nil {
 		errs = append(errs, s.checked.Close())
 	}
-	return errors.Join(append(errs, closeFiles(s.redo.file, s.file))...)
+	return errors.Join(append(errs, disk.CloseFiles(s.redo.file, s.file))...)
 }

@@ -36,7 +36,7 @@ func pageAt(s *Store, id uint64) int64 { return int64(id) * int64(s.state.checke
 // borderOf is the first key of a leaf in the middle, and where the branch above has it.
 func borderOf(t *testing.T, s *Store) (branch uint64, off int, key string) {
 	t.Helper()
-	b := readFile(t, s.files.statePath())
+	b := readFile(t, s.files.StatePath())
 	for _, p := range pagesOf(t, b, rawBranch) {
 		if k := p.key(2); !s.state.checked.IsFree(p.id) {
 			return p.id, bytes.Index(p.data, k), string(k)
@@ -53,9 +53,9 @@ func TestACheckpointIsNotMisledByABranch(t *testing.T) {
 	branch, off, first := borderOf(t, s)
 	var n int
 	fmt.Sscanf(first, "key%06d", &n)
-	patchAt(t, s.files.statePath(), pageAt(s, branch)+int64(off), fmt.Appendf(nil, "key%06d", n+2))
+	patchAt(t, s.files.StatePath(), pageAt(s, branch)+int64(off), fmt.Appendf(nil, "key%06d", n+2))
 	err := s.Checkpoint(&kv.Checkpoint{Slot: 1, Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte(first)}}})
-	wantError(t, err, ErrDamaged, s.files.statePath(), fmt.Sprintf("page %d fails its checksum", branch))
+	wantError(t, err, ErrDamaged, s.files.StatePath(), fmt.Sprintf("page %d fails its checksum", branch))
 	_, err = s.View()
 	wantError(t, err, ErrDamaged, fmt.Sprintf("page %d", branch))
 }
@@ -70,12 +70,12 @@ func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 		w := newCheckpointer(tx, c, s.state.checkpointed.Load().Records, &recount{})
 		must(t, w.apply(&kv.Change{Space: kv.SpaceData, Key: []byte("key001000"), Value: []byte("new")}))
 		leaf := pageAt(s, w.cursor.Leaf().ID)
-		at := bytes.Index(readFile(t, s.files.statePath())[leaf:], []byte("v1003"))
-		patchAt(t, s.files.statePath(), leaf+int64(at), []byte("?"))
+		at := bytes.Index(readFile(t, s.files.StatePath())[leaf:], []byte("v1003"))
+		patchAt(t, s.files.StatePath(), leaf+int64(at), []byte("?"))
 		return nil
 	})
 	c.End()
-	wantError(t, err, ErrDamaged, s.files.statePath(), "fails its checksum")
+	wantError(t, err, ErrDamaged, s.files.StatePath(), "fails its checksum")
 	if after := c.Newest().TxID; after != before {
 		t.Errorf("transaction %d was made durable", after)
 	}
@@ -84,7 +84,7 @@ func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 // Of a large file only the branches are read at the start. Its leaves are held against the checksums of the run before.
 func TestChecksumsOutliveTheProcess(t *testing.T) {
 	s := treeStore(t, Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, VerifyBytes: 1})
-	older := readFile(t, s.files.statePath())
+	older := readFile(t, s.files.StatePath())
 	checkpointKeys(t, s, 1000, 1010, "x")
 	checkpointKeys(t, s, 1000, 1010, "y")
 	s = reopen(t, s)
@@ -100,8 +100,8 @@ func TestChecksumsOutliveTheProcess(t *testing.T) {
 	leaf := leafOf(t, s, "key001005").ID
 	v.Close()
 	must(t, s.Close())
-	patchAt(t, s.files.statePath(), pageAt(s, leaf), older[pageAt(s, leaf):pageAt(s, leaf+1)])
-	s = open(t, s.files.dir, s.options)
+	patchAt(t, s.files.StatePath(), pageAt(s, leaf), older[pageAt(s, leaf):pageAt(s, leaf+1)])
+	s = open(t, s.files.Dir, s.options)
 	v = viewOf(t, s)
 	_, err := v.Get(kv.SpaceData, []byte("key001005"))
 	wantError(t, err, ErrDamaged, fmt.Sprintf("page %d fails its checksum", leaf))
@@ -110,7 +110,7 @@ func TestChecksumsOutliveTheProcess(t *testing.T) {
 // A version that knows no checksums leaves those of an earlier transaction, or none.
 func TestChecksumsOfAnotherTimeAreMadeAnew(t *testing.T) {
 	s := treeStore(t, small)
-	older := readFile(t, s.files.sumsPath())
+	older := readFile(t, s.files.SumsPath())
 	checkpointKeys(t, s, 0, 500, "x")
 	checkpointKeys(t, s, 0, 500, "y")
 	want := mustContent(t, s)
@@ -120,8 +120,8 @@ func TestChecksumsOfAnotherTimeAreMadeAnew(t *testing.T) {
 		func(path string) error { return os.Truncate(path, 100) },
 	} {
 		must(t, s.Close())
-		must(t, spoil(s.files.sumsPath()))
-		s = open(t, s.files.dir, small)
+		must(t, spoil(s.files.SumsPath()))
+		s = open(t, s.files.Dir, small)
 		if mustContent(t, s) != want {
 			t.Error("it holds something else")
 		}
@@ -145,8 +145,8 @@ func TestTheOlderMetaPageIsNotTaken(t *testing.T) {
 	} {
 		s := treeStore(t, small)
 		m := s.state.checked.Newest()
-		patchAt(t, s.files.statePath(), int64(m.TxID&1)*4096+rawHeadBytes+20, []byte{0xff})
-		wantError(t, use(s), ErrDamaged, s.files.statePath())
+		patchAt(t, s.files.StatePath(), int64(m.TxID&1)*4096+rawHeadBytes+20, []byte{0xff})
+		wantError(t, use(s), ErrDamaged, s.files.StatePath())
 		must(t, s.Close())
 	}
 }
@@ -167,8 +167,8 @@ func TestScrub(t *testing.T) {
 			live = id
 		}
 	}
-	patchAt(t, s.files.statePath(), pageAt(s, free)+100, []byte("free"))
+	patchAt(t, s.files.StatePath(), pageAt(s, free)+100, []byte("free"))
 	must(t, s.Scrub(t.Context(), 1<<40))
-	patchAt(t, s.files.statePath(), pageAt(s, live)+4095, []byte{0xff})
+	patchAt(t, s.files.StatePath(), pageAt(s, live)+4095, []byte{0xff})
 	wantError(t, s.Scrub(t.Context(), 1<<40), ErrDamaged, fmt.Sprintf("page %d fails its checksum", live))
 }

@@ -17,7 +17,7 @@ var _ kv.Source = (*Store)(nil)
 
 // Loaded returns the slot and meta record of the newest checkpoint; zero and nil for a new state. The bytes are shared.
 func (s *Store) Loaded() (uint64, []byte, error) {
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return 0, nil, err
 	}
 	m := s.state.checkpointed.Load()
@@ -29,7 +29,7 @@ func (s *Store) Loaded() (uint64, []byte, error) {
 func (s *Store) View() (kv.StateDB, error) { return s.state.view() }
 
 func (s *stateDB) view() (kv.StateDB, error) {
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return nil, err
 	}
 	tx, m, err := s.pinState()
@@ -44,27 +44,27 @@ func (s *stateDB) view() (kv.StateDB, error) {
 // ended: if bbolt has panicked in Begin, it holds a lock for ever.
 func (s *stateDB) pinState() (tx *bolt.Tx, m *pages.Meta, err error) {
 	for {
-		if err := s.failure.failed(); err != nil {
+		if err := s.failure.Err(); err != nil {
 			return nil, nil, err
 		}
 		settled, err := s.checked.CheckMeta()
 		if err != nil {
-			return nil, nil, s.failure.fail(disk.Damaged(s.files.statePath(), "%w", err))
+			return nil, nil, s.failure.Fail(disk.Damaged(s.files.StatePath(), "%w", err))
 		}
-		err = guard(s.files.statePath(), func() (err error) {
+		err = disk.Guard(s.files.StatePath(), func() (err error) {
 			tx, err = s.db.Begin(false)
 			return err
 		})
 		if err != nil {
 			s.wedged.Store(errors.Is(err, ErrDamaged))
-			return nil, nil, s.failure.fail(fmt.Errorf("%s: open a view: %w", s.files.statePath(), err))
+			return nil, nil, s.failure.Fail(fmt.Errorf("%s: open a view: %w", s.files.StatePath(), err))
 		}
 		if m, err = s.checked.MetaOf(uint64(tx.ID()), settled); m != nil {
 			return tx, m, nil
 		}
 		tx.Rollback()
 		if err != nil {
-			return nil, nil, s.failure.fail(disk.Damaged(s.files.statePath(), "%w", err))
+			return nil, nil, s.failure.Fail(disk.Damaged(s.files.StatePath(), "%w", err))
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (v *view) Close() {
 
 // open returns a cursor, which the caller puts back, and the root of a space.
 func (v *view) open(space kv.Space) (*pages.Cursor, pages.Bucket, error) {
-	if err := v.state.failure.failed(); err != nil {
+	if err := v.state.failure.Err(); err != nil {
 		return nil, pages.Bucket{}, err
 	}
 	c := cursors.Get().(*pages.Cursor)
@@ -110,7 +110,7 @@ func (v *view) open(space kv.Space) (*pages.Cursor, pages.Bucket, error) {
 
 // damaged ends the store because of err, which names the place.
 func (v *view) damaged(err error) error {
-	return v.state.failure.fail(disk.Damaged(v.state.files.statePath(), "%w", err))
+	return v.state.failure.Fail(disk.Damaged(v.state.files.StatePath(), "%w", err))
 }
 
 var errOrder = errors.New("is out of order")
@@ -179,7 +179,7 @@ func (v *view) scan(
 	defer cursors.Put(c)
 	var before []byte
 	for err = start(c, &root); err == nil && c.Inside(); err = c.Step(direction) {
-		if err := v.state.failure.failed(); err != nil {
+		if err := v.state.failure.Err(); err != nil {
 			return err
 		}
 		key, record, err := c.Record()

@@ -332,7 +332,7 @@ func TestCursorComesBackToABucket(t *testing.T) {
 // would never answer.
 func TestNoViewIsPinnedOfAStoreThatHasEnded(t *testing.T) {
 	s := formed(t, t.TempDir())
-	why := s.state.failure.fail(disk.Damaged(s.state.files.statePath(), "planted"))
+	why := s.state.failure.Fail(disk.Damaged(s.state.files.StatePath(), "planted"))
 	tx, _, err := s.state.pinState()
 	if tx != nil {
 		tx.Rollback()

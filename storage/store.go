@@ -7,13 +7,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tenure/storage/internal/disk"
 )
 
 // Store is an open data directory. See the package comment for what may be called at the same time. Its parts share its
 // failure and its paths; none knows the Store.
 type Store struct {
-	failure *failure
-	files   files
+	failure *disk.Failure
+	files   disk.Files
 	options Options
 	lock    *os.File
 	notes   []string
@@ -47,8 +49,8 @@ func (s *Store) Close() error { return s.close(viewsFor) }
 func (s *Store) close(wait time.Duration) error {
 	var err error
 	s.closed.Do(func() {
-		whole := s.failure.failed() == nil
-		s.failure.fail(fmt.Errorf("%w: %s", ErrClosed, s.files.dir))
+		whole := s.failure.Err() == nil
+		s.failure.Fail(fmt.Errorf("%w: %s", ErrClosed, s.files.Dir))
 		close(s.closing)
 		s.work.Wait()
 		s.log.commitMu.Lock() // a Commit that runs ends first
@@ -67,16 +69,5 @@ func (s *Store) close(wait time.Duration) error {
 
 // release closes whatever is open, the lock last. It waits so long for open views.
 func (s *Store) release(wait time.Duration) error {
-	return errors.Join(s.state.close(wait), s.log.close(), closeFiles(s.space.reserve.file, s.lock))
-}
-
-// closeFiles closes those files that are open.
-func closeFiles(files ...*os.File) error {
-	var errs []error
-	for _, f := range files {
-		if f != nil {
-			errs = append(errs, f.Close())
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(s.state.close(wait), s.log.close(), disk.CloseFiles(s.space.reserve.file, s.lock))
 }

@@ -63,10 +63,10 @@ func (s *Store) Usage() Usage { return s.space.usage() }
 func (s *Store) Refresh() error {
 	s.space.mu.Lock()
 	defer s.space.mu.Unlock()
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
-	free, total, err := freeBytes(s.files.dir)
+	free, total, err := freeBytes(s.files.Dir)
 	if err != nil {
 		return disk.Unusable("%w", err)
 	}
@@ -178,7 +178,7 @@ func (s *Store) checkSpace() error {
 	need := startSpaceBytes + s.log.pending.size()
 	if space := u.FreeBytes + u.HeldBytes + logSize.reusable; space < need {
 		return disk.Unusable("no space in %s: %d bytes are left and a start needs %d; "+
-			"free some space on its file system", s.files.dir, space, need)
+			"free some space on its file system", s.files.Dir, space, need)
 	}
 	return nil
 }

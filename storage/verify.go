@@ -144,7 +144,7 @@ func readState(w *pages.Walker) (*stateContent, error) {
 func (s *Store) Verify(ctx context.Context) error { return s.state.verify(ctx) }
 
 func (s *stateDB) verify(ctx context.Context) error {
-	if err := s.failure.failed(); err != nil {
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
 	tx, m, err := s.pinState()
@@ -156,7 +156,7 @@ func (s *stateDB) verify(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return s.failure.failed() // closed, for one
+		return s.failure.Err() // closed, for one
 	}
 	w := s.checked.Walker(m)
 	w.Pause = pause
@@ -164,5 +164,5 @@ func (s *stateDB) verify(ctx context.Context) error {
 	if stopped := pause(); err == nil || stopped != nil {
 		return stopped
 	}
-	return s.failure.fail(disk.Damaged(s.files.statePath(), "%w", err))
+	return s.failure.Fail(disk.Damaged(s.files.StatePath(), "%w", err))
 }

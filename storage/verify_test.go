@@ -14,6 +14,7 @@ import (
 	"tenure/internal/testseed"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 	"tenure/storage/pages"
 )
 
@@ -59,9 +60,9 @@ func TestNoFlippedBitIsServed(t *testing.T) {
 		file    string
 		options Options
 	}{
-		{logName, small}, {stateName, small},
+		{disk.LogName, small}, {disk.StateName, small},
 		// A state that is too large to be read at the start: its skeleton is checked, then each record that is read.
-		{stateName, Options{VerifyBytes: 1}},
+		{disk.StateName, Options{VerifyBytes: 1}},
 	} {
 		t.Run(fmt.Sprintf("%s verify %d", c.file, c.options.VerifyBytes), func(t *testing.T) {
 			path := filepath.Join(dir, c.file)
@@ -319,7 +320,7 @@ func FuzzReadFiles(f *testing.F) {
 	checkpointKeys(f, s, 0, 60, "v")
 	must(f, s.Close())
 	var files [2][]byte
-	for i, name := range []string{logName, stateName} {
+	for i, name := range []string{disk.LogName, disk.StateName} {
 		files[i] = readFile(f, filepath.Join(dir, name))
 		files[i] = files[i][:used(f, files[i])]
 	}

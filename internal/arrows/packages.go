@@ -190,7 +190,7 @@ var Layout = Rules{
 		{Path: "internal/wrongport", Pure: true},
 	},
 	Only: map[string][]string{
-		"go.etcd.io/bbolt":                   {"storage", "storage/pages", "storage/etcdsnap"},
+		"go.etcd.io/bbolt":                   {"storage", "storage/internal/disk", "storage/pages", "storage/etcdsnap"},
 		"github.com/hashicorp/go-msgpack/v2": {"internal/codec"},
 		"github.com/minio/minio-go/v7":       {"server/backup/target"},
 		"github.com/hashicorp/hcl":           {"server/acl"},

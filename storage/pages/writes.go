@@ -44,9 +44,6 @@ func Intercept(db *bolt.DB, hook func(write WriteAt) WriteAt) error {
 	return nil
 }
 
-// ErrChanged marks damage found inside a transaction, before it is durable.
-var ErrChanged = errors.New("a page that is not what was written")
-
 // metaBook has the meta pages as they were written, by the parity of their transactions. So no meta page that is read
 // back is believed.
 type metaBook struct {
@@ -119,18 +116,18 @@ func (c *File) Follow(db *bolt.DB, insist func(f *os.File, write WriteAt) WriteA
 // IsFree reports whether page id is free in the newest transaction. No transaction that writes runs.
 func (c *File) IsFree(id uint64) bool { return c.writer.free.has(id) }
 
-// Begin starts to follow tx, before anything was read in it. Its error wraps ErrChanged.
+// Begin starts to follow tx, before anything was read in it. Its error wraps disk.ErrChanged.
 func (c *File) Begin(tx *bolt.Tx) error {
 	m := c.Newest()
 	if uint64(tx.ID()) != m.TxID+1 {
-		return fmt.Errorf("%w: the meta page of transaction %d", ErrChanged, m.TxID)
+		return fmt.Errorf("%w: the meta page of transaction %d", disk.ErrChanged, m.TxID)
 	}
 	w := &c.writer
 	w.tx, w.meta, w.wrote, w.stored, w.next, w.list = tx, m, w.wrote[:0], false, nil, 0
 	w.seen = make(bitmap, m.HighWater/64+1)
 	p, err := c.read(m.freelist, m.HighWater, make([]byte, c.pageBytes))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrChanged, err)
+		return fmt.Errorf("%w: %w", disk.ErrChanged, err)
 	}
 	for i := p.id; i <= p.id+p.more; i++ {
 		w.seen.set(i)
@@ -156,7 +153,7 @@ func (c *File) wrote(write WriteAt, b []byte, off int64) (int, error) {
 	if p.flags() == flagFreelist {
 		if err := c.checkReplaced(p); err != nil {
 			// Not returned: bbolt would read its free list from the file again.
-			panic(fmt.Errorf("%w: %w", ErrChanged, err))
+			panic(fmt.Errorf("%w: %w", disk.ErrChanged, err))
 		}
 	}
 	st := w.tx.Stats()

@@ -1,4 +1,6 @@
-// Package disk is what the parts of storage share: errors about files that say how to mend them, and syncs.
+// Package disk is what the parts of storage share and none of them owns: the first failure, which ends them all
+// (failure.go), how bbolt is called (bolt.go), errors about files that say how to mend them (errors.go), the paths of a
+// data directory (files.go), syncs (file.go), and calls that only some systems have (sys_*.go). It imports no other part.
 package disk
 
 import (
@@ -8,10 +10,18 @@ import (
 	"os"
 )
 
-// ErrDamaged and ErrUnusable are those of package storage, which documents them.
+// Errors of package storage, which documents them.
 var (
 	ErrDamaged  = errors.New("damaged storage")
+	ErrFailed   = errors.New("storage failed")
 	ErrUnusable = errors.New("data directory unusable")
+	ErrClosed   = errors.New("storage closed")
+)
+
+// Damage that is found inside a transaction, before it is durable. Failure.Write makes it ErrDamaged.
+var (
+	ErrBadRecord = errors.New("a record that is not what was written")
+	ErrChanged   = errors.New("a page that is not what was written")
 )
 
 const replaceNode = "take this node out of service and replace it; do not start it on this directory again"

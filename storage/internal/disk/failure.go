@@ -1,4 +1,4 @@
-package storage
+package disk
 
 import (
 	"errors"
@@ -8,26 +8,27 @@ import (
 	"tenure/internal/oslimit"
 )
 
-// failure is the first failure of a store. All of its parts share one: it ends them all.
-type failure struct {
+// Failure is the first failure of a store. All of its parts share one: it ends them all. It is safe for concurrent use.
+type Failure struct {
 	first atomic.Pointer[error]
 	ended chan struct{} // closed with the first failure
 }
 
-func newFailure() *failure { return &failure{ended: make(chan struct{})} }
+// NewFailure returns the failure of a store that has not failed.
+func NewFailure() *Failure { return &Failure{ended: make(chan struct{})} }
 
-// failed returns the error that ended the store, or nil.
-func (f *failure) failed() error {
+// Err returns the error that ended the store, or nil.
+func (f *Failure) Err() error {
 	if first := f.first.Load(); first != nil {
 		return *first
 	}
 	return nil
 }
 
-// fail ends the store: the first error stays, and every later call returns it. After an error of reading or writing it
+// Fail ends the store: the first error stays, and every later call returns it. After an error of reading or writing it
 // is not known what the disk holds. No fsync is tried again: a second one would report success for pages that the first
 // one lost.
-func (f *failure) fail(err error) error {
+func (f *Failure) Fail(err error) error {
 	switch {
 	case errors.Is(err, ErrDamaged), errors.Is(err, ErrClosed):
 	case oslimit.Reached(err):
@@ -40,5 +41,8 @@ func (f *failure) fail(err error) error {
 	if f.first.CompareAndSwap(nil, &err) {
 		close(f.ended)
 	}
-	return f.failed()
+	return f.Err()
 }
+
+// Ended returns a channel that is closed when the store has ended.
+func (f *Failure) Ended() <-chan struct{} { return f.ended }

@@ -18,13 +18,3 @@ func fileBirth(f *os.File) (diskRecord, error) {
 	}
 	return d, nil
 }
-
-func willRead(*os.File) {}
-
-func allocate(*os.File, int64, int64) error { return nil }
-
-func punch(*os.File, int64, int64) error { return syscall.ENOSYS }
-
-func firstHole(*os.File) int64 { return 0 }
-
-func unmapPages(uintptr, int64) {}
