@@ -7,6 +7,7 @@ import (
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/sealed"
 )
 
 // Checkpoint merges f into the state database: changes, slot, meta record and digest, durable on return, and after a
@@ -85,7 +86,7 @@ func mustBeSorted(changes []kv.Change) {
 // follow returns an error unless c can come after before in a checkpoint; before is nil for the first one.
 func follow(before, c *kv.Change) error {
 	switch {
-	case len(c.Key) == 0 || len(c.Key) > keyLimit || len(c.Value) > recordLimit:
+	case len(c.Key) == 0 || len(c.Key) > sealed.MaxKeyBytes || len(c.Value) > sealed.MaxBytes:
 		return fmt.Errorf("has a key of %d and a value of %d bytes", len(c.Key), len(c.Value))
 	case before == nil || c.Space > before.Space:
 		return nil

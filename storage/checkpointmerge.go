@@ -8,6 +8,7 @@ import (
 
 	"tenure/kv"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/sealed"
 	"tenure/storage/pages"
 )
 
@@ -73,7 +74,7 @@ func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 		if _, err := w.find(checkpointKey, false); err != nil {
 			return err
 		}
-		return put(w.bucket, checkpointSeed, checkpointKey, next)
+		return checkpointSeed.Put(w.bucket, checkpointKey, next)
 	})
 	c.End()
 	if err != nil {
@@ -88,17 +89,17 @@ func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 // on pages that pass their checksums. Only then does bbolt read these pages.
 type checkpointer struct {
 	tx      *bolt.Tx
-	digest  digest
+	digest  sealed.Digest
 	recount *recount     // follows the digest for what it has read already
 	name    string       // of the bucket
 	bucket  *bolt.Bucket // the current one
 	root    pages.Bucket // of what it held before the transaction
 	buckets pages.Cursor
 	cursor  pages.Cursor
-	arena   arena
+	arena   sealed.Arena
 }
 
-func newCheckpointer(tx *bolt.Tx, c *pages.File, d digest, r *recount) *checkpointer {
+func newCheckpointer(tx *bolt.Tx, c *pages.File, d sealed.Digest, r *recount) *checkpointer {
 	w := &checkpointer{tx: tx, digest: d, recount: r}
 	w.buckets.ResetToWrite(c)
 	w.cursor.ResetToWrite(c)
@@ -115,12 +116,12 @@ func (w *checkpointer) apply(c *kv.Change) error {
 		return err
 	}
 	if old != nil {
-		if _, err := seed.open(c.Key, old); err != nil {
+		if _, err := seed.Open(c.Key, old); err != nil {
 			return fmt.Errorf("%w: the record of key %q %w", disk.ErrBadRecord, c.Key, err)
 		}
-		w.digest.remove(old)
+		w.digest.Remove(old)
 		if w.recount.covers(c) {
-			w.recount.found.remove(old)
+			w.recount.found.Remove(old)
 		}
 		if c.Value == nil {
 			return w.bucket.Delete(c.Key)
@@ -129,10 +130,10 @@ func (w *checkpointer) apply(c *kv.Change) error {
 	if c.Value == nil {
 		return nil
 	}
-	record := seed.seal(w.arena.alloc(len(c.Value)+crcBytes), c.Key, c.Value)
-	w.digest.add(record)
+	record := seed.Seal(w.arena.Alloc(len(c.Value)+sealed.SumBytes), c.Key, c.Value)
+	w.digest.Add(record)
 	if w.recount.covers(c) {
-		w.recount.found.add(record)
+		w.recount.found.Add(record)
 	}
 	return w.bucket.Put(c.Key, record)
 }

@@ -11,6 +11,7 @@ import (
 
 	"tenure/kv"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/sealed"
 )
 
 // parted are options under which a hundred changes of some 60 bytes are a checkpoint of several parts.
@@ -248,7 +249,7 @@ func TestPartsOfLargeValues(t *testing.T) {
 }
 
 func FuzzReadRedo(f *testing.F) {
-	var all digest
+	var all sealed.Digest
 	var b []byte
 	checkpoint := halfCheckpoint(9)
 	for i := range checkpoint.Changes[:10] {
@@ -257,7 +258,7 @@ func FuzzReadRedo(f *testing.F) {
 	f.Add(b, uint64(10))
 	f.Add(b[:5], uint64(1))
 	f.Fuzz(func(t *testing.T, b []byte, n uint64) {
-		plan := checkpointPlan{Bytes: int64(len(b)), Changes: digest{Count: n}}
+		plan := checkpointPlan{Bytes: int64(len(b)), Changes: sealed.Digest{Count: n}}
 		r := newRedoReader(strings.NewReader(string(b)), &plan)
 		r.all(&plan)
 	})

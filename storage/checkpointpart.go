@@ -9,6 +9,7 @@ import (
 
 	"tenure/kv"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/sealed"
 )
 
 // part is the next piece of a checkpoint.
@@ -203,7 +204,7 @@ func (s *stateDB) awaitSpace(file string, missing func() (int64, error)) (promis
 // redoBytes returns what changes take in the redo file.
 func redoBytes(changes []kv.Change) (n int64) {
 	for i := range changes {
-		n += int64(redoHeadBytes + len(changes[i].Key) + len(changes[i].Value) + len(putMark) + crcBytes)
+		n += int64(redoHeadBytes + len(changes[i].Key) + len(changes[i].Value) + len(putMark) + sealed.SumBytes)
 	}
 	return n
 }

@@ -3,14 +3,12 @@ package storage
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
 
-	"tenure/internal/codec"
 	"tenure/internal/oslimit"
 	"tenure/storage/internal/disk"
 )
@@ -111,8 +109,8 @@ func logRecords(tx *bolt.Tx, id identityRecord, at diskRecord, marks logMarks) e
 		return err
 	}
 	return errors.Join(
-		put(node, nodeSeed, identityKey, &id), put(node, nodeSeed, startKey, &startRecord{}),
-		put(node, nodeSeed, diskKey, &at), put(acceptor, acceptorSeed, marksKey, &marks))
+		nodeSeed.Put(node, identityKey, &id), nodeSeed.Put(node, startKey, &startRecord{}),
+		nodeSeed.Put(node, diskKey, &at), acceptorSeed.Put(acceptor, marksKey, &marks))
 }
 
 func stateRecords(tx *bolt.Tx, id identityRecord) error {
@@ -120,16 +118,8 @@ func stateRecords(tx *bolt.Tx, id identityRecord) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(put(b, checkpointSeed, ownerKey, &id.Store),
-		put(b, checkpointSeed, checkpointKey, &checkpointMarks{}))
-}
-
-// put stores v, sealed, under key.
-func put(b *bolt.Bucket, s seed, key []byte, v any) error {
-	if b == nil {
-		return fmt.Errorf("%w: the bucket of %q is missing", disk.ErrBadRecord, key)
-	}
-	return b.Put(key, s.seal(nil, key, codec.Marshal(v)))
+	return errors.Join(checkpointSeed.Put(b, ownerKey, &id.Store),
+		checkpointSeed.Put(b, checkpointKey, &checkpointMarks{}))
 }
 
 // fillHoles gives blocks to all of the beginning of f, which bbolt left with holes when it made the file: pages that a

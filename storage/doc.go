@@ -27,7 +27,7 @@
 // directories of nodes that do not run.
 //
 // How bbolt is called is in internal/disk/bolt.go, what the directory and its names need in dir.go. The errors that say
-// how to mend a file are those of internal/disk.
+// how to mend a file are those of internal/disk. The records of all files are those of internal/sealed.
 //
 // Which rule lives where:
 //
@@ -47,7 +47,7 @@
 //	a membership never gives way to an older one       SetMembership, Join (membership.go)
 //	never retry an fsync                               Failure.Fail (internal/disk): the first error is returned
 //	                                                   for ever
-//	damage is noticed and never served                 record.go (checksums, digest), disk.Guard, pages,
+//	damage is noticed and never served                 internal/sealed (checksums, digest), disk.Guard, pages,
 //	                                                   logsums.go, verify.go, scrub.go, journal/sector.go
 //	a copied disk is refused as far as can be seen     copied.go
 //	the reserve heals by itself                        usage.go

@@ -44,7 +44,7 @@ func (x *Examination) readLog() {
 func (x *Examination) salvageIdentity() {
 	var r identityRecord
 	_ = x.walkLog(func(bucket string, key, record []byte) error {
-		if bucket == nodeBucket && string(key) == string(identityKey) && nodeSeed.openInto(key, record, &r) == nil {
+		if bucket == nodeBucket && string(key) == string(identityKey) && nodeSeed.OpenInto(key, record, &r) == nil {
 			id := r.public()
 			x.Identity = &id
 		}

@@ -166,10 +166,10 @@ func (s *nodeRecords) begin(next StartRecord) error {
 		Longest: max(next.Longest, was.Longest),
 	}
 	err = s.writeNode("write the start record", func(b *bolt.Bucket) error {
-		if err := put(b, nodeSeed, diskKey, &s.disk); err != nil {
+		if err := nodeSeed.Put(b, diskKey, &s.disk); err != nil {
 			return err
 		}
-		return put(b, nodeSeed, startKey, record)
+		return nodeSeed.Put(b, startKey, record)
 	})
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (s *nodeRecords) changeStart(what string, fn func(*startRecord) error) erro
 
 // putNode writes one record of the bucket node. The caller holds log.mu, or is Open.
 func (s *nodeRecords) putNode(what string, key []byte, v any) error {
-	return s.writeNode(what, func(b *bolt.Bucket) error { return put(b, nodeSeed, key, v) })
+	return s.writeNode(what, func(b *bolt.Bucket) error { return nodeSeed.Put(b, key, v) })
 }
 
 // writeNode runs fn on the bucket node in a transaction of log.db. The caller holds log.mu, or is Open.

@@ -112,13 +112,13 @@ func withoutJournal(t *testing.T, dir string) {
 	must(t, db.Update(func(tx *bolt.Tx) error {
 		b := tx.Bucket([]byte(acceptorBucket))
 		var m logMarks
-		if err := acceptorSeed.openInto(marksKey, b.Get(marksKey), &m); err != nil {
+		if err := acceptorSeed.OpenInto(marksKey, b.Get(marksKey), &m); err != nil {
 			return err
 		}
 		type older struct { // the fields that there were
 			Promised, Chosen, Truncated, Last, Entries any
 		}
-		return b.Put(marksKey, acceptorSeed.seal(nil, marksKey,
+		return b.Put(marksKey, acceptorSeed.Seal(nil, marksKey,
 			marshal(&older{m.Promised, m.Chosen, m.Truncated, m.Last, m.Entries})))
 	}))
 	must(t, db.Close())

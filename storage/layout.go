@@ -7,13 +7,12 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/sealed"
 )
 
 const (
 	lockName     = "LOCK"
-	acceptedName = "accept-copy"   // made by an operator; see copied.go
-	recordLimit  = 1<<31 - 1 - 256 // bytes of a sealed record: bbolt's own limit, less what a seal adds
-	keyLimit     = 32 << 10        // bytes of a key: bbolt's own limit
+	acceptedName = "accept-copy" // made by an operator; see copied.go
 )
 
 // The buckets and keys of log.db.
@@ -29,9 +28,9 @@ var (
 	diskKey     = []byte("disk")
 	marksKey    = []byte("marks")
 
-	nodeSeed     = seedOf(nodeBucket)
-	acceptorSeed = seedOf(acceptorBucket)
-	entrySeed    = seedOf(entryBucket)
+	nodeSeed     = sealed.SeedOf(nodeBucket)
+	acceptorSeed = sealed.SeedOf(acceptorBucket)
+	entrySeed    = sealed.SeedOf(entryBucket)
 )
 
 // The buckets and keys of state.db. The records of a kv.Space lie in a bucket named by spaceBucket.
@@ -41,7 +40,7 @@ var (
 	ownerKey      = []byte("owner")
 	checkpointKey = []byte("marks")
 
-	checkpointSeed = seedOf(checkpointBucket)
+	checkpointSeed = sealed.SeedOf(checkpointBucket)
 )
 
 const spacePrefix = "space-"
@@ -49,10 +48,10 @@ const spacePrefix = "space-"
 func spaceBucket(s kv.Space) string { return spacePrefix + string([]byte{byte(s)}) }
 
 // spaceNames and spaceSeeds are spaceBucket and its seed of every space.
-var spaceNames, spaceSeeds = func() (names [256][]byte, seeds [256]seed) {
+var spaceNames, spaceSeeds = func() (names [256][]byte, seeds [256]sealed.Seed) {
 	for i := range names {
 		names[i] = []byte(spaceBucket(kv.Space(i)))
-		seeds[i] = seedOf(spaceBucket(kv.Space(i)))
+		seeds[i] = sealed.SeedOf(spaceBucket(kv.Space(i)))
 	}
 	return
 }()
@@ -90,7 +89,7 @@ type logMarks struct {
 	Chosen       multipaxos.Slot
 	Truncated    multipaxos.Slot
 	Last         multipaxos.Slot // highest slot that ever had an entry, or Truncated
-	Entries      digest
+	Entries      sealed.Digest
 	Journaled    uint64 // records of the journal up to this number are in log.db, or were cut off
 	Generation   uint64 // commits of log.db so far
 	JournalBytes int64  // size of the journal; 0: the store never had one
@@ -107,9 +106,9 @@ func (m *logMarks) setDurable(d multipaxos.Durable) {
 
 // checkpointMarks is checkpoint/marks, written by every transaction of state.db.
 type checkpointMarks struct {
-	Slot    uint64 // of the newest whole checkpoint
-	Meta    []byte // likewise
-	Records digest // of all spaces
+	Slot    uint64        // of the newest whole checkpoint
+	Meta    []byte        // likewise
+	Records sealed.Digest // of all spaces
 	Plan    checkpointPlan
 	// Membership is that of the sender, in a snapshot that has just been received. Checkpoints do not keep it.
 	Membership ident.Membership
@@ -117,9 +116,9 @@ type checkpointMarks struct {
 
 // checkpointPlan is the checkpoint of several parts that the state database is in the middle of; zero: none.
 type checkpointPlan struct {
-	Slot    uint64 // as in checkpointMarks, once it is whole
-	Meta    []byte // likewise
-	Changes digest // of all of its changes, as the redo file has them
-	Bytes   int64  // of the redo file that are its
-	Done    uint64 // changes that are in the state database
+	Slot    uint64        // as in checkpointMarks, once it is whole
+	Meta    []byte        // likewise
+	Changes sealed.Digest // of all of its changes, as the redo file has them
+	Bytes   int64         // of the redo file that are its
+	Done    uint64        // changes that are in the state database
 }

@@ -12,6 +12,7 @@ import (
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/sealed"
 	"tenure/storage/journal"
 	"tenure/storage/pages"
 )
@@ -43,7 +44,7 @@ type acceptorLog struct {
 
 	// mu is held while log.db is written. The values under it are copies of what the file holds.
 	mu       sync.Mutex
-	arena    arena              // records of the transaction that runs
+	arena    sealed.Arena       // records of the transaction that runs
 	batch    []multipaxos.Entry // its entries
 	logHigh  int64              // bytes up to the last page in use, as of the transaction before
 	solid    int64              // bytes from the beginning of the file that have blocks, at least
@@ -105,7 +106,7 @@ func (s *acceptorLog) write(what string, next *logMarks, fn func(*bolt.Tx) error
 			return err
 		}
 		s.pending.announce(homeSums{was.txid + 1, s.edited})
-		return put(tx.Bucket([]byte(acceptorBucket)), acceptorSeed, marksKey, next)
+		return acceptorSeed.Put(tx.Bucket([]byte(acceptorBucket)), marksKey, next)
 	})
 	if err == nil {
 		s.pending.arrived()

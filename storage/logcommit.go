@@ -9,6 +9,7 @@ import (
 
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/sealed"
 	"tenure/storage/journal"
 )
 
@@ -109,7 +110,7 @@ func advance(m *multipaxos.Durable, p *multipaxos.Persist) {
 			panic(fmt.Sprintf("storage: persist %d writes into slot %d, truncated through %d", p.Seq, e.Slot,
 				m.Truncated))
 		}
-		if len(e.Value) > recordLimit {
+		if len(e.Value) > sealed.MaxBytes {
 			panic(fmt.Sprintf("storage: the value of slot %d has %d bytes", e.Slot, len(e.Value)))
 		}
 		m.Last = max(m.Last, e.Slot)
@@ -123,15 +124,15 @@ func advance(m *multipaxos.Durable, p *multipaxos.Persist) {
 // logWriter changes entries in one transaction and keeps their digest.
 type logWriter struct {
 	bucket *bolt.Bucket
-	digest digest
+	digest sealed.Digest
 	sums   *sumsEditor
 	last   multipaxos.Slot // highest slot that may have an entry
 	first  multipaxos.Slot // lowest, 0 if there is none
-	arena  *arena
+	arena  *sealed.Arena
 	key    [8]byte // bbolt keeps a copy
 }
 
-func newLogWriter(tx *bolt.Tx, m *logMarks, home *slotSums, first multipaxos.Slot, a *arena) (*logWriter, error) {
+func newLogWriter(tx *bolt.Tx, m *logMarks, home *slotSums, first multipaxos.Slot, a *sealed.Arena) (*logWriter, error) {
 	b := tx.Bucket([]byte(entryBucket))
 	if b == nil {
 		return nil, fmt.Errorf("%w: the bucket of the entries is missing", disk.ErrBadRecord)
@@ -149,11 +150,11 @@ func (w *logWriter) put(entries []multipaxos.Entry) error {
 				return fmt.Errorf("%w: %w", disk.ErrBadRecord, err)
 			}
 		}
-		record := sealEntry(w.arena.alloc(len(e.Value)+ballotBytes+crcBytes), key, e)
+		record := sealEntry(w.arena.Alloc(len(e.Value)+ballotBytes+sealed.SumBytes), key, e)
 		if err := w.bucket.Put(key, record); err != nil {
 			return err
 		}
-		w.digest.add(record)
+		w.digest.Add(record)
 		w.sums.set(e.Slot, record)
 		w.last = max(w.last, e.Slot)
 		if w.first == 0 || e.Slot < w.first {
@@ -170,7 +171,7 @@ func (w *logWriter) replace(slot multipaxos.Slot, key []byte) error {
 		if _, err := openEntry(key, old); err != nil {
 			return err
 		}
-		w.digest.remove(old)
+		w.digest.Remove(old)
 	}
 	return w.sums.check(slot, old)
 }
@@ -186,7 +187,7 @@ func (w *logWriter) trim(through multipaxos.Slot, limit int) error {
 	c := w.bucket.Cursor()
 	for key, record := c.First(); key != nil; key, record = c.Next() {
 		slot, err := decodeSlot(key)
-		if err != nil || len(record) < crcBytes {
+		if err != nil || len(record) < sealed.SumBytes {
 			return fmt.Errorf("%w: it is no entry", disk.ErrBadRecord)
 		}
 		if err := w.sums.check(slot, record); err != nil {
@@ -196,7 +197,7 @@ func (w *logWriter) trim(through multipaxos.Slot, limit int) error {
 			w.first = slot
 			break
 		}
-		w.digest.remove(record)
+		w.digest.Remove(record)
 		gone = append(gone, slot)
 	}
 	for _, slot := range gone { // after the walk: a cursor does not survive deletions

@@ -122,7 +122,7 @@ func (s *acceptorLog) moveHome(r *journal.Record) error {
 	next, first := *was, s.first
 	next.setDurable(b.marks)
 	next.Journaled = b.number
-	s.arena.reset()
+	s.arena.Reset()
 	err := s.write("commit", &next, func(tx *bolt.Tx) error {
 		s.logHigh = tx.Size()
 		w, err := newLogWriter(tx, was, s.edited, first, &s.arena)

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"tenure/multipaxos"
+	"tenure/storage/internal/sealed"
 )
 
 // slotSums holds the checksum of each entry of log.db in memory, four bytes per entry. log.db is read through bbolt's
@@ -21,7 +22,7 @@ const sumBlockSlots = 1024
 
 // recordSum returns the checksum at the end of a sealed record; never 0.
 func recordSum(record []byte) uint32 {
-	return max(1, binary.BigEndian.Uint32(record[len(record)-crcBytes:]))
+	return max(1, binary.BigEndian.Uint32(record[len(record)-sealed.SumBytes:]))
 }
 
 // get returns the checksum of the entry in a slot, 0 if there is none.

@@ -40,7 +40,7 @@ func ReadIdentity(dir string) (id Identity, ok bool, err error) {
 			if b == nil {
 				return disk.Damaged(path, "the bucket of the node's records is missing")
 			}
-			if err := nodeSeed.openInto(identityKey, b.Get(identityKey), &record); err != nil {
+			if err := nodeSeed.OpenInto(identityKey, b.Get(identityKey), &record); err != nil {
 				return disk.Damaged(path, "the identity: %w", fmt.Errorf("its record %w", err))
 			}
 			return nil

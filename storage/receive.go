@@ -222,7 +222,7 @@ func (r *Receiver) finish() error {
 	h := &r.stream.header
 	marks := &checkpointMarks{Slot: h.Slot, Meta: h.Meta, Records: h.Records, Membership: h.Membership}
 	err := r.write(func(tx *bolt.Tx) error {
-		return put(tx.Bucket([]byte(checkpointBucket)), checkpointSeed, checkpointKey, marks)
+		return checkpointSeed.Put(tx.Bucket([]byte(checkpointBucket)), checkpointKey, marks)
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"tenure/kv"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/sealed"
 )
 
 // recountBytes bounds what Recount reads while a checkpoint waits, except that it reads at least one record.
@@ -20,7 +21,7 @@ type recount struct {
 	running bool
 	space   kv.Space // found includes everything at or below this position
 	key     []byte
-	found   digest
+	found   sealed.Digest
 }
 
 // covers reports whether r has passed the key of c.
@@ -86,7 +87,7 @@ func (s *stateDB) countPiece() (read int64, more bool, err error) {
 				return false
 			}
 			r.space, r.key = kv.Space(space), append(r.key[:0:0], key...)
-			r.found.add(record)
+			r.found.Add(record)
 			read += int64(len(key) + len(record))
 			return true
 		})

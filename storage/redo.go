@@ -12,6 +12,7 @@ import (
 	"tenure/internal/oslimit"
 	"tenure/kv"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/sealed"
 )
 
 // The redo file holds the changes of a checkpoint of several parts, from its beginning. Each change has the space, the
@@ -93,18 +94,18 @@ func (r *redo) size() int64 {
 }
 
 // appendRedo adds c to buf and to the digest of the checkpoint's changes.
-func appendRedo(buf []byte, c *kv.Change, all *digest) []byte {
+func appendRedo(buf []byte, c *kv.Change, all *sealed.Digest) []byte {
 	buf = append(buf, byte(c.Space))
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(c.Key)))
 	payload := putMark[:]
 	if c.Value == nil {
 		payload = nil
 	}
-	buf = binary.BigEndian.AppendUint32(buf, uint32(len(payload)+len(c.Value)+crcBytes))
+	buf = binary.BigEndian.AppendUint32(buf, uint32(len(payload)+len(c.Value)+sealed.SumBytes))
 	buf = append(buf, c.Key...)
 	at := len(buf)
-	buf = spaceSeeds[c.Space].seal(buf, c.Key, payload, c.Value)
-	all.add(buf[at:])
+	buf = spaceSeeds[c.Space].Seal(buf, c.Key, payload, c.Value)
+	all.Add(buf[at:])
 	return buf
 }
 
@@ -113,7 +114,7 @@ type redoReader struct {
 	r      *bufio.Reader
 	left   int64 // bytes of the checkpoint that were not read yet
 	last   *kv.Change
-	digest digest // of what was read
+	digest sealed.Digest // of what was read
 }
 
 func newRedoReader(f io.ReaderAt, plan *checkpointPlan) *redoReader {
@@ -128,7 +129,7 @@ func (r *redoReader) next() (*kv.Change, error) {
 	}
 	keyLen, recordLen := int64(binary.BigEndian.Uint32(head[1:])), int64(binary.BigEndian.Uint32(head[5:]))
 	r.left -= redoHeadBytes
-	if keyLen > keyLimit || recordLen < crcBytes || keyLen+recordLen > r.left {
+	if keyLen > sealed.MaxKeyBytes || recordLen < sealed.SumBytes || keyLen+recordLen > r.left {
 		return nil, fmt.Errorf("a change of %d and %d bytes does not fit into it", keyLen, recordLen)
 	}
 	r.left -= keyLen + recordLen
@@ -137,7 +138,7 @@ func (r *redoReader) next() (*kv.Change, error) {
 		return nil, err
 	}
 	c := &kv.Change{Space: kv.Space(head[0]), Key: b[:keyLen:keyLen]}
-	payload, err := spaceSeeds[c.Space].open(c.Key, b[keyLen:])
+	payload, err := spaceSeeds[c.Space].Open(c.Key, b[keyLen:])
 	if err != nil {
 		return nil, fmt.Errorf("the change of key %q %w", c.Key, err)
 	}
@@ -148,7 +149,7 @@ func (r *redoReader) next() (*kv.Change, error) {
 		return nil, fmt.Errorf("the change of key %q %w", c.Key, err)
 	}
 	r.last = c
-	r.digest.add(b[keyLen:])
+	r.digest.Add(b[keyLen:])
 	return c, nil
 }
 

@@ -69,7 +69,7 @@ func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, 
 		if space >= 0 && int(is) != space || !bytes.HasPrefix(key, prefix) {
 			return nil
 		}
-		value, err := spaceSeeds[is].open(key, record)
+		value, err := spaceSeeds[is].Open(key, record)
 		if err != nil {
 			return fmt.Errorf("the record of key %q %w", key, err)
 		}

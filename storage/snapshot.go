@@ -8,6 +8,7 @@ import (
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/sealed"
 )
 
 // Snapshot is the state database as it was at one checkpoint, to be sent to another node. It reads the file on demand,
@@ -19,7 +20,7 @@ type Snapshot struct {
 	header  []byte
 	longest time.Duration
 	slot    uint64
-	seed    seed
+	seed    sealed.Seed
 	long    longRecord // in which the last piece ended
 }
 
@@ -91,7 +92,7 @@ func (s *Snapshot) Piece(after []byte, maxBytes int) (piece, next []byte, err er
 	if err != nil {
 		return nil, nil, err
 	}
-	w := pieceWriter{at: p, buf: make([]byte, 8, min(max(maxBytes, minPieceBytes), maxPieceBytes)-crcBytes)}
+	w := pieceWriter{at: p, buf: make([]byte, 8, min(max(maxBytes, minPieceBytes), maxPieceBytes)-sealed.SumBytes)}
 	binary.BigEndian.PutUint64(w.buf, p.offset)
 	known := len(p.key) == 0 // the record where the piece before ended was found
 	l := &s.long
@@ -129,7 +130,7 @@ func (s *Snapshot) Piece(after []byte, maxBytes int) (piece, next []byte, err er
 	if w.full() {
 		next = w.at.encode()
 	}
-	return s.seed.sealPiece(w.buf), next, nil
+	return sealPiece(s.seed, w.buf), next, nil
 }
 
 // remember keeps record if it goes on in the next piece.

@@ -15,6 +15,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/sealed"
 )
 
 var testCluster = ident.ClusterID{9} // that formed makes
@@ -247,7 +248,7 @@ func TestPositionsThatAreWrong(t *testing.T) {
 		"short": next[:5], "without a key": next[:positionBytes],
 		"of a key that is not there": append(bytes.Clone(next), 'x'),
 		"of a space without records": append(append(bytes.Clone(next[:8]), 200), next[9:]...),
-		"long":                       append(bytes.Clone(next), make([]byte, keyLimit)...),
+		"long":                       append(bytes.Clone(next), make([]byte, sealed.MaxKeyBytes)...),
 	} {
 		if _, _, err := v.Piece(p, 1000); !errors.Is(err, ErrBadPiece) {
 			t.Errorf("a position %s: %v", name, err)
@@ -260,8 +261,8 @@ func forge(change func(h *snapshotHeader), records ...kv.Change) (header []byte,
 	h := snapshotHeader{Version: snapshotVersion, Cluster: testCluster, Slot: 30, Meta: []byte("forged")}
 	var stream []byte
 	for _, c := range records {
-		record := spaceSeeds[c.Space].seal(nil, c.Key, c.Value)
-		h.Records.add(record)
+		record := spaceSeeds[c.Space].Seal(nil, c.Key, c.Value)
+		h.Records.Add(record)
 		w := pieceWriter{at: position{space: c.Space, key: c.Key}, buf: make([]byte, 0, 1<<20)}
 		w.add(record)
 		stream = append(stream, w.buf...)
@@ -272,7 +273,7 @@ func forge(change func(h *snapshotHeader), records ...kv.Change) (header []byte,
 	header = h.seal()
 	for at := 0; at < len(stream); at += 1000 {
 		p := binary.BigEndian.AppendUint64(nil, uint64(at))
-		pieces = append(pieces, pieceSeed(header).sealPiece(append(p, stream[at:min(len(stream), at+1000)]...)))
+		pieces = append(pieces, sealPiece(pieceSeed(header), append(p, stream[at:min(len(stream), at+1000)]...)))
 	}
 	return header, pieces
 }
@@ -298,7 +299,7 @@ func TestSnapshotsThatAreNotWhole(t *testing.T) {
 		"out of order":        {nil, []kv.Change{b, a}, 0, "out of order"},
 		"the end is missing":  {nil, []kv.Change{a, long}, 1, "in the middle of a record"},
 		"an unknown space":    {nil, []kv.Change{{Space: 200, Key: []byte("a"), Value: []byte("v")}}, 0, "does not know"},
-		"one too many":        {func(h *snapshotHeader) { h.Records = digest{} }, []kv.Change{a}, 0, "should have"},
+		"one too many":        {func(h *snapshotHeader) { h.Records = sealed.Digest{} }, []kv.Change{a}, 0, "should have"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := joined(t, t.TempDir())

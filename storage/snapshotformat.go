@@ -10,6 +10,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/sealed"
 )
 
 // A snapshot travels as a header and a stream. The header is msgpack of type snapshotHeader, sealed. The stream is all
@@ -40,7 +41,7 @@ const (
 )
 
 var (
-	snapshotSeed = seedOf("snapshot")
+	snapshotSeed = sealed.SeedOf("snapshot")
 	headerKey    = []byte("header")
 )
 
@@ -54,7 +55,7 @@ type snapshotHeader struct {
 	Cluster    ident.ClusterID
 	Slot       uint64
 	Meta       []byte           // kv's own record
-	Records    digest           // of all spaces
+	Records    sealed.Digest    // of all spaces
 	Bytes      int64            // that the state takes in a state database, about
 	Membership ident.Membership // durable at the sender, which may be newer than Slot; zero: it had none
 }
@@ -85,7 +86,7 @@ func openHeader(header []byte) (h snapshotHeader, err error) {
 	if len(header) > headerLimit {
 		return h, fmt.Errorf("%w: a header of %d bytes", ErrBadPiece, len(header))
 	}
-	if err := snapshotSeed.openInto(headerKey, header, &h); err != nil {
+	if err := snapshotSeed.OpenInto(headerKey, header, &h); err != nil {
 		return h, fmt.Errorf("%w: the header: %w", ErrBadPiece, err)
 	}
 	if h.Version != snapshotVersion || h.Slot == 0 || h.Bytes < 0 || h.Bytes > math.MaxInt64/2 {
@@ -95,19 +96,19 @@ func openHeader(header []byte) (h snapshotHeader, err error) {
 	return h, nil
 }
 
-func (h *snapshotHeader) seal() []byte { return snapshotSeed.seal(nil, headerKey, codec.Marshal(h)) }
+func (h *snapshotHeader) seal() []byte { return snapshotSeed.Seal(nil, headerKey, codec.Marshal(h)) }
 
 // pieceSeed seeds the checksums of the pieces of a snapshot.
-func pieceSeed(header []byte) seed { return seed(snapshotSeed.sum(nil, header)) }
+func pieceSeed(header []byte) sealed.Seed { return sealed.Seed(snapshotSeed.Sum(nil, header)) }
 
 // sealPiece completes a piece, which has its place and its part of the stream.
-func (s seed) sealPiece(piece []byte) []byte {
-	return binary.BigEndian.AppendUint32(piece, s.sum(nil, piece))
+func sealPiece(s sealed.Seed, piece []byte) []byte {
+	return binary.BigEndian.AppendUint32(piece, s.Sum(nil, piece))
 }
 
 // openPiece returns where a piece begins and its part of the stream.
-func (s seed) openPiece(piece []byte) (at uint64, part []byte, err error) {
-	body, err := s.open(nil, piece)
+func openPiece(s sealed.Seed, piece []byte) (at uint64, part []byte, err error) {
+	body, err := s.Open(nil, piece)
 	if err != nil || len(body) < 8 {
 		return 0, nil, fmt.Errorf("%w: a piece of %d bytes that is not what was sent", ErrBadPiece, len(piece))
 	}
@@ -120,7 +121,7 @@ func cutStreamRecord(b []byte) (c kv.Change, record, rest []byte, ok bool, err e
 		return c, nil, b, false, nil
 	}
 	keyLen, recordLen := int64(binary.BigEndian.Uint32(b[1:])), int64(binary.BigEndian.Uint32(b[5:]))
-	if keyLen == 0 || keyLen > keyLimit || recordLen < crcBytes || recordLen > streamRecordLimit {
+	if keyLen == 0 || keyLen > sealed.MaxKeyBytes || recordLen < sealed.SumBytes || recordLen > streamRecordLimit {
 		return c, nil, b, false, fmt.Errorf("a record of %d and %d bytes", keyLen, recordLen)
 	}
 	if int64(len(b)) < recordHeadBytes+keyLen+recordLen {
@@ -131,7 +132,7 @@ func cutStreamRecord(b []byte) (c kv.Change, record, rest []byte, ok bool, err e
 	if !c.Space.Known() {
 		return c, nil, b, false, fmt.Errorf("a record of space %d, which this version does not know", c.Space)
 	}
-	if c.Value, err = spaceSeeds[c.Space].open(c.Key, record); err != nil {
+	if c.Value, err = spaceSeeds[c.Space].Open(c.Key, record); err != nil {
 		return c, nil, b, false, fmt.Errorf("the record of key %q %w", c.Key, err)
 	}
 	return c, record, b[recordHeadBytes+keyLen+recordLen:], true, nil
@@ -157,7 +158,7 @@ func decodePosition(b []byte) (p position, err error) {
 	if len(b) == 0 {
 		return p, nil
 	}
-	if len(b) < positionBytes+1 || len(b) > positionBytes+keyLimit {
+	if len(b) < positionBytes+1 || len(b) > positionBytes+sealed.MaxKeyBytes {
 		return p, fmt.Errorf("%w: a position of %d bytes", ErrBadPiece, len(b))
 	}
 	return position{offset: binary.BigEndian.Uint64(b), space: kv.Space(b[8]),

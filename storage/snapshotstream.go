@@ -6,6 +6,7 @@ import (
 
 	"tenure/internal/ident"
 	"tenure/kv"
+	"tenure/storage/internal/sealed"
 )
 
 // SnapshotStream takes the pieces of a snapshot in order and cuts them into records. It makes all checks that need no
@@ -13,11 +14,11 @@ import (
 // header. It holds no more than a piece and the record that is not whole yet. Used by one goroutine at a time.
 type SnapshotStream struct {
 	header  snapshotHeader
-	seed    seed
+	seed    sealed.Seed
 	offset  uint64 // of the stream, taken so far
 	rest    []byte // of the stream, behind the last whole record
 	last    *kv.Change
-	records digest
+	records sealed.Digest
 }
 
 // OpenSnapshotStream returns the stream of the snapshot with that header. Safe with anything.
@@ -48,7 +49,7 @@ func (s *SnapshotStream) Add(piece []byte, fn func(c kv.Change) error) error {
 
 // open returns the part of the stream that is in piece, if it is the next one.
 func (s *SnapshotStream) open(piece []byte) (part []byte, err error) {
-	at, part, err := s.seed.openPiece(piece)
+	at, part, err := openPiece(s.seed, piece)
 	if err == nil && at != s.offset {
 		err = fmt.Errorf("%w: it begins at byte %d and not at %d", ErrBadPiece, at, s.offset)
 	}
@@ -71,7 +72,7 @@ func (s *SnapshotStream) each(part []byte, fn func(c *kv.Change, record []byte) 
 		if !ok {
 			break
 		}
-		s.records.add(record)
+		s.records.Add(record)
 		if err := fn(&c, record); err != nil {
 			return err
 		}

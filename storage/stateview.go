@@ -129,7 +129,7 @@ func (v *view) Get(space kv.Space, key []byte) ([]byte, error) {
 	if record == nil {
 		return nil, nil
 	}
-	value, err := spaceSeeds[space].open(key, record)
+	value, err := spaceSeeds[space].Open(key, record)
 	if err != nil {
 		return nil, v.damaged(fmt.Errorf("the record of key %q %w", key, err))
 	}
@@ -189,7 +189,7 @@ func (v *view) scan(
 		if before != nil && bytes.Compare(key, before) != direction {
 			return v.damaged(fmt.Errorf("the record of key %q %w", key, errOrder))
 		}
-		value, err := spaceSeeds[space].open(key, record)
+		value, err := spaceSeeds[space].Open(key, record)
 		if err != nil {
 			return v.damaged(fmt.Errorf("the record of key %q %w", key, err))
 		}

@@ -10,6 +10,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/sealed"
 	"tenure/storage/pages"
 )
 
@@ -32,15 +33,15 @@ func readLog(r io.ReaderAt, size int64) (*logContent, error) {
 		return nil, err
 	}
 	c := &logContent{txid: m.TxID}
-	var found digest
+	var found sealed.Digest
 	var last multipaxos.Slot
 	sums := new(slotSums).edit()
 	records := map[string]func(key, record []byte) error{
-		nodeBucket + "/" + string(identityKey): func(k, v []byte) error { return nodeSeed.openInto(k, v, &c.identity) },
-		nodeBucket + "/" + string(startKey):    func(k, v []byte) error { return nodeSeed.openInto(k, v, &c.start) },
-		nodeBucket + "/" + string(diskKey):     func(k, v []byte) error { return nodeSeed.openInto(k, v, &c.disk) },
+		nodeBucket + "/" + string(identityKey): func(k, v []byte) error { return nodeSeed.OpenInto(k, v, &c.identity) },
+		nodeBucket + "/" + string(startKey):    func(k, v []byte) error { return nodeSeed.OpenInto(k, v, &c.start) },
+		nodeBucket + "/" + string(diskKey):     func(k, v []byte) error { return nodeSeed.OpenInto(k, v, &c.disk) },
 		acceptorBucket + "/" + string(marksKey): func(k, v []byte) error {
-			return acceptorSeed.openInto(k, v, &c.marks)
+			return acceptorSeed.OpenInto(k, v, &c.marks)
 		},
 	}
 	w := pages.Walker{R: r, Meta: m, Visit: func(bucket string, key, record []byte) error {
@@ -52,7 +53,7 @@ func readLog(r io.ReaderAt, size int64) (*logContent, error) {
 			if found.Count == 0 {
 				c.first = e.Slot
 			}
-			found.add(record)
+			found.Add(record)
 			sums.set(e.Slot, record)
 			last = e.Slot
 			return nil
@@ -79,7 +80,7 @@ func readLog(r io.ReaderAt, size int64) (*logContent, error) {
 }
 
 // check compares the marks with the entries that are there.
-func (c *logContent) check(found digest, last multipaxos.Slot) error {
+func (c *logContent) check(found sealed.Digest, last multipaxos.Slot) error {
 	m := c.marks
 	switch {
 	case found != m.Entries:
@@ -102,26 +103,26 @@ type stateContent struct {
 // skeleton that is wanted, every record of the state database.
 func readState(w *pages.Walker) (*stateContent, error) {
 	c := &stateContent{}
-	var found digest
+	var found sealed.Digest
 	missing := 2
 	w.Visit = func(bucket string, key, record []byte) error {
 		if bucket == checkpointBucket {
 			missing--
 			switch {
 			case bytes.Equal(key, ownerKey):
-				return checkpointSeed.openInto(key, record, &c.owner)
+				return checkpointSeed.OpenInto(key, record, &c.owner)
 			case bytes.Equal(key, checkpointKey):
-				return checkpointSeed.openInto(key, record, &c.marks)
+				return checkpointSeed.OpenInto(key, record, &c.marks)
 			}
 			return fmt.Errorf("a record %q that nobody wrote", key)
 		}
 		if len(bucket) != len(spacePrefix)+1 || bucket[:len(spacePrefix)] != spacePrefix {
 			return fmt.Errorf("a bucket %q that nobody wrote", bucket)
 		}
-		if _, err := spaceSeeds[bucket[len(spacePrefix)]].open(key, record); err != nil {
+		if _, err := spaceSeeds[bucket[len(spacePrefix)]].Open(key, record); err != nil {
 			return fmt.Errorf("the record of key %q %w", key, err)
 		}
-		found.add(record)
+		found.Add(record)
 		return nil
 	}
 	if err := w.Walk(); err != nil {

@@ -231,58 +231,6 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 	must(t, s.Verify(t.Context()))
 }
 
-// A lost record, a doubled one and one under another key all show in the digest, which does not depend on the order.
-func TestDigest(t *testing.T) {
-	record := func(key, value string) []byte { return entrySeed.seal(nil, []byte(key), []byte(value)) }
-	a, b, c := record("a", "1"), record("b", "1"), record("a", "2")
-	sum := func(records ...[]byte) (d digest) {
-		for _, r := range records {
-			d.add(r)
-		}
-		return d
-	}
-	if sum(a, b) != sum(b, a) {
-		t.Error("the order counts")
-	}
-	for _, other := range []digest{sum(a), sum(a, a), sum(a, b, b), sum(b, c), sum(b, b)} {
-		if other == sum(a, b) {
-			t.Errorf("%+v is the same", other)
-		}
-	}
-	d := sum(a, b, c)
-	d.remove(b)
-	if d != sum(c, a) {
-		t.Error("remove does not undo add")
-	}
-}
-
-func TestSealBindsBucketKeyAndPayload(t *testing.T) {
-	record := entrySeed.seal(nil, []byte("key"), []byte("pay"), []byte("load"))
-	if p, err := entrySeed.open([]byte("key"), record); err != nil || string(p) != "payload" {
-		t.Fatalf("%q %v", p, err)
-	}
-	for name, err := range map[string]error{
-		"another bucket": second(nodeSeed.open([]byte("key"), record)),
-		"another key":    second(entrySeed.open([]byte("kez"), record)),
-		"moved border":   second(entrySeed.open([]byte("keyp"), record[1:])),
-		"cut":            second(entrySeed.open([]byte("key"), record[:len(record)-1])),
-		"no checksum":    second(entrySeed.open([]byte("key"), record[:3])),
-	} {
-		if err == nil {
-			t.Errorf("%s passes", name)
-		}
-	}
-	for i := range record {
-		bad := append([]byte(nil), record...)
-		bad[i] ^= 1
-		if _, err := entrySeed.open([]byte("key"), bad); err == nil {
-			t.Errorf("a flip in byte %d passes", i)
-		}
-	}
-}
-
-func second(_ []byte, err error) error { return err }
-
 func FuzzOpenEntry(f *testing.F) {
 	e := entry(7, 3, "value")
 	f.Add(slotKey(7), sealEntry(nil, slotKey(7), &e))
@@ -301,12 +249,12 @@ func FuzzOpenEntry(f *testing.F) {
 func FuzzOpenRecords(f *testing.F) {
 	for _, v := range []any{&identityRecord{}, &startRecord{Restart: 4}, &diskRecord{Machine: "m"}, &logMarks{Last: 3},
 		&checkpointMarks{Meta: []byte("m")}} {
-		f.Add(nodeSeed.seal(nil, identityKey, marshal(v)))
+		f.Add(nodeSeed.Seal(nil, identityKey, marshal(v)))
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		record := nodeSeed.seal(nil, identityKey, payload)
+		record := nodeSeed.Seal(nil, identityKey, payload)
 		for _, v := range []any{&identityRecord{}, &startRecord{}, &diskRecord{}, &logMarks{}, &checkpointMarks{}} {
-			nodeSeed.openInto(identityKey, record, v)
+			nodeSeed.OpenInto(identityKey, record, v)
 		}
 	})
 }
