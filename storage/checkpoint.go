@@ -46,7 +46,7 @@ func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	if p := s.nextPart(f.Changes); p.n == len(f.Changes) {
 		promised, err := s.awaitPart(p)
 		if err == nil {
-			defer s.space.reserve.fulfilled(promised)
+			defer s.space.Reserve.Fulfilled(promised)
 			return s.merge(f.Changes, &checkpointMarks{Slot: f.Slot, Meta: f.Meta})
 		}
 		if !errors.Is(err, errShortNow) {
@@ -60,7 +60,7 @@ func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	}
 	plan := checkpointPlan{Slot: f.Slot, Meta: f.Meta}
 	err = s.redo.write(f.Changes, &plan, s.options.CheckpointPartBytes)
-	s.space.reserve.fulfilled(promised)
+	s.space.Reserve.Fulfilled(promised)
 	if err != nil {
 		return s.failure.Fail(fmt.Errorf("%s: checkpoint through slot %d: %w", s.files.RedoPath(), f.Slot, err))
 	}

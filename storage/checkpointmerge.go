@@ -29,7 +29,7 @@ func (s *stateDB) mergeParts(plan *checkpointPlan, rest []kv.Change) error {
 		n := p.n
 		next := s.checkpointed.Load().progress(plan, n)
 		err = s.merge(rest[:n], &next)
-		s.space.reserve.fulfilled(promised)
+		s.space.Reserve.Fulfilled(promised)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"tenure/kv"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/sealed"
+	"tenure/storage/internal/space"
 )
 
 // part is the next piece of a checkpoint.
@@ -28,11 +29,11 @@ type part struct {
 // and takes as many changes as the free pages can hold. The pages that they replace are free for the next part.
 func (s *stateDB) nextPart(changes []kv.Change) part {
 	limit := s.options.CheckpointPartBytes
-	space, short := s.checkpointSpace()
+	free, short := s.checkpointSpace()
 	if !short {
 		return takePart(changes, limit, changeBytes)
 	}
-	limit = min(limit, max(space/8, minCheckpointBytes))
+	limit = min(limit, max(free/8, space.MinCheckpointBytes))
 	tx, m, err := s.pinState()
 	if err != nil {
 		p := takePart(changes, limit, changeBytes) // the merge finds out
@@ -77,18 +78,18 @@ const partOverhead = 128 << 10
 
 // checkpointSpace returns how much state.db can take, and whether that is little. It asks the file system, because
 // others may have filled it since the last Refresh.
-func (s *stateDB) checkpointSpace() (space int64, short bool) {
-	u := s.space.usage()
+func (s *stateDB) checkpointSpace() (free int64, short bool) {
+	u := s.space.Usage()
 	size, err := s.measure()
 	if err != nil || u.ReserveBytes == 0 { // Open: the reserve is not known yet
-		return minCheckpointBytes, true
+		return space.MinCheckpointBytes, true
 	}
-	unused, err := s.space.reserve.unused()
+	unused, err := s.space.Reserve.Unused()
 	if err != nil {
-		return minCheckpointBytes, true
+		return space.MinCheckpointBytes, true
 	}
-	space = unused + size.reusable/2
-	return space, space < 4*u.ReserveBytes
+	free = unused + size.Reusable/2
+	return free, free < 4*u.ReserveBytes
 }
 
 // spacePoll is the time between two looks at the file system while a checkpoint waits for space.
@@ -121,7 +122,7 @@ func (s *stateDB) awaitPart(p part) (promised int64, err error) {
 		// They count only when there is no view and no other space.
 		pending := int64(s.db.Stats().PendingPageN) * int64(s.db.Info().PageSize)
 		missing := p.need - max(0, runs-pending)
-		if unused, err := s.space.reserve.unused(); err == nil && idle && unused < missing {
+		if unused, err := s.space.Reserve.Unused(); err == nil && idle && unused < missing {
 			missing = p.need - runs
 		}
 		return missing, nil
@@ -132,7 +133,7 @@ func (s *stateDB) awaitPart(p part) (promised int64, err error) {
 // space bytes and that is plenty. It returns all of need if they have so many, or if the file has a hole: free pages,
 // which space counts, may lie apart. Otherwise it returns the part that space does not cover.
 func (s *stateDB) missingOf(need, space int64) (int64, error) {
-	unused, err := s.space.reserve.unused()
+	unused, err := s.space.Reserve.Unused()
 	if err != nil || unused >= need {
 		return need, err
 	}
@@ -146,8 +147,8 @@ func (s *stateDB) missingOf(need, space int64) (int64, error) {
 // bbolt uses the first run that is long enough. In a file that is too large to search it counts half of the free pages.
 func (s *stateDB) freeRuns(run int64) (free int64, err error) {
 	size, err := s.measure()
-	if err != nil || size.file > maxRunsFile {
-		return size.reusable / 2, err
+	if err != nil || size.File > maxRunsFile {
+		return size.Reusable / 2, err
 	}
 	m := s.checked.Newest()
 	pageBytes := int64(m.PageBytes)
@@ -182,7 +183,7 @@ func (s *stateDB) awaitSpace(file string, missing func() (int64, error)) (promis
 		if err != nil || need <= 0 {
 			return 0, err
 		}
-		free, promised, err := s.space.reserve.promise(need, false)
+		free, promised, err := s.space.Reserve.Promise(need, false)
 		switch {
 		case err != nil:
 			return 0, disk.Unusable("%w", err)
@@ -212,7 +213,7 @@ func redoBytes(changes []kv.Change) (n int64) {
 // redoTarget returns the size of the redo file where space is short: that of the largest checkpoint there, so that the
 // file need not grow when no space is left.
 func (s *stateDB) redoTarget() int64 {
-	return largestCheckpoint * max(s.space.usage().CheckpointBytes, minCheckpointBytes)
+	return largestCheckpoint * max(s.space.Usage().CheckpointBytes, space.MinCheckpointBytes)
 }
 
 // largestCheckpoint is how many times Usage.CheckpointBytes a checkpoint may be: changes that come while one runs wait
@@ -221,7 +222,7 @@ const largestCheckpoint = 5
 
 // shapeRedo sets the size of the redo file where space is short. No checkpoint is under way: its content is not needed.
 func (s *stateDB) shapeRedo() error {
-	u := s.space.usage()
+	u := s.space.Usage()
 	if u.CheckpointBytes >= s.options.CheckpointPartBytes {
 		return nil
 	}
@@ -234,7 +235,7 @@ func (s *stateDB) shapeRedo() error {
 		if err := s.redo.file.Truncate(want); err != nil {
 			return s.failure.Fail(fmt.Errorf("%s: cut the file to its size: %w", s.files.RedoPath(), disk.Plain(err)))
 		}
-	case has < want && s.space.reserve.spare() > want:
+	case has < want && s.space.Reserve.Spare() > want:
 		_ = unix.Fallocate(int(s.redo.file.Fd()), 0, has, want-has) // else it grows when it must
 	}
 	return nil

@@ -7,13 +7,14 @@ import (
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/space"
 )
 
 // mergePart merges the part with which changes begin, as where space is short. It compares the measured size of the
 // part with the pages that bbolt allocated.
 func mergePart(t *testing.T, s *Store, name string, changes []kv.Change) part {
 	t.Helper()
-	s.space.newest.Store(&Usage{}) // a reserve that is not known counts as short
+	s.state.space = space.NewAccount(s.failure, s.files, 0, 0) // a reserve that is not known counts as short
 	p := s.state.nextPart(changes)
 	before := s.state.db.Stats()
 	must(t, s.state.merge(changes[:p.n], &checkpointMarks{Slot: 1}))

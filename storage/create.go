@@ -11,6 +11,7 @@ import (
 
 	"tenure/internal/oslimit"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/space"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 // create writes the files of a new store: state.db, the journal, then log.db under another name, which it gets when all
 // are whole and durable. A crash before that leaves the other name behind, and all is made anew.
 func (s *Store) create() error {
-	free, _, err := freeBytes(s.files.Dir)
+	free, _, err := space.Free(s.files.Dir)
 	if err != nil {
 		return disk.Unusable("%w", err)
 	}

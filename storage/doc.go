@@ -14,7 +14,7 @@
 // A Store consists of parts that own their files and what they know of them; none knows the Store:
 //
 //	disk.Failure the first failure, which ends all of them         internal/disk/failure.go
-//	space        usage, the reserve file, what of it is promised   usage.go, reserve.go
+//	space        usage, the reserve file, what of it is promised   internal/space
 //	acceptorLog  the journal, what is pending in it, log.db        log.go, journal.go, log*.go
 //	nodeRecords  identity and start record, through acceptorLog    identity.go, copied.go
 //	stateDB      state.db: views of it and writes into it          state.go, stateview.go, checkpoint*.go
@@ -50,7 +50,7 @@
 //	damage is noticed and never served                 internal/sealed (checksums, digest), disk.Guard, pages,
 //	                                                   logsums.go, verify.go, scrub.go, journal/sector.go
 //	a copied disk is refused as far as can be seen     copied.go
-//	the reserve heals by itself                        usage.go
+//	the reserve heals by itself                        Usage.classify (internal/space)
 //
 // Concurrency: Commit and Checkpoint are called by one goroutine each and may run at the same time, since they write
 // different files; a Receiver is a third one's, beside both. Entries, View, Snapshot, Loaded, Durable, Identity, Usage,

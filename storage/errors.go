@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/space"
 )
 
 // Errors that those of this package wrap. Each message is one line that says what is wrong and how to mend it.
@@ -19,7 +20,7 @@ var (
 	// ErrUnusable: the directory cannot be used as it is: not a directory, not writable, or no space.
 	ErrUnusable = disk.ErrUnusable
 	// ErrTooSmall: the file system is too small to keep the reserve. Nothing was touched.
-	ErrTooSmall = errors.New("file system too small")
+	ErrTooSmall = space.ErrTooSmall
 	// ErrOtherNode: the directory, or a file in it, belongs to another node.
 	ErrOtherNode = errors.New("data of another node")
 	// ErrCopied: the directory is a copy of the one that the node wrote.

@@ -10,12 +10,6 @@ import (
 
 // An error of the disk names the file and says what to do, wherever it is noticed.
 func TestErrorsOfTheDiskNameTheFile(t *testing.T) {
-	promise := func(need int64) func(*Store) error {
-		return func(s *Store) error {
-			_, _, err := s.space.reserve.promise(need, false)
-			return s.failure.Fail(err)
-		}
-	}
 	for name, c := range map[string]struct {
 		harm   func(s *Store) // makes the next call fail as if the disk had failed
 		call   func(s *Store) error
@@ -36,16 +30,6 @@ func TestErrorsOfTheDiskNameTheFile(t *testing.T) {
 		"size of log.db": {func(s *Store) { s.log.file.Close() }, (*Store).Refresh, ErrUnusable, disk.LogName, "check"},
 		"size of state.db": {
 			func(s *Store) { s.state.file.Close() }, (*Store).Refresh, ErrDamaged, disk.StateName, "replace",
-		},
-		"free space": {func(s *Store) { s.files.Dir += "/gone" }, (*Store).Refresh, ErrUnusable, "gone", "check"},
-		"free space for a move": {
-			func(s *Store) { s.space.reserve.files.Dir += "/gone" }, promise(1), ErrFailed, "gone", "mend the disk",
-		},
-		"reserve": {
-			func(s *Store) {
-				s.space.reserve.file.Close()
-				s.space.reserve.held = 1 << 20
-			}, promise(1 << 60), ErrFailed, disk.ReserveName, "mend the disk",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -68,9 +68,9 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 	if err != nil {
 		return 0, 0, err
 	}
-	onDisk := before.live + before.blocks
-	*due = *due || before.blocks > onDisk/2
-	enough := before.blocks - max(before.live/2, keptFree) // the excess
+	onDisk := before.Live + before.Blocks
+	*due = *due || before.Blocks > onDisk/2
+	enough := before.Blocks - max(before.Live/2, keptFree) // the excess
 	if !*due || enough < giveBackStep {
 		return 0, 0, nil
 	}
@@ -90,7 +90,7 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 		return 0, 0, s.failure.Fail(fmt.Errorf("%s: give back free pages: %w", s.files.StatePath(), err))
 	}
 	after, err := s.measure()
-	given = before.blocks - after.blocks
+	given = before.Blocks - after.Blocks
 	s.stats.given.Add(uint64(max(0, given)))
 	return given, next, err
 }

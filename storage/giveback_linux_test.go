@@ -13,6 +13,7 @@ import (
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/disktest"
 )
 
 // halfEmpty is a store whose state.db is mostly free: it had n keys with 4 KiB each, and one of eight is left.
@@ -54,7 +55,7 @@ func blocksOf(t *testing.T, s *Store) (free, live int64) {
 	t.Helper()
 	m, err := s.state.measure()
 	must(t, err)
-	return m.blocks, m.live
+	return m.Blocks, m.Live
 }
 
 // TestFreePagesAreGivenBack: the file system gets what the file does not need, and the state stays what it was.
@@ -63,11 +64,11 @@ func TestFreePagesAreGivenBack(t *testing.T) {
 	s := halfEmpty(t, dir, 10_000)
 	want, err := content(s)
 	must(t, err)
-	before := freeNow(t, dir)
+	before := disktest.Free(t, dir)
 	given, err := s.GiveBack(context.Background(), fullPace)
 	must(t, err)
 	free, live := blocksOf(t, s)
-	if got := freeNow(t, dir) - before; given < 16<<20 || got != given || uint64(given) != s.Stats().GivenBack {
+	if got := disktest.Free(t, dir) - before; given < 16<<20 || got != given || uint64(given) != s.Stats().GivenBack {
 		t.Errorf("%d bytes given back, and %d more are free; counted %d", given, got, s.Stats().GivenBack)
 	}
 	if free < max(live/2, keptFree) || free > max(live/2, keptFree)+2*giveBackStep {

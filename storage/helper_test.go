@@ -2,11 +2,9 @@ package storage
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +16,16 @@ import (
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/disktest"
+)
+
+// Helpers under short names.
+var (
+	must      = disktest.Must
+	wantError = disktest.WantError
+	wantPanic = disktest.WantPanic
+	readFile  = disktest.ReadFile
+	overwrite = disktest.Overwrite
 )
 
 // small are options under which a store is made quickly.
@@ -38,40 +46,6 @@ func reopen(t testing.TB, s *Store) *Store {
 	t.Helper()
 	must(t, s.Close())
 	return open(t, s.files.Dir, s.options)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// wantError checks the kind of an error, what it says, and that it is one line.
-func wantError(t testing.TB, err, kind error, words ...string) {
-	t.Helper()
-	if !errors.Is(err, kind) {
-		t.Fatalf("got %v, want an error of kind %q", err, kind)
-	}
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("%q does not say %q", err, w)
-		}
-	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("%q is more than a line", err)
-	}
-}
-
-func wantPanic(t *testing.T, words string, fn func()) {
-	t.Helper()
-	defer func() {
-		t.Helper()
-		if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), words) {
-			t.Errorf("panic %v, want one with %q", r, words)
-		}
-	}()
-	fn()
 }
 
 func bal(n int) ballot.Ballot {
@@ -175,24 +149,6 @@ func formed(t testing.TB, dir string) *Store {
 		Members: []ident.Member{{Node: 1, Store: s.Identity().Store}}}))
 	must(t, s.Start(StartRecord{Restart: 1, Quarantine: Quarantine{Master: time.Second, User: time.Minute}}))
 	return s
-}
-
-func readFile(t testing.TB, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	must(t, err)
-	return b
-}
-
-// overwrite puts b into the file at path in place, keeping its inode.
-func overwrite(t testing.TB, path string, b []byte) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	must(t, err)
-	_, err = f.WriteAt(b, 0)
-	must(t, err)
-	must(t, f.Truncate(int64(len(b))))
-	must(t, f.Close())
 }
 
 func paths(dir string) (log, state string) {

@@ -14,6 +14,7 @@ import (
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/space"
 	"tenure/storage/journal"
 )
 
@@ -107,12 +108,12 @@ func (s *acceptorLog) addJournal() error {
 	fail := func(err error) error {
 		return disk.Unusable("cannot make %s: %w; check the directory and its disk", path, disk.Plain(err))
 	}
-	free, _, err := freeBytes(s.files.Dir)
+	free, _, err := space.Free(s.files.Dir)
 	if err != nil {
 		return fail(err)
 	}
 	size := s.options.journalSize(free)
-	if need := size + startSpaceBytes; free < need {
+	if need := size + space.StartBytes; free < need {
 		return disk.Unusable("no space in %s: %d bytes are free and the journal takes %d; make space", s.files.Dir, free, need)
 	}
 	there, err := disk.Exists(path)

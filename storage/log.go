@@ -13,6 +13,7 @@ import (
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/sealed"
+	"tenure/storage/internal/space"
 	"tenure/storage/journal"
 	"tenure/storage/pages"
 )
@@ -22,7 +23,7 @@ type acceptorLog struct {
 	failure *disk.Failure
 	files   disk.Files
 	options Options
-	space   *space
+	space   *space.Account
 	stats   *stats
 
 	db          *bolt.DB
@@ -115,13 +116,13 @@ func (s *acceptorLog) write(what string, next *logMarks, fn func(*bolt.Tx) error
 }
 
 // measure looks at log.db.
-func (s *acceptorLog) measure() (measures, error) {
+func (s *acceptorLog) measure() (space.Measures, error) {
 	tx, err := s.db.Begin(false)
 	if err != nil {
-		return measures{}, fmt.Errorf("%s: open a view: %w", s.files.LogPath(), err)
+		return space.Measures{}, fmt.Errorf("%s: open a view: %w", s.files.LogPath(), err)
 	}
 	defer tx.Rollback()
-	return measure(s.db, tx, s.file)
+	return space.Measure(s.db, tx, s.file)
 }
 
 // close closes the files of the log.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"syscall"
 
-	bolt "go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
 
 	"tenure/storage/internal/disk"
@@ -71,8 +70,8 @@ func (s *acceptorLog) solidBytes() (int64, error) {
 // behind the last page is used from its beginning.
 func (s *acceptorLog) writePages(write pages.WriteAt, b []byte, off int64) (int, error) {
 	if end := off + int64(len(b)); end > s.solid {
-		promised, err := s.space.reserve.claim(s.file, s.solid, end-s.solid)
-		defer s.space.reserve.fulfilled(promised)
+		promised, err := s.space.Reserve.Claim(s.file, s.solid, end-s.solid)
+		defer s.space.Reserve.Fulfilled(promised)
 		if err != nil {
 			return 0, err
 		}
@@ -119,18 +118,4 @@ func (s *Store) growLog() error {
 		}
 	}
 	return nil
-}
-
-// use is how much of a file's pages hold something.
-type use struct {
-	highWater int64 // bytes up to the last page ever used
-	live      int64 // of these, bytes that are not free or about to be
-}
-
-// usedBytes returns what tx, a view of db, uses of its file.
-func usedBytes(db *bolt.DB, tx *bolt.Tx) use {
-	st := db.Stats()
-	u := use{highWater: tx.Size()}
-	u.live = max(0, u.highWater-int64(st.FreePageN+st.PendingPageN)*int64(db.Info().PageSize))
-	return u
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/space"
 	"tenure/storage/pages"
 )
 
@@ -48,7 +49,7 @@ func Open(dir string, o Options) (*Store, error) {
 // prepare makes sure that there is a directory to open.
 func prepare(dir string, o Options) error {
 	if !o.Offline {
-		if err := checkSize(dir, o.ReserveBytes); err != nil {
+		if err := space.CheckSize(dir, o.ReserveBytes); err != nil {
 			return err
 		}
 		return prepareDir(dir)
@@ -63,16 +64,16 @@ func prepare(dir string, o Options) error {
 // newStore returns a store whose parts share a failure and are handed each other; nothing is open yet.
 func newStore(dir string, o Options, lock *os.File) *Store {
 	s := &Store{failure: disk.NewFailure(), files: disk.Files{Dir: dir}, options: o, lock: lock, closing: make(chan struct{})}
-	s.space.reserve.files = s.files
+	s.space = space.NewAccount(s.failure, s.files, o.QuotaBytes, o.ReserveBytes)
 	wish := func() chan struct{} { return make(chan struct{}, 1) }
 	s.log = acceptorLog{
-		failure: s.failure, files: s.files, options: o, space: &s.space, stats: &s.stats,
+		failure: s.failure, files: s.files, options: o, space: s.space, stats: &s.stats,
 		grow: wish(), dirty: wish(), full: wish(), flushed: wish(),
 	}
 	s.node = nodeRecords{failure: s.failure, files: s.files, log: &s.log}
 	s.state = stateDB{
-		failure: s.failure, files: s.files, options: o, space: &s.space, stats: &s.stats,
-		interrupted: make(chan struct{}), redo: redo{files: s.files, reserve: &s.space.reserve},
+		failure: s.failure, files: s.files, options: o, space: s.space, stats: &s.stats,
+		interrupted: make(chan struct{}), redo: redo{files: s.files, reserve: &s.space.Reserve},
 	}
 	return s
 }
@@ -90,7 +91,7 @@ func (s *Store) open() error {
 		return disk.CannotSync(s.files.Dir, err)
 	}
 	if !s.options.Offline {
-		s.note(s.space.reserve.open())
+		s.note(s.space.Reserve.Open())
 	}
 	if err := s.openLog(); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/space"
 	"tenure/storage/journal"
 )
 
@@ -529,7 +530,7 @@ func TestOpenNeedsItsRedoFile(t *testing.T) {
 	must(t, os.Remove(s.files.RedoPath()))
 	must(t, os.Mkdir(s.files.RedoPath(), 0o700)) // after Open has looked at what is there
 	s = newStore(dir, o.withDefaults(), nil)
-	s.space.newest.Store(&Usage{})
+	s.state.space = space.NewAccount(s.failure, s.files, 0, 0)
 	err := s.state.shapeRedo()
 	wantError(t, err, ErrFailed, s.files.RedoPath(), "is a directory")
 }

@@ -57,7 +57,6 @@ const (
 	defaultCheckpointPartBytes = 4 << 20
 	defaultMapBytes            = 64 << 30
 	defaultVerifyBytes         = 256 << 20
-	maxReserveBytes            = 256 << 20
 )
 
 // Validate returns an error if a field of o cannot be used.

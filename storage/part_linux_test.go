@@ -71,14 +71,14 @@ func TestACheckpointWithoutSpaceIsNotBegun(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 0)
-	_, promised, err := s.space.reserve.promise(s.space.reserve.held, false) // for another write
+	_, promised, err := s.space.Reserve.Promise(s.space.Reserve.Held(), false) // for another write
 	must(t, err)
 	s.state.opened.Store(false) // Open does not wait
 	if err := s.Checkpoint(checkpointOf(1, 500_000)); !errors.Is(err, errNoSpace) || s.Checkpointed() != 0 {
 		t.Errorf("checkpointed through slot %d: %v", s.Checkpointed(), err)
 	}
 	s.state.opened.Store(true)
-	s.space.reserve.fulfilled(promised)
+	s.space.Reserve.Fulfilled(promised)
 	must(t, s.Checkpoint(checkpointOf(1, 500_000)))
 	if s.Checkpointed() != 1 {
 		t.Errorf("checkpointed through slot %d", s.Checkpointed())

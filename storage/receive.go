@@ -78,7 +78,7 @@ func (s *Store) Receive(header []byte) (*Receiver, error) {
 // begin makes the new state database.
 func (r *Receiver) begin() error {
 	s := r.store
-	if err := r.checkSpace(r.stream.header.Bytes+r.stream.header.Bytes/8, s.space.usage().ReserveBytes); err != nil {
+	if err := r.checkSpace(r.stream.header.Bytes+r.stream.header.Bytes/8, s.space.Usage().ReserveBytes); err != nil {
 		return err
 	}
 	if err := dropReceived(s.files); err != nil {
@@ -121,7 +121,7 @@ func (r *Receiver) cannot(err error) error {
 // checkSpace returns an error unless the file system has need bytes and reserve besides.
 func (r *Receiver) checkSpace(need, reserve int64) error {
 	s := r.store
-	unused, err := s.space.reserve.unused()
+	unused, err := s.space.Reserve.Unused()
 	if err != nil {
 		return disk.Unusable("%w", err)
 	}
@@ -168,7 +168,7 @@ func (r *Receiver) apply(c *kv.Change, record []byte) error {
 
 // flush writes what has come together.
 func (r *Receiver) flush() error {
-	if err := r.checkSpace(2*r.batchSize, r.store.space.usage().ReserveBytes/2); err != nil {
+	if err := r.checkSpace(2*r.batchSize, r.store.space.Usage().ReserveBytes/2); err != nil {
 		return err
 	}
 	err := r.write(func(tx *bolt.Tx) error {

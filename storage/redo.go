@@ -13,6 +13,7 @@ import (
 	"tenure/kv"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/sealed"
+	"tenure/storage/internal/space"
 )
 
 // The redo file holds the changes of a checkpoint of several parts, from its beginning. Each change has the space, the
@@ -31,7 +32,7 @@ var putMark = [1]byte{1}
 // redo is the redo file.
 type redo struct {
 	files   disk.Files
-	reserve *reserve
+	reserve *space.Reserve
 	file    *os.File // open once it was needed
 }
 
@@ -42,7 +43,7 @@ func (r *redo) write(changes []kv.Change, plan *checkpointPlan, syncBytes int64)
 		return disk.Plain(err)
 	}
 	var synced int64
-	write := r.reserve.insist(r.file, r.file.WriteAt)
+	write := r.reserve.Insist(r.file, r.file.WriteAt)
 	buf := make([]byte, 0, redoChunkBytes)
 	for i := range changes {
 		buf = appendRedo(buf, &changes[i], &plan.Changes)

@@ -5,43 +5,20 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disktest"
 	"tenure/storage/pages"
 )
 
-// smallFileSystem mounts a file system of its own.
-func smallFileSystem(t *testing.T, size string) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skip("cannot mount a small file system: ", err)
-	}
-	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
-	return dir
-}
-
-func freeNow(t *testing.T, dir string) int64 {
-	t.Helper()
-	free, _, err := freeBytes(dir)
-	must(t, err)
-	return free
-}
-
-// othersLeave fills the file system of dir until left bytes are free.
-func othersLeave(t *testing.T, dir string, left int64) {
-	t.Helper()
-	f, err := os.Create(dir + "/filler")
-	must(t, err)
-	defer f.Close()
-	if err := syscall.Fallocate(int(f.Fd()), 0, 0, freeNow(t, dir)-left); err != nil {
-		t.Fatal(err)
-	}
-}
+// Helpers under short names.
+var (
+	smallFileSystem = disktest.SmallFileSystem
+	othersLeave     = disktest.Fill
+)
 
 // storeOn is a store with a durable slot and its reserve.
 func storeOn(t *testing.T, dir string) *Store {
@@ -61,37 +38,16 @@ func checkpointOf(n, bytes int) *kv.Checkpoint {
 	return f
 }
 
-// The reserve gives up whole blocks: a part of a block frees nothing.
-func TestTheReserveGivesWholeBlocks(t *testing.T) {
-	dir := smallFileSystem(t, "64m")
-	s := storeOn(t, dir)
-	othersLeave(t, dir, 64<<10)
-	for _, need := range []int64{64<<10 + 1, 100_001, 300_001, s.space.reserve.held + 64<<10 - 1} {
-		had, held := freeNow(t, dir), s.space.reserve.held
-		free, promised, err := s.space.reserve.promise(need, false)
-		s.space.reserve.fulfilled(promised)
-		if err != nil || free < need {
-			t.Errorf("%d bytes wanted, %d are free (%v) and %d held", need, free, err, s.space.reserve.held)
-		}
-		if has := freeNow(t, dir); free != has {
-			t.Errorf("%d bytes are free, not %d", has, free)
-		}
-		if given, missing := held-s.space.reserve.held, max(0, need-had); given >= missing+reserveBlock {
-			t.Errorf("%d bytes were missing and %d are given up", missing, given)
-		}
-	}
-}
-
 // Open asks for space once: all of the reserve is to be had then.
 func TestOpenTakesWhatTheReserveHas(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 64<<10)
 	s.state.opened.Store(false)
-	need := s.space.reserve.held + 64<<10 - 5
+	need := s.space.Reserve.Held() + 64<<10 - 5
 	promised, err := s.state.awaitSpace(s.files.StatePath(), func() (int64, error) { return need, nil })
 	must(t, err)
-	s.space.reserve.fulfilled(promised)
+	s.space.Reserve.Fulfilled(promised)
 	_, err = s.state.awaitSpace(s.files.StatePath(), func() (int64, error) { return 1 << 30, nil })
 	if !errors.Is(err, errNoSpace) {
 		t.Fatal(err)
@@ -114,14 +70,14 @@ func TestFailWithoutSpace(t *testing.T) {
 func TestACheckpointLooksAtTheFileSystemItself(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
-	held := s.space.reserve.held
+	held := s.space.Reserve.Held()
 	othersLeave(t, dir, 0)
 	if u := s.Usage(); u.Low {
 		t.Fatalf("%+v", u)
 	}
 	must(t, s.Checkpoint(checkpointOf(2, 500_000)))
-	if s.space.reserve.held >= held {
-		t.Errorf("%d bytes are held, as before", s.space.reserve.held)
+	if s.space.Reserve.Held() >= held {
+		t.Errorf("%d bytes are held, as before", s.space.Reserve.Held())
 	}
 	must(t, s.Verify(t.Context()))
 }
@@ -130,7 +86,7 @@ func TestACheckpointLooksAtTheFileSystemItself(t *testing.T) {
 func TestACheckpointInsistsOnWhatItWasPromised(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
-	held := s.space.reserve.held
+	held := s.space.Reserve.Held()
 	var full sync.Once
 	must(t, pages.Intercept(s.state.db, func(write pages.WriteAt) pages.WriteAt {
 		return func(b []byte, off int64) (int, error) {
@@ -139,8 +95,8 @@ func TestACheckpointInsistsOnWhatItWasPromised(t *testing.T) {
 		}
 	}))
 	must(t, s.Checkpoint(checkpointOf(2, 500_000)))
-	if s.space.reserve.held >= held {
-		t.Errorf("%d bytes are held, as before", s.space.reserve.held)
+	if s.space.Reserve.Held() >= held {
+		t.Errorf("%d bytes are held, as before", s.space.Reserve.Held())
 	}
 	must(t, s.Verify(t.Context()))
 }
@@ -155,7 +111,7 @@ func TestAPartIsMeasuredWhenSpaceIsShortMeanwhile(t *testing.T) {
 	p := s.state.nextPart(checkpointOf(1, 100).Changes)
 	promised, err := s.state.awaitPart(p)
 	must(t, err)
-	s.space.reserve.fulfilled(promised)
+	s.space.Reserve.Fulfilled(promised)
 	othersLeave(t, dir, 1<<20)
 	if _, err := s.state.awaitPart(p); !errors.Is(err, errShortNow) {
 		t.Fatal(err)
@@ -176,9 +132,7 @@ func TestInterruptEndsACheckpointThatWaits(t *testing.T) {
 	checkpointed, scrubbed := make(chan error, 1), make(chan error, 1)
 	go func() { checkpointed <- s.Checkpoint(checkpointOf(20, 500_000)) }()
 	for unused := int64(1); unused > 0; time.Sleep(time.Millisecond) { // the reserve is given up first
-		s.space.reserve.mu.Lock()
-		unused = s.space.reserve.held
-		s.space.reserve.mu.Unlock()
+		unused = s.space.Reserve.Held()
 	}
 	go func() { scrubbed <- s.Scrub(t.Context(), 1<<30) }()
 	s.Interrupt()
@@ -204,50 +158,6 @@ func TestInterruptEndsACheckpointThatWaits(t *testing.T) {
 	}
 	must(t, s.Checkpoint(checkpointOf(20, 500_000)))
 	must(t, s.Verify(t.Context()))
-}
-
-// Space that the reserve gave up for a write is neither taken again nor given to another write before the first has
-// ended.
-func TestWhatIsPromisedIsNotTakenAgain(t *testing.T) {
-	dir := smallFileSystem(t, "64m")
-	s := storeOn(t, dir)
-	othersLeave(t, dir, 1500<<10)
-	const need = 1900 << 10
-	_, promised, err := s.space.reserve.promise(need, false)
-	must(t, err)
-	left := s.space.reserve.held
-	must(t, s.Refresh())
-	if free, _, _ := freeBytes(dir); free < need || s.space.reserve.held != left {
-		t.Errorf("%d bytes are free of %d that were promised, %d held of %d", free, need, s.space.reserve.held, left)
-	}
-	_, more, err := s.space.reserve.promise(need, false)
-	must(t, err)
-	if free, _, _ := freeBytes(dir); promised != need || more != need || free < 2*need {
-		t.Errorf("%d and %d bytes are promised, and %d are free", promised, more, free)
-	}
-	s.space.reserve.fulfilled(promised)
-	s.space.reserve.fulfilled(more)
-	must(t, s.Refresh())
-	if s.space.reserve.promised != 0 || s.space.reserve.held <= left {
-		t.Errorf("after the writes %d bytes are promised and %d held", s.space.reserve.promised, s.space.reserve.held)
-	}
-}
-
-// A reserve file that could only be filled in part keeps that part, and counts it as held.
-func TestAPartOfTheReserveIsHeld(t *testing.T) {
-	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, ReserveBytes: 8 << 20})
-	const part = 1 << 20
-	s.space.reserve.mu.Lock()
-	overwrite(t, s.files.ReservePath(), make([]byte, part))
-	must(t, s.space.reserve.file.Close())
-	f, err := os.Open(s.files.ReservePath()) // it cannot be filled further
-	must(t, err)
-	s.space.reserve.file, s.space.reserve.held = f, 0
-	s.space.reserve.mu.Unlock()
-	must(t, s.Refresh())
-	if u := s.Usage(); u.HeldBytes != part || s.space.reserve.held != part {
-		t.Errorf("%d bytes are held, and usage says %d", s.space.reserve.held, u.HeldBytes)
-	}
 }
 
 // A commit that goes past the journal gets what the reserve has.
@@ -286,20 +196,22 @@ func TestAMoveTakesTheReserve(t *testing.T) {
 	must(t, s.Refresh())
 	free, err := s.log.measure()
 	must(t, err)
-	held := s.space.reserve.held
+	held := s.space.Reserve.Held()
 	othersLeave(t, dir, 0)
-	size := free.reusable - 200_000 // as a whole it would fit
+	size := free.Reusable - 200_000 // as a whole it would fit
 	if s.log.solid-s.log.logHigh >= size {
-		t.Fatalf("%d bytes are free in log.db, %d of them at its end: the test proves nothing", free.reusable,
+		t.Fatalf("%d bytes are free in log.db, %d of them at its end: the test proves nothing", free.Reusable,
 			s.log.solid-s.log.logHigh)
 	}
 	commit(t, s, entry(14, 1, strings.Repeat("w", int(size))))
 	must(t, s.log.flush())
 	must(t, s.failure.Err())
-	if given := held - s.space.reserve.held; given <= 0 || given > 2*size {
+	if given := held - s.space.Reserve.Held(); given <= 0 || given > 2*size {
 		t.Errorf("%d bytes of the reserve were given up for an entry of %d", given, size)
 	}
-	if p := s.space.reserve.promised; p != 0 {
+	unused, err := s.space.Reserve.Unused()
+	must(t, err)
+	if p := disktest.Free(t, dir) + s.space.Reserve.Held() - unused; p != 0 {
 		t.Errorf("%d bytes stay promised", p)
 	}
 	must(t, s.Close())

@@ -72,7 +72,7 @@ func (s *stateDB) pinWhole() (*view, *checkpointMarks, int64, error) {
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	return &view{state: s, tx: tx, meta: m}, marks, size.live, nil
+	return &view{state: s, tx: tx, meta: m}, marks, size.Live, nil
 }
 
 // Header returns what the receiver is told first. The bytes are shared.

@@ -14,6 +14,7 @@ import (
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/space"
 	"tenure/storage/pages"
 )
 
@@ -22,7 +23,7 @@ type stateDB struct {
 	failure *disk.Failure
 	files   disk.Files
 	options Options
-	space   *space
+	space   *space.Account
 	stats   *stats
 
 	db      *bolt.DB
@@ -71,7 +72,7 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 	if s.db, err = disk.OpenBolt(s.files.StatePath(), s.options.MapBytes, stateBolt); err != nil {
 		return err
 	}
-	if err := s.checked.Follow(s.db, s.space.reserve.insist); err != nil {
+	if err := s.checked.Follow(s.db, s.space.Reserve.Insist); err != nil {
 		return disk.Unusable("cannot open %s: %w", s.files.StatePath(), err)
 	}
 	return s.resumeCheckpoint()
@@ -139,13 +140,13 @@ func (s *stateDB) write(what string, fn func(*bolt.Tx) error) error {
 }
 
 // measure opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta page.
-func (s *stateDB) measure() (measures, error) {
+func (s *stateDB) measure() (space.Measures, error) {
 	tx, _, err := s.pinState()
 	if err != nil {
-		return measures{}, err
+		return space.Measures{}, err
 	}
 	defer tx.Rollback()
-	return measure(s.db, tx, s.file)
+	return space.Measure(s.db, tx, s.file)
 }
 
 // viewsFor is how long close waits for open views. Their readers have been told to end by then.

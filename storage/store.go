@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/space"
 )
 
 // Store is an open data directory. See the package comment for what may be called at the same time. Its parts share its
@@ -20,7 +21,7 @@ type Store struct {
 	lock    *os.File
 	notes   []string
 
-	space space
+	space *space.Account
 	log   acceptorLog
 	node  nodeRecords
 	state stateDB
@@ -69,5 +70,5 @@ func (s *Store) close(wait time.Duration) error {
 
 // release closes whatever is open, the lock last. It waits so long for open views.
 func (s *Store) release(wait time.Duration) error {
-	return errors.Join(s.state.close(wait), s.log.close(), disk.CloseFiles(s.space.reserve.file, s.lock))
+	return errors.Join(s.state.close(wait), s.log.close(), s.space.Reserve.Close(), disk.CloseFiles(s.lock))
 }

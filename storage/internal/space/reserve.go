@@ -1,4 +1,4 @@
-package storage
+package space
 
 import (
 	"errors"
@@ -26,15 +26,20 @@ const (
 	// minReserveBytes is the least that is taken for a reserve. Writes under way when a disk is found to be short fit
 	// into it.
 	minReserveBytes = 8 << 20
+	// maxReserveBytes bounds the default reserve.
+	maxReserveBytes = 256 << 20
 	// reserveParts is how many times the reserve a file system must have.
 	reserveParts = 6
 )
 
+// ErrTooSmall is that of package storage.
+var ErrTooSmall = errors.New("file system too small")
+
 // defaultReserve returns the reserve on a file system of total bytes.
 func defaultReserve(total int64) int64 { return min(max(total/8, minReserveBytes), maxReserveBytes) }
 
-// checkSize refuses a file system on which the reserve would be most of what there is.
-func checkSize(dir string, reserve int64) error {
+// CheckSize refuses a file system on which the reserve would be most of what there is.
+func CheckSize(dir string, reserve int64) error {
 	at := dir
 	for { // nothing is made before this has been answered
 		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) || filepath.Dir(at) == at {
@@ -42,7 +47,7 @@ func checkSize(dir string, reserve int64) error {
 		}
 		at = filepath.Dir(at)
 	}
-	_, total, err := freeBytes(at)
+	_, total, err := Free(at)
 	if err != nil {
 		return disk.Unusable("%w", err)
 	}
@@ -57,8 +62,8 @@ func checkSize(dir string, reserve int64) error {
 	return nil
 }
 
-// reserve is the reserve file, and what of the free space is promised to writes.
-type reserve struct {
+// Reserve is the reserve file, and what of the free space is promised to writes.
+type Reserve struct {
 	files    disk.Files
 	mu       sync.Mutex // taken last
 	file     *os.File   // nil: there is none
@@ -68,7 +73,7 @@ type reserve struct {
 
 // hold takes the missing bytes of the reserve file once the file system has these and a little more, and puts the bytes
 // held into u. One caller at a time.
-func (r *reserve) hold(u *Usage) {
+func (r *Reserve) hold(u *Usage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u.HeldBytes = r.held
@@ -85,9 +90,9 @@ func (r *reserve) hold(u *Usage) {
 	u.HeldBytes = r.held
 }
 
-// open opens the reserve file, and makes an empty one if there is none. A store does without it if need be: then open
+// Open opens the reserve file, and makes an empty one if there is none. A store does without it if need be: then open
 // returns a note about it.
-func (r *reserve) open() (note string) {
+func (r *Reserve) Open() (note string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, err := oslimit.OpenFile(r.files.ReservePath(), os.O_RDWR|os.O_CREATE, 0o600)
@@ -102,29 +107,29 @@ func (r *reserve) open() (note string) {
 	return ""
 }
 
-func (r *reserve) measure() {
+func (r *Reserve) measure() {
 	var st unix.Stat_t
 	if unix.Fstat(int(r.file.Fd()), &st) == nil {
 		r.held = min(st.Size, st.Blocks*512)
 	}
 }
 
-// unused returns what the file system has free and promised to no write, and what the reserve file holds of it.
-func (r *reserve) unused() (int64, error) {
-	free, _, err := freeBytes(r.files.Dir)
+// Unused returns what the file system has free and promised to no write, and what the reserve file holds of it.
+func (r *Reserve) Unused() (int64, error) {
+	free, _, err := Free(r.files.Dir)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return free + r.held - r.promised, err
 }
 
-// promise gives up reserve until the file system has need bytes free besides what was promised before, and returns how
+// Promise gives up reserve until the file system has need bytes free besides what was promised before, and returns how
 // many it has. If they are enough, or anyhow is set, need bytes are promised: neither the reserve file nor another
-// write may take them before fulfilled is called with what was promised.
-func (r *reserve) promise(need int64, anyhow bool) (free, promised int64, err error) {
+// write may take them before Fulfilled is called with what was promised.
+func (r *Reserve) Promise(need int64, anyhow bool) (free, promised int64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
-		if free, _, err = freeBytes(r.files.Dir); err != nil {
+		if free, _, err = Free(r.files.Dir); err != nil {
 			return 0, 0, err
 		}
 		free -= r.promised
@@ -145,33 +150,33 @@ func (r *reserve) promise(need int64, anyhow bool) (free, promised int64, err er
 	return free, promised, nil
 }
 
-// claim gives n bytes at off of f their blocks, with what the file system has and then with what the reserve file gives
-// up. They are promised until the caller calls fulfilled: a file system that cannot allocate gives blocks when they are
+// Claim gives n bytes at off of f their blocks, with what the file system has and then with what the reserve file gives
+// up. They are promised until the caller calls Fulfilled: a file system that cannot allocate gives blocks when they are
 // written.
-func (r *reserve) claim(f *os.File, off, n int64) (promised int64, err error) {
+func (r *Reserve) Claim(f *os.File, off, n int64) (promised int64, err error) {
 	for need := n; ; need *= 2 { // the file system needs some for itself, and others may take what is given up
-		held := r.holds()
-		if _, promised, err = r.promise(need, true); err != nil {
+		held := r.Held()
+		if _, promised, err = r.Promise(need, true); err != nil {
 			return 0, err
 		}
 		if err = disk.Allocate(f, off, n); !errors.Is(err, unix.ENOSPC) || held == 0 {
 			return promised, err
 		}
-		r.fulfilled(promised)
+		r.Fulfilled(promised)
 	}
 }
 
-// insist returns a function that writes to f through write. If the file system has no blocks left, the function takes
+// Insist returns a function that writes to f through write. If the file system has no blocks left, the function takes
 // some from the reserve and writes once more: other programs may have taken promised space. Only a sync is never tried
 // again.
-func (r *reserve) insist(f *os.File, write pages.WriteAt) pages.WriteAt {
+func (r *Reserve) Insist(f *os.File, write pages.WriteAt) pages.WriteAt {
 	return func(b []byte, off int64) (int, error) {
 		n, err := write(b, off)
-		if !errors.Is(err, unix.ENOSPC) || r.holds() == 0 {
+		if !errors.Is(err, unix.ENOSPC) || r.Held() == 0 {
 			return n, err
 		}
-		promised, err := r.claim(f, off, int64(len(b)))
-		defer r.fulfilled(promised)
+		promised, err := r.Claim(f, off, int64(len(b)))
+		defer r.Fulfilled(promised)
 		if err != nil {
 			return 0, err
 		}
@@ -179,27 +184,27 @@ func (r *reserve) insist(f *os.File, write pages.WriteAt) pages.WriteAt {
 	}
 }
 
-// holds returns what the reserve file keeps.
-func (r *reserve) holds() int64 {
+// Held returns what the reserve file keeps.
+func (r *Reserve) Held() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.held
 }
 
-// fulfilled ends a promise: the write has ended.
-func (r *reserve) fulfilled(promised int64) {
+// Fulfilled ends a promise: the write has ended.
+func (r *Reserve) Fulfilled(promised int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.promised -= promised
 }
 
-// reserveBlock divides the sizes of the reserve file: a part of a block frees nothing. Where blocks are larger, promise
+// reserveBlock divides the sizes of the reserve file: a part of a block frees nothing. Where blocks are larger, Promise
 // goes on to the next piece.
 const reserveBlock = 64 << 10
 
-// spare returns what the file system has free and promised to no write, or 0 if that is not known.
-func (r *reserve) spare() int64 {
-	free, _, err := freeBytes(r.files.Dir)
+// Spare returns what the file system has free and promised to no write, or 0 if that is not known.
+func (r *Reserve) Spare() int64 {
+	free, _, err := Free(r.files.Dir)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
@@ -207,3 +212,6 @@ func (r *reserve) spare() int64 {
 	}
 	return free - r.promised
 }
+
+// Close closes the reserve file.
+func (r *Reserve) Close() error { return disk.CloseFiles(r.file) }
