@@ -9,6 +9,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"tenure/internal/ident"
 	"tenure/internal/oslimit"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/space"
@@ -26,7 +27,7 @@ func (s *Store) create() error {
 	if err != nil {
 		return disk.Unusable("%w", err)
 	}
-	logBytes, journalBytes := min(s.options.LogInitialBytes, free/16)&^4095, s.options.journalSize(free)
+	logBytes, journalBytes := s.log.options.sizes(free)
 	if need := logBytes + journalBytes + minSpaceBytes; free < need {
 		return disk.Unusable("no space in %s: %d bytes are free and a new store takes %d; "+
 			"make space or choose another disk", s.files.Dir, free, need)
@@ -58,17 +59,20 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 	if err := disk.SyncDir(filepath.Dir(s.files.Dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	var id identityRecord
-	if _, err := rand.Read(id.Store[:]); err != nil {
+	var node nodeContent
+	if _, err := rand.Read(node.identity.Store[:]); err != nil {
 		return err
 	}
-	if err := disk.NewBolt(s.files.StatePath(), stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, id) }); err != nil {
+	if err := disk.NewBolt(s.files.StatePath(), stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, node.identity.Store) }); err != nil {
 		return err
 	}
 	if err := makeJournal(s.files.JournalPath(), journalBytes); err != nil {
 		return err
 	}
-	if err := fillLog(f, id, logBytes, journalBytes); err != nil {
+	if node.disk, err = locate(f); err != nil {
+		return err
+	}
+	if err := createLog(f, logBytes, journalBytes, node.records()); err != nil {
 		return err
 	}
 	if err := disk.SyncDir(s.files.Dir); err != nil { // the other two must not come after the rename
@@ -80,14 +84,11 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 	return disk.SyncDir(s.files.Dir)
 }
 
-// fillLog writes the first content of log.db into f, durably.
-func fillLog(f *os.File, id identityRecord, logBytes, journalBytes int64) error {
-	at, err := locate(f)
-	if err != nil {
-		return err
-	}
-	marks := logMarks{JournalBytes: journalBytes}
-	err = disk.NewBolt(f.Name(), logBolt, func(tx *bolt.Tx) error { return logRecords(tx, id, at, marks) })
+// createLog writes the first content of log.db into f, with records of the node, durably.
+func createLog(f *os.File, logBytes, journalBytes int64, node []nodeRecord) error {
+	err := disk.NewBolt(f.Name(), logBolt, func(tx *bolt.Tx) error {
+		return logRecords(tx, node, &logMarks{JournalBytes: journalBytes})
+	})
 	if err != nil {
 		return err
 	}
@@ -97,8 +98,8 @@ func fillLog(f *os.File, id identityRecord, logBytes, journalBytes int64) error 
 	return zeroFill(f, logBytes)
 }
 
-func logRecords(tx *bolt.Tx, id identityRecord, at diskRecord, marks logMarks) error {
-	node, err := tx.CreateBucket([]byte(nodeBucket))
+func logRecords(tx *bolt.Tx, node []nodeRecord, marks *logMarks) error {
+	b, err := tx.CreateBucket([]byte(nodeBucket))
 	if err != nil {
 		return err
 	}
@@ -109,17 +110,18 @@ func logRecords(tx *bolt.Tx, id identityRecord, at diskRecord, marks logMarks) e
 	if _, err := tx.CreateBucket([]byte(entryBucket)); err != nil {
 		return err
 	}
-	return errors.Join(
-		nodeSeed.Put(node, identityKey, &id), nodeSeed.Put(node, startKey, &startRecord{}),
-		nodeSeed.Put(node, diskKey, &at), acceptorSeed.Put(acceptor, marksKey, &marks))
+	if err := putRecords(b, node); err != nil {
+		return err
+	}
+	return acceptorSeed.Put(acceptor, marksKey, marks)
 }
 
-func stateRecords(tx *bolt.Tx, id identityRecord) error {
+func stateRecords(tx *bolt.Tx, owner ident.StoreID) error {
 	b, err := tx.CreateBucket([]byte(checkpointBucket))
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkpointSeed.Put(b, ownerKey, &id.Store),
+	return errors.Join(checkpointSeed.Put(b, ownerKey, &owner),
 		checkpointSeed.Put(b, checkpointKey, &checkpointMarks{}))
 }
 

@@ -20,20 +20,24 @@ func (x *Examination) readLog() {
 		return
 	}
 	defer f.Close()
-	c, err := readLog(f, size)
+	var node nodeContent
+	c, err := readLog(f, size, node.records())
+	if err == nil {
+		err = node.check()
+	}
 	if err != nil {
 		x.problem(disk.LogName, err)
 		x.salvageIdentity()
 		return
 	}
-	id, start := c.identity.public(), c.start.public()
+	id, start := node.identity.public(), node.start.public()
 	x.Identity, x.Start = &id, &start
 	m := &c.marks
 	x.Log = &LogInfo{Promised: m.Promised, Chosen: m.Chosen, Truncated: m.Truncated, First: c.first, Last: m.Last,
 		Entries: m.Entries.Count, Digest: m.Entries.Sum, marks: *m}
 	is, err := locate(f)
 	if err == nil {
-		err = refuseCopy(x.files.Dir, c.disk, is)
+		err = refuseCopy(x.files.Dir, node.disk, is)
 	}
 	if accepted, _ := disk.Exists(filepath.Join(x.files.Dir, acceptedName)); err != nil && !accepted {
 		x.Copied = err.Error()

@@ -20,7 +20,7 @@ func TestLogGrowsByWhatTheOptionSays(t *testing.T) {
 	s := open(t, t.TempDir(), growing)
 	before, err := disk.Size(s.log.file)
 	must(t, err)
-	must(t, s.growLog())
+	must(t, s.log.growAhead(s.closing, func() (Usage, error) { return s.Usage(), s.Refresh() }))
 	after, err := disk.Size(s.log.file)
 	must(t, err)
 	if after != before+growing.LogGrowBytes {

@@ -1,13 +1,13 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
@@ -37,13 +37,34 @@ type nodeRecords struct {
 	failure  *disk.Failure
 	files    disk.Files
 	log      *acceptorLog // which writes log.db
+	mu       sync.Mutex   // held while a record is changed; taken before those of log
 	identity atomic.Pointer[identityRecord]
 	start    atomic.Pointer[startRecord]
-	disk     diskRecord // under log.mu
+	disk     diskRecord // under mu
+}
+
+// nodeContent is what a reading of log.db finds of the node.
+type nodeContent struct {
+	identity identityRecord
+	start    startRecord
+	disk     diskRecord
+}
+
+// records returns the records of log.db that c consists of.
+func (c *nodeContent) records() []nodeRecord {
+	return []nodeRecord{{identityKey, &c.identity}, {startKey, &c.start}, {diskKey, &c.disk}}
+}
+
+// check returns an error if the records are not those of a node.
+func (c *nodeContent) check() error {
+	if c.identity.Store.IsZero() {
+		return errors.New("its identity names no store")
+	}
+	return nil
 }
 
 // load takes what was read from log.db.
-func (s *nodeRecords) load(c *logContent) {
+func (s *nodeRecords) load(c *nodeContent) {
 	s.disk = c.disk
 	s.identity.Store(&c.identity)
 	s.start.Store(&c.start)
@@ -61,8 +82,8 @@ func (r *identityRecord) public() Identity {
 func (s *Store) SetNode(id ballot.NodeID) error { return s.node.bind(id) }
 
 func (s *nodeRecords) bind(id ballot.NodeID) error {
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
 		return err
 	}
@@ -87,8 +108,8 @@ func (s *Store) Found(cluster ident.ClusterID, m ident.Membership) error {
 }
 
 func (s *nodeRecords) found(cluster ident.ClusterID, m ident.Membership) error {
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
 		return err
 	}
@@ -146,8 +167,8 @@ func (r *startRecord) public() StartRecord {
 func (s *Store) Start(next StartRecord) error { return s.node.begin(next) }
 
 func (s *nodeRecords) begin(next StartRecord) error {
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
 		return err
 	}
@@ -165,12 +186,7 @@ func (s *nodeRecords) begin(next StartRecord) error {
 		Restart: next.Restart, Master: next.Quarantine.Master, User: next.Quarantine.User, Bucket: next.Bucket,
 		Longest: max(next.Longest, was.Longest),
 	}
-	err = s.writeNode("write the start record", func(b *bolt.Bucket) error {
-		if err := nodeSeed.Put(b, diskKey, &s.disk); err != nil {
-			return err
-		}
-		return nodeSeed.Put(b, startKey, record)
-	})
+	err = s.log.putNode("write the start record", nodeRecord{diskKey, &s.disk}, nodeRecord{startKey, record})
 	if err != nil {
 		return err
 	}
@@ -206,8 +222,8 @@ func (s *Store) SetBucket(length, quarantine time.Duration) error {
 
 // changeStart changes the start record of this run. fn gets a copy of it.
 func (s *nodeRecords) changeStart(what string, fn func(*startRecord) error) error {
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
 		return err
 	}
@@ -215,30 +231,15 @@ func (s *nodeRecords) changeStart(what string, fn func(*startRecord) error) erro
 	if err := fn(&record); err != nil {
 		return err
 	}
-	if err := s.putNode(what, startKey, &record); err != nil {
+	if err := s.log.putNode(what, nodeRecord{startKey, &record}); err != nil {
 		return err
 	}
 	s.start.Store(&record)
 	return nil
 }
 
-// putNode writes one record of the bucket node. The caller holds log.mu, or is Open.
-func (s *nodeRecords) putNode(what string, key []byte, v any) error {
-	return s.writeNode(what, func(b *bolt.Bucket) error { return nodeSeed.Put(b, key, v) })
-}
-
-// writeNode runs fn on the bucket node in a transaction of log.db. The caller holds log.mu, or is Open.
-func (s *nodeRecords) writeNode(what string, fn func(*bolt.Bucket) error) error {
-	next := *s.log.logged.Load()
-	err := s.log.write(what, &next, func(tx *bolt.Tx) error { return fn(tx.Bucket([]byte(nodeBucket))) })
-	if err == nil {
-		s.log.logged.Store(&next)
-	}
-	return err
-}
-
 func (s *nodeRecords) putIdentity(what string, next *identityRecord) error {
-	if err := s.putNode(what, identityKey, next); err != nil {
+	if err := s.log.putNode(what, nodeRecord{identityKey, next}); err != nil {
 		return err
 	}
 	s.identity.Store(next)
@@ -249,7 +250,7 @@ func (s *nodeRecords) putIdentity(what string, next *identityRecord) error {
 // note about it.
 func (s *nodeRecords) acceptCopy(is diskRecord) (note string, err error) {
 	s.disk = is
-	if err := s.putNode("record the new place of the directory", diskKey, &s.disk); err != nil {
+	if err := s.log.putNode("record the new place of the directory", nodeRecord{diskKey, &s.disk}); err != nil {
 		return "", err
 	}
 	path := filepath.Join(s.files.Dir, acceptedName)

@@ -9,7 +9,6 @@ import (
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
-	"tenure/storage/journal"
 	"tenure/storage/pages"
 )
 
@@ -121,12 +120,7 @@ func (s *Store) adopt(m *checkpointMarks) error {
 			return err
 		}
 	}
-	r := journal.Record{Marks: s.log.pending.durable()}
-	if slot := multipaxos.Slot(m.Slot); slot > r.Marks.Truncated {
-		advance(&r.Marks, &multipaxos.Persist{Truncate: slot})
-		return s.log.commitHome(&r)
-	}
-	return nil
+	return s.log.truncate(multipaxos.Slot(m.Slot))
 }
 
 // nameReceived gives the received files the names of the old ones.

@@ -26,9 +26,14 @@ type dataFile struct {
 
 func (f dataFile) Sync() error { return f.syncer.Sync() }
 
-// journalSize returns what a new journal takes.
-func (o Options) journalSize(free int64) int64 {
+// journalSize returns what a new journal takes where free bytes are free.
+func (o logOptions) journalSize(free int64) int64 {
 	return max(min(o.JournalBytes, free/16), minJournalBytes) &^ 4095
+}
+
+// sizes returns what a new log.db and a new journal take where free bytes are free.
+func (o logOptions) sizes(free int64) (logBytes, journalBytes int64) {
+	return min(o.InitialBytes, free/16) &^ 4095, o.journalSize(free)
 }
 
 // makeJournal makes an empty journal, durable except for its name.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -22,9 +23,9 @@ import (
 type acceptorLog struct {
 	failure *disk.Failure
 	files   disk.Files
-	options Options
-	space   *space.Account
-	stats   *stats
+	options logOptions
+	reserve *space.Reserve
+	stats   logStats
 
 	db          *bolt.DB
 	file        *os.File // log.db, for sizes and for filling with zeros
@@ -55,8 +56,8 @@ type acceptorLog struct {
 	logged   atomic.Pointer[logMarks]
 }
 
-// read opens and reads log.db. It changes nothing.
-func (s *acceptorLog) read() (*logContent, error) {
+// read opens and reads log.db. The records of the node are decoded into the values of node. It changes nothing.
+func (s *acceptorLog) read(node []nodeRecord) (*logContent, error) {
 	f, err := oslimit.OpenFile(s.files.LogPath(), os.O_RDWR, 0)
 	if err != nil {
 		return nil, disk.CannotOpen(s.files.LogPath(), err)
@@ -67,11 +68,20 @@ func (s *acceptorLog) read() (*logContent, error) {
 		return nil, err
 	}
 	disk.WillRead(f)
-	c, err := readLog(f, size)
+	c, err := readLog(f, size, node)
 	if err != nil {
 		return nil, disk.Damaged(s.files.LogPath(), "%w", err)
 	}
 	return c, nil
+}
+
+// newLog returns a log of which nothing is open yet.
+func newLog(failure *disk.Failure, files disk.Files, o logOptions, reserve *space.Reserve) *acceptorLog {
+	wish := func() chan struct{} { return make(chan struct{}, 1) }
+	return &acceptorLog{
+		failure: failure, files: files, options: o, reserve: reserve,
+		grow: wish(), dirty: wish(), full: wish(), flushed: wish(),
+	}
 }
 
 // open makes bbolt open log.db. Its content c was read and is durable.
@@ -84,7 +94,7 @@ func (s *acceptorLog) open(c *logContent) (err error) {
 	if s.db, err = disk.OpenBolt(s.files.LogPath(), s.options.MapBytes, logBolt); err != nil {
 		return err
 	}
-	s.db.AllocSize = int(min(s.options.LogGrowBytes, 1<<30)) // for when the log outruns the grower
+	s.db.AllocSize = int(min(s.options.GrowBytes, 1<<30)) // for when the log outruns the grower
 	if s.solid, err = s.solidBytes(); err != nil {
 		return err
 	}
@@ -125,6 +135,18 @@ func (s *acceptorLog) measure() (space.Measures, error) {
 	return space.Measure(s.db, tx, s.file)
 }
 
+// stop ends the log of a store that has ended: a commit that runs ends first. If move is set, what is pending goes to
+// log.db; if that fails, the journal has it still.
+func (s *acceptorLog) stop(move bool) {
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if move {
+		s.moveHome(nil)
+	}
+}
+
 // close closes the files of the log.
 func (s *acceptorLog) close() error {
 	var err error
@@ -136,3 +158,16 @@ func (s *acceptorLog) close() error {
 	}
 	return errors.Join(err, disk.CloseFiles(s.journalFile, s.file))
 }
+
+// logOptions are the options of the log. See Options.
+type logOptions struct {
+	InitialBytes int64
+	GrowBytes    int64
+	JournalBytes int64
+	FlushBytes   int64
+	FlushIdle    time.Duration
+	MapBytes     int64
+}
+
+// logStats counts what the log does.
+type logStats struct{ syncs, waits, flushes, entries, replayed, cutOff atomic.Uint64 }

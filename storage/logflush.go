@@ -1,48 +1,17 @@
 package storage
 
 import (
-	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 
+	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
 
 // The flusher moves pending records from the journal to log.db: one transaction for many commits. It writes only the
 // last write of each slot, in slot order, and no entry that was truncated meanwhile. Commits go on beside it.
-
-// stats counts what the journal does, and checkpoints that were interrupted.
-type stats struct {
-	syncs, waits, flushes, entries, replayed, cutOff, resumed, scrubbed, recounts, installed, given atomic.Uint64
-}
-
-// Stats are counts since Open, and what is pending now.
-type Stats struct {
-	JournalSyncs   uint64 // commits that went through the journal
-	JournalWaits   uint64 // times that one of them waited for space in it
-	Flushes        uint64 // transactions that moved records to log.db, or a commit too large for the journal
-	FlushedEntries uint64 // entries written by them
-	Replayed       uint64 // records that Open found in the journal and not in log.db
-	CutOff         bool   // Open found a record behind them that was never whole, and dropped it
-	PendingBytes   int64  // of the journal that log.db does not have
-	Resumed        uint64 // checkpoints that a crash had cut off between two parts, and of which Open made the rest
-	ScrubbedPages  uint64 // pages of state.db that Scrub has passed
-	Recounts       uint64 // times that Recount has found the digest to be that of the records
-	GivenBack      uint64 // bytes of state.db that GiveBack has given back to the file system
-	Installed      uint64 // slot of the snapshot that Open put in the place of the state database; 0: none
-}
-
-// Stats returns the counts. It is cheap and safe for concurrent use.
-func (s *Store) Stats() Stats {
-	return Stats{
-		JournalSyncs: s.stats.syncs.Load(), JournalWaits: s.stats.waits.Load(), Flushes: s.stats.flushes.Load(),
-		FlushedEntries: s.stats.entries.Load(), Replayed: s.stats.replayed.Load(), CutOff: s.stats.cutOff.Load() > 0,
-		PendingBytes: s.log.pending.size(), Resumed: s.stats.resumed.Load(), ScrubbedPages: s.stats.scrubbed.Load(),
-		Recounts: s.stats.recounts.Load(), Installed: s.stats.installed.Load(), GivenBack: s.stats.given.Load(),
-	}
-}
 
 // flushBytes returns how much is pending before it is moved. This bound and Limit are a quarter of the ring each, at
 // most. So a commit waits only for a flush that has been asked for: half of the ring is free otherwise, whatever its
@@ -108,8 +77,20 @@ func (s *acceptorLog) commitHome(r *journal.Record) error {
 	return s.moveHome(r)
 }
 
+// truncate drops the entries through slot, durably, with all that is pending in one transaction of log.db.
+func (s *acceptorLog) truncate(slot multipaxos.Slot) error {
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	r := journal.Record{Marks: s.pending.durable()}
+	if slot <= r.Marks.Truncated {
+		return nil
+	}
+	advance(&r.Marks, &multipaxos.Persist{Truncate: slot})
+	return s.commitHome(&r)
+}
+
 // moveHome moves what is pending, and r after it unless it is nil, to log.db. The caller holds mu, and commitMu if
-// there is an r; or is Open or Close.
+// there is an r.
 func (s *acceptorLog) moveHome(r *journal.Record) error {
 	b := s.pending.collect(s.batch)
 	was := s.logged.Load()

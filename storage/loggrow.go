@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/space"
 	"tenure/storage/pages"
 )
 
@@ -18,7 +19,7 @@ import (
 
 // askToGrow wakes the grower when the log comes near the end of its blocks. The caller holds mu.
 func (s *acceptorLog) askToGrow() {
-	if s.solid >= s.logHigh+s.options.LogGrowBytes/2 {
+	if s.solid >= s.logHigh+s.options.GrowBytes/2 {
 		return
 	}
 	select {
@@ -70,8 +71,8 @@ func (s *acceptorLog) solidBytes() (int64, error) {
 // behind the last page is used from its beginning.
 func (s *acceptorLog) writePages(write pages.WriteAt, b []byte, off int64) (int, error) {
 	if end := off + int64(len(b)); end > s.solid {
-		promised, err := s.space.Reserve.Claim(s.file, s.solid, end-s.solid)
-		defer s.space.Reserve.Fulfilled(promised)
+		promised, err := s.reserve.Claim(s.file, s.solid, end-s.solid)
+		defer s.reserve.Fulfilled(promised)
 		if err != nil {
 			return 0, err
 		}
@@ -80,40 +81,42 @@ func (s *acceptorLog) writePages(write pages.WriteAt, b []byte, off int64) (int,
 	return write(b, off)
 }
 
-// grower runs until Close, or until the store has failed.
-func (s *Store) grower() {
+// grower fills log.db ahead of the log until closing is closed, or until the store has failed. usage measures the file
+// system anew.
+func (s *acceptorLog) grower(closing <-chan struct{}, usage func() (space.Usage, error)) {
 	for {
 		select {
-		case <-s.closing:
+		case <-closing:
 			return
-		case <-s.log.grow:
+		case <-s.grow:
 		}
-		if err := s.growLog(); err != nil && !errors.Is(err, syscall.ENOSPC) {
+		if err := s.growAhead(closing, usage); err != nil && !errors.Is(err, syscall.ENOSPC) {
 			s.failure.Fail(fmt.Errorf("%s: grow the file: %w", s.files.LogPath(), err))
 			return
 		}
 	}
 }
 
-// growLog adds LogGrowBytes of zeros, unless that would eat into the reserve.
-func (s *Store) growLog() error {
-	if err := s.Refresh(); err != nil {
+// growAhead adds GrowBytes of zeros, unless that would eat into the reserve.
+func (s *acceptorLog) growAhead(closing <-chan struct{}, usage func() (space.Usage, error)) error {
+	u, err := usage()
+	if err != nil {
 		return nil // bbolt will grow the file if it must
 	}
-	if u := s.Usage(); u.FreeBytes-s.options.LogGrowBytes < u.ReserveBytes {
+	if u.FreeBytes-s.options.GrowBytes < u.ReserveBytes {
 		return nil
 	}
-	for left := s.options.LogGrowBytes; left > 0; left -= zeroChunkBytes {
+	for left := s.options.GrowBytes; left > 0; left -= zeroChunkBytes {
 		select {
-		case <-s.closing:
+		case <-closing:
 			return nil
 		default:
 		}
-		if err := s.log.growStep(); err != nil {
+		if err := s.growStep(); err != nil {
 			return err
 		}
 		// Not under the lock, and little at a time: a commit must not wait for it, nor sync it as its own.
-		if err := disk.DataSync(s.log.file); err != nil {
+		if err := disk.DataSync(s.file); err != nil {
 			return err
 		}
 	}

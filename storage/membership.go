@@ -14,8 +14,8 @@ import (
 func (s *Store) SetMembership(m ident.Membership) error { return s.node.setMembership(m) }
 
 func (s *nodeRecords) setMembership(m ident.Membership) error {
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (s *nodeRecords) setMembership(m ident.Membership) error {
 	return s.newMembership(&next, m)
 }
 
-// newMembership writes next with m, unless the membership that next has is as new. The caller holds log.mu.
+// newMembership writes next with m, unless the membership that next has is as new. The caller holds mu.
 func (s *nodeRecords) newMembership(next *identityRecord, m ident.Membership) error {
 	if !m.Newer(next.Membership) {
 		return nil
@@ -81,8 +81,8 @@ func (s *Store) Join(cluster ident.ClusterID, node ballot.NodeID, m ident.Member
 }
 
 func (s *nodeRecords) join(cluster ident.ClusterID, node ballot.NodeID, m ident.Membership) error {
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
 		return err
 	}
@@ -106,8 +106,8 @@ func (s *nodeRecords) join(cluster ident.ClusterID, node ballot.NodeID, m ident.
 func (s *Store) NoteStartedAs(id ballot.NodeID) error { return s.node.noteStartedAs(id) }
 
 func (s *nodeRecords) noteStartedAs(id ballot.NodeID) error {
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
 		return err
 	}

@@ -41,7 +41,12 @@ func Open(dir string, o Options) (*Store, error) {
 		return s, nil
 	}
 	s.state.opened.Store(true)
-	s.work.Go(s.grower)
+	s.work.Go(func() {
+		s.log.grower(s.closing, func() (Usage, error) {
+			err := s.Refresh()
+			return s.Usage(), err
+		})
+	})
 	s.work.Go(func() { s.log.flusher(s.closing) })
 	return s, nil
 }
@@ -65,12 +70,8 @@ func prepare(dir string, o Options) error {
 func newStore(dir string, o Options, lock *os.File) *Store {
 	s := &Store{failure: disk.NewFailure(), files: disk.Files{Dir: dir}, options: o, lock: lock, closing: make(chan struct{})}
 	s.space = space.NewAccount(s.failure, s.files, o.QuotaBytes, o.ReserveBytes)
-	wish := func() chan struct{} { return make(chan struct{}, 1) }
-	s.log = acceptorLog{
-		failure: s.failure, files: s.files, options: o, space: s.space, stats: &s.stats,
-		grow: wish(), dirty: wish(), full: wish(), flushed: wish(),
-	}
-	s.node = nodeRecords{failure: s.failure, files: s.files, log: &s.log}
+	s.log = newLog(s.failure, s.files, o.log(), &s.space.Reserve)
+	s.node = nodeRecords{failure: s.failure, files: s.files, log: s.log}
 	s.state = stateDB{
 		failure: s.failure, files: s.files, options: o, space: s.space, stats: &s.stats,
 		interrupted: make(chan struct{}), redo: redo{files: s.files, reserve: &s.space.Reserve},
@@ -117,7 +118,7 @@ func (s *Store) open() error {
 	if err := s.state.shapeRedo(); err != nil {
 		return err
 	}
-	return s.log.moveHome(nil)
+	return s.log.flush()
 }
 
 // isNew reports whether a store has to be created. log.db comes to its name last, complete, by a rename; so one file
@@ -153,12 +154,16 @@ func (s *Store) isNew() (bool, error) {
 
 // openLog reads log.db, then has bbolt open it.
 func (s *Store) openLog() error {
-	c, err := s.log.read()
+	var node nodeContent
+	c, err := s.log.read(node.records())
 	if err != nil {
 		return err
 	}
+	if err := node.check(); err != nil {
+		return disk.Damaged(s.files.LogPath(), "%w", err)
+	}
 	if check := s.options.Check; check != nil {
-		if err := check(c.identity.public()); err != nil {
+		if err := check(node.identity.public()); err != nil {
 			return err
 		}
 	}
@@ -172,9 +177,9 @@ func (s *Store) openLog() error {
 	if err != nil {
 		return disk.CannotStat(s.files.LogPath(), err)
 	}
-	copied := refuseCopy(s.files.Dir, c.disk, is)
+	copied := refuseCopy(s.files.Dir, node.disk, is)
 	if s.options.Offline {
-		s.node.load(c)
+		s.node.load(&node)
 		return s.log.open(c)
 	}
 	accept, err := disk.Exists(filepath.Join(s.files.Dir, acceptedName))
@@ -184,10 +189,10 @@ func (s *Store) openLog() error {
 	if copied != nil && !accept {
 		return copied
 	}
-	if c.disk.Machine != is.Machine {
-		s.note(fmt.Sprintf("%s was last written on machine %q, this is %q", s.files.LogPath(), c.disk.Machine, is.Machine))
+	if node.disk.Machine != is.Machine {
+		s.note(fmt.Sprintf("%s was last written on machine %q, this is %q", s.files.LogPath(), node.disk.Machine, is.Machine))
 	}
-	s.node.load(c)
+	s.node.load(&node)
 	if err := s.log.open(c); err != nil {
 		return err
 	}

@@ -400,10 +400,10 @@ func TestA4StartRecord(t *testing.T) {
 // The start record of an older version, which knows no bucket, is read as one without.
 func TestN4BucketIsDurable(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	must(t, s.node.putNode("write an old record", startKey, &struct {
+	must(t, s.log.putNode("write an old record", nodeRecord{startKey, &struct {
 		Restart      uint64
 		Master, User time.Duration
-	}{3, time.Second, time.Minute}))
+	}{3, time.Second, time.Minute}}))
 	s = reopen(t, s)
 	want := StartRecord{Restart: 3, Quarantine: Quarantine{Master: time.Second, User: time.Minute}}
 	if got := s.StartRecord(); got != want {

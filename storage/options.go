@@ -101,3 +101,9 @@ func (o Options) withDefaults() Options {
 	}
 	return o
 }
+
+// log returns the options of the log.
+func (o Options) log() logOptions {
+	return logOptions{InitialBytes: o.LogInitialBytes, GrowBytes: o.LogGrowBytes, JournalBytes: o.JournalBytes,
+		FlushBytes: o.FlushBytes, FlushIdle: o.FlushIdle, MapBytes: o.MapBytes}
+}

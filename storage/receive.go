@@ -97,7 +97,7 @@ func (r *Receiver) begin() error {
 	if err := r.sums.Follow(r.db); err != nil {
 		return disk.Unusable("cannot write %s: %w", s.files.ReceivingPath(), err)
 	}
-	return r.write(func(tx *bolt.Tx) error { return stateRecords(tx, *s.node.identity.Load()) })
+	return r.write(func(tx *bolt.Tx) error { return stateRecords(tx, s.node.identity.Load().Store) })
 }
 
 // write runs fn in a transaction of the new state database, and makes it durable.

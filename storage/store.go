@@ -22,7 +22,7 @@ type Store struct {
 	notes   []string
 
 	space *space.Account
-	log   acceptorLog
+	log   *acceptorLog
 	node  nodeRecords
 	state stateDB
 	stats stats
@@ -54,13 +54,7 @@ func (s *Store) close(wait time.Duration) error {
 		s.failure.Fail(fmt.Errorf("%w: %s", ErrClosed, s.files.Dir))
 		close(s.closing)
 		s.work.Wait()
-		s.log.commitMu.Lock() // a Commit that runs ends first
-		defer s.log.commitMu.Unlock()
-		s.log.mu.Lock()
-		defer s.log.mu.Unlock()
-		if whole && !s.options.Offline {
-			s.log.moveHome(nil) // if that fails, the journal has it still
-		}
+		s.log.stop(whole && !s.options.Offline)
 		s.state.mu.Lock() // the part of a checkpoint that runs ends first; Open makes the rest
 		defer s.state.mu.Unlock()
 		err = s.release(wait)

@@ -14,20 +14,18 @@ import (
 	"tenure/storage/pages"
 )
 
-// logContent is what a whole reading of log.db finds: everything but the entries' values.
+// logContent is what a whole reading of log.db finds of the log: everything but the entries' values.
 type logContent struct {
-	identity identityRecord
-	start    startRecord
-	disk     diskRecord
-	marks    logMarks
-	first    multipaxos.Slot // lowest slot with an entry, 0 if there is none
-	sums     *slotSums       // of the entries
-	txid     uint64          // of the transaction
+	marks logMarks
+	first multipaxos.Slot // lowest slot with an entry, 0 if there is none
+	sums  *slotSums       // of the entries
+	txid  uint64          // of the transaction
 }
 
 // readLog reads and checks all of log.db. Gaps between entries are no damage, since an acceptor need not have been
-// asked about every slot; an entry that is gone shows in the digest.
-func readLog(r io.ReaderAt, size int64) (*logContent, error) {
+// asked about every slot; an entry that is gone shows in the digest. The records of the node, of which all must be
+// there, are decoded into the values of node.
+func readLog(r io.ReaderAt, size int64, node []nodeRecord) (*logContent, error) {
 	m, err := pages.NewestMeta(r, size)
 	if err != nil {
 		return nil, err
@@ -37,12 +35,12 @@ func readLog(r io.ReaderAt, size int64) (*logContent, error) {
 	var last multipaxos.Slot
 	sums := new(slotSums).edit()
 	records := map[string]func(key, record []byte) error{
-		nodeBucket + "/" + string(identityKey): func(k, v []byte) error { return nodeSeed.OpenInto(k, v, &c.identity) },
-		nodeBucket + "/" + string(startKey):    func(k, v []byte) error { return nodeSeed.OpenInto(k, v, &c.start) },
-		nodeBucket + "/" + string(diskKey):     func(k, v []byte) error { return nodeSeed.OpenInto(k, v, &c.disk) },
 		acceptorBucket + "/" + string(marksKey): func(k, v []byte) error {
 			return acceptorSeed.OpenInto(k, v, &c.marks)
 		},
+	}
+	for _, n := range node {
+		records[nodeBucket+"/"+string(n.Key)] = func(k, v []byte) error { return nodeSeed.OpenInto(k, v, n.Value) }
 	}
 	w := pages.Walker{R: r, Meta: m, Visit: func(bucket string, key, record []byte) error {
 		if bucket == entryBucket {
@@ -87,8 +85,6 @@ func (c *logContent) check(found sealed.Digest, last multipaxos.Slot) error {
 		return fmt.Errorf("it holds %d entries and should hold %d, or not these", found.Count, m.Entries.Count)
 	case m.Last < m.Truncated || last > m.Last || (m.Last > m.Truncated && last != m.Last):
 		return fmt.Errorf("its last entry is in slot %d and should be in slot %d", last, m.Last)
-	case c.identity.Store.IsZero():
-		return errors.New("its identity names no store")
 	}
 	return nil
 }

@@ -290,7 +290,7 @@ func FuzzReadFiles(f *testing.F) {
 		if err != nil {
 			return
 		}
-		readLog(r, int64(len(b)))
+		readLog(r, int64(len(b)), new(nodeContent).records())
 		readState(&pages.Walker{R: r, Meta: m})
 		readState(&pages.Walker{R: r, Meta: m, Skeleton: true})
 	})
