@@ -20,7 +20,7 @@ import (
 // the redo file; see *Checkpoints* in DESIGN.md. While the file system has no space for what comes next, Checkpoint
 // waits for it, until Interrupt or Close.
 func (s *Store) Checkpoint(f *kv.Checkpoint) error {
-	return s.state.checkpoint(f, s.log.pending.durable().Last)
+	return s.state.checkpoint(f, s.log.Durable().Last)
 }
 
 // checkpoint is Checkpoint beside a log that is durable through slot durable.

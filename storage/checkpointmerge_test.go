@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"tenure/kv"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/sealed"
 )
 
 // parted are options under which a hundred changes of some 60 bytes are a checkpoint of several parts.
-var parted = Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, CheckpointPartBytes: 1000}
+var parted = Options{LogInitialBytes: 64 << 10, JournalBytes: acceptor.MinJournalBytes, CheckpointPartBytes: 1000}
 
 // halfCheckpoint is a checkpoint through slot that rewrites, deletes and adds to the keys of checkpointKeys(0, 100), in
 // two spaces.

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,6 +23,8 @@ import (
 	"tenure/internal/testseed"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/acceptor"
+	"tenure/storage/internal/disktest"
 )
 
 // The crash tests run a store in a child process on a file system that forgets what was not synced. The child does a
@@ -172,7 +173,9 @@ func (m *script) drawInstall() *kv.Checkpoint {
 		}
 	}
 	m.checkpointed = f.Slot
-	advance(&m.durable, &multipaxos.Persist{Truncate: multipaxos.Slot(f.Slot)})
+	d := &m.durable
+	d.Truncated = max(d.Truncated, multipaxos.Slot(f.Slot))
+	d.Chosen, d.Last = max(d.Chosen, d.Truncated), max(d.Last, d.Truncated)
 	maps.DeleteFunc(m.entries, func(s multipaxos.Slot, _ multipaxos.Entry) bool { return s <= m.durable.Truncated })
 	return f
 }
@@ -228,7 +231,7 @@ func storeSum(s *Store) (string, error) {
 func crashChild(dir string) int {
 	seed, _ := strconv.ParseUint(os.Getenv(childSeedEnv), 10, 64)
 	o := Options{
-		LogInitialBytes: 32 << 10, LogGrowBytes: 64 << 10, JournalBytes: minJournalBytes,
+		LogInitialBytes: 32 << 10, LogGrowBytes: 64 << 10, JournalBytes: acceptor.MinJournalBytes,
 		FlushBytes: 2 << 10 << (seed % 4),
 		FlushIdle:  8 * time.Millisecond << (seed % 4), MapBytes: 1 << 30, CheckpointPartBytes: 2 << 10 << (seed % 4),
 	}
@@ -353,22 +356,6 @@ func (c *child) kill() (rest []string) {
 	return rest
 }
 
-func mountFaults(t *testing.T) (*faultfs.FS, string) {
-	t.Helper()
-	if err := faultfs.Available(); err != nil {
-		t.Skip("no FUSE here: ", err)
-	}
-	mount := t.TempDir()
-	f, err := faultfs.Mount(t.TempDir(), mount)
-	must(t, err)
-	t.Cleanup(func() {
-		if err := f.Unmount(); err != nil {
-			t.Error(err)
-		}
-	})
-	return f, filepath.Join(mount, "data")
-}
-
 // crashRun is a history of crashes of one store.
 type crashRun struct {
 	t     *testing.T
@@ -383,7 +370,7 @@ type crashRun struct {
 }
 
 func newCrashRun(t *testing.T, seed uint64) *crashRun {
-	fs, dir := mountFaults(t)
+	fs, dir := disktest.MountFaults(t)
 	return &crashRun{t: t, fs: fs, dir: dir, seed: seed, model: newScript(seed), sums: map[int]string{}}
 }
 

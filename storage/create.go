@@ -11,13 +11,13 @@ import (
 
 	"tenure/internal/ident"
 	"tenure/internal/oslimit"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/space"
 )
 
 const (
-	zeroChunkBytes = 256 << 10
-	minSpaceBytes  = 1 << 20 // a store is not created with less space besides its log
+	minSpaceBytes = 1 << 20 // a store is not created with less space besides its log
 )
 
 // create writes the files of a new store: state.db, the journal, then log.db under another name, which it gets when all
@@ -27,7 +27,7 @@ func (s *Store) create() error {
 	if err != nil {
 		return disk.Unusable("%w", err)
 	}
-	logBytes, journalBytes := s.log.options.sizes(free)
+	logBytes, journalBytes := s.options.log().Sizes(free)
 	if need := logBytes + journalBytes + minSpaceBytes; free < need {
 		return disk.Unusable("no space in %s: %d bytes are free and a new store takes %d; "+
 			"make space or choose another disk", s.files.Dir, free, need)
@@ -63,16 +63,19 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 	if _, err := rand.Read(node.identity.Store[:]); err != nil {
 		return err
 	}
-	if err := disk.NewBolt(s.files.StatePath(), stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, node.identity.Store) }); err != nil {
+	err = disk.NewBolt(s.files.StatePath(), stateBolt, func(tx *bolt.Tx) error {
+		return stateRecords(tx, node.identity.Store)
+	})
+	if err != nil {
 		return err
 	}
-	if err := makeJournal(s.files.JournalPath(), journalBytes); err != nil {
+	if err := acceptor.MakeJournal(s.files.JournalPath(), journalBytes); err != nil {
 		return err
 	}
 	if node.disk, err = locate(f); err != nil {
 		return err
 	}
-	if err := createLog(f, logBytes, journalBytes, node.records()); err != nil {
+	if err := acceptor.Create(f, logBytes, journalBytes, node.records()); err != nil {
 		return err
 	}
 	if err := disk.SyncDir(s.files.Dir); err != nil { // the other two must not come after the rename
@@ -84,38 +87,6 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 	return disk.SyncDir(s.files.Dir)
 }
 
-// createLog writes the first content of log.db into f, with records of the node, durably.
-func createLog(f *os.File, logBytes, journalBytes int64, node []nodeRecord) error {
-	err := disk.NewBolt(f.Name(), logBolt, func(tx *bolt.Tx) error {
-		return logRecords(tx, node, &logMarks{JournalBytes: journalBytes})
-	})
-	if err != nil {
-		return err
-	}
-	if err := fillHoles(f); err != nil {
-		return err
-	}
-	return zeroFill(f, logBytes)
-}
-
-func logRecords(tx *bolt.Tx, node []nodeRecord, marks *logMarks) error {
-	b, err := tx.CreateBucket([]byte(nodeBucket))
-	if err != nil {
-		return err
-	}
-	acceptor, err := tx.CreateBucket([]byte(acceptorBucket))
-	if err != nil {
-		return err
-	}
-	if _, err := tx.CreateBucket([]byte(entryBucket)); err != nil {
-		return err
-	}
-	if err := putRecords(b, node); err != nil {
-		return err
-	}
-	return acceptorSeed.Put(acceptor, marksKey, marks)
-}
-
 func stateRecords(tx *bolt.Tx, owner ident.StoreID) error {
 	b, err := tx.CreateBucket([]byte(checkpointBucket))
 	if err != nil {
@@ -123,38 +94,4 @@ func stateRecords(tx *bolt.Tx, owner ident.StoreID) error {
 	}
 	return errors.Join(checkpointSeed.Put(b, ownerKey, &owner),
 		checkpointSeed.Put(b, checkpointKey, &checkpointMarks{}))
-}
-
-// fillHoles gives blocks to all of the beginning of f, which bbolt left with holes when it made the file: pages that a
-// commit finds there must not need space. It writes the bytes as they are.
-func fillHoles(f *os.File) error {
-	size, err := disk.Size(f)
-	if err != nil {
-		return err
-	}
-	buf := make([]byte, min(size, zeroChunkBytes))
-	if _, err := f.ReadAt(buf, 0); err != nil {
-		return err
-	}
-	_, err = f.WriteAt(buf, 0)
-	return err
-}
-
-var zeros [zeroChunkBytes]byte
-
-// zeroFill writes zeros from the end of f up to size, and syncs. Written zeros are better than a hole or an
-// allocation: a sync of pages inside them changes nothing but data.
-func zeroFill(f *os.File, size int64) error {
-	at, err := f.Seek(0, 2)
-	if err != nil {
-		return err
-	}
-	for at < size {
-		n := min(size-at, zeroChunkBytes)
-		if _, err := f.WriteAt(zeros[:n], at); err != nil {
-			return err
-		}
-		at += n
-	}
-	return f.Sync()
 }

@@ -16,7 +16,9 @@ import (
 
 	"tenure/internal/testseed"
 	"tenure/kv"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/disktest"
 )
 
 var damageTrials = flag.Int("damage-trials", 0, "how many changes TestPlantedDamageIsNeverServed plants; "+
@@ -107,9 +109,9 @@ func (b *damageBed) putBack() {
 func freePages(t *testing.T, text []byte) map[uint64]bool {
 	free := map[uint64]bool{}
 	order := binary.NativeEndian
-	newest, _ := metaAt(t, text)
-	list := text[order.Uint64(text[newest+rawHeadBytes+32:])*4096:]
-	n, ids := uint64(rawPage{data: list}.count()), list[rawHeadBytes:]
+	newest, _ := disktest.MetaAt(t, text)
+	list := text[order.Uint64(text[newest+disktest.HeadBytes+32:])*4096:]
+	n, ids := uint64(disktest.RawPage{Data: list}.Count()), list[disktest.HeadBytes:]
 	if n == 0xffff { // the count has no place in the header
 		n, ids = order.Uint64(ids), ids[8:]
 	}
@@ -124,7 +126,7 @@ func freePages(t *testing.T, text []byte) map[uint64]bool {
 func (b *damageBed) plant(r *rand.Rand, path string) string {
 	t := b.t
 	text := readFile(t, path)
-	end := used(t, text) / 4096
+	end := disktest.Used(t, text) / 4096
 	free := freePages(t, text)
 	at := func(off int, put []byte) {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -136,32 +138,32 @@ func (b *damageBed) plant(r *rand.Rand, path string) string {
 	kindOf := func(flags uint16) int { // a page of a kind, in use more often than not
 		for range 200 {
 			id := r.IntN(end)
-			if p := rawPageOf(text, id); p.has(flags) && p.count() > 0 && !free[uint64(id)] {
+			if p := disktest.RawPageOf(text, id); p.Has(flags) && p.Count() > 0 && !free[uint64(id)] {
 				return id
 			}
 		}
 		return r.IntN(end)
 	}
-	id := kindOf([]uint16{rawLeaf, rawLeaf, rawBranch, rawFreelist}[r.IntN(4)])
+	id := kindOf([]uint16{disktest.Leaf, disktest.Leaf, disktest.Branch, disktest.Freelist}[r.IntN(4)])
 	whole := bytes.Clone(text[id*4096 : (id+1)*4096])
-	p := rawPage{id: uint64(id), data: whole}
-	element := rawHeadBytes + rawElementBytes*r.IntN(max(1, min(p.count(), 200)))
+	p := disktest.RawPage{ID: uint64(id), Data: whole}
+	element := disktest.HeadBytes + disktest.ElementBytes*r.IntN(max(1, min(p.Count(), 200)))
 	switch kind := r.IntN(13); kind {
 	case 0: // a count that is lower by one, or lost a bit
-		n := p.count() - 1
+		n := p.Count() - 1
 		if r.IntN(2) == 0 {
-			n = p.count() ^ 1<<r.IntN(9)
+			n = p.Count() ^ 1<<r.IntN(9)
 		}
-		p.setCount(n)
+		p.SetCount(n)
 		at(id*4096, whole)
 		return fmt.Sprintf("page %d: count %d", id, n)
 	case 1: // a header field
-		i := r.IntN(rawHeadBytes)
+		i := r.IntN(disktest.HeadBytes)
 		whole[i] ^= 1 << r.IntN(8)
 		at(id*4096, whole)
 		return fmt.Sprintf("page %d: header byte %d", id, i)
 	case 2: // an element
-		i := element + r.IntN(rawElementBytes)
+		i := element + r.IntN(disktest.ElementBytes)
 		whole[i%4096] ^= 1 << r.IntN(8)
 		at(id*4096, whole)
 		return fmt.Sprintf("page %d: element byte %d", id, i)
@@ -182,10 +184,10 @@ func (b *damageBed) plant(r *rand.Rand, path string) string {
 		at(id*4096, make([]byte, 4096))
 		return fmt.Sprintf("page %d: zeros", id)
 	case 6: // two pages, each with the id of the place where it is put
-		other := kindOf(rawLeaf)
+		other := kindOf(disktest.Leaf)
 		second := bytes.Clone(text[other*4096 : (other+1)*4096])
-		p.setID(uint64(other))
-		rawPage{data: second}.setID(uint64(id))
+		p.SetID(uint64(other))
+		disktest.RawPage{Data: second}.SetID(uint64(id))
 		at(id*4096, second)
 		at(other*4096, whole)
 		return fmt.Sprintf("pages %d and %d: swapped", id, other)
@@ -194,7 +196,7 @@ func (b *damageBed) plant(r *rand.Rand, path string) string {
 			if (id+1)*4096 <= len(b.older) && !bytes.Equal(b.older[id*4096:(id+1)*4096], text[id*4096:(id+1)*4096]) {
 				break
 			}
-			id = kindOf(rawLeaf)
+			id = kindOf(disktest.Leaf)
 		}
 		if (id+1)*4096 <= len(b.older) {
 			at(id*4096, b.older[id*4096:(id+1)*4096])
@@ -208,7 +210,7 @@ func (b *damageBed) plant(r *rand.Rand, path string) string {
 		which := r.IntN(3)
 		for i := range 2 {
 			if which == i || which == 2 {
-				at(i*4096+rawHeadBytes+r.IntN(rawMetaBytes), []byte{byte(r.IntN(256))})
+				at(i*4096+disktest.HeadBytes+r.IntN(disktest.MetaBytes), []byte{byte(r.IntN(256))})
 			}
 		}
 		return fmt.Sprintf("meta pages %d", which)
@@ -320,7 +322,7 @@ func someCheckpoint(r *rand.Rand) *kv.Checkpoint {
 // trial plants one change in the file of a store that is open. It returns what was done and what came of it.
 func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
 	t := b.t
-	s := open(t, b.dir, Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes,
+	s := open(t, b.dir, Options{LogInitialBytes: 64 << 10, JournalBytes: acceptor.MinJournalBytes,
 		CheckpointPartBytes: 1 << (10 + r.IntN(12))})
 	defer s.Close()
 	m := b.model

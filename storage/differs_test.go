@@ -81,7 +81,8 @@ func TestTheDigestIsThatOfTheState(t *testing.T) {
 
 // In the middle of a checkpoint the digest is that of no state, and is not told.
 func TestNoDigestInTheMiddleOfACheckpoint(t *testing.T) {
-	m := checkpointMarks{Slot: 10, Meta: []byte("m"), Records: sealed.Digest{Count: 3, Sum: 7}, Plan: checkpointPlan{Slot: 20}}
+	m := checkpointMarks{Slot: 10, Meta: []byte("m"), Records: sealed.Digest{Count: 3, Sum: 7},
+		Plan: checkpointPlan{Slot: 20}}
 	if slot, sum := m.digest(); slot != 0 || sum != 0 {
 		t.Errorf("%d %x", slot, sum)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"tenure/kv"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/disktest"
 )
 
 // Damage that random flips seldom hit, each with the check that is there for it.
@@ -43,9 +44,9 @@ func TestHiddenRecordsShowInTheDigest(t *testing.T) {
 			must(t, os.Remove(sums))
 		}
 		seen := 0
-		for _, p := range pagesOf(t, readFile(t, c.path), rawLeaf) {
+		for _, p := range disktest.PagesOf(t, readFile(t, c.path), disktest.Leaf) {
 			b := readFile(t, c.path)
-			rawPageOf(b, int(p.id)).setCount(p.count() - 1)
+			disktest.RawPageOf(b, int(p.ID)).SetCount(p.Count() - 1)
 			err := openWith(t, dir, c.path, b, c.o)
 			if c.path == statePath && c.o.VerifyBytes == 0 {
 				must(t, os.RemoveAll(sums)) // of a change that hit no page in use
@@ -74,7 +75,7 @@ func TestEitherMetaPageMustHold(t *testing.T) {
 	logPath, statePath := paths(dir)
 	for _, path := range []string{logPath, statePath} {
 		for _, at := range []int{0, 4096} {
-			for off := rawHeadBytes; off < rawHeadBytes+rawMetaBytes; off += 5 {
+			for off := disktest.HeadBytes; off < disktest.HeadBytes+disktest.MetaBytes; off += 5 {
 				b := readFile(t, path)
 				b[at+off] ^= 1 << (off % 8)
 				wantError(t, openWith(t, dir, path, b, small), ErrDamaged, path)
@@ -84,17 +85,17 @@ func TestEitherMetaPageMustHold(t *testing.T) {
 		s := open(t, dir, small)
 		before := readFile(t, path)
 		fill(t, s, 1, 1)
-		must(t, s.log.flush())
+		must(t, s.log.Flush())
 		checkpointKeys(t, s, 0, 1, "x")
 		fill(t, s, 1, 1)
-		must(t, s.log.flush())
+		must(t, s.log.Flush())
 		checkpointKeys(t, s, 0, 1, "x")
 		fill(t, s, 1, 1)
-		must(t, s.log.flush())
+		must(t, s.log.Flush())
 		checkpointKeys(t, s, 0, 1, "x")
 		must(t, s.Close())
 		after := readFile(t, path)
-		_, older := metaAt(t, after)
+		_, older := disktest.MetaAt(t, after)
 		copy(after[older:older+4096], before[older:older+4096])
 		wantError(t, openWith(t, dir, path, after, small), ErrDamaged, "a synced write was lost")
 	}
@@ -112,8 +113,8 @@ func TestMisledSearchIsDamage(t *testing.T) {
 	for _, shift := range []int{+2, -2} {
 		b := readFile(t, path)
 		var key []byte
-		for _, p := range pagesOf(t, b, rawBranch) {
-			key = p.key(2)
+		for _, p := range disktest.PagesOf(t, b, disktest.Branch) {
+			key = p.Key(2)
 		}
 		var n int
 		fmt.Sscanf(string(key), "key%06d", &n)

@@ -15,8 +15,8 @@
 //
 //	disk.Failure the first failure, which ends all of them         internal/disk/failure.go
 //	space        usage, the reserve file, what of it is promised   internal/space
-//	acceptorLog  the journal, what is pending in it, log.db        log.go, journal.go, log*.go
-//	nodeRecords  identity and start record, through acceptorLog    identity.go, copied.go
+//	acceptor.Log the journal, what is pending in it, log.db        internal/acceptor
+//	nodeRecords  identity and start record, through acceptor.Log   identity.go, membership.go, copied.go
 //	stateDB      state.db: views of it and writes into it          state.go, stateview.go, checkpoint*.go
 //	redo         the redo file                                     redo.go
 //	Snapshot     the state database as a stream                    snapshot*.go
@@ -33,13 +33,13 @@
 //
 //	a reply never leaves before its state is on disk   Commit returns only after the record's fdatasync
 //	                                                   (journal/ring.go)
-//	a record is overwritten only when log.db has it    place (journal/ring.go), moveHome (logflush.go)
+//	a record is overwritten only when log.db has it    place (journal/ring.go), moveHome (internal/acceptor)
 //	an incomplete write is told from damage            unmoved (journal/scan.go)
 //	what was not synced is not built upon              pages.Settle, Open (journal/ring.go)
 //	a checkpoint is in state.db whole or not at all    redo.write, resumeCheckpoint (redo.go),
 //	                                                   progress (checkpointmerge.go)
 //	a snapshot is installed whole or not at all        Receiver.Finish, installReceived (install.go)
-//	promised and chosen never go backwards             advance (logcommit.go), by panic
+//	promised and chosen never go backwards             advance (internal/acceptor), by panic
 //	A4: the start record never shortens a quarantine   Start; LowerQuarantine is A4's second write
 //	N4: the bucket of named leases is durable          Start, SetBucket
 //	a directory belongs to one node id                 SetNode
@@ -48,7 +48,8 @@
 //	never retry an fsync                               Failure.Fail (internal/disk): the first error is returned
 //	                                                   for ever
 //	damage is noticed and never served                 internal/sealed (checksums, digest), disk.Guard, pages,
-//	                                                   logsums.go, verify.go, scrub.go, journal/sector.go
+//	                                                   slotSums (internal/acceptor), verify.go, scrub.go,
+//	                                                   journal/sector.go
 //	a copied disk is refused as far as can be seen     copied.go
 //	the reserve heals by itself                        Usage.classify (internal/space)
 //

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
 )
 
@@ -17,17 +16,11 @@ func TestErrorsOfTheDiskNameTheFile(t *testing.T) {
 		file   string
 		advice string
 	}{
-		"write of the journal": {
-			func(s *Store) { s.log.journalFile.Close() },
-			func(s *Store) error {
-				return s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, "v")}}})
-			}, ErrFailed, disk.JournalName, "mend the disk",
-		},
 		"start record": {
-			func(s *Store) { s.log.file.Close() },
+			func(s *Store) { s.log.File().Close() },
 			func(s *Store) error { return s.Start(StartRecord{Restart: 9}) }, ErrFailed, disk.LogName, "mend the disk",
 		},
-		"size of log.db": {func(s *Store) { s.log.file.Close() }, (*Store).Refresh, ErrUnusable, disk.LogName, "check"},
+		"size of log.db": {func(s *Store) { s.log.File().Close() }, (*Store).Refresh, ErrUnusable, disk.LogName, "check"},
 		"size of state.db": {
 			func(s *Store) { s.state.file.Close() }, (*Store).Refresh, ErrDamaged, disk.StateName, "replace",
 		},

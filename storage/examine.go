@@ -12,6 +12,7 @@ import (
 	"tenure/internal/lostfound"
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
@@ -58,7 +59,7 @@ type LogInfo struct {
 	Entries   uint64
 	Digest    uint64 // of the entries; recomputed and right
 
-	marks logMarks
+	marks acceptor.Marks
 }
 
 // JournalInfo describes the commits that are in the journal and not in log.db.
@@ -84,8 +85,9 @@ type StateInfo struct {
 
 // purposes has the purpose of each file of a node.
 var purposes = map[string]string{
-	lockName: "lock", disk.LogName: "identity and log", disk.JournalName: "newest commits", disk.StateName: "state database",
-	disk.SumsName: "checksums of the pages of the state database", disk.RedoName: "changes of a checkpoint in parts",
+	lockName: "lock", disk.LogName: "identity and log", disk.JournalName: "newest commits",
+	disk.StateName: "state database",
+	disk.SumsName:  "checksums of the pages of the state database", disk.RedoName: "changes of a checkpoint in parts",
 	disk.ReserveName: "held space", disk.NewLogName: "a store that was being made",
 	disk.ReceivingName: "a snapshot that was coming in", disk.ReceivedName: "a snapshot to install",
 	disk.ReceivedSumsName: "its checksums", differsName: "why no node starts here any more",
@@ -154,7 +156,8 @@ func (x *Examination) list() error {
 		return disk.Unusable("%s is empty: it holds no store; a node that is started on it joins, or begins, a cluster",
 			x.files.Dir)
 	case !known:
-		return disk.Unusable("%s holds no store: it has no file %s; name the data directory of a node", x.files.Dir, disk.LogName)
+		return disk.Unusable("%s holds no store: it has no file %s; name the data directory of a node", x.files.Dir,
+			disk.LogName)
 	}
 	return nil
 }

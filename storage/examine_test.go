@@ -9,6 +9,7 @@ import (
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/disktest"
 )
 
 func examined(t *testing.T, dir string) *Examination {
@@ -79,7 +80,7 @@ func TestExamineReadsAReceivedSnapshot(t *testing.T) {
 func TestExamineReadsThePendingCommits(t *testing.T) {
 	s := formed(t, t.TempDir())
 	fill(t, s, 5, 10)
-	must(t, s.log.flush())
+	must(t, s.log.Flush())
 	must(t, s.Commit([]multipaxos.Persist{{Chosen: 4, Entries: []multipaxos.Entry{
 		entry(5, 2, "newer"), entry(6, 2, "new")}}}))
 	must(t, os.Remove(filepath.Join(s.files.Dir, lockName))) // as if its process had ended here
@@ -109,8 +110,8 @@ func TestSalvageSkipsWhatIsDamaged(t *testing.T) {
 	checkpointKeys(t, s, 0, 2000, "v")
 	must(t, s.Close())
 	text := readFile(t, s.files.StatePath())
-	leaf := pagesOf(t, text, rawLeaf)[3]
-	leaf.setID(leaf.id + 1)
+	leaf := disktest.PagesOf(t, text, disktest.Leaf)[3]
+	leaf.SetID(leaf.ID + 1)
 	overwrite(t, s.files.StatePath(), text)
 	x := examined(t, s.files.Dir)
 	if len(x.Problems) != 1 || x.Problems[0].File != disk.StateName {

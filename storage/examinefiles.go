@@ -9,6 +9,7 @@ import (
 
 	"tenure/internal/ident"
 	"tenure/multipaxos"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
@@ -21,7 +22,7 @@ func (x *Examination) readLog() {
 	}
 	defer f.Close()
 	var node nodeContent
-	c, err := readLog(f, size, node.records())
+	c, err := acceptor.ReadContent(f, size, node.records())
 	if err == nil {
 		err = node.check()
 	}
@@ -32,8 +33,8 @@ func (x *Examination) readLog() {
 	}
 	id, start := node.identity.public(), node.start.public()
 	x.Identity, x.Start = &id, &start
-	m := &c.marks
-	x.Log = &LogInfo{Promised: m.Promised, Chosen: m.Chosen, Truncated: m.Truncated, First: c.first, Last: m.Last,
+	m := &c.Marks
+	x.Log = &LogInfo{Promised: m.Promised, Chosen: m.Chosen, Truncated: m.Truncated, First: c.First, Last: m.Last,
 		Entries: m.Entries.Count, Digest: m.Entries.Sum, marks: *m}
 	is, err := locate(f)
 	if err == nil {
@@ -48,7 +49,7 @@ func (x *Examination) readLog() {
 func (x *Examination) salvageIdentity() {
 	var r identityRecord
 	_ = x.walkLog(func(bucket string, key, record []byte) error {
-		if bucket == nodeBucket && string(key) == string(identityKey) && nodeSeed.OpenInto(key, record, &r) == nil {
+		if bucket == acceptor.NodeBucket && string(key) == string(identityKey) && acceptor.OpenNode(key, record, &r) == nil {
 			id := r.public()
 			x.Identity = &id
 		}
@@ -78,9 +79,9 @@ func (x *Examination) readJournal() {
 		x.problem(disk.LogName, fmt.Errorf("%w: it is an older copy", err))
 		return
 	}
-	j := &JournalInfo{Bytes: size, Records: len(records), CutOff: cutOff, Durable: m.durable(), records: records}
+	j := &JournalInfo{Bytes: size, Records: len(records), CutOff: cutOff, Durable: m.Durable(), records: records}
 	for i := 0; i < len(records) && err == nil; i++ {
-		if err = follows(j.Durable, &records[i]); err != nil {
+		if err = acceptor.Follows(j.Durable, &records[i]); err != nil {
 			err = fmt.Errorf("record %d %w", records[i].Number, err)
 		}
 		j.Durable = records[i].Marks

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/disktest"
 )
@@ -29,7 +31,7 @@ var (
 )
 
 // small are options under which a store is made quickly.
-var small = Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes}
+var small = Options{LogInitialBytes: 64 << 10, JournalBytes: acceptor.MinJournalBytes}
 
 func open(t testing.TB, dir string, o Options) *Store {
 	t.Helper()
@@ -156,3 +158,23 @@ func paths(dir string) (log, state string) {
 }
 
 func marshal(v any) []byte { return codec.Marshal(v) }
+
+// die ends s as a crash of its process does: what is pending stays in the journal.
+
+func die(t testing.TB, s *Store) {
+	t.Helper()
+	s.failure.Fail(errors.New("the process died"))
+	must(t, s.Close())
+}
+
+// calm are options under which nothing is flushed that a test does not flush.
+var calm = Options{LogInitialBytes: 64 << 10, JournalBytes: 1 << 20, FlushIdle: time.Hour}
+
+// commit writes entries in a commit each.
+
+func commit(t testing.TB, s *Store, entries ...multipaxos.Entry) {
+	t.Helper()
+	for _, e := range entries {
+		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{e}}}))
+	}
+}

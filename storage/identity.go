@@ -11,6 +11,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 )
 
@@ -36,8 +37,8 @@ func (i Identity) TakesPart() bool { return i.Formed && i.Membership.Lists(i.Nod
 type nodeRecords struct {
 	failure  *disk.Failure
 	files    disk.Files
-	log      *acceptorLog // which writes log.db
-	mu       sync.Mutex   // held while a record is changed; taken before those of log
+	log      *acceptor.Log // which writes log.db
+	mu       sync.Mutex    // held while a record is changed; taken before those of log
 	identity atomic.Pointer[identityRecord]
 	start    atomic.Pointer[startRecord]
 	disk     diskRecord // under mu
@@ -51,8 +52,9 @@ type nodeContent struct {
 }
 
 // records returns the records of log.db that c consists of.
-func (c *nodeContent) records() []nodeRecord {
-	return []nodeRecord{{identityKey, &c.identity}, {startKey, &c.start}, {diskKey, &c.disk}}
+func (c *nodeContent) records() []acceptor.NodeRecord {
+	return []acceptor.NodeRecord{{Key: identityKey, Value: &c.identity}, {Key: startKey, Value: &c.start},
+		{Key: diskKey, Value: &c.disk}}
 }
 
 // check returns an error if the records are not those of a node.
@@ -177,7 +179,7 @@ func (s *nodeRecords) begin(next StartRecord) error {
 		return fmt.Errorf("%w: start record %+v after %+v: the restart counter must grow and no quarantine may shrink",
 			ErrRefused, next, was)
 	}
-	is, err := locate(s.log.file)
+	is, err := locate(s.log.File())
 	if err != nil {
 		return s.failure.Fail(fmt.Errorf("%s: look at the file: %w", s.files.LogPath(), err))
 	}
@@ -186,7 +188,8 @@ func (s *nodeRecords) begin(next StartRecord) error {
 		Restart: next.Restart, Master: next.Quarantine.Master, User: next.Quarantine.User, Bucket: next.Bucket,
 		Longest: max(next.Longest, was.Longest),
 	}
-	err = s.log.putNode("write the start record", nodeRecord{diskKey, &s.disk}, nodeRecord{startKey, record})
+	err = s.log.PutNode("write the start record", acceptor.NodeRecord{Key: diskKey, Value: &s.disk},
+		acceptor.NodeRecord{Key: startKey, Value: record})
 	if err != nil {
 		return err
 	}
@@ -231,7 +234,7 @@ func (s *nodeRecords) changeStart(what string, fn func(*startRecord) error) erro
 	if err := fn(&record); err != nil {
 		return err
 	}
-	if err := s.log.putNode(what, nodeRecord{startKey, &record}); err != nil {
+	if err := s.log.PutNode(what, acceptor.NodeRecord{Key: startKey, Value: &record}); err != nil {
 		return err
 	}
 	s.start.Store(&record)
@@ -239,7 +242,7 @@ func (s *nodeRecords) changeStart(what string, fn func(*startRecord) error) erro
 }
 
 func (s *nodeRecords) putIdentity(what string, next *identityRecord) error {
-	if err := s.log.putNode(what, nodeRecord{identityKey, next}); err != nil {
+	if err := s.log.PutNode(what, acceptor.NodeRecord{Key: identityKey, Value: next}); err != nil {
 		return err
 	}
 	s.identity.Store(next)
@@ -250,7 +253,8 @@ func (s *nodeRecords) putIdentity(what string, next *identityRecord) error {
 // note about it.
 func (s *nodeRecords) acceptCopy(is diskRecord) (note string, err error) {
 	s.disk = is
-	if err := s.log.putNode("record the new place of the directory", nodeRecord{diskKey, &s.disk}); err != nil {
+	place := acceptor.NodeRecord{Key: diskKey, Value: &s.disk}
+	if err := s.log.PutNode("record the new place of the directory", place); err != nil {
 		return "", err
 	}
 	path := filepath.Join(s.files.Dir, acceptedName)

@@ -106,7 +106,7 @@ var errNoSums = errors.New("the checksums of its pages are missing")
 // refuseReceived drops a received file that cannot be read because of err, unless the log has been cut for it already:
 // then the state that goes with the log is lost.
 func (s *Store) refuseReceived(old *stateContent, err error) error {
-	if uint64(s.log.pending.durable().Truncated) > max(old.marks.Slot, old.marks.Plan.Slot) {
+	if uint64(s.log.Durable().Truncated) > max(old.marks.Slot, old.marks.Plan.Slot) {
 		return disk.Damaged(s.files.ReceivedPath(), "%w", err)
 	}
 	s.note(fmt.Sprintf("%s was dropped: %v; the state is what it was before", s.files.ReceivedPath(), err))
@@ -120,7 +120,7 @@ func (s *Store) adopt(m *checkpointMarks) error {
 			return err
 		}
 	}
-	return s.log.truncate(multipaxos.Slot(m.Slot))
+	return s.log.Truncate(multipaxos.Slot(m.Slot))
 }
 
 // nameReceived gives the received files the names of the old ones.

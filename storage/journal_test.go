@@ -1,69 +1,20 @@
 package storage
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/internal/testseed"
-	"tenure/multipaxos"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/sealed"
 	"tenure/storage/journal"
 )
-
-// die ends s as a crash of its process does: what is pending stays in the journal.
-
-func die(t testing.TB, s *Store) {
-	t.Helper()
-	s.failure.Fail(errors.New("the process died"))
-	must(t, s.Close())
-}
-
-// calm are options under which nothing is flushed that a test does not flush.
-var calm = Options{LogInitialBytes: 64 << 10, JournalBytes: 1 << 20, FlushIdle: time.Hour}
-
-// commit writes entries in a commit each.
-
-func commit(t testing.TB, s *Store, entries ...multipaxos.Entry) {
-	t.Helper()
-	for _, e := range entries {
-		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{e}}}))
-	}
-}
-
-func TestWhatIsPendingIsThereAfterACrash(t *testing.T) {
-	s := open(t, t.TempDir(), calm)
-	must(t, s.Commit([]multipaxos.Persist{{Promised: bal(3),
-		Entries: []multipaxos.Entry{entry(1, 3, "a"), entry(2, 3, "b")}}}))
-	must(t, s.log.flush())
-	must(t, s.Commit([]multipaxos.Persist{{Promised: bal(4),
-		Entries: []multipaxos.Entry{entry(4, 4, "d"), entry(2, 4, "B")}, Chosen: 2}}))
-	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(3, 4, "c")}}, {Promised: bal(5)}}))
-	want := mustContent(t, s)
-	if st := s.Stats(); st.JournalSyncs != 3 || st.Flushes != 1 || st.PendingBytes != 2*journal.SectorBytes ||
-		s.log.logged.Load().Last != 2 {
-		t.Errorf("%+v", st)
-	}
-	die(t, s)
-	s = open(t, s.files.Dir, calm)
-	if got := mustContent(t, s); got != want {
-		t.Errorf("%s\nbecame\n%s", want, got)
-	}
-	if st := s.Stats(); st.Replayed != 2 || st.CutOff || st.PendingBytes != 0 ||
-		s.log.logged.Load().durable() != s.Durable() {
-		t.Errorf("%+v, log.db has %+v", st, s.log.logged.Load())
-	}
-	die(t, s)
-	if s = open(t, s.files.Dir, calm); s.Stats().Replayed != 0 || mustContent(t, s) != want {
-		t.Errorf("%+v", s.Stats())
-	}
-}
 
 // A flipped bit anywhere in the journal is refused, and so is one in what was never written.
 func TestNoFlippedBitOfTheJournalIsServed(t *testing.T) {
@@ -71,7 +22,7 @@ func TestNoFlippedBitOfTheJournalIsServed(t *testing.T) {
 	dir := t.TempDir()
 	s := formed(t, dir)
 	fill(t, s, 300, 200)
-	must(t, s.log.flush())
+	must(t, s.log.Flush())
 	fill(t, s, 3, 20)
 	want := mustContent(t, s)
 	die(t, s)
@@ -110,15 +61,15 @@ func withoutJournal(t *testing.T, dir string) {
 	db, err := bolt.Open(logPath, 0o600, nil)
 	must(t, err)
 	must(t, db.Update(func(tx *bolt.Tx) error {
-		b := tx.Bucket([]byte(acceptorBucket))
-		var m logMarks
-		if err := acceptorSeed.OpenInto(marksKey, b.Get(marksKey), &m); err != nil {
+		b := tx.Bucket([]byte("acceptor"))
+		var m acceptor.Marks
+		if err := sealed.SeedOf("acceptor").OpenInto([]byte("marks"), b.Get([]byte("marks")), &m); err != nil {
 			return err
 		}
 		type older struct { // the fields that there were
 			Promised, Chosen, Truncated, Last, Entries any
 		}
-		return b.Put(marksKey, acceptorSeed.Seal(nil, marksKey,
+		return b.Put([]byte("marks"), sealed.SeedOf("acceptor").Seal(nil, []byte("marks"),
 			marshal(&older{m.Promised, m.Chosen, m.Truncated, m.Last, m.Entries})))
 	}))
 	must(t, db.Close())
@@ -131,7 +82,7 @@ func TestStoreOfAnOlderVersionGetsAJournal(t *testing.T) {
 		"a crash left some zeros": func(path string) error { return os.WriteFile(path, make([]byte, 5000), 0o600) },
 		"a crash left all zeros": func(path string) error {
 			return os.WriteFile(path,
-				make([]byte, minJournalBytes), 0o600)
+				make([]byte, acceptor.MinJournalBytes), 0o600)
 		},
 		"a crash left an empty file": func(path string) error { return os.WriteFile(path, nil, 0o600) },
 		"and another asks for a copy": func(path string) error {
@@ -147,7 +98,7 @@ func TestStoreOfAnOlderVersionGetsAJournal(t *testing.T) {
 			withoutJournal(t, dir)
 			must(t, before(filepath.Join(dir, disk.JournalName)))
 			s = open(t, dir, small)
-			if got := mustContent(t, s); got != want || s.Usage().JournalBytes != minJournalBytes {
+			if got := mustContent(t, s); got != want || s.Usage().JournalBytes != acceptor.MinJournalBytes {
 				t.Fatalf("%s\nbecame\n%s", want, got)
 			}
 			fill(t, s, 1, 20)
@@ -182,7 +133,7 @@ func TestFilesOfDifferentTimesAreRefused(t *testing.T) {
 	journalThen, logThen := readFile(t, path), readFile(t, logPath)
 	s = open(t, dir, small)
 	fill(t, s, 10, 100)
-	must(t, s.log.flush())
+	must(t, s.log.Flush())
 	fill(t, s, 1, 100)
 	die(t, s)
 	journalNow, logNow := readFile(t, path), readFile(t, logPath)
@@ -195,27 +146,6 @@ func TestFilesOfDifferentTimesAreRefused(t *testing.T) {
 	wantError(t, err, ErrDamaged, logPath, "older copy")
 	overwrite(t, logPath, logNow)
 	open(t, dir, small)
-}
-
-// A record that cannot follow the marks before it is damage, even if its checksums are right.
-func TestRecordsMustFollow(t *testing.T) {
-	was := multipaxos.Durable{Promised: bal(5), Truncated: 3, Chosen: 6, Last: 9}
-	for name, m := range map[string]multipaxos.Durable{
-		"promised":  {Promised: bal(4), Truncated: 3, Chosen: 6, Last: 9},
-		"truncated": {Promised: bal(5), Truncated: 2, Chosen: 6, Last: 9},
-		"chosen":    {Promised: bal(5), Truncated: 3, Chosen: 5, Last: 9},
-		"last":      {Promised: bal(5), Truncated: 3, Chosen: 6, Last: 8},
-	} {
-		if follows(was, &journal.Record{Marks: m}) == nil {
-			t.Errorf("%s goes back", name)
-		}
-	}
-	for slot, good := range map[int]bool{3: false, 4: true, 9: true, 10: false} {
-		r := &journal.Record{Marks: was, Entries: []multipaxos.Entry{entry(slot, 5, "")}}
-		if err := follows(was, r); (err == nil) != good {
-			t.Errorf("slot %d: %v", slot, err)
-		}
-	}
 }
 
 // A commit through the journal allocates nothing that grows with its entries.

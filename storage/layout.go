@@ -6,7 +6,6 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/kv"
-	"tenure/multipaxos"
 	"tenure/storage/internal/sealed"
 )
 
@@ -15,22 +14,11 @@ const (
 	acceptedName = "accept-copy" // made by an operator; see copied.go
 )
 
-// The buckets and keys of log.db.
-const (
-	nodeBucket     = "node"
-	acceptorBucket = "acceptor"
-	entryBucket    = "entries"
-)
-
+// The keys of the records of the node, which lie in log.db.
 var (
 	identityKey = []byte("identity")
 	startKey    = []byte("start")
 	diskKey     = []byte("disk")
-	marksKey    = []byte("marks")
-
-	nodeSeed     = sealed.SeedOf(nodeBucket)
-	acceptorSeed = sealed.SeedOf(acceptorBucket)
-	entrySeed    = sealed.SeedOf(entryBucket)
 )
 
 // The buckets and keys of state.db. The records of a kv.Space lie in a bucket named by spaceBucket.
@@ -81,27 +69,6 @@ type diskRecord struct {
 	BirthSec  int64
 	BirthNsec int64
 	Machine   string
-}
-
-// logMarks is acceptor/marks, written by every commit of log.db.
-type logMarks struct {
-	Promised     ballot.Ballot
-	Chosen       multipaxos.Slot
-	Truncated    multipaxos.Slot
-	Last         multipaxos.Slot // highest slot that ever had an entry, or Truncated
-	Entries      sealed.Digest
-	Journaled    uint64 // records of the journal up to this number are in log.db, or were cut off
-	Generation   uint64 // commits of log.db so far
-	JournalBytes int64  // size of the journal; 0: the store never had one
-}
-
-// durable are the marks of the log itself.
-func (m *logMarks) durable() multipaxos.Durable {
-	return multipaxos.Durable{Promised: m.Promised, Truncated: m.Truncated, Chosen: m.Chosen, Last: m.Last}
-}
-
-func (m *logMarks) setDurable(d multipaxos.Durable) {
-	m.Promised, m.Truncated, m.Chosen, m.Last = d.Promised, d.Truncated, d.Chosen, d.Last
 }
 
 // checkpointMarks is checkpoint/marks, written by every transaction of state.db.

@@ -1,173 +1,22 @@
 package storage
 
-import (
-	"errors"
-	"fmt"
-	"os"
-	"sync"
-	"sync/atomic"
-	"time"
+import "tenure/multipaxos"
 
-	bolt "go.etcd.io/bbolt"
+var _ multipaxos.Reader = (*Store)(nil)
 
-	"tenure/internal/oslimit"
-	"tenure/multipaxos"
-	"tenure/storage/internal/disk"
-	"tenure/storage/internal/sealed"
-	"tenure/storage/internal/space"
-	"tenure/storage/journal"
-	"tenure/storage/pages"
-)
+// Durable returns what the log holds now; after Open, what this run starts from.
+func (s *Store) Durable() multipaxos.Durable { return s.log.Durable() }
 
-// acceptorLog is the acceptor's log: the journal, what it holds and log.db does not, and log.db itself.
-type acceptorLog struct {
-	failure *disk.Failure
-	files   disk.Files
-	options logOptions
-	reserve *space.Reserve
-	stats   logStats
+// Commit makes ps durable, in their order and all together: one record of the journal, one sync; or, if they are too
+// large for it, a transaction of log.db. After an error it is not known whether they are durable, no message that waits
+// for them may be sent, and every later call returns the same error. The caller then ends the process. It keeps the
+// values of the entries, which nobody changes (see multipaxos.Entry), until they are in log.db, and no other part of
+// ps. It panics if ps would lower the promised ballot or the chosen mark, write into a truncated slot, or truncate what
+// is not durably checkpointed.
+func (s *Store) Commit(ps []multipaxos.Persist) error { return s.log.Commit(ps, s.Checkpointed) }
 
-	db          *bolt.DB
-	file        *os.File // log.db, for sizes and for filling with zeros
-	journalFile *os.File
-	journalSync *syncer
-
-	// commitMu is held by Commit. It guards the next two fields, which write the journal. It is taken before mu.
-	commitMu sync.Mutex
-	ring     *journal.Ring
-	record   journal.Record // of the commit that runs
-
-	// pending is what the journal holds and log.db does not; logflush.go moves it.
-	pending pending
-	dirty   chan struct{} // pending was empty and is not any more
-	full    chan struct{} // enough is pending
-	flushed chan struct{} // records have gone to log.db
-	grow    chan struct{} // asks for more zeros behind the log
-
-	// mu is held while log.db is written. The values under it are copies of what the file holds.
-	mu       sync.Mutex
-	arena    sealed.Arena       // records of the transaction that runs
-	batch    []multipaxos.Entry // its entries
-	logHigh  int64              // bytes up to the last page in use, as of the transaction before
-	solid    int64              // bytes from the beginning of the file that have blocks, at least
-	first    multipaxos.Slot    // lowest slot that may have an entry on disk
-	edited   *slotSums          // of the entries, with the transaction that runs
-	trimming atomic.Bool        // truncated entries are still on disk
-	logged   atomic.Pointer[logMarks]
+// Entries implements multipaxos.Reader: the durable entries in [from, through] that exist and are not truncated, in
+// slot order, until their values hold maxBytes together. The values are copies, or those that Commit was given.
+func (s *Store) Entries(from, through multipaxos.Slot, maxBytes int) ([]multipaxos.Entry, error) {
+	return s.log.Entries(from, through, maxBytes)
 }
-
-// read opens and reads log.db. The records of the node are decoded into the values of node. It changes nothing.
-func (s *acceptorLog) read(node []nodeRecord) (*logContent, error) {
-	f, err := oslimit.OpenFile(s.files.LogPath(), os.O_RDWR, 0)
-	if err != nil {
-		return nil, disk.CannotOpen(s.files.LogPath(), err)
-	}
-	s.file = f
-	size, err := disk.Size(f)
-	if err != nil {
-		return nil, err
-	}
-	disk.WillRead(f)
-	c, err := readLog(f, size, node)
-	if err != nil {
-		return nil, disk.Damaged(s.files.LogPath(), "%w", err)
-	}
-	return c, nil
-}
-
-// newLog returns a log of which nothing is open yet.
-func newLog(failure *disk.Failure, files disk.Files, o logOptions, reserve *space.Reserve) *acceptorLog {
-	wish := func() chan struct{} { return make(chan struct{}, 1) }
-	return &acceptorLog{
-		failure: failure, files: files, options: o, reserve: reserve,
-		grow: wish(), dirty: wish(), full: wish(), flushed: wish(),
-	}
-}
-
-// open makes bbolt open log.db. Its content c was read and is durable.
-func (s *acceptorLog) open(c *logContent) (err error) {
-	_ = fillHoles(s.file) // a store of an earlier version has some; with no space left now they stay
-	s.first = c.first
-	s.trimming.Store(c.first != 0 && c.first <= c.marks.Truncated)
-	s.logged.Store(&c.marks)
-	s.pending.start(c)
-	if s.db, err = disk.OpenBolt(s.files.LogPath(), s.options.MapBytes, logBolt); err != nil {
-		return err
-	}
-	s.db.AllocSize = int(min(s.options.GrowBytes, 1<<30)) // for when the log outruns the grower
-	if s.solid, err = s.solidBytes(); err != nil {
-		return err
-	}
-	return pages.Intercept(s.db, func(write pages.WriteAt) pages.WriteAt {
-		return func(b []byte, off int64) (int, error) { return s.writePages(write, b, off) }
-	})
-}
-
-// write runs fn in a write transaction of log.db, with next as its marks and one generation more, and makes it
-// durable. The caller holds mu, or is Open, and publishes next. Any error ends the store.
-func (s *acceptorLog) write(what string, next *logMarks, fn func(*bolt.Tx) error) error {
-	next.Generation++
-	was := s.pending.home // changed under mu only
-	s.edited = was.sums
-	err := s.failure.Write(s.db, s.files.LogPath(), what, nil, func(tx *bolt.Tx) error {
-		if uint64(tx.ID()) != was.txid+1 { // bbolt takes the older of two meta pages if the newer one is damaged
-			return fmt.Errorf("%w: the meta page of transaction %d", disk.ErrChanged, was.txid)
-		}
-		if err := fn(tx); err != nil {
-			return err
-		}
-		s.pending.announce(homeSums{was.txid + 1, s.edited})
-		return acceptorSeed.Put(tx.Bucket([]byte(acceptorBucket)), marksKey, next)
-	})
-	if err == nil {
-		s.pending.arrived()
-	}
-	return err
-}
-
-// measure looks at log.db.
-func (s *acceptorLog) measure() (space.Measures, error) {
-	tx, err := s.db.Begin(false)
-	if err != nil {
-		return space.Measures{}, fmt.Errorf("%s: open a view: %w", s.files.LogPath(), err)
-	}
-	defer tx.Rollback()
-	return space.Measure(s.db, tx, s.file)
-}
-
-// stop ends the log of a store that has ended: a commit that runs ends first. If move is set, what is pending goes to
-// log.db; if that fails, the journal has it still.
-func (s *acceptorLog) stop(move bool) {
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if move {
-		s.moveHome(nil)
-	}
-}
-
-// close closes the files of the log.
-func (s *acceptorLog) close() error {
-	var err error
-	if s.db != nil {
-		err = s.db.Close()
-	}
-	if s.journalSync != nil {
-		s.journalSync.Close()
-	}
-	return errors.Join(err, disk.CloseFiles(s.journalFile, s.file))
-}
-
-// logOptions are the options of the log. See Options.
-type logOptions struct {
-	InitialBytes int64
-	GrowBytes    int64
-	JournalBytes int64
-	FlushBytes   int64
-	FlushIdle    time.Duration
-	MapBytes     int64
-}
-
-// logStats counts what the log does.
-type logStats struct{ syncs, waits, flushes, entries, replayed, cutOff atomic.Uint64 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/space"
 	"tenure/storage/pages"
@@ -42,12 +43,12 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s.state.opened.Store(true)
 	s.work.Go(func() {
-		s.log.grower(s.closing, func() (Usage, error) {
+		s.log.RunGrower(s.closing, func() (Usage, error) {
 			err := s.Refresh()
 			return s.Usage(), err
 		})
 	})
-	s.work.Go(func() { s.log.flusher(s.closing) })
+	s.work.Go(func() { s.log.RunFlusher(s.closing) })
 	return s, nil
 }
 
@@ -68,9 +69,10 @@ func prepare(dir string, o Options) error {
 
 // newStore returns a store whose parts share a failure and are handed each other; nothing is open yet.
 func newStore(dir string, o Options, lock *os.File) *Store {
-	s := &Store{failure: disk.NewFailure(), files: disk.Files{Dir: dir}, options: o, lock: lock, closing: make(chan struct{})}
+	s := &Store{failure: disk.NewFailure(), files: disk.Files{Dir: dir}, options: o, lock: lock,
+		closing: make(chan struct{})}
 	s.space = space.NewAccount(s.failure, s.files, o.QuotaBytes, o.ReserveBytes)
-	s.log = newLog(s.failure, s.files, o.log(), &s.space.Reserve)
+	s.log = acceptor.New(s.failure, s.files, o.log(), &s.space.Reserve)
 	s.node = nodeRecords{failure: s.failure, files: s.files, log: s.log}
 	s.state = stateDB{
 		failure: s.failure, files: s.files, options: o, space: s.space, stats: &s.stats,
@@ -88,7 +90,7 @@ func (s *Store) open() error {
 		if err := s.create(); err != nil {
 			return err
 		}
-	} else if err := disk.SyncDir(s.files.Dir); err != nil { // the rename may be of a process that died before it synced it
+	} else if err := disk.SyncDir(s.files.Dir); err != nil { // a process may have died between the rename and its sync
 		return disk.CannotSync(s.files.Dir, err)
 	}
 	if !s.options.Offline {
@@ -97,13 +99,13 @@ func (s *Store) open() error {
 	if err := s.openLog(); err != nil {
 		return err
 	}
-	if err := s.log.openJournal(s.node.identity.Load().Store); err != nil {
+	if err := s.log.OpenJournal(s.node.identity.Load().Store); err != nil {
 		return err
 	}
 	if err := s.installReceived(); err != nil {
 		return err
 	}
-	if err := s.state.open(s.node.identity.Load().Store, s.log.pending.durable()); err != nil {
+	if err := s.state.open(s.node.identity.Load().Store, s.log.Durable()); err != nil {
 		return err
 	}
 	if s.options.Offline {
@@ -118,7 +120,7 @@ func (s *Store) open() error {
 	if err := s.state.shapeRedo(); err != nil {
 		return err
 	}
-	return s.log.flush()
+	return s.log.Flush()
 }
 
 // isNew reports whether a store has to be created. log.db comes to its name last, complete, by a rename; so one file
@@ -155,7 +157,7 @@ func (s *Store) isNew() (bool, error) {
 // openLog reads log.db, then has bbolt open it.
 func (s *Store) openLog() error {
 	var node nodeContent
-	c, err := s.log.read(node.records())
+	c, err := s.log.Read(node.records())
 	if err != nil {
 		return err
 	}
@@ -170,17 +172,17 @@ func (s *Store) openLog() error {
 	if err := signLock(s.lock); err != nil {
 		return err
 	}
-	if err := pages.Settle(s.log.file); err != nil { // what was read is not acted upon before it is durable
+	if err := pages.Settle(s.log.File()); err != nil { // what was read is not acted upon before it is durable
 		return err
 	}
-	is, err := locate(s.log.file)
+	is, err := locate(s.log.File())
 	if err != nil {
 		return disk.CannotStat(s.files.LogPath(), err)
 	}
 	copied := refuseCopy(s.files.Dir, node.disk, is)
 	if s.options.Offline {
 		s.node.load(&node)
-		return s.log.open(c)
+		return s.log.Open(c)
 	}
 	accept, err := disk.Exists(filepath.Join(s.files.Dir, acceptedName))
 	if err != nil {
@@ -193,7 +195,7 @@ func (s *Store) openLog() error {
 		s.note(fmt.Sprintf("%s was last written on machine %q, this is %q", s.files.LogPath(), node.disk.Machine, is.Machine))
 	}
 	s.node.load(&node)
-	if err := s.log.open(c); err != nil {
+	if err := s.log.Open(c); err != nil {
 		return err
 	}
 	if !accept {

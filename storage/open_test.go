@@ -17,9 +17,10 @@ import (
 	"tenure/internal/lostfound"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/disktest"
 	"tenure/storage/internal/space"
-	"tenure/storage/journal"
 )
 
 func TestNewStoreIsEmptyPrivateAndKeepsItsID(t *testing.T) {
@@ -103,7 +104,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"journal empty", small, cut(disk.JournalName, zero), ErrDamaged, []string{disk.JournalName, "0 bytes"}},
 		{"journal cut", small, cut(disk.JournalName, short), ErrDamaged, []string{disk.JournalName, "was made with"}},
 		{"journal of zeros", small, func(t *testing.T, dir string) {
-			overwrite(t, filepath.Join(dir, disk.JournalName), make([]byte, minJournalBytes))
+			overwrite(t, filepath.Join(dir, disk.JournalName), make([]byte, acceptor.MinJournalBytes))
 		}, ErrDamaged, []string{disk.JournalName, "older copy"}},
 		{"journal of another node", small, func(t *testing.T, dir string) {
 			other := filepath.Join(t.TempDir(), "other")
@@ -400,7 +401,7 @@ func TestA4StartRecord(t *testing.T) {
 // The start record of an older version, which knows no bucket, is read as one without.
 func TestN4BucketIsDurable(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	must(t, s.log.putNode("write an old record", nodeRecord{startKey, &struct {
+	must(t, s.log.PutNode("write an old record", acceptor.NodeRecord{Key: startKey, Value: &struct {
 		Restart      uint64
 		Master, User time.Duration
 	}{3, time.Second, time.Minute}}))
@@ -490,19 +491,6 @@ func TestNegativeOptionsAreRefused(t *testing.T) {
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), f.Name+" is -1") {
 			t.Errorf("%s: %v", f.Name, err)
 		}
-	}
-}
-
-// Only what waits to be written to log.db is pending.
-func TestPendingTellsWhetherAnythingIs(t *testing.T) {
-	var p pending
-	p.start(&logContent{marks: logMarks{Journaled: 6}})
-	if n, any := p.last(); n != 6 || any {
-		t.Errorf("before any record: %d, %v", n, any)
-	}
-	p.add(&journal.Record{Number: 7})
-	if n, any := p.last(); n != 7 || !any {
-		t.Errorf("after one: %d, %v", n, any)
 	}
 }
 
@@ -603,5 +591,18 @@ func TestPipesInPlaceOfFiles(t *testing.T) {
 				t.Fatalf("%s waits for the pipe %s", what, name)
 			}
 		}
+	}
+}
+
+// An identity that is not durable is none, and its caller knows.
+func TestIdentityNeedsTheDisk(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	text := readFile(t, s.files.LogPath())
+	newest, _ := disktest.MetaAt(t, text)
+	text[newest+disktest.HeadBytes+16] ^= 1
+	disktest.OverwriteKeeping(t, s.files.LogPath(), text)
+	wantError(t, s.SetNode(1), ErrDamaged, s.files.LogPath(), "bind the directory")
+	if id := s.Identity(); id.Node != 0 {
+		t.Errorf("%+v", id)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/journal"
 )
 
@@ -53,7 +54,6 @@ const (
 	defaultJournalBytes        = 16 << 20
 	defaultFlushBytes          = 256 << 10
 	defaultFlushIdle           = time.Second
-	minJournalBytes            = 64 << 10
 	defaultCheckpointPartBytes = 4 << 20
 	defaultMapBytes            = 64 << 30
 	defaultVerifyBytes         = 256 << 20
@@ -74,9 +74,9 @@ func (o Options) Validate() error {
 			return fmt.Errorf("storage option %s is %d: give a size in bytes, or 0 for the default", f.name, f.value)
 		}
 	}
-	if b := o.JournalBytes; b > journal.MaxBytes || (b > 0 && b < minJournalBytes) {
-		return fmt.Errorf("storage option JournalBytes is %d: give %d to %d, or 0 for the default", b, minJournalBytes,
-			journal.MaxBytes)
+	if b := o.JournalBytes; b > journal.MaxBytes || (b > 0 && b < acceptor.MinJournalBytes) {
+		return fmt.Errorf("storage option JournalBytes is %d: give %d to %d, or 0 for the default", b,
+			acceptor.MinJournalBytes, journal.MaxBytes)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (o Options) withDefaults() Options {
 }
 
 // log returns the options of the log.
-func (o Options) log() logOptions {
-	return logOptions{InitialBytes: o.LogInitialBytes, GrowBytes: o.LogGrowBytes, JournalBytes: o.JournalBytes,
+func (o Options) log() acceptor.Options {
+	return acceptor.Options{InitialBytes: o.LogInitialBytes, GrowBytes: o.LogGrowBytes, JournalBytes: o.JournalBytes,
 		FlushBytes: o.FlushBytes, FlushIdle: o.FlushIdle, MapBytes: o.MapBytes}
 }

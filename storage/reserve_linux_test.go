@@ -10,6 +10,7 @@ import (
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disktest"
 	"tenure/storage/pages"
 )
@@ -25,7 +26,7 @@ func storeOn(t *testing.T, dir string) *Store {
 	t.Helper()
 	s := open(t, dir, Options{})
 	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, "v")}}}))
-	must(t, s.log.flush())
+	must(t, s.log.Flush())
 	must(t, s.Refresh())
 	return s
 }
@@ -106,7 +107,7 @@ func TestAPartIsMeasuredWhenSpaceIsShortMeanwhile(t *testing.T) {
 	dir := smallFileSystem(t, "96m")
 	s := open(t, dir, Options{ReserveBytes: 8 << 20})
 	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, strings.Repeat("v", 10))}}}))
-	must(t, s.log.flush())
+	must(t, s.log.Flush())
 	must(t, s.Refresh())
 	p := s.state.nextPart(checkpointOf(1, 100).Changes)
 	promised, err := s.state.awaitPart(p)
@@ -163,7 +164,7 @@ func TestInterruptEndsACheckpointThatWaits(t *testing.T) {
 // A commit that goes past the journal gets what the reserve has.
 func TestALargeCommitTakesTheReserve(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
-	s := open(t, dir, Options{LogInitialBytes: 256 << 10, JournalBytes: minJournalBytes})
+	s := open(t, dir, Options{LogInitialBytes: 256 << 10, JournalBytes: acceptor.MinJournalBytes})
 	othersLeave(t, dir, 0)
 	var p multipaxos.Persist
 	for slot := range 4 {
@@ -173,51 +174,4 @@ func TestALargeCommitTakesTheReserve(t *testing.T) {
 	if st := s.Stats(); st.Flushes != 1 {
 		t.Errorf("it went through the journal: %+v", st)
 	}
-}
-
-// Free pages of log.db that lie apart are no space for a large entry: bbolt makes the file longer. A move then takes
-// what the reserve has, and no more than it needs.
-func TestAMoveTakesTheReserve(t *testing.T) {
-	dir := smallFileSystem(t, "96m")
-	o := calm
-	o.LogInitialBytes, o.JournalBytes = 4<<20, 5<<20
-	o.LogGrowBytes = 1 // only bbolt makes the file longer
-	s := open(t, dir, o)
-	const value, kept = 300_000, 6
-	for i := range 12 {
-		commit(t, s, entry(i+1, 1, strings.Repeat("v", value)))
-	}
-	must(t, s.log.flush())
-	must(t, s.Checkpoint(&kv.Checkpoint{Slot: kept}))
-	must(t, s.Commit([]multipaxos.Persist{{Truncate: kept}}))
-	must(t, s.log.flush())
-	commit(t, s, entry(13, 1, "what was truncated is free for the next transaction"))
-	must(t, s.log.flush())
-	must(t, s.Refresh())
-	free, err := s.log.measure()
-	must(t, err)
-	held := s.space.Reserve.Held()
-	othersLeave(t, dir, 0)
-	size := free.Reusable - 200_000 // as a whole it would fit
-	if s.log.solid-s.log.logHigh >= size {
-		t.Fatalf("%d bytes are free in log.db, %d of them at its end: the test proves nothing", free.Reusable,
-			s.log.solid-s.log.logHigh)
-	}
-	commit(t, s, entry(14, 1, strings.Repeat("w", int(size))))
-	must(t, s.log.flush())
-	must(t, s.failure.Err())
-	if given := held - s.space.Reserve.Held(); given <= 0 || given > 2*size {
-		t.Errorf("%d bytes of the reserve were given up for an entry of %d", given, size)
-	}
-	unused, err := s.space.Reserve.Unused()
-	must(t, err)
-	if p := disktest.Free(t, dir) + s.space.Reserve.Held() - unused; p != 0 {
-		t.Errorf("%d bytes stay promised", p)
-	}
-	must(t, s.Close())
-	s = open(t, dir, o)
-	if got, err := s.Entries(14, 14, 1<<30); err != nil || len(got) != 1 || int64(len(got[0].Value)) != size {
-		t.Errorf("%d entries, %v", len(got), err)
-	}
-	must(t, s.Verify(t.Context()))
 }

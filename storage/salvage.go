@@ -8,6 +8,7 @@ import (
 	"tenure/internal/oslimit"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/pages"
 )
@@ -26,10 +27,10 @@ func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxo
 		}
 	}
 	x.walkLog(func(bucket string, key, record []byte) error {
-		if bucket != entryBucket {
+		if bucket != acceptor.EntryBucket {
 			return nil
 		}
-		e, err := openEntry(key, record)
+		e, err := acceptor.OpenEntry(key, record)
 		if err != nil || e.Slot < from || e.Slot > through {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disktest"
 	"tenure/storage/internal/sealed"
 )
 
@@ -406,8 +407,8 @@ func TestSnapshotsThatAreNotInstalled(t *testing.T) {
 			must(t, err)
 			defer f.Close()
 			text := readFile(t, s.files.ReceivedPath())
-			newest, _ := metaAt(t, text)
-			root := binary.NativeEndian.Uint64(text[newest+rawHeadBytes+16:])
+			newest, _ := disktest.MetaAt(t, text)
+			root := binary.NativeEndian.Uint64(text[newest+disktest.HeadBytes+16:])
 			_, err = f.WriteAt([]byte{0xff}, int64(root)*4096+10)
 			must(t, err)
 		}, "was dropped"},

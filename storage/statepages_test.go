@@ -9,6 +9,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/kv"
+	"tenure/storage/internal/acceptor"
+	"tenure/storage/internal/disktest"
 )
 
 // treeStore has a tree of three levels at most, and both meta pages of checkpoints.
@@ -37,9 +39,9 @@ func pageAt(s *Store, id uint64) int64 { return int64(id) * int64(s.state.checke
 func borderOf(t *testing.T, s *Store) (branch uint64, off int, key string) {
 	t.Helper()
 	b := readFile(t, s.files.StatePath())
-	for _, p := range pagesOf(t, b, rawBranch) {
-		if k := p.key(2); !s.state.checked.IsFree(p.id) {
-			return p.id, bytes.Index(p.data, k), string(k)
+	for _, p := range disktest.PagesOf(t, b, disktest.Branch) {
+		if k := p.Key(2); !s.state.checked.IsFree(p.ID) {
+			return p.ID, bytes.Index(p.Data, k), string(k)
 		}
 	}
 	t.Fatal("no branch")
@@ -83,7 +85,7 @@ func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 
 // Of a large file only the branches are read at the start. Its leaves are held against the checksums of the run before.
 func TestChecksumsOutliveTheProcess(t *testing.T) {
-	s := treeStore(t, Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, VerifyBytes: 1})
+	s := treeStore(t, Options{LogInitialBytes: 64 << 10, JournalBytes: acceptor.MinJournalBytes, VerifyBytes: 1})
 	older := readFile(t, s.files.StatePath())
 	checkpointKeys(t, s, 1000, 1010, "x")
 	checkpointKeys(t, s, 1000, 1010, "y")
@@ -145,7 +147,7 @@ func TestTheOlderMetaPageIsNotTaken(t *testing.T) {
 	} {
 		s := treeStore(t, small)
 		m := s.state.checked.Newest()
-		patchAt(t, s.files.StatePath(), int64(m.TxID&1)*4096+rawHeadBytes+20, []byte{0xff})
+		patchAt(t, s.files.StatePath(), int64(m.TxID&1)*4096+disktest.HeadBytes+20, []byte{0xff})
 		wantError(t, use(s), ErrDamaged, s.files.StatePath())
 		must(t, s.Close())
 	}

@@ -341,3 +341,14 @@ func TestNoViewIsPinnedOfAStoreThatHasEnded(t *testing.T) {
 		t.Errorf("%v, and the store has ended: %v", err, why)
 	}
 }
+
+// leafOf returns the leaf of the newest checkpoint in which key lies.
+func leafOf(t *testing.T, s *Store, key string) pages.Leaf {
+	t.Helper()
+	var c pages.Cursor
+	c.Reset(s.state.checked, s.state.checked.Newest())
+	root, err := c.FindBucket(spaceNames[kv.SpaceData])
+	must(t, err)
+	must(t, c.Seek(&root, []byte(key)))
+	return c.Leaf()
+}

@@ -23,11 +23,11 @@ type Stats struct {
 
 // Stats returns the counts. It is cheap and safe for concurrent use.
 func (s *Store) Stats() Stats {
-	log := &s.log.stats
+	log := s.log.Stats()
 	return Stats{
-		JournalSyncs: log.syncs.Load(), JournalWaits: log.waits.Load(), Flushes: log.flushes.Load(),
-		FlushedEntries: log.entries.Load(), Replayed: log.replayed.Load(), CutOff: log.cutOff.Load() > 0,
-		PendingBytes: s.log.pending.size(), Resumed: s.stats.resumed.Load(), ScrubbedPages: s.stats.scrubbed.Load(),
+		JournalSyncs: log.JournalSyncs, JournalWaits: log.JournalWaits, Flushes: log.Flushes,
+		FlushedEntries: log.FlushedEntries, Replayed: log.Replayed, CutOff: log.CutOff, PendingBytes: log.PendingBytes,
+		Resumed: s.stats.resumed.Load(), ScrubbedPages: s.stats.scrubbed.Load(),
 		Recounts: s.stats.recounts.Load(), Installed: s.stats.installed.Load(), GivenBack: s.stats.given.Load(),
 	}
 }

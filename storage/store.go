@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/space"
 )
@@ -22,7 +23,7 @@ type Store struct {
 	notes   []string
 
 	space *space.Account
-	log   *acceptorLog
+	log   *acceptor.Log
 	node  nodeRecords
 	state stateDB
 	stats stats
@@ -54,7 +55,7 @@ func (s *Store) close(wait time.Duration) error {
 		s.failure.Fail(fmt.Errorf("%w: %s", ErrClosed, s.files.Dir))
 		close(s.closing)
 		s.work.Wait()
-		s.log.stop(whole && !s.options.Offline)
+		s.log.Stop(whole && !s.options.Offline)
 		s.state.mu.Lock() // the part of a checkpoint that runs ends first; Open makes the rest
 		defer s.state.mu.Unlock()
 		err = s.release(wait)
@@ -64,5 +65,5 @@ func (s *Store) close(wait time.Duration) error {
 
 // release closes whatever is open, the lock last. It waits so long for open views.
 func (s *Store) release(wait time.Duration) error {
-	return errors.Join(s.state.close(wait), s.log.close(), s.space.Reserve.Close(), disk.CloseFiles(s.lock))
+	return errors.Join(s.state.close(wait), s.log.Close(), s.space.Reserve.Close(), disk.CloseFiles(s.lock))
 }

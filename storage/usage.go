@@ -17,7 +17,7 @@ func (s *Store) Refresh() error { return s.space.Refresh(s.taken) }
 
 // taken measures the files.
 func (s *Store) taken() (space.Taken, error) {
-	logSize, err := s.log.measure()
+	logSize, err := s.log.Measure()
 	if err != nil {
 		return space.Taken{}, err
 	}
@@ -25,18 +25,18 @@ func (s *Store) taken() (space.Taken, error) {
 	if err != nil {
 		return space.Taken{}, err
 	}
-	return space.Taken{Log: logSize, State: stateSize, JournalBytes: s.log.ring.Bytes(),
-		PendingBytes: s.log.pending.size()}, nil
+	return space.Taken{Log: logSize, State: stateSize, JournalBytes: s.log.JournalBytes(),
+		PendingBytes: s.log.PendingBytes()}, nil
 }
 
 // checkSpace returns an error if there is less space than a start needs.
 func (s *Store) checkSpace() error {
 	u := s.Usage()
-	logSize, err := s.log.measure()
+	logSize, err := s.log.Measure()
 	if err != nil {
 		return err
 	}
-	need := space.StartBytes + s.log.pending.size()
+	need := space.StartBytes + s.log.PendingBytes()
 	if space := u.FreeBytes + u.HeldBytes + logSize.Reusable; space < need {
 		return disk.Unusable("no space in %s: %d bytes are left and a start needs %d; "+
 			"free some space on its file system", s.files.Dir, space, need)

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 )
 
@@ -121,42 +121,20 @@ func TestNoSpaceForAnOldStore(t *testing.T) {
 // A page of log.db that has no block on the disk would need space inside a commit.
 func TestNewLogHasNoHoles(t *testing.T) {
 	s := open(t, t.TempDir(), Options{LogInitialBytes: 1 << 20})
-	if err := s.log.file.Sync(); err != nil {
+	if err := s.log.File().Sync(); err != nil {
 		t.Fatal(err)
 	}
-	size, err := disk.Size(s.log.file)
+	size, err := disk.Size(s.log.File())
 	must(t, err)
-	if hole, err := s.log.file.Seek(0, 4); err == nil && hole != size { // SEEK_HOLE
+	if hole, err := s.log.File().Seek(0, 4); err == nil && hole != size { // SEEK_HOLE
 		t.Errorf("a hole at %d of %d", hole, size)
 	}
 }
 
 func TestReserveIsWhatTheOptionSays(t *testing.T) {
-	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, ReserveBytes: 3 << 20})
+	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, JournalBytes: acceptor.MinJournalBytes,
+		ReserveBytes: 3 << 20})
 	if u := s.Usage(); u.ReserveBytes != 3<<20 {
 		t.Errorf("%+v", u)
 	}
-}
-
-// Pending records need space in log.db, so it does not count as the log's free space.
-func TestWhatIsPendingIsNoSpace(t *testing.T) {
-	dir := smallFileSystem(t, "64m")
-	o := Options{LogInitialBytes: 2 << 20, JournalBytes: 4 << 20, ReserveBytes: 1 << 20, FlushIdle: time.Hour}
-	s := open(t, dir, o)
-	othersLeave(t, dir, 768<<10)
-	must(t, s.Refresh())
-	if u := s.Usage(); u.Low {
-		t.Fatalf("%+v", u)
-	}
-	s.log.mu.Lock() // nothing moves to log.db
-	for slot := range 5 {
-		e := entry(slot+1, 1, strings.Repeat("v", 500_000))
-		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{e}}}))
-	}
-	must(t, s.Refresh())
-	if u := s.Usage(); !u.Low {
-		t.Errorf("with %d bytes pending: %+v", s.Stats().PendingBytes, u)
-	}
-	s.log.mu.Unlock()
-	must(t, s.log.flush())
 }

@@ -14,7 +14,10 @@ import (
 	"tenure/internal/testseed"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/disktest"
+	"tenure/storage/internal/sealed"
 	"tenure/storage/pages"
 )
 
@@ -39,14 +42,6 @@ func sampleStore(t testing.TB, dir string) uint64 {
 	return c
 }
 
-// used is the part of a bbolt file that has been written.
-func used(t testing.TB, b []byte) int {
-	t.Helper()
-	m, err := pages.NewestMeta(strings.NewReader(string(b)), int64(len(b)))
-	must(t, err)
-	return int(m.HighWater) * m.PageBytes
-}
-
 // A flipped bit anywhere in either file is noticed, or it lies in unused space: only the written data is served.
 func TestNoFlippedBitIsServed(t *testing.T) {
 	t.Parallel()
@@ -67,7 +62,7 @@ func TestNoFlippedBitIsServed(t *testing.T) {
 		t.Run(fmt.Sprintf("%s verify %d", c.file, c.options.VerifyBytes), func(t *testing.T) {
 			path := filepath.Join(dir, c.file)
 			good := readFile(t, path)
-			end := used(t, good)
+			end := disktest.Used(t, good)
 			f, err := os.OpenFile(path, os.O_RDWR, 0)
 			must(t, err)
 			defer f.Close()
@@ -175,7 +170,7 @@ func TestDamageWhileOpenIsFinal(t *testing.T) {
 		s := open(t, dir, small)
 		spoil(logPath, "largelarge")
 		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(301, 3, "new")}}}))
-		wantError(t, s.log.flush(), ErrDamaged, "slot 301", logPath)
+		wantError(t, s.log.Flush(), ErrDamaged, "slot 301", logPath)
 		wantError(t, s.Commit([]multipaxos.Persist{{Chosen: 300}}), ErrDamaged, "slot 301")
 		must(t, s.Close())
 		overwrite(t, logPath, good)
@@ -231,30 +226,16 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 	must(t, s.Verify(t.Context()))
 }
 
-func FuzzOpenEntry(f *testing.F) {
-	e := entry(7, 3, "value")
-	f.Add(slotKey(7), sealEntry(nil, slotKey(7), &e))
-	f.Add([]byte{}, []byte{})
-	f.Fuzz(func(t *testing.T, key, record []byte) {
-		e, err := openEntry(key, record)
-		if err != nil {
-			return
-		}
-		if again := sealEntry(nil, slotKey(e.Slot), &e); string(again) != string(record) {
-			t.Fatalf("%x decodes and encodes to %x", record, again)
-		}
-	})
-}
-
 func FuzzOpenRecords(f *testing.F) {
-	for _, v := range []any{&identityRecord{}, &startRecord{Restart: 4}, &diskRecord{Machine: "m"}, &logMarks{Last: 3},
+	for _, v := range []any{&identityRecord{}, &startRecord{Restart: 4}, &diskRecord{Machine: "m"},
+		&acceptor.Marks{Last: 3},
 		&checkpointMarks{Meta: []byte("m")}} {
-		f.Add(nodeSeed.Seal(nil, identityKey, marshal(v)))
+		f.Add(sealed.SeedOf("node").Seal(nil, identityKey, marshal(v)))
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		record := nodeSeed.Seal(nil, identityKey, payload)
-		for _, v := range []any{&identityRecord{}, &startRecord{}, &diskRecord{}, &logMarks{}, &checkpointMarks{}} {
-			nodeSeed.OpenInto(identityKey, record, v)
+		record := sealed.SeedOf("node").Seal(nil, identityKey, payload)
+		for _, v := range []any{&identityRecord{}, &startRecord{}, &diskRecord{}, &acceptor.Marks{}, &checkpointMarks{}} {
+			acceptor.OpenNode(identityKey, record, v)
 		}
 	})
 }
@@ -270,7 +251,7 @@ func FuzzReadFiles(f *testing.F) {
 	var files [2][]byte
 	for i, name := range []string{disk.LogName, disk.StateName} {
 		files[i] = readFile(f, filepath.Join(dir, name))
-		files[i] = files[i][:used(f, files[i])]
+		files[i] = files[i][:disktest.Used(f, files[i])]
 	}
 	f.Add(false, []byte{3, 0, 10, 7})
 	f.Add(true, []byte{2, 0, 10, 255, 2, 0, 12, 1})
@@ -290,7 +271,7 @@ func FuzzReadFiles(f *testing.F) {
 		if err != nil {
 			return
 		}
-		readLog(r, int64(len(b)), new(nodeContent).records())
+		acceptor.ReadContent(r, int64(len(b)), new(nodeContent).records())
 		readState(&pages.Walker{R: r, Meta: m})
 		readState(&pages.Walker{R: r, Meta: m, Skeleton: true})
 	})

@@ -1,6 +1,10 @@
-// Package disk is what the parts of storage share and none of them owns: the first failure, which ends them all
-// (failure.go), how bbolt is called (bolt.go), errors about files that say how to mend them (errors.go), the paths of a
-// data directory (files.go), syncs (file.go), and calls that only some systems have (sys_*.go). It imports no other part.
+// Package disk is what the parts of storage share and none of them owns. It imports no other part.
+//
+//	the first failure, which ends the store          failure.go
+//	how bbolt is called                              bolt.go
+//	errors about files that say how to mend them     errors.go
+//	the paths of a data directory                    files.go
+//	syncs and sizes, and calls of one system         file.go, sys_*.go
 package disk
 
 import (

@@ -32,8 +32,8 @@ func (f *Failure) Fail(err error) error {
 	switch {
 	case errors.Is(err, ErrDamaged), errors.Is(err, ErrClosed):
 	case oslimit.Reached(err):
-		err = fmt.Errorf("%w: %w: a limit of the process or the machine and no fault of the disk: the process must end; raise "+
-			"LimitNOFILE or ulimit -n, or free memory, then start again", ErrFailed, err)
+		err = fmt.Errorf("%w: %w: a limit of the process or the machine and no fault of the disk: the process must end; "+
+			"raise LimitNOFILE or ulimit -n, or free memory, then start again", ErrFailed, err)
 	default:
 		err = fmt.Errorf("%w: %w; what is durable is not known: the process must end; mend the disk, then start again",
 			ErrFailed, err)

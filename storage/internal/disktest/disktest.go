@@ -63,3 +63,13 @@ func Overwrite(t testing.TB, path string, b []byte) {
 	Must(t, f.Truncate(int64(len(b))))
 	Must(t, f.Close())
 }
+
+// OverwriteKeeping puts b into the file at path, whose size stays.
+func OverwriteKeeping(t testing.TB, path string, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	Must(t, err)
+	_, err = f.WriteAt(b, 0)
+	Must(t, err)
+	Must(t, f.Close())
+}

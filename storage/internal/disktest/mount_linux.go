@@ -2,8 +2,11 @@ package disktest
 
 import (
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
+
+	"tenure/internal/faultfs"
 )
 
 // SmallFileSystem mounts a file system of that size, such as "64m", and returns its directory. It skips the test if
@@ -33,4 +36,22 @@ func Fill(t testing.TB, dir string, left int64) {
 	Must(t, err)
 	defer f.Close()
 	Must(t, syscall.Fallocate(int(f.Fd()), 0, 0, Free(t, dir)-left))
+}
+
+// MountFaults mounts a file system whose disk can lose and refuse writes. It returns the path of a directory in it that
+// does not exist yet, and skips the test where there is no FUSE.
+func MountFaults(t testing.TB) (*faultfs.FS, string) {
+	t.Helper()
+	if err := faultfs.Available(); err != nil {
+		t.Skip("no FUSE here: ", err)
+	}
+	mount := t.TempDir()
+	f, err := faultfs.Mount(t.TempDir(), mount)
+	Must(t, err)
+	t.Cleanup(func() {
+		if err := f.Unmount(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f, filepath.Join(mount, "data")
 }

@@ -1,3 +1,3 @@
-// Package space has what a store takes of its file system and what is left: an Account has the newest Usage, and its
-// Reserve the reserve file with what of the free space is promised to writes. It writes no file but that one.
+// Package space measures how much of its file system a store takes and how much is left. An Account has the newest
+// Usage. Its Reserve has the reserve file, and the free space that is promised to writes.
 package space

@@ -119,3 +119,18 @@ func TestErrorsOfTheDiskNameTheFile(t *testing.T) {
 	a.Reserve.files.Dir += "/gone"
 	disktest.WantError(t, a.Refresh(nil), disk.ErrUnusable, "gone", "check")
 }
+
+// Pending records need space in log.db, so it does not count as the log's free space.
+func TestWhatIsPendingIsNoSpace(t *testing.T) {
+	dir := disktest.SmallFileSystem(t, "64m")
+	a := opened(t, dir, 1<<20)
+	disktest.Fill(t, dir, 768<<10)
+	taken := Taken{Log: Measures{File: 2 << 20, Reusable: 1 << 20}}
+	for _, pending := range []int64{0, 2_500_000} {
+		taken.PendingBytes = pending
+		must(t, a.Refresh(func() (Taken, error) { return taken, nil }))
+		if u := a.Usage(); u.Low != (pending > 0) || u.LogBytes != pending {
+			t.Errorf("with %d bytes pending: %+v", pending, u)
+		}
+	}
+}

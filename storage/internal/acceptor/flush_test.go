@@ -1,4 +1,4 @@
-package storage
+package acceptor
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
 )
 
@@ -21,11 +21,11 @@ func TestFlushWritesOnlyWhatIsLeft(t *testing.T) {
 		commit(t, s, entry(7, i, "again"), entry(1+i%5, i, "low"))
 	}
 	commit(t, s, entry(6, 1, "late"))
-	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 4}))
+	s.checkpointed = 4
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 4}}))
-	must(t, s.log.flush())
+	must(t, s.Flush())
 	if st := s.Stats(); st.FlushedEntries != 3 || st.Flushes != 1 || st.PendingBytes != 0 ||
-		len(s.log.pending.entries) != 0 {
+		len(s.pending.entries) != 0 {
 		t.Errorf("%+v", st)
 	}
 	got, err := s.Entries(0, 100, 1<<20)
@@ -33,7 +33,7 @@ func TestFlushWritesOnlyWhatIsLeft(t *testing.T) {
 	if fmt.Sprint(slots(got)) != "[5 6 7]" || got[2].Ballot != bal(49) {
 		t.Errorf("%v", got)
 	}
-	must(t, s.log.flush())
+	must(t, s.Flush())
 	if st := s.Stats(); st.Flushes != 1 {
 		t.Errorf("nothing was pending, and still: %+v", st)
 	}
@@ -42,7 +42,7 @@ func TestFlushWritesOnlyWhatIsLeft(t *testing.T) {
 func TestCommitTooLargeForTheJournal(t *testing.T) {
 	s := open(t, t.TempDir(), calm)
 	commit(t, s, entry(1, 1, "before"))
-	large := strings.Repeat("x", int(s.log.ring.Limit())+1)
+	large := strings.Repeat("x", int(s.ring.Limit())+1)
 	commit(t, s, entry(2, 1, large))
 	if st := s.Stats(); st.JournalSyncs != 1 || st.Flushes != 1 || st.PendingBytes != 0 {
 		t.Errorf("%+v", st)
@@ -58,10 +58,10 @@ func TestCommitTooLargeForTheJournal(t *testing.T) {
 
 func TestCommitsWaitOnlyForSpace(t *testing.T) {
 	o := calm
-	o.JournalBytes = minJournalBytes
+	o.JournalBytes = MinJournalBytes
 	s := open(t, t.TempDir(), o)
 	value := strings.Repeat("v", 1000) // three sectors with what is around it
-	busy, err := s.log.db.Begin(true)  // the flush waits for it
+	busy, err := s.db.Begin(true)      // the flush waits for it
 	must(t, err)
 	done := make(chan struct{})
 	go func() {
@@ -71,9 +71,9 @@ func TestCommitsWaitOnlyForSpace(t *testing.T) {
 			if s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(i+1, 1, value)}}}) != nil {
 				break
 			}
-			if !asked && s.log.pending.size() >= s.log.flushBytes() { // the flush begins before the ring is full
-				for asked = true; s.log.mu.TryLock(); runtime.Gosched() {
-					s.log.mu.Unlock()
+			if !asked && s.PendingBytes() >= s.flushBytes() { // the flush begins before the ring is full
+				for asked = true; s.mu.TryLock(); runtime.Gosched() {
+					s.mu.Unlock()
 				}
 			}
 		}
@@ -85,7 +85,7 @@ func TestCommitsWaitOnlyForSpace(t *testing.T) {
 		default:
 		}
 	}
-	if n := s.Stats().JournalSyncs; n < 30 || n > minJournalBytes/(3*journal.SectorBytes) {
+	if n := s.Stats().JournalSyncs; n < 30 || n > MinJournalBytes/(3*journal.SectorBytes) {
 		t.Errorf("%d commits went on meanwhile", n)
 	}
 	must(t, busy.Rollback())
@@ -100,9 +100,9 @@ func TestCommitsWaitOnlyForSpace(t *testing.T) {
 
 func TestFailureEndsTheWaitForSpace(t *testing.T) {
 	o := calm
-	o.JournalBytes = minJournalBytes
+	o.JournalBytes = MinJournalBytes
 	s := open(t, t.TempDir(), o)
-	s.log.mu.Lock()
+	s.mu.Lock()
 	failed := make(chan error)
 	go func() {
 		for i := 1; ; i++ {
@@ -117,13 +117,13 @@ func TestFailureEndsTheWaitForSpace(t *testing.T) {
 		runtime.Gosched()
 	}
 	s.failure.Fail(errors.New("somewhere else"))
-	wantError(t, <-failed, ErrFailed, "somewhere else")
-	s.log.mu.Unlock()
+	wantError(t, <-failed, disk.ErrFailed, "somewhere else")
+	s.mu.Unlock()
 }
 
 func TestEntriesWhileRecordsMove(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, FlushBytes: 2 << 10})
+	s := open(t, t.TempDir(), Options{InitialBytes: 64 << 10, JournalBytes: MinJournalBytes, FlushBytes: 2 << 10})
 	const last, rounds = 40, 60
 	var floor [last + 1]int // of each slot's ballot, as far as it is acknowledged
 	var mu sync.Mutex
@@ -185,13 +185,13 @@ func TestQuietStoreEmptiesItsJournal(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	if st := s.Stats(); st.Flushes == 0 || s.log.logged.Load().Last != 3 {
+	if st := s.Stats(); st.Flushes == 0 || s.logged.Load().Last != 3 {
 		t.Errorf("%+v", st)
 	}
 }
 
 func TestCommitAllocatesNothingPerEntry(t *testing.T) {
-	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, FlushIdle: time.Hour, FlushBytes: 1 << 30})
+	s := open(t, t.TempDir(), Options{InitialBytes: 64 << 10, FlushIdle: time.Hour, FlushBytes: 1 << 30})
 	p := []multipaxos.Persist{{Entries: make([]multipaxos.Entry, 64)}}
 	value := bytes.Repeat([]byte("v"), 100)
 	for i := range p[0].Entries {

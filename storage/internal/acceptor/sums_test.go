@@ -1,14 +1,15 @@
-package storage
+package acceptor
 
 import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
 	"tenure/multipaxos"
+	"tenure/storage/internal/disk"
+	"tenure/storage/internal/disktest"
 )
 
 // While log.db is open, it neither hides an entry nor brings back a replaced one without an error. A promise may depend
@@ -17,17 +18,17 @@ func TestTheLogHidesNoEntryWhileItIsOpen(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, text, older []byte){
 		"an element count is lower": func(t *testing.T, text, _ []byte) {
 			p := entryLeaf(t, text)
-			p.setCount(p.count() - 1)
+			p.SetCount(p.Count() - 1)
 		},
 		"a leaf is one of before": func(t *testing.T, text, older []byte) {
 			p := entryLeaf(t, text)
 			q := entryLeaf(t, older)
-			copy(p.data, q.data)
-			p.setID(p.id)
+			copy(p.Data, q.Data)
+			p.SetID(p.ID)
 		},
 		"the newest meta page is damaged": func(t *testing.T, text, _ []byte) {
-			newest, _ := metaAt(t, text)
-			text[newest+rawHeadBytes+16] ^= 1
+			newest, _ := disktest.MetaAt(t, text)
+			text[newest+disktest.HeadBytes+16] ^= 1
 		},
 	} {
 		say := map[string]string{"the newest meta page is damaged": "meta page of transaction"}
@@ -35,47 +36,47 @@ func TestTheLogHidesNoEntryWhileItIsOpen(t *testing.T) {
 			say[name] = "the entry of slot 2"
 		}
 		t.Run(name, func(t *testing.T) {
-			s := formed(t, t.TempDir())
+			s := open(t, t.TempDir(), small)
 			fill(t, s, 20, 10)
-			must(t, s.log.flush())
-			older := readFile(t, s.files.LogPath())
+			must(t, s.Flush())
+			older := disktest.ReadFile(t, s.files.LogPath())
 			must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{
 				entry(20, 2, "newer"), entry(21, 2, "last")}}}))
-			must(t, s.log.flush())
-			text := readFile(t, s.files.LogPath())
+			must(t, s.Flush())
+			text := disktest.ReadFile(t, s.files.LogPath())
 			spoil(t, text, older)
-			overwriteKeeping(t, s.files.LogPath(), text)
+			disktest.OverwriteKeeping(t, s.files.LogPath(), text)
 			_, err := s.Entries(1, 100, 1<<30)
-			wantError(t, err, ErrDamaged, s.files.LogPath(), say[name])
-			wantError(t, s.Commit([]multipaxos.Persist{{Chosen: 1}}), ErrDamaged, s.files.LogPath())
+			wantError(t, err, disk.ErrDamaged, s.files.LogPath(), say[name])
+			wantError(t, s.Commit([]multipaxos.Persist{{Chosen: 1}}), disk.ErrDamaged, s.files.LogPath())
 		})
 	}
 }
 
 // A transaction is not built on the older of two meta pages, which bbolt would take.
 func TestTheLogIsNotWrittenFromTheOlderMetaPage(t *testing.T) {
-	s := formed(t, t.TempDir())
+	s := open(t, t.TempDir(), small)
 	fill(t, s, 20, 10)
-	must(t, s.log.flush())
-	text := readFile(t, s.files.LogPath())
-	newest, _ := metaAt(t, text)
-	text[newest+rawHeadBytes+16] ^= 1
-	overwriteKeeping(t, s.files.LogPath(), text)
+	must(t, s.Flush())
+	text := disktest.ReadFile(t, s.files.LogPath())
+	newest, _ := disktest.MetaAt(t, text)
+	text[newest+disktest.HeadBytes+16] ^= 1
+	disktest.OverwriteKeeping(t, s.files.LogPath(), text)
 	fill(t, s, 1, 10)
-	wantError(t, s.log.flush(), ErrDamaged, s.files.LogPath(), "meta page of transaction")
+	wantError(t, s.Flush(), disk.ErrDamaged, s.files.LogPath(), "meta page of transaction")
 }
 
 // entryLeaf returns the leaf of text that has the last entries.
-func entryLeaf(t *testing.T, text []byte) (last rawPage) {
+func entryLeaf(t *testing.T, text []byte) (last disktest.RawPage) {
 	t.Helper()
 	newest := uint64(0)
-	for _, p := range pagesOf(t, text, rawLeaf) {
-		key := p.key(p.count() - 1)
+	for _, p := range disktest.PagesOf(t, text, disktest.Leaf) {
+		key := p.Key(p.Count() - 1)
 		if slot, err := decodeSlot(key); err == nil && len(key) == 8 && uint64(slot) >= newest && slot < 1000 {
 			newest, last = uint64(slot), p
 		}
 	}
-	if last.data == nil {
+	if last.Data == nil {
 		t.Fatal("no leaf has entries")
 	}
 	return last
@@ -122,14 +123,4 @@ func TestSlotSums(t *testing.T) {
 			t.Fatalf("round %d: slot %d is not in %d to %d", round, slot, from, from+3)
 		}
 	}
-}
-
-// overwriteKeeping puts b into the file at path, whose size stays.
-func overwriteKeeping(t *testing.T, path string, b []byte) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	must(t, err)
-	_, err = f.WriteAt(b, 0)
-	must(t, err)
-	must(t, f.Close())
 }

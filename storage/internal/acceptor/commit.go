@@ -1,4 +1,4 @@
-package storage
+package acceptor
 
 import (
 	"encoding/binary"
@@ -17,19 +17,9 @@ import (
 // that is more. So a large truncation does not hold up later commits, and still catches up.
 const trimEntries = 256
 
-// Durable returns what the log holds now; after Open, what this run starts from.
-func (s *Store) Durable() multipaxos.Durable { return s.log.pending.durable() }
-
-// Commit makes ps durable, in their order and all together: one record of the journal, one sync; or, if they are too
-// large for it, a transaction of log.db. After an error it is not known whether they are durable, no message that waits
-// for them may be sent, and every later call returns the same error. The caller then ends the process. It keeps the
-// values of the entries, which nobody changes (see multipaxos.Entry), until they are in log.db, and no other part of
-// ps. It panics if ps would lower the promised ballot or the chosen mark, write into a truncated slot, or truncate what
-// is not durably checkpointed.
-func (s *Store) Commit(ps []multipaxos.Persist) error { return s.log.commit(ps, s.Checkpointed) }
-
-// commit is Commit; checkpointed returns the slot through which the state database is durable.
-func (s *acceptorLog) commit(ps []multipaxos.Persist, checkpointed func() multipaxos.Slot) error {
+// Commit makes ps durable, as Store.Commit of package storage does. checkpointed returns the slot through which the
+// state database is durable.
+func (s *Log) Commit(ps []multipaxos.Persist, checkpointed func() multipaxos.Slot) error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
 	if err := s.failure.Err(); err != nil {
@@ -57,7 +47,7 @@ func (s *acceptorLog) commit(ps []multipaxos.Persist, checkpointed func() multip
 }
 
 // append writes r into the journal. It waits while the ring is full of what log.db does not have.
-func (s *acceptorLog) append(r *journal.Record) error {
+func (s *Log) append(r *journal.Record) error {
 	for {
 		home := s.logged.Load()
 		s.ring.Release(home.Journaled)
@@ -69,14 +59,14 @@ func (s *acceptorLog) append(r *journal.Record) error {
 		if !errors.Is(err, journal.ErrFull) {
 			return s.failure.Fail(fmt.Errorf("%s: %w", s.files.JournalPath(), err))
 		}
-		s.stats.waits.Add(1)
+		s.counters.waits.Add(1)
 		select {
 		case <-s.flushed:
 		case <-s.failure.Ended():
 			return s.failure.Err()
 		}
 	}
-	s.stats.syncs.Add(1)
+	s.counters.syncs.Add(1)
 	before, after := s.pending.add(r)
 	if before == 0 {
 		wake(s.dirty)
@@ -132,8 +122,8 @@ type logWriter struct {
 	key    [8]byte // bbolt keeps a copy
 }
 
-func newLogWriter(tx *bolt.Tx, m *logMarks, home *slotSums, first multipaxos.Slot, a *sealed.Arena) (*logWriter, error) {
-	b := tx.Bucket([]byte(entryBucket))
+func newLogWriter(tx *bolt.Tx, m *Marks, home *slotSums, first multipaxos.Slot, a *sealed.Arena) (*logWriter, error) {
+	b := tx.Bucket([]byte(EntryBucket))
 	if b == nil {
 		return nil, fmt.Errorf("%w: the bucket of the entries is missing", disk.ErrBadRecord)
 	}
@@ -168,7 +158,7 @@ func (w *logWriter) put(entries []multipaxos.Entry) error {
 func (w *logWriter) replace(slot multipaxos.Slot, key []byte) error {
 	old := w.bucket.Get(key)
 	if old != nil {
-		if _, err := openEntry(key, old); err != nil {
+		if _, err := OpenEntry(key, old); err != nil {
 			return err
 		}
 		w.digest.Remove(old)

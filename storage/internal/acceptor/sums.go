@@ -1,4 +1,4 @@
-package storage
+package acceptor
 
 import (
 	"encoding/binary"

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package storage
+package acceptor
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"tenure/internal/faultfs"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/disktest"
 )
 
 func tempFile(t testing.TB) *os.File {
@@ -81,7 +82,7 @@ func TestSyncerTellsErrors(t *testing.T) {
 
 // The error of a disk comes back with the event, and is that of this sync alone.
 func TestSyncerTellsErrorsOfTheDisk(t *testing.T) {
-	fs, dir := mountFaults(t)
+	fs, dir := disktest.MountFaults(t)
 	must(t, os.Mkdir(dir, 0o700))
 	f, err := os.Create(filepath.Join(dir, "file"))
 	if err != nil {

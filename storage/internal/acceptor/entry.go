@@ -1,4 +1,4 @@
-package storage
+package acceptor
 
 import (
 	"encoding/binary"
@@ -30,8 +30,8 @@ func sealEntry(buf, key []byte, e *multipaxos.Entry) []byte {
 	return entrySeed.Seal(buf, key, head[:], e.Value)
 }
 
-// openEntry checks and decodes the record of an entry. Its value is a part of record.
-func openEntry(key, record []byte) (multipaxos.Entry, error) {
+// OpenEntry checks and decodes the record of an entry. Its value is a part of record.
+func OpenEntry(key, record []byte) (multipaxos.Entry, error) {
 	slot, err := decodeSlot(key)
 	if err != nil {
 		return multipaxos.Entry{}, err

@@ -1,4 +1,4 @@
-package storage
+package acceptor
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 // steady state does not grow at all.
 
 // askToGrow wakes the grower when the log comes near the end of its blocks. The caller holds mu.
-func (s *acceptorLog) askToGrow() {
+func (s *Log) askToGrow() {
 	if s.solid >= s.logHigh+s.options.GrowBytes/2 {
 		return
 	}
@@ -30,7 +30,7 @@ func (s *acceptorLog) askToGrow() {
 
 // growStep writes one chunk of zeros behind the last block. No commit runs meanwhile: one that made the file grow
 // itself would find its pages overwritten.
-func (s *acceptorLog) growStep() error {
+func (s *Log) growStep() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
@@ -48,7 +48,7 @@ func (s *acceptorLog) growStep() error {
 
 // solidBytes returns how many bytes from the beginning of log.db have blocks: all of them, or those in use at least,
 // if bbolt has made the file longer than it needed.
-func (s *acceptorLog) solidBytes() (int64, error) {
+func (s *Log) solidBytes() (int64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(s.file.Fd()), &st); err != nil {
 		return 0, disk.CannotStat(s.files.LogPath(), err)
@@ -69,7 +69,7 @@ func (s *acceptorLog) solidBytes() (int64, error) {
 // apart, the row for a large entry comes to lie behind the last page, however many they are. And an entry beside large
 // ones makes bbolt write these anew. The caller is bbolt, under mu. Offsets rise within a transaction, and the space
 // behind the last page is used from its beginning.
-func (s *acceptorLog) writePages(write pages.WriteAt, b []byte, off int64) (int, error) {
+func (s *Log) writePages(write pages.WriteAt, b []byte, off int64) (int, error) {
 	if end := off + int64(len(b)); end > s.solid {
 		promised, err := s.reserve.Claim(s.file, s.solid, end-s.solid)
 		defer s.reserve.Fulfilled(promised)
@@ -81,9 +81,9 @@ func (s *acceptorLog) writePages(write pages.WriteAt, b []byte, off int64) (int,
 	return write(b, off)
 }
 
-// grower fills log.db ahead of the log until closing is closed, or until the store has failed. usage measures the file
-// system anew.
-func (s *acceptorLog) grower(closing <-chan struct{}, usage func() (space.Usage, error)) {
+// RunGrower fills log.db with zeros ahead of the log until closing is closed, or until the store has failed. usage
+// measures the file system anew.
+func (s *Log) RunGrower(closing <-chan struct{}, usage func() (space.Usage, error)) {
 	for {
 		select {
 		case <-closing:
@@ -98,7 +98,7 @@ func (s *acceptorLog) grower(closing <-chan struct{}, usage func() (space.Usage,
 }
 
 // growAhead adds GrowBytes of zeros, unless that would eat into the reserve.
-func (s *acceptorLog) growAhead(closing <-chan struct{}, usage func() (space.Usage, error)) error {
+func (s *Log) growAhead(closing <-chan struct{}, usage func() (space.Usage, error)) error {
 	u, err := usage()
 	if err != nil {
 		return nil // bbolt will grow the file if it must

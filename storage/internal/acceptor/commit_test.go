@@ -1,4 +1,4 @@
-package storage
+package acceptor
 
 import (
 	"runtime"
@@ -9,23 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"tenure/internal/ballot"
-	"tenure/kv"
 	"tenure/multipaxos"
 )
-
-func slots(entries []multipaxos.Entry) (s []int) {
-	for _, e := range entries {
-		s = append(s, int(e.Slot))
-	}
-	return s
-}
-
-// truncate checkpoints and truncates through a slot.
-func truncate(t testing.TB, s *Store, through multipaxos.Slot) {
-	t.Helper()
-	must(t, s.Checkpoint(&kv.Checkpoint{Slot: uint64(through)}))
-	must(t, s.Commit([]multipaxos.Persist{{Truncate: through}}))
-}
 
 func TestCommitIsReadBackAfterAReopen(t *testing.T) {
 	s := open(t, t.TempDir(), small)
@@ -87,7 +72,7 @@ func TestMarksNeverGoBack(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	must(t, s.Commit([]multipaxos.Persist{{Promised: bal(5),
 		Entries: []multipaxos.Entry{entry(1, 5, ""), entry(2, 5, "")}, Chosen: 2}}))
-	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 1}))
+	s.checkpointed = 1
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 1}}))
 	before := mustContent(t, s)
 	wantPanic(t, "promised ballot", func() { s.Commit([]multipaxos.Persist{{Promised: bal(4)}}) })
@@ -105,32 +90,32 @@ func TestMarksNeverGoBack(t *testing.T) {
 
 // Truncation drops entries at once for readers, from the file a bounded number at a time, and its pages are used again.
 func TestTruncationBoundsTheFile(t *testing.T) {
-	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, LogGrowBytes: 64 << 10})
+	s := open(t, t.TempDir(), Options{InitialBytes: 64 << 10, GrowBytes: 64 << 10})
 	fill(t, s, 1000, 200)
-	must(t, s.log.flush())
+	must(t, s.Flush())
 	truncate(t, s, 990)
 	if got, err := s.Entries(0, 2000, 1<<30); err != nil || len(got) != 10 {
 		t.Fatalf("%v %v", slots(got), err)
 	}
-	must(t, s.log.flush())
-	if left := s.log.logged.Load().Entries.Count; left != 1000-trimEntries {
+	must(t, s.Flush())
+	if left := s.logged.Load().Entries.Count; left != 1000-trimEntries {
 		t.Errorf("%d entries are left in the file after one flush", left)
 	}
 	s = reopen(t, s) // half deleted is no damage
 	for range 4 {
 		must(t, s.Commit([]multipaxos.Persist{{Promised: bal(1)}}))
-		must(t, s.log.flush())
+		must(t, s.Flush())
 	}
-	if left := s.log.logged.Load().Entries.Count; left != 10 {
+	if left := s.logged.Load().Entries.Count; left != 10 {
 		t.Errorf("%d entries are left in the file", left)
 	}
 	var size int64
 	for i := range 30 {
 		fill(t, s, 200, 200)
 		truncate(t, s, s.Durable().Last-50)
-		must(t, s.log.flush())
-		must(t, s.Refresh())
-		u := s.Usage()
+		must(t, s.Flush())
+		u, err := s.usage()
+		must(t, err)
 		if i == 9 {
 			size = u.LogBytes
 		}
@@ -138,20 +123,26 @@ func TestTruncationBoundsTheFile(t *testing.T) {
 			t.Fatalf("round %d: the log holds %d bytes, in round 9 it held %d", i, u.LogBytes, size)
 		}
 	}
-	if u := s.Usage(); u.LogFileBytes > 4<<20 {
+	u, err := s.usage()
+	must(t, err)
+	if u.LogFileBytes > 4<<20 {
 		t.Errorf("the file has grown to %d bytes", u.LogFileBytes)
 	}
 }
 
 // The file is extended before a commit needs it.
 func TestLogGrowsAheadOfItsEnd(t *testing.T) {
-	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, LogGrowBytes: 1 << 20})
+	s := open(t, t.TempDir(), Options{InitialBytes: 64 << 10, GrowBytes: 1 << 20})
 	fill(t, s, 200, 400)
-	must(t, s.log.flush())
-	for deadline := time.Now().Add(20 * time.Second); s.Usage().LogFileBytes < 1<<20; runtime.Gosched() {
-		must(t, s.Refresh())
+	must(t, s.Flush())
+	for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
+		u, err := s.usage()
+		must(t, err)
+		if u.LogFileBytes >= 1<<20 {
+			break
+		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%+v", s.Usage())
+			t.Fatalf("%+v", u)
 		}
 	}
 	fill(t, s, 200, 400)
@@ -166,9 +157,7 @@ func TestLogIsAMap(t *testing.T) {
 	model := map[multipaxos.Slot]multipaxos.Entry{}
 	steps := 0
 	rapid.Check(t, func(t *rapid.T) {
-		if err := s.Checkpoint(&kv.Checkpoint{Slot: uint64(s.Durable().Last)}); err != nil {
-			t.Fatal(err)
-		}
+		s.checkpointed = s.Durable().Last
 		d := s.Durable()
 		var ps []multipaxos.Persist
 		for range rapid.IntRange(1, 3).Draw(t, "persists") {
@@ -184,7 +173,7 @@ func TestLogIsAMap(t *testing.T) {
 				d.Last = max(d.Last, e.Slot)
 			}
 			if rapid.IntRange(0, 3).Draw(t, "truncate") == 0 {
-				p.Truncate = min(d.Truncated+multipaxos.Slot(rapid.IntRange(0, 5).Draw(t, "by")), s.Checkpointed())
+				p.Truncate = min(d.Truncated+multipaxos.Slot(rapid.IntRange(0, 5).Draw(t, "by")), s.checkpointed)
 				d.Truncated = p.Truncate
 				d.Chosen, d.Last = max(d.Chosen, d.Truncated), max(d.Last, d.Truncated)
 			}
@@ -195,7 +184,7 @@ func TestLogIsAMap(t *testing.T) {
 		}
 		switch rapid.IntRange(0, 9).Draw(t, "then") {
 		case 0, 1, 2:
-			if err := s.log.flush(); err != nil {
+			if err := s.Flush(); err != nil {
 				t.Fatal(err)
 			}
 		case 3:
@@ -244,12 +233,12 @@ func BenchmarkEntries(b *testing.B) {
 // Entries from before a restart are deleted like all others once they are truncated.
 func TestTruncationAfterAReopen(t *testing.T) {
 	s := open(t, t.TempDir(), calm)
-	logTo(t, s, 1)
+	fill(t, s, 1, 1)
 	s = reopen(t, s)
-	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 1}))
+	s.checkpointed = 1
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 1}}))
-	must(t, s.log.flush())
-	if n := s.log.logged.Load().Entries.Count; n != 0 {
+	must(t, s.Flush())
+	if n := s.logged.Load().Entries.Count; n != 0 {
 		t.Errorf("%d entries are left on disk", n)
 	}
 }

@@ -1,4 +1,4 @@
-package storage
+package acceptor
 
 import (
 	"encoding/binary"
@@ -12,15 +12,10 @@ import (
 	"tenure/storage/internal/disk"
 )
 
-var _ multipaxos.Reader = (*Store)(nil)
-
 // Entries implements multipaxos.Reader: the durable entries in [from, through] that exist and are not truncated, in
-// slot order, until their values hold maxBytes together. The values are copies, or those that Commit was given.
-func (s *Store) Entries(from, through multipaxos.Slot, maxBytes int) ([]multipaxos.Entry, error) {
-	return s.log.entries(from, through, maxBytes)
-}
-
-func (s *acceptorLog) entries(from, through multipaxos.Slot, maxBytes int) (entries []multipaxos.Entry, err error) {
+// slot order, until their values hold maxBytes together. The values are copies, or those that Commit was given. It is
+// safe for concurrent use.
+func (s *Log) Entries(from, through multipaxos.Slot, maxBytes int) (entries []multipaxos.Entry, err error) {
 	if err := s.failure.Err(); err != nil {
 		return nil, err
 	}
@@ -57,7 +52,7 @@ type merger struct {
 }
 
 func (m *merger) merge(tx *bolt.Tx) error {
-	b := tx.Bucket([]byte(entryBucket))
+	b := tx.Bucket([]byte(EntryBucket))
 	if b == nil {
 		return errors.New("the bucket of the entries is missing")
 	}
@@ -66,7 +61,7 @@ func (m *merger) merge(tx *bolt.Tx) error {
 		if len(key) == 8 && binary.BigEndian.Uint64(key) > uint64(m.through) {
 			break
 		}
-		e, err := openEntry(key, record)
+		e, err := OpenEntry(key, record)
 		if err != nil {
 			return err
 		}

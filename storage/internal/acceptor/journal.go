@@ -1,4 +1,4 @@
-package storage
+package acceptor
 
 import (
 	"bytes"
@@ -26,18 +26,21 @@ type dataFile struct {
 
 func (f dataFile) Sync() error { return f.syncer.Sync() }
 
+// MinJournalBytes is the least size of a journal.
+const MinJournalBytes = 64 << 10
+
 // journalSize returns what a new journal takes where free bytes are free.
-func (o logOptions) journalSize(free int64) int64 {
-	return max(min(o.JournalBytes, free/16), minJournalBytes) &^ 4095
+func (o Options) journalSize(free int64) int64 {
+	return max(min(o.JournalBytes, free/16), MinJournalBytes) &^ 4095
 }
 
-// sizes returns what a new log.db and a new journal take where free bytes are free.
-func (o logOptions) sizes(free int64) (logBytes, journalBytes int64) {
+// Sizes returns what a new log.db and a new journal take where free bytes are free.
+func (o Options) Sizes(free int64) (logBytes, journalBytes int64) {
 	return min(o.InitialBytes, free/16) &^ 4095, o.journalSize(free)
 }
 
-// makeJournal makes an empty journal, durable except for its name.
-func makeJournal(path string, size int64) error {
+// MakeJournal makes an empty journal, durable except for its name.
+func MakeJournal(path string, size int64) error {
 	f, err := oslimit.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -45,8 +48,8 @@ func makeJournal(path string, size int64) error {
 	return errors.Join(zeroFill(f, size), f.Close())
 }
 
-// openJournal reads the journal and puts what log.db does not have over it.
-func (s *acceptorLog) openJournal(owner ident.StoreID) error {
+// OpenJournal reads the journal and puts what log.db does not have over it.
+func (s *Log) OpenJournal(owner ident.StoreID) error {
 	if s.logged.Load().JournalBytes == 0 {
 		if err := s.addJournal(); err != nil {
 			return err
@@ -82,19 +85,19 @@ func (s *acceptorLog) openJournal(owner ident.StoreID) error {
 	}
 	s.ring = ring
 	for i := range records {
-		if err := follows(s.pending.durable(), &records[i]); err != nil {
+		if err := Follows(s.pending.durable(), &records[i]); err != nil {
 			return disk.Damaged(s.files.JournalPath(), "record %d %w", records[i].Number, err)
 		}
 		s.pending.add(&records[i])
 	}
-	s.stats.replayed.Store(uint64(len(records)))
-	s.stats.cutOff.Store(ring.Last() - s.pending.number)
+	s.counters.replayed.Store(uint64(len(records)))
+	s.counters.cutOff.Store(ring.Last() - s.pending.number)
 	s.pending.number = ring.Last() // what was cut off counts as moved, so that its number is not used again
 	return nil
 }
 
-// follows checks that a record can have been written over marks.
-func follows(was multipaxos.Durable, r *journal.Record) error {
+// Follows checks that a record can have been written over marks.
+func Follows(was multipaxos.Durable, r *journal.Record) error {
 	m := r.Marks
 	if m.Promised.Less(was.Promised) || m.Chosen < was.Chosen || m.Truncated < was.Truncated || m.Last < was.Last {
 		return fmt.Errorf("goes back from %+v to %+v", was, m)
@@ -108,7 +111,7 @@ func follows(was multipaxos.Durable, r *journal.Record) error {
 }
 
 // addJournal makes the journal of a store that comes from a version without one. A crash in it leaves zeros behind.
-func (s *acceptorLog) addJournal() error {
+func (s *Log) addJournal() error {
 	path := s.files.JournalPath()
 	fail := func(err error) error {
 		return disk.Unusable("cannot make %s: %w; check the directory and its disk", path, disk.Plain(err))
@@ -119,7 +122,8 @@ func (s *acceptorLog) addJournal() error {
 	}
 	size := s.options.journalSize(free)
 	if need := size + space.StartBytes; free < need {
-		return disk.Unusable("no space in %s: %d bytes are free and the journal takes %d; make space", s.files.Dir, free, need)
+		return disk.Unusable("no space in %s: %d bytes are free and the journal takes %d; make space", s.files.Dir, free,
+			need)
 	}
 	there, err := disk.Exists(path)
 	if err != nil {
@@ -138,7 +142,7 @@ func (s *acceptorLog) addJournal() error {
 			return fail(err)
 		}
 	}
-	if err := makeJournal(path, size); err != nil {
+	if err := MakeJournal(path, size); err != nil {
 		return fail(err)
 	}
 	if err := disk.SyncDir(s.files.Dir); err != nil {

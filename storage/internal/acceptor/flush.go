@@ -1,4 +1,4 @@
-package storage
+package acceptor
 
 import (
 	"time"
@@ -16,10 +16,10 @@ import (
 // flushBytes returns how much is pending before it is moved. This bound and Limit are a quarter of the ring each, at
 // most. So a commit waits only for a flush that has been asked for: half of the ring is free otherwise, whatever its
 // end wastes.
-func (s *acceptorLog) flushBytes() int64 { return min(s.options.FlushBytes, s.ring.Bytes()/4) }
+func (s *Log) flushBytes() int64 { return min(s.options.FlushBytes, s.ring.Bytes()/4) }
 
-// flusher runs until closing is closed, or until the store has failed.
-func (s *acceptorLog) flusher(closing <-chan struct{}) {
+// RunFlusher runs until closing is closed, or until the store has failed.
+func (s *Log) RunFlusher(closing <-chan struct{}) {
 	idle := time.NewTimer(s.options.FlushIdle)
 	defer idle.Stop()
 	var seen uint64
@@ -43,7 +43,7 @@ func (s *acceptorLog) flusher(closing <-chan struct{}) {
 				continue
 			}
 		}
-		if s.flush() != nil {
+		if s.Flush() != nil {
 			return // the next call of anything says why
 		}
 		if s.trimming.Load() {
@@ -56,8 +56,8 @@ func (s *acceptorLog) flusher(closing <-chan struct{}) {
 	}
 }
 
-// flush moves what is pending to log.db.
-func (s *acceptorLog) flush() error {
+// Flush moves what is pending to log.db, durably. It is safe for concurrent use.
+func (s *Log) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
@@ -68,7 +68,7 @@ func (s *acceptorLog) flush() error {
 
 // commitHome commits r, which is too large for the journal, and all that is pending in one transaction of log.db. The
 // caller holds commitMu; it waits for a flush that runs.
-func (s *acceptorLog) commitHome(r *journal.Record) error {
+func (s *Log) commitHome(r *journal.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
@@ -77,8 +77,8 @@ func (s *acceptorLog) commitHome(r *journal.Record) error {
 	return s.moveHome(r)
 }
 
-// truncate drops the entries through slot, durably, with all that is pending in one transaction of log.db.
-func (s *acceptorLog) truncate(slot multipaxos.Slot) error {
+// Truncate drops the entries through slot, durably, with all that is pending in one transaction of log.db.
+func (s *Log) Truncate(slot multipaxos.Slot) error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
 	r := journal.Record{Marks: s.pending.durable()}
@@ -91,7 +91,7 @@ func (s *acceptorLog) truncate(slot multipaxos.Slot) error {
 
 // moveHome moves what is pending, and r after it unless it is nil, to log.db. The caller holds mu, and commitMu if
 // there is an r.
-func (s *acceptorLog) moveHome(r *journal.Record) error {
+func (s *Log) moveHome(r *journal.Record) error {
 	b := s.pending.collect(s.batch)
 	was := s.logged.Load()
 	if r == nil && b.number == was.Journaled && !s.trimming.Load() {
@@ -119,7 +119,7 @@ func (s *acceptorLog) moveHome(r *journal.Record) error {
 		next.Entries, first, s.edited = w.digest, w.first, w.sums.done()
 		return nil
 	})
-	s.stats.entries.Add(uint64(len(b.entries)))
+	s.counters.entries.Add(uint64(len(b.entries)))
 	s.batch = b.entries
 	clear(s.batch)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *acceptorLog) moveHome(r *journal.Record) error {
 			s.pending.marks = r.Marks
 		}
 	})
-	s.stats.flushes.Add(1)
+	s.counters.flushes.Add(1)
 	wake(s.flushed)
 	s.askToGrow()
 	disk.ForgetPages(s.db, s.file)

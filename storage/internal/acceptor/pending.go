@@ -1,4 +1,4 @@
-package storage
+package acceptor
 
 import (
 	"cmp"
@@ -36,8 +36,8 @@ type pendingEntry struct {
 }
 
 // start sets the marks to those of log.db, which holds c, with nothing pending.
-func (p *pending) start(c *logContent) {
-	p.marks, p.number, p.home = c.marks.durable(), c.marks.Journaled, homeSums{c.txid, c.sums}
+func (p *pending) start(c *Content) {
+	p.marks, p.number, p.home = c.Marks.Durable(), c.Marks.Journaled, homeSums{c.txid, c.sums}
 }
 
 // announce records what log.db will hold after a transaction that is about to be committed.
