@@ -59,7 +59,7 @@ func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 		return err
 	}
 	plan := checkpointPlan{Slot: f.Slot, Meta: f.Meta}
-	err = s.redo.write(f.Changes, &plan, s.options.CheckpointPartBytes)
+	err = s.redo.write(f.Changes, &plan, s.options.PartBytes)
 	s.space.Reserve.Fulfilled(promised)
 	if err != nil {
 		return s.failure.Fail(fmt.Errorf("%s: checkpoint through slot %d: %w", s.files.RedoPath(), f.Slot, err))
@@ -97,13 +97,8 @@ func follow(before, c *kv.Change) error {
 }
 
 // Checkpointed returns the slot that the state database has reached, durably.
-func (s *Store) Checkpointed() multipaxos.Slot {
-	return multipaxos.Slot(s.state.checkpointed.Load().Slot)
-}
+func (s *Store) Checkpointed() multipaxos.Slot { return s.state.reached() }
 
 // Records returns how many records the newest checkpoint has, and a digest of them that does not depend on the store:
 // it is that of a snapshot's SnapshotInfo.
-func (s *Store) Records() (count, digest uint64) {
-	r := s.state.checkpointed.Load().Records
-	return r.Count, r.Sum
-}
+func (s *Store) Records() (count, digest uint64) { return s.state.records() }

@@ -73,7 +73,7 @@ func TestCheckpointOfSeveralPartsIsACheckpoint(t *testing.T) {
 	}
 	must(t, s.Checkpoint(halfCheckpoint(12))) // over the redo file of the one before
 	whole := checkpointingStore(t)
-	whole.options.CheckpointPartBytes = 1 << 30
+	whole.state.options.PartBytes = 1 << 30
 	must(t, whole.Checkpoint(halfCheckpoint(9)))
 	must(t, whole.Checkpoint(halfCheckpoint(12)))
 	if got, want := s.state.checkpointed.Load(), whole.state.checkpointed.Load(); got.Records != want.Records ||

@@ -28,7 +28,7 @@ type part struct {
 // leaf anew, megabytes with large values. So where space is short, nextPart looks at the records beside each change,
 // and takes as many changes as the free pages can hold. The pages that they replace are free for the next part.
 func (s *stateDB) nextPart(changes []kv.Change) part {
-	limit := s.options.CheckpointPartBytes
+	limit := s.options.PartBytes
 	free, short := s.checkpointSpace()
 	if !short {
 		return takePart(changes, limit, changeBytes)
@@ -223,7 +223,7 @@ const largestCheckpoint = 5
 // shapeRedo sets the size of the redo file where space is short. No checkpoint is under way: its content is not needed.
 func (s *stateDB) shapeRedo() error {
 	u := s.space.Usage()
-	if u.CheckpointBytes >= s.options.CheckpointPartBytes {
+	if u.CheckpointBytes >= s.options.PartBytes {
 		return nil
 	}
 	if err := s.redo.open(); err != nil {

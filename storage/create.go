@@ -7,9 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	bolt "go.etcd.io/bbolt"
-
-	"tenure/internal/ident"
 	"tenure/internal/oslimit"
 	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
@@ -63,10 +60,7 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 	if _, err := rand.Read(node.identity.Store[:]); err != nil {
 		return err
 	}
-	err = disk.NewBolt(s.files.StatePath(), stateBolt, func(tx *bolt.Tx) error {
-		return stateRecords(tx, node.identity.Store)
-	})
-	if err != nil {
+	if err := createState(s.files.StatePath(), node.identity.Store); err != nil {
 		return err
 	}
 	if err := acceptor.MakeJournal(s.files.JournalPath(), journalBytes); err != nil {
@@ -85,13 +79,4 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 		return err
 	}
 	return disk.SyncDir(s.files.Dir)
-}
-
-func stateRecords(tx *bolt.Tx, owner ident.StoreID) error {
-	b, err := tx.CreateBucket([]byte(checkpointBucket))
-	if err != nil {
-		return err
-	}
-	return errors.Join(checkpointSeed.Put(b, ownerKey, &owner),
-		checkpointSeed.Put(b, checkpointKey, &checkpointMarks{}))
 }

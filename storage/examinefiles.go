@@ -149,15 +149,8 @@ func (x *Examination) readRedo(plan *checkpointPlan) {
 		return
 	}
 	defer f.Close()
-	r := newRedoReader(f, plan)
-	for range plan.Changes.Count {
-		if _, err := r.next(); err != nil {
-			x.problem(disk.RedoName, err)
-			return
-		}
-	}
-	if r.digest != plan.Changes || r.left != 0 {
-		x.problem(disk.RedoName, fmt.Errorf("its changes are not those of the checkpoint through slot %d", plan.Slot))
+	if err := checkRedo(f, plan); err != nil {
+		x.problem(disk.RedoName, err)
 		return
 	}
 	x.Notes = append(x.Notes, fmt.Sprintf("a checkpoint through slot %d was interrupted: the next start completes it",

@@ -34,13 +34,17 @@ var ErrNoHoles = errors.New("the file system cannot take back parts of a file")
 // could return to uses a free page. The error wraps ErrNoHoles, is that of ctx, or is that with which the store has
 // ended.
 func (s *Store) GiveBack(ctx context.Context, bytesPerSecond int64) (given int64, err error) {
+	return s.state.giveBack(ctx, bytesPerSecond)
+}
+
+func (s *stateDB) giveBack(ctx context.Context, bytesPerSecond int64) (given int64, err error) {
 	pace := time.Duration(int64(time.Second) * giveBackStep / max(1, bytesPerSecond))
 	ticker := time.NewTicker(max(pace, time.Millisecond))
 	defer ticker.Stop()
 	due := false
 	for below := uint64(math.MaxUint64); below > 2; {
 		var n int64
-		if n, below, err = s.state.giveBackStep(below, &due); err != nil || below <= 2 {
+		if n, below, err = s.giveBackStep(below, &due); err != nil || below <= 2 {
 			return given + n, err
 		}
 		given += n

@@ -128,7 +128,7 @@ func (s *nodeRecords) found(cluster ident.ClusterID, m ident.Membership) error {
 	if err := checkMembership(m); err != nil {
 		return err
 	}
-	next.Cluster, next.Membership = cluster, copyMembership(m)
+	next.Cluster, next.Membership = cluster, m.Clone()
 	return s.putIdentity("accept the bootstrap", &next)
 }
 

@@ -6,55 +6,80 @@ import (
 	"io/fs"
 	"os"
 
+	"tenure/internal/ident"
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
 	"tenure/storage/pages"
 )
 
-// installReceived puts a snapshot that was received whole into the place of the state database, if it is ahead, and
-// removes the remains of an incomplete one. Open calls it when the log is open and the state database is not. After a
-// crash between any two of its steps the next Open goes on, because the received file counts until it has its new name:
+// installReceived installs a snapshot that was received, with the log and the node's membership.
+func (s *Store) installReceived() error {
+	slot, note, err := s.state.install(s.node.identity.Load().Store, s.log.Durable(), s.adopt)
+	s.installed = slot
+	s.note(note)
+	return err
+}
+
+// adopt makes log.db go with a snapshot through slot, whose file is durable.
+func (s *Store) adopt(slot multipaxos.Slot, m ident.Membership) error {
+	if m.Number > 0 {
+		if err := s.node.setMembership(m); err != nil {
+			return err
+		}
+	}
+	return s.log.Truncate(slot)
+}
+
+// install puts a snapshot that was received whole into the place of the state database of owner, if it is ahead, and
+// removes the remains of an incomplete one. log is what the open log holds; the state database is not open yet. It
+// returns the slot of an installed snapshot, and a note for the server's log. After a crash between any two of its steps
+// the next Open goes on, because the received file counts until it has its new name:
 //
-//	the membership of the snapshot is durable, if it is newer
-//	the log is truncated through the snapshot's slot; entries above it, promise and start record stay
+//	adopt: the membership of the snapshot is durable, if it is newer
+//	adopt: the log is truncated through the snapshot's slot; entries above it, promise and start record stay
 //	the checksums of its pages have their name; until the next step they are not those of state.db's transaction
 //	the file has its name, over that of the old state database
-func (s *Store) installReceived() error {
+func (s *stateDB) install(
+	owner ident.StoreID, log multipaxos.Durable, adopt func(multipaxos.Slot, ident.Membership) error,
+) (installed multipaxos.Slot, note string, err error) {
 	there, err := disk.Exists(s.files.ReceivedPath())
 	if err != nil {
-		return err
+		return 0, "", err
 	}
 	if !there {
-		return dropReceived(s.files)
+		return 0, "", dropReceived(s.files)
 	}
 	old, err := readStateMarks(s.files.StatePath(), 0)
 	if err != nil {
-		return nil // the state database's own opening says so
-	}
-	c, err := s.readReceived()
-	if err != nil {
-		return s.refuseReceived(old, err)
+		return 0, "", nil // the state database's own opening says so
 	}
 	reached := max(old.marks.Slot, old.marks.Plan.Slot)
-	if c.marks.Slot <= reached {
-		s.note(fmt.Sprintf("a snapshot through slot %d was received and is not needed: the state is at slot %d",
-			c.marks.Slot, reached))
-		return dropReceived(s.files)
+	c, err := s.readReceived(owner)
+	switch {
+	case err != nil && uint64(log.Truncated) > reached: // the log was cut for it: the state that goes with it is lost
+		return 0, "", disk.Damaged(s.files.ReceivedPath(), "%w", err)
+	case err != nil:
+		note = fmt.Sprintf("%s was dropped: %v; the state is what it was before", s.files.ReceivedPath(), err)
+		return 0, note, dropReceived(s.files)
+	case c.marks.Slot <= reached:
+		note = fmt.Sprintf("a snapshot through slot %d was received and is not needed: the state is at slot %d",
+			c.marks.Slot, reached)
+		return 0, note, dropReceived(s.files)
 	}
-	if err := s.adopt(&c.marks); err != nil {
-		return err
+	installed = multipaxos.Slot(c.marks.Slot)
+	if err := adopt(installed, c.marks.Membership); err != nil {
+		return 0, "", err
 	}
 	if err := s.nameReceived(); err != nil {
-		return err
+		return 0, "", err
 	}
-	s.stats.installed.Store(c.marks.Slot)
-	s.note(fmt.Sprintf("the state is a snapshot through slot %d now; it was at slot %d", c.marks.Slot, old.marks.Slot))
-	return nil
+	note = fmt.Sprintf("the state is a snapshot through slot %d now; it was at slot %d", installed, old.marks.Slot)
+	return installed, note, nil
 }
 
 // readReceived reads the received file as Open reads a state database, and its owner.
-func (s *Store) readReceived() (*stateContent, error) {
+func (s *stateDB) readReceived(owner ident.StoreID) (*stateContent, error) {
 	sums := s.files.ReceivedSumsPath()
 	if there, err := disk.Exists(sums); err != nil {
 		return nil, err
@@ -62,7 +87,7 @@ func (s *Store) readReceived() (*stateContent, error) {
 		sums = s.files.SumsPath() // a crash came before the last step
 	}
 	c, err := readStateMarks(s.files.ReceivedPath(), s.options.VerifyBytes, sums)
-	if err == nil && c.owner != s.node.identity.Load().Store {
+	if err == nil && c.owner != owner {
 		err = fmt.Errorf("it belongs to store %s", c.owner)
 	}
 	return c, err
@@ -103,28 +128,8 @@ func readStateMarks(path string, wholeBytes int64, sums ...string) (*stateConten
 // errNoSums: nobody has the checksums of the pages of a file.
 var errNoSums = errors.New("the checksums of its pages are missing")
 
-// refuseReceived drops a received file that cannot be read because of err, unless the log has been cut for it already:
-// then the state that goes with the log is lost.
-func (s *Store) refuseReceived(old *stateContent, err error) error {
-	if uint64(s.log.Durable().Truncated) > max(old.marks.Slot, old.marks.Plan.Slot) {
-		return disk.Damaged(s.files.ReceivedPath(), "%w", err)
-	}
-	s.note(fmt.Sprintf("%s was dropped: %v; the state is what it was before", s.files.ReceivedPath(), err))
-	return dropReceived(s.files)
-}
-
-// adopt makes log.db go with the snapshot of m, whose file is durable.
-func (s *Store) adopt(m *checkpointMarks) error {
-	if m.Membership.Number > 0 {
-		if err := s.node.setMembership(m.Membership); err != nil {
-			return err
-		}
-	}
-	return s.log.Truncate(multipaxos.Slot(m.Slot))
-}
-
 // nameReceived gives the received files the names of the old ones.
-func (s *Store) nameReceived() error {
+func (s *stateDB) nameReceived() error {
 	rename := func(from, to string) error {
 		err := os.Rename(from, to)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

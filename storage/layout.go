@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"fmt"
 	"time"
 
 	"tenure/internal/ballot"
@@ -43,6 +44,23 @@ var spaceNames, spaceSeeds = func() (names [256][]byte, seeds [256]sealed.Seed) 
 	}
 	return
 }()
+
+// spaceOf returns the space whose records lie in a bucket.
+func spaceOf(bucket string) (space kv.Space, ok bool) {
+	if len(bucket) != len(spacePrefix)+1 || bucket[:len(spacePrefix)] != spacePrefix {
+		return 0, false
+	}
+	return kv.Space(bucket[len(spacePrefix)]), true
+}
+
+// openRecord returns the value in the record of a key. It is a part of record.
+func openRecord(space kv.Space, key, record []byte) ([]byte, error) {
+	value, err := spaceSeeds[space].Open(key, record)
+	if err != nil {
+		return nil, fmt.Errorf("the record of key %q %w", key, err)
+	}
+	return value, nil
+}
 
 // identityRecord is node/identity.
 type identityRecord struct {

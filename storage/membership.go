@@ -35,7 +35,7 @@ func (s *nodeRecords) newMembership(next *identityRecord, m ident.Membership) er
 		return fmt.Errorf("%s: %w", s.files.Dir, err)
 	}
 	next.Bootstrap = next.bootstrap()
-	next.Membership = withAddresses(copyMembership(m), next.Membership)
+	next.Membership = withAddresses(m.Clone(), next.Membership)
 	return s.putIdentity("write the membership", next)
 }
 
@@ -140,11 +140,4 @@ func checkMembership(m ident.Membership) error {
 		}
 	}
 	return nil
-}
-
-// copyMembership returns m with lists of its own.
-func copyMembership(m ident.Membership) ident.Membership {
-	m.Members = append([]ident.Member(nil), m.Members...)
-	m.NonVoters = append([]ident.Member(nil), m.NonVoters...)
-	return m
 }

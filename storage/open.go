@@ -41,7 +41,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.Offline {
 		return s, nil
 	}
-	s.state.opened.Store(true)
+	s.state.started()
 	s.work.Go(func() {
 		s.log.RunGrower(s.closing, func() (Usage, error) {
 			err := s.Refresh()
@@ -74,10 +74,7 @@ func newStore(dir string, o Options, lock *os.File) *Store {
 	s.space = space.NewAccount(s.failure, s.files, o.QuotaBytes, o.ReserveBytes)
 	s.log = acceptor.New(s.failure, s.files, o.log(), &s.space.Reserve)
 	s.node = nodeRecords{failure: s.failure, files: s.files, log: s.log}
-	s.state = stateDB{
-		failure: s.failure, files: s.files, options: o, space: s.space, stats: &s.stats,
-		interrupted: make(chan struct{}), redo: redo{files: s.files, reserve: &s.space.Reserve},
-	}
+	s.state = newState(s.failure, s.files, o.state(), s.space)
 	return s
 }
 

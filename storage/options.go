@@ -107,3 +107,9 @@ func (o Options) log() acceptor.Options {
 	return acceptor.Options{InitialBytes: o.LogInitialBytes, GrowBytes: o.LogGrowBytes, JournalBytes: o.JournalBytes,
 		FlushBytes: o.FlushBytes, FlushIdle: o.FlushIdle, MapBytes: o.MapBytes}
 }
+
+// state returns the options of the state database.
+func (o Options) state() stateOptions {
+	return stateOptions{PartBytes: o.CheckpointPartBytes, MapBytes: o.MapBytes, VerifyBytes: o.VerifyBytes,
+		FailWithoutSpace: o.FailWithoutSpace}
+}

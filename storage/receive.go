@@ -10,6 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"tenure/internal/ident"
 	"tenure/internal/oslimit"
 	"tenure/kv"
 	"tenure/storage/internal/disk"
@@ -23,7 +24,8 @@ var ErrNoSpace = errors.New("no space for a snapshot")
 // of it ends the store. It holds about Options.CheckpointPartBytes in memory, several times over, and the largest
 // record. Used by one goroutine at a time; Finish or Abort must come before the store is closed.
 type Receiver struct {
-	store  *Store
+	state  *stateDB
+	owner  ident.StoreID
 	stream *SnapshotStream
 	db     *bolt.DB
 	file   *os.File
@@ -48,27 +50,33 @@ func (s *Store) Receive(header []byte) (*Receiver, error) {
 	if err := s.failure.Err(); err != nil {
 		return nil, err
 	}
-	h, err := openHeader(header)
+	stream, err := OpenSnapshotStream(header)
 	if err != nil {
 		return nil, err
 	}
-	id := s.Identity()
-	at := s.Checkpointed()
+	h := &stream.header
+	id := s.node.identity.Load()
 	switch {
 	case h.Cluster != id.Cluster || id.Cluster.IsZero():
 		return nil, fmt.Errorf("%w: a snapshot of cluster %s for %s, which is of cluster %s",
 			ErrRefused, h.Cluster, s.files.Dir, id.Cluster)
-	case h.Slot <= uint64(at):
-		return nil, fmt.Errorf("%w: a snapshot through slot %d for %s, which is at slot %d", ErrRefused, h.Slot, s.files.Dir, at)
+	case h.Slot <= uint64(s.Checkpointed()):
+		return nil, fmt.Errorf("%w: a snapshot through slot %d for %s, which is at slot %d", ErrRefused, h.Slot,
+			s.files.Dir, s.Checkpointed())
 	case h.Membership.Number > 0:
-		if err := s.node.identity.Load().mayHave(h.Membership); err != nil {
+		if err := id.mayHave(h.Membership); err != nil {
 			return nil, fmt.Errorf("%s: a snapshot through slot %d: %w", s.files.Dir, h.Slot, err)
 		}
 	}
+	return s.state.receive(stream, id.Store)
+}
+
+// receive begins to receive the snapshot of stream, of which nothing was added yet, for the store owner.
+func (s *stateDB) receive(stream *SnapshotStream, owner ident.StoreID) (*Receiver, error) {
 	if !s.receiving.CompareAndSwap(false, true) {
 		return nil, fmt.Errorf("%w: another snapshot is being received", ErrRefused)
 	}
-	r := &Receiver{store: s, stream: newStream(h, header)}
+	r := &Receiver{state: s, owner: owner, stream: stream}
 	if err := r.begin(); err != nil {
 		return nil, errors.Join(err, r.Abort())
 	}
@@ -77,7 +85,7 @@ func (s *Store) Receive(header []byte) (*Receiver, error) {
 
 // begin makes the new state database.
 func (r *Receiver) begin() error {
-	s := r.store
+	s := r.state
 	if err := r.checkSpace(r.stream.header.Bytes+r.stream.header.Bytes/8, s.space.Usage().ReserveBytes); err != nil {
 		return err
 	}
@@ -97,12 +105,12 @@ func (r *Receiver) begin() error {
 	if err := r.sums.Follow(r.db); err != nil {
 		return disk.Unusable("cannot write %s: %w", s.files.ReceivingPath(), err)
 	}
-	return r.write(func(tx *bolt.Tx) error { return stateRecords(tx, s.node.identity.Load().Store) })
+	return r.write(func(tx *bolt.Tx) error { return stateRecords(tx, r.owner) })
 }
 
 // write runs fn in a transaction of the new state database, and makes it durable.
 func (r *Receiver) write(fn func(*bolt.Tx) error) error {
-	err := disk.Transact(r.db, r.store.files.ReceivingPath(), &r.wedged, fn)
+	err := disk.Transact(r.db, r.state.files.ReceivingPath(), &r.wedged, fn)
 	if err == nil {
 		err = disk.DataSync(r.file)
 	}
@@ -114,13 +122,13 @@ func (r *Receiver) write(fn func(*bolt.Tx) error) error {
 }
 
 func (r *Receiver) cannot(err error) error {
-	return fmt.Errorf("%s: receive the snapshot through slot %d: %w", r.store.files.ReceivingPath(), r.stream.header.Slot,
+	return fmt.Errorf("%s: receive the snapshot through slot %d: %w", r.state.files.ReceivingPath(), r.stream.header.Slot,
 		disk.Plain(err))
 }
 
 // checkSpace returns an error unless the file system has need bytes and reserve besides.
 func (r *Receiver) checkSpace(need, reserve int64) error {
-	s := r.store
+	s := r.state
 	unused, err := s.space.Reserve.Unused()
 	if err != nil {
 		return disk.Unusable("%w", err)
@@ -160,7 +168,7 @@ func (r *Receiver) apply(c *kv.Change, record []byte) error {
 	key := b[:len(c.Key):len(c.Key)]
 	r.batch = append(r.batch, receivedRecord{space: c.Space, key: key, record: b[len(key):]})
 	r.batchSize += int64(len(b))
-	if r.batchSize >= r.store.options.CheckpointPartBytes {
+	if r.batchSize >= r.state.options.PartBytes {
 		r.err = r.flush()
 	}
 	return r.err
@@ -168,7 +176,7 @@ func (r *Receiver) apply(c *kv.Change, record []byte) error {
 
 // flush writes what has come together.
 func (r *Receiver) flush() error {
-	if err := r.checkSpace(2*r.batchSize, r.store.space.Usage().ReserveBytes/2); err != nil {
+	if err := r.checkSpace(2*r.batchSize, r.state.space.Usage().ReserveBytes/2); err != nil {
 		return err
 	}
 	err := r.write(func(tx *bolt.Tx) error {
@@ -208,7 +216,7 @@ func (r *Receiver) Finish() error {
 	if err != nil {
 		return errors.Join(err, r.Abort())
 	}
-	r.store.receiving.Store(false)
+	r.state.receiving.Store(false)
 	return nil
 }
 
@@ -243,12 +251,12 @@ func (r *Receiver) writeSums() error {
 	if err != nil {
 		return err
 	}
-	return r.sums.WriteFile(r.store.files.ReceivedSumsPath(), &m)
+	return r.sums.WriteFile(r.state.files.ReceivedSumsPath(), &m)
 }
 
 // complete syncs the file and gives it the name by which Open knows it.
 func (r *Receiver) complete() error {
-	s := r.store
+	s := r.state
 	err := r.file.Sync()
 	if closed := r.close(); err == nil {
 		err = closed
@@ -284,8 +292,8 @@ func (r *Receiver) Abort() error {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: the snapshot was given up", ErrRefused)
 	}
-	err := errors.Join(r.close(), dropReceived(r.store.files))
-	r.store.receiving.Store(false)
+	err := errors.Join(r.close(), dropReceived(r.state.files))
+	r.state.receiving.Store(false)
 	return err
 }
 

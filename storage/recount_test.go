@@ -19,7 +19,7 @@ func TestRecountBesideCheckpoints(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 9))
 	s := formed(t, t.TempDir())
-	s.options.CheckpointPartBytes = 50 << 10
+	s.state.options.PartBytes = 50 << 10
 	fill(t, s, 200, 10)
 	slot := uint64(0)
 	write := func(n int) {

@@ -156,18 +156,32 @@ func (r *redoReader) next() (*kv.Change, error) {
 
 // all returns all changes of plan, compared with it.
 func (r *redoReader) all(plan *checkpointPlan) (changes []kv.Change, err error) {
+	err = r.each(plan, func(c *kv.Change) { changes = append(changes, *c) })
+	if err != nil {
+		return nil, err
+	}
+	return changes, nil
+}
+
+// each calls fn for all changes of plan, and compares them with it.
+func (r *redoReader) each(plan *checkpointPlan, fn func(*kv.Change)) error {
 	for range plan.Changes.Count {
 		c, err := r.next()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		changes = append(changes, *c)
+		fn(c)
 	}
 	if r.digest != plan.Changes || r.left != 0 {
-		return nil, fmt.Errorf("its %d changes are not those of the checkpoint through slot %d", plan.Changes.Count,
+		return fmt.Errorf("its %d changes are not those of the checkpoint through slot %d", plan.Changes.Count,
 			plan.Slot)
 	}
-	return changes, nil
+	return nil
+}
+
+// checkRedo reads all changes of plan from f, and keeps none.
+func checkRedo(f io.ReaderAt, plan *checkpointPlan) error {
+	return newRedoReader(f, plan).each(plan, func(*kv.Change) {})
 }
 
 // resumeCheckpoint makes the rest of a checkpoint that was interrupted between two of its parts, once the redo file

@@ -3,7 +3,6 @@ package storage
 import (
 	"bytes"
 	"errors"
-	"fmt"
 
 	"tenure/internal/oslimit"
 	"tenure/kv"
@@ -63,16 +62,13 @@ func (x *Examination) walkLog(visit func(bucket string, key, record []byte) erro
 func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, key, value []byte) bool,
 	skipped func(file string, err error)) {
 	err := salvage(x.files.StatePath(), func(bucket string, key, record []byte) error {
-		if len(bucket) != len(spacePrefix)+1 || bucket[:len(spacePrefix)] != spacePrefix {
+		is, ok := spaceOf(bucket)
+		if !ok || space >= 0 && int(is) != space || !bytes.HasPrefix(key, prefix) {
 			return nil
 		}
-		is := kv.Space(bucket[len(spacePrefix)])
-		if space >= 0 && int(is) != space || !bytes.HasPrefix(key, prefix) {
-			return nil
-		}
-		value, err := spaceSeeds[is].Open(key, record)
+		value, err := openRecord(is, key, record)
 		if err != nil {
-			return fmt.Errorf("the record of key %q %w", key, err)
+			return err
 		}
 		if !fn(is, key, value) {
 			return pages.ErrStop

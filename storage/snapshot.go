@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/storage/internal/sealed"
@@ -34,17 +35,23 @@ type longRecord struct {
 // of it. ErrInterrupted: Interrupt has left one unfinished. ErrRefused: there is none yet.
 func (s *Store) Snapshot() (*Snapshot, error) {
 	id := s.Identity()
-	v, marks, size, err := s.state.pinWhole()
+	return s.state.snapshot(id.Cluster, id.Membership, s.StartRecord().Longest)
+}
+
+// snapshot opens a snapshot of the newest checkpoint of a node of cluster. longest is what its Longest returns.
+func (s *stateDB) snapshot(
+	cluster ident.ClusterID, membership ident.Membership, longest time.Duration,
+) (*Snapshot, error) {
+	v, marks, size, err := s.pinWhole()
 	if err != nil {
 		return nil, err
 	}
 	h := snapshotHeader{
-		Version: snapshotVersion, Cluster: id.Cluster, Slot: marks.Slot, Meta: marks.Meta, Records: marks.Records,
-		Bytes: size, Membership: id.Membership,
+		Version: snapshotVersion, Cluster: cluster, Slot: marks.Slot, Meta: marks.Meta, Records: marks.Records,
+		Bytes: size, Membership: membership,
 	}
 	header := h.seal()
-	return &Snapshot{view: v, header: header, longest: s.StartRecord().Longest, slot: h.Slot,
-		seed: pieceSeed(header)}, nil
+	return &Snapshot{view: v, header: header, longest: longest, slot: h.Slot, seed: pieceSeed(header)}, nil
 }
 
 // Longest returns the quarantine for the longest named lease that this node's cluster allows, as StartRecord has it.

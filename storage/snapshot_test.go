@@ -119,9 +119,9 @@ func TestASnapshotIsTheState(t *testing.T) {
 			t.Fatalf("%+v, %v", info, err)
 		}
 		to := joined(t, t.TempDir())
-		to.options.CheckpointPartBytes = part
+		to.state.options.PartBytes = part
 		if part == 1 {
-			to.options.CheckpointPartBytes = 10 << 10
+			to.state.options.PartBytes = 10 << 10
 		}
 		must(t, to.Start(StartRecord{Restart: 5, Quarantine: Quarantine{Master: 1, User: 2}}))
 		must(t, to.Commit([]multipaxos.Persist{{Promised: bal(7), Chosen: 18, Entries: []multipaxos.Entry{

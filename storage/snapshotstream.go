@@ -27,15 +27,11 @@ func OpenSnapshotStream(header []byte) (*SnapshotStream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStream(h, header), nil
-}
-
-func newStream(h snapshotHeader, header []byte) *SnapshotStream {
-	return &SnapshotStream{header: h, seed: pieceSeed(header)}
+	return &SnapshotStream{header: h, seed: pieceSeed(header)}, nil
 }
 
 // Membership returns the newest members that the sender knew. It may be ahead of the state's own record of them.
-func (s *SnapshotStream) Membership() ident.Membership { return copyMembership(s.header.Membership) }
+func (s *SnapshotStream) Membership() ident.Membership { return s.header.Membership.Clone() }
 
 // Add takes the next piece and calls fn for each record that it completes. The bytes of c are valid during the call
 // only. After ErrBadPiece nothing was taken; after any other error the stream is of no use any more.

@@ -22,9 +22,9 @@ import (
 type stateDB struct {
 	failure *disk.Failure
 	files   disk.Files
-	options Options
+	options stateOptions
 	space   *space.Account
-	stats   *stats
+	stats   stateStats
 
 	db      *bolt.DB
 	file    *os.File // for all readings but bbolt's own, and for sizes
@@ -36,10 +36,34 @@ type stateDB struct {
 	interrupted chan struct{}
 	interrupt   sync.Once
 
+	receiving atomic.Bool // a Receiver is open
+
 	mu           sync.Mutex // held by Checkpoint; taken last
 	checkpointed atomic.Pointer[checkpointMarks]
 	redo         redo
 	recount      recount // guarded by mu
+}
+
+// newState returns a state database of which nothing is open yet.
+func newState(failure *disk.Failure, files disk.Files, o stateOptions, account *space.Account) *stateDB {
+	return &stateDB{
+		failure: failure, files: files, options: o, space: account, interrupted: make(chan struct{}),
+		redo: redo{files: files, reserve: &account.Reserve},
+	}
+}
+
+// createState makes the state database of a new store, without any record of kv.
+func createState(path string, owner ident.StoreID) error {
+	return disk.NewBolt(path, stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, owner) })
+}
+
+func stateRecords(tx *bolt.Tx, owner ident.StoreID) error {
+	b, err := tx.CreateBucket([]byte(checkpointBucket))
+	if err != nil {
+		return err
+	}
+	return errors.Join(checkpointSeed.Put(b, ownerKey, &owner),
+		checkpointSeed.Put(b, checkpointKey, &checkpointMarks{}))
 }
 
 // open reads state.db, compares it with the log, then has bbolt open it, and completes a checkpoint that was
@@ -156,6 +180,8 @@ const viewsFor = 10 * time.Second
 // wait, it returns an error and leaves state.db open: the end of the process must not wait for a view that is never
 // closed.
 func (s *stateDB) close(wait time.Duration) error {
+	s.mu.Lock() // the part of a checkpoint that runs ends first; Open makes the rest
+	defer s.mu.Unlock()
 	var errs []error
 	if s.db != nil && !s.wedged.Load() {
 		closed := make(chan error, 1)
@@ -175,3 +201,41 @@ func (s *stateDB) close(wait time.Duration) error {
 	}
 	return errors.Join(append(errs, disk.CloseFiles(s.redo.file, s.file))...)
 }
+
+// started says that Open has ended: what lacks space may wait for it.
+func (s *stateDB) started() { s.opened.Store(true) }
+
+// interruptAll ends a checkpoint that waits for space, and every later one, with ErrInterrupted.
+func (s *stateDB) interruptAll() { s.interrupt.Do(func() { close(s.interrupted) }) }
+
+// loaded returns the slot and meta record of the newest checkpoint.
+func (s *stateDB) loaded() (uint64, []byte, error) {
+	if err := s.failure.Err(); err != nil {
+		return 0, nil, err
+	}
+	m := s.checkpointed.Load()
+	return m.Slot, m.Meta, nil
+}
+
+// reached returns the slot of the newest checkpoint.
+func (s *stateDB) reached() multipaxos.Slot { return multipaxos.Slot(s.checkpointed.Load().Slot) }
+
+// records returns how many records the newest checkpoint has, and their digest.
+func (s *stateDB) records() (count, digest uint64) {
+	r := s.checkpointed.Load().Records
+	return r.Count, r.Sum
+}
+
+// digest returns the slot of the newest checkpoint and a digest of the whole state at that slot.
+func (s *stateDB) digest() (slot, digest uint64) { return s.checkpointed.Load().digest() }
+
+// stateOptions are the options of the state database. See Options.
+type stateOptions struct {
+	PartBytes        int64
+	MapBytes         int64
+	VerifyBytes      int64
+	FailWithoutSpace bool
+}
+
+// stateStats counts what the state database does.
+type stateStats struct{ resumed, scrubbed, recounts, given atomic.Uint64 }

@@ -12,7 +12,7 @@ import (
 // there, whatever their earlier checkpoints, and whether the state came from the log or from a snapshot. Each
 // checkpoint updates it, so that it costs no reading. The slot is 0 if there is no checkpoint or one is unfinished. It
 // is safe for concurrent use.
-func (s *Store) Digest() (slot, digest uint64) { return s.state.checkpointed.Load().digest() }
+func (s *Store) Digest() (slot, digest uint64) { return s.state.digest() }
 
 // digest implements Store.Digest. The sum of the records has 64 bits, but it does not distinguish two records of the
 // same length with the same CRC32C, which happens in one case of 2³². The hash here adds nothing to that.

@@ -16,13 +16,7 @@ import (
 var _ kv.Source = (*Store)(nil)
 
 // Loaded returns the slot and meta record of the newest checkpoint; zero and nil for a new state. The bytes are shared.
-func (s *Store) Loaded() (uint64, []byte, error) {
-	if err := s.failure.Err(); err != nil {
-		return 0, nil, err
-	}
-	m := s.state.checkpointed.Load()
-	return m.Slot, m.Meta, nil
-}
+func (s *Store) Loaded() (uint64, []byte, error) { return s.state.loaded() }
 
 // View opens a read view of the newest checkpoint. Checkpoints go on beside it, into new pages, so that the file grows
 // for as long as it stays open.
@@ -129,9 +123,9 @@ func (v *view) Get(space kv.Space, key []byte) ([]byte, error) {
 	if record == nil {
 		return nil, nil
 	}
-	value, err := spaceSeeds[space].Open(key, record)
+	value, err := openRecord(space, key, record)
 	if err != nil {
-		return nil, v.damaged(fmt.Errorf("the record of key %q %w", key, err))
+		return nil, v.damaged(err)
 	}
 	return append(make([]byte, 0, len(value)), value...), nil
 }
@@ -189,9 +183,9 @@ func (v *view) scan(
 		if before != nil && bytes.Compare(key, before) != direction {
 			return v.damaged(fmt.Errorf("the record of key %q %w", key, errOrder))
 		}
-		value, err := spaceSeeds[space].Open(key, record)
+		value, err := openRecord(space, key, record)
 		if err != nil {
-			return v.damaged(fmt.Errorf("the record of key %q %w", key, err))
+			return v.damaged(err)
 		}
 		if !fn(key, record, value) {
 			return nil

@@ -1,10 +1,5 @@
 package storage
 
-import "sync/atomic"
-
-// stats counts what is neither of the log nor of its journal.
-type stats struct{ resumed, scrubbed, recounts, installed, given atomic.Uint64 }
-
 // Stats are counts since Open, and what is pending now.
 type Stats struct {
 	JournalSyncs   uint64 // commits that went through the journal
@@ -24,10 +19,11 @@ type Stats struct {
 // Stats returns the counts. It is cheap and safe for concurrent use.
 func (s *Store) Stats() Stats {
 	log := s.log.Stats()
+	state := &s.state.stats
 	return Stats{
 		JournalSyncs: log.JournalSyncs, JournalWaits: log.JournalWaits, Flushes: log.Flushes,
 		FlushedEntries: log.FlushedEntries, Replayed: log.Replayed, CutOff: log.CutOff, PendingBytes: log.PendingBytes,
-		Resumed: s.stats.resumed.Load(), ScrubbedPages: s.stats.scrubbed.Load(),
-		Recounts: s.stats.recounts.Load(), Installed: s.stats.installed.Load(), GivenBack: s.stats.given.Load(),
+		Resumed: state.resumed.Load(), ScrubbedPages: state.scrubbed.Load(),
+		Recounts: state.recounts.Load(), Installed: uint64(s.installed), GivenBack: state.given.Load(),
 	}
 }

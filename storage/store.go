@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"tenure/multipaxos"
 	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/space"
@@ -25,10 +25,9 @@ type Store struct {
 	space *space.Account
 	log   *acceptor.Log
 	node  nodeRecords
-	state stateDB
-	stats stats
+	state *stateDB
 
-	receiving atomic.Bool // a Receiver is open
+	installed multipaxos.Slot // of the snapshot that Open put in the place of the state database
 
 	closing chan struct{}
 	closed  sync.Once
@@ -41,7 +40,7 @@ func (s *Store) Notes() []string { return s.notes }
 // Interrupt ends a Checkpoint that waits for space, and every later one, with ErrInterrupted; a part that is being
 // written is written first. The store goes on: commits, views and Close work as before, and the next Open makes the
 // rest of the checkpoint. Safe for concurrent use, and more than once.
-func (s *Store) Interrupt() { s.state.interrupt.Do(func() { close(s.state.interrupted) }) }
+func (s *Store) Interrupt() { s.state.interruptAll() }
 
 // Close ends the store and frees its lock. Open views must be closed before, or it waits for them, for ten seconds, and
 // returns an error. Nothing needs to be written: finished Commits and Checkpoints are durable. Close moves pending
@@ -56,8 +55,6 @@ func (s *Store) close(wait time.Duration) error {
 		close(s.closing)
 		s.work.Wait()
 		s.log.Stop(whole && !s.options.Offline)
-		s.state.mu.Lock() // the part of a checkpoint that runs ends first; Open makes the rest
-		defer s.state.mu.Unlock()
 		err = s.release(wait)
 	})
 	return err

@@ -35,11 +35,12 @@ func readState(w *pages.Walker) (*stateContent, error) {
 			}
 			return fmt.Errorf("a record %q that nobody wrote", key)
 		}
-		if len(bucket) != len(spacePrefix)+1 || bucket[:len(spacePrefix)] != spacePrefix {
+		space, ok := spaceOf(bucket)
+		if !ok {
 			return fmt.Errorf("a bucket %q that nobody wrote", bucket)
 		}
-		if _, err := spaceSeeds[bucket[len(spacePrefix)]].Open(key, record); err != nil {
-			return fmt.Errorf("the record of key %q %w", key, err)
+		if _, err := openRecord(space, key, record); err != nil {
+			return err
 		}
 		found.Add(record)
 		return nil

@@ -101,6 +101,13 @@ func (m Membership) Voters() quorum.Set {
 	return s
 }
 
+// Clone returns m with lists of its own.
+func (m Membership) Clone() Membership {
+	m.Members = append([]Member(nil), m.Members...)
+	m.NonVoters = append([]Member(nil), m.NonVoters...)
+	return m
+}
+
 // String shows the number and the members, non-voters behind a plus, as in "1 {1:ab12cd34 2:… +4:…}".
 func (m Membership) String() string {
 	var parts []string
