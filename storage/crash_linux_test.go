@@ -297,17 +297,7 @@ func installInChild(s *Store, o Options, f *kv.Checkpoint) (*Store, error) {
 			return s, err
 		}
 	}
-	header, pieces := forge(func(h *snapshotHeader) { h.Slot, h.Meta = f.Slot, f.Meta }, f.Changes...)
-	r, err := s.Receive(header)
-	if err != nil {
-		return s, err
-	}
-	for _, p := range pieces {
-		if err := r.Add(p); err != nil {
-			return s, errors.Join(err, r.Abort())
-		}
-	}
-	if err := r.Finish(); err != nil {
+	if err := sendTo(s, f); err != nil {
 		return s, err
 	}
 	s.Close()
@@ -317,6 +307,45 @@ func installInChild(s *Store, o Options, f *kv.Checkpoint) (*Store, error) {
 		os.Exit(1)
 	}
 	return next, nil
+}
+
+// sendTo makes s receive a snapshot of another store, whose only checkpoint is f.
+func sendTo(s *Store, f *kv.Checkpoint) error {
+	dir, err := os.MkdirTemp("", "sender")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	from, err := Open(dir, small)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	me := ident.Member{Node: 2, Store: from.Identity().Store}
+	err = errors.Join(from.Join(testCluster, 2, ident.Membership{Number: 1, Members: []ident.Member{me}}),
+		from.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(int(f.Slot), 1, "")}}}), from.Checkpoint(f))
+	if err != nil {
+		return err
+	}
+	v, err := from.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	r, err := s.Receive(v.Header())
+	if err != nil {
+		return err
+	}
+	for at, more := []byte(nil), true; more; more = len(at) > 0 {
+		var piece []byte
+		if piece, at, err = v.Piece(at, 5000); err == nil {
+			err = r.Add(piece)
+		}
+		if err != nil {
+			return errors.Join(err, r.Abort())
+		}
+	}
+	return r.Finish()
 }
 
 // child is a running child, as its parent sees it.

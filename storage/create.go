@@ -11,6 +11,7 @@ import (
 	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/space"
+	"tenure/storage/internal/state"
 )
 
 const (
@@ -60,7 +61,7 @@ func (s *Store) createFiles(logBytes, journalBytes int64) error {
 	if _, err := rand.Read(node.identity.Store[:]); err != nil {
 		return err
 	}
-	if err := createState(s.files.StatePath(), node.identity.Store); err != nil {
+	if err := state.Create(s.files.StatePath(), node.identity.Store); err != nil {
 		return err
 	}
 	if err := acceptor.MakeJournal(s.files.JournalPath(), journalBytes); err != nil {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"tenure/kv"
-	"tenure/storage/internal/sealed"
 )
 
 // A directory that is marked is not opened again, for work or for reading, and the error says why and what to do.
@@ -76,14 +75,5 @@ func TestTheDigestIsThatOfTheState(t *testing.T) {
 			t.Errorf("%s differs, and the digest does not", x.what)
 		}
 		take(b, x.f.Slot, "n", change("k", "new"), change("m", ""))
-	}
-}
-
-// In the middle of a checkpoint the digest is that of no state, and is not told.
-func TestNoDigestInTheMiddleOfACheckpoint(t *testing.T) {
-	m := checkpointMarks{Slot: 10, Meta: []byte("m"), Records: sealed.Digest{Count: 3, Sum: 7},
-		Plan: checkpointPlan{Slot: 20}}
-	if slot, sum := m.digest(); slot != 0 || sum != 0 {
-		t.Errorf("%d %x", slot, sum)
 	}
 }

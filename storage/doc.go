@@ -11,46 +11,47 @@
 // redo before the first part, and Open completes an interrupted one. DESIGN.md has the layouts as tables, and why they
 // survive a crash.
 //
-// A Store consists of parts that own their files and what they know of them; none knows the Store:
+// A Store consists of parts that own their files and what they know of them. It wires them: none knows the Store, nor
+// the log and the state database each other.
 //
-//	disk.Failure the first failure, which ends all of them         internal/disk/failure.go
-//	space        usage, the reserve file, what of it is promised   internal/space
-//	acceptor.Log the journal, what is pending in it, log.db        internal/acceptor
-//	nodeRecords  identity and start record, through acceptor.Log   identity.go, membership.go, copied.go
-//	stateDB      state.db: views of it and writes into it          state.go, stateview.go, checkpoint*.go
-//	redo         the redo file                                     redo.go
-//	Snapshot     the state database as a stream                    snapshot*.go
-//	Receiver     a state database from such a stream               receive.go
-//	pages.File   the pages of state.db and their checksums         pages, scrub.go, giveback.go
+//	internal/acceptor  Log: the journal, what is pending in it, log.db
+//	internal/state     DB: state.db, its checksums, the redo file; Snapshot and Receiver
+//	internal/space     Account: usage, the reserve file, what of it is promised
+//	internal/sealed    the records of all files: checksum, digest
+//	internal/disk      the first failure, which ends all parts; how bbolt is called; paths; errors that say how to mend
+//	                   a file
+//	journal            the ring in which a commit becomes durable
+//	pages              the pages of bbolt's files and their checksums
+//	etcdsnap           the keys in an etcd snapshot
+//	internal/disktest  what tests of these packages share
 //
-// ReadIdentity (peek.go), SetAside (aside.go), Examine (examine*.go, salvage.go) and Options.Offline are for
-// directories of nodes that do not run.
+// This package has
 //
-// How bbolt is called is in internal/disk/bolt.go, what the directory and its names need in dir.go. The errors that say
-// how to mend a file are those of internal/disk. The records of all files are those of internal/sealed.
+//	the Store: open, create, close                 store.go, open.go, create.go, options.go, errors.go, dir.go
+//	the calls that it hands to a part              log.go, state.go, snapshot.go, usage.go, stats.go
+//	nodeRecords: identity and start record         identity.go, membership.go, copied.go
+//	directories of nodes that do not run           peek.go, aside.go, differs.go, examine*.go, salvage.go
 //
 // Which rule lives where:
 //
-//	a reply never leaves before its state is on disk   Commit returns only after the record's fdatasync
-//	                                                   (journal/ring.go)
-//	a record is overwritten only when log.db has it    place (journal/ring.go), moveHome (internal/acceptor)
-//	an incomplete write is told from damage            unmoved (journal/scan.go)
-//	what was not synced is not built upon              pages.Settle, Open (journal/ring.go)
-//	a checkpoint is in state.db whole or not at all    redo.write, resumeCheckpoint (redo.go),
-//	                                                   progress (checkpointmerge.go)
-//	a snapshot is installed whole or not at all        Receiver.Finish, installReceived (install.go)
+//	a reply never leaves before its state is on disk   Log.Commit returns only after the record's fdatasync
+//	                                                   (Ring.Append in journal)
+//	a record is overwritten only when log.db has it    place in journal, Log.moveHome
+//	an incomplete write is told from damage            unmoved in journal
+//	what was not synced is not built upon              pages.Settle, journal.Open
+//	a checkpoint is in state.db whole or not at all    redo.write, DB.resumeCheckpoint, Marks.progress (internal/state)
+//	a snapshot is installed whole or not at all        Receiver.Finish, DB.Install
 //	promised and chosen never go backwards             advance (internal/acceptor), by panic
 //	A4: the start record never shortens a quarantine   Start; LowerQuarantine is A4's second write
 //	N4: the bucket of named leases is durable          Start, SetBucket
 //	a directory belongs to one node id                 SetNode
 //	bootstrap once, and only with the own store id     Found
-//	a membership never gives way to an older one       SetMembership, Join (membership.go)
-//	never retry an fsync                               Failure.Fail (internal/disk): the first error is returned
-//	                                                   for ever
-//	damage is noticed and never served                 internal/sealed (checksums, digest), disk.Guard, pages,
-//	                                                   slotSums (internal/acceptor), verify.go, scrub.go,
-//	                                                   journal/sector.go
-//	a copied disk is refused as far as can be seen     copied.go
+//	a membership never gives way to an older one       SetMembership, Join
+//	never retry an fsync                               disk.Failure: the first error is returned for ever
+//	damage is noticed and never served                 sealed.Seed, sealed.Digest, disk.Guard, pages, slotSums and
+//	                                                   ReadContent (internal/acceptor), ReadContent and Scrub
+//	                                                   (internal/state), sectors in journal
+//	a copied disk is refused as far as can be seen     refuseCopy
 //	the reserve heals by itself                        Usage.classify (internal/space)
 //
 // Concurrency: Commit and Checkpoint are called by one goroutine each and may run at the same time, since they write

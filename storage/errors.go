@@ -5,6 +5,7 @@ import (
 
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/space"
+	"tenure/storage/internal/state"
 )
 
 // Errors that those of this package wrap. Each message is one line that says what is wrong and how to mend it.
@@ -22,15 +23,22 @@ var (
 	// ErrTooSmall: the file system is too small to keep the reserve. Nothing was touched.
 	ErrTooSmall = space.ErrTooSmall
 	// ErrOtherNode: the directory, or a file in it, belongs to another node.
-	ErrOtherNode = errors.New("data of another node")
+	ErrOtherNode = disk.ErrOtherNode
 	// ErrCopied: the directory is a copy of the one that the node wrote.
 	ErrCopied = errors.New("copied data directory")
 	// ErrFormed: the store has accepted a bootstrap already, and accepts only one.
 	ErrFormed = errors.New("already formed")
 	// ErrRefused: a record that would break a rule was asked for; nothing was written.
-	ErrRefused = errors.New("refused")
+	ErrRefused = disk.ErrRefused
 	// ErrInterrupted: a checkpoint was not made, or not to its end, because of Interrupt. The store goes on.
-	ErrInterrupted = errors.New("interrupted")
+	ErrInterrupted = state.ErrInterrupted
 	// ErrClosed: the store was closed.
 	ErrClosed = disk.ErrClosed
+	// ErrBadPiece: a piece or a position is not what a sender of this snapshot made, or not the next one. No part of it
+	// was taken, and it may be asked for again.
+	ErrBadPiece = state.ErrBadPiece
+	// ErrNoSpace: there is no space for a snapshot. The store was not touched.
+	ErrNoSpace = state.ErrNoSpace
+	// ErrNoHoles: the file system of the data directory does not support holes.
+	ErrNoHoles = state.ErrNoHoles
 )

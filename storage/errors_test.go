@@ -21,9 +21,6 @@ func TestErrorsOfTheDiskNameTheFile(t *testing.T) {
 			func(s *Store) error { return s.Start(StartRecord{Restart: 9}) }, ErrFailed, disk.LogName, "mend the disk",
 		},
 		"size of log.db": {func(s *Store) { s.log.File().Close() }, (*Store).Refresh, ErrUnusable, disk.LogName, "check"},
-		"size of state.db": {
-			func(s *Store) { s.state.file.Close() }, (*Store).Refresh, ErrDamaged, disk.StateName, "replace",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir(), small)

@@ -1,8 +1,10 @@
 package storage
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -31,8 +33,24 @@ func noted(x *Examination, words string) bool {
 }
 
 func TestExamineReadsAnInterruptedCheckpoint(t *testing.T) {
-	s := checkpointingStore(t)
-	cutOff(t, s, halfCheckpoint(9), 2)
+	o := small
+	o.CheckpointPartBytes = 1000
+	s := open(t, t.TempDir(), o)
+	logTo(t, s, 5)
+	checkpointKeys(t, s, 0, 100, "old")
+	logTo(t, s, 20)
+	f := &kv.Checkpoint{Slot: 9, Meta: []byte("meta of 9")}
+	for i := range 100 {
+		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i),
+			Value: make([]byte, 1000)}) // a part each
+	}
+	done := make(chan error)
+	go func() { done <- s.Checkpoint(f) }()
+	for slot := uint64(5); slot == 5; slot, _ = s.Digest() { // until a part was made
+		runtime.Gosched()
+	}
+	must(t, s.Close())
+	wantError(t, <-done, ErrClosed)
 	path := s.files.RedoPath()
 	x := examined(t, s.files.Dir)
 	if len(x.Problems) > 0 || x.State.Unfinished != 9 || !noted(x, "through slot 9 was interrupted") {

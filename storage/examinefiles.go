@@ -11,6 +11,7 @@ import (
 	"tenure/multipaxos"
 	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/state"
 	"tenure/storage/journal"
 )
 
@@ -104,12 +105,12 @@ func (readOnly) Sync() error { return fs.ErrPermission }
 
 // readState reads the whole state database, whatever its size, and the redo file if a checkpoint was interrupted.
 func (x *Examination) readState() {
-	c, err := readStateMarks(x.files.StatePath(), 1<<62, x.files.SumsPath())
-	if errors.Is(err, errNoSums) {
+	c, err := state.ReadContent(x.files.StatePath(), 1<<62, x.files.SumsPath())
+	if errors.Is(err, state.ErrNoSums) {
 		x.Notes = append(x.Notes, disk.SumsName+" is missing, or not of this state: the next start makes it anew")
-		c, err = readStateMarks(x.files.StatePath(), 1<<62)
+		c, err = state.ReadContent(x.files.StatePath(), 1<<62)
 	} else if err != nil {
-		if whole, other := readStateMarks(x.files.StatePath(), 1<<62); other == nil {
+		if whole, other := state.ReadContent(x.files.StatePath(), 1<<62); other == nil {
 			x.problem(disk.SumsName, fmt.Errorf("%s is whole, and these are not the checksums of its pages (%w)", disk.StateName,
 				err))
 			c, err = whole, nil
@@ -122,25 +123,25 @@ func (x *Examination) readState() {
 		x.problem(disk.StateName, disk.Plain(err))
 		return
 	}
-	x.State = &StateInfo{Slot: multipaxos.Slot(c.marks.Slot), Records: c.marks.Records.Count,
-		Digest: c.marks.Records.Sum, Unfinished: multipaxos.Slot(c.marks.Plan.Slot), Meta: c.marks.Meta}
+	x.State = &StateInfo{Slot: multipaxos.Slot(c.Marks.Slot), Records: c.Marks.Records.Count,
+		Digest: c.Marks.Records.Sum, Unfinished: multipaxos.Slot(c.Marks.Plan.Slot), Meta: c.Marks.Meta}
 	if x.Log != nil && x.Journal != nil && !x.replaced(c) {
-		if err := belongTogether(x.files, c, x.Identity.Store, x.Journal.Durable); err != nil {
+		if err := state.BelongTogether(x.files, c, x.Identity.Store, x.Journal.Durable); err != nil {
 			x.problem(disk.StateName, err)
 		}
 	}
-	x.readRedo(&c.marks.Plan)
+	x.readRedo(&c.Marks.Plan)
 }
 
 // replaced reports whether the next start replaces the state by a received snapshot, for which the log may have been
 // truncated.
-func (x *Examination) replaced(c *stateContent) bool {
+func (x *Examination) replaced(c *state.Content) bool {
 	there, err := disk.Exists(x.files.ReceivedPath())
-	return err == nil && there && c.owner != (ident.StoreID{})
+	return err == nil && there && c.Owner != (ident.StoreID{})
 }
 
 // readRedo reads the changes of an interrupted checkpoint.
-func (x *Examination) readRedo(plan *checkpointPlan) {
+func (x *Examination) readRedo(plan *state.Plan) {
 	if plan.Changes.Count == 0 {
 		return
 	}
@@ -149,7 +150,7 @@ func (x *Examination) readRedo(plan *checkpointPlan) {
 		return
 	}
 	defer f.Close()
-	if err := checkRedo(f, plan); err != nil {
+	if err := state.CheckRedo(f, plan); err != nil {
 		x.problem(disk.RedoName, err)
 		return
 	}
@@ -167,12 +168,12 @@ func (x *Examination) readReceived() {
 	if there, err := disk.Exists(sums); err == nil && !there {
 		sums = x.files.SumsPath()
 	}
-	c, err := readStateMarks(x.files.ReceivedPath(), 1<<62, sums)
+	c, err := state.ReadContent(x.files.ReceivedPath(), 1<<62, sums)
 	cut := x.Log != nil && x.State != nil && x.Log.Truncated > max(x.State.Slot, x.State.Unfinished)
 	switch {
 	case err == nil:
 		x.Notes = append(x.Notes, fmt.Sprintf("a snapshot through slot %d was received: the next start installs it if "+
-			"it is ahead of the state", c.marks.Slot))
+			"it is ahead of the state", c.Marks.Slot))
 	case cut:
 		x.problem(disk.ReceivedName, err)
 	default:

@@ -178,3 +178,17 @@ func commit(t testing.TB, s *Store, entries ...multipaxos.Entry) {
 		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{e}}}))
 	}
 }
+
+func viewOf(t testing.TB, s *Store) kv.StateDB {
+	t.Helper()
+	v, err := s.View()
+	must(t, err)
+	t.Cleanup(v.Close) // before the store's, which waits for it
+	return v
+}
+
+// logTo makes slot durable, so that checkpoints may reach it.
+func logTo(t testing.TB, s *Store, slot int) {
+	t.Helper()
+	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, "")}}}))
+}

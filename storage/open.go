@@ -9,6 +9,7 @@ import (
 	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/space"
+	"tenure/storage/internal/state"
 	"tenure/storage/pages"
 )
 
@@ -35,13 +36,13 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := newStore(dir, o.withDefaults(), lock)
 	if err := s.open(); err != nil {
-		s.release(viewsFor)
+		s.release(state.ViewsFor)
 		return nil, err
 	}
 	if o.Offline {
 		return s, nil
 	}
-	s.state.started()
+	s.state.Start()
 	s.work.Go(func() {
 		s.log.RunGrower(s.closing, func() (Usage, error) {
 			err := s.Refresh()
@@ -74,7 +75,7 @@ func newStore(dir string, o Options, lock *os.File) *Store {
 	s.space = space.NewAccount(s.failure, s.files, o.QuotaBytes, o.ReserveBytes)
 	s.log = acceptor.New(s.failure, s.files, o.log(), &s.space.Reserve)
 	s.node = nodeRecords{failure: s.failure, files: s.files, log: s.log}
-	s.state = newState(s.failure, s.files, o.state(), s.space)
+	s.state = state.New(s.failure, s.files, o.state(), s.space)
 	return s
 }
 
@@ -102,7 +103,7 @@ func (s *Store) open() error {
 	if err := s.installReceived(); err != nil {
 		return err
 	}
-	if err := s.state.open(s.node.identity.Load().Store, s.log.Durable()); err != nil {
+	if err := s.state.Open(s.node.identity.Load().Store, s.log.Durable()); err != nil {
 		return err
 	}
 	if s.options.Offline {
@@ -114,7 +115,7 @@ func (s *Store) open() error {
 	if err := s.checkSpace(); err != nil {
 		return err
 	}
-	if err := s.state.shapeRedo(); err != nil {
+	if err := s.state.ShapeRedo(); err != nil {
 		return err
 	}
 	return s.log.Flush()

@@ -20,7 +20,6 @@ import (
 	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/disktest"
-	"tenure/storage/internal/space"
 )
 
 func TestNewStoreIsEmptyPrivateAndKeepsItsID(t *testing.T) {
@@ -506,21 +505,6 @@ func TestCheckLooksAtTheStore(t *testing.T) {
 	if id := s.Identity(); id.Node != 1 || !reflect.DeepEqual(seen, id) {
 		t.Errorf("it looked at %+v, the store is %+v", seen, id)
 	}
-}
-
-// A redo file that cannot be made is an error at once, and not when a checkpoint needs it.
-func TestOpenNeedsItsRedoFile(t *testing.T) {
-	dir := t.TempDir()
-	o := small
-	o.QuotaBytes = 16 << 20 // little gathers for a checkpoint, so that the file gets its size at once
-	s := open(t, dir, o)
-	must(t, s.Close())
-	must(t, os.Remove(s.files.RedoPath()))
-	must(t, os.Mkdir(s.files.RedoPath(), 0o700)) // after Open has looked at what is there
-	s = newStore(dir, o.withDefaults(), nil)
-	s.state.space = space.NewAccount(s.failure, s.files, 0, 0)
-	err := s.state.shapeRedo()
-	wantError(t, err, ErrFailed, s.files.RedoPath(), "is a directory")
 }
 
 // A view that nobody closes, as after a panic of its reader, does not keep the process from ending.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tenure/storage/internal/acceptor"
+	"tenure/storage/internal/state"
 	"tenure/storage/journal"
 )
 
@@ -109,7 +110,7 @@ func (o Options) log() acceptor.Options {
 }
 
 // state returns the options of the state database.
-func (o Options) state() stateOptions {
-	return stateOptions{PartBytes: o.CheckpointPartBytes, MapBytes: o.MapBytes, VerifyBytes: o.VerifyBytes,
+func (o Options) state() state.Options {
+	return state.Options{PartBytes: o.CheckpointPartBytes, MapBytes: o.MapBytes, VerifyBytes: o.VerifyBytes,
 		FailWithoutSpace: o.FailWithoutSpace}
 }

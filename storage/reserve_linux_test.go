@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"tenure/multipaxos"
 	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disktest"
-	"tenure/storage/pages"
 )
 
 // Helpers under short names.
@@ -34,37 +32,10 @@ func storeOn(t *testing.T, dir string) *Store {
 func checkpointOf(n, bytes int) *kv.Checkpoint {
 	f := &kv.Checkpoint{Slot: 1}
 	for i := range n {
-		f.Changes = append(f.Changes, big(string(rune('a'+i)), bytes))
+		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: []byte{byte('a' + i)},
+			Value: make([]byte, bytes)})
 	}
 	return f
-}
-
-// Open asks for space once: all of the reserve is to be had then.
-func TestOpenTakesWhatTheReserveHas(t *testing.T) {
-	dir := smallFileSystem(t, "64m")
-	s := storeOn(t, dir)
-	othersLeave(t, dir, 64<<10)
-	s.state.opened.Store(false)
-	need := s.space.Reserve.Held() + 64<<10 - 5
-	promised, err := s.state.awaitSpace(s.files.StatePath(), func() (int64, error) { return need, nil })
-	must(t, err)
-	s.space.Reserve.Fulfilled(promised)
-	_, err = s.state.awaitSpace(s.files.StatePath(), func() (int64, error) { return 1 << 30, nil })
-	if !errors.Is(err, errNoSpace) {
-		t.Fatal(err)
-	}
-}
-
-// A restore does not wait for somebody to make space: it would seem to hang.
-func TestFailWithoutSpace(t *testing.T) {
-	dir := smallFileSystem(t, "64m")
-	o := small
-	o.FailWithoutSpace = true
-	s := open(t, dir, o)
-	_, err := s.state.awaitSpace(s.files.StatePath(), func() (int64, error) { return 1 << 30, nil })
-	if !errors.Is(err, errNoSpace) || !errors.Is(err, ErrUnusable) {
-		t.Fatal(err)
-	}
 }
 
 // Others take the file system after the last look at it: the checkpoint gets what the reserve has.
@@ -81,47 +52,6 @@ func TestACheckpointLooksAtTheFileSystemItself(t *testing.T) {
 		t.Errorf("%d bytes are held, as before", s.space.Reserve.Held())
 	}
 	must(t, s.Verify(t.Context()))
-}
-
-// Others take what was promised while the pages of a checkpoint are written: they get blocks of the reserve.
-func TestACheckpointInsistsOnWhatItWasPromised(t *testing.T) {
-	dir := smallFileSystem(t, "64m")
-	s := storeOn(t, dir)
-	held := s.space.Reserve.Held()
-	var full sync.Once
-	must(t, pages.Intercept(s.state.db, func(write pages.WriteAt) pages.WriteAt {
-		return func(b []byte, off int64) (int, error) {
-			full.Do(func() { othersLeave(t, dir, 0) })
-			return write(b, off)
-		}
-	}))
-	must(t, s.Checkpoint(checkpointOf(2, 500_000)))
-	if s.space.Reserve.Held() >= held {
-		t.Errorf("%d bytes are held, as before", s.space.Reserve.Held())
-	}
-	must(t, s.Verify(t.Context()))
-}
-
-// A part that was not measured, since there was space, is not written once there is little.
-func TestAPartIsMeasuredWhenSpaceIsShortMeanwhile(t *testing.T) {
-	dir := smallFileSystem(t, "96m")
-	s := open(t, dir, Options{ReserveBytes: 8 << 20})
-	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, strings.Repeat("v", 10))}}}))
-	must(t, s.log.Flush())
-	must(t, s.Refresh())
-	p := s.state.nextPart(checkpointOf(1, 100).Changes)
-	promised, err := s.state.awaitPart(p)
-	must(t, err)
-	s.space.Reserve.Fulfilled(promised)
-	othersLeave(t, dir, 1<<20)
-	if _, err := s.state.awaitPart(p); !errors.Is(err, errShortNow) {
-		t.Fatal(err)
-	}
-	if p = s.state.nextPart(checkpointOf(1, 100).Changes); !p.measured {
-		t.Fatalf("%+v", p)
-	}
-	_, err = s.state.awaitPart(p)
-	must(t, err)
 }
 
 // A checkpoint that waits for space, and a scrub behind it, end with Interrupt. The log takes commits until Close, and

@@ -9,6 +9,7 @@ import (
 	"tenure/multipaxos"
 	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/state"
 	"tenure/storage/pages"
 )
 
@@ -62,11 +63,11 @@ func (x *Examination) walkLog(visit func(bucket string, key, record []byte) erro
 func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, key, value []byte) bool,
 	skipped func(file string, err error)) {
 	err := salvage(x.files.StatePath(), func(bucket string, key, record []byte) error {
-		is, ok := spaceOf(bucket)
+		is, ok := state.SpaceOf(bucket)
 		if !ok || space >= 0 && int(is) != space || !bytes.HasPrefix(key, prefix) {
 			return nil
 		}
-		value, err := openRecord(is, key, record)
+		value, err := state.OpenRecord(is, key, record)
 		if err != nil {
 			return err
 		}

@@ -1,241 +1,75 @@
 package storage
 
 import (
-	"errors"
-	"fmt"
-	"os"
-	"sync"
-	"sync/atomic"
-	"time"
+	"context"
 
-	bolt "go.etcd.io/bbolt"
-
-	"tenure/internal/ident"
-	"tenure/internal/oslimit"
+	"tenure/kv"
 	"tenure/multipaxos"
-	"tenure/storage/internal/disk"
-	"tenure/storage/internal/space"
-	"tenure/storage/pages"
 )
 
-// stateDB is state.db, the state that kv checkpoints, with the checksums of its pages and the redo file.
-type stateDB struct {
-	failure *disk.Failure
-	files   disk.Files
-	options stateOptions
-	space   *space.Account
-	stats   stateStats
+var _ kv.Source = (*Store)(nil)
 
-	db      *bolt.DB
-	file    *os.File // for all readings but bbolt's own, and for sizes
-	checked *pages.File
-	wedged  atomic.Bool // bbolt has panicked in Begin: the file cannot be closed
+// Loaded returns the slot and meta record of the newest checkpoint; zero and nil for a new state. The bytes are shared.
+func (s *Store) Loaded() (uint64, []byte, error) { return s.state.Loaded() }
 
-	opened atomic.Bool // Open has ended: what lacks space may wait for it
-	// interrupted is closed by Interrupt: nothing waits for space any more.
-	interrupted chan struct{}
-	interrupt   sync.Once
+// View opens a read view of the newest checkpoint. Checkpoints go on beside it, into new pages, so that the file grows
+// for as long as it stays open.
+func (s *Store) View() (kv.StateDB, error) { return s.state.View() }
 
-	receiving atomic.Bool // a Receiver is open
-
-	mu           sync.Mutex // held by Checkpoint; taken last
-	checkpointed atomic.Pointer[checkpointMarks]
-	redo         redo
-	recount      recount // guarded by mu
+// Checkpoint merges f into the state database: changes, slot, meta record and digest, durable on return, and after a
+// crash all of them or none. It may run beside Commit and beside views. A view that was open before goes on seeing the
+// checkpoint before; one that is opened meanwhile may see some of the changes. An error ends the store, as Commit's
+// does. It panics if f goes back in slots, is not sorted, or runs ahead of the durable slots of the own log: a crash
+// could lose such a slot from the log, and leave it in the state database. It keeps no part of f except Meta.
+//
+// Up to Options.CheckpointPartBytes of changes are one transaction, more are several, after the changes are durable in
+// the redo file; see *Checkpoints* in DESIGN.md. While the file system has no space for what comes next, Checkpoint
+// waits for it, until Interrupt or Close.
+func (s *Store) Checkpoint(f *kv.Checkpoint) error {
+	return s.state.Checkpoint(f, s.log.Durable().Last)
 }
 
-// newState returns a state database of which nothing is open yet.
-func newState(failure *disk.Failure, files disk.Files, o stateOptions, account *space.Account) *stateDB {
-	return &stateDB{
-		failure: failure, files: files, options: o, space: account, interrupted: make(chan struct{}),
-		redo: redo{files: files, reserve: &account.Reserve},
-	}
+// Checkpointed returns the slot that the state database has reached, durably.
+func (s *Store) Checkpointed() multipaxos.Slot { return s.state.Checkpointed() }
+
+// Records returns how many records the newest checkpoint has, and a digest of them that does not depend on the store:
+// it is that of a snapshot's SnapshotInfo.
+func (s *Store) Records() (count, digest uint64) { return s.state.Records() }
+
+// Digest returns the slot of the newest checkpoint and a digest of the whole state at that slot: of every record and of
+// kv's meta record, independent of the layout of the file. Stores with the same state at a slot have the same digest
+// there, whatever their earlier checkpoints, and whether the state came from the log or from a snapshot. Each
+// checkpoint updates it, so that it costs no reading. The slot is 0 if there is no checkpoint or one is unfinished. It
+// is safe for concurrent use.
+func (s *Store) Digest() (slot, digest uint64) { return s.state.Digest() }
+
+// Verify reads every page and record of the newest checkpoint and returns damage as an error, after which the store has
+// failed. Open does the same for a state.db of up to Options.VerifyBytes. Of a larger one it reads only the branch
+// pages, since a start must not take minutes, and the server runs Verify in the background. Verify holds a view open,
+// so checkpoints meanwhile make the file grow. It reads as fast as it can: ctx ends it early.
+func (s *Store) Verify(ctx context.Context) error { return s.state.Verify(ctx) }
+
+// Scrub compares all pages of state.db that are in use, its meta pages too, with their checksums, at bytesPerSecond of
+// file, and returns after one pass. Damage ends the store and is returned. It holds up no view, and lets a checkpoint
+// go first.
+func (s *Store) Scrub(ctx context.Context, bytesPerSecond int64) error {
+	return s.state.Scrub(ctx, bytesPerSecond)
 }
 
-// createState makes the state database of a new store, without any record of kv.
-func createState(path string, owner ident.StoreID) error {
-	return disk.NewBolt(path, stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, owner) })
+// Recount reads all records of the state database, at bytesPerSecond, recomputes their digest, and compares it with the
+// one that checkpoints maintain. A difference, or any other damage, ends the store and is returned. Checkpoints
+// continue meanwhile, and no view is open for longer than it takes to read recountBytes. Only one Recount may run at a
+// time.
+func (s *Store) Recount(ctx context.Context, bytesPerSecond int64) error {
+	return s.state.Recount(ctx, bytesPerSecond)
 }
 
-func stateRecords(tx *bolt.Tx, owner ident.StoreID) error {
-	b, err := tx.CreateBucket([]byte(checkpointBucket))
-	if err != nil {
-		return err
-	}
-	return errors.Join(checkpointSeed.Put(b, ownerKey, &owner),
-		checkpointSeed.Put(b, checkpointKey, &checkpointMarks{}))
+// GiveBack gives free pages of state.db back to the file system, at bytesPerSecond, if more than half of the file's
+// blocks are free. For the next checkpoints it keeps half as much free as is in use, at least 16 MiB. It returns the
+// number of bytes given back: 0 if too little is free, or an old view still needs the pages. It blocks no view, delays
+// a checkpoint by a few milliseconds, and needs no space. It may crash at any moment: no transaction that a restart
+// could return to uses a free page. The error wraps ErrNoHoles, is that of ctx, or is that with which the store has
+// ended.
+func (s *Store) GiveBack(ctx context.Context, bytesPerSecond int64) (given int64, err error) {
+	return s.state.GiveBack(ctx, bytesPerSecond)
 }
-
-// open reads state.db, compares it with the log, then has bbolt open it, and completes a checkpoint that was
-// interrupted.
-func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
-	f, err := oslimit.OpenFile(s.files.StatePath(), os.O_RDWR, 0)
-	if err != nil {
-		return disk.CannotOpen(s.files.StatePath(), err)
-	}
-	s.file = f
-	if err := pages.Settle(f); err != nil {
-		return err
-	}
-	size, err := disk.Size(f)
-	if err != nil {
-		return err
-	}
-	m, err := pages.NewestMeta(f, size)
-	if err != nil {
-		return disk.Damaged(s.files.StatePath(), "%w", err)
-	}
-	c, err := s.readStateDB(&m, size, owner, log)
-	if err != nil {
-		return err
-	}
-	if err := belongTogether(s.files, c, owner, log); err != nil {
-		return err
-	}
-	s.checkpointed.Store(&c.marks)
-	if s.db, err = disk.OpenBolt(s.files.StatePath(), s.options.MapBytes, stateBolt); err != nil {
-		return err
-	}
-	if err := s.checked.Follow(s.db, s.space.Reserve.Insist); err != nil {
-		return disk.Unusable("cannot open %s: %w", s.files.StatePath(), err)
-	}
-	return s.resumeCheckpoint()
-}
-
-// readStateDB reads state.db with plain calls, compares its pages with their checksums, and notes them if nobody had. A
-// file that has its checksums and is larger than Options.VerifyBytes is not read whole.
-func (s *stateDB) readStateDB(
-	m *pages.Meta, size int64, owner ident.StoreID, log multipaxos.Durable,
-) (*stateContent, error) {
-	c, err := pages.Open(s.file, m, s.files.SumsPath(), os.O_RDWR)
-	if err != nil {
-		return nil, err
-	}
-	s.checked = c
-	w := c.FirstWalker(m)
-	w.Skeleton = c.Known() && size > s.options.VerifyBytes
-	if !w.Skeleton {
-		disk.WillRead(s.file)
-	}
-	content, err := readState(w)
-	if err != nil {
-		return nil, s.foreign(m, owner, log, err)
-	}
-	if err := c.Complete(m); err != nil {
-		return nil, err
-	}
-	return content, nil
-}
-
-// foreign returns why state.db is another node's or of another time if it is whole but not what state.sums says. If it
-// is not even that, it is state.sums that is damaged. Else state.db is, in the place that found names.
-func (s *stateDB) foreign(m *pages.Meta, owner ident.StoreID, log multipaxos.Durable, found error) error {
-	c, unreadable := readState(&pages.Walker{R: s.file, Meta: *m})
-	if unreadable != nil {
-		return disk.Damaged(s.files.StatePath(), "%w", found)
-	}
-	if other := belongTogether(s.files, c, owner, log); other != nil {
-		return other
-	}
-	return disk.Damaged(s.files.SumsPath(), "%s is whole, and these are not the checksums of its pages (%w)", disk.StateName, found)
-}
-
-// belongTogether compares the state database with the log. The log ends at or behind the state database, because only
-// durable slots are checkpointed; and it was cut at or before it. So an older copy of either file shows.
-func belongTogether(f disk.Files, c *stateContent, owner ident.StoreID, marks multipaxos.Durable) error {
-	through := max(c.marks.Slot, c.marks.Plan.Slot)
-	switch {
-	case c.owner != owner:
-		return fmt.Errorf("%w: %s belongs to store %s and %s to store %s; put the files of one node together again",
-			ErrOtherNode, f.StatePath(), c.owner, disk.LogName, owner)
-	case c.marks.Slot < uint64(marks.Truncated):
-		return disk.Damaged(f.StatePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy",
-			c.marks.Slot, marks.Truncated)
-	case through > uint64(marks.Last):
-		return disk.Damaged(f.LogPath(), "it and the journal end at slot %d and the state at slot %d: "+
-			"one is an older copy, or synced writes were lost", marks.Last, through)
-	}
-	return nil
-}
-
-// write runs fn in one write transaction of state.db and makes it durable.
-func (s *stateDB) write(what string, fn func(*bolt.Tx) error) error {
-	return s.failure.Write(s.db, s.files.StatePath(), what, &s.wedged, fn)
-}
-
-// measure opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta page.
-func (s *stateDB) measure() (space.Measures, error) {
-	tx, _, err := s.pinState()
-	if err != nil {
-		return space.Measures{}, err
-	}
-	defer tx.Rollback()
-	return space.Measure(s.db, tx, s.file)
-}
-
-// viewsFor is how long close waits for open views. Their readers have been told to end by then.
-const viewsFor = 10 * time.Second
-
-// close closes state.db and what belongs to it, unless bbolt has panicked in it. If views stay open for longer than
-// wait, it returns an error and leaves state.db open: the end of the process must not wait for a view that is never
-// closed.
-func (s *stateDB) close(wait time.Duration) error {
-	s.mu.Lock() // the part of a checkpoint that runs ends first; Open makes the rest
-	defer s.mu.Unlock()
-	var errs []error
-	if s.db != nil && !s.wedged.Load() {
-		closed := make(chan error, 1)
-		go func() { closed <- s.db.Close() }()
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case err := <-closed:
-			errs = append(errs, err)
-		case <-timer.C:
-			errs = append(errs, fmt.Errorf("%s is still being read %v after the store was to close: a view of it was "+
-				"not closed", s.files.StatePath(), wait))
-		}
-	}
-	if s.checked != nil {
-		errs = append(errs, s.checked.Close())
-	}
-	return errors.Join(append(errs, disk.CloseFiles(s.redo.file, s.file))...)
-}
-
-// started says that Open has ended: what lacks space may wait for it.
-func (s *stateDB) started() { s.opened.Store(true) }
-
-// interruptAll ends a checkpoint that waits for space, and every later one, with ErrInterrupted.
-func (s *stateDB) interruptAll() { s.interrupt.Do(func() { close(s.interrupted) }) }
-
-// loaded returns the slot and meta record of the newest checkpoint.
-func (s *stateDB) loaded() (uint64, []byte, error) {
-	if err := s.failure.Err(); err != nil {
-		return 0, nil, err
-	}
-	m := s.checkpointed.Load()
-	return m.Slot, m.Meta, nil
-}
-
-// reached returns the slot of the newest checkpoint.
-func (s *stateDB) reached() multipaxos.Slot { return multipaxos.Slot(s.checkpointed.Load().Slot) }
-
-// records returns how many records the newest checkpoint has, and their digest.
-func (s *stateDB) records() (count, digest uint64) {
-	r := s.checkpointed.Load().Records
-	return r.Count, r.Sum
-}
-
-// digest returns the slot of the newest checkpoint and a digest of the whole state at that slot.
-func (s *stateDB) digest() (slot, digest uint64) { return s.checkpointed.Load().digest() }
-
-// stateOptions are the options of the state database. See Options.
-type stateOptions struct {
-	PartBytes        int64
-	MapBytes         int64
-	VerifyBytes      int64
-	FailWithoutSpace bool
-}
-
-// stateStats counts what the state database does.
-type stateStats struct{ resumed, scrubbed, recounts, given atomic.Uint64 }

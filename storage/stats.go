@@ -19,11 +19,11 @@ type Stats struct {
 // Stats returns the counts. It is cheap and safe for concurrent use.
 func (s *Store) Stats() Stats {
 	log := s.log.Stats()
-	state := &s.state.stats
+	db := s.state.Stats()
 	return Stats{
 		JournalSyncs: log.JournalSyncs, JournalWaits: log.JournalWaits, Flushes: log.Flushes,
 		FlushedEntries: log.FlushedEntries, Replayed: log.Replayed, CutOff: log.CutOff, PendingBytes: log.PendingBytes,
-		Resumed: state.resumed.Load(), ScrubbedPages: state.scrubbed.Load(),
-		Recounts: state.recounts.Load(), Installed: uint64(s.installed), GivenBack: state.given.Load(),
+		Resumed: db.Resumed, ScrubbedPages: db.ScrubbedPages,
+		Recounts: db.Recounts, Installed: uint64(s.installed), GivenBack: db.GivenBack,
 	}
 }

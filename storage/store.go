@@ -11,6 +11,7 @@ import (
 	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/space"
+	"tenure/storage/internal/state"
 )
 
 // Store is an open data directory. See the package comment for what may be called at the same time. Its parts share its
@@ -25,7 +26,7 @@ type Store struct {
 	space *space.Account
 	log   *acceptor.Log
 	node  nodeRecords
-	state *stateDB
+	state *state.DB
 
 	installed multipaxos.Slot // of the snapshot that Open put in the place of the state database
 
@@ -40,12 +41,12 @@ func (s *Store) Notes() []string { return s.notes }
 // Interrupt ends a Checkpoint that waits for space, and every later one, with ErrInterrupted; a part that is being
 // written is written first. The store goes on: commits, views and Close work as before, and the next Open makes the
 // rest of the checkpoint. Safe for concurrent use, and more than once.
-func (s *Store) Interrupt() { s.state.interruptAll() }
+func (s *Store) Interrupt() { s.state.Interrupt() }
 
 // Close ends the store and frees its lock. Open views must be closed before, or it waits for them, for ten seconds, and
 // returns an error. Nothing needs to be written: finished Commits and Checkpoints are durable. Close moves pending
 // records to log.db all the same, so that the next start finds an empty journal. It may be called more than once.
-func (s *Store) Close() error { return s.close(viewsFor) }
+func (s *Store) Close() error { return s.close(state.ViewsFor) }
 
 func (s *Store) close(wait time.Duration) error {
 	var err error
@@ -62,5 +63,5 @@ func (s *Store) close(wait time.Duration) error {
 
 // release closes whatever is open, the lock last. It waits so long for open views.
 func (s *Store) release(wait time.Duration) error {
-	return errors.Join(s.state.close(wait), s.log.Close(), s.space.Reserve.Close(), disk.CloseFiles(s.lock))
+	return errors.Join(s.state.Close(wait), s.log.Close(), s.space.Reserve.Close(), disk.CloseFiles(s.lock))
 }

@@ -21,7 +21,7 @@ func (s *Store) taken() (space.Taken, error) {
 	if err != nil {
 		return space.Taken{}, err
 	}
-	stateSize, err := s.state.measure()
+	stateSize, err := s.state.Measure()
 	if err != nil {
 		return space.Taken{}, err
 	}

@@ -18,7 +18,7 @@ import (
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/disktest"
 	"tenure/storage/internal/sealed"
-	"tenure/storage/pages"
+	"tenure/storage/internal/state"
 )
 
 // sampleStore makes a store with all kinds of pages: branches, overflow, a free list, truncated entries.
@@ -229,12 +229,12 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 func FuzzOpenRecords(f *testing.F) {
 	for _, v := range []any{&identityRecord{}, &startRecord{Restart: 4}, &diskRecord{Machine: "m"},
 		&acceptor.Marks{Last: 3},
-		&checkpointMarks{Meta: []byte("m")}} {
+		&state.Marks{Meta: []byte("m")}} {
 		f.Add(sealed.SeedOf("node").Seal(nil, identityKey, marshal(v)))
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		record := sealed.SeedOf("node").Seal(nil, identityKey, payload)
-		for _, v := range []any{&identityRecord{}, &startRecord{}, &diskRecord{}, &acceptor.Marks{}, &checkpointMarks{}} {
+		for _, v := range []any{&identityRecord{}, &startRecord{}, &diskRecord{}, &acceptor.Marks{}, &state.Marks{}} {
 			acceptor.OpenNode(identityKey, record, v)
 		}
 	})
@@ -267,12 +267,6 @@ func FuzzReadFiles(f *testing.F) {
 			b[at%len(b)] = patch[3]
 		}
 		r := bytes.NewReader(b)
-		m, err := pages.NewestMeta(r, int64(len(b)))
-		if err != nil {
-			return
-		}
 		acceptor.ReadContent(r, int64(len(b)), new(nodeContent).records())
-		readState(&pages.Walker{R: r, Meta: m})
-		readState(&pages.Walker{R: r, Meta: m, Skeleton: true})
 	})
 }

@@ -25,8 +25,7 @@ var (
 	wantPanic = disktest.WantPanic
 )
 
-// small are options under which a log is made quickly, and calm those under which nothing is flushed that a test does
-// not flush.
+// small are options under which a log is made quickly. With calm, only the test flushes.
 var (
 	small = Options{InitialBytes: 64 << 10, JournalBytes: MinJournalBytes}
 	calm  = Options{InitialBytes: 64 << 10, JournalBytes: 1 << 20, FlushIdle: time.Hour}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenBolt maps the bbolt file at path, which has been read and found whole. It maps mapBytes of address space, and less
-// where that is short.
+// OpenBolt maps the bbolt file at path, which has been read and found whole. It maps mapBytes of address space, and
+// less where that is short.
 func OpenBolt(path string, mapBytes int64, o bolt.Options) (db *bolt.DB, err error) {
 	for ; ; mapBytes /= 2 {
 		o.InitialMmapSize = int(min(mapBytes, maxMapBytes))

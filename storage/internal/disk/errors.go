@@ -16,10 +16,12 @@ import (
 
 // Errors of package storage, which documents them.
 var (
-	ErrDamaged  = errors.New("damaged storage")
-	ErrFailed   = errors.New("storage failed")
-	ErrUnusable = errors.New("data directory unusable")
-	ErrClosed   = errors.New("storage closed")
+	ErrDamaged   = errors.New("damaged storage")
+	ErrFailed    = errors.New("storage failed")
+	ErrUnusable  = errors.New("data directory unusable")
+	ErrOtherNode = errors.New("data of another node")
+	ErrRefused   = errors.New("refused")
+	ErrClosed    = errors.New("storage closed")
 )
 
 // Damage that is found inside a transaction, before it is durable. Failure.Write makes it ErrDamaged.

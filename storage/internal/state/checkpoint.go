@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"bytes"
@@ -10,21 +10,9 @@ import (
 	"tenure/storage/internal/sealed"
 )
 
-// Checkpoint merges f into the state database: changes, slot, meta record and digest, durable on return, and after a
-// crash all of them or none. It may run beside Commit and beside views. A view that was open before goes on seeing the
-// checkpoint before; one that is opened meanwhile may see some of the changes. An error ends the store, as Commit's
-// does. It panics if f goes back in slots, is not sorted, or runs ahead of the durable slots of the own log: a crash
-// could lose such a slot from the log, and leave it in the state database. It keeps no part of f except Meta.
-//
-// Up to Options.CheckpointPartBytes of changes are one transaction, more are several, after the changes are durable in
-// the redo file; see *Checkpoints* in DESIGN.md. While the file system has no space for what comes next, Checkpoint
-// waits for it, until Interrupt or Close.
-func (s *Store) Checkpoint(f *kv.Checkpoint) error {
-	return s.state.checkpoint(f, s.log.Durable().Last)
-}
-
-// checkpoint is Checkpoint beside a log that is durable through slot durable.
-func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
+// Checkpoint merges f into the state database, as Store.Checkpoint of package storage says. The log is durable through
+// slot durable: f must not be ahead of that. One goroutine at a time.
+func (s *DB) Checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
@@ -47,7 +35,7 @@ func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 		promised, err := s.awaitPart(p)
 		if err == nil {
 			defer s.space.Reserve.Fulfilled(promised)
-			return s.merge(f.Changes, &checkpointMarks{Slot: f.Slot, Meta: f.Meta})
+			return s.merge(f.Changes, &Marks{Slot: f.Slot, Meta: f.Meta})
 		}
 		if !errors.Is(err, errShortNow) {
 			return err
@@ -58,7 +46,7 @@ func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	if err != nil {
 		return err
 	}
-	plan := checkpointPlan{Slot: f.Slot, Meta: f.Meta}
+	plan := Plan{Slot: f.Slot, Meta: f.Meta}
 	err = s.redo.write(f.Changes, &plan, s.options.PartBytes)
 	s.space.Reserve.Fulfilled(promised)
 	if err != nil {
@@ -67,7 +55,7 @@ func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	if err := s.mergeParts(&plan, f.Changes); err != nil {
 		return err
 	}
-	return s.shapeRedo()
+	return s.ShapeRedo()
 }
 
 // mustBeSorted panics unless changes are sorted by space and key, each key once, and of sizes that bbolt takes.
@@ -96,9 +84,5 @@ func follow(before, c *kv.Change) error {
 	return nil
 }
 
-// Checkpointed returns the slot that the state database has reached, durably.
-func (s *Store) Checkpointed() multipaxos.Slot { return s.state.reached() }
-
-// Records returns how many records the newest checkpoint has, and a digest of them that does not depend on the store:
-// it is that of a snapshot's SnapshotInfo.
-func (s *Store) Records() (count, digest uint64) { return s.state.records() }
+// ErrInterrupted is that of package storage: a checkpoint was not made, or not to its end, because of Interrupt.
+var ErrInterrupted = errors.New("interrupted")

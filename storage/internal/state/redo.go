@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"bufio"
@@ -38,7 +38,7 @@ type redo struct {
 
 // write makes changes durable in the redo file, and notes in plan how to recognize them. It syncs after each syncBytes,
 // so that the journal does not wait long for the disk.
-func (r *redo) write(changes []kv.Change, plan *checkpointPlan, syncBytes int64) error {
+func (r *redo) write(changes []kv.Change, plan *Plan, syncBytes int64) error {
 	if err := r.open(); err != nil {
 		return disk.Plain(err)
 	}
@@ -67,7 +67,7 @@ func (r *redo) write(changes []kv.Change, plan *checkpointPlan, syncBytes int64)
 	return nil
 }
 
-// open opens the file, and makes it, with a durable name, if there is none.
+// Open opens the file, and makes it, with a durable name, if there is none.
 func (r *redo) open() (err error) {
 	if r.file != nil {
 		return nil
@@ -118,7 +118,7 @@ type redoReader struct {
 	digest sealed.Digest // of what was read
 }
 
-func newRedoReader(f io.ReaderAt, plan *checkpointPlan) *redoReader {
+func newRedoReader(f io.ReaderAt, plan *Plan) *redoReader {
 	return &redoReader{r: bufio.NewReaderSize(io.NewSectionReader(f, 0, plan.Bytes), redoChunkBytes), left: plan.Bytes}
 }
 
@@ -155,7 +155,7 @@ func (r *redoReader) next() (*kv.Change, error) {
 }
 
 // all returns all changes of plan, compared with it.
-func (r *redoReader) all(plan *checkpointPlan) (changes []kv.Change, err error) {
+func (r *redoReader) all(plan *Plan) (changes []kv.Change, err error) {
 	err = r.each(plan, func(c *kv.Change) { changes = append(changes, *c) })
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (r *redoReader) all(plan *checkpointPlan) (changes []kv.Change, err error) 
 }
 
 // each calls fn for all changes of plan, and compares them with it.
-func (r *redoReader) each(plan *checkpointPlan, fn func(*kv.Change)) error {
+func (r *redoReader) each(plan *Plan, fn func(*kv.Change)) error {
 	for range plan.Changes.Count {
 		c, err := r.next()
 		if err != nil {
@@ -179,14 +179,14 @@ func (r *redoReader) each(plan *checkpointPlan, fn func(*kv.Change)) error {
 	return nil
 }
 
-// checkRedo reads all changes of plan from f, and keeps none.
-func checkRedo(f io.ReaderAt, plan *checkpointPlan) error {
+// CheckRedo reads all changes of plan from f, and keeps none.
+func CheckRedo(f io.ReaderAt, plan *Plan) error {
 	return newRedoReader(f, plan).each(plan, func(*kv.Change) {})
 }
 
 // resumeCheckpoint makes the rest of a checkpoint that was interrupted between two of its parts, once the redo file
 // is found whole. It has the checkpoint's changes in memory, as Checkpoint had.
-func (s *stateDB) resumeCheckpoint() error {
+func (s *DB) resumeCheckpoint() error {
 	plan := s.checkpointed.Load().Plan
 	if plan.Changes.Count == 0 {
 		return nil
@@ -194,7 +194,8 @@ func (s *stateDB) resumeCheckpoint() error {
 	f, err := oslimit.OpenFile(s.files.RedoPath(), os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return disk.Damaged(s.files.RedoPath(), "the file is missing, and %s is in the middle of a checkpoint", disk.StateName)
+		return disk.Damaged(s.files.RedoPath(), "the file is missing, and %s is in the middle of a checkpoint",
+			disk.StateName)
 	case err != nil:
 		return disk.CannotOpen(s.files.RedoPath(), err)
 	}
@@ -203,6 +204,6 @@ func (s *stateDB) resumeCheckpoint() error {
 	if err != nil {
 		return disk.Damaged(s.files.RedoPath(), "%w", err)
 	}
-	s.stats.resumed.Add(1)
+	s.counters.resumed.Add(1)
 	return s.mergeParts(&plan, changes[plan.Done:])
 }

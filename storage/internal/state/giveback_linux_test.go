@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"context"
@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"tenure/kv"
-	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/disktest"
 )
 
 // halfEmpty is a store whose state.db is mostly free: it had n keys with 4 KiB each, and one of eight is left.
-func halfEmpty(t *testing.T, dir string, n int) *Store {
+func halfEmpty(t *testing.T, dir string, n int) *testDB {
 	t.Helper()
 	s := open(t, dir, Options{})
 	checkpointValues(t, s, 1, n, func(i int) string { return value4K(i) })
@@ -35,9 +34,8 @@ func halfEmpty(t *testing.T, dir string, n int) *Store {
 func value4K(i int) string { return fmt.Sprintf("%d %s", i, strings.Repeat("v", 4096)) }
 
 // checkpointValues checkpoints keys 0 to n with what value returns, "" for a deletion.
-func checkpointValues(t testing.TB, s *Store, slot, n int, value func(i int) string) {
+func checkpointValues(t testing.TB, s *testDB, slot, n int, value func(i int) string) {
 	t.Helper()
-	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, "v")}}}))
 	f := &kv.Checkpoint{Slot: uint64(slot), Meta: []byte("meta")}
 	for i := range n {
 		c := kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i)}
@@ -51,16 +49,16 @@ func checkpointValues(t testing.TB, s *Store, slot, n int, value func(i int) str
 
 const fullPace = 1 << 40 // bytes a second
 
-func blocksOf(t *testing.T, s *Store) (free, live int64) {
+func blocksOf(t *testing.T, s *testDB) (free, live int64) {
 	t.Helper()
-	m, err := s.state.measure()
+	m, err := s.Measure()
 	must(t, err)
 	return m.Blocks, m.Live
 }
 
 // TestFreePagesAreGivenBack: the file system gets what the file does not need, and the state stays what it was.
 func TestFreePagesAreGivenBack(t *testing.T) {
-	dir := smallFileSystem(t, "512m")
+	dir := disktest.SmallFileSystem(t, "512m")
 	s := halfEmpty(t, dir, 10_000)
 	want, err := content(s)
 	must(t, err)
@@ -90,7 +88,7 @@ func TestFreePagesAreGivenBack(t *testing.T) {
 // A view that is older than what freed the pages reads them still, and they are given back when it is closed.
 func TestPagesOfAnOpenViewAreNotGivenBack(t *testing.T) {
 	const n = 10_000
-	s := open(t, smallFileSystem(t, "512m"), Options{})
+	s := open(t, disktest.SmallFileSystem(t, "512m"), Options{})
 	checkpointValues(t, s, 1, n, value4K)
 	v, err := s.View()
 	must(t, err)
@@ -125,9 +123,9 @@ func TestNobodyReadsWhatIsGivenBack(t *testing.T) {
 	s := halfEmpty(t, t.TempDir(), 2_000)
 	want, err := content(s)
 	must(t, err)
-	free, err := s.state.checked.Reusable()
+	free, err := s.checked.Reusable()
 	must(t, err)
-	pageBytes := s.state.checked.Newest().PageBytes
+	pageBytes := s.checked.Newest().PageBytes
 	var pages []uint64
 	_, err = free.LastRuns(math.MaxUint64, math.MaxUint64, math.MaxInt, func(first, n uint64) error {
 		for id := first; id < first+n; id++ {
@@ -154,19 +152,13 @@ func TestNobodyReadsWhatIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestGivingBackHoldsUpNobody: commits and reads go on beside it; how long the longest of each took is logged, with and
-// without it.
+// TestGivingBackHoldsUpNobody: reads go on beside it; how long the longest took is logged, with and without it.
 func TestGivingBackHoldsUpNobody(t *testing.T) {
 	s := halfEmpty(t, t.TempDir(), 10_000)
-	slot := 3
 	work := func(until <-chan error) {
-		var commit, read time.Duration
+		var read time.Duration
 		for n := 0; n < 100 || until != nil; n++ {
 			began := time.Now()
-			slot++
-			must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, "v")}}}))
-			commit = max(commit, time.Since(began))
-			began = time.Now()
 			v, err := s.View()
 			must(t, err)
 			if b, err := v.Get(kv.SpaceData, []byte("key000008")); err != nil || string(b) != value4K(8) {
@@ -181,7 +173,7 @@ func TestGivingBackHoldsUpNobody(t *testing.T) {
 			default:
 			}
 		}
-		t.Logf("longest commit %v, longest read %v", commit, read)
+		t.Logf("longest read %v", read)
 	}
 	work(nil)
 	done := make(chan error, 1)
@@ -197,15 +189,15 @@ func TestGivingBackHoldsUpNobody(t *testing.T) {
 
 // Where little space is left, a checkpoint counts on the free pages before the first hole alone.
 func TestHolesAreNoSpaceOfTheFile(t *testing.T) {
-	dir := smallFileSystem(t, "512m")
+	dir := disktest.SmallFileSystem(t, "512m")
 	s := halfEmpty(t, dir, 10_000)
-	before, err := s.state.freeRuns(4096)
+	before, err := s.freeRuns(4096)
 	must(t, err)
 	given, err := s.GiveBack(context.Background(), fullPace)
 	must(t, err)
-	after, err := s.state.freeRuns(4096)
+	after, err := s.freeRuns(4096)
 	must(t, err)
-	if free, _ := blocksOf(t, s); after > free || after >= before || s.state.solid() > s.Usage().StateFileBytes-given {
+	if free, _ := blocksOf(t, s); after > free || after >= before || s.solid() > s.space.Usage().StateFileBytes-given {
 		t.Errorf("%d bytes of %d are free before the first hole, %d have blocks", after, before, free)
 	}
 }

@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"bytes"
@@ -7,30 +7,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"tenure/kv"
-	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/sealed"
 	"tenure/storage/pages"
 )
-
-// logTo makes slot durable, so that checkpoints may reach it.
-func logTo(t testing.TB, s *Store, slot int) {
-	t.Helper()
-	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, "")}}}))
-}
-
-func viewOf(t testing.TB, s *Store) kv.StateDB {
-	t.Helper()
-	v, err := s.View()
-	must(t, err)
-	t.Cleanup(v.Close) // before the store's, which waits for it
-	return v
-}
 
 func keys(t testing.TB, walk func(fn func(k, v []byte) bool) error, limit int) string {
 	t.Helper()
@@ -44,7 +29,6 @@ func keys(t testing.TB, walk func(fn func(k, v []byte) bool) error, limit int) s
 
 func TestCheckpointIsReadBackAfterAReopen(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	logTo(t, s, 9)
 	change := func(space kv.Space, key, value string) kv.Change {
 		return kv.Change{Space: space, Key: []byte(key), Value: []byte(value)}
 	}
@@ -100,7 +84,7 @@ func TestCheckpointIsReadBackAfterAReopen(t *testing.T) {
 
 func TestCheckpointRefusesWhatCannotBe(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	logTo(t, s, 5)
+	s.slot = 5
 	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 4}))
 	one := func(keys ...string) (c []kv.Change) {
 		for _, k := range keys {
@@ -116,47 +100,15 @@ func TestCheckpointRefusesWhatCannotBe(t *testing.T) {
 	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 5, Changes: one("a", "b")}))
 }
 
-// A view shows one checkpoint, whatever is checkpointed beside it, and holds up neither checkpoints nor commits.
-func TestViewsAreStable(t *testing.T) {
-	s := open(t, t.TempDir(), small)
-	fill(t, s, 10, 10)
-	checkpointKeys(t, s, 0, 500, "old")
-	v := viewOf(t, s)
-	defer v.Close()
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for range 5 {
-			fill(t, s, 50, 300)
-		}
-	})
-	for i := range 10 {
-		checkpointKeys(t, s, 0, 700, strings.Repeat("new", 100+i))
-	}
-	wg.Wait()
-	n := 0
-	must(t, v.Ascend(kv.SpaceData, nil, func(k, value []byte) bool {
-		if !strings.HasPrefix(string(value), "old") {
-			t.Errorf("%s is %.10q", k, value)
-		}
-		n++
-		return true
-	}))
-	if n != 500 {
-		t.Errorf("%d keys", n)
-	}
-	must(t, s.Verify(t.Context()))
-}
-
 // A view is overtaken by what checkpoints write after it was opened.
 func TestAViewIsOvertaken(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	fill(t, s, 10, 10)
-	checkpointKeys(t, s, 0, 10, "old")
+	checkpointKeys(t, s, 1, 0, 10, "old")
 	v := viewOf(t, s)
 	defer v.Close()
-	before := s.state.checked.Written()
-	checkpointKeys(t, s, 0, 10, "new")
-	if after := s.state.checked.Written(); after <= before || v.Overtaken() {
+	before := s.checked.Written()
+	checkpointKeys(t, s, 1, 0, 10, "new")
+	if after := s.checked.Written(); after <= before || v.Overtaken() {
 		t.Errorf("%d bytes written, then %d; overtaken %v", before, after, v.Overtaken())
 	}
 	v.(*view).since -= overtakenBytes
@@ -170,8 +122,7 @@ func TestAViewIsOvertaken(t *testing.T) {
 // A callback's panic is the caller's own, and no damage.
 func TestCallbackPanicsPass(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	fill(t, s, 1, 1)
-	checkpointKeys(t, s, 0, 3, "v")
+	checkpointKeys(t, s, 1, 0, 3, "v")
 	v := viewOf(t, s)
 	defer v.Close()
 	wantPanic(t, "mine", func() { v.Ascend(kv.SpaceData, nil, func(_, _ []byte) bool { panic("mine") }) })
@@ -184,9 +135,6 @@ func TestStateDBIsAMap(t *testing.T) {
 	slot := 0
 	rapid.Check(t, func(t *rapid.T) {
 		slot++
-		if err := s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, "")}}}); err != nil {
-			t.Fatal(err)
-		}
 		f := &kv.Checkpoint{Slot: uint64(slot)}
 		for i := range 60 {
 			key := fmt.Sprintf("%c%02d", 'a'+i%3, i)
@@ -233,7 +181,6 @@ func TestStateDBFileStopsGrowing(t *testing.T) {
 	}
 	t.Parallel()
 	s := open(t, t.TempDir(), small)
-	logTo(t, s, 1)
 	const keys, each = 8000, 2000
 	r := rand.New(rand.NewPCG(1, 2))
 	value := bytes.Repeat([]byte{'v'}, 2500) // a page each
@@ -250,7 +197,7 @@ func TestStateDBFileStopsGrowing(t *testing.T) {
 			must(t, s.Checkpoint(f))
 			seen.Close()
 		}
-		return s.state.db.Stats().FreePageN
+		return s.db.Stats().FreePageN
 	}
 	if before, after := free(20), free(80); after > before+500 {
 		t.Errorf("%d pages were free after 20 checkpoints, %d after 100", before, after)
@@ -261,7 +208,6 @@ func BenchmarkCheckpoint(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("%d_of_100k", n), func(b *testing.B) {
 			s := open(b, b.TempDir(), small)
-			logTo(b, s, 1)
 			value := []byte(strings.Repeat("v", 256))
 			all := make([]kv.Change, 100_000)
 			for i := range all {
@@ -287,8 +233,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 
 func BenchmarkGet(b *testing.B) {
 	s := open(b, b.TempDir(), small)
-	logTo(b, s, 1)
-	checkpointKeys(b, s, 0, 10_000, strings.Repeat("v", 256))
+	checkpointKeys(b, s, 1, 0, 10_000, strings.Repeat("v", 256))
 	v := viewOf(b, s)
 	defer v.Close()
 	for name, key := range map[string]string{"hit": "key005000", "miss": "key005000x"} {
@@ -313,7 +258,7 @@ func TestCursorComesBackToABucket(t *testing.T) {
 	}
 	must(t, s.Checkpoint(f))
 	var c pages.Cursor
-	c.Reset(s.state.checked, s.state.checked.Newest())
+	c.Reset(s.checked, s.checked.Newest())
 	data, err := c.FindBucket(spaceNames[kv.SpaceData])
 	must(t, err)
 	dedup, err := c.FindBucket(spaceNames[kv.SpaceDedup])
@@ -328,27 +273,36 @@ func TestCursorComesBackToABucket(t *testing.T) {
 	}
 }
 
-// A view is refused once the store has ended, also to a checkpoint that looks for space: after a panic in its Begin bbolt
-// would never answer.
+// A view is refused once the store has ended, also to a checkpoint that looks for space: after a panic in its Begin
+// bbolt would never answer.
 func TestNoViewIsPinnedOfAStoreThatHasEnded(t *testing.T) {
-	s := formed(t, t.TempDir())
-	why := s.state.failure.Fail(disk.Damaged(s.state.files.StatePath(), "planted"))
-	tx, _, err := s.state.pinState()
+	s := open(t, t.TempDir(), small)
+	why := s.failure.Fail(disk.Damaged(s.files.StatePath(), "planted"))
+	tx, _, err := s.pinState()
 	if tx != nil {
 		tx.Rollback()
 	}
-	if !errors.Is(err, ErrDamaged) {
+	if !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("%v, and the store has ended: %v", err, why)
 	}
 }
 
 // leafOf returns the leaf of the newest checkpoint in which key lies.
-func leafOf(t *testing.T, s *Store, key string) pages.Leaf {
+func leafOf(t *testing.T, s *testDB, key string) pages.Leaf {
 	t.Helper()
 	var c pages.Cursor
-	c.Reset(s.state.checked, s.state.checked.Newest())
+	c.Reset(s.checked, s.checked.Newest())
 	root, err := c.FindBucket(spaceNames[kv.SpaceData])
 	must(t, err)
 	must(t, c.Seek(&root, []byte(key)))
 	return c.Leaf()
+}
+
+// In the middle of a checkpoint the digest is that of no state, and is not told.
+func TestNoDigestInTheMiddleOfACheckpoint(t *testing.T) {
+	m := Marks{Slot: 10, Meta: []byte("m"), Records: sealed.Digest{Count: 3, Sum: 7},
+		Plan: Plan{Slot: 20}}
+	if slot, sum := m.digest(); slot != 0 || sum != 0 {
+		t.Errorf("%d %x", slot, sum)
+	}
 }

@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"encoding/binary"
@@ -77,9 +77,14 @@ func ParseSnapshot(header []byte) (SnapshotInfo, error) {
 	if err != nil {
 		return SnapshotInfo{}, err
 	}
-	id := uint64(pieceSeed(header))<<32 | h.Records.Sum&0xffffffff
+	return h.info(pieceSeed(header)), nil
+}
+
+// info returns what h says; pieces is the seed of the snapshot's pieces.
+func (h *snapshotHeader) info(pieces sealed.Seed) SnapshotInfo {
+	id := uint64(pieces)<<32 | h.Records.Sum&0xffffffff
 	return SnapshotInfo{ID: id, Cluster: h.Cluster, Slot: multipaxos.Slot(h.Slot), Records: h.Records.Count,
-		Digest: h.Records.Sum, Bytes: h.Bytes, Meta: h.Meta}, nil
+		Digest: h.Records.Sum, Bytes: h.Bytes, Meta: h.Meta}
 }
 
 func openHeader(header []byte) (h snapshotHeader, err error) {

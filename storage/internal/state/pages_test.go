@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"bytes"
@@ -9,16 +9,15 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/kv"
-	"tenure/storage/internal/acceptor"
+	"tenure/storage/internal/disk"
 	"tenure/storage/internal/disktest"
 )
 
 // treeStore has a tree of three levels at most, and both meta pages of checkpoints.
-func treeStore(t *testing.T, o Options) *Store {
+func treeStore(t *testing.T, o Options) *testDB {
 	s := open(t, t.TempDir(), o)
-	logTo(t, s, 1)
-	checkpointKeys(t, s, 0, 2000, "v")
-	checkpointKeys(t, s, 0, 10, "w")
+	checkpointKeys(t, s, 1, 0, 2000, "v")
+	checkpointKeys(t, s, 1, 0, 10, "w")
 	return s
 }
 
@@ -33,14 +32,14 @@ func patchAt(t *testing.T, path string, off int64, b []byte) {
 }
 
 // pageAt is where page id of s starts.
-func pageAt(s *Store, id uint64) int64 { return int64(id) * int64(s.state.checked.Newest().PageBytes) }
+func pageAt(s *testDB, id uint64) int64 { return int64(id) * int64(s.checked.Newest().PageBytes) }
 
 // borderOf is the first key of a leaf in the middle, and where the branch above has it.
-func borderOf(t *testing.T, s *Store) (branch uint64, off int, key string) {
+func borderOf(t *testing.T, s *testDB) (branch uint64, off int, key string) {
 	t.Helper()
 	b := readFile(t, s.files.StatePath())
 	for _, p := range disktest.PagesOf(t, b, disktest.Branch) {
-		if k := p.Key(2); !s.state.checked.IsFree(p.ID) {
+		if k := p.Key(2); !s.checked.IsFree(p.ID) {
 			return p.ID, bytes.Index(p.Data, k), string(k)
 		}
 	}
@@ -57,19 +56,19 @@ func TestACheckpointIsNotMisledByABranch(t *testing.T) {
 	fmt.Sscanf(first, "key%06d", &n)
 	patchAt(t, s.files.StatePath(), pageAt(s, branch)+int64(off), fmt.Appendf(nil, "key%06d", n+2))
 	err := s.Checkpoint(&kv.Checkpoint{Slot: 1, Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte(first)}}})
-	wantError(t, err, ErrDamaged, s.files.StatePath(), fmt.Sprintf("page %d fails its checksum", branch))
+	wantError(t, err, disk.ErrDamaged, s.files.StatePath(), fmt.Sprintf("page %d fails its checksum", branch))
 	_, err = s.View()
-	wantError(t, err, ErrDamaged, fmt.Sprintf("page %d", branch))
+	wantError(t, err, disk.ErrDamaged, fmt.Sprintf("page %d", branch))
 }
 
 // Damage to a page after it was read for a checkpoint, and before the checkpoint is durable, gets into no new page.
 func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 	s := treeStore(t, small)
-	c := s.state.checked
+	c := s.checked
 	before := c.Newest().TxID
-	err := s.state.write("fold", func(tx *bolt.Tx) error {
+	err := s.write("fold", func(tx *bolt.Tx) error {
 		must(t, c.Begin(tx))
-		w := newCheckpointer(tx, c, s.state.checkpointed.Load().Records, &recount{})
+		w := newCheckpointer(tx, c, s.checkpointed.Load().Records, &recount{})
 		must(t, w.apply(&kv.Change{Space: kv.SpaceData, Key: []byte("key001000"), Value: []byte("new")}))
 		leaf := pageAt(s, w.cursor.Leaf().ID)
 		at := bytes.Index(readFile(t, s.files.StatePath())[leaf:], []byte("v1003"))
@@ -77,7 +76,7 @@ func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 		return nil
 	})
 	c.End()
-	wantError(t, err, ErrDamaged, s.files.StatePath(), "fails its checksum")
+	wantError(t, err, disk.ErrDamaged, s.files.StatePath(), "fails its checksum")
 	if after := c.Newest().TxID; after != before {
 		t.Errorf("transaction %d was made durable", after)
 	}
@@ -85,12 +84,12 @@ func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 
 // Of a large file only the branches are read at the start. Its leaves are held against the checksums of the run before.
 func TestChecksumsOutliveTheProcess(t *testing.T) {
-	s := treeStore(t, Options{LogInitialBytes: 64 << 10, JournalBytes: acceptor.MinJournalBytes, VerifyBytes: 1})
+	s := treeStore(t, Options{VerifyBytes: 1})
 	older := readFile(t, s.files.StatePath())
-	checkpointKeys(t, s, 1000, 1010, "x")
-	checkpointKeys(t, s, 1000, 1010, "y")
+	checkpointKeys(t, s, 1, 1000, 1010, "x")
+	checkpointKeys(t, s, 1, 1000, 1010, "y")
 	s = reopen(t, s)
-	checkpointKeys(t, s, 1000, 1010, "v")
+	checkpointKeys(t, s, 1, 1000, 1010, "v")
 	s = reopen(t, s)
 	v := viewOf(t, s)
 	n := 0
@@ -106,15 +105,15 @@ func TestChecksumsOutliveTheProcess(t *testing.T) {
 	s = open(t, s.files.Dir, s.options)
 	v = viewOf(t, s)
 	_, err := v.Get(kv.SpaceData, []byte("key001005"))
-	wantError(t, err, ErrDamaged, fmt.Sprintf("page %d fails its checksum", leaf))
+	wantError(t, err, disk.ErrDamaged, fmt.Sprintf("page %d fails its checksum", leaf))
 }
 
 // A version that knows no checksums leaves those of an earlier transaction, or none.
 func TestChecksumsOfAnotherTimeAreMadeAnew(t *testing.T) {
 	s := treeStore(t, small)
 	older := readFile(t, s.files.SumsPath())
-	checkpointKeys(t, s, 0, 500, "x")
-	checkpointKeys(t, s, 0, 500, "y")
+	checkpointKeys(t, s, 1, 0, 500, "x")
+	checkpointKeys(t, s, 1, 0, 500, "y")
 	want := mustContent(t, s)
 	for _, spoil := range []func(path string) error{
 		func(path string) error { overwrite(t, path, older); return nil },
@@ -133,22 +132,22 @@ func TestChecksumsOfAnotherTimeAreMadeAnew(t *testing.T) {
 
 // With the newest meta page damaged, bbolt goes on from the older one, and shows the checkpoint before.
 func TestTheOlderMetaPageIsNotTaken(t *testing.T) {
-	for _, use := range []func(*Store) error{
-		func(s *Store) error {
+	for _, use := range []func(*testDB) error{
+		func(s *testDB) error {
 			v, err := s.View()
 			if err == nil {
 				v.Close()
 			}
 			return err
 		},
-		func(s *Store) error { return s.Checkpoint(&kv.Checkpoint{Slot: 1}) },
-		func(s *Store) error { return s.Refresh() },
-		func(s *Store) error { return s.Scrub(t.Context(), 1<<40) },
+		func(s *testDB) error { return s.Checkpoint(&kv.Checkpoint{Slot: 1}) },
+		func(s *testDB) error { return s.Refresh() },
+		func(s *testDB) error { return s.Scrub(t.Context(), 1<<40) },
 	} {
 		s := treeStore(t, small)
-		m := s.state.checked.Newest()
+		m := s.checked.Newest()
 		patchAt(t, s.files.StatePath(), int64(m.TxID&1)*4096+disktest.HeadBytes+20, []byte{0xff})
-		wantError(t, use(s), ErrDamaged, s.files.StatePath())
+		wantError(t, use(s), disk.ErrDamaged, s.files.StatePath())
 		must(t, s.Close())
 	}
 }
@@ -158,12 +157,12 @@ func TestScrub(t *testing.T) {
 	s := treeStore(t, small)
 	must(t, s.Scrub(t.Context(), 1<<40))
 	passed := s.Stats().ScrubbedPages
-	if end := s.state.checked.Newest().HighWater; passed != end {
+	if end := s.checked.Newest().HighWater; passed != end {
 		t.Errorf("%d pages of %d were passed", passed, end)
 	}
 	free, live := uint64(0), uint64(0)
 	for id := uint64(2); id < passed; id++ {
-		if s.state.checked.IsFree(id) {
+		if s.checked.IsFree(id) {
 			free = id
 		} else {
 			live = id
@@ -172,5 +171,5 @@ func TestScrub(t *testing.T) {
 	patchAt(t, s.files.StatePath(), pageAt(s, free)+100, []byte("free"))
 	must(t, s.Scrub(t.Context(), 1<<40))
 	patchAt(t, s.files.StatePath(), pageAt(s, live)+4095, []byte{0xff})
-	wantError(t, s.Scrub(t.Context(), 1<<40), ErrDamaged, fmt.Sprintf("page %d fails its checksum", live))
+	wantError(t, s.Scrub(t.Context(), 1<<40), disk.ErrDamaged, fmt.Sprintf("page %d fails its checksum", live))
 }

@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ var ErrNoSpace = errors.New("no space for a snapshot")
 // of it ends the store. It holds about Options.CheckpointPartBytes in memory, several times over, and the largest
 // record. Used by one goroutine at a time; Finish or Abort must come before the store is closed.
 type Receiver struct {
-	state  *stateDB
+	state  *DB
 	owner  ident.StoreID
 	stream *SnapshotStream
 	db     *bolt.DB
@@ -43,38 +43,10 @@ type receivedRecord struct {
 	key, record []byte
 }
 
-// Receive begins to receive the snapshot of header. It refuses with ErrNoSpace if the file system cannot take the
-// snapshot and keep the reserve. It refuses with ErrRefused a snapshot of another cluster, one that is not ahead of the
-// state database, and a second one at a time. The remains of an abandoned one are removed.
-func (s *Store) Receive(header []byte) (*Receiver, error) {
-	if err := s.failure.Err(); err != nil {
-		return nil, err
-	}
-	stream, err := OpenSnapshotStream(header)
-	if err != nil {
-		return nil, err
-	}
-	h := &stream.header
-	id := s.node.identity.Load()
-	switch {
-	case h.Cluster != id.Cluster || id.Cluster.IsZero():
-		return nil, fmt.Errorf("%w: a snapshot of cluster %s for %s, which is of cluster %s",
-			ErrRefused, h.Cluster, s.files.Dir, id.Cluster)
-	case h.Slot <= uint64(s.Checkpointed()):
-		return nil, fmt.Errorf("%w: a snapshot through slot %d for %s, which is at slot %d", ErrRefused, h.Slot,
-			s.files.Dir, s.Checkpointed())
-	case h.Membership.Number > 0:
-		if err := id.mayHave(h.Membership); err != nil {
-			return nil, fmt.Errorf("%s: a snapshot through slot %d: %w", s.files.Dir, h.Slot, err)
-		}
-	}
-	return s.state.receive(stream, id.Store)
-}
-
-// receive begins to receive the snapshot of stream, of which nothing was added yet, for the store owner.
-func (s *stateDB) receive(stream *SnapshotStream, owner ident.StoreID) (*Receiver, error) {
+// Receive begins to receive the snapshot of stream, of which nothing was added yet, for the store owner.
+func (s *DB) Receive(stream *SnapshotStream, owner ident.StoreID) (*Receiver, error) {
 	if !s.receiving.CompareAndSwap(false, true) {
-		return nil, fmt.Errorf("%w: another snapshot is being received", ErrRefused)
+		return nil, fmt.Errorf("%w: another snapshot is being received", disk.ErrRefused)
 	}
 	r := &Receiver{state: s, owner: owner, stream: stream}
 	if err := r.begin(); err != nil {
@@ -228,7 +200,7 @@ func (r *Receiver) finish() error {
 		return err
 	}
 	h := &r.stream.header
-	marks := &checkpointMarks{Slot: h.Slot, Meta: h.Meta, Records: h.Records, Membership: h.Membership}
+	marks := &Marks{Slot: h.Slot, Meta: h.Meta, Records: h.Records, Membership: h.Membership}
 	err := r.write(func(tx *bolt.Tx) error {
 		return checkpointSeed.Put(tx.Bucket([]byte(checkpointBucket)), checkpointKey, marks)
 	})
@@ -276,7 +248,7 @@ func (r *Receiver) complete() error {
 	return nil
 }
 
-// close closes the file.
+// Close closes the file.
 func (r *Receiver) close() error {
 	var err error
 	if r.db != nil && !r.wedged.Load() {
@@ -290,7 +262,7 @@ func (r *Receiver) close() error {
 // Abort drops what was received.
 func (r *Receiver) Abort() error {
 	if r.err == nil {
-		r.err = fmt.Errorf("%w: the snapshot was given up", ErrRefused)
+		r.err = fmt.Errorf("%w: the snapshot was given up", disk.ErrRefused)
 	}
 	err := errors.Join(r.close(), dropReceived(r.state.files))
 	r.state.receiving.Store(false)

@@ -1,22 +1,21 @@
-package storage
+package state
 
 import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"tenure/kv"
-	"tenure/storage/internal/acceptor"
+	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/sealed"
 )
 
 // parted are options under which a hundred changes of some 60 bytes are a checkpoint of several parts.
-var parted = Options{LogInitialBytes: 64 << 10, JournalBytes: acceptor.MinJournalBytes, CheckpointPartBytes: 1000}
+var parted = Options{PartBytes: 1000}
 
 // halfCheckpoint is a checkpoint through slot that rewrites, deletes and adds to the keys of checkpointKeys(0, 100), in
 // two spaces.
@@ -40,24 +39,22 @@ func halfCheckpoint(slot uint64) *kv.Checkpoint {
 }
 
 // checkpointingStore is a store with a state database of slot 5 and a log through slot 20.
-func checkpointingStore(t *testing.T) *Store {
+func checkpointingStore(t *testing.T) *testDB {
 	t.Helper()
 	s := open(t, t.TempDir(), parted)
-	logTo(t, s, 5)
-	checkpointKeys(t, s, 0, 100, "old")
-	logTo(t, s, 20)
+	checkpointKeys(t, s, 5, 0, 100, "old")
 	return s
 }
 
 // cutOff makes the first parts of f, then ends s. It tells whether they were all.
-func cutOff(t *testing.T, s *Store, f *kv.Checkpoint, parts int) bool {
+func cutOff(t *testing.T, s *testDB, f *kv.Checkpoint, parts int) bool {
 	t.Helper()
-	plan := checkpointPlan{Slot: f.Slot, Meta: f.Meta}
-	must(t, s.state.redo.write(f.Changes, &plan, s.options.CheckpointPartBytes))
+	plan := Plan{Slot: f.Slot, Meta: f.Meta}
+	must(t, s.redo.write(f.Changes, &plan, s.DB.options.PartBytes))
 	rest := f.Changes
 	for range parts {
-		n := s.state.nextPart(rest).n
-		must(t, s.state.mergeParts(&plan, rest[:n]))
+		n := s.nextPart(rest).n
+		must(t, s.mergeParts(&plan, rest[:n]))
 		rest = rest[n:]
 	}
 	die(t, s)
@@ -73,10 +70,10 @@ func TestCheckpointOfSeveralPartsIsACheckpoint(t *testing.T) {
 	}
 	must(t, s.Checkpoint(halfCheckpoint(12))) // over the redo file of the one before
 	whole := checkpointingStore(t)
-	whole.state.options.PartBytes = 1 << 30
+	whole.DB.options.PartBytes = 1 << 30
 	must(t, whole.Checkpoint(halfCheckpoint(9)))
 	must(t, whole.Checkpoint(halfCheckpoint(12)))
-	if got, want := s.state.checkpointed.Load(), whole.state.checkpointed.Load(); got.Records != want.Records ||
+	if got, want := s.checkpointed.Load(), whole.checkpointed.Load(); got.Records != want.Records ||
 		got.Slot != 12 || got.Plan.Bytes != 0 {
 		t.Errorf("%+v, in one transaction %+v", got, want)
 	}
@@ -87,9 +84,9 @@ func TestCheckpointOfSeveralPartsIsACheckpoint(t *testing.T) {
 func TestCheckpointThatWasCutOffIsMadeWhole(t *testing.T) {
 	t.Parallel()
 	s := checkpointingStore(t)
-	old := afterNode(mustContent(t, s))
+	old := mustContent(t, s)
 	must(t, s.Checkpoint(halfCheckpoint(9)))
-	want := afterNode(mustContent(t, s))
+	want := mustContent(t, s)
 	for parts, last := 0, false; !last; parts++ {
 		s := checkpointingStore(t)
 		last = cutOff(t, s, halfCheckpoint(9), parts)
@@ -101,7 +98,7 @@ func TestCheckpointThatWasCutOffIsMadeWhole(t *testing.T) {
 		if parts == 0 || last {
 			resumed = 0
 		}
-		if got := afterNode(mustContent(t, s)); got != expect || s.Stats().Resumed != resumed {
+		if got := mustContent(t, s); got != expect || s.Stats().Resumed != resumed {
 			t.Fatalf("after %d parts: %d checkpoints were resumed; the state is\n%.300s", parts, s.Stats().Resumed, got)
 		}
 		must(t, s.Verify(t.Context()))
@@ -116,25 +113,19 @@ func TestCheckpointThatWasCutOffIsMadeWhole(t *testing.T) {
 	}
 }
 
-// afterNode is content without its first line, which names the store.
-func afterNode(content string) string {
-	_, rest, _ := strings.Cut(content, "\n")
-	return rest
-}
-
 // In the middle of a checkpoint the store says that it is at the one before, from which the log is applied again.
 func TestLoadedInTheMiddleOfACheckpoint(t *testing.T) {
 	s := checkpointingStore(t)
 	f := halfCheckpoint(9)
-	plan := checkpointPlan{Slot: f.Slot, Meta: f.Meta}
-	must(t, s.state.redo.write(f.Changes, &plan, s.options.CheckpointPartBytes))
-	must(t, s.state.mergeParts(&plan, f.Changes[:50]))
+	plan := Plan{Slot: f.Slot, Meta: f.Meta}
+	must(t, s.redo.write(f.Changes, &plan, s.DB.options.PartBytes))
+	must(t, s.mergeParts(&plan, f.Changes[:50]))
 	slot, meta, err := s.Loaded()
 	if must(t, err); slot != 5 || string(meta) != "meta of old" || s.Checkpointed() != 5 {
 		t.Errorf("slot %d, meta %q, checkpointed %d", slot, meta, s.Checkpointed())
 	}
 	must(t, s.Verify(t.Context()))
-	must(t, s.state.mergeParts(&plan, f.Changes[50:]))
+	must(t, s.mergeParts(&plan, f.Changes[50:]))
 	if slot, meta, _ = s.Loaded(); slot != 9 || string(meta) != "meta of 9" {
 		t.Errorf("slot %d, meta %q", slot, meta)
 	}
@@ -149,15 +140,15 @@ func TestDamagedRedoIsRefused(t *testing.T) {
 	older := readFile(t, path)
 	cutOff(t, s, halfCheckpoint(9), 2)
 	good := readFile(t, path)
-	_, statePath := paths(s.files.Dir)
+	statePath := s.files.StatePath()
 	state := readFile(t, statePath)
 	refused := func(what string, words ...string) {
 		t.Helper()
-		_, err := Open(s.files.Dir, parted)
-		if !errors.Is(err, ErrDamaged) {
+		_, err := tryOpen(t, s.files.Dir, parted, wholeLog)
+		if !errors.Is(err, disk.ErrDamaged) {
 			t.Fatalf("%s: %v", what, err)
 		}
-		wantError(t, err, ErrDamaged, append(words, path)...)
+		wantError(t, err, disk.ErrDamaged, append(words, path)...)
 		if string(readFile(t, statePath)) != string(state) {
 			t.Fatalf("%s: state.db was changed", what)
 		}
@@ -184,40 +175,21 @@ func TestDamagedRedoIsRefused(t *testing.T) {
 	}
 }
 
-// A checkpoint in the middle reaches as far as a whole one: a log that ends before is an older copy.
-func TestLogBehindAHalfCheckpointIsRefused(t *testing.T) {
-	s := open(t, t.TempDir(), parted)
-	logTo(t, s, 5)
-	must(t, s.Close())
-	keep := map[string][]byte{}
-	for _, name := range []string{disk.LogName, disk.JournalName} {
-		keep[name] = readFile(t, filepath.Join(s.files.Dir, name))
-	}
-	s = open(t, s.files.Dir, parted)
-	logTo(t, s, 9)
-	cutOff(t, s, halfCheckpoint(9), 2)
-	for name, b := range keep {
-		overwrite(t, filepath.Join(s.files.Dir, name), b)
-	}
-	_, err := Open(s.files.Dir, parted)
-	wantError(t, err, ErrDamaged, "older copy")
-}
-
 // Close beside a checkpoint lets the part that runs end; the next start makes the rest.
 func TestCloseBesideACheckpoint(t *testing.T) {
 	t.Parallel()
 	cut := uint64(0)
 	for range 20 {
 		s := checkpointingStore(t)
-		before := s.state.checkpointed.Load()
+		before := s.checkpointed.Load()
 		done := make(chan error)
 		go func() { done <- s.Checkpoint(halfCheckpoint(9)) }()
-		for s.state.checkpointed.Load() == before && s.failure.Err() == nil { // until a part was made
+		for s.checkpointed.Load() == before && s.failure.Err() == nil { // until a part was made
 			runtime.Gosched()
 		}
 		must(t, s.Close())
 		if err := <-done; err != nil {
-			wantError(t, err, ErrClosed)
+			wantError(t, err, disk.ErrClosed)
 		}
 		if s = open(t, s.files.Dir, parted); s.Checkpointed() != 9 {
 			t.Fatalf("checkpointed through %d", s.Checkpointed())
@@ -259,8 +231,16 @@ func FuzzReadRedo(f *testing.F) {
 	f.Add(b, uint64(10))
 	f.Add(b[:5], uint64(1))
 	f.Fuzz(func(t *testing.T, b []byte, n uint64) {
-		plan := checkpointPlan{Bytes: int64(len(b)), Changes: sealed.Digest{Count: n}}
+		plan := Plan{Bytes: int64(len(b)), Changes: sealed.Digest{Count: n}}
 		r := newRedoReader(strings.NewReader(string(b)), &plan)
 		r.all(&plan)
 	})
+}
+
+// A checkpoint in the middle reaches as far as a whole one: a log that ends before is an older copy.
+func TestLogBehindAHalfCheckpointIsRefused(t *testing.T) {
+	s := open(t, t.TempDir(), parted)
+	cutOff(t, s, halfCheckpoint(9), 2)
+	_, err := tryOpen(t, s.files.Dir, parted, multipaxos.Durable{Last: 5})
+	wantError(t, err, disk.ErrDamaged, "older copy")
 }

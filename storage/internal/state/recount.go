@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ const recountBytes = 256 << 10
 
 // recount is a digest of the records in the file that is being recomputed, in order of space and key, while checkpoints
 // continue. A checkpoint also applies its changes at or below the position of the recount to the recount. So at the end
-// it is the digest of the newest checkpoint, and no view was open for long. It is guarded by stateDB.mu.
+// it is the digest of the newest checkpoint, and no view was open for long. It is guarded by DB.mu.
 type recount struct {
 	running bool
 	space   kv.Space // found includes everything at or below this position
@@ -32,15 +32,9 @@ func (r *recount) covers(c *kv.Change) bool {
 	return c.Space < r.space || c.Space == r.space && bytes.Compare(c.Key, r.key) <= 0
 }
 
-// Recount reads all records of the state database, at bytesPerSecond, recomputes their digest, and compares it with the
-// one that checkpoints maintain. A difference, or any other damage, ends the store and is returned. Checkpoints
-// continue meanwhile, and no view is open for longer than it takes to read recountBytes. Only one Recount may run at a
-// time.
-func (s *Store) Recount(ctx context.Context, bytesPerSecond int64) error {
-	return s.state.countAgain(ctx, bytesPerSecond)
-}
-
-func (s *stateDB) countAgain(ctx context.Context, bytesPerSecond int64) error {
+// Recount reads all records, at bytesPerSecond, and compares their digest with the one that checkpoints maintain. A
+// difference ends the store and is returned. Only one Recount may run at a time, beside anything else.
+func (s *DB) Recount(ctx context.Context, bytesPerSecond int64) error {
 	s.mu.Lock()
 	s.recount = recount{running: true}
 	s.mu.Unlock()
@@ -68,10 +62,10 @@ func (s *stateDB) countAgain(ctx context.Context, bytesPerSecond int64) error {
 }
 
 // countPiece reads the next records, and compares the digests after the last one.
-func (s *stateDB) countPiece() (read int64, more bool, err error) {
+func (s *DB) countPiece() (read int64, more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, err := s.view()
+	v, err := s.View()
 	if err != nil {
 		return 0, false, err
 	}
@@ -103,6 +97,6 @@ func (s *stateDB) countPiece() (read int64, more bool, err error) {
 		return 0, false, s.failure.Fail(disk.Damaged(s.files.StatePath(), "%w", fmt.Errorf(
 			"it holds %d records and should hold %d, or not these", r.found.Count, want.Count)))
 	}
-	s.stats.recounts.Add(1)
+	s.counters.recounts.Add(1)
 	return read, false, nil
 }

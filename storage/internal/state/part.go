@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ type part struct {
 // The size of the changes is not the size of the writes: a deletion of a few bytes makes bbolt write the rest of its
 // leaf anew, megabytes with large values. So where space is short, nextPart looks at the records beside each change,
 // and takes as many changes as the free pages can hold. The pages that they replace are free for the next part.
-func (s *stateDB) nextPart(changes []kv.Change) part {
+func (s *DB) nextPart(changes []kv.Change) part {
 	limit := s.options.PartBytes
 	free, short := s.checkpointSpace()
 	if !short {
@@ -78,9 +78,9 @@ const partOverhead = 128 << 10
 
 // checkpointSpace returns how much state.db can take, and whether that is little. It asks the file system, because
 // others may have filled it since the last Refresh.
-func (s *stateDB) checkpointSpace() (free int64, short bool) {
+func (s *DB) checkpointSpace() (free int64, short bool) {
 	u := s.space.Usage()
-	size, err := s.measure()
+	size, err := s.Measure()
 	if err != nil || u.ReserveBytes == 0 { // Open: the reserve is not known yet
 		return space.MinCheckpointBytes, true
 	}
@@ -104,7 +104,7 @@ var errShortNow = errors.New("space has become short")
 // awaitPart returns once state.db can take p: in rows of free pages that are long enough, on the file system, out of
 // the reserve file. It returns errShortNow if p must be measured first. The space is promised until the caller calls
 // fulfilled.
-func (s *stateDB) awaitPart(p part) (promised int64, err error) {
+func (s *DB) awaitPart(p part) (promised int64, err error) {
 	return s.awaitSpace(s.files.StatePath(), func() (int64, error) {
 		space, short := s.checkpointSpace()
 		switch {
@@ -132,7 +132,7 @@ func (s *stateDB) awaitPart(p part) (promised int64, err error) {
 // missingOf returns how many of need bytes the file system and the reserve file must have, where state.db can take
 // space bytes and that is plenty. It returns all of need if they have so many, or if the file has a hole: free pages,
 // which space counts, may lie apart. Otherwise it returns the part that space does not cover.
-func (s *stateDB) missingOf(need, space int64) (int64, error) {
+func (s *DB) missingOf(need, space int64) (int64, error) {
 	unused, err := s.space.Reserve.Unused()
 	if err != nil || unused >= need {
 		return need, err
@@ -145,8 +145,8 @@ func (s *stateDB) missingOf(need, space int64) (int64, error) {
 
 // freeRuns returns the bytes of state.db's free pages that lie in runs of at least run bytes before the first hole:
 // bbolt uses the first run that is long enough. In a file that is too large to search it counts half of the free pages.
-func (s *stateDB) freeRuns(run int64) (free int64, err error) {
-	size, err := s.measure()
+func (s *DB) freeRuns(run int64) (free int64, err error) {
+	size, err := s.Measure()
 	if err != nil || size.File > maxRunsFile {
 		return size.Reusable / 2, err
 	}
@@ -174,7 +174,7 @@ const maxRunsFile = 16 << 30
 // up; nothing is missing at 0 or below. It returns an error when the store has ended or after Interrupt, and at once
 // while the store is being opened and with Options.FailWithoutSpace. The space is promised until the caller calls
 // fulfilled.
-func (s *stateDB) awaitSpace(file string, missing func() (int64, error)) (promised int64, err error) {
+func (s *DB) awaitSpace(file string, missing func() (int64, error)) (promised int64, err error) {
 	for {
 		if err := s.failure.Err(); err != nil {
 			return 0, err
@@ -212,7 +212,7 @@ func redoBytes(changes []kv.Change) (n int64) {
 
 // redoTarget returns the size of the redo file where space is short: that of the largest checkpoint there, so that the
 // file need not grow when no space is left.
-func (s *stateDB) redoTarget() int64 {
+func (s *DB) redoTarget() int64 {
 	return largestCheckpoint * max(s.space.Usage().CheckpointBytes, space.MinCheckpointBytes)
 }
 
@@ -220,8 +220,8 @@ func (s *stateDB) redoTarget() int64 {
 // for the next one.
 const largestCheckpoint = 5
 
-// shapeRedo sets the size of the redo file where space is short. No checkpoint is under way: its content is not needed.
-func (s *stateDB) shapeRedo() error {
+// ShapeRedo sets the size of the redo file where space is short. No checkpoint is under way: its content is not needed.
+func (s *DB) ShapeRedo() error {
 	u := s.space.Usage()
 	if u.CheckpointBytes >= s.options.PartBytes {
 		return nil

@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"bytes"
@@ -30,6 +30,9 @@ func OpenSnapshotStream(header []byte) (*SnapshotStream, error) {
 	return &SnapshotStream{header: h, seed: pieceSeed(header)}, nil
 }
 
+// Info returns what the header says of the snapshot.
+func (s *SnapshotStream) Info() SnapshotInfo { return s.header.info(s.seed) }
+
 // Membership returns the newest members that the sender knew. It may be ahead of the state's own record of them.
 func (s *SnapshotStream) Membership() ident.Membership { return s.header.Membership.Clone() }
 
@@ -43,7 +46,7 @@ func (s *SnapshotStream) Add(piece []byte, fn func(c kv.Change) error) error {
 	return s.each(part, func(c *kv.Change, _ []byte) error { return fn(*c) })
 }
 
-// open returns the part of the stream that is in piece, if it is the next one.
+// Open returns the part of the stream that is in piece, if it is the next one.
 func (s *SnapshotStream) open(piece []byte) (part []byte, err error) {
 	at, part, err := openPiece(s.seed, piece)
 	if err == nil && at != s.offset {

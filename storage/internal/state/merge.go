@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 )
 
 // mergeParts merges rest, the next changes of plan, part by part. The redo file is durable.
-func (s *stateDB) mergeParts(plan *checkpointPlan, rest []kv.Change) error {
+func (s *DB) mergeParts(plan *Plan, rest []kv.Change) error {
 	for len(rest) > 0 {
 		if err := s.failure.Err(); err != nil { // closed, for one: Open makes the rest
 			return err
@@ -41,17 +41,17 @@ func (s *stateDB) mergeParts(plan *checkpointPlan, rest []kv.Change) error {
 
 // progress returns the marks after n more changes of plan: in the middle of it those of the checkpoint before, with the
 // plan, and after the last those of the new one.
-func (m *checkpointMarks) progress(plan *checkpointPlan, n int) checkpointMarks {
-	next := checkpointMarks{Slot: m.Slot, Meta: m.Meta, Plan: *plan}
+func (m *Marks) progress(plan *Plan, n int) Marks {
+	next := Marks{Slot: m.Slot, Meta: m.Meta, Plan: *plan}
 	if next.Plan.Done += uint64(n); next.Plan.Done == plan.Changes.Count {
-		return checkpointMarks{Slot: plan.Slot, Meta: plan.Meta}
+		return Marks{Slot: plan.Slot, Meta: plan.Meta}
 	}
 	return next
 }
 
 // merge fills in the digest of next, makes changes and next durable in one transaction, and publishes next. The caller
 // holds mu, or is Open.
-func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
+func (s *DB) merge(changes []kv.Change, next *Marks) error {
 	last := s.checkpointed.Load()
 	c := s.checked
 	if _, err := c.CheckMeta(); err != nil {

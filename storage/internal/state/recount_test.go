@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"bytes"
@@ -18,9 +18,8 @@ import (
 func TestRecountBesideCheckpoints(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 9))
-	s := formed(t, t.TempDir())
-	s.state.options.PartBytes = 50 << 10
-	fill(t, s, 200, 10)
+	s := open(t, t.TempDir(), small)
+	s.DB.options.PartBytes = 50 << 10
 	slot := uint64(0)
 	write := func(n int) {
 		slot++
@@ -36,17 +35,17 @@ func TestRecountBesideCheckpoints(t *testing.T) {
 	}
 	write(1000)
 	for range 20 {
-		s.state.recount = recount{running: true}
+		s.recount = recount{running: true}
 		pieces := 0
 		for more := true; more; pieces++ {
 			var err error
-			_, more, err = s.state.countPiece()
+			_, more, err = s.countPiece()
 			must(t, err)
 			if more {
 				write(1 + r.IntN(40))
 			}
 		}
-		s.state.recount = recount{}
+		s.recount = recount{}
 		if pieces < 4 {
 			t.Fatalf("read in %d pieces: the test does not test it", pieces)
 		}
@@ -64,13 +63,12 @@ func TestRecountBesideCheckpoints(t *testing.T) {
 
 // A digest that is not that of the records ends the store.
 func TestRecountNoticesAnotherDigest(t *testing.T) {
-	s := formed(t, t.TempDir())
-	fill(t, s, 20, 10)
-	checkpointKeys(t, s, 0, 20, "v")
-	m := *s.state.checkpointed.Load()
+	s := open(t, t.TempDir(), small)
+	checkpointKeys(t, s, 1, 0, 20, "v")
+	m := *s.checkpointed.Load()
 	m.Records.Sum++
-	s.state.checkpointed.Store(&m)
-	wantError(t, s.Recount(t.Context(), 1<<40), ErrDamaged, disk.StateName, "or not these")
+	s.checkpointed.Store(&m)
+	wantError(t, s.Recount(t.Context(), 1<<40), disk.ErrDamaged, disk.StateName, "or not these")
 	if _, err := s.View(); err == nil {
 		t.Error("the store goes on")
 	}

@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"fmt"
@@ -6,19 +6,18 @@ import (
 	"testing"
 
 	"tenure/kv"
-	"tenure/multipaxos"
 	"tenure/storage/internal/space"
 )
 
 // mergePart merges the part with which changes begin, as where space is short. It compares the measured size of the
 // part with the pages that bbolt allocated.
-func mergePart(t *testing.T, s *Store, name string, changes []kv.Change) part {
+func mergePart(t *testing.T, s *testDB, name string, changes []kv.Change) part {
 	t.Helper()
-	s.state.space = space.NewAccount(s.failure, s.files, 0, 0) // a reserve that is not known counts as short
-	p := s.state.nextPart(changes)
-	before := s.state.db.Stats()
-	must(t, s.state.merge(changes[:p.n], &checkpointMarks{Slot: 1}))
-	after := s.state.db.Stats()
+	s.space = space.NewAccount(s.failure, s.files, 0, 0) // a reserve that is not known counts as short
+	p := s.nextPart(changes)
+	before := s.db.Stats()
+	must(t, s.merge(changes[:p.n], &Marks{Slot: 1}))
+	after := s.db.Stats()
 	wrote := after.TxStats.GetPageAlloc() - before.TxStats.GetPageAlloc()
 	if wrote > p.need {
 		t.Errorf("%s: a part of %d changes was measured to take %d bytes and took %d", name, p.n, p.need, wrote)
@@ -26,14 +25,9 @@ func mergePart(t *testing.T, s *Store, name string, changes []kv.Change) part {
 	return p
 }
 
-func big(key string, bytes int) kv.Change {
-	return kv.Change{Space: kv.SpaceData, Key: []byte(key), Value: make([]byte, bytes)}
-}
-
 // A leaf of large values is written whole for each one that is appended to it, and holds up to four.
 func TestAPartOfRisingKeysIsMeasured(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, "v")}}}))
 	for i := range 14 {
 		p := mergePart(t, s, fmt.Sprint("value ", i), []kv.Change{big(fmt.Sprintf("key%04d", i), 450_000)})
 		if most := int64(7 * 450_000); p.need > most {
@@ -49,7 +43,6 @@ func TestPartsAreMeasured(t *testing.T) {
 	const parts = 400
 	r := rand.New(rand.NewPCG(1, 2))
 	s := open(t, t.TempDir(), small)
-	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, "v")}}}))
 	for i := range parts {
 		var changes []kv.Change
 		for key := r.IntN(8); key < 200; key += 1 + r.IntN(1+r.IntN(60)) {
@@ -62,4 +55,16 @@ func TestPartsAreMeasured(t *testing.T) {
 		mergePart(t, s, fmt.Sprint("part ", i), changes)
 	}
 	must(t, s.Verify(t.Context()))
+}
+
+func big(key string, bytes int) kv.Change {
+	return kv.Change{Space: kv.SpaceData, Key: []byte(key), Value: make([]byte, bytes)}
+}
+
+func checkpointOf(n, bytes int) *kv.Checkpoint {
+	f := &kv.Checkpoint{Slot: 1}
+	for i := range n {
+		f.Changes = append(f.Changes, big(string(rune('a'+i)), bytes))
+	}
+	return f
 }

@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"bytes"
@@ -13,16 +13,8 @@ import (
 	"tenure/storage/pages"
 )
 
-var _ kv.Source = (*Store)(nil)
-
-// Loaded returns the slot and meta record of the newest checkpoint; zero and nil for a new state. The bytes are shared.
-func (s *Store) Loaded() (uint64, []byte, error) { return s.state.loaded() }
-
-// View opens a read view of the newest checkpoint. Checkpoints go on beside it, into new pages, so that the file grows
-// for as long as it stays open.
-func (s *Store) View() (kv.StateDB, error) { return s.state.view() }
-
-func (s *stateDB) view() (kv.StateDB, error) {
+// View opens a read view of the newest checkpoint. It is safe for concurrent use.
+func (s *DB) View() (kv.StateDB, error) {
 	if err := s.failure.Err(); err != nil {
 		return nil, err
 	}
@@ -34,9 +26,9 @@ func (s *stateDB) view() (kv.StateDB, error) {
 }
 
 // pinState opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page:
-// in memory, since bbolt takes the older of two if the newer one is damaged. It asks nothing of bbolt once the store has
-// ended: if bbolt has panicked in Begin, it holds a lock for ever.
-func (s *stateDB) pinState() (tx *bolt.Tx, m *pages.Meta, err error) {
+// in memory, since bbolt takes the older of two if the newer one is damaged. It asks nothing of bbolt once the store
+// has ended: if bbolt has panicked in Begin, it holds a lock for ever.
+func (s *DB) pinState() (tx *bolt.Tx, m *pages.Meta, err error) {
 	for {
 		if err := s.failure.Err(); err != nil {
 			return nil, nil, err
@@ -50,7 +42,7 @@ func (s *stateDB) pinState() (tx *bolt.Tx, m *pages.Meta, err error) {
 			return err
 		})
 		if err != nil {
-			s.wedged.Store(errors.Is(err, ErrDamaged))
+			s.wedged.Store(errors.Is(err, disk.ErrDamaged))
 			return nil, nil, s.failure.Fail(fmt.Errorf("%s: open a view: %w", s.files.StatePath(), err))
 		}
 		if m, err = s.checked.MetaOf(uint64(tx.ID()), settled); m != nil {
@@ -65,7 +57,7 @@ func (s *stateDB) pinState() (tx *bolt.Tx, m *pages.Meta, err error) {
 
 // view implements kv.StateDB on a read transaction, by reading and checking its pages itself.
 type view struct {
-	state *stateDB
+	state *DB
 	tx    *bolt.Tx
 	meta  *pages.Meta
 	since int64 // bytes that checkpoints had written
@@ -88,7 +80,7 @@ func (v *view) Close() {
 	}
 }
 
-// open returns a cursor, which the caller puts back, and the root of a space.
+// Open returns a cursor, which the caller puts back, and the root of a space.
 func (v *view) open(space kv.Space) (*pages.Cursor, pages.Bucket, error) {
 	if err := v.state.failure.Err(); err != nil {
 		return nil, pages.Bucket{}, err
@@ -123,7 +115,7 @@ func (v *view) Get(space kv.Space, key []byte) ([]byte, error) {
 	if record == nil {
 		return nil, nil
 	}
-	value, err := openRecord(space, key, record)
+	value, err := OpenRecord(space, key, record)
 	if err != nil {
 		return nil, v.damaged(err)
 	}
@@ -183,7 +175,7 @@ func (v *view) scan(
 		if before != nil && bytes.Compare(key, before) != direction {
 			return v.damaged(fmt.Errorf("the record of key %q %w", key, errOrder))
 		}
-		value, err := openRecord(space, key, record)
+		value, err := OpenRecord(space, key, record)
 		if err != nil {
 			return v.damaged(err)
 		}

@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"context"
@@ -27,17 +27,9 @@ const (
 // ErrNoHoles means that the file system of the data directory does not support holes.
 var ErrNoHoles = errors.New("the file system cannot take back parts of a file")
 
-// GiveBack gives free pages of state.db back to the file system, at bytesPerSecond, if more than half of the file's
-// blocks are free. For the next checkpoints it keeps half as much free as is in use, at least 16 MiB. It returns the
-// number of bytes given back: 0 if too little is free, or an old view still needs the pages. It blocks no view, delays
-// a checkpoint by a few milliseconds, and needs no space. It may crash at any moment: no transaction that a restart
-// could return to uses a free page. The error wraps ErrNoHoles, is that of ctx, or is that with which the store has
-// ended.
-func (s *Store) GiveBack(ctx context.Context, bytesPerSecond int64) (given int64, err error) {
-	return s.state.giveBack(ctx, bytesPerSecond)
-}
-
-func (s *stateDB) giveBack(ctx context.Context, bytesPerSecond int64) (given int64, err error) {
+// GiveBack gives free pages of state.db back to the file system, at bytesPerSecond, and returns the number of bytes, as
+// Store.GiveBack of package storage says. It is safe for concurrent use.
+func (s *DB) GiveBack(ctx context.Context, bytesPerSecond int64) (given int64, err error) {
 	pace := time.Duration(int64(time.Second) * giveBackStep / max(1, bytesPerSecond))
 	ticker := time.NewTicker(max(pace, time.Millisecond))
 	defer ticker.Stop()
@@ -62,13 +54,13 @@ func (s *stateDB) giveBack(ctx context.Context, bytesPerSecond int64) (given int
 // giveBackStep gives back some of the free pages below page below, beginning at the end of the file, since bbolt uses
 // the lowest pages first. It returns the page below which the next step begins, or 0 if nothing is left. It sets *due
 // when more than half of the file is free; the pass then continues until only the pages to keep are left.
-func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint64, err error) {
+func (s *DB) giveBackStep(below uint64, due *bool) (given int64, next uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
 		return 0, 0, err
 	}
-	before, err := s.measure()
+	before, err := s.Measure()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -93,15 +85,15 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 	case err != nil:
 		return 0, 0, s.failure.Fail(fmt.Errorf("%s: give back free pages: %w", s.files.StatePath(), err))
 	}
-	after, err := s.measure()
+	after, err := s.Measure()
 	given = before.Blocks - after.Blocks
-	s.stats.given.Add(uint64(max(0, given)))
+	s.counters.given.Add(uint64(max(0, given)))
 	return given, next, err
 }
 
 // solid returns the number of bytes before the first hole of state.db. Pages that bbolt uses after them need new space
 // of the file system.
-func (s *stateDB) solid() int64 {
+func (s *DB) solid() int64 {
 	if n := disk.FirstHole(s.file); n > 0 {
 		return n
 	}

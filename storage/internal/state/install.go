@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"errors"
@@ -13,34 +13,16 @@ import (
 	"tenure/storage/pages"
 )
 
-// installReceived installs a snapshot that was received, with the log and the node's membership.
-func (s *Store) installReceived() error {
-	slot, note, err := s.state.install(s.node.identity.Load().Store, s.log.Durable(), s.adopt)
-	s.installed = slot
-	s.note(note)
-	return err
-}
-
-// adopt makes log.db go with a snapshot through slot, whose file is durable.
-func (s *Store) adopt(slot multipaxos.Slot, m ident.Membership) error {
-	if m.Number > 0 {
-		if err := s.node.setMembership(m); err != nil {
-			return err
-		}
-	}
-	return s.log.Truncate(slot)
-}
-
-// install puts a snapshot that was received whole into the place of the state database of owner, if it is ahead, and
-// removes the remains of an incomplete one. log is what the open log holds; the state database is not open yet. It
-// returns the slot of an installed snapshot, and a note for the server's log. After a crash between any two of its steps
-// the next Open goes on, because the received file counts until it has its new name:
+// Install replaces the state database of owner by a received snapshot, if that is whole and ahead. It removes the
+// remains of an incomplete snapshot. log is what the open log holds; the state database is not open yet. It returns the
+// slot of an installed snapshot, and a note for the server's log. After a crash between any two of its steps the next
+// Install goes on, because the received file counts until it has its new name:
 //
 //	adopt: the membership of the snapshot is durable, if it is newer
 //	adopt: the log is truncated through the snapshot's slot; entries above it, promise and start record stay
 //	the checksums of its pages have their name; until the next step they are not those of state.db's transaction
 //	the file has its name, over that of the old state database
-func (s *stateDB) install(
+func (s *DB) Install(
 	owner ident.StoreID, log multipaxos.Durable, adopt func(multipaxos.Slot, ident.Membership) error,
 ) (installed multipaxos.Slot, note string, err error) {
 	there, err := disk.Exists(s.files.ReceivedPath())
@@ -50,11 +32,11 @@ func (s *stateDB) install(
 	if !there {
 		return 0, "", dropReceived(s.files)
 	}
-	old, err := readStateMarks(s.files.StatePath(), 0)
+	old, err := ReadContent(s.files.StatePath(), 0)
 	if err != nil {
 		return 0, "", nil // the state database's own opening says so
 	}
-	reached := max(old.marks.Slot, old.marks.Plan.Slot)
+	reached := max(old.Marks.Slot, old.Marks.Plan.Slot)
 	c, err := s.readReceived(owner)
 	switch {
 	case err != nil && uint64(log.Truncated) > reached: // the log was cut for it: the state that goes with it is lost
@@ -62,40 +44,40 @@ func (s *stateDB) install(
 	case err != nil:
 		note = fmt.Sprintf("%s was dropped: %v; the state is what it was before", s.files.ReceivedPath(), err)
 		return 0, note, dropReceived(s.files)
-	case c.marks.Slot <= reached:
+	case c.Marks.Slot <= reached:
 		note = fmt.Sprintf("a snapshot through slot %d was received and is not needed: the state is at slot %d",
-			c.marks.Slot, reached)
+			c.Marks.Slot, reached)
 		return 0, note, dropReceived(s.files)
 	}
-	installed = multipaxos.Slot(c.marks.Slot)
-	if err := adopt(installed, c.marks.Membership); err != nil {
+	installed = multipaxos.Slot(c.Marks.Slot)
+	if err := adopt(installed, c.Marks.Membership); err != nil {
 		return 0, "", err
 	}
 	if err := s.nameReceived(); err != nil {
 		return 0, "", err
 	}
-	note = fmt.Sprintf("the state is a snapshot through slot %d now; it was at slot %d", installed, old.marks.Slot)
+	note = fmt.Sprintf("the state is a snapshot through slot %d now; it was at slot %d", installed, old.Marks.Slot)
 	return installed, note, nil
 }
 
 // readReceived reads the received file as Open reads a state database, and its owner.
-func (s *stateDB) readReceived(owner ident.StoreID) (*stateContent, error) {
+func (s *DB) readReceived(owner ident.StoreID) (*Content, error) {
 	sums := s.files.ReceivedSumsPath()
 	if there, err := disk.Exists(sums); err != nil {
 		return nil, err
 	} else if !there {
 		sums = s.files.SumsPath() // a crash came before the last step
 	}
-	c, err := readStateMarks(s.files.ReceivedPath(), s.options.VerifyBytes, sums)
-	if err == nil && c.owner != owner {
-		err = fmt.Errorf("it belongs to store %s", c.owner)
+	c, err := ReadContent(s.files.ReceivedPath(), s.options.VerifyBytes, sums)
+	if err == nil && c.Owner != owner {
+		err = fmt.Errorf("it belongs to store %s", c.Owner)
 	}
 	return c, err
 }
 
-// readStateMarks reads a state database that no bbolt has open: all of it up to a size of wholeBytes, and else its
+// ReadContent reads a state database that no bbolt has open: all of it up to a size of wholeBytes, and else its
 // branch pages. If sums names the file with the checksums of its pages, they must hold.
-func readStateMarks(path string, wholeBytes int64, sums ...string) (*stateContent, error) {
+func ReadContent(path string, wholeBytes int64, sums ...string) (*Content, error) {
 	f, err := oslimit.Open(path)
 	if err != nil {
 		return nil, err
@@ -117,7 +99,7 @@ func readStateMarks(path string, wholeBytes int64, sums ...string) (*stateConten
 		}
 		defer c.Close()
 		if !c.Known() {
-			return nil, errNoSums
+			return nil, ErrNoSums
 		}
 		w = c.Walker(&m)
 	}
@@ -125,11 +107,11 @@ func readStateMarks(path string, wholeBytes int64, sums ...string) (*stateConten
 	return readState(w)
 }
 
-// errNoSums: nobody has the checksums of the pages of a file.
-var errNoSums = errors.New("the checksums of its pages are missing")
+// ErrNoSums: nobody has the checksums of the pages of a file.
+var ErrNoSums = errors.New("the checksums of its pages are missing")
 
 // nameReceived gives the received files the names of the old ones.
-func (s *stateDB) nameReceived() error {
+func (s *DB) nameReceived() error {
 	rename := func(from, to string) error {
 		err := os.Rename(from, to)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -140,7 +122,8 @@ func (s *stateDB) nameReceived() error {
 		}
 		return nil
 	}
-	if err := rename(s.files.ReceivedSumsPath(), s.files.SumsPath()); err != nil { // not there: a crash came after this step
+	err := rename(s.files.ReceivedSumsPath(), s.files.SumsPath()) // not there: a crash came after this step
+	if err != nil {
 		return err
 	}
 	return rename(s.files.ReceivedPath(), s.files.StatePath())

@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tenure/kv"
+	"tenure/storage/internal/disktest"
 )
 
 // without is f with its keys deleted.
@@ -18,13 +19,13 @@ func without(f *kv.Checkpoint) *kv.Checkpoint {
 
 // Where space is short a part is a small share of it: what it replaces is free again for the next one.
 func TestPartsAreSmallWhereSpaceIsShort(t *testing.T) {
-	dir := smallFileSystem(t, "64m")
-	s := storeOn(t, dir)
-	othersLeave(t, dir, 6<<20)
-	space, short := s.state.checkpointSpace()
-	p := s.state.nextPart(checkpointOf(20, 500_000).Changes)
-	if most := space/8 + 500_000 + 2*partOverhead; !short || p.need > most {
-		t.Errorf("a part of %d changes takes %d bytes, and there is space for %d (short: %v)", p.n, p.need, space,
+	dir := disktest.SmallFileSystem(t, "64m")
+	s := open(t, dir, small)
+	disktest.Fill(t, dir, 6<<20)
+	free, short := s.checkpointSpace()
+	p := s.nextPart(checkpointOf(20, 500_000).Changes)
+	if most := free/8 + 500_000 + 2*partOverhead; !short || p.need > most {
+		t.Errorf("a part of %d changes takes %d bytes, and there is space for %d (short: %v)", p.n, p.need, free,
 			short)
 	}
 }
@@ -32,19 +33,18 @@ func TestPartsAreSmallWhereSpaceIsShort(t *testing.T) {
 // Each part writes the free list anew, with the pages that the one before has freed.
 func TestAPartCountsTheFreeList(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	logTo(t, s, 1)
-	must(t, s.state.merge(checkpointOf(8, 500_000).Changes, &checkpointMarks{Slot: 1}))
-	must(t, s.state.merge(without(checkpointOf(8, 500_000)).Changes, &checkpointMarks{Slot: 1}))
+	must(t, s.merge(checkpointOf(8, 500_000).Changes, &Marks{Slot: 1}))
+	must(t, s.merge(without(checkpointOf(8, 500_000)).Changes, &Marks{Slot: 1}))
 	changes := []kv.Change{big("z", 10)}
-	tx, m, err := s.state.pinState()
+	tx, m, err := s.pinState()
 	must(t, err)
-	alone, _, err := newRewrite(s.state.checked, m).add(&changes[0])
+	alone, _, err := newRewrite(s.checked, m).add(&changes[0])
 	must(t, tx.Rollback())
 	must(t, err)
 	p := mergePart(t, s, "after large deletions", changes)
 	listed := 0
-	for id := range s.state.checked.Newest().HighWater {
-		if s.state.checked.IsFree(id) {
+	for id := range s.checked.Newest().HighWater {
+		if s.checked.IsFree(id) {
 			listed++
 		}
 	}
@@ -56,28 +56,28 @@ func TestAPartCountsTheFreeList(t *testing.T) {
 
 // Pages that a view keeps from being used again are no space for a part.
 func TestAPartDoesNotCountWhatAViewKeeps(t *testing.T) {
-	dir := smallFileSystem(t, "64m")
-	s := storeOn(t, dir)
+	dir := disktest.SmallFileSystem(t, "64m")
+	s := open(t, dir, small)
 	must(t, s.Checkpoint(checkpointOf(6, 500_000)))
 	viewOf(t, s)
 	must(t, s.Checkpoint(without(checkpointOf(6, 500_000))))
-	othersLeave(t, dir, 0)
+	disktest.Fill(t, dir, 0)
 	must(t, s.Checkpoint(checkpointOf(1, 500_000)))
 	must(t, s.Verify(t.Context()))
 }
 
 // A checkpoint of one part for which there is no space is not begun. It can be made once there is.
 func TestACheckpointWithoutSpaceIsNotBegun(t *testing.T) {
-	dir := smallFileSystem(t, "64m")
-	s := storeOn(t, dir)
-	othersLeave(t, dir, 0)
+	dir := disktest.SmallFileSystem(t, "64m")
+	s := open(t, dir, small)
+	disktest.Fill(t, dir, 0)
 	_, promised, err := s.space.Reserve.Promise(s.space.Reserve.Held(), false) // for another write
 	must(t, err)
-	s.state.opened.Store(false) // Open does not wait
+	s.opened.Store(false) // Open does not wait
 	if err := s.Checkpoint(checkpointOf(1, 500_000)); !errors.Is(err, errNoSpace) || s.Checkpointed() != 0 {
 		t.Errorf("checkpointed through slot %d: %v", s.Checkpointed(), err)
 	}
-	s.state.opened.Store(true)
+	s.opened.Store(true)
 	s.space.Reserve.Fulfilled(promised)
 	must(t, s.Checkpoint(checkpointOf(1, 500_000)))
 	if s.Checkpointed() != 1 {
@@ -87,17 +87,17 @@ func TestACheckpointWithoutSpaceIsNotBegun(t *testing.T) {
 
 // The redo file has its size before space is short, unless one part takes any checkpoint there.
 func TestRedoFileIsReadyIfACheckpointMayHaveParts(t *testing.T) {
-	dir := smallFileSystem(t, "64m")
+	dir := disktest.SmallFileSystem(t, "64m")
 	const gathered = 1 << 20 // a sixty-fourth
 	for name, c := range map[string]struct{ part, want int64 }{
 		"less": {gathered - 1, 0}, "as much": {gathered, 0}, "more": {gathered + 1, largestCheckpoint * gathered},
 	} {
-		o := small
-		o.CheckpointPartBytes, o.ReserveBytes = c.part, 1<<20
-		if s := open(t, filepath.Join(dir, name), o); s.state.redo.size() != c.want ||
-			s.Usage().CheckpointBytes != gathered {
-			t.Errorf("%s: a redo file of %d bytes, of %d that may gather", name, s.state.redo.size(),
-				s.Usage().CheckpointBytes)
+		s, err := openOn(t, filepath.Join(dir, name), Options{PartBytes: c.part}, wholeLog, 0, 1<<20)
+		must(t, err)
+		if s.redo.size() != c.want ||
+			s.space.Usage().CheckpointBytes != gathered {
+			t.Errorf("%s: a redo file of %d bytes, of %d that may gather", name, s.redo.size(),
+				s.space.Usage().CheckpointBytes)
 		}
 	}
 }

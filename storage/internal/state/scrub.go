@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"context"
@@ -10,14 +10,9 @@ import (
 // scrubPages is how many pages are compared with their checksums at a time. A checkpoint waits for no more than that.
 const scrubPages = 64
 
-// Scrub compares all pages of state.db that are in use, its meta pages too, with their checksums, at bytesPerSecond of
-// file, and returns after one pass. Damage ends the store and is returned. It holds up no view, and lets a checkpoint
-// go first.
-func (s *Store) Scrub(ctx context.Context, bytesPerSecond int64) error {
-	return s.state.scrub(ctx, bytesPerSecond)
-}
-
-func (s *stateDB) scrub(ctx context.Context, bytesPerSecond int64) error {
+// Scrub compares all pages of state.db that are in use with their checksums, at bytesPerSecond of file, and returns
+// after one pass. Damage ends the store and is returned. It is safe for concurrent use.
+func (s *DB) Scrub(ctx context.Context, bytesPerSecond int64) error {
 	pace := time.Duration(int64(time.Second) * scrubPages * int64(s.checked.Newest().PageBytes) / max(1, bytesPerSecond))
 	ticker := time.NewTicker(max(pace, time.Millisecond))
 	defer ticker.Stop()
@@ -36,7 +31,7 @@ func (s *stateDB) scrub(ctx context.Context, bytesPerSecond int64) error {
 }
 
 // scrubStep compares the pages from id on. It reports whether there are more behind them.
-func (s *stateDB) scrubStep(id uint64) (more bool, err error) {
+func (s *DB) scrubStep(id uint64) (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
@@ -46,6 +41,6 @@ func (s *stateDB) scrubStep(id uint64) (more bool, err error) {
 	if err != nil {
 		return false, s.failure.Fail(disk.Damaged(s.files.StatePath(), "%w", err))
 	}
-	s.stats.scrubbed.Add(passed)
+	s.counters.scrubbed.Add(passed)
 	return more, nil
 }

@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"bytes"
@@ -12,16 +12,16 @@ import (
 	"tenure/storage/pages"
 )
 
-// stateContent is what a reading of state.db finds besides the state database's records.
-type stateContent struct {
-	owner ident.StoreID
-	marks checkpointMarks
+// Content is what a reading of state.db finds besides the state database's records.
+type Content struct {
+	Owner ident.StoreID // the store that it is of
+	Marks Marks
 }
 
 // readState checks state.db with w: its branch pages, its free list and its own records, and, unless it is only the
 // skeleton that is wanted, every record of the state database.
-func readState(w *pages.Walker) (*stateContent, error) {
-	c := &stateContent{}
+func readState(w *pages.Walker) (*Content, error) {
+	c := &Content{}
 	var found sealed.Digest
 	missing := 2
 	w.Visit = func(bucket string, key, record []byte) error {
@@ -29,17 +29,17 @@ func readState(w *pages.Walker) (*stateContent, error) {
 			missing--
 			switch {
 			case bytes.Equal(key, ownerKey):
-				return checkpointSeed.OpenInto(key, record, &c.owner)
+				return checkpointSeed.OpenInto(key, record, &c.Owner)
 			case bytes.Equal(key, checkpointKey):
-				return checkpointSeed.OpenInto(key, record, &c.marks)
+				return checkpointSeed.OpenInto(key, record, &c.Marks)
 			}
 			return fmt.Errorf("a record %q that nobody wrote", key)
 		}
-		space, ok := spaceOf(bucket)
+		space, ok := SpaceOf(bucket)
 		if !ok {
 			return fmt.Errorf("a bucket %q that nobody wrote", bucket)
 		}
-		if _, err := openRecord(space, key, record); err != nil {
+		if _, err := OpenRecord(space, key, record); err != nil {
 			return err
 		}
 		found.Add(record)
@@ -51,20 +51,16 @@ func readState(w *pages.Walker) (*stateContent, error) {
 	switch {
 	case missing != 0:
 		return nil, errors.New("its own records are missing")
-	case !w.Skeleton && found != c.marks.Records:
+	case !w.Skeleton && found != c.Marks.Records:
 		return nil, fmt.Errorf("it holds %d records and should hold %d, or not these", found.Count,
-			c.marks.Records.Count)
+			c.Marks.Records.Count)
 	}
 	return c, nil
 }
 
-// Verify reads every page and record of the newest checkpoint and returns damage as an error, after which the store has
-// failed. Open does the same for a state.db of up to Options.VerifyBytes. Of a larger one it reads only the branch
-// pages, since a start must not take minutes, and the server runs Verify in the background. Verify holds a view open,
-// so checkpoints meanwhile make the file grow. It reads as fast as it can: ctx ends it early.
-func (s *Store) Verify(ctx context.Context) error { return s.state.verify(ctx) }
-
-func (s *stateDB) verify(ctx context.Context) error {
+// Verify reads every page and record of the newest checkpoint. Damage ends the store and is returned. ctx ends it
+// early. It is safe for concurrent use.
+func (s *DB) Verify(ctx context.Context) error {
 	if err := s.failure.Err(); err != nil {
 		return err
 	}

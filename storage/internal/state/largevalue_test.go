@@ -1,4 +1,4 @@
-package storage
+package state
 
 import (
 	"bytes"
@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"tenure/kv"
+	"tenure/storage/internal/disk"
 )
 
 // largeLeaf returns a store whose one leaf of data has a large value between small ones, and a place within that value
 // in state.db.
-func largeLeaf(t *testing.T) (s *Store, value []byte, at int64) {
+func largeLeaf(t *testing.T) (s *testDB, value []byte, at int64) {
 	s = open(t, t.TempDir(), small)
-	logTo(t, s, 1)
 	value = bytes.Repeat([]byte("0123456789abcdef"), 32<<10)
 	f := &kv.Checkpoint{Slot: 1, Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte("k"), Value: value}}}
 	for _, key := range []string{"a", "b", "y", "z"} {
@@ -22,7 +22,7 @@ func largeLeaf(t *testing.T) (s *Store, value []byte, at int64) {
 	}
 	slices.SortFunc(f.Changes, func(a, b kv.Change) int { return bytes.Compare(a.Key, b.Key) })
 	must(t, s.Checkpoint(f))
-	at = int64(bytes.Index(readFile(t, s.state.files.StatePath()), value))
+	at = int64(bytes.Index(readFile(t, s.files.StatePath()), value))
 	if at < 0 {
 		t.Fatal("the value is not in state.db")
 	}
@@ -46,7 +46,7 @@ func TestALargeValueIsReadOnlyForItself(t *testing.T) {
 		t.Errorf("%d bytes of values in all, want %d", walked, want)
 	}
 
-	f, err := os.OpenFile(s.state.files.StatePath(), os.O_RDWR, 0)
+	f, err := os.OpenFile(s.files.StatePath(), os.O_RDWR, 0)
 	must(t, err)
 	defer f.Close()
 	_, err = f.WriteAt([]byte("damaged"), at)
@@ -61,12 +61,11 @@ func TestALargeValueIsReadOnlyForItself(t *testing.T) {
 		}
 	}
 	_, err = v.Get(kv.SpaceData, []byte("k"))
-	wantError(t, err, ErrDamaged, ": page ", "fails its checksum")
+	wantError(t, err, disk.ErrDamaged, ": page ", "fails its checksum")
 }
 
 func BenchmarkMissBesideALargeValue(b *testing.B) {
 	s := open(b, b.TempDir(), small)
-	logTo(b, s, 1)
 	must(b, s.Checkpoint(&kv.Checkpoint{Slot: 1, Changes: []kv.Change{
 		{Space: kv.SpaceData, Key: []byte("k"), Value: make([]byte, 512<<10)}}}))
 	v := viewOf(b, s)
