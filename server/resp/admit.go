@@ -91,7 +91,7 @@ func (c *conn) admit(cmd *command) error {
 // turnAway replies that a command is not looked at.
 func (c *conn) turnAway(cmd *command, why error) {
 	if cmd != nil && cmd.acts {
-		c.noteRefused(cmd.name, why)
+		c.trail.refused(cmd.name, why)
 	}
 	c.fail(errorText(why))
 }

@@ -38,7 +38,7 @@ type conn struct {
 	// doubtful: the outcome of the last write is unknown
 	doubtful bool
 	limits   admitted
-	from     string       // the other end, as the audit log says it
+	trail    trail
 	took     slow.Request // where the time of the newest write went
 }
 
@@ -153,7 +153,7 @@ func (c *conn) execute() {
 	b := &c.batch
 	for len(b.ops) > 0 && !c.out.Lost() { // reads in parts
 		taken, err := func() {}, c.carryOut()
-		c.note(0, err)
+		c.trail.batch(b, 0, c.results, err)
 		if err == nil {
 			taken, err = c.answering()
 		}

@@ -84,7 +84,7 @@ func leaseRequest(do string, args [][]byte) (op web.LeaseOp, body api.LeaseReque
 // lease carries out r. Who waits for a busy lease waits also when its client is gone, for no longer than it has said.
 func (c *conn) lease(r web.LeaseCommand) {
 	g, err := c.to.Lease(context.Background(), r)
-	c.noteLease(r.Name, err)
+	c.trail.lease(c.batch.name, r.Name, err)
 	var busy *web.LeaseBusyError
 	switch {
 	case errors.As(err, &busy):

@@ -63,7 +63,7 @@ func (c *conn) login(secret []byte) (refusal string) {
 	case errors.Is(err, access.ErrUnsure), err != nil && !errors.Is(err, access.ErrUnknownToken):
 		return errorText(err)
 	case err != nil:
-		c.noteRefused("auth", err)
+		c.trail.refused("auth", err)
 		return errWrongPass + ": there is no token with this secret"
 	}
 	c.changed()

@@ -59,7 +59,7 @@ func (c *conn) leaveOut(denied error) (n int) {
 		if errors.Is(denied, access.ErrUnsure) {
 			err = denied
 		}
-		c.noteSteps(o.name, steps, nil, err)
+		c.trail.command(o.name, steps, nil, err)
 		b.refuse(o, errorText(err), c.out.V3)
 		n++
 	}
@@ -96,7 +96,7 @@ func (c *conn) mayQueue(cmd *command, args [][]byte) error {
 	}
 	if isDenied(err) {
 		c.tx.denied = true
-		c.noteSteps(cmd.name, steps, nil, err)
+		c.trail.command(cmd.name, steps, nil, err)
 	}
 	return err
 }

@@ -299,7 +299,7 @@ func (c *conn) changing(key string, decide func(kv.Entry) (kv.Command, func(*pro
 		})
 		if err != nil {
 			if isDenied(err) {
-				c.noteSteps(c.batch.name, []kv.Command{{Op: kv.OpPut, Key: key}}, nil, err)
+				c.trail.command(c.batch.name, []kv.Command{{Op: kv.OpPut, Key: key}}, nil, err)
 			}
 			c.fail(errorText(err))
 			return

@@ -105,8 +105,9 @@ func (s *Server) begin(nc net.Conn) {
 		nc = certs.Server(raw, s.cfg.TLS, func() { limits.Pending.Done(raw) })
 	}
 	c := &conn{net: nc, in: proto.NewReader(nc, s.cfg.limits()), cfg: &s.cfg, id: s.nextID,
-		shared: &s.shared, from: nc.RemoteAddr().String()}
+		shared: &s.shared}
 	c.to = store{backend: s.backend, decider: s.cfg.Access, timeout: s.cfg.ClientTimeout}
+	c.trail = trail{log: s.cfg.Audit, from: nc.RemoteAddr().String(), client: &c.to}
 	c.limits = newAdmitted(limits, admitted)
 	c.in.Known = true
 	s.conns[c] = struct{}{}

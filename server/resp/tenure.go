@@ -84,14 +84,14 @@ func (c *conn) wrapped(args [][]byte, around kv.Command) {
 	case err == nil && r.Code == kv.CodeKeyTooOld:
 		err = errTooOld
 	case err == nil && r.Dropped:
-		c.note(0, nil)
+		c.trail.batch(b, 0, c.results, nil)
 		c.out.Error("NOTONCE it was applied before, and its reply was too large to be remembered")
 		b.reset()
 		return
 	case err == nil:
 		err = c.stepsOf(&r, 0)
 	}
-	c.note(0, err)
+	c.trail.batch(b, 0, c.results, err)
 	c.answer(func() { b.replies(&c.out, c.results, err) })
 	c.forget()
 }

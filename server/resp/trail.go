@@ -15,30 +15,37 @@ import (
 // maxTrailKeys bounds the keys in a line of the audit log, as over HTTP.
 const maxTrailKeys = 2 * api.MaxTxnOps
 
-// note adds the commands of the batch to the audit log that write, each as a line. Their steps, behind so many checks,
-// came to c.results; err is why they have none.
-func (c *conn) note(checks int, err error) {
-	if c.cfg.Audit == nil || c.batch.writes == 0 {
+// trail adds lines about the client of one connection to the audit log.
+type trail struct {
+	log    *audit.Log // nil: there is none
+	from   string     // the other end of the connection
+	client *store
+}
+
+// batch adds those commands of b that write, each as a line. Their steps, behind so many checks, came to results; err
+// is why they have none.
+func (t *trail) batch(b *batch, checks int, results []result, err error) {
+	if t.log == nil || b.writes == 0 {
 		return
 	}
-	steps, results := c.batch.steps[checks:], c.results
+	steps := b.steps[checks:]
 	if err != nil {
 		results = nil
 	}
-	if len(c.batch.ops) == 0 { // one command that has carried itself out
-		c.noteSteps(c.batch.name, steps, results, err)
+	if len(b.ops) == 0 { // one command that has carried itself out
+		t.command(b.name, steps, results, err)
 		return
 	}
-	for i := range c.batch.ops {
-		o := &c.batch.ops[i]
-		c.noteSteps(o.name, steps[:o.steps], results[:min(o.steps, len(results))], err)
+	for i := range b.ops {
+		o := &b.ops[i]
+		t.command(o.name, steps[:o.steps], results[:min(o.steps, len(results))], err)
 		steps, results = steps[o.steps:], results[min(o.steps, len(results)):]
 	}
 }
 
-// noteSteps adds a command to the audit log, if one of its steps writes.
-func (c *conn) noteSteps(name string, steps []kv.Command, results []result, err error) {
-	if c.cfg.Audit == nil {
+// command adds a command, if one of its steps writes.
+func (t *trail) command(name string, steps []kv.Command, results []result, err error) {
+	if t.log == nil {
 		return
 	}
 	r := audit.Record{Time: time.Now(), Act: "redis." + name}
@@ -67,18 +74,18 @@ func (c *conn) noteSteps(name string, steps []kv.Command, results []result, err 
 	}
 	r.Outcome, r.Code = cameTo(results, err)
 	if r.Outcome == audit.Done {
-		r.Revision = c.to.revision
+		r.Revision = t.client.revision
 	}
 	var denied *access.DeniedError
 	if errors.As(err, &denied) {
 		r.Missing = denied.Missing.String()
 	}
-	c.add(r)
+	t.add(r)
 }
 
-// noteLease adds what was done to a lease to the audit log; err is why it was not done.
-func (c *conn) noteLease(name string, err error) {
-	r := audit.Record{Time: time.Now(), Act: "redis." + c.batch.name, Keys: []string{name}, Outcome: audit.Done}
+// lease adds a command that changes a lease; err is why the command failed.
+func (t *trail) lease(command, name string, err error) {
+	r := audit.Record{Time: time.Now(), Act: "redis." + command, Keys: []string{name}, Outcome: audit.Done}
 	var denied *access.DeniedError
 	if errors.As(err, &denied) {
 		r.Missing = denied.Missing.String()
@@ -87,22 +94,22 @@ func (c *conn) noteLease(name string, err error) {
 		outcome, code := failed(err)
 		r.Outcome, r.Code = outcome, string(code)
 	}
-	c.add(r)
+	t.add(r)
 }
 
-// noteRefused adds a command to the audit log that was refused before its keys were parsed.
-func (c *conn) noteRefused(name string, err error) {
+// refused adds a command that was refused before its keys were parsed.
+func (t *trail) refused(name string, err error) {
 	outcome, code := failed(err)
-	c.add(audit.Record{Time: time.Now(), Act: "redis." + name, Outcome: outcome, Code: string(code)})
+	t.add(audit.Record{Time: time.Now(), Act: "redis." + name, Outcome: outcome, Code: string(code)})
 }
 
-// add adds a line about the client to the audit log.
-func (c *conn) add(r audit.Record) {
-	if c.cfg.Audit == nil {
+// add adds a line about the client.
+func (t *trail) add(r audit.Record) {
+	if t.log == nil {
 		return
 	}
-	r.From, r.Accessor, r.Certificate = c.from, c.to.accessor(), c.to.proven.CertificateName()
-	c.cfg.Audit.Add(r)
+	r.From, r.Accessor, r.Certificate = t.from, t.client.accessor(), t.client.proven.CertificateName()
+	t.log.Add(r)
 }
 
 func appendKey(keys []string, key string) []string {

@@ -173,7 +173,7 @@ var errChanged = errors.New("a watched key has changed")
 // batch are checks. c.results are the results of the other steps.
 func (c *conn) atomically(checks int) error {
 	err := c.inOneState(checks)
-	c.note(checks, err)
+	c.trail.batch(&c.batch, checks, c.results, err)
 	return err
 }
 

@@ -47,7 +47,7 @@ func (c *conn) apply(cmd kv.Command) (kv.Result, error) {
 	r, err := c.to.Write(c.cfg.ClientTimeout, cmd, &c.took.Write)
 	c.took.Store = time.Since(asked)
 	c.cfg.Slow.Done(c.took.Store, &c.took, func(e *zerolog.Event) {
-		e.Str("redis", c.batch.name).Int("commands", len(c.batch.ops)).Str("client", c.from)
+		e.Str("redis", c.batch.name).Int("commands", len(c.batch.ops)).Str("client", c.trail.from)
 	})
 	switch {
 	case err == nil:
