@@ -20,6 +20,11 @@ type batch struct {
 	bytes  int    // of keys and values in the steps
 	ready  []byte // replies that are known already
 	name   string // of the command that is being run
+
+	v3            bool // how ready replies are written
+	maxValueBytes int  // that APPEND makes
+	// left returns about what is left of a key's time to live.
+	left func(key string, ttl time.Duration) time.Duration
 }
 
 // op is one command of a batch.
@@ -57,13 +62,46 @@ func (b *batch) op(n int, reply replyFunc) *op {
 	return &b.ops[len(b.ops)-1]
 }
 
-// known ends a command whose reply is known.
-func (b *batch) known(make func(w *proto.Writer), v3 bool) {
-	w := proto.Writer{V3: v3}
+// reply ends a command whose reply is known at once.
+func (b *batch) reply(make func(w *proto.Writer)) {
+	w := proto.Writer{V3: b.v3}
 	make(&w)
 	from := len(b.ready)
 	b.ready = append(b.ready, w.Bytes()...)
 	b.ops = append(b.ops, op{name: b.name, from: from, to: len(b.ready)})
+}
+
+// fail replies an error to the command that is being run.
+func (b *batch) fail(text string) { b.reply(func(w *proto.Writer) { w.Error(text) }) }
+
+// key returns a key that an argument names; if none can be named so it replies why.
+func (b *batch) key(arg []byte) (string, bool) {
+	key := string(arg)
+	if err := kv.ValidateKey(key); err != nil {
+		b.fail("ERR " + err.Error() + ": keys are 1 to 1024 bytes of UTF-8")
+		return "", false
+	}
+	return key, true
+}
+
+// one adds a command of one step.
+func (b *batch) one(step kv.Command, reply replyFunc) *op {
+	b.step(step)
+	return b.op(1, reply)
+}
+
+// several reports whether all of keys can be; if not it replies why not.
+func (b *batch) several(keys [][]byte) bool {
+	if len(keys) > kv.MaxSteps/2 {
+		b.fail("ERR too many keys in one command: send them in several")
+		return false
+	}
+	for _, k := range keys {
+		if _, ok := b.key(k); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 func (b *batch) full() bool {

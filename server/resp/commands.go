@@ -16,15 +16,25 @@ type command struct {
 	alone bool
 	// aloneIf reports whether these arguments make the command one of the alone; nil: none do.
 	aloneIf func(args [][]byte) bool
-	// steps commands only add steps to the batch, so that a transaction can find their needs.
-	steps bool
 	// acts commands change something: the audit log has them also when they are refused before they run.
 	acts bool
 	// stranger commands are answered for any client, also under a token that no longer exists.
 	stranger bool
 	// subscriber commands are possible while a connection of RESP2 is subscribed to something.
 	subscriber bool
-	run        func(c *conn, args [][]byte)
+	// steps adds steps, or a known reply, to the batch, and uses nothing else of the connection. So a transaction can find
+	// the needs of the command. Nil: run.
+	steps func(b *batch, args [][]byte)
+	run   func(c *conn, args [][]byte)
+}
+
+// do runs the command.
+func (cmd *command) do(c *conn, args [][]byte) {
+	if cmd.steps != nil {
+		cmd.steps(&c.batch, args)
+	} else {
+		cmd.run(c, args)
+	}
 }
 
 // takes reports whether the command takes n arguments.
@@ -54,11 +64,6 @@ func init() {
 	}
 	for name := range strings.FieldsSeq(acts) {
 		table[name].acts = true
-	}
-	for _, list := range [][]command{stringCommands, keyCommands} {
-		for i := range list {
-			list[i].steps = !list[i].alone
-		}
 	}
 }
 

@@ -285,7 +285,7 @@ func (c *conn) run(args [][]byte) {
 			c.execute()
 		}
 		c.batch.name = cmd.name
-		cmd.run(c, args)
+		cmd.do(c, args)
 	}
 }
 
@@ -294,8 +294,5 @@ func (c *conn) fail(text string) {
 	if c.tx.open {
 		c.tx.broken = true
 	}
-	c.reply(func(w *proto.Writer) { w.Error(text) })
+	c.batch.fail(text)
 }
-
-// reply replies what is known at once.
-func (c *conn) reply(make func(w *proto.Writer)) { c.batch.known(make, c.out.V3) }

@@ -10,7 +10,7 @@ import (
 
 var connectionCommands = []command{
 	{name: "ping", arity: -1, subscriber: true, run: ping},
-	{name: "echo", arity: 2, run: func(c *conn, a [][]byte) { c.reply(func(w *proto.Writer) { w.Bulk(a[1]) }) }},
+	{name: "echo", arity: 2, run: func(c *conn, a [][]byte) { c.batch.reply(func(w *proto.Writer) { w.Bulk(a[1]) }) }},
 	{name: "quit", arity: -1, immediate: true, stranger: true, subscriber: true, run: quit},
 	{name: "hello", arity: -1, alone: true, stranger: true, run: hello},
 	{name: "select", arity: 2, run: selectDB},
@@ -25,15 +25,15 @@ func ping(c *conn, args [][]byte) {
 	switch {
 	case len(args) <= 2 && subscribed: // as a message, which is all that such clients expect
 		args = append(args, nil)
-		c.reply(func(w *proto.Writer) {
+		c.batch.reply(func(w *proto.Writer) {
 			w.Array(2)
 			w.Text("pong")
 			w.Bulk(args[1])
 		})
 	case len(args) == 1:
-		c.reply(func(w *proto.Writer) { w.Simple("PONG") })
+		c.batch.reply(func(w *proto.Writer) { w.Simple("PONG") })
 	case len(args) == 2:
-		c.reply(func(w *proto.Writer) { w.Bulk(args[1]) })
+		c.batch.reply(func(w *proto.Writer) { w.Bulk(args[1]) })
 	default:
 		c.fail("ERR wrong number of arguments for 'ping' command")
 	}
@@ -41,7 +41,7 @@ func ping(c *conn, args [][]byte) {
 
 func quit(c *conn, _ [][]byte) {
 	c.closing = true
-	c.reply((*proto.Writer).OK)
+	c.batch.reply((*proto.Writer).OK)
 }
 
 // hello changes the version of the protocol, and tells who answers.
@@ -87,7 +87,7 @@ func hello(c *conn, args [][]byte) {
 	}
 	c.name = name
 	c.speak(version == 3)
-	c.reply(func(w *proto.Writer) {
+	c.batch.reply(func(w *proto.Writer) {
 		w.Map(7)
 		w.Text("server")
 		w.Text("redis")
@@ -126,7 +126,7 @@ func selectDB(c *conn, args [][]byte) {
 	case n != 0:
 		c.fail("ERR DB index is out of range: there is one store, 0")
 	default:
-		c.reply((*proto.Writer).OK)
+		c.batch.reply((*proto.Writer).OK)
 	}
 }
 
@@ -141,13 +141,13 @@ func reset(c *conn, _ [][]byte) {
 	c.name, c.mode = "", web.Default
 	c.to.forget()
 	c.changed()
-	c.reply(func(w *proto.Writer) { w.Simple("RESET") })
+	c.batch.reply(func(w *proto.Writer) { w.Simple("RESET") })
 }
 
 // readIn makes what the connection reads from now on be read so.
 func (c *conn) readIn(m web.Mode) {
 	c.mode = m
-	c.reply((*proto.Writer).OK)
+	c.batch.reply((*proto.Writer).OK)
 }
 
 // client answers the subcommands of CLIENT that are about this connection.
@@ -155,9 +155,9 @@ func client(c *conn, args [][]byte) {
 	sub := strings.ToLower(string(args[1]))
 	switch {
 	case sub == "id" && len(args) == 2:
-		c.reply(func(w *proto.Writer) { w.Int(c.id) })
+		c.batch.reply(func(w *proto.Writer) { w.Int(c.id) })
 	case sub == "getname" && len(args) == 2:
-		c.reply(func(w *proto.Writer) {
+		c.batch.reply(func(w *proto.Writer) {
 			if c.name == "" {
 				w.Null()
 			} else {
@@ -170,14 +170,14 @@ func client(c *conn, args [][]byte) {
 			return
 		}
 		c.name = string(args[2])
-		c.reply((*proto.Writer).OK)
+		c.batch.reply((*proto.Writer).OK)
 	case sub == "tracking" && len(args) >= 3:
 		c.setTracking(args[2:])
 	case sub == "setinfo" && len(args) == 4, sub == "reply" && len(args) == 3 && strings.EqualFold(string(args[2]), "on"),
 		(sub == "no-evict" || sub == "no-touch") && len(args) == 3:
-		c.reply((*proto.Writer).OK)
+		c.batch.reply((*proto.Writer).OK)
 	case (sub == "info" || sub == "list") && len(args) == 2:
-		c.reply(func(w *proto.Writer) { w.Verbatim(c.describe() + "\n") })
+		c.batch.reply(func(w *proto.Writer) { w.Verbatim(c.describe() + "\n") })
 	default:
 		c.fail("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "'. Try CLIENT HELP.")
 	}

@@ -41,15 +41,15 @@ func (c *conn) expire(args [][]byte, unit time.Duration, at bool) {
 		c.fail("ERR invalid expire time in '" + strings.ToLower(string(args[0])) + "' command")
 		return
 	}
-	key, ok := c.key(args[1])
+	key, ok := c.batch.key(args[1])
 	switch {
 	case !ok:
 	case compares(args):
 		c.expireIf(key, ttl, x)
 	case ttl > 0:
-		c.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: x.mode()}, replyCount)
+		c.batch.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: x.mode()}, replyCount)
 	default:
-		c.one(kv.Command{Op: kv.OpUnlink, Key: key}, replyCount)
+		c.batch.one(kv.Command{Op: kv.OpUnlink, Key: key}, replyCount)
 	}
 }
 
@@ -69,7 +69,7 @@ func (c *conn) expireIf(key string, ttl time.Duration, x expiry) {
 		timed := e.TTL != 0
 		var left time.Duration
 		if timed {
-			left = c.left(key, e.TTL)
+			left = c.to.left(key, e.TTL)
 		}
 		switch {
 		case e.ModifyIndex == 0, x.untimed && timed, x.timed && !timed, x.later && (!timed || ttl <= left),

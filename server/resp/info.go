@@ -35,7 +35,7 @@ func info(c *conn, _ [][]byte) {
 	if n := c.countKeys(); n > 0 {
 		fmt.Fprintf(&b, "\r\n# Keyspace\r\ndb0:keys=%d,expires=0,avg_ttl=0\r\n", n)
 	}
-	c.reply(func(w *proto.Writer) { w.Verbatim(b.String()) })
+	c.batch.reply(func(w *proto.Writer) { w.Verbatim(b.String()) })
 }
 
 // parameter is one that CONFIG GET shows. Clients and tools ask for some of them; notifyEvents alone can be changed.
@@ -59,7 +59,7 @@ func config(c *conn, args [][]byte) {
 				found = append(found, p)
 			}
 		}
-		c.reply(func(w *proto.Writer) {
+		c.batch.reply(func(w *proto.Writer) {
 			w.Map(len(found))
 			for _, p := range found {
 				w.Text(p.name)
@@ -69,7 +69,7 @@ func config(c *conn, args [][]byte) {
 	case sub == "set" && len(args) > 3 && len(args)%2 == 0:
 		c.setParameters(args[2:])
 	case sub == "resetstat" && len(args) == 2:
-		c.reply((*proto.Writer).OK)
+		c.batch.reply((*proto.Writer).OK)
 	default:
 		c.fail("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "'. Try CONFIG HELP.")
 	}
@@ -90,7 +90,7 @@ func (c *conn) setParameters(pairs [][]byte) {
 			return
 		}
 	}
-	c.reply((*proto.Writer).OK)
+	c.batch.reply((*proto.Writer).OK)
 }
 
 // commandCommand answers what clients ask about commands.
@@ -101,9 +101,9 @@ func commandCommand(c *conn, args [][]byte) {
 	}
 	switch sub {
 	case "count":
-		c.reply(func(w *proto.Writer) { w.Int(int64(len(table))) })
+		c.batch.reply(func(w *proto.Writer) { w.Int(int64(len(table))) })
 	case "all":
-		c.reply(func(w *proto.Writer) { describeCommands(w, sortedNames()) })
+		c.batch.reply(func(w *proto.Writer) { describeCommands(w, sortedNames()) })
 	case "info":
 		names := make([]string, 0, len(args)-2)
 		for _, a := range args[2:] {
@@ -112,11 +112,11 @@ func commandCommand(c *conn, args [][]byte) {
 		if len(names) == 0 {
 			names = sortedNames()
 		}
-		c.reply(func(w *proto.Writer) { describeCommands(w, names) })
+		c.batch.reply(func(w *proto.Writer) { describeCommands(w, names) })
 	case "docs":
-		c.reply(func(w *proto.Writer) { w.Map(0) })
+		c.batch.reply(func(w *proto.Writer) { w.Map(0) })
 	case "list":
-		c.reply(func(w *proto.Writer) { texts(w, sortedNames()) })
+		c.batch.reply(func(w *proto.Writer) { texts(w, sortedNames()) })
 	default:
 		c.fail("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "'. Try COMMAND HELP.")
 	}
@@ -154,9 +154,9 @@ func describeCommands(w *proto.Writer, names []string) {
 func function(c *conn, args [][]byte) {
 	switch strings.ToLower(string(args[1])) {
 	case "flush":
-		c.reply((*proto.Writer).OK)
+		c.batch.reply((*proto.Writer).OK)
 	case "list":
-		c.reply(func(w *proto.Writer) { w.Array(0) })
+		c.batch.reply(func(w *proto.Writer) { w.Array(0) })
 	default:
 		c.fail("ERR there are no functions here: of scripts, those of known locks are carried out")
 	}
@@ -190,7 +190,7 @@ func (c *conn) countKeys() int {
 
 func nowTime(c *conn, _ [][]byte) {
 	now := time.Now()
-	c.reply(func(w *proto.Writer) {
+	c.batch.reply(func(w *proto.Writer) {
 		texts(w, []string{strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond() / 1000)})
 	})
 }

@@ -94,10 +94,10 @@ func (c *conn) lease(r web.LeaseCommand) {
 	case err != nil:
 		c.fail(errorText(err))
 	case r.Op == web.LeaseRelease:
-		c.reply((*proto.Writer).OK)
+		c.batch.reply((*proto.Writer).OK)
 	default:
 		a := r.Answer(&g)
-		c.reply(func(w *proto.Writer) {
+		c.batch.reply(func(w *proto.Writer) {
 			describe(w, []string{"name", a.Name, "owner", a.Owner, "token", fmt.Sprint(a.Token), "grant", a.Grant, "ttl", a.TTL,
 				"waited", a.Waited})
 		})
@@ -116,10 +116,10 @@ func (c *conn) showLease(name string) {
 		return
 	}
 	if !found {
-		c.reply((*proto.Writer).Null)
+		c.batch.reply((*proto.Writer).Null)
 		return
 	}
-	c.reply(func(w *proto.Writer) {
+	c.batch.reply(func(w *proto.Writer) {
 		describe(w, []string{"name", name, "owner", l.Owner, "token", fmt.Sprint(l.Token), "remaining", l.Left.String()})
 	})
 }

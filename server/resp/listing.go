@@ -16,8 +16,8 @@ var listingCommands = []command{
 	{name: "scan", arity: -2, alone: true, run: scan},
 	{name: "dbsize", arity: 1, alone: true, run: dbsize},
 	{name: "randomkey", arity: 1, alone: true, run: randomkey},
-	{name: "flushdb", arity: -1, steps: true, run: flush},
-	{name: "flushall", arity: -1, steps: true, run: flush},
+	{name: "flushdb", arity: -1, steps: flush},
+	{name: "flushall", arity: -1, steps: flush},
 }
 
 // The bounds of what one command looks at and answers.
@@ -42,7 +42,7 @@ func dbsize(c *conn, _ [][]byte) {
 	c.snapshot("", func(v view) error {
 		n, err := v.Count(kv.Range{})
 		if err == nil {
-			c.reply(func(w *proto.Writer) { w.Int(int64(n)) })
+			c.batch.reply(func(w *proto.Writer) { w.Int(int64(n)) })
 		}
 		return err
 	})
@@ -74,7 +74,7 @@ func keys(c *conn, args [][]byte) {
 			err = errManyKeys
 		}
 		if err == nil {
-			c.reply(func(w *proto.Writer) { texts(w, found) })
+			c.batch.reply(func(w *proto.Writer) { texts(w, found) })
 		}
 		return err
 	})
@@ -97,7 +97,7 @@ func randomkey(c *conn, _ [][]byte) {
 			return left >= 0
 		})
 		if err == nil {
-			c.reply(func(w *proto.Writer) {
+			c.batch.reply(func(w *proto.Writer) {
 				if total == 0 {
 					w.Null()
 				} else {
@@ -110,14 +110,14 @@ func randomkey(c *conn, _ [][]byte) {
 }
 
 // flush deletes all keys, in one command of the log.
-func flush(c *conn, args [][]byte) {
+func flush(b *batch, args [][]byte) {
 	if len(args) > 2 || len(args) == 2 && !strings.EqualFold(string(args[1]), "sync") &&
 		!strings.EqualFold(string(args[1]), "async") {
-		c.fail(errSyntax)
+		b.fail(errSyntax)
 		return
 	}
-	c.batch.step(kv.Command{Op: kv.OpPrune})
-	c.batch.op(1, replyOK)
+	b.step(kv.Command{Op: kv.OpPrune})
+	b.op(1, replyOK)
 }
 
 // scanning is what a SCAN was told.
@@ -156,7 +156,7 @@ func scan(c *conn, args [][]byte) {
 		if more {
 			cursor = c.cursors.keep(last)
 		}
-		c.reply(func(w *proto.Writer) {
+		c.batch.reply(func(w *proto.Writer) {
 			w.Array(2)
 			w.Text(cursor)
 			texts(w, found)

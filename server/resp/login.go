@@ -43,7 +43,7 @@ func auth(c *conn, args [][]byte) {
 		c.fail(text)
 		return
 	}
-	c.reply((*proto.Writer).OK)
+	c.batch.reply((*proto.Writer).OK)
 }
 
 // login makes the client the holder of the token of a secret, or returns why not.
@@ -84,7 +84,7 @@ func aclCommand(c *conn, args [][]byte) {
 		c.fail(errACL)
 		return
 	}
-	c.reply(func(w *proto.Writer) { w.Text(c.user()) })
+	c.batch.reply(func(w *proto.Writer) { w.Text(c.user()) })
 }
 
 // user is what the client is called where Redis has the name of its user.

@@ -91,7 +91,7 @@ func role(c *conn, _ [][]byte) {
 	n := nodesOf(s, c.cfg.Advertised)
 	offset := int64(s.Applied)
 	if n.master == n.self.id && n.master != 0 {
-		c.reply(func(w *proto.Writer) {
+		c.batch.reply(func(w *proto.Writer) {
 			w.Array(3)
 			w.Text("master")
 			w.Int(offset)
@@ -108,7 +108,7 @@ func role(c *conn, _ [][]byte) {
 		state = "connect"
 	}
 	port, _ := strconv.ParseInt(m.port, 10, 32) // 0 if none is known
-	c.reply(func(w *proto.Writer) {
+	c.batch.reply(func(w *proto.Writer) {
 		w.Array(5)
 		w.Text("slave")
 		w.Text(m.host)

@@ -194,6 +194,14 @@ func (s *store) Remaining(key string) (time.Duration, bool) {
 	return s.backend.Remaining(kv.TimedKey, key)
 }
 
+// left returns about what is left of the time to live of a key that was read.
+func (s *store) left(key string, ttl time.Duration) time.Duration {
+	if left, runs := s.Remaining(key); runs {
+		return left
+	}
+	return ttl
+}
+
 // Snapshot returns a view of the keys that begin with prefix, some of which the client must be allowed to read. The
 // caller closes it.
 func (s *store) Snapshot(timeout time.Duration, mode web.Mode, prefix string) (view, error) {

@@ -60,15 +60,15 @@ func (c *conn) leaveOut(denied error) (n int) {
 			err = denied
 		}
 		c.trail.command(o.name, steps, nil, err)
-		b.refuse(o, errorText(err), c.out.V3)
+		b.refuse(o, errorText(err))
 		n++
 	}
 	return n
 }
 
 // refuse gives a command a reply that is an error, in the place of its steps.
-func (b *batch) refuse(o *op, text string, v3 bool) {
-	w := proto.Writer{V3: v3}
+func (b *batch) refuse(o *op, text string) {
+	w := proto.Writer{V3: b.v3}
 	w.Error(text)
 	*o = op{name: o.name, from: len(b.ready)}
 	b.ready = append(b.ready, w.Bytes()...)
@@ -77,14 +77,12 @@ func (b *batch) refuse(o *op, text string, v3 bool) {
 
 // mayQueue decides about a command queued for EXEC, by its present steps. EXEC decides again.
 func (c *conn) mayQueue(cmd *command, args [][]byte) error {
-	if c.to.decider == nil || !cmd.steps {
+	if c.to.decider == nil || cmd.steps == nil {
 		return nil
 	}
-	batched, broken := c.batch, c.tx.broken
-	c.batch = batch{}
-	cmd.run(c, args)
-	steps := c.batch.steps
-	c.batch, c.tx.broken = batched, broken // what is wrong with the arguments EXEC says
+	b := batch{maxValueBytes: c.batch.maxValueBytes}
+	cmd.steps(&b, args) // what is wrong with the arguments EXEC says
+	steps := b.steps
 	if len(steps) == 0 {
 		return nil
 	}

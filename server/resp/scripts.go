@@ -68,9 +68,9 @@ func script(c *conn, args [][]byte) {
 			c.fail(errNoLua)
 			return
 		}
-		c.reply(func(w *proto.Writer) { w.Text(hash) })
+		c.batch.reply(func(w *proto.Writer) { w.Text(hash) })
 	case sub == "exists" && len(args) > 2:
-		c.reply(func(w *proto.Writer) {
+		c.batch.reply(func(w *proto.Writer) {
 			w.Array(len(args) - 2)
 			for _, a := range args[2:] {
 				_, known := lockScripts[strings.ToLower(string(a))]
@@ -82,7 +82,7 @@ func script(c *conn, args [][]byte) {
 			}
 		})
 	case sub == "flush" && len(args) <= 3:
-		c.reply((*proto.Writer).OK)
+		c.batch.reply((*proto.Writer).OK)
 	default:
 		c.fail("ERR unknown subcommand or wrong number of arguments for '" + string(args[1]) + "'. Try SCRIPT HELP.")
 	}
@@ -111,7 +111,7 @@ func (c *conn) runScript(hash, unknown string, args [][]byte) {
 		c.fail(unknown)
 	case int(n) < s.keys || len(rest)-int(n) < s.args:
 		c.fail("ERR the script of a lock needs more keys or arguments than it was given")
-	case c.several(rest[:n]):
+	case c.batch.several(rest[:n]):
 		keys := make([]string, n)
 		for i := range keys {
 			keys[i] = string(rest[i])
@@ -121,10 +121,10 @@ func (c *conn) runScript(hash, unknown string, args [][]byte) {
 }
 
 // milliseconds reads a time to live; if it is none it replies why.
-func (c *conn) milliseconds(arg []byte) (time.Duration, bool) {
+func (b *batch) milliseconds(arg []byte) (time.Duration, bool) {
 	n, ok := integer(arg)
 	if !ok || n < 1 || n > kv.MaxTTL.Milliseconds() {
-		c.fail("ERR invalid expire time in the script of a lock")
+		b.fail("ERR invalid expire time in the script of a lock")
 		return 0, false
 	}
 	return time.Duration(n) * time.Millisecond, true
@@ -133,7 +133,7 @@ func (c *conn) milliseconds(arg []byte) (time.Duration, bool) {
 // unlockTold deletes a key that holds a value: 1, 0 if it holds another, -1 if there is none.
 func unlockTold(c *conn, keys []string, args [][]byte) {
 	step := kv.Command{Op: kv.OpUnlink, Key: keys[0], Mode: kv.ModeEqual, Test: args[0]}
-	c.one(step, func(w *proto.Writer, _ *op, results []result) {
+	c.batch.one(step, func(w *proto.Writer, _ *op, results []result) {
 		switch r := results[0]; {
 		case refused(w, results):
 		case r.code == kv.CodeCondition:
@@ -156,14 +156,14 @@ func unlockAll(c *conn, keys []string, args [][]byte) {
 
 // prolong gives a key that holds a value another time to live: 1, or 0 if it does not hold it.
 func prolong(c *conn, keys []string, args [][]byte) {
-	if ttl, ok := c.milliseconds(args[1]); ok {
-		c.one(kv.Command{Op: kv.OpRetime, Key: keys[0], TTL: ttl, Mode: kv.ModeEqual, Test: args[0]}, replyCount)
+	if ttl, ok := c.batch.milliseconds(args[1]); ok {
+		c.batch.one(kv.Command{Op: kv.OpRetime, Key: keys[0], TTL: ttl, Mode: kv.ModeEqual, Test: args[0]}, replyCount)
 	}
 }
 
 // prolongOrLock prolongs, or locks a key that is free.
 func prolongOrLock(c *conn, keys []string, args [][]byte) {
-	ttl, ok := c.milliseconds(args[1])
+	ttl, ok := c.batch.milliseconds(args[1])
 	if !ok {
 		return
 	}
@@ -186,17 +186,17 @@ func prolongOrLock(c *conn, keys []string, args [][]byte) {
 
 // lockAll locks all keys, if all are free, and replies how many, or 0.
 func lockAll(c *conn, keys []string, args [][]byte) {
-	c.lockEach(keys, args, kv.Command{Mode: kv.ModeAbsent})
+	c.batch.lockEach(keys, args, kv.Command{Mode: kv.ModeAbsent})
 }
 
 // prolongAll locks all keys anew, if all hold the value.
 func prolongAll(c *conn, keys []string, args [][]byte) {
-	c.lockEach(keys, args, kv.Command{Mode: kv.ModeEqual, Test: args[0]})
+	c.batch.lockEach(keys, args, kv.Command{Mode: kv.ModeEqual, Test: args[0]})
 }
 
 // lockEach writes a value with a time to live to all keys, if the condition of step holds for all.
-func (c *conn) lockEach(keys []string, args [][]byte, step kv.Command) {
-	ttl, ok := c.milliseconds(args[1])
+func (b *batch) lockEach(keys []string, args [][]byte, step kv.Command) {
+	ttl, ok := b.milliseconds(args[1])
 	if !ok {
 		return
 	}
@@ -204,7 +204,7 @@ func (c *conn) lockEach(keys []string, args [][]byte, step kv.Command) {
 	for _, k := range keys {
 		step.Value = kv.AppendPair(step.Value, k, args[0])
 	}
-	c.one(step, func(w *proto.Writer, _ *op, results []result) {
+	b.one(step, func(w *proto.Writer, _ *op, results []result) {
 		switch {
 		case refused(w, results):
 		case results[0].code == kv.CodeDone:
@@ -229,17 +229,9 @@ func lockTTL(c *conn, keys []string, args [][]byte) {
 		case seen.ttl == 0:
 			w.Int(-1)
 		default:
-			w.Int(c.left(keys[0], seen.ttl).Milliseconds())
+			w.Int(c.to.left(keys[0], seen.ttl).Milliseconds())
 		}
 	})
-}
-
-// left returns about what is left of a time to live.
-func (c *conn) left(key string, ttl time.Duration) time.Duration {
-	if left, runs := c.to.Remaining(key); runs {
-		return left
-	}
-	return ttl
 }
 
 // tries bounds how often a script that looks before it writes begins again, because the key has changed in between.
@@ -251,7 +243,7 @@ func obtain(c *conn, keys []string, args [][]byte) {
 	same, ok := integer(args[1])
 	ttl, timed := time.Duration(0), false
 	if ok {
-		ttl, timed = c.milliseconds(args[2])
+		ttl, timed = c.batch.milliseconds(args[2])
 	} else {
 		c.fail(errNotInteger)
 	}
@@ -270,7 +262,7 @@ func obtain(c *conn, keys []string, args [][]byte) {
 
 // extend adds to the time to live of a key that holds a value, or sets it: 1, or 0.
 func extend(c *conn, keys []string, args [][]byte) {
-	more, ok := c.milliseconds(args[1])
+	more, ok := c.batch.milliseconds(args[1])
 	if !ok {
 		return
 	}
@@ -282,7 +274,7 @@ func extend(c *conn, keys []string, args [][]byte) {
 		}
 		ttl := more
 		if !replace {
-			ttl += c.left(keys[0], e.TTL)
+			ttl += c.to.left(keys[0], e.TTL)
 		}
 		return kv.Command{Op: kv.OpRetime, Key: keys[0], TTL: min(ttl, kv.MaxTTL)}, func(w *proto.Writer) { w.Int(1) }
 	})
@@ -306,7 +298,7 @@ func (c *conn) changing(key string, decide func(kv.Entry) (kv.Command, func(*pro
 		}
 		step, reply := decide(seen)
 		if step.Op == 0 {
-			c.reply(reply)
+			c.batch.reply(reply)
 			return
 		}
 		b := &c.batch

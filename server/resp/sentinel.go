@@ -60,7 +60,7 @@ func sentinel(c *conn, args [][]byte) {
 	sub := strings.ToLower(string(args[1]))
 	switch {
 	case sub == "myid" && len(args) == 2:
-		c.reply(func(w *proto.Writer) { w.Text(runID(n.self)) })
+		c.batch.reply(func(w *proto.Writer) { w.Text(runID(n.self)) })
 		return
 	case sub == "masters" && len(args) == 2:
 		c.masters(&n)
@@ -78,19 +78,19 @@ func sentinel(c *conn, args [][]byte) {
 	m, known := n.theMaster()
 	switch {
 	case sub == "get-master-addr-by-name" && !known:
-		c.reply((*proto.Writer).NullArray)
+		c.batch.reply((*proto.Writer).NullArray)
 	case sub == "get-master-addr-by-name":
-		c.reply(func(w *proto.Writer) { texts(w, []string{m.host, m.port}) })
+		c.batch.reply(func(w *proto.Writer) { texts(w, []string{m.host, m.port}) })
 	case sub == "master" && !known:
 		c.fail("ERR no master is known at this moment: ask again")
 	case sub == "master":
-		c.reply(func(w *proto.Writer) { describe(w, m.asMaster(name, &n)) })
+		c.batch.reply(func(w *proto.Writer) { describe(w, m.asMaster(name, &n)) })
 	case sub == "sentinels":
-		c.reply(func(w *proto.Writer) {
+		c.batch.reply(func(w *proto.Writer) {
 			describeAll(w, n.others, func(o node) []string { return o.as(o.address(), "sentinel") })
 		})
 	default:
-		c.reply(func(w *proto.Writer) {
+		c.batch.reply(func(w *proto.Writer) {
 			describeAll(w, n.replicas(), func(o node) []string {
 				return append(o.as(o.address(), "slave"), "master-host", m.host, "master-port", m.port, "master-link-status", "ok",
 					"slave-priority", "100")
@@ -109,7 +109,7 @@ func (c *conn) masters(n *nodes) {
 	if !known {
 		names = nil
 	}
-	c.reply(func(w *proto.Writer) {
+	c.batch.reply(func(w *proto.Writer) {
 		w.Array(len(names))
 		for _, name := range names {
 			describe(w, m.asMaster(name, n))

@@ -108,6 +108,7 @@ func (s *Server) begin(nc net.Conn) {
 		shared: &s.shared}
 	c.to = store{backend: s.backend, decider: s.cfg.Access, timeout: s.cfg.ClientTimeout}
 	c.trail = trail{log: s.cfg.Audit, from: nc.RemoteAddr().String(), client: &c.to}
+	c.batch = batch{maxValueBytes: s.cfg.MaxValueBytes, left: c.to.left}
 	c.limits = newAdmitted(limits, admitted)
 	c.in.Known = true
 	s.conns[c] = struct{}{}

@@ -11,47 +11,31 @@ import (
 )
 
 var stringCommands = []command{
-	{name: "set", arity: -3, run: set},
-	{name: "setnx", arity: 3, run: func(c *conn, a [][]byte) { c.put(a[1], a[2], kv.ModeAbsent, 0, replyWritten) }},
-	{name: "setex", arity: 4, run: func(c *conn, a [][]byte) { setFor(c, a, time.Second) }},
-	{name: "psetex", arity: 4, run: func(c *conn, a [][]byte) { setFor(c, a, time.Millisecond) }},
-	{name: "get", arity: 2, run: get},
-	{name: "getset", arity: 3, run: func(c *conn, a [][]byte) { c.put(a[1], a[2], kv.ModeReturn, 0, replyOld) }},
-	{name: "getdel", arity: 2, run: getdel},
-	{name: "getex", arity: -2, run: getex},
-	{name: "mget", arity: -2, run: mget},
-	{name: "mset", arity: -3, run: func(c *conn, a [][]byte) { c.putPairs(a, 0, replyOK) }},
-	{name: "msetnx", arity: -3, run: func(c *conn, a [][]byte) { c.putPairs(a, kv.ModeAbsent, replyWritten) }},
-	{name: "strlen", arity: 2, run: strlen},
-	{name: "append", arity: 3, run: appendTo},
-	{name: "getrange", arity: 4, run: getrange},
-	{name: "substr", arity: 4, run: getrange},
-	{name: "incr", arity: 2, run: func(c *conn, a [][]byte) { c.increment(a[1], 1) }},
-	{name: "decr", arity: 2, run: func(c *conn, a [][]byte) { c.increment(a[1], -1) }},
-	{name: "incrby", arity: 3, run: func(c *conn, a [][]byte) { incrBy(c, a, false) }},
-	{name: "decrby", arity: 3, run: func(c *conn, a [][]byte) { incrBy(c, a, true) }},
-}
-
-// key returns a key that an argument names; if none can be named so it replies why.
-func (c *conn) key(arg []byte) (string, bool) {
-	key := string(arg)
-	if err := kv.ValidateKey(key); err != nil {
-		c.fail("ERR " + err.Error() + ": keys are 1 to 1024 bytes of UTF-8")
-		return "", false
-	}
-	return key, true
-}
-
-// one adds a command of one step.
-func (c *conn) one(step kv.Command, reply replyFunc) *op {
-	c.batch.step(step)
-	return c.batch.op(1, reply)
+	{name: "set", arity: -3, steps: set},
+	{name: "setnx", arity: 3, steps: func(b *batch, a [][]byte) { b.put(a[1], a[2], kv.ModeAbsent, 0, replyWritten) }},
+	{name: "setex", arity: 4, steps: func(b *batch, a [][]byte) { setFor(b, a, time.Second) }},
+	{name: "psetex", arity: 4, steps: func(b *batch, a [][]byte) { setFor(b, a, time.Millisecond) }},
+	{name: "get", arity: 2, steps: get},
+	{name: "getset", arity: 3, steps: func(b *batch, a [][]byte) { b.put(a[1], a[2], kv.ModeReturn, 0, replyOld) }},
+	{name: "getdel", arity: 2, steps: getdel},
+	{name: "getex", arity: -2, steps: getex},
+	{name: "mget", arity: -2, steps: mget},
+	{name: "mset", arity: -3, steps: func(b *batch, a [][]byte) { b.putPairs(a, 0, replyOK) }},
+	{name: "msetnx", arity: -3, steps: func(b *batch, a [][]byte) { b.putPairs(a, kv.ModeAbsent, replyWritten) }},
+	{name: "strlen", arity: 2, steps: strlen},
+	{name: "append", arity: 3, steps: appendTo},
+	{name: "getrange", arity: 4, steps: getrange},
+	{name: "substr", arity: 4, steps: getrange},
+	{name: "incr", arity: 2, steps: func(b *batch, a [][]byte) { b.increment(a[1], 1) }},
+	{name: "decr", arity: 2, steps: func(b *batch, a [][]byte) { b.increment(a[1], -1) }},
+	{name: "incrby", arity: 3, steps: func(b *batch, a [][]byte) { incrBy(b, a, false) }},
+	{name: "decrby", arity: 3, steps: func(b *batch, a [][]byte) { incrBy(b, a, true) }},
 }
 
 // put adds a command that writes one key.
-func (c *conn) put(key, value []byte, mode kv.Mode, ttl time.Duration, reply replyFunc) {
-	if k, ok := c.key(key); ok {
-		c.one(kv.Command{Op: kv.OpPut, Key: k, Value: value, Mode: mode, TTL: ttl}, reply)
+func (b *batch) put(key, value []byte, mode kv.Mode, ttl time.Duration, reply replyFunc) {
+	if k, ok := b.key(key); ok {
+		b.one(kv.Command{Op: kv.OpPut, Key: k, Value: value, Mode: mode, TTL: ttl}, reply)
 	}
 }
 
@@ -63,17 +47,17 @@ type setting struct {
 	gone bool // the time at which it expires has passed
 }
 
-func set(c *conn, args [][]byte) {
+func set(b *batch, args [][]byte) {
 	if len(args) == 3 {
-		c.put(args[1], args[2], 0, 0, replyOK)
+		b.put(args[1], args[2], 0, 0, replyOK)
 		return
 	}
 	s, refusal := parseSetting(args[3:], "set")
 	if refusal != "" {
-		c.fail(refusal)
+		b.fail(refusal)
 		return
 	}
-	key, ok := c.key(args[1])
+	key, ok := b.key(args[1])
 	if !ok {
 		return
 	}
@@ -82,24 +66,24 @@ func set(c *conn, args [][]byte) {
 		reply = replyOld
 	}
 	if s.gone {
-		c.setGone(key, s, reply)
+		b.setGone(key, s, reply)
 		return
 	}
-	c.one(kv.Command{Op: kv.OpPut, Key: key, Value: args[2], Mode: s.mode, TTL: s.ttl, Test: s.test}, reply)
+	b.one(kv.Command{Op: kv.OpPut, Key: key, Value: args[2], Mode: s.mode, TTL: s.ttl, Test: s.test}, reply)
 }
 
 // setGone is a SET whose time has passed: if its condition holds, the key is gone.
-func (c *conn) setGone(key string, s setting, reply replyFunc) {
+func (b *batch) setGone(key string, s setting, reply replyFunc) {
 	returns := s.mode & kv.ModeReturn
 	switch {
 	case s.mode&kv.ModeAbsent != 0 && returns != 0:
-		c.one(kv.Command{Op: kv.OpFetch, Key: key}, reply)
+		b.one(kv.Command{Op: kv.OpFetch, Key: key}, reply)
 	case s.mode&(kv.ModeAbsent|kv.ModePresent) == 0 || returns != 0:
-		c.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: s.mode & (kv.ModeEqual | kv.ModeReturn), Test: s.test}, reply)
+		b.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: s.mode & (kv.ModeEqual | kv.ModeReturn), Test: s.test}, reply)
 	case s.mode&kv.ModeAbsent != 0:
-		c.one(kv.Command{Op: kv.OpMeasure, Key: key}, replyOKIf(false))
+		b.one(kv.Command{Op: kv.OpMeasure, Key: key}, replyOKIf(false))
 	default:
-		c.one(kv.Command{Op: kv.OpUnlink, Key: key}, replyOKIf(true))
+		b.one(kv.Command{Op: kv.OpUnlink, Key: key}, replyOKIf(true))
 	}
 }
 
@@ -216,62 +200,62 @@ func integer(b []byte) (int64, bool) {
 	return 0, false
 }
 
-func setFor(c *conn, args [][]byte, scale time.Duration) {
+func setFor(b *batch, args [][]byte, scale time.Duration) {
 	unit := "ex"
 	if scale == time.Millisecond {
 		unit = "px"
 	}
 	ttl, _, refusal := parseTime(unit, args[2], strings.ToLower(string(args[0])))
 	if refusal != "" {
-		c.fail(refusal)
+		b.fail(refusal)
 		return
 	}
-	c.put(args[1], args[3], 0, ttl, replyOK)
+	b.put(args[1], args[3], 0, ttl, replyOK)
 }
 
-func get(c *conn, args [][]byte) {
-	if key, ok := c.key(args[1]); ok {
-		c.one(kv.Command{Op: kv.OpFetch, Key: key}, replyValue)
+func get(b *batch, args [][]byte) {
+	if key, ok := b.key(args[1]); ok {
+		b.one(kv.Command{Op: kv.OpFetch, Key: key}, replyValue)
 	}
 }
 
-func getdel(c *conn, args [][]byte) {
-	if key, ok := c.key(args[1]); ok {
-		c.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: kv.ModeReturn}, replyValue)
+func getdel(b *batch, args [][]byte) {
+	if key, ok := b.key(args[1]); ok {
+		b.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: kv.ModeReturn}, replyValue)
 	}
 }
 
-func getex(c *conn, args [][]byte) {
-	key, ok := c.key(args[1])
+func getex(b *batch, args [][]byte) {
+	key, ok := b.key(args[1])
 	switch {
 	case !ok:
 	case len(args) == 2:
-		c.one(kv.Command{Op: kv.OpFetch, Key: key}, replyValue)
+		b.one(kv.Command{Op: kv.OpFetch, Key: key}, replyValue)
 	case len(args) == 3 && strings.EqualFold(string(args[2]), "persist"):
-		c.one(kv.Command{Op: kv.OpRetime, Key: key, Mode: kv.ModePresent | kv.ModeReturn}, replyValue)
+		b.one(kv.Command{Op: kv.OpRetime, Key: key, Mode: kv.ModePresent | kv.ModeReturn}, replyValue)
 	case len(args) == 4:
 		ttl, gone, refusal := parseTime(strings.ToLower(string(args[2])), args[3], "getex")
 		switch {
 		case refusal != "":
-			c.fail(refusal)
+			b.fail(refusal)
 		case gone:
-			c.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: kv.ModeReturn}, replyValue)
+			b.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: kv.ModeReturn}, replyValue)
 		default:
-			c.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: kv.ModeReturn}, replyValue)
+			b.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: kv.ModeReturn}, replyValue)
 		}
 	default:
-		c.fail(errSyntax)
+		b.fail(errSyntax)
 	}
 }
 
-func mget(c *conn, args [][]byte) {
-	if !c.several(args[1:]) {
+func mget(b *batch, args [][]byte) {
+	if !b.several(args[1:]) {
 		return
 	}
 	for _, a := range args[1:] {
-		c.batch.step(kv.Command{Op: kv.OpFetch, Key: string(a)})
+		b.step(kv.Command{Op: kv.OpFetch, Key: string(a)})
 	}
-	c.batch.op(len(args)-1, func(w *proto.Writer, _ *op, results []result) {
+	b.op(len(args)-1, func(w *proto.Writer, _ *op, results []result) {
 		if err := results[0].err; err != nil { // of all of them: together they are too large
 			w.Error(errorText(err))
 			return
@@ -283,61 +267,47 @@ func mget(c *conn, args [][]byte) {
 	})
 }
 
-// several reports whether all of keys can be; if not it replies why not.
-func (c *conn) several(keys [][]byte) bool {
-	if len(keys) > kv.MaxSteps/2 {
-		c.fail("ERR too many keys in one command: send them in several")
-		return false
-	}
-	for _, k := range keys {
-		if _, ok := c.key(k); !ok {
-			return false
-		}
-	}
-	return true
-}
-
-func strlen(c *conn, args [][]byte) {
-	if key, ok := c.key(args[1]); ok {
-		c.one(kv.Command{Op: kv.OpMeasure, Key: key}, replyLength)
+func strlen(b *batch, args [][]byte) {
+	if key, ok := b.key(args[1]); ok {
+		b.one(kv.Command{Op: kv.OpMeasure, Key: key}, replyLength)
 	}
 }
 
-func appendTo(c *conn, args [][]byte) {
-	if key, ok := c.key(args[1]); ok {
-		c.one(kv.Command{Op: kv.OpAppend, Key: key, Value: args[2], Num: int64(c.cfg.MaxValueBytes)}, replyLength)
+func appendTo(b *batch, args [][]byte) {
+	if key, ok := b.key(args[1]); ok {
+		b.one(kv.Command{Op: kv.OpAppend, Key: key, Value: args[2], Num: int64(b.maxValueBytes)}, replyLength)
 	}
 }
 
-func getrange(c *conn, args [][]byte) {
+func getrange(b *batch, args [][]byte) {
 	from, ok1 := integer(args[2])
 	to, ok2 := integer(args[3])
 	if !ok1 || !ok2 {
-		c.fail(errNotInteger)
+		b.fail(errNotInteger)
 		return
 	}
-	if key, ok := c.key(args[1]); ok {
-		o := c.one(kv.Command{Op: kv.OpFetch, Key: key}, replyRange)
+	if key, ok := b.key(args[1]); ok {
+		o := b.one(kv.Command{Op: kv.OpFetch, Key: key}, replyRange)
 		o.from, o.to = int(from), int(to)
 	}
 }
 
-func (c *conn) increment(key []byte, by int64) {
-	if k, ok := c.key(key); ok {
-		c.one(kv.Command{Op: kv.OpIncrement, Key: k, Num: by}, replyNumber)
+func (b *batch) increment(key []byte, by int64) {
+	if k, ok := b.key(key); ok {
+		b.one(kv.Command{Op: kv.OpIncrement, Key: k, Num: by}, replyNumber)
 	}
 }
 
-func incrBy(c *conn, args [][]byte, down bool) {
+func incrBy(b *batch, args [][]byte, down bool) {
 	n, ok := integer(args[2])
 	switch {
 	case !ok:
-		c.fail(errNotInteger)
+		b.fail(errNotInteger)
 	case down && n == math.MinInt64:
-		c.fail("ERR decrement would overflow")
+		b.fail("ERR decrement would overflow")
 	case down:
-		c.increment(args[1], -n)
+		b.increment(args[1], -n)
 	default:
-		c.increment(args[1], n)
+		b.increment(args[1], n)
 	}
 }

@@ -79,7 +79,7 @@ func (s *subscriptions) stopTelling() {
 func (c *conn) speak(v3 bool) {
 	c.subs.mu.Lock()
 	defer c.subs.mu.Unlock()
-	c.out.V3, c.subs.v3 = v3, v3
+	c.out.V3, c.batch.v3, c.subs.v3 = v3, v3, v3
 }
 
 // subscribe adds names to list, which is one of c.subs. The replies are sent before the first message can be.
@@ -252,9 +252,9 @@ func pubsub(c *conn, args [][]byte) {
 			pattern = string(args[2])
 		}
 		names := slices.DeleteFunc(a.matching(pattern), func(n string) bool { return !c.mayKnow(n) })
-		c.reply(func(w *proto.Writer) { texts(w, names) })
+		c.batch.reply(func(w *proto.Writer) { texts(w, names) })
 	case sub == "numsub":
-		c.reply(func(w *proto.Writer) {
+		c.batch.reply(func(w *proto.Writer) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			w.Array(2 * len(args[2:]))
@@ -268,7 +268,7 @@ func pubsub(c *conn, args [][]byte) {
 			}
 		})
 	case sub == "numpat" && len(args) == 2:
-		c.reply(func(w *proto.Writer) {
+		c.batch.reply(func(w *proto.Writer) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			w.Int(int64(len(a.patterns)))

@@ -68,7 +68,7 @@ func (c *conn) wrapped(args [][]byte, around kv.Command) {
 	}
 	b := &c.batch
 	b.name = cmd.name
-	cmd.run(c, args)
+	cmd.do(c, args)
 	if len(b.steps) > 0 && b.writes == 0 {
 		b.reset()
 		c.fail("ERR '" + cmd.name + "' writes nothing: send it as it is")
@@ -106,11 +106,11 @@ func revision(c *conn, args [][]byte) {
 	case 1:
 		c.snapshot("", func(v view) error {
 			n := v.Revision()
-			c.reply(func(w *proto.Writer) { w.Int(int64(n)) })
+			c.batch.reply(func(w *proto.Writer) { w.Int(int64(n)) })
 			return nil
 		})
 	case 2:
-		key, ok := c.key(args[1])
+		key, ok := c.batch.key(args[1])
 		if !ok {
 			return
 		}
@@ -123,7 +123,7 @@ func revision(c *conn, args [][]byte) {
 			c.fail(errorText(err))
 			return
 		}
-		c.reply(func(w *proto.Writer) { w.Int(int64(n)) })
+		c.batch.reply(func(w *proto.Writer) { w.Int(int64(n)) })
 	default:
 		c.fail("ERR wrong number of arguments for 'tenure.revision' command")
 	}

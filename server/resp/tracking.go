@@ -64,7 +64,7 @@ func (c *conn) setTracking(args [][]byte) {
 		return
 	case !on:
 		c.track.off()
-		c.reply((*proto.Writer).OK)
+		c.batch.reply((*proto.Writer).OK)
 		return
 	case !c.out.V3:
 		c.fail("ERR CLIENT TRACKING needs RESP3: send HELLO 3 before")
@@ -96,7 +96,7 @@ func (c *conn) setTracking(args [][]byte) {
 	n.tell = (&invalidating{n, prefixes, t.turn}).tell
 	n.lost = (&invalidating{n, nil, t.turn}).all
 	t.going.Go(n.run)
-	c.reply((*proto.Writer).OK)
+	c.batch.reply((*proto.Writer).OK)
 }
 
 // parseTracking reads the arguments of CLIENT TRACKING.

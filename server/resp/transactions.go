@@ -57,7 +57,7 @@ func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
 		q.args[i] = bytes.Clone(a)
 	}
 	t.queued = append(t.queued, q)
-	c.reply(func(w *proto.Writer) { w.Simple("QUEUED") })
+	c.batch.reply(func(w *proto.Writer) { w.Simple("QUEUED") })
 }
 
 // end forgets the transaction and what was watched for it.
@@ -70,7 +70,7 @@ func multi(c *conn, _ [][]byte) {
 		return
 	}
 	c.tx.open = true
-	c.reply((*proto.Writer).OK)
+	c.batch.reply((*proto.Writer).OK)
 }
 
 func discard(c *conn, _ [][]byte) {
@@ -79,12 +79,12 @@ func discard(c *conn, _ [][]byte) {
 		return
 	}
 	c.tx.end()
-	c.reply((*proto.Writer).OK)
+	c.batch.reply((*proto.Writer).OK)
 }
 
 func unwatch(c *conn, _ [][]byte) {
 	c.tx.watched = nil
-	c.reply((*proto.Writer).OK)
+	c.batch.reply((*proto.Writer).OK)
 }
 
 // watchKeys remembers the revision now: behind the writes that the connection has sent before.
@@ -94,7 +94,7 @@ func watchKeys(c *conn, args [][]byte) {
 		c.tx.broken = false
 		return
 	}
-	if !c.several(args[1:]) {
+	if !c.batch.several(args[1:]) {
 		return
 	}
 	c.execute()
@@ -117,7 +117,7 @@ func watchKeys(c *conn, args [][]byte) {
 	for _, key := range keys {
 		c.tx.watched = append(c.tx.watched, watched{key: key, revision: revision})
 	}
-	c.reply((*proto.Writer).OK)
+	c.batch.reply((*proto.Writer).OK)
 }
 
 // maxWatched bounds the keys that one connection watches: the checks and the commands of a transaction are one sequence.
@@ -143,7 +143,7 @@ func exec(c *conn, _ [][]byte) {
 	}
 	for _, q := range t.queued {
 		b.name = q.cmd.name
-		q.cmd.run(c, q.args)
+		q.cmd.do(c, q.args)
 	}
 	taken, err := func() {}, c.atomically(checks)
 	if err == nil {

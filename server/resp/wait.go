@@ -37,7 +37,7 @@ func wait(c *conn, args [][]byte) {
 	if n := c.nodes(); n.voters > 0 && !c.doubtful {
 		known = int64(n.voters / 2) // a majority, less one
 	}
-	c.reply(func(w *proto.Writer) { w.Int(known) })
+	c.batch.reply(func(w *proto.Writer) { w.Int(known) })
 }
 
 // apply has a command applied, and notes whether the outcome of the connection's last write is unknown.
