@@ -32,7 +32,6 @@ type conn struct {
 	batch   batch
 	results []result
 	held    holding
-	mode    web.Mode // of reads
 	tx      transaction
 	closing bool // after the replies
 	// doubtful: the outcome of the last write is unknown

@@ -138,7 +138,7 @@ func reset(c *conn, _ [][]byte) {
 	c.track.off()
 	c.subs.stopTelling()
 	c.speak(false)
-	c.name, c.mode = "", web.Default
+	c.name, c.to.mode = "", web.Default
 	c.to.forget()
 	c.changed()
 	c.batch.reply(func(w *proto.Writer) { w.Simple("RESET") })
@@ -146,7 +146,7 @@ func reset(c *conn, _ [][]byte) {
 
 // readIn makes what the connection reads from now on be read so.
 func (c *conn) readIn(m web.Mode) {
-	c.mode = m
+	c.to.mode = m
 	c.batch.reply((*proto.Writer).OK)
 }
 

@@ -8,10 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"tenure/kv"
 	"tenure/server/resp/glob"
 	"tenure/server/resp/proto"
-	"tenure/server/web"
 )
 
 // The commands that tell clients what server this is.
@@ -32,7 +30,7 @@ func info(c *conn, _ [][]byte) {
 	fmt.Fprint(&b, "\r\n# Persistence\r\nloading:0\r\naof_enabled:1\r\n")
 	fmt.Fprint(&b, "\r\n# Replication\r\nrole:master\r\n")
 	fmt.Fprint(&b, "\r\n# Cluster\r\ncluster_enabled:0\r\n")
-	if n := c.countKeys(); n > 0 {
+	if n := c.to.countKeys(); n > 0 {
 		fmt.Fprintf(&b, "\r\n# Keyspace\r\ndb0:keys=%d,expires=0,avg_ttl=0\r\n", n)
 	}
 	c.batch.reply(func(w *proto.Writer) { w.Verbatim(b.String()) })
@@ -169,23 +167,6 @@ func port(a net.Addr) string {
 		return "0"
 	}
 	return port
-}
-
-// countKeys returns the number of keys, as this node has applied them; 0 for a client that may not read all of them.
-func (c *conn) countKeys() int {
-	v, err := c.to.Snapshot(c.cfg.ClientTimeout, web.Stale, "")
-	if err != nil {
-		return 0
-	}
-	defer v.snapshot.Close()
-	if v.hides {
-		return 0 // to count the others takes as long as to list them, and tools ask for INFO all the time
-	}
-	n, err := v.Count(kv.Range{})
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 func nowTime(c *conn, _ [][]byte) {

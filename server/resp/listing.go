@@ -28,7 +28,7 @@ const (
 
 // snapshot runs f on a view of the keys that begin with prefix; if there is none, or f fails, it replies why.
 func (c *conn) snapshot(prefix string, f func(v view) error) {
-	v, err := c.to.Snapshot(c.cfg.ClientTimeout, c.mode, prefix)
+	v, err := c.to.Snapshot(prefix)
 	if err == nil {
 		err = f(v)
 		v.snapshot.Close()

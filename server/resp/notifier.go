@@ -57,7 +57,7 @@ const (
 // caughtUp returns a revision at or above that of every write answered before, by any node. Subscribers get only later
 // changes. It costs as much as a read.
 func (c *conn) caughtUp() (uint64, error) {
-	if err := c.to.ReadPoint(c.cfg.ClientTimeout, c.mode); err != nil {
+	if err := c.to.ReadPoint(); err != nil {
 		return 0, err
 	}
 	newest, err := c.cfg.Hub.Newest()

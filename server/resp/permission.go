@@ -21,7 +21,8 @@ import (
 type store struct {
 	backend Backend
 	decider *access.Decider // nil: there are no tokens, so that everything is allowed
-	timeout time.Duration   // for this node to find out whether something is allowed
+	timeout time.Duration   // of a request, and for this node to find out whether something is allowed
+	mode    web.Mode        // of reads
 	proven  access.Credentials
 	who     access.Credentials
 	request *access.Request // of who, nil without tokens: what is asked for now
@@ -122,29 +123,29 @@ func (s *store) mayWrite(c *kv.Command) error {
 }
 
 // Write has the command applied once, if the client may do all of it.
-func (s *store) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
+func (s *store) Write(c kv.Command, took *slow.Write) (kv.Result, error) {
 	if s.decider != nil {
 		if err := s.mayWrite(&c); err != nil {
 			return kv.Result{}, err
 		}
 	}
-	r, err := s.send(timeout, c, took)
+	r, err := s.send(c, took)
 	s.revision = r.Revision
 	return r, err
 }
 
 // send sends a command after its decision. If the log refuses it because permissions were taken away meanwhile, this
 // node decides once more.
-func (s *store) send(limit time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
+func (s *store) send(c kv.Command, took *slow.Write) (kv.Result, error) {
 	if s.decider == nil {
-		return s.backend.Write(limit, c, took)
+		return s.backend.Write(s.timeout, c, took)
 	}
 	if !s.decided {
 		panic("resp: a command is sent without a decision whether it is allowed")
 	}
 	s.decided = false
 	asked := time.Now()
-	for left := limit; left > 0; left = limit - time.Since(asked) {
+	for left := s.timeout; left > 0; left = s.timeout - time.Since(asked) {
 		c.Decided = s.request.Revision()
 		r, err := s.backend.Write(left, c, took)
 		if err != nil || r.Code != kv.CodeDecideAgain {
@@ -161,10 +162,9 @@ var errAlwaysNew = fmt.Errorf("%w: permissions change all the time; try again", 
 
 // GetMany reads keys that the client may read. The entries may be newer than the decision, so it decides again after
 // the read. After an error each may have been called with entries that the client must not get.
-func (s *store) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (
-	uint64, error) {
+func (s *store) GetMany(keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	if s.decider == nil {
-		return s.backend.GetMany(timeout, mode, keys, each)
+		return s.backend.GetMany(s.timeout, s.mode, keys, each)
 	}
 	s.request.Next()
 	for _, k := range keys {
@@ -172,17 +172,17 @@ func (s *store) GetMany(timeout time.Duration, mode web.Mode, keys []string, eac
 			return 0, err
 		}
 	}
-	revision, err := s.backend.GetMany(timeout, mode, keys, each)
+	revision, err := s.backend.GetMany(s.timeout, s.mode, keys, each)
 	if err != nil {
 		return 0, err
 	}
 	return revision, s.request.Again()
 }
 
-// ReadPoint waits until this node has applied every write acknowledged before the call, as mode requires. It reads
-// nothing.
-func (s *store) ReadPoint(timeout time.Duration, mode web.Mode) error {
-	_, err := s.backend.GetMany(timeout, mode, []string{anyKey}, func(int, kv.Entry) bool { return true })
+// ReadPoint waits until this node has applied every write acknowledged before the call, as its mode requires. It
+// reads nothing.
+func (s *store) ReadPoint() error {
+	_, err := s.backend.GetMany(s.timeout, s.mode, []string{anyKey}, func(int, kv.Entry) bool { return true })
 	return err
 }
 
@@ -204,11 +204,13 @@ func (s *store) left(key string, ttl time.Duration) time.Duration {
 
 // Snapshot returns a view of the keys that begin with prefix, some of which the client must be allowed to read. The
 // caller closes it.
-func (s *store) Snapshot(timeout time.Duration, mode web.Mode, prefix string) (view, error) {
+func (s *store) Snapshot(prefix string) (view, error) { return s.snapshotIn(s.mode, prefix) }
+
+func (s *store) snapshotIn(mode web.Mode, prefix string) (view, error) {
 	if err := s.needSome(prefix); err != nil {
 		return view{}, err
 	}
-	snapshot, _, err := s.backend.Snapshot(timeout, mode)
+	snapshot, _, err := s.backend.Snapshot(s.timeout, mode)
 	if err != nil {
 		return view{}, err
 	}
@@ -222,6 +224,23 @@ func (s *store) Snapshot(timeout time.Duration, mode web.Mode, prefix string) (v
 	}
 	v.hides = !s.may(acl.KeyReadPrefix(prefix))
 	return v, nil
+}
+
+// countKeys returns the number of keys, as this node has applied them; 0 for a client that may not read all of them.
+func (s *store) countKeys() int {
+	v, err := s.snapshotIn(web.Stale, "")
+	if err != nil {
+		return 0
+	}
+	defer v.snapshot.Close()
+	if v.hides {
+		return 0 // to count the others takes as long as to list them, and tools ask for INFO all the time
+	}
+	n, err := v.Count(kv.Range{})
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // view is a state without the keys that the client may not read.

@@ -162,7 +162,7 @@ func TestACommandWithoutADecisionPanics(t *testing.T) {
 			t.Error("it was sent")
 		}
 	}()
-	_, _ = s.send(time.Second, kv.Command{Op: kv.OpPut, Key: "k"}, nil)
+	_, _ = s.send(kv.Command{Op: kv.OpPut, Key: "k"}, nil)
 }
 
 // CVE-2026-33343: the parts of what is sent together. Each command of a pipeline is decided, and what is allowed is

@@ -78,7 +78,7 @@ func (c *conn) readSteps(n, bytes int) error {
 	}
 	var passed, kept int
 	fits := true
-	_, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, keys, func(i int, e kv.Entry) bool {
+	_, err := c.to.GetMany(keys, func(i int, e kv.Entry) bool {
 		if i == 0 { // it may begin again
 			c.dropResults(0)
 			passed, kept = 0, 0

@@ -285,7 +285,7 @@ func extend(c *conn, keys []string, args [][]byte) {
 func (c *conn) changing(key string, decide func(kv.Entry) (kv.Command, func(*proto.Writer))) {
 	for range tries {
 		var seen kv.Entry
-		revision, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, []string{key}, func(_ int, e kv.Entry) bool {
+		revision, err := c.to.GetMany([]string{key}, func(_ int, e kv.Entry) bool {
 			seen = e
 			return true
 		})

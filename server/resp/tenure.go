@@ -115,7 +115,7 @@ func revision(c *conn, args [][]byte) {
 			return
 		}
 		var n uint64
-		_, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, []string{key}, func(_ int, e kv.Entry) bool {
+		_, err := c.to.GetMany([]string{key}, func(_ int, e kv.Entry) bool {
 			n = e.ModifyIndex
 			return true
 		})

@@ -109,7 +109,7 @@ func watchKeys(c *conn, args [][]byte) {
 		c.fail("ERR too many keys are watched")
 		return
 	}
-	revision, err := c.to.GetMany(c.cfg.ClientTimeout, c.mode, keys, func(int, kv.Entry) bool { return true })
+	revision, err := c.to.GetMany(keys, func(int, kv.Entry) bool { return true })
 	if err != nil {
 		c.fail(errorText(err))
 		return

@@ -44,7 +44,7 @@ func wait(c *conn, args [][]byte) {
 func (c *conn) apply(cmd kv.Command) (kv.Result, error) {
 	asked := time.Now()
 	c.took = slow.Request{}
-	r, err := c.to.Write(c.cfg.ClientTimeout, cmd, &c.took.Write)
+	r, err := c.to.Write(cmd, &c.took.Write)
 	c.took.Store = time.Since(asked)
 	c.cfg.Slow.Done(c.took.Store, &c.took, func(e *zerolog.Event) {
 		e.Str("redis", c.batch.name).Int("commands", len(c.batch.ops)).Str("client", c.trail.from)
