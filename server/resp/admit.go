@@ -70,6 +70,12 @@ func (a *admitted) wait() (admission.Place, error) {
 	return place, err
 }
 
+// tooMuchUnread returns the error for a read that holding.hold has stopped. Who gets it gets it late.
+func (a *admitted) tooMuchUnread() error {
+	a.slow = true
+	return overloaded(errUnread)
+}
+
 func overloaded(err error) error {
 	return fmt.Errorf("%w: %w; try again later, or another node", web.ErrOverloaded, err)
 }

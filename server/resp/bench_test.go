@@ -41,6 +41,7 @@ type nowhere struct{ net.Conn }
 
 func (nowhere) Write(b []byte) (int, error)      { return len(b), nil }
 func (nowhere) SetWriteDeadline(time.Time) error { return nil }
+func (nowhere) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (nowhere) Close() error                     { return io.EOF }
 
 // BenchmarkBatchOfReads is a pipeline of 100 reads from its parsed commands to its replies, with and without tokens.
@@ -54,8 +55,7 @@ func BenchmarkBatchOfReads(b *testing.B) {
 			if !tokens {
 				cfg.Access = nil
 			}
-			c := &conn{net: nowhere{}, cfg: &cfg, shared: &shared{}, to: store{backend: &silent{}, decider: cfg.Access, timeout: time.Second}}
-			c.limits = newAdmitted(cfg.Admission, &admission.Conn{})
+			c := newConn(nowhere{}, &cfg, &shared{}, &silent{}, &admission.Conn{})
 			c.to.forget()
 			if tokens {
 				if err := c.to.login("app"); err != nil {

@@ -3,17 +3,14 @@ package resp
 import (
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"net"
 	"time"
 
 	"tenure/internal/certs"
 	"tenure/internal/wrongport"
-	"tenure/kv"
+	"tenure/server/admission"
 	"tenure/server/resp/proto"
-	"tenure/server/slow"
-	"tenure/server/web"
 )
 
 // conn is one client's connection. All of it belongs to the goroutine that serves it.
@@ -30,15 +27,24 @@ type conn struct {
 	subs    subscriptions
 	track   tracking
 	batch   batch
-	results []result
-	held    holding
+	exec    executor
 	tx      transaction
 	closing bool // after the replies
-	// doubtful: the outcome of the last write is unknown
-	doubtful bool
-	limits   admitted
-	trail    trail
-	took     slow.Request // where the time of the newest write went
+	limits  admitted
+	trail   trail
+}
+
+// newConn returns the connection nc, which was admitted. It is not served yet.
+func newConn(nc net.Conn, cfg *Config, s *shared, b Backend, as *admission.Conn) *conn {
+	c := &conn{net: nc, in: proto.NewReader(nc, cfg.limits()), cfg: cfg, shared: s}
+	c.in.Known = true
+	c.to = store{backend: b, decider: cfg.Access, timeout: cfg.ClientTimeout}
+	c.limits = newAdmitted(cfg.Admission, as)
+	c.trail = trail{log: cfg.Audit, from: nc.RemoteAddr().String(), client: &c.to}
+	c.batch = batch{maxValueBytes: cfg.MaxValueBytes, left: c.to.left}
+	c.exec = executor{batch: &c.batch, held: holding{all: &s.unread, most: cfg.MaxUnreadBytes}, to: &c.to,
+		limits: &c.limits, trail: &c.trail, slow: cfg.Slow}
+	return c
 }
 
 // serve answers commands until the connection ends.
@@ -68,7 +74,7 @@ func (c *conn) end() {
 	c.track.off()
 	c.subs.stopTelling()
 	c.leaveAll()
-	c.letGo()
+	c.exec.held.letGo()
 }
 
 // handshake performs that of TLS, within a time: a connection that says nothing holds a place only so long.
@@ -151,29 +157,16 @@ func sendAll(to net.Conn, w *proto.Writer, timeout time.Duration) error {
 func (c *conn) execute() {
 	b := &c.batch
 	for len(b.ops) > 0 && !c.out.Lost() { // reads in parts
-		taken, err := func() {}, c.carryOut()
-		c.trail.batch(b, 0, c.results, err)
+		taken, err := func() {}, c.exec.carryOut()
+		c.trail.batch(b, 0, c.exec.results, err)
 		if err == nil {
-			taken, err = c.answering()
+			taken, err = c.exec.answering()
 		}
-		c.answer(func() { b.drop(b.replies(&c.out, c.results, err)) })
+		c.answer(func() { b.drop(b.replies(&c.out, c.exec.results, err)) })
 		taken()
-		c.letGo()
+		c.exec.held.letGo()
 	}
-	c.forget()
-}
-
-// forget forgets the batch and its results, so that a connection that asks for nothing keeps no values.
-func (c *conn) forget() {
-	c.batch.reset()
-	c.dropResults(0)
-	c.letGo()
-}
-
-// dropResults keeps the first n results only: the space of the others is used again, and must not keep their values.
-func (c *conn) dropResults(n int) {
-	clear(c.results[n:])
-	c.results = c.results[:n]
+	c.exec.forget()
 }
 
 // answer runs write, which writes replies. Large ones are sent meanwhile: a pipeline may ask for more than is to be
@@ -190,75 +183,6 @@ func (c *conn) answer(write func()) {
 	if c.out.Full = nil; began {
 		c.sendNow()
 	}
-}
-
-// write carries out a batch that writes, as one sequence.
-func (c *conn) write() error {
-	r, err := c.apply(kv.Command{Op: kv.OpSequence, Parts: c.batch.steps})
-	switch {
-	case err == nil:
-		return c.stepsOf(&r, 0)
-	case errors.Is(err, web.ErrNoSpace):
-		return c.writeWithoutSpace(err)
-	}
-	return err
-}
-
-// writeWithoutSpace carries out those steps of a batch that go on while space is short, and refuses the others with full.
-func (c *conn) writeWithoutSpace(full error) error {
-	all := c.batch.steps
-	var some []kv.Command
-	for i := range all {
-		if all[i].GoesOnFull() {
-			some = append(some, all[i])
-		}
-	}
-	if len(some) == 0 || len(some) == len(all) {
-		return full
-	}
-	r, err := c.apply(kv.Command{Op: kv.OpSequence, Parts: some})
-	if err != nil {
-		return err
-	}
-	c.batch.steps = some
-	err = c.stepsOf(&r, 0)
-	c.batch.steps = all
-	done := c.results
-	c.results = make([]result, 0, len(all))
-	for i := range all {
-		if all[i].GoesOnFull() && len(done) > 0 {
-			c.results, done = append(c.results, done[0]), done[1:]
-		} else {
-			c.results = append(c.results, result{err: full})
-		}
-	}
-	return err
-}
-
-// stepsOf reads the results of the batch's steps, which are behind so many checks.
-func (c *conn) stepsOf(r *kv.Result, checks int) error {
-	n := len(c.batch.steps) - checks
-	if r.Code != kv.CodeDone { // the same for all of them
-		for range n {
-			c.results = append(c.results, result{code: r.Code})
-		}
-		return nil
-	}
-	steps := kv.StepsOf(r)
-	for range n {
-		s, err := steps.Next()
-		if err != nil {
-			return err
-		}
-		c.results = append(c.results, result{code: s.Code, count: s.Count, body: s.Body})
-	}
-	for i := range c.results {
-		if r := &c.results[i]; c.batch.steps[checks+i].Op == kv.OpMeasure {
-			ttl, _ := binary.Uvarint([]byte(r.body)) // 0 without one
-			r.ttl = time.Duration(ttl)
-		}
-	}
-	return nil
 }
 
 // run runs one command: it adds to the batch.

@@ -22,8 +22,9 @@
 //	             subscriptions, and the goroutine of each connection that sends changes
 //	nodes.go, sentinel.go, wait.go
 //	             this node's view of the others: the master and the addresses
-//	batch.go     what has been asked for and not carried out yet; as one sequence of the log if it writes, else as one
-//	             read
+//	batch.go     what has been asked for and not carried out yet
+//	executor.go, reads.go
+//	             carry out the batch: as one sequence of the log if it writes, else as one read
 //	errors.go    replies to errors of the Backend, and to unknown outcomes
 //
 // DESIGN.md says why it is built so.

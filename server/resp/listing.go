@@ -61,7 +61,7 @@ func keys(c *conn, args [][]byte) {
 			if glob.Match(pattern, key) {
 				found = append(found, key)
 				bytes += len(key)
-				fits = c.hold(len(key))
+				fits = c.exec.held.hold(len(key))
 			}
 			many = len(found) > maxKeysReply || bytes > maxReadBytes
 			return fits && !many
@@ -69,7 +69,7 @@ func keys(c *conn, args [][]byte) {
 		switch {
 		case err != nil:
 		case !fits:
-			err = c.tooMuchUnread()
+			err = c.limits.tooMuchUnread()
 		case many:
 			err = errManyKeys
 		}

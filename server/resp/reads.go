@@ -3,6 +3,7 @@ package resp
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"tenure/kv"
 )
@@ -19,88 +20,83 @@ var (
 	errUnread    = errors.New("too many bytes of replies wait on this node for clients to read them")
 )
 
-// holding counts the bytes that a connection has read and not sent yet. shared.unread bounds these bytes of all
-// connections together, whatever their addresses, while they are read. So a refusal costs no memory.
+// holding counts the bytes that a connection has read and not sent yet. all bounds these bytes of all connections
+// together, whatever their addresses, while they are read. So a refusal costs no memory.
 type holding struct {
-	counted int64 // in shared.unread
-	small   int64 // not yet: less than largeReply
+	all     *atomic.Int64 // shared.unread
+	most    int64         // Config.MaxUnreadBytes
+	counted int64         // in all
+	small   int64         // not yet: less than largeReply
 }
 
 // hold counts bytes that were read for a reply. It reports false if all connections together have too many.
-func (c *conn) hold(bytes int) bool {
-	h := &c.held
+func (h *holding) hold(bytes int) bool {
 	if h.small += int64(bytes); h.small < largeReply {
 		return true
 	}
 	h.counted += h.small
-	all := c.unread.Add(h.small)
+	all := h.all.Add(h.small)
 	h.small = 0
-	return all <= c.cfg.MaxUnreadBytes
+	return all <= h.most
 }
 
 // letGo says that what was held is sent, or dropped.
-func (c *conn) letGo() {
-	c.unread.Add(-c.held.counted)
-	c.held = holding{}
-}
-
-// tooMuchUnread returns the error for a read that hold has stopped. Who gets it gets it late.
-func (c *conn) tooMuchUnread() error {
-	c.limits.slow = true
-	return overloaded(errUnread)
+func (h *holding) letGo() {
+	h.all.Add(-h.counted)
+	h.counted, h.small = 0, 0
 }
 
 // read carries out reads of the batch in one state: the first command that has any, and those behind it until there are
 // partBytes. The results are those of whole commands.
-func (c *conn) read() error {
-	first := slices.IndexFunc(c.batch.ops, func(o op) bool { return o.steps > 0 })
-	n := c.batch.ops[first].steps
-	err := c.readSteps(n, partBytes)
+func (x *executor) read() error {
+	first := slices.IndexFunc(x.batch.ops, func(o op) bool { return o.steps > 0 })
+	n := x.batch.ops[first].steps
+	err := x.readSteps(n, partBytes)
 	if errors.Is(err, errLargeRead) { // that is no reason to refuse the commands behind it
-		c.dropResults(0)
-		c.results = append(c.results, slices.Repeat([]result{{err: err}}, n)...)
+		x.dropResults(0)
+		x.results = append(x.results, slices.Repeat([]result{{err: err}}, n)...)
 		return nil
 	}
-	c.dropResults(c.batch.wholeOps(len(c.results)))
+	x.dropResults(x.batch.wholeOps(len(x.results)))
 	return err
 }
 
 // readWhole carries out a batch of reads in one state. If it would be larger than maxReadBytes the error is
 // errLargeRead.
-func (c *conn) readWhole() error { return c.readSteps(len(c.batch.steps), 0) }
+func (x *executor) readWhole() error { return x.readSteps(len(x.batch.steps), 0) }
 
 // readSteps reads the first n steps of the batch, and those behind them until all have so many bytes. If the first n
 // have more than maxReadBytes the error is errLargeRead; it wraps web.ErrOverloaded if too much waits on this node.
-func (c *conn) readSteps(n, bytes int) error {
-	keys := make([]string, len(c.batch.steps))
+func (x *executor) readSteps(n, bytes int) error {
+	keys := make([]string, len(x.batch.steps))
 	for i := range keys {
-		keys[i] = c.batch.steps[i].Key
+		keys[i] = x.batch.steps[i].Key
 	}
 	var passed, kept int
 	fits := true
-	_, err := c.to.GetMany(keys, func(i int, e kv.Entry) bool {
+	_, err := x.to.GetMany(keys, func(i int, e kv.Entry) bool {
 		if i == 0 { // it may begin again
-			c.dropResults(0)
+			x.dropResults(0)
 			passed, kept = 0, 0
 		}
 		r := result{code: kv.CodeDone}
 		if e.ModifyIndex != 0 {
 			r.count, r.ttl = 1+uint64(len(e.Value)), e.TTL
-			if c.batch.steps[i].Op == kv.OpFetch {
+			if x.batch.steps[i].Op == kv.OpFetch {
 				r.body = asText(e.Value)
 			}
 		}
-		c.results = append(c.results, r)
+		x.results = append(x.results, r)
 		passed, kept = passed+len(e.Value), kept+len(r.body)
-		fits = c.hold(len(r.body))
-		return fits && kept <= maxReadBytes && (len(c.results) < n || passed < bytes)
+		fits = x.held.hold(len(r.body))
+		return fits && kept <= maxReadBytes && (len(x.results) < n || passed < bytes)
 	})
 	switch {
 	case err != nil:
 		return err
 	case !fits:
-		return c.tooMuchUnread()
-	case kept > maxReadBytes && len(c.results) <= n:
+		return x.limits.tooMuchUnread()
+	case kept > maxReadBytes && len(x.results) <= n:
 		return errLargeRead
 	}
 	return nil
@@ -120,17 +116,17 @@ func (b *batch) wholeOps(n int) (steps int) {
 // answering counts what was read and is about to be sent, until taken is called. The error wraps web.ErrOverloaded: it
 // must not be sent, since too much to this client's address is on its way. What a batch with writes came to is told in
 // any case.
-func (c *conn) answering() (taken func(), err error) {
-	bytes := len(c.batch.ready)
-	for i := range c.results {
-		bytes += len(c.results[i].body)
+func (x *executor) answering() (taken func(), err error) {
+	bytes := len(x.batch.ready)
+	for i := range x.results {
+		bytes += len(x.results[i].body)
 	}
-	if c.batch.writes > 0 || bytes < largeReply {
+	if x.batch.writes > 0 || bytes < largeReply {
 		return func() {}, nil
 	}
-	taken, err = c.limits.control.Conns.Answering(c.limits.conn, int64(bytes))
+	taken, err = x.limits.control.Conns.Answering(x.limits.conn, int64(bytes))
 	if err != nil {
-		c.limits.slow = true
+		x.limits.slow = true
 		return func() {}, overloaded(err)
 	}
 	return taken, nil

@@ -12,21 +12,21 @@ import (
 const maxDecisions = 8
 
 // carryOut carries out the batch. Denied commands in it get their errors, and the others are carried out.
-func (c *conn) carryOut() error {
+func (x *executor) carryOut() error {
 	for range maxDecisions {
-		c.dropResults(0)
+		x.dropResults(0)
 		var err error
-		switch b := &c.batch; {
+		switch b := x.batch; {
 		case len(b.steps) == 0:
 		case b.writes == 0:
-			err = c.read()
+			err = x.read()
 		default:
-			err = c.write()
+			err = x.write()
 		}
 		if !isDenied(err) {
 			return err
 		}
-		if left := c.leaveOut(err); left == 0 && errors.Is(err, access.ErrUnsure) {
+		if left := x.leaveOut(err); left == 0 && errors.Is(err, access.ErrUnsure) {
 			return err // it was allowed; whether it still is nobody can say
 		}
 	}
@@ -36,8 +36,8 @@ func (c *conn) carryOut() error {
 // leaveOut removes the commands from the batch that are not allowed, replies their errors, and returns their number.
 // denied is the error for the batch. Before that error this node has caught up with the master, unless denied is
 // ErrUnsure.
-func (c *conn) leaveOut(denied error) (n int) {
-	b := &c.batch
+func (x *executor) leaveOut(denied error) (n int) {
+	b := x.batch
 	all := b.steps
 	defer func() { clear(all[len(b.steps):]) }()
 	left := all
@@ -49,7 +49,7 @@ func (c *conn) leaveOut(denied error) (n int) {
 		if len(steps) == 0 {
 			continue
 		}
-		err := c.to.mayNow(steps)
+		err := x.to.mayNow(steps)
 		if err == nil {
 			for _, s := range steps {
 				b.step(s)
@@ -59,7 +59,7 @@ func (c *conn) leaveOut(denied error) (n int) {
 		if errors.Is(denied, access.ErrUnsure) {
 			err = denied
 		}
-		c.trail.command(o.name, steps, nil, err)
+		x.trail.command(o.name, steps, nil, err)
 		b.refuse(o, errorText(err))
 		n++
 	}
@@ -75,26 +75,26 @@ func (b *batch) refuse(o *op, text string) {
 	o.to = len(b.ready)
 }
 
-// mayQueue decides about a command queued for EXEC, by its present steps. EXEC decides again.
-func (c *conn) mayQueue(cmd *command, args [][]byte) error {
-	if c.to.decider == nil || cmd.steps == nil {
+// mayQueue decides about a command queued for EXEC, by its present steps. EXEC decides again. denied: another command of
+// the transaction was denied already.
+func (x *executor) mayQueue(cmd *command, args [][]byte, denied bool) error {
+	if x.to.decider == nil || cmd.steps == nil {
 		return nil
 	}
-	b := batch{maxValueBytes: c.batch.maxValueBytes}
+	b := batch{maxValueBytes: x.batch.maxValueBytes}
 	cmd.steps(&b, args) // what is wrong with the arguments EXEC says
 	steps := b.steps
 	if len(steps) == 0 {
 		return nil
 	}
 	var err error
-	if c.tx.denied { // this node has caught up for that, and nothing is applied any more
-		err = c.to.mayNow(steps)
+	if denied { // this node has caught up for that, and nothing is applied any more
+		err = x.to.mayNow(steps)
 	} else {
-		err = c.to.mayWrite(&kv.Command{Op: kv.OpSequence, Parts: steps})
+		err = x.to.mayWrite(&kv.Command{Op: kv.OpSequence, Parts: steps})
 	}
 	if isDenied(err) {
-		c.tx.denied = true
-		c.trail.command(cmd.name, steps, nil, err)
+		x.trail.command(cmd.name, steps, nil, err)
 	}
 	return err
 }

@@ -304,14 +304,14 @@ func (c *conn) changing(key string, decide func(kv.Entry) (kv.Command, func(*pro
 		b := &c.batch
 		b.steps = append(b.steps, watched{key: key, revision: revision}.check())
 		b.step(step)
-		err = c.atomically(1)
+		err = c.exec.atomically(1)
 		b.reset()
 		switch {
 		case errors.Is(err, errChanged):
 			continue
 		case err != nil:
 			c.out.Error(errorText(err))
-		case !refused(&c.out, c.results):
+		case !refused(&c.out, c.exec.results):
 			reply(&c.out)
 		}
 		return

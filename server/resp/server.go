@@ -12,7 +12,6 @@ import (
 
 	"tenure/internal/certs"
 	"tenure/internal/oslimit"
-	"tenure/server/resp/proto"
 )
 
 // Server serves the Redis protocol on one address.
@@ -104,13 +103,8 @@ func (s *Server) begin(nc net.Conn) {
 		limits.Pending.Add(raw)
 		nc = certs.Server(raw, s.cfg.TLS, func() { limits.Pending.Done(raw) })
 	}
-	c := &conn{net: nc, in: proto.NewReader(nc, s.cfg.limits()), cfg: &s.cfg, id: s.nextID,
-		shared: &s.shared}
-	c.to = store{backend: s.backend, decider: s.cfg.Access, timeout: s.cfg.ClientTimeout}
-	c.trail = trail{log: s.cfg.Audit, from: nc.RemoteAddr().String(), client: &c.to}
-	c.batch = batch{maxValueBytes: s.cfg.MaxValueBytes, left: c.to.left}
-	c.limits = newAdmitted(limits, admitted)
-	c.in.Known = true
+	c := newConn(nc, &s.cfg, &s.shared, s.backend, admitted)
+	c.id = s.nextID
 	s.conns[c] = struct{}{}
 	s.shared.open.Add(1)
 	s.going.Go(func() {

@@ -78,22 +78,22 @@ func (c *conn) wrapped(args [][]byte, around kv.Command) {
 		return // it was refused
 	}
 	around.Op, around.Parts = kv.OpSequence, b.steps
-	c.dropResults(0)
-	r, err := c.apply(around)
+	c.exec.dropResults(0)
+	r, err := c.exec.apply(around)
 	switch {
 	case err == nil && r.Code == kv.CodeKeyTooOld:
 		err = errTooOld
 	case err == nil && r.Dropped:
-		c.trail.batch(b, 0, c.results, nil)
+		c.trail.batch(b, 0, c.exec.results, nil)
 		c.out.Error("NOTONCE it was applied before, and its reply was too large to be remembered")
 		b.reset()
 		return
 	case err == nil:
-		err = c.stepsOf(&r, 0)
+		err = c.exec.stepsOf(&r, 0)
 	}
-	c.trail.batch(b, 0, c.results, err)
-	c.answer(func() { b.replies(&c.out, c.results, err) })
-	c.forget()
+	c.trail.batch(b, 0, c.exec.results, err)
+	c.answer(func() { b.replies(&c.out, c.exec.results, err) })
+	c.exec.forget()
 }
 
 // errTooOld: nobody remembers what became of earlier copies of a command.

@@ -41,8 +41,9 @@ type watched struct {
 
 // queue keeps a command until EXEC.
 func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
-	if err := c.mayQueue(cmd, args); err != nil {
+	if err := c.exec.mayQueue(cmd, args, t.denied); err != nil {
 		c.fail(errorText(err))
+		t.denied = t.denied || isDenied(err)
 		return
 	}
 	for _, a := range args {
@@ -145,9 +146,9 @@ func exec(c *conn, _ [][]byte) {
 		b.name = q.cmd.name
 		q.cmd.do(c, q.args)
 	}
-	taken, err := func() {}, c.atomically(checks)
+	taken, err := func() {}, c.exec.atomically(checks)
 	if err == nil {
-		taken, err = c.answering()
+		taken, err = c.exec.answering()
 	}
 	switch {
 	case errors.Is(err, errChanged):
@@ -159,47 +160,12 @@ func exec(c *conn, _ [][]byte) {
 	default:
 		c.answer(func() {
 			c.out.Array(len(b.ops))
-			b.replies(&c.out, c.results, nil)
+			b.replies(&c.out, c.exec.results, nil)
 		})
 	}
 	taken()
-	c.forget()
+	c.exec.forget()
 }
-
-// errChanged: a key that was watched has changed.
-var errChanged = errors.New("a watched key has changed")
-
-// atomically carries out the batch in one state, without other clients' commands between. The first checks steps of the
-// batch are checks. c.results are the results of the other steps.
-func (c *conn) atomically(checks int) error {
-	err := c.inOneState(checks)
-	c.trail.batch(&c.batch, checks, c.results, err)
-	return err
-}
-
-func (c *conn) inOneState(checks int) error {
-	b := &c.batch
-	c.dropResults(0)
-	if len(b.steps) == 0 {
-		return nil
-	}
-	if checks == 0 && b.writes == 0 {
-		return c.readWhole()
-	}
-	if len(b.steps) > kv.MaxSteps {
-		return errTooManySteps
-	}
-	r, err := c.apply(kv.Command{Op: kv.OpSequence, Parts: b.steps})
-	switch {
-	case err != nil:
-		return err
-	case r.Code == kv.CodeCondition:
-		return errChanged
-	}
-	return c.stepsOf(&r, checks)
-}
-
-var errTooManySteps = errors.New("the transaction has too many steps")
 
 // check is the step that holds while nobody has written or deleted the key. To compare its ModifyIndex would not do: one
 // that was absent may have been written, read by this client, and deleted.

@@ -1,0 +1,164 @@
+package resp
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/kv"
+	"tenure/server/slow"
+	"tenure/server/web"
+)
+
+// executor carries out the batch of one connection, and keeps the results of the steps until the replies are written.
+type executor struct {
+	batch   *batch
+	results []result
+	held    holding
+	took    slow.Request // where the time of the newest write went
+	// doubtful: the outcome of the last write is unknown
+	doubtful bool
+
+	to     *store
+	limits *admitted
+	trail  *trail
+	slow   *slow.Log
+}
+
+// forget forgets the batch and its results, so that a connection that asks for nothing keeps no values.
+func (x *executor) forget() {
+	x.batch.reset()
+	x.dropResults(0)
+	x.held.letGo()
+}
+
+// dropResults keeps the first n results only: the space of the others is used again, and must not keep their values.
+func (x *executor) dropResults(n int) {
+	clear(x.results[n:])
+	x.results = x.results[:n]
+}
+
+// write carries out a batch that writes, as one sequence.
+func (x *executor) write() error {
+	r, err := x.apply(kv.Command{Op: kv.OpSequence, Parts: x.batch.steps})
+	switch {
+	case err == nil:
+		return x.stepsOf(&r, 0)
+	case errors.Is(err, web.ErrNoSpace):
+		return x.writeWithoutSpace(err)
+	}
+	return err
+}
+
+// writeWithoutSpace carries out those steps of a batch that go on while space is short, and refuses the others with full.
+func (x *executor) writeWithoutSpace(full error) error {
+	all := x.batch.steps
+	var some []kv.Command
+	for i := range all {
+		if all[i].GoesOnFull() {
+			some = append(some, all[i])
+		}
+	}
+	if len(some) == 0 || len(some) == len(all) {
+		return full
+	}
+	r, err := x.apply(kv.Command{Op: kv.OpSequence, Parts: some})
+	if err != nil {
+		return err
+	}
+	x.batch.steps = some
+	err = x.stepsOf(&r, 0)
+	x.batch.steps = all
+	done := x.results
+	x.results = make([]result, 0, len(all))
+	for i := range all {
+		if all[i].GoesOnFull() && len(done) > 0 {
+			x.results, done = append(x.results, done[0]), done[1:]
+		} else {
+			x.results = append(x.results, result{err: full})
+		}
+	}
+	return err
+}
+
+// stepsOf reads the results of the batch's steps, which are behind so many checks.
+func (x *executor) stepsOf(r *kv.Result, checks int) error {
+	n := len(x.batch.steps) - checks
+	if r.Code != kv.CodeDone { // the same for all of them
+		for range n {
+			x.results = append(x.results, result{code: r.Code})
+		}
+		return nil
+	}
+	steps := kv.StepsOf(r)
+	for range n {
+		s, err := steps.Next()
+		if err != nil {
+			return err
+		}
+		x.results = append(x.results, result{code: s.Code, count: s.Count, body: s.Body})
+	}
+	for i := range x.results {
+		if r := &x.results[i]; x.batch.steps[checks+i].Op == kv.OpMeasure {
+			ttl, _ := binary.Uvarint([]byte(r.body)) // 0 without one
+			r.ttl = time.Duration(ttl)
+		}
+	}
+	return nil
+}
+
+// atomically carries out the batch in one state, without other clients' commands between. The first checks steps of the
+// batch are checks. x.results are the results of the other steps.
+func (x *executor) atomically(checks int) error {
+	err := x.inOneState(checks)
+	x.trail.batch(x.batch, checks, x.results, err)
+	return err
+}
+
+// errChanged: a key that was watched has changed.
+var errChanged = errors.New("a watched key has changed")
+
+func (x *executor) inOneState(checks int) error {
+	b := x.batch
+	x.dropResults(0)
+	if len(b.steps) == 0 {
+		return nil
+	}
+	if checks == 0 && b.writes == 0 {
+		return x.readWhole()
+	}
+	if len(b.steps) > kv.MaxSteps {
+		return errTooManySteps
+	}
+	r, err := x.apply(kv.Command{Op: kv.OpSequence, Parts: b.steps})
+	switch {
+	case err != nil:
+		return err
+	case r.Code == kv.CodeCondition:
+		return errChanged
+	}
+	return x.stepsOf(&r, checks)
+}
+
+var errTooManySteps = errors.New("the transaction has too many steps")
+
+// apply has a command applied, and notes whether the outcome of the connection's last write is unknown.
+func (x *executor) apply(cmd kv.Command) (kv.Result, error) {
+	asked := time.Now()
+	x.took = slow.Request{}
+	r, err := x.to.Write(cmd, &x.took.Write)
+	x.took.Store = time.Since(asked)
+	x.slow.Done(x.took.Store, &x.took, func(e *zerolog.Event) {
+		e.Str("redis", x.batch.name).Int("commands", len(x.batch.ops)).Str("client", x.trail.from)
+	})
+	switch {
+	case err == nil:
+		x.doubtful = false
+	case isDenied(err): // it was not sent, or the log has refused it
+	case !errors.Is(err, web.ErrNotApplied) && !errors.Is(err, web.ErrOverloaded) && !errors.Is(err, web.ErrNoSpace):
+		x.doubtful = true
+	}
+	return r, err
+}
