@@ -71,7 +71,7 @@ func BenchmarkBatchOfReads(b *testing.B) {
 				}
 				c.execute()
 				c.limits.end()
-				_ = c.send()
+				_ = c.out.send()
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/command")
 		})

@@ -17,27 +17,27 @@ import (
 type conn struct {
 	net net.Conn
 	in  *proto.Reader
-	out proto.Writer
+	out sender
 	cfg *Config
 	to  store
 	id  int64
 	*shared
 	name string // that the client gave itself
 
-	subs    subscriptions
-	track   tracking
-	batch   batch
-	exec    executor
-	tx      transaction
-	closing bool // after the replies
-	limits  admitted
-	trail   trail
+	subs   subscriptions
+	track  tracking
+	batch  batch
+	exec   executor
+	tx     transaction
+	limits admitted
+	trail  trail
 }
 
 // newConn returns the connection nc, which was admitted. It is not served yet.
 func newConn(nc net.Conn, cfg *Config, s *shared, b Backend, as *admission.Conn) *conn {
 	c := &conn{net: nc, in: proto.NewReader(nc, cfg.limits()), cfg: cfg, shared: s}
 	c.in.Known = true
+	c.out = sender{net: nc, timeout: cfg.SendTimeout, mu: &c.subs.mu}
 	c.to = store{backend: b, decider: cfg.Access, timeout: cfg.ClientTimeout}
 	c.limits = newAdmitted(cfg.Admission, as)
 	c.trail = trail{log: cfg.Audit, from: nc.RemoteAddr().String(), client: &c.to}
@@ -55,14 +55,16 @@ func (c *conn) serve() {
 	}
 	c.to.begin(c.provenOf())
 	c.subs.reader = c.newReader() // nobody else knows of it yet
-	for !c.closing {
+	for !c.out.closing {
 		err := c.readBatch()
 		c.execute()
 		if err != nil {
-			c.refuse(err)
+			c.out.refuse(err)
 		}
 		c.limits.end()
-		if c.send() != nil || err != nil {
+		failed := c.out.send()
+		c.track.yield()
+		if failed != nil || err != nil {
 			return
 		}
 	}
@@ -114,43 +116,10 @@ func (c *conn) readBatch() error {
 		c.track.begin()
 		c.limits.begin()
 		c.run(args)
-		if c.closing || c.batch.full() || !c.in.Ready() {
+		if c.out.closing || c.batch.full() || !c.in.Ready() {
 			return nil
 		}
 	}
-}
-
-// refuse answers bytes that are no command.
-func (c *conn) refuse(err error) {
-	var e *proto.Error
-	switch {
-	case !errors.As(err, &e) || e.Silent:
-	case e.Speaks != wrongport.Unknown:
-		_, _ = c.net.Write(wrongport.Answer(e.Speaks, wrongport.RESP))
-	default:
-		c.out.Error("ERR " + e.Text)
-	}
-}
-
-// send sends the replies in one go.
-func (c *conn) send() error {
-	defer c.track.yield()
-	c.subs.mu.Lock()
-	defer c.subs.mu.Unlock()
-	return sendAll(c.net, &c.out, c.cfg.SendTimeout)
-}
-
-// sendAll sends what is in w, within timeout, and empties it.
-func sendAll(to net.Conn, w *proto.Writer, timeout time.Duration) error {
-	if w.Len() == 0 {
-		return nil
-	}
-	defer w.Reset()
-	if err := to.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
-		return err
-	}
-	_, err := to.Write(w.Bytes())
-	return err
 }
 
 // execute carries out the batch and writes the replies.
@@ -162,27 +131,11 @@ func (c *conn) execute() {
 		if err == nil {
 			taken, err = c.exec.answering()
 		}
-		c.answer(func() { b.drop(b.replies(&c.out, c.exec.results, err)) })
+		c.out.answer(func() { b.drop(b.replies(&c.out.Writer, c.exec.results, err)) })
 		taken()
 		c.exec.held.letGo()
 	}
 	c.exec.forget()
-}
-
-// answer runs write, which writes replies. Large ones are sent meanwhile: a pipeline may ask for more than is to be
-// kept in memory. What was begun to be sent is sent as a whole: no message comes between.
-func (c *conn) answer(write func()) {
-	c.subs.mu.Lock()
-	defer c.subs.mu.Unlock()
-	began := false
-	c.out.Full = func() bool {
-		began = true
-		return c.sendNow()
-	}
-	write()
-	if c.out.Full = nil; began {
-		c.sendNow()
-	}
 }
 
 // run runs one command: it adds to the batch.

@@ -40,7 +40,7 @@ func ping(c *conn, args [][]byte) {
 }
 
 func quit(c *conn, _ [][]byte) {
-	c.closing = true
+	c.out.closing = true
 	c.batch.reply((*proto.Writer).OK)
 }
 

@@ -25,6 +25,7 @@
 //	batch.go     what has been asked for and not carried out yet
 //	executor.go, reads.go
 //	             carry out the batch: as one sequence of the log if it writes, else as one read
+//	sender.go    the replies that are not sent yet, and how they are sent
 //	errors.go    replies to errors of the Backend, and to unknown outcomes
 //
 // DESIGN.md says why it is built so.

@@ -311,8 +311,8 @@ func (c *conn) changing(key string, decide func(kv.Entry) (kv.Command, func(*pro
 			continue
 		case err != nil:
 			c.out.Error(errorText(err))
-		case !refused(&c.out, c.exec.results):
-			reply(&c.out)
+		case !refused(&c.out.Writer, c.exec.results):
+			reply(&c.out.Writer)
 		}
 		return
 	}

@@ -118,7 +118,7 @@ func (c *conn) subscribe(word string, list *[]subscription, names [][]byte) {
 		}
 		c.subscribed(word, n)
 	}
-	c.sendNow()
+	c.out.sendNow()
 }
 
 // subscribedFrom returns the revision after which changes are told. Who asks for no keys is subscribed without a master
@@ -150,7 +150,7 @@ func (c *conn) unsubscribe(word string, list *[]subscription, names [][]byte) {
 	if len(names) == 0 {
 		c.subscribed(word, nil)
 	}
-	c.sendNow()
+	c.out.sendNow()
 }
 
 // leaveAll ends all subscriptions without a reply.
@@ -177,17 +177,6 @@ func (c *conn) subscribed(word string, name []byte) {
 		c.out.Bulk(name)
 	}
 	c.out.Int(int64(c.subs.count()))
-}
-
-// sendNow sends the replies so far, with subs.mu held, and reports whether it could. A connection that cannot be sent to
-// ends: no second try waits.
-func (c *conn) sendNow() bool {
-	if sendAll(c.net, &c.out, c.cfg.SendTimeout) != nil {
-		c.closing = true
-		_ = c.net.Close()
-		return false
-	}
-	return true
 }
 
 // audience counts the subscriptions on this node. It is safe for concurrent use.

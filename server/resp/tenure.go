@@ -92,7 +92,7 @@ func (c *conn) wrapped(args [][]byte, around kv.Command) {
 		err = c.exec.stepsOf(&r, 0)
 	}
 	c.trail.batch(b, 0, c.exec.results, err)
-	c.answer(func() { b.replies(&c.out, c.exec.results, err) })
+	c.out.answer(func() { b.replies(&c.out.Writer, c.exec.results, err) })
 	c.exec.forget()
 }
 

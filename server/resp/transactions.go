@@ -158,9 +158,9 @@ func exec(c *conn, _ [][]byte) {
 	case err != nil:
 		c.out.Error(errorText(err))
 	default:
-		c.answer(func() {
+		c.out.answer(func() {
 			c.out.Array(len(b.ops))
-			b.replies(&c.out, c.exec.results, nil)
+			b.replies(&c.out.Writer, c.exec.results, nil)
 		})
 	}
 	taken()

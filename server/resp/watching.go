@@ -45,7 +45,7 @@ func watchPrefix(c *conn, args [][]byte) {
 	c.out.Text("tenure.watch")
 	c.out.Text(prefix)
 	c.out.Int(int64(after))
-	c.sendNow()
+	c.out.sendNow()
 	c.subs.watching = true
 	c.subs.mu.Unlock()
 	c.subs.going.Go(n.run)
