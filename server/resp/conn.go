@@ -1,14 +1,8 @@
 package resp
 
 import (
-	"context"
-	"crypto/tls"
-	"errors"
 	"net"
-	"time"
 
-	"tenure/internal/certs"
-	"tenure/internal/wrongport"
 	"tenure/server/admission"
 	"tenure/server/resp/proto"
 )
@@ -50,11 +44,11 @@ func newConn(nc net.Conn, cfg *Config, s *shared, b Backend, as *admission.Conn)
 // serve answers commands until the connection ends.
 func (c *conn) serve() {
 	defer c.end()
-	if c.handshake() != nil {
+	if handshake(c.net, c.cfg.SendTimeout) != nil {
 		return
 	}
-	c.to.begin(c.provenOf())
-	c.subs.reader = c.newReader() // nobody else knows of it yet
+	c.to.begin(provenOf(c.net))
+	c.subs.reader = c.to.newReader() // nobody else knows of it yet
 	for !c.out.closing {
 		err := c.readBatch()
 		c.execute()
@@ -77,33 +71,6 @@ func (c *conn) end() {
 	c.subs.stopTelling()
 	c.leaveAll()
 	c.exec.held.letGo()
-}
-
-// handshake performs that of TLS, within a time: a connection that says nothing holds a place only so long.
-func (c *conn) handshake() error {
-	t, secured := c.net.(*certs.ServerConn)
-	if !secured {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.SendTimeout)
-	defer cancel()
-	err := t.HandshakeContext(ctx)
-	var record tls.RecordHeaderError
-	if errors.As(err, &record) && record.Conn != nil {
-		c.withoutTLS(record)
-	}
-	return err
-}
-
-// withoutTLS answers a client that speaks no TLS, where clients must.
-func (c *conn) withoutTLS(record tls.RecordHeaderError) {
-	answer := []byte("-ERR this port speaks TLS only: connect with TLS, as redis-cli --tls does\r\n")
-	if p := wrongport.Of(record.RecordHeader[:]); p == wrongport.HTTP {
-		answer = wrongport.Answer(p, wrongport.RESP)
-	}
-	if record.Conn.SetWriteDeadline(time.Now().Add(c.cfg.SendTimeout)) == nil {
-		_, _ = record.Conn.Write(answer)
-	}
 }
 
 // readBatch waits for a command and adds it to the batch, with all that have arrived behind it.

@@ -190,5 +190,5 @@ func (c *conn) describe() string {
 		version = 3
 	}
 	return "id=" + strconv.FormatInt(c.id, 10) + " addr=" + c.net.RemoteAddr().String() + " laddr=" +
-		c.net.LocalAddr().String() + " name=" + c.name + " db=0 user=" + c.user() + " resp=" + strconv.Itoa(version)
+		c.net.LocalAddr().String() + " name=" + c.name + " db=0 user=" + c.to.user() + " resp=" + strconv.Itoa(version)
 }

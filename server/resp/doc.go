@@ -15,8 +15,8 @@
 //	permission.go, refused.go
 //	             the one way to the Backend, which decides whether the client may; what becomes of a batch that it
 //	             may not have carried out whole
-//	login.go, admit.go, trail.go
-//	             AUTH; the limits of clients; lines of the audit log
+//	handshake.go, login.go, admit.go, trail.go
+//	             TLS; AUTH; the limits of clients; lines of the audit log
 //	reader.go    the permissions of a client that receives changes
 //	subscriptions.go, watching.go, tracking.go, notifier.go
 //	             subscriptions, and the goroutine of each connection that sends changes

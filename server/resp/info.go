@@ -39,12 +39,12 @@ func info(c *conn, _ [][]byte) {
 // parameter is one that CONFIG GET shows. Clients and tools ask for some of them; notifyEvents alone can be changed.
 type parameter struct{ name, value string }
 
-func (c *conn) parameters() []parameter {
+func parametersOf(cfg *Config, events *eventFlags) []parameter {
 	return []parameter{
 		{"appendonly", "yes"}, {"appendfsync", "always"}, {"save", ""}, {"databases", "1"}, {"maxmemory", "0"},
-		{"maxmemory-policy", "noeviction"}, {"maxclients", fmt.Sprint(c.cfg.maxClients())},
-		{"proto-max-bulk-len", fmt.Sprint(c.cfg.MaxValueBytes)}, {"timeout", "0"}, {"tcp-keepalive", "300"},
-		{notifyEvents, c.events.text()},
+		{"maxmemory-policy", "noeviction"}, {"maxclients", fmt.Sprint(cfg.maxClients())},
+		{"proto-max-bulk-len", fmt.Sprint(cfg.MaxValueBytes)}, {"timeout", "0"}, {"tcp-keepalive", "300"},
+		{notifyEvents, events.text()},
 	}
 }
 
@@ -52,7 +52,7 @@ func config(c *conn, args [][]byte) {
 	switch sub := strings.ToLower(string(args[1])); {
 	case sub == "get" && len(args) > 2:
 		var found []parameter
-		for _, p := range c.parameters() {
+		for _, p := range parametersOf(c.cfg, &c.events) {
 			if slices.ContainsFunc(args[2:], func(a []byte) bool { return glob.Match(strings.ToLower(string(a)), p.name) }) {
 				found = append(found, p)
 			}
@@ -77,13 +77,13 @@ func config(c *conn, args [][]byte) {
 func (c *conn) setParameters(pairs [][]byte) {
 	for i := 0; i < len(pairs); i += 2 {
 		name := strings.ToLower(string(pairs[i]))
-		at := slices.IndexFunc(c.parameters(), func(p parameter) bool { return p.name == name })
+		at := slices.IndexFunc(parametersOf(c.cfg, &c.events), func(p parameter) bool { return p.name == name })
 		switch {
 		case at < 0:
 			c.fail("ERR Unknown option or number of arguments for CONFIG SET - '" + name + "'")
 			return
 		case name == notifyEvents && c.events.change(string(pairs[i+1])):
-		case c.parameters()[at].value != string(pairs[i+1]):
+		case parametersOf(c.cfg, &c.events)[at].value != string(pairs[i+1]):
 			c.fail("ERR CONFIG SET failed - " + name + " is fixed here: settings are flags of kvnode")
 			return
 		}

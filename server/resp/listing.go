@@ -129,7 +129,7 @@ type scanning struct {
 }
 
 func scan(c *conn, args [][]byte) {
-	s, refusal := c.parseScan(args)
+	s, refusal := parseScan(&c.cursors, args)
 	if refusal != "" {
 		c.fail(refusal)
 		return
@@ -173,11 +173,11 @@ func texts(w *proto.Writer, list []string) {
 }
 
 // parseScan reads the arguments of SCAN.
-func (c *conn) parseScan(args [][]byte) (s scanning, refusal string) {
+func parseScan(known *cursors, args [][]byte) (s scanning, refusal string) {
 	s = scanning{pattern: "*", count: 10}
 	if cursor := string(args[1]); cursor != "0" {
-		var known bool
-		if s.from, known = c.cursors.find(cursor); !known {
+		var found bool
+		if s.from, found = known.find(cursor); !found {
 			return s, "ERR invalid cursor: it is of another node, or too old: begin again with 0"
 		}
 	}

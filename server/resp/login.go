@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"tenure/api"
-	"tenure/internal/certs"
 	"tenure/server/access"
 	"tenure/server/resp/proto"
 )
@@ -23,15 +22,6 @@ const (
 	errACL = "ERR tokens and policies are made over HTTP, or with kvctl acl; here there is ACL WHOAMI: " +
 		"see docs/security.md"
 )
-
-// provenOf returns what the client has proven while it connected.
-func (c *conn) provenOf() (who access.Credentials) {
-	if t, secured := c.net.(*certs.ServerConn); secured {
-		s := t.ConnectionState()
-		who.Certificate = certs.Proven(&s)
-	}
-	return who
-}
 
 // auth is AUTH [user] secret. The user may have any name: the secret says whose it is.
 func auth(c *conn, args [][]byte) {
@@ -75,7 +65,7 @@ func (c *conn) changed() {
 	c.limits.refusal = nil
 	c.subs.mu.Lock()
 	defer c.subs.mu.Unlock()
-	c.subs.reader = c.newReader()
+	c.subs.reader = c.to.newReader()
 }
 
 // aclCommand is ACL WHOAMI, which replies the accessor of the token.
@@ -84,13 +74,5 @@ func aclCommand(c *conn, args [][]byte) {
 		c.fail(errACL)
 		return
 	}
-	c.batch.reply(func(w *proto.Writer) { w.Text(c.user()) })
-}
-
-// user is what the client is called where Redis has the name of its user.
-func (c *conn) user() string {
-	if name := c.to.accessor(); name != "" {
-		return name
-	}
-	return "default"
+	c.batch.reply(func(w *proto.Writer) { w.Text(c.to.user()) })
 }

@@ -74,6 +74,14 @@ func (s *store) accessor() string {
 	return s.request.Accessor()
 }
 
+// user is what the client is called where Redis has the name of its user.
+func (s *store) user() string {
+	if name := s.accessor(); name != "" {
+		return name
+	}
+	return "default"
+}
+
 // need is what access.EachNeed calls.
 func (s *store) need(p acl.Permission, some bool) error {
 	if some {

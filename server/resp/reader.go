@@ -17,11 +17,11 @@ type reader struct {
 }
 
 // newReader returns the client as it is now.
-func (c *conn) newReader() reader {
-	if c.to.decider == nil {
+func (s *store) newReader() reader {
+	if s.decider == nil {
 		return reader{}
 	}
-	r := reader{request: c.to.decider.Begin(c.to.who)}
+	r := reader{request: s.decider.Begin(s.who)}
 	_ = r.again() // may knows the error
 	return r
 }
@@ -61,28 +61,28 @@ const (
 
 // mayHear returns nil if the client may subscribe to a channel or a pattern. It must be allowed to read the channel's
 // key, or, for a pattern and a channel of several keys, any key that may match.
-func (c *conn) mayHear(pattern bool, name string) error {
+func (s *store) mayHear(pattern bool, name string) error {
 	if !pattern && name == switchChannel { // everybody may learn the master
 		return nil
 	}
 	key, whole := strings.CutPrefix(name, keyspace)
 	if !pattern && whole {
-		return c.to.needRead(key)
+		return s.needRead(key)
 	}
 	prefix, below := strings.CutPrefix(glob.Prefix(name), keyspace)
 	if !pattern || !below {
 		prefix = ""
 	}
-	return c.to.needSome(prefix)
+	return s.needSome(prefix)
 }
 
 // mayKnow reports whether the client may know that others have subscribed to a channel: its name can be that of a key.
 // Something must have been decided before.
-func (c *conn) mayKnow(channel string) bool {
+func (s *store) mayKnow(channel string) bool {
 	if strings.HasPrefix(channel, keyevent) {
 		return true
 	}
-	return c.to.may(acl.KeyRead(strings.TrimPrefix(channel, keyspace)))
+	return s.may(acl.KeyRead(strings.TrimPrefix(channel, keyspace)))
 }
 
 // channelText returns what a client is told that may not subscribe.

@@ -96,7 +96,7 @@ func (c *conn) subscribe(word string, list *[]subscription, names [][]byte) {
 		}
 	}
 	for _, n := range names {
-		if err := c.mayHear(word == "psubscribe", string(n)); err != nil {
+		if err := c.to.mayHear(word == "psubscribe", string(n)); err != nil {
 			c.fail(channelText(err))
 			return
 		}
@@ -240,7 +240,7 @@ func pubsub(c *conn, args [][]byte) {
 		if len(args) == 3 {
 			pattern = string(args[2])
 		}
-		names := slices.DeleteFunc(a.matching(pattern), func(n string) bool { return !c.mayKnow(n) })
+		names := slices.DeleteFunc(a.matching(pattern), func(n string) bool { return !c.to.mayKnow(n) })
 		c.batch.reply(func(w *proto.Writer) { texts(w, names) })
 	case sub == "numsub":
 		c.batch.reply(func(w *proto.Writer) {
@@ -249,7 +249,7 @@ func pubsub(c *conn, args [][]byte) {
 			w.Array(2 * len(args[2:]))
 			for _, n := range args[2:] {
 				w.Bulk(n)
-				if c.mayKnow(string(n)) {
+				if c.to.mayKnow(string(n)) {
 					w.Int(int64(a.channels[string(n)]))
 				} else {
 					w.Int(0)
