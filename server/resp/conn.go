@@ -34,6 +34,7 @@ func newConn(nc net.Conn, cfg *Config, s *shared, b Backend, as *admission.Conn)
 	c.out = sender{net: nc, timeout: cfg.SendTimeout, mu: &c.subs.mu}
 	c.to = store{backend: b, decider: cfg.Access, timeout: cfg.ClientTimeout}
 	c.limits = newAdmitted(cfg.Admission, as)
+	c.subs = subscriptions{net: nc, cfg: cfg, to: &c.to, limits: &c.limits, shared: s}
 	c.trail = trail{log: cfg.Audit, from: nc.RemoteAddr().String(), client: &c.to}
 	c.batch = batch{maxValueBytes: cfg.MaxValueBytes, left: c.to.left}
 	c.exec = executor{batch: &c.batch, held: holding{all: &s.unread, most: cfg.MaxUnreadBytes}, to: &c.to,
@@ -69,7 +70,7 @@ func (c *conn) end() {
 	_ = c.net.Close()
 	c.track.off()
 	c.subs.stopTelling()
-	c.leaveAll()
+	c.subs.leaveAll()
 	c.exec.held.letGo()
 }
 

@@ -134,7 +134,7 @@ func selectDB(c *conn, args [][]byte) {
 func reset(c *conn, _ [][]byte) {
 	c.execute()
 	c.tx.end()
-	c.leaveAll()
+	c.subs.leaveAll()
 	c.track.off()
 	c.subs.stopTelling()
 	c.speak(false)

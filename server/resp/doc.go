@@ -19,7 +19,7 @@
 //	             TLS; AUTH; the limits of clients; lines of the audit log
 //	reader.go    the permissions of a client that receives changes
 //	subscriptions.go, watching.go, tracking.go, notifier.go
-//	             subscriptions, and the goroutine of each connection that sends changes
+//	             subscriptions, and the goroutines of a connection that send changes
 //	nodes.go, sentinel.go, wait.go
 //	             this node's view of the others: the master and the addresses
 //	batch.go     what has been asked for and not carried out yet

@@ -56,11 +56,11 @@ const (
 
 // caughtUp returns a revision at or above that of every write answered before, by any node. Subscribers get only later
 // changes. It costs as much as a read.
-func (c *conn) caughtUp() (uint64, error) {
-	if err := c.to.ReadPoint(); err != nil {
+func (s *subscriptions) caughtUp() (uint64, error) {
+	if err := s.to.ReadPoint(); err != nil {
 		return 0, err
 	}
-	newest, err := c.cfg.Hub.Newest()
+	newest, err := s.cfg.Hub.Newest()
 	return newest, notApplied(err)
 }
 
@@ -76,44 +76,44 @@ func notApplied(err error) error {
 }
 
 // startNotifier starts the connection's notifier, behind a revision, if it has none yet.
-func (c *conn) startNotifier(after uint64) error {
-	if c.subs.notified {
+func (s *subscriptions) startNotifier(after uint64) error {
+	if s.notified {
 		return nil
 	}
-	n, err := c.notifier("", after)
+	n, err := s.notifier("", after)
 	if err != nil {
 		return notApplied(err)
 	}
 	n.tell = n.notify
-	s := &switches{notifier: n, name: &c.asked, look: c.lookForMaster}
-	s.last, _ = s.look()
-	n.idle, n.heartbeat = s.tell, lookForMasterEvery
-	c.subs.notified = true
-	c.subs.going.Go(n.run)
+	w := &switches{notifier: n, name: &s.shared.asked, look: s.lookForMaster}
+	w.last, _ = w.look()
+	n.idle, n.heartbeat = w.tell, lookForMasterEvery
+	s.notified = true
+	s.going.Go(n.run)
 	return nil
 }
 
 // notifier returns a notifier for the changes under prefix after a revision. It does not run yet. The error is the
 // hub's.
-func (c *conn) notifier(prefix string, after uint64) (*notifier, error) {
-	cursor, err := c.cfg.Hub.Cursor(prefix, after)
+func (s *subscriptions) notifier(prefix string, after uint64) (*notifier, error) {
+	cursor, err := s.cfg.Hub.Cursor(prefix, after)
 	if err != nil {
 		return nil, err
 	}
-	place, err := c.limits.wait()
+	place, err := s.limits.wait()
 	if err != nil {
 		return nil, err
 	}
-	waiter, err := c.cfg.Hub.Prefix("") // a cursor that slept through other changes would be lost
+	waiter, err := s.cfg.Hub.Prefix("") // a cursor that slept through other changes would be lost
 	if err != nil {
 		place.Give()
 		return nil, err
 	}
-	if c.subs.stop == nil {
-		c.subs.stop = make(chan struct{})
+	if s.stop == nil {
+		s.stop = make(chan struct{})
 	}
-	return &notifier{net: c.net, subs: &c.subs, stop: c.subs.stop, timeout: c.cfg.SendTimeout, log: c.cfg.Logger,
-		heartbeat: c.cfg.Heartbeat, hub: c.cfg.Hub, flags: &c.events, place: place, waiter: waiter, cursor: cursor}, nil
+	return &notifier{net: s.net, subs: s, stop: s.stop, timeout: s.cfg.SendTimeout, log: s.cfg.Logger,
+		heartbeat: s.cfg.Heartbeat, hub: s.cfg.Hub, flags: &s.shared.events, place: place, waiter: waiter, cursor: cursor}, nil
 }
 
 // run sends changes until the connection ends, or the token of its client does.

@@ -155,8 +155,8 @@ func describeAll(w *proto.Writer, list []node, of func(node) []string) {
 }
 
 // lookForMaster returns the master, if one is known.
-func (c *conn) lookForMaster() (node, bool) {
-	n := c.nodes()
+func (s *subscriptions) lookForMaster() (node, bool) {
+	n := nodesOf(s.to.Status(), s.cfg.Advertised)
 	return n.theMaster()
 }
 

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"bytes"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,13 @@ type subscriptions struct {
 	watching bool           // another runs for TENURE.WATCH
 	stop     chan struct{}  // closed when the connection ends; nil: no notifier was ever needed
 	going    sync.WaitGroup // of notifiers
+
+	// What notifiers are made of.
+	net    net.Conn
+	cfg    *Config
+	to     *store
+	limits *admitted
+	shared *shared
 }
 
 // subscription is to the changes after a revision.
@@ -101,9 +109,9 @@ func (c *conn) subscribe(word string, list *[]subscription, names [][]byte) {
 			return
 		}
 	}
-	after, err := c.subscribedFrom(names)
+	after, err := c.subs.subscribedFrom(names)
 	if err == nil {
-		err = c.startNotifier(after)
+		err = c.subs.startNotifier(after)
 	}
 	if err != nil {
 		c.fail(errorText(err))
@@ -116,18 +124,18 @@ func (c *conn) subscribe(word string, list *[]subscription, names [][]byte) {
 			*list = append(*list, subscription{name, after})
 			c.told.join(word == "psubscribe", name)
 		}
-		c.subscribed(word, n)
+		c.subs.confirm(&c.out.Writer, word, n)
 	}
 	c.out.sendNow()
 }
 
 // subscribedFrom returns the revision after which changes are told. Who asks for no keys is subscribed without a master
 // too.
-func (c *conn) subscribedFrom(names [][]byte) (uint64, error) {
+func (s *subscriptions) subscribedFrom(names [][]byte) (uint64, error) {
 	if slices.ContainsFunc(names, func(n []byte) bool { return !bytes.HasPrefix(n, []byte("+")) }) {
-		return c.caughtUp()
+		return s.caughtUp()
 	}
-	newest, err := c.cfg.Hub.Newest()
+	newest, err := s.cfg.Hub.Newest()
 	return newest, notApplied(err)
 }
 
@@ -145,38 +153,37 @@ func (c *conn) unsubscribe(word string, list *[]subscription, names [][]byte) {
 			*list = slices.Delete(*list, at, at+1)
 			c.told.leave(word == "punsubscribe", string(n))
 		}
-		c.subscribed(word, n)
+		c.subs.confirm(&c.out.Writer, word, n)
 	}
 	if len(names) == 0 {
-		c.subscribed(word, nil)
+		c.subs.confirm(&c.out.Writer, word, nil)
 	}
 	c.out.sendNow()
 }
 
 // leaveAll ends all subscriptions without a reply.
-func (c *conn) leaveAll() {
-	c.subs.mu.Lock()
-	defer c.subs.mu.Unlock()
-	for _, n := range c.subs.channels {
-		c.told.leave(false, n.name)
+func (s *subscriptions) leaveAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.channels {
+		s.shared.told.leave(false, n.name)
 	}
-	for _, n := range c.subs.patterns {
-		c.told.leave(true, n.name)
+	for _, n := range s.patterns {
+		s.shared.told.leave(true, n.name)
 	}
-	c.subs.channels, c.subs.patterns = nil, nil
+	s.channels, s.patterns = nil, nil
 }
 
-// subscribed replies how many subscriptions there are after one was made or ended; name is nil if there was none to
-// end.
-func (c *conn) subscribed(word string, name []byte) {
-	c.out.Push(3)
-	c.out.Text(word)
+// confirm replies how many subscriptions there are after one was made or ended; name is nil if there was none to end.
+func (s *subscriptions) confirm(w *proto.Writer, word string, name []byte) {
+	w.Push(3)
+	w.Text(word)
 	if name == nil {
-		c.out.Null()
+		w.Null()
 	} else {
-		c.out.Bulk(name)
+		w.Bulk(name)
 	}
-	c.out.Int(int64(c.subs.count()))
+	w.Int(int64(s.count()))
 }
 
 // audience counts the subscriptions on this node. It is safe for concurrent use.

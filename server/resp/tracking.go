@@ -83,7 +83,7 @@ func (c *conn) setTracking(args [][]byte) {
 	after, err := c.cfg.Hub.Newest() // what is read from now on is at least as new
 	var n *notifier
 	if err == nil {
-		n, err = c.notifier("", after)
+		n, err = c.subs.notifier("", after)
 	}
 	if err != nil {
 		c.fail(errorText(notApplied(err)))

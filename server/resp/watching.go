@@ -28,7 +28,7 @@ func watchPrefix(c *conn, args [][]byte) {
 		c.fail(errorText(err))
 		return
 	}
-	n, err := c.notifier(prefix, after)
+	n, err := c.subs.notifier(prefix, after)
 	switch {
 	case errors.Is(err, watch.ErrLost):
 		c.fail("LOST the history of this node does not reach back to revision " + string(args[2]) +
