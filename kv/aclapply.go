@@ -11,36 +11,54 @@ func (a *ACL) mayGoOn(decided uint64) bool { return decided == 0 || decided >= a
 
 // staleDecision refuses a command whose permission was decided on tokens and policies that are out of date. Its node
 // must decide again with what is there at Result.Count, or later.
-func (x *executor) staleDecision() Result {
-	r := x.unchanged(CodeDecideAgain)
-	r.Count = x.reg.acl.narrowed
+func (a *ACL) staleDecision(l *ledger) Result {
+	r := l.unchanged(CodeDecideAgain)
+	r.Count = a.narrowed
 	return r
+}
+
+// aclChange is one command on tokens or policies, and what it makes of them.
+type aclChange struct {
+	*ledger
+	acl     *ACL // replaced by a change
+	changes *changes
+	limits  *Limits
+}
+
+// execute runs the command.
+func (x *aclChange) execute(c *Command) Result {
+	switch c.Op {
+	case OpPutPolicy:
+		return x.putPolicy(c)
+	case OpDropPolicy:
+		return x.dropPolicy(c)
+	case OpPutToken:
+		return x.putToken(c)
+	case OpDropToken, OpEndToken:
+		return x.dropToken(c)
+	case OpBootstrap:
+		return x.bootstrapACL(c)
+	}
+	panic(fmt.Sprintf("kv: operation %d passed validation", c.Op))
 }
 
 // changeACL returns tokens and policies that the command may change, at the command's revision. narrows tells that
 // somebody may lose a permission by it.
-func (x *executor) changeACL(narrows bool) *ACL {
-	next := x.reg.acl.clone()
+func (x *aclChange) changeACL(narrows bool) *ACL {
+	next := x.acl.clone()
 	next.revision = x.stamp()
 	if narrows {
 		next.narrowed = next.revision
 	}
-	x.reg.acl = next
+	x.acl = next
 	x.notes.acl(next.revision)
 	return next
 }
 
-// because is a refusal that says why, for people.
-func (x *executor) because(code Code, format string, args ...any) Result {
-	r := x.unchanged(code)
-	r.Body = fmt.Sprintf(format, args...)
-	return r
-}
-
 // putPolicy carries out OpPutPolicy.
-func (x *executor) putPolicy(c *Command) Result {
+func (x *aclChange) putPolicy(c *Command) Result {
 	p, _ := decodePolicyValue(c.Value)
-	a := x.reg.acl
+	a := x.acl
 	old, exists := a.policies.Get(p.ID)
 	named, taken := a.PolicyByName(p.Name)
 	switch {
@@ -59,38 +77,38 @@ func (x *executor) putPolicy(c *Command) Result {
 		p.CreateIndex = old.CreateIndex
 	}
 	next.putPolicy(p)
-	x.reg.changes.set(SpacePolicy, p.ID, appendPolicy(nil, p))
+	x.changes.set(SpacePolicy, p.ID, appendPolicy(nil, p))
 	return Result{Code: CodeDone, Revision: x.revision}
 }
 
 // dropPolicy carries out OpDropPolicy.
-func (x *executor) dropPolicy(c *Command) Result {
+func (x *aclChange) dropPolicy(c *Command) Result {
 	id := string(c.Value)
-	p, exists := x.reg.acl.policies.Get(id)
+	p, exists := x.acl.policies.Get(id)
 	if !exists {
 		return x.because(CodeMissing, "policy %s", id)
 	}
 	next := x.changeACL(true)
 	next.policies.Delete(id)
 	next.names.Delete(p.Name)
-	x.reg.changes.set(SpacePolicy, id, nil)
+	x.changes.set(SpacePolicy, id, nil)
 	return Result{Code: CodeDone, Revision: x.revision}
 }
 
 // putToken carries out OpPutToken. An update keeps the secret and the times.
-func (x *executor) putToken(c *Command) Result {
+func (x *aclChange) putToken(c *Command) Result {
 	t, _ := decodeTokenValue(c.Value)
-	if missing := x.linkPolicies(t); missing != "" {
+	if missing := x.acl.link(t); missing != "" {
 		return x.because(CodeMissing, "policy %s", missing)
 	}
 	if c.HasIndex {
 		return x.createToken(t)
 	}
-	old, exists := x.reg.acl.Token(t.Accessor)
+	old, exists := x.acl.Token(t.Accessor)
 	if !exists {
 		return x.because(CodeMissing, "token %s", t.Accessor)
 	}
-	if other, taken := x.reg.acl.TokenOfCertificate(t.Certificate); taken && other.Accessor != t.Accessor {
+	if other, taken := x.acl.TokenOfCertificate(t.Certificate); taken && other.Accessor != t.Accessor {
 		return x.because(CodeExists, "a token of certificate %q", t.Certificate)
 	}
 	t.Secret, t.Created, t.Expires, t.TTL = old.Secret, old.Created, old.Expires, old.TTL
@@ -99,14 +117,14 @@ func (x *executor) putToken(c *Command) Result {
 	return Result{Code: CodeDone, Revision: x.revision}
 }
 
-// linkPolicies replaces the names of policies in t by their IDs, and returns what is neither.
-func (x *executor) linkPolicies(t *Token) (missing string) {
+// link replaces the names of policies in t by their IDs, and returns what is neither.
+func (a *ACL) link(t *Token) (missing string) {
 	ids := make([]string, 0, len(t.Policies))
 	seen := map[string]bool{} // never ranged over
 	for _, link := range t.Policies {
-		p, found := x.reg.acl.Policy(link)
+		p, found := a.Policy(link)
 		if !found {
-			p, found = x.reg.acl.PolicyByName(link)
+			p, found = a.PolicyByName(link)
 		}
 		if !found {
 			return link
@@ -122,8 +140,8 @@ func (x *executor) linkPolicies(t *Token) (missing string) {
 
 // createToken puts t into the table, unless something of it is in use. No permission is lost, unless a certificate
 // begins to stand for the token: until then the certificate stood for the anonymous token.
-func (x *executor) createToken(t *Token) Result {
-	a := x.reg.acl
+func (x *aclChange) createToken(t *Token) Result {
+	a := x.acl
 	if _, exists := a.Token(t.Accessor); exists {
 		return x.because(CodeExists, "a token with accessor %s", t.Accessor)
 	}
@@ -142,20 +160,20 @@ func (x *executor) createToken(t *Token) Result {
 }
 
 // placeToken makes t the token of its accessor, at the command's revision.
-func (x *executor) placeToken(t *Token, narrows bool) {
+func (x *aclChange) placeToken(t *Token, narrows bool) {
 	next := x.changeACL(narrows)
 	if t.ModifyIndex = x.revision; t.CreateIndex == 0 {
 		t.CreateIndex = x.revision
 	}
 	next.put(t)
-	x.reg.changes.set(SpaceToken, t.Accessor, appendToken(nil, t))
+	x.changes.set(SpaceToken, t.Accessor, appendToken(nil, t))
 }
 
 // dropToken carries out OpDropToken, and OpEndToken, which has an Arm: only the token that was created at that revision
 // ends.
-func (x *executor) dropToken(c *Command) Result {
+func (x *aclChange) dropToken(c *Command) Result {
 	accessor := string(c.Value)
-	t, exists := x.reg.acl.tokens.Get(accessor)
+	t, exists := x.acl.tokens.Get(accessor)
 	switch {
 	case !exists:
 		return x.because(CodeMissing, "token %s", accessor)
@@ -163,7 +181,7 @@ func (x *executor) dropToken(c *Command) Result {
 		return x.unchanged(CodeCondition)
 	}
 	x.changeACL(true).unindex(accessor)
-	x.reg.changes.set(SpaceToken, accessor, nil)
+	x.changes.set(SpaceToken, accessor, nil)
 	x.notes.time(t.timed(0))
 	return Result{Code: CodeDone, Revision: x.revision}
 }
@@ -178,8 +196,8 @@ func (t *Token) timed(after time.Duration) Timed {
 
 // bootstrapACL carries out OpBootstrap: it makes the first token, which has the policy that allows everything. It
 // succeeds once, and again only for a command that names the revision at which it last succeeded.
-func (x *executor) bootstrapACL(c *Command) Result {
-	if done := x.reg.acl.bootstrap; done != 0 && done != uint64(c.Num) {
+func (x *aclChange) bootstrapACL(c *Command) Result {
+	if done := x.acl.bootstrap; done != 0 && done != uint64(c.Num) {
 		r := x.unchanged(CodeBootstrapped)
 		r.Count = done
 		return r
@@ -188,7 +206,7 @@ func (x *executor) bootstrapACL(c *Command) Result {
 	t.Policies = []string{ManagementPolicy}
 	r := x.createToken(t)
 	if r.Code == CodeDone {
-		x.reg.acl.bootstrap = x.revision // createToken has just made this one, which nobody else has seen
+		x.acl.bootstrap = x.revision // createToken has just made this one, which nobody else has seen
 	}
 	return r
 }

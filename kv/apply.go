@@ -63,7 +63,7 @@ func (s *State) applyCommand(cmd []byte, limit uint64) (r Result, within bool, e
 		return Result{Code: CodeLevel, Revision: s.exec.revision}, true, nil
 	}
 	if !s.exec.reg.acl.mayGoOn(c.Decided) {
-		return s.exec.staleDecision(), true, nil
+		return s.exec.reg.acl.staleDecision(&s.exec.ledger), true, nil
 	}
 	var h sum
 	if c.IdemKey != "" {

@@ -16,8 +16,8 @@
 //
 //	entries     the layers: what a key holds now
 //	registers   sessions, times, fences, tombstones, members, and changes: what of them the next checkpoint writes
-//	notes       what the Observer will be told
-//	executor    carries out commands on those three; an attempt carries out a transaction on it, part by part
+//	ledger      the revision, and notes: what the Observer will be told
+//	executor    carries out commands on those three; an aclChange one on tokens or policies; an attempt carries out a transaction on it, part by part
 //	dedup       the remembered idempotency keys
 //	checkpoint  the newest checkpoint in the state database, and those on their way (Frozen)
 //

@@ -1,20 +1,16 @@
 package kv
 
 import (
-	"fmt"
-	"math"
 	"time"
 )
 
 // executor carries out commands on the entries and the registers. It is what a transaction that fails puts back.
 type executor struct {
-	limits   Limits
-	revision uint64
-	stamped  bool // the command has its revision
-	entries  entries
-	reg      registers
-	notes    notes
-	results  []byte // scratch of sequence
+	ledger
+	limits  Limits
+	entries entries
+	reg     registers
+	results []byte // scratch of sequence
 }
 
 // begin starts a command, and returns CodeDone if its fence, if it has one, lets it through.
@@ -78,35 +74,11 @@ func (x *executor) execute(c *Command) (Result, error) {
 
 // executeACL runs a command on tokens or policies.
 func (x *executor) executeACL(c *Command) Result {
-	switch c.Op {
-	case OpPutPolicy:
-		return x.putPolicy(c)
-	case OpDropPolicy:
-		return x.dropPolicy(c)
-	case OpPutToken:
-		return x.putToken(c)
-	case OpDropToken, OpEndToken:
-		return x.dropToken(c)
-	case OpBootstrap:
-		return x.bootstrapACL(c)
-	}
-	panic(fmt.Sprintf("kv: operation %d passed validation", c.Op))
+	a := aclChange{ledger: &x.ledger, acl: x.reg.acl, changes: &x.reg.changes, limits: &x.limits}
+	r := a.execute(c)
+	x.reg.acl = a.acl
+	return r
 }
-
-// stamp returns the revision of what the command changes: the next one at its first change. Revisions never fall: it
-// panics when there is none left.
-func (x *executor) stamp() uint64 {
-	if !x.stamped {
-		if x.revision == math.MaxUint64 {
-			panic("kv: there is no revision left")
-		}
-		x.stamped = true
-		x.revision++
-	}
-	return x.revision
-}
-
-func (x *executor) unchanged(c Code) Result { return Result{Code: c, Revision: x.revision} }
 
 // place makes e the newest of its key. old is what was there, zero for nothing.
 func (x *executor) place(e, old *Entry) {
