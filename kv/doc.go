@@ -17,7 +17,9 @@
 //	entries     the layers: what a key holds now
 //	registers   sessions, times, fences, tombstones, members, and changes: what of them the next checkpoint writes
 //	ledger      the revision, and notes: what the Observer will be told
-//	executor    carries out commands on those three; an aclChange one on tokens or policies; an attempt carries out a transaction on it, part by part
+//	executor    carries out commands on those three; what touches one register alone is a method of the register
+//	aclChange   a command on tokens or policies
+//	attempt     carries out a transaction on the executor, part by part
 //	dedup       the remembered idempotency keys
 //	checkpoint  the newest checkpoint in the state database, and those on their way (Frozen)
 //

@@ -42,30 +42,28 @@ func (x *executor) execute(c *Command) (Result, error) {
 	case OpExpire:
 		return x.expire(c)
 	case OpSessionCreate:
-		return x.createSession(c)
-	case OpSessionDestroy:
-		return x.destroySession(c)
+		return x.reg.sessions.create(c, x.limits.Sessions, &x.reg.changes, &x.ledger), nil
+	case OpSessionDestroy, OpEndSession:
+		return x.endSession(c)
 	case OpSessionRenew:
-		return x.renewSession(c)
+		return x.reg.sessions.renew(c, &x.reg.changes, &x.ledger), nil
 	case OpDropFence:
 		x.reg.fences.drop(c, &x.reg.changes)
 		return x.unchanged(CodeDone), nil
-	case OpEndSession:
-		return x.expireSession(c)
 	case OpEndKey:
 		return x.expireKey(c)
 	case OpEndDelay:
-		return x.endDelay(c), nil
+		return x.reg.times.endDelay(c, &x.reg.changes, &x.ledger), nil
 	case OpNewEra:
-		return x.newEra(), nil
+		return x.reg.fences.newEra(&x.ledger), nil
 	case OpQuota:
-		return x.setQuota(c)
+		return x.reg.quotas.set(c, &x.entries, &x.limits, &x.ledger)
 	case OpLevel:
-		return x.raise(c)
+		return x.reg.raise(c, &x.ledger)
 	case OpStage:
-		return x.stage(c), nil
+		return x.reg.staged.stage(c, x.reg.level, &x.reg.changes, &x.ledger), nil
 	case OpDropStaged:
-		return x.dropStaged(c), nil
+		return x.reg.staged.drop(c, &x.reg.changes, &x.ledger), nil
 	case OpPut, OpAppend, OpIncrement, OpUnlink, OpRetime, OpMove, OpFetch, OpMeasure, OpPutAll:
 		return x.step(c)
 	}

@@ -72,14 +72,16 @@ func (f *fences) drop(c *Command, ch *changes) {
 	}
 }
 
-// nextEra allots an era (N3): one counter for all named leases and all nodes, which only grows. It reports false when
-// none is left.
-func (f *fences) nextEra() (uint64, bool) {
+// newEra carries out OpNewEra: it allots an era of named leases (N3). One counter, which only grows, is for all leases
+// and all nodes.
+func (f *fences) newEra(l *ledger) Result {
 	if f.eras >= maxEra {
-		return 0, false
+		return l.unchanged(CodeFull)
 	}
 	f.eras++
-	return f.eras, true
+	r := l.unchanged(CodeDone)
+	r.Count = f.eras
+	return r
 }
 
 // Fence returns the largest token of the fence of that name: a command with a smaller one is refused. If known is

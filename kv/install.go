@@ -31,12 +31,12 @@ func (s *State) install(c *Command) (Result, error) {
 		return x.unchanged(code), err
 	}
 	renewals := x.renewals()
-	x.endUpload()
+	up.end(&x.reg.changes, &x.notes)
 	x.revision = base + InstallRevisions
 	s.dedup.forgetAll(x.revision)
 	revision := x.stamp()
 	x.clear(revision)
-	x.resetQuotas()
+	x.reg.quotas.reset(&x.notes)
 	x.reg.fences.eras = eras + InstallEras
 	x.install(&u, renewals)
 	return Result{Code: CodeDone, Revision: revision, Count: uint64(len(u.entries))}, x.eraseOlder(revision)

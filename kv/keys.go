@@ -19,7 +19,7 @@ func (x *executor) set(c *Command) (Result, error) {
 		return x.unchanged(CodeCondition), nil
 	}
 	e := &Entry{Key: c.Key, Flags: c.Flags, LockIndex: old.LockIndex, Session: old.Session, TTL: c.TTL}
-	if code := x.lock(c, &old, e); code != CodeDone {
+	if code := x.reg.lock(c, &old, e, x.limits.Locks); code != CodeDone {
 		return x.unchanged(code), nil
 	}
 	if !x.reg.times.mayExpire(old.TTL, c.TTL, x.limits.ExpiringKeys) {
@@ -29,7 +29,7 @@ func (x *executor) set(c *Command) (Result, error) {
 		e.Value = c.Value
 	}
 	// A lock is released while a quota is full as it is while a disk is.
-	if r, over := x.overQuota(grows(e.Key, e, &old), growth{}); over && !c.Frees() {
+	if r, over := x.reg.quotas.refuse(grows(e.Key, e, &old), growth{}, &x.ledger); over && !c.Frees() {
 		return r, nil
 	}
 	e.ModifyIndex = x.stamp()
@@ -151,7 +151,7 @@ func (x *executor) rename(c *Command) (Result, error) {
 		return x.unchanged(CodeCondition), nil
 	}
 	e := &Entry{Key: c.NewKey, Value: from.Value, Flags: from.Flags, LockIndex: to.LockIndex, TTL: from.TTL}
-	if r, over := x.overQuota(grows(e.Key, e, &to), grows(c.Key, nil, from)); over {
+	if r, over := x.reg.quotas.refuse(grows(e.Key, e, &to), grows(c.Key, nil, from), &x.ledger); over {
 		return r, nil
 	}
 	x.erase(doom(c.Key, from))

@@ -63,13 +63,15 @@ func (s Space) Level() uint64 {
 func (s *State) allows(c *Command) bool { return c.Level() <= s.Level() }
 
 // raise carries out OpLevel. It changes nothing if the level is already reached.
-func (x *executor) raise(c *Command) (Result, error) {
+func (r *registers) raise(c *Command, l *ledger) (Result, error) {
 	level := uint64(c.Num)
 	if level > NewestLevel {
 		return Result{}, newer(level, string(c.Value))
 	}
-	if level > x.reg.level {
-		x.reg.level, x.reg.release = level, string(c.Value)
+	if level > r.level {
+		r.level, r.release = level, string(c.Value)
 	}
-	return Result{Code: CodeDone, Revision: x.revision, Count: x.reg.level}, nil
+	done := l.unchanged(CodeDone)
+	done.Count = r.level
+	return done, nil
 }

@@ -152,46 +152,6 @@ const countPause = 10 * time.Millisecond
 // other commands by a few milliseconds only.
 const countBytes = 4 << 20
 
-// setQuota carries out OpQuota.
-func (x *executor) setQuota(c *Command) (Result, error) {
-	table := x.reg.quotas.byPrefix
-	old, there := table.Get(c.Key)
-	switch {
-	case c.Arm != 0 && (!there || !old.Counting || old.steps != c.Arm):
-		return x.unchanged(CodeCondition), nil
-	case c.Arm != 0:
-		return x.countOn(*old)
-	case len(c.Value) == 0:
-		if there {
-			table.Delete(c.Key)
-			x.notes.time(old.timed(0))
-		}
-		return x.unchanged(CodeDone), nil
-	case !there && table.Len() >= x.limits.Quotas:
-		return x.unchanged(CodeFull), nil
-	}
-	bytes, keys, _ := parseQuotaLimits(c.Value)
-	if there {
-		next := *old
-		next.Bytes, next.Keys = bytes, keys
-		table.Set(next.Prefix, &next)
-		return x.unchanged(CodeDone), nil
-	}
-	return x.countOn(quota{Quota: Quota{Prefix: c.Key, Bytes: bytes, Keys: keys, Counting: true}, next: c.Key})
-}
-
-// resetQuotas sets the use of every quota to zero, with nothing left to count. An install calls it before it replaces
-// all keys.
-func (x *executor) resetQuotas() {
-	fresh := newQuotas()
-	x.reg.quotas.byPrefix.Scan(func(prefix string, q *quota) bool {
-		x.notes.time(q.timed(0))
-		fresh.byPrefix.Set(prefix, &quota{Quota: Quota{Prefix: prefix, Bytes: q.Bytes, Keys: q.Keys}, steps: q.steps})
-		return true
-	})
-	x.reg.quotas = fresh
-}
-
 // timed returns the timer of the next step of counting, due after after, or, if after is 0, the end of that timer.
 func (q *quota) timed(after time.Duration) Timed {
 	if !q.Counting {
@@ -200,18 +160,59 @@ func (q *quota) timed(after time.Duration) Timed {
 	return Timed{Kind: TimedQuota, Name: q.Prefix, Arm: q.steps, After: after}
 }
 
-// countOn counts more of the keys that q covers, and puts q into the table. Later writes below q.next are counted by
-// their own commands. All nodes count the same keys in the same step, whether the keys are in the memtable or in the
-// state database.
-func (x *executor) countOn(q quota) (Result, error) {
-	was := q
-	q.steps++
+// set carries out OpQuota.
+func (q *quotas) set(c *Command, e *entries, limits *Limits, l *ledger) (Result, error) {
+	table := q.byPrefix
+	old, there := table.Get(c.Key)
+	switch {
+	case c.Arm != 0 && (!there || !old.Counting || old.steps != c.Arm):
+		return l.unchanged(CodeCondition), nil
+	case c.Arm != 0:
+		return q.countOn(*old, e, limits.CountKeys, l)
+	case len(c.Value) == 0:
+		if there {
+			table.Delete(c.Key)
+			l.notes.time(old.timed(0))
+		}
+		return l.unchanged(CodeDone), nil
+	case !there && table.Len() >= limits.Quotas:
+		return l.unchanged(CodeFull), nil
+	}
+	bytes, keys, _ := parseQuotaLimits(c.Value)
+	if there {
+		next := *old
+		next.Bytes, next.Keys = bytes, keys
+		table.Set(next.Prefix, &next)
+		return l.unchanged(CodeDone), nil
+	}
+	return q.countOn(quota{Quota: Quota{Prefix: c.Key, Bytes: bytes, Keys: keys, Counting: true}, next: c.Key}, e,
+		limits.CountKeys, l)
+}
+
+// reset sets the use of every quota to zero, with nothing left to count. An install calls it before it replaces all
+// keys.
+func (q *quotas) reset(n *notes) {
+	fresh := newQuotas()
+	q.byPrefix.Scan(func(prefix string, at *quota) bool {
+		n.time(at.timed(0))
+		fresh.byPrefix.Set(prefix, &quota{Quota: Quota{Prefix: prefix, Bytes: at.Bytes, Keys: at.Keys}, steps: at.steps})
+		return true
+	})
+	*q = fresh
+}
+
+// countOn counts at most limit more of the keys that the quota at covers, and puts it into the table. Later writes
+// below at.next are counted by their own commands. All nodes count the same keys in the same step, whether the keys are
+// in the memtable or in the state database.
+func (q *quotas) countOn(at quota, s *entries, limit int, l *ledger) (Result, error) {
+	was := at
+	at.steps++
 	var keys, bytes int
 	var broken error
 	whole := true
-	err := x.entries.scan(span{lo: q.next, hi: prefixEnd(q.Prefix)}, func(h *hit) bool {
-		if keys == x.limits.CountKeys || bytes >= countBytes {
-			q.next, whole = h.name(), false
+	err := s.scan(span{lo: at.next, hi: prefixEnd(at.Prefix)}, func(h *hit) bool {
+		if keys == limit || bytes >= countBytes {
+			at.next, whole = h.name(), false
 			return false
 		}
 		var e Entry
@@ -226,24 +227,24 @@ func (x *executor) countOn(q quota) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	q.UsedKeys += uint64(keys)
-	q.UsedBytes += uint64(bytes)
+	at.UsedKeys += uint64(keys)
+	at.UsedBytes += uint64(bytes)
 	if whole {
-		x.notes.time(was.timed(0))
-		q.Counting, q.next = false, ""
+		l.notes.time(was.timed(0))
+		at.Counting, at.next = false, ""
 	}
-	x.reg.quotas.byPrefix.Set(q.Prefix, &q)
-	x.notes.time(q.timed(countPause))
-	return x.unchanged(CodeDone), nil
+	q.byPrefix.Set(at.Prefix, &at)
+	l.notes.time(at.timed(countPause))
+	return l.unchanged(CodeDone), nil
 }
 
-// overQuota returns the refusal of a command with the growth more, if a quota does not allow it.
-func (x *executor) overQuota(more, less growth) (Result, bool) {
-	o, over := x.reg.quotas.over(more, less)
+// refuse returns the refusal of a command with the growth more, if a quota does not allow it.
+func (q *quotas) refuse(more, less growth, l *ledger) (Result, bool) {
+	o, over := q.over(more, less)
 	if !over {
 		return Result{}, false
 	}
-	r := x.unchanged(CodeQuota)
+	r := l.unchanged(CodeQuota)
 	r.Body = o.encode()
 	return r, true
 }

@@ -79,6 +79,44 @@ func (s *sessions) drop(e *Session, c *changes) Timed {
 	return Timed{Kind: TimedSession, Name: e.ID, Arm: e.Renewals}
 }
 
+// create carries out OpSessionCreate. At most limit sessions live.
+func (s *sessions) create(c *Command, limit int, ch *changes, l *ledger) Result {
+	if s.lives(c.Session.ID) {
+		return l.unchanged(CodeExists)
+	}
+	if s.byID.Len() >= limit {
+		return l.unchanged(CodeFull)
+	}
+	e := c.Session
+	e.CreateIndex = l.stamp()
+	e.ModifyIndex, s.index = e.CreateIndex, e.CreateIndex
+	l.notes.time(s.put(&e, ch))
+	l.notes.session(l.revision, e.ID)
+	return Result{Code: CodeDone, Revision: l.revision, Body: e.ID}
+}
+
+// renew carries out OpSessionRenew.
+func (s *sessions) renew(c *Command, ch *changes, l *ledger) Result {
+	old, lives := s.byID.Get(c.Session.ID)
+	if !lives {
+		return l.unchanged(CodeNoSession)
+	}
+	e := *old
+	e.Renewals++
+	l.notes.time(s.put(&e, ch))
+	return l.unchanged(CodeDone)
+}
+
+// ended returns the session that c, OpSessionDestroy or OpEndSession, ends. If it is nil c ends none, and code is its
+// result. OpEndSession ends no session that was renewed since.
+func (s *sessions) ended(c *Command) (e *Session, code Code) {
+	e, lives := s.byID.Get(c.Session.ID)
+	if c.Op == OpEndSession && (!lives || e.TTL == 0 || e.Renewals != c.Arm) {
+		return nil, CodeCondition
+	}
+	return e, CodeDone
+}
+
 func heldKey(session, key string) string { return session + "\x00" + key }
 
 // hold notes that a session has locked key.

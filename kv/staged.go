@@ -113,28 +113,27 @@ func eachStaged(piece []byte, fn func(c Change) bool) bool {
 }
 
 // stage carries out OpStage. Count of the result is the number of pieces so far.
-func (x *executor) stage(c *Command) Result {
-	s := &x.reg.staged
+func (s *staged) stage(c *Command, level uint64, ch *changes, l *ledger) Result {
 	n, there := int(c.Num), len(s.pieces)
 	if c.Session.ID != s.id {
 		switch {
 		case there > 0:
-			return x.unchanged(CodeExists)
+			return l.unchanged(CodeExists)
 		case n > 0:
-			return x.unchanged(CodeMissing)
+			return l.unchanged(CodeMissing)
 		}
 	}
 	if n > there {
-		return x.unchanged(CodeCondition)
+		return l.unchanged(CodeCondition)
 	}
 	if n == there {
-		if code := s.add(c.Session.ID, c.Value, x.reg.level); code != CodeDone {
-			return x.unchanged(code)
+		if code := s.add(c.Session.ID, c.Value, level); code != CodeDone {
+			return l.unchanged(code)
 		}
-		x.reg.changes.set(SpaceStaged, string(sequenceKey(uint64(n))), appendStagedPiece(nil, s.id, c.Value))
-		x.notes.time(s.timed())
+		ch.set(SpaceStaged, string(sequenceKey(uint64(n))), appendStagedPiece(nil, s.id, c.Value))
+		l.notes.time(s.timed())
 	}
-	r := x.unchanged(CodeDone)
+	r := l.unchanged(CodeDone)
 	r.Count = uint64(len(s.pieces))
 	return r
 }
@@ -159,24 +158,22 @@ func (s *staged) add(id string, piece []byte, level uint64) Code {
 	return CodeDone
 }
 
-// dropStaged carries out OpDropStaged. With an Arm it ends the upload only if that is the number of its pieces.
-func (x *executor) dropStaged(c *Command) Result {
-	s := &x.reg.staged
+// drop carries out OpDropStaged. With an Arm it ends the upload only if that is the number of its pieces.
+func (s *staged) drop(c *Command, ch *changes, l *ledger) Result {
 	if c.Session.ID == s.id && (c.Arm == 0 || c.Arm == uint64(len(s.pieces))) {
-		x.endUpload()
+		s.end(ch, &l.notes)
 	}
-	return x.unchanged(CodeDone)
+	return l.unchanged(CodeDone)
 }
 
-// endUpload discards the upload.
-func (x *executor) endUpload() {
-	s := &x.reg.staged
-	for n := range s.pieces {
-		x.reg.changes.set(SpaceStaged, string(sequenceKey(uint64(n))), nil)
+// end discards the upload.
+func (s *staged) end(ch *changes, n *notes) {
+	for i := range s.pieces {
+		ch.set(SpaceStaged, string(sequenceKey(uint64(i))), nil)
 	}
 	t := s.timed()
 	t.After = 0
-	x.notes.time(t)
+	n.time(t)
 	*s = staged{}
 }
 

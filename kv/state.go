@@ -32,7 +32,8 @@ func Open(src Source, l Limits) (*State, error) {
 		return nil, damaged("meta record of slot %d: era %d is above %d, the last one", slot, m.Eras, maxEra)
 	}
 	s := &State{applied: slot, dedup: newDedup(l), checkpoint: checkpoint{newest: m}}
-	s.exec = executor{limits: l, ledger: ledger{revision: m.Revision}, entries: entries{source: src, active: newMemtable()}}
+	s.exec = executor{ledger: ledger{revision: m.Revision}, limits: l,
+		entries: entries{source: src, active: newMemtable()}}
 	if err := s.load(&m); err != nil {
 		return nil, fmt.Errorf("kv: read the tables of slot %d: %w", slot, err)
 	}

@@ -145,7 +145,7 @@ func (x *executor) putOver(c *Command, old *Entry) Result {
 // write makes e the newest entry of its key in the place of old, unless a quota does not allow it. If there was no
 // entry, old has only its key. The caller sets the timer of the TTL.
 func (x *executor) write(e, old *Entry) (r Result, done bool) {
-	if r, over := x.overQuota(grows(e.Key, e, old), growth{}); over {
+	if r, over := x.reg.quotas.refuse(grows(e.Key, e, old), growth{}, &x.ledger); over {
 		return r, false
 	}
 	e.ModifyIndex = x.stamp()

@@ -54,15 +54,16 @@ func (t *times) setDelay(key string, delay time.Duration, revision uint64, c *ch
 	return Timed{Kind: TimedDelay, Name: key, Arm: r.arm, After: delay}
 }
 
-// endDelay ends the lock-delay of key if it is the one with that arm, and reports whether it was.
-func (t *times) endDelay(key string, arm uint64, c *changes) (Timed, bool) {
-	r, runs := t.delays.Get(key)
-	if !runs || r.arm != arm {
-		return Timed{}, false
+// endDelay carries out OpEndDelay. It ends the lock-delay of c's key if it is the one that c means.
+func (t *times) endDelay(c *Command, ch *changes, l *ledger) Result {
+	r, runs := t.delays.Get(c.Key)
+	if !runs || r.arm != c.Arm {
+		return l.unchanged(CodeCondition)
 	}
-	t.delays.Delete(key)
-	c.set(SpaceDelay, key, nil)
-	return Timed{Kind: TimedDelay, Name: key, Arm: r.arm}, true
+	t.delays.Delete(c.Key)
+	ch.set(SpaceDelay, c.Key, nil)
+	l.notes.time(Timed{Kind: TimedDelay, Name: c.Key, Arm: r.arm})
+	return l.unchanged(CodeDone)
 }
 
 // Timed calls fn with everything that runs now: sessions, keys, lock-delays, counts of quotas, tokens, each in order,

@@ -60,7 +60,7 @@ func (x *executor) rewrite(old *Entry, value []byte) (refused Result, over bool)
 	if e.Value = nil; len(value) > 0 {
 		e.Value = value
 	}
-	if refused, over = x.overQuota(grows(e.Key, &e, old), growth{}); over {
+	if refused, over = x.reg.quotas.refuse(grows(e.Key, &e, old), growth{}, &x.ledger); over {
 		return refused, true
 	}
 	e.ModifyIndex = x.stamp()
