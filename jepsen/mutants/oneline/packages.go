@@ -37,7 +37,15 @@ var suites = map[string][]string{
 	"server/watch":             {"server/watch", "server/web", "server"},
 	"client":                   {"client"},
 	"storage":                  {"storage", "server"},
-	"storage/pages":            {"storage/pages", "storage", "server"},
+	"storage/internal/disk":    {"storage/internal/disk", "storage/internal/acceptor", "storage/internal/state", "storage"},
+	"storage/internal/sealed": {"storage/internal/sealed", "storage/internal/acceptor", "storage/internal/state",
+		"storage"},
+	"storage/internal/space": {"storage/internal/space", "storage/internal/acceptor", "storage/internal/state",
+		"storage"},
+	"storage/internal/acceptor": {"storage/internal/acceptor", "storage", "server"},
+	"storage/internal/state":    {"storage/internal/state", "storage", "server"},
+	"storage/pages": {"storage/pages", "storage/internal/acceptor", "storage/internal/state", "storage",
+		"server"},
 }
 
 // noKillers are tests that compare the hash of a whole trace: any change fails them.

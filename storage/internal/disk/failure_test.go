@@ -1,4 +1,4 @@
-package storage
+package disk
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"tenure/storage/internal/disk"
 )
 
 // A limit of the process that was not waited out ends the store too, but nobody is sent to mend the disk.
@@ -16,7 +14,7 @@ func TestALimitIsNoFaultOfTheDisk(t *testing.T) {
 		err  syscall.Errno
 		disk bool
 	}{{syscall.EMFILE, false}, {syscall.ENFILE, false}, {syscall.ENOMEM, false}, {syscall.EIO, true}} {
-		err := disk.NewFailure().Fail(&fs.PathError{Op: "open", Path: "redo", Err: c.err})
+		err := NewFailure().Fail(&fs.PathError{Op: "open", Path: "redo", Err: c.err})
 		if !errors.Is(err, ErrFailed) || strings.Contains(err.Error(), "mend the disk") != c.disk ||
 			strings.Contains(err.Error(), "raise LimitNOFILE") == c.disk {
 			t.Errorf("%v: %v", c.err, err)
