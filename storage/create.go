@@ -14,9 +14,8 @@ import (
 	"tenure/storage/internal/state"
 )
 
-const (
-	minSpaceBytes = 1 << 20 // a store is not created with less space besides its log
-)
+// minSpaceBytes is the least space, besides its log and journal, with which a store is created.
+const minSpaceBytes = 1 << 20
 
 // create writes the files of a new store: state.db, the journal, then log.db under another name, which it gets when all
 // are whole and durable. A crash before that leaves the other name behind, and all is made anew.
@@ -38,7 +37,7 @@ func (s *Store) create() error {
 }
 
 func (s *Store) createFiles(logBytes, journalBytes int64) error {
-	unfinished := filepath.Join(s.files.Dir, disk.NewLogName)
+	unfinished := filepath.Join(s.files.Dir, newLogName)
 	for _, path := range []string{s.files.StatePath(), s.files.JournalPath(), unfinished} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -9,6 +9,7 @@ import (
 
 const (
 	lockName     = "LOCK"
+	newLogName   = "log.db.new"  // while a store is being created
 	acceptedName = "accept-copy" // made by an operator; see copied.go
 )
 

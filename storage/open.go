@@ -136,7 +136,7 @@ func (s *Store) isNew() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	unfinished, err := disk.Exists(filepath.Join(s.files.Dir, disk.NewLogName))
+	unfinished, err := disk.Exists(filepath.Join(s.files.Dir, newLogName))
 	switch {
 	case err != nil:
 		return false, err

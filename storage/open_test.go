@@ -253,10 +253,10 @@ func TestShortAddressSpace(t *testing.T) {
 // A crash during creation leaves log.db under its first name; the store is then made anew.
 func TestUnfinishedCreationStartsAgain(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, disk.NewLogName), []byte("half"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, newLogName), []byte("half"), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, disk.StateName), []byte("half"), 0o600))
 	s := open(t, dir, small)
-	if _, err := os.Stat(filepath.Join(dir, disk.NewLogName)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, newLogName)); err == nil {
 		t.Error("the first name is still there")
 	}
 	fill(t, s, 1, 1)

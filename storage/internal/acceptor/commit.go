@@ -111,8 +111,8 @@ func advance(m *multipaxos.Durable, p *multipaxos.Persist) {
 	m.Last = max(m.Last, m.Truncated)
 }
 
-// logWriter changes entries in one transaction and keeps their digest.
-type logWriter struct {
+// entryWriter changes entries in one transaction and keeps their digest.
+type entryWriter struct {
 	bucket *bolt.Bucket
 	digest sealed.Digest
 	sums   *sumsEditor
@@ -122,16 +122,18 @@ type logWriter struct {
 	key    [8]byte // bbolt keeps a copy
 }
 
-func newLogWriter(tx *bolt.Tx, m *Marks, home *slotSums, first multipaxos.Slot, a *sealed.Arena) (*logWriter, error) {
+func newEntryWriter(
+	tx *bolt.Tx, m *Marks, home *slotSums, first multipaxos.Slot, a *sealed.Arena,
+) (*entryWriter, error) {
 	b := tx.Bucket([]byte(EntryBucket))
 	if b == nil {
 		return nil, fmt.Errorf("%w: the bucket of the entries is missing", disk.ErrBadRecord)
 	}
 	b.FillPercent = 1 // slots rise: no page is ever split in its middle
-	return &logWriter{bucket: b, digest: m.Entries, sums: home.edit(), last: m.Last, first: first, arena: a}, nil
+	return &entryWriter{bucket: b, digest: m.Entries, sums: home.edit(), last: m.Last, first: first, arena: a}, nil
 }
 
-func (w *logWriter) put(entries []multipaxos.Entry) error {
+func (w *entryWriter) put(entries []multipaxos.Entry) error {
 	for i := range entries {
 		e := &entries[i]
 		key := binary.BigEndian.AppendUint64(w.key[:0], uint64(e.Slot))
@@ -155,7 +157,7 @@ func (w *logWriter) put(entries []multipaxos.Entry) error {
 }
 
 // replace takes what a slot has out of the digest.
-func (w *logWriter) replace(slot multipaxos.Slot, key []byte) error {
+func (w *entryWriter) replace(slot multipaxos.Slot, key []byte) error {
 	old := w.bucket.Get(key)
 	if old != nil {
 		if _, err := OpenEntry(key, old); err != nil {
@@ -168,7 +170,7 @@ func (w *logWriter) replace(slot multipaxos.Slot, key []byte) error {
 
 // trim deletes at most limit entries up to and including slot `through`; the rest is for later commits, and is not
 // returned meanwhile.
-func (w *logWriter) trim(through multipaxos.Slot, limit int) error {
+func (w *entryWriter) trim(through multipaxos.Slot, limit int) error {
 	if w.first == 0 || w.first > through {
 		return nil
 	}

@@ -13,8 +13,8 @@ const zeroChunkBytes = 256 << 10
 
 // Create writes the first content of log.db into f, with records of the node, durably.
 func Create(f *os.File, logBytes, journalBytes int64, node []NodeRecord) error {
-	err := disk.NewBolt(f.Name(), logBolt, func(tx *bolt.Tx) error {
-		return logRecords(tx, node, &Marks{JournalBytes: journalBytes})
+	err := disk.NewBolt(f.Name(), boltOptions, func(tx *bolt.Tx) error {
+		return firstRecords(tx, node, &Marks{JournalBytes: journalBytes})
 	})
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func Create(f *os.File, logBytes, journalBytes int64, node []NodeRecord) error {
 	return zeroFill(f, logBytes)
 }
 
-func logRecords(tx *bolt.Tx, node []NodeRecord, marks *Marks) error {
+func firstRecords(tx *bolt.Tx, node []NodeRecord, marks *Marks) error {
 	b, err := tx.CreateBucket([]byte(NodeBucket))
 	if err != nil {
 		return err

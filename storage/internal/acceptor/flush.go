@@ -106,7 +106,7 @@ func (s *Log) moveHome(r *journal.Record) error {
 	s.arena.Reset()
 	err := s.write("commit", &next, func(tx *bolt.Tx) error {
 		s.logHigh = tx.Size()
-		w, err := newLogWriter(tx, was, s.edited, first, &s.arena)
+		w, err := newEntryWriter(tx, was, s.edited, first, &s.arena)
 		if err != nil {
 			return err
 		}

@@ -101,7 +101,7 @@ func (s *Log) Open(c *Content) (err error) {
 	s.trimming.Store(c.First != 0 && c.First <= c.Marks.Truncated)
 	s.logged.Store(&c.Marks)
 	s.pending.start(c)
-	if s.db, err = disk.OpenBolt(s.files.LogPath(), s.options.MapBytes, logBolt); err != nil {
+	if s.db, err = disk.OpenBolt(s.files.LogPath(), s.options.MapBytes, boltOptions); err != nil {
 		return err
 	}
 	s.db.AllocSize = int(min(s.options.GrowBytes, 1<<30)) // for when the log outruns the grower
@@ -205,6 +205,6 @@ func (s *Log) JournalBytes() int64 { return s.ring.Bytes() }
 // File returns log.db, for what asks for the file itself. The Log closes it.
 func (s *Log) File() *os.File { return s.file }
 
-// logBolt: the list of free pages is not written with each commit, it is found by a scan when the file is opened.
-var logBolt = bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType, Timeout: time.Second,
+// boltOptions: the list of free pages is not written with each commit, it is found by a scan when the file is opened.
+var boltOptions = bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType, Timeout: time.Second,
 	OpenFile: oslimit.OpenFile}

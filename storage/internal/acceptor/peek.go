@@ -14,7 +14,7 @@ import (
 // Peek reads one record of the node out of the log.db at path, which no process may have open, into its value. It
 // writes nothing and reads only that record. what names the record in an error.
 func Peek(path, what string, r NodeRecord) (err error) {
-	o := logBolt
+	o := boltOptions
 	o.ReadOnly = true
 	db, err := disk.OpenBolt(path, 0, o)
 	if err != nil {

@@ -10,7 +10,6 @@ const (
 	SumsName         = "state.sums"         // checksums of the pages of state.db
 	RedoName         = "redo"               // from the first checkpoint of several parts on
 	ReserveName      = "reserve"            // space that only this store may use
-	NewLogName       = "log.db.new"         // while a store is being created
 	ReceivingName    = "state.db.receiving" // a snapshot that is being received
 	ReceivedName     = "state.db.received"  // one that is whole, until Open installs it
 	ReceivedSumsName = "state.sums.received"

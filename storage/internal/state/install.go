@@ -104,7 +104,7 @@ func ReadContent(path string, wholeBytes int64, sums ...string) (*Content, error
 		w = c.Walker(&m)
 	}
 	w.Skeleton = size > wholeBytes
-	return readState(w)
+	return readContent(w)
 }
 
 // ErrNoSums: nobody has the checksums of the pages of a file.

@@ -34,7 +34,7 @@ func (s *DB) nextPart(changes []kv.Change) part {
 		return takePart(changes, limit, changeBytes)
 	}
 	limit = min(limit, max(free/8, space.MinCheckpointBytes))
-	tx, m, err := s.pinState()
+	tx, m, err := s.pin()
 	if err != nil {
 		p := takePart(changes, limit, changeBytes) // the merge finds out
 		p.measured = true

@@ -36,7 +36,7 @@ func TestAPartCountsTheFreeList(t *testing.T) {
 	must(t, s.merge(checkpointOf(8, 500_000).Changes, &Marks{Slot: 1}))
 	must(t, s.merge(without(checkpointOf(8, 500_000)).Changes, &Marks{Slot: 1}))
 	changes := []kv.Change{big("z", 10)}
-	tx, m, err := s.pinState()
+	tx, m, err := s.pin()
 	must(t, err)
 	alone, _, err := newRewrite(s.checked, m).add(&changes[0])
 	must(t, tx.Rollback())

@@ -69,7 +69,7 @@ func (r *Receiver) begin() error {
 		return r.cannot(err)
 	}
 	r.file = f
-	o := stateBolt
+	o := boltOptions
 	o.NoSync = true // dataSync follows each part: with its own it would be two
 	if r.db, err = disk.OpenBolt(s.files.ReceivingPath(), s.options.MapBytes, o); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (r *Receiver) begin() error {
 	if err := r.sums.Follow(r.db); err != nil {
 		return disk.Unusable("cannot write %s: %w", s.files.ReceivingPath(), err)
 	}
-	return r.write(func(tx *bolt.Tx) error { return stateRecords(tx, r.owner) })
+	return r.write(func(tx *bolt.Tx) error { return firstRecords(tx, r.owner) })
 }
 
 // write runs fn in a transaction of the new state database, and makes it durable.

@@ -72,7 +72,7 @@ func (s *DB) pinWhole() (*view, *Marks, int64, error) {
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	tx, m, err := s.pinState()
+	tx, m, err := s.pin()
 	if err != nil {
 		return nil, nil, 0, err
 	}

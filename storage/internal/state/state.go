@@ -62,10 +62,10 @@ func New(failure *disk.Failure, files disk.Files, o Options, account *space.Acco
 
 // Create makes the state database of the new store owner at path, without any record of kv.
 func Create(path string, owner ident.StoreID) error {
-	return disk.NewBolt(path, stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, owner) })
+	return disk.NewBolt(path, boltOptions, func(tx *bolt.Tx) error { return firstRecords(tx, owner) })
 }
 
-func stateRecords(tx *bolt.Tx, owner ident.StoreID) error {
+func firstRecords(tx *bolt.Tx, owner ident.StoreID) error {
 	b, err := tx.CreateBucket([]byte(checkpointBucket))
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *DB) Open(owner ident.StoreID, log multipaxos.Durable) error {
 	if err != nil {
 		return disk.Damaged(s.files.StatePath(), "%w", err)
 	}
-	c, err := s.readStateDB(&m, size, owner, log)
+	c, err := s.readChecked(&m, size, owner, log)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s *DB) Open(owner ident.StoreID, log multipaxos.Durable) error {
 		return err
 	}
 	s.checkpointed.Store(&c.Marks)
-	if s.db, err = disk.OpenBolt(s.files.StatePath(), s.options.MapBytes, stateBolt); err != nil {
+	if s.db, err = disk.OpenBolt(s.files.StatePath(), s.options.MapBytes, boltOptions); err != nil {
 		return err
 	}
 	if err := s.checked.Follow(s.db, s.space.Reserve.Insist); err != nil {
@@ -110,9 +110,9 @@ func (s *DB) Open(owner ident.StoreID, log multipaxos.Durable) error {
 	return s.resumeCheckpoint()
 }
 
-// readStateDB reads state.db with plain calls, compares its pages with their checksums, and notes them if nobody had. A
+// readChecked reads state.db with plain calls, compares its pages with their checksums, and notes them if nobody had. A
 // file that has its checksums and is larger than Options.VerifyBytes is not read whole.
-func (s *DB) readStateDB(
+func (s *DB) readChecked(
 	m *pages.Meta, size int64, owner ident.StoreID, log multipaxos.Durable,
 ) (*Content, error) {
 	c, err := pages.Open(s.file, m, s.files.SumsPath(), os.O_RDWR)
@@ -125,7 +125,7 @@ func (s *DB) readStateDB(
 	if !w.Skeleton {
 		disk.WillRead(s.file)
 	}
-	content, err := readState(w)
+	content, err := readContent(w)
 	if err != nil {
 		return nil, s.foreign(m, owner, log, err)
 	}
@@ -138,7 +138,7 @@ func (s *DB) readStateDB(
 // foreign returns why state.db is another node's or of another time if it is whole but not what state.sums says. If it
 // is not even that, it is state.sums that is damaged. Else state.db is, in the place that found names.
 func (s *DB) foreign(m *pages.Meta, owner ident.StoreID, log multipaxos.Durable, found error) error {
-	c, unreadable := readState(&pages.Walker{R: s.file, Meta: *m})
+	c, unreadable := readContent(&pages.Walker{R: s.file, Meta: *m})
 	if unreadable != nil {
 		return disk.Damaged(s.files.StatePath(), "%w", found)
 	}
@@ -175,7 +175,7 @@ func (s *DB) write(what string, fn func(*bolt.Tx) error) error {
 // Measure measures state.db. It opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta
 // page.
 func (s *DB) Measure() (space.Measures, error) {
-	tx, _, err := s.pinState()
+	tx, _, err := s.pin()
 	if err != nil {
 		return space.Measures{}, err
 	}
@@ -257,8 +257,8 @@ func (s *DB) Stats() Stats {
 		GivenBack: c.given.Load()}
 }
 
-// stateBolt: no scan for free pages at the start, the file may be large. The list of free pages must find space for
+// boltOptions: no scan for free pages at the start, the file may be large. The list of free pages must find space for
 // itself, in one run of pages, with each checkpoint. The array is used up from the file's beginning and leaves such
 // runs; the map breaks them up until the list goes to the file's end each time (TestStateDBFileStopsGrowing; 100,000
 // keys: 178 MiB of 223 free after 40 minutes of writes, and growing).
-var stateBolt = bolt.Options{FreelistType: bolt.FreelistArrayType, Timeout: time.Second, OpenFile: oslimit.OpenFile}
+var boltOptions = bolt.Options{FreelistType: bolt.FreelistArrayType, Timeout: time.Second, OpenFile: oslimit.OpenFile}

@@ -18,9 +18,9 @@ type Content struct {
 	Marks Marks
 }
 
-// readState checks state.db with w: its branch pages, its free list and its own records, and, unless it is only the
+// readContent checks state.db with w: its branch pages, its free list and its own records, and, unless it is only the
 // skeleton that is wanted, every record of the state database.
-func readState(w *pages.Walker) (*Content, error) {
+func readContent(w *pages.Walker) (*Content, error) {
 	c := &Content{}
 	var found sealed.Digest
 	missing := 2
@@ -64,7 +64,7 @@ func (s *DB) Verify(ctx context.Context) error {
 	if err := s.failure.Err(); err != nil {
 		return err
 	}
-	tx, m, err := s.pinState()
+	tx, m, err := s.pin()
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *DB) Verify(ctx context.Context) error {
 	}
 	w := s.checked.Walker(m)
 	w.Pause = pause
-	_, err = readState(w)
+	_, err = readContent(w)
 	if stopped := pause(); err == nil || stopped != nil {
 		return stopped
 	}

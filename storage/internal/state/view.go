@@ -18,17 +18,17 @@ func (s *DB) View() (kv.StateDB, error) {
 	if err := s.failure.Err(); err != nil {
 		return nil, err
 	}
-	tx, m, err := s.pinState()
+	tx, m, err := s.pin()
 	if err != nil {
 		return nil, err
 	}
 	return &view{state: s, tx: tx, meta: m, since: s.checked.Written()}, nil
 }
 
-// pinState opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page:
+// pin opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page:
 // in memory, since bbolt takes the older of two if the newer one is damaged. It asks nothing of bbolt once the store
 // has ended: if bbolt has panicked in Begin, it holds a lock for ever.
-func (s *DB) pinState() (tx *bolt.Tx, m *pages.Meta, err error) {
+func (s *DB) pin() (tx *bolt.Tx, m *pages.Meta, err error) {
 	for {
 		if err := s.failure.Err(); err != nil {
 			return nil, nil, err

@@ -278,7 +278,7 @@ func TestCursorComesBackToABucket(t *testing.T) {
 func TestNoViewIsPinnedOfAStoreThatHasEnded(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	why := s.failure.Fail(disk.Damaged(s.files.StatePath(), "planted"))
-	tx, _, err := s.pinState()
+	tx, _, err := s.pin()
 	if tx != nil {
 		tx.Rollback()
 	}
