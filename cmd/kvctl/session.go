@@ -63,8 +63,8 @@ func newSessionList(a *app) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List sessions, the time they have left and the keys they have locked",
-		Long: "List all sessions. LEFT is about how long a session lives unless it is renewed. KEYS is how many\n" +
-			"keys it has locked, and the first of them; --json prints up to 100.",
+		Long: "List all sessions. LEFT is about how long a session lives unless it is renewed: up to twice its TTL,\n" +
+			"as in Consul. KEYS is how many keys it has locked, and the first of them; --json prints up to 100.",
 		Example: "  kvctl session list\n  kvctl session list --node node-1 --json",
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -43,8 +43,8 @@ type peerView struct {
 	digests   []Digest      // as it said then; of another format than this node's: none
 }
 
-// maxStrangers bounds membersView.peers: a connected node that newest does not list is added only to fewer peers.
-const maxStrangers = 64
+// maxPeers bounds membersView.peers: a connected node that newest does not list is added only to fewer peers.
+const maxPeers = 64
 
 func newMembers(self ballot.NodeID, m ident.Membership) membersView {
 	v := membersView{self: self}
@@ -101,7 +101,7 @@ func (m *membersView) connected(peer ballot.NodeID, up bool) {
 		if !up && !p.listed {
 			m.peers = slices.DeleteFunc(m.peers, func(p peerView) bool { return p.node == peer })
 		}
-	case up && len(m.peers) < maxStrangers:
+	case up && len(m.peers) < maxPeers:
 		m.peers = append(m.peers, peerView{node: peer, connected: true})
 	}
 }
