@@ -109,47 +109,80 @@ func (s *State) Checkpointed() error {
 // Slot returns the applied slot of the state database once f is in it.
 func (f *Frozen) Slot() uint64 { return f.meta.Slot }
 
-// Checkpoint returns f as storage writes it, newly made: it costs time and memory in proportion to what changed.
+// Checkpoint returns f as storage writes it. Most of its changes are made only when they are ranged over, so that no
+// copy of all of them is in memory.
 func (f *Frozen) Checkpoint() *Checkpoint {
-	forgotten, fresh := f.dedupChanges()
-	changes := make([]Change, 0, f.data.Len()+int(forgotten.next-forgotten.first)+int(fresh.next-fresh.first)+
-		f.changed.Len())
-	var a arena
-	f.data.Scan(func(key string, e *Entry) bool {
-		c := Change{Space: SpaceData, Key: a.keep(append(a.space(len(key)), key...))}
-		if e != nil {
-			c.Value = a.keep(appendEntry(a.space(entryHeaderBytes+len(e.Value)), e))
+	tombstones, quotas := f.tombstoneChanges(), f.quotaChanges()
+	changes := func(yield func(Change) bool) {
+		checked := func(c Change) bool {
+			f.meta.checkSpace(c.Space)
+			return yield(c)
 		}
-		changes = append(changes, c)
-		return true
-	})
-	for seq := forgotten.first; seq < forgotten.next; seq++ {
-		changes = append(changes, Change{Space: SpaceDedup, Key: sequenceKey(seq)})
+		_ = f.entryChanges(checked) && f.dedupChanges(checked) &&
+			f.registerChanges(0, SpaceTombstone, checked) && each(tombstones, checked) &&
+			f.registerChanges(SpaceMembers, SpaceMembers+1, checked) && each(quotas, checked) &&
+			f.registerChanges(SpaceStaged, SpaceToken+1, checked)
 	}
-	for seq := fresh.first; seq < fresh.next; seq++ {
-		m := f.queue.at(seq)
-		record := a.keep(appendRemembered(a.space(rememberedHeaderBytes+len(m.key)), m))
-		changes = append(changes, Change{Space: SpaceDedup, Key: sequenceKey(seq), Value: record})
-	}
-	changes = f.registerChanges(changes, 0, SpaceTombstone)
-	changes = append(changes, f.tombstoneChanges()...)
-	changes = f.registerChanges(changes, SpaceMembers, SpaceMembers+1)
-	changes = append(changes, f.quotaChanges()...)
-	changes = f.registerChanges(changes, SpaceStaged, SpaceToken+1)
-	f.meta.checkLevels(changes)
 	return &Checkpoint{Slot: f.meta.Slot, Meta: f.meta.encode(), Changes: changes}
 }
 
-// registerChanges appends what changed in the registers' spaces from one to below another.
-func (f *Frozen) registerChanges(changes []Change, from, below Space) []Change {
+// each hands changes to yield, and reports whether it wants more.
+func each(changes []Change, yield func(Change) bool) bool {
+	for _, c := range changes {
+		if !yield(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// entryChanges hands the changed entries to yield, and reports whether it wants more.
+func (f *Frozen) entryChanges(yield func(Change) bool) (more bool) {
+	var name, record []byte
+	more = true
+	f.data.Scan(func(key string, e *Entry) bool {
+		name = append(name[:0], key...)
+		c := Change{Space: SpaceData, Key: name}
+		if e != nil {
+			record = appendEntry(record[:0], e)
+			c.Value = record
+		}
+		more = yield(c)
+		return more
+	})
+	return more
+}
+
+// dedupChanges hands the changes of the records of remembered writes to yield, and reports whether it wants more.
+func (f *Frozen) dedupChanges(yield func(Change) bool) bool {
+	forgotten, fresh := f.remembered()
+	for seq := forgotten.first; seq < forgotten.next; seq++ {
+		if !yield(Change{Space: SpaceDedup, Key: sequenceKey(seq)}) {
+			return false
+		}
+	}
+	var record []byte
+	for seq := fresh.first; seq < fresh.next; seq++ {
+		record = appendRemembered(record[:0], f.queue.at(seq))
+		if !yield(Change{Space: SpaceDedup, Key: sequenceKey(seq), Value: record}) {
+			return false
+		}
+	}
+	return true
+}
+
+// registerChanges hands what changed in the registers' spaces from one to below another to yield, and reports whether
+// it wants more.
+func (f *Frozen) registerChanges(from, below Space, yield func(Change) bool) (more bool) {
+	more = true
 	f.changed.Ascend(string([]byte{byte(from)}), func(key string, record []byte) bool {
 		if Space(key[0]) >= below {
 			return false
 		}
-		changes = append(changes, Change{Space: Space(key[0]), Key: bytesOf(key[1:]), Value: slices.Clip(record)})
-		return true
+		more = yield(Change{Space: Space(key[0]), Key: []byte(key[1:]), Value: record})
+		return more
 	})
-	return changes
+	return more
 }
 
 // tombstoneChanges returns the tombstones that came since the last checkpoint, which their revisions tell, and those of
@@ -175,29 +208,10 @@ func (f *Frozen) tombstoneChanges() (changes []Change) {
 
 func bytesOf(key string) []byte { return slices.Clip([]byte(key)) }
 
-// dedupChanges is which records of the state database were forgotten, and which are new and still remembered. A record
+// remembered is which records of the state database were forgotten, and which are new and still remembered. A record
 // that was both remembered and forgotten since the last checkpoint is neither.
-func (f *Frozen) dedupChanges() (forgotten, fresh struct{ first, next uint64 }) {
+func (f *Frozen) remembered() (forgotten, fresh struct{ first, next uint64 }) {
 	forgotten.first, forgotten.next = f.old.First, min(f.meta.First, f.old.Next)
 	fresh.first, fresh.next = max(f.old.Next, f.meta.First), f.meta.Next
 	return forgotten, fresh
-}
-
-// arena packs the many small byte slices of a checkpoint into few allocations.
-type arena struct{ free []byte }
-
-const arenaBytes = 64 << 10
-
-// space returns an empty slice to append at most n bytes to.
-func (a *arena) space(n int) []byte {
-	if n > len(a.free) {
-		a.free = make([]byte, max(n, arenaBytes))
-	}
-	return a.free[:0]
-}
-
-// keep sets what was appended to the last space apart, whole and never to grow into the next.
-func (a *arena) keep(b []byte) []byte {
-	a.free = a.free[len(b):]
-	return b[:len(b):len(b)]
 }

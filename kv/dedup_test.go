@@ -200,7 +200,7 @@ func TestDedupCheckpointsOnlyItsChanges(t *testing.T) {
 		m.dedup.floor = 0 // so that base 0 is good; the test is about records
 		f := m.Freeze().Checkpoint()
 		var got []string
-		for _, c := range f.Changes {
+		for c := range f.Changes {
 			seq, err := parseSequenceKey(c.Key)
 			if err != nil || c.Space != SpaceDedup {
 				t.Fatal(c, err)

@@ -3,6 +3,7 @@ package kv
 import (
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,18 +35,18 @@ func unhex(t *testing.T, s string) []byte {
 // A state database from before there were sessions opens, and what it remembers of commands still counts.
 func TestAnOlderStateDBOpens(t *testing.T) {
 	m := newMachine(t, small)
-	m.stateDB.Merge(&Checkpoint{Slot: 1, Meta: unhex(t, "96010103000002"), Changes: []Change{
+	m.stateDB.Merge(&Checkpoint{Slot: 1, Meta: unhex(t, "96010103000002"), Changes: slices.Values([]Change{
 		{SpaceData, []byte("b"), unhex(t, "010002020032")},
 		{SpaceDedup, sequenceKey(0), unhex(t, "010101001bde4a466c10762ef4ed9c98a29f530077")},
 		{SpaceDedup, sequenceKey(1), unhex(t, "01020300f67f2e11222d7407d8750e7b8c53628c76")},
-	}})
+	})})
 	m.reopen()
 	m.shows("b", "b=2 f0 c2 m2 l0")
 	m.want(set("a", "1").keyed("w", 0), done(1))
 	m.want(set("c", "3").at(9).keyed("v", 1), refused(3))
 	f := m.Freeze().Checkpoint()
-	if len(f.Changes) != 0 {
-		t.Errorf("%d changes", len(f.Changes))
+	if n := len(listed(f)); n != 0 {
+		t.Errorf("%d changes", n)
 	}
 	m.stateDB.Merge(f)
 	m.reopen()

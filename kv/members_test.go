@@ -2,6 +2,7 @@ package kv
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"tenure/internal/codec"
@@ -86,7 +87,7 @@ func TestMembersThatAreNotThere(t *testing.T) {
 	} {
 		db := NewMemStateDB()
 		meta := codec.Marshal(&meta{Format: metaFormat, Slot: 1, Revision: 1, Members: 1})
-		db.Merge(&Checkpoint{Slot: 1, Meta: meta, Changes: changes})
+		db.Merge(&Checkpoint{Slot: 1, Meta: meta, Changes: slices.Values(changes)})
 		if _, err := Open(db, small); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}

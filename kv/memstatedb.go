@@ -1,10 +1,11 @@
 package kv
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/tidwall/btree"
 )
@@ -20,13 +21,13 @@ type MemStateDB struct {
 // NewMemStateDB returns the state database of a new state.
 func NewMemStateDB() *MemStateDB { return &MemStateDB{records: btree.NewMap[string, []byte](0)} }
 
-// Merge makes f part of the state database, as one transaction; open views stay as they are. It keeps f's bytes. It
+// Merge makes f part of the state database, as one transaction; open views stay as they are. It
 // panics on changes that are not in order or come twice, and on a checkpoint that is not newer than the state database.
 func (m *MemStateDB) Merge(f *Checkpoint) {
 	if f.Slot <= m.slot {
 		panic(fmt.Sprintf("kv: checkpoint of slot %d into a state database of slot %d", f.Slot, m.slot))
 	}
-	m.change(f, len(f.Changes))
+	m.change(f, math.MaxInt)
 	m.slot, m.meta = f.Slot, f.Meta
 }
 
@@ -35,19 +36,23 @@ func (m *MemStateDB) Merge(f *Checkpoint) {
 func (m *MemStateDB) MergeSome(f *Checkpoint, n int) { m.change(f, n) }
 
 func (m *MemStateDB) change(f *Checkpoint, n int) {
-	records := m.records.Copy()
-	for i, c := range f.Changes[:n] {
-		if i > 0 {
-			p := f.Changes[i-1]
-			if p.Space > c.Space || p.Space == c.Space && bytes.Compare(p.Key, c.Key) >= 0 {
-				panic(fmt.Sprintf("kv: checkpoint of slot %d: %d %q comes after %d %q", f.Slot, c.Space, c.Key,
-					p.Space, p.Key))
-			}
+	if f.Changes == nil {
+		return
+	}
+	records, before := m.records.Copy(), ""
+	for c := range f.Changes {
+		if n--; n < 0 {
+			break
 		}
+		key := recordKey(c.Space, c.Key)
+		if key <= before {
+			panic(fmt.Sprintf("kv: checkpoint of slot %d: %q comes after %q", f.Slot, key, before))
+		}
+		before = key
 		if c.Value == nil {
-			records.Delete(recordKey(c.Space, c.Key))
+			records.Delete(key)
 		} else {
-			records.Set(recordKey(c.Space, c.Key), c.Value)
+			records.Set(key, slices.Clone(c.Value))
 		}
 	}
 	m.records = records

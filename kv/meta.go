@@ -2,7 +2,6 @@ package kv
 
 import (
 	"fmt"
-	"slices"
 
 	"tenure/internal/codec"
 )
@@ -151,10 +150,10 @@ func (m *meta) checkLevel() error {
 	return nil
 }
 
-// checkLevels panics if a change is of a space that states of m's feature level must not have, because an older release
+// checkSpace panics if s is a space that states of m's feature level must not have, because an older release
 // could not read it.
-func (m *meta) checkLevels(changes []Change) {
-	if i := slices.IndexFunc(changes, func(c Change) bool { return c.Space.Level() > m.Level }); i >= 0 {
-		panic(fmt.Sprintf("kv: slot %d: a record of space %d at feature level %d", m.Slot, changes[i].Space, m.Level))
+func (m *meta) checkSpace(s Space) {
+	if s.Level() > m.Level {
+		panic(fmt.Sprintf("kv: slot %d: a record of space %d at feature level %d", m.Slot, s, m.Level))
 	}
 }

@@ -120,7 +120,7 @@ func (w *world) step(t *rapid.T) {
 		if w.frost != nil && w.stateDB.slot < w.frost.Slot() {
 			f := w.frost.Checkpoint()
 			w.parted = f
-			w.stateDB.MergeSome(f, rapid.IntRange(0, len(f.Changes)).Draw(t, "changes"))
+			w.stateDB.MergeSome(f, rapid.IntRange(0, len(listed(f))).Draw(t, "changes"))
 		}
 	case "merge": // views show it before the state is told
 		if w.frost != nil && w.stateDB.slot < w.frost.Slot() {

@@ -1,5 +1,7 @@
 package kv
 
+import "iter"
+
 // Space separates the kinds of records in the state database.
 type Space uint8
 
@@ -27,21 +29,22 @@ const (
 func (s Space) Known() bool { return s >= SpaceData && s <= SpaceToken }
 
 // Change is one record of a checkpoint. A nil Value deletes, also what is not there; other values have at least one
-// byte.
+// byte. The bytes belong to whoever made the checkpoint.
 type Change struct {
 	Space Space
 	Key   []byte
 	Value []byte
 }
 
-// Checkpoint is everything applied since the last checkpoint, to be merged into the durable state database: its changes
-// are sorted by space, then key, and each key comes once. After a crash the state database holds all of it or nothing.
-// A view that is opened before State.Checkpointed may show some of it: the frozen changes that State still has over the
-// state database are all of them.
+// Checkpoint is everything applied since the last checkpoint, to be merged into the durable state database. After a
+// crash the state database holds all of it or nothing. A view that is opened before State.Checkpointed may show some of
+// it: the frozen changes that State still has over the state database are all of them.
 type Checkpoint struct {
-	Slot    uint64 // applied slot of the state database once this is in it
-	Meta    []byte // the state's own record (revision, dedup marks), opaque to storage
-	Changes []Change
+	Slot uint64 // applied slot of the state database once this is in it
+	Meta []byte // the state's own record (revision, dedup marks), opaque to storage
+	// Changes are sorted by space, then key, and each key comes once. They come anew, and the same, each time they are
+	// ranged over. The bytes of one are valid until the next one. Nil: there are none.
+	Changes iter.Seq[Change]
 }
 
 // StateDB is a consistent read view of the checkpointed state. The bytes that Get returns are valid until Close, and

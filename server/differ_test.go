@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func (h *host) tamper(t *testing.T, key string) {
 	}
 	record[len(record)-1] ^= 1
 	if err := s.Checkpoint(&kv.Checkpoint{Slot: slot, Meta: meta,
-		Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte(key), Value: record}}}); err != nil {
+		Changes: slices.Values([]kv.Change{{Space: kv.SpaceData, Key: []byte(key), Value: record}})}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -33,7 +33,7 @@ func BenchmarkCommit(b *testing.B) {
 				p.Truncate = 0
 				if slot > 2*keep && slot%(2*keep) < multipaxos.Slot(c.entries) {
 					b.StopTimer()
-					must(b, s.Checkpoint(&kv.Checkpoint{Slot: uint64(slot - keep)}))
+					must(b, checkpoint(s, &listed{Slot: uint64(slot - keep)}))
 					p.Truncate = s.Checkpointed()
 					b.StartTimer()
 				}
@@ -118,13 +118,13 @@ func BenchmarkStateDBCheckpoint(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		round++
-		f := &kv.Checkpoint{Slot: 1}
+		f := &listed{Slot: 1}
 		for i := range changes {
 			key := fmt.Appendf(nil, "key%06d", i*(n/changes)+round%(n/changes))
 			f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: key,
 				Value: []byte(strings.Repeat("w", 250))})
 		}
 		b.StartTimer()
-		must(b, s.Checkpoint(f))
+		must(b, checkpoint(s, f))
 	}
 }

@@ -61,8 +61,8 @@ const childOps = 3000
 // then installed.
 type op struct {
 	commit     []multipaxos.Persist
-	checkpoint *kv.Checkpoint
-	install    *kv.Checkpoint
+	checkpoint *listed
+	install    *listed
 }
 
 // script draws the list of operations, and knows what a store holds after each.
@@ -141,9 +141,9 @@ func (m *script) drawPersist() multipaxos.Persist {
 	return p
 }
 
-func (m *script) drawCheckpoint() *kv.Checkpoint {
+func (m *script) drawCheckpoint() *listed {
 	m.checkpointed = max(m.checkpointed, uint64(m.durable.Chosen))
-	f := &kv.Checkpoint{Slot: m.checkpointed, Meta: fmt.Appendf(nil, "after %d", m.n)}
+	f := &listed{Slot: m.checkpointed, Meta: fmt.Appendf(nil, "after %d", m.n)}
 	for i := range 400 {
 		if m.r.IntN(8) > 0 {
 			continue
@@ -161,9 +161,9 @@ func (m *script) drawCheckpoint() *kv.Checkpoint {
 }
 
 // drawInstall draws a snapshot ahead of the checkpoint, and behind the log's end or not.
-func (m *script) drawInstall() *kv.Checkpoint {
+func (m *script) drawInstall() *listed {
 	ahead := m.r.Uint64N(max(uint64(m.durable.Last)+8, m.checkpointed+1) - m.checkpointed)
-	f := &kv.Checkpoint{Slot: m.checkpointed + 1 + ahead, Meta: fmt.Appendf(nil, "snapshot %d", m.n)}
+	f := &listed{Slot: m.checkpointed + 1 + ahead, Meta: fmt.Appendf(nil, "snapshot %d", m.n)}
 	clear(m.stateDB)
 	for i := range 60 {
 		if m.r.IntN(4) > 0 {
@@ -260,7 +260,7 @@ func crashChild(dir string) int {
 	for range childOps {
 		switch next := m.next(); {
 		case next.checkpoint != nil:
-			err = s.Checkpoint(next.checkpoint)
+			err = checkpoint(s, next.checkpoint)
 		case next.install != nil:
 			if s, err = installInChild(s, o, next.install); err != nil {
 				// It does not end the store, whose next commit finds the disk stopped too.
@@ -290,7 +290,7 @@ func crashChild(dir string) int {
 }
 
 // installInChild makes s receive a snapshot, and opens its directory again.
-func installInChild(s *Store, o Options, f *kv.Checkpoint) (*Store, error) {
+func installInChild(s *Store, o Options, f *listed) (*Store, error) {
 	if !s.Identity().Formed {
 		me := ident.Member{Node: 1, Store: s.Identity().Store}
 		if err := s.Join(testCluster, 1, ident.Membership{Number: 1, Members: []ident.Member{me}}); err != nil {
@@ -310,7 +310,7 @@ func installInChild(s *Store, o Options, f *kv.Checkpoint) (*Store, error) {
 }
 
 // sendTo makes s receive a snapshot of another store, whose only checkpoint is f.
-func sendTo(s *Store, f *kv.Checkpoint) error {
+func sendTo(s *Store, f *listed) error {
 	dir, err := os.MkdirTemp("", "sender")
 	if err != nil {
 		return err
@@ -323,7 +323,7 @@ func sendTo(s *Store, f *kv.Checkpoint) error {
 	defer from.Close()
 	me := ident.Member{Node: 2, Store: from.Identity().Store}
 	err = errors.Join(from.Join(testCluster, 2, ident.Membership{Number: 1, Members: []ident.Member{me}}),
-		from.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(int(f.Slot), 1, "")}}}), from.Checkpoint(f))
+		from.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(int(f.Slot), 1, "")}}}), checkpoint(from, f))
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (m stateDBModel) clone() stateDBModel {
 	return out
 }
 
-func (m stateDBModel) apply(f *kv.Checkpoint) stateDBModel {
+func (m stateDBModel) apply(f *listed) stateDBModel {
 	out := m.clone()
 	for _, c := range f.Changes {
 		if out[c.Space] == nil {
@@ -69,12 +69,12 @@ func newDamageBed(t *testing.T) *damageBed {
 	s := formed(t, b.dir)
 	logTo(t, s, 1)
 	checkpoint := func(from, to, step, valueBytes int, space kv.Space) {
-		f := &kv.Checkpoint{Slot: 1, Meta: []byte("meta")}
+		f := &listed{Slot: 1, Meta: []byte("meta")}
 		for i := from; i < to; i += step {
 			value := fmt.Appendf(nil, "%d of %d %s", i, valueBytes, strings.Repeat("v", valueBytes))
 			f.Changes = append(f.Changes, kv.Change{Space: space, Key: fmt.Appendf(nil, "key/%06d", i), Value: value})
 		}
-		must(t, s.Checkpoint(f))
+		must(t, checkpoint(s, f))
 		b.model = b.model.apply(f)
 	}
 	checkpoint(0, 5000, 1, 30, kv.SpaceData)
@@ -306,8 +306,8 @@ func (b *damageBed) ask(r *rand.Rand, s *Store, m stateDBModel, whole bool) (wro
 }
 
 // someCheckpoint deletes and writes keys: near each other, so that pages become empty and are joined, or anywhere.
-func someCheckpoint(r *rand.Rand) *kv.Checkpoint {
-	f := &kv.Checkpoint{Slot: 1, Meta: []byte("later")}
+func someCheckpoint(r *rand.Rand) *listed {
+	f := &listed{Slot: 1, Meta: []byte("later")}
 	step, n, from := 1+r.IntN(40), 1+r.IntN(200), r.IntN(4500)
 	for i := range n {
 		c := kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key/%06d", from+i*step)}
@@ -335,7 +335,7 @@ func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
 	order := r.IntN(3)
 	checkpointed := make(chan error, 1)
 	if order == 0 { // while a checkpoint runs
-		go func() { checkpointed <- s.Checkpoint(f) }()
+		go func() { checkpointed <- checkpoint(s, f) }()
 		time.Sleep(time.Duration(r.IntN(4000)) * time.Microsecond)
 	}
 	what = b.plant(r, s.files.StatePath())
@@ -345,7 +345,7 @@ func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
 	}
 	checkpoint := func() (string, error) {
 		if order != 0 {
-			checkpointed <- s.Checkpoint(f)
+			checkpointed <- checkpoint(s, f)
 		}
 		if err := <-checkpointed; err != nil {
 			return "", err

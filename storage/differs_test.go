@@ -48,7 +48,7 @@ func TestTheDigestIsThatOfTheState(t *testing.T) {
 	fill(t, b, 40, 10)
 	take := func(s *Store, slot uint64, meta string, changes ...kv.Change) {
 		t.Helper()
-		must(t, s.Checkpoint(&kv.Checkpoint{Slot: slot, Meta: []byte(meta), Changes: changes}))
+		must(t, checkpoint(s, &listed{Slot: slot, Meta: []byte(meta), Changes: changes}))
 	}
 	take(a, 10, "m", change("k", "old"), change("l", "1"))
 	take(a, 20, "n", change("k", "new"), change("x", ""))
@@ -63,14 +63,14 @@ func TestTheDigestIsThatOfTheState(t *testing.T) {
 	}
 	for _, x := range []struct {
 		what string
-		f    kv.Checkpoint
+		f    listed
 	}{
-		{"a value", kv.Checkpoint{Slot: 20, Meta: []byte("n"), Changes: []kv.Change{change("k", "nex")}}},
-		{"a key more", kv.Checkpoint{Slot: 20, Meta: []byte("n"), Changes: []kv.Change{change("m", "1")}}},
-		{"the meta record", kv.Checkpoint{Slot: 20, Meta: []byte("o")}},
-		{"the slot", kv.Checkpoint{Slot: 21, Meta: []byte("n")}},
+		{"a value", listed{Slot: 20, Meta: []byte("n"), Changes: []kv.Change{change("k", "nex")}}},
+		{"a key more", listed{Slot: 20, Meta: []byte("n"), Changes: []kv.Change{change("m", "1")}}},
+		{"the meta record", listed{Slot: 20, Meta: []byte("o")}},
+		{"the slot", listed{Slot: 21, Meta: []byte("n")}},
 	} {
-		must(t, b.Checkpoint(&x.f))
+		must(t, checkpoint(b, &x.f))
 		if _, other := b.Digest(); other == sum {
 			t.Errorf("%s differs, and the digest does not", x.what)
 		}

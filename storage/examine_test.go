@@ -39,13 +39,13 @@ func TestExamineReadsAnInterruptedCheckpoint(t *testing.T) {
 	logTo(t, s, 5)
 	checkpointKeys(t, s, 0, 100, "old")
 	logTo(t, s, 20)
-	f := &kv.Checkpoint{Slot: 9, Meta: []byte("meta of 9")}
+	f := &listed{Slot: 9, Meta: []byte("meta of 9")}
 	for i := range 100 {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i),
 			Value: make([]byte, 1000)}) // a part each
 	}
 	done := make(chan error)
-	go func() { done <- s.Checkpoint(f) }()
+	go func() { done <- checkpoint(s, f) }()
 	for slot := uint64(5); slot == 5; slot, _ = s.Digest() { // until a part was made
 		runtime.Gosched()
 	}

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,15 +75,26 @@ func fill(t testing.TB, s *Store, n, valueBytes int) {
 	}
 }
 
+// listed is a checkpoint with a list of changes.
+type listed struct {
+	Slot    uint64
+	Meta    []byte
+	Changes []kv.Change
+}
+
+func checkpoint(s *Store, f *listed) error {
+	return s.Checkpoint(&kv.Checkpoint{Slot: f.Slot, Meta: f.Meta, Changes: slices.Values(f.Changes)})
+}
+
 // checkpointKeys checkpoints keys named by number, from to to, with a value each.
 func checkpointKeys(t testing.TB, s *Store, from, to int, value string) {
 	t.Helper()
-	f := &kv.Checkpoint{Slot: uint64(s.Durable().Last), Meta: []byte("meta of " + value)}
+	f := &listed{Slot: uint64(s.Durable().Last), Meta: []byte("meta of " + value)}
 	for i := from; i < to; i++ {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i),
 			Value: fmt.Appendf(nil, "%s%d", value, i)})
 	}
-	must(t, s.Checkpoint(f))
+	must(t, checkpoint(s, f))
 }
 
 // content is all that s can be asked for, as text, to compare two states.

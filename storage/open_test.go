@@ -15,7 +15,6 @@ import (
 
 	"tenure/internal/ident"
 	"tenure/internal/lostfound"
-	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
@@ -435,7 +434,7 @@ func TestClosedStoreRefusesEverything(t *testing.T) {
 	_, view := s.View()
 	_, _, loaded := s.Loaded()
 	for name, err := range map[string]error{
-		"Commit": s.Commit([]multipaxos.Persist{{Chosen: 1}}), "Checkpoint": s.Checkpoint(&kv.Checkpoint{}),
+		"Commit": s.Commit([]multipaxos.Persist{{Chosen: 1}}), "Checkpoint": checkpoint(s, &listed{}),
 		"Entries": entries, "View": view, "Loaded": loaded,
 		"Start": s.Start(StartRecord{Restart: 9}), "Refresh": s.Refresh(), "SetNode": s.SetNode(1),
 		"Verify":          s.Verify(t.Context()),

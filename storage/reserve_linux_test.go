@@ -29,8 +29,8 @@ func storeOn(t *testing.T, dir string) *Store {
 	return s
 }
 
-func checkpointOf(n, bytes int) *kv.Checkpoint {
-	f := &kv.Checkpoint{Slot: 1}
+func checkpointOf(n, bytes int) *listed {
+	f := &listed{Slot: 1}
 	for i := range n {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: []byte{byte('a' + i)},
 			Value: make([]byte, bytes)})
@@ -47,7 +47,7 @@ func TestACheckpointLooksAtTheFileSystemItself(t *testing.T) {
 	if u := s.Usage(); u.Low {
 		t.Fatalf("%+v", u)
 	}
-	must(t, s.Checkpoint(checkpointOf(2, 500_000)))
+	must(t, checkpoint(s, checkpointOf(2, 500_000)))
 	if s.space.Reserve.Held() >= held {
 		t.Errorf("%d bytes are held, as before", s.space.Reserve.Held())
 	}
@@ -61,7 +61,7 @@ func TestInterruptEndsACheckpointThatWaits(t *testing.T) {
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 0)
 	checkpointed, scrubbed := make(chan error, 1), make(chan error, 1)
-	go func() { checkpointed <- s.Checkpoint(checkpointOf(20, 500_000)) }()
+	go func() { checkpointed <- checkpoint(s, checkpointOf(20, 500_000)) }()
 	for unused := int64(1); unused > 0; time.Sleep(time.Millisecond) { // the reserve is given up first
 		unused = s.space.Reserve.Held()
 	}
@@ -77,7 +77,7 @@ func TestInterruptEndsACheckpointThatWaits(t *testing.T) {
 			t.Fatal(what, " goes on waiting")
 		}
 	}
-	if err := s.Checkpoint(checkpointOf(1, 1)); !errors.Is(err, ErrInterrupted) {
+	if err := checkpoint(s, checkpointOf(1, 1)); !errors.Is(err, ErrInterrupted) {
 		t.Errorf("the next checkpoint: %v", err)
 	}
 	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(2, 1, "w")}}}))
@@ -87,7 +87,7 @@ func TestInterruptEndsACheckpointThatWaits(t *testing.T) {
 	if last := s.Durable().Last; last != 2 {
 		t.Errorf("the log ends at slot %d", last)
 	}
-	must(t, s.Checkpoint(checkpointOf(20, 500_000)))
+	must(t, checkpoint(s, checkpointOf(20, 500_000)))
 	must(t, s.Verify(t.Context()))
 }
 

@@ -24,7 +24,7 @@ func source(t testing.TB) *Store {
 	t.Helper()
 	s := formed(t, t.TempDir())
 	fill(t, s, 20, 10)
-	f := &kv.Checkpoint{Slot: 20, Meta: []byte("meta")}
+	f := &listed{Slot: 20, Meta: []byte("meta")}
 	put := func(space kv.Space, key string, value []byte) {
 		f.Changes = append(f.Changes, kv.Change{Space: space, Key: []byte(key), Value: value})
 	}
@@ -35,7 +35,7 @@ func source(t testing.TB) *Store {
 	put(kv.SpaceData, "short", []byte("s"))
 	put(kv.SpaceDedup, "d", []byte("dedup"))
 	put(kv.SpaceMembers, "record", []byte("members"))
-	must(t, s.Checkpoint(f))
+	must(t, checkpoint(s, f))
 	return s
 }
 

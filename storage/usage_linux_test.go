@@ -18,14 +18,14 @@ func write(t *testing.T, s *Store, from, to int, value []byte) {
 	t.Helper()
 	for i := from; i < to; i += 5 {
 		slot := int(s.Durable().Last) + 1
-		f := &kv.Checkpoint{Slot: uint64(slot)}
+		f := &listed{Slot: uint64(slot)}
 		for j := i; j < min(i+5, to); j++ {
 			f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", j),
 				Value: value})
 		}
 		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, string(value))},
 			Truncate: s.Checkpointed()}}))
-		must(t, s.Checkpoint(f))
+		must(t, checkpoint(s, f))
 	}
 	must(t, s.Refresh())
 }

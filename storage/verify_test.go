@@ -29,12 +29,12 @@ func sampleStore(t testing.TB, dir string) uint64 {
 		Chosen: 290}}))
 	checkpointKeys(t, s, 0, 1500, strings.Repeat("v", 50))
 	checkpointKeys(t, s, 100, 150, strings.Repeat("w", 5000))
-	f := &kv.Checkpoint{Slot: 301, Meta: []byte("meta")}
+	f := &listed{Slot: 301, Meta: []byte("meta")}
 	for i := 130; i < 180; i++ {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i)})
 	}
 	f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: []byte("12345678"), Value: []byte("dedup")})
-	must(t, s.Checkpoint(f))
+	must(t, checkpoint(s, f))
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 100}}))
 	c, err := contentHash(s)
 	must(t, err)

@@ -225,8 +225,11 @@ func (d *drive) endMove() {
 // view until the end shows that part, and a crash leaves the rest to the next start.
 func (d *drive) beginCheckpoint(f *kv.Frozen) time.Duration {
 	d.checkpointing = f
-	c := f.Checkpoint()
-	if some := d.times.below(len(c.Changes)); some > 0 && d.times.chance(500) && !d.frozen {
+	c, n := f.Checkpoint(), 0
+	for range c.Changes {
+		n++
+	}
+	if some := d.times.below(n); some > 0 && d.times.chance(500) && !d.frozen {
 		d.mergePart(c, some)
 	}
 	return d.times.skewed(d.plan.commit, 20*d.plan.commit)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"tenure/kv"
 	"tenure/storage"
@@ -50,5 +51,5 @@ func tamper(dir, key string) (err error) {
 	}
 	record[len(record)-1] ^= 1
 	return s.Checkpoint(&kv.Checkpoint{Slot: slot, Meta: meta,
-		Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte(key), Value: record}}})
+		Changes: slices.Values([]kv.Change{{Space: kv.SpaceData, Key: []byte(key), Value: record}})})
 }

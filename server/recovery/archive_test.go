@@ -138,7 +138,7 @@ func TestRestoreAroundAnUpload(t *testing.T) {
 	f := other.state.Freeze().Checkpoint()
 	pieces, err := kv.NewPieces(f.Slot, f.Meta)
 	w.must(err)
-	for _, c := range f.Changes {
+	for c := range f.Changes {
 		if _, ok := c.Space.Staged(); ok {
 			w.must(pieces.Add(c))
 		}

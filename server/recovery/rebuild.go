@@ -58,15 +58,15 @@ func (b *rebuild) copyRecords(from source) error {
 	if err := b.reach(from.slot); err != nil {
 		return err
 	}
-	f := kv.Checkpoint{Slot: from.slot, Meta: from.meta}
+	var changes []kv.Change
 	size := 0
 	write := func() error {
-		err := b.to.Checkpoint(&f)
-		f.Changes, size = f.Changes[:0], 0
+		err := b.to.Checkpoint(&kv.Checkpoint{Slot: from.slot, Meta: from.meta, Changes: slices.Values(changes)})
+		changes, size = changes[:0], 0
 		return err
 	}
 	err := from.each(func(c kv.Change) error {
-		f.Changes = append(f.Changes, kv.Change{Space: c.Space, Key: slices.Clone(c.Key), Value: slices.Clone(c.Value)})
+		changes = append(changes, kv.Change{Space: c.Space, Key: slices.Clone(c.Key), Value: slices.Clone(c.Value)})
 		if size += len(c.Key) + len(c.Value); size < copyBytes {
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 
 	"tenure/kv"
 	"tenure/multipaxos"
@@ -30,43 +31,54 @@ func (s *DB) Checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	if f.Slot > uint64(durable) {
 		panic(fmt.Sprintf("storage: a checkpoint through slot %d, and the log is durable through %d", f.Slot, durable))
 	}
-	mustBeSorted(f.Changes)
-	if p := s.nextPart(f.Changes); p.n == len(f.Changes) {
-		promised, err := s.awaitPart(p)
-		if err == nil {
-			defer s.space.Reserve.Fulfilled(promised)
-			return s.merge(f.Changes, &Marks{Slot: f.Slot, Meta: f.Meta})
-		}
-		if !errors.Is(err, errShortNow) {
-			return err
+	changes := sorted(f.Changes)
+	if all, ok := s.onePart(changes); ok {
+		if p := s.nextPart(all); p.n == len(all) {
+			promised, err := s.awaitPart(p)
+			if err == nil {
+				defer s.space.Reserve.Fulfilled(promised)
+				return s.merge(all, &Marks{Slot: f.Slot, Meta: f.Meta})
+			}
+			if !errors.Is(err, errShortNow) {
+				return err
+			}
 		}
 	}
-	missing := redoBytes(f.Changes)
+	missing := redoBytes(changes)
 	promised, err := s.awaitSpace(s.files.RedoPath(), func() (int64, error) { return missing - s.redo.size(), nil })
 	if err != nil {
 		return err
 	}
 	plan := Plan{Slot: f.Slot, Meta: f.Meta}
-	err = s.redo.write(f.Changes, &plan, s.options.PartBytes)
+	err = s.redo.write(changes, &plan, s.options.PartBytes)
 	s.space.Reserve.Fulfilled(promised)
 	if err != nil {
 		return s.failure.Fail(fmt.Errorf("%s: checkpoint through slot %d: %w", s.files.RedoPath(), f.Slot, err))
 	}
-	if err := s.mergeParts(&plan, f.Changes); err != nil {
+	if err := s.mergeParts(&plan, changes); err != nil {
 		return err
 	}
 	return s.ShapeRedo()
 }
 
-// mustBeSorted panics unless changes are sorted by space and key, each key once, and of sizes that bbolt takes.
-func mustBeSorted(changes []kv.Change) {
-	for i := range changes {
-		var before *kv.Change
-		if i > 0 {
-			before = &changes[i-1]
+// sorted returns changes. When they are ranged over it panics unless they are sorted by space and key, each key once,
+// and of sizes that bbolt takes.
+func sorted(changes iter.Seq[kv.Change]) iter.Seq[kv.Change] {
+	return func(yield func(kv.Change) bool) {
+		if changes == nil {
+			return
 		}
-		if err := follow(before, &changes[i]); err != nil {
-			panic(fmt.Sprintf("storage: change %d of a checkpoint %v", i, err))
+		var before *kv.Change
+		var last kv.Change
+		for c := range changes {
+			if err := follow(before, &c); err != nil {
+				panic(fmt.Sprintf("storage: a change of a checkpoint %v", err))
+			}
+			last.Space, last.Key = c.Space, append(last.Key[:0], c.Key...)
+			before = &last
+			if !yield(c) {
+				return
+			}
 		}
 	}
 }

@@ -36,7 +36,7 @@ func value4K(i int) string { return fmt.Sprintf("%d %s", i, strings.Repeat("v", 
 // checkpointValues checkpoints keys 0 to n with what value returns, "" for a deletion.
 func checkpointValues(t testing.TB, s *testDB, slot, n int, value func(i int) string) {
 	t.Helper()
-	f := &kv.Checkpoint{Slot: uint64(slot), Meta: []byte("meta")}
+	f := &listed{Slot: uint64(slot), Meta: []byte("meta")}
 	for i := range n {
 		c := kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i)}
 		if v := value(i); v != "" {

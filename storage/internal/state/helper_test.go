@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,12 +124,22 @@ func (s *testDB) Refresh() error {
 }
 
 // Checkpoint checkpoints f beside the log.
-func (s *testDB) Checkpoint(f *kv.Checkpoint) error { return s.DB.Checkpoint(f, s.slot) }
+// Checkpoint checkpoints a list of changes.
+func (s *testDB) Checkpoint(f *listed) error {
+	return s.DB.Checkpoint(&kv.Checkpoint{Slot: f.Slot, Meta: f.Meta, Changes: slices.Values(f.Changes)}, s.slot)
+}
+
+// listed is a checkpoint with a list of changes.
+type listed struct {
+	Slot    uint64
+	Meta    []byte
+	Changes []kv.Change
+}
 
 // checkpointKeys checkpoints through slot keys named by number, from to to, with a value each.
 func checkpointKeys(t testing.TB, s *testDB, slot uint64, from, to int, value string) {
 	t.Helper()
-	f := &kv.Checkpoint{Slot: slot, Meta: []byte("meta of " + value)}
+	f := &listed{Slot: slot, Meta: []byte("meta of " + value)}
 	for i := from; i < to; i++ {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i),
 			Value: fmt.Appendf(nil, "%s%d", value, i)})

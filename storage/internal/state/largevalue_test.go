@@ -16,7 +16,7 @@ import (
 func largeLeaf(t *testing.T) (s *testDB, value []byte, at int64) {
 	s = open(t, t.TempDir(), small)
 	value = bytes.Repeat([]byte("0123456789abcdef"), 32<<10)
-	f := &kv.Checkpoint{Slot: 1, Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte("k"), Value: value}}}
+	f := &listed{Slot: 1, Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte("k"), Value: value}}}
 	for _, key := range []string{"a", "b", "y", "z"} {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: []byte(key), Value: []byte("of " + key)})
 	}
@@ -66,7 +66,7 @@ func TestALargeValueIsReadOnlyForItself(t *testing.T) {
 
 func BenchmarkMissBesideALargeValue(b *testing.B) {
 	s := open(b, b.TempDir(), small)
-	must(b, s.Checkpoint(&kv.Checkpoint{Slot: 1, Changes: []kv.Change{
+	must(b, s.Checkpoint(&listed{Slot: 1, Changes: []kv.Change{
 		{Space: kv.SpaceData, Key: []byte("k"), Value: make([]byte, 512<<10)}}}))
 	v := viewOf(b, s)
 	b.ReportAllocs()

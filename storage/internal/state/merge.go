@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -12,13 +13,33 @@ import (
 	"tenure/storage/pages"
 )
 
-// mergeParts merges rest, the next changes of plan, part by part. The redo file is durable.
-func (s *DB) mergeParts(plan *Plan, rest []kv.Change) error {
-	for len(rest) > 0 {
+// mergeParts merges rest, the next changes of plan, part by part, and has one part of them in memory. The redo file is
+// durable.
+func (s *DB) mergeParts(plan *Plan, rest iter.Seq[kv.Change]) error {
+	var b batch
+	for c := range rest {
+		if b.add(c); b.bytes < s.options.PartBytes {
+			continue
+		}
+		if err := s.mergePart(plan, &b); err != nil {
+			return err
+		}
+	}
+	for len(b.changes) > 0 {
+		if err := s.mergePart(plan, &b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergePart merges the next part, of changes in b, and drops them there.
+func (s *DB) mergePart(plan *Plan, b *batch) error {
+	for {
 		if err := s.failure.Err(); err != nil { // closed, for one: Open makes the rest
 			return err
 		}
-		p := s.nextPart(rest)
+		p := s.nextPart(b.changes)
 		promised, err := s.awaitPart(p)
 		if errors.Is(err, errShortNow) {
 			continue
@@ -26,17 +47,16 @@ func (s *DB) mergeParts(plan *Plan, rest []kv.Change) error {
 		if err != nil {
 			return err
 		}
-		n := p.n
-		next := s.checkpointed.Load().progress(plan, n)
-		err = s.merge(rest[:n], &next)
+		next := s.checkpointed.Load().progress(plan, p.n)
+		err = s.merge(b.changes[:p.n], &next)
 		s.space.Reserve.Fulfilled(promised)
 		if err != nil {
 			return err
 		}
-		plan.Done += uint64(n)
-		rest = rest[n:]
+		plan.Done += uint64(p.n)
+		b.drop(p.n)
+		return nil
 	}
-	return nil
 }
 
 // progress returns the marks after n more changes of plan: in the middle of it those of the checkpoint before, with the

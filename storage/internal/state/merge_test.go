@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,8 +20,8 @@ var parted = Options{PartBytes: 1000}
 
 // halfCheckpoint is a checkpoint through slot that rewrites, deletes and adds to the keys of checkpointKeys(0, 100), in
 // two spaces.
-func halfCheckpoint(slot uint64) *kv.Checkpoint {
-	f := &kv.Checkpoint{Slot: slot, Meta: fmt.Appendf(nil, "meta of %d", slot)}
+func halfCheckpoint(slot uint64) *listed {
+	f := &listed{Slot: slot, Meta: fmt.Appendf(nil, "meta of %d", slot)}
 	for i := range 200 {
 		c := kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i)}
 		if i%3 != 0 {
@@ -47,14 +48,14 @@ func checkpointingStore(t *testing.T) *testDB {
 }
 
 // cutOff makes the first parts of f, then ends s. It tells whether they were all.
-func cutOff(t *testing.T, s *testDB, f *kv.Checkpoint, parts int) bool {
+func cutOff(t *testing.T, s *testDB, f *listed, parts int) bool {
 	t.Helper()
 	plan := Plan{Slot: f.Slot, Meta: f.Meta}
-	must(t, s.redo.write(f.Changes, &plan, s.DB.options.PartBytes))
+	must(t, s.redo.write(slices.Values(f.Changes), &plan, s.DB.options.PartBytes))
 	rest := f.Changes
 	for range parts {
 		n := s.nextPart(rest).n
-		must(t, s.mergeParts(&plan, rest[:n]))
+		must(t, s.mergeParts(&plan, slices.Values(rest[:n])))
 		rest = rest[n:]
 	}
 	die(t, s)
@@ -118,14 +119,14 @@ func TestLoadedInTheMiddleOfACheckpoint(t *testing.T) {
 	s := checkpointingStore(t)
 	f := halfCheckpoint(9)
 	plan := Plan{Slot: f.Slot, Meta: f.Meta}
-	must(t, s.redo.write(f.Changes, &plan, s.DB.options.PartBytes))
-	must(t, s.mergeParts(&plan, f.Changes[:50]))
+	must(t, s.redo.write(slices.Values(f.Changes), &plan, s.DB.options.PartBytes))
+	must(t, s.mergeParts(&plan, slices.Values(f.Changes[:50])))
 	slot, meta, err := s.Loaded()
 	if must(t, err); slot != 5 || string(meta) != "meta of old" || s.Checkpointed() != 5 {
 		t.Errorf("slot %d, meta %q, checkpointed %d", slot, meta, s.Checkpointed())
 	}
 	must(t, s.Verify(t.Context()))
-	must(t, s.mergeParts(&plan, f.Changes[50:]))
+	must(t, s.mergeParts(&plan, slices.Values(f.Changes[50:])))
 	if slot, meta, _ = s.Loaded(); slot != 9 || string(meta) != "meta of 9" {
 		t.Errorf("slot %d, meta %q", slot, meta)
 	}
@@ -204,7 +205,7 @@ func TestCloseBesideACheckpoint(t *testing.T) {
 // A value larger than a part is a part.
 func TestPartsOfLargeValues(t *testing.T) {
 	s := checkpointingStore(t)
-	f := &kv.Checkpoint{Slot: 9}
+	f := &listed{Slot: 9}
 	for i := range 5 {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "k%d", i),
 			Value: []byte(strings.Repeat("v", 100_000))})
@@ -232,8 +233,7 @@ func FuzzReadRedo(f *testing.F) {
 	f.Add(b[:5], uint64(1))
 	f.Fuzz(func(t *testing.T, b []byte, n uint64) {
 		plan := Plan{Bytes: int64(len(b)), Changes: sealed.Digest{Count: n}}
-		r := newRedoReader(strings.NewReader(string(b)), &plan)
-		r.all(&plan)
+		_ = CheckRedo(strings.NewReader(string(b)), &plan)
 	})
 }
 

@@ -55,7 +55,7 @@ func TestACheckpointIsNotMisledByABranch(t *testing.T) {
 	var n int
 	fmt.Sscanf(first, "key%06d", &n)
 	patchAt(t, s.files.StatePath(), pageAt(s, branch)+int64(off), fmt.Appendf(nil, "key%06d", n+2))
-	err := s.Checkpoint(&kv.Checkpoint{Slot: 1, Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte(first)}}})
+	err := s.Checkpoint(&listed{Slot: 1, Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte(first)}}})
 	wantError(t, err, disk.ErrDamaged, s.files.StatePath(), fmt.Sprintf("page %d fails its checksum", branch))
 	_, err = s.View()
 	wantError(t, err, disk.ErrDamaged, fmt.Sprintf("page %d", branch))
@@ -140,7 +140,7 @@ func TestTheOlderMetaPageIsNotTaken(t *testing.T) {
 			}
 			return err
 		},
-		func(s *testDB) error { return s.Checkpoint(&kv.Checkpoint{Slot: 1}) },
+		func(s *testDB) error { return s.Checkpoint(&listed{Slot: 1}) },
 		func(s *testDB) error { return s.Refresh() },
 		func(s *testDB) error { return s.Scrub(t.Context(), 1<<40) },
 	} {

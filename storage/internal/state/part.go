@@ -3,6 +3,8 @@ package state
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -53,6 +55,45 @@ func (s *DB) nextPart(changes []kv.Change) part {
 	p.need += int64(st.FreePageN+st.PendingPageN) * 8 // the free list
 	p.measured = true
 	return p
+}
+
+// batch is changes of a checkpoint that were taken in, and not merged yet.
+type batch struct {
+	changes []kv.Change
+	bytes   int64
+	arena   sealed.Arena // what their bytes are in; its chunks go with them
+}
+
+// add takes a copy of c in.
+func (b *batch) add(c kv.Change) {
+	text := append(append(b.arena.Alloc(len(c.Key)+len(c.Value)), c.Key...), c.Value...)
+	c.Key = text[:len(c.Key):len(c.Key)]
+	if c.Value != nil {
+		c.Value = text[len(c.Key):]
+	}
+	n, _ := changeBytes(&c)
+	b.changes, b.bytes = append(b.changes, c), b.bytes+n
+}
+
+// drop forgets the first n changes.
+func (b *batch) drop(n int) {
+	for i := range b.changes[:n] {
+		size, _ := changeBytes(&b.changes[i])
+		b.bytes -= size
+	}
+	b.changes = slices.Delete(b.changes, 0, n)
+}
+
+// onePart returns copies of changes if they may be one part.
+func (s *DB) onePart(changes iter.Seq[kv.Change]) (all []kv.Change, ok bool) {
+	var b batch
+	for c := range changes {
+		if b.bytes >= s.options.PartBytes {
+			return nil, false
+		}
+		b.add(c)
+	}
+	return b.changes, true
 }
 
 // changeBytes returns the bytes of c, without what lies beside it.
@@ -203,9 +244,9 @@ func (s *DB) awaitSpace(file string, missing func() (int64, error)) (promised in
 }
 
 // redoBytes returns what changes take in the redo file.
-func redoBytes(changes []kv.Change) (n int64) {
-	for i := range changes {
-		n += int64(redoHeadBytes + len(changes[i].Key) + len(changes[i].Value) + len(putMark) + sealed.SumBytes)
+func redoBytes(changes iter.Seq[kv.Change]) (n int64) {
+	for c := range changes {
+		n += int64(redoHeadBytes + len(c.Key) + len(c.Value) + len(putMark) + sealed.SumBytes)
 	}
 	return n
 }

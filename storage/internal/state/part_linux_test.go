@@ -10,7 +10,7 @@ import (
 )
 
 // without is f with its keys deleted.
-func without(f *kv.Checkpoint) *kv.Checkpoint {
+func without(f *listed) *listed {
 	for i := range f.Changes {
 		f.Changes[i].Value = nil
 	}

@@ -31,7 +31,7 @@ func TestRecountBesideCheckpoints(t *testing.T) {
 			}
 			changes[fmt.Sprintf("%d %s", c.Space, c.Key)] = c
 		}
-		must(t, s.Checkpoint(&kv.Checkpoint{Slot: slot, Meta: []byte("m"), Changes: sortedChanges(changes)}))
+		must(t, s.Checkpoint(&listed{Slot: slot, Meta: []byte("m"), Changes: sortedChanges(changes)}))
 	}
 	write(1000)
 	for range 20 {

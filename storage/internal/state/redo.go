@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 
 	"tenure/internal/oslimit"
@@ -38,33 +39,37 @@ type redo struct {
 
 // write makes changes durable in the redo file, and notes in plan how to recognize them. It syncs after each syncBytes,
 // so that the journal does not wait long for the disk.
-func (r *redo) write(changes []kv.Change, plan *Plan, syncBytes int64) error {
+func (r *redo) write(changes iter.Seq[kv.Change], plan *Plan, syncBytes int64) error {
 	if err := r.open(); err != nil {
 		return disk.Plain(err)
 	}
-	var synced int64
 	write := r.reserve.Insist(r.file, r.file.WriteAt)
+	var synced int64
 	buf := make([]byte, 0, redoChunkBytes)
-	for i := range changes {
-		buf = appendRedo(buf, &changes[i], &plan.Changes)
-		last := i+1 == len(changes)
-		if len(buf) < redoChunkBytes && !last {
-			continue
-		}
+	flush := func(last bool) error {
 		if _, err := write(buf, plan.Bytes); err != nil {
 			return disk.Plain(err)
 		}
 		plan.Bytes += int64(len(buf))
 		buf = buf[:0]
 		if plan.Bytes-synced < syncBytes && !last {
-			continue
+			return nil
 		}
 		if err := disk.DataSync(r.file); err != nil {
 			return err
 		}
 		synced = plan.Bytes
+		return nil
 	}
-	return nil
+	for c := range changes {
+		if buf = appendRedo(buf, &c, &plan.Changes); len(buf) < redoChunkBytes {
+			continue
+		}
+		if err := flush(false); err != nil {
+			return err
+		}
+	}
+	return flush(true)
 }
 
 // Open opens the file, and makes it, with a durable name, if there is none.
@@ -154,23 +159,25 @@ func (r *redoReader) next() (*kv.Change, error) {
 	return c, nil
 }
 
-// all returns all changes of plan, compared with it.
-func (r *redoReader) all(plan *Plan) (changes []kv.Change, err error) {
-	err = r.each(plan, func(c *kv.Change) { changes = append(changes, *c) })
-	if err != nil {
-		return nil, err
+// rest hands the changes of plan that are still to be merged to yield. It ends early with an error in *err.
+func (r *redoReader) rest(plan Plan, err *error) iter.Seq[kv.Change] {
+	return func(yield func(kv.Change) bool) {
+		for i := range plan.Changes.Count {
+			var c *kv.Change
+			if c, *err = r.next(); *err != nil || i >= plan.Done && !yield(*c) {
+				return
+			}
+		}
 	}
-	return changes, nil
 }
 
-// each calls fn for all changes of plan, and compares them with it.
-func (r *redoReader) each(plan *Plan, fn func(*kv.Change)) error {
+// CheckRedo reads all changes of plan from f, compares them with it, and keeps none.
+func CheckRedo(f io.ReaderAt, plan *Plan) error {
+	r := newRedoReader(f, plan)
 	for range plan.Changes.Count {
-		c, err := r.next()
-		if err != nil {
+		if _, err := r.next(); err != nil {
 			return err
 		}
-		fn(c)
 	}
 	if r.digest != plan.Changes || r.left != 0 {
 		return fmt.Errorf("its %d changes are not those of the checkpoint through slot %d", plan.Changes.Count,
@@ -179,13 +186,8 @@ func (r *redoReader) each(plan *Plan, fn func(*kv.Change)) error {
 	return nil
 }
 
-// CheckRedo reads all changes of plan from f, and keeps none.
-func CheckRedo(f io.ReaderAt, plan *Plan) error {
-	return newRedoReader(f, plan).each(plan, func(*kv.Change) {})
-}
-
 // resumeCheckpoint makes the rest of a checkpoint that was interrupted between two of its parts, once the redo file
-// is found whole. It has the checkpoint's changes in memory, as Checkpoint had.
+// is found whole.
 func (s *DB) resumeCheckpoint() error {
 	plan := s.checkpointed.Load().Plan
 	if plan.Changes.Count == 0 {
@@ -200,10 +202,16 @@ func (s *DB) resumeCheckpoint() error {
 		return disk.CannotOpen(s.files.RedoPath(), err)
 	}
 	s.redo.file = f
-	changes, err := newRedoReader(f, &plan).all(&plan)
-	if err != nil {
+	if err := CheckRedo(f, &plan); err != nil {
 		return disk.Damaged(s.files.RedoPath(), "%w", err)
 	}
 	s.counters.resumed.Add(1)
-	return s.mergeParts(&plan, changes[plan.Done:])
+	var unread error
+	if err := s.mergeParts(&plan, newRedoReader(f, &plan).rest(plan, &unread)); err != nil {
+		return err
+	}
+	if unread != nil { // it was whole just now
+		return disk.Damaged(s.files.RedoPath(), "%w", unread)
+	}
+	return nil
 }

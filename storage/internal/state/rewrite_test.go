@@ -61,8 +61,8 @@ func big(key string, bytes int) kv.Change {
 	return kv.Change{Space: kv.SpaceData, Key: []byte(key), Value: make([]byte, bytes)}
 }
 
-func checkpointOf(n, bytes int) *kv.Checkpoint {
-	f := &kv.Checkpoint{Slot: 1}
+func checkpointOf(n, bytes int) *listed {
+	f := &listed{Slot: 1}
 	for i := range n {
 		f.Changes = append(f.Changes, big(string(rune('a'+i)), bytes))
 	}

@@ -32,10 +32,10 @@ func TestCheckpointIsReadBackAfterAReopen(t *testing.T) {
 	change := func(space kv.Space, key, value string) kv.Change {
 		return kv.Change{Space: space, Key: []byte(key), Value: []byte(value)}
 	}
-	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 7, Meta: []byte("m7"), Changes: []kv.Change{
+	must(t, s.Checkpoint(&listed{Slot: 7, Meta: []byte("m7"), Changes: []kv.Change{
 		change(1, "a", "1"), change(1, "b", ""), change(1, "c", "3"), change(2, "a", "dedup"),
 	}}))
-	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 9, Meta: []byte("m9"), Changes: []kv.Change{
+	must(t, s.Checkpoint(&listed{Slot: 9, Meta: []byte("m9"), Changes: []kv.Change{
 		{Space: 1, Key: []byte("a")}, change(1, "c", "33"), {Space: 1, Key: []byte("cc")}, change(1, "d", "4"),
 	}}))
 	for range 2 {
@@ -85,19 +85,19 @@ func TestCheckpointIsReadBackAfterAReopen(t *testing.T) {
 func TestCheckpointRefusesWhatCannotBe(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	s.slot = 5
-	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 4}))
+	must(t, s.Checkpoint(&listed{Slot: 4}))
 	one := func(keys ...string) (c []kv.Change) {
 		for _, k := range keys {
 			c = append(c, kv.Change{Space: 1, Key: []byte(k), Value: []byte("v")})
 		}
 		return c
 	}
-	wantPanic(t, "after one through 4", func() { s.Checkpoint(&kv.Checkpoint{Slot: 3}) })
-	wantPanic(t, "durable through 5", func() { s.Checkpoint(&kv.Checkpoint{Slot: 6}) })
-	wantPanic(t, "out of order", func() { s.Checkpoint(&kv.Checkpoint{Slot: 5, Changes: one("b", "a")}) })
-	wantPanic(t, "out of order", func() { s.Checkpoint(&kv.Checkpoint{Slot: 5, Changes: one("a", "a")}) })
-	wantPanic(t, "a key of 0", func() { s.Checkpoint(&kv.Checkpoint{Slot: 5, Changes: one("")}) })
-	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 5, Changes: one("a", "b")}))
+	wantPanic(t, "after one through 4", func() { s.Checkpoint(&listed{Slot: 3}) })
+	wantPanic(t, "durable through 5", func() { s.Checkpoint(&listed{Slot: 6}) })
+	wantPanic(t, "out of order", func() { s.Checkpoint(&listed{Slot: 5, Changes: one("b", "a")}) })
+	wantPanic(t, "out of order", func() { s.Checkpoint(&listed{Slot: 5, Changes: one("a", "a")}) })
+	wantPanic(t, "a key of 0", func() { s.Checkpoint(&listed{Slot: 5, Changes: one("")}) })
+	must(t, s.Checkpoint(&listed{Slot: 5, Changes: one("a", "b")}))
 }
 
 // A view is overtaken by what checkpoints write after it was opened.
@@ -135,7 +135,7 @@ func TestStateDBIsAMap(t *testing.T) {
 	slot := 0
 	rapid.Check(t, func(t *rapid.T) {
 		slot++
-		f := &kv.Checkpoint{Slot: uint64(slot)}
+		f := &listed{Slot: uint64(slot)}
 		for i := range 60 {
 			key := fmt.Sprintf("%c%02d", 'a'+i%3, i)
 			switch rapid.IntRange(0, 5).Draw(t, key) {
@@ -189,7 +189,7 @@ func TestStateDBFileStopsGrowing(t *testing.T) {
 			seen := viewOf(t, s) // as the state machine holds one
 			picked := r.Perm(keys)[:each]
 			slices.Sort(picked)
-			f := &kv.Checkpoint{Slot: 1}
+			f := &listed{Slot: 1}
 			for _, i := range picked {
 				f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i),
 					Value: value})
@@ -213,14 +213,14 @@ func BenchmarkCheckpoint(b *testing.B) {
 			for i := range all {
 				all[i] = kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i), Value: value}
 			}
-			must(b, s.Checkpoint(&kv.Checkpoint{Slot: 1, Changes: all}))
+			must(b, s.Checkpoint(&listed{Slot: 1, Changes: all}))
 			r := rand.New(rand.NewPCG(1, 2))
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
 				picked := r.Perm(len(all))[:n]
 				slices.Sort(picked)
-				f := &kv.Checkpoint{Slot: 1}
+				f := &listed{Slot: 1}
 				for _, i := range picked {
 					f.Changes = append(f.Changes, all[i])
 				}
@@ -251,7 +251,7 @@ func BenchmarkGet(b *testing.B) {
 // A cursor that comes back to a bucket finds it as it was, whatever it has read meanwhile.
 func TestCursorComesBackToABucket(t *testing.T) {
 	s := treeStore(t, small)
-	f := &kv.Checkpoint{Slot: 1}
+	f := &listed{Slot: 1}
 	for i := range 40 { // one leaf
 		key := fmt.Appendf(nil, "key%06d", i)
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: key, Value: make([]byte, 30)})
