@@ -26,7 +26,6 @@ import (
 var (
 	must      = disktest.Must
 	wantError = disktest.WantError
-	wantPanic = disktest.WantPanic
 	readFile  = disktest.ReadFile
 	overwrite = disktest.Overwrite
 )
@@ -177,18 +176,6 @@ func die(t testing.TB, s *Store) {
 	t.Helper()
 	s.failure.Fail(errors.New("the process died"))
 	must(t, s.Close())
-}
-
-// calm are options under which nothing is flushed that a test does not flush.
-var calm = Options{LogInitialBytes: 64 << 10, JournalBytes: 1 << 20, FlushIdle: time.Hour}
-
-// commit writes entries in a commit each.
-
-func commit(t testing.TB, s *Store, entries ...multipaxos.Entry) {
-	t.Helper()
-	for _, e := range entries {
-		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{e}}}))
-	}
 }
 
 func viewOf(t testing.TB, s *Store) kv.StateDB {
