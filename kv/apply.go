@@ -110,7 +110,7 @@ func (s *State) execute(c *Command) (Result, error) {
 	case OpInstall:
 		return s.install(c)
 	case OpSequence:
-		return s.exec.sequence(c, s.steps)
+		return s.sequencer.run(&s.exec, c, s.steps)
 	}
 	return s.exec.execute(c)
 }

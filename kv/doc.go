@@ -20,6 +20,7 @@
 //	executor    carries out commands on those three; what touches one register alone is a method of the register
 //	aclChange   a command on tokens or policies
 //	attempt     carries out a transaction on the executor, part by part
+//	sequencer   carries out sequences on the executor, step by step
 //	dedup       the remembered idempotency keys
 //	checkpoint  the newest checkpoint in the state database, and those on their way (Frozen)
 //

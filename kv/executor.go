@@ -10,7 +10,6 @@ type executor struct {
 	limits  Limits
 	entries entries
 	reg     registers
-	results []byte // scratch of sequence
 }
 
 // begin starts a command, and returns CodeDone if its fence, if it has one, lets it through.

@@ -1,6 +1,10 @@
 package kv
 
-import "math"
+import (
+	"math"
+
+	"github.com/tidwall/btree"
+)
 
 // install carries out OpInstall. It replaces entries, sessions, locks and times by those of the upload, all at one
 // revision, which is InstallRevisions above all revisions of both states. The members, the feature level, the quotas,
@@ -27,25 +31,26 @@ func (s *State) install(c *Command) (Result, error) {
 	if base >= math.MaxUint64-InstallRevisions-1 || eras > maxEra-InstallEras {
 		return x.unchanged(CodeTooLarge), nil
 	}
-	if code, err := x.replaceable(); code != CodeDone || err != nil {
+	if code, err := replaceable(&x.entries, x.reg.sessions.byID.Len()); code != CodeDone || err != nil {
 		return x.unchanged(code), err
 	}
-	renewals := x.renewals()
+	renewals := x.reg.sessions.renewals()
 	up.end(&x.reg.changes, &x.notes)
 	x.revision = base + InstallRevisions
 	s.dedup.forgetAll(x.revision)
 	revision := x.stamp()
-	x.clear(revision)
+	x.reg.clear(revision, &x.notes)
 	x.reg.quotas.reset(&x.notes)
 	x.reg.fences.eras = eras + InstallEras
 	x.install(&u, renewals)
-	return Result{Code: CodeDone, Revision: revision, Count: uint64(len(u.entries))}, x.eraseOlder(revision)
+	err := x.entries.eraseOlder(revision, &x.notes)
+	return Result{Code: CodeDone, Revision: revision, Count: uint64(len(u.entries))}, err
 }
 
 // replaceable returns CodeTooMany if the state has more keys and sessions than an install may replace.
-func (x *executor) replaceable() (Code, error) {
-	n := x.reg.sessions.byID.Len()
-	err := x.entries.scan(span{}, func(*hit) bool {
+func replaceable(s *entries, sessions int) (Code, error) {
+	n := sessions
+	err := s.scan(span{}, func(*hit) bool {
 		n++
 		return n <= MaxInstallKeys
 	})
@@ -55,18 +60,7 @@ func (x *executor) replaceable() (Code, error) {
 	return CodeDone, err
 }
 
-// renewals returns the number of renewals of each session, so that a command that was sent to end a session does not
-// end an uploaded one with the same ID.
-func (x *executor) renewals() map[string]uint64 {
-	out := make(map[string]uint64, x.reg.sessions.byID.Len())
-	x.reg.sessions.byID.Scan(func(id string, e *Session) bool {
-		out[id] = e.Renewals
-		return true
-	})
-	return out
-}
-
-// install puts the upload in place. Older entries are still there; see eraseOlder.
+// install puts the upload in place. Older entries are still there; see entries.eraseOlder.
 func (x *executor) install(u *upload, renewals map[string]uint64) {
 	r, revision := &x.reg, x.revision
 	for _, e := range u.sessions {
@@ -98,10 +92,10 @@ func (x *executor) install(u *upload, renewals map[string]uint64) {
 
 // eraseOlder deletes every key that was not written at revision. It makes no tombstones: their floor is already at
 // revision.
-func (x *executor) eraseOlder(revision uint64) error {
+func (s *entries) eraseOlder(revision uint64, n *notes) error {
 	var old []string
 	var broken error
-	err := x.entries.scan(span{}, func(h *hit) bool {
+	err := s.scan(span{}, func(h *hit) bool {
 		var e Entry
 		if e, broken = h.peek(); broken == nil && e.ModifyIndex != revision {
 			old = append(old, e.Key)
@@ -112,8 +106,32 @@ func (x *executor) eraseOlder(revision uint64) error {
 		err = broken
 	}
 	for _, key := range old {
-		x.entries.put(key, nil)
-		x.notes.key(revision, key, nil)
+		s.put(key, nil)
+		n.key(revision, key, nil)
 	}
 	return err
+}
+
+// clear removes the sessions, times and tombstones, which an upload replaces, and notes what ends.
+func (r *registers) clear(revision uint64, n *notes) {
+	r.sessions.byID.Scan(func(id string, e *Session) bool {
+		r.changes.set(SpaceSession, id, nil)
+		if e.TTL > 0 {
+			n.time(Timed{Kind: TimedSession, Name: id, Arm: e.Renewals})
+		}
+		n.session(revision, id)
+		return true
+	})
+	r.sessions.held.Scan(func(key string, _ struct{}) bool { r.changes.set(SpaceHeld, key, nil); return true })
+	end := func(space Space, kind TimedKind, table *btree.Map[string, running]) {
+		table.Scan(func(key string, t running) bool {
+			r.changes.set(space, key, nil)
+			n.time(Timed{Kind: kind, Name: key, Arm: t.arm})
+			return true
+		})
+	}
+	end(SpaceExpiry, TimedKey, r.times.expiry)
+	end(SpaceDelay, TimedDelay, r.times.delays)
+	r.sessions, r.times, r.tombstones = newSessions(), newTimes(), newTombstones()
+	r.sessions.index, r.tombstones.floor = revision, revision
 }

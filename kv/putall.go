@@ -61,7 +61,7 @@ func (c *Command) validatePairs() error {
 // last value stays.
 func (x *executor) putAll(c *Command) (Result, error) {
 	if c.Mode != 0 {
-		if holds, err := x.holdsForAll(c); err != nil || !holds {
+		if holds, err := c.holdsForAll(&x.entries); err != nil || !holds {
 			return x.unchanged(CodeCondition), err
 		}
 	}
@@ -79,11 +79,11 @@ func (x *executor) putAll(c *Command) (Result, error) {
 }
 
 // holdsForAll reports whether the condition of c holds for all of its keys.
-func (x *executor) holdsForAll(c *Command) (bool, error) {
+func (c *Command) holdsForAll(s *entries) (bool, error) {
 	holds, err := true, error(nil)
 	_ = c.EachPair(func(key string, _ []byte) bool { // c is valid
 		var old *Entry
-		if old, err = x.entries.entry(key); err == nil {
+		if old, err = s.entry(key); err == nil {
 			holds = c.meets(old)
 		}
 		return err == nil && holds

@@ -11,10 +11,13 @@ import (
 // hold nothing is applied. So a pipeline of writes costs one command, and a read between writes sees only the writes
 // before it. A transaction of the Redis protocol is a sequence whose checks are the watched keys.
 
-// sequence carries out OpSequence, whose steps are in steps or, where these say so, in c.Parts. The revision moves
-// once, at the first step that changes something.
-func (x *executor) sequence(c *Command, steps []step) (Result, error) {
-	results, parts := x.results[:0], c.Parts
+// sequencer carries out sequences on an executor. It owns the space for their results.
+type sequencer struct{ results []byte }
+
+// run carries out OpSequence, whose steps are in steps or, where these say so, in c.Parts. The revision moves once, at
+// the first step that changes something.
+func (q *sequencer) run(x *executor, c *Command, steps []step) (Result, error) {
+	results, parts := q.results[:0], c.Parts
 	body := 0
 	for i := range steps {
 		var p *Command // nil: it is plain
@@ -22,7 +25,7 @@ func (x *executor) sequence(c *Command, steps []step) (Result, error) {
 			p, parts = &parts[0], parts[1:]
 		}
 		if p != nil && p.Op.checks() {
-			holds, err := x.holds(p)
+			holds, err := p.holds(&x.entries, &x.reg.tombstones)
 			if err != nil {
 				return Result{}, err
 			}
@@ -39,8 +42,8 @@ func (x *executor) sequence(c *Command, steps []step) (Result, error) {
 		results = appendStep(results, &r)
 	}
 	x.notes.settle()
-	if x.results = results; cap(results) > keepResultsBytes {
-		x.results = nil
+	if q.results = results; cap(results) > keepResultsBytes {
+		q.results = nil
 	}
 	return Result{Code: CodeDone, Revision: x.revision, Body: string(results)}, nil
 }
@@ -75,8 +78,8 @@ func (x *executor) bounded(s *step, p *Command, space int) (Result, error) {
 const maxOverQuotaBytes = MaxQuotaPrefixBytes + 64
 
 // holds reports whether a check at the beginning of a sequence does.
-func (x *executor) holds(p *Command) (bool, error) {
-	e, err := x.entries.entry(p.Key)
+func (p *Part) holds(s *entries, t *tombstones) (bool, error) {
+	e, err := s.entry(p.Key)
 	if err != nil {
 		return false, err
 	}
@@ -87,7 +90,7 @@ func (x *executor) holds(p *Command) (bool, error) {
 		return e != nil && bytes.Equal(e.Value, p.Value), nil
 	case OpCheckUnchanged:
 		if e == nil { // it may have been written and deleted
-			return x.reg.tombstones.of(p.Key) <= p.Index, nil
+			return t.of(p.Key) <= p.Index, nil
 		}
 		return e.ModifyIndex <= p.Index, nil
 	}

@@ -117,6 +117,17 @@ func (s *sessions) ended(c *Command) (e *Session, code Code) {
 	return e, CodeDone
 }
 
+// renewals returns the number of renewals of each session, so that a command that was sent to end a session does not
+// end an uploaded one with the same ID.
+func (s *sessions) renewals() map[string]uint64 {
+	out := make(map[string]uint64, s.byID.Len())
+	s.byID.Scan(func(id string, e *Session) bool {
+		out[id] = e.Renewals
+		return true
+	})
+	return out
+}
+
 func heldKey(session, key string) string { return session + "\x00" + key }
 
 // hold notes that a session has locked key.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/tidwall/btree"
 )
 
 // An upload is a state that will replace this one: OpStage adds a piece of it, OpInstall puts it in place, and
@@ -251,29 +249,4 @@ func (u *upload) add(key string, c Change) bool {
 		return err == nil && ValidateKey(key) == nil
 	}
 	panic(fmt.Sprintf("kv: a record of space %d is staged", c.Space))
-}
-
-// clear removes the sessions, times and tombstones, which an upload replaces, and notes what ends.
-func (x *executor) clear(revision uint64) {
-	r := &x.reg
-	r.sessions.byID.Scan(func(id string, e *Session) bool {
-		r.changes.set(SpaceSession, id, nil)
-		if e.TTL > 0 {
-			x.notes.time(Timed{Kind: TimedSession, Name: id, Arm: e.Renewals})
-		}
-		x.notes.session(revision, id)
-		return true
-	})
-	r.sessions.held.Scan(func(key string, _ struct{}) bool { r.changes.set(SpaceHeld, key, nil); return true })
-	end := func(space Space, kind TimedKind, table *btree.Map[string, running]) {
-		table.Scan(func(key string, t running) bool {
-			r.changes.set(space, key, nil)
-			x.notes.time(Timed{Kind: kind, Name: key, Arm: t.arm})
-			return true
-		})
-	}
-	end(SpaceExpiry, TimedKey, r.times.expiry)
-	end(SpaceDelay, TimedDelay, r.times.delays)
-	r.sessions, r.times, r.tombstones = newSessions(), newTimes(), newTombstones()
-	r.sessions.index, r.tombstones.floor = revision, revision
 }
