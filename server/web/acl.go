@@ -35,7 +35,7 @@ func (h *aclHandler) read(x *exchange, rules *rules) (*kv.ACL, query, error) {
 		err = errNoACL
 	}
 	if err == nil {
-		err = x.needNow(acl.ACLRead())
+		err = x.permit.needNow(acl.ACLRead())
 	}
 	if err != nil {
 		return nil, q, err
@@ -53,8 +53,8 @@ func (h *aclHandler) mayWrite(x *exchange, body any) (*kv.ACL, query, error) {
 		err = errNoACL
 	}
 	if err == nil {
-		x.aboutIDIn(x.r.URL.Path)
-		err = x.needNow(acl.ACLWrite())
+		x.trail.aboutIDIn(x.r.URL.Path)
+		err = x.permit.needNow(acl.ACLWrite())
 	}
 	if err != nil {
 		return nil, q, err

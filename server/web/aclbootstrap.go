@@ -35,9 +35,9 @@ func (h *aclHandler) bootstrap(x *exchange) error {
 	if err != nil {
 		return bootstrapRefused(err)
 	}
-	x.needsNothing()
+	x.permit.needsNothing()
 	if made != nil {
-		x.about(made.Accessor)
+		x.trail.about(made.Accessor)
 		h.writes.nothingToDo(x)
 		x.showsSecret(&q, h.decider.ACL(), made, secret)
 		return nil

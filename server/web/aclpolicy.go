@@ -80,12 +80,12 @@ func (h *aclHandler) updatePolicy(x *exchange) error {
 }
 
 func (h *aclHandler) putPolicy(x *exchange, in *policyBody, q *query, id string, create bool) error {
-	x.about(id)
+	x.trail.about(id)
 	p, err := in.policy(id)
 	if err != nil {
 		return err
 	}
-	x.about(p.Name)
+	x.trail.about(p.Name)
 	c := kv.PutPolicy(p, create)
 	res, a, err := h.apply(x, &c)
 	if err != nil {

@@ -128,7 +128,7 @@ func drawnSecret(given string) (string, error) {
 
 // create makes t with a secret, and answers with both.
 func (h *aclHandler) create(x *exchange, q *query, t kv.Token, secret string, bootstrap bool, reset int64) error {
-	x.about(t.Accessor)
+	x.trail.about(t.Accessor)
 	t.Secret = kv.HashSecret(secret)
 	c := kv.PutToken(t, true)
 	if bootstrap {

@@ -15,7 +15,7 @@ func (h *aclHandler) self(x *exchange) error {
 		err = errNoACL
 	}
 	if err == nil {
-		err = x.needKnown()
+		err = x.permit.needKnown()
 	}
 	if err != nil {
 		return err

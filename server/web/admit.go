@@ -61,7 +61,7 @@ func (d *dispatcher) forOperator(x *exchange, e *endpoint) bool {
 	if !e.operator || e.public || d.decider == nil {
 		return e.operator
 	}
-	r, err := x.asker()
+	r, err := x.permit.asker()
 	return err == nil && (r.Knows(acl.OperatorRead()) || e.agent && r.Knows(acl.AgentRead(d.metrics.node())))
 }
 
@@ -81,7 +81,7 @@ func (d *dispatcher) clientOf(x *exchange, conn *admission.Conn) admission.Clien
 	if d.decider == nil {
 		return client
 	}
-	if r, err := x.asker(); err == nil {
+	if r, err := x.permit.asker(); err == nil {
 		if accessor := r.KnownAccessor(); accessor != "" && accessor != api.AnonymousAccessor {
 			client.Key = "token " + accessor
 		}

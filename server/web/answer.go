@@ -47,7 +47,7 @@ func (x *exchange) head(status int, code api.Code) {
 // begin notes that an answer begins. A success must have been decided about: no handler can forget to.
 func (x *exchange) begin(status int) {
 	if status < http.StatusBadRequest {
-		x.mustBeDecided()
+		x.permit.mustBeDecided()
 	}
 	x.status = status
 }
@@ -75,7 +75,7 @@ func (x *exchange) text(line string) {
 
 // absent answers 404 with an empty body: Consul's clients tell a missing key by it.
 func (x *exchange) absent(index uint64, meta ReadMeta) {
-	x.mustBeDecided() // that there is none is an answer too
+	x.permit.mustBeDecided() // that there is none is an answer too
 	setReadMeta(x.w.Header(), index, meta)
 	x.head(http.StatusNotFound, api.CodeNotFound)
 }

@@ -58,7 +58,7 @@ var backupNeeds = []acl.Permission{acl.OperatorRead(), acl.ACLRead(), acl.KeyRea
 // begin begins a backup if x may have it.
 func (h *backupHandler) begin(x *exchange) (Backup, error) {
 	for _, p := range backupNeeds {
-		if err := x.need(p); err != nil {
+		if err := x.permit.need(p); err != nil {
 			return nil, err
 		}
 	}
@@ -66,7 +66,7 @@ func (h *backupHandler) begin(x *exchange) (Backup, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := x.again(); err != nil {
+	if err := x.permit.again(); err != nil {
 		out.Close(err)
 		return nil, err
 	}

@@ -101,7 +101,8 @@ func (d *dispatcher) handle(e *endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchanges.Get().(*exchange)
 		*x = exchange{w: w, r: r, began: time.Now(), node: d.node, conns: d.conns, timeouts: d.timeouts, drained: d.drained,
-			permit: permit{decider: d.decider}, trail: trail{on: d.audit != nil && e.isAct(r.Method)}}
+			permit: permit{decider: d.decider, r: r, timeouts: d.timeouts},
+			trail:  trail{on: d.audit != nil && e.isAct(r.Method)}}
 		d.metrics.inFlight.Add(1)
 		var whole bool
 		defer func() { d.finish(x, e, whole, recover()) }()
@@ -123,7 +124,7 @@ func (d *dispatcher) answer(x *exchange, e *endpoint) bool {
 	case x.status != 0:
 		return false
 	default:
-		x.lacks(err)
+		x.trail.lacks(err)
 		x.fail(err)
 	}
 	return true

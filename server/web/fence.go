@@ -21,7 +21,7 @@ func (h *fenceHandler) get(x *exchange) error {
 		err = checkFence(name)
 	}
 	if err == nil {
-		err = x.need(access.Fence(name, acl.Read))
+		err = x.permit.need(access.Fence(name, acl.Read))
 	}
 	if err != nil {
 		return err

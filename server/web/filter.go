@@ -9,21 +9,21 @@ import (
 	"tenure/server/acl"
 )
 
-// filter leaves out of a listing what x may not read.
+// filter leaves out of a listing what a request may not read.
 type filter struct {
-	x      *exchange
+	permit *permit
 	on     bool // something below the prefix may not be read, if it is there
 	hidden bool // something was left out
 }
 
 // filterOf returns the filter of a listing of the keys that begin with prefix.
-func (x *exchange) filterOf(prefix string) filter {
-	return filter{x: x, on: !x.may(acl.KeyReadPrefix(prefix))}
+func (p *permit) filterOf(prefix string) filter {
+	return filter{permit: p, on: !p.may(acl.KeyReadPrefix(prefix))}
 }
 
 // keep reports whether key may be read.
 func (f *filter) keep(key string) bool {
-	readable := f.x.may(acl.KeyRead(key))
+	readable := f.permit.may(acl.KeyRead(key))
 	f.hidden = f.hidden || !readable
 	return readable
 }

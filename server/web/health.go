@@ -25,7 +25,7 @@ func (h *healthHandler) live(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
 		return err
 	}
-	x.needsNothing()
+	x.permit.needsNothing()
 	x.text("live")
 	return nil
 }
@@ -35,7 +35,7 @@ func (h *healthHandler) ready(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
 		return err
 	}
-	x.needsNothing()
+	x.permit.needsNothing()
 	if err := h.node.Ready(); err != nil {
 		return refuse(http.StatusServiceUnavailable, api.CodeNotReady, "not ready: "+err.Error())
 	}

@@ -16,7 +16,7 @@ func (h *kvHandler) get(x *exchange) error {
 		err = readRules.checkKey(key, &q)
 	}
 	if err == nil && !q.has(nRecurse|nKeys|nCount) {
-		err = x.need(acl.KeyRead(key))
+		err = x.permit.need(acl.KeyRead(key))
 	}
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 // Keys that x may not read are in no page and no count; only the index is of all keys. An empty page or listing is a
 // 404 (`[]` for the keys of the empty prefix); a count is never 404.
 func (h *kvHandler) list(x *exchange, prefix string, q *query) error {
-	if err := x.needSome(acl.KeyRead(prefix)); err != nil {
+	if err := x.permit.needSome(acl.KeyRead(prefix)); err != nil {
 		return err
 	}
 	l := listing{reads: h.reads, x: x, prefix: prefix, q: *q}
@@ -52,7 +52,7 @@ func (l *listing) look(must bool) (answered bool, err error) {
 		return false, err
 	}
 	defer view.Close()
-	l.meta, l.index, l.filter = meta, 0, l.x.filterOf(l.prefix)
+	l.meta, l.index, l.filter = meta, 0, l.x.permit.filterOf(l.prefix)
 	over := l.reads.deadline(l.x, view)
 	if !must || !l.findsIndex() {
 		news, err := l.measure(view, over)

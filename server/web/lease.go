@@ -52,8 +52,8 @@ func (h *leaseHandler) release(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.about(r.Name)
-	if err := x.need(acl.LeaseWrite(r.Name)); err != nil {
+	x.trail.about(r.Name)
+	if err := x.permit.need(acl.LeaseWrite(r.Name)); err != nil {
 		return err
 	}
 	if _, err := h.leases.Lease(context.Background(), r); err != nil {
@@ -65,8 +65,8 @@ func (h *leaseHandler) release(x *exchange) error {
 
 // grant asks for r and answers. Only a request that waits ends when its client hangs up.
 func (h *leaseHandler) grant(x *exchange, r *LeaseCommand) error {
-	x.about(r.Name)
-	if err := x.need(acl.LeaseWrite(r.Name)); err != nil {
+	x.trail.about(r.Name)
+	if err := x.permit.need(acl.LeaseWrite(r.Name)); err != nil {
 		return err
 	}
 	ctx, allowed := context.Background(), func() error { return nil }
@@ -76,7 +76,7 @@ func (h *leaseHandler) grant(x *exchange, r *LeaseCommand) error {
 			return err
 		}
 		defer place.Give()
-		ctx, allowed = x.whileAllowed(x.r.Context())
+		ctx, allowed = x.permit.whileAllowed(x.r.Context())
 		h.waits.waiting.Add(1)
 		began := time.Now()
 		h.timeouts.extend(x, r.Wait)
@@ -116,7 +116,7 @@ func (h *leaseHandler) show(x *exchange) error {
 		err = checkLeaseName(name)
 	}
 	if err == nil {
-		err = x.need(acl.LeaseRead(name))
+		err = x.permit.need(acl.LeaseRead(name))
 	}
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ func (h *leaseHandler) list(x *exchange) error {
 	case !utf8.ValidString(q.prefix) || !utf8.ValidString(q.start):
 		err = badRequest("`prefix` and `start` must be UTF-8")
 	default:
-		err = x.needSome(acl.LeaseRead(q.prefix))
+		err = x.permit.needSome(acl.LeaseRead(q.prefix))
 	}
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (h *leaseHandler) list(x *exchange) error {
 	list, err := h.leases.ListLeases(ctx, LeaseQuery{
 		Prefix: q.prefix, Start: q.start, Limit: orDefault(q.limit, defaultLeasePage),
 		Keep: func(name string) bool {
-			readable := x.may(acl.LeaseRead(name))
+			readable := x.permit.may(acl.LeaseRead(name))
 			if !readable {
 				hidden = true
 			}

@@ -36,7 +36,7 @@ func (h *leaseHandler) renewMany(x *exchange) error {
 		return err
 	}
 	for i := range in {
-		x.about(in[i].Name)
+		x.trail.about(in[i].Name)
 	}
 	denied, err := h.mayRenew(x, in)
 	if err != nil {
@@ -47,7 +47,7 @@ func (h *leaseHandler) renewMany(x *exchange) error {
 	all.SetLimit(renewalsAtOnce)
 	for i := range in {
 		if denied[i] != nil {
-			x.lacks(denied[i])
+			x.trail.lacks(denied[i])
 			out[i] = notRenewed(&in[i], denied[i])
 			continue
 		}
@@ -65,19 +65,19 @@ func (h *leaseHandler) renewMany(x *exchange) error {
 // that of a request that may renew none.
 func (h *leaseHandler) mayRenew(x *exchange, in []api.LeaseRequest) (denied []error, err error) {
 	denied = make([]error, len(in))
-	if err := x.needSome(acl.LeaseWrite("")); err != nil {
+	if err := x.permit.needSome(acl.LeaseWrite("")); err != nil {
 		return nil, err
 	}
 	refused := func() (any bool) {
 		for i := range in {
-			if denied[i] = nil; !x.may(acl.LeaseWrite(in[i].Name)) {
-				any, denied[i] = true, x.missing(acl.LeaseWrite(in[i].Name))
+			if denied[i] = nil; !x.permit.may(acl.LeaseWrite(in[i].Name)) {
+				any, denied[i] = true, x.permit.missing(acl.LeaseWrite(in[i].Name))
 			}
 		}
 		return any
 	}
 	if refused() {
-		if err := x.refresh(); err != nil {
+		if err := x.permit.refresh(); err != nil {
 			return nil, err
 		}
 		refused()

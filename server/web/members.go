@@ -49,8 +49,8 @@ func (h *membersHandler) change(kind string, takes ...string) handler {
 		if body.DryRun {
 			return h.plan(x, c)
 		}
-		x.aboutMember(&c)
-		if err := x.needNow(acl.OperatorWrite()); err != nil {
+		x.trail.aboutMember(&c)
+		if err := x.permit.needNow(acl.OperatorWrite()); err != nil {
 			return err
 		}
 		op, err := h.members.ChangeMembers(h.timeouts.of(x.r), c)
@@ -60,8 +60,8 @@ func (h *membersHandler) change(kind string, takes ...string) handler {
 
 // plan answers with what c would do.
 func (h *membersHandler) plan(x *exchange, c MemberChange) error {
-	x.harmless()
-	if err := x.need(acl.OperatorRead()); err != nil {
+	x.trail.harmless()
+	if err := x.permit.need(acl.OperatorRead()); err != nil {
 		return err
 	}
 	p, err := h.members.PlanChange(h.timeouts.of(x.r), c)
@@ -83,8 +83,8 @@ func (h *membersHandler) cancel(x *exchange) error {
 		return badRequest("operation is missing: name the one to cancel, as GET %s lists it: nothing was changed",
 			api.PathMembers)
 	}
-	x.about(body.Operation)
-	if err := x.needNow(acl.OperatorWrite()); err != nil {
+	x.trail.about(body.Operation)
+	if err := x.permit.needNow(acl.OperatorWrite()); err != nil {
 		return err
 	}
 	op, err := h.members.CancelChange(h.timeouts.of(x.r), body.Operation)
@@ -104,8 +104,8 @@ func (h *membersHandler) drain(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.about(nodeText(uint64(node)))
-	if err := x.needNow(acl.OperatorWrite()); err != nil {
+	x.trail.about(nodeText(uint64(node)))
+	if err := x.permit.needNow(acl.OperatorWrite()); err != nil {
 		return err
 	}
 	err = h.members.DrainNode(h.timeouts.of(x.r), node, body.Off, body.Force)
@@ -136,7 +136,7 @@ func (x *exchange) begun(op api.MemberOperation, id string, err error) error {
 func (x *exchange) found(rules *rules, needs acl.Permission, v func() (any, error)) error {
 	q, err := parseQuery(x.r.URL.RawQuery, rules)
 	if err == nil {
-		err = x.need(needs)
+		err = x.permit.need(needs)
 	}
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ type healthReply struct {
 func (h *operatorHandler) health(x *exchange) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &consulRules)
 	if err == nil {
-		err = x.need(acl.OperatorRead())
+		err = x.permit.need(acl.OperatorRead())
 	}
 	if err != nil {
 		return err

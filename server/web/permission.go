@@ -4,174 +4,196 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"tenure/api"
+	"tenure/internal/certs"
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/acl"
 )
 
-// permit is the decision about a request so far. Every handler decides before it touches the store or answers: see
-// mustBeDecided.
+// permit is the decision about a request so far. It asks the decider for more. Every handler decides before it touches
+// the store or answers: see mustBeDecided.
 type permit struct {
 	decider *access.Decider // nil: there are no tokens, so that everything is allowed
 	begun   *access.Request // nil before anybody has asked who it is
 	request *access.Request // the same; nil before the first question
 	decided bool            // something was found allowed, or the route needs no permission
+
+	r        *http.Request // the request
+	timeouts timeouts      // of the questions to the master
 }
 
 // needsNothing decides that the request needs no permission: its answer is for everybody.
-func (x *exchange) needsNothing() { x.permit.decided = true }
+func (p *permit) needsNothing() { p.decided = true }
 
-// mustBeDecided panics unless something was decided about x: a handler that forgot to would answer anybody.
-func (x *exchange) mustBeDecided() {
-	if !x.permit.decided {
-		panic("web: " + x.r.Method + " " + x.r.URL.Path + " is answered without a decision whether it is allowed")
+// mustBeDecided panics unless something was decided about the request: a handler that forgot to would answer anybody.
+func (p *permit) mustBeDecided() {
+	if !p.decided {
+		panic("web: " + p.r.Method + " " + p.r.URL.Path + " is answered without a decision whether it is allowed")
 	}
 }
 
-// need returns nil if x is allowed p, else the error to answer with.
-func (x *exchange) need(p acl.Permission) error { return x.decide((*access.Request).Need, p) }
+// need returns nil if the request is allowed perm, else the error to answer with.
+func (p *permit) need(perm acl.Permission) error { return p.decide((*access.Request).Need, perm) }
 
-// needSome is need for any one name that begins with that of p.
-func (x *exchange) needSome(p acl.Permission) error { return x.decide((*access.Request).NeedSome, p) }
+// needSome is need for any one name that begins with that of perm.
+func (p *permit) needSome(perm acl.Permission) error {
+	return p.decide((*access.Request).NeedSome, perm)
+}
 
 // needNow is need for a change that is no command of the log: this node first asks the master whether permissions have
 // changed.
-func (x *exchange) needNow(p acl.Permission) error { return x.decide((*access.Request).NeedNow, p) }
+func (p *permit) needNow(perm acl.Permission) error { return p.decide((*access.Request).NeedNow, perm) }
 
-func (x *exchange) decide(how func(*access.Request, acl.Permission, time.Duration) error, p acl.Permission) error {
-	if x.permit.decider != nil {
-		r, err := x.asked()
+func (p *permit) decide(how func(*access.Request, acl.Permission, time.Duration) error, perm acl.Permission) error {
+	if p.decider != nil {
+		r, err := p.asked()
 		if err == nil {
-			err = how(r, p, x.timeouts.of(x.r))
+			err = how(r, perm, p.timeouts.of(p.r))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	x.permit.decided = true
+	p.decided = true
 	return nil
 }
 
 // needKnown returns nil if the request has no token, or an existing one.
-func (x *exchange) needKnown() error {
-	return x.decide(func(r *access.Request, _ acl.Permission, d time.Duration) error { return r.Known(d) },
+func (p *permit) needKnown() error {
+	return p.decide(func(r *access.Request, _ acl.Permission, d time.Duration) error { return r.Known(d) },
 		acl.Permission{})
 }
 
-// asked returns the decider's view of x, and marks it as asked.
-func (x *exchange) asked() (_ *access.Request, err error) {
-	if x.permit.request == nil {
-		x.permit.request, err = x.asker()
+// asked returns the decider's view of the request, and marks it as asked.
+func (p *permit) asked() (_ *access.Request, err error) {
+	if p.request == nil {
+		p.request, err = p.asker()
 	}
-	return x.permit.request, err
+	return p.request, err
 }
 
-// asker returns the decider's view of x, without a need. The decider must not be nil.
-func (x *exchange) asker() (*access.Request, error) {
-	if x.permit.begun == nil {
-		who, err := credentialsOf(x.r)
+// asker returns the decider's view of the request, without a need. The decider must not be nil.
+func (p *permit) asker() (*access.Request, error) {
+	if p.begun == nil {
+		who, err := credentialsOf(p.r)
 		if err != nil {
 			return nil, err
 		}
-		x.permit.begun = x.permit.decider.Begin(who)
+		p.begun = p.decider.Begin(who)
 	}
-	return x.permit.begun, nil
+	return p.begun, nil
 }
 
-// may reports whether x is allowed p too. Something must have been decided before.
-func (x *exchange) may(p acl.Permission) bool {
-	if x.permit.request == nil {
-		return x.permit.decider == nil
+// may reports whether the request is allowed perm too. Something must have been decided before.
+func (p *permit) may(perm acl.Permission) bool {
+	if p.request == nil {
+		return p.decider == nil
 	}
-	return x.permit.request.May(p)
+	return p.request.May(perm)
 }
 
-// missing returns the error that x lacks p.
-func (x *exchange) missing(p acl.Permission) error { return x.permit.request.Missing(p) }
+// missing returns the error that the request lacks perm.
+func (p *permit) missing(perm acl.Permission) error { return p.request.Missing(perm) }
 
 // refresh asks the master whether permissions have changed, and decides again.
-func (x *exchange) refresh() error {
-	if x.permit.request == nil {
+func (p *permit) refresh() error {
+	if p.request == nil {
 		return nil
 	}
-	return x.permit.request.Refresh(x.timeouts.of(x.r))
+	return p.request.Refresh(p.timeouts.of(p.r))
 }
 
 // again decides by this node's present state. Call it after a read of the store, since the data may be newer than the
 // decision, and whenever a stream has news.
-func (x *exchange) again() error {
-	if x.permit.request == nil {
+func (p *permit) again() error {
+	if p.request == nil {
 		return nil
 	}
-	return x.permit.request.Again()
+	return p.request.Again()
 }
 
-// decidedAt returns the revision of the permissions by which x was allowed, 0 without tokens or needs.
-func (x *exchange) decidedAt() uint64 {
-	if x.permit.request == nil {
+// decidedAt returns the revision of the permissions by which the request was allowed, 0 without tokens or
+// needs.
+func (p *permit) decidedAt() uint64 {
+	if p.request == nil {
 		return 0
 	}
-	return x.permit.request.Revision()
+	return p.request.Revision()
 }
 
 // mayWrite decides about a command as the log will have it. Only it decides about commands: it reads the needs from the
 // decoded fields, not from the request. It panics if the command has no needs and nothing was decided before.
 func (x *exchange) mayWrite(c *kv.Command) error {
-	x.aboutCommand(c)
+	x.trail.aboutCommand(c)
 	if c.Op == kv.OpBootstrap {
-		x.needsNothing() // the state allows it once
+		x.permit.needsNothing() // the state allows it once
 	}
 	err := access.EachNeed(c, func(p acl.Permission, some bool) error {
 		if some {
-			return x.needSome(p)
+			return x.permit.needSome(p)
 		}
-		return x.need(p)
+		return x.permit.need(p)
 	})
 	if err == nil {
-		x.mustBeDecided()
+		x.permit.mustBeDecided()
 	}
 	return err
 }
 
 // decideAgain decides once more about a command that the log has refused because its decision used permissions from
 // before revision.
-func (x *exchange) decideAgain(revision uint64) error {
-	if x.permit.request == nil {
+func (p *permit) decideAgain(revision uint64) error {
+	if p.request == nil {
 		return fmt.Errorf("%w: a command that nobody had to decide about was refused as decided long ago", ErrUnknown)
 	}
-	return x.permit.request.AgainAt(revision, x.timeouts.of(x.r))
+	return p.request.AgainAt(revision, p.timeouts.of(p.r))
 }
 
-// whileAllowed returns a context that ends with ctx, or when the needs of x are no longer all allowed. done ends the
-// context, and returns why x is not allowed. Until then no other decision about x may be made.
-func (x *exchange) whileAllowed(ctx context.Context) (_ context.Context, done func() error) {
-	if x.permit.request == nil {
+// whileAllowed returns a context that ends with ctx, or when the needs of the request are no longer all allowed. done
+// ends the context, and returns why the request is not allowed. Until then no other decision about it may be made.
+func (p *permit) whileAllowed(ctx context.Context) (_ context.Context, done func() error) {
+	if p.request == nil {
 		return ctx, func() error { return nil }
 	}
-	return x.permit.request.While(ctx)
+	return p.request.While(ctx)
 }
 
-// news is closed when permissions have changed since x was allowed. Nil: never.
-func (x *exchange) news() <-chan struct{} {
-	if x.permit.request == nil {
+// news is closed when permissions have changed since the request was allowed. Nil: never.
+func (p *permit) news() <-chan struct{} {
+	if p.request == nil {
 		return nil
 	}
-	return x.permit.request.News()
+	return p.request.News()
 }
 
-// expires returns a channel that receives when the token of x expires; nil: never. The caller calls stop when it no
-// longer listens.
-func (x *exchange) expires() (_ <-chan time.Time, stop func()) {
-	if x.permit.request != nil {
-		if at, ok := x.permit.request.Expires(); ok {
+// expires returns a channel that receives when the token of the request expires; nil: never. The caller calls stop
+// when it no longer listens.
+func (p *permit) expires() (_ <-chan time.Time, stop func()) {
+	if p.request != nil {
+		if at, ok := p.request.Expires(); ok {
 			t := time.NewTimer(time.Until(at))
 			return t.C, func() { t.Stop() }
 		}
 	}
 	return nil, func() {}
+}
+
+// who returns the accessor of the token of the request, and whose its certificate is.
+func (p *permit) who() (accessor, certificate string) {
+	var proven access.Credentials
+	proven.Certificate = certs.Proven(p.r.TLS)
+	certificate = proven.CertificateName()
+	if p.decider == nil {
+		return "", certificate
+	}
+	if r, err := p.asked(); err == nil {
+		accessor = r.Accessor()
+	}
+	return accessor, certificate
 }
 
 // deniedCode returns the code for a denial, "" if err is another error.

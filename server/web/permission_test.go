@@ -147,7 +147,7 @@ func TestAnAnswerWithoutADecisionPanics(t *testing.T) {
 			ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/x", nil))
 	}
 	w := httptest.NewRecorder()
-	if answer(func(x *exchange) error { x.needsNothing(); x.json(bodyTrue); return nil }, w); w.Code != 200 {
+	if answer(func(x *exchange) error { x.permit.needsNothing(); x.json(bodyTrue); return nil }, w); w.Code != 200 {
 		t.Fatalf("with a decision: %d %s", w.Code, w.Body)
 	}
 	for name, forgetful := range map[string]handler{
@@ -158,7 +158,7 @@ func TestAnAnswerWithoutADecisionPanics(t *testing.T) {
 		"a list":    func(x *exchange) error { _, _, err := h.kv.reads.snapshot(x, Default); return err },
 		"a session": func(x *exchange) error { return h.session.writes.run(x, kv.Command{Op: kv.OpSessionRenew}) },
 		"an unknown command": func(x *exchange) error {
-			x.needsNothing()
+			x.permit.needsNothing()
 			return h.kv.writes.run(x, kv.Command{Op: kv.OpEndKey})
 		},
 		"a streamed list": func(x *exchange) error {

@@ -50,7 +50,7 @@ func (h *quotaHandler) get(x *exchange) error {
 func (h *quotaHandler) read(x *exchange, answer func(*kv.Snapshot) (any, error)) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &quotaReadRules)
 	if err == nil {
-		err = x.need(acl.OperatorRead())
+		err = x.permit.need(acl.OperatorRead())
 	}
 	if err != nil {
 		return err

@@ -40,12 +40,12 @@ type reads struct {
 // get reads one key that x may read. The entry may be newer than the decision about x, so get decides again after the
 // read.
 func (r *reads) get(x *exchange, key string, mode Mode) (kv.Entry, bool, ReadMeta, error) {
-	x.mustBeDecided()
+	x.permit.mustBeDecided()
 	asked := time.Now()
 	e, found, meta, err := r.store.Get(r.timeouts.of(x.r), mode, key)
 	x.took.Read += time.Since(asked)
 	if err == nil {
-		err = x.again()
+		err = x.permit.again()
 	}
 	return e, found, meta, err
 }
@@ -53,14 +53,14 @@ func (r *reads) get(x *exchange, key string, mode Mode) (kv.Entry, bool, ReadMet
 // snapshot returns a view for x, about which something was decided, and decides again like get. The view's revision is
 // not above that of the meta.
 func (r *reads) snapshot(x *exchange, mode Mode) (*kv.Snapshot, ReadMeta, error) {
-	x.mustBeDecided()
+	x.permit.mustBeDecided()
 	asked := time.Now()
 	view, meta, err := r.store.Snapshot(r.timeouts.of(x.r), mode)
 	x.took.Read += time.Since(asked)
 	if err != nil {
 		return nil, meta, err
 	}
-	if err := x.again(); err != nil {
+	if err := x.permit.again(); err != nil {
 		view.Close()
 		return nil, meta, err
 	}

@@ -29,7 +29,7 @@ func (h *backupHandler) restore(x *exchange) error {
 	if err := x.mayWrite(&c); err != nil {
 		return err
 	}
-	c.Decided = x.decidedAt()
+	c.Decided = x.permit.decidedAt()
 	if x.r.ContentLength > maxRestoreBytes {
 		return tooLargeToRestore(ErrSnapshotTooLarge)
 	}

@@ -49,22 +49,22 @@ func (h *sessionHandler) destroy(x *exchange) error {
 // learn its node. Without tokens mayEnd does not look.
 func (h *sessionHandler) mayEnd(x *exchange, id string) (there bool, err error) {
 	if x.permit.decider == nil {
-		x.needsNothing()
+		x.permit.needsNothing()
 		return true, nil
 	}
-	if err := x.needSome(acl.SessionRead("")); err != nil {
+	if err := x.permit.needSome(acl.SessionRead("")); err != nil {
 		return false, x.ofOthers(err)
 	}
 	e, there := h.reads.local.Session(id)
 	if !there {
-		if err := x.refresh(); err != nil {
+		if err := x.permit.refresh(); err != nil {
 			return false, err
 		}
 		if e, there = h.reads.local.Session(id); !there {
 			return false, nil
 		}
 	}
-	if err = x.need(acl.SessionWrite(e.Node)); err != nil && !x.may(acl.SessionRead(e.Node)) {
+	if err = x.permit.need(acl.SessionWrite(e.Node)); err != nil && !x.permit.may(acl.SessionRead(e.Node)) {
 		err = x.ofOthers(err)
 	}
 	return true, err
@@ -75,7 +75,7 @@ func (x *exchange) ofOthers(err error) error {
 	if deniedCode(err) != api.CodeDenied {
 		return err
 	}
-	x.lacks(err)
+	x.trail.lacks(err)
 	return errOthersSession
 }
 
@@ -178,14 +178,14 @@ func (h *sessionHandler) list(x *exchange) error {
 // chooser calls show with sessions of view until that returns false.
 type chooser func(view *kv.Snapshot, show func(kv.Session) bool)
 
-// hidesSessions reports whether x may not read all that choose shows: of details, whether there may be a locked key that
-// it may not read.
-func (x *exchange) hidesSessions(view *kv.Snapshot, choose chooser, details bool) (hidden bool) {
-	if x.permit.request == nil {
+// hidesSessions reports whether the request may not read all that choose shows: of details, whether there may be a locked
+// key that it may not read.
+func (p *permit) hidesSessions(view *kv.Snapshot, choose chooser, details bool) (hidden bool) {
+	if p.request == nil {
 		return false
 	}
 	choose(view, func(e kv.Session) bool {
-		hidden = !x.may(acl.SessionRead(e.Node)) || details && !x.may(acl.KeyReadPrefix(""))
+		hidden = !p.may(acl.SessionRead(e.Node)) || details && !p.may(acl.KeyReadPrefix(""))
 		return !hidden
 	})
 	return hidden
@@ -198,9 +198,9 @@ func (h *sessionHandler) read(x *exchange, some bool, p acl.Permission, choose c
 	switch {
 	case err != nil:
 	case some:
-		err = x.needSome(p)
+		err = x.permit.needSome(p)
 	default:
-		err = x.need(p)
+		err = x.permit.need(p)
 	}
 	if err != nil {
 		return err
@@ -221,8 +221,8 @@ func (h *sessionHandler) read(x *exchange, some bool, p acl.Permission, choose c
 		if q.has(nDetails) {
 			show = func(e kv.Session) bool { return list.sessionDetails(&e, view) }
 		}
-		list.filtered = func() (bool, error) { return x.hidesSessions(view, choose, q.has(nDetails)), nil }
-		choose(view, func(e kv.Session) bool { return !x.may(acl.SessionRead(e.Node)) || show(e) })
+		list.filtered = func() (bool, error) { return x.permit.hidesSessions(view, choose, q.has(nDetails)), nil }
+		choose(view, func(e kv.Session) bool { return !x.permit.may(acl.SessionRead(e.Node)) || show(e) })
 		return true, list.end(nil)
 	}
 	if !q.blocks() {

@@ -35,7 +35,7 @@ func (l *jsonList) sessionDetails(e *kv.Session, view *kv.Snapshot) bool {
 		}
 	}
 	view.Held(e.ID, func(key string) bool {
-		if !l.x.may(acl.KeyRead(key)) {
+		if !l.x.permit.may(acl.KeyRead(key)) {
 			return true
 		}
 		if d.held++; d.held <= maxShownKeys {

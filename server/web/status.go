@@ -54,7 +54,7 @@ func (x *exchange) shown(rules *rules, v func() any) error {
 	if err != nil {
 		return err
 	}
-	x.needsNothing()
+	x.permit.needsNothing()
 	x.pretty(&q, v())
 	return nil
 }

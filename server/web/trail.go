@@ -9,7 +9,6 @@ import (
 
 	"tenure/api"
 	"tenure/internal/ballot"
-	"tenure/internal/certs"
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/audit"
@@ -34,12 +33,12 @@ type trail struct {
 const maxTrailBytes = 4 << 10
 
 // about notes the names of the request's objects.
-func (x *exchange) about(names ...string) {
-	if !x.trail.on {
+func (t *trail) about(names ...string) {
+	if !t.on {
 		return
 	}
 	for _, n := range names {
-		switch t := &x.trail; {
+		switch {
 		case slices.Contains(t.names, n):
 		case t.bytes+len(n) > maxTrailBytes && len(t.names) > 0 || t.more > 0:
 			t.more++
@@ -50,51 +49,51 @@ func (x *exchange) about(names ...string) {
 }
 
 // aboutCommand notes the names in the command, except those of reads within a transaction.
-func (x *exchange) aboutCommand(c *kv.Command) {
+func (t *trail) aboutCommand(c *kv.Command) {
 	if c.Fence != "" && c.Op != kv.OpDropFence {
-		x.trail.fence = c.Fence + ":" + strconv.FormatUint(c.Token, 10)
+		t.fence = c.Fence + ":" + strconv.FormatUint(c.Token, 10)
 	}
 	switch c.Op {
 	case kv.OpTransaction:
 		for i := range c.Parts {
-			x.aboutCommand(&c.Parts[i])
+			t.aboutCommand(&c.Parts[i])
 		}
-		x.trail.op = ""
+		t.op = ""
 	case kv.OpSet, kv.OpDelete, kv.OpPrune, kv.OpAdd, kv.OpTestAndSet, kv.OpRemove, kv.OpExpire:
-		x.trail.op = opName(c)
-		x.about(c.Key) // empty, of a prune: every key
+		t.op = opName(c)
+		t.about(c.Key) // empty, of a prune: every key
 	case kv.OpRename:
-		x.trail.op = opName(c)
-		x.about(c.Key, c.NewKey)
+		t.op = opName(c)
+		t.about(c.Key, c.NewKey)
 	case kv.OpSessionCreate, kv.OpSessionDestroy, kv.OpSessionRenew:
-		x.about(c.Session.ID)
+		t.about(c.Session.ID)
 	case kv.OpQuota:
-		x.about(c.Key)
+		t.about(c.Key)
 	case kv.OpDropFence:
-		x.about(c.Fence)
+		t.about(c.Fence)
 	}
 }
 
 // aboutIDIn notes the ID of a token or policy in a path, as idAt reads it.
-func (x *exchange) aboutIDIn(path string) {
+func (t *trail) aboutIDIn(path string) {
 	for part := range strings.SplitSeq(path, "/") {
 		if id := strings.ToLower(part); kv.ValidateSessionID(id) == nil {
-			x.about(id)
+			t.about(id)
 		}
 	}
 }
 
 // aboutMember notes which member a change is about, and its operation.
-func (x *exchange) aboutMember(c *MemberChange) {
+func (t *trail) aboutMember(c *MemberChange) {
 	for _, id := range [...]ballot.NodeID{c.Node, c.By} {
 		if id != 0 {
-			x.about(nodeText(uint64(id)))
+			t.about(nodeText(uint64(id)))
 		}
 	}
 	if c.Member.Name != "" {
-		x.about(c.Member.Name)
+		t.about(c.Member.Name)
 	}
-	x.about(c.Operation)
+	t.about(c.Operation)
 }
 
 var opNames = map[kv.Op]string{kv.OpSet: "set", kv.OpDelete: "delete", kv.OpPrune: "prune", kv.OpAdd: "add",
@@ -141,13 +140,13 @@ func (e *endpoint) actOf(x *exchange) string {
 }
 
 // harmless takes the request out of the audit log: it changes nothing, whatever its method.
-func (x *exchange) harmless() { x.trail.on = false }
+func (t *trail) harmless() { t.on = false }
 
 // lacks notes the permission that is missing, if err is about one.
-func (x *exchange) lacks(err error) {
+func (t *trail) lacks(err error) {
 	var denied *access.DeniedError
-	if x.trail.on && errors.As(err, &denied) && x.trail.missing == "" {
-		x.trail.missing = denied.Missing.String()
+	if t.on && errors.As(err, &denied) && t.missing == "" {
+		t.missing = denied.Missing.String()
 	}
 }
 
@@ -167,7 +166,7 @@ func (d *dispatcher) writeDown(x *exchange, e *endpoint, whole bool) {
 		r.More += len(r.Keys) - 1
 		r.Keys = r.Keys[:1]
 	}
-	r.Accessor, r.Certificate = x.who()
+	r.Accessor, r.Certificate = x.permit.who()
 	d.audit.Add(r)
 }
 
@@ -182,18 +181,4 @@ func outcomeOf(code api.Code) audit.Outcome {
 		return audit.Unknown
 	}
 	return audit.NotApplied
-}
-
-// who returns the accessor of the token of x, and whose its certificate is.
-func (x *exchange) who() (accessor, certificate string) {
-	var proven access.Credentials
-	proven.Certificate = certs.Proven(x.r.TLS)
-	certificate = proven.CertificateName()
-	if x.permit.decider == nil {
-		return "", certificate
-	}
-	if r, err := x.asked(); err == nil {
-		accessor = r.Accessor()
-	}
-	return accessor, certificate
 }

@@ -28,8 +28,8 @@ func TestACommonNameIsMarkedInTheAuditLog(t *testing.T) {
 		}
 		r := httptest.NewRequest("GET", "/", nil)
 		r.TLS = &tls.ConnectionState{HandshakeComplete: true, PeerCertificates: []*x509.Certificate{cert}}
-		x := &exchange{r: r}
-		if _, got := x.who(); got != c.want {
+		p := permit{r: r}
+		if _, got := p.who(); got != c.want {
 			t.Errorf("%q instead of %q", got, c.want)
 		}
 	}

@@ -24,8 +24,8 @@ type transferHandler struct {
 func (h *transferHandler) transfer(x *exchange) error {
 	to, err := h.target(x)
 	if err == nil {
-		x.about(nodeText(uint64(to))) // 0: whom the master chooses
-		err = x.needNow(acl.OperatorWrite())
+		x.trail.about(nodeText(uint64(to))) // 0: whom the master chooses
+		err = x.permit.needNow(acl.OperatorWrite())
 	}
 	if err != nil {
 		return err

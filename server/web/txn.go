@@ -117,10 +117,10 @@ func (h *txnHandler) run(x *exchange) error {
 		return err
 	}
 	if !changesAnything(&c) {
-		x.harmless()
+		x.trail.harmless()
 	}
 	if len(c.Parts) == 0 {
-		x.needsNothing()
+		x.permit.needsNothing()
 		x.txnDone(kv.Outcomes{}, true)
 		return nil
 	}

@@ -48,7 +48,7 @@ func (x *exchange) txnDenied(c *kv.Command, err error) error {
 	if i < 0 {
 		return err
 	}
-	x.lacks(err)
+	x.trail.lacks(err)
 	out := kv.Outcomes{Errors: []kv.PartError{{Part: i, What: denied.Error()}}}
 	x.send(http.StatusConflict, api.CodeDenied, jsonType, appendTxnAnswer(nil, out, false))
 	return nil

@@ -45,10 +45,10 @@ func (h *upgradeHandler) show(x *exchange) error {
 // may. The next step, the bootstrap, is open to everybody as well.
 func (h *upgradeHandler) permitted(x *exchange, p acl.Permission) error {
 	if h.upgrades.Upgrade().FeatureLevel < kv.LevelOfACL {
-		x.needsNothing()
+		x.permit.needsNothing()
 		return nil
 	}
-	return x.needNow(p)
+	return x.permit.needNow(p)
 }
 
 // finish raises the level, or with dry_run says what is in the way.
@@ -62,7 +62,7 @@ func (h *upgradeHandler) finish(x *exchange) error {
 		return fmt.Errorf(`%w: send {"dry_run":true} to change nothing, or no body`, err)
 	}
 	if body.DryRun {
-		x.harmless()
+		x.trail.harmless()
 	}
 	if err := h.permitted(x, acl.OperatorWrite()); err != nil {
 		return err

@@ -74,7 +74,7 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 		return overloaded(err)
 	}
 	defer waiter.Close()
-	x.mustBeDecided()
+	x.permit.mustBeDecided()
 	place, err := w.wait(x)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 			must = true
 			x.w.Header()["Connection"] = closeConn // so that the next query may go to another node
 		case notAllowed:
-			return x.again()
+			return x.permit.again()
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer, look
 		x.waited += time.Since(began)
 	}()
 	for {
-		expires, stop := x.expires()
+		expires, stop := x.permit.expires()
 		select {
 		case <-waiter.C():
 			stop()
@@ -153,11 +153,11 @@ func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer, look
 		case <-w.stopping:
 			stop()
 			return nodeStops
-		case <-x.news():
+		case <-x.permit.news():
 		case <-expires:
 		}
 		stop()
-		if x.again() != nil {
+		if x.permit.again() != nil {
 			return notAllowed
 		}
 	}

@@ -51,7 +51,7 @@ func (h *watchHandler) stream(x *exchange) error {
 		err = q.resume(x.r.Header)
 	}
 	if err == nil {
-		err = x.needSome(acl.KeyRead(q.prefix))
+		err = x.permit.needSome(acl.KeyRead(q.prefix))
 	}
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ func (w *writes) apply(x *exchange, c *kv.Command) (kv.Result, error) {
 		return res, inDoubt(err)
 	}
 	x.trail.revision = res.Revision
-	if res.Code == kv.CodeQuota && !x.may(acl.OperatorRead()) {
+	if res.Code == kv.CodeQuota && !x.permit.may(acl.OperatorRead()) {
 		res.Body = "" // how much others have under the prefix
 	}
 	if c.Op == kv.OpTestAndSet && res.Count == 0 {
@@ -123,12 +123,12 @@ func (w *writes) decided(x *exchange, c *kv.Command) (kv.Result, error) {
 		if left <= 0 {
 			return kv.Result{}, fmt.Errorf("%w: permissions change all the time; try again", ErrNotApplied)
 		}
-		c.Decided = x.decidedAt()
+		c.Decided = x.permit.decidedAt()
 		res, err := write(left, *c, &x.took.Write)
 		if err != nil || res.Code != kv.CodeDecideAgain {
 			return res, err
 		}
-		if err := x.decideAgain(res.Count); err != nil {
+		if err := x.permit.decideAgain(res.Count); err != nil {
 			return kv.Result{}, err
 		}
 	}
