@@ -6,7 +6,9 @@
 //	step.go      builds the next segment from the node's own log
 //	copies.go    full copies and retention
 //	verify.go    restores what was archived and compares it with the node's state
-//	report.go    failures, metrics and status
+//	remote.go    the archive at the target: what is there, and how it is written
+//	problems.go  which tasks fail
+//	report.go    metrics and status
 //	objects.go   reads archived objects for a restore
 //
 // Any number of nodes may be configured to archive; the master does it. A deposed master does not notice at once, so
@@ -79,20 +81,21 @@ type Config struct {
 // Archiver archives while this node is the master. While another node is, it tracks how far that one has come. Its
 // exported methods are safe for concurrent use.
 type Archiver struct {
-	cfg     Config
-	objects Objects
-	metrics counters
-	now     func() time.Time
+	cfg      Config
+	objects  Objects
+	remote   remote
+	problems problems
+	metrics  counters
+	now      func() time.Time
 
-	mu       sync.Mutex
-	moments  archive.Moments
-	told     wire.Archived  // the newest known progress of the archive, if known
-	teller   ballot.NodeID  // the node that reported told
-	known    bool           // whether told has been set
-	active   bool           // this node archives and has found the end of the archive
-	begun    uint64         // how often the archive was continued here elsewhere than where this node had stopped
-	lost     api.ArchiveGap // the newest gap that this node has found; zero if none
-	problems map[task]problem
+	mu      sync.Mutex
+	moments archive.Moments
+	told    wire.Archived  // the newest known progress of the archive, if known
+	teller  ballot.NodeID  // the node that reported told
+	known   bool           // whether told has been set
+	active  bool           // this node archives and has found the end of the archive
+	begun   uint64         // how often the archive was continued here elsewhere than where this node had stopped
+	lost    api.ArchiveGap // the newest gap that this node has found; zero if none
 
 	// Used by the goroutine of ship only:
 	tail        *tail         // nil while this node does not archive
@@ -106,7 +109,10 @@ type Archiver struct {
 
 // New returns an Archiver and registers its metrics. It does nothing until its Loops run.
 func New(c Config) *Archiver {
-	a := &Archiver{cfg: c, objects: Objects{c.Target}, now: c.Wall, problems: map[task]problem{}}
+	a := &Archiver{cfg: c, objects: Objects{c.Target}, now: c.Wall,
+		remote: remote{target: c.Target, cluster: c.Cluster, now: c.Wall},
+		problems: problems{log: c.Logger, target: c.Target.String(), now: c.Wall,
+			failures: map[task]prometheus.Counter{}, last: map[task]problem{}}}
 	a.register(c.Registry)
 	return a
 }

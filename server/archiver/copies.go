@@ -86,11 +86,11 @@ func (a *Archiver) runDue(ctx context.Context, c *copyState) {
 			if w == verification && c.broken { // the same would be read again and again
 				c.after[w] = a.now().Add(listEvery)
 			}
-			a.failed(w, err)
+			a.problems.failed(w, err)
 			return false
 		}
 		delete(c.after, w)
-		a.succeeded(w)
+		a.problems.succeeded(w)
 		return true
 	}
 	if now.Sub(c.listed).Abs() >= listEvery && !attempt(fullCopies, true, func() error { return a.relist(ctx, c) }) {
@@ -121,7 +121,7 @@ func (a *Archiver) heal(c *copyState) {
 
 // relist lists the full copies and verifications, and publishes the newest ones.
 func (a *Archiver) relist(ctx context.Context, c *copyState) error {
-	names, err := a.names(ctx, archive.FullPrefix(a.cfg.Cluster), archive.VerifiedPrefix(a.cfg.Cluster))
+	names, err := a.remote.names(ctx, archive.FullPrefix(a.cfg.Cluster), archive.VerifiedPrefix(a.cfg.Cluster))
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (a *Archiver) findCut(ctx context.Context, c *copyState) error {
 	a.mu.Unlock()
 	l := c.list
 	if n := len(l.Fulls); n > 0 && l.Fulls[n-1].Slot < slot {
-		logs, err := a.segmentsSince(ctx, l.Fulls[n-1].Made.Add(-hourMargin))
+		logs, err := a.remote.segmentsSince(ctx, l.Fulls[n-1].Made.Add(-hourMargin))
 		if err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (a *Archiver) fullDue(c *copyState, now time.Time) bool {
 
 // full makes a full copy and stores it.
 func (a *Archiver) full(ctx context.Context, c *copyState) error {
-	if err := a.probe(ctx); err != nil { // not into a directory that was made in the place of one that is away
+	if err := a.remote.probe(ctx); err != nil { // not into a directory that was made in the place of one that is away
 		return err
 	}
 	from, err := a.cfg.Backup(readPointFor)
@@ -254,31 +254,19 @@ func (a *Archiver) retain(ctx context.Context, c *copyState) error {
 	if len(kept) == 0 || kept[0] == l.Fulls[0] {
 		return nil
 	}
-	for _, prefix := range a.prefixes(l.Fulls[0].Made.Add(-hourMargin), kept[0].Made.Add(hourMargin)) {
-		names, err := a.names(ctx, prefix)
+	for _, prefix := range a.remote.prefixes(l.Fulls[0].Made.Add(-hourMargin), kept[0].Made.Add(hourMargin)) {
+		names, err := a.remote.names(ctx, prefix)
 		if err != nil {
 			return err
 		}
 		l.Segments = archive.List(a.cfg.Cluster, names).Segments
-		if err := a.delete(ctx, archive.ExpiredSegments(&l, kept)); err != nil {
+		if err := a.remote.delete(ctx, archive.ExpiredSegments(&l, kept)); err != nil {
 			return err
 		}
 	}
-	err := a.delete(ctx, archive.ExpiredCopies(&l, kept))
+	err := a.remote.delete(ctx, archive.ExpiredCopies(&l, kept))
 	return errors.Join(err, a.relist(ctx, c))
 }
 
 // hourMargin allows for different clocks on two nodes when the time of a full copy selects the hours of its segments.
 const hourMargin = 2 * time.Hour
-
-func (a *Archiver) delete(ctx context.Context, names []string) error {
-	for _, name := range names {
-		ctx, cancel := context.WithTimeout(ctx, putFor)
-		err := a.cfg.Target.Delete(ctx, name)
-		cancel()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/internal/ident"
 	"tenure/server/archive"
 	"tenure/server/wire"
 )
@@ -128,19 +129,18 @@ func TestToldOfTheArchive(t *testing.T) {
 
 // TestManyHoursAreListedAtOnce: a copy that a clock at 1970 has made costs no half million lists.
 func TestManyHoursAreListedAtOnce(t *testing.T) {
-	a := &Archiver{}
-	a.cfg.Cluster[0] = 7
-	all := archive.LogPrefix(a.cfg.Cluster)
+	r := &remote{cluster: ident.ClusterID{7}}
+	all := archive.LogPrefix(r.cluster)
 	for _, c := range []struct {
 		from time.Time
 		want int
 		last string
 	}{
-		{began.Add(-2 * time.Hour), 3, archive.HourPrefix(a.cfg.Cluster, began)},
+		{began.Add(-2 * time.Hour), 3, archive.HourPrefix(r.cluster, began)},
 		{time.Unix(0, 0), 1, all},
 		{began.Add(time.Hour), 1, all},
 	} {
-		got := a.prefixes(c.from, began)
+		got := r.prefixes(c.from, began)
 		if len(got) != c.want || got[len(got)-1] != c.last {
 			t.Errorf("from %v: %d, %q", c.from, len(got), got[len(got)-1])
 		}

@@ -10,32 +10,9 @@ import (
 	"tenure/server/wire"
 )
 
-// task is a part of an archiver's work that can fail independently. Its text appears in metrics, logs and status.
-type task string
-
-// The tasks.
-const (
-	segments     task = "segment"
-	fullCopies   task = "full"
-	verification task = "verify"
-	retention    task = "retention"
-)
-
-var tasks = []task{segments, fullCopies, verification, retention}
-
-// problem is the last failure of a task that has not succeeded since.
-type problem struct {
-	text   string
-	logged time.Time // when it was last logged
-}
-
-// complainEvery is the time between two log lines about a lasting problem.
-const complainEvery = time.Minute
-
 // counters are the metrics that an archiver counts up.
 type counters struct {
 	bytes, segments, gaps prometheus.Counter
-	failures              map[task]prometheus.Counter
 }
 
 // register registers the metrics.
@@ -49,10 +26,9 @@ func (a *Archiver) register(reg prometheus.Registerer) {
 			"Segments of the log that were archived by this node."),
 		gaps: metrics.Counter(reg, "archive_gaps_total",
 			"Times that the log was truncated before it was archived."),
-		failures: map[task]prometheus.Counter{},
 	}
 	for _, w := range tasks {
-		a.metrics.failures[w] = failures.WithLabelValues(string(w))
+		a.problems.failures[w] = failures.WithLabelValues(string(w))
 	}
 	metrics.Flag(reg, "archive_active", "1 if this node archives.", nil, a.isActive)
 	metrics.Flag(reg, "archive_failing", "1 if something of the archive does not work at this node, or this node, "+
@@ -67,9 +43,9 @@ func (a *Archiver) register(reg prometheus.Registerer) {
 		"archive_lag_slots": {"Slots that are applied here and not archived, as far as this node knows.",
 			func(s *api.ArchiveStatus) float64 { return float64(s.LagSlots) }},
 		"archive_full_age_seconds": {"Age of the newest full copy; -1: none is known.",
-			func(s *api.ArchiveStatus) float64 { return a.age(s.Full) }},
+			func(s *api.ArchiveStatus) float64 { return ageOf(s.Full, a.now()) }},
 		"archive_verified_age_seconds": {"Age of the newest full copy that was verified; -1: none is known.",
-			func(s *api.ArchiveStatus) float64 { return a.age(s.Verified) }},
+			func(s *api.ArchiveStatus) float64 { return ageOf(s.Verified, a.now()) }},
 		"archive_last_verified_seconds": {"Time since a verification has last succeeded; -1: none is known.",
 			func(s *api.ArchiveStatus) float64 {
 				if s.Verified == nil {
@@ -82,42 +58,12 @@ func (a *Archiver) register(reg prometheus.Registerer) {
 	}
 }
 
-// age returns the age of a full copy in seconds, or -1 if c is nil.
-func (a *Archiver) age(c *api.ArchivedCopy) float64 {
+// ageOf returns the age of a full copy in seconds, or -1 if c is nil.
+func ageOf(c *api.ArchivedCopy, now time.Time) float64 {
 	if c == nil {
 		return -1
 	}
-	return max(0, a.now().Sub(time.UnixMilli(c.MadeMS)).Seconds())
-}
-
-// failed records a failure of a task. It is logged the first time, and then every complainEvery.
-func (a *Archiver) failed(w task, err error) {
-	a.metrics.failures[w].Inc()
-	now := a.now()
-	a.mu.Lock()
-	p := a.problems[w]
-	p.text = err.Error()
-	complain := now.Sub(p.logged).Abs() >= complainEvery
-	if complain {
-		p.logged = now
-	}
-	a.problems[w] = p
-	a.mu.Unlock()
-	if complain {
-		a.cfg.Logger.Error().Err(err).Str("what", string(w)).Str("target", a.cfg.Target.String()).
-			Msg("archiving fails")
-	}
-}
-
-// succeeded ends the problem of a task.
-func (a *Archiver) succeeded(w task) {
-	a.mu.Lock()
-	_, failed := a.problems[w]
-	delete(a.problems, w)
-	a.mu.Unlock()
-	if failed {
-		a.cfg.Logger.Info().Str("what", string(w)).Msg("archiving works again")
-	}
+	return max(0, now.Sub(time.UnixMilli(c.MadeMS)).Seconds())
 }
 
 // Status returns the state of the archive as far as this node knows it.
@@ -134,12 +80,7 @@ func (a *Archiver) Status() *api.ArchiveStatus {
 		s.LagSlots = slot - min(slot, a.told.Slot)
 	}
 	s.Gap = a.gapStatus()
-	for _, w := range tasks {
-		if p, ok := a.problems[w]; ok {
-			s.Problem = string(w) + ": " + p.text
-			break
-		}
-	}
+	s.Problem = a.problems.first()
 	return s
 }
 

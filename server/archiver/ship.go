@@ -1,29 +1,21 @@
 package archiver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"tenure/api"
 	"tenure/server/archive"
-	"tenure/server/backup/target"
 	"tenure/server/wire"
 )
 
 const (
 	shipEvery  = 50 * time.Millisecond
-	putFor     = 30 * time.Second // bounds a request for a small object
-	listFor    = 2 * time.Minute
 	retryAfter = time.Second
 	// probeEvery is the time between two probes of a target to which nothing is written.
 	probeEvery = 15 * time.Second
-	// hoursBack is how many hours of segments are listed to find the end. Only if they have none are all segments
-	// listed.
-	hoursBack = 48
 )
 
 // ship writes segments while this node is the master, until stop is closed. It returns an error only if the node's own
@@ -55,7 +47,7 @@ func (a *Archiver) ship(stop <-chan struct{}) error {
 			return err
 		} else if err != nil && ctx.Err() == nil {
 			a.retryAt = a.cfg.Clock.Now() + retryAfter
-			a.failed(segments, err)
+			a.problems.failed(segments, err)
 		}
 	}
 }
@@ -66,8 +58,8 @@ func (a *Archiver) deactivate() {
 	a.mu.Lock()
 	was := a.active
 	a.active = false
-	clear(a.problems)
 	a.mu.Unlock()
+	a.problems.clear()
 	if was {
 		a.cfg.Logger.Info().Msg("this node no longer archives")
 	}
@@ -98,45 +90,23 @@ func (a *Archiver) shipOnce(ctx context.Context) (err error) {
 	}
 	now := a.cfg.Clock.Now()
 	if !wrote && now-a.lastContact >= probeEvery {
-		if err := a.probe(ctx); err != nil {
+		if err := a.remote.probe(ctx); err != nil {
 			return err
 		}
 		wrote = true
 	}
 	if wrote {
 		a.lastContact = a.cfg.Clock.Now()
-		a.succeeded(segments)
+		a.problems.succeeded(segments)
 	}
 	return nil
-}
-
-// errLost means that the target answers but lacks what was archived there.
-var errLost = errors.New("the target has no archive of this cluster any more: if a disk is not mounted, mount it; to " +
-	"begin an archive anew, restart all nodes that archive")
-
-// probe asks the target whether the archive is still there.
-func (a *Archiver) probe(ctx context.Context) error {
-	there, err := a.marked(ctx)
-	if err == nil && !there {
-		err = errLost
-	}
-	return err
-}
-
-// marked reports whether the target has the marker of an archive of this cluster.
-func (a *Archiver) marked(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, putFor)
-	defer cancel()
-	name := archive.Marker(a.cfg.Cluster)
-	all, err := a.cfg.Target.List(ctx, name) // Get may need an identity that this node lacks
-	return slices.ContainsFunc(all, func(o target.Object) bool { return o.Name == name }), err
 }
 
 // find finds the end of the archive and continues it: after the last segment, or after the newest full copy if there is
 // no segment. If the archive is empty, or the node's log no longer has those slots, it begins a new chain after the
 // newest applied slot.
 func (a *Archiver) find(ctx context.Context) error {
-	there, err := a.marked(ctx)
+	there, err := a.remote.marked(ctx)
 	if err != nil {
 		return err
 	}
@@ -146,7 +116,7 @@ func (a *Archiver) find(ctx context.Context) error {
 	if !there && known {
 		return errLost
 	}
-	l, err := a.list(ctx, hint, known, there)
+	l, err := a.remote.list(ctx, hint, known, there)
 	if err != nil {
 		return err
 	}
@@ -156,7 +126,7 @@ func (a *Archiver) find(ctx context.Context) error {
 	}
 	at := archive.Resume(&l, a.cfg.Log.View().Truncated, a.cfg.Log.View().Applied)
 	if !there {
-		if err := a.put(ctx, archive.Marker(a.cfg.Cluster), []byte(markerText)); err != nil {
+		if err := a.remote.put(ctx, archive.Marker(a.cfg.Cluster), []byte(markerText)); err != nil {
 			return err
 		}
 	}
@@ -205,83 +175,4 @@ func copiesOf(l *archive.Listing) (full, verified wire.Copy) {
 			WhenMS: v.When.UnixMilli()}
 	}
 	return full, verified
-}
-
-// list lists the full copies, the verifications, and enough segments to find the end of the archive. It starts at the
-// hour of hint, if known.
-func (a *Archiver) list(ctx context.Context, hint wire.Archived, known, there bool) (archive.Listing, error) {
-	c := a.cfg.Cluster
-	if !there {
-		return archive.List(c, nil), nil
-	}
-	now := a.now()
-	from := now.Add(-hoursBack * time.Hour)
-	if reached := time.UnixMilli(hint.ReachedMS); known && reached.After(from) {
-		from = reached
-	}
-	names, err := a.names(ctx, archive.FullPrefix(c), archive.VerifiedPrefix(c))
-	if err != nil {
-		return archive.Listing{}, err
-	}
-	logs, err := a.segmentsSince(ctx, from)
-	if err != nil {
-		return archive.Listing{}, err
-	}
-	if len(logs) == 0 {
-		if logs, err = a.names(ctx, archive.LogPrefix(c)); err != nil {
-			return archive.Listing{}, err
-		}
-	}
-	return archive.List(c, append(names, logs...)), nil
-}
-
-// segmentsSince returns the names of the segments of the hours from the hour of from on.
-func (a *Archiver) segmentsSince(ctx context.Context, from time.Time) (all []string, err error) {
-	for _, prefix := range a.prefixes(from, a.now().Add(time.Hour)) {
-		some, err := a.names(ctx, prefix)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	return all, nil
-}
-
-// maxHours bounds how many hours of segments are listed one by one.
-const maxHours = 24 * 100
-
-// prefixes returns the prefixes of the segments of the hours from from to through. It returns the prefix of all
-// segments if the range has too many hours, for example after a clock at 1970, or is empty, after a clock that was
-// ahead.
-func (a *Archiver) prefixes(from, through time.Time) (all []string) {
-	if hours := through.Sub(from).Hours(); hours < 0 || hours > maxHours {
-		return []string{archive.LogPrefix(a.cfg.Cluster)}
-	}
-	for _, hour := range archive.Hours(from, through) {
-		all = append(all, archive.HourPrefix(a.cfg.Cluster, hour))
-	}
-	return all
-}
-
-// names returns the names of the objects that begin with any of the prefixes.
-func (a *Archiver) names(ctx context.Context, prefixes ...string) (all []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, listFor)
-	defer cancel()
-	for _, p := range prefixes {
-		objects, err := a.cfg.Target.List(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range objects {
-			all = append(all, o.Name)
-		}
-	}
-	return all, nil
-}
-
-// put stores a small object.
-func (a *Archiver) put(ctx context.Context, name string, b []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, putFor)
-	defer cancel()
-	return a.cfg.Target.Put(ctx, name, bytes.NewReader(b))
 }

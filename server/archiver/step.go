@@ -41,7 +41,7 @@ func (a *Archiver) step(ctx context.Context) (wrote bool, err error) {
 		if err := a.sameTarget(ctx, name); err != nil {
 			return wrote, err
 		}
-		if err := a.put(ctx, name.Name(a.cfg.Cluster), segment); err != nil {
+		if err := a.remote.put(ctx, name.Name(a.cfg.Cluster), segment); err != nil {
 			return wrote, err
 		}
 		a.metrics.bytes.Add(float64(len(segment)))
@@ -57,7 +57,7 @@ func (a *Archiver) sameTarget(ctx context.Context, name archive.Segment) error {
 	if hour == a.tail.hour {
 		return nil
 	}
-	if err := a.probe(ctx); err != nil {
+	if err := a.remote.probe(ctx); err != nil {
 		return err
 	}
 	a.tail.hour = hour

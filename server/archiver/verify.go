@@ -62,7 +62,7 @@ func (a *Archiver) verify(ctx context.Context, c *copyState) error {
 			"node there had %d with %016x", want.Slot, records, digest, want.Records, want.Digest)
 	}
 	v := archive.Verified{Full: plan.Full, Through: uint64(want.Slot), When: a.now()}
-	if err := a.put(ctx, v.Name(a.cfg.Cluster), nil); err != nil {
+	if err := a.remote.put(ctx, v.Name(a.cfg.Cluster), nil); err != nil {
 		return err
 	}
 	a.cfg.Logger.Info().Uint64("slot", v.Full.Slot).Uint64("through", v.Through).Int("segments", len(plan.Segments)).
@@ -119,7 +119,7 @@ func (a *Archiver) plan(ctx context.Context, c *copyState, slot uint64) (archive
 	if err != nil {
 		return p, err
 	}
-	logs, err := a.segmentsSince(ctx, p.Full.Made.Add(-hourMargin))
+	logs, err := a.remote.segmentsSince(ctx, p.Full.Made.Add(-hourMargin))
 	if err != nil {
 		return p, err
 	}
