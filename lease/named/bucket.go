@@ -97,10 +97,9 @@ func newBuckets(c Config) buckets {
 }
 
 // covers is N4: it reports whether the durable bucket is long enough for a lease of d, which the acceptor excludes
-// others for until now+span. If it is not, the Accept must be dropped; NextBucket then asks for a longer one, which is
-// kept for as long as if the lease had been accepted.
-func (t *Table) covers(now, d, span time.Duration) bool {
-	b := &t.buckets
+// others for until now+span. If it is not, the Accept must be dropped; Table.NextBucket then asks for a longer one, which
+// is kept for as long as if the lease had been accepted.
+func (b *buckets) covers(now, d, span time.Duration) bool {
 	if b.limit == 0 {
 		return true
 	}
@@ -118,7 +117,7 @@ func (t *Table) NextBucket(now time.Duration) (next Bucket, ok bool) {
 	if b.limit == 0 || b.writing.Length != 0 || now < t.cfg.Quarantine {
 		return Bucket{}, false
 	}
-	need := t.needed(now)
+	need := b.needed(now, &t.cfg)
 	next, err := quarantined(need, t.cfg.Timing)
 	if err != nil {
 		panic(fmt.Sprintf("named: a bucket of %v has no D_Q: %v", need, err))
@@ -133,10 +132,10 @@ func (t *Table) NextBucket(now time.Duration) (next Bucket, ok bool) {
 
 // needed is the bucket of the longest lease that may live, or may have lived within the last BucketLinger, or was asked
 // for.
-func (t *Table) needed(now time.Duration) time.Duration {
-	least := LeastBucket(t.cfg.Timing)
+func (b *buckets) needed(now time.Duration, c *Config) time.Duration {
+	least := LeastBucket(c.Timing)
 	for i := levels - 1; time.Millisecond<<i > least; i-- {
-		if u := t.buckets.until[i]; u > 0 && now < u+t.cfg.BucketLinger {
+		if u := b.until[i]; u > 0 && now < u+c.BucketLinger {
 			return time.Millisecond << i
 		}
 	}

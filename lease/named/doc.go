@@ -26,7 +26,7 @@
 //	N1    the owner is an acquisition              record.blocks, Attempt.open
 //	N2    tokens grow                              Table.report, Table.takes, Table.drop, Attempt.token
 //	N3    eras                                     Table.Open, Token.next
-//	N4    the silence is for the longest leases    Table.covers, Table.NextBucket, PlanBucket
+//	N4    the silence is for the longest leases    buckets.covers, Table.NextBucket, PlanBucket
 //
 // lease/DESIGN.md argues them.
 package named

@@ -66,9 +66,20 @@ func (s *slab) give(i uint32) {
 func (s *slab) clone() slab { return slab{pages: s.pages.clone(), free: s.free, live: s.live} }
 
 // promise is the highest ballot promised for the name.
-func (t *Table) promise(r *record) ballot.Ballot {
-	return ballot.New(r.promised, t.runs.at(r.promisedRun))
+func (s *runs) promise(r *record) ballot.Ballot {
+	return ballot.New(r.promised, s.at(r.promisedRun))
 }
 
 // accepted is the ballot of the last lease accepted.
-func (t *Table) accepted(r *record) ballot.Ballot { return ballot.New(r.counter, t.runs.at(r.run)) }
+func (s *runs) accepted(r *record) ballot.Ballot { return ballot.New(r.counter, s.at(r.run)) }
+
+// promised notes the promise of b. False: there is no space for another incarnation.
+func (s *runs) promised(r *record, b ballot.Ballot) bool {
+	run := s.id(b.Incarnation())
+	if run == 0 {
+		return false
+	}
+	s.swap(&r.promisedRun, run)
+	r.promised = b.Counter
+	return true
+}

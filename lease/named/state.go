@@ -19,7 +19,7 @@ func (t *Table) AppendState(buf []byte, now time.Duration) []byte {
 	buf = binary.AppendUvarint(buf, uint64(t.floor))
 	buf = appendBool(buf, t.open)
 	buf = t.members.appendState(buf, now)
-	buf = t.appendBuckets(buf, now)
+	buf = t.buckets.appendState(buf, now, t.cfg.BucketLinger)
 	var in []uint32
 	for p := range t.index.parts {
 		for _, i := range t.index.parts[p].slots {
@@ -46,9 +46,8 @@ func (m *memberships) appendState(buf []byte, now time.Duration) []byte {
 	return buf
 }
 
-// appendBuckets appends the state of N4. A level whose time and linger are over decides nothing any more.
-func (t *Table) appendBuckets(buf []byte, now time.Duration) []byte {
-	b := &t.buckets
+// appendState appends the state of N4. A level whose time and linger are over decides nothing any more.
+func (b *buckets) appendState(buf []byte, now, linger time.Duration) []byte {
 	if b.limit == 0 {
 		return buf
 	}
@@ -56,7 +55,7 @@ func (t *Table) appendBuckets(buf []byte, now time.Duration) []byte {
 		buf = appendLeft(buf, d)
 	}
 	for i, u := range b.until {
-		if left := u + t.cfg.BucketLinger - now; u > 0 && left > 0 {
+		if left := u + linger - now; u > 0 && left > 0 {
 			buf = appendLeft(append(buf, byte(i+1)), left)
 		}
 	}
@@ -65,12 +64,12 @@ func (t *Table) appendBuckets(buf []byte, now time.Duration) []byte {
 
 func (t *Table) appendRecord(buf []byte, now time.Duration, r *record) []byte {
 	buf = append(buf, r.name[:]...)
-	buf = appendBallot(buf, t.promise(r))
+	buf = appendBallot(buf, t.runs.promise(r))
 	buf = binary.AppendUvarint(buf, uint64(r.token))
 	buf = appendLeft(buf, r.until-now)
 	if r.live(now) {
 		buf = append(buf, r.acquisition[:]...)
-		buf = appendBallot(buf, t.accepted(r))
+		buf = appendBallot(buf, t.runs.accepted(r))
 		buf = appendBool(buf, r.fresh())
 	}
 	return buf

@@ -140,21 +140,10 @@ func (t *Table) prepare(now time.Duration, from ballot.Incarnation, q *Request) 
 	}
 	r := t.record(now, q.Name)
 	b := ballot.New(q.Counter, from)
-	if r == nil || b.Less(t.promise(r)) || !t.promised(r, b) {
+	if r == nil || b.Less(t.runs.promise(r)) || !t.runs.promised(r, b) {
 		return t.reply(now, PrepareRejected, q, r)
 	}
 	return t.reply(now, Promise, q, r)
-}
-
-// promised notes the promise of b. False: there is no space for another incarnation.
-func (t *Table) promised(r *record, b ballot.Ballot) bool {
-	run := t.runs.id(b.Incarnation())
-	if run == 0 {
-		return false
-	}
-	t.runs.swap(&r.promisedRun, run)
-	r.promised = b.Counter
-	return true
 }
 
 // accept is A2 with N1's owner and N2's check. It never replaces a live lease of another acquisition, under whatever
@@ -165,7 +154,7 @@ func (t *Table) accept(now time.Duration, from ballot.Incarnation, q *Request) (
 	}
 	r := t.record(now, q.Name)
 	b := ballot.New(q.Counter, from)
-	if r == nil || b.Less(t.promise(r)) || r.blocks(now, q.Acquisition) || !t.takes(now, r, q) ||
+	if r == nil || b.Less(t.runs.promise(r)) || r.blocks(now, q.Acquisition) || !t.takes(now, r, q) ||
 		q.Duration <= 0 || q.Duration > t.cfg.Timing.MaxUser {
 		return t.reply(now, AcceptRejected, q, r), true
 	}
@@ -173,10 +162,10 @@ func (t *Table) accept(now time.Duration, from ballot.Incarnation, q *Request) (
 	if err != nil {
 		panic(fmt.Sprintf("named: an allowed D_P of %v has no D_A: %v", q.Duration, err))
 	}
-	if !t.covers(now, q.Duration, span) {
+	if !t.buckets.covers(now, q.Duration, span) {
 		return Reply{}, false
 	}
-	if !t.promised(r, b) {
+	if !t.runs.promised(r, b) {
 		return t.reply(now, AcceptRejected, q, r), true
 	}
 	t.note(r, now, b, q)
@@ -189,7 +178,7 @@ func (t *Table) accept(now time.Duration, from ballot.Incarnation, q *Request) (
 // note keeps the texts, and whether the lease that is being accepted replaces a live one. The same Accept once more
 // replaces nothing but itself.
 func (t *Table) note(r *record, now time.Duration, b ballot.Ballot, q *Request) {
-	fresh := !r.live(now) || (r.fresh() && t.accepted(r) == b)
+	fresh := !r.live(now) || (r.fresh() && t.runs.accepted(r) == b)
 	if t.owners.text(r.owner) != q.Owner {
 		t.owners.release(r.owner)
 		r.owner = t.owners.keep(q.Owner)
@@ -232,7 +221,7 @@ func (t *Table) withdraw(now time.Duration, from ballot.Incarnation, q *Request)
 		return
 	}
 	r := t.slab.at(i)
-	if r.acquisition == q.Acquisition && r.fresh() && t.accepted(r) == ballot.New(q.Counter, from) {
+	if r.acquisition == q.Acquisition && r.fresh() && t.runs.accepted(r) == ballot.New(q.Counter, from) {
 		t.end(now, i)
 	}
 }
