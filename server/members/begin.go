@@ -86,24 +86,25 @@ func (r *Record) resolve(op *Operation) error {
 	return nil
 }
 
-// member returns the member that op is about.
-func (r *Record) member(node ballot.NodeID) (m ident.Member, voter bool, err error) {
-	m, voter, ok := r.Membership.Find(node)
+// memberOf returns the member that an operation is about; next is the id of the next member.
+func memberOf(all *ident.Membership, next, node ballot.NodeID) (m ident.Member, voter bool, err error) {
+	m, voter, ok := all.Find(node)
 	switch {
 	case ok:
 		return m, voter, nil
-	case node != 0 && node < r.NextNode:
+	case node != 0 && node < next:
 		return m, false, refuse(Unknown, "node %d is not a member any more", node)
 	}
 	return m, false, refuse(Unknown, "there is no member %d; kvctl member list shows them", node)
 }
 
-// fits returns why m cannot be listed beside the other members, without the replaced one (0: none is replaced).
-func (r *Record) fits(m ident.Member, replaced ballot.NodeID) error {
+// fits returns why m, which gets the id next, cannot be listed beside the other members, without the replaced one (0:
+// none is replaced).
+func fits(all *ident.Membership, next ballot.NodeID, m ident.Member, replaced ballot.NodeID) error {
 	if m.Node == 0 {
-		m.Node = r.NextNode
+		m.Node = next
 	}
-	switch x, what := r.clash(m, replaced); what {
+	switch x, what := clash(all, m, replaced); what {
 	case clashName:
 		return refuse(NameTaken, "node %d is named %q; choose another name, or replace it: kvnode --join ... "+
 			"--replace %s", x.Node, NameOf(m), NameOf(m))
@@ -116,8 +117,8 @@ func (r *Record) fits(m ident.Member, replaced ballot.NodeID) error {
 
 // fitsAfter is fits for an update that makes the member what m is. The member that is in the way is well: it need only
 // be updated first.
-func (r *Record) fitsAfter(m ident.Member) error {
-	switch x, what := r.clash(m, m.Node); what {
+func fitsAfter(all *ident.Membership, m ident.Member) error {
+	switch x, what := clash(all, m, m.Node); what {
 	case clashName:
 		return refuse(NameTaken, "node %d is named %q; choose another name, or rename that node first: kvctl member update "+
 			"%d --name NAME", x.Node, NameOf(m), x.Node)
@@ -138,8 +139,8 @@ const (
 
 // clash returns a member other than m and replaced with the name or the peer address of m, and says which of the two; 0
 // if there is none.
-func (r *Record) clash(m ident.Member, replaced ballot.NodeID) (x ident.Member, what int) {
-	for _, x := range r.Membership.All() {
+func clash(all *ident.Membership, m ident.Member, replaced ballot.NodeID) (x ident.Member, what int) {
+	for _, x := range all.All() {
 		switch {
 		case x.Node == replaced || x.Node == m.Node:
 		case NameOf(x) == NameOf(m):
@@ -152,21 +153,21 @@ func (r *Record) clash(m ident.Member, replaced ballot.NodeID) (x ident.Member, 
 }
 
 // votersFull returns why there can be no further voter.
-func (r *Record) votersFull() error {
-	if len(r.Membership.Members) < quorum.MaxVoters {
+func votersFull(all *ident.Membership) error {
+	if len(all.Members) < quorum.MaxVoters {
 		return nil
 	}
 	return refuse(TooMany, "there are %d voters, the most there may be; remove one first, or add it as a non-voter",
 		quorum.MaxVoters)
 }
 
-// nonVotersFull returns why there can be no further non-voter: every member begins as one.
-func (r *Record) nonVotersFull() error {
+// nonVotersFull returns why there can be no further non-voter, under the id next: every member begins as one.
+func nonVotersFull(all *ident.Membership, next ballot.NodeID) error {
 	switch {
-	case len(r.Membership.NonVoters) >= ident.MaxNonVoters:
+	case len(all.NonVoters) >= ident.MaxNonVoters:
 		return refuse(TooMany, "there are %d non-voters, the most there may be, and every member begins as one; "+
 			"remove one first", ident.MaxNonVoters)
-	case r.NextNode > ballot.MaxNodeID:
+	case next > ballot.MaxNodeID:
 		return refuse(TooMany, "all %d node ids are used up", ballot.MaxNodeID)
 	}
 	return nil
@@ -177,30 +178,30 @@ func (r *Record) beginAdd(op Operation) error {
 		return refuse(Invalid, "a node is added by starting it on an empty directory: kvnode --join HOST:PORT --data DIR")
 	}
 	if !op.NonVoter && !op.Spare {
-		if err := r.votersFull(); err != nil {
+		if err := votersFull(&r.Membership); err != nil {
 			return err
 		}
 	}
-	if err := r.nonVotersFull(); err != nil {
+	if err := nonVotersFull(&r.Membership, r.NextNode); err != nil {
 		return err
 	}
 	op.Member.Node = 0
-	if err := r.fits(op.Member, 0); err != nil {
+	if err := fits(&r.Membership, r.NextNode, op.Member, 0); err != nil {
 		return err
 	}
 	op.Member.Node, op.Node, op.Came = r.admit(op.Member), 0, true
-	r.begun(op)
+	r.Operations.begin(op)
 	if op.Spare {
 		r.Spares = append(r.Spares, Spare{Node: op.Member.Node, ReplaceAfter: op.ReplaceAfter})
 	}
 	if op.NonVoter || op.Spare {
-		r.end(Done, "")
+		r.Operations.end(Done, "")
 	}
 	return nil
 }
 
 func (r *Record) beginRemove(op Operation, f *Facts) error {
-	_, voter, err := r.member(op.Node)
+	_, voter, err := memberOf(&r.Membership, r.NextNode, op.Node)
 	if err != nil {
 		return err
 	}
@@ -210,9 +211,9 @@ func (r *Record) beginRemove(op Operation, f *Facts) error {
 	voters := r.Membership.Voters()
 	switch left := without(voters, op.Node); {
 	case !voter:
-		r.begun(op)
+		r.Operations.begin(op)
 		r.remove(op.Node, f)
-		r.end(Done, "")
+		r.Operations.end(Done, "")
 		return nil
 	case left.Len() == 0:
 		return refuse(LastVoter, "node %d is the last voter; add another one first", op.Node)
@@ -222,7 +223,7 @@ func (r *Record) beginRemove(op Operation, f *Facts) error {
 			"others first, or say --force-quorum-loss=%d, and nothing is written any more until they are back",
 			op.Node, left, left.Need(), n, n)
 	}
-	r.begun(op)
+	r.Operations.begin(op)
 	return nil
 }
 
@@ -240,7 +241,7 @@ func (o *Operation) fitsDispute(f *Facts) error {
 }
 
 func (r *Record) beginReplace(op Operation, f *Facts) error {
-	old, voter, err := r.member(op.Node)
+	old, voter, err := memberOf(&r.Membership, r.NextNode, op.Node)
 	if err != nil {
 		return err
 	}
@@ -253,19 +254,19 @@ func (r *Record) beginReplace(op Operation, f *Facts) error {
 	}
 	switch {
 	case !op.Member.Store.IsZero():
-		if err := r.nonVotersFull(); err != nil {
+		if err := nonVotersFull(&r.Membership, r.NextNode); err != nil {
 			return err
 		}
 		op.Member.Node = 0
 		if op.Member.Name == "" {
 			op.Member.Name = NameOf(old) // a fixed command line replaces that name again
 		}
-		if err := r.fits(op.Member, op.Node); err != nil {
+		if err := fits(&r.Membership, r.NextNode, op.Member, op.Node); err != nil {
 			return err
 		}
 		op.Member.Node, op.Came = r.admit(op.Member), true
 	case op.Member.Node != 0:
-		by, votes, err := r.member(op.Member.Node)
+		by, votes, err := memberOf(&r.Membership, r.NextNode, op.Member.Node)
 		if err != nil {
 			return err
 		}
@@ -274,18 +275,18 @@ func (r *Record) beginReplace(op Operation, f *Facts) error {
 		}
 		op.Member = by
 	case voter:
-		op.Member, _ = r.standIn(f)
+		op.Member, _ = standIn(&r.Membership, r.Spares, f)
 	}
-	r.begun(op)
+	r.Operations.begin(op)
 	return nil
 }
 
 // standIn returns a spare that is caught up: it can take the place of a voter at once. Other non-voters were made to
 // stay what they are, and take a place only if somebody says so.
-func (r *Record) standIn(f *Facts) (by ident.Member, ok bool) {
-	for _, s := range r.Spares {
+func standIn(all *ident.Membership, spares []Spare, f *Facts) (by ident.Member, ok bool) {
+	for _, s := range spares {
 		if f.node(s.Node).CaughtUp {
-			by, _, ok = r.Membership.Find(s.Node)
+			by, _, ok = all.Find(s.Node)
 			return by, ok
 		}
 	}
@@ -293,22 +294,22 @@ func (r *Record) standIn(f *Facts) (by ident.Member, ok bool) {
 }
 
 func (r *Record) beginPromote(op Operation) error {
-	_, voter, err := r.member(op.Node)
+	_, voter, err := memberOf(&r.Membership, r.NextNode, op.Node)
 	if err != nil {
 		return err
 	}
 	if voter {
 		return refuse(AlreadyIs, "node %d is a voter already", op.Node)
 	}
-	if err := r.votersFull(); err != nil {
+	if err := votersFull(&r.Membership); err != nil {
 		return err
 	}
-	r.begun(op)
+	r.Operations.begin(op)
 	return nil
 }
 
 func (r *Record) beginUpdate(op Operation) error {
-	if _, _, err := r.member(op.Node); err != nil {
+	if _, _, err := memberOf(&r.Membership, r.NextNode, op.Node); err != nil {
 		return err
 	}
 	if op.Member.Name == "" && op.Member.PeerAddr == "" && op.Member.ClientAddr == "" {
@@ -321,12 +322,12 @@ func (r *Record) beginUpdate(op Operation) error {
 	if NameOf(m) == NameOf(was) && m.PeerAddr == was.PeerAddr && m.ClientAddr == was.ClientAddr {
 		return refuse(AlreadyIs, "node %d has that name and those addresses already", op.Node)
 	}
-	if err := next.fitsAfter(m); err != nil {
+	if err := fitsAfter(&next.Membership, m); err != nil {
 		return err
 	}
-	r.begun(op)
+	r.Operations.begin(op)
 	r.update(op.Node, op.Member)
-	r.end(Done, "")
+	r.Operations.end(Done, "")
 	return nil
 }
 
@@ -348,16 +349,16 @@ func (r *Record) beginReadmit(op Operation, f *Facts) error {
 		return refuse(Unknown, "no removed member is named %q; kvctl member list shows the removed names", name)
 	}
 	op.Node, op.Member = 0, ident.Member{Name: name}
-	r.begun(op)
-	r.dropRemoved(name)
-	r.end(Done, "")
+	r.Operations.begin(op)
+	r.Removed = dropName(r.Removed, name)
+	r.Operations.end(Done, "")
 	return nil
 }
 
 // claim assigns a joining node to the running operation that waits for it: a replacement without a new node yet, or an
 // operation whose new node has lost its disk and joins again.
 func (r *Record) claim(op Operation, f Facts) (next Record, ok bool) {
-	run := r.running()
+	run := r.Operations.running()
 	if run == nil || op.Member.Store.IsZero() || op.Kind != Add && op.Kind != Replace || run.BySpare {
 		return Record{}, false
 	}
@@ -378,15 +379,16 @@ func (r *Record) claim(op Operation, f Facts) (next Record, ok bool) {
 	default:
 		return Record{}, false
 	}
-	if op.Member.Name != seat || run.joined() && !r.gone(run.Member.Node, f) || op.NonVoter || op.Spare {
+	if op.Member.Name != seat || run.joined() && !gone(&r.Membership, run.Member.Node, &f) || op.NonVoter || op.Spare {
 		return Record{}, false
 	}
 	next = r.clone()
-	run = next.running()
+	run = next.Operations.running()
 	if run.joined() {
 		next.remove(run.Member.Node, &f)
 	}
-	if next.nonVotersFull() != nil || next.fits(op.Member, run.Node) != nil {
+	if nonVotersFull(&next.Membership, next.NextNode) != nil ||
+		fits(&next.Membership, next.NextNode, op.Member, run.Node) != nil {
 		return Record{}, false
 	}
 	op.Member.Node = next.admit(op.Member)
@@ -396,8 +398,8 @@ func (r *Record) claim(op Operation, f Facts) (next Record, ok bool) {
 
 // gone reports whether a future voter is absent: it is silent, and has had the time to connect since it was let in, and
 // to begin again with a snapshot.
-func (r *Record) gone(node ballot.NodeID, f Facts) bool {
-	_, voter, ok := r.Membership.Find(node)
+func gone(all *ident.Membership, node ballot.NodeID, f *Facts) bool {
+	_, voter, ok := all.Find(node)
 	n := f.node(node)
 	return !ok || !voter && !n.Alive && min(n.Silent, f.Unchanged) >= goneAfter
 }

@@ -27,18 +27,18 @@ func (r Record) Cancel(id string, f Facts) (next Record, changed bool, err error
 				"that is done, kvctl member remove %d takes it out", o.Node, o.Member.Node, o.Member.Node)
 		}
 		next.dropComer(&o, &f)
-		next.end(Cancelled, fmt.Sprintf("the place of node %d, which was removed, stays empty: add a node, or "+
+		next.Operations.end(Cancelled, fmt.Sprintf("the place of node %d, which was removed, stays empty: add a node, or "+
 			"kvctl member promote a non-voter", o.Node))
 		return next, true, nil
 	}
 	if o.Kind == Add || o.Kind == Replace {
 		if _, voter, ok := next.Membership.Find(o.Member.Node); ok && voter && stays {
-			next.end(Cancelled, "the new member is a voter beside the one that it was to replace")
+			next.Operations.end(Cancelled, "the new member is a voter beside the one that it was to replace")
 			return next, true, nil
 		}
 		next.dropComer(&o, &f)
 	}
-	next.end(Cancelled, "")
+	next.Operations.end(Cancelled, "")
 	return next, true, nil
 }
 

@@ -29,7 +29,7 @@ func (r *Record) admit(m ident.Member) ballot.NodeID {
 	r.Membership.NonVoters = append(r.Membership.NonVoters, m)
 	slices.SortFunc(r.Membership.NonVoters, byNode)
 	r.Membership.Change++
-	r.dropRemoved(NameOf(m))
+	r.Removed = dropName(r.Removed, NameOf(m))
 	return m.Node
 }
 
@@ -49,13 +49,13 @@ func (r *Record) promote(node ballot.NodeID, f *Facts) {
 	m.Members = append(m.Members, m.NonVoters[i])
 	slices.SortFunc(m.Members, byNode)
 	m.NonVoters = slices.Delete(m.NonVoters, i, i+1)
-	r.dropSpare(node)
+	r.Spares = dropSpare(r.Spares, node)
 }
 
 // remove takes a member out.
 func (r *Record) remove(node ballot.NodeID, f *Facts) {
 	m := &r.Membership
-	gone, _, listed := m.Find(node)
+	removed, _, listed := m.Find(node)
 	is := func(x ident.Member) bool { return x.Node == node }
 	if i := slices.IndexFunc(m.Members, is); i >= 0 {
 		r.newNumber(f)
@@ -63,30 +63,30 @@ func (r *Record) remove(node ballot.NodeID, f *Facts) {
 	} else {
 		m.NonVoters = slices.DeleteFunc(m.NonVoters, is)
 		m.Change++
-		r.dropSpare(node)
+		r.Spares = dropSpare(r.Spares, node)
 	}
 	if listed {
-		r.noteRemoved(NameOf(gone))
+		name := NameOf(removed)
+		if _, taken := r.Named(name); !taken { // by a member that took its place
+			r.Removed = addName(r.Removed, name)
+		}
 	}
 }
 
-// noteRemoved remembers the name of a member that was removed, unless another member has it: one that took its place.
-func (r *Record) noteRemoved(name string) {
-	if _, taken := r.Named(name); taken {
-		return
-	}
-	r.dropRemoved(name)
-	r.Removed = append(r.Removed, name)
-	r.Removed = slices.Delete(r.Removed, 0, max(0, len(r.Removed)-MaxRemoved))
+// addName returns the names of removed members with one more, without the oldest beyond MaxRemoved.
+func addName(removed []string, name string) []string {
+	removed = append(dropName(removed, name), name)
+	return slices.Delete(removed, 0, max(0, len(removed)-MaxRemoved))
 }
 
-// dropRemoved forgets that a member of that name was removed.
-func (r *Record) dropRemoved(name string) {
-	r.Removed = slices.DeleteFunc(r.Removed, func(x string) bool { return x == name })
+// dropName returns the names of removed members without one.
+func dropName(removed []string, name string) []string {
+	return slices.DeleteFunc(removed, func(x string) bool { return x == name })
 }
 
-func (r *Record) dropSpare(node ballot.NodeID) {
-	r.Spares = slices.DeleteFunc(r.Spares, func(s Spare) bool { return s.Node == node })
+// dropSpare returns spares without a node.
+func dropSpare(spares []Spare, node ballot.NodeID) []Spare {
+	return slices.DeleteFunc(spares, func(s Spare) bool { return s.Node == node })
 }
 
 // update gives a member what is not empty in with.
@@ -97,7 +97,7 @@ func (r *Record) update(node ballot.NodeID, with ident.Member) {
 				m.Name = cmp.Or(with.Name, m.Name)
 				m.PeerAddr = cmp.Or(with.PeerAddr, m.PeerAddr)
 				m.ClientAddr = cmp.Or(with.ClientAddr, m.ClientAddr)
-				r.dropRemoved(NameOf(*m))
+				r.Removed = dropName(r.Removed, NameOf(*m))
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func (r Record) Fill(known []ident.Member) Record {
 		if !ok || checkShown(k) != "" {
 			continue
 		}
-		if with := next.lacks(m, k); with.PeerAddr != "" || with.ClientAddr != "" {
+		if with := lacks(&next.Membership, m, k); with.PeerAddr != "" || with.ClientAddr != "" {
 			next.update(k.Node, with)
 			filled = true
 		}
@@ -125,15 +125,15 @@ func (r Record) Fill(known []ident.Member) Record {
 	return next
 }
 
-// lacks returns the addresses in k that m lacks.
-func (r *Record) lacks(m, k ident.Member) (with ident.Member) {
+// lacks returns the addresses in k that m lacks, and that no other member has.
+func lacks(all *ident.Membership, m, k ident.Member) (with ident.Member) {
 	if m.PeerAddr == "" {
 		with.PeerAddr = k.PeerAddr
 	}
 	if m.ClientAddr == "" {
 		with.ClientAddr = k.ClientAddr
 	}
-	for _, x := range r.Membership.All() {
+	for _, x := range all.All() {
 		if x.Node == m.Node {
 			continue
 		}
@@ -146,30 +146,3 @@ func (r *Record) lacks(m, k ident.Member) (with ident.Member) {
 
 // settle notes that no lease of an older membership can be live.
 func (r *Record) settle() { r.Settled, r.Before = r.Membership.Number, nil }
-
-// begun adds an operation that runs, and forgets the oldest finished one beyond MaxOperations.
-func (r *Record) begun(o Operation) *Operation {
-	o.State, o.Name, o.Problem = Running, "", ""
-	if n := len(r.Operations); n >= MaxOperations {
-		r.Operations = slices.Delete(r.Operations, 0, n-MaxOperations)
-	}
-	r.Operations = append(r.Operations, o)
-	return r.running()
-}
-
-// running returns the operation that runs, to be changed in place, or nil.
-func (r *Record) running() *Operation {
-	if n := len(r.Operations); n > 0 && r.Operations[n-1].State == Running {
-		return &r.Operations[n-1]
-	}
-	return nil
-}
-
-// end ends the operation that runs.
-func (r *Record) end(s State, problem string) {
-	o := r.running()
-	o.State, o.Problem = s, problem
-	if n := len(r.Operations); n > MaxOperations {
-		r.Operations = slices.Delete(r.Operations, 0, n-MaxOperations)
-	}
-}

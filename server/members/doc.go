@@ -16,7 +16,7 @@
 //	C(k+1) only once C(k) is settled                     next.go     mayChangeVoters
 //	which acknowledgements are enough to begin to wait   settled.go  Blocks
 //	ids are never used again                             change.go   admit
-//	removed names are remembered                         change.go   remove, noteRemoved
+//	removed names are remembered                         change.go   remove, addName
 //	their certificates let nobody in                     begin.go    Begin
 //	an era for each change of the voters (N3)            change.go   newNumber
 //	a voter only when caught up, and of one mind         next.go     promoteStep, compareStep

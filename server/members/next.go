@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/internal/quorum"
 )
 
@@ -74,13 +75,13 @@ func electStep(r Record, f *Facts, node ballot.NodeID) Step {
 	next := r.clone()
 	switch {
 	case n.InForce >= r.Membership.Number:
-		next.end(Done, "")
+		next.Operations.end(Done, "")
 		return Step{Record: next, Change: true, Why: fmt.Sprintf("node %d votes", node)}
 	case n.Alive && f.Unchanged < electWithin:
 		return wait("waits for node %d, which is a voter now, to acknowledge that", node)
 	}
-	next.end(Done, fmt.Sprintf("node %d is a voter, and has not acknowledged that: see to it before another voter is "+
-		"stopped", node))
+	next.Operations.end(Done, fmt.Sprintf("node %d is a voter, and has not acknowledged that: see to it before another "+
+		"voter is stopped", node))
 	return Step{Record: next, Change: true, Why: fmt.Sprintf("node %d does not answer", node)}
 }
 
@@ -90,7 +91,7 @@ const electWithin = 10 * time.Second
 // promoteStep makes a non-voter a voter once it is caught up and its state agrees with a majority of the voters. Its
 // state came from one voter. If that state is wrong, the copy must not outvote the others.
 func promoteStep(r Record, f *Facts, node ballot.NodeID) Step {
-	if why, ok := r.caughtUp(f, node); !ok {
+	if why, ok := caughtUp(&r.Membership, f, node); !ok {
 		return Step{Why: why}
 	}
 	if why, ok := r.mayChangeVoters(f); !ok {
@@ -105,10 +106,10 @@ func promoteStep(r Record, f *Facts, node ballot.NodeID) Step {
 }
 
 // caughtUp reports whether a non-voter has what it needs to vote.
-func (r *Record) caughtUp(f *Facts, node ballot.NodeID) (why string, ok bool) {
+func caughtUp(all *ident.Membership, f *Facts, node ballot.NodeID) (why string, ok bool) {
 	switch n := f.node(node); {
 	case !n.Alive:
-		m, _, _ := r.Membership.Find(node)
+		m, _, _ := all.Find(node)
 		return fmt.Sprintf("waits for node %d, which is not heard: it must run, and the others reach it at %s", node,
 			cmp.Or(m.PeerAddr, "its address")), false
 	case !n.CaughtUp:
@@ -138,7 +139,7 @@ func compareStep(r Record, f *Facts, node ballot.NodeID) Step {
 		why = fmt.Sprintf("the state of node %d is compared with those of the voters", node)
 	}
 	next := r.clone()
-	next.running().Checks++
+	next.Operations.running().Checks++
 	return Step{Record: next, Change: true, Why: why}
 }
 
@@ -173,7 +174,7 @@ func removeStep(r Record, f *Facts, o *Operation, last bool) Step {
 	next := r.clone()
 	next.remove(o.Node, f)
 	if last {
-		next.end(Done, "")
+		next.Operations.end(Done, "")
 	}
 	return Step{Record: next, Change: true, Why: fmt.Sprintf("node %d is removed", o.Node)}
 }
@@ -189,7 +190,7 @@ func replaceStep(r Record, f *Facts, o *Operation) Step {
 	switch {
 	case !there:
 		next := r.clone()
-		next.end(Failed, fmt.Sprintf("node %d is not a member any more", o.Member.Node))
+		next.Operations.end(Failed, fmt.Sprintf("node %d is not a member any more", o.Member.Node))
 		return Step{Record: next, Change: true, Why: "the node that was to come is gone"}
 	case newVotes && !listed: // it has the place of one that was removed before
 		return electStep(r, f, o.Member.Node)
@@ -198,7 +199,7 @@ func replaceStep(r Record, f *Facts, o *Operation) Step {
 	case !listed:
 		return r.seatStep(f, o)
 	}
-	why, ok := r.caughtUp(f, o.Member.Node)
+	why, ok := caughtUp(&r.Membership, f, o.Member.Node)
 	switch {
 	case o.BySpare && (f.node(o.Node).Alive || !f.node(o.Member.Node).Alive):
 		return r.recallSpare()
@@ -214,13 +215,13 @@ func replaceStep(r Record, f *Facts, o *Operation) Step {
 
 // openStep waits for a new node, or fills the place of a voter with a caught-up spare.
 func (r Record) openStep(f *Facts, o *Operation, oldVotes bool) Step {
-	by, ok := r.standIn(f)
+	by, ok := standIn(&r.Membership, r.Spares, f)
 	if !ok || !oldVotes {
 		old, _, _ := r.Membership.Find(o.Node)
 		return wait("waits for the node that takes the place of node %d: kvnode --join HOST:PORT --replace %s", o.Node,
 			NameOf(old))
 	}
 	next := r.clone()
-	next.running().Member = by
+	next.Operations.running().Member = by
 	return Step{Record: next, Change: true, Why: fmt.Sprintf("node %d takes the place", by.Node)}
 }

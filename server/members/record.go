@@ -22,7 +22,7 @@ type Record struct {
 	// NextNode is the id that the next member gets. It only rises.
 	NextNode ballot.NodeID
 	// Operations are the last finished ones, oldest first, and behind them the one that runs, if one does.
-	Operations []Operation
+	Operations operations
 	// Before holds the voters of the Number before Membership's while that is not settled, and else nobody.
 	Before []ident.Member
 	Spares []Spare // by rising node id
@@ -160,8 +160,8 @@ func (r Record) IsSettled() bool { return r.Settled == r.Membership.Number }
 
 // Running returns the operation that is under way.
 func (r Record) Running() (Operation, bool) {
-	if n := len(r.Operations); n > 0 && r.Operations[n-1].State == Running {
-		return r.Operations[n-1], true
+	if o := r.Operations.running(); o != nil {
+		return *o, true
 	}
 	return Operation{}, false
 }

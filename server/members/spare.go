@@ -23,8 +23,8 @@ func spareTurn(r Record, f *Facts) Step {
 			}
 			by, _, _ := r.Membership.Find(s.Node)
 			next := r.clone()
-			next.begun(Operation{ID: fmt.Sprintf("spare-%d-%d-%d", s.Node, x.Node, f.Slot), Kind: Replace, Node: x.Node,
-				Member: by, BySpare: true})
+			next.Operations.begin(Operation{ID: fmt.Sprintf("spare-%d-%d-%d", s.Node, x.Node, f.Slot), Kind: Replace,
+				Node: x.Node, Member: by, BySpare: true})
 			return Step{Record: next, Change: true, Why: fmt.Sprintf("the spare node %d takes the place of node %d, which "+
 				"was not heard for %v", s.Node, x.Node, s.ReplaceAfter)}
 		}
@@ -37,7 +37,8 @@ func spareTurn(r Record, f *Facts) Step {
 // not end, since it takes the spare.
 func (r Record) spareFirst(f *Facts, o *Operation) (Step, bool) {
 	_, _, listed := r.Membership.Find(o.Node)
-	if o.Kind != Add && (o.Kind != Replace || !listed) || !o.joined() || o.BySpare || !r.gone(o.Member.Node, *f) {
+	if o.Kind != Add && (o.Kind != Replace || !listed) || !o.joined() || o.BySpare ||
+		!gone(&r.Membership, o.Member.Node, f) {
 		return Step{}, false
 	}
 	if turn := spareTurn(r, f); !turn.Change {
@@ -46,7 +47,7 @@ func (r Record) spareFirst(f *Facts, o *Operation) (Step, bool) {
 	why := fmt.Sprintf("node %d was not heard, and a spare had a place to take: when it is there, kvctl member promote %d "+
 		"makes a voter of it", o.Member.Node, o.Member.Node)
 	next := r.clone()
-	next.end(Cancelled, why)
+	next.Operations.end(Cancelled, why)
 	return Step{Record: next, Change: true, Why: why}, true
 }
 
@@ -54,7 +55,7 @@ func (r Record) spareFirst(f *Facts, o *Operation) (Step, bool) {
 func (r Record) recallSpare() Step {
 	next := r.clone()
 	why := "the voter is heard again, or the spare is not"
-	next.end(Cancelled, why)
+	next.Operations.end(Cancelled, why)
 	return Step{Record: next, Change: true, Why: why}
 }
 
@@ -64,11 +65,11 @@ func (r Record) seatStep(f *Facts, o *Operation) Step {
 	if !o.BySpare || f.node(o.Member.Node).Alive {
 		return promoteStep(r, f, o.Member.Node)
 	}
-	by, ok := r.standIn(f)
+	by, ok := standIn(&r.Membership, r.Spares, f)
 	if !ok {
 		return promoteStep(r, f, o.Member.Node)
 	}
 	next := r.clone()
-	next.running().Member = by
+	next.Operations.running().Member = by
 	return Step{Record: next, Change: true, Why: fmt.Sprintf("the spare node %d takes the open place", by.Node)}
 }
