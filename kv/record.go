@@ -23,11 +23,8 @@ const (
 
 var errRecord = errors.New("not a record of a known layout")
 
-// entryHeaderBytes and rememberedHeaderBytes bound what a record adds to the value or key in it.
-const (
-	entryHeaderBytes      = 1 + 5*binary.MaxVarintLen64 + 1 + sessionIDBytes
-	rememberedHeaderBytes = 1 + 3*binary.MaxVarintLen64 + 1 + binary.MaxVarintLen16 + MaxRememberedBody + len(sum{})
-)
+// entryHeaderBytes bounds what the record of an entry adds to its value.
+const entryHeaderBytes = 1 + 5*binary.MaxVarintLen64 + 1 + sessionIDBytes
 
 func appendEntry(buf []byte, e *Entry) []byte {
 	longer := e.Session != "" || e.TTL != 0

@@ -111,21 +111,3 @@ func TestTableBytesOfRecordsWrittenAnew(t *testing.T) {
 		t.Errorf("%d bytes after 20 renewals, %d before", now, one)
 	}
 }
-
-// The longest records fit into the space that a checkpoint makes for them: at one that does not it would panic.
-func TestTheLongestRecordsFitTheirSpace(t *testing.T) {
-	m := remembered{key: "w", result: Result{
-		Code: math.MaxUint8, Revision: math.MaxUint64, Count: math.MaxUint64,
-		Body: strings.Repeat("b", MaxRememberedBody), Dropped: true,
-	}}
-	if n := len(appendRemembered(nil, &m)); n > rememberedHeaderBytes+len(m.key) {
-		t.Errorf("a remembered result of %d bytes, the package is %d", n, rememberedHeaderBytes+len(m.key))
-	}
-	e := Entry{
-		Flags: math.MaxUint64, CreateIndex: math.MaxUint64, ModifyIndex: math.MaxUint64, LockIndex: math.MaxUint64,
-		TTL: -1, Session: strings.Repeat("s", sessionIDBytes),
-	}
-	if n := len(appendEntry(nil, &e)); n > entryHeaderBytes {
-		t.Errorf("an entry of %d bytes, the package is %d", n, entryHeaderBytes)
-	}
-}
