@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// ledger is the revision of the state, whether the command that runs has moved it, and what the observer will be told of
-// the command.
+// ledger is the revision of the state, whether the command that runs has moved it, and what the observer will be told
+// of the command.
 type ledger struct {
 	revision uint64
 	stamped  bool // the command has its revision

@@ -21,8 +21,8 @@ type MemStateDB struct {
 // NewMemStateDB returns the state database of a new state.
 func NewMemStateDB() *MemStateDB { return &MemStateDB{records: btree.NewMap[string, []byte](0)} }
 
-// Merge makes f part of the state database, as one transaction; open views stay as they are. It
-// panics on changes that are not in order or come twice, and on a checkpoint that is not newer than the state database.
+// Merge makes f part of the state database, as one transaction; open views stay as they are. It panics on
+// changes that are not in order or come twice, and on a checkpoint that is not newer than the state database.
 func (m *MemStateDB) Merge(f *Checkpoint) {
 	if f.Slot <= m.slot {
 		panic(fmt.Sprintf("kv: checkpoint of slot %d into a state database of slot %d", f.Slot, m.slot))

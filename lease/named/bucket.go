@@ -97,8 +97,8 @@ func newBuckets(c Config) buckets {
 }
 
 // covers is N4: it reports whether the durable bucket is long enough for a lease of d, which the acceptor excludes
-// others for until now+span. If it is not, the Accept must be dropped; Table.NextBucket then asks for a longer one, which
-// is kept for as long as if the lease had been accepted.
+// others for until now+span. If it is not, the Accept must be dropped; Table.NextBucket then asks for a longer one,
+// which is kept for as long as if the lease had been accepted.
 func (b *buckets) covers(now, d, span time.Duration) bool {
 	if b.limit == 0 {
 		return true

@@ -72,9 +72,9 @@ type MembersRequest struct {
 	Wait  time.Duration // as in Request
 }
 
-// MembersAnswer goes with the Reply to a MembersRequest. Done: the operation has begun, or had begun before, or is taken
-// back. Refused with a Refusal: it cannot be; without one, with Reason NoMaster: ask Master, if that is not 0. Unknown:
-// ask again with the same operation id.
+// MembersAnswer goes with the Reply to a MembersRequest. Done: the operation has begun, or had begun before, or is
+// taken back. Refused with a Refusal: it cannot be; without one, with Reason NoMaster: ask Master, if that is not 0.
+// Unknown: ask again with the same operation id.
 type MembersAnswer struct {
 	Master  ballot.NodeID
 	Refusal *members.Refusal

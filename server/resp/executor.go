@@ -52,7 +52,8 @@ func (x *executor) write() error {
 	return err
 }
 
-// writeWithoutSpace carries out those steps of a batch that go on while space is short, and refuses the others with full.
+// writeWithoutSpace carries out those steps of a batch that go on while space is short, and refuses the others with
+// full.
 func (x *executor) writeWithoutSpace(full error) error {
 	all := x.batch.steps
 	var some []kv.Command

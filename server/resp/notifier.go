@@ -113,7 +113,8 @@ func (s *subscriptions) notifier(prefix string, after uint64) (*notifier, error)
 		s.stop = make(chan struct{})
 	}
 	return &notifier{net: s.net, subs: s, stop: s.stop, timeout: s.cfg.SendTimeout, log: s.cfg.Logger,
-		heartbeat: s.cfg.Heartbeat, hub: s.cfg.Hub, flags: &s.shared.events, place: place, waiter: waiter, cursor: cursor}, nil
+		heartbeat: s.cfg.Heartbeat, hub: s.cfg.Hub, flags: &s.shared.events, place: place, waiter: waiter,
+		cursor: cursor}, nil
 }
 
 // run sends changes until the connection ends, or the token of its client does.

@@ -75,8 +75,8 @@ func (b *batch) refuse(o *op, text string) {
 	o.to = len(b.ready)
 }
 
-// mayQueue decides about a command queued for EXEC, by its present steps. EXEC decides again. denied: another command of
-// the transaction was denied already.
+// mayQueue decides about a command queued for EXEC, by its present steps. EXEC decides again. denied: another command
+// of the transaction was denied already.
 func (x *executor) mayQueue(cmd *command, args [][]byte, denied bool) error {
 	if x.to.decider == nil || cmd.steps == nil {
 		return nil

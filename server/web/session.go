@@ -178,8 +178,8 @@ func (h *sessionHandler) list(x *exchange) error {
 // chooser calls show with sessions of view until that returns false.
 type chooser func(view *kv.Snapshot, show func(kv.Session) bool)
 
-// hidesSessions reports whether the request may not read all that choose shows: of details, whether there may be a locked
-// key that it may not read.
+// hidesSessions reports whether the request may not read all that choose shows: of details, whether there may be a
+// locked key that it may not read.
 func (p *permit) hidesSessions(view *kv.Snapshot, choose chooser, details bool) (hidden bool) {
 	if p.request == nil {
 		return false
