@@ -20,9 +20,7 @@ type acceptor struct {
 	synced      Slot // every slot up to this one has its entry durable
 	writes      writes
 	space       space
-	pin         Slot // nothing above it is truncated; 0: it does not bind
-	kept        bool // see Core.KeepAll
-	ignored     uint64
+	pin         Slot // see Core.Pin
 }
 
 // newAcceptor returns the acceptor that a node's disk holds. It reads the entries above d.Chosen through r, and for
@@ -34,6 +32,7 @@ func newAcceptor(cfg *Config, base Membership, d Durable, r Reader) (acceptor, e
 		log:         entryLog{reader: r, base: chosen + 1, truncated: d.Truncated},
 		memberships: newMemberships(cfg.MembershipOf, base),
 		writes:      writes{chosen: d.Chosen, marks: marks{durable: chosen}},
+		pin:         NoPin,
 	}
 	if cfg.KeepBytes > 0 {
 		a.log.tail.left = chosen
@@ -166,8 +165,7 @@ func (a *acceptor) handleAccept(m *Message, checkpointed Slot, out *outbox) bool
 		return false
 	}
 	if last > a.chosen+maxAhead {
-		a.ignored++
-		return true
+		return true // of no use
 	}
 	a.space.jam.loosen(m.Chosen)
 	entries := m.Entries[:a.storable(m.Entries)]

@@ -8,10 +8,11 @@ import (
 	"tenure/internal/quorum"
 )
 
-// Clone returns a deep copy that shares only what nobody changes: values, the configuration, and the Reader (see
-// Rebind).
-func (c *Core) Clone() *Core {
+// Clone returns a deep copy that shares only what nobody changes: values and the configuration. It reads through r,
+// which has the entries that c's own reader has.
+func (c *Core) Clone(r Reader) *Core {
 	n := *c
+	n.acceptor.log.reader = r
 	n.acceptor.log.recent = c.acceptor.log.recent.clone()
 	n.acceptor.log.tail = c.acceptor.log.tail.clone()
 	n.acceptor.memberships = c.acceptor.memberships.clone()
@@ -25,9 +26,6 @@ func (c *Core) Clone() *Core {
 	n.out = c.out.clone()
 	return &n
 }
-
-// Rebind makes a clone read from another disk than its origin: one that holds the same entries.
-func (c *Core) Rebind(r Reader) { c.acceptor.log.reader = r }
 
 // AppendState writes all that decides c's future behind buf, the same bytes for equal states. Persist numbers are
 // written relative to the durable one, so that states differing only in age are equal.
@@ -133,7 +131,6 @@ func (s *state) acceptor(a *acceptor) {
 	s.writes(&a.writes)
 	s.num(uint64(a.space.full), uint64(a.pin))
 	s.flag(a.space.short)
-	s.flag(a.kept)
 	s.num(uint64(a.space.jam.from), uint64(a.space.jam.ticks))
 }
 

@@ -63,7 +63,7 @@ type Config struct {
 	// Whichever is reached first ends it. Of bytes, what is in the cache does not count, and 0 is no bound.
 	KeepEntries uint64
 	KeepBytes   int
-	// NeedOf is what an entry with this value needs of a disk that is full; see Core.SetFull. It depends on nothing but
+	// NeedOf is what an entry with this value needs of a disk that is full; see Core.SetSpace. It depends on nothing but
 	// the value. Nil: nothing.
 	NeedOf func(value []byte) Need
 }

@@ -18,7 +18,6 @@ type Core struct {
 	leader      leader
 	checkpoints checkpoints
 	out         outbox
-	ignored     uint64
 }
 
 // New returns a core over what a node found on its disk. It reads the entries above d.Chosen through r, and those
@@ -49,14 +48,14 @@ func (c *Core) follow() {
 	}
 	r := ms.roster()
 	c.checkpoints.follow(r, c.cfg.Self.Node)
-	c.leader.follow(r, c.news(), &c.acceptor, &c.out)
+	c.leader.follow(r, c.learner.advertised(c.acceptor.chosen), &c.acceptor, &c.out)
 	ms.changed = false
 }
 
 // Take drains what there is to do.
 func (c *Core) Take() Output {
 	c.follow()
-	c.leader.flush(c.news(), &c.acceptor, &c.out)
+	c.leader.flush(c.learner.advertised(c.acceptor.chosen), &c.acceptor, &c.out)
 	a := &c.acceptor
 	return Output{Messages: c.out.drain(), Persists: a.writes.flush(a.chosen), Chosen: a.chosen}
 }
@@ -98,12 +97,9 @@ func (c *Core) Tick() error {
 		c.learner.tick(c.checkpoints.members, &c.acceptor, &c.out)
 		return nil
 	}
-	c.leader.tick(c.news(), &c.acceptor, &c.out)
+	c.leader.tick(c.learner.advertised(c.acceptor.chosen), &c.acceptor, &c.out)
 	return nil
 }
-
-// news returns how far the log is as this node would tell it as leader: chosen, and applied here.
-func (c *Core) news() Slot { return c.learner.advertised(c.acceptor.chosen) }
 
 // Lead begins to lead under a fresh ballot (M2), whatever is in flight.
 func (c *Core) Lead() { c.leader.lead(&c.acceptor, &c.out) }
@@ -150,7 +146,9 @@ func (c *Core) ProposeMembership(value []byte) (Slot, bool) {
 func (c *Core) Confirm() uint64 { return c.leader.startRound(&c.acceptor, &c.out) }
 
 // Advertise tells one peer at once how far the log is, if it has not been told: reads wait there for it.
-func (c *Core) Advertise(id ballot.NodeID) { c.leader.advertise(id, c.news(), &c.out) }
+func (c *Core) Advertise(id ballot.NodeID) {
+	c.leader.advertise(id, c.learner.advertised(c.acceptor.chosen), &c.out)
+}
 
 // Connected is told that a new connection to a peer stands. Messages in flight on the old one are lost, and are sent
 // again at once: one message until the peer answers.
@@ -164,7 +162,7 @@ func (c *Core) Connected(id ballot.NodeID) {
 		c.learner.fetch(id, &c.acceptor, &c.out)
 		return
 	}
-	c.leader.connected(p, c.news(), &c.acceptor, &c.out)
+	c.leader.connected(p, c.learner.advertised(c.acceptor.chosen), &c.acceptor, &c.out)
 }
 
 // Ask asks a node for chosen entries that may be missing here, unless such a question is out already. The node need not
@@ -194,26 +192,27 @@ func (c *Core) Checkpointed(s Slot) {
 	c.checkpoints.own = max(c.checkpoints.own, s)
 }
 
-// SetFull tells that the own disk has no space for entries that need as much as least, or more (Config.NeedOf);
-// NeedNothing: it has space for all. A full acceptor neither votes for such entries nor learns them, because it must
-// not keep in memory only an entry that it cannot write. Promises and entries that need less are stored all the same,
-// from the reserve. Once there is space again, refused entries are learned from the others. A leader stores what it
-// recovers and proposes: its owner must not propose.
-func (c *Core) SetFull(least Need) {
-	c.acceptor.space = space{full: least, short: c.acceptor.space.short}
-	c.learner.starved = false
+// SetSpace tells how much space the own disk has.
+//
+// It has none for entries that need as much as full, or more (Config.NeedOf); NeedNothing: it has space for all. A full
+// acceptor neither votes for such entries nor learns them, because it must not keep in memory only an entry that it
+// cannot write. Promises and entries that need less are stored all the same, from the reserve. Once there is space
+// again, refused entries are learned from the others. A leader stores what it recovers and proposes: its owner must not
+// propose.
+//
+// If short is set, the tail of the log that is kept for members that lag is short too.
+func (c *Core) SetSpace(full Need, short bool) {
+	if full != c.acceptor.space.full {
+		c.learner.starved = false
+		c.acceptor.space.jam = jam{}
+	}
+	c.acceptor.space.full, c.acceptor.space.short = full, short
 }
 
-// Pin keeps the log above slot s from being truncated, whatever its size: a snapshot of s is on its way to a member that
-// will go on from there. 0 ends it.
+// Pin keeps the log above slot s from being truncated, whatever its size, until it is called with another slot; NoPin
+// ends that. A snapshot of s may be on its way to a member that will go on from there. Entries missing below the state
+// database at a start are another matter (Checkpointed).
 func (c *Core) Pin(s Slot) { c.acceptor.pin = s }
-
-// KeepAll says whether the log is kept whole: nothing is truncated, whatever its size, until it is called with false.
-// Entries missing below the state database at a start are another matter (Checkpointed).
-func (c *Core) KeepAll(keep bool) { c.acceptor.kept = keep }
-
-// SetShort tells whether space is short: then the tail of the log that is kept for members that lag is short too.
-func (c *Core) SetShort(short bool) { c.acceptor.space.short = short }
 
 // Probe begins a Persist that changes nothing. That it is reported durable tells that the disk answers.
 func (c *Core) Probe() { c.acceptor.writes.persist() }

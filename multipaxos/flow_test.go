@@ -87,7 +87,7 @@ func TestSilentPeerGetsBoundedBursts(t *testing.T) {
 		s.accepted(2, s.Last(), s.Last())
 	}
 	s.wantChosen(20, "with node 2")
-	if p := s.Peers()[1]; p.Node != 3 || p.Pending > cfg.WindowEntries || p.Acked != 0 {
+	if p := s.leader.peers.get(3); p.inFlightBytes > cfg.WindowEntries || p.acked != 0 {
 		t.Fatalf("progress of the silent peer: %+v", p)
 	}
 	s.propose("y", "z")
@@ -123,8 +123,8 @@ func TestSilentPeerGetsBoundedBytes(t *testing.T) {
 		s.sync()
 		sent = append(sent, slotsOf(s.accepted(2, s.Last(), s.Last()), 3)...)
 	}
-	if p := s.Peers()[1]; len(sent) < 1 || len(sent) > 3 || p.Pending < 5 || p.Pending > 15 {
-		t.Fatalf("a peer that acknowledges nothing was sent %v, %d bytes are on their way", sent, p.Pending)
+	if n := s.leader.peers.get(3).inFlightBytes; len(sent) < 1 || len(sent) > 3 || n < 5 || n > 15 {
+		t.Fatalf("a peer that acknowledges nothing was sent %v, %d bytes are on their way", sent, n)
 	}
 }
 

@@ -16,6 +16,11 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
+func behind(c *Core) bool {
+	behind, _ := c.Behind()
+	return behind
+}
+
 // disk is a log.db in memory: what is in it survives a crash.
 type disk struct {
 	promised  ballot.Ballot
@@ -171,7 +176,7 @@ func (w *world) membershipAt(s Slot) (Membership, bool) {
 // it.
 func (w *world) install(n *node) {
 	from := slices.MaxFunc(w.nodes, func(a, b *node) int { return cmp.Compare(a.stateDB, b.stateDB) })
-	if !n.core.Behind() || from.stateDB <= n.applied {
+	if !behind(n.core) || from.stateDB <= n.applied {
 		return
 	}
 	n.stateDB = from.stateDB
@@ -492,7 +497,7 @@ func (w *world) settle(n *node) {
 	}
 	for _, n := range w.nodes {
 		fmt.Printf("node %d: %v chosen %d applied %d last %d truncated %d behind %v %+v\n", n.id, n.core.Phase(),
-			n.core.Chosen(), n.applied, n.core.Last(), n.core.Truncated(), n.core.Behind(), n.core.Membership())
+			n.core.Chosen(), n.applied, n.core.Last(), n.core.Truncated(), behind(n.core), n.core.Membership())
 	}
 	w.t.Fatalf("no progress: slot %d is not applied everywhere", slot)
 }

@@ -287,7 +287,7 @@ func TestReplacedMembershipEntryIsForgotten(t *testing.T) {
 	if s.Phase() != Leading || s.Membership().Number != 1 {
 		t.Fatalf("%v, %+v", s.Phase(), s.Membership())
 	}
-	if to := s.Peers(); len(to) != 2 {
+	if to := s.checkpoints.members; len(to) != 2 {
 		t.Fatalf("peers %+v", to)
 	}
 
@@ -514,8 +514,8 @@ func TestMembershipsAreFoundAgain(t *testing.T) {
 // A node that knows no membership follows the log, asks whom it was told of, and leads nobody.
 func TestNodeWithoutMembershipFollows(t *testing.T) {
 	s := newSolo(t, memberConfig(), Membership{Learners: []ballot.NodeID{2, 3}}, newDisk())
-	if len(s.Peers()) != 2 {
-		t.Fatalf("%+v", s.Peers())
+	if m := s.checkpoints.members; len(m) != 2 {
+		t.Fatalf("%+v", m)
 	}
 	s.Lead()
 	s.sync()

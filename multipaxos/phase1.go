@@ -100,8 +100,7 @@ func (l *leader) handlePromise(m *Message, a *acceptor, out *outbox) {
 		if e.Slot == a.chosen+1 && e.Slot <= m.Chosen {
 			a.learn(e)
 		} else if e.Slot > a.chosen && !l.phase1.offer(e, a.chosen) {
-			l.ignored++
-			return
+			return // of no use
 		}
 		l.meet(&e, a)
 	}

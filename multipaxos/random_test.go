@@ -160,8 +160,7 @@ func TestCloneGoesOnAlike(t *testing.T) {
 			w.step(rnd.Uint32())
 		}
 		n := w.nodes[rapid.IntRange(0, 2).Draw(t, "node")]
-		c := n.core.Clone()
-		c.Rebind(n.disk.clone())
+		c := n.core.Clone(n.disk.clone())
 		for i := range 20 {
 			before := n.core.AppendState(nil)
 			if got := c.AppendState(nil); !bytes.Equal(got, before) {

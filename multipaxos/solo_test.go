@@ -68,6 +68,8 @@ func (s *solo) lead() {
 	s.sync()
 }
 
+func (s *solo) behind() bool { return behind(s.Core) }
+
 // step hands over m, addressed to s, and tells what s sends.
 func (s *solo) step(m Message) []Message {
 	s.t.Helper()

@@ -4,8 +4,8 @@ import "bytes"
 
 // space is what this node was told of the space on its disk.
 type space struct {
-	full  Need // see Core.SetFull
-	short bool // see Core.SetShort
+	full  Need // see Core.SetSpace
+	short bool // the same
 	jam   jam
 }
 

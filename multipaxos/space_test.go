@@ -14,7 +14,7 @@ func fullFollower(t *testing.T, least Need) *solo {
 		}
 		return NeedNothing
 	}
-	s.SetFull(least)
+	s.SetSpace(least, false)
 	return s
 }
 
@@ -69,7 +69,7 @@ func TestFullLearnerAsksAgainOnceItHasSpace(t *testing.T) {
 		t.Fatalf("chosen %d, %d entries on the disk", s.Chosen(), len(s.disk.entries))
 	}
 	s.none(s.ticks(10), KindFetch, "what cannot be stored")
-	s.SetFull(NeedNothing)
+	s.SetSpace(NeedNothing, false)
 	if f := s.one(s.ticks(1), KindFetch); f.Slot != 2 {
 		t.Fatalf("%+v", f)
 	}
@@ -89,7 +89,7 @@ func TestShortOfSpaceKeepsNoTail(t *testing.T) {
 	if s.Truncated() != 3 {
 		t.Fatalf("truncated %d", s.Truncated())
 	}
-	s.SetShort(true)
+	s.SetSpace(NeedNothing, true)
 	if s.ticks(1); s.Truncated() != 8 {
 		t.Fatalf("short of space, truncated %d", s.Truncated())
 	}

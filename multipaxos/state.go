@@ -51,9 +51,6 @@ func (c *Core) ChosenEntries(from Slot, maxBytes int) ([]Entry, error) {
 	return c.acceptor.log.read(from, c.acceptor.chosen, maxBytes)
 }
 
-// Ignored returns the number of messages that were not understood, not addressed to this node, or of no use to it.
-func (c *Core) Ignored() uint64 { return c.ignored + c.acceptor.ignored + c.leader.ignored }
-
 // The methods below are for the policy above, which decides whether this node gets anywhere (M6). No transition of the
 // log depends on them.
 
@@ -62,34 +59,10 @@ func (c *Core) Ignored() uint64 { return c.ignored + c.acceptor.ignored + c.lead
 func (c *Core) Pieces() uint64 { return c.leader.pieces }
 
 // Behind reports whether this node lacks chosen slots that others have truncated: a promise has shown it, or each other
-// member was asked and none had them. It needs a snapshot then, unless one of them answers after all.
-func (c *Core) Behind() bool {
+// member was asked and none had them. It needs a snapshot then, unless one of them answers after all. gone is the
+// highest slot that another node is known to have truncated; 0: none.
+func (c *Core) Behind() (behind bool, gone Slot) {
 	chosen := c.acceptor.chosen
-	return chosen < c.leader.gone || c.learner.behind(c.checkpoints.members, chosen)
-}
-
-// Gone returns the highest slot that another node is known to have truncated; 0: none.
-func (c *Core) Gone() Slot { return max(c.leader.gone, c.learner.gone) }
-
-// PeerProgress is what this node knows of another member.
-type PeerProgress struct {
-	Node         ballot.NodeID
-	Voter        bool // in a membership that still governs open slots
-	Chosen       Slot // as it last said
-	Checkpointed Slot // its state database, as it last said
-	Acked        Slot // highest slot it acknowledged to this leader's ballot
-	Pending      int  // bytes sent to it and not acknowledged
-}
-
-// Peers returns the progress of the other members by rising id. It is news only on the leader.
-func (c *Core) Peers() []PeerProgress {
-	out := make([]PeerProgress, 0, len(c.checkpoints.members))
-	for _, m := range c.checkpoints.members {
-		x := PeerProgress{Node: m.node, Chosen: m.chosen, Checkpointed: m.checkpointed}
-		if p := c.leader.peers.get(m.node); p != nil {
-			x.Voter, x.Acked, x.Pending = p.voter, p.acked, p.inFlightBytes
-		}
-		out = append(out, x)
-	}
-	return out
+	behind = chosen < c.leader.gone || c.learner.behind(c.checkpoints.members, chosen)
+	return behind, max(c.leader.gone, c.learner.gone)
 }

@@ -17,13 +17,7 @@ func (a *acceptor) checkpointed(s Slot) {
 // truncate deletes a bounded number of entries through slot own, which the state database has. It keeps the tail for
 // members that lag, and pinned entries.
 func (a *acceptor) truncate(own Slot) {
-	if a.kept {
-		return
-	}
-	t := min(a.beyondTail(own), a.log.truncated+maxTruncate)
-	if a.pin > 0 {
-		t = min(t, a.pin)
-	}
+	t := min(a.beyondTail(own), a.log.truncated+maxTruncate, a.pin)
 	if t <= a.log.truncated {
 		return
 	}

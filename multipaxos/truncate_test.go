@@ -99,12 +99,12 @@ func TestPinnedLogIsNotTruncated(t *testing.T) {
 	s.fill(10)
 	s.Checkpointed(10)
 	s.Pin(3)
-	s.SetShort(true)
+	s.SetSpace(NeedNothing, true)
 	s.ticks(2)
 	if s.Truncated() != 3 {
 		t.Fatalf("truncated %d", s.Truncated())
 	}
-	s.Pin(0)
+	s.Pin(NoPin)
 	s.ticks(1)
 	if s.Truncated() != 10 {
 		t.Fatalf("truncated %d", s.Truncated())
@@ -119,14 +119,14 @@ func TestBehindOnlyWhenNobodyHasIt(t *testing.T) {
 	gone := func(from ballot.NodeID) []Message {
 		return s.step(Message{Kind: KindGone, From: from, Slot: fetch.Slot, Truncated: 5})
 	}
-	if f := s.one(gone(2), KindFetch); f.To != 3 || s.Behind() {
-		t.Fatalf("%+v, behind %v", f, s.Behind())
+	if f := s.one(gone(2), KindFetch); f.To != 3 || s.behind() {
+		t.Fatalf("%+v, behind %v", f, s.behind())
 	}
 	s.none(s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 9}), KindFetch, "one is out")
-	if f := s.one(gone(3), KindFetch); f.To != 4 || s.Behind() {
-		t.Fatalf("%+v, behind %v", f, s.Behind())
+	if f := s.one(gone(3), KindFetch); f.To != 4 || s.behind() {
+		t.Fatalf("%+v, behind %v", f, s.behind())
 	}
-	if s.ticks(fetchTicks); !s.Behind() { // node 4 does not answer
+	if s.ticks(fetchTicks); !s.behind() { // node 4 does not answer
 		t.Fatal("not behind")
 	}
 	s.none(gone(2), KindFetch, "all were asked: time must pass")
@@ -142,7 +142,7 @@ func TestBehindOnlyWhenNobodyHasIt(t *testing.T) {
 		t.Fatalf("asked %v", asked)
 	}
 	s.step(Message{Kind: KindLearn, From: 4, Chosen: 5, Entries: entries(by(2, 1), 1, "a", "b", "c", "d", "e")})
-	if s.Behind() {
+	if s.behind() {
 		t.Fatal("behind with all that is gone")
 	}
 	gone(2)
@@ -157,7 +157,7 @@ func TestBehindWhatAPromiseShows(t *testing.T) {
 	s.Lead()
 	s.sync()
 	s.step(Message{Kind: KindPromise, From: 2, Ballot: s.Ballot(), Slot: 1, Truncated: 4, Last: true})
-	if !s.Behind() {
+	if !s.behind() {
 		t.Fatal("not behind")
 	}
 }

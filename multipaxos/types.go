@@ -1,9 +1,16 @@
 package multipaxos
 
-import "tenure/internal/ballot"
+import (
+	"math"
+
+	"tenure/internal/ballot"
+)
 
 // Slot numbers the entries of the log from 1. Zero is before the first.
 type Slot uint64
+
+// NoPin is for Core.Pin: the log is truncated as its size demands.
+const NoPin = Slot(math.MaxUint64)
 
 // Entry is what an acceptor holds in a slot: the value last accepted there, and the ballot of that vote. An empty
 // Value is a no-op. Values are never changed once they are in an Entry: everybody may share the bytes.

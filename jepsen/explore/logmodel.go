@@ -87,7 +87,10 @@ func (l *logModel) stepNode(id, in uint32) (v uint64) {
 		x.runs++
 		return uint64(l.boot(x))
 	}
-	x.core = x.core.Clone()
+	if in == logSync && len(x.pending) > 0 {
+		x.disk = x.disk.with(x.pending[0])
+	}
+	x.core = x.core.Clone(x.disk)
 	if !l.input(&x, in) {
 		return 0
 	}
@@ -117,8 +120,6 @@ func (l *logModel) input(x *nodePart, in uint32) bool {
 		if len(x.pending) == 0 {
 			return false
 		}
-		x.disk = x.disk.with(x.pending[0])
-		x.core.Rebind(x.disk)
 		seq := x.pending[0].Seq
 		x.pending = x.pending[1:]
 		l.must(x, x.core.Persisted(seq))

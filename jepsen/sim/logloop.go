@@ -311,6 +311,12 @@ func (l *logLoop) reply(replies []replica.Reply) {
 	}
 }
 
+// behind reports whether the node needs a snapshot.
+func (l *logLoop) behind() bool {
+	behind, _ := l.core.Behind()
+	return behind
+}
+
 // flush starts a commit of everything that waits, unless one is going on.
 func (l *logLoop) flush() {
 	if d := l.disk.beginCommit(); d > 0 {

@@ -102,7 +102,7 @@ func (x *progress) look() {
 	x.cuts = x.net.cuts
 	x.stuck = max(x.stuck, stuck)
 	for _, n := range x.nodes {
-		x.lacks = x.lacks || n.up() && n.log.core.Behind()
+		x.lacks = x.lacks || n.up() && n.log.behind()
 	}
 	for _, n := range x.nodes {
 		if x.serves(n) {
@@ -133,7 +133,7 @@ func (x *progress) lookAt(n *node) {
 	}
 	switch {
 	case !ok || x.now-d.synced >= p.Bound/2-200*time.Millisecond || (t.letGo > 0 && x.now-t.letGo < 2*p.MaxStandBack),
-		n.log.core.Behind():
+		n.log.behind():
 		t.able = 0
 	case t.able == 0:
 		t.able = x.now

@@ -144,34 +144,11 @@ func (l *Log) WantCheckpoint() multipaxos.Slot {
 	return multipaxos.Slot(l.state.Applied())
 }
 
-// Pinner is who needs the log from a slot on.
-type Pinner int
-
-// The pinners.
-const (
-	PinSnapshot Pinner = iota // a member that was sent the state of that slot, and goes on from there
-	PinArchive                // the archive, which has the slots up to that one
-	pinners
-)
-
-// Pin keeps the log above slot from being truncated, for one of the pinners; 0 ends that. It is for the pinner to see
-// to it that the log does not grow for ever.
-func (l *Log) Pin(by Pinner, slot uint64) {
-	l.pins[by] = multipaxos.Slot(slot)
-	lowest := multipaxos.Slot(0)
-	for _, s := range l.pins {
-		if s > 0 && (lowest == 0 || s < lowest) {
-			lowest = s
-		}
-	}
-	l.core.Pin(lowest)
-}
-
 // SetCheckpointBytes tells how large a checkpoint the disk has space for, on top of all else that it writes; 0 is no
 // bound but Config's. Where it is less than Config.CheckpointBytes the log's tail is short too.
 func (l *Log) SetCheckpointBytes(n int64) {
 	l.checkpoints.space = n
-	l.core.SetShort(l.checkpoints.short(l.members.space))
+	l.core.SetSpace(l.members.space.refuses(), l.checkpoints.short(l.members.space))
 }
 
 // SetStateDBBytes tells how large the durable state database is.

@@ -3,6 +3,7 @@ package replica
 import (
 	"time"
 
+	"tenure/multipaxos"
 	"tenure/server/replica/elector"
 )
 
@@ -31,7 +32,11 @@ func (l *Log) tickDigests(now time.Duration, p Published) error {
 			d.since = l.ticks
 			l.Stop()
 		}
-		l.core.KeepAll(l.digests.dispute.Slot != 0)
+		through := multipaxos.NoPin
+		if l.digests.dispute.Slot != 0 {
+			through = 0
+		}
+		l.core.Pin(l.pins.set(pinDispute, through))
 	}
 	if d.err == nil {
 		return nil

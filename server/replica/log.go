@@ -36,7 +36,7 @@ type Log struct {
 	forwards     forwards
 	reads        readers
 	checkpoints  checkpoints
-	pins         [pinners]multipaxos.Slot
+	pins         pins
 	compareSlots compareSlots
 	digests      digests
 	differing    differing
@@ -80,6 +80,7 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 		reads:        readers{max: cfg.MaxReads, nonce: self.Nonce},
 		checkpoints:  checkpoints{maxBytes: cfg.CheckpointBytes, logBytes: cfg.CheckpointLogBytes, done: state.Applied()},
 		compareSlots: newCompareSlots(cfg.CompareEvery, state.Applied()),
+		pins:         noPins(),
 		timers:       timers{byName: map[timerName]*timer{}},
 		progress:     newProgress(cfg.Progress, self.Node, newest.Voters()),
 		out:          outbox{self: self.Node, maxBytes: cfg.MaxBatchBytes},

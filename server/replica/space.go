@@ -74,8 +74,7 @@ func (l *Log) SetSpace(r Space) {
 	}
 	tell := r.told() != l.members.space.told()
 	l.members.space = r
-	l.core.SetFull(r.refuses())
-	l.core.SetShort(l.checkpoints.short(r))
+	l.core.SetSpace(r.refuses(), l.checkpoints.short(r))
 	if tell {
 		l.members.announce(l.heartbeat(l.now), &l.out)
 	}

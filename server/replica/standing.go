@@ -56,6 +56,7 @@ func (l *Log) tickProgress(now time.Duration, p Published) {
 // reading returns the input of M6. Writes whose clients soon give up come and go, but the backlog of a disk or a full
 // window stays. If there is no space for the next write, a write counts as waiting.
 func (l *Log) reading() reading {
+	behind, _ := l.core.Behind()
 	confirmed, full := l.core.ConfirmedRound(), l.checkpoints.full(l.state.TableBytes())
 	return reading{
 		tenure: l.epoch.tenure, ready: l.epoch.ready, stopping: l.stopping,
@@ -63,6 +64,6 @@ func (l *Log) reading() reading {
 			(l.epoch.ready && !l.core.Space()),
 		reads:  l.reads.stuck(confirmed),
 		chosen: uint64(l.core.Chosen()), confirmed: confirmed, pieces: l.core.Pieces(),
-		checkpointing: full, space: l.members.space, behind: l.core.Behind(),
+		checkpointing: full, space: l.members.space, behind: behind,
 	}
 }

@@ -56,13 +56,14 @@ type PeerStatus struct {
 
 // Status is a copy: the caller may keep it.
 func (l *Log) Status(now time.Duration) Status {
+	behind, gone := l.core.Behind()
 	s := Status{
 		Master: l.master.node, Epoch: l.master.epoch, CaughtUp: l.master.caughtUp(l.state.Applied()),
 		Promised: l.core.Promised(), Chosen: uint64(l.core.Chosen()), Applied: l.state.Applied(),
 		Checkpointed: l.checkpoints.done, Truncated: uint64(l.core.Truncated()), Revision: l.state.Revision(),
 		Synced:     uint64(l.core.SyncedThrough()),
 		TableBytes: l.state.TableBytes(), Queued: len(l.queue.items) + l.forwards.open, InFlight: len(l.batches.inFlight),
-		Reads: l.reads.count(), Full: l.members.full(), Behind: l.core.Behind(), Gone: uint64(l.core.Gone()),
+		Reads: l.reads.count(), Full: l.members.full(), Behind: behind, Gone: uint64(gone),
 	}
 	s.Believes = l.members.believes(l.ticks)
 	s.MasterAge, s.LeaseLeft = l.master.age(now)
