@@ -18,6 +18,7 @@ type acceptor struct {
 	memberships memberships
 	chosen      Slot // Invariant: the log holds the chosen value of every slot in (truncated, chosen].
 	synced      Slot // every slot up to this one has its entry durable
+	stateDB     Slot // this node's state database holds everything through it
 	writes      writes
 	space       space
 	pin         Slot // see Core.Pin
@@ -157,8 +158,8 @@ func (a *acceptor) handlePrepare(m *Message, out *outbox) error {
 
 // handleAccept votes for a row of slots, if the promise allows it and none of them is truncated; on a full disk for
 // those before the first that needs space. For the others there is no answer: the leader asks again until they are
-// chosen. It reports whether the leader was heard. checkpointed is this node's, for the answer.
-func (a *acceptor) handleAccept(m *Message, checkpointed Slot, out *outbox) bool {
+// chosen. It reports whether the leader was heard.
+func (a *acceptor) handleAccept(m *Message, out *outbox) bool {
 	first, last := m.Entries[0].Slot, m.Entries[len(m.Entries)-1].Slot
 	if m.Ballot.Less(a.promised) || first <= a.log.truncated {
 		a.reject(m, out)
@@ -183,9 +184,7 @@ func (a *acceptor) handleAccept(m *Message, checkpointed Slot, out *outbox) bool
 	for i := range entries {
 		seq = max(seq, a.accept(entries[i]))
 	}
-	r := Message{Kind: KindAccepted, To: m.From, Ballot: m.Ballot, Slot: first, Through: last}
-	r.Chosen, r.Checkpointed = a.chosen, checkpointed
-	out.after(seq, r)
+	out.after(seq, Message{Kind: KindAccepted, To: m.From, Ballot: m.Ballot, Slot: first, Through: last})
 	return true
 }
 
@@ -219,10 +218,10 @@ func (a *acceptor) handleConfirm(m *Message, out *outbox) {
 	out.now(Message{Kind: KindConfirmed, To: m.From, Ballot: m.Ballot, Round: m.Round})
 }
 
-// answerHeartbeat answers with the state of this log, and with the first slot that was sent to it and never came. It is
-// no vote: what it says may not be durable.
-func (a *acceptor) answerHeartbeat(m *Message, checkpointed Slot, out *outbox) {
-	r := Message{Kind: KindHeartbeatReply, To: m.From, Ballot: m.Ballot, Chosen: a.chosen, Checkpointed: checkpointed}
+// answerHeartbeat answers with the first slot that was sent to this node and never came. It is no vote: what it says
+// may not be durable.
+func (a *acceptor) answerHeartbeat(m *Message, out *outbox) {
+	r := Message{Kind: KindHeartbeatReply, To: m.From, Ballot: m.Ballot}
 	r.Slot = a.log.firstLacking(m.Ballot, a.chosen+1, min(m.Through, a.chosen+maxAhead))
 	out.now(r)
 }

@@ -22,7 +22,6 @@ func (c *Core) Clone(r Reader) *Core {
 	n.leader.phase1.met = slices.Clone(c.leader.phase1.met)
 	n.leader.phase2.votes = c.leader.phase2.votes.clone()
 	n.leader.peers = c.leader.peers.clone()
-	n.checkpoints.members = append([]member(nil), c.checkpoints.members...)
 	n.out = c.out.clone()
 	return &n
 }
@@ -33,7 +32,9 @@ func (c *Core) AppendState(buf []byte) []byte {
 	s := state{buf: buf, durable: c.acceptor.writes.durable}
 	s.acceptor(&c.acceptor)
 	s.learner(&c.learner, c.acceptor.chosen)
-	s.checkpoints(&c.checkpoints)
+	for _, id := range c.others {
+		s.num(uint64(id))
+	}
 	s.leader(&c.leader)
 	s.outbox(&c.out)
 	return s.buf
@@ -96,8 +97,7 @@ func (s *state) message(m *Message) {
 	s.num(uint64(m.Kind), uint64(m.From), uint64(m.To))
 	s.ballot(m.Ballot)
 	s.ballot(m.Promised)
-	s.num(uint64(m.Slot), uint64(m.Through), uint64(m.Chosen), uint64(m.Truncated), uint64(m.Checkpointed), m.Round,
-		m.Membership)
+	s.num(uint64(m.Slot), uint64(m.Through), uint64(m.Chosen), uint64(m.Truncated), m.Round, m.Membership)
 	s.flag(m.Last)
 	s.entries(m.Entries)
 }
@@ -127,7 +127,7 @@ func (s *state) acceptor(a *acceptor) {
 	}
 	s.tail(&a.log.tail)
 	s.memberships(&a.memberships)
-	s.num(uint64(a.chosen), uint64(a.synced))
+	s.num(uint64(a.chosen), uint64(a.synced), uint64(a.stateDB))
 	s.writes(&a.writes)
 	s.num(uint64(a.space.full), uint64(a.pin))
 	s.flag(a.space.short)
@@ -179,13 +179,6 @@ func (s *state) learner(l *learner, chosen Slot) {
 	s.num(uint64(l.mark.through), uint64(max(l.known, chosen)), uint64(l.hint), uint64(l.waits), uint64(l.gone),
 		uint64(l.missed))
 	s.flag(l.starved)
-}
-
-func (s *state) checkpoints(c *checkpoints) {
-	s.num(uint64(c.own))
-	for _, m := range c.members {
-		s.num(uint64(m.node), uint64(m.chosen), uint64(m.checkpointed))
-	}
 }
 
 func (s *state) leader(l *leader) {

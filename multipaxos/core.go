@@ -9,15 +9,15 @@ import (
 // Core is one node's part in the log. It is plain data behind its methods and belongs to one goroutine. Messages and
 // entries that are handed to it, or come out of it, are shared and never changed by anybody afterwards.
 //
-// It joins the roles: the acceptor, with the log and the writes on their way to the disk; the learner; the leader; and
-// the checkpoints of all members. No role knows Core. Their messages go into the outbox.
+// It joins the roles: the acceptor, with the log and the writes on their way to the disk; the learner; and the leader.
+// No role knows Core. Their messages go into the outbox.
 type Core struct {
-	cfg         *Config // shared with clones: it never changes
-	acceptor    acceptor
-	learner     learner
-	leader      leader
-	checkpoints checkpoints
-	out         outbox
+	cfg      *Config // shared with clones: it never changes
+	acceptor acceptor
+	learner  learner
+	leader   leader
+	others   []ballot.NodeID // the other members, by rising id
+	out      outbox
 }
 
 // New returns a core over what a node found on its disk. It reads the entries above d.Chosen through r, and those
@@ -47,7 +47,12 @@ func (c *Core) follow() {
 		return
 	}
 	r := ms.roster()
-	c.checkpoints.follow(r, c.cfg.Self.Node)
+	c.others = make([]ballot.NodeID, 0, len(r)) // clones share the old ones
+	for _, s := range r {
+		if s.node != c.cfg.Self.Node {
+			c.others = append(c.others, s.node)
+		}
+	}
 	c.leader.follow(r, c.learner.advertised(c.acceptor.chosen), &c.acceptor, &c.out)
 	ms.changed = false
 }
@@ -90,11 +95,11 @@ func (c *Core) Tick() error {
 	if err := c.acceptor.log.measure(c.cfg.PageBytes); err != nil {
 		return err
 	}
-	c.acceptor.truncate(c.checkpoints.own)
+	c.acceptor.truncate()
 	c.acceptor.writes.tick(c.acceptor.chosen)
 	c.acceptor.space.jam.tick()
 	if c.leader.phase == Following {
-		c.learner.tick(c.checkpoints.members, &c.acceptor, &c.out)
+		c.learner.tick(c.others, &c.acceptor, &c.out)
 		return nil
 	}
 	c.leader.tick(c.learner.advertised(c.acceptor.chosen), &c.acceptor, &c.out)
@@ -189,7 +194,6 @@ func (c *Core) Checkpointed(s Slot) {
 		panic(fmt.Sprintf("multipaxos: slot %d was checkpointed, and slots are chosen only up to %d", s, c.acceptor.chosen))
 	}
 	c.acceptor.checkpointed(s)
-	c.checkpoints.own = max(c.checkpoints.own, s)
 }
 
 // SetSpace tells how much space the own disk has.

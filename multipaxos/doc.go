@@ -14,7 +14,6 @@
 //	entryLog     the accepted entries, in memory and through the Reader
 //	memberships  who decides which slot, as the log says
 //	acceptor     the promise, the log and its chosen mark, with writes and space
-//	checkpoints  how far the members have the state in their own files, and this node: what may be truncated
 //	learner      what others say is chosen, and fetching it
 //	leader       this node's attempt to lead: phase1, phase2, confirm, and a peer for each other member
 //

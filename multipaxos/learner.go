@@ -108,7 +108,7 @@ func (l *learner) refetch(a *acceptor, out *outbox) {
 }
 
 // tick repeats an unanswered question, of the next member by id: the one asked may lack the answer too.
-func (l *learner) tick(others []member, a *acceptor, out *outbox) {
+func (l *learner) tick(others []ballot.NodeID, a *acceptor, out *outbox) {
 	if l.waits > 0 {
 		l.waits--
 	}
@@ -123,23 +123,23 @@ func (l *learner) tick(others []member, a *acceptor, out *outbox) {
 
 // ask asks the next node, l.hint, which may be missing from others, the members that this node knows. While it lags,
 // all of them may have been replaced, and only a leader that it has heard answers.
-func (l *learner) ask(others []member, a *acceptor, out *outbox) {
-	at := slices.IndexFunc(others, func(m member) bool { return m.node == l.hint })
+func (l *learner) ask(others []ballot.NodeID, a *acceptor, out *outbox) {
+	at := slices.Index(others, l.hint)
 	switch {
 	case l.hint != 0:
 		l.fetch(l.hint, a, out)
 	case len(others) > 0:
 		at = 0
-		l.fetch(others[at].node, a, out)
+		l.fetch(others[at], a, out)
 	}
 	if len(others) > 0 {
-		l.hint = others[(at+1)%len(others)].node
+		l.hint = others[(at+1)%len(others)]
 	}
 }
 
 // handleGone takes the answer of a node that has truncated what this one lacks. Another may have it yet: each is asked
 // once at once, and then again by and by.
-func (l *learner) handleGone(m *Message, others []member, a *acceptor, out *outbox) {
+func (l *learner) handleGone(m *Message, others []ballot.NodeID, a *acceptor, out *outbox) {
 	if m.Slot != a.chosen+1 {
 		return
 	}
@@ -147,10 +147,8 @@ func (l *learner) handleGone(m *Message, others []member, a *acceptor, out *outb
 	if l.missed = min(l.missed+1, len(others)); l.missed >= len(others) {
 		return
 	}
-	for i := range others {
-		if others[i].node == m.From {
-			l.hint = others[(i+1)%len(others)].node
-		}
+	if i := slices.Index(others, m.From); i >= 0 {
+		l.hint = others[(i+1)%len(others)]
 	}
 	l.waits = 0
 	l.ask(others, a, out)
@@ -158,7 +156,7 @@ func (l *learner) handleGone(m *Message, others []member, a *acceptor, out *outb
 
 // behind reports whether the entries missing here seem to be gone everywhere. One node has said that it truncated them,
 // and as many questions as there are other members have not helped.
-func (l *learner) behind(others []member, chosen Slot) bool {
+func (l *learner) behind(others []ballot.NodeID, chosen Slot) bool {
 	return l.gone > chosen && l.missed >= len(others)
 }
 

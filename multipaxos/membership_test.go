@@ -287,7 +287,7 @@ func TestReplacedMembershipEntryIsForgotten(t *testing.T) {
 	if s.Phase() != Leading || s.Membership().Number != 1 {
 		t.Fatalf("%v, %+v", s.Phase(), s.Membership())
 	}
-	if to := s.checkpoints.members; len(to) != 2 {
+	if to := s.others; len(to) != 2 {
 		t.Fatalf("peers %+v", to)
 	}
 
@@ -514,7 +514,7 @@ func TestMembershipsAreFoundAgain(t *testing.T) {
 // A node that knows no membership follows the log, asks whom it was told of, and leads nobody.
 func TestNodeWithoutMembershipFollows(t *testing.T) {
 	s := newSolo(t, memberConfig(), Membership{Learners: []ballot.NodeID{2, 3}}, newDisk())
-	if m := s.checkpoints.members; len(m) != 2 {
+	if m := s.others; len(m) != 2 {
 		t.Fatalf("%+v", m)
 	}
 	s.Lead()

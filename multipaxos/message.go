@@ -28,31 +28,28 @@ const (
 //	Promise         acceptor  Ballot, Slot (first slot of this page), Entries, Last (no page follows), Truncated, Chosen,
 //	                          Membership
 //	Accept          leader    Ballot, Entries (slots in a row, all of this ballot), Chosen (as applied by the leader)
-//	Accepted        acceptor  Ballot, Slot and Through (the slots accepted, in a row), Chosen,
-//	                          Checkpointed (by the sender)
+//	Accepted        acceptor  Ballot, Slot and Through (the slots accepted, in a row)
 //	Reject          acceptor  Ballot (the one refused), Promised
 //	Heartbeat       leader    Ballot, Chosen (as applied by the leader), Through (last slot sent to this peer)
-//	HeartbeatReply  acceptor  Ballot, Chosen, Checkpointed (by the sender), Slot (first slot of this ballot it lacks,
-//	                          0 if none)
+//	HeartbeatReply  acceptor  Ballot, Slot (first slot of this ballot it lacks, 0 if none)
 //	Fetch           learner   Slot (first chosen slot wanted)
 //	Learn           any       Entries (chosen, slots in a row), Chosen (as applied by the sender)
 //	Confirm         leader    Ballot, Round
 //	Confirmed       acceptor  Ballot, Round
 //	Gone            any       Slot (of the Fetch), Truncated: the answer to a Fetch of what is truncated
 type Message struct {
-	Kind         Kind
-	From, To     ballot.NodeID
-	Ballot       ballot.Ballot
-	Promised     ballot.Ballot
-	Slot         Slot
-	Through      Slot
-	Chosen       Slot
-	Truncated    Slot
-	Checkpointed Slot
-	Round        uint64
-	Membership   uint64
-	Last         bool
-	Entries      []Entry
+	Kind       Kind
+	From, To   ballot.NodeID
+	Ballot     ballot.Ballot
+	Promised   ballot.Ballot
+	Slot       Slot
+	Through    Slot
+	Chosen     Slot
+	Truncated  Slot
+	Round      uint64
+	Membership uint64
+	Last       bool
+	Entries    []Entry
 }
 
 // wellFormed checks what can be checked without state. Leaders speak for themselves only: a ballot names its node.
@@ -60,7 +57,7 @@ func (m *Message) wellFormed() bool {
 	if m.Ballot.Counter >= maxNumber || m.Promised.Counter >= maxNumber {
 		return false
 	}
-	for _, s := range [...]Slot{m.Slot, m.Through, m.Chosen, m.Truncated, m.Checkpointed} {
+	for _, s := range [...]Slot{m.Slot, m.Through, m.Chosen, m.Truncated} {
 		if s >= maxNumber {
 			return false
 		}

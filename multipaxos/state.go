@@ -63,6 +63,6 @@ func (c *Core) Pieces() uint64 { return c.leader.pieces }
 // highest slot that another node is known to have truncated; 0: none.
 func (c *Core) Behind() (behind bool, gone Slot) {
 	chosen := c.acceptor.chosen
-	behind = chosen < c.leader.gone || c.learner.behind(c.checkpoints.members, chosen)
+	behind = chosen < c.leader.gone || c.learner.behind(c.others, chosen)
 	return behind, max(c.leader.gone, c.learner.gone)
 }

@@ -15,8 +15,7 @@ func TestMessagesThatDifferHaveDifferentStates(t *testing.T) {
 	b := ballot.Ballot{Counter: 1, Restart: 2, Node: 3, Nonce: 4}
 	base := func() *Message {
 		return &Message{Kind: 1, From: 2, To: 3, Ballot: b, Promised: b, Slot: 4, Through: 5, Chosen: 6, Truncated: 7,
-			Checkpointed: 8,
-			Round:        9, Membership: 10, Entries: []Entry{{Slot: 11, Ballot: b, Value: []byte("v")},
+			Round: 9, Membership: 10, Entries: []Entry{{Slot: 11, Ballot: b, Value: []byte("v")},
 				{Slot: 12, Ballot: b, Value: []byte("w")}}}
 	}
 	want := base().AppendState(nil)

@@ -19,31 +19,27 @@ func (c *Core) Step(m Message) error {
 	case KindPrepare:
 		return a.handlePrepare(&m, out)
 	case KindAccept:
-		if a.handleAccept(&m, c.checkpoints.own, out) {
+		if a.handleAccept(&m, out) {
 			c.learner.heed(&m, c.leader.phase, a, out)
 		}
 	case KindHeartbeat:
 		if a.hears(&m, out) {
 			c.learner.heed(&m, c.leader.phase, a, out)
-			a.answerHeartbeat(&m, c.checkpoints.own, out)
+			a.answerHeartbeat(&m, out)
 		}
 	case KindConfirm:
 		a.handleConfirm(&m, out)
 	case KindFetch:
 		return c.learner.handleFetch(&m, a, out)
 	case KindGone:
-		c.learner.handleGone(&m, c.checkpoints.members, a, out)
+		c.learner.handleGone(&m, c.others, a, out)
 	case KindLearn:
-		c.checkpoints.heard(m.From, m.Chosen, 0)
 		c.leader.handleLearn(&m, &c.learner, a, out)
 	case KindPromise:
-		c.checkpoints.heard(m.From, m.Chosen, 0)
 		c.leader.handlePromise(&m, a, out)
 	case KindAccepted:
-		c.checkpoints.heard(m.From, m.Chosen, m.Checkpointed)
 		c.leader.handleAccepted(&m, a)
 	case KindHeartbeatReply:
-		c.checkpoints.heard(m.From, m.Chosen, m.Checkpointed)
 		c.leader.handleHeartbeatReply(&m, a.chosen)
 	case KindConfirmed:
 		c.leader.handleConfirmed(&m, a)

@@ -2,8 +2,6 @@ package multipaxos
 
 import (
 	"testing"
-
-	"tenure/internal/ballot"
 )
 
 // A heartbeat does not repeat progress that a proposal has told. It tells progress that no proposal has told.
@@ -47,17 +45,6 @@ func TestALogGoesOnBehindWhatIsTruncated(t *testing.T) {
 	l.put(Entry{Slot: 1001, Ballot: by(1, 1)}, 1)
 	if l.last() != 1001 || l.bytes != recordBytes || l.at(1001) == nil {
 		t.Errorf("with one entry it ends at slot %d and takes %d bytes", l.last(), l.bytes)
-	}
-}
-
-// Peers tells the chosen mark that a node has heard of another, even if it has only learned entries from it.
-func TestWhatAPeerSaysWhileItTeachesIsKept(t *testing.T) {
-	s := follower(t)
-	s.step(Message{Kind: KindLearn, From: 3, Chosen: 6, Entries: entries(by(2, 1), 1, "a", "b")})
-	for _, p := range s.checkpoints.members {
-		if want := map[ballot.NodeID]Slot{2: 0, 3: 6}[p.node]; p.chosen != want {
-			t.Errorf("node %d has chosen up to %d, want %d", p.node, p.chosen, want)
-		}
 	}
 }
 

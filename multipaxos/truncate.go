@@ -7,6 +7,7 @@ func (a *acceptor) checkpointed(s Slot) {
 	for a.chosen < s && a.log.at(a.chosen+1) != nil {
 		a.chosen++
 	}
+	a.stateDB = max(a.stateDB, s)
 	if a.chosen < s {
 		a.log.truncate(s)
 		a.writes.persist().Truncate = s
@@ -14,10 +15,10 @@ func (a *acceptor) checkpointed(s Slot) {
 	}
 }
 
-// truncate deletes a bounded number of entries through slot own, which the state database has. It keeps the tail for
-// members that lag, and pinned entries.
-func (a *acceptor) truncate(own Slot) {
-	t := min(a.beyondTail(own), a.log.truncated+maxTruncate, a.pin)
+// truncate deletes a bounded number of entries that the state database has. It keeps the tail for members that lag, and
+// pinned entries.
+func (a *acceptor) truncate() {
+	t := min(a.beyondTail(), a.log.truncated+maxTruncate, a.pin)
 	if t <= a.log.truncated {
 		return
 	}
@@ -25,18 +26,18 @@ func (a *acceptor) truncate(own Slot) {
 	a.writes.persist().Truncate = t
 }
 
-// beyondTail returns the slot through which entries are below the tail: the newest KeepEntries of those through slot
-// own, and not more than KeepBytes. While space is short the tail is short too. The rest of it is for members that are
+// beyondTail returns the slot through which entries are below the tail: the newest KeepEntries of those that the state
+// database has, and not more than KeepBytes. While space is short the tail is short too. The rest of it is for members that are
 // a moment behind, and would need a snapshot otherwise.
-func (a *acceptor) beyondTail(own Slot) Slot {
+func (a *acceptor) beyondTail() Slot {
 	entries, bytes := Slot(a.cfg.KeepEntries), a.cfg.KeepBytes
 	if a.space.short {
 		entries /= shortTail
 		bytes /= shortTail
 	}
-	t := own - min(own, entries)
+	t := a.stateDB - min(a.stateDB, entries)
 	if a.cfg.KeepBytes > 0 {
-		t = max(t, a.log.tail.excess(own, bytes))
+		t = max(t, a.log.tail.excess(a.stateDB, bytes))
 	}
 	return t
 }

@@ -166,7 +166,7 @@ func TestBehindWhatAPromiseShows(t *testing.T) {
 func TestFollowerTruncatesOnlyItsCheckpointed(t *testing.T) {
 	s := follower(t)
 	s.step(accept(by(2, 1), 0, 1, "a", "b", "c", "d"))
-	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 4, Checkpointed: 4})
+	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 4})
 	s.sync()
 	s.ticks(1)
 	if s.Truncated() != 0 {

@@ -8,7 +8,7 @@ import (
 
 func TestExploreLogShort(t *testing.T) {
 	for _, name := range []string{"log-2-nodes", "log-2-nodes-crash", "log-2-nodes-change", "log-2-nodes-change-crash"} {
-		if r := clean(t, name); r.States < 5000 {
+		if r := clean(t, name); r.States < 3000 {
 			t.Errorf("%s: %d states", name, r.States)
 		}
 	}

@@ -21,8 +21,7 @@ func describe(m *multipaxos.Message) string {
 	for _, f := range []struct {
 		name  string
 		value multipaxos.Slot
-	}{{"slot", m.Slot}, {"through", m.Through}, {"chosen", m.Chosen}, {"truncated", m.Truncated}, {"checkpointed",
-		m.Checkpointed}} {
+	}{{"slot", m.Slot}, {"through", m.Through}, {"chosen", m.Chosen}, {"truncated", m.Truncated}} {
 		if f.value != 0 {
 			s += fmt.Sprintf(" %s %d", f.name, f.value)
 		}

@@ -104,15 +104,12 @@ func (c *logCheck) sent(m *multipaxos.Message) {
 		}
 	case multipaxos.KindAccepted:
 		c.mustHavePromised(m)
-		c.mustHaveCheckpointed(m)
 		for s := m.Slot; s <= m.Through; s++ {
 			if s > c.checkpointed() && !c.ledger.hasVoted(c.machine, s, m.Ballot) {
 				c.fail("accept before reply", "node %d says that it accepted slot %d under %v, and that is not durable",
 					c.id, s, m.Ballot)
 			}
 		}
-	case multipaxos.KindHeartbeatReply:
-		c.mustHaveCheckpointed(m)
 	}
 }
 
@@ -120,13 +117,6 @@ func (c *logCheck) mustHavePromised(m *multipaxos.Message) {
 	if c.marks.Promised.Less(m.Ballot) {
 		c.fail("promise before reply", "node %d sends %s, and its disk holds only the promise %v", c.id, describe(m),
 			c.marks.Promised)
-	}
-}
-
-func (c *logCheck) mustHaveCheckpointed(m *multipaxos.Message) {
-	if m.Checkpointed > c.checkpointed() {
-		c.fail("checkpointed before reply", "node %d sends %s, and its state database holds slot %d", c.id, describe(m),
-			c.checkpointed())
 	}
 }
 

@@ -41,8 +41,7 @@ func drawLog(t *rapid.T) *multipaxos.Message {
 	m := &multipaxos.Message{Kind: multipaxos.Kind(rapid.Byte().Draw(t, "kind")), Ballot: drawBallot(t),
 		Promised: drawBallot(t),
 		Slot:     slot("slot"), Through: slot("through"), Chosen: slot("chosen"), Truncated: slot("truncated"),
-		Checkpointed: slot("checkpointed"),
-		Round:        rapid.Uint64().Draw(t, "round"), Membership: rapid.Uint64().Draw(t, "membership"),
+		Round: rapid.Uint64().Draw(t, "round"), Membership: rapid.Uint64().Draw(t, "membership"),
 		Last: rapid.Bool().Draw(t, "last")}
 	for range rapid.IntRange(0, 40).Draw(t, "entries") {
 		m.Entries = append(m.Entries, multipaxos.Entry{Slot: slot("slot"), Ballot: drawBallot(t), Value: drawBytes(t)})

@@ -79,7 +79,7 @@ func DecodeLog(body []byte, from, to ballot.NodeID) (b LogBody, err error) {
 // the entries.
 //
 //	array of 2
-//	  array of 14: the message
+//	  array of 13: the message
 //	    0  Kind        number up to 255
 //	    1  From        0: the connection knows
 //	    2  To          0: the connection knows, and so Accepts to several peers share their bytes
@@ -89,11 +89,10 @@ func DecodeLog(body []byte, from, to ballot.NodeID) (b LogBody, err error) {
 //	    6  Through     number
 //	    7  Chosen      number
 //	    8  Truncated   number
-//	    9  Checkpointed      number
-//	    10 Round       number
-//	    11 Membership  number
-//	    12 Last        bool
-//	    13 Entries     nil, or an array of arrays of 3: Slot, Ballot (array of 4), nil in place of Value
+//	    9  Round       number
+//	    10 Membership  number
+//	    11 Last        bool
+//	    12 Entries     nil, or an array of arrays of 3: Slot, Ballot (array of 4), nil in place of Value
 //	  lengths of the entries' values: nil, or an array of as many numbers as there are entries
 //
 // This is what codec.Marshal makes of struct{ Message multipaxos.Message; Lengths []uint32 } without From, To and
@@ -120,8 +119,7 @@ func EncodeLogs(ms []multipaxos.Message, send func(m *multipaxos.Message, body [
 // same entries.
 func sharesBody(a, b *multipaxos.Message) bool {
 	return a.Kind == multipaxos.KindAccept && b.Kind == a.Kind && a.Ballot == b.Ballot &&
-		a.Chosen == b.Chosen && a.Checkpointed == b.Checkpointed &&
-		len(a.Entries) > 0 && len(a.Entries) == len(b.Entries) && &a.Entries[0] == &b.Entries[0]
+		a.Chosen == b.Chosen && len(a.Entries) > 0 && len(a.Entries) == len(b.Entries) && &a.Entries[0] == &b.Entries[0]
 }
 
 // EncodeLog returns the body of m, without From and To, in new memory.
@@ -146,12 +144,12 @@ func AppendLog(b []byte, m *multipaxos.Message) []byte {
 
 func appendLogHeader(b []byte, m *multipaxos.Message) []byte {
 	b = codec.AppendArray(b, 2)
-	b = codec.AppendArray(b, 14)
+	b = codec.AppendArray(b, 13)
 	b = codec.AppendUint(b, uint64(m.Kind))
 	b = append(b, 0, 0) // From, To
 	b = appendBallot(b, m.Ballot)
 	b = appendBallot(b, m.Promised)
-	for _, s := range [...]multipaxos.Slot{m.Slot, m.Through, m.Chosen, m.Truncated, m.Checkpointed} {
+	for _, s := range [...]multipaxos.Slot{m.Slot, m.Through, m.Chosen, m.Truncated} {
 		b = codec.AppendUint(b, uint64(s))
 	}
 	b = codec.AppendUint(b, m.Round)
@@ -201,7 +199,7 @@ func readLog(header, values []byte, m *multipaxos.Message) error {
 	f.Skip() // To
 	m.Ballot = readBallot(f.Struct())
 	m.Promised = readBallot(f.Struct())
-	for _, s := range [...]*multipaxos.Slot{&m.Slot, &m.Through, &m.Chosen, &m.Truncated, &m.Checkpointed} {
+	for _, s := range [...]*multipaxos.Slot{&m.Slot, &m.Through, &m.Chosen, &m.Truncated} {
 		*s = multipaxos.Slot(f.Uint())
 	}
 	m.Round, m.Membership, m.Last = f.Uint(), f.Uint(), f.Bool()

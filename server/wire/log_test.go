@@ -28,7 +28,6 @@ func TestSharedBodies(t *testing.T) {
 		"":       func(m *multipaxos.Message) { m.To = 3 },
 		"ballot": func(m *multipaxos.Message) { m.Ballot.Counter++ },
 		"chosen": func(m *multipaxos.Message) { m.Chosen++ },
-		"folded": func(m *multipaxos.Message) { m.Checkpointed++ },
 		"fewer":  func(m *multipaxos.Message) { m.Entries = m.Entries[:2] },
 		"later":  func(m *multipaxos.Message) { m.Entries = m.Entries[1:] },
 		"none":   func(m *multipaxos.Message) { m.Entries = nil },
