@@ -29,7 +29,7 @@
 //
 //	the Store: open, create, close                 store.go, open.go, create.go, options.go, errors.go, dir.go
 //	the calls that it hands to a part              log.go, state.go, snapshot.go, usage.go, stats.go
-//	nodeRecords: identity and start record         identity.go, membership.go, copied.go
+//	Node: identity and start record                identity.go, membership.go, copied.go
 //	directories of nodes that do not run           peek.go, aside.go, differs.go, examine*.go, salvage.go
 //
 // Which rule lives where:

@@ -33,8 +33,9 @@ type Identity struct {
 // TakesPart reports whether the durable membership lists this node with this store: only then may it, in both layers.
 func (i Identity) TakesPart() bool { return i.Formed && i.Membership.Lists(i.Node, i.Store) }
 
-// nodeRecords is what log.db holds of the node itself: its identity, its start record, and where the file lay.
-type nodeRecords struct {
+// Node is what log.db holds of the node itself: its identity, its start record, and where the file lay. It is safe for
+// concurrent use.
+type Node struct {
 	failure  *disk.Failure
 	files    disk.Files
 	log      *acceptor.Log // which writes log.db
@@ -66,14 +67,14 @@ func (c *nodeContent) check() error {
 }
 
 // load takes what was read from log.db.
-func (s *nodeRecords) load(c *nodeContent) {
+func (s *Node) load(c *nodeContent) {
 	s.disk = c.disk
 	s.identity.Store(&c.identity)
 	s.start.Store(&c.start)
 }
 
 // Identity returns what is durable.
-func (s *Store) Identity() Identity { return s.node.identity.Load().public() }
+func (s *Node) Identity() Identity { return s.identity.Load().public() }
 
 func (r *identityRecord) public() Identity {
 	return Identity{Store: r.Store, Node: r.Node, Cluster: r.Cluster, Membership: r.Membership, Bootstrap: r.bootstrap(),
@@ -81,9 +82,7 @@ func (r *identityRecord) public() Identity {
 }
 
 // SetNode binds the directory to a node id, durably, the first time; later it refuses any other id with ErrOtherNode.
-func (s *Store) SetNode(id ballot.NodeID) error { return s.node.bind(id) }
-
-func (s *nodeRecords) bind(id ballot.NodeID) error {
+func (s *Node) SetNode(id ballot.NodeID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
@@ -105,11 +104,7 @@ func (s *nodeRecords) bind(id ballot.NodeID) error {
 
 // Found accepts a bootstrap, durably and once: membership 1 must list this node, set before, with this store. A second
 // call, whatever it says, gets ErrFormed.
-func (s *Store) Found(cluster ident.ClusterID, m ident.Membership) error {
-	return s.node.found(cluster, m)
-}
-
-func (s *nodeRecords) found(cluster ident.ClusterID, m ident.Membership) error {
+func (s *Node) Found(cluster ident.ClusterID, m ident.Membership) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
@@ -154,9 +149,7 @@ type StartRecord struct {
 }
 
 // StartRecord returns what is durable.
-func (s *Store) StartRecord() StartRecord { return s.node.startRecord() }
-
-func (s *nodeRecords) startRecord() StartRecord { return s.start.Load().public() }
+func (s *Node) StartRecord() StartRecord { return s.start.Load().public() }
 
 func (r *startRecord) public() StartRecord {
 	return StartRecord{Restart: r.Restart, Quarantine: Quarantine{Master: r.Master, User: r.User}, Bucket: r.Bucket,
@@ -166,15 +159,13 @@ func (r *startRecord) public() StartRecord {
 // Start writes the start record of this run (A4), with the stored Longest if that is longer. It refuses a restart
 // counter that does not grow, and a quarantine that is shorter than the stored one. LowerQuarantine and SetBucket
 // shorten it, once the silence has passed.
-func (s *Store) Start(next StartRecord) error { return s.node.begin(next) }
-
-func (s *nodeRecords) begin(next StartRecord) error {
+func (s *Node) Start(next StartRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
 		return err
 	}
-	was := s.startRecord()
+	was := s.StartRecord()
 	if next.Restart <= was.Restart || !next.Quarantine.covers(was.Quarantine) {
 		return fmt.Errorf("%w: start record %+v after %+v: the restart counter must grow and no quarantine may shrink",
 			ErrRefused, next, was)
@@ -199,8 +190,8 @@ func (s *nodeRecords) begin(next StartRecord) error {
 
 // LowerQuarantine is A4's second write for the `master` lease, made when the silence that the start record asked for
 // has passed: the record then holds what this run itself may owe. It refuses to raise it. Named leases have SetBucket.
-func (s *Store) LowerQuarantine(master time.Duration) error {
-	return s.node.changeStart("lower the quarantine", func(r *startRecord) error {
+func (s *Node) LowerQuarantine(master time.Duration) error {
+	return s.changeStart("lower the quarantine", func(r *startRecord) error {
 		if master < 0 || master > r.Master {
 			return fmt.Errorf("%w: quarantine of `master` %v after %v: it can only be lowered here",
 				ErrRefused, master, r.Master)
@@ -213,8 +204,8 @@ func (s *Store) LowerQuarantine(master time.Duration) error {
 // SetBucket is N4: it writes the bucket of the named leases that this node may have accepted. The quarantine that the
 // next run owes for the bucket replaces Quarantine.User. A longer bucket must be durable before the acceptor accepts
 // such a lease. The caller decides whether a shorter one is due.
-func (s *Store) SetBucket(length, quarantine time.Duration) error {
-	return s.node.changeStart("set the bucket of named leases", func(r *startRecord) error {
+func (s *Node) SetBucket(length, quarantine time.Duration) error {
+	return s.changeStart("set the bucket of named leases", func(r *startRecord) error {
 		if length <= 0 || quarantine <= 0 {
 			return fmt.Errorf("%w: a bucket of %v with a quarantine of %v", ErrRefused, length, quarantine)
 		}
@@ -224,7 +215,7 @@ func (s *Store) SetBucket(length, quarantine time.Duration) error {
 }
 
 // changeStart changes the start record of this run. fn gets a copy of it.
-func (s *nodeRecords) changeStart(what string, fn func(*startRecord) error) error {
+func (s *Node) changeStart(what string, fn func(*startRecord) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
@@ -241,7 +232,7 @@ func (s *nodeRecords) changeStart(what string, fn func(*startRecord) error) erro
 	return nil
 }
 
-func (s *nodeRecords) putIdentity(what string, next *identityRecord) error {
+func (s *Node) putIdentity(what string, next *identityRecord) error {
 	if err := s.log.PutNode(what, acceptor.NodeRecord{Key: identityKey, Value: next}); err != nil {
 		return err
 	}
@@ -251,7 +242,7 @@ func (s *nodeRecords) putIdentity(what string, next *identityRecord) error {
 
 // acceptCopy records a new place because an operator asked for it, and takes the request away. It returns a
 // note about it.
-func (s *nodeRecords) acceptCopy(is diskRecord) (note string, err error) {
+func (s *Node) acceptCopy(is diskRecord) (note string, err error) {
 	s.disk = is
 	place := acceptor.NodeRecord{Key: diskKey, Value: &s.disk}
 	if err := s.log.PutNode("record the new place of the directory", place); err != nil {

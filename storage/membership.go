@@ -11,9 +11,7 @@ import (
 // membership that is not newer changes nothing. From then on neither layer answers under an older one, also after a
 // restart. m need not list this node: a node that was removed knows it from here. It refuses a membership that gives
 // this node's id to another store.
-func (s *Store) SetMembership(m ident.Membership) error { return s.node.setMembership(m) }
-
-func (s *nodeRecords) setMembership(m ident.Membership) error {
+func (s *Node) SetMembership(m ident.Membership) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
@@ -27,7 +25,7 @@ func (s *nodeRecords) setMembership(m ident.Membership) error {
 }
 
 // newMembership writes next with m, unless the membership that next has is as new. The caller holds mu.
-func (s *nodeRecords) newMembership(next *identityRecord, m ident.Membership) error {
+func (s *Node) newMembership(next *identityRecord, m ident.Membership) error {
 	if !m.Newer(next.Membership) {
 		return nil
 	}
@@ -76,11 +74,7 @@ func (r *identityRecord) bootstrap() ident.Membership {
 // Join makes a store that is of no cluster a member of one, durably and once: m must list node with this store. A node
 // id that SetNode gave to the store before gives way: it has never taken part. Said again for the same cluster and node
 // it is SetMembership; otherwise a store that is of a cluster gets ErrFormed.
-func (s *Store) Join(cluster ident.ClusterID, node ballot.NodeID, m ident.Membership) error {
-	return s.node.join(cluster, node, m)
-}
-
-func (s *nodeRecords) join(cluster ident.ClusterID, node ballot.NodeID, m ident.Membership) error {
+func (s *Node) Join(cluster ident.ClusterID, node ballot.NodeID, m ident.Membership) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {
@@ -103,9 +97,7 @@ func (s *nodeRecords) join(cluster ident.ClusterID, node ballot.NodeID, m ident.
 }
 
 // NoteStartedAs writes Identity.StartedAs, durably, in a store that is of no cluster yet.
-func (s *Store) NoteStartedAs(id ballot.NodeID) error { return s.node.noteStartedAs(id) }
-
-func (s *nodeRecords) noteStartedAs(id ballot.NodeID) error {
+func (s *Node) NoteStartedAs(id ballot.NodeID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failure.Err(); err != nil {

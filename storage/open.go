@@ -74,7 +74,7 @@ func newStore(dir string, o Options, lock *os.File) *Store {
 		closing: make(chan struct{})}
 	s.space = space.NewAccount(s.failure, s.files, o.QuotaBytes, o.ReserveBytes)
 	s.log = acceptor.New(s.failure, s.files, o.log(), &s.space.Reserve)
-	s.node = nodeRecords{failure: s.failure, files: s.files, log: s.log}
+	s.Node = Node{failure: s.failure, files: s.files, log: s.log}
 	s.state = state.New(s.failure, s.files, o.state(), s.space)
 	return s
 }
@@ -97,13 +97,13 @@ func (s *Store) open() error {
 	if err := s.openLog(); err != nil {
 		return err
 	}
-	if err := s.log.OpenJournal(s.node.identity.Load().Store); err != nil {
+	if err := s.log.OpenJournal(s.identity.Load().Store); err != nil {
 		return err
 	}
 	if err := s.installReceived(); err != nil {
 		return err
 	}
-	if err := s.state.Open(s.node.identity.Load().Store, s.log.Durable()); err != nil {
+	if err := s.state.Open(s.identity.Load().Store, s.log.Durable()); err != nil {
 		return err
 	}
 	if s.options.Offline {
@@ -179,7 +179,7 @@ func (s *Store) openLog() error {
 	}
 	copied := refuseCopy(s.files.Dir, node.disk, is)
 	if s.options.Offline {
-		s.node.load(&node)
+		s.load(&node)
 		return s.log.Open(c)
 	}
 	accept, err := disk.Exists(filepath.Join(s.files.Dir, acceptedName))
@@ -192,14 +192,14 @@ func (s *Store) openLog() error {
 	if node.disk.Machine != is.Machine {
 		s.note(fmt.Sprintf("%s was last written on machine %q, this is %q", s.files.LogPath(), node.disk.Machine, is.Machine))
 	}
-	s.node.load(&node)
+	s.load(&node)
 	if err := s.log.Open(c); err != nil {
 		return err
 	}
 	if !accept {
 		return nil
 	}
-	note, err := s.node.acceptCopy(is)
+	note, err := s.acceptCopy(is)
 	s.note(note)
 	return err
 }

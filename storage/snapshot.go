@@ -53,7 +53,7 @@ func (s *Store) Receive(header []byte) (*Receiver, error) {
 		return nil, err
 	}
 	info, m := stream.Info(), stream.Membership()
-	id := s.node.identity.Load()
+	id := s.identity.Load()
 	switch {
 	case info.Cluster != id.Cluster || id.Cluster.IsZero():
 		return nil, fmt.Errorf("%w: a snapshot of cluster %s for %s, which is of cluster %s",
@@ -71,7 +71,7 @@ func (s *Store) Receive(header []byte) (*Receiver, error) {
 
 // installReceived installs a snapshot that was received, with the log and the node's membership.
 func (s *Store) installReceived() error {
-	slot, note, err := s.state.Install(s.node.identity.Load().Store, s.log.Durable(), s.adopt)
+	slot, note, err := s.state.Install(s.identity.Load().Store, s.log.Durable(), s.adopt)
 	s.installed = slot
 	s.note(note)
 	return err
@@ -80,7 +80,7 @@ func (s *Store) installReceived() error {
 // adopt makes log.db go with a snapshot through slot, whose file is durable.
 func (s *Store) adopt(slot multipaxos.Slot, m ident.Membership) error {
 	if m.Number > 0 {
-		if err := s.node.setMembership(m); err != nil {
+		if err := s.SetMembership(m); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,8 @@ import (
 // Store is an open data directory. See the package comment for what may be called at the same time. Its parts share its
 // failure and its paths; none knows the Store.
 type Store struct {
+	Node
+
 	failure *disk.Failure
 	files   disk.Files
 	options Options
@@ -25,7 +27,6 @@ type Store struct {
 
 	space *space.Account
 	log   *acceptor.Log
-	node  nodeRecords
 	state *state.DB
 
 	installed multipaxos.Slot // of the snapshot that Open put in the place of the state database
