@@ -20,7 +20,7 @@ func (s *DB) Checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 		return err
 	}
 	select {
-	case <-s.interrupted: // one that it has cut off must be made to its end first
+	case <-s.room.interrupted: // one that it has cut off must be made to its end first
 		return ErrInterrupted
 	default:
 	}
@@ -33,10 +33,10 @@ func (s *DB) Checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	}
 	changes := sorted(f.Changes)
 	if all, ok := s.onePart(changes); ok {
-		if p := s.nextPart(all); p.n == len(all) {
-			promised, err := s.awaitPart(p)
+		if p := s.room.nextPart(all); p.n == len(all) {
+			promised, err := s.room.awaitPart(p)
 			if err == nil {
-				defer s.space.Reserve.Fulfilled(promised)
+				defer s.room.space.Reserve.Fulfilled(promised)
 				return s.merge(all, &Marks{Slot: f.Slot, Meta: f.Meta})
 			}
 			if !errors.Is(err, errShortNow) {
@@ -45,13 +45,13 @@ func (s *DB) Checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 		}
 	}
 	missing := redoBytes(changes)
-	promised, err := s.awaitSpace(s.files.RedoPath(), func() (int64, error) { return missing - s.redo.size(), nil })
+	promised, err := s.room.awaitSpace(s.files.RedoPath(), func() (int64, error) { return missing - s.redo.size(), nil })
 	if err != nil {
 		return err
 	}
 	plan := Plan{Slot: f.Slot, Meta: f.Meta}
 	err = s.redo.write(changes, &plan, s.options.PartBytes)
-	s.space.Reserve.Fulfilled(promised)
+	s.room.space.Reserve.Fulfilled(promised)
 	if err != nil {
 		return s.failure.Fail(fmt.Errorf("%s: checkpoint through slot %d: %w", s.files.RedoPath(), f.Slot, err))
 	}

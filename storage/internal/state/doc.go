@@ -2,7 +2,7 @@
 // the redo file. Package storage wires a DB to the log, whose durable slots bound the checkpoints, and to the file
 // system's space. DESIGN.md of package storage has the layouts, and why they survive a crash.
 //
-//	DB          open, compare with the log, close     state.go, layout.go
+//	DB          open, compare with the log, close     state.go, file.go, layout.go
 //	View        read one checkpoint                   view.go
 //	Checkpoint  in parts, each a transaction          checkpoint.go, merge.go, part.go, rewrite.go, redo.go
 //	Digest      of all records                        digest.go, recount.go

@@ -90,12 +90,3 @@ func (s *DB) giveBackStep(below uint64, due *bool) (given int64, next uint64, er
 	s.counters.given.Add(uint64(max(0, given)))
 	return given, next, err
 }
-
-// solid returns the number of bytes before the first hole of state.db. Pages that bbolt uses after them need new space
-// of the file system.
-func (s *DB) solid() int64 {
-	if n := disk.FirstHole(s.file); n > 0 {
-		return n
-	}
-	return math.MaxInt64
-}

@@ -197,7 +197,7 @@ func TestHolesAreNoSpaceOfTheFile(t *testing.T) {
 	must(t, err)
 	after, err := s.freeRuns(4096)
 	must(t, err)
-	if free, _ := blocksOf(t, s); after > free || after >= before || s.solid() > s.space.Usage().StateFileBytes-given {
+	if free, _ := blocksOf(t, s); after > free || after >= before || s.solid() > s.room.space.Usage().StateFileBytes-given {
 		t.Errorf("%d bytes of %d are free before the first hole, %d have blocks", after, before, free)
 	}
 }

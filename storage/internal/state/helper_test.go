@@ -105,7 +105,7 @@ func (s *testDB) Close() error {
 	}
 	s.closed = true
 	s.failure.Fail(disk.ErrClosed)
-	return errors.Join(s.DB.Close(ViewsFor), s.space.Reserve.Close())
+	return errors.Join(s.DB.Close(ViewsFor), s.room.space.Reserve.Close())
 }
 
 // die ends s as a crash of its process does.
@@ -117,7 +117,7 @@ func die(t testing.TB, s *testDB) {
 
 // Refresh measures s anew.
 func (s *testDB) Refresh() error {
-	return s.space.Refresh(func() (space.Taken, error) {
+	return s.room.space.Refresh(func() (space.Taken, error) {
 		m, err := s.Measure()
 		return space.Taken{State: m}, err
 	})

@@ -39,8 +39,8 @@ func (s *DB) mergePart(plan *Plan, b *batch) error {
 		if err := s.failure.Err(); err != nil { // closed, for one: Open makes the rest
 			return err
 		}
-		p := s.nextPart(b.changes)
-		promised, err := s.awaitPart(p)
+		p := s.room.nextPart(b.changes)
+		promised, err := s.room.awaitPart(p)
 		if errors.Is(err, errShortNow) {
 			continue
 		}
@@ -49,7 +49,7 @@ func (s *DB) mergePart(plan *Plan, b *batch) error {
 		}
 		next := s.checkpointed.Load().progress(plan, p.n)
 		err = s.merge(b.changes[:p.n], &next)
-		s.space.Reserve.Fulfilled(promised)
+		s.room.space.Reserve.Fulfilled(promised)
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func cutOff(t *testing.T, s *testDB, f *listed, parts int) bool {
 	must(t, s.redo.write(slices.Values(f.Changes), &plan, s.DB.options.PartBytes))
 	rest := f.Changes
 	for range parts {
-		n := s.nextPart(rest).n
+		n := s.room.nextPart(rest).n
 		must(t, s.mergeParts(&plan, slices.Values(rest[:n])))
 		rest = rest[n:]
 	}

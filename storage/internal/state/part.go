@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,34 +26,49 @@ type part struct {
 	measured bool
 }
 
+// room is what the disk has for the parts of a checkpoint, and waits until it is enough.
+type room struct {
+	file    *stateFile
+	space   *space.Account
+	options Options
+	opened  atomic.Bool // Open has ended: what lacks space may wait for it
+	// interrupted is closed by Interrupt: nothing waits for space any more.
+	interrupted chan struct{}
+	interrupt   sync.Once
+}
+
+func newRoom(f *stateFile, account *space.Account, o Options) room {
+	return room{file: f, space: account, options: o, interrupted: make(chan struct{})}
+}
+
 // nextPart returns the part with which changes begin.
 //
 // The size of the changes is not the size of the writes: a deletion of a few bytes makes bbolt write the rest of its
 // leaf anew, megabytes with large values. So where space is short, nextPart looks at the records beside each change,
 // and takes as many changes as the free pages can hold. The pages that they replace are free for the next part.
-func (s *DB) nextPart(changes []kv.Change) part {
-	limit := s.options.PartBytes
-	free, short := s.checkpointSpace()
+func (r *room) nextPart(changes []kv.Change) part {
+	limit := r.options.PartBytes
+	free, short := r.checkpointSpace()
 	if !short {
 		return takePart(changes, limit, changeBytes)
 	}
 	limit = min(limit, max(free/8, space.MinCheckpointBytes))
-	tx, m, err := s.pin()
+	tx, m, err := r.file.pin()
 	if err != nil {
 		p := takePart(changes, limit, changeBytes) // the merge finds out
 		p.measured = true
 		return p
 	}
 	defer tx.Rollback()
-	r := newRewrite(s.checked, m)
+	w := newRewrite(r.file.checked, m)
 	p := takePart(changes, limit, func(c *kv.Change) (need, row int64) {
-		need, row, err := r.add(c)
+		need, row, err := w.add(c)
 		if err != nil { // the merge finds out
 			return changeBytes(c)
 		}
 		return need, row
 	})
-	st := s.db.Stats()
+	st := r.file.db.Stats()
 	p.need += int64(st.FreePageN+st.PendingPageN) * 8 // the free list
 	p.measured = true
 	return p
@@ -119,13 +136,13 @@ const partOverhead = 128 << 10
 
 // checkpointSpace returns how much state.db can take, and whether that is little. It asks the file system, because
 // others may have filled it since the last Refresh.
-func (s *DB) checkpointSpace() (free int64, short bool) {
-	u := s.space.Usage()
-	size, err := s.Measure()
+func (r *room) checkpointSpace() (free int64, short bool) {
+	u := r.space.Usage()
+	size, err := r.file.Measure()
 	if err != nil || u.ReserveBytes == 0 { // Open: the reserve is not known yet
 		return space.MinCheckpointBytes, true
 	}
-	unused, err := s.space.Reserve.Unused()
+	unused, err := r.space.Reserve.Unused()
 	if err != nil {
 		return space.MinCheckpointBytes, true
 	}
@@ -145,25 +162,25 @@ var errShortNow = errors.New("space has become short")
 // awaitPart returns once state.db can take p: in rows of free pages that are long enough, on the file system, out of
 // the reserve file. It returns errShortNow if p must be measured first. The space is promised until the caller calls
 // fulfilled.
-func (s *DB) awaitPart(p part) (promised int64, err error) {
-	return s.awaitSpace(s.files.StatePath(), func() (int64, error) {
-		space, short := s.checkpointSpace()
+func (r *room) awaitPart(p part) (promised int64, err error) {
+	return r.awaitSpace(r.file.path, func() (int64, error) {
+		space, short := r.checkpointSpace()
 		switch {
 		case short && !p.measured:
 			return 0, errShortNow
 		case !short:
-			return s.missingOf(p.need, space)
+			return r.missingOf(p.need, space)
 		}
-		idle := s.db.Stats().OpenTxN == 0
-		runs, err := s.freeRuns(p.run)
+		idle := r.file.db.Stats().OpenTxN == 0
+		runs, err := r.file.freeRuns(p.run)
 		if err != nil {
 			return 0, err
 		}
 		// Pages that the last transaction has freed cannot be used before the views that were open then are closed.
 		// They count only when there is no view and no other space.
-		pending := int64(s.db.Stats().PendingPageN) * int64(s.db.Info().PageSize)
+		pending := int64(r.file.db.Stats().PendingPageN) * int64(r.file.db.Info().PageSize)
 		missing := p.need - max(0, runs-pending)
-		if unused, err := s.space.Reserve.Unused(); err == nil && idle && unused < missing {
+		if unused, err := r.space.Reserve.Unused(); err == nil && idle && unused < missing {
 			missing = p.need - runs
 		}
 		return missing, nil
@@ -173,71 +190,44 @@ func (s *DB) awaitPart(p part) (promised int64, err error) {
 // missingOf returns how many of need bytes the file system and the reserve file must have, where state.db can take
 // space bytes and that is plenty. It returns all of need if they have so many, or if the file has a hole: free pages,
 // which space counts, may lie apart. Otherwise it returns the part that space does not cover.
-func (s *DB) missingOf(need, space int64) (int64, error) {
-	unused, err := s.space.Reserve.Unused()
+func (r *room) missingOf(need, space int64) (int64, error) {
+	unused, err := r.space.Reserve.Unused()
 	if err != nil || unused >= need {
 		return need, err
 	}
-	if m := s.checked.Newest(); s.solid() < int64(m.HighWater)*int64(m.PageBytes) {
+	if m := r.file.checked.Newest(); r.file.solid() < int64(m.HighWater)*int64(m.PageBytes) {
 		return need, nil // a large value may come to lie in a hole
 	}
 	return need - space, nil
 }
 
-// freeRuns returns the bytes of state.db's free pages that lie in runs of at least run bytes before the first hole:
-// bbolt uses the first run that is long enough. In a file that is too large to search it counts half of the free pages.
-func (s *DB) freeRuns(run int64) (free int64, err error) {
-	size, err := s.Measure()
-	if err != nil || size.File > maxRunsFile {
-		return size.Reusable / 2, err
-	}
-	m := s.checked.Newest()
-	pageBytes := int64(m.PageBytes)
-	end := min(int64(m.HighWater), s.solid()/pageBytes)
-	length := int64(0)
-	for id := int64(2); id <= end; id++ {
-		if id < end && s.checked.IsFree(uint64(id)) {
-			length += pageBytes
-			continue
-		}
-		if length >= run {
-			free += length
-		}
-		length = 0
-	}
-	return free, nil
-}
-
-// maxRunsFile is the size of the largest state.db in which freeRuns looks at every page.
-const maxRunsFile = 16 << 30
-
 // awaitSpace returns once the file system has as many bytes free as missing returns, with what the reserve file gives
 // up; nothing is missing at 0 or below. It returns an error when the store has ended or after Interrupt, and at once
 // while the store is being opened and with Options.FailWithoutSpace. The space is promised until the caller calls
 // fulfilled.
-func (s *DB) awaitSpace(file string, missing func() (int64, error)) (promised int64, err error) {
+func (r *room) awaitSpace(file string, missing func() (int64, error)) (promised int64, err error) {
 	for {
-		if err := s.failure.Err(); err != nil {
+		if err := r.file.failure.Err(); err != nil {
 			return 0, err
 		}
 		need, err := missing()
 		if err != nil || need <= 0 {
 			return 0, err
 		}
-		free, promised, err := s.space.Reserve.Promise(need, false)
+		free, promised, err := r.space.Reserve.Promise(need, false)
 		switch {
 		case err != nil:
 			return 0, disk.Unusable("%w", err)
 		case free >= need:
 			return promised, nil
-		case !s.opened.Load() || s.options.FailWithoutSpace:
+		case !r.opened.Load() || r.options.FailWithoutSpace:
 			return 0, disk.Unusable("%w: %s takes %d bytes and %d are free; make space on its file system",
 				errNoSpace, file, need, free)
 		}
 		select {
-		case <-s.interrupted:
+		case <-r.interrupted:
 			return 0, ErrInterrupted
-		case <-s.failure.Ended():
+		case <-r.file.failure.Ended():
 		case <-time.After(spacePoll):
 		}
 	}
@@ -253,8 +243,8 @@ func redoBytes(changes iter.Seq[kv.Change]) (n int64) {
 
 // redoTarget returns the size of the redo file where space is short: that of the largest checkpoint there, so that the
 // file need not grow when no space is left.
-func (s *DB) redoTarget() int64 {
-	return largestCheckpoint * max(s.space.Usage().CheckpointBytes, space.MinCheckpointBytes)
+func (r *room) redoTarget() int64 {
+	return largestCheckpoint * max(r.space.Usage().CheckpointBytes, space.MinCheckpointBytes)
 }
 
 // largestCheckpoint is how many times Usage.CheckpointBytes a checkpoint may be: changes that come while one runs wait
@@ -263,20 +253,20 @@ const largestCheckpoint = 5
 
 // ShapeRedo sets the size of the redo file where space is short. No checkpoint is under way: its content is not needed.
 func (s *DB) ShapeRedo() error {
-	u := s.space.Usage()
+	u := s.room.space.Usage()
 	if u.CheckpointBytes >= s.options.PartBytes {
 		return nil
 	}
 	if err := s.redo.open(); err != nil {
 		return s.failure.Fail(fmt.Errorf("%s: open the file: %w", s.files.RedoPath(), disk.Plain(err)))
 	}
-	want, has := s.redoTarget(), s.redo.size()
+	want, has := s.room.redoTarget(), s.redo.size()
 	switch {
 	case has > want && u.Low:
 		if err := s.redo.file.Truncate(want); err != nil {
 			return s.failure.Fail(fmt.Errorf("%s: cut the file to its size: %w", s.files.RedoPath(), disk.Plain(err)))
 		}
-	case has < want && s.space.Reserve.Spare() > want:
+	case has < want && s.room.space.Reserve.Spare() > want:
 		_ = unix.Fallocate(int(s.redo.file.Fd()), 0, has, want-has) // else it grows when it must
 	}
 	return nil

@@ -22,8 +22,8 @@ func TestPartsAreSmallWhereSpaceIsShort(t *testing.T) {
 	dir := disktest.SmallFileSystem(t, "64m")
 	s := open(t, dir, small)
 	disktest.Fill(t, dir, 6<<20)
-	free, short := s.checkpointSpace()
-	p := s.nextPart(checkpointOf(20, 500_000).Changes)
+	free, short := s.room.checkpointSpace()
+	p := s.room.nextPart(checkpointOf(20, 500_000).Changes)
 	if most := free/8 + 500_000 + 2*partOverhead; !short || p.need > most {
 		t.Errorf("a part of %d changes takes %d bytes, and there is space for %d (short: %v)", p.n, p.need, free,
 			short)
@@ -71,14 +71,14 @@ func TestACheckpointWithoutSpaceIsNotBegun(t *testing.T) {
 	dir := disktest.SmallFileSystem(t, "64m")
 	s := open(t, dir, small)
 	disktest.Fill(t, dir, 0)
-	_, promised, err := s.space.Reserve.Promise(s.space.Reserve.Held(), false) // for another write
+	_, promised, err := s.room.space.Reserve.Promise(s.room.space.Reserve.Held(), false) // for another write
 	must(t, err)
-	s.opened.Store(false) // Open does not wait
+	s.room.opened.Store(false) // Open does not wait
 	if err := s.Checkpoint(checkpointOf(1, 500_000)); !errors.Is(err, errNoSpace) || s.Checkpointed() != 0 {
 		t.Errorf("checkpointed through slot %d: %v", s.Checkpointed(), err)
 	}
-	s.opened.Store(true)
-	s.space.Reserve.Fulfilled(promised)
+	s.room.opened.Store(true)
+	s.room.space.Reserve.Fulfilled(promised)
 	must(t, s.Checkpoint(checkpointOf(1, 500_000)))
 	if s.Checkpointed() != 1 {
 		t.Errorf("checkpointed through slot %d", s.Checkpointed())
@@ -95,9 +95,9 @@ func TestRedoFileIsReadyIfACheckpointMayHaveParts(t *testing.T) {
 		s, err := openOn(t, filepath.Join(dir, name), Options{PartBytes: c.part}, wholeLog, 0, 1<<20)
 		must(t, err)
 		if s.redo.size() != c.want ||
-			s.space.Usage().CheckpointBytes != gathered {
+			s.room.space.Usage().CheckpointBytes != gathered {
 			t.Errorf("%s: a redo file of %d bytes, of %d that may gather", name, s.redo.size(),
-				s.space.Usage().CheckpointBytes)
+				s.room.space.Usage().CheckpointBytes)
 		}
 	}
 }

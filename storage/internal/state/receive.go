@@ -58,7 +58,7 @@ func (s *DB) Receive(stream *SnapshotStream, owner ident.StoreID) (*Receiver, er
 // begin makes the new state database.
 func (r *Receiver) begin() error {
 	s := r.state
-	if err := r.checkSpace(r.stream.header.Bytes+r.stream.header.Bytes/8, s.space.Usage().ReserveBytes); err != nil {
+	if err := r.checkSpace(r.stream.header.Bytes+r.stream.header.Bytes/8, s.room.space.Usage().ReserveBytes); err != nil {
 		return err
 	}
 	if err := dropReceived(s.files); err != nil {
@@ -101,7 +101,7 @@ func (r *Receiver) cannot(err error) error {
 // checkSpace returns an error unless the file system has need bytes and reserve besides.
 func (r *Receiver) checkSpace(need, reserve int64) error {
 	s := r.state
-	unused, err := s.space.Reserve.Unused()
+	unused, err := s.room.space.Reserve.Unused()
 	if err != nil {
 		return disk.Unusable("%w", err)
 	}
@@ -148,7 +148,7 @@ func (r *Receiver) apply(c *kv.Change, record []byte) error {
 
 // flush writes what has come together.
 func (r *Receiver) flush() error {
-	if err := r.checkSpace(2*r.batchSize, r.state.space.Usage().ReserveBytes/2); err != nil {
+	if err := r.checkSpace(2*r.batchSize, r.state.room.space.Usage().ReserveBytes/2); err != nil {
 		return err
 	}
 	err := r.write(func(tx *bolt.Tx) error {

@@ -16,12 +16,12 @@ func TestOpenTakesWhatTheReserveHas(t *testing.T) {
 	dir := disktest.SmallFileSystem(t, "64m")
 	s := open(t, dir, small)
 	disktest.Fill(t, dir, 64<<10)
-	s.opened.Store(false)
-	need := s.space.Reserve.Held() + 64<<10 - 5
-	promised, err := s.awaitSpace(s.files.StatePath(), func() (int64, error) { return need, nil })
+	s.room.opened.Store(false)
+	need := s.room.space.Reserve.Held() + 64<<10 - 5
+	promised, err := s.room.awaitSpace(s.files.StatePath(), func() (int64, error) { return need, nil })
 	must(t, err)
-	s.space.Reserve.Fulfilled(promised)
-	_, err = s.awaitSpace(s.files.StatePath(), func() (int64, error) { return 1 << 30, nil })
+	s.room.space.Reserve.Fulfilled(promised)
+	_, err = s.room.awaitSpace(s.files.StatePath(), func() (int64, error) { return 1 << 30, nil })
 	if !errors.Is(err, errNoSpace) {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestFailWithoutSpace(t *testing.T) {
 	o := small
 	o.FailWithoutSpace = true
 	s := open(t, dir, o)
-	_, err := s.awaitSpace(s.files.StatePath(), func() (int64, error) { return 1 << 30, nil })
+	_, err := s.room.awaitSpace(s.files.StatePath(), func() (int64, error) { return 1 << 30, nil })
 	if !errors.Is(err, errNoSpace) || !errors.Is(err, disk.ErrUnusable) {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestFailWithoutSpace(t *testing.T) {
 func TestACheckpointInsistsOnWhatItWasPromised(t *testing.T) {
 	dir := disktest.SmallFileSystem(t, "64m")
 	s := open(t, dir, small)
-	held := s.space.Reserve.Held()
+	held := s.room.space.Reserve.Held()
 	var full sync.Once
 	must(t, pages.Intercept(s.db, func(write pages.WriteAt) pages.WriteAt {
 		return func(b []byte, off int64) (int, error) {
@@ -52,8 +52,8 @@ func TestACheckpointInsistsOnWhatItWasPromised(t *testing.T) {
 		}
 	}))
 	must(t, s.Checkpoint(checkpointOf(2, 500_000)))
-	if s.space.Reserve.Held() >= held {
-		t.Errorf("%d bytes are held, as before", s.space.Reserve.Held())
+	if s.room.space.Reserve.Held() >= held {
+		t.Errorf("%d bytes are held, as before", s.room.space.Reserve.Held())
 	}
 	must(t, s.Verify(t.Context()))
 }
@@ -63,18 +63,18 @@ func TestAPartIsMeasuredWhenSpaceIsShortMeanwhile(t *testing.T) {
 	dir := disktest.SmallFileSystem(t, "96m")
 	s, err := openOn(t, dir, small, wholeLog, 0, 8<<20)
 	must(t, err)
-	p := s.nextPart(checkpointOf(1, 100).Changes)
-	promised, err := s.awaitPart(p)
+	p := s.room.nextPart(checkpointOf(1, 100).Changes)
+	promised, err := s.room.awaitPart(p)
 	must(t, err)
-	s.space.Reserve.Fulfilled(promised)
+	s.room.space.Reserve.Fulfilled(promised)
 	disktest.Fill(t, dir, 1<<20)
-	if _, err := s.awaitPart(p); !errors.Is(err, errShortNow) {
+	if _, err := s.room.awaitPart(p); !errors.Is(err, errShortNow) {
 		t.Fatal(err)
 	}
-	if p = s.nextPart(checkpointOf(1, 100).Changes); !p.measured {
+	if p = s.room.nextPart(checkpointOf(1, 100).Changes); !p.measured {
 		t.Fatalf("%+v", p)
 	}
-	_, err = s.awaitPart(p)
+	_, err = s.room.awaitPart(p)
 	must(t, err)
 }
 

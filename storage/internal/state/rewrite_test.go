@@ -13,8 +13,8 @@ import (
 // part with the pages that bbolt allocated.
 func mergePart(t *testing.T, s *testDB, name string, changes []kv.Change) part {
 	t.Helper()
-	s.space = space.NewAccount(s.failure, s.files, 0, 0) // a reserve that is not known counts as short
-	p := s.nextPart(changes)
+	s.room.space = space.NewAccount(s.failure, s.files, 0, 0) // a reserve that is not known counts as short
+	p := s.room.nextPart(changes)
 	before := s.db.Stats()
 	must(t, s.merge(changes[:p.n], &Marks{Slot: 1}))
 	after := s.db.Stats()

@@ -138,6 +138,6 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 	must(t, err)
 	r.batchSize = 1 << 55
 	wantError(t, r.flush(), ErrNoSpace, fmt.Sprintf("takes %d and a reserve of %d;", 1<<56,
-		s.space.Usage().ReserveBytes/2))
+		s.room.space.Usage().ReserveBytes/2))
 	must(t, r.Abort())
 }

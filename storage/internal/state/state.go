@@ -23,18 +23,9 @@ type DB struct {
 	failure  *disk.Failure
 	files    disk.Files
 	options  Options
-	space    *space.Account
 	counters counters
-
-	db      *bolt.DB
-	file    *os.File // for all readings but bbolt's own, and for sizes
-	checked *pages.File
-	wedged  atomic.Bool // bbolt has panicked in Begin: the file cannot be closed
-
-	opened atomic.Bool // Open has ended: what lacks space may wait for it
-	// interrupted is closed by Interrupt: nothing waits for space any more.
-	interrupted chan struct{}
-	interrupt   sync.Once
+	*stateFile
+	room room
 
 	receiving atomic.Bool // a Receiver is open
 
@@ -54,8 +45,9 @@ type Options struct {
 
 // New returns a state database of which nothing is open yet. Its space is that of account.
 func New(failure *disk.Failure, files disk.Files, o Options, account *space.Account) *DB {
+	f := &stateFile{failure: failure, path: files.StatePath()}
 	return &DB{
-		failure: failure, files: files, options: o, space: account, interrupted: make(chan struct{}),
+		failure: failure, files: files, options: o, stateFile: f, room: newRoom(f, account, o),
 		redo: redo{files: files, reserve: &account.Reserve},
 	}
 }
@@ -104,7 +96,7 @@ func (s *DB) Open(owner ident.StoreID, log multipaxos.Durable) error {
 	if s.db, err = disk.OpenBolt(s.files.StatePath(), s.options.MapBytes, boltOptions); err != nil {
 		return err
 	}
-	if err := s.checked.Follow(s.db, s.space.Reserve.Insist); err != nil {
+	if err := s.checked.Follow(s.db, s.room.space.Reserve.Insist); err != nil {
 		return disk.Unusable("cannot open %s: %w", s.files.StatePath(), err)
 	}
 	return s.resumeCheckpoint()
@@ -167,22 +159,6 @@ func BelongTogether(f disk.Files, c *Content, owner ident.StoreID, marks multipa
 	return nil
 }
 
-// write runs fn in one write transaction of state.db and makes it durable.
-func (s *DB) write(what string, fn func(*bolt.Tx) error) error {
-	return s.failure.Write(s.db, s.files.StatePath(), what, &s.wedged, fn)
-}
-
-// Measure measures state.db. It opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta
-// page.
-func (s *DB) Measure() (space.Measures, error) {
-	tx, _, err := s.pin()
-	if err != nil {
-		return space.Measures{}, err
-	}
-	defer tx.Rollback()
-	return space.Measure(s.db, tx, s.file)
-}
-
 // ViewsFor is how long close waits for open views. Their readers have been told to end by then.
 const ViewsFor = 10 * time.Second
 
@@ -192,31 +168,14 @@ const ViewsFor = 10 * time.Second
 func (s *DB) Close(wait time.Duration) error {
 	s.mu.Lock() // the part of a checkpoint that runs ends first; Open makes the rest
 	defer s.mu.Unlock()
-	var errs []error
-	if s.db != nil && !s.wedged.Load() {
-		closed := make(chan error, 1)
-		go func() { closed <- s.db.Close() }()
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case err := <-closed:
-			errs = append(errs, err)
-		case <-timer.C:
-			errs = append(errs, fmt.Errorf("%s is still being read %v after the store was to close: a view of it was "+
-				"not closed", s.files.StatePath(), wait))
-		}
-	}
-	if s.checked != nil {
-		errs = append(errs, s.checked.Close())
-	}
-	return errors.Join(append(errs, disk.CloseFiles(s.redo.file, s.file))...)
+	return errors.Join(s.stateFile.close(wait), disk.CloseFiles(s.redo.file))
 }
 
 // Start says that the store is open: from now on, what lacks space waits for it.
-func (s *DB) Start() { s.opened.Store(true) }
+func (s *DB) Start() { s.room.opened.Store(true) }
 
 // Interrupt ends a checkpoint that waits for space, and every later one, with ErrInterrupted.
-func (s *DB) Interrupt() { s.interrupt.Do(func() { close(s.interrupted) }) }
+func (s *DB) Interrupt() { s.room.interrupt.Do(func() { close(s.room.interrupted) }) }
 
 // Loaded returns the slot and meta record of the newest checkpoint.
 func (s *DB) Loaded() (uint64, []byte, error) {
@@ -256,9 +215,3 @@ func (s *DB) Stats() Stats {
 	return Stats{Resumed: c.resumed.Load(), ScrubbedPages: c.scrubbed.Load(), Recounts: c.recounts.Load(),
 		GivenBack: c.given.Load()}
 }
-
-// boltOptions: no scan for free pages at the start, the file may be large. The list of free pages must find space for
-// itself, in one run of pages, with each checkpoint. The array is used up from the file's beginning and leaves such
-// runs; the map breaks them up until the list goes to the file's end each time (TestStateDBFileStopsGrowing; 100,000
-// keys: 178 MiB of 223 free after 40 minutes of writes, and growing).
-var boltOptions = bolt.Options{FreelistType: bolt.FreelistArrayType, Timeout: time.Second, OpenFile: oslimit.OpenFile}

@@ -22,42 +22,12 @@ func (s *DB) View() (kv.StateDB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &view{state: s, tx: tx, meta: m, since: s.checked.Written()}, nil
-}
-
-// pin opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page:
-// in memory, since bbolt takes the older of two if the newer one is damaged. It asks nothing of bbolt once the store
-// has ended: if bbolt has panicked in Begin, it holds a lock for ever.
-func (s *DB) pin() (tx *bolt.Tx, m *pages.Meta, err error) {
-	for {
-		if err := s.failure.Err(); err != nil {
-			return nil, nil, err
-		}
-		settled, err := s.checked.CheckMeta()
-		if err != nil {
-			return nil, nil, s.failure.Fail(disk.Damaged(s.files.StatePath(), "%w", err))
-		}
-		err = disk.Guard(s.files.StatePath(), func() (err error) {
-			tx, err = s.db.Begin(false)
-			return err
-		})
-		if err != nil {
-			s.wedged.Store(errors.Is(err, disk.ErrDamaged))
-			return nil, nil, s.failure.Fail(fmt.Errorf("%s: open a view: %w", s.files.StatePath(), err))
-		}
-		if m, err = s.checked.MetaOf(uint64(tx.ID()), settled); m != nil {
-			return tx, m, nil
-		}
-		tx.Rollback()
-		if err != nil {
-			return nil, nil, s.failure.Fail(disk.Damaged(s.files.StatePath(), "%w", err))
-		}
-	}
+	return &view{file: s.stateFile, tx: tx, meta: m, since: s.checked.Written()}, nil
 }
 
 // view implements kv.StateDB on a read transaction, by reading and checking its pages itself.
 type view struct {
-	state *DB
+	file  *stateFile
 	tx    *bolt.Tx
 	meta  *pages.Meta
 	since int64 // bytes that checkpoints had written
@@ -68,7 +38,7 @@ type view struct {
 const overtakenBytes = 128 << 20
 
 // Overtaken implements kv.StateDB.
-func (v *view) Overtaken() bool { return v.state.checked.Written()-v.since > overtakenBytes }
+func (v *view) Overtaken() bool { return v.file.checked.Written()-v.since > overtakenBytes }
 
 // cursors pools cursors with their buffers.
 var cursors = sync.Pool{New: func() any { return new(pages.Cursor) }}
@@ -82,11 +52,11 @@ func (v *view) Close() {
 
 // Open returns a cursor, which the caller puts back, and the root of a space.
 func (v *view) open(space kv.Space) (*pages.Cursor, pages.Bucket, error) {
-	if err := v.state.failure.Err(); err != nil {
+	if err := v.file.failure.Err(); err != nil {
 		return nil, pages.Bucket{}, err
 	}
 	c := cursors.Get().(*pages.Cursor)
-	c.Reset(v.state.checked, v.meta)
+	c.Reset(v.file.checked, v.meta)
 	r, err := c.FindBucket(spaceNames[space])
 	if err != nil {
 		return nil, pages.Bucket{}, v.damaged(err)
@@ -96,7 +66,7 @@ func (v *view) open(space kv.Space) (*pages.Cursor, pages.Bucket, error) {
 
 // damaged ends the store because of err, which names the place.
 func (v *view) damaged(err error) error {
-	return v.state.failure.Fail(disk.Damaged(v.state.files.StatePath(), "%w", err))
+	return v.file.failure.Fail(disk.Damaged(v.file.path, "%w", err))
 }
 
 var errOrder = errors.New("is out of order")
@@ -165,7 +135,7 @@ func (v *view) scan(
 	defer cursors.Put(c)
 	var before []byte
 	for err = start(c, &root); err == nil && c.Inside(); err = c.Step(direction) {
-		if err := v.state.failure.Err(); err != nil {
+		if err := v.file.failure.Err(); err != nil {
 			return err
 		}
 		key, record, err := c.Record()

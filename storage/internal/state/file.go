@@ -1,0 +1,138 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"sync/atomic"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/internal/oslimit"
+	"tenure/storage/internal/disk"
+	"tenure/storage/internal/space"
+	"tenure/storage/pages"
+)
+
+// stateFile is state.db, open: for bbolt, and for reads of pages that pass their checksums.
+type stateFile struct {
+	failure *disk.Failure
+	path    string
+	db      *bolt.DB
+	file    *os.File // for all readings but bbolt's own, and for sizes
+	checked *pages.File
+	wedged  atomic.Bool // bbolt has panicked in Begin: the file cannot be closed
+}
+
+// boltOptions: no scan for free pages at the start, the file may be large. The list of free pages must find space for
+// itself, in one run of pages, with each checkpoint. The array is used up from the file's beginning and leaves such
+// runs; the map breaks them up until the list goes to the file's end each time (TestStateDBFileStopsGrowing; 100,000
+// keys: 178 MiB of 223 free after 40 minutes of writes, and growing).
+var boltOptions = bolt.Options{FreelistType: bolt.FreelistArrayType, Timeout: time.Second, OpenFile: oslimit.OpenFile}
+
+// pin opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page:
+// in memory, since bbolt takes the older of two if the newer one is damaged. It asks nothing of bbolt once the store
+// has ended: if bbolt has panicked in Begin, it holds a lock for ever.
+func (f *stateFile) pin() (tx *bolt.Tx, m *pages.Meta, err error) {
+	for {
+		if err := f.failure.Err(); err != nil {
+			return nil, nil, err
+		}
+		settled, err := f.checked.CheckMeta()
+		if err != nil {
+			return nil, nil, f.failure.Fail(disk.Damaged(f.path, "%w", err))
+		}
+		err = disk.Guard(f.path, func() (err error) {
+			tx, err = f.db.Begin(false)
+			return err
+		})
+		if err != nil {
+			f.wedged.Store(errors.Is(err, disk.ErrDamaged))
+			return nil, nil, f.failure.Fail(fmt.Errorf("%s: open a view: %w", f.path, err))
+		}
+		if m, err = f.checked.MetaOf(uint64(tx.ID()), settled); m != nil {
+			return tx, m, nil
+		}
+		tx.Rollback()
+		if err != nil {
+			return nil, nil, f.failure.Fail(disk.Damaged(f.path, "%w", err))
+		}
+	}
+}
+
+// write runs fn in one write transaction of state.db and makes it durable.
+func (f *stateFile) write(what string, fn func(*bolt.Tx) error) error {
+	return f.failure.Write(f.db, f.path, what, &f.wedged, fn)
+}
+
+// Measure measures state.db. It opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta
+// page.
+func (f *stateFile) Measure() (space.Measures, error) {
+	tx, _, err := f.pin()
+	if err != nil {
+		return space.Measures{}, err
+	}
+	defer tx.Rollback()
+	return space.Measure(f.db, tx, f.file)
+}
+
+// solid returns the number of bytes before the first hole of state.db. Pages that bbolt uses after them need new space
+// of the file system.
+func (f *stateFile) solid() int64 {
+	if n := disk.FirstHole(f.file); n > 0 {
+		return n
+	}
+	return math.MaxInt64
+}
+
+// freeRuns returns the bytes of state.db's free pages that lie in runs of at least run bytes before the first hole:
+// bbolt uses the first run that is long enough. In a file that is too large to search it counts half of the free pages.
+func (f *stateFile) freeRuns(run int64) (free int64, err error) {
+	size, err := f.Measure()
+	if err != nil || size.File > maxRunsFile {
+		return size.Reusable / 2, err
+	}
+	m := f.checked.Newest()
+	pageBytes := int64(m.PageBytes)
+	end := min(int64(m.HighWater), f.solid()/pageBytes)
+	length := int64(0)
+	for id := int64(2); id <= end; id++ {
+		if id < end && f.checked.IsFree(uint64(id)) {
+			length += pageBytes
+			continue
+		}
+		if length >= run {
+			free += length
+		}
+		length = 0
+	}
+	return free, nil
+}
+
+// maxRunsFile is the size of the largest state.db in which freeRuns looks at every page.
+const maxRunsFile = 16 << 30
+
+// close closes the file, unless bbolt has panicked in it. If views stay open for longer than wait, it returns an error
+// and leaves bbolt's file open.
+func (f *stateFile) close(wait time.Duration) error {
+	var errs []error
+	if f.db != nil && !f.wedged.Load() {
+		closed := make(chan error, 1)
+		go func() { closed <- f.db.Close() }()
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case err := <-closed:
+			errs = append(errs, err)
+		case <-timer.C:
+			errs = append(errs, fmt.Errorf("%s is still being read %v after the store was to close: a view of it was "+
+				"not closed", f.path, wait))
+		}
+	}
+	if f.checked != nil {
+		errs = append(errs, f.checked.Close())
+	}
+	return errors.Join(append(errs, disk.CloseFiles(f.file))...)
+}
