@@ -30,7 +30,7 @@
 //	own vote after the own disk                  phase2.go    ownVotes
 //	votes are sets of voters                     phase2.go    vote, advance
 //	chosen-through only under the same ballot    learner.go   advanceByMark
-//	chosen values from others                    acceptor.go  learn; leader.go handleLearn
+//	chosen values from others                    acceptor.go  learn; learner.go handleLearn
 //	leadership confirmed by a quorum             acceptor.go  handleConfirm; confirm.go countConfirm
 //	a slot is decided by the membership below it membership.go governing; phase2.go vote, advance
 //	promises carry the newest membership         membership.go told

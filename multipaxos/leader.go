@@ -184,33 +184,3 @@ func (l *leader) connected(p *peer, n Slot, a *acceptor, out *outbox) {
 		l.heartbeat(p, n, out)
 	}
 }
-
-// handleLearn takes chosen entries from slot chosen+1 on. A leader learns only by counting votes: if it took values
-// from others its mark would no longer speak of its own proposals alone. A higher ballot among them ends that.
-func (l *leader) handleLearn(m *Message, learner *learner, a *acceptor, out *outbox) {
-	learner.known = max(learner.known, m.Chosen)
-	a.space.jam.loosen(m.Chosen) // others have it: it needs no place in the reserve
-	before := a.chosen
-	for i := range m.Entries {
-		e := &m.Entries[i]
-		if e.Slot <= before {
-			continue
-		}
-		l.see(e.Ballot, out)
-		if l.phase == Leading {
-			return
-		}
-		if !learner.next(e, a) {
-			break
-		}
-		a.learn(*e)
-	}
-	if a.chosen == before {
-		return
-	}
-	learner.waits, learner.missed, learner.hint = 0, 0, m.From // the others may have truncated it
-	learner.advanceByMark(a)
-	if l.phase == Following {
-		learner.fetch(m.From, a, out)
-	}
-}

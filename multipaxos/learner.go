@@ -65,6 +65,36 @@ func (l *learner) advanceByMark(a *acceptor) {
 	a.evict()
 }
 
+// handleLearn takes chosen entries from slot chosen+1 on. A leader learns only by counting votes: if it took values
+// from others its mark would no longer speak of its own proposals alone. A higher ballot among them ends that. see shows
+// the leader such a ballot, and returns its phase then.
+func (l *learner) handleLearn(m *Message, see func(ballot.Ballot) Phase, a *acceptor, out *outbox) {
+	l.known = max(l.known, m.Chosen)
+	a.space.jam.loosen(m.Chosen) // others have it: it needs no place in the reserve
+	before, phase := a.chosen, Following
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		if e.Slot <= before {
+			continue
+		}
+		if phase = see(e.Ballot); phase == Leading {
+			return
+		}
+		if !l.next(e, a) {
+			break
+		}
+		a.learn(*e)
+	}
+	if a.chosen == before {
+		return
+	}
+	l.waits, l.missed, l.hint = 0, 0, m.From // the others may have truncated it
+	l.advanceByMark(a)
+	if phase == Following {
+		l.fetch(m.From, a, out)
+	}
+}
+
 // next reports whether e is the next entry to be learned, and whether there is space for it.
 func (l *learner) next(e *Entry, a *acceptor) bool {
 	if e.Slot != a.chosen+1 {

@@ -34,7 +34,10 @@ func (c *Core) Step(m Message) error {
 	case KindGone:
 		c.learner.handleGone(&m, c.others, a, out)
 	case KindLearn:
-		c.leader.handleLearn(&m, &c.learner, a, out)
+		c.learner.handleLearn(&m, func(b ballot.Ballot) Phase {
+			c.leader.see(b, out)
+			return c.leader.phase
+		}, a, out)
 	case KindPromise:
 		c.leader.handlePromise(&m, a, out)
 	case KindAccepted:
