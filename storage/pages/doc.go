@@ -10,6 +10,7 @@
 //	parts.go     large leaves, of which only the pages that are needed are read
 //	cursor.go    searches and scans in one transaction
 //	beside.go    the leaf at a position, and the pages beside the path to it
+//	views.go     the transactions that are read
 //	writes.go    the hook through which bbolt writes, and what it does in a transaction
 //	free.go      pages that can be given back to the file system
 //

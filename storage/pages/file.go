@@ -20,7 +20,8 @@ type File struct {
 	pageBytes int
 	sums      Sums
 	cache     [cachedPages]atomic.Pointer[cachedPage]
-	views     metaBook
+	first     bitmap // pages that the free list of the first reading names
+	views     views
 	side      *sumsFile // nil: the checksums are not known
 	db        *bolt.DB
 	written   atomic.Int64 // bytes of whole pages, since the file was opened
@@ -64,9 +65,9 @@ func (c *File) Walker(m *Meta) *Walker {
 // FirstWalker returns a walker of the newest transaction, that of m, for the reading before bbolt opens the file. It
 // notes the free pages. If the checksums are not known, it notes these too, and must not leave out any page.
 func (c *File) FirstWalker(m *Meta) *Walker {
-	c.writer.free = make(bitmap, m.HighWater/64+1)
+	c.first = make(bitmap, m.HighWater/64+1)
 	w := c.Walker(m)
-	w.free = c.writer.free.set
+	w.free = c.first.set
 	if !c.Known() {
 		w.check = c.noteRun
 	}
@@ -182,7 +183,7 @@ func (c *File) noteMetas(m *Meta) error {
 	if _, err := c.file.ReadAt(buf, 0); err != nil {
 		return fmt.Errorf("the meta pages cannot be read: %w", disk.Plain(err))
 	}
-	c.views.note(m)
+	c.views.note(m, c.first)
 	c.views.settled.Store(m.TxID)
 	return c.noteRun(0, buf)
 }

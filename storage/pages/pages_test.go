@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -86,7 +85,7 @@ func TestAWalkChecksEachPage(t *testing.T) {
 	}
 	free := 0
 	for id := range m.HighWater {
-		if c.IsFree(id) {
+		if c.first.has(id) {
 			free++
 		}
 	}
@@ -164,7 +163,10 @@ func TestACursorFindsWhatIsThere(t *testing.T) {
 
 // LastRuns goes down from the end, cuts a run where it has enough pages, and can be continued.
 func TestLastRuns(t *testing.T) {
-	free := FreeList{reflect.ValueOf([]uint64{3, 4, 7, 8, 9, 10, 20})}
+	free := FreeList{make(bitmap, 2)}
+	for _, id := range []uint64{3, 4, 7, 8, 9, 10, 20} {
+		free.pages.set(id)
+	}
 	for _, c := range []struct {
 		below, pages uint64
 		runs         int

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"sync/atomic"
 	"unsafe"
 
 	bolt "go.etcd.io/bbolt"
@@ -44,56 +43,9 @@ func Intercept(db *bolt.DB, hook func(write WriteAt) WriteAt) error {
 	return nil
 }
 
-// metaBook has the meta pages as they were written, by the parity of their transactions. So no meta page that is read
-// back is believed.
-type metaBook struct {
-	metas   [2]atomic.Pointer[Meta]
-	settled atomic.Uint64 // the newest transaction of which the meta page is written
-}
-
-func (b *metaBook) note(m *Meta) { b.metas[m.TxID&1].Store(m) }
-
-// Newest returns the meta page of the newest transaction. No transaction that writes runs.
-func (c *File) Newest() *Meta { return c.views.metas[c.views.settled.Load()&1].Load() }
-
-// CheckMeta compares the newest meta page with what was written, and returns the number of its transaction. It comes
-// before each Begin of bbolt, which panics there and keeps its locks if it finds neither of the two meta pages whole.
-func (c *File) CheckMeta() (settled uint64, err error) {
-	for {
-		settled = c.views.settled.Load()
-		m := c.views.metas[settled&1].Load()
-		var b [pageHeaderBytes + metaBytes]byte
-		_, err = c.file.ReadAt(b[:], int64(settled&1)*int64(c.pageBytes))
-		switch {
-		case err == nil && b == m.text:
-			return settled, nil
-		case c.views.settled.Load() != settled:
-			continue // two checkpoints have ended since
-		case err != nil:
-			return 0, fmt.Errorf("the meta page of transaction %d cannot be read: %w", settled, disk.Plain(err))
-		}
-		return 0, fmt.Errorf("the meta page of transaction %d is not what was written", settled)
-	}
-}
-
-// MetaOf returns the meta page of transaction id, a view that was opened after CheckMeta had returned settled. bbolt
-// takes the older of two meta pages if the newer one is damaged: that is an error. MetaOf returns nil if two
-// transactions have ended since CheckMeta: then both calls are made again.
-func (c *File) MetaOf(id, settled uint64) (*Meta, error) {
-	m := c.views.metas[id&1].Load()
-	switch {
-	case m != nil && m.TxID == id && id >= settled:
-		return m, nil
-	case m == nil || m.TxID < id || id < settled:
-		return nil, fmt.Errorf("the meta page of transaction %d is not what was written", settled)
-	}
-	return nil, nil
-}
-
 // writer follows a transaction of bbolt's that writes.
 type writer struct {
-	free   bitmap // pages that the last transaction's free list names
-	next   bitmap // that of this one, once its free list was written
+	next   bitmap // pages that the free list names, once it was written
 	seen   bitmap // pages that were read for this one, and by bbolt too
 	tx     *bolt.Tx
 	meta   *Meta    // of the transaction before
@@ -112,9 +64,6 @@ func (c *File) Follow(db *bolt.DB, insist func(f *os.File, write WriteAt) WriteA
 		return func(b []byte, off int64) (int, error) { return c.wrote(write, b, off) }
 	})
 }
-
-// IsFree reports whether page id is free in the newest transaction. No transaction that writes runs.
-func (c *File) IsFree(id uint64) bool { return c.writer.free.has(id) }
 
 // Begin starts to follow tx, before anything was read in it. Its error wraps disk.ErrChanged.
 func (c *File) Begin(tx *bolt.Tx) error {
@@ -181,11 +130,12 @@ func (c *File) checkReplaced(list page) error {
 	}); err != nil {
 		return err
 	}
+	free := c.views.newest().free
 	const run = 16
 	buf := make([]byte, run*c.pageBytes)
 	for id := uint64(2); id < w.meta.HighWater; {
 		n := uint64(0)
-		for n < run && id+n < w.meta.HighWater && (w.seen.has(id+n) || w.next.has(id+n) && !w.free.has(id+n)) {
+		for n < run && id+n < w.meta.HighWater && (w.seen.has(id+n) || w.next.has(id+n) && !free.has(id+n)) {
 			n++
 		}
 		if n == 0 {
@@ -227,12 +177,11 @@ func (c *File) wroteMeta(write WriteAt, b []byte, off int64) (int, error) {
 	}
 	id := uint64(off) / uint64(c.pageBytes)
 	c.sums.set(id, pageSum(id, b))
-	c.views.note(&m)
+	c.views.note(&m, w.next)
 	n, err := write(b, off)
 	if err != nil {
 		return n, err
 	}
-	w.free, w.next = w.next, nil
 	c.views.settled.Store(m.TxID)
 	return n, nil
 }

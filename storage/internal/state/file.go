@@ -32,17 +32,13 @@ type stateFile struct {
 // keys: 178 MiB of 223 free after 40 minutes of writes, and growing).
 var boltOptions = bolt.Options{FreelistType: bolt.FreelistArrayType, Timeout: time.Second, OpenFile: oslimit.OpenFile}
 
-// pin opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page:
-// in memory, since bbolt takes the older of two if the newer one is damaged. It asks nothing of bbolt once the store
-// has ended: if bbolt has panicked in Begin, it holds a lock for ever.
-func (f *stateFile) pin() (tx *bolt.Tx, m *pages.Meta, err error) {
-	for {
-		if err := f.failure.Err(); err != nil {
-			return nil, nil, err
-		}
-		settled, err := f.checked.CheckMeta()
-		if err != nil {
-			return nil, nil, f.failure.Fail(disk.Damaged(f.path, "%w", err))
+// pin opens a view of the newest transaction, which keeps its pages from being written to. It asks nothing of bbolt once
+// the store has ended: if bbolt has panicked in Begin, it holds a lock for ever.
+func (f *stateFile) pin() (*pages.View, error) {
+	var failed error // of bbolt
+	v, err := f.checked.View(func() (tx *bolt.Tx, err error) {
+		if failed = f.failure.Err(); failed != nil {
+			return nil, failed
 		}
 		err = disk.Guard(f.path, func() (err error) {
 			tx, err = f.db.Begin(false)
@@ -50,16 +46,17 @@ func (f *stateFile) pin() (tx *bolt.Tx, m *pages.Meta, err error) {
 		})
 		if err != nil {
 			f.wedged.Store(errors.Is(err, disk.ErrDamaged))
-			return nil, nil, f.failure.Fail(fmt.Errorf("%s: open a view: %w", f.path, err))
+			failed = f.failure.Fail(fmt.Errorf("%s: open a view: %w", f.path, err))
 		}
-		if m, err = f.checked.MetaOf(uint64(tx.ID()), settled); m != nil {
-			return tx, m, nil
-		}
-		tx.Rollback()
-		if err != nil {
-			return nil, nil, f.failure.Fail(disk.Damaged(f.path, "%w", err))
-		}
+		return tx, failed
+	})
+	switch {
+	case failed != nil:
+		return nil, failed
+	case err != nil:
+		return nil, f.failure.Fail(disk.Damaged(f.path, "%w", err))
 	}
+	return v, nil
 }
 
 // write runs fn in one write transaction of state.db and makes it durable.
@@ -70,12 +67,12 @@ func (f *stateFile) write(what string, fn func(*bolt.Tx) error) error {
 // Measure measures state.db. It opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta
 // page.
 func (f *stateFile) Measure() (space.Measures, error) {
-	tx, _, err := f.pin()
+	v, err := f.pin()
 	if err != nil {
 		return space.Measures{}, err
 	}
-	defer tx.Rollback()
-	return space.Measure(f.db, tx, f.file)
+	defer v.Close()
+	return space.Measure(f.db, v.Tx(), f.file)
 }
 
 // solid returns the number of bytes before the first hole of state.db. Pages that bbolt uses after them need new space

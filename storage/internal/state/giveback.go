@@ -70,10 +70,7 @@ func (s *DB) giveBackStep(below uint64, due *bool) (given int64, next uint64, er
 	if !*due || enough < giveBackStep {
 		return 0, 0, nil
 	}
-	free, err := s.checked.Reusable()
-	if err != nil {
-		return 0, 0, disk.Unusable("%s: %w", s.files.StatePath(), err)
-	}
+	free := s.checked.Reusable()
 	pageBytes := int64(s.checked.Newest().PageBytes)
 	most := uint64(min(enough, giveBackStep) / pageBytes)
 	next, err = free.LastRuns(below, most, giveBackRuns, func(first, n uint64) error {

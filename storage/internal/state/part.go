@@ -53,14 +53,14 @@ func (r *room) nextPart(changes []kv.Change) part {
 		return takePart(changes, limit, changeBytes)
 	}
 	limit = min(limit, max(free/8, space.MinCheckpointBytes))
-	tx, m, err := r.file.pin()
+	v, err := r.file.pin()
 	if err != nil {
 		p := takePart(changes, limit, changeBytes) // the merge finds out
 		p.measured = true
 		return p
 	}
-	defer tx.Rollback()
-	w := newRewrite(r.file.checked, m)
+	defer v.Close()
+	w := newRewrite(r.file.checked, v.Meta)
 	p := takePart(changes, limit, func(c *kv.Change) (need, row int64) {
 		need, row, err := w.add(c)
 		if err != nil { // the merge finds out

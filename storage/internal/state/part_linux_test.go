@@ -36,10 +36,10 @@ func TestAPartCountsTheFreeList(t *testing.T) {
 	must(t, s.merge(checkpointOf(8, 500_000).Changes, &Marks{Slot: 1}))
 	must(t, s.merge(without(checkpointOf(8, 500_000)).Changes, &Marks{Slot: 1}))
 	changes := []kv.Change{big("z", 10)}
-	tx, m, err := s.pin()
+	v, err := s.pin()
 	must(t, err)
-	alone, _, err := newRewrite(s.checked, m).add(&changes[0])
-	must(t, tx.Rollback())
+	alone, _, err := newRewrite(s.checked, v.Meta).add(&changes[0])
+	v.Close()
 	must(t, err)
 	p := mergePart(t, s, "after large deletions", changes)
 	listed := 0

@@ -72,11 +72,11 @@ func (s *DB) pinWhole() (*view, *Marks, int64, error) {
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	tx, m, err := s.pin()
+	v, err := s.pin()
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	return &view{file: s.stateFile, tx: tx, meta: m}, marks, size.Live, nil
+	return &view{file: s.stateFile, pages: v}, marks, size.Live, nil
 }
 
 // Header returns what the receiver is told first. The bytes are shared.

@@ -64,18 +64,18 @@ func (s *DB) Verify(ctx context.Context) error {
 	if err := s.failure.Err(); err != nil {
 		return err
 	}
-	tx, m, err := s.pin()
+	v, err := s.pin()
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
+	defer v.Close()
 	pause := func() error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		return s.failure.Err() // closed, for one
 	}
-	w := s.checked.Walker(m)
+	w := s.checked.Walker(v.Meta)
 	w.Pause = pause
 	_, err = readContent(w)
 	if stopped := pause(); err == nil || stopped != nil {

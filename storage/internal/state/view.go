@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	bolt "go.etcd.io/bbolt"
-
 	"tenure/kv"
 	"tenure/storage/internal/disk"
 	"tenure/storage/pages"
@@ -18,18 +16,17 @@ func (s *DB) View() (kv.StateDB, error) {
 	if err := s.failure.Err(); err != nil {
 		return nil, err
 	}
-	tx, m, err := s.pin()
+	v, err := s.pin()
 	if err != nil {
 		return nil, err
 	}
-	return &view{file: s.stateFile, tx: tx, meta: m, since: s.checked.Written()}, nil
+	return &view{file: s.stateFile, pages: v, since: s.checked.Written()}, nil
 }
 
 // view implements kv.StateDB on a read transaction, by reading and checking its pages itself.
 type view struct {
 	file  *stateFile
-	tx    *bolt.Tx
-	meta  *pages.Meta
+	pages *pages.View
 	since int64 // bytes that checkpoints had written
 }
 
@@ -43,12 +40,7 @@ func (v *view) Overtaken() bool { return v.file.checked.Written()-v.since > over
 // cursors pools cursors with their buffers.
 var cursors = sync.Pool{New: func() any { return new(pages.Cursor) }}
 
-func (v *view) Close() {
-	if v.tx != nil {
-		v.tx.Rollback()
-		v.tx = nil
-	}
-}
+func (v *view) Close() { v.pages.Close() }
 
 // Open returns a cursor, which the caller puts back, and the root of a space.
 func (v *view) open(space kv.Space) (*pages.Cursor, pages.Bucket, error) {
@@ -56,7 +48,7 @@ func (v *view) open(space kv.Space) (*pages.Cursor, pages.Bucket, error) {
 		return nil, pages.Bucket{}, err
 	}
 	c := cursors.Get().(*pages.Cursor)
-	c.Reset(v.file.checked, v.meta)
+	c.Reset(v.file.checked, v.pages.Meta)
 	r, err := c.FindBucket(spaceNames[space])
 	if err != nil {
 		return nil, pages.Bucket{}, v.damaged(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	bolt "go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 
 	"tenure/kv"
@@ -278,12 +279,32 @@ func TestCursorComesBackToABucket(t *testing.T) {
 func TestNoViewIsPinnedOfAStoreThatHasEnded(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	why := s.failure.Fail(disk.Damaged(s.files.StatePath(), "planted"))
-	tx, _, err := s.pin()
-	if tx != nil {
-		tx.Rollback()
+	v, err := s.pin()
+	if v != nil {
+		v.Close()
 	}
 	if !errors.Is(err, disk.ErrDamaged) {
 		t.Errorf("%v, and the store has ended: %v", err, why)
+	}
+}
+
+// Two checkpoints may end while a view is being opened. Its transaction is not known any more then: it opens another.
+func TestAViewIsOpenedAgainIfTwoCheckpointsEndMeanwhile(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	begun := 0
+	v, err := s.checked.View(func() (*bolt.Tx, error) {
+		tx, err := s.db.Begin(false)
+		must(t, err)
+		if begun++; begun == 1 {
+			checkpointKeys(t, s, 1, 0, 1, "1")
+			checkpointKeys(t, s, 2, 0, 1, "2")
+		}
+		return tx, nil
+	})
+	must(t, err)
+	defer v.Close()
+	if newest := s.checked.Newest(); begun != 2 || v.Meta.TxID != newest.TxID {
+		t.Errorf("opened %d times, and is transaction %d of %d", begun, v.Meta.TxID, newest.TxID)
 	}
 }
 

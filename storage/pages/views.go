@@ -1,0 +1,158 @@
+package pages
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/storage/internal/disk"
+)
+
+// View is a transaction of bbolt's that reads, and its meta page.
+type View struct {
+	Meta *Meta
+	file *File
+	tx   *bolt.Tx
+}
+
+// View opens a view of the newest transaction. It calls begin, which has bbolt begin one, and returns its errors as
+// they are. Each other error is damage. It is safe for concurrent use.
+func (c *File) View(begin func() (*bolt.Tx, error)) (*View, error) {
+	for {
+		settled, err := c.CheckMeta()
+		if err != nil {
+			return nil, err
+		}
+		v, err := c.tryView(settled, begin)
+		if v != nil || err != nil {
+			return v, err
+		}
+	}
+}
+
+// tryView opens a view after CheckMeta has returned settled. It returns nil if two transactions have ended since then:
+// their meta pages have taken the places of those before.
+//
+// bbolt takes the older of two meta pages if the newer one is damaged: that is an error.
+func (c *File) tryView(settled uint64, begin func() (*bolt.Tx, error)) (*View, error) {
+	c.views.opening.RLock()
+	defer c.views.opening.RUnlock()
+	tx, err := begin()
+	if err != nil {
+		return nil, err
+	}
+	id := uint64(tx.ID())
+	m, over := c.views.open(id, settled)
+	switch {
+	case m != nil:
+		return &View{Meta: m, file: c, tx: tx}, nil
+	case !over:
+		err = fmt.Errorf("the meta page of transaction %d is not what was written", settled)
+	}
+	_ = tx.Rollback()
+	return nil, err
+}
+
+// Tx is bbolt's transaction, for what bbolt measures.
+func (v *View) Tx() *bolt.Tx { return v.tx }
+
+// Close ends the view. It may be called more than once, by one goroutine.
+func (v *View) Close() {
+	if v.tx != nil {
+		v.file.views.close(uint64(v.tx.ID()))
+		_ = v.tx.Rollback()
+		v.tx = nil
+	}
+}
+
+// views has the transactions that are or can be read, as they were written. So no meta page that is read back is
+// believed, and it is known which free pages no view can read.
+type views struct {
+	// opening is held for reading while bbolt opens a view that is not among those in transactions yet.
+	opening sync.RWMutex
+	settled atomic.Uint64 // the newest transaction of which the meta page is written
+
+	mu    sync.Mutex
+	noted uint64 // the newest of transactions
+	// transactions are the newest two, one that is being written, and those of open views.
+	transactions map[uint64]*transaction
+}
+
+// transaction is one whose pages can be read.
+type transaction struct {
+	meta  *Meta
+	free  bitmap // the pages that its free list names
+	views int    // that are open
+}
+
+// note adds a transaction before its meta page is written.
+func (v *views) note(m *Meta, free bitmap) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for id, t := range v.transactions {
+		if id+1 < m.TxID && t.views == 0 {
+			delete(v.transactions, id)
+		}
+	}
+	if v.transactions == nil {
+		v.transactions = map[uint64]*transaction{}
+	}
+	v.transactions[m.TxID], v.noted = &transaction{meta: m, free: free}, m.TxID
+}
+
+// newest returns the newest transaction.
+func (v *views) newest() *transaction {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.transactions[v.settled.Load()]
+}
+
+// open counts a view of transaction id, which began when settled was the newest or later, and returns its meta page. If
+// there is none, over reports whether two transactions have ended since.
+func (v *views) open(id, settled uint64) (m *Meta, over bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	t := v.transactions[id]
+	if t == nil || id < settled {
+		return nil, id >= settled && id < v.noted
+	}
+	t.views++
+	return t.meta, false
+}
+
+func (v *views) close(id uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	t := v.transactions[id]
+	if t.views--; t.views == 0 && id+1 < v.settled.Load() {
+		delete(v.transactions, id)
+	}
+}
+
+// Newest returns the meta page of the newest transaction. No transaction that writes runs.
+func (c *File) Newest() *Meta { return c.views.newest().meta }
+
+// IsFree reports whether page id is free in the newest transaction. No transaction that writes runs.
+func (c *File) IsFree(id uint64) bool { return c.views.newest().free.has(id) }
+
+// CheckMeta compares the newest meta page with what was written, and returns the number of its transaction. It comes
+// before each Begin of bbolt, which panics there and keeps its locks if it finds neither of the two meta pages whole.
+func (c *File) CheckMeta() (settled uint64, err error) {
+	for {
+		t := c.views.newest()
+		settled = t.meta.TxID
+		var b [pageHeaderBytes + metaBytes]byte
+		_, err = c.file.ReadAt(b[:], int64(settled&1)*int64(c.pageBytes))
+		switch {
+		case err == nil && b == t.meta.text:
+			return settled, nil
+		case c.views.settled.Load() != settled:
+			continue // two checkpoints have ended since
+		case err != nil:
+			return 0, fmt.Errorf("the meta page of transaction %d cannot be read: %w", settled, disk.Plain(err))
+		}
+		return 0, fmt.Errorf("the meta page of transaction %d is not what was written", settled)
+	}
+}
