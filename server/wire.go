@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server/archiver"
 	"tenure/server/backend"
@@ -79,8 +80,8 @@ func (n *node) wire(p *parts) *runners {
 	n.admission, n.level = r.backend.Members, func() uint64 { return r.log.View().Level.Cluster }
 	peers := runner.PeersConfig{
 		Self: n.cfg.Node, LeaseTime: n.cfg.LeaseTime, Clock: n.clock, Elector: r.elector, Log: r.log, Leases: r.leases,
-		Health: r.health, Transfers: r.backend.Transfers, Members: r.backend.Members,
-		Levels: r.backend.Upgrades, Clocks: r.clocks, Snapshots: r.snapshot, Registry: n.registry, Logger: n.log,
+		Health: r.health, Questions: r.backend.Questions, Clocks: r.clocks, Snapshots: r.snapshot, Registry: n.registry,
+		Logger: n.log,
 	}
 	if r.archiver != nil {
 		peers.Archive = r.archiver
@@ -135,25 +136,28 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 		Guardian:   r.guardian.state,
 		Unjoinable: n.cfg.PeerAddr == "", AddressNote: n.cfg.addressNote,
 	})
+	questions := backend.NewQuestions(backend.QuestionsConfig{Self: n.cfg.Node, FirstID: p.firstID,
+		Master: func() ballot.NodeID { return r.log.View().Master }, Lifecycle: r.life, Send: n.ports.peers})
 	transfers := backend.NewTransfers(backend.TransfersConfig{
-		Self: n.cfg.Node, FirstID: p.firstID, Clock: n.clock, Mastership: r.mastership, Log: r.log, Handover: r.handover,
-		Lifecycle: r.life, CanTake: cluster.CanTake, Send: n.ports.peers, Logger: n.log,
+		Self: n.cfg.Node, Questions: questions, Clock: n.clock, Mastership: r.mastership, Log: r.log, Handover: r.handover,
+		CanTake: cluster.CanTake, Logger: n.log,
 	})
 	r.drain.HandOver = transfers.Drain
 	keys := backend.NewKV(backend.KVConfig{Self: n.cfg.Node, Clock: n.clock, Started: n.started, State: r.state, Log: r.log,
 		Mastership: r.mastership, Lifecycle: r.life})
 	return &backend.Backend{
 		Cluster: cluster,
-		Members: backend.NewMembers(backend.MembersConfig{Self: n.cfg.Node, FirstID: p.firstID, Cluster: cluster, Log: r.log,
-			Lifecycle: r.life, Send: n.ports.peers, Drain: r.drain, Logger: n.log}),
+		Members: backend.NewMembers(backend.MembersConfig{Self: n.cfg.Node, Questions: questions, Cluster: cluster,
+			Log: r.log, Lifecycle: r.life, Drain: r.drain, Logger: n.log}),
 		KV: keys,
 		Backups: backend.NewBackups(backend.BackupsConfig{KV: keys, Log: r.log, Store: n.store, Disk: r.disk,
 			Lifecycle: r.life, Logger: n.log}),
 		Leases: backend.NewLeases(backend.LeasesConfig{Cluster: p.identity.Cluster, Timing: n.cfg.timing(), Clock: n.clock,
 			Clocks: r.clocks, Runner: r.leases}),
 		Transfers: transfers,
-		Upgrades: backend.NewUpgrades(backend.UpgradesConfig{Self: n.cfg.Node, FirstID: p.firstID, Members: r.members,
-			Log: r.log, Lifecycle: r.life, Send: n.ports.peers}),
+		Upgrades: backend.NewUpgrades(backend.UpgradesConfig{Self: n.cfg.Node, Questions: questions, Members: r.members,
+			Log: r.log, Lifecycle: r.life}),
+		Questions: questions,
 	}
 }
 

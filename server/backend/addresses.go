@@ -11,7 +11,6 @@ import (
 	"tenure/server/members"
 	"tenure/server/transport"
 	"tenure/server/web"
-	"tenure/server/wire"
 )
 
 // addressesEvery is how often a node looks for members that have moved.
@@ -49,7 +48,7 @@ func hasMoved(x ident.Member, l *transport.PeerState) bool {
 func (m *Members) writeAddress(l *transport.PeerState, said map[ballot.NodeID]string) {
 	op := members.Operation{ID: fmt.Sprintf("address-%s", l.Incarnation), Kind: members.Update, Node: l.Node}
 	op.Member.PeerAddr = l.Addr
-	_, err := m.ask(addressWait, wire.MembersAsk{Op: op})
+	_, err := m.changes.askMaster(addressWait, members.Request{Op: op})
 	log := m.cfg.Logger.With().Uint64("peer", uint64(l.Node)).Str("peer_address", l.Addr).Logger()
 	var refused *web.MemberError
 	switch {

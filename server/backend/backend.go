@@ -11,6 +11,7 @@ type Backend struct {
 	*Members
 	*Backups
 	*Upgrades
+	*Questions
 }
 
 var _ web.Backend = (*Backend)(nil)

@@ -13,6 +13,21 @@
 //	Members    the members, changes of them, and drains              members.go, memberslist.go, drains.go, addresses.go
 //	Backups    backups, and restores into a running cluster          backups.go, restores.go
 //	Upgrades   the feature level                                     upgrades.go
-//	questions  requests that this node passes on to another one      questions.go
+//	Questions  what nodes ask each other                             questions.go, kinds.go
 //	           the node's figures                                    metrics*.go, keycount.go
+//
+// # Questions to other nodes
+//
+// A request that only another node can carry out becomes a question to it: for a change of the members, a transfer or a
+// higher feature level that is the master, for a drain the node to be drained. Each kind of question is added once, with
+// the function that answers it. That function runs at the node that is asked, which may be this one, and its error is
+// the same wherever it has run:
+//
+//	nil                   it is done
+//	*web.MemberError      refused: nothing was changed, and asking again does not help
+//	*notTaken             nothing was changed; another node may do it, or the same one later
+//	web.ErrUnknown        it may have been done: never asked again by itself
+//	web.ErrNotApplied     nothing was changed; the client may ask again
+//
+// A question without an answer is unknown. One that was not sent is not taken.
 package backend

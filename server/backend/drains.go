@@ -23,75 +23,35 @@ const (
 
 // DrainNode makes a node hand mastership over and take no new clients, or take them again.
 func (m *Members) DrainNode(timeout time.Duration, node ballot.NodeID, off, force bool) error {
-	if node == m.cfg.Self {
-		return m.drainHere(off, force)
-	}
-	if _, _, ok := m.cfg.Cluster.cfg.Members.Load().Find(node); !ok {
-		return &web.MemberError{Code: api.CodeNotMember,
-			Text: fmt.Sprintf("node %d is not a member: nothing was changed", node)}
-	}
-	told, how := m.drains.ask(timeout, m.cfg.Lifecycle.Ended(), func(id uint64) bool {
-		return m.cfg.Send.SendLog(node, wire.EncodeDrain(wire.Drain{ID: id, Off: off, Force: force}))
-	})
-	return drainError(node, told, how)
-}
-
-// drainError returns the error of a drain of another node, which has answered or not.
-func drainError(node ballot.NodeID, told wire.Drained, how asked) error {
-	switch {
-	case how == tooMany:
-		return errTooManyAsked
-	case how == unsent:
-		return fmt.Errorf("%w: node %d is not connected to this node", web.ErrNotApplied, node)
-	case how == unanswered:
-		return fmt.Errorf("%w: node %d did not answer in time; ask again", web.ErrUnknown, node)
-	case told.Stops:
-		return &web.MemberError{Code: api.CodeMemberState, Text: told.Problem}
-	case told.Loss:
-		return &web.MemberError{Code: api.CodeQuorumLoss, Text: told.Problem}
-	case told.Problem != "":
-		return web.NotApplied(fmt.Sprintf("node %d", node), errors.New(told.Problem))
-	}
-	return nil
-}
-
-// Drain drains this node because another one was asked to. One too many is not answered.
-func (m *Members) Drain(from ballot.NodeID, d wire.Drain) {
-	m.drains.work(func() {
-		answer := wire.Drained{ID: d.ID}
-		if err := m.drainHere(d.Off, d.Force); err != nil {
-			var refused *web.MemberError
-			answer.Problem = err.Error()
-			if errors.As(err, &refused) {
-				answer.Loss, answer.Stops = refused.Code == api.CodeQuorumLoss, refused.Code == api.CodeMemberState
-			}
+	if node != m.cfg.Self {
+		if _, _, ok := m.cfg.Cluster.cfg.Members.Load().Find(node); !ok {
+			return &web.MemberError{Code: api.CodeNotMember,
+				Text: fmt.Sprintf("node %d is not a member: nothing was changed", node)}
 		}
-		m.cfg.Send.SendLog(from, wire.EncodeDrained(answer))
-	})
+	}
+	_, err := m.drains.ask(timeout, node, wire.Drain{Off: off, Force: force})
+	return err
 }
-
-// Drained takes a node's answer to a drain.
-func (m *Members) Drained(d wire.Drained) { m.drains.answer(d.ID, d) }
 
 // drainHere drains this node, or ends that. A node that is stopping, or is told to stop meanwhile, refuses for good: to
 // ask again would only wait for its end.
-func (m *Members) drainHere(off, force bool) error {
-	if off {
+func (m *Members) drainHere(_ time.Duration, d wire.Drain) (none struct{}, err error) {
+	if d.Off {
 		m.cfg.Drain.End()
-		return nil
+		return none, nil
 	}
 	m.drain.Lock()
 	defer m.drain.Unlock()
 	stopping := &web.MemberError{Code: api.CodeMemberState,
 		Text: fmt.Sprintf("node %d is stopping, which is as good as drained", m.cfg.Self)}
 	if m.cfg.Lifecycle.Stopping() {
-		return stopping
+		return none, stopping
 	}
-	err := m.drainNow(force)
+	err = m.drainNow(d.Force)
 	if err != nil && m.cfg.Lifecycle.Stopping() {
-		return stopping
+		return none, stopping
 	}
-	return err
+	return none, err
 }
 
 // drainNow drains this node. It is called by drainHere alone.
@@ -160,9 +120,11 @@ func (m *Members) listWithDrains() (list api.MemberList, givesWay bool, err erro
 			continue
 		}
 		all.Go(func() {
-			var told wire.MembersTold
-			told, x.Connected, errs[i] = m.askDrain(ballot.NodeID(x.Node))
-			states[i] = told.Drain
+			told, err := m.states.ask(drainAskFor, ballot.NodeID(x.Node), struct{}{})
+			states[i], x.Connected = told.State, err == nil
+			if errors.Is(err, web.ErrOverloaded) {
+				errs[i] = err
+			}
 		})
 	}
 	all.Wait()
@@ -173,16 +135,7 @@ func (m *Members) listWithDrains() (list api.MemberList, givesWay bool, err erro
 	return list, givesWay, errors.Join(errs...)
 }
 
-// askDrain asks another node how far its drain is. Not ok: it did not answer. A node of an older version answers
-// without saying it.
-func (m *Members) askDrain(node ballot.NodeID) (told wire.MembersTold, ok bool, err error) {
-	q := wire.MembersAsk{DryRun: true, Drain: true, Wait: drainAskFor / 2}
-	told, how := m.asks.ask(drainAskFor, m.cfg.Lifecycle.Ended(), func(id uint64) bool {
-		q.ID = id
-		return m.cfg.Send.SendLog(node, wire.EncodeMembersAsk(&q))
-	})
-	if how == tooMany {
-		err = errTooManyAsked
-	}
-	return told, how == answered, err
+// drainState tells how far the drain of this node is.
+func (m *Members) drainState(time.Duration, struct{}) (wire.DrainTold, error) {
+	return wire.DrainTold{State: m.cfg.Drain.State()}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tenure/api"
+	"tenure/internal/ballot"
 	"tenure/server/runner"
 	"tenure/server/web"
 	"tenure/server/wire"
@@ -13,8 +14,10 @@ import (
 // A node that is stopping refuses a drain at once and for good, whether a client of its own asks or another node.
 func TestDrainOfAStoppingNode(t *testing.T) {
 	life := runner.NewLifecycle(func() {})
-	sent := sentBodies{make(chan []byte, 8)}
-	m := NewMembers(MembersConfig{Self: 2, Lifecycle: life, Send: sent, Drain: runner.NewDrain(runner.DrainConfig{})})
+	sent := make(chan []byte, 8)
+	asks := questionsOf(func(_ ballot.NodeID, body []byte) bool { sent <- body; return true })
+	asks.cfg.Self = 2
+	m := NewMembers(MembersConfig{Self: 2, Lifecycle: life, Questions: asks, Drain: runner.NewDrain(runner.DrainConfig{})})
 	life.Stop()
 	const says = "node 2 is stopping, which is as good as drained"
 	var refused *web.MemberError
@@ -24,12 +27,12 @@ func TestDrainOfAStoppingNode(t *testing.T) {
 			t.Errorf("force %v: %v", force, err)
 		}
 	}
-	m.Drain(1, wire.Drain{ID: 7})
-	body, err := wire.DecodeLog(<-sent.log, 2, 1)
-	if err != nil || body.Drained == nil || *body.Drained != (wire.Drained{ID: 7, Problem: says, Stops: true}) {
-		t.Fatalf("%+v, %v", body.Drained, err)
+	asks.Asked(1, wire.Question{ID: 7, Kind: wire.AskDrain, Body: wire.EncodeBody(&wire.Drain{})})
+	body, err := wire.DecodeLog(<-sent, 2, 1)
+	if err != nil || body.Answer == nil || body.Answer.ID != 7 {
+		t.Fatalf("%+v, %v", body.Answer, err)
 	}
-	if err := drainError(2, *body.Drained, answered); !errors.As(err, &refused) || refused.Code != api.CodeMemberState ||
+	if _, err := outcome(2, body.Answer); !errors.As(err, &refused) || refused.Code != api.CodeMemberState ||
 		refused.Text != says {
 		t.Errorf("the node that was asked says %v", err)
 	}

@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -20,38 +19,41 @@ import (
 )
 
 // maxMemberQuestions bounds the questions about members that wait at one node for the master's answer, and the
-// questions that one node works on for others. The same bounds hold for drains of other nodes.
+// questions that one node works on for others. The same bound holds for each kind of questions about drains.
 const maxMemberQuestions = 64
 
 // MembersConfig is what a Members is made of. All fields are required.
 type MembersConfig struct {
 	Self      ballot.NodeID
-	FirstID   uint64 // of the questions that are passed on; another one in each run
+	Questions *Questions
 	Cluster   *Cluster
 	Log       *runner.Log
 	Lifecycle *runner.Lifecycle
-	Send      runner.Sender
 	Drain     *runner.Drain // of this node
 	Logger    zerolog.Logger
 }
 
 // Members lists the members, and passes requests to change them on to the master.
 type Members struct {
-	cfg    MembersConfig
-	asks   *questions[wire.MembersTold] // for the master
-	drains *questions[wire.Drained]     // for any node
-	drain  sync.Mutex                   // held while a drain of this node begins
+	cfg     MembersConfig
+	changes *kind[members.Request, wire.MembersAnswer] // by the master
+	drains  *kind[wire.Drain, struct{}]                // of any node
+	states  *kind[struct{}, wire.DrainTold]            // of drains of any node
+	drain   sync.Mutex                                 // held while a drain of this node begins
 }
 
 // NewMembers returns a Members.
 func NewMembers(c MembersConfig) *Members {
-	return &Members{cfg: c, asks: newQuestions[wire.MembersTold](c.FirstID, maxMemberQuestions),
-		drains: newQuestions[wire.Drained](c.FirstID, maxMemberQuestions)}
+	m := &Members{cfg: c}
+	m.changes = newKind(c.Questions, wire.AskMembers, maxMemberQuestions, "ask again with the same operation id", m.change)
+	m.drains = newKind(c.Questions, wire.AskDrain, maxMemberQuestions, "ask again", m.drainHere)
+	m.states = newKind(c.Questions, wire.AskDrainState, maxMemberQuestions, "ask again", m.drainState)
+	return m
 }
 
 // ChangeMembers begins an operation, wherever the master is.
 func (m *Members) ChangeMembers(timeout time.Duration, c web.MemberChange) (api.MemberOperation, error) {
-	told, err := m.ask(timeout, wire.MembersAsk{Op: operationOf(c)})
+	told, err := m.changes.askMaster(timeout, members.Request{Op: operationOf(c)})
 	if err != nil {
 		return api.MemberOperation{}, err
 	}
@@ -60,7 +62,7 @@ func (m *Members) ChangeMembers(timeout time.Duration, c web.MemberChange) (api.
 
 // PlanChange says what ChangeMembers would do.
 func (m *Members) PlanChange(timeout time.Duration, c web.MemberChange) (api.MemberPlan, error) {
-	told, err := m.ask(timeout, wire.MembersAsk{Op: operationOf(c), DryRun: true})
+	told, err := m.changes.askMaster(timeout, members.Request{Op: operationOf(c), DryRun: true})
 	if err != nil {
 		return api.MemberPlan{}, err
 	}
@@ -71,7 +73,7 @@ func (m *Members) PlanChange(timeout time.Duration, c web.MemberChange) (api.Mem
 
 // CancelChange takes an operation back.
 func (m *Members) CancelChange(timeout time.Duration, id string) (api.MemberOperation, error) {
-	told, err := m.ask(timeout, wire.MembersAsk{Cancel: id})
+	told, err := m.changes.askMaster(timeout, members.Request{Cancel: id})
 	if err != nil {
 		return api.MemberOperation{}, err
 	}
@@ -96,7 +98,7 @@ func (m *Members) Join(timeout time.Duration, op members.Operation) (members.Rec
 	if why := m.cfg.Cluster.FounderWaits(); why != "" {
 		return members.Record{}, errors.New(why)
 	}
-	told, err := m.ask(timeout, wire.MembersAsk{Op: op})
+	told, err := m.changes.askMaster(timeout, members.Request{Op: op})
 	if err != nil {
 		return members.Record{}, err
 	}
@@ -107,81 +109,21 @@ func (m *Members) Join(timeout time.Duration, op members.Operation) (members.Rec
 	return r, nil
 }
 
-// ask brings a question to the master, which may be this node, and waits for its answer. A sent question is not
-// repeated: the client repeats the operation's id.
-func (m *Members) ask(timeout time.Duration, q wire.MembersAsk) (wire.MembersTold, error) {
-	end := time.Now().Add(timeout)
-	for to := ballot.NodeID(0); ; {
-		left := time.Until(end)
-		if left <= 0 {
-			return wire.MembersTold{}, fmt.Errorf("%w: no master is known; try again", web.ErrNotApplied)
-		}
-		told, err := m.askOnce(left, cmp.Or(to, m.cfg.Log.View().Master), q)
-		if err != nil {
-			return told, err
-		}
-		switch {
-		case told.Done:
-			return told, nil
-		case told.Unknown:
-			return told, fmt.Errorf("%w: the master did not answer in time, or is the master no more: ask again with the same "+
-				"operation id", web.ErrUnknown)
-		case told.Reason != 0:
-			return told, &web.MemberError{Code: codeOf(told.Reason), Text: told.Text}
-		}
-		to = told.Master // 0: whoever is known to be by then
-		select {
-		case <-m.cfg.Lifecycle.Ended():
-			return told, fmt.Errorf("%w: this node is stopping; ask another", web.ErrNotApplied)
-		case <-time.After(replica.TickEvery):
-		}
-	}
-}
-
-// askOnce asks one node, this one if to is 0. An error says that no question was sent, or that no answer came.
-func (m *Members) askOnce(wait time.Duration, to ballot.NodeID, q wire.MembersAsk) (wire.MembersTold, error) {
-	if to == 0 || to == m.cfg.Self {
-		return m.here(wait, q), nil
-	}
-	q.Wait = wait
-	told, how := m.asks.ask(wait, m.cfg.Lifecycle.Ended(), func(id uint64) bool {
-		q.ID = id
-		return m.cfg.Send.SendLog(to, wire.EncodeMembersAsk(&q))
-	})
-	switch how {
-	case tooMany:
-		return told, errTooManyAsked
-	case unanswered:
-		told.Unknown = true
-	}
-	return told, nil // of unsent: nothing was asked
-}
-
-var errTooManyAsked = fmt.Errorf("%w: %d questions about members wait already", web.ErrOverloaded, maxMemberQuestions)
-
-// here asks this node's own log part, or its drain.
-func (m *Members) here(wait time.Duration, q wire.MembersAsk) wire.MembersTold {
-	if q.Drain {
-		return wire.MembersTold{ID: q.ID, Drain: m.cfg.Drain.State()}
-	}
+// change has this node's own log part change the members.
+func (m *Members) change(wait time.Duration, q members.Request) (told wire.MembersAnswer, err error) {
 	r, err := m.cfg.Log.Members(wait, replica.MembersRequest{Op: q.Op, Cancel: q.Cancel, DryRun: q.DryRun,
 		Known: besides(q.Op, m.cfg.Cluster.known())})
-	told := wire.MembersTold{ID: q.ID}
-	switch {
-	case errors.Is(err, runner.ErrOverloaded):
-		return told
-	case err != nil || r.Outcome == replica.Unknown || r.Members == nil:
-		told.Unknown = err != nil || r.Outcome == replica.Unknown
-		return told
-	}
-	told.Master = r.Members.Master
-	switch {
+	switch err := outcomeOf(err, r.Outcome); {
+	case err != nil:
+		return told, err
+	case r.Members == nil:
+		return told, notMaster(0)
 	case r.Outcome == replica.Done:
-		told.Done, told.Record, told.Plan = true, r.Members.Record.Encode(), r.Members.Plan
+		return wire.MembersAnswer{Record: r.Members.Record.Encode(), Plan: r.Members.Plan}, nil
 	case r.Members.Refusal != nil:
-		told.Reason, told.Text = r.Members.Refusal.Reason, r.Members.Refusal.Text
+		return told, &web.MemberError{Code: codeOf(r.Members.Refusal.Reason), Text: r.Members.Refusal.Text}
 	}
-	return told
+	return told, notMaster(r.Members.Master)
 }
 
 // besides returns known without the addresses that op changes: written down before, they would leave op nothing to do.
@@ -200,24 +142,6 @@ func besides(op members.Operation, known []ident.Member) []ident.Member {
 	}
 	return known
 }
-
-// Asked answers a question that another node has passed on to this one. One too many is answered as if this node knew no
-// master.
-func (m *Members) Asked(from ballot.NodeID, q wire.MembersAsk) {
-	taken := m.asks.work(func() {
-		told := m.here(min(max(q.Wait, 0), maxMemberWait), q)
-		m.cfg.Send.SendLog(from, wire.EncodeMembersTold(&told))
-	})
-	if !taken {
-		m.cfg.Send.SendLog(from, wire.EncodeMembersTold(&wire.MembersTold{ID: q.ID}))
-	}
-}
-
-// maxMemberWait bounds how long a question of another node is worked on.
-const maxMemberWait = time.Minute
-
-// Told takes the master's answer to a question that was passed on.
-func (m *Members) Told(t wire.MembersTold) { m.asks.answer(t.ID, t) }
 
 // operationOf returns the operation that c asks for.
 func operationOf(c web.MemberChange) members.Operation {

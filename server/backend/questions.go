@@ -1,99 +1,192 @@
 package backend
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tenure/api"
+	"tenure/internal/ballot"
+	"tenure/server/replica"
+	"tenure/server/runner"
+	"tenure/server/web"
+	"tenure/server/wire"
 )
 
-// questions are the questions of one kind that this node asks others, and answers for others. Both are bounded. An
-// asked question stays in a table until its answer comes or its caller gives up. Made by newQuestions; any number of
-// goroutines may use it.
-type questions[A any] struct {
-	max    int
-	nextID atomic.Uint64
-	busy   atomic.Int64 // questions of others that are worked on here
+// maxAnswerWait bounds how long a question of another node is worked on.
+const maxAnswerWait = time.Minute
 
-	mu      sync.Mutex
-	waiting map[uint64]chan A
+// QuestionsConfig is what a Questions is made of. All fields are required.
+type QuestionsConfig struct {
+	Self ballot.NodeID
+	// FirstID differs between runs, so that no answer to a question of an earlier run is taken.
+	FirstID   uint64
+	Master    func() ballot.NodeID // as far as this node knows; 0: none is known
+	Lifecycle *runner.Lifecycle
+	Send      runner.Sender
 }
 
-// newQuestions returns questions with at most max waiting, and at most max worked on. firstID must differ between runs,
-// so that no answer to a question of an earlier run is taken.
-func newQuestions[A any](firstID uint64, max int) *questions[A] {
-	q := &questions[A]{max: max, waiting: map[uint64]chan A{}}
-	q.nextID.Store(firstID)
+// Questions are the questions that this node asks others, and answers for others. It implements runner.Questions. All
+// kinds are added before the first question is asked. From then on any number of goroutines may use it.
+type Questions struct {
+	cfg    QuestionsConfig
+	nextID atomic.Uint64
+	kinds  map[wire.QuestionKind]*answers
+
+	mu      sync.Mutex
+	waiting map[uint64]asked // until an answer comes, or the caller gives up
+}
+
+// answers is how this node answers the questions of a kind, and how many of that kind there are.
+type answers struct {
+	max    int64
+	asked  atomic.Int64 // by this node, and not answered yet
+	worked atomic.Int64 // worked on for others
+	answer func(wait time.Duration, body []byte) ([]byte, error)
+}
+
+// asked is a question that waits for its answer.
+type asked struct {
+	node   ballot.NodeID
+	answer chan wire.Answer // has space for one
+}
+
+// NewQuestions returns a Questions of no kind yet.
+func NewQuestions(c QuestionsConfig) *Questions {
+	q := &Questions{cfg: c, kinds: map[wire.QuestionKind]*answers{}, waiting: map[uint64]asked{}}
+	q.nextID.Store(c.FirstID)
 	return q
 }
 
-// asked is what became of a question.
-type asked int
+// notTaken is the error of a question that was not taken, and has changed nothing. Another node may take it, or the
+// same one later.
+type notTaken struct {
+	master ballot.NodeID // ask that node; 0: none is known
+	why    string
+}
 
-const (
-	tooMany    asked = iota // nothing was sent: as many questions wait as may
-	unsent                  // nothing was sent: there is no connection
-	unanswered              // it was sent, and no answer came in time
-	answered
-)
+func (e *notTaken) Error() string { return web.ErrNotApplied.Error() + ": " + e.why }
 
-// ask has send put a question with an id to another node, and waits for its answer until the time is over or ended is
-// closed.
-func (q *questions[A]) ask(wait time.Duration, ended <-chan struct{}, send func(id uint64) bool) (answer A, how asked) {
-	id, c := q.nextID.Add(1), make(chan A, 1)
-	if !q.open(id, c) {
-		return answer, tooMany
+// Unwrap makes it a web.ErrNotApplied.
+func (e *notTaken) Unwrap() error { return web.ErrNotApplied }
+
+// notMaster returns the error of a node that is not the master, but knows which node is.
+func notMaster(master ballot.NodeID) error { return &notTaken{master, "no master is known; try again"} }
+
+// put sends a question to another node and waits for the answer, until the time is over, this node ends, or goOn is
+// false.
+func (q *Questions) put(wait time.Duration, node ballot.NodeID, x wire.Question, goOn func() bool) ([]byte, error) {
+	k := q.kinds[x.Kind]
+	defer k.asked.Add(-1)
+	if k.asked.Add(1) > k.max {
+		return nil, fmt.Errorf("%w: %d questions of this kind wait already", web.ErrOverloaded, k.max)
 	}
-	defer q.close(id)
-	if !send(id) {
-		return answer, unsent
+	x.ID, x.Wait = q.nextID.Add(1), wait
+	answer := q.open(x.ID, node)
+	defer q.close(x.ID)
+	if !q.cfg.Send.SendLog(node, wire.EncodeQuestion(&x)) {
+		return nil, &notTaken{why: fmt.Sprintf("node %d is not connected to this node; try again", node)}
 	}
-	timer := time.NewTimer(wait)
+	timer, tick := time.NewTimer(wait), time.NewTicker(replica.TickEvery)
 	defer timer.Stop()
-	select {
-	case answer = <-c:
-		return answer, answered
-	case <-timer.C:
-	case <-ended:
+	defer tick.Stop()
+	for waits := true; waits; {
+		select {
+		case a := <-answer:
+			return outcome(node, &a)
+		case <-timer.C:
+			waits = false
+		case <-q.cfg.Lifecycle.Ended():
+			waits = false
+		case <-tick.C:
+			waits = goOn()
+		}
 	}
-	return answer, unanswered
+	return nil, unanswered(node)
 }
 
-// answer gives the answer to the caller of the question with that id. An answer without a waiting caller is dropped.
-func (q *questions[A]) answer(id uint64, answer A) {
+func (q *Questions) open(id uint64, node ballot.NodeID) <-chan wire.Answer {
+	c := make(chan wire.Answer, 1)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if c := q.waiting[id]; c != nil {
-		c <- answer
-		delete(q.waiting, id)
-	}
+	q.waiting[id] = asked{node, c}
+	return c
 }
 
-// work runs do, the work on a question of another node, in a new goroutine, since the caller must not wait. It returns
-// false, and does nothing, if max questions are being worked on.
-func (q *questions[A]) work(do func()) bool {
-	if q.busy.Add(1) > int64(q.max) {
-		q.busy.Add(-1)
-		return false
-	}
-	go func() {
-		defer q.busy.Add(-1)
-		do()
-	}()
-	return true
-}
-
-func (q *questions[A]) open(id uint64, c chan A) bool {
+func (q *Questions) close(id uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) >= q.max {
-		return false
-	}
-	q.waiting[id] = c
-	return true
-}
-
-func (q *questions[A]) close(id uint64) {
-	q.mu.Lock()
 	delete(q.waiting, id)
-	q.mu.Unlock()
+}
+
+// Answered takes an answer. One that nobody waits for is dropped, and so is that of a node that was not asked.
+func (q *Questions) Answered(from ballot.NodeID, a wire.Answer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if x, ok := q.waiting[a.ID]; ok && x.node == from {
+		x.answer <- a
+		delete(q.waiting, a.ID)
+	}
+}
+
+// Asked answers a question of another node. The work is done in a new goroutine, since the caller must not wait.
+func (q *Questions) Asked(from ballot.NodeID, x wire.Question) {
+	k := q.kinds[x.Kind]
+	switch {
+	case k == nil:
+		q.tell(from, x.ID, nil, errors.New("its release knows no such question"))
+	case k.worked.Add(1) > k.max:
+		k.worked.Add(-1)
+		q.tell(from, x.ID, nil, &notTaken{why: fmt.Sprintf("node %d has too many questions of this kind to answer; try again",
+			q.cfg.Self)})
+	default:
+		go func() {
+			defer k.worked.Add(-1)
+			body, err := k.answer(min(max(x.Wait, 0), maxAnswerWait), x.Body)
+			q.tell(from, x.ID, body, err)
+		}()
+	}
+}
+
+// tell sends the answer to a question of another node: body, or what err says.
+func (q *Questions) tell(to ballot.NodeID, id uint64, body []byte, err error) {
+	a := wire.Answer{ID: id, Outcome: wire.Done, Body: body}
+	var refused *web.MemberError
+	var not *notTaken
+	switch {
+	case errors.As(err, &refused):
+		a = wire.Answer{ID: id, Outcome: wire.Refused, Code: refused.Code, Text: refused.Text}
+	case errors.As(err, &not):
+		a = wire.Answer{ID: id, Outcome: wire.NotTaken, Master: not.master, Text: not.why}
+	case errors.Is(err, web.ErrUnknown):
+		a = wire.Answer{ID: id, Outcome: wire.Unknown}
+	case err != nil:
+		a = wire.Answer{ID: id, Outcome: wire.Refused, Text: strings.TrimPrefix(err.Error(), web.ErrNotApplied.Error()+": ")}
+	}
+	q.cfg.Send.SendLog(to, wire.EncodeAnswer(&a))
+}
+
+// outcome returns the body of a node's answer, or the error that the answer stands for.
+func outcome(node ballot.NodeID, a *wire.Answer) ([]byte, error) {
+	switch {
+	case a.Outcome == wire.Done:
+		return a.Body, nil
+	case a.Outcome == wire.NotTaken:
+		return nil, &notTaken{a.Master, a.Text}
+	case a.Outcome == wire.Refused && a.Code == "":
+		return nil, web.NotApplied(fmt.Sprintf("node %d", node), errors.New(a.Text))
+	case a.Outcome == wire.Refused && slices.Contains(api.Codes(), a.Code):
+		return nil, &web.MemberError{Code: a.Code, Text: a.Text}
+	case a.Outcome == wire.Refused: // for a reason of a newer release
+		return nil, &web.MemberError{Code: api.CodeMemberState, Text: a.Text}
+	}
+	return nil, unanswered(node)
+}
+
+func unanswered(node ballot.NodeID) error {
+	return fmt.Errorf("%w: node %d did not answer in time, or does not know", web.ErrUnknown, node)
 }

@@ -1,8 +1,8 @@
 package backend
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,22 +22,23 @@ const maxRaises = 16
 // UpgradesConfig is what an Upgrades is made of. All fields are required.
 type UpgradesConfig struct {
 	Self      ballot.NodeID
-	FirstID   uint64 // of the requests that are passed on; another one in each run
+	Questions *Questions
 	Members   *runner.Members
 	Log       *runner.Log
 	Lifecycle *runner.Lifecycle
-	Send      runner.Sender
 }
 
 // Upgrades tells which feature level the cluster has, and has the master raise it.
 type Upgrades struct {
 	cfg    UpgradesConfig
-	raises *questions[wire.Raised] // for the master
+	raises *kind[struct{}, struct{}] // by the master
 }
 
 // NewUpgrades returns an Upgrades.
 func NewUpgrades(c UpgradesConfig) *Upgrades {
-	return &Upgrades{cfg: c, raises: newQuestions[wire.Raised](c.FirstID, maxRaises)}
+	u := &Upgrades{cfg: c}
+	u.raises = newKind(c.Questions, wire.AskRaise, maxRaises, "look with kvctl upgrade status", u.raise)
+	return u
 }
 
 // Upgrade returns what this node knows of the feature level.
@@ -105,28 +106,20 @@ func itOrThem(ids []ballot.NodeID) string {
 // here.
 func (u *Upgrades) FinishUpgrade(timeout time.Duration) (api.Upgrade, error) {
 	end := time.Now().Add(timeout)
-	asked := false
-	for to := ballot.NodeID(0); ; {
+	reached := func() bool {
 		v := u.cfg.Log.View()
-		if v.Level.Cluster >= v.Level.Newest {
-			return u.Upgrade(), nil
+		return v.Level.Cluster >= v.Level.Newest
+	}
+	if !reached() {
+		// Of an unknown outcome the level itself tells.
+		if _, err := u.raises.askMaster(timeout, struct{}{}); err != nil && !errors.Is(err, web.ErrUnknown) {
+			return u.Upgrade(), err
 		}
-		left := time.Until(end)
-		if left <= 0 {
-			return u.Upgrade(), u.tooLate(asked)
-		}
-		if !asked {
-			if to == 0 {
-				to = v.Master
-			}
-			told, unknown, err := u.ask(left, to)
-			if err != nil {
-				return u.Upgrade(), err
-			}
-			if why := u.blocked(v.Level.Cluster, told.Older, told.Unheard); why != "" {
-				return u.Upgrade(), &web.MemberError{Code: api.CodeMemberState, Text: "not raised: " + why}
-			}
-			to, asked = told.Master, told.Done || unknown
+	}
+	for !reached() {
+		if time.Now().After(end) {
+			return u.Upgrade(), fmt.Errorf("%w: the level is being raised, and this node has not applied it yet: look with kvctl "+
+				"upgrade status", web.ErrUnknown)
 		}
 		select {
 		case <-u.cfg.Lifecycle.Ended():
@@ -134,65 +127,22 @@ func (u *Upgrades) FinishUpgrade(timeout time.Duration) (api.Upgrade, error) {
 		case <-time.After(replica.TickEvery):
 		}
 	}
+	return u.Upgrade(), nil
 }
 
-func (u *Upgrades) tooLate(asked bool) error {
-	if asked {
-		return fmt.Errorf("%w: the level is being raised, and this node has not applied it yet: look with kvctl upgrade status",
-			web.ErrUnknown)
-	}
-	return fmt.Errorf("%w: no master is known; try again", web.ErrNotApplied)
-}
-
-// ask asks one node, this one if it is `to`. unknown: it may have raised the level.
-func (u *Upgrades) ask(wait time.Duration, to ballot.NodeID) (told wire.Raised, unknown bool, err error) {
-	switch to {
-	case 0:
-		return told, false, nil
-	case u.cfg.Self:
-		told, unknown = u.here(wait)
-		return told, unknown, nil
-	}
-	told, how := u.raises.ask(wait, u.cfg.Lifecycle.Ended(), func(id uint64) bool {
-		return u.cfg.Send.SendLog(to, wire.EncodeRaise(wire.Raise{ID: id}))
-	})
-	if how == tooMany {
-		return told, false, fmt.Errorf("%w: %d requests to raise the feature level wait already", web.ErrOverloaded, maxRaises)
-	}
-	return told, how == unanswered, nil
-}
-
-// here asks this node's own log part.
-func (u *Upgrades) here(wait time.Duration) (told wire.Raised, unknown bool) {
+// raise has this node's own log part raise the level.
+func (u *Upgrades) raise(wait time.Duration, _ struct{}) (none struct{}, err error) {
 	r, err := u.cfg.Log.Raise(wait)
-	if err != nil || r.Level == nil {
-		return told, err != nil && err != runner.ErrOverloaded
+	switch err := outcomeOf(err, r.Outcome); {
+	case err != nil:
+		return none, err
+	case r.Level == nil:
+		return none, notMaster(0)
+	case r.Outcome == replica.Done:
+		return none, nil
 	}
-	return wire.Raised{Done: r.Outcome == replica.Done, Master: r.Level.Master, Older: r.Level.Older,
-		Unheard: r.Level.Unheard}, false
+	if why := u.blocked(u.cfg.Log.View().Level.Cluster, r.Level.Older, r.Level.Unheard); why != "" {
+		return none, &web.MemberError{Code: api.CodeMemberState, Text: "not raised: " + why}
+	}
+	return none, notMaster(r.Level.Master)
 }
-
-// Asked answers a request that another node has passed on to this one. One too many is not answered.
-func (u *Upgrades) Asked(from ballot.NodeID, r wire.Raise) {
-	u.raises.work(func() {
-		told, unknown := u.here(raiseWait)
-		if told.ID = r.ID; !unknown {
-			u.cfg.Send.SendLog(from, wire.EncodeRaised(&told))
-		}
-	})
-}
-
-// raiseWait bounds how long a request of another node is worked on.
-const raiseWait = time.Second
-
-// Told takes the master's answer to a request that was passed on.
-func (u *Upgrades) Told(r wire.Raised) {
-	r.Older, r.Unheard = shown(r.Older), shown(r.Unheard)
-	u.raises.answer(r.ID, r)
-}
-
-// shown cuts a list of another node to what can be a cluster's.
-func shown(ids []ballot.NodeID) []ballot.NodeID { return slices.Clip(ids[:min(len(ids), maxShown)]) }
-
-// maxShown is more than the members of a cluster.
-const maxShown = 64

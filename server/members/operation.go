@@ -89,6 +89,13 @@ type Operation struct {
 	Certified bool
 }
 
+// Request asks for an operation, or takes one back.
+type Request struct {
+	Op     Operation
+	Cancel string // not empty: take the operation of that id back, instead of Op
+	DryRun bool   // only tell what Op would do
+}
+
 // Readies reports whether the members begin no checkpoint before the compared one.
 func (o *Operation) Readies() bool { return o.Checks%2 == 1 }
 

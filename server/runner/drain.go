@@ -33,13 +33,9 @@ type Drain struct {
 }
 
 // NewDrain returns a Drain that is off.
-func NewDrain(c DrainConfig) *Drain {
-	d := &Drain{cfg: c}
-	d.state.Store(uint32(wire.DrainOff))
-	return d
-}
+func NewDrain(c DrainConfig) *Drain { return &Drain{cfg: c} }
 
-// State returns how far the drain is. It is never wire.DrainUnknown.
+// State returns how far the drain is.
 func (d *Drain) State() wire.DrainState { return wire.DrainState(d.state.Load()) }
 
 // On reports whether this node is drained.

@@ -15,37 +15,17 @@ import (
 	"tenure/server/wire"
 )
 
-// Transfers takes the messages about transfers of mastership. Its methods must not wait.
-type Transfers interface {
-	// Asked takes a transfer that another node has passed on to this one, the master as far as it knows.
-	Asked(from ballot.NodeID, t wire.Transfer)
-	// Answered takes what became of one that this node has passed on.
-	Answered(t wire.Transferred)
-}
-
-// MemberQuestions takes the messages about members and drains. Its methods must not wait.
-type MemberQuestions interface {
-	// Asked takes a question about members that another node has passed on to this one, the master as far as it knows.
-	Asked(from ballot.NodeID, q wire.MembersAsk)
-	// Told takes the answer to one that this node has passed on.
-	Told(t wire.MembersTold)
-	// Drain takes what another node was asked to tell this one.
-	Drain(from ballot.NodeID, d wire.Drain)
-	// Drained takes the answer to a drain that this node has passed on.
-	Drained(d wire.Drained)
+// Questions takes the questions of other nodes, and their answers. Its methods must not wait.
+type Questions interface {
+	// Asked takes a question that another node has put to this one.
+	Asked(from ballot.NodeID, q wire.Question)
+	// Answered takes the answer to a question that this node has put to another one.
+	Answered(from ballot.NodeID, a wire.Answer)
 }
 
 // Archive takes what the node that archives says. Its method must not wait.
 type Archive interface {
 	Told(from ballot.NodeID, a wire.Archived)
-}
-
-// LevelQuestions takes the messages about the feature level. Its methods must not wait.
-type LevelQuestions interface {
-	// Asked takes a request that another node has passed on to this one, the master as far as it knows.
-	Asked(from ballot.NodeID, r wire.Raise)
-	// Told takes the answer to one that this node has passed on.
-	Told(r wire.Raised)
 }
 
 // PeersConfig is what a Peers is made of. All fields but Archive are required.
@@ -57,9 +37,7 @@ type PeersConfig struct {
 	Log       *Log
 	Leases    *Leases
 	Health    *Health
-	Transfers Transfers
-	Members   MemberQuestions
-	Levels    LevelQuestions
+	Questions Questions
 	Clocks    *Clocks
 	Snapshots *Snapshots
 	Archive   Archive // nil: this node has no archive
@@ -111,24 +89,12 @@ func (p *Peers) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, 
 	case b.Replica != nil:
 		p.cfg.Log.inbox.putPeer(logEvent{Event: replica.Event{Peer: b.Replica}}, more)
 	case p.outsider(from):
-	case b.Transfer != nil:
-		p.cfg.Transfers.Asked(from, *b.Transfer)
-	case b.Transferred != nil:
-		p.cfg.Transfers.Answered(*b.Transferred)
-	case b.MembersAsk != nil:
-		p.cfg.Members.Asked(from, *b.MembersAsk)
-	case b.MembersTold != nil:
-		p.cfg.Members.Told(*b.MembersTold)
-	case b.Drain != nil:
-		p.cfg.Members.Drain(from, *b.Drain)
-	case b.Drained != nil:
-		p.cfg.Members.Drained(*b.Drained)
+	case b.Question != nil:
+		p.cfg.Questions.Asked(from, *b.Question)
+	case b.Answer != nil:
+		p.cfg.Questions.Answered(from, *b.Answer)
 	case b.Archived != nil && p.cfg.Archive != nil:
 		p.cfg.Archive.Told(from, *b.Archived)
-	case b.Raise != nil:
-		p.cfg.Levels.Asked(from, *b.Raise)
-	case b.Raised != nil:
-		p.cfg.Levels.Told(*b.Raised)
 	}
 }
 

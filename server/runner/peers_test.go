@@ -11,21 +11,20 @@ import (
 	"tenure/server/wire"
 )
 
-// askedMembers notes who has asked about members.
-type askedMembers struct {
-	MemberQuestions
-	by []ballot.NodeID
-}
+// asked notes who has asked, and who has answered.
+type asked struct{ by []ballot.NodeID }
 
-func (a *askedMembers) Asked(from ballot.NodeID, _ wire.MembersAsk) { a.by = append(a.by, from) }
+func (a *asked) Asked(from ballot.NodeID, _ wire.Question)  { a.by = append(a.by, from) }
+func (a *asked) Answered(from ballot.NodeID, _ wire.Answer) { a.by = append(a.by, from) }
 
-// Member requests and lease messages of a stranger reach no runner. A runner that got one would panic here.
+// Questions, answers and lease messages of a stranger reach no runner. A runner that got one would panic here.
 func TestStrangersReachNobody(t *testing.T) {
-	asked := &askedMembers{}
-	p := NewPeers(PeersConfig{Self: 1, Log: newLoneLog(t), Members: asked, Registry: prometheus.NewRegistry(),
+	asked := &asked{}
+	p := NewPeers(PeersConfig{Self: 1, Log: newLoneLog(t), Questions: asked, Registry: prometheus.NewRegistry(),
 		Logger: zerolog.Nop()})
 	const stranger = 7
-	p.LogFrame(stranger, ballot.Incarnation{}, wire.EncodeMembersAsk(&wire.MembersAsk{ID: 1, Cancel: "op"}), false)
+	p.LogFrame(stranger, ballot.Incarnation{}, wire.EncodeQuestion(&wire.Question{ID: 1, Kind: wire.AskRaise}), false)
+	p.LogFrame(stranger, ballot.Incarnation{}, wire.EncodeAnswer(&wire.Answer{ID: 1}), false)
 	p.LeaseFrame(stranger, ballot.Incarnation{}, wire.EncodeNudge(wire.Nudge{Node: 1}))
 	p.NamedFrame(stranger, ballot.Incarnation{}, wire.EncodeNamed(&leases.Batch{To: 1}), false)
 	if len(asked.by) > 0 {

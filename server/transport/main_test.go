@@ -249,7 +249,7 @@ func within(t *testing.T) context.Context {
 // kinds. Transport looks at the type only.
 func leaseBody(n int, more ...byte) []byte { return body(wire.EncodeNudge(wire.Nudge{})[0], n, more) }
 func logBody(n int, more ...byte) []byte {
-	return body(wire.EncodeTransfer(wire.Transfer{})[0], n, more)
+	return body(wire.EncodeQuestion(&wire.Question{})[0], n, more)
 }
 
 func body(typ byte, n int, more []byte) []byte {

@@ -10,31 +10,23 @@ import (
 
 // The first byte of a body. The numbers are on the wire: they are never reused.
 const (
-	typeKeepalive   byte = 0
-	typeLease       byte = 1
-	typeNudge       byte = 2
-	typeLog         byte = 3
-	typeReplica     byte = 4
-	typeTransfer    byte = 5
-	typeTransferred byte = 6
-	typeNamed       byte = 7
-	typeHealth      byte = 8
-	typeMembersAsk  byte = 9
-	typeMembersTold byte = 10
-	typeDrain       byte = 11
-	typeDrained     byte = 12
-	typeRaise       byte = 13
-	typeRaised      byte = 14
-	typeClock       byte = 15
-	typeArchived    byte = 20
+	typeKeepalive byte = 0
+	typeLease     byte = 1
+	typeNudge     byte = 2
+	typeLog       byte = 3
+	typeReplica   byte = 4
+	typeQuestion  byte = 5
+	typeAnswered  byte = 6
+	typeNamed     byte = 7
+	typeHealth    byte = 8
+	typeClock     byte = 15
+	typeArchived  byte = 20
 )
 
 // kindOf has the kind of the connections on which bodies of each type are sent, for all types but keepalives.
 var kindOf = [...]Kind{
 	typeLease: KindLease, typeNudge: KindLease, typeHealth: KindLease, typeClock: KindLease,
-	typeLog: KindLog, typeReplica: KindLog, typeTransfer: KindLog, typeTransferred: KindLog,
-	typeMembersAsk: KindLog, typeMembersTold: KindLog, typeDrain: KindLog, typeDrained: KindLog,
-	typeRaise: KindLog, typeRaised: KindLog, typeArchived: KindLog,
+	typeLog: KindLog, typeReplica: KindLog, typeQuestion: KindLog, typeAnswered: KindLog, typeArchived: KindLog,
 	typeNamed: KindNamed,
 }
 

@@ -11,17 +11,11 @@
 //	2     Nudge                  lease       msgpack                        handover.go
 //	3     multipaxos.Message     log         header and values              log.go
 //	4     replica.Message        log         header and values              replica.go
-//	5     Transfer               log         msgpack                        handover.go
-//	6     Transferred            log         msgpack                        handover.go
+//	5     Question               log         msgpack                        question.go
+//	6     Answer                 log         msgpack                        question.go
 //	7     leases.Batch           named       varints                        named.go
 //	8     replica.Health         lease       msgpack                        lease.go
-//	9     MembersAsk             log         msgpack                        membersask.go
-//	10    MembersTold            log         msgpack                        membersask.go
-//	11    Drain                  log         msgpack                        membersask.go
-//	12    Drained                log         msgpack                        membersask.go
-//	13    Raise                  log         msgpack                        raise.go
-//	14    Raised                 log         msgpack                        raise.go
-//	15    clocks.Stamp     lease       msgpack                        lease.go
+//	15    clocks.Stamp           lease       msgpack                        lease.go
 //	20    Archived               log         msgpack                        archived.go
 //
 // Structs are msgpack arrays of their fields (internal/codec): fields are only ever added, at the end, and a field that
@@ -37,6 +31,7 @@
 //	body on a lease connection           64 KiB (MaxLeaseBytes)
 //	body on a connection of named leases 1 MiB (MaxNamedBytes)
 //	body on a log connection             a setting of the transport
+//	body with a question, an answer      16 KiB (MaxQuestionBytes), 512 KiB (MaxAnswerBytes)
 //	memory for a body that is arriving   256 KiB, then twice what has come
 //	memory for a decoded message         64 KiB and 64 bytes for each byte of its body
 //	nesting of msgpack                   16

@@ -14,6 +14,7 @@ import (
 	"tenure/lease"
 	"tenure/lease/named"
 	"tenure/multipaxos"
+	"tenure/server/members"
 	"tenure/server/replica/leases"
 )
 
@@ -99,25 +100,34 @@ func FuzzReplica(f *testing.F) {
 		switch {
 		case b.Replica != nil:
 			return EncodeReplica(b.Replica)
-		case b.Transfer != nil:
-			return EncodeTransfer(*b.Transfer)
-		case b.MembersAsk != nil:
-			return EncodeMembersAsk(b.MembersAsk)
-		case b.MembersTold != nil:
-			return EncodeMembersTold(b.MembersTold)
-		case b.Drain != nil:
-			return EncodeDrain(*b.Drain)
-		case b.Archived != nil:
-			return EncodeArchived(b.Archived)
-		case b.Drained != nil:
-			return EncodeDrained(*b.Drained)
-		case b.Raise != nil:
-			return EncodeRaise(*b.Raise)
-		case b.Raised != nil:
-			return EncodeRaised(b.Raised)
+		case b.Question != nil:
+			return EncodeQuestion(b.Question)
+		case b.Answer != nil:
+			return EncodeAnswer(b.Answer)
 		}
-		return EncodeTransferred(*b.Transferred)
+		return EncodeArchived(b.Archived)
 	})
+}
+
+// FuzzQuestionBody fuzzes the bodies of questions and answers. The first byte says of which type a body is.
+func FuzzQuestionBody(f *testing.F) {
+	types := []func() any{func() any { return new(struct{}) }, func() any { return new(Transfer) },
+		func() any { return new(members.Request) }, func() any { return new(MembersAnswer) },
+		func() any { return new(Drain) }, func() any { return new(DrainTold) }}
+	type typed struct {
+		Of byte
+		V  any
+	}
+	fuzzBodies(f, [][]byte{{0, 0x90}, append([]byte{1}, EncodeBody(&Transfer{To: 3})...),
+		append([]byte{2}, EncodeBody(someRequest())...), append([]byte{3}, EncodeBody(someMembersAnswer())...),
+		append([]byte{4}, EncodeBody(&Drain{Off: true})...), append([]byte{5}, EncodeBody(&DrainTold{State: DrainOn})...),
+	}, func(body []byte) (typed, error) {
+		if len(body) == 0 || int(body[0]) >= len(types) {
+			return typed{}, ErrUnknownType
+		}
+		v := types[body[0]]()
+		return typed{body[0], v}, DecodeBody(body[1:], v)
+	}, func(x typed) []byte { return append([]byte{x.Of}, EncodeBody(x.V)...) })
 }
 
 // FuzzNamed leaves out batches with times that are negative: as no node sends them they are written as zero.
@@ -191,8 +201,8 @@ func TestDeclaredLengthsAllocateNothing(t *testing.T) {
 		"join": append([]byte(magic+"\x09\x00\x04\x9a\xdb"), long[1:]...),
 		"joined, nils": append([]byte(magic+"\x0a\x00\x04\x93\x01\xc4\x01\x01\x95\x01\xc0\x01\xdc\x3f\xe0"),
 			bytes.Repeat([]byte{0xc0}, 0x3fe0)...),
-		"transferred":      {typeTransferred, 0x92, 1, 0xdb, 0x7f, 0xff, 0xff, 0xff},
-		"members told":     {typeMembersTold, 0x98, 1, 0xc2, 0xc2, 0, 0, 0xa0, 0xc6, 0x7f, 0xff, 0xff, 0xff},
+		"question":         {typeQuestion, 0x94, 1, 1, 0, 0xc6, 0x7f, 0xff, 0xff, 0xff},
+		"answer":           {typeAnswered, 0x96, 1, 1, 0, 0xdb, 0x7f, 0xff, 0xff, 0xff},
 		"header too large": {typeLog, 0x7f, 0xff, 0xff, 0xff, 0},
 	} {
 		var errs []error
@@ -229,5 +239,25 @@ func TestLeaseRoundTrip(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestQuestionsAndAnswersAreBounded: a body above its bound is malformed, whatever it says.
+func TestQuestionsAndAnswersAreBounded(t *testing.T) {
+	for _, x := range []struct {
+		what   string
+		most   int
+		encode func(n int) []byte
+	}{
+		{"question", MaxQuestionBytes, func(n int) []byte { return EncodeQuestion(&Question{Body: make([]byte, n)}) }},
+		{"answer", MaxAnswerBytes, func(n int) []byte { return EncodeAnswer(&Answer{Body: make([]byte, n)}) }},
+	} {
+		fits := x.most - len(x.encode(x.most)) + x.most
+		if _, err := DecodeLog(x.encode(fits), 1, 2); err != nil {
+			t.Errorf("%s of %d bytes: %v", x.what, x.most, err)
+		}
+		if _, err := DecodeLog(x.encode(fits+1), 1, 2); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s of %d bytes: %v", x.what, x.most+1, err)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/kv"
@@ -168,27 +169,36 @@ func goldenReplica() []golden {
 	out = append(out, golden{"heartbeat with digests", EncodeReplica(&m)})
 	m.Heartbeat.Digests, m.Heartbeat.DigestFormat, m.Heartbeat.Silent = nil, 0, time.Second
 	out = append(out, golden{"heartbeat of who is silent", EncodeReplica(&m)})
-	return append(out, golden{"transfer", EncodeTransfer(Transfer{ID: 9, To: 3})},
-		golden{"transferred", EncodeTransferred(Transferred{ID: 9, Problem: "no"})},
-		golden{"members ask", EncodeMembersAsk(someMembersAsk())}, golden{"members told", EncodeMembersTold(someMembersTold())},
-		golden{"drain", EncodeDrain(Drain{ID: 4, Off: true, Force: true})},
-		golden{"drained", EncodeDrained(Drained{ID: 4, Problem: "no", Loss: true, Stops: true})},
-		golden{"raise", EncodeRaise(Raise{ID: 5})},
-		golden{"raised", EncodeRaised(&Raised{ID: 5, Done: true, Master: 2, Older: []ballot.NodeID{3}, Unheard: []ballot.NodeID{1, 7}})},
+	for _, q := range []struct {
+		kind QuestionKind
+		body any
+	}{{AskTransfer, &Transfer{To: 3}}, {AskRaise, &struct{}{}}, {AskMembers, someRequest()},
+		{AskDrain, &Drain{Off: true, Force: true}}, {AskDrainState, &struct{}{}}} {
+		out = append(out, golden{fmt.Sprintf("question %d", q.kind),
+			EncodeQuestion(&Question{ID: 9, Kind: q.kind, Wait: time.Second, Body: EncodeBody(q.body)})})
+	}
+	for i, a := range []Answer{
+		{Outcome: Done, Body: EncodeBody(&struct{}{})}, {Outcome: Done, Body: EncodeBody(someMembersAnswer())},
+		{Outcome: Done, Body: EncodeBody(&DrainTold{State: DrainBegun})},
+		{Outcome: Refused, Code: api.CodeMemberBusy, Text: "no"}, {Outcome: NotTaken, Master: 2, Text: "no"}, {Outcome: Unknown},
+	} {
+		a.ID = 9
+		out = append(out, golden{fmt.Sprintf("answer %d", i), EncodeAnswer(&a)})
+	}
+	return append(out,
 		golden{"archived", EncodeArchived(&Archived{Slot: 300, ReachedMS: 1_790_000_000_123,
 			Full:     Copy{Slot: 7, Revision: 8, MadeMS: 9, WhenMS: 0},
 			Verified: Copy{Slot: 1, Revision: 2, MadeMS: 3, WhenMS: 4}, Stored: 299})})
 }
 
-func someMembersAsk() *MembersAsk {
-	return &MembersAsk{ID: 7, Cancel: "op", DryRun: true, Wait: time.Second, Drain: true, Op: members.Operation{ID: "op-1",
+func someRequest() *members.Request {
+	return &members.Request{Cancel: "op", DryRun: true, Op: members.Operation{ID: "op-1",
 		Kind: members.Replace, Node: 3, Name: "node-3", Member: ident.Member{Node: 4, Store: ident.StoreID{9}, Name: "d",
 			PeerAddr: "d:1", ClientAddr: "d:2"}, NonVoter: true, Unheard: true, Alive: 2}}
 }
 
-func someMembersTold() *MembersTold {
-	return &MembersTold{ID: 7, Done: true, Unknown: true, Master: 2, Reason: members.Busy, Text: "no", Record: []byte("r"),
-		Plan: members.Plan{Steps: []string{"one"}}, Drain: DrainOn}
+func someMembersAnswer() *MembersAnswer {
+	return &MembersAnswer{Record: []byte("r"), Plan: members.Plan{Steps: []string{"one"}}}
 }
 
 func goldenNamed() []golden {

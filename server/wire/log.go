@@ -12,17 +12,11 @@ import (
 
 // LogBody is what a body on a log connection says; exactly one field is set.
 type LogBody struct {
-	Log         *multipaxos.Message
-	Replica     *replica.Message
-	Transfer    *Transfer
-	Transferred *Transferred
-	MembersAsk  *MembersAsk
-	MembersTold *MembersTold
-	Drain       *Drain
-	Drained     *Drained
-	Raise       *Raise
-	Raised      *Raised
-	Archived    *Archived
+	Log      *multipaxos.Message
+	Replica  *replica.Message
+	Question *Question
+	Answer   *Answer
+	Archived *Archived
 }
 
 // DecodeLog decodes a body from the log connection by which node from speaks to node to. The values of entries and
@@ -38,30 +32,12 @@ func DecodeLog(body []byte, from, to ballot.NodeID) (b LogBody, err error) {
 	case typeReplica:
 		b.Replica = &replica.Message{From: from, To: to}
 		err = decodeReplica(body, b.Replica)
-	case typeTransfer:
-		b.Transfer = new(Transfer)
-		err = decode(body, b.Transfer)
-	case typeTransferred:
-		b.Transferred = new(Transferred)
-		err = decode(body, b.Transferred)
-	case typeMembersAsk:
-		b.MembersAsk = new(MembersAsk)
-		err = decode(body, b.MembersAsk)
-	case typeMembersTold:
-		b.MembersTold = new(MembersTold)
-		err = decode(body, b.MembersTold)
-	case typeDrain:
-		b.Drain = new(Drain)
-		err = decode(body, b.Drain)
-	case typeDrained:
-		b.Drained = new(Drained)
-		err = decode(body, b.Drained)
-	case typeRaise:
-		b.Raise = new(Raise)
-		err = decode(body, b.Raise)
-	case typeRaised:
-		b.Raised = new(Raised)
-		err = decode(body, b.Raised)
+	case typeQuestion:
+		b.Question = new(Question)
+		err = decodeWithin(MaxQuestionBytes, body, b.Question)
+	case typeAnswered:
+		b.Answer = new(Answer)
+		err = decodeWithin(MaxAnswerBytes, body, b.Answer)
 	case typeArchived:
 		b.Archived = new(Archived)
 		err = decode(body, b.Archived)
