@@ -243,7 +243,7 @@ func (w *cluster) endReads(nd *replicaNode) {
 
 // acknowledged watches that a node which answers as the master still holds the lease.
 func (w *cluster) acknowledged(nd *replicaNode, label string) {
-	if nd.log.MasterNode() == nd.id && !nd.pub.Held(w.read(nd)) {
+	if nd.log.Position().Master == nd.id && !nd.pub.Held(w.read(nd)) {
 		w.fail("node %d answered %s after the end of its lease", nd.id, label)
 	}
 }

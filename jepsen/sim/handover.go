@@ -39,12 +39,8 @@ func (n *node) handOver(next ballot.NodeID, forGood bool) {
 // begin has the log part take no new work.
 func (h *handOver) begin() {
 	n := h.node
-	if !h.forGood {
-		n.log.log.HandOver()
-		return
-	}
-	n.log.log.Stop()
-	if n.leases != nil {
+	n.log.log.HandOver(!h.forGood)
+	if h.forGood && n.leases != nil {
 		n.leases.put(namedEvent{stop: true})
 	}
 }

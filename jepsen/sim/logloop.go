@@ -221,7 +221,7 @@ func (l *logLoop) do(e effect.Effect) bool {
 // take hands the driver everything that is in the inbox, and with a tick the reports of health.
 func (l *logLoop) take() {
 	l.poked = false
-	l.log.SetSpace(l.disk.space)
+	l.log.SetDisk(replica.Disk{Space: l.disk.space})
 	l.check.told, l.check.led = l.disk.space, l.core.Phase() != multipaxos.Following
 	for i := range l.inbox {
 		l.spares.took(&l.inbox[i])

@@ -185,7 +185,7 @@ func (w *world) node(id ballot.NodeID) *node {
 
 // anyApplied reports whether any running node has applied a slot.
 func (w *world) anyApplied(slot multipaxos.Slot) bool {
-	return slices.ContainsFunc(w.nodes, func(n *node) bool { return n.up() && n.log.log.Applied() >= slot })
+	return slices.ContainsFunc(w.nodes, func(n *node) bool { return n.up() && n.log.log.Position().Applied >= slot })
 }
 
 // play runs until the cluster has converged, or a check fails.

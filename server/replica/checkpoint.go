@@ -143,13 +143,3 @@ func (l *Log) WantCheckpoint() multipaxos.Slot {
 	l.checkpoints.wanted = max(l.checkpoints.wanted, l.state.Applied())
 	return multipaxos.Slot(l.state.Applied())
 }
-
-// SetCheckpointBytes tells how large a checkpoint the disk has space for, on top of all else that it writes; 0 is no
-// bound but Config's. Where it is less than Config.CheckpointBytes the log's tail is short too.
-func (l *Log) SetCheckpointBytes(n int64) {
-	l.checkpoints.space = n
-	l.core.SetSpace(l.members.space.refuses(), l.checkpoints.short(l.members.space))
-}
-
-// SetStateDBBytes tells how large the durable state database is.
-func (l *Log) SetStateDBBytes(n int64) { l.checkpoints.stateDB = n }

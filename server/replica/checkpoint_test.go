@@ -58,7 +58,7 @@ func TestACheckpointThatIsWantedComesSoon(t *testing.T) {
 		t.Fatal("a checkpoint of nearly nothing, for nobody")
 	}
 	first := b.log.WantCheckpoint()
-	if b.tick(0, p); b.frozen == nil || b.frozen.Slot() != uint64(first) || first != b.log.Applied() {
+	if b.tick(0, p); b.frozen == nil || b.frozen.Slot() != uint64(first) || first != b.log.Position().Applied {
 		t.Fatalf("want one through slot %d: %+v", first, b.frozen)
 	}
 	write(2)
@@ -83,7 +83,7 @@ func TestLargeStateDBsAreCheckpointedInLargerPieces(t *testing.T) {
 	base := b.log.cfg.CheckpointBytes
 	for stateDB, want := range map[int64]int64{0: base, 4 * base: base, 8 * base: 2 * base, 16 * base: 4 * base,
 		1000 * base: 4 * base} {
-		b.log.SetStateDBBytes(stateDB)
+		b.log.SetDisk(Disk{StateDBBytes: stateDB})
 		if got := b.log.checkpoints.threshold(); got != want {
 			t.Errorf("a state database of %d bytes is checkpointed by %d, want %d", stateDB, got, want)
 		}
@@ -107,7 +107,7 @@ func TestLargeStateDBsAreCheckpointedInLargerPieces(t *testing.T) {
 		want, full bool
 	}{{0, 7, false, false}, {0, 8, true, false}, {8 * base, 8, false, false}, {8 * base, 16, true, false}, {0, 32, true,
 		true}, {8 * base, 32, true, false}, {8 * base, 40, true, true}} {
-		b.log.SetStateDBBytes(step.stateDB)
+		b.log.SetDisk(Disk{StateDBBytes: step.stateDB})
 		fill(step.keys)
 		if got := b.log.checkpoints.due(b.state.TableBytes(), SpaceEnough, b.log.ticks); got != step.want {
 			t.Errorf("state database %d, %d bytes of changes: a checkpoint is wanted: %t", step.stateDB, b.state.TableBytes(),

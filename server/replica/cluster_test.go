@@ -149,7 +149,7 @@ func TestForwardedWriteAcrossABrokenLink(t *testing.T) {
 	c := newCluster(t, 3, 6)
 	m := c.awaitMaster()
 	f := c.nodes[m.id%3]
-	c.until("the follower to know the master", time.Second, func() bool { return f.log.MasterNode() == m.id })
+	c.until("the follower to know the master", time.Second, func() bool { return f.log.Position().Master == m.id })
 	plain, keyed := set("a", "1"), set("b", "1")
 	keyed.IdemKey = "key"
 	f.input(Event{Write: &Request{ID: 1, Command: kv.EncodeCommand(&plain), Until: c.now + 3*time.Second}})

@@ -30,7 +30,7 @@ func (l *Log) tickDigests(now time.Duration, p Published) error {
 	if d.err == nil && l.ticks%heartbeatTicks == 0 {
 		if d.err = l.digests.compare(l.cfg.Self.Node, l.members.voters, l.members.peers); d.err != nil {
 			d.since = l.ticks
-			l.Stop()
+			l.HandOver(false)
 		}
 		through := multipaxos.NoPin
 		if l.digests.dispute.Slot != 0 {
@@ -53,16 +53,6 @@ func (l *Log) tickDigests(now time.Duration, p Published) error {
 	return d.err
 }
 
-// checkpointed handles the end of a checkpoint. digest is that of the durable state, or 0 if it is unknown.
-func (l *Log) checkpointed(digest uint64) error {
-	compare := l.checkpoints.compare
-	if err := l.checkpoints.end(l.state, l.core); err != nil {
-		return err
-	}
-	l.digests.add(Digest{Slot: l.checkpoints.done, Sum: digest}, compare)
-	return nil
-}
-
 // compareHere begins a checkpoint if compareSlots chooses the slot that was just applied, or the record in it says so.
 // Like effect.Freeze, it freezes the memtable. Neither is skipped while another checkpoint runs: under load one of the
 // nodes would nearly always be busy, and a slot that some nodes skip says little about which node differs.
@@ -75,16 +65,4 @@ func (l *Log) compareHere() {
 	if asked || l.compareSlots.takes(l.state.Applied(), l.ticks) {
 		l.checkpoints.beginCompared(l.state, l.ticks, asked)
 	}
-}
-
-// freezes reports whether a checkpoint is due at this tick.
-func (l *Log) freezes() bool {
-	c := &l.checkpoints
-	if l.changes.holdsCheckpoints(l.now) && c.mayWait(l.state.TableBytes()) {
-		return false
-	}
-	if c.due(l.state.TableBytes(), l.members.space, l.ticks) {
-		return true
-	}
-	return c.frozen == nil && l.state.Applied() > c.done && l.compareSlots.rests() && l.members.space == SpaceEnough
 }

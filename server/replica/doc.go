@@ -39,7 +39,8 @@
 //	members: this node's view of them, space, level      members.go, space.go, levels.go
 //	members: changes, records, acknowledgements          changes.go, memberrecord.go, ownforce.go, settling.go
 //	nodes that are no members                            removed.go, outsiders.go
-//	checkpoints; comparisons of the nodes' states        checkpoint.go; compareslots.go, digests.go, differ.go
+//	checkpoints, who needs the log                       checkpoint.go, pins.go
+//	comparisons of the nodes' states                     compareslots.go, digests.go, differ.go
 //	what package snapshots must know of this node        snapshotview.go
 //
 // # Where the rules are
@@ -60,7 +61,7 @@
 // How members change is in package members; what the master does for it is here:
 //
 //	a record is computed from the one that it replaces        Log.driveMembers, Log.adopt
-//	nothing acts on it before it is chosen and applied        Log.announce
+//	nothing acts on it before it is chosen and applied        ownForce.hand
 //	C(k+1) only once C(k) is settled                          settling.step
 //	an acknowledgement is durable, with all entries below it  ownForce.told
 //	who decides the first slots after a restart               BaseMembership

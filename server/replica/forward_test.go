@@ -114,7 +114,7 @@ func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 func TestRequestsWaitOutAHandOver(t *testing.T) {
 	b := newBench(t, 1, 2)
 	p := b.lead(tenure(1, 9*sec))
-	b.log.HandOver()
+	b.log.HandOver(true)
 	b.messages, b.sent = nil, nil
 	b.request(1, 9*sec)
 	b.give(Event{Read: &ReadRequest{ID: 2, Until: 9 * sec}})

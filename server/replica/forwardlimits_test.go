@@ -145,7 +145,7 @@ func TestWhatAnAnswerEnds(t *testing.T) {
 	} {
 		b, ids := forwardTo2(t, 1)
 		if c.stop {
-			b.log.Stop()
+			b.log.HandOver(false)
 		}
 		c.a.ID = ids[0]
 		b.answers(c.at, 2, c.a)
@@ -153,7 +153,7 @@ func TestWhatAnAnswerEnds(t *testing.T) {
 		if answered == c.waits || answered && (r.Outcome != c.a.Outcome || r.Reason != c.a.Reason) {
 			t.Errorf("%s: answered %v: %+v", c.name, answered, r)
 		}
-		if node := b.log.MasterNode(); c.waits && node != 0 || !c.waits && node != 2 {
+		if node := b.log.Position().Master; c.waits && node != 0 || !c.waits && node != 2 {
 			t.Errorf("%s: node %d is taken for the master", c.name, node)
 		}
 		b.wantOpen(c.name, 0, 0)
@@ -165,7 +165,7 @@ func TestARefusalOfAFormerMaster(t *testing.T) {
 	b, ids := forwardTo2(t, 1)
 	b.heardMaster(sec, 3, 8)
 	b.answers(sec, 2, ForwardedAnswer{ID: ids[0], Outcome: Refused, Reason: NoMaster})
-	if node := b.log.MasterNode(); node != 3 {
+	if node := b.log.Position().Master; node != 3 {
 		t.Errorf("node %d is taken for the master, want 3", node)
 	}
 	if g := b.forwarded(sec); len(g) != 1 || len(g[0]) != 1 {

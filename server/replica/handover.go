@@ -13,21 +13,20 @@ const (
 // one tries meanwhile.
 func NudgeStandBack(leaseTime time.Duration) time.Duration { return leaseTime / 4 }
 
-// Stop begins the end of the node: it takes no requests any more, and refuses those that are not proposed.
-func (l *Log) Stop() {
-	l.stopping, l.leaving = true, true
-	l.timers.recall(&l.queue)
-	l.queue.refuseAll(Stopping, &l.out)
-	l.changes.refuse(0, Stopping, &l.out)
-}
-
-// HandOver begins a hand-over after which the node stays: it proposes nothing any more, and keeps the requests of its
-// own clients for the next master. Resume ends it.
-func (l *Log) HandOver() {
+// HandOver begins the end of this node's mastership: it proposes nothing any more. If the node stays, it keeps the
+// requests of its own clients for the next master, and Resume ends the hand-over. Otherwise it takes no requests any
+// more, and refuses those that are not proposed.
+func (l *Log) HandOver(stays bool) {
 	l.stopping = true
 	l.timers.recall(&l.queue)
-	l.queue.sendBack(&l.out)
-	l.changes.refuse(0, NoMaster, &l.out)
+	if stays {
+		l.queue.sendBack(&l.out)
+		l.changes.refuse(0, NoMaster, &l.out)
+		return
+	}
+	l.leaving = true
+	l.queue.refuseAll(Stopping, &l.out)
+	l.changes.refuse(0, Stopping, &l.out)
 }
 
 // Resume lets the node take up work as master again, unless it was told meanwhile to stop for good.
@@ -36,11 +35,4 @@ func (l *Log) Resume() { l.stopping = l.leaving }
 // Idle reports whether no write is in flight here, or waits for the master's answer.
 func (l *Log) Idle() bool {
 	return len(l.batches.inFlight) == 0 && len(l.batches.applied) == 0 && l.forwards.open == 0
-}
-
-// StepDown ends mastership before the lease is released; unanswered writes become unknown.
-func (l *Log) StepDown(now time.Duration) {
-	if l.epoch.tenure != 0 {
-		l.stepDown(now)
-	}
 }

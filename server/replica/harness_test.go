@@ -413,7 +413,7 @@ func (c *cluster) do(n *testNode, e effect.Effect) {
 	case effect.Standing:
 		if next, _ := n.log.Relief(); next != 0 && n.handsOver == 0 {
 			n.handsOver = next
-			n.input(Event{Call: func(time.Duration) { n.log.HandOver() }})
+			n.input(Event{Call: func(time.Duration) { n.log.HandOver(true) }})
 		}
 	}
 }

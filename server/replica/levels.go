@@ -114,32 +114,32 @@ func (v *levels) left(now time.Duration, level uint64) (time.Duration, bool) {
 	return max(0, v.since+v.cfg.After-now), true
 }
 
-// tickLevels follows the members, and has the ready master raise the level when it is due.
+// tickLevels follows the members, and has the ready master raise the level when it is due. During a change of the
+// members it does not: the newest membership may have changed by the time the command is chosen.
 func (l *Log) tickLevels(now time.Duration, p Published) {
 	v := &l.levels
 	v.follow(now, &l.members)
-	if !l.mayRaise() || !p.HeldAs(l.epoch.tenure, now) || !v.due(now, l.state, &l.epoch) {
+	if !l.epoch.ready || l.stopping || l.changes.proposed != nil || !p.HeldAs(l.epoch.tenure, now) ||
+		!v.due(now, l.state, &l.epoch) {
 		return
 	}
-	l.raise(now)
+	if c, ok, _, _ := v.raise(now, l.ticks, l.state.Level(), &l.members); ok {
+		l.timers.push(&c, now, &l.queue)
+	}
 }
 
-// mayRaise reports whether this node may raise the level. During a change of the members it may not: the newest
-// membership may have changed by the time the command is chosen.
-func (l *Log) mayRaise() bool { return l.epoch.ready && !l.stopping && l.changes.proposed == nil }
-
-// raise queues the command that raises the level, unless a member stands in the way or one is on its way already.
-func (l *Log) raise(now time.Duration) (older, unheard []ballot.NodeID) {
-	v := &l.levels
-	v.follow(now, &l.members)
-	older, unheard = v.blocking(now, l.state.Level(), &l.members)
-	if len(older)+len(unheard) > 0 || v.asked == v.common && l.ticks < v.again {
-		return older, unheard
+// raise returns the command that raises the level above level. ok is false if a member stands in the way, or one is on
+// its way already.
+func (v *levels) raise(now time.Duration, tick, level uint64, m *membersView) (
+	c kv.Command, ok bool, older, unheard []ballot.NodeID,
+) {
+	v.follow(now, m)
+	older, unheard = v.blocking(now, level, m)
+	if len(older)+len(unheard) > 0 || v.asked == v.common && tick < v.again {
+		return c, false, older, unheard
 	}
-	v.asked, v.again = v.common, l.ticks+levelTicks
-	c := kv.Command{Op: kv.OpLevel, Num: int64(v.common), Value: []byte(v.cfg.Release)}
-	l.timers.push(&c, now, &l.queue)
-	return nil, nil
+	v.asked, v.again = v.common, tick+levelTicks
+	return kv.Command{Op: kv.OpLevel, Num: int64(v.common), Value: []byte(v.cfg.Release)}, true, nil, nil
 }
 
 // askLevel takes a request to raise the level. Only the ready master carries it out. While it may not it is to be asked
@@ -149,14 +149,19 @@ func (l *Log) askLevel(now time.Duration, q *LevelRequest) {
 	switch {
 	case l.leaving:
 		r.Reason = Stopping
-	case l.epoch.ready && !l.stopping && l.changes.proposed != nil:
+	case !l.epoch.ready || l.stopping:
+	case l.changes.proposed != nil:
 		r.Level.Master = l.cfg.Self.Node
-	case l.mayRaise():
+	default:
 		older, unheard := l.levels.blocking(now, l.state.Level(), &l.members)
 		if l.state.Level() >= l.levels.cfg.Newest {
 			older, unheard = nil, nil // it is reached
 		} else if len(older)+len(unheard) == 0 {
-			older, unheard = l.raise(now)
+			var c kv.Command
+			var ok bool
+			if c, ok, older, unheard = l.levels.raise(now, l.ticks, l.state.Level(), &l.members); ok {
+				l.timers.push(&c, now, &l.queue)
+			}
 		}
 		r.Reason, r.Level = NoReason, &LevelAnswer{Older: older, Unheard: unheard}
 		if len(older)+len(unheard) == 0 {
@@ -182,11 +187,12 @@ type LevelStatus struct {
 	Raises   bool
 }
 
-func (l *Log) levelStatus(now time.Duration) LevelStatus {
-	s := LevelStatus{Cluster: l.state.Level(), Newest: l.levels.cfg.Newest}
+// status returns the level for a status page, where level is applied.
+func (v *levels) status(now time.Duration, level uint64, m *membersView) LevelStatus {
+	s := LevelStatus{Cluster: level, Newest: v.cfg.Newest}
 	if s.Cluster < s.Newest {
-		s.Older, s.Unheard = l.levels.blocking(now, s.Cluster, &l.members)
+		s.Older, s.Unheard = v.blocking(now, s.Cluster, m)
 	}
-	s.RaisesIn, s.Raises = l.levels.left(now, s.Cluster)
+	s.RaisesIn, s.Raises = v.left(now, s.Cluster)
 	return s
 }

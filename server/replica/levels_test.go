@@ -224,7 +224,7 @@ func TestOlderNodesAreOutWhileTheLevelIsRaised(t *testing.T) {
 		t.Errorf("level %d is required while the level is raised", m.requires)
 	}
 	m.log.closeEpoch()
-	if level := m.log.drainOutput().Level; level != 0 {
+	if level := (&LogRound{log: m.log}).drainOutput().Level; level != 0 {
 		t.Errorf("level %d is required after the mastership", level)
 	}
 	r.crash(m)

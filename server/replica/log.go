@@ -101,26 +101,31 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 // ErrValue is damage in a chosen value.
 var ErrValue = errors.New("replica: a chosen value is malformed")
 
-// Chosen is the last slot that this node knows to be chosen, with all below it.
-func (l *Log) Chosen() multipaxos.Slot { return l.core.Chosen() }
+// Position is how far a log part is, and whom it follows.
+type Position struct {
+	Chosen  multipaxos.Slot // the last slot that this node knows to be chosen, with all below it
+	Applied multipaxos.Slot // the last slot in the state
+	Level   uint64          // the cluster's feature level, as applied
+	Master  ballot.NodeID   // who serves as far as this node has been told; 0: unknown
+}
 
-// Applied is the last slot in the state.
-func (l *Log) Applied() multipaxos.Slot { return multipaxos.Slot(l.state.Applied()) }
-
-// Level is the cluster's feature level, as applied.
-func (l *Log) Level() uint64 { return l.state.Level() }
-
-// MasterNode is who serves as far as this node has been told, 0 if unknown.
-func (l *Log) MasterNode() ballot.NodeID { return l.master.node }
+// Position returns where the log part is now.
+func (l *Log) Position() Position {
+	return Position{Chosen: l.core.Chosen(), Applied: multipaxos.Slot(l.state.Applied()), Level: l.state.Level(),
+		Master: l.master.node}
+}
 
 // handle takes an event, but for Checkpointed and Tick. An error is damage: the node must stop.
 func (l *Log) handle(now time.Duration, e *Event) error {
 	switch {
 	case e.Log != nil:
 		if l.members.outsider(e.Log.From) {
-			return l.stepOutsider(e.Log)
+			if !l.members.takesLog(e.Log, l.ticks) {
+				return nil
+			}
+		} else {
+			l.master.sees(e.Log.From, l.ticks)
 		}
-		l.master.sees(e.Log.From, l.ticks)
 		return l.core.Step(*e.Log)
 	case e.Peer != nil:
 		l.receive(now, e.Peer)
@@ -157,7 +162,9 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 func (l *Log) receive(now time.Duration, m *Message) {
 	switch {
 	case l.members.outsider(m.From) && m.Kind == KindHeartbeat:
-		l.hearOutsider(m.From, m.Heartbeat)
+		if l.members.hearOutsider(m.From, m.Heartbeat, l.ticks) && m.Heartbeat.Applied > l.state.Applied() {
+			l.core.Ask(m.From)
+		}
 		return
 	case !l.members.takes(m):
 		return
@@ -167,7 +174,9 @@ func (l *Log) receive(now time.Duration, m *Message) {
 	case KindHeartbeat:
 		l.hear(now, m.From, m.Heartbeat)
 	case KindForward:
-		l.takeForwarded(now, m.From, m.Writes)
+		for _, f := range m.Writes {
+			l.admit(write{id: f.ID, from: m.From, command: f.Command, frees: f.Frees, at: now, until: now + f.WaitFor})
+		}
 	case KindForwarded:
 		if l.forwards.answered(now, m.From, m.Answers, l.leaving, &l.queue, &l.out) {
 			l.master.forget(m.From)
@@ -186,8 +195,10 @@ func (l *Log) hear(now time.Duration, from ballot.NodeID, h Heartbeat) {
 	if !l.members.hear(now, from, h) {
 		return
 	}
-	if h.Membership > l.members.newest.Number {
-		l.askIfAhead(from, h)
+	// There may be no leader that sends the entries which are missing here: so many voters may lack the newest membership
+	// that none is elected before they learn it.
+	if h.Membership > l.members.newest.Number && h.Applied > l.state.Applied() {
+		l.core.Ask(from)
 	}
 	old, changed := l.master.hear(now, l.ticks, from, h)
 	if !changed {

@@ -3,13 +3,14 @@ package replica
 import (
 	"time"
 
-	"tenure/internal/ballot"
 	"tenure/kv"
 )
 
-// admit queues w or refuses it.
+// admit queues w or refuses it. A node that holds no lease refuses what another node has forwarded.
 func (l *Log) admit(w write) {
 	switch {
+	case w.from != 0 && l.epoch.tenure == 0:
+		l.out.answer(w, Refused, NoMaster, kv.Result{})
 	case l.leaving || (l.stopping && w.from != 0):
 		l.out.answer(w, Refused, Stopping, kv.Result{})
 	case l.queue.full(w):
@@ -18,18 +19,6 @@ func (l *Log) admit(w write) {
 		l.out.answer(w, Refused, NoSpace, kv.Result{})
 	default:
 		l.queue.push(w)
-	}
-}
-
-// takeForwarded admits writes that another node forwarded. A node that holds no lease refuses them.
-func (l *Log) takeForwarded(now time.Duration, from ballot.NodeID, writes []ForwardedWrite) {
-	for _, f := range writes {
-		w := write{id: f.ID, from: from, command: f.Command, frees: f.Frees, at: now, until: now + f.WaitFor}
-		if l.epoch.tenure == 0 {
-			l.out.answer(w, Refused, NoMaster, kv.Result{})
-			continue
-		}
-		l.admit(w)
 	}
 }
 
@@ -58,18 +47,11 @@ func (l *Log) advance(now time.Duration, p Published) {
 	}
 }
 
-// needsTime reports whether finish would decide anything by its clock reading, which must then be a fresh one. Else any
-// reading of this round will do.
-func (l *Log) needsTime() bool {
-	return len(l.batches.applied) > 0 || len(l.changes.answers) > 0 || len(l.timers.fresh) > 0 ||
-		len(l.reads.pending) > 0 || (l.epoch.ready && !l.master.isSelf())
-}
-
 // finish ends a round of inputs. now is a clock reading made after entries were applied, and p is published at that
 // time. Writes are acknowledged, and reads get their points, only under the lease.
 func (l *Log) finish(now time.Duration, p Published) {
 	l.deadline = p.Deadline
-	l.batches.acknowledge(now, p, l.epoch.tenure, l.next(), &l.out)
+	l.batches.acknowledge(now, p, l.epoch.tenure, l.queue.unless(l.leaving), &l.out)
 	l.changes.acknowledge(now, p, l.epoch.tenure, &l.out)
 	l.timers.settle(now)
 	if l.epoch.ready && !l.master.isSelf() {
@@ -80,21 +62,5 @@ func (l *Log) finish(now time.Duration, p Published) {
 	}
 	l.reads.finish(l.state.Applied(), &l.out)
 	l.checkpoints.hand(l.core.SyncedThrough(), &l.out)
-	l.announce(now)
-}
-
-// drainOutput drains the output, and that of the core.
-func (l *Log) drainOutput() Output {
-	o := l.core.Take()
-	for i := range o.Persists {
-		l.progress.disk.begin(l.now, o.Persists[i].Seq)
-	}
-	out := l.out.drain()
-	out.Persists, out.Log = o.Persists, o.Messages
-	out.Apply = uint64(l.core.Chosen()) > l.state.Applied()
-	out.Level = l.levels.required(l.state.Level())
-	if l.epoch.ready {
-		out.Ready, out.Epoch = l.epoch.tenure, l.epoch.number()
-	}
-	return out
+	l.own.hand(now, l.core.MarkedThrough(), &l.members, &l.out)
 }

@@ -18,11 +18,11 @@ func (l *Log) follow(now time.Duration, p Published) {
 	switch {
 	case leads != 0 && !l.members.votes():
 		l.letGo = elector.LetGo{Tenure: leads, Reason: elector.ReasonNoVoter}
-		l.stepDown(now)
+		l.StepDown(now)
 	case leads == 0 && p.Held(now) && !l.members.votes() && p.Tenure != l.letGo.Tenure: // won by an attempt from before
 		l.letGo = elector.LetGo{Tenure: p.Tenure, Reason: elector.ReasonNoVoter}
 	case leads != 0 && (!held || p.Tenure != leads):
-		l.stepDown(now)
+		l.StepDown(now)
 		if held {
 			l.epoch.lead(l.core, p.Tenure)
 		}
@@ -34,8 +34,11 @@ func (l *Log) follow(now time.Duration, p Published) {
 	}
 }
 
-// stepDown ends leading: the lease was lost or is about to be given up.
-func (l *Log) stepDown(now time.Duration) {
+// StepDown ends leading: the lease was lost, or is about to be given up. Unanswered writes become unknown.
+func (l *Log) StepDown(now time.Duration) {
+	if l.epoch.tenure == 0 {
+		return
+	}
 	l.closeEpoch()
 	l.core.Retire()
 	l.epoch.tenure = 0
@@ -49,19 +52,11 @@ func (l *Log) closeEpoch() {
 	l.changes.end(l.master.node, &l.out)
 	l.levels.end()
 	l.settling.reset()
-	l.batches.abandon(l.next(), &l.out)
+	l.batches.abandon(l.queue.unless(l.leaving), &l.out)
 	l.timers.recall(&l.queue)
 	l.timers.out = 0 // those in flight are lost: the next ready master asks again
 	l.queue.sendBack(&l.out)
 	l.reads.refuseRemote(&l.out)
-}
-
-// next is the queue for the next master, nil if this node waits for none.
-func (l *Log) next() *queue {
-	if l.leaving {
-		return nil
-	}
-	return &l.queue
 }
 
 // becomeMaster tells everybody that this node is ready to serve, and begins to measure times.

@@ -146,7 +146,7 @@ func (r *LogRound) Locked() error {
 	case effect.Apply:
 		return l.apply()
 	case effect.Checkpointed:
-		return l.checkpointed(r.digest)
+		return r.checkpointed()
 	case effect.Freeze:
 		l.checkpoints.begin(l.state, l.ticks)
 		return nil
@@ -199,7 +199,7 @@ func (r *LogRound) passTime() (effect.Effect, error) {
 }
 
 func (r *LogRound) freeze() (effect.Effect, error) {
-	if r.tick && r.log.freezes() {
+	if r.tick && r.freezes() {
 		return r.lock(effect.Freeze)
 	}
 	return 0, nil
@@ -207,7 +207,7 @@ func (r *LogRound) freeze() (effect.Effect, error) {
 
 func (r *LogRound) advance() (effect.Effect, error) {
 	r.log.advance(r.clock.Now(), r.pub)
-	r.out, r.acks = r.log.drainOutput(), false
+	r.out, r.acks = r.drainOutput(), false
 	r.again = r.out.Apply
 	return 0, nil
 }
@@ -265,7 +265,7 @@ func (r *LogRound) apply() (effect.Effect, error) {
 
 // readClockAgain reads the clock after entries were applied, unless nothing is decided by it.
 func (r *LogRound) readClockAgain() (effect.Effect, error) {
-	if !r.log.needsTime() {
+	if !r.needsTime() {
 		return 0, nil
 	}
 	return r.clock.Ask(), nil
@@ -273,11 +273,60 @@ func (r *LogRound) readClockAgain() (effect.Effect, error) {
 
 func (r *LogRound) finish() (effect.Effect, error) {
 	r.log.finish(r.clock.Now(), r.pub)
-	r.out, r.acks = r.log.drainOutput(), true
+	r.out, r.acks = r.drainOutput(), true
 	return 0, nil
 }
 
 func (r *LogRound) lock(e effect.Effect) (effect.Effect, error) {
 	r.locked = e
 	return e, nil
+}
+
+// needsTime reports whether finish would decide anything by its clock reading, which must then be a fresh one. Else any
+// reading of this round will do.
+func (r *LogRound) needsTime() bool {
+	l := r.log
+	return len(l.batches.applied) > 0 || len(l.changes.answers) > 0 || len(l.timers.fresh) > 0 ||
+		len(l.reads.pending) > 0 || (l.epoch.ready && !l.master.isSelf())
+}
+
+// drainOutput drains the output, and that of the core.
+func (r *LogRound) drainOutput() Output {
+	l := r.log
+	o := l.core.Take()
+	for i := range o.Persists {
+		l.progress.disk.begin(l.now, o.Persists[i].Seq)
+	}
+	out := l.out.drain()
+	out.Persists, out.Log = o.Persists, o.Messages
+	out.Apply = uint64(l.core.Chosen()) > l.state.Applied()
+	out.Level = l.levels.required(l.state.Level())
+	if l.epoch.ready {
+		out.Ready, out.Epoch = l.epoch.tenure, l.epoch.number()
+	}
+	return out
+}
+
+// freezes reports whether a checkpoint is due at this tick.
+func (r *LogRound) freezes() bool {
+	l := r.log
+	c := &l.checkpoints
+	if l.changes.holdsCheckpoints(l.now) && c.mayWait(l.state.TableBytes()) {
+		return false
+	}
+	if c.due(l.state.TableBytes(), l.members.space, l.ticks) {
+		return true
+	}
+	return c.frozen == nil && l.state.Applied() > c.done && l.compareSlots.rests() && l.members.space == SpaceEnough
+}
+
+// checkpointed handles the end of a checkpoint.
+func (r *LogRound) checkpointed() error {
+	l := r.log
+	compare := l.checkpoints.compare
+	if err := l.checkpoints.end(l.state, l.core); err != nil {
+		return err
+	}
+	l.digests.add(Digest{Slot: l.checkpoints.done, Sum: r.digest}, compare)
+	return nil
 }

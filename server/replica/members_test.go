@@ -89,7 +89,7 @@ func TestANonVoterIsARead(t *testing.T) {
 	c := newClusterWith(t, 3, 22, keepsAll)
 	n := c.add("add", members.Operation{Kind: members.Add, NonVoter: true, Member: comer(4)})
 	c.writes("some")
-	c.until("it to follow", 2*time.Second, func() bool { return n.log.MasterNode() != 0 })
+	c.until("it to follow", 2*time.Second, func() bool { return n.log.Position().Master != 0 })
 	for i, consistent := range []bool{false, true} {
 		id := uint64(500 + i)
 		n.input(Event{Read: &ReadRequest{ID: id, Consistent: consistent, Until: c.now + time.Second}})
@@ -226,7 +226,7 @@ func TestAFollowerNamesTheMaster(t *testing.T) {
 	c := newClusterWith(t, 3, 29, keepsAll)
 	m := c.awaitMaster()
 	f := c.nodes[m.id%3]
-	c.until("it to know the master", time.Second, func() bool { return f.log.MasterNode() == m.id })
+	c.until("it to know the master", time.Second, func() bool { return f.log.Position().Master == m.id })
 	r := c.askMembers(f, MembersRequest{Op: members.Operation{ID: "op", Kind: members.Remove, Node: 2}})
 	if r.Outcome != Refused || r.Reason != NoMaster || r.Members.Master != m.id {
 		t.Fatalf("%+v", r)
@@ -388,9 +388,9 @@ func TestAMembershipIsInForceOnlyWhenChosen(t *testing.T) {
 		b.run(sec+time.Duration(i)*TickEvery, p)
 		if m := b.given; m != nil {
 			handed = true
-			if in := b.log.changes.record.Membership; m.Number != 2 || in.Number != 2 || b.log.core.SyncedThrough() != b.log.Chosen() {
+			if in := b.log.changes.record.Membership; m.Number != 2 || in.Number != 2 || b.log.core.SyncedThrough() != b.log.Position().Chosen {
 				t.Fatalf("round %d: membership %v was handed out, the state has %v, synced through %d of %d", i, m, in,
-					b.log.core.SyncedThrough(), b.log.Chosen())
+					b.log.core.SyncedThrough(), b.log.Position().Chosen)
 			}
 			b.given = nil
 		}

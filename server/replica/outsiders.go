@@ -42,20 +42,16 @@ func (m *membersView) believes(tick uint64) bool {
 	return !m.upToDate() && tick-m.assured >= believeTicks
 }
 
-// stepOutsider takes a message of the log from an outsider.
-func (l *Log) stepOutsider(m *multipaxos.Message) error {
-	former := m.From < l.members.next
-	switch m.Kind {
+// takesLog reports whether a message of the log is taken from an outsider.
+func (m *membersView) takesLog(x *multipaxos.Message, tick uint64) bool {
+	former := x.From < m.next
+	switch x.Kind {
 	case multipaxos.KindPromise, multipaxos.KindAccepted, multipaxos.KindHeartbeatReply, multipaxos.KindConfirmed:
-		if former {
-			return l.core.Step(*m)
-		}
+		return former
 	case multipaxos.KindLearn, multipaxos.KindGone:
-		if !former && l.members.believes(l.ticks) {
-			return l.core.Step(*m)
-		}
+		return !former && m.believes(tick)
 	}
-	return nil
+	return false
 }
 
 // takes reports whether a message of the log part is taken from whoever has sent it, beside heartbeats.
@@ -64,24 +60,14 @@ func (m *membersView) takes(x *Message) bool {
 	return !m.outsider(x.From) || answers && x.From < m.next
 }
 
-// hearOutsider takes a heartbeat of an outsider, which may have entries that this node lacks.
-func (l *Log) hearOutsider(from ballot.NodeID, h Heartbeat) {
-	p := l.members.peer(from)
+// hearOutsider takes a heartbeat of an outsider. It reports whether to ask it for entries that this node lacks.
+func (m *membersView) hearOutsider(from ballot.NodeID, h Heartbeat, tick uint64) bool {
+	p := m.peer(from)
 	if p == nil {
-		return
+		return false
 	}
 	p.applied = h.Applied
-	if from >= l.members.next && l.members.believes(l.ticks) {
-		l.askIfAhead(from, h)
-	}
-}
-
-// askIfAhead asks a node for newer chosen entries, if it has applied more than this node. There may be no leader to
-// send them: so many voters may lack the newest membership that none is elected before they learn it.
-func (l *Log) askIfAhead(from ballot.NodeID, h Heartbeat) {
-	if h.Applied > l.state.Applied() {
-		l.core.Ask(from)
-	}
+	return from >= m.next && m.believes(tick)
 }
 
 // Lists reports whether the newest membership known here lists the node of that id, other than this node. Before the

@@ -106,7 +106,7 @@ func TestAStrangerIsNotTheMaster(t *testing.T) {
 	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: stranger, To: 1,
 		Heartbeat: Heartbeat{Master: true, Epoch: 1 << 40, LeaseLeft: sec, Membership: 9}}})
 	b.run(sec, Published{})
-	if got := b.log.MasterNode(); got != 0 {
+	if got := b.log.Position().Master; got != 0 {
 		t.Fatalf("the master is node %d", got)
 	}
 }

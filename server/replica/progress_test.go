@@ -316,7 +316,7 @@ func TestM6WhoLacksSpaceServesRatherThanNobody(t *testing.T) {
 		c.run(3 * testBound)
 		third := c.nodes[2]
 		for _, n := range c.nodes[:2] {
-			n.log.SetSpace(SpaceLow)
+			n.log.SetDisk(Disk{Space: SpaceLow})
 		}
 		third.frozen = frozen
 		c.elect(third)
@@ -347,7 +347,7 @@ func TestDeletesGoOnBehindAWriteWithoutSpace(t *testing.T) {
 		m.input(Event{Write: &Request{ID: 1, Command: kv.EncodeCommand(&put), Until: c.now + time.Minute}})
 		for _, n := range c.nodes {
 			if n != m || own {
-				n.log.SetSpace(SpaceTight)
+				n.log.SetDisk(Disk{Space: SpaceTight})
 			}
 		}
 		c.run(testBound / 2) // the master would let go of the lease after a bound

@@ -103,3 +103,11 @@ func (q *queue) refuseFull(m *membersView, out *outbox) bool {
 	q.refuse(func(w write) bool { return !w.own && (all || !w.frees) }, NoSpace, out)
 	return !all
 }
+
+// unless returns q for what the next master is to have, or nil if this node is leaving and waits for none.
+func (q *queue) unless(leaving bool) *queue {
+	if leaving {
+		return nil
+	}
+	return q
+}

@@ -106,7 +106,7 @@ func TestHeartbeatsNameTheRestOfTheLease(t *testing.T) {
 	b.messages = nil
 	b.give(Event{Up: 2})
 	b.run(0, p)
-	b.log.SetSpace(SpaceTight)
+	b.log.SetDisk(Disk{Space: SpaceTight})
 	b.run(0, p)
 	told := 0
 	for _, m := range b.messages {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/quorum"
+	"tenure/multipaxos"
 )
 
 // How a node leaves. The entry that removes a voter is decided by the voters before it, the removed one among them.
@@ -42,21 +43,21 @@ func (m *membersView) held(own uint64) bool {
 	return quorum.Reached(m.voters, with)
 }
 
-// announce hands out the newest membership, to be made durable and put in force. It does so only once a restart would
-// find the log through the membership's entry and know that entry as chosen. The identity must not know more than the
-// log: a restart learns from the log which members decide its slots. announce also hands out the number of the newest
+// hand hands out the newest membership, to be made durable and put in force. It does so only once a restart would find
+// the log through the membership's entry and know that entry as chosen (marked). The identity must not know more than
+// the log: a restart learns from the log which members decide its slots. hand also hands out the number of the newest
 // membership that a majority holds. It hands out a membership that removes this node only once a majority holds that
 // membership.
-func (l *Log) announce(now time.Duration) {
-	own, _ := l.own.told(now, l.core.MarkedThrough())
-	held := l.members.held(own)
-	if n := l.members.newest.Number; held && n > l.own.parted {
-		l.own.parted = n
-		l.out.out.Parted = n
+func (o *ownForce) hand(now time.Duration, marked multipaxos.Slot, m *membersView, out *outbox) {
+	own, _ := o.told(now, marked)
+	held := m.held(own)
+	if n := m.newest.Number; held && n > o.parted {
+		o.parted = n
+		out.out.Parted = n
 	}
-	if l.own.announce && l.core.MarkedThrough() >= l.own.slot && (held || !l.members.removed()) {
-		l.own.announce = false
-		m := l.members.newest
-		l.out.out.Members = &m
+	if o.announce && marked >= o.slot && (held || !m.removed()) {
+		o.announce = false
+		newest := m.newest
+		out.out.Members = &newest
 	}
 }

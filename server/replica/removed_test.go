@@ -38,8 +38,8 @@ func (b *bench) follows(r members.Record) {
 	b.given, b.parted = nil, 0
 	b.give(Event{Log: &multipaxos.Message{Kind: multipaxos.KindHeartbeat, From: 2, To: 1, Ballot: by, Through: 1, Chosen: 1}})
 	b.again()
-	if b.log.Applied() != 1 {
-		b.t.Fatalf("applied %d", b.log.Applied())
+	if b.log.Position().Applied != 1 {
+		b.t.Fatalf("applied %d", b.log.Position().Applied)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestTheLastVoterLearnsOfARemovalFromWhoIsRemoved(t *testing.T) {
 			Op: members.Operation{ID: "op", Kind: members.Remove, Node: gone.id}}})
 		c.until("the removal is applied", 5*time.Second, func() bool { return m.log.members.newest.Number == 2 })
 		m.frozen = true
-		if m.disk.durable.Chosen >= m.log.Applied() {
+		if m.disk.durable.Chosen >= m.log.Position().Applied {
 			t.Fatalf("seed %d: the chosen mark is durable already", seed)
 		}
 		c.until("the removal is known to who is removed", 5*time.Second, func() bool { return gone.log.members.removed() })

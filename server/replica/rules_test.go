@@ -356,7 +356,7 @@ func TestRefusalOfASecondCopyIsNotARefusal(t *testing.T) {
 func TestNoSpaceRefusesWritesButNotDeletes(t *testing.T) {
 	b := newBench(t, 1)
 	p := b.settle(0, tenure(1, sec))
-	b.log.SetSpace(SpaceLow)
+	b.log.SetDisk(Disk{Space: SpaceLow})
 	b.request(1, sec)
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
 	b.give(Event{Write: &Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec}})
@@ -367,7 +367,7 @@ func TestNoSpaceRefusesWritesButNotDeletes(t *testing.T) {
 	if b.replies[2].Outcome != Done {
 		t.Fatalf("delete: %+v", b.replies[2])
 	}
-	b.log.SetSpace(SpaceEnough)
+	b.log.SetDisk(Disk{Space: SpaceEnough})
 	b.request(3, sec)
 	b.settle(0, p)
 	if b.replies[3].Outcome != Done {
@@ -405,7 +405,7 @@ func TestStopFinishesWhatIsInFlight(t *testing.T) {
 	p := b.settle(0, tenure(1, sec))
 	b.request(1, sec)
 	b.run(0, p)
-	b.log.Stop()
+	b.log.HandOver(false)
 	b.request(2, sec)
 	b.again()
 	if r := b.replies[2]; r.Outcome != Refused || r.Reason != Stopping {
@@ -431,7 +431,7 @@ func TestStepDownLeavesTheRestUnknown(t *testing.T) {
 	p := b.settle(0, tenure(1, sec))
 	b.request(1, sec)
 	b.run(0, p)
-	b.log.Stop()
+	b.log.HandOver(false)
 	b.log.StepDown(0)
 	b.again()
 	if r := b.replies[1]; r.Outcome != Unknown {

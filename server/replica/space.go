@@ -67,21 +67,25 @@ func (r Space) refuses() multipaxos.Need {
 	return multipaxos.NeedNothing
 }
 
-// SetSpace tells what is left on the own disk.
-func (l *Log) SetSpace(r Space) {
-	if r == l.members.space {
-		return
-	}
+// Disk is what the log part must know of this node's disk.
+type Disk struct {
+	Space Space
+	// CheckpointBytes is how large a checkpoint there is space for, on top of all else that is written; 0: there is no
+	// bound but Config's. Where it is less than Config.CheckpointBytes the log's tail is short too.
+	CheckpointBytes int64
+	StateDBBytes    int64 // of the durable state database
+}
+
+// SetDisk tells what is left on this node's disk.
+func (l *Log) SetDisk(d Disk) {
+	r := d.Space
 	tell := r.told() != l.members.space.told()
-	l.members.space = r
+	l.members.space, l.checkpoints.space, l.checkpoints.stateDB = r, d.CheckpointBytes, d.StateDBBytes
 	l.core.SetSpace(r.refuses(), l.checkpoints.short(r))
 	if tell {
 		l.members.announce(l.heartbeat(l.now), &l.out)
 	}
 }
-
-// Full lists the members that are short of space, as far as known: this node, and those connected to it.
-func (l *Log) Full() []ballot.NodeID { return l.members.full() }
 
 // Relief returns a member that should be master instead of this node, because this node is short of space or about to
 // be removed. It returns 0 if no member can, or without need.

@@ -36,7 +36,7 @@ func TestSpaceIsTheBestQuorums(t *testing.T) {
 				b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space}}})
 			}
 		}
-		b.log.SetSpace(r.own)
+		b.log.SetDisk(Disk{Space: r.own})
 		put, del := set("k", "v"), kv.Command{Op: kv.OpDelete, Key: "k"}
 		b.give(Event{Write: &Request{ID: 1, Command: kv.EncodeCommand(&put), Frees: put.Frees(), Until: sec}})
 		b.give(Event{Write: &Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: del.Frees(), Until: sec}})
@@ -52,7 +52,7 @@ func TestQueuedWritesAreRefusedWhenSpaceIsGone(t *testing.T) {
 	b := newBench(t, 1)
 	p := b.settle(0, tenure(1, sec))
 	b.request(1, sec)
-	b.log.SetSpace(SpaceLow)
+	b.log.SetDisk(Disk{Space: SpaceLow})
 	b.settle(0, p)
 	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoSpace {
 		t.Fatalf("%+v", r)
@@ -75,7 +75,7 @@ func TestFullMasterIsRelieved(t *testing.T) {
 	if next, _ := b.log.Relief(); next != 0 {
 		t.Errorf("with space: %d", next)
 	}
-	b.log.SetSpace(SpaceLow)
+	b.log.SetDisk(Disk{Space: SpaceLow})
 	hear(SpaceLow, SpaceEnough)
 	if next, _ := b.log.Relief(); next != 0 {
 		t.Errorf("one other with space is no quorum: %d", next)
@@ -105,7 +105,7 @@ func TestShortSpaceCheckpointsAtOnce(t *testing.T) {
 	if started() {
 		t.Fatal("a checkpoint of one write, with space")
 	}
-	b.log.SetSpace(SpaceLow)
+	b.log.SetDisk(Disk{Space: SpaceLow})
 	if !started() {
 		t.Fatal("no checkpoint, without space")
 	}
@@ -126,7 +126,7 @@ func TestShortSpaceCheckpointsAtOnce(t *testing.T) {
 func TestADiskTooSmallForACheckpointKeepsNoTail(t *testing.T) {
 	truncated := func(checkpointBytes int64) (behind uint64) {
 		b := newBench(t, 1)
-		b.log.SetCheckpointBytes(checkpointBytes)
+		b.log.SetDisk(Disk{CheckpointBytes: checkpointBytes})
 		p := b.settle(0, tenure(1, sec))
 		for id := range uint64(12) {
 			b.request(id+1, sec)

@@ -35,10 +35,20 @@ func (l *Log) tickProgress(now time.Duration, p Published) {
 	if l.letGo.Tenure != 0 && (!p.Held(now) || p.Tenure != l.letGo.Tenure) {
 		l.letGo = elector.LetGo{}
 	}
-	r := l.reading()
-	if g := l.progress.step(now, r); g.Tenure != 0 {
+	// Writes whose clients soon give up come and go, but the backlog of a disk or a full window stays. If there is no
+	// space for the next write, a write counts as waiting.
+	behind, _ := l.core.Behind()
+	confirmed, full := l.core.ConfirmedRound(), l.checkpoints.full(l.state.TableBytes())
+	if g := l.progress.step(now, reading{
+		tenure: l.epoch.tenure, ready: l.epoch.ready, stopping: l.stopping,
+		writes: len(l.queue.items) > 0 || len(l.batches.inFlight) > 0 || l.core.Last() > l.core.Chosen() || full ||
+			(l.epoch.ready && !l.core.Space()),
+		reads:  l.reads.stuck(confirmed),
+		chosen: uint64(l.core.Chosen()), confirmed: confirmed, pieces: l.core.Pieces(),
+		checkpointing: full, space: l.members.space, behind: behind,
+	}); g.Tenure != 0 {
 		l.letGo = g
-		l.stepDown(now)
+		l.StepDown(now)
 	}
 	if l.letGo.Tenure != 0 {
 		l.out.out.LetGo = l.letGo
@@ -50,20 +60,5 @@ func (l *Log) tickProgress(now time.Duration, p Published) {
 		l.progress.told = l.progress.own
 		h := l.progress.own
 		l.out.out.Health = &h
-	}
-}
-
-// reading returns the input of M6. Writes whose clients soon give up come and go, but the backlog of a disk or a full
-// window stays. If there is no space for the next write, a write counts as waiting.
-func (l *Log) reading() reading {
-	behind, _ := l.core.Behind()
-	confirmed, full := l.core.ConfirmedRound(), l.checkpoints.full(l.state.TableBytes())
-	return reading{
-		tenure: l.epoch.tenure, ready: l.epoch.ready, stopping: l.stopping,
-		writes: len(l.queue.items) > 0 || len(l.batches.inFlight) > 0 || l.core.Last() > l.core.Chosen() || full ||
-			(l.epoch.ready && !l.core.Space()),
-		reads:  l.reads.stuck(confirmed),
-		chosen: uint64(l.core.Chosen()), confirmed: confirmed, pieces: l.core.Pieces(),
-		checkpointing: full, space: l.members.space, behind: behind,
 	}
 }

@@ -76,7 +76,7 @@ func (l *Log) Status(now time.Duration) Status {
 			Level: p.level, LevelTold: p.told && p.alive(now)})
 	}
 	s.Agreed, s.Compared, s.Dispute = l.digests.agreed, l.digests.newest.Slot, l.digests.dispute
-	s.Record, s.Level = l.changes.record, l.levelStatus(now)
+	s.Record, s.Level = l.changes.record, l.levels.status(now, l.state.Level(), &l.members)
 	s.Withheld = s.Dispute.Slot != 0 && !s.Dispute.decided(l.cfg.Self.Node, &s.Record)
 	if l.epoch.ready {
 		s.Waits, s.SettleLeft = l.changes.step.Why, l.settling.left(now)

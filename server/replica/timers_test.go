@@ -216,7 +216,7 @@ func TestNothingIsAskedForTwice(t *testing.T) {
 	if len(l.queue.items) != 1 || l.timers.out != 1 {
 		t.Fatalf("%d queued, counted as %d", len(l.queue.items), l.timers.out)
 	}
-	l.HandOver()
+	l.HandOver(true)
 	if len(l.queue.items) != 0 || l.timers.out != 0 || !l.Idle() {
 		t.Fatalf("%d queued, counted as %d after a stop", len(l.queue.items), l.timers.out)
 	}
@@ -276,7 +276,7 @@ func TestAStopForgetsNoTimer(t *testing.T) {
 	m := c.awaitMaster()
 	c.done(m, 1, expiring("a", 100*time.Millisecond))
 	c.run(90 * time.Millisecond)
-	m.log.HandOver()
+	m.log.HandOver(true)
 	c.run(500 * time.Millisecond)
 	if !c.has(m, "a") {
 		t.Fatal("it expired while the node was stopping")

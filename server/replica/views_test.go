@@ -19,7 +19,7 @@ func TestWhoIsTakenForTheMaster(t *testing.T) {
 		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: from, To: 1,
 			Heartbeat: Heartbeat{Master: master, Epoch: epoch}}})
 		b.run(sec, Published{})
-		if got := b.log.MasterNode(); got != want {
+		if got := b.log.Position().Master; got != want {
 			t.Errorf("after heartbeats of %d (master %v, epoch %d): %d, want %d", from, master, epoch, got, want)
 		}
 	}
@@ -45,14 +45,14 @@ func TestWhoIsTakenForTheMaster(t *testing.T) {
 				b.again()
 			}
 		}
-		if got := b.log.MasterNode(); got != want {
+		if got := b.log.Position().Master; got != want {
 			t.Errorf("after a refusal by 2: %d, want %d", got, want)
 		}
 	}
 	refused(2, 0)
 	b.heardMaster(sec, 2, 11)
 	b.heardMaster(sec, 3, 12)
-	if got := b.log.MasterNode(); got != 3 {
+	if got := b.log.Position().Master; got != 3 {
 		t.Errorf("%d, want 3", got)
 	}
 }

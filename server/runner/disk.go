@@ -56,6 +56,11 @@ func (d *Disk) Loops() []Loop { return []Loop{d.run, d.scrub, d.giveBack} }
 // Space returns how much space there is, as last measured.
 func (d *Disk) Space() replica.Space { return replica.Space(d.space.Load()) }
 
+// view returns what the log part must know, as last measured.
+func (d *Disk) view() replica.Disk {
+	return replica.Disk{Space: d.Space(), CheckpointBytes: d.checkpointBytes.Load(), StateDBBytes: d.stateDBBytes.Load()}
+}
+
 // Usage returns what was last measured.
 func (d *Disk) Usage() storage.Usage { return d.cfg.Store.Usage() }
 

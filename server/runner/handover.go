@@ -28,13 +28,7 @@ func (h *Handover) Give(next ballot.NodeID, why elector.Cause) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	forGood := why == elector.CauseStopping
-	h.Log.Do(func(part *replica.Log) {
-		if forGood {
-			part.Stop()
-		} else {
-			part.HandOver()
-		}
-	})
+	h.Log.Do(func(part *replica.Log) { part.HandOver(!forGood) })
 	for end := h.Clock.Now() + replica.FinishFor; h.Clock.Now() < end; {
 		idle := false
 		if h.Log.Do(func(part *replica.Log) { idle = part.Idle() }) && idle {

@@ -110,7 +110,7 @@ func NewLog(c LogConfig) *Log {
 	l.persister = newPersister(c.Store, c.Disk, l.inbox, l.nudged, l.metrics.commitSeconds)
 	l.checkpointer = newCheckpointer(c.Store, c.Disk, l.inbox, l.metrics.checkpointSeconds)
 	l.nextID.Store(c.FirstID)
-	l.view.Store(&LogView{Status: replica.Status{Level: replica.LevelStatus{Cluster: c.Part.Level()}}})
+	l.view.Store(&LogView{Status: replica.Status{Level: replica.LevelStatus{Cluster: c.Part.Position().Level}}})
 	l.inbox.drain = l.drain
 	l.registerGauges()
 	return l

@@ -69,7 +69,7 @@ func (l *Log) do(e effect.Effect) error {
 // gather hands the driver everything that waits, and with a tick what others have measured and heard.
 func (l *Log) gather() {
 	l.events, l.noted, l.tick = l.inbox.popAll(), 0, false
-	l.cfg.Part.SetSpace(l.cfg.Disk.Space())
+	l.cfg.Part.SetDisk(l.cfg.Disk.view())
 	for i := range l.events {
 		e := &l.events[i]
 		l.tick = l.tick || e.Tick
@@ -79,8 +79,6 @@ func (l *Log) gather() {
 		return
 	}
 	l.ticking.Store(false)
-	l.cfg.Part.SetStateDBBytes(l.cfg.Disk.stateDBBytes.Load())
-	l.cfg.Part.SetCheckpointBytes(l.cfg.Disk.checkpointBytes.Load())
 	l.healths = l.cfg.Health.appendReports(l.healths[:0])
 	for i := range l.healths {
 		l.driver.Add(&l.healths[i])
@@ -110,11 +108,12 @@ func (l *Log) note() {
 
 // done ends a round.
 func (l *Log) done() {
-	l.stages.moved(l.driver.Now(), l.cfg.Part.Chosen(), l.cfg.Part.Applied())
+	at := l.cfg.Part.Position()
+	l.stages.moved(l.driver.Now(), at.Chosen, at.Applied)
 	if l.driver.Output().Ready == 0 {
 		l.stages.forget()
 	}
-	if l.tick || l.cfg.Part.MasterNode() != l.view.Load().Master {
+	if l.tick || at.Master != l.view.Load().Master {
 		l.publishView(l.cfg.Clock.Now())
 	}
 	clear(l.events) // the inbox uses the array again
