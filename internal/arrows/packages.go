@@ -91,7 +91,7 @@ var Layout = Rules{
 		{
 			Path: "server/web", May: []string{
 				"server/web/ui", "server/access", "server/acl", "server/admission", "server/audit", "server/slow",
-				"server/watch", "server/backup/tarred", "kv", "storage",
+				"server/watch", "server/backup/tarred", "server/members", "kv", "storage",
 			},
 			Never: []string{"server"},
 		},

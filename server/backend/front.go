@@ -9,6 +9,7 @@ import (
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/kv"
+	"tenure/server/members"
 	"tenure/server/slow"
 	"tenure/server/web"
 )
@@ -213,13 +214,13 @@ func (f *Front) ListMembers(timeout time.Duration) (api.MemberList, error) {
 }
 
 // ChangeMembers begins an operation.
-func (f *Front) ChangeMembers(timeout time.Duration, c web.MemberChange) (api.MemberOperation, error) {
-	return of(f, func(b *Backend) (api.MemberOperation, error) { return b.ChangeMembers(timeout, c) })
+func (f *Front) ChangeMembers(timeout time.Duration, op members.Operation) (api.MemberOperation, error) {
+	return of(f, func(b *Backend) (api.MemberOperation, error) { return b.ChangeMembers(timeout, op) })
 }
 
 // PlanChange says what ChangeMembers would do.
-func (f *Front) PlanChange(timeout time.Duration, c web.MemberChange) (api.MemberPlan, error) {
-	return of(f, func(b *Backend) (api.MemberPlan, error) { return b.PlanChange(timeout, c) })
+func (f *Front) PlanChange(timeout time.Duration, op members.Operation) (api.MemberPlan, error) {
+	return of(f, func(b *Backend) (api.MemberPlan, error) { return b.PlanChange(timeout, op) })
 }
 
 // CancelChange takes an operation back.

@@ -52,22 +52,22 @@ func NewMembers(c MembersConfig) *Members {
 }
 
 // ChangeMembers begins an operation, wherever the master is.
-func (m *Members) ChangeMembers(timeout time.Duration, c web.MemberChange) (api.MemberOperation, error) {
-	told, err := m.changes.askMaster(timeout, members.Request{Op: operationOf(c)})
+func (m *Members) ChangeMembers(timeout time.Duration, op members.Operation) (api.MemberOperation, error) {
+	told, err := m.changes.askMaster(timeout, members.Request{Op: op})
 	if err != nil {
 		return api.MemberOperation{}, err
 	}
-	return m.operation(told.Record, c.Operation)
+	return m.operation(told.Record, op.ID)
 }
 
 // PlanChange says what ChangeMembers would do.
-func (m *Members) PlanChange(timeout time.Duration, c web.MemberChange) (api.MemberPlan, error) {
-	told, err := m.changes.askMaster(timeout, members.Request{Op: operationOf(c), DryRun: true})
+func (m *Members) PlanChange(timeout time.Duration, op members.Operation) (api.MemberPlan, error) {
+	told, err := m.changes.askMaster(timeout, members.Request{Op: op, DryRun: true})
 	if err != nil {
 		return api.MemberPlan{}, err
 	}
 	p := told.Plan
-	return api.MemberPlan{Kind: c.Kind, Steps: p.Steps, Before: api.Tolerance(p.Before),
+	return api.MemberPlan{Kind: op.Kind.String(), Steps: p.Steps, Before: api.Tolerance(p.Before),
 		Meanwhile: api.Tolerance(p.Meanwhile), After: api.Tolerance(p.After)}, nil
 }
 
@@ -141,27 +141,6 @@ func besides(op members.Operation, known []ident.Member) []ident.Member {
 		}
 	}
 	return known
-}
-
-// operationOf returns the operation that c asks for.
-func operationOf(c web.MemberChange) members.Operation {
-	op := members.Operation{ID: c.Operation, Node: c.Node, Member: c.Member, NonVoter: c.NonVoter,
-		Alive: c.ForceQuorumLoss, Differs: c.Differs}
-	switch c.Kind {
-	case api.ChangeAdd:
-		op.Kind = members.Add
-	case api.ChangeRemove:
-		op.Kind = members.Remove
-	case api.ChangeReplace:
-		op.Kind, op.Member.Node = members.Replace, c.By
-	case api.ChangePromote:
-		op.Kind = members.Promote
-	case api.ChangeUpdate:
-		op.Kind = members.Update
-	case api.ChangeReadmit:
-		op.Kind = members.Readmit
-	}
-	return op
 }
 
 // codeOf returns the code of a refusal.

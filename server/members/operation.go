@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 )
@@ -21,8 +22,8 @@ const (
 	Readmit Kind = 6 // the name of a removed member is free again; from levelOfReadmit on
 )
 
-var kindNames = [...]string{Add: "add", Remove: "remove", Replace: "replace", Promote: "promote", Update: "update",
-	Readmit: "readmit"}
+var kindNames = [...]string{Add: api.ChangeAdd, Remove: api.ChangeRemove, Replace: api.ChangeReplace,
+	Promote: api.ChangePromote, Update: api.ChangeUpdate, Readmit: api.ChangeReadmit}
 
 // String returns the name of k, as the API has it.
 func (k Kind) String() string {
@@ -43,7 +44,8 @@ const (
 	Cancelled State = 4
 )
 
-var stateNames = [...]string{Running: "running", Done: "done", Failed: "failed", Cancelled: "cancelled"}
+var stateNames = [...]string{Running: api.OperationRunning, Done: api.OperationDone, Failed: api.OperationFailed,
+	Cancelled: api.OperationCancelled}
 
 // String returns the name of s, as the API has it.
 func (s State) String() string {

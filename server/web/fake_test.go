@@ -18,6 +18,7 @@ import (
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/kv"
+	"tenure/server/members"
 	"tenure/server/slow"
 	"tenure/server/watch"
 )
@@ -202,13 +203,13 @@ func (f *fake) ShowLease(string) (LeaseHint, bool) { return f.hint, f.hint != Le
 
 func (f *fake) ListMembers(time.Duration) (api.MemberList, error) { return f.members, f.memberErr }
 
-func (f *fake) ChangeMembers(timeout time.Duration, c MemberChange) (api.MemberOperation, error) {
-	f.asked("change", timeout, c)
+func (f *fake) ChangeMembers(timeout time.Duration, op members.Operation) (api.MemberOperation, error) {
+	f.asked("change", timeout, plain(op))
 	return f.operation, f.memberErr
 }
 
-func (f *fake) PlanChange(timeout time.Duration, c MemberChange) (api.MemberPlan, error) {
-	f.asked("plan", timeout, c)
+func (f *fake) PlanChange(timeout time.Duration, op members.Operation) (api.MemberPlan, error) {
+	f.asked("plan", timeout, plain(op))
 	return f.plan, f.memberErr
 }
 
@@ -221,6 +222,9 @@ func (f *fake) DrainNode(timeout time.Duration, node ballot.NodeID, off, force b
 	f.asked("drain", timeout, node, off, force)
 	return f.memberErr
 }
+
+// plain is an operation that is printed with all its fields.
+type plain members.Operation
 
 // asked records what reached the backend about members.
 func (f *fake) asked(what string, details ...any) {

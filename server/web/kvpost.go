@@ -36,8 +36,8 @@ func (h *kvHandler) post(x *exchange) error {
 	return x.posted(&c, &res)
 }
 
-// members returns the names of the members that are set in b, except Op.
-func members(b *api.Command) (list []string) {
+// fieldsOf returns the names of the members that are set in b, except Op.
+func fieldsOf(b *api.Command) (list []string) {
 	for _, m := range []struct {
 		name  string
 		there bool
@@ -72,7 +72,7 @@ func (h *kvHandler) checkPost(body *api.Command, c *kv.Command) error {
 		return badRequest(`Op %q: must be one of test-and-set, add, rename, remove and expire: nothing was changed`, body.Op)
 	}
 	c.Op = p.op
-	given := members(body)
+	given := fieldsOf(body)
 	switch p.op {
 	case kv.OpTestAndSet:
 		c.Test, c.Value = body.Test, body.Value

@@ -12,6 +12,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server/acl"
+	"tenure/server/members"
 )
 
 // maxMemberBytes bounds the body of a request about members.
@@ -35,36 +36,36 @@ func (h *membersHandler) list(x *exchange) error {
 
 // change returns the handler that begins an operation of that kind, or only plans it. takes are the allowed members of
 // the body besides operation and dry_run.
-func (h *membersHandler) change(kind string, takes ...string) handler {
+func (h *membersHandler) change(kind members.Kind, takes ...string) handler {
 	takes = append([]string{"operation", "dry_run"}, takes...)
 	return func(x *exchange) error {
 		var body api.MemberRequest
-		if err := h.read(x, kind, &body, takes); err != nil {
+		if err := h.read(x, kind.String(), &body, takes); err != nil {
 			return err
 		}
-		c, err := memberChange(kind, &body)
+		op, err := operationOf(kind, &body)
 		if err != nil {
 			return err
 		}
 		if body.DryRun {
-			return h.plan(x, c)
+			return h.plan(x, op)
 		}
-		x.trail.aboutMember(&c)
+		x.trail.aboutMember(&op)
 		if err := x.permit.needNow(acl.OperatorWrite()); err != nil {
 			return err
 		}
-		op, err := h.members.ChangeMembers(h.timeouts.of(x.r), c)
-		return x.begun(op, c.Operation, err)
+		begun, err := h.members.ChangeMembers(h.timeouts.of(x.r), op)
+		return x.begun(begun, op.ID, err)
 	}
 }
 
-// plan answers with what c would do.
-func (h *membersHandler) plan(x *exchange, c MemberChange) error {
+// plan answers with what op would do.
+func (h *membersHandler) plan(x *exchange, op members.Operation) error {
 	x.trail.harmless()
 	if err := x.permit.need(acl.OperatorRead()); err != nil {
 		return err
 	}
-	p, err := h.members.PlanChange(h.timeouts.of(x.r), c)
+	p, err := h.members.PlanChange(h.timeouts.of(x.r), op)
 	if err != nil {
 		return err
 	}
@@ -163,46 +164,45 @@ func (h *membersHandler) read(x *exchange, what string, body *api.MemberRequest,
 	return checkOperationID(body.Operation)
 }
 
-// memberChange checks what a body asks for.
-func memberChange(kind string, b *api.MemberRequest) (MemberChange, error) {
-	c := MemberChange{Operation: b.Operation, Kind: kind, NonVoter: b.NonVoter, ForceQuorumLoss: b.ForceQuorumLoss,
-		Differs: b.Differs,
-		Member:  ident.Member{Name: b.Name, PeerAddr: b.PeerAddress, ClientAddr: b.ClientAddress}}
-	if c.Operation == "" {
-		c.Operation = rand.Text()
+// operationOf returns the operation that a body asks for, checked. An empty id is drawn.
+func operationOf(kind members.Kind, b *api.MemberRequest) (members.Operation, error) {
+	op := members.Operation{ID: b.Operation, Kind: kind, NonVoter: b.NonVoter, Alive: b.ForceQuorumLoss, Differs: b.Differs,
+		Member: ident.Member{Name: b.Name, PeerAddr: b.PeerAddress, ClientAddr: b.ClientAddress}}
+	if op.ID == "" {
+		op.ID = rand.Text()
 	}
 	err := firstError(checkMemberName(b.Name), checkMemberAddress("peer_address", b.PeerAddress),
 		checkMemberAddress("client_address", b.ClientAddress))
-	if err == nil && kind == api.ChangeAdd {
-		return c, joining(&c, b)
+	if err == nil && kind == members.Add {
+		return op, joining(&op, b)
 	}
-	if err == nil && kind == api.ChangeReadmit {
+	if err == nil && kind == members.Readmit {
 		if b.Name == "" {
 			err = badRequest("name is missing: GET %s lists the removed ones: nothing was changed", api.PathMembers)
 		}
-		return c, err
+		return op, err
 	}
 	if err == nil {
-		c.Node, err = memberNode("node", b.Node)
+		op.Node, err = memberNode("node", b.Node)
 	}
 	switch {
 	case err != nil:
-	case kind == api.ChangeReplace && b.By != 0:
-		c.By, err = memberNode("by", b.By)
-		if err == nil && c.By == c.Node {
-			err = badRequest("node and by are both %d: name another member to take its place: nothing was changed", c.By)
+	case kind == members.Replace && b.By != 0:
+		op.Member.Node, err = memberNode("by", b.By)
+		if err == nil && op.Member.Node == op.Node {
+			err = badRequest("node and by are both %d: name another member to take its place: nothing was changed", op.Node)
 		}
-	case kind == api.ChangeUpdate && b.Name+b.PeerAddress+b.ClientAddress == "":
+	case kind == members.Update && b.Name+b.PeerAddress+b.ClientAddress == "":
 		err = badRequest("there is nothing to update: give name, peer_address or client_address: nothing was changed")
 	case b.ForceQuorumLoss < 0:
 		err = badRequest("force_quorum_loss %d: must be how many voters are alive: nothing was changed", b.ForceQuorumLoss)
 	}
-	return c, err
+	return op, err
 }
 
-// joining completes the addition c. Only a node that asks by itself knows the id of its store, so that without one
+// joining completes the addition op. Only a node that asks by itself knows the id of its store, so that without one
 // nothing but a plan is made.
-func joining(c *MemberChange, b *api.MemberRequest) error {
+func joining(op *members.Operation, b *api.MemberRequest) error {
 	switch {
 	case b.Store == "" && !b.DryRun:
 		return badRequest("a node is added by starting it: run kvnode --join HOST:PORT on its machine, with the peer " +
@@ -213,11 +213,11 @@ func joining(c *MemberChange, b *api.MemberRequest) error {
 		return badRequest("peer_address is missing: others must know where the node is: nothing was changed")
 	}
 	id, err := hex.DecodeString(b.Store)
-	if err != nil || len(id) != len(c.Member.Store) || allZero(id) {
+	if err != nil || len(id) != len(op.Member.Store) || allZero(id) {
 		return badRequest("store %.80q: must be the id of a data directory, %d hexadecimal digits: nothing was changed",
-			b.Store, 2*len(c.Member.Store))
+			b.Store, 2*len(op.Member.Store))
 	}
-	copy(c.Member.Store[:], id)
+	copy(op.Member.Store[:], id)
 	return nil
 }
 

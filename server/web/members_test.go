@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,26 +10,32 @@ import (
 	"testing"
 
 	"tenure/api"
+	"tenure/internal/ident"
+	"tenure/server/members"
 )
 
 // What a body says reaches the backend, with the client's own time limit.
 func TestChangesOfMembersReachTheBackend(t *testing.T) {
-	store := strings.Repeat("0f", 16)
+	const store = "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f"
+	change := func(what string, op members.Operation) string {
+		op.ID = "o"
+		return fmt.Sprintf("%s 1s %+v", what, plain(op))
+	}
 	for _, x := range []struct{ path, body, want string }{
 		{api.PathMembersAdd, `{"operation":"o","name":"n4","peer_address":"h:1","client_address":"h:2","store":"` + store + `","non_voter":true}`,
-			`change 1s {Operation:o Kind:add Node:0 By:0 Member:{Node:0 Store:` + store + ` Name:n4 PeerAddr:h:1 ClientAddr:h:2} NonVoter:true ForceQuorumLoss:0 Differs:false}`},
-		{api.PathMembersAdd, `{"operation":"o","dry_run":true}`,
-			`plan 1s {Operation:o Kind:add Node:0 By:0 Member:{Node:0 Store:` + strings.Repeat("0", 32) + ` Name: PeerAddr: ClientAddr:} NonVoter:false ForceQuorumLoss:0 Differs:false}`},
+			change("change", members.Operation{Kind: members.Add, NonVoter: true, Member: ident.Member{
+				Store: ident.StoreID(bytes.Repeat([]byte{15}, 16)), Name: "n4", PeerAddr: "h:1", ClientAddr: "h:2"}})},
+		{api.PathMembersAdd, `{"operation":"o","dry_run":true}`, change("plan", members.Operation{Kind: members.Add})},
 		{api.PathMembersRemove, `{"operation":"o","node":3,"force_quorum_loss":1,"differs":true}`,
-			`change 1s {Operation:o Kind:remove Node:3 By:0 Member:{Node:0 Store:` + strings.Repeat("0", 32) + ` Name: PeerAddr: ClientAddr:} NonVoter:false ForceQuorumLoss:1 Differs:true}`},
+			change("change", members.Operation{Kind: members.Remove, Node: 3, Alive: 1, Differs: true})},
 		{api.PathMembersReplace, `{"operation":"o","node":3,"by":4,"dry_run":true}`,
-			`plan 1s {Operation:o Kind:replace Node:3 By:4 Member:{Node:0 Store:` + strings.Repeat("0", 32) + ` Name: PeerAddr: ClientAddr:} NonVoter:false ForceQuorumLoss:0 Differs:false}`},
+			change("plan", members.Operation{Kind: members.Replace, Node: 3, Member: ident.Member{Node: 4}})},
 		{api.PathMembersPromote, `{"operation":"o","node":4}`,
-			`change 1s {Operation:o Kind:promote Node:4 By:0 Member:{Node:0 Store:` + strings.Repeat("0", 32) + ` Name: PeerAddr: ClientAddr:} NonVoter:false ForceQuorumLoss:0 Differs:false}`},
+			change("change", members.Operation{Kind: members.Promote, Node: 4})},
 		{api.PathMembersUpdate, `{"operation":"o","node":4,"peer_address":"[::1]:7600"}`,
-			`change 1s {Operation:o Kind:update Node:4 By:0 Member:{Node:0 Store:` + strings.Repeat("0", 32) + ` Name: PeerAddr:[::1]:7600 ClientAddr:} NonVoter:false ForceQuorumLoss:0 Differs:false}`},
+			change("change", members.Operation{Kind: members.Update, Node: 4, Member: ident.Member{PeerAddr: "[::1]:7600"}})},
 		{api.PathMembersReadmit, `{"operation":"o","name":"n3"}`,
-			`change 1s {Operation:o Kind:readmit Node:0 By:0 Member:{Node:0 Store:` + strings.Repeat("0", 32) + ` Name:n3 PeerAddr: ClientAddr:} NonVoter:false ForceQuorumLoss:0 Differs:false}`},
+			change("change", members.Operation{Kind: members.Readmit, Member: ident.Member{Name: "n3"}})},
 		{api.PathMembersCancel, `{"operation":"o"}`, `cancel 1s o`},
 		{api.PathMembersDrain, `{"node":2}`, `drain 1s 2 false false`},
 		{api.PathMembersDrain, `{"node":2,"force":true}`, `drain 1s 2 false true`},
@@ -56,7 +63,7 @@ func TestAnOperationWithoutAnIDGetsOne(t *testing.T) {
 		if w.Code != 504 || said == nil {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		if asked := f.changes[len(f.changes)-1]; !strings.Contains(asked, "Operation:"+said[1]+" ") {
+		if asked := f.changes[len(f.changes)-1]; !strings.Contains(asked, "ID:"+said[1]+" ") {
 			t.Errorf("told %s, asked %s", said[1], asked)
 		}
 		ids = append(ids, said[1])

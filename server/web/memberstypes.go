@@ -6,25 +6,8 @@ import (
 
 	"tenure/api"
 	"tenure/internal/ballot"
-	"tenure/internal/ident"
+	"tenure/server/members"
 )
-
-// MemberChange is a client's request to change the members, checked.
-type MemberChange struct {
-	Operation string // its id, never empty
-	Kind      string // one of those of package api, such as api.ChangeAdd
-	// Node is the member that the change is about; 0 of an addition, whose node gets its id from the cluster.
-	Node ballot.NodeID
-	By   ballot.NodeID // of a replacement: who takes the place of Node; 0: see api.MemberRequest
-	// Member has the name and addresses of an addition, or the new ones of an update, where empty fields stay
-	// unchanged. Its store is zero except in an addition to be carried out.
-	Member   ident.Member
-	NonVoter bool // of an addition
-	// ForceQuorumLoss is how many voters the client believes alive after a removal that leaves no majority; 0: such a
-	// removal is refused.
-	ForceQuorumLoss int
-	Differs         bool // of a removal: the state of Node is the wrong one
-}
 
 // Members is the list of members and the changes of it. Safe for concurrent use. Each call answers within its timeout,
 // or soon after. Errors are those of a Backend, and *MemberError.
@@ -34,9 +17,9 @@ type Members interface {
 	// ChangeMembers begins the operation, wherever the master is, and returns it once it is in the log. A second call
 	// with the same id changes nothing and returns what became of the first; with another change it is refused with
 	// api.CodeKeyReused.
-	ChangeMembers(timeout time.Duration, c MemberChange) (api.MemberOperation, error)
+	ChangeMembers(timeout time.Duration, op members.Operation) (api.MemberOperation, error)
 	// PlanChange says what ChangeMembers would do, and refuses what it would refuse. It changes nothing.
-	PlanChange(timeout time.Duration, c MemberChange) (api.MemberPlan, error)
+	PlanChange(timeout time.Duration, op members.Operation) (api.MemberPlan, error)
 	// CancelChange takes an operation that runs back, where that is still possible, and returns it. One that was
 	// cancelled before is returned again.
 	CancelChange(timeout time.Duration, operation string) (api.MemberOperation, error)

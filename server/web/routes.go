@@ -12,6 +12,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"tenure/api"
+	"tenure/server/members"
 )
 
 // route is a row of the table of routes.
@@ -78,15 +79,15 @@ func (h *handlers) table() []route {
 		{api.PathWatch, "watch", methods{"GET": h.watch.stream}},
 
 		{api.PathMembers, "members", methods{"GET": h.members.list}},
-		{api.PathMembersAdd, "members-add", methods{"POST": h.members.change(api.ChangeAdd,
+		{api.PathMembersAdd, "members-add", methods{"POST": h.members.change(members.Add,
 			"name", "peer_address", "client_address", "store", "non_voter")}},
-		{api.PathMembersRemove, "members-remove", methods{"POST": h.members.change(api.ChangeRemove,
+		{api.PathMembersRemove, "members-remove", methods{"POST": h.members.change(members.Remove,
 			"node", "force_quorum_loss", "differs")}},
-		{api.PathMembersReplace, "members-replace", methods{"POST": h.members.change(api.ChangeReplace, "node", "by")}},
-		{api.PathMembersPromote, "members-promote", methods{"POST": h.members.change(api.ChangePromote, "node")}},
-		{api.PathMembersUpdate, "members-update", methods{"POST": h.members.change(api.ChangeUpdate,
+		{api.PathMembersReplace, "members-replace", methods{"POST": h.members.change(members.Replace, "node", "by")}},
+		{api.PathMembersPromote, "members-promote", methods{"POST": h.members.change(members.Promote, "node")}},
+		{api.PathMembersUpdate, "members-update", methods{"POST": h.members.change(members.Update,
 			"node", "name", "peer_address", "client_address")}},
-		{api.PathMembersReadmit, "members-readmit", methods{"POST": h.members.change(api.ChangeReadmit, "name")}},
+		{api.PathMembersReadmit, "members-readmit", methods{"POST": h.members.change(members.Readmit, "name")}},
 		{api.PathMembersCancel, "members-cancel", methods{"POST": h.members.cancel}},
 		{api.PathMembersDrain, "members-drain", methods{"POST": h.members.drain}},
 		{api.PathBackup, "backup", methods{"GET": h.backup.stream}},

@@ -12,6 +12,7 @@ import (
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/audit"
+	"tenure/server/members"
 )
 
 // trail has the fields of a request's audit line that its handler fills in. Handlers add decoded values before anything
@@ -83,17 +84,17 @@ func (t *trail) aboutIDIn(path string) {
 	}
 }
 
-// aboutMember notes which member a change is about, and its operation.
-func (t *trail) aboutMember(c *MemberChange) {
-	for _, id := range [...]ballot.NodeID{c.Node, c.By} {
+// aboutMember notes which members an operation is about, and its id.
+func (t *trail) aboutMember(op *members.Operation) {
+	for _, id := range [...]ballot.NodeID{op.Node, op.Member.Node} {
 		if id != 0 {
 			t.about(nodeText(uint64(id)))
 		}
 	}
-	if c.Member.Name != "" {
-		t.about(c.Member.Name)
+	if op.Member.Name != "" {
+		t.about(op.Member.Name)
 	}
-	t.about(c.Operation)
+	t.about(op.ID)
 }
 
 var opNames = map[kv.Op]string{kv.OpSet: "set", kv.OpDelete: "delete", kv.OpPrune: "prune", kv.OpAdd: "add",
