@@ -111,8 +111,7 @@ func (m *Members) Join(timeout time.Duration, op members.Operation) (members.Rec
 
 // change has this node's own log part change the members.
 func (m *Members) change(wait time.Duration, q members.Request) (told wire.MembersAnswer, err error) {
-	r, err := m.cfg.Log.Members(wait, replica.MembersRequest{Op: q.Op, Cancel: q.Cancel, DryRun: q.DryRun,
-		Known: besides(q.Op, m.cfg.Cluster.known())})
+	r, err := m.cfg.Log.Members(wait, replica.MembersRequest{Request: q, Known: besides(q.Op, m.cfg.Cluster.known())})
 	switch err := outcomeOf(err, r.Outcome); {
 	case err != nil:
 		return told, err

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/ident"
 	"tenure/multipaxos"
 	"tenure/server/members"
 )
@@ -16,7 +15,7 @@ import (
 // entry, computed from the applied record while nothing is in flight.
 type changes struct {
 	record   members.Record
-	waiting  []memberRequest
+	waiting  []MembersRequest
 	proposed *memberProposal  // in flight
 	answers  []memberProposal // decided, to be told by finish
 	// holds keeps the other proposals back: a record waits until nothing is in flight.
@@ -32,16 +31,6 @@ type changes struct {
 	// On the ready master: the applied slot of a moment ago, to decide which members are caught up.
 	marks  [2]uint64
 	marked uint64 // tick
-}
-
-// memberRequest is a request that waits for the master to take it up.
-type memberRequest struct {
-	id     uint64
-	op     members.Operation
-	cancel string
-	dryRun bool
-	known  []ident.Member
-	until  time.Duration
 }
 
 // memberProposal is a record in a slot, and the request that it answers, with id 0 if none.
@@ -64,9 +53,9 @@ const (
 )
 
 // ask takes a request, or refuses it.
-func (c *changes) ask(r memberRequest, out *outbox) {
+func (c *changes) ask(r MembersRequest, out *outbox) {
 	if len(c.waiting) >= maxMemberRequests {
-		out.reply(Reply{ID: r.id, Outcome: Refused, Reason: Overloaded, Members: &MembersAnswer{}})
+		out.reply(Reply{ID: r.ID, Outcome: Refused, Reason: Overloaded, Members: &MembersAnswer{}})
 		return
 	}
 	c.waiting = append(c.waiting, r)
@@ -127,18 +116,18 @@ func (c *changes) end(master ballot.NodeID, out *outbox) {
 // refuse refuses what waits.
 func (c *changes) refuse(master ballot.NodeID, why Reason, out *outbox) {
 	for _, r := range c.waiting {
-		out.reply(Reply{ID: r.id, Outcome: Refused, Reason: why, Members: &MembersAnswer{Master: master}})
+		out.reply(Reply{ID: r.ID, Outcome: Refused, Reason: why, Members: &MembersAnswer{Master: master}})
 	}
 	c.waiting = nil
 }
 
 // expire refuses requests that have waited too long, and answers a proposed one that was not chosen in time as unknown.
 func (c *changes) expire(now time.Duration, out *outbox) {
-	c.waiting = slices.DeleteFunc(c.waiting, func(r memberRequest) bool {
-		if now < r.until {
+	c.waiting = slices.DeleteFunc(c.waiting, func(r MembersRequest) bool {
+		if now < r.Until {
 			return false
 		}
-		out.reply(Reply{ID: r.id, Outcome: Refused, Reason: TimedOut, Members: &MembersAnswer{}})
+		out.reply(Reply{ID: r.ID, Outcome: Refused, Reason: TimedOut, Members: &MembersAnswer{}})
 		return true
 	})
 	if p := c.proposed; p != nil && p.request != 0 && now >= p.until {
@@ -148,7 +137,7 @@ func (c *changes) expire(now time.Duration, out *outbox) {
 }
 
 // next returns the record to propose, and the request that it answers. Requests that need none get their answer.
-func (c *changes) next(f *members.Facts, tenure uint64) (next members.Record, r memberRequest, ok bool) {
+func (c *changes) next(f *members.Facts, tenure uint64) (next members.Record, r MembersRequest, ok bool) {
 	for len(c.waiting) > 0 {
 		r = c.waiting[0]
 		next, changed, answer := c.consider(&r, f)
@@ -156,33 +145,33 @@ func (c *changes) next(f *members.Facts, tenure uint64) (next members.Record, r 
 			return next, r, true
 		}
 		c.waiting = c.waiting[1:]
-		c.answers = append(c.answers, memberProposal{tenure: tenure, request: r.id, answer: answer})
+		c.answers = append(c.answers, memberProposal{tenure: tenure, request: r.ID, answer: answer})
 	}
 	if !c.due {
-		return members.Record{}, memberRequest{}, false
+		return members.Record{}, MembersRequest{}, false
 	}
 	c.step = members.Next(c.record, *f)
 	c.due = c.step.Change
-	return c.step.Record, memberRequest{}, c.step.Change
+	return c.step.Record, MembersRequest{}, c.step.Change
 }
 
 // consider looks at a request: it leads to another record, or has an answer.
-func (c *changes) consider(r *memberRequest, f *members.Facts) (next members.Record, changed bool,
+func (c *changes) consider(r *MembersRequest, f *members.Facts) (next members.Record, changed bool,
 	answer *MembersAnswer) {
 	answer = &MembersAnswer{Record: c.record}
-	record := c.record.Fill(r.known)
+	record := c.record.Fill(r.Known)
 	var err error
 	switch {
-	case r.dryRun:
-		answer.Plan, err = record.Explain(r.op, *f)
-	case r.cancel != "":
-		next, changed, err = record.Cancel(r.cancel, *f)
+	case r.DryRun:
+		answer.Plan, err = record.Explain(r.Op, *f)
+	case r.Cancel != "":
+		next, changed, err = record.Cancel(r.Cancel, *f)
 	default:
-		next, changed, err = record.Begin(r.op, *f)
-		if err == nil && r.op.Kind == members.Update {
+		next, changed, err = record.Begin(r.Op, *f)
+		if err == nil && r.Op.Kind == members.Update {
 			// An update writes down no address of other members: they may move too, and are followed while no address
 			// is listed.
-			next, changed, err = c.record.Begin(r.op, *f)
+			next, changed, err = c.record.Begin(r.Op, *f)
 		}
 	}
 	if err != nil {
@@ -224,11 +213,11 @@ func (l *Log) driveMembers(now time.Duration) {
 		c.holds = true
 		return
 	}
-	if r.id != 0 {
+	if r.ID != 0 {
 		c.waiting = c.waiting[1:]
 	}
-	c.proposed = &memberProposal{slot: slot, ballot: l.core.Ballot(), tenure: l.epoch.tenure, request: r.id,
-		until: r.until}
+	c.proposed = &memberProposal{slot: slot, ballot: l.core.Ballot(), tenure: l.epoch.tenure, request: r.ID,
+		until: r.Until}
 }
 
 // facts is what the master knows of the members.
@@ -275,17 +264,13 @@ func (l *Log) adopt(e multipaxos.Entry) error {
 
 // askMembers takes a request about the members. Only the ready master carries it out.
 func (l *Log) askMembers(now time.Duration, q *MembersRequest) {
-	r := memberRequest{id: q.ID, op: q.Op, cancel: q.Cancel, dryRun: q.DryRun, known: q.Known, until: q.Until}
-	if q.Wait > 0 {
-		r.until = now + q.Wait
-	}
 	if l.epoch.ready && !l.stopping {
-		l.changes.ask(r, &l.out)
+		l.changes.ask(q.takenAt(now), &l.out)
 		return
 	}
 	why := NoMaster
 	if l.leaving {
 		why = Stopping
 	}
-	l.out.reply(Reply{ID: r.id, Outcome: Refused, Reason: why, Members: &MembersAnswer{Master: l.master.other()}})
+	l.out.reply(Reply{ID: q.ID, Outcome: Refused, Reason: why, Members: &MembersAnswer{Master: l.master.other()}})
 }

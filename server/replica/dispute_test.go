@@ -68,9 +68,9 @@ func TestACopyDecidesNoDispute(t *testing.T) {
 	if why := good.log.changes.step.Why; !strings.Contains(why, "states of nodes [2 3] differ") {
 		t.Errorf("it waits: %q", why)
 	}
-	c.askMembers(good, MembersRequest{Cancel: "replace"})
+	c.askMembers(good, members.Request{Cancel: "replace"})
 	remove := members.Operation{ID: "remove", Kind: members.Remove, Node: 3}
-	if a := c.askMembers(good, MembersRequest{Op: remove}); a.Members.Refusal == nil ||
+	if a := c.askMembers(good, members.Request{Op: remove}); a.Members.Refusal == nil ||
 		a.Members.Refusal.Reason != members.Disputed {
 		t.Fatalf("it does not say which is wrong, and gets %+v", a.Members)
 	}
@@ -96,7 +96,7 @@ func TestNobodyInDisputeIsReplaced(t *testing.T) {
 	c, good, bad := newDispute(t, 82)
 	for _, n := range []*testNode{good, bad} {
 		op := members.Operation{ID: "replace", Kind: members.Replace, Node: n.id, Member: comer(4)}
-		if a := c.askMembers(good, MembersRequest{Op: op}); a.Members.Refusal == nil ||
+		if a := c.askMembers(good, members.Request{Op: op}); a.Members.Refusal == nil ||
 			a.Members.Refusal.Reason != members.Disputed {
 			t.Errorf("node %d: %+v", n.id, a.Members)
 		}

@@ -241,7 +241,7 @@ func TestNoMemberIsAddedWhileTheLevelIsRaised(t *testing.T) {
 	const ask, add = 1<<41 - 1, 1<<41 - 2
 	m.input(Event{Level: &LevelRequest{ID: ask}})
 	m.input(Event{Members: &MembersRequest{ID: add, Until: r.now + time.Second,
-		Op: members.Operation{ID: "late", Kind: members.Add, NonVoter: true, Member: comer(4)}}})
+		Request: members.Request{Op: members.Operation{ID: "late", Kind: members.Add, NonVoter: true, Member: comer(4)}}}})
 	r.until("the new member", 2*time.Second, func() bool {
 		_, listed := m.log.changes.record.WithStore(comer(4).Store)
 		if listed && m.state.Level() == 0 {
@@ -259,7 +259,7 @@ func TestTheLevelIsNotRaisedWhileAMemberIsAdded(t *testing.T) {
 	r := newReleases(t, 48, 0)
 	m := r.upgraded()
 	m.input(Event{Members: &MembersRequest{ID: 1<<41 - 2, Until: r.now + time.Second,
-		Op: members.Operation{ID: "early", Kind: members.Add, NonVoter: true, Member: comer(4)}}})
+		Request: members.Request{Op: members.Operation{ID: "early", Kind: members.Add, NonVoter: true, Member: comer(4)}}}})
 	r.until("the change to be in flight", time.Second, func() bool { return m.log.changes.proposed != nil })
 	if a := r.finish(m); a.Outcome != Refused || a.Reason != NoMaster || a.Level.Master != m.id {
 		t.Fatalf("while it is in flight: %+v, %+v", a, a.Level)

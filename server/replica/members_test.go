@@ -195,11 +195,11 @@ func TestADeadNodeIsReplaced(t *testing.T) {
 func TestASecondOperationIsRefused(t *testing.T) {
 	c := newClusterWith(t, 3, 27, keepsAll)
 	c.change(members.Operation{ID: "first", Kind: members.Add, Member: comer(4)})
-	r := c.askMembers(c.awaitMaster(), MembersRequest{Op: members.Operation{ID: "second", Kind: members.Remove, Node: 2}})
+	r := c.askMembers(c.awaitMaster(), members.Request{Op: members.Operation{ID: "second", Kind: members.Remove, Node: 2}})
 	if r.Outcome != Refused || r.Members.Refusal == nil || r.Members.Refusal.Reason != members.Busy {
 		t.Fatalf("%+v", r)
 	}
-	r = c.askMembers(c.awaitMaster(), MembersRequest{Cancel: "first"})
+	r = c.askMembers(c.awaitMaster(), members.Request{Cancel: "first"})
 	if r.Outcome != Done {
 		t.Fatalf("%+v", r)
 	}
@@ -212,7 +212,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	c := newClusterWith(t, 3, 28, keepsAll)
 	m := c.awaitMaster()
 	before := m.state.Applied()
-	r := c.askMembers(m, MembersRequest{DryRun: true, Op: members.Operation{ID: "op", Kind: members.Remove, Node: m.id}})
+	r := c.askMembers(m, members.Request{DryRun: true, Op: members.Operation{ID: "op", Kind: members.Remove, Node: m.id}})
 	if r.Outcome != Done || len(r.Members.Plan.Steps) == 0 || r.Members.Plan.After.Voters != 2 {
 		t.Fatalf("%+v", r)
 	}
@@ -227,7 +227,7 @@ func TestAFollowerNamesTheMaster(t *testing.T) {
 	m := c.awaitMaster()
 	f := c.nodes[m.id%3]
 	c.until("it to know the master", time.Second, func() bool { return f.log.Position().Master == m.id })
-	r := c.askMembers(f, MembersRequest{Op: members.Operation{ID: "op", Kind: members.Remove, Node: 2}})
+	r := c.askMembers(f, members.Request{Op: members.Operation{ID: "op", Kind: members.Remove, Node: 2}})
 	if r.Outcome != Refused || r.Reason != NoMaster || r.Members.Master != m.id {
 		t.Fatalf("%+v", r)
 	}
@@ -239,7 +239,7 @@ func TestALostAnswerIsAskedForAgain(t *testing.T) {
 		c := newClusterWith(t, 3, 300+uint64(wait), keepsAll)
 		m := c.awaitMaster()
 		op := members.Operation{ID: "op", Kind: members.Add, NonVoter: true, Member: comer(4)}
-		m.input(Event{Members: &MembersRequest{ID: 1, Op: op, Until: c.now + time.Second}})
+		m.input(Event{Members: &MembersRequest{ID: 1, Request: members.Request{Op: op}, Until: c.now + time.Second}})
 		c.run(time.Duration(wait) * time.Millisecond)
 		c.crash(m)
 		r := c.change(op)
@@ -304,7 +304,7 @@ func TestRestartOfAllNodesInTheMiddleOfAChange(t *testing.T) {
 		c := newClusterWith(t, 3, 500+uint64(wait), keepsAll)
 		m := c.awaitMaster()
 		op := members.Operation{ID: "op", Kind: members.Remove, Node: m.id%3 + 1}
-		m.input(Event{Members: &MembersRequest{ID: 1, Op: op, Until: c.now + time.Second}})
+		m.input(Event{Members: &MembersRequest{ID: 1, Request: members.Request{Op: op}, Until: c.now + time.Second}})
 		c.run(time.Duration(wait) * time.Millisecond)
 		for _, n := range c.nodes {
 			c.crash(n)
@@ -379,7 +379,7 @@ func TestAMembershipIsInForceOnlyWhenChosen(t *testing.T) {
 	p := b.lead(tenure(1, 90*sec))
 	told := func() uint64 { return b.log.heartbeat(b.now).Membership }
 	b.give(Event{Members: &MembersRequest{ID: 1, Until: 90 * sec,
-		Op: members.Operation{ID: "op", Kind: members.Remove, Node: 2}}})
+		Request: members.Request{Op: members.Operation{ID: "op", Kind: members.Remove, Node: 2}}}})
 	handed := false
 	for i := range 40 {
 		if i%4 == 0 {
@@ -420,9 +420,9 @@ func TestAnOperationIsAcknowledgedUnderTheLease(t *testing.T) {
 		b := newBench(t, 1)
 		p := b.settle(0, tenure(1, 90*sec))
 		b.give(Event{Members: &MembersRequest{ID: 1, Until: 200 * sec,
-			Op: members.Operation{ID: "op", Kind: members.Update, Node: 1, Member: comer(1)}}})
-		b.give(Event{Members: &MembersRequest{ID: 2, Until: 200 * sec, DryRun: true,
-			Op: members.Operation{ID: "op2", Kind: members.Update, Node: 1, Member: comer(1)}}})
+			Request: members.Request{Op: members.Operation{ID: "op", Kind: members.Update, Node: 1, Member: comer(1)}}}})
+		b.give(Event{Members: &MembersRequest{ID: 2, Until: 200 * sec, Request: members.Request{DryRun: true,
+			Op: members.Operation{ID: "op2", Kind: members.Update, Node: 1, Member: comer(1)}}}})
 		at := sec
 		if !held {
 			at = 91 * sec

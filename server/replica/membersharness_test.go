@@ -67,13 +67,12 @@ func (c *cluster) join(r members.Record, id ballot.NodeID) *testNode {
 }
 
 // askMembers asks a node, and waits for its answer.
-func (c *cluster) askMembers(n *testNode, q MembersRequest) Reply {
+func (c *cluster) askMembers(n *testNode, q members.Request) Reply {
 	c.t.Helper()
 	c.lastID++
-	q.ID = 1<<40 + c.lastID
-	q.Until = c.now + time.Second
-	n.input(Event{Members: &q})
-	return c.await(n, q.ID, 2*time.Second)
+	id := 1<<40 + c.lastID
+	n.input(Event{Members: &MembersRequest{ID: id, Request: q, Until: c.now + time.Second}})
+	return c.await(n, id, 2*time.Second)
 }
 
 // change has the master, whoever it is, begin an operation. It asks again, with the operation's id, when the answer is
@@ -81,7 +80,7 @@ func (c *cluster) askMembers(n *testNode, q MembersRequest) Reply {
 func (c *cluster) change(op members.Operation) members.Record {
 	c.t.Helper()
 	for range 50 {
-		r := c.askMembers(c.awaitMaster(), MembersRequest{Op: op})
+		r := c.askMembers(c.awaitMaster(), members.Request{Op: op})
 		if r.Members.Refusal != nil {
 			c.t.Fatalf("%v: %v", op, r.Members.Refusal)
 		}

@@ -179,7 +179,7 @@ func TestTheLastVoterLearnsOfARemovalFromWhoIsRemoved(t *testing.T) {
 		gone := c.nodes[m.id%2]
 		c.lastID++
 		m.input(Event{Members: &MembersRequest{ID: 1<<40 + c.lastID, Until: c.now + 5*time.Second,
-			Op: members.Operation{ID: "op", Kind: members.Remove, Node: gone.id}}})
+			Request: members.Request{Op: members.Operation{ID: "op", Kind: members.Remove, Node: gone.id}}}})
 		c.until("the removal is applied", 5*time.Second, func() bool { return m.log.members.newest.Number == 2 })
 		m.frozen = true
 		if m.disk.durable.Chosen >= m.log.Position().Applied {

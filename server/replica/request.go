@@ -62,14 +62,19 @@ type Reply struct {
 
 // MembersRequest asks for a change of the members, or takes one back. Only the master carries it out.
 type MembersRequest struct {
-	ID     uint64 // drawn by the runner
-	Op     members.Operation
-	Cancel string // not empty: take the operation of that id back, instead of Op
-	DryRun bool   // only tell what Op would do
+	ID uint64 // drawn by the runner
+	members.Request
 	// Known are members with addresses that the record may lack yet.
 	Known []ident.Member
 	Until time.Duration
 	Wait  time.Duration // as in Request
+}
+
+func (r *MembersRequest) takenAt(now time.Duration) MembersRequest {
+	if r.Wait > 0 {
+		r.Until = now + r.Wait
+	}
+	return *r
 }
 
 // MembersAnswer goes with the Reply to a MembersRequest. Done: the operation has begun, or had begun before, or is
