@@ -18,10 +18,10 @@
 //
 // # Questions to other nodes
 //
-// A request that only another node can carry out becomes a question to it: for a change of the members, a transfer or a
-// higher feature level that is the master, for a drain the node to be drained. Each kind of question is added once, with
-// the function that answers it. That function runs at the node that is asked, which may be this one, and its error is
-// the same wherever it has run:
+// A request that another node must carry out becomes a question to that node. The master is asked for a change of the
+// members, a transfer and a higher feature level. For a drain the node itself is asked. Each kind of question has a
+// function that answers it. The function runs at the node that is asked, which may be this one. The caller gets the
+// error of the function, wherever it ran:
 //
 //	nil                   it is done
 //	*web.MemberError      refused: nothing was changed, and asking again does not help

@@ -22,9 +22,9 @@ type kind[Q, A any] struct {
 }
 
 // newKind adds a kind to the questions that this node asks and answers. At most max questions of that kind wait for
-// answers, and at most max are worked on for others. answer answers those that are put to this node. It returns
-// *notTaken if another node is to be asked, and an error that wraps web.ErrUnknown if the outcome is not known. By every
-// other error nothing was changed, and will not be.
+// answers, and at most max are worked on for others. answer answers the questions to this node. It returns *notTaken if
+// another node is to be asked, and an error that wraps web.ErrUnknown if the outcome is not known. Any other error
+// promises that nothing was changed, and will not be.
 func newKind[Q, A any](q *Questions, number wire.QuestionKind, max int, advice string,
 	answer func(wait time.Duration, q Q) (A, error)) *kind[Q, A] {
 	q.kinds[number] = &answers{max: int64(max), answer: func(wait time.Duration, body []byte) ([]byte, error) {

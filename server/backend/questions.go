@@ -74,7 +74,7 @@ func (e *notTaken) Error() string { return web.ErrNotApplied.Error() + ": " + e.
 // Unwrap makes it a web.ErrNotApplied.
 func (e *notTaken) Unwrap() error { return web.ErrNotApplied }
 
-// notMaster returns the error of a node that is not the master, but knows which node is.
+// notMaster returns the error of a node that is not the master. 0: it does not know which node is.
 func notMaster(master ballot.NodeID) error { return &notTaken{master, "no master is known; try again"} }
 
 // put sends a question to another node and waits for the answer, until the time is over, this node ends, or goOn is
@@ -123,7 +123,7 @@ func (q *Questions) close(id uint64) {
 	delete(q.waiting, id)
 }
 
-// Answered takes an answer. One that nobody waits for is dropped, and so is that of a node that was not asked.
+// Answered takes an answer. It drops an answer if nobody waits for it, or if another node was asked.
 func (q *Questions) Answered(from ballot.NodeID, a wire.Answer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
