@@ -260,7 +260,7 @@ func (x *pipeliners) known(p *pipeliner, list string) {
 // idle reports whether all that was asked for has come to something.
 func (x *pipeliners) idle() bool { return x.asked == 0 }
 
-// mustBeThere checks at the end that every node has all that clients were told, except a node that must stay behind:
+// mustBeThere checks at the end that every member has all that clients were told, except a node that must stay behind:
 // see undecided.
 func (x *pipeliners) mustBeThere() {
 	for _, n := range x.nodes {
@@ -268,7 +268,7 @@ func (x *pipeliners) mustBeThere() {
 			continue
 		}
 		for _, l := range x.lists {
-			if !n.up() || l.seen == "" {
+			if !n.up() || !n.takesPart() || l.seen == "" {
 				continue
 			}
 			if e, _, err := n.log.state.Get(l.name); err != nil || !strings.HasPrefix(string(e.Value), l.seen) {
