@@ -1,60 +1,45 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 
+	"tenure/server"
 	"tenure/server/audit"
 )
 
-// accessSettings say who may do what, and where it is written down.
-type accessSettings struct {
-	acl        bool
-	audit      string // file, or audit.Stdout
-	auditBytes int64
-	auditKeep  int
-}
-
-// addAccess adds the flags of tokens and of the audit log.
-func (s *settings) addAccess() {
-	f := s.flags
-	f.Var(setting(&s.access.acl, "false", "bool", parseBool), "acl",
-		"refuse requests that no token allows; the same on all nodes. kvctl acl bootstrap makes the first token")
-	f.Var(setting(&s.access.audit, "", "file", parseAudit), "audit",
-		"write a line of JSON for each write and administrative act to this file, or - for standard output")
-	f.Var(setting(&s.access.auditBytes, "100MiB", "bytes", parseBytes), "audit-file-bytes",
-		"with --audit FILE: move the file away when it has this size, 64KiB or more")
-	f.Var(setting(&s.access.auditKeep, "10", "number", parseCount), "audit-keep",
-		"with --audit FILE: how many such files to keep, 0 to 10000")
+// accessRows say who may do what, and where it is written down.
+func accessRows(c *server.Config) []row {
+	return []row{
+		{"acl", boolean(&c.ACL, "false"), "refuse requests that no token allows; the same on all nodes. kvctl acl " +
+			"bootstrap makes the first token"},
+		{"audit", setting(&c.Audit.Path, "", "file", parseAudit), "write a line of JSON for each write and administrative " +
+			"act to this file, or - for standard output"},
+		{"audit-file-bytes", size(&c.Audit.FileBytes, "100MiB"), "with --audit FILE: move the file away when it has this " +
+			"size, 64KiB or more"},
+		{"audit-keep", count(&c.Audit.Keep, "10"), "with --audit FILE: how many such files to keep, 0 to 10000"},
+	}
 }
 
 func parseAudit(s string) (string, error) {
-	if s == "" || s == audit.Stdout {
+	if s == audit.Stdout {
 		return s, nil
 	}
-	return filepath.Abs(s)
+	return parseFile(s)
 }
 
 // checkAccess refuses settings of the audit log that no node would take.
 func (s *settings) checkAccess() error {
+	a := s.cfg.Audit
 	for _, flag := range []string{"audit-file-bytes", "audit-keep"} {
-		if s.given(flag) && (s.access.audit == "" || s.access.audit == audit.Stdout) {
+		if s.given(flag) && (a.Path == "" || a.Path == audit.Stdout) {
 			return badConfig("%s: it is about a file; name one with --audit FILE", s.name(flag))
 		}
 	}
-	if s.access.audit == "" {
+	if a.Path == "" {
 		return nil
 	}
-	if err := s.serverAudit().Validate(); err != nil {
+	if err := a.Validate(); err != nil {
 		return badConfig("%s: %s", s.name("audit"), strings.TrimPrefix(err.Error(), "audit log: "))
 	}
 	return nil
-}
-
-// serverAudit returns what the server is told.
-func (s *settings) serverAudit() audit.Config {
-	if s.access.audit == "" {
-		return audit.Config{}
-	}
-	return audit.Config{Path: s.access.audit, FileBytes: s.access.auditBytes, Keep: s.access.auditKeep}
 }

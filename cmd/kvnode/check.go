@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
 )
@@ -23,20 +22,20 @@ const (
 
 func (s *settings) checkCluster() error {
 	if !s.given("cluster") {
-		if s.id != 1 && s.join == "" && !s.member {
+		if s.cfg.Node != 1 && s.cfg.Join == "" && !s.member {
 			return badConfig("%s %d: a node without --cluster runs alone, as node 1; list all nodes with --cluster, "+
-				"or this one only with --cluster %d=%s, or join a cluster with --join", s.name("id"), s.id, s.id,
-				or(s.peer, defaultPeer))
+				"or this one only with --cluster %d=%s, or join a cluster with --join", s.name("id"), s.cfg.Node, s.cfg.Node,
+				or(s.cfg.PeerAddr, defaultPeer))
 		}
 		return nil
 	}
 	cluster := s.name("cluster")
-	if n := len(s.cluster); n > quorum.MaxVoters {
+	if n := len(s.cfg.Cluster); n > quorum.MaxVoters {
 		return badConfig("%s: lists %d nodes; list at most %d", cluster, n, quorum.MaxVoters)
 	}
 	nodes, addrs := map[ballot.NodeID]bool{}, map[string]ballot.NodeID{}
 	var ids []string
-	for _, a := range s.cluster {
+	for _, a := range s.cfg.Cluster {
 		if nodes[a.Node] {
 			return badConfig("%s: lists node %d twice; give each node its own number", cluster, a.Node)
 		}
@@ -47,67 +46,44 @@ func (s *settings) checkCluster() error {
 		nodes[a.Node], addrs[a.Addr] = true, a.Node
 		ids = append(ids, fmt.Sprint(a.Node))
 	}
-	if len(s.cluster) > 1 && !s.given("id") && !s.known {
-		return badConfig("%s: lists %d nodes; say with --id which of them this one is", cluster, len(s.cluster))
+	if len(s.cfg.Cluster) > 1 && !s.given("id") && !s.known {
+		return badConfig("%s: lists %d nodes; say with --id which of them this one is", cluster, len(s.cfg.Cluster))
 	}
-	if !nodes[s.id] && s.known {
+	if !nodes[s.cfg.Node] && s.known {
 		return badConfig("%s: lists %s, but %s is the data directory of node %d; add %d=HOST:PORT to the list, or leave it "+
-			"out", cluster, strings.Join(ids, ", "), s.data, s.id, s.id)
+			"out", cluster, strings.Join(ids, ", "), s.cfg.Data, s.cfg.Node, s.cfg.Node)
 	}
-	if !nodes[s.id] {
+	if !nodes[s.cfg.Node] {
 		return badConfig("%s %d: is not in %s, which lists %s; add %d=HOST:PORT to it or use one of those",
-			s.name("id"), s.id, cluster, strings.Join(ids, ", "), s.id)
+			s.name("id"), s.cfg.Node, cluster, strings.Join(ids, ", "), s.cfg.Node)
 	}
 	return nil
 }
 
-// checkTimes refuses times out of range. The lease itself checks that its times are safe together.
-func (s *settings) checkTimes() error {
-	switch {
-	case s.leaseTime < minLeaseTime:
-		return badConfig("%s %v: lease-time >= %v must hold; use 500ms", s.name("lease-time"), s.leaseTime,
-			minLeaseTime)
-	case s.maxLease > maxLeaseTimeLimit:
-		return badConfig("%s %v: max-lease-time <= %v must hold; use 30s", s.name("max-lease-time"), s.maxLease,
-			maxLeaseTimeLimit)
-	case s.leaseTime > s.maxLease:
+// checkBounds refuses values out of range. The lease itself checks that its times are safe together.
+func (s *settings) checkBounds() error {
+	if err := s.checkRules(); err != nil {
+		return err
+	}
+	if s.cfg.LeaseTime > s.cfg.MaxLeaseTime {
 		return badConfig("%s %v: lease-time <= max-lease-time must hold, and %s is %v; lower the first or raise the "+
-			"second",
-			s.name("lease-time"), s.leaseTime, s.name("max-lease-time"), s.maxLease)
-	case s.margin > maxLeaseMargin:
-		return badConfig("%s %v: lease-margin <= %v must hold; use 10ms", s.name("lease-margin"), s.margin,
-			maxLeaseMargin)
+			"second", s.name("lease-time"), s.cfg.LeaseTime, s.name("max-lease-time"), s.cfg.MaxLeaseTime)
 	}
-	if s.ttlMin < api.MinSessionTTL || s.ttlMin > api.MaxSessionTTL {
-		return badConfig("%s %v: %v <= session-ttl-min <= %v must hold; use 10s", s.name("session-ttl-min"), s.ttlMin,
-			api.MinSessionTTL, api.MaxSessionTTL)
-	}
-	return nil
-}
-
-func (s *settings) checkSizes() error {
-	if s.maxValue < 1 || s.maxValue > api.MaxValueBytes {
-		return badConfig("%s %d: 1 <= max-value-bytes <= %d must hold; use 512KiB", s.name("max-value-bytes"),
-			s.maxValue, api.MaxValueBytes)
-	}
-	if s.maxLeases < 1 || s.maxLeases > maxLeasesLimit {
-		return badConfig("%s %d: 1 <= max-leases <= %d must hold; use 2000000", s.name("max-leases"), s.maxLeases,
-			maxLeasesLimit)
-	}
-	if s.history < minHistory || s.history > maxHistory {
-		return badConfig("%s %d: %d <= watch-history-bytes <= %d must hold; use 4MiB", s.name("watch-history-bytes"),
-			s.history, minHistory, maxHistory)
+	l := &s.cfg.Limits
+	if most := min(l.Conns, l.Requests) / 2; l.Reserved > most {
+		return badConfig("%s %d: must be at most %d, half of the smaller of max-connections and max-requests",
+			s.name("reserved-for-operators"), l.Reserved, most)
 	}
 	return nil
 }
 
 func (s *settings) checkListeners() error {
-	if s.client == "" {
+	if s.cfg.ClientAddr == "" {
 		return badConfig("%s: is empty; use %s", s.name("client"), defaultClient)
 	}
 	taken := map[string]string{}
-	for _, l := range []struct{ flag, addr string }{{"client", s.client}, {"peer", s.peer}, {"admin", s.admin},
-		{"redis", s.redis}, {"health", s.health}} {
+	for _, l := range []struct{ flag, addr string }{{"client", s.cfg.ClientAddr}, {"peer", s.cfg.PeerAddr}, {"admin", s.cfg.AdminAddr},
+		{"redis", s.cfg.RedisAddr}, {"health", s.cfg.HealthAddr}} {
 		if l.addr == "" {
 			continue
 		}
@@ -125,7 +101,7 @@ func (s *settings) checkListeners() error {
 // checkLoopback refuses an address that other machines could reach, unless the listener is protected or --insecure
 // allows it. A name other than localhost counts as such an address: its meaning may change.
 func (s *settings) checkLoopback(flag, addr string) error {
-	if s.insecure || flag == "health" { // which says nothing that is secret, and whose host was given
+	if s.cfg.Insecure || flag == "health" { // which says nothing that is secret, and whose host was given
 		return nil
 	}
 	name := s.name(flag)
@@ -156,13 +132,13 @@ func (s *settings) checkProtected(flag, name, addr string) error {
 	clients := flag == "client" || flag == "redis"
 	switch {
 	case flag == "admin":
-	case clients && s.access.acl && !secret:
+	case clients && s.cfg.ACL && !secret:
 		why, give = "tokens could be read on the way", "give --tls-cert and --tls-key, "
-	case clients && !s.access.acl && secret:
+	case clients && !s.cfg.ACL && secret:
 		why, give = "whoever reaches it could read and write", "give --acl, "
 	case clients && !secret:
 		why, give = "whoever reaches it could read and write", "give --tls-cert, --tls-key and --acl, "
-	case flag == "peer" && s.forPeers().IsZero():
+	case flag == "peer" && s.tls.forPeers().IsZero():
 		give = "give --tls-cert, --tls-key and --tls-ca, "
 	default:
 		return nil

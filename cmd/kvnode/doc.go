@@ -5,7 +5,7 @@
 //
 //	main.go                       exit codes, the one line of an error
 //	root.go                       the command tree
-//	settings.go                   the table of settings
+//	settings.go                   the table of settings, with their bounds
 //	values.go                     how each kind of setting is written
 //	sources.go, file.go           flag > environment > file > default, and nothing unknown in any of them
 //	config.go, check.go, join.go  contradictory settings are refused before anything is touched

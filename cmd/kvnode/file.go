@@ -20,7 +20,7 @@ import (
 const maxFileBytes = 1 << 20
 
 // fromFile takes the settings of the file that --config names, if it names one.
-func (s *settings) fromFile() error {
+func (s *sources) fromFile() error {
 	if s.config == "" {
 		return nil
 	}

@@ -22,22 +22,22 @@ func (s *settings) identify() error {
 	if s.anew {
 		return nil
 	}
-	id, ok, err := server.Identify(s.data)
+	id, ok, err := server.Identify(s.cfg.Data)
 	if err != nil || !ok || id.Node == 0 {
 		if s.given("id") && s.given("cluster") {
 			return nil // there is no need to know, and what is wrong with the directory is found when it is opened
 		}
 		return err
 	}
-	if id.StartedAs != 0 && (!s.given("id") || s.id == id.StartedAs || s.id == id.Node) {
+	if id.StartedAs != 0 && (!s.given("id") || s.cfg.Node == id.StartedAs || s.cfg.Node == id.Node) {
 		s.renumber(id.StartedAs, id.Node)
-		s.id = id.Node
+		s.cfg.Node = id.Node
 	}
 	if !s.given("id") {
-		s.id, s.known = id.Node, true
+		s.cfg.Node, s.known = id.Node, true
 	}
 	if !s.given("id") || !s.given("cluster") {
-		s.member, s.alone = id.Formed, isAlone(id.Membership, s.id)
+		s.member, s.alone = id.Formed, isAlone(id.Membership, s.cfg.Node)
 	}
 	return nil
 }
@@ -47,9 +47,9 @@ func (s *settings) renumber(was, now ballot.NodeID) {
 	if s.address(now) != "" {
 		return
 	}
-	for i := range s.cluster {
-		if s.cluster[i].Node == was {
-			s.cluster[i].Node = now
+	for i := range s.cfg.Cluster {
+		if s.cfg.Cluster[i].Node == was {
+			s.cfg.Cluster[i].Node = now
 		}
 	}
 }
@@ -62,13 +62,13 @@ func isAlone(m ident.Membership, id ballot.NodeID) bool {
 
 // checkJoin refuses what contradicts --join, or needs it.
 func (s *settings) checkJoin() error {
-	if s.rejoins && !s.anew && !s.given("cluster") {
+	if s.cfg.Rejoin && !s.anew && !s.given("cluster") {
 		return badConfig("%s: is for a node that is started with --cluster; one that joins with --join takes a place again "+
 			"with --replace", s.name("rejoin"))
 	}
-	if s.join == "" {
+	if s.cfg.Join == "" {
 		for flag, set := range map[string]bool{
-			"replace": s.replace != "", "non-voter": s.nonVoter, "spare": s.spare, "replace-after": s.replaceAfter != 0,
+			"replace": s.cfg.Replace != "", "non-voter": s.cfg.NonVoter, "spare": s.cfg.Spare, "replace-after": s.cfg.ReplaceAfter != 0,
 		} {
 			if set {
 				return badConfig("%s: says as what a node joins a cluster; give a member's address with --join",
@@ -85,16 +85,16 @@ func (s *settings) checkJoin() error {
 			"of them", join, s.name("cluster"))
 	case s.given("id") && !s.member:
 		return badConfig("%s: the cluster gives a node that joins its id; leave out %s", join, s.name("id"))
-	case s.replace != "" && (s.nonVoter || s.spare):
+	case s.cfg.Replace != "" && (s.cfg.NonVoter || s.cfg.Spare):
 		return badConfig("%s: makes this node a voter, and %s does not; leave out one of them", s.name("replace"),
-			s.name(pick(s.spare, "spare", "non-voter")))
-	case s.spare && s.nonVoter:
+			s.name(pick(s.cfg.Spare, "spare", "non-voter")))
+	case s.cfg.Spare && s.cfg.NonVoter:
 		return badConfig("%s: is a non-voter already; leave out %s", s.name("spare"), s.name("non-voter"))
-	case s.replaceAfter != 0 && !s.spare:
+	case s.cfg.ReplaceAfter != 0 && !s.cfg.Spare:
 		return badConfig("%s: is for a spare; add --spare", s.name("replace-after"))
-	case s.replaceAfter != 0 && (s.replaceAfter < minReplaceAfter || s.replaceAfter > maxReplaceAfter):
+	case s.cfg.ReplaceAfter != 0 && (s.cfg.ReplaceAfter < minReplaceAfter || s.cfg.ReplaceAfter > maxReplaceAfter):
 		return badConfig("%s %v: %v <= replace-after <= %v must hold, or 0 for never; use 10m", s.name("replace-after"),
-			s.replaceAfter, minReplaceAfter, maxReplaceAfter)
+			s.cfg.ReplaceAfter, minReplaceAfter, maxReplaceAfter)
 	}
 	return nil
 }
@@ -102,15 +102,15 @@ func (s *settings) checkJoin() error {
 // checkAdvertised refuses to join with addresses at which the others could not reach this node. They are told the
 // addresses that it listens on, unless others are advertised.
 func (s *settings) checkAdvertised() error {
-	if s.join == "" {
+	if s.cfg.Join == "" {
 		return nil
 	}
-	if s.join == or(s.advertisePeer, s.peer) {
-		return badConfig("%s %s: is this node's own address; give that of a member", s.name("join"), s.join)
+	if s.cfg.Join == or(s.cfg.PeerAdvertise, s.cfg.PeerAddr) {
+		return badConfig("%s %s: is this node's own address; give that of a member", s.name("join"), s.cfg.Join)
 	}
 	for _, a := range []struct{ listen, addr, advertise, advertised string }{
-		{"peer", s.peer, "advertise-peer", s.advertisePeer},
-		{"client", s.client, "advertise-client", s.advertisedClient()},
+		{"peer", s.cfg.PeerAddr, "advertise-peer", s.cfg.PeerAdvertise},
+		{"client", s.cfg.ClientAddr, "advertise-client", s.advertisedClient()},
 	} {
 		if reachable, err := isReachable(a.addr); err == nil && !reachable && a.advertised == "" {
 			return badConfig("%s %s: others cannot reach a node there; say with --%s HOST:PORT where they can",
@@ -123,18 +123,18 @@ func (s *settings) checkAdvertised() error {
 // advertisedClient returns the address for clients that this node tells, "" for that of --client. A node that listens
 // on all interfaces is reached by clients on the host on which its peers reach it.
 func (s *settings) advertisedClient() string {
-	if s.advertiseClient != "" {
-		return s.advertiseClient
+	if s.cfg.ClientAdvertise != "" {
+		return s.cfg.ClientAdvertise
 	}
-	host, port, err := splitAddress(s.client)
+	host, port, err := splitAddress(s.cfg.ClientAddr)
 	if ip := net.ParseIP(host); err != nil || port == 0 || host != "" && (ip == nil || !ip.IsUnspecified()) {
 		return ""
 	}
-	host, _, err = net.SplitHostPort(or(s.advertisePeer, s.address(s.id)))
+	host, _, err = net.SplitHostPort(or(s.cfg.PeerAdvertise, s.address(s.cfg.Node)))
 	if err != nil {
 		return ""
 	}
-	return net.JoinHostPort(host, s.client[strings.LastIndexByte(s.client, ':')+1:])
+	return net.JoinHostPort(host, s.cfg.ClientAddr[strings.LastIndexByte(s.cfg.ClientAddr, ':')+1:])
 }
 
 func pick(first bool, a, b string) string {

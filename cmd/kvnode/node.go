@@ -26,7 +26,7 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	if err := recovery.Finished(cfg.Data); err != nil {
 		return err
 	}
-	logger, flush := newLogger(stderr, s.logFormat, s.logLevel)
+	logger, flush := newLogger(stderr, s.process.logFormat, s.process.logLevel)
 	defer flush()
 	cfg.Logger = logger
 	if len(s.ofServices) > 0 {
@@ -49,22 +49,22 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	defer done()
 	cfg.Reload = onHangup(ctx, cfg.TLS, cfg.Logger)
 	if adaptive {
-		if s.slack > 0 {
-			if err := relaxMonitor(s.slack); err != nil {
+		if s.process.slack > 0 {
+			if err := relaxMonitor(s.process.slack); err != nil {
 				cfg.Logger.Debug().Err(err).Msg("Go's monitor thread keeps its timer slack")
 			}
 		}
-		if s.realtime {
+		if s.process.realtime {
 			if err := beRealtime(); err != nil {
 				cfg.Logger.Warn().Err(err).Msg("--realtime has no effect: it needs CAP_SYS_NICE, or RLIMIT_RTPRIO of 1")
 			}
 		}
-		if s.batch {
+		if s.process.batch {
 			if err := beBatch(); err != nil {
 				cfg.Logger.Debug().Err(err).Msg("threads keep their scheduling policy")
 			}
 		}
-		if s.adapt {
+		if s.process.adapt {
 			go adaptProcessors(ctx)
 		}
 	}

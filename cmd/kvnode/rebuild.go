@@ -27,19 +27,19 @@ func (s *settings) withCommand(err error) error {
 // rejoinCommand is the command line of kvnode rejoin for this node. What was set by the environment or a file counts
 // again.
 func (s *settings) rejoinCommand() string {
-	was, _ := recovery.FormerOf(s.data)
+	was, _ := recovery.FormerOf(s.cfg.Data)
 	args := []string{"kvnode", "rejoin", "--join", "HOST:PORT"}
-	if s.join != "" {
-		args[3] = s.join
+	if s.cfg.Join != "" {
+		args[3] = s.cfg.Join
 	} else if others := s.otherMembers(was); len(others) > 0 {
 		args[3] = others[0]
 	}
 	add := func(name, value string) { args = append(args, "--"+name, quoted(value)) }
-	if s.nodeName == "" && was.Node == 0 && !s.given("id") { // neither says
+	if s.cfg.NodeName == "" && was.Node == 0 && !s.given("id") { // neither says
 		args = append(args, "--node-name", "NAME")
 	}
-	if !s.given("peer") && s.address(s.id) == "" {
-		add("peer", or(s.peer, defaultPeer))
+	if !s.given("peer") && s.address(s.cfg.Node) == "" {
+		add("peer", or(s.cfg.PeerAddr, defaultPeer))
 	}
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		switch f.Name {
@@ -59,15 +59,15 @@ func (s *settings) rejoinCommand() string {
 
 // wasAlone reports whether the data directory can be read so far, and says that the node had a cluster to itself.
 func (s *settings) wasAlone() bool {
-	id, ok, err := server.Identify(s.data)
+	id, ok, err := server.Identify(s.cfg.Data)
 	return err == nil && ok && len(id.Membership.Members) == 1
 }
 
 // otherMembers returns the addresses for peers at which other members may be: of the command line, else of the data
 // directory.
 func (s *settings) otherMembers(was recovery.Former) (addrs []string) {
-	for _, a := range s.cluster {
-		if a.Node != s.id && a.Addr != "" {
+	for _, a := range s.cfg.Cluster {
+		if a.Node != s.cfg.Node && a.Addr != "" {
 			addrs = append(addrs, a.Addr)
 		}
 	}

@@ -94,16 +94,16 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 	if err := s.collect(environ); err != nil {
 		return server.Config{}, err
 	}
-	if s.replace != "" || s.nonVoter || s.spare {
+	if s.cfg.Replace != "" || s.cfg.NonVoter || s.cfg.Spare {
 		return server.Config{}, badConfig("rejoin: takes the place that the node had; leave out --replace, " +
 			"--non-voter and --spare, or start kvnode with them and an empty directory")
 	}
-	was, err := recovery.FormerOf(s.data)
+	was, err := recovery.FormerOf(s.cfg.Data)
 	if err != nil {
 		return server.Config{}, err
 	}
 	if !s.given("id") && was.Node != 0 {
-		s.id, s.known = was.StartedAs(), true
+		s.cfg.Node, s.known = was.StartedAs(), true
 	}
 	if err := s.checkCluster(); s.given("cluster") && err != nil {
 		return server.Config{}, err
@@ -112,32 +112,32 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 	if err != nil {
 		return server.Config{}, err
 	}
-	s.givenName = s.nodeName
-	s.replace = or(s.nodeName, was.Name)
-	if _, err := os.Stat(s.data); s.replace == "" && err != nil {
+	s.givenName = s.cfg.NodeName
+	s.cfg.Replace = or(s.cfg.NodeName, was.Name)
+	if _, err := os.Stat(s.cfg.Data); s.cfg.Replace == "" && err != nil {
 		return server.Config{}, badConfig("rejoin: cannot look into %s: %v; check --data, or name the node with --node-name, "+
-			"as kvctl member list does", s.data, err)
+			"as kvctl member list does", s.cfg.Data, err)
 	}
-	if s.replace = or(s.replace, certified); s.replace == "" && (s.given("id") || was.Node != 0) {
-		s.replace = fmt.Sprintf("node-%d", s.id)
+	if s.cfg.Replace = or(s.cfg.Replace, certified); s.cfg.Replace == "" && (s.given("id") || was.Node != 0) {
+		s.cfg.Replace = fmt.Sprintf("node-%d", s.cfg.Node)
 	}
-	if s.replace == "" {
+	if s.cfg.Replace == "" {
 		return server.Config{}, badConfig("rejoin: %s does not say which node it is of; name the node with "+
-			"--node-name, as kvctl member list does", s.data)
+			"--node-name, as kvctl member list does", s.cfg.Data)
 	}
-	if certified != "" && s.replace != certified {
+	if certified != "" && s.cfg.Replace != certified {
 		return server.Config{}, badConfig("rejoin: this node was %s, and the certificate in %s is that of %s: nothing was moved; "+
 			"make a certificate with kvctl ca node %[1]s; if the node was renamed since (see kvctl member list), give "+
-			"its new name with --node-name", s.replace, s.forPeers().Cert, certified)
+			"its new name with --node-name", s.cfg.Replace, s.tls.forPeers().Cert, certified)
 	}
-	s.nodeName = s.replace
+	s.cfg.NodeName = s.cfg.Replace
 	if err := s.chooseMember(was); err != nil {
 		return server.Config{}, err
 	}
 	cfg, err := s.build()
 	cfg.StartedAs = was.StartedAs()
-	if s.given("id") && s.id != was.Node { // whose number is of an earlier rejoin
-		cfg.StartedAs = s.id
+	if s.given("id") && s.cfg.Node != was.Node { // whose number is of an earlier rejoin
+		cfg.StartedAs = s.cfg.Node
 	}
 	if !s.giveUp {
 		cfg.JoinCluster = was.Cluster
@@ -147,7 +147,7 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 
 // certified returns the name in the certificate that this node shows its peers, "" without one.
 func (s *settings) certified() (string, error) {
-	p := s.forPeers()
+	p := s.tls.forPeers()
 	if p.Cert == "" || p.Key == "" {
 		return "", nil // checkTLS refuses half of it
 	}
@@ -165,8 +165,8 @@ func (s *settings) certified() (string, error) {
 // chooseMember makes sure that the address of --join is one at which a member may be. Without --join it takes the first
 // one that answers of the other members' addresses, which --cluster or the directory has.
 func (s *settings) chooseMember(was recovery.Former) error {
-	if s.join != "" {
-		return isThere(s.join)
+	if s.cfg.Join != "" {
+		return isThere(s.cfg.Join)
 	}
 	others := s.otherMembers(was)
 	if len(others) == 0 {
@@ -174,7 +174,7 @@ func (s *settings) chooseMember(was recovery.Former) error {
 	}
 	for _, addr := range others {
 		if isThere(addr) == nil {
-			s.join = addr
+			s.cfg.Join = addr
 			return nil
 		}
 	}

@@ -24,28 +24,23 @@ type tlsSettings struct {
 	crl        string
 }
 
-// addTLS adds the flags of TLS.
-func (s *settings) addTLS() {
-	f := s.flags
-	f.Var(setting(&s.tls.clients.Cert, "", "file", parseFile), "tls-cert",
-		"certificate of this node: clients use HTTPS then (kvctl ca node makes it)")
-	f.Var(setting(&s.tls.clients.Key, "", "file", parseFile), "tls-key", "key of --tls-cert")
-	f.Var(setting(&s.tls.clients.CA, "", "file", parseFile), "tls-ca",
-		"authorities of the other nodes: with it nodes speak mutual TLS, by --tls-cert unless --peer-tls-cert is given")
-	f.Var(setting(&s.tls.peers.Cert, "", "file", parseFile), "peer-tls-cert",
-		"certificate of this node for its peers (default: --tls-cert)")
-	f.Var(setting(&s.tls.peers.Key, "", "file", parseFile), "peer-tls-key", "key of --peer-tls-cert (default: --tls-key)")
-	f.Var(setting(&s.tls.peers.CA, "", "file", parseFile), "peer-tls-ca",
-		"authorities of the other nodes (default: --tls-ca)")
-	f.Var(setting(&s.tls.minVersion, "1.3", "version", certs.ParseVersion), "tls-min-version",
-		"oldest version of TLS for clients, 1.3 or 1.2; nodes speak 1.3")
-	f.Var(setting(&s.tls.clientCA, "", "file", parseFile), "tls-client-ca",
-		"authorities of clients: certificates that clients show must be theirs")
-	f.Var(setting(&s.tls.required, "false", "bool", parseBool), "tls-require-client-cert",
-		"with --tls-client-ca: refuse clients that show no certificate")
-	f.Var(setting(&s.tls.crl, "", "file", parseFile), "tls-crl",
-		"lists of revoked certificates, of nodes and clients, which their authorities have signed (kvctl ca revoke "+
-			"makes one)")
+func (t *tlsSettings) rows() []row {
+	return []row{
+		{"tls-cert", file(&t.clients.Cert), "certificate of this node: clients use HTTPS then (kvctl ca node makes it)"},
+		{"tls-key", file(&t.clients.Key), "key of --tls-cert"},
+		{"tls-ca", file(&t.clients.CA), "authorities of the other nodes: with it nodes speak mutual TLS, by --tls-cert " +
+			"unless --peer-tls-cert is given"},
+		{"peer-tls-cert", file(&t.peers.Cert), "certificate of this node for its peers (default: --tls-cert)"},
+		{"peer-tls-key", file(&t.peers.Key), "key of --peer-tls-cert (default: --tls-key)"},
+		{"peer-tls-ca", file(&t.peers.CA), "authorities of the other nodes (default: --tls-ca)"},
+		{"tls-min-version", setting(&t.minVersion, "1.3", "version", certs.ParseVersion), "oldest version of TLS for " +
+			"clients, 1.3 or 1.2; nodes speak 1.3"},
+		{"tls-client-ca", file(&t.clientCA), "authorities of clients: certificates that clients show must be theirs"},
+		{"tls-require-client-cert", boolean(&t.required, "false"), "with --tls-client-ca: refuse clients that show no " +
+			"certificate"},
+		{"tls-crl", file(&t.crl), "lists of revoked certificates, of nodes and clients, which their authorities have " +
+			"signed (kvctl ca revoke makes one)"},
+	}
 }
 
 // parseFile accepts the name of a file, or nothing. The name is made absolute, since the guardian uses it too.
@@ -57,14 +52,14 @@ func parseFile(s string) (string, error) {
 }
 
 // forPeers returns the files for TLS between nodes; zero: there is none.
-func (s *settings) forPeers() certs.Paths {
-	p := s.tls.peers
-	ca := or(p.CA, s.tls.clients.CA)
+func (t *tlsSettings) forPeers() certs.Paths {
+	p := t.peers
+	ca := or(p.CA, t.clients.CA)
 	if ca == "" && p.Cert == "" && p.Key == "" {
 		return certs.Paths{} // --tls-cert alone is for clients
 	}
 	if p.Cert == "" && p.Key == "" {
-		p.Cert, p.Key = s.tls.clients.Cert, s.tls.clients.Key
+		p.Cert, p.Key = t.clients.Cert, t.clients.Key
 	}
 	p.CA = ca
 	return p
@@ -72,7 +67,7 @@ func (s *settings) forPeers() certs.Paths {
 
 // checkTLS refuses files that do not go together.
 func (s *settings) checkTLS() error {
-	t, p := &s.tls, s.forPeers()
+	t, p := &s.tls, s.tls.forPeers()
 	for _, pair := range [][2]string{{"tls-cert", "tls-key"}, {"peer-tls-cert", "peer-tls-key"}} {
 		if s.given(pair[0]) != s.given(pair[1]) {
 			have, need := pair[0], pair[1]
@@ -100,14 +95,14 @@ func (s *settings) checkTLS() error {
 	return nil
 }
 
-// serverTLS returns what the server is told.
-func (s *settings) serverTLS() server.TLS {
-	t := server.TLS{Peers: s.forPeers(), ClientCA: s.tls.clientCA, ClientCertRequired: s.tls.required, CRL: s.tls.crl}
-	t.Clients.Cert, t.Clients.Key = s.tls.clients.Cert, s.tls.clients.Key
-	if s.tls.minVersion != tls.VersionTLS13 {
-		t.MinVersion = s.tls.minVersion
+// server returns what the server is told.
+func (t *tlsSettings) server() server.TLS {
+	out := server.TLS{Peers: t.forPeers(), ClientCA: t.clientCA, ClientCertRequired: t.required, CRL: t.crl}
+	out.Clients.Cert, out.Clients.Key = t.clients.Cert, t.clients.Key
+	if t.minVersion != tls.VersionTLS13 {
+		out.MinVersion = t.minVersion
 	}
-	return t
+	return out
 }
 
 // onHangup returns a channel that receives at each SIGHUP, until ctx ends. Without TLS there is nothing to read again,

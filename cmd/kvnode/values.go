@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"net"
@@ -21,6 +22,8 @@ type value[T any] struct {
 	parse func(string) (T, error)
 	text  string
 	kind  string
+	rule  string // what must hold, with %s for the name; "": anything
+	holds func(T) bool
 }
 
 // setting sets *to to the default and returns the flag value that changes it. A bad default is an error in this
@@ -50,6 +53,66 @@ func (v *value[T]) String() string { return v.text }
 
 // Type implements pflag.Value. It returns the word for the value in help texts.
 func (v *value[T]) Type() string { return v.kind }
+
+// The kinds of settings that several have.
+
+func text(to *string, kind string) *value[string] { return setting(to, "", kind, parseText) }
+
+func listen(to *string, def string) *value[string] { return setting(to, def, "addr", parseListener) }
+
+func reachable(to *string) *value[string] { return setting(to, "", "addr", parseReachable) }
+
+func file(to *string) *value[string] { return setting(to, "", "file", parseFile) }
+
+func boolean(to *bool, def string) *value[bool] { return setting(to, def, "bool", parseBool) }
+
+func count(to *int, def string) *value[int] { return setting(to, def, "number", parseCount) }
+
+func duration(to *time.Duration, def string) *value[time.Duration] {
+	return setting(to, def, "duration", parseDuration)
+}
+
+func size[T int | int64](to *T, def string) *value[T] {
+	return setting(to, def, "bytes", func(s string) (T, error) {
+		n, err := parseBytes(s)
+		return T(n), err
+	})
+}
+
+// broken returns the value and the rule that it breaks, in words, or "".
+func (v *value[T]) broken(name string) string {
+	if v.rule == "" || v.holds(*v.to) {
+		return ""
+	}
+	return fmt.Sprintf("%v: ", *v.to) + fmt.Sprintf(v.rule, name)
+}
+
+// must adds a rule, which sources.checkRules checks: what holds, in words, and a value to use instead, if any.
+func must[T any](v *value[T], holds func(T) bool, rule, use string) *value[T] {
+	v.holds, v.rule = holds, rule+" must hold"
+	if use != "" {
+		v.rule += "; use " + use
+	}
+	return v
+}
+
+func within[T cmp.Ordered](v *value[T], least, most T, use string) *value[T] {
+	return must(v, func(x T) bool { return x >= least && x <= most }, fmt.Sprintf("%v <= %%s <= %v", least, most), use)
+}
+
+func atLeast[T cmp.Ordered](v *value[T], least T, use string) *value[T] {
+	return must(v, func(x T) bool { return x >= least }, fmt.Sprintf("%%s >= %v", least), use)
+}
+
+func atMost[T cmp.Ordered](v *value[T], most T, use string) *value[T] {
+	return must(v, func(x T) bool { return x <= most }, fmt.Sprintf("%%s <= %v", most), use)
+}
+
+// upTo is for what must be more than 0.
+func upTo[T cmp.Ordered](v *value[T], most T) *value[T] {
+	var zero T
+	return must(v, func(x T) bool { return x > zero && x <= most }, fmt.Sprintf("0 < %%s <= %v", most), "")
+}
 
 func parseText(s string) (string, error) { return s, nil }
 
