@@ -26,7 +26,7 @@
 //	a computer and its clock               machine.go, clock.go
 //	a disk                                 drive.go (at work), disk.go, journal.go (what is durable)
 //	connections, partitions, frames        network.go, link.go, handshake.go, framer.go
-//	a node's process                       node.go, handover.go
+//	a node's process                       node.go, process.go, handover.go
 //	its loops                              logloop.go, electorloop.go, leasesloop.go
 //	crash release                          guardian.go
 //	members that come and go               operator.go, membersask.go (who changes them), inforce.go (how a node goes

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"time"
-
 	"tenure/internal/ballot"
 	"tenure/server/members"
 	"tenure/server/replica"
@@ -60,9 +58,4 @@ func (q *memberAsk) passOn(master ballot.NodeID) {
 	}
 	q.node, q.passed = to, true
 	to.reach(kindMembers, n.site.changes.skewed(n.plan.hop, n.plan.clientHop), q.arrive)
-}
-
-// tellInForce tells the log part which membership the lease parts go by.
-func (n *node) tellInForce(number uint64, excluding, silent time.Duration) {
-	n.log.put(input{inForce: &replica.MembersInForce{Number: number, Excluding: excluding, Silent: silent}})
 }

@@ -4,14 +4,10 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/kv"
 	"tenure/lease"
 	"tenure/lease/named"
 	"tenure/multipaxos"
 	"tenure/server/replica"
-	"tenure/server/replica/elector"
-	"tenure/server/replica/leases"
-	"tenure/server/transport"
 )
 
 // node is a machine with a disk and a network connection, and the process that runs on it.
@@ -44,22 +40,6 @@ type site struct {
 	applied    func(multipaxos.Slot) bool // whether any running node has applied a slot
 	nodeOf     func(ballot.NodeID) *node  // nil: there is none
 	sent       []*snapshot                // that were ever opened, by id from 1 on
-}
-
-// process is one run of the server on a node: all of it is lost in a crash. Nil: none runs.
-type process struct {
-	self       ballot.Incarnation
-	begun      time.Duration // on the node's clock
-	quarantine lease.Quarantine
-	record     time.Duration
-	elector    *electorLoop
-	log        *logLoop
-	leases     *leasesLoop // nil: the run has no named leases
-	handlers   []*attempt  // all that were not answered, to be told when the process ends
-	hand       *handOver
-	over       goingOver
-	snapshots  *transfers
-	clocks     *clockWatch // nil: the run compares no clocks
 }
 
 func newNode(m *machine, d *drive, s *site) *node {
@@ -112,7 +92,7 @@ func (n *node) start(bootstrap bool) {
 	n.site.net.stopCopy(n)
 	n.begin()
 	n.counts.Starts++
-	p := &process{begun: n.reading()}
+	p := &process{begun: n.reading(), over: goingOver{node: n}}
 	plan, err := lease.PlanQuarantine(n.disk.quarantine, n.plan.timing, bootstrap)
 	if err != nil {
 		n.fail("start", "node %d: %v", n.id, err)
@@ -143,7 +123,7 @@ func (n *node) start(bootstrap bool) {
 		n.leases.put(namedEvent{})
 	}
 	if n.plan.members.on {
-		n.inForceAtStart()
+		p.over.start()
 	}
 	n.snapshots = newTransfers(n)
 	n.watchClock()
@@ -172,104 +152,6 @@ func (n *node) mayStart(bootstrap bool) bool {
 	return false
 }
 
-// open builds the parts.
-func (n *node) open(silence time.Duration) error {
-	n.end.past, n.end.saw = new(transport.History), [maxMachines]ballot.Incarnation{}
-	n.board.shown, n.end.linked, n.end.self, n.disk.work = shown{}, [maxMachines]uint64{}, n.self, work{}
-	n.end.parted = 0
-	if err := n.openElector(); err != nil {
-		return err
-	}
-	if err := n.openLog(); err != nil {
-		return err
-	}
-	n.elector.poke = n.log.poke
-	if n.plan.leasers.count == 0 {
-		return nil
-	}
-	return n.openLeases(silence)
-}
-
-func (n *node) openElector() error {
-	p, t := n.process, n.plan.timing
-	e, err := elector.New(elector.Config{
-		Self: p.self, Voters: n.disk.members.Voters(), Membership: n.disk.members.Number, Timing: t, Duration: n.plan.lease, Seed: n.random.next(),
-		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: t, Quarantine: p.quarantine.Deadline(p.begun)},
-	}, p.begun)
-	if err != nil {
-		return err
-	}
-	p.elector = &electorLoop{
-		machine: n.machine, own: n.run, loops: &n.site.loops, net: n.site.net, end: n.end, board: n.board,
-		progress: n.site.progress, elector: e, round: elector.NewRound(e), inForce: n.inForce, distrusted: n.distrusted,
-	}
-	p.elector.effect = p.elector.round.Next()
-	return nil
-}
-
-func (n *node) openLog() (err error) {
-	p := n.process
-	l := &logLoop{
-		machine: n.machine, own: n.run, loops: &n.site.loops, disk: n.disk, net: n.site.net, end: n.end, board: n.board,
-		elector: p.elector, waiting: map[uint64]*attempt{}, asked: map[uint64]*memberAsk{},
-		life: life{damaged: n.damaged, differs: n.differs, ioFailed: n.ioFailed, goOver: n.goOver, part: n.part,
-			relieve: func(next ballot.NodeID) { n.handOver(next, false) }},
-	}
-	n.disk.resume()
-	if l.state, err = kv.Open(n.disk, n.plan.limits); err != nil {
-		return err
-	}
-	cfg := n.plan.part
-	cfg.Self, cfg.Core.Self, cfg.Timing = p.self, p.self, n.plan.timing
-	cfg.Membership, cfg.Digest = n.disk.members, n.disk.stateDB.Digest()
-	base, err := replica.BaseMembership(l.state, cfg.Membership, n.disk.marks, n.disk)
-	if err != nil {
-		return err
-	}
-	if l.core, err = multipaxos.New(cfg.Core, base, n.disk.marks, n.disk); err != nil {
-		return err
-	}
-	if l.log, err = replica.NewLog(cfg, l.core, l.state); err != nil {
-		return err
-	}
-	l.round = replica.NewLogRound(l.log)
-	if l.effect, err = l.round.Next(); err != nil {
-		return err
-	}
-	n.board.state = l.state
-	l.check = logCheck{
-		drive: n.disk, masters: n.site.masters, core: l.core, state: l.state, anyApplied: n.site.applied,
-	}
-	l.spares = spareCheck{machine: n.machine, members: n.site.members, progress: n.site.progress, state: l.state}
-	l.answers = answerCheck{board: n.board, core: l.core, asked: map[askKey]question{}}
-	p.log = l
-	return nil
-}
-
-// openLeases builds the part for named leases.
-func (n *node) openLeases(silence time.Duration) error {
-	p, plan := n.process, &n.plan.leasers
-	part, err := leases.New(leases.Config{
-		Self: p.self, Voters: n.disk.members.Voters(), MaxTasks: plan.tasks, Seed: n.site.leasing.next(),
-		Table: named.Config{
-			Timing: n.plan.timing, Quarantine: p.begun + silence, Bucket: n.disk.bucket,
-			BucketLinger: plan.bucketLinger,
-			MaxRecords:   plan.records, Linger: plan.linger, Width: plan.width,
-			Membership: n.disk.members.Number, Era: n.disk.members.Era,
-		},
-	}, p.begun)
-	if err != nil {
-		return err
-	}
-	p.leases = &leasesLoop{
-		machine: n.machine, own: n.run, leasing: n.site.leasing, disk: n.disk, net: n.site.net, end: n.end,
-		owners: n.site.owners, self: p.self, part: part, round: leases.NewRound(part), accepts: newAccepts(),
-		askEra: n.askEra, inForce: n.inForce,
-	}
-	p.leases.effect = p.leases.round.Next()
-	return nil
-}
-
 // crash ends the process.
 func (n *node) crash() {
 	if !n.up() {
@@ -277,7 +159,7 @@ func (n *node) crash() {
 	}
 	p := n.process
 	n.disk.crash()
-	n.loseMembers()
+	p.over.crash()
 	if p.leases != nil {
 		p.leases.loseBucket()
 	}
