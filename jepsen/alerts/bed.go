@@ -139,7 +139,7 @@ func (b *bed) burst(ctx context.Context, clients, keys, valueBytes int) error {
 			for ctx.Err() == nil {
 				key := fmt.Sprint("burst/", rand.IntN(keys))
 				if _, err := c.Set(ctx, key, make([]byte, valueBytes), client.WriteOptions{}); err != nil {
-					pause(ctx, 10*time.Millisecond)
+					cluster.Pause(ctx, 10*time.Millisecond)
 				}
 			}
 		})

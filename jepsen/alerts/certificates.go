@@ -62,7 +62,7 @@ func (x *certificates) faults() []fault {
 				return x.short(clients, certs.Identity{Role: certs.RoleClient, Name: "jepsen"})
 			},
 			during: func(ctx context.Context) error {
-				defer pause(ctx, time.Second)
+				defer cluster.Pause(ctx, time.Second)
 				return x.visit(ctx)
 			},
 			mend: func(ctx context.Context) error {

@@ -70,7 +70,7 @@ func (x *disks) faults() []fault {
 			begin: x.with(func(context.Context) error { return nil }),
 			during: func(ctx context.Context) error {
 				x.of[x.follower.ID-1].Stall(200 * time.Millisecond)
-				pause(ctx, 210*time.Millisecond)
+				cluster.Pause(ctx, 210*time.Millisecond)
 				return nil
 			}, mend: whole},
 		{says: "each sync of both followers takes up to a second", alerts: []string{"TenureWritesSlow"},
@@ -81,7 +81,7 @@ func (x *disks) faults() []fault {
 						x.of[n.ID-1].Stall(time.Second)
 					}
 				}
-				pause(ctx, 1010*time.Millisecond)
+				cluster.Pause(ctx, 1010*time.Millisecond)
 				return nil
 			}, mend: whole},
 		{says: "the disk of a follower has one and a half times its reserve left", alerts: []string{"TenureDiskNearlyFull"},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tenure/jepsen/cluster"
 )
 
 // fault is what makes alerts fire.
@@ -91,14 +93,14 @@ func (b *bed) fires(ctx context.Context, f *fault) (seen []string, err error) {
 		if time.Since(began) > firesWithin || ctx.Err() != nil {
 			return seen, errors.Join(ctx.Err(), fmt.Errorf("%s does not fire", strings.Join(missing, ", ")))
 		}
-		pause(ctx, lookEvery)
+		cluster.Pause(ctx, lookEvery)
 	}
 	return seen, nil
 }
 
 // calm waits until nothing fires any more, and returns what did.
 func (b *bed) calm(ctx context.Context) (seen []string, err error) {
-	for end := time.Now().Add(calmWithin); ; pause(ctx, lookEvery) {
+	for end := time.Now().Add(calmWithin); ; cluster.Pause(ctx, lookEvery) {
 		now, err := b.p.firing(ctx)
 		if err != nil || len(now) == 0 {
 			return seen, err

@@ -68,8 +68,8 @@ func (x *machines) faults() []fault {
 				if err := x.follower.Pause(); err != nil {
 					return err
 				}
-				pause(ctx, 300*time.Millisecond)
-				defer pause(ctx, 200*time.Millisecond)
+				cluster.Pause(ctx, 300*time.Millisecond)
+				defer cluster.Pause(ctx, 200*time.Millisecond)
 				return x.follower.Resume()
 			}},
 		{says: "the guardian of a follower is killed as soon as it is there", alerts: []string{"TenureNoGuardian"},
@@ -80,7 +80,7 @@ func (x *machines) faults() []fault {
 						return err
 					}
 				}
-				pause(ctx, 20*time.Millisecond)
+				cluster.Pause(ctx, 20*time.Millisecond)
 				return nil
 			}},
 	}

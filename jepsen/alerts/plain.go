@@ -53,7 +53,7 @@ func (x *plain) furnish(ctx context.Context) error {
 	go func() {
 		for held.Err() == nil {
 			grant, err := c.Leases().Grant(held, "dashboard", client.LeaseOptions{TTL: 20 * time.Second})
-			pause(held, 10*time.Second)
+			cluster.Pause(held, 10*time.Second)
 			if err == nil {
 				_ = c.Leases().Release(held, grant)
 			}
@@ -65,7 +65,7 @@ func (x *plain) furnish(ctx context.Context) error {
 	}
 	go func() {
 		for held.Err() == nil {
-			pause(held, daySeconds*time.Second/2)
+			cluster.Pause(held, daySeconds*time.Second/2)
 			if x.backups.Load() {
 				_ = x.backUp(held) // a fault may be in its way
 			}
@@ -88,7 +88,7 @@ func (x *plain) quota(ctx context.Context, keys int) error {
 
 // healthy watches the cluster while nothing is wrong, and then asks every query of the dashboard.
 func (x *plain) healthy(ctx context.Context) error {
-	for end := time.Now().Add(x.health); time.Now().Before(end); pause(ctx, lookEvery) {
+	for end := time.Now().Add(x.health); time.Now().Before(end); cluster.Pause(ctx, lookEvery) {
 		now, err := x.p.firing(ctx)
 		if err != nil {
 			return err
@@ -143,7 +143,7 @@ func (x *plain) nodes() []fault {
 					if err := follower.Terminate(10 * time.Second); err != nil {
 						return err
 					}
-					defer pause(ctx, time.Second) // so that each start is scraped
+					defer cluster.Pause(ctx, time.Second) // so that each start is scraped
 					return x.c.Start(ctx)
 				})
 			}},

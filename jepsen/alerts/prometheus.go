@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tenure/internal/freeport"
+	"tenure/jepsen/cluster"
 	"tenure/jepsen/scrape"
 )
 
@@ -63,7 +64,7 @@ func startPrometheus(ctx context.Context, dir, scrape string) (*prometheus, erro
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	for end := time.Now().Add(30 * time.Second); ; pause(ctx, 100*time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; cluster.Pause(ctx, 100*time.Millisecond) {
 		if _, err = p.query(ctx, "vector(1)"); err == nil {
 			return p, nil
 		}
@@ -107,11 +108,4 @@ func (p *prometheus) firing(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), err
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

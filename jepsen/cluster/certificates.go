@@ -211,10 +211,8 @@ func (c *Cluster) Reread(ctx context.Context, n *Node, before [2]int) (inUse boo
 		case err == nil && now[1] > before[1]:
 			return false, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !Pause(ctx, lookEvery) {
 			return false, fmt.Errorf("node %d does not read its files again: %w", n.ID, errors.Join(err, ctx.Err()))
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }

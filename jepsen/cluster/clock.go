@@ -60,10 +60,8 @@ func (c *Clocks) Set(ctx context.Context, id int, e ClockError) error {
 		if r, err := c.Read(id); err == nil && r.Error == e {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !Pause(ctx, lookEvery/2) {
 			return fmt.Errorf("node %d did not take up its clock's error: %w", id, ctx.Err())
-		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }

@@ -12,9 +12,23 @@ import (
 	"sync"
 	"time"
 
+	"tenure/api"
 	"tenure/jepsen/scrape"
 	"tenure/kv"
 )
+
+// lookEvery is how often a node is asked for what is waited for.
+const lookEvery = 10 * time.Millisecond
+
+// Pause waits for d, and reports whether ctx has not ended before.
+func Pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
 
 // Config says what cluster to run.
 type Config struct {
@@ -164,18 +178,12 @@ func (c *Cluster) Stop(grace time.Duration) {
 // WaitReady waits until each of the nodes says that it is ready.
 func (c *Cluster) WaitReady(ctx context.Context, nodes ...*Node) error {
 	for _, n := range nodes {
-		for {
-			err := c.ready(ctx, n)
-			if err == nil {
-				break
-			}
+		for err := c.ready(ctx, n); err != nil; err = c.ready(ctx, n) {
 			if ended := n.exited(); ended != nil {
 				return fmt.Errorf("node %d ended: %w; see %s", n.ID, ended, n.Log)
 			}
-			select {
-			case <-ctx.Done():
+			if !Pause(ctx, lookEvery) {
 				return fmt.Errorf("node %d is not ready: %w; see %s", n.ID, err, n.Log)
-			case <-time.After(10 * time.Millisecond):
 			}
 		}
 	}
@@ -190,10 +198,8 @@ func (c *Cluster) WaitLevel(ctx context.Context) error {
 		if err == nil && s.FeatureLevel >= kv.NewestLevel {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !Pause(ctx, lookEvery) {
 			return fmt.Errorf("the cluster is at feature level %d, of %d: %w", s.FeatureLevel, kv.NewestLevel, ctx.Err())
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
@@ -207,11 +213,9 @@ func (c *Cluster) WaitCheckpointed(ctx context.Context, revision uint64) error {
 			if err == nil && s.Revision >= revision && s.Checkpointed == s.Applied {
 				break
 			}
-			select {
-			case <-ctx.Done():
+			if !Pause(ctx, lookEvery) {
 				return fmt.Errorf("node %d: slot %d in a checkpoint, slot %d applied, revision %d of %d: %w",
 					n.ID, s.Checkpointed, s.Applied, s.Revision, revision, ctx.Err())
-			case <-time.After(10 * time.Millisecond):
 			}
 		}
 	}
@@ -219,49 +223,14 @@ func (c *Cluster) WaitCheckpointed(ctx context.Context, revision uint64) error {
 }
 
 func (c *Cluster) ready(ctx context.Context, n *Node) error {
-	_, err := c.get(ctx, n, "/health/ready")
+	_, err := c.get(ctx, n, api.PathHealthReady)
 	return err
 }
 
-// Status is the part of /v1/status that the harness uses.
-type Status struct {
-	Node   int    `json:"node"`
-	Role   string `json:"role"`
-	Master int    `json:"master"`
-	Epoch  uint64 `json:"epoch"`
-	Lease  struct {
-		Held         bool  `json:"held"`
-		RemainingMS  int64 `json:"remaining_ms"`
-		QuarantineMS int64 `json:"quarantine_ms"`
-	} `json:"lease"`
-	Chosen       uint64 `json:"chosen"`
-	Checkpointed uint64 `json:"checkpointed"`
-	Applied      uint64 `json:"applied"`
-	Revision     uint64 `json:"revision"`
-	Disk         struct {
-		FreeBytes int64 `json:"free_bytes"`
-	} `json:"disk"`
-	Guardian struct {
-		PID          int    `json:"pid"`
-		Problem      string `json:"problem"`
-		ReleasedHere uint64 `json:"released_here"`
-	} `json:"guardian"`
-	Leases struct {
-		Records int    `json:"records"`
-		Era     uint32 `json:"era"`
-	} `json:"leases"`
-	FeatureLevel   uint64 `json:"feature_level"`
-	Able           bool   `json:"able"`
-	StandingBackMS int64  `json:"standing_back_ms"`
-	UptimeMS       int64  `json:"uptime_ms"`
-	Problem        string `json:"problem"`
-	Full           []int  `json:"full"` // members that are short of space
-}
-
 // Status asks node n for its state.
-func (c *Cluster) Status(ctx context.Context, n *Node) (Status, error) {
-	var s Status
-	body, err := c.get(ctx, n, "/v1/status")
+func (c *Cluster) Status(ctx context.Context, n *Node) (api.Status, error) {
+	var s api.Status
+	body, err := c.get(ctx, n, api.PathStatus)
 	if err == nil {
 		err = json.Unmarshal(body, &s)
 	}
@@ -276,14 +245,12 @@ func (c *Cluster) Master(ctx context.Context) (*Node, uint64, error) {
 				continue
 			}
 			s, err := c.Status(ctx, n)
-			if err == nil && s.Lease.Held && s.Role == "master" {
+			if err == nil && s.Lease.Held && s.Role == api.RoleMaster {
 				return n, s.Epoch, nil
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !Pause(ctx, lookEvery/2) {
 			return nil, 0, errors.New("no master in time")
-		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (c *client) fill(ctx context.Context, key, value string) error {
 		if err == nil {
 			break
 		}
-		pause(ctx, 200*time.Millisecond)
+		cluster.Pause(ctx, 200*time.Millisecond)
 		err = c.put(ctx, key, value)
 	}
 	return err
@@ -192,7 +192,7 @@ func (c *client) askList(ctx context.Context, s *state) error {
 // can be asked when it is ready. Otherwise its peers do not run, and it can be asked when it has applied that slot, or
 // cannot returns true.
 func (c *client) answers(ctx context.Context, n *cluster.Node, applied uint64, cannot func() bool) (bool, error) {
-	for end := time.Now().Add(startWithin); time.Now().Before(end); pause(ctx, 5*time.Millisecond) {
+	for end := time.Now().Add(startWithin); time.Now().Before(end); cluster.Pause(ctx, 5*time.Millisecond) {
 		if !n.Running() || ctx.Err() != nil {
 			return false, ctx.Err()
 		}
@@ -210,7 +210,7 @@ func (c *client) answers(ctx context.Context, n *cluster.Node, applied uint64, c
 
 // status asks the node for its state.
 func (c *client) status(ctx context.Context) (status api.Status, err error) {
-	code, text, err := c.fetch(ctx, "/v1/status")
+	code, text, err := c.fetch(ctx, api.PathStatus)
 	if err == nil && code != http.StatusOK {
 		err = fmt.Errorf("status %d: %.200s", code, text)
 	}

@@ -77,7 +77,7 @@ func (t *template) measure(ctx context.Context) error {
 	if up, err := c.answers(ctx, t.node, 1, func() bool { return false }); err != nil || !up {
 		return errors.Join(err, fmt.Errorf("the node did not start on a snapshot: %s", logFrom(t.node, 0)))
 	}
-	for end := time.Now().Add(10 * time.Second); ; pause(ctx, 100*time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); ; cluster.Pause(ctx, 100*time.Millisecond) {
 		right, wrong := c.ask(ctx, rand.New(rand.NewPCG(1, 1)), &state{want: t.want})
 		if wrong == nil && right == len(t.want) {
 			break
@@ -97,7 +97,7 @@ func (t *template) measure(ctx context.Context) error {
 // killReceived kills the node as soon as it has received a snapshot.
 func (t *template) killReceived(ctx context.Context) error {
 	received := filepath.Join(t.node.Data, receivedName)
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); pause(ctx, 200*time.Microsecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); cluster.Pause(ctx, 200*time.Microsecond) {
 		if _, err := os.Stat(received); err != nil {
 			continue
 		}

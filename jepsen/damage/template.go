@@ -97,10 +97,10 @@ func (t *template) fill(ctx context.Context, c *cluster.Cluster) error {
 
 // checkpointed waits until most of what was written is in the node's state database.
 func checkpointed(ctx context.Context, n *cluster.Node) error {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); pause(ctx, 50*time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); cluster.Pause(ctx, 50*time.Millisecond) {
 		info, err := os.Stat(filepath.Join(n.Data, "state.db"))
 		if err == nil && info.Size() > largeKeys*largeBytes/2 {
-			pause(ctx, time.Second) // lets a running checkpoint end
+			cluster.Pause(ctx, time.Second) // lets a running checkpoint end
 			return ctx.Err()
 		}
 	}
@@ -194,11 +194,4 @@ func (t *template) restoreFile(path string, size int64, want []byte) error {
 func text(i, size int) string {
 	head := fmt.Sprintf("value %d of %d bytes ", i, size)
 	return head + strings.Repeat(string(rune('a'+i%26)), size-len(head))
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

@@ -134,7 +134,7 @@ func (b *bed) start(ctx context.Context) error {
 // makeTokens makes the tokens, as soon as the cluster serves.
 func (b *bed) makeTokens(ctx context.Context) (err error) {
 	for b.token == "" {
-		if b.token, err = b.makeToken(ctx, "bootstrap"); err != nil && !rest(ctx, 100*time.Millisecond) {
+		if b.token, err = b.makeToken(ctx, "bootstrap"); err != nil && !cluster.Pause(ctx, 100*time.Millisecond) {
 			return err
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tenure/jepsen/cluster"
 )
 
 // attackers returns the addresses from which a flood comes. Load and operators have 127.0.0.1.
@@ -103,7 +105,7 @@ func (a *attack) dial(ctx context.Context) *conn {
 	if err != nil {
 		if ctx.Err() == nil {
 			a.failed.Add(1)
-			rest(ctx, 10*time.Millisecond)
+			cluster.Pause(ctx, 10*time.Millisecond)
 		}
 		return nil
 	}
@@ -203,7 +205,7 @@ func newPace(ctx context.Context, wg *sync.WaitGroup, perSecond int) pace {
 	wg.Go(func() {
 		t := time.NewTicker(turnEvery)
 		defer t.Stop()
-		for due := 0.0; rest(ctx, 0); <-t.C {
+		for due := 0.0; cluster.Pause(ctx, 0); <-t.C {
 			for due += float64(perSecond) * turnEvery.Seconds(); due >= 1; due-- {
 				select {
 				case p <- struct{}{}:
@@ -222,16 +224,6 @@ func (p pace) wait(ctx context.Context) bool {
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
-	}
-}
-
-// rest waits for d or until ctx ends, and reports whether to go on.
-func rest(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }
 

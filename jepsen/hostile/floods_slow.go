@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"tenure/jepsen/cluster"
 )
 
 // filler is what is sent when it does not matter what.
@@ -42,7 +44,7 @@ func (c *conn) drip(ctx context.Context, head, bytes string, every time.Duration
 	if !c.send(head) {
 		return
 	}
-	for i := 0; rest(ctx, every); i++ {
+	for i := 0; cluster.Pause(ctx, every); i++ {
 		if !c.send(bytes[i%len(bytes) : i%len(bytes)+1]) {
 			return
 		}

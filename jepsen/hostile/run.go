@@ -123,7 +123,7 @@ func (b *bed) play(ctx context.Context, cfg *Config, f *Flood, idle *sink) (*Row
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- workload.Paced(loading, b.load(cfg), rec, f.Name, cfg.Every) }()
-	rest(ctx, betweenSides)
+	cluster.Pause(ctx, betweenSides)
 	row := &Row{Flood: f}
 	var sides []side
 	for range max(1, cfg.Rounds) {
@@ -191,7 +191,7 @@ func (b *bed) side(ctx context.Context, cfg *Config, rec *history.Recorder, a *a
 	done := rec.Len()
 	go func() {
 		defer cancel()
-		for rest(flooding, cfg.Time) && rec.Len() < done+2*leastOps {
+		for cluster.Pause(flooding, cfg.Time) && rec.Len() < done+2*leastOps {
 		}
 	}()
 	watched := make(chan struct{})
@@ -203,7 +203,7 @@ func (b *bed) side(ctx context.Context, cfg *Config, rec *history.Recorder, a *a
 	<-flooding.Done()
 	out.to, out.nodes = rec.Now(), b.processor()-before
 	<-watched
-	rest(ctx, betweenSides)
+	cluster.Pause(ctx, betweenSides)
 	return out
 }
 

@@ -44,15 +44,15 @@ func (b *bed) watch(ctx context.Context, s *seen) {
 			for _, n := range b.cluster.Nodes() {
 				s.memory(n)
 			}
-			if !rest(ctx, lookEvery) {
+			if !cluster.Pause(ctx, lookEvery) {
 				return
 			}
 		}
 	})
 	wg.Go(func() {
-		for rest(ctx, statusEvery/4) {
+		for cluster.Pause(ctx, statusEvery/4) {
 			s.ask(b.kvctl)
-			if !rest(ctx, statusEvery) {
+			if !cluster.Pause(ctx, statusEvery) {
 				return
 			}
 		}
@@ -63,7 +63,7 @@ func (b *bed) watch(ctx context.Context, s *seen) {
 			return // then no node can be asked who is master, which fails
 		}
 		defer c.CloseIdleConnections()
-		for rest(ctx, statusEvery/2) {
+		for cluster.Pause(ctx, statusEvery/2) {
 			for _, e := range b.endpoints {
 				s.metrics(ctx, c, e)
 			}
@@ -191,17 +191,17 @@ func (b *bed) master(ctx context.Context) (mastership, error) {
 	for {
 		for _, e := range b.endpoints {
 			if s, err := status(ctx, c, e); err == nil && s.Lease.Held && s.Role == "master" {
-				return mastership{s.Node, s.Epoch}, nil
+				return mastership{int(s.Node), s.Epoch}, nil
 			}
 		}
-		if !rest(ctx, 20*time.Millisecond) {
+		if !cluster.Pause(ctx, 20*time.Millisecond) {
 			return mastership{}, errors.New("no node is master")
 		}
 	}
 }
 
-func status(ctx context.Context, c *http.Client, endpoint string) (s cluster.Status, err error) {
-	text, err := scrape.Get(ctx, c, endpoint+"/v1/status", "")
+func status(ctx context.Context, c *http.Client, endpoint string) (s api.Status, err error) {
+	text, err := scrape.Get(ctx, c, endpoint+api.PathStatus, "")
 	if err != nil {
 		return s, err
 	}

@@ -46,7 +46,7 @@ func expireCerts(ctx context.Context, b *Bed) error {
 			return fmt.Errorf("after its certificate was renewed: %w", err)
 		}
 		end("it is ready")
-		pause(ctx, b.between(200*ms, 1000*ms))
+		cluster.Pause(ctx, b.between(200*ms, 1000*ms))
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (b *Bed) expiredCert(ctx context.Context, n *cluster.Node, dir string) erro
 	if err != nil || !inUse {
 		return fmt.Errorf("node %d does not use a certificate that is valid: %w", n.ID, err)
 	}
-	pause(context.Background(), time.Until(w.Leaf.NotAfter)+time.Second) // certificates count in seconds
+	cluster.Pause(context.Background(), time.Until(w.Leaf.NotAfter)+time.Second) // certificates count in seconds
 	also := ""
 	if b.Random.IntN(2) == 0 {
 		if err := errors.Join(n.Kill(), n.Start()); err != nil {
@@ -91,7 +91,7 @@ func (b *Bed) expiredCert(ctx context.Context, n *cluster.Node, dir string) erro
 	if err != nil {
 		return err
 	}
-	pause(ctx, b.between(300*ms, 1500*ms))
+	cluster.Pause(ctx, b.between(300*ms, 1500*ms))
 	end(fmt.Sprintf("%snew connections are refused: %.120v", also, refused))
 	return nil
 }
@@ -99,7 +99,7 @@ func (b *Bed) expiredCert(ctx context.Context, n *cluster.Node, dir string) erro
 // refusal returns why a client refuses n, whose certificate has expired. It waits until n listens, even beyond the end
 // of the run: a node that has only just been started does not know SIGHUP yet, and would end.
 func (b *Bed) refusal(n *cluster.Node) (why, err error) {
-	for end := time.Now().Add(recovery); ; pause(context.Background(), 20*ms) {
+	for end := time.Now().Add(recovery); ; cluster.Pause(context.Background(), 20*ms) {
 		fresh, err := b.openConnection(n)
 		switch {
 		case err == nil:

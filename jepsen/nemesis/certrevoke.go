@@ -39,7 +39,7 @@ func revokeCerts(ctx context.Context, b *Bed) error {
 		if err != nil {
 			return err
 		}
-		pause(ctx, b.between(200*ms, 1000*ms))
+		cluster.Pause(ctx, b.between(200*ms, 1000*ms))
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (b *Bed) revokeInUse(ctx context.Context, n *cluster.Node, stolen stolenPai
 	if err := b.revokeCert(stolen, true); err != nil {
 		return err
 	}
-	pause(ctx, b.between(300*ms, 1500*ms))
+	cluster.Pause(ctx, b.between(300*ms, 1500*ms))
 	if err := errors.Join(c.Renew(n.ID), c.GivePair(n.ID), n.Hangup()); err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func (b *Bed) handOut(ctx context.Context, what string, renew bool, give func(pl
 			return fmt.Errorf("node %d finds %s of no use", place, what)
 		}
 		end(what + " in use")
-		pause(ctx, b.between(0, 200*ms))
+		cluster.Pause(ctx, b.between(0, 200*ms))
 	}
 	return nil
 }

@@ -76,14 +76,14 @@ func (b *Bed) wrongClocks(ctx context.Context, name string,
 			if !first {
 				set()
 			}
-			pause(ctx, b.between(2*leaseTime, 4*leaseTime))
+			cluster.Pause(ctx, b.between(2*leaseTime, 4*leaseTime))
 		}); err != nil {
 			return err
 		}
 		if failed != nil {
 			return failed
 		}
-		pause(ctx, b.between(2*leaseTime, 3*leaseTime))
+		cluster.Pause(ctx, b.between(2*leaseTime, 3*leaseTime))
 	}
 	return nil
 }

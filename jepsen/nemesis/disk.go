@@ -29,7 +29,7 @@ func fullDisk(ctx context.Context, b *Bed) error {
 		if err := b.Small.Fill(n.ID, leave); err != nil {
 			return err
 		}
-		pause(ctx, b.between(1500*ms, 3000*ms))
+		cluster.Pause(ctx, b.between(1500*ms, 3000*ms))
 		seen := ""
 		if !n.Running() {
 			seen = "the node ended"
@@ -48,7 +48,7 @@ func fullDisk(ctx context.Context, b *Bed) error {
 		if err := b.healed(n); err != nil {
 			return err
 		}
-		pause(ctx, b.between(500*ms, 1000*ms))
+		cluster.Pause(ctx, b.between(500*ms, 1000*ms))
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func failingSync(ctx context.Context, b *Bed) error {
 		if err := b.ready(n); err != nil {
 			return fmt.Errorf("after failed syncs: %w", err)
 		}
-		pause(ctx, b.between(500*ms, 1500*ms))
+		cluster.Pause(ctx, b.between(500*ms, 1500*ms))
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func lyingSync(ctx context.Context, b *Bed) error {
 	for ctx.Err() == nil && !b.Out[n.ID] {
 		end := b.Log.begin("lying-sync", n.ID)
 		fs.LieAboutSync(true)
-		pause(ctx, b.between(1000*ms, 3000*ms))
+		cluster.Pause(ctx, b.between(1000*ms, 3000*ms))
 		if err := n.Kill(); err != nil {
 			return fmt.Errorf("node %d, whose disk lied but lost nothing yet: %w", n.ID, err)
 		}
@@ -145,7 +145,7 @@ func lyingSync(ctx context.Context, b *Bed) error {
 			break
 		}
 		end(seen + "the node caught up")
-		pause(ctx, b.between(500*ms, 1500*ms))
+		cluster.Pause(ctx, b.between(500*ms, 1500*ms))
 	}
 	<-ctx.Done()
 	return nil

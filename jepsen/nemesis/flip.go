@@ -72,7 +72,7 @@ func flips(ctx context.Context, b *Bed) error {
 		} else {
 			end("") // free pages
 		}
-		pause(ctx, b.between(300*ms, 800*ms))
+		cluster.Pause(ctx, b.between(300*ms, 800*ms))
 	}
 	return nil
 }

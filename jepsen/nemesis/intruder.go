@@ -54,7 +54,7 @@ func (i *intruders) work(ctx context.Context, place int, endpoint string) {
 	defer c.CloseIdleConnections()
 	for ctx.Err() == nil {
 		i.write(c, place, endpoint)
-		pause(ctx, intruderRest)
+		cluster.Pause(ctx, intruderRest)
 	}
 }
 

@@ -51,7 +51,7 @@ func changeMembers(ctx context.Context, b *Bed, hands *sync.Mutex) error {
 		if err := c.change(); err != nil {
 			return err
 		}
-		pause(ctx, b.between(100*ms, 500*ms))
+		cluster.Pause(ctx, b.between(100*ms, 500*ms))
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (c *changer) run(ctx context.Context, n *cluster.Node, as string) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		pause(ctx, memberRetries)
+		cluster.Pause(ctx, memberRetries)
 	}
 }
 
@@ -214,7 +214,7 @@ func (c *changer) until(ctx context.Context, n *cluster.Node, as string) error {
 		is := map[string]string{"master": votes, "follower": votes, "non-voter": follows}[s.Role]
 		switch {
 		case err == nil && s.Node != 0 && is == as:
-			c.Cluster.Enter(n, s.Node)
+			c.Cluster.Enter(n, int(s.Node))
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("after %v it is not so that it %s: role %q, %s %w; see %s", changeLimit, as, s.Role, s.Problem, err,
@@ -222,7 +222,7 @@ func (c *changer) until(ctx context.Context, n *cluster.Node, as string) error {
 		case !n.Running():
 			return errEnded
 		}
-		pause(ctx, 20*ms)
+		cluster.Pause(ctx, 20*ms)
 	}
 }
 
@@ -237,7 +237,7 @@ func (c *changer) ask(ctx context.Context, id string, request func() (client.Mem
 		if ctx.Err() != nil {
 			return err
 		}
-		pause(ctx, memberRetries)
+		cluster.Pause(ctx, memberRetries)
 	}
 	_, err := c.api.Members().Wait(ctx, id, nil)
 	return err
@@ -285,7 +285,7 @@ func killBeside(ctx context.Context, b *Bed, hands *sync.Mutex) error {
 		if err := b.killBeside(ctx, hands); err != nil {
 			return err
 		}
-		pause(ctx, b.between(1000*ms, 3000*ms))
+		cluster.Pause(ctx, b.between(1000*ms, 3000*ms))
 	}
 	return nil
 }
@@ -304,7 +304,7 @@ func (b *Bed) killBeside(ctx context.Context, hands *sync.Mutex) error {
 		return nil
 	}
 	end := b.Log.begin("kill", ids(killed)...)
-	pause(ctx, b.between(100*ms, 1000*ms))
+	cluster.Pause(ctx, b.between(100*ms, 1000*ms))
 	end(gone(killed))
 	for _, n := range killed {
 		if err := n.Start(); err != nil {
@@ -325,10 +325,10 @@ func cutBeside(ctx context.Context, b *Bed, _ *sync.Mutex) error {
 		for _, n := range b.Cluster.Free() {
 			few[n.ID] = b.Random.IntN(4) == 0
 		}
-		if err := b.cutFor("partition", split(b, few), func() { pause(ctx, b.between(500*ms, 2000*ms)) }); err != nil {
+		if err := b.cutFor("partition", split(b, few), func() { cluster.Pause(ctx, b.between(500*ms, 2000*ms)) }); err != nil {
 			return err
 		}
-		pause(ctx, b.between(1000*ms, 3000*ms))
+		cluster.Pause(ctx, b.between(1000*ms, 3000*ms))
 	}
 	return nil
 }

@@ -154,13 +154,6 @@ func (b *Bed) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(b.Random.Int64N(int64(to-from)+1))
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
 func ids(nodes []*cluster.Node) (out []int) {
 	for _, n := range nodes {
 		out = append(out, n.ID)

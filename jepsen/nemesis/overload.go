@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tenure/jepsen/cluster"
 )
 
 const (
@@ -31,7 +33,7 @@ func overload(ctx context.Context, b *Bed) error {
 				f.refused.Load(), f.silent.Load())
 		}
 		end(seen)
-		pause(ctx, b.between(1000*ms, 2000*ms))
+		cluster.Pause(ctx, b.between(1000*ms, 2000*ms))
 	}
 	return nil
 }

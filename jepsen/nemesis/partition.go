@@ -11,10 +11,10 @@ import (
 func partition(name string, shape func(context.Context, *Bed) []cluster.Way) func(context.Context, *Bed) error {
 	return func(ctx context.Context, b *Bed) error {
 		for ctx.Err() == nil {
-			if err := b.cutFor(name, shape(ctx, b), func() { pause(ctx, b.between(1000*ms, 3000*ms)) }); err != nil {
+			if err := b.cutFor(name, shape(ctx, b), func() { cluster.Pause(ctx, b.between(1000*ms, 3000*ms)) }); err != nil {
 				return err
 			}
-			pause(ctx, b.between(500*ms, 1500*ms))
+			cluster.Pause(ctx, b.between(500*ms, 1500*ms))
 		}
 		return nil
 	}
@@ -140,7 +140,7 @@ func loss(ctx context.Context, b *Bed) error {
 		if err := b.Namespaces.Lose(lossPercent); err != nil {
 			return err
 		}
-		pause(ctx, b.between(2000*ms, 4000*ms))
+		cluster.Pause(ctx, b.between(2000*ms, 4000*ms))
 		if err := b.Namespaces.Heal(); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func loss(ctx context.Context, b *Bed) error {
 			seen = fmt.Sprintf("%d packets lost", after-before)
 		}
 		end(seen)
-		pause(ctx, b.between(500*ms, 1500*ms))
+		cluster.Pause(ctx, b.between(500*ms, 1500*ms))
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func slow(ctx context.Context, b *Bed) error {
 		delay := b.between(20*ms, 110*ms)
 		end := b.Log.begin("slow", ids(b.Cluster.Nodes())...)
 		b.Proxied.Delay(delay)
-		pause(ctx, b.between(1500*ms, 3500*ms))
+		cluster.Pause(ctx, b.between(1500*ms, 3500*ms))
 		if err := b.Proxied.Heal(); err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func slow(ctx context.Context, b *Bed) error {
 			seen = fmt.Sprintf("%d pieces were %v late", d, delay)
 		}
 		end(seen)
-		pause(ctx, b.between(500*ms, 1500*ms))
+		cluster.Pause(ctx, b.between(500*ms, 1500*ms))
 	}
 	return nil
 }

@@ -23,14 +23,14 @@ func kill(ctx context.Context, b *Bed) error {
 				return err
 			}
 		}
-		pause(ctx, b.between(300*ms, 2000*ms))
+		cluster.Pause(ctx, b.between(300*ms, 2000*ms))
 		end(gone(victims))
 		for _, n := range victims {
 			if err := n.Start(); err != nil {
 				return err
 			}
 		}
-		pause(ctx, b.between(200*ms, 1500*ms))
+		cluster.Pause(ctx, b.between(200*ms, 1500*ms))
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func killAll(ctx context.Context, b *Bed) error {
 				return err
 			}
 		}
-		pause(ctx, b.between(0, 500*ms))
+		cluster.Pause(ctx, b.between(0, 500*ms))
 		end(gone(nodes))
 		for _, n := range nodes {
 			if err := n.Start(); err != nil {
@@ -70,7 +70,7 @@ func killAll(ctx context.Context, b *Bed) error {
 		if err := b.ready(nodes...); err != nil {
 			return fmt.Errorf("after a kill of all nodes: %w", err)
 		}
-		pause(ctx, b.between(500*ms, 1500*ms))
+		cluster.Pause(ctx, b.between(500*ms, 1500*ms))
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func pauses(ctx context.Context, b *Bed) error {
 				return err
 			}
 		}
-		pause(ctx, b.between(500*ms, 2500*ms))
+		cluster.Pause(ctx, b.between(500*ms, 2500*ms))
 		seen := "the kernel shows them stopped"
 		for _, n := range victims {
 			if !stopped(n.PID()) {
@@ -96,7 +96,7 @@ func pauses(ctx context.Context, b *Bed) error {
 			}
 		}
 		end(seen)
-		pause(ctx, b.between(300*ms, 1200*ms))
+		cluster.Pause(ctx, b.between(300*ms, 1200*ms))
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func rolling(ctx context.Context, b *Bed) error {
 			if err := b.ready(n); err != nil {
 				return fmt.Errorf("after a restart: %w", err)
 			}
-			pause(ctx, b.between(300*ms, 800*ms))
+			cluster.Pause(ctx, b.between(300*ms, 800*ms))
 		}
 	}
 	return nil

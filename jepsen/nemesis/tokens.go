@@ -34,7 +34,7 @@ func rotateTokens(ctx context.Context, b *Bed) error {
 			end(old.stop())
 		}
 		old = next
-		pause(ctx, b.between(50*ms, 300*ms))
+		cluster.Pause(ctx, b.between(50*ms, 300*ms))
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func expireTokens(ctx context.Context, b *Bed) error {
 			return err
 		}
 		if old != nil {
-			pause(context.Background(), time.Until(old.token.Expires))
+			cluster.Pause(context.Background(), time.Until(old.token.Expires))
 			old.over(b.History.Now(), 0)
 			if err := old.refused(); err != nil {
 				next.stop()
@@ -94,7 +94,7 @@ func expireTokens(ctx context.Context, b *Bed) error {
 			end(old.stop())
 		}
 		old = next
-		pause(ctx, time.Until(next.token.Expires)-tokenSpare)
+		cluster.Pause(ctx, time.Until(next.token.Expires)-tokenSpare)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func revokeTokens(ctx context.Context, b *Bed) error {
 			return err
 		}
 		end(how + said)
-		pause(ctx, b.between(50*ms, 300*ms))
+		cluster.Pause(ctx, b.between(50*ms, 300*ms))
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (b *Bed) revokeBehind(i *intruders, victim, through *cluster.Node) (how str
 	}
 	err = b.revoke(i, through)
 	if how != "" {
-		pause(context.Background(), b.between(intruderTimeout, 2*intruderTimeout)) // requests gather
+		cluster.Pause(context.Background(), b.between(intruderTimeout, 2*intruderTimeout)) // requests gather
 	}
 	if err = errors.Join(err, up()); err != nil {
 		return how, err

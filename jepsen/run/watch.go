@@ -36,10 +36,7 @@ func watch(rec *history.Recorder, c *cluster.Cluster) (*watcher, func()) {
 			for ctx.Err() == nil {
 				begin := rec.Now()
 				w.note(n.ID, begin, w.look(ctx, c, n))
-				select {
-				case <-ctx.Done():
-				case <-time.After(watchInterval):
-				}
+				cluster.Pause(ctx, watchInterval)
 			}
 		})
 	}

@@ -120,7 +120,7 @@ func readAndWrite(ctx context.Context, all *client.Client) *archiveLoad {
 		})
 	}
 	l.group.Go(func() {
-		for ; ctx.Err() == nil; sleep(ctx, 200*time.Millisecond) {
+		for ; ctx.Err() == nil; cluster.Pause(ctx, 200*time.Millisecond) {
 			if r, err := readEverything(ctx, all); err == nil {
 				l.seen = append(l.seen, r)
 			}
@@ -138,12 +138,12 @@ func (l *archiveLoad) stop() {
 func archiveIs(ctx context.Context, c *cluster.Cluster, wait time.Duration, what string,
 	cond func(*api.ArchiveStatus) bool) error {
 	last := "no node archives"
-	for end := time.Now().Add(wait); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, 20*time.Millisecond) {
+	for end := time.Now().Add(wait); time.Now().Before(end) && ctx.Err() == nil; cluster.Pause(ctx, 20*time.Millisecond) {
 		for _, n := range c.Nodes() {
 			if !n.Running() {
 				continue
 			}
-			st, err := statusOf(ctx, n)
+			st, err := c.Status(ctx, n)
 			if err != nil || st.Archive == nil || !st.Archive.Active {
 				continue
 			}
@@ -161,7 +161,7 @@ func caughtUp(a *api.ArchiveStatus) bool { return a.LagSlots == 0 && a.Problem =
 // killArchivers kills the node that archives, several times, and has another one go on.
 func (s *stage) killArchivers(ctx context.Context, c *cluster.Cluster) error {
 	for i := range archiveKills {
-		sleep(ctx, 3*time.Second)
+		cluster.Pause(ctx, 3*time.Second)
 		m, _, err := c.Master(ctx)
 		if err != nil {
 			return err
@@ -201,7 +201,7 @@ func (s *stage) loseTarget(ctx context.Context, c *cluster.Cluster, to string) e
 	if err := saysInLog(ctx, s, m, "archiving fails"); err != nil {
 		return err
 	}
-	sleep(ctx, 5*time.Second)
+	cluster.Pause(ctx, 5*time.Second)
 	if lag, err := figure(ctx, m, "tenure_archive_lag_seconds"); err != nil || lag < 4 {
 		return fmt.Errorf("the lag is %v s: %v", lag, err)
 	}
@@ -219,7 +219,7 @@ func (s *stage) loseTarget(ctx context.Context, c *cluster.Cluster, to string) e
 
 // failing waits until a node says that archiving fails.
 func (s *stage) failing(ctx context.Context, c *cluster.Cluster, wait time.Duration) (*cluster.Node, error) {
-	for end := time.Now().Add(wait); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, 50*time.Millisecond) {
+	for end := time.Now().Add(wait); time.Now().Before(end) && ctx.Err() == nil; cluster.Pause(ctx, 50*time.Millisecond) {
 		for _, n := range c.Nodes() {
 			if f, err := figure(ctx, n, "tenure_archive_failing"); err == nil && f == 1 {
 				return n, nil

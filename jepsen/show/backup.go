@@ -30,7 +30,7 @@ func backUp(ctx context.Context, s *stage) error {
 	}
 	l := writeLedger(ctx, c)
 	defer l.stop()
-	sleep(ctx, 2*time.Second)
+	cluster.Pause(ctx, 2*time.Second)
 	file := filepath.Join(s.dir, "backup")
 	before := l.ledger.Acknowledged()
 	begin := time.Now()
@@ -41,7 +41,7 @@ func backUp(ctx context.Context, s *stage) error {
 		}
 		s.say("kvctl backup %s: %.2f s: %s", args[0], time.Since(begin).Seconds(), strings.Join(strings.Fields(string(out)), " "))
 	}
-	sleep(ctx, time.Second)
+	cluster.Pause(ctx, time.Second)
 	l.stop()
 	if err := <-l.done; err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s *stage) bySnapshot(ctx context.Context, c *cluster.Cluster, e *estate) e
 // restored has the node in place 1 go on with a new cluster, at its old address, while the others of the old one run.
 func (s *stage) restored(ctx context.Context, c *cluster.Cluster, file string) error {
 	one := c.Node(1)
-	old, err := statusOf(ctx, one)
+	old, err := c.Status(ctx, one)
 	if err != nil {
 		return err
 	}
@@ -111,12 +111,12 @@ func (s *stage) restored(ctx context.Context, c *cluster.Cluster, file string) e
 	if _, err := votes(ctx, c, one); err != nil {
 		return err
 	}
-	sleep(ctx, time.Second) // in which an old node could come
-	now, err := statusOf(ctx, one)
+	cluster.Pause(ctx, time.Second) // in which an old node could come
+	now, err := c.Status(ctx, one)
 	if err != nil {
 		return err
 	}
-	two, err := statusOf(ctx, c.Node(2))
+	two, err := c.Status(ctx, c.Node(2))
 	if err != nil {
 		return err
 	}
@@ -125,16 +125,6 @@ func (s *stage) restored(ctx context.Context, c *cluster.Cluster, file string) e
 			old.Cluster, now.Cluster, len(now.Peers), two.Cluster)
 	}
 	return nil
-}
-
-// statusOf returns what a node says of itself.
-func statusOf(ctx context.Context, n *cluster.Node) (client.Status, error) {
-	one, err := client.New(client.Config{Endpoints: []string{n.Client}, NoLearning: true})
-	if err != nil {
-		return client.Status{}, err
-	}
-	defer one.Close()
-	return one.Nodes().Status(ctx)
 }
 
 // hasAll compares node 1, the new cluster, with the writes acknowledged before the backup began. newest is a revision
@@ -178,7 +168,7 @@ func (s *stage) hasAll(ctx context.Context, c *cluster.Cluster, e *estate, l *lo
 	if err := e.unchanged(ctx, one); err != nil {
 		return fmt.Errorf("restored: %w", err)
 	}
-	if err := e.surpassed(ctx, one, c.Node(1)); err != nil {
+	if err := e.surpassed(ctx, one, c); err != nil {
 		return err
 	}
 	s.say("keys, flags, locks, sessions, quotas and fences are the same; token and epoch are above those of the old " +

@@ -56,7 +56,7 @@ func (s *stage) killed(ctx context.Context, name string, command []string, left 
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		sleep(ctx, time.Duration(rand.Int64N(int64(longest))))
+		cluster.Pause(ctx, time.Duration(rand.Int64N(int64(longest))))
 		_ = cmd.Process.Kill()
 		var exit *exec.ExitError
 		switch err := cmd.Wait(); {

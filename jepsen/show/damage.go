@@ -107,7 +107,7 @@ func fillState(ctx context.Context, c *cluster.Cluster) error {
 			return err
 		}
 	}
-	for end := time.Now().Add(30 * time.Second); ; sleep(ctx, 100*time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; cluster.Pause(ctx, 100*time.Millisecond) {
 		checkpointed := 0
 		for _, n := range c.Nodes() {
 			if info, err := os.Stat(filepath.Join(n.Data, "state.db")); err == nil && info.Size() > 8<<20 {
@@ -115,7 +115,7 @@ func fillState(ctx context.Context, c *cluster.Cluster) error {
 			}
 		}
 		if checkpointed == 3 {
-			sleep(ctx, 2*time.Second) // checkpoints that still run
+			cluster.Pause(ctx, 2*time.Second) // checkpoints that still run
 			return ctx.Err()
 		}
 		if time.Now().After(end) {

@@ -59,7 +59,7 @@ func diskFails(ctx context.Context, s *stage) error {
 	defer all.Close()
 	l := writeLedger(ctx, c)
 	defer l.stop()
-	sleep(ctx, time.Second)
+	cluster.Pause(ctx, time.Second)
 	for i, e := range diskErrors {
 		n := c.Node(i%3 + 1)
 		if err := fails(ctx, s, c, n, disks[n.ID-1], e); err != nil {
@@ -120,7 +120,7 @@ func endsNaming(n *cluster.Node, from int64) (string, error) {
 // reads empties the page cache, as far as the machine lets it, and asks the node for what lies in its files.
 func reads(ctx context.Context, n *cluster.Node) {
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end) &&
-		n.Running(); sleep(ctx, 50*time.Millisecond) {
+		n.Running(); cluster.Pause(ctx, 50*time.Millisecond) {
 		forget(filepath.Join(n.Data, "state.db"))
 		// An error is the end of the node, or no answer of it.
 		_, _, _, _ = ask(ctx, http.MethodGet, "http://"+n.Client+"/v1/kv/?keys&stale", nil)

@@ -95,7 +95,7 @@ func newestEpoch(ctx context.Context, c *cluster.Cluster) (epoch uint64, err err
 		if !n.Running() {
 			continue
 		}
-		s, err := statusOf(ctx, n)
+		s, err := c.Status(ctx, n)
 		if err != nil {
 			return 0, err
 		}
@@ -167,13 +167,13 @@ func (e *estate) unchanged(ctx context.Context, one *client.Client) error {
 	return nil
 }
 
-// surpassed returns an error unless the next token of the lease and the epoch are above those of e.
-func (e *estate) surpassed(ctx context.Context, one *client.Client, via *cluster.Node) error {
+// surpassed returns an error unless the next token of the lease and the epoch of node 1 are above those of e.
+func (e *estate) surpassed(ctx context.Context, one *client.Client, c *cluster.Cluster) error {
 	grant, err := one.Leases().Grant(ctx, "estate", client.LeaseOptions{TTL: time.Second, Wait: comesBack})
 	if err != nil {
 		return fmt.Errorf("the lease in the new cluster: %w", err)
 	}
-	s, err := statusOf(ctx, via)
+	s, err := c.Status(ctx, c.Node(1))
 	if err == nil && (grant.Token>>32 < e.lease>>32+1<<16 || s.Epoch < e.epoch+1<<39) {
 		err = fmt.Errorf("token %d and epoch %d: in the old cluster they were %d and %d", grant.Token, s.Epoch, e.lease,
 			e.epoch)

@@ -89,7 +89,7 @@ func fillsAndHeals(ctx context.Context, s *stage, what string, cfg cluster.Confi
 			if time.Since(begin) > fullHeals || !c.Node(1).Running() {
 				return fmt.Errorf("%s: %v after everything was deleted: %w", what, fullHeals, err)
 			}
-			sleep(ctx, 50*time.Millisecond)
+			cluster.Pause(ctx, 50*time.Millisecond)
 		}
 		s.say("%s: %d values of %d bytes, then 507; all deleted by the Go client, and writes go on %.2f s later", what,
 			n, fullValueBytes,
@@ -154,9 +154,9 @@ func fullMember(ctx context.Context, s *stage, c *cluster.Cluster, disks *cluste
 	}
 	named := func() bool {
 		st, err := c.Status(ctx, victim)
-		return err == nil && len(st.Full) == 1 && st.Full[0] == victim.ID && st.Problem != ""
+		return err == nil && len(st.Full) == 1 && st.Full[0] == uint64(victim.ID) && st.Problem != ""
 	}
-	for end := time.Now().Add(5 * time.Second); !named(); sleep(ctx, 20*time.Millisecond) {
+	for end := time.Now().Add(5 * time.Second); !named(); cluster.Pause(ctx, 20*time.Millisecond) {
 		if time.Now().After(end) {
 			return fmt.Errorf("node %d has no space and does not say so", victim.ID)
 		}

@@ -49,7 +49,7 @@ func whole(ctx context.Context, c *cluster.Cluster) error {
 			if st.Lease.QuarantineMS == 0 {
 				break
 			}
-			sleep(ctx, time.Duration(st.Lease.QuarantineMS)*time.Millisecond)
+			cluster.Pause(ctx, time.Duration(st.Lease.QuarantineMS)*time.Millisecond)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -212,7 +212,7 @@ func guardianOf(ctx context.Context, c *cluster.Cluster, n *cluster.Node) (int, 
 		if ctx.Err() != nil {
 			return 0, fmt.Errorf("node %d has no guardian: %s %w", n.ID, st.Guardian.Problem, err)
 		}
-		sleep(ctx, 10*time.Millisecond)
+		cluster.Pause(ctx, 10*time.Millisecond)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tenure/jepsen/cluster"
 	"tenure/jepsen/workload"
 )
 
@@ -23,7 +24,7 @@ func killAll(ctx context.Context, s *stage) error {
 		writing, enough := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() { done <- ledger.Write(writing, fmt.Sprintf("ledger/%d", trial)) }()
-		sleep(ctx, time.Duration(300+rand.IntN(500))*time.Millisecond)
+		cluster.Pause(ctx, time.Duration(300+rand.IntN(500))*time.Millisecond)
 		var wg sync.WaitGroup
 		for _, n := range c.Nodes() {
 			wg.Go(func() { _ = n.Kill() })

@@ -103,7 +103,7 @@ func (t *leaseTrial) play(ctx context.Context, c *cluster.Cluster, ttl time.Dura
 		if ctx.Err() != nil || time.Since(killed) > time.Minute {
 			return fmt.Errorf("nobody owns a minute after the restart: %w", err)
 		}
-		sleep(ctx, 20*time.Millisecond)
+		cluster.Pause(ctx, 20*time.Millisecond)
 	}
 }
 

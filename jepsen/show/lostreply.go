@@ -64,7 +64,7 @@ func lostReply(ctx context.Context, s *stage) error {
 // changeMasters kills the master and starts it again, n times.
 func changeMasters(ctx context.Context, c *cluster.Cluster, n int) error {
 	for range n {
-		sleep(ctx, lostReplyFor/4)
+		cluster.Pause(ctx, lostReplyFor/4)
 		m, _, err := c.Master(ctx)
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func changeMasters(ctx context.Context, c *cluster.Cluster, n int) error {
 		if err := m.Kill(); err != nil {
 			return err
 		}
-		sleep(ctx, time.Second)
+		cluster.Pause(ctx, time.Second)
 		if err := m.Start(); err != nil {
 			return err
 		}

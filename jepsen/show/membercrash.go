@@ -78,7 +78,7 @@ func crashAt(ctx context.Context, c *cluster.Cluster, n, via *cluster.Node, m mo
 	if err := lose(c, n, via); err != nil {
 		return false, err
 	}
-	for end := time.Now().Add(crashWait); !hit && time.Now().Before(end); sleep(ctx, time.Millisecond) {
+	for end := time.Now().Add(crashWait); !hit && time.Now().Before(end); cluster.Pause(ctx, time.Millisecond) {
 		if hit = m.is(n, from); hit {
 			if err := n.Kill(); err != nil {
 				return false, err
@@ -119,7 +119,7 @@ func truncateCrash(ctx context.Context, s *stage) error {
 	kills := 0
 	for end := time.Now().Add(truncateFor); time.Now().Before(end); kills++ {
 		n := c.Node(1 + rand.IntN(3))
-		sleep(ctx, time.Duration(200+rand.IntN(1000))*time.Millisecond)
+		cluster.Pause(ctx, time.Duration(200+rand.IntN(1000))*time.Millisecond)
 		if err := n.Kill(); err != nil {
 			return err
 		}

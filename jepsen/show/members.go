@@ -87,11 +87,11 @@ func overwrite(ctx context.Context, all *client.Client, total int) error {
 // votes waits until a node votes, and returns its number.
 func votes(ctx context.Context, c *cluster.Cluster, n *cluster.Node) (int, error) {
 	var last string
-	for end := time.Now().Add(comesBack); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, 20*time.Millisecond) {
+	for end := time.Now().Add(comesBack); time.Now().Before(end) && ctx.Err() == nil; cluster.Pause(ctx, 20*time.Millisecond) {
 		s, err := c.Status(ctx, n)
 		if err == nil && s.Node != 0 && (s.Role == "master" || s.Role == "follower") {
-			c.Enter(n, s.Node)
-			return s.Node, nil
+			c.Enter(n, int(s.Node))
+			return int(s.Node), nil
 		}
 		last = fmt.Sprint(s.Role, " ", s.Problem, " ", err)
 		if !n.Running() { // a supervisor starts it again
@@ -113,7 +113,7 @@ func same(ctx context.Context, c *cluster.Cluster, prefix string) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		sleep(ctx, 50*time.Millisecond)
+		cluster.Pause(ctx, 50*time.Millisecond)
 	}
 }
 
@@ -165,7 +165,7 @@ func replaced(ctx context.Context, s *stage) error {
 	l := writeLedger(ctx, c)
 	defer l.stop()
 	for _, what := range []string{"a follower", "the master"} {
-		sleep(ctx, time.Second)
+		cluster.Pause(ctx, time.Second)
 		m, _, err := c.Master(ctx)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tenure/client"
+	"tenure/jepsen/cluster"
 )
 
 func oneLeft(ctx context.Context, s *stage) error {
@@ -21,7 +22,7 @@ func oneLeft(ctx context.Context, s *stage) error {
 		return err
 	}
 	survivor := c.Node(1)
-	sleep(ctx, 200*time.Millisecond) // until the survivor has applied it: a stale read waits for nothing
+	cluster.Pause(ctx, 200*time.Millisecond) // until the survivor has applied it: a stale read waits for nothing
 	for _, n := range c.Nodes()[1:] {
 		if err := n.Kill(); err != nil {
 			return err

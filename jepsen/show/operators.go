@@ -191,7 +191,7 @@ func (o *operator) twoAtOnce(ctx context.Context, s *stage) error {
 	for _, node := range []uint64{1, 2} {
 		go func() {
 			times, id := 0, fmt.Sprintf("remove-%d", node)
-			for end := time.Now().Add(comesBack); ; sleep(ctx, 100*time.Millisecond) {
+			for end := time.Now().Add(comesBack); ; cluster.Pause(ctx, 100*time.Millisecond) {
 				code, text, err := o.post(ctx, api.PathMembersRemove, id, api.MemberRequest{Node: node})
 				switch {
 				case err != nil:
@@ -237,7 +237,7 @@ func (o *operator) twoAtOnce(ctx context.Context, s *stage) error {
 // deadAddresses checks that a client goes on whose addresses are all those of nodes that were removed and have ended.
 func deadAddresses(ctx context.Context, s *stage, c *cluster.Cluster, old *client.Client) error {
 	for i := 1; i <= 3; i++ {
-		for end := time.Now().Add(comesBack); c.Node(i).Running(); sleep(ctx, 50*time.Millisecond) {
+		for end := time.Now().Add(comesBack); c.Node(i).Running(); cluster.Pause(ctx, 50*time.Millisecond) {
 			if time.Now().After(end) {
 				return fmt.Errorf("node %d was removed and runs yet", i)
 			}

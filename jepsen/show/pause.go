@@ -8,6 +8,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"tenure/jepsen/check"
+	"tenure/jepsen/cluster"
 	"tenure/jepsen/history"
 	"tenure/jepsen/workload"
 )
@@ -42,7 +43,7 @@ func pauseMaster(ctx context.Context, s *stage) error {
 			cancel()
 			return fmt.Errorf("trial %d: %w", trial, err)
 		}
-		sleep(ctx, 3*leaseTime)
+		cluster.Pause(ctx, 3*leaseTime)
 		_, next, err := c.Master(waiting)
 		cancel()
 		if err != nil {
@@ -54,7 +55,7 @@ func pauseMaster(ctx context.Context, s *stage) error {
 		if err := m.Resume(); err != nil {
 			return err
 		}
-		sleep(ctx, leaseTime)
+		cluster.Pause(ctx, leaseTime)
 	}
 	enough()
 	if err := <-done; err != nil {

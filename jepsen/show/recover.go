@@ -37,7 +37,7 @@ func recoverMajority(ctx context.Context, s *stage) error {
 	defer done()
 	l := writeLedger(ctx, c)
 	defer l.stop()
-	sleep(ctx, 2*time.Second)
+	cluster.Pause(ctx, 2*time.Second)
 	survivor, lost := c.Node(1), []*cluster.Node{c.Node(2), c.Node(3)}
 	for _, n := range append(lost, survivor) {
 		if err := n.Kill(); err != nil {

@@ -22,7 +22,7 @@ func rejoined(ctx context.Context, s *stage) error {
 	defer done()
 	l := writeLedger(ctx, c)
 	defer l.stop()
-	sleep(ctx, time.Second)
+	cluster.Pause(ctx, time.Second)
 	for i, file := range []string{"state.db", "log.db", "journal", "state.sums"} {
 		n := c.Node(i%3 + 1)
 		begin := time.Now()

@@ -255,7 +255,7 @@ func (c *callers) settle(ctx context.Context, more int64) error {
 		if time.Now().After(end) || ctx.Err() != nil {
 			return fmt.Errorf("%d requests on new connections, and no more come", c.done.Load())
 		}
-		sleep(ctx, 5*time.Millisecond)
+		cluster.Pause(ctx, 5*time.Millisecond)
 	}
 	return nil
 }

@@ -184,10 +184,3 @@ func ask(ctx context.Context, method, url string, body io.Reader) (int, string, 
 	text, err := io.ReadAll(io.LimitReader(rsp.Body, 1<<20))
 	return rsp.StatusCode, string(text), rsp.Header, err
 }
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}

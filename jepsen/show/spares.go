@@ -42,7 +42,7 @@ func spares(ctx context.Context, s *stage) error {
 	}
 	l := writeLedger(ctx, c)
 	defer l.stop()
-	sleep(ctx, time.Second)
+	cluster.Pause(ctx, time.Second)
 	if err := oneForGood(ctx, s, c, all); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func twoAtOnce(ctx context.Context, s *stage, c *cluster.Cluster, all *client.Cl
 	var dead []*cluster.Node
 	for _, n := range c.Places() {
 		st, err := c.Status(ctx, n)
-		if err == nil && len(dead) < 2 && votesIn(before, uint64(st.Node)) {
+		if err == nil && len(dead) < 2 && votesIn(before, st.Node) {
 			dead = append(dead, n)
 		}
 	}
@@ -95,7 +95,7 @@ func twoAtOnce(ctx context.Context, s *stage, c *cluster.Cluster, all *client.Cl
 			return err
 		}
 	}
-	sleep(ctx, watchShrink)
+	cluster.Pause(ctx, watchShrink)
 	for _, n := range dead {
 		if err := n.Start(); err != nil {
 			return err
@@ -132,7 +132,7 @@ func count(l client.MemberList, is func(client.Member) bool) (n int) {
 func awaitMembers(ctx context.Context, c *client.Client, what string, is func(client.MemberList) bool) error {
 	var l client.MemberList
 	var err error
-	for end := time.Now().Add(comesBack); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, 100*time.Millisecond) {
+	for end := time.Now().Add(comesBack); time.Now().Before(end) && ctx.Err() == nil; cluster.Pause(ctx, 100*time.Millisecond) {
 		if l, err = c.Members().List(ctx); err == nil && is(l) {
 			return nil
 		}

@@ -35,7 +35,7 @@ func stall(ctx context.Context, s *stage) error {
 	defer enough()
 	done := make(chan error, 1)
 	go func() { done <- ledger.Write(writing, "ledger") }()
-	sleep(ctx, time.Second)
+	cluster.Pause(ctx, time.Second)
 	master, epoch, err := c.Master(ctx)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func stall(ctx context.Context, s *stage) error {
 
 // staysMaster watches for d that the node holds the lease in the same epoch.
 func staysMaster(ctx context.Context, c *cluster.Cluster, n *cluster.Node, epoch uint64, d time.Duration) error {
-	for end := time.Now().Add(d); time.Now().Before(end); sleep(ctx, 20*time.Millisecond) {
+	for end := time.Now().Add(d); time.Now().Before(end); cluster.Pause(ctx, 20*time.Millisecond) {
 		st, err := c.Status(ctx, n)
 		if err != nil {
 			return fmt.Errorf("the master's status does not answer: %w", err)

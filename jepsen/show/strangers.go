@@ -148,7 +148,7 @@ func size(name string) int64 {
 
 // awaitLine returns the first line of a log that has the words, and was written after the first so many bytes.
 func awaitLine(ctx context.Context, log string, from int64, words string) (string, error) {
-	for end := time.Now().Add(20 * time.Second); ; sleep(ctx, 10*time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); ; cluster.Pause(ctx, 10*time.Millisecond) {
 		text, err := os.ReadFile(log)
 		if err == nil {
 			for line := range strings.Lines(string(text[min(from, int64(len(text))):])) {

@@ -77,7 +77,7 @@ func frozenElections(ctx context.Context, s *stage, c *cluster.Cluster, disks *c
 	}
 	kills, wins, slowest := 0, 0, time.Duration(0)
 	for ; kills < mostKills && wins < leastWins; kills++ {
-		sleep(ctx, stuckBound) // idle: nobody can know of the frozen disk, nor of the other's
+		cluster.Pause(ctx, stuckBound) // idle: nobody can know of the frozen disk, nor of the other's
 		begin := time.Now()
 		if err := master.Kill(); err != nil {
 			return err
@@ -119,7 +119,7 @@ func frozenElections(ctx context.Context, s *stage, c *cluster.Cluster, disks *c
 // healthyMaster waits for a ready master other than frozen, and reports whether frozen held the lease meanwhile.
 func healthyMaster(ctx context.Context, c *cluster.Cluster, frozen *cluster.Node) (next *cluster.Node, won bool,
 	err error) {
-	for end := time.Now().Add(stuckWithin); time.Now().Before(end); sleep(ctx, 10*time.Millisecond) {
+	for end := time.Now().Add(stuckWithin); time.Now().Before(end); cluster.Pause(ctx, 10*time.Millisecond) {
 		for _, n := range c.Nodes() {
 			st, err := c.Status(ctx, n)
 			switch {
@@ -154,7 +154,7 @@ func frozenMaster(ctx context.Context, s *stage, c *cluster.Cluster, disks *clus
 				continue
 			}
 			if err := putsAt(ctx, n, fmt.Sprintf("frozen/%d", before+after), value); err != nil {
-				sleep(ctx, 50*time.Millisecond)
+				cluster.Pause(ctx, 50*time.Millisecond)
 				continue
 			}
 			gap, last = max(gap, time.Since(begin)-last), time.Since(begin)

@@ -103,7 +103,7 @@ func (u *upgrade) play(ctx context.Context) error {
 	if err := u.finish(ctx, ""); err != nil {
 		return err
 	}
-	sleep(ctx, time.Second)
+	cluster.Pause(ctx, time.Second)
 	if err := load.check(ctx, u.stage, all); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (u *upgrade) change(ctx context.Context, n *cluster.Node, toNew bool) error
 			if ctx.Err() != nil {
 				return fmt.Errorf("node %d is silent about leases for too long", x.ID)
 			}
-			sleep(ctx, 20*time.Millisecond)
+			cluster.Pause(ctx, 20*time.Millisecond)
 		}
 	}
 	binary, name := u.old, u.release.Name
@@ -185,7 +185,7 @@ func (u *upgrade) change(ctx context.Context, n *cluster.Node, toNew bool) error
 	if err := u.asks(ctx); err != nil {
 		return err
 	}
-	sleep(ctx, 500*time.Millisecond)
+	cluster.Pause(ctx, 500*time.Millisecond)
 	return nil
 }
 
@@ -201,7 +201,7 @@ func (u *upgrade) checkpoint(ctx context.Context, all *client.Client, n *cluster
 	if err := overwrite(ctx, all, checkpointBytes); err != nil {
 		return err
 	}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); sleep(ctx, 20*time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); cluster.Pause(ctx, 20*time.Millisecond) {
 		if s, err := u.c.Status(ctx, n); err == nil && s.Checkpointed > before.Applied {
 			return nil
 		}
@@ -231,7 +231,7 @@ func (u *upgrade) runSoon(ctx context.Context, program, endpoint string, args ..
 		if out, err = u.run(ctx, program, endpoint, args...); err == nil {
 			break
 		}
-		sleep(ctx, 100*time.Millisecond)
+		cluster.Pause(ctx, 100*time.Millisecond)
 	}
 	return out, err
 }
@@ -260,7 +260,7 @@ func (u *upgrade) finish(ctx context.Context, refused string) error {
 		if (err == nil) == (refused == "") && strings.Contains(out, refused) {
 			break
 		}
-		sleep(ctx, 100*time.Millisecond)
+		cluster.Pause(ctx, 100*time.Millisecond)
 	}
 	u.say("kvctl upgrade finish: %s", out)
 	if (err == nil) != (refused == "") || !strings.Contains(out, refused) {
@@ -281,7 +281,7 @@ func (u *upgrade) finish(ctx context.Context, refused string) error {
 // refusesOld starts the old program on a node's directory of the new level, and then the new one again.
 func (u *upgrade) refusesOld(ctx context.Context, all *client.Client) error {
 	n := u.c.Node(2)
-	for end := time.Now().Add(10 * time.Second); ; sleep(ctx, 50*time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); ; cluster.Pause(ctx, 50*time.Millisecond) {
 		s, err := u.c.Status(ctx, n)
 		if err == nil && s.FeatureLevel > u.release.Level && s.Checkpointed > u.raisedAbove {
 			break

@@ -57,7 +57,7 @@ func wiped(ctx context.Context, s *stage) error {
 
 // saysInLog waits until one line of the node's log holds all the texts, and shows it.
 func saysInLog(ctx context.Context, s *stage, n *cluster.Node, texts ...string) error {
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); sleep(ctx, 20*time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); cluster.Pause(ctx, 20*time.Millisecond) {
 		log, err := os.ReadFile(n.Log)
 		if err != nil {
 			return err

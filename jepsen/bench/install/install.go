@@ -108,10 +108,8 @@ func trial(ctx context.Context, nodes *cluster.Cluster, snapshot []byte) (t Tria
 	defer cancel()
 	p := startProbes(ctx, nodes.Endpoints())
 	defer p.end()
-	select {
-	case <-ctx.Done():
+	if !cluster.Pause(ctx, quietFor) {
 		return t, ctx.Err()
-	case <-time.After(quietFor):
 	}
 	began := time.Now()
 	_, header, err := exchange(ctx, http.MethodPut, nodes.Endpoints()[0]+api.PathSnapshot, snapshot)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/jepsen/cluster"
 )
 
 const (
@@ -72,10 +73,7 @@ func (p *prober) run(ctx context.Context) {
 		if stop {
 			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(probePause):
-		}
+		cluster.Pause(ctx, probePause)
 	}
 }
 
@@ -83,10 +81,8 @@ func (p *prober) run(ctx context.Context) {
 func (p *probes) passed(ctx context.Context, revision uint64) error {
 	for _, one := range p.all {
 		for !one.saw(revision) {
-			select {
-			case <-ctx.Done():
+			if !cluster.Pause(ctx, probePause) {
 				return ctx.Err()
-			case <-time.After(probePause):
 			}
 		}
 	}

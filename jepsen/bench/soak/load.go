@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tenure/client"
+	"tenure/jepsen/cluster"
 )
 
 // Half is the result of one half of the full load, as kvctl bench prints it. Latencies are in milliseconds.
@@ -126,10 +127,7 @@ func (f *few) write(ctx context.Context, number int) error {
 		if err != nil && !refused(err) && ctx.Err() == nil {
 			return fmt.Errorf("client %d, write %d: %w", number, n, err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(fewPause):
-		}
+		cluster.Pause(ctx, fewPause)
 	}
 	return nil
 }

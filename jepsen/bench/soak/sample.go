@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"tenure/jepsen/cluster"
 	"tenure/jepsen/scrape"
 )
 
@@ -44,10 +45,8 @@ func (m *measurement) startSampling(ctx context.Context) (*sampler, error) {
 	go func() {
 		defer close(s.done)
 		for {
-			select {
-			case <-ctx.Done():
+			if !cluster.Pause(ctx, sampleEvery) {
 				return
-			case <-time.After(sampleEvery):
 			}
 			if err := s.take(ctx, begin); err != nil && ctx.Err() == nil {
 				m.say("a sample: %v", err)
@@ -146,10 +145,8 @@ func (m *measurement) archived(ctx context.Context, s *sampler) error {
 		if time.Since(began) > archiveGrace {
 			return fmt.Errorf("%v after the load the archive lags by %.1f s", archiveGrace, s.newest().Lag)
 		}
-		select {
-		case <-ctx.Done():
+		if !cluster.Pause(ctx, sampleEvery) {
 			return ctx.Err()
-		case <-time.After(sampleEvery):
 		}
 	}
 }

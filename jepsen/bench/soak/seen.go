@@ -31,10 +31,8 @@ const mostLooks = 200
 // look takes a listing every lookEvery until ctx ends.
 func (f *few) look(ctx context.Context, endpoint string) error {
 	for n := 0; ; n++ {
-		select {
-		case <-ctx.Done():
+		if !cluster.Pause(ctx, lookEvery) {
 			return nil
-		case <-time.After(lookEvery):
 		}
 		one, err := list(ctx, endpoint)
 		if err != nil {
