@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/process"
 	"tenure/internal/devcluster"
+	"tenure/internal/process"
 )
 
 func newDev(a *app) *cobra.Command {
@@ -118,14 +118,18 @@ func (d *dev) hint(verb string, id int) string {
 	return s + " --data " + quoteWord(d.data)
 }
 
-// reaching returns cfg with the authority of the cluster to which n belongs, if it speaks TLS, and its first token, if it
-// has one.
-func reaching(n devcluster.Node, cfg client.Config) client.Config {
+// connect returns a client with the authority of the cluster to which n belongs, if it speaks TLS, and its first token,
+// if it has one.
+func connect(n devcluster.Node, cfg client.Config) (*client.Client, error) {
 	cfg.TokenFile = n.Token
 	if n.CA != "" {
 		cfg.TLS = &client.TLS{CAFile: n.CA, Default: true}
 	}
-	return cfg
+	c, err := client.New(cfg)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", devcluster.StateName, err)
+	}
+	return c, err
 }
 
 // survey asks the nodes that run. A paused one would only be waited for.
@@ -139,9 +143,9 @@ func (d *dev) survey(ctx context.Context, s *devcluster.State) (survey, error) {
 	if len(endpoints) == 0 {
 		return nil, nil
 	}
-	c, err := client.New(reaching(s.Nodes[0], client.Config{Endpoints: endpoints, NoLearning: true}))
+	c, err := connect(s.Nodes[0], client.Config{Endpoints: endpoints, NoLearning: true})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", devcluster.StateName, err)
+		return nil, err
 	}
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, d.app.timeout)

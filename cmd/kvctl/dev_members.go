@@ -18,9 +18,9 @@ import (
 
 	"tenure/api"
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/process"
 	"tenure/internal/devcluster"
 	"tenure/internal/lostfound"
+	"tenure/internal/process"
 )
 
 const devMembersLimit = time.Minute // default of --timeout of what changes the members
@@ -111,7 +111,7 @@ func (d *dev) running(ctx context.Context, s *devcluster.State, except string) (
 	}
 	for _, n := range s.Nodes {
 		for _, x := range v {
-			if n.Data != except && x.answers() && x.status.Node == uint64(n.ID) && x.status.Role != api.RoleNone {
+			if n.Data != except && x.answers() && x.status.Node == uint64(n.ID) && hasRole(x.status) {
 				return n, nil
 			}
 		}
@@ -188,51 +188,37 @@ func (d *dev) comeIn(ctx context.Context, n devcluster.Node, voter bool, what st
 		if c, err = launch(s.Binary, n); err != nil {
 			return err
 		}
-		n.PID = c.pid
+		n.PID = c.PID
 		s.Change(n)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	api, err := client.New(reaching(n, client.Config{Endpoints: []string{n.Client}}))
+	api, err := connect(n, client.Config{Endpoints: []string{n.Client}})
 	if err != nil {
-		return fmt.Errorf("%s: %w", devcluster.StateName, err)
+		return err
 	}
 	defer api.Close()
-	id, err := c.awaitID(ctx, api)
+	joined, err := c.await(ctx, hasRole)
 	if err != nil {
-		return errors.Join(err, d.forget(context.WithoutCancel(ctx), n.ID, c.pid))
+		if ctx.Err() != nil {
+			err = fmt.Errorf("the node (pid %d) has not joined the cluster yet; see %s", c.PID, n.Log)
+		}
+		return errors.Join(err, d.forget(context.WithoutCancel(ctx), n.ID, c.PID))
 	}
-	n.ID = id
+	n.ID = int(joined.Node)
 	if err := devcluster.Update(ctx, d.data, func(s *devcluster.State) error { s.Change(n); return nil }); err != nil {
 		return err
 	}
 	if err := awaitMember(ctx, api, n, voter); err != nil {
 		return err
 	}
-	return d.done(n, c.pid, what+", clients on "+n.Client)
+	return d.done(n, c.PID, what+", clients on "+n.Client)
 }
 
-// awaitID waits until the cluster has given the node its number.
-func (c startedNode) awaitID(ctx context.Context, of *client.Client) (id int, err error) {
-	err = poll(ctx, startPoll, func() (bool, error) {
-		if s, err := of.Nodes().StatusOf(ctx, c.node.Client); err == nil && s.Node != 0 && s.Role != api.RoleNone {
-			id = int(s.Node)
-			return true, nil
-		}
-		select {
-		case err := <-c.ended:
-			return false, c.endedEarly(err)
-		default:
-			return false, nil
-		}
-	})
-	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("the node (pid %d) has not joined the cluster yet; see %s", c.pid, c.node.Log)
-	}
-	return id, err
-}
+// hasRole reports whether the node takes part in a cluster.
+func hasRole(s client.Status) bool { return s.Role != api.RoleNone }
 
 // awaitMember waits until the node says that it is a member.
 func awaitMember(ctx context.Context, of *client.Client, n devcluster.Node, voter bool) error {
@@ -284,9 +270,9 @@ func (d *dev) removeMember(ctx context.Context, s *devcluster.State, n devcluste
 	if len(endpoints) == 0 {
 		endpoints = append(endpoints, n.Client)
 	}
-	c, err := client.New(reaching(n, client.Config{Endpoints: endpoints}))
+	c, err := connect(n, client.Config{Endpoints: endpoints})
 	if err != nil {
-		return fmt.Errorf("%s: %w", devcluster.StateName, err)
+		return err
 	}
 	defer c.Close()
 	op, err := c.Members().Remove(ctx, client.MemberChange{Node: uint64(n.ID)})
@@ -368,9 +354,9 @@ func (d *dev) replace(ctx context.Context, args []string) error {
 
 // nameOf asks a node for the name of a member.
 func nameOf(ctx context.Context, of, n devcluster.Node) (string, error) {
-	c, err := client.New(reaching(of, client.Config{Endpoints: []string{of.Client}}))
+	c, err := connect(of, client.Config{Endpoints: []string{of.Client}})
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", devcluster.StateName, err)
+		return "", err
 	}
 	defer c.Close()
 	list, err := c.Members().List(ctx)

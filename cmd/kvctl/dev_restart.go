@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/process"
 	"tenure/internal/devcluster"
+	"tenure/internal/process"
 )
 
 func (d *dev) newRestart() *cobra.Command {
@@ -54,9 +54,9 @@ func (d *dev) restartOne(ctx context.Context, s *devcluster.State, n devcluster.
 
 // awaitReady waits until a node knows a master: to stop another one before could leave no majority.
 func awaitReady(ctx context.Context, n devcluster.Node) error {
-	c, err := client.New(reaching(n, client.Config{Endpoints: []string{n.Client}, NoLearning: true}))
+	c, err := connect(n, client.Config{Endpoints: []string{n.Client}, NoLearning: true})
 	if err != nil {
-		return fmt.Errorf("%s: %w", devcluster.StateName, err)
+		return err
 	}
 	defer c.Close()
 	err = poll(ctx, startPoll, func() (bool, error) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -14,9 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/process"
 	"tenure/internal/devcluster"
-	"tenure/internal/ownfile"
+	"tenure/internal/process"
 )
 
 const (
@@ -60,20 +58,20 @@ func (d *dev) startOne(ctx context.Context, id int) error {
 		if c, err = launch(s.Binary, *n); err != nil {
 			return err
 		}
-		n.PID = c.pid
+		n.PID = c.PID
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	answers, err := c.await(ctx)
-	if err != nil {
-		return errors.Join(err, d.forget(context.WithoutCancel(ctx), id, c.pid))
+	_, err = c.await(ctx, func(s client.Status) bool { return s.Node == uint64(id) })
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return d.done(c.node, c.PID, "started; it does not answer yet, see "+c.node.Log)
+	case err != nil:
+		return errors.Join(err, d.forget(context.WithoutCancel(ctx), id, c.PID))
 	}
-	if !answers {
-		return d.done(c.node, c.pid, "started; it does not answer yet, see "+c.node.Log)
-	}
-	return d.done(c.node, c.pid, "started, clients on "+c.node.Client)
+	return d.done(c.node, c.PID, "started, clients on "+c.node.Client)
 }
 
 // awaitEnd waits until a killed process of the node is gone with all its files: until then its ports and its data are
@@ -102,67 +100,48 @@ func (d *dev) awaitEnd(ctx context.Context, id int) error {
 
 // startedNode is a node that this process has started, and that goes on when it ends.
 type startedNode struct {
-	node    devcluster.Node
-	pid     int
-	logFrom int64 // where its part of the log begins
-	ended   chan error
+	*process.Child
+	node devcluster.Node
 }
 
 // launch starts the node in a session of its own, so that it outlives kvctl and its terminal.
 func launch(binary string, n devcluster.Node) (startedNode, error) {
-	log, err := ownfile.Open(n.Log, os.O_WRONLY|os.O_APPEND)
-	if err != nil {
-		return startedNode{}, err
-	}
-	defer func() { _ = log.Close() }() // the child has its own
-	c := startedNode{node: n, ended: make(chan error, 1)}
-	if info, err := log.Stat(); err == nil {
-		c.logFrom = info.Size()
-	}
 	cmd := exec.Command(binary, n.Args...)
-	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	c, err := process.Start(cmd, n.Log)
+	if err != nil {
 		return startedNode{}, fmt.Errorf("start node %d: %w", n.ID, err)
 	}
-	c.pid = cmd.Process.Pid
-	go func() { c.ended <- cmd.Wait() }()
-	return c, nil
+	return startedNode{c, n}, nil
 }
 
-// await reports whether the node answers before ctx ends. It fails if the node ends.
-func (c startedNode) await(ctx context.Context) (answers bool, err error) {
-	api, err := client.New(reaching(c.node, client.Config{Endpoints: []string{c.node.Client}, NoLearning: true}))
+// await waits until the node says of itself what is asks for, and returns that. It fails if the node ends, or ctx does.
+func (c startedNode) await(ctx context.Context, is func(client.Status) bool) (s client.Status, err error) {
+	api, err := connect(c.node, client.Config{Endpoints: []string{c.node.Client}, NoLearning: true})
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", devcluster.StateName, err)
+		return s, err
 	}
 	defer api.Close()
 	err = poll(ctx, startPoll, func() (bool, error) {
-		if s, err := api.Nodes().StatusOf(ctx, c.node.Client); err == nil && s.Node == uint64(c.node.ID) {
-			answers = true
+		if s, err = api.Nodes().StatusOf(ctx, c.node.Client); err == nil && is(s) {
 			return true, nil
 		}
-		select {
-		case err := <-c.ended:
-			return false, c.endedEarly(err)
-		default:
-			return false, nil
+		if !c.Running() {
+			return false, c.endedEarly()
 		}
-	})
-	if err != nil && ctx.Err() != nil {
 		return false, nil
-	}
-	return answers, err
+	})
+	return s, err
 }
 
 // endedEarly returns an error with the end of the node's log.
-func (c startedNode) endedEarly(err error) error {
+func (c startedNode) endedEarly() error {
 	how := "exit code 0"
-	if err != nil {
+	if _, err := c.Result(); err != nil {
 		how = err.Error()
 	}
-	text := fmt.Sprintf("node %d (pid %d) has ended at once: %s; the end of %s:", c.node.ID, c.pid, how, c.node.Log)
-	for _, l := range devcluster.LogTail(c.node.Log, c.logFrom) {
+	text := fmt.Sprintf("node %d (pid %d) has ended at once: %s; the end of %s:", c.node.ID, c.PID, how, c.node.Log)
+	for _, l := range c.LogTail() {
 		text += "\n  | " + l
 	}
 	return errors.New(text)

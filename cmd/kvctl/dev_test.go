@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"tenure/client/clienttest"
-	"tenure/cmd/kvctl/internal/process"
 	"tenure/internal/devcluster"
 	"tenure/internal/freeport"
+	"tenure/internal/process"
 )
 
 // testNodeVariable makes the test binary play a node; its value is the id of the master.

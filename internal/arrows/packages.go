@@ -195,6 +195,7 @@ var Layout = Rules{
 		{Path: "internal/oslimit"},
 		{Path: "internal/ownfile"},
 		{Path: "internal/procend"},
+		{Path: "internal/process"},
 		{Path: "internal/progress"},
 		{Path: "internal/quorum", Pure: true},
 		{Path: "internal/servicelink", Pure: true},

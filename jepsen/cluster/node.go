@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"tenure/internal/process"
 )
 
 // Node is one kvnode: its addresses and, while it runs, its process. It stands for a place: the data directory may be
@@ -23,44 +25,26 @@ type Node struct {
 	env          []string
 
 	mu     sync.Mutex
-	cmd    *exec.Cmd
-	done   chan struct{} // closed when the process has ended
-	result error
+	child  *process.Child // the last one; nil: none was started
 	paused bool
 	member int    // the number of the node in this place, as the cluster counts; 0: it has none yet
 	name   string // of it
 }
 
-// Start starts the process; its output is appended to Log. It dies with the harness.
-func (n *Node) Start() error {
+// Start starts the process; its output is appended to Log.
+func (n *Node) Start() (err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.cmd != nil {
+	if n.child.Running() {
 		return fmt.Errorf("node %d runs already", n.ID)
 	}
-	out, err := os.OpenFile(n.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
 	argv := n.network.Command(n.ID, append([]string{n.binary}, n.Args...))
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), n.env...)
-	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	done := make(chan struct{})
-	n.cmd, n.done, n.result, n.paused = cmd, done, nil, false
-	go func() {
-		err := cmd.Wait()
-		n.mu.Lock()
-		n.cmd, n.result, n.paused = nil, err, false
-		n.mu.Unlock()
-		close(done)
-	}()
-	return nil
+	n.paused = false
+	n.child, err = process.Start(cmd, n.Log)
+	return err
 }
 
 // Run makes binary the program that the next Start starts.
@@ -71,17 +55,20 @@ func (n *Node) Run(binary string) {
 }
 
 // Running reports whether the process runs.
-func (n *Node) Running() bool {
+func (n *Node) Running() bool { return n.last().Running() }
+
+// last returns the process that was started last, nil if none was.
+func (n *Node) last() *process.Child {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.cmd != nil
+	return n.child
 }
 
 // Paused reports whether the process was stopped by Pause.
 func (n *Node) Paused() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.paused
+	return n.paused && n.child.Running()
 }
 
 // Kill ends the process with SIGKILL and waits for its end.
@@ -107,11 +94,12 @@ func (n *Node) Resume() error {
 
 // Wait waits for up to d for the process to end by itself, and returns its exit error.
 func (n *Node) Wait(d time.Duration) error {
-	n.mu.Lock()
-	done := n.done
-	n.mu.Unlock()
+	child := n.last()
+	if child == nil {
+		return fmt.Errorf("node %d was never started", n.ID)
+	}
 	select {
-	case <-done:
+	case <-child.Ended():
 		return n.exited()
 	case <-time.After(d):
 		return fmt.Errorf("node %d still runs after %v", n.ID, d)
@@ -121,32 +109,31 @@ func (n *Node) Wait(d time.Duration) error {
 func (n *Node) suspend(sig syscall.Signal, paused bool) (pid int, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.cmd == nil {
+	if !n.child.Running() {
 		return 0, fmt.Errorf("node %d does not run", n.ID)
 	}
 	n.paused = paused
-	return n.cmd.Process.Pid, n.cmd.Process.Signal(sig)
+	return n.child.PID, n.child.Signal(sig)
 }
 
 func (n *Node) end(sig syscall.Signal, wait time.Duration) error {
-	n.mu.Lock()
-	cmd, done := n.cmd, n.done
-	n.mu.Unlock()
-	if cmd == nil {
+	child := n.last()
+	if !child.Running() {
 		return fmt.Errorf("node %d does not run", n.ID)
 	}
-	if err := cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := child.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
 	select {
-	case <-done:
+	case <-child.Ended():
 	case <-time.After(wait):
 		return fmt.Errorf("node %d still runs %v after %v", n.ID, wait, sig)
 	}
 	if sig == syscall.SIGKILL {
 		return nil
 	}
-	return n.exited()
+	_, err := child.Result()
+	return err
 }
 
 // terminate ends the process, with SIGKILL if need be.
@@ -162,20 +149,18 @@ func (n *Node) terminate(grace time.Duration) {
 
 // exited returns how the last process ended: nil while one runs, or if it ended with status 0.
 func (n *Node) exited() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cmd != nil {
+	child := n.last()
+	if child == nil || child.Running() {
 		return nil
 	}
-	return n.result
+	_, err := child.Result()
+	return err
 }
 
 // PID returns the process id, or 0 if the node does not run.
 func (n *Node) PID() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cmd == nil {
-		return 0
+	if child := n.last(); child.Running() {
+		return child.PID
 	}
-	return n.cmd.Process.Pid
+	return 0
 }

@@ -10,6 +10,7 @@ import (
 
 	"tenure/internal/devcluster"
 	"tenure/internal/ownfile"
+	"tenure/internal/process"
 )
 
 const maxLogBytes = 16 << 20 // a longer log is renamed when its node starts
@@ -22,32 +23,23 @@ type exit struct {
 }
 
 // start runs a node and sends its exit to exits. It is called on the supervisor's thread only.
-func start(binary string, n devcluster.Node, exits chan<- exit) (pid int, logFrom int64, err error) {
+func start(binary string, n devcluster.Node, exits chan<- exit) (*process.Child, error) {
 	if info, err := os.Stat(n.Log); err == nil && info.Size() > maxLogBytes {
 		if err := os.Rename(n.Log, n.Log+".1"); err != nil {
-			return 0, 0, err
+			return nil, err
 		}
 	}
-	log, err := ownfile.Open(n.Log, os.O_WRONLY|os.O_APPEND)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer log.Close()
-	if info, err := log.Stat(); err == nil {
-		logFrom = info.Size()
-	}
 	cmd := exec.Command(binary, n.Args...)
-	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttr()
-	if err := cmd.Start(); err != nil {
-		return 0, 0, fmt.Errorf("start node %d: %w", n.ID, err)
+	c, err := process.Start(cmd, n.Log)
+	if err != nil {
+		return nil, fmt.Errorf("start node %d: %w", n.ID, err)
 	}
-	pid = cmd.Process.Pid
 	go func() {
-		_ = cmd.Wait() // how it ended is in ProcessState
-		exits <- exit{data: n.Data, pid: pid, how: ending(cmd.ProcessState)}
+		how, _ := c.Result() // how it ended is all in the state
+		exits <- exit{data: n.Data, pid: c.PID, how: ending(how)}
 	}()
-	return pid, logFrom, nil
+	return c, nil
 }
 
 func ending(s *os.ProcessState) string {

@@ -13,6 +13,6 @@ import (
 func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // runs reports whether there is such a process.
-func runs(_ devcluster.Node, pid int) bool { return pid > 0 && syscall.Kill(pid, 0) == nil }
+func runs(_ string, _ devcluster.Node, pid int) bool { return pid > 0 && syscall.Kill(pid, 0) == nil }
 
-func paused(int) bool { return false }
+func paused(string, devcluster.Node) bool { return false }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/internal/devcluster"
+	"tenure/internal/process"
 )
 
 const (
@@ -16,10 +17,9 @@ const (
 
 // member is a node as the supervisor knows it.
 type member struct {
-	node    devcluster.Node // with the last known PID
-	own     bool            // a child: its exit comes over exits
-	logFrom int64           // where this run's part of the log begins
-	paused  bool
+	node   devcluster.Node // with the last known PID
+	child  *process.Child  // its exit comes over exits; nil: kvctl has started it
+	paused bool
 }
 
 // cluster is the supervisor's state, touched by its own goroutine only.
@@ -67,12 +67,12 @@ func (c *cluster) run(ctx context.Context) (err error) {
 }
 
 func (c *cluster) start(m *member) error {
-	pid, from, err := start(c.binary, m.node, c.exits)
+	child, err := start(c.binary, m.node, c.exits)
 	if err != nil {
 		return err
 	}
-	m.node.PID, m.own, m.logFrom = pid, true, from
-	return setPID(c.dir, m.node.ID, -1, pid)
+	m.node.PID, m.child = child.PID, child
+	return setPID(c.dir, m.node.ID, -1, child.PID)
 }
 
 // watch returns when ctx ends, or when there is nothing left to wait for.
@@ -140,7 +140,7 @@ func (c *cluster) exited(e exit) error {
 	}
 	c.tell.died(m, e.pid, e.how)
 	if m.node.PID == e.pid {
-		m.node.PID, m.own, m.paused = 0, false, false
+		m.node.PID, m.child, m.paused = 0, nil, false
 	}
 	return c.clear(m.node.ID, e.pid)
 }
@@ -200,17 +200,16 @@ func (c *cluster) follow(s *devcluster.State) {
 
 func (c *cluster) compare(m *member, now devcluster.Node) error {
 	switch {
-	case now.PID != m.node.PID && runs(now, now.PID):
-		m.node.PID, m.node.Args, m.own, m.paused = now.PID, now.Args, false, false
-		m.logFrom = 0
+	case now.PID != m.node.PID && runs(c.binary, now, now.PID):
+		m.node.PID, m.node.Args, m.child, m.paused = now.PID, now.Args, nil, false
 		c.tell.say("node %d was started, pid %d", m.node.ID, now.PID)
-	case !m.own && m.node.PID != 0 && !runs(m.node, m.node.PID):
+	case m.child == nil && m.node.PID != 0 && !runs(c.binary, m.node, m.node.PID):
 		pid := m.node.PID
 		c.tell.died(m, pid, "")
 		m.node.PID, m.paused = 0, false
 		return c.clear(m.node.ID, pid)
 	}
-	if p := m.node.PID != 0 && paused(m.node.PID); p != m.paused {
+	if p := m.node.PID != 0 && paused(c.binary, m.node); p != m.paused {
 		m.paused = p
 		c.tell.say("node %d %s", m.node.ID, map[bool]string{true: "is paused", false: "was resumed"}[p])
 	}

@@ -26,7 +26,7 @@ func TestStartsTellsAndStops(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	for _, n := range s.Nodes {
-		if !runs(n, n.PID) {
+		if !runs(s.Binary, n, n.PID) {
 			t.Errorf("node %d, pid %d, does not run", n.ID, n.PID)
 		}
 		contains(t, r.now(), strconv.Itoa(n.PID), n.Client, n.Peer, n.Data)
@@ -222,11 +222,11 @@ func TestNodesDieWithTheirSupervisor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range s.Nodes {
-		if !runs(n, n.PID) {
+		if !runs(s.Binary, n, n.PID) {
 			t.Errorf("node %d does not run", n.ID)
 		}
 		t.Cleanup(func() {
-			if runs(n, n.PID) {
+			if runs(s.Binary, n, n.PID) {
 				_ = syscall.Kill(n.PID, syscall.SIGKILL)
 			}
 		})
@@ -234,7 +234,7 @@ func TestNodesDieWithTheirSupervisor(t *testing.T) {
 	kill(t, cmd.Process.Pid, syscall.SIGKILL)
 	_ = cmd.Wait()
 	for _, n := range s.Nodes {
-		awaitTrue(t, func() bool { return !runs(n, n.PID) })
+		awaitTrue(t, func() bool { return !runs(s.Binary, n, n.PID) })
 	}
 	// A process that is on its way out has no command line any more, and its sockets still.
 	awaitTrue(t, func() bool {
@@ -265,7 +265,7 @@ func TestWhatAnEarlierRunLeft(t *testing.T) {
 	}
 	s := r.state()
 	kill(t, pid, syscall.SIGTERM)
-	awaitTrue(t, func() bool { return !runs(s.Nodes[0], pid) })
+	awaitTrue(t, func() bool { return !runs(s.Binary, s.Nodes[0], pid) })
 	o.Nodes = 2
 	err := Run(t.Context(), o)
 	if !errors.Is(err, ErrConfig) {

@@ -19,7 +19,7 @@ func TestFilesAreNotFollowed(t *testing.T) {
 		sessionName:         func(string) error { _, err := openSession(dir); return err },
 		binaryName + ".tmp": func(string) error { _, err := copyBinary(victim+"2", dir); return err },
 		"node1.log": func(name string) error {
-			_, _, err := start("/bin/true", devcluster.Node{ID: 1, Log: name}, make(chan exit, 1))
+			_, err := start("/bin/true", devcluster.Node{ID: 1, Log: name}, make(chan exit, 1))
 			return err
 		},
 	} {

@@ -88,12 +88,6 @@ func (p *poller) run(ctx context.Context, out chan<- view) {
 	}
 }
 
-// status is the part of /v1/status that matters here.
-type status struct {
-	Role  string `json:"role"`
-	Epoch uint64 `json:"epoch"`
-}
-
 func (p *poller) ask(ctx context.Context) view {
 	v := view{ready: map[int]bool{}, missing: map[int]string{}}
 	var mu sync.Mutex
@@ -102,15 +96,15 @@ func (p *poller) ask(ctx context.Context) view {
 		all.Go(func() {
 			code, body := p.get(ctx, n, api.PathHealthReady)
 			_, text := p.get(ctx, n, api.PathStatus)
-			var s status
+			var s api.Status
 			if err := json.Unmarshal(text, &s); err != nil {
-				s = status{}
+				s = api.Status{}
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			v.ready[n.ID] = code == http.StatusOK
 			v.missing[n.ID] = strings.Join(strings.Fields(string(body)), " ")
-			if s.Role == "master" && (v.master == 0 || s.Epoch > v.epoch) {
+			if s.Role == api.RoleMaster && (v.master == 0 || s.Epoch > v.epoch) {
 				v.master, v.epoch = n.ID, s.Epoch
 			}
 		})

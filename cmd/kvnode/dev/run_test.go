@@ -134,7 +134,7 @@ func (r *running) state() *devcluster.State {
 func (r *running) nothingRuns(before *devcluster.State) {
 	r.t.Helper()
 	for _, n := range before.Nodes {
-		if runs(n, n.PID) {
+		if runs(before.Binary, n, n.PID) {
 			r.t.Errorf("node %d, pid %d, was left running", n.ID, n.PID)
 		}
 	}

@@ -73,7 +73,7 @@ func checkEarlier(dir string, old *devcluster.State, nodes int) error {
 		return checkOrphans(dir, nodes)
 	}
 	for _, n := range old.Nodes {
-		if runs(n, n.PID) {
+		if runs(old.Binary, n, n.PID) {
 			return fmt.Errorf("node %d of an earlier run on %s still runs (pid %d); end it with: kill %d", n.ID, dir,
 				n.PID, n.PID)
 		}

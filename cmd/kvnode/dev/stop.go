@@ -52,7 +52,10 @@ func (c *cluster) lookAgain() {
 
 func (c *cluster) signal(sig syscall.Signal) {
 	for _, m := range c.members {
-		if pid := m.node.PID; runs(m.node, pid) { // another process may have its number by now
+		switch pid := m.node.PID; {
+		case m.child != nil:
+			_ = m.child.Signal(sig)
+		case runs(c.binary, m.node, pid): // another process may have its number by now
 			_ = syscall.Kill(pid, sig)
 		}
 	}
@@ -69,7 +72,7 @@ func (c *cluster) await(grace time.Duration, hurry <-chan struct{}) bool {
 			c.ended(e.data, e.pid)
 		case <-tick.C:
 			for _, m := range c.members {
-				if !m.own && m.node.PID != 0 && !runs(m.node, m.node.PID) {
+				if m.child == nil && m.node.PID != 0 && !runs(c.binary, m.node, m.node.PID) {
 					c.ended(m.node.Data, m.node.PID)
 				}
 			}
@@ -88,7 +91,7 @@ func (c *cluster) ended(data string, pid int) {
 		return
 	}
 	if m.node.PID == pid {
-		m.node.PID, m.own = 0, false
+		m.node.PID, m.child = 0, nil
 	}
 	if err := c.clear(m.node.ID, pid); err != nil {
 		c.tell.say("%v", err)

@@ -117,7 +117,10 @@ func (t *teller) died(m *member, pid int, how string) {
 	}
 	t.say("node %d (pid %d) has ended%s; start it again with: %s", m.node.ID, pid, how,
 		t.devCommand("start", m.node.ID))
-	lines := devcluster.LogTail(m.node.Log, m.logFrom)
+	lines := devcluster.LogTail(m.node.Log, 0)
+	if m.child != nil {
+		lines = m.child.LogTail()
+	}
 	if len(lines) == 0 || lines[0] == "" {
 		return
 	}

@@ -1,6 +1,7 @@
 //go:build unix
 
-// Package process finds and signals the processes of a local cluster's nodes, and never any other.
+// Package process starts nodes on this machine, and finds and signals the processes of a local cluster's nodes, and never
+// any other.
 package process
 
 import (
@@ -112,8 +113,11 @@ func ended(pid int) State {
 // sameFile compares a resolved path with one that may lead through links. It compares names, since the program may have
 // been replaced after the process started.
 func sameFile(resolved, name string) bool {
+	if resolved == name {
+		return true
+	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
-	return err == nil && (resolved == name || resolved == filepath.Join(dir, filepath.Base(name)))
+	return err == nil && resolved == filepath.Join(dir, filepath.Base(name))
 }
 
 // Signal sends sig and waits until the process is as wanted.
