@@ -249,11 +249,7 @@ func (d *Dir) Retire(now time.Time) ([]*x509.Certificate, error) {
 		return nil, err
 	}
 	for _, name := range files {
-		text, err := readFile(name)
-		if err != nil {
-			return nil, err
-		}
-		list, err := parseCertificates(name, text)
+		list, err := readCertificates(name)
 		if err != nil {
 			return nil, err
 		}

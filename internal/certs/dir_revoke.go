@@ -106,15 +106,11 @@ func addEntry(l *x509.RevocationList, serial *big.Int, now time.Time) bool {
 
 // revocable returns the certificate in a file if the authority can revoke it.
 func (d *Dir) revocable(name string) (*x509.Certificate, error) {
-	text, err := readFile(name)
+	list, err := readCertificates(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: name the file of a certificate, such as %s: which certificate it is stands in nothing "+
 			"else", err, filepath.Join(d.path, "client-NAME.pem"))
 	}
-	if err != nil {
-		return nil, err
-	}
-	list, err := parseCertificates(name, text)
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,15 @@ func readFile(name string) ([]byte, error) {
 	return b, nil
 }
 
+// readCertificates returns the certificates in a file, at least one.
+func readCertificates(name string) ([]*x509.Certificate, error) {
+	text, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return parseCertificates(name, text)
+}
+
 // readBounded returns the content of a file, which has at most limit bytes.
 func readBounded(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)

@@ -40,11 +40,7 @@ func (d *Dir) Show(now time.Time) ([]Shown, error) {
 		return nil, err
 	}
 	for _, name := range files {
-		text, err := readFile(name)
-		if err != nil {
-			return nil, err
-		}
-		list, err := parseCertificates(name, text)
+		list, err := readCertificates(name)
 		if err != nil {
 			return nil, err
 		}

@@ -43,20 +43,12 @@ func diskFails(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer func() { _ = unmount() }() // what cannot be unmounted fails nothing
-	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, DataDir: dataDir,
+	c, all, done, err := started(ctx, cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, DataDir: dataDir,
 		Flags: []string{shortLeases}})
 	if err != nil {
 		return err
 	}
-	defer c.Stop(2 * time.Second)
-	if err := start(ctx, c); err != nil {
-		return err
-	}
-	all, err := connect(c, 10*time.Second)
-	if err != nil {
-		return err
-	}
-	defer all.Close()
+	defer done()
 	l := writeLedger(ctx, c)
 	defer l.stop()
 	cluster.Pause(ctx, time.Second)

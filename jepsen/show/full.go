@@ -57,19 +57,11 @@ func smallDisk(ctx context.Context, s *stage, size int64) error {
 
 // fillsAndHeals writes until there is no space, deletes everything, and writes again; twice.
 func fillsAndHeals(ctx context.Context, s *stage, what string, cfg cluster.Config) error {
-	c, err := cluster.New(cfg)
+	c, to, done, err := started(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	defer c.Stop(2 * time.Second)
-	if err := start(ctx, c); err != nil {
-		return err
-	}
-	to, err := connect(c, 10*time.Second)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
+	defer done()
 	for range 2 {
 		n, err := fill(ctx, to)
 		if err != nil {
@@ -126,14 +118,11 @@ func oneMemberFull(ctx context.Context, s *stage) error {
 		return err
 	}
 	err = func() error {
-		c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: dir, Nodes: 3, DataDir: disks.DataDir})
+		c, err := startNew(ctx, cluster.Config{Binaries: s.bin, Dir: dir, Nodes: 3, DataDir: disks.DataDir})
 		if err != nil {
 			return err
 		}
 		defer c.Stop(2 * time.Second)
-		if err := start(ctx, c); err != nil {
-			return err
-		}
 		return fullMember(ctx, s, c, disks)
 	}()
 	return errors.Join(err, disks.Close())

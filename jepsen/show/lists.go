@@ -46,27 +46,16 @@ func differentLists(ctx context.Context, s *stage) error {
 
 // contradictedLists starts nodes of a cluster of one and of a cluster of three with lists that their data contradicts.
 func contradictedLists(ctx context.Context, s *stage) error {
-	three, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: filepath.Join(s.dir, "three"), Nodes: 3})
+	three, err := startNew(ctx, cluster.Config{Binaries: s.bin, Dir: filepath.Join(s.dir, "three"), Nodes: 3})
 	if err != nil {
 		return err
 	}
 	defer three.Stop(2 * time.Second)
-	if err := start(ctx, three); err != nil {
-		return err
-	}
-	one, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: filepath.Join(s.dir, "one"), Nodes: 1})
+	one, all, done, err := started(ctx, cluster.Config{Binaries: s.bin, Dir: filepath.Join(s.dir, "one"), Nodes: 1})
 	if err != nil {
 		return err
 	}
-	defer one.Stop(2 * time.Second)
-	if err := start(ctx, one); err != nil {
-		return err
-	}
-	all, err := connect(one, 10*time.Second)
-	if err != nil {
-		return err
-	}
-	defer all.Close()
+	defer done()
 	if _, err := all.Set(ctx, "k", []byte("written alone"), client.WriteOptions{}); err != nil {
 		return err
 	}

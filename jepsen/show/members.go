@@ -203,14 +203,11 @@ func blackhole(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer links.Close()
-	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Network: links})
+	c, err := startNew(ctx, cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Network: links})
 	if err != nil {
 		return err
 	}
 	defer c.Stop(2 * time.Second)
-	if err := start(ctx, c); err != nil {
-		return err
-	}
 	all, err := connect(c, 20*time.Second)
 	if err != nil {
 		return err

@@ -19,14 +19,11 @@ import (
 // operators has the answer to each operation on the members get lost, two operators ask for two changes at once, and
 // leaves a client with addresses of which none is a member's any more.
 func operators(ctx context.Context, s *stage) error {
-	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Spares: 3, Flags: []string{shortLeases}})
+	c, err := startNew(ctx, cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Spares: 3, Flags: []string{shortLeases}})
 	if err != nil {
 		return err
 	}
 	defer c.Stop(2 * time.Second)
-	if err := start(ctx, c); err != nil {
-		return err
-	}
 	old, err := client.New(client.Config{Endpoints: c.Endpoints()[:3], Timeout: 20 * time.Second, AttemptTimeout: time.Second})
 	if err != nil {
 		return err

@@ -20,19 +20,11 @@ const (
 // prefixFull fills a prefix up to its quota, on three nodes: the refusal names the prefix, keys beside it are written
 // all the while, deletes heal it, and the count is exact.
 func prefixFull(ctx context.Context, s *stage) error {
-	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: filepath.Join(s.dir, "prefix"), Nodes: 3})
+	_, to, done, err := started(ctx, cluster.Config{Binaries: s.bin, Dir: filepath.Join(s.dir, "prefix"), Nodes: 3})
 	if err != nil {
 		return err
 	}
-	defer c.Stop(2 * time.Second)
-	if err := start(ctx, c); err != nil {
-		return err
-	}
-	to, err := connect(c, 10*time.Second)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
+	defer done()
 	if _, err := to.Nodes().FinishUpgrade(ctx); err != nil {
 		return err
 	}

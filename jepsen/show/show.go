@@ -133,7 +133,12 @@ func (s *stage) say(format string, args ...any) { fmt.Fprintf(s.out, "   "+forma
 
 // cluster starts a cluster of three and waits until it is ready.
 func (s *stage) cluster(ctx context.Context, flags ...string) (*cluster.Cluster, error) {
-	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Flags: flags})
+	return startNew(ctx, cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Flags: flags})
+}
+
+// startNew starts a new cluster and waits until it is ready.
+func startNew(ctx context.Context, cfg cluster.Config) (*cluster.Cluster, error) {
+	c, err := cluster.New(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +152,12 @@ func (s *stage) cluster(ctx context.Context, flags ...string) (*cluster.Cluster,
 // clusterAndClient is cluster, with a client of all nodes. done ends both.
 func (s *stage) clusterAndClient(ctx context.Context, flags ...string) (c *cluster.Cluster, all *client.Client,
 	done func(), err error) {
-	if c, err = s.cluster(ctx, flags...); err != nil {
+	return started(ctx, cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Flags: flags})
+}
+
+// started is clusterAndClient for any cluster.
+func started(ctx context.Context, cfg cluster.Config) (c *cluster.Cluster, all *client.Client, done func(), err error) {
+	if c, err = startNew(ctx, cfg); err != nil {
 		return nil, nil, nil, err
 	}
 	if all, err = connect(c, 10*time.Second); err != nil {

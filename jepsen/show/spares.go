@@ -16,19 +16,11 @@ const (
 
 // spares kills a voter for good under load, and then two of three at once.
 func spares(ctx context.Context, s *stage) error {
-	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Spares: 2, Flags: []string{shortLeases}})
+	c, all, done, err := started(ctx, cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Spares: 2, Flags: []string{shortLeases}})
 	if err != nil {
 		return err
 	}
-	defer c.Stop(2 * time.Second)
-	if err := start(ctx, c); err != nil {
-		return err
-	}
-	all, err := connect(c, 10*time.Second)
-	if err != nil {
-		return err
-	}
-	defer all.Close()
+	defer done()
 	for _, n := range c.Free() {
 		c.Prepare(n, c.Node(1), fmt.Sprintf("spare-%d", n.ID), "--spare", "--replace-after", replaceAfter.String())
 		if err := n.Start(); err != nil {

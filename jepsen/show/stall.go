@@ -22,14 +22,11 @@ func stall(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer func() { _ = unmount() }() // what cannot be unmounted fails nothing
-	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, DataDir: dataDir})
+	c, err := startNew(ctx, cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, DataDir: dataDir})
 	if err != nil {
 		return err
 	}
 	defer c.Stop(2 * time.Second)
-	if err := start(ctx, c); err != nil {
-		return err
-	}
 	ledger := workload.NewLedger(workload.Config{Endpoints: c.Endpoints(), Clients: 16, Timeout: 20 * time.Second})
 	writing, enough := context.WithCancel(ctx)
 	defer enough()
