@@ -73,12 +73,26 @@ func (n *Nodes) StatusOf(ctx context.Context, endpoint string) (Status, error) {
 // node only, the first that can be reached, because a second copy might hand over twice. The error is ErrUnknown if it
 // was sent and not answered, and ErrUnavailable if nothing happened: the node is not caught up, or there is no master.
 func (n *Nodes) Transfer(ctx context.Context, node uint64) error {
-	ctx, cancel := n.s.bounded(ctx)
-	defer cancel()
 	r := request{
 		method: http.MethodPost, path: api.PathTransfer, body: encode(api.Transfer{Node: node}), noSilenceLimit: true,
 	}
-	fail := func(kind, err error) error { return &Error{Op: "transfer", Kind: kind, Err: err} }
+	return n.once(ctx, "transfer", r, func(a answer) (kind, err error) {
+		switch {
+		case a.status >= 400 && a.code() == "", a.status < 400 && !a.isTrue():
+			return ErrUnknown, a.inconclusive()
+		case a.status == http.StatusOK:
+			return nil, nil
+		}
+		return kindOfTransfer(a.code()), a.err()
+	})
+}
+
+// once sends a request that must not be sent twice to the first node that can be reached. check returns no error if the
+// answer is that it was carried out.
+func (n *Nodes) once(ctx context.Context, op string, r request, check func(answer) (kind, err error)) error {
+	ctx, cancel := n.s.bounded(ctx)
+	defer cancel()
+	fail := func(kind, err error) error { return &Error{Op: op, Kind: kind, Err: err} }
 	n.s.findLive(ctx)
 	tries := n.s.tries()
 	for range n.s.endpoints.all() {
@@ -92,14 +106,13 @@ func (n *Nodes) Transfer(ctx context.Context, node uint64) error {
 			return fail(ErrUnknown, err)
 		case err != nil:
 			tries.failed(e, err)
-		case a.status >= 400 && a.code() == "", a.status < 400 && !a.isTrue():
-			return fail(ErrUnknown, a.inconclusive())
-		case a.status == http.StatusOK:
-			tries.succeeded(e)
-			return nil
-		default:
-			return fail(kindOfTransfer(a.code()), a.err())
+			continue
 		}
+		if kind, err := check(a); kind != nil {
+			return fail(kind, err)
+		}
+		tries.succeeded(e)
+		return nil
 	}
 	return fail(ErrUnavailable, tries.unreachable())
 }

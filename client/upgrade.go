@@ -30,38 +30,18 @@ func (n *Nodes) Upgrade(ctx context.Context) (Upgrade, error) {
 // FinishUpgrade has the master raise the cluster's feature level to the newest that the node knows which is asked, and
 // returns when that node has applied it. From then on no member goes back to an older release. ErrMembers: a member
 // runs such a release, or is not heard; the text says which. ErrUnknown: it may have been raised; look, or ask again.
-func (n *Nodes) FinishUpgrade(ctx context.Context) (Upgrade, error) {
-	ctx, cancel := n.s.bounded(ctx)
-	defer cancel()
+func (n *Nodes) FinishUpgrade(ctx context.Context) (out Upgrade, err error) {
 	r := request{method: http.MethodPost, path: api.PathUpgradeFinish, noSilenceLimit: true}
-	fail := func(kind, err error) (Upgrade, error) {
-		return Upgrade{}, &Error{Op: "finish the upgrade", Kind: kind, Err: err}
-	}
-	n.s.findLive(ctx)
-	tries := n.s.tries()
-	for range n.s.endpoints.all() {
-		e, err := tries.next(ctx)
-		if err != nil {
-			return fail(ErrUnavailable, err)
+	err = n.once(ctx, "finish the upgrade", r, func(a answer) (kind, err error) {
+		if a.status != http.StatusOK {
+			return kindOfTransfer(a.code()), a.failure()
 		}
-		a, sent, err := n.s.exchange(ctx, e, r)
-		switch {
-		case err != nil && sent:
-			return fail(ErrUnknown, err)
-		case err != nil:
-			tries.failed(e, err)
-			continue
-		case a.status != http.StatusOK:
-			return fail(kindOfTransfer(a.code()), a.failure())
+		if out, err = decodeUpgrade(a); err != nil {
+			return ErrUnknown, err
 		}
-		out, err := decodeUpgrade(a)
-		if err != nil {
-			return fail(ErrUnknown, err)
-		}
-		tries.succeeded(e)
-		return out, nil
-	}
-	return fail(ErrUnavailable, tries.unreachable())
+		return nil, nil
+	})
+	return out, err
 }
 
 func decodeUpgrade(a answer) (Upgrade, error) {

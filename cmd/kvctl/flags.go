@@ -97,6 +97,18 @@ func (w *writeFlags) addLiteralTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.literal, "literal", false, "store VALUE as it is, also if it is - or begins with @")
 }
 
+// writeKey is app.writeKey for a command with an argument VALUE.
+func (w *writeFlags) writeKey(cmd *cobra.Command, a *app, key, arg string,
+	f func(ctx context.Context, c *client.Client, value []byte) (revision uint64, err error)) error {
+	ctx, cancel := a.bounded(cmd)
+	defer cancel()
+	value, err := w.value(ctx, a, arg)
+	if err != nil {
+		return err
+	}
+	return a.writeKey(ctx, key, func(ctx context.Context, c *client.Client) (uint64, error) { return f(ctx, c, value) })
+}
+
 // value returns what the argument VALUE stands for: the content of a file for "@FILE", standard input for "-", as with
 // consul kv put.
 func (w *writeFlags) value(ctx context.Context, a *app, arg string) ([]byte, error) {

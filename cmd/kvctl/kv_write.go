@@ -32,13 +32,7 @@ func newSet(a *app) *cobra.Command {
 			if acquire != "" && release != "" {
 				return usage("--acquire and --release contradict each other: give one of them")
 			}
-			ctx, cancel := a.bounded(cmd)
-			defer cancel()
-			value, err := w.value(ctx, a, args[1])
-			if err != nil {
-				return err
-			}
-			return a.writeKey(ctx, args[0], func(ctx context.Context, c *client.Client) (uint64, error) {
+			write := func(ctx context.Context, c *client.Client, value []byte) (uint64, error) {
 				switch {
 				case acquire != "":
 					return c.Locks().LockKey(ctx, args[0], value, acquire, w.options())
@@ -46,7 +40,8 @@ func newSet(a *app) *cobra.Command {
 					return c.Locks().UnlockKey(ctx, args[0], value, release, w.options())
 				}
 				return c.Set(ctx, args[0], value, w.options())
-			})
+			}
+			return w.writeKey(cmd, a, args[0], args[1], write)
 		},
 	}
 	w.addValueTo(cmd)
@@ -72,16 +67,11 @@ func newCAS(a *app) *cobra.Command {
 			if err != nil {
 				return usage("INDEX %q: must be a number from 0 up", args[1])
 			}
-			ctx, cancel := a.bounded(cmd)
-			defer cancel()
-			value, err := w.value(ctx, a, args[2])
-			if err != nil {
-				return err
-			}
-			return a.writeKey(ctx, args[0], func(ctx context.Context, c *client.Client) (uint64, error) {
+			write := func(ctx context.Context, c *client.Client, value []byte) (uint64, error) {
 				revision, err := c.CompareAndSet(ctx, args[0], value, index, w.options())
 				return revision, conditionError(err, index)
-			})
+			}
+			return w.writeKey(cmd, a, args[0], args[2], write)
 		},
 	}
 	w.addValueTo(cmd)
@@ -100,19 +90,14 @@ func newTestAndSet(a *app) *cobra.Command {
 		Args:              arguments(3, 3),
 		ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := a.bounded(cmd)
-			defer cancel()
-			value, err := w.value(ctx, a, args[2])
-			if err != nil {
-				return err
-			}
-			return a.writeKey(ctx, args[0], func(ctx context.Context, c *client.Client) (uint64, error) {
+			write := func(ctx context.Context, c *client.Client, value []byte) (uint64, error) {
 				now, revision, err := c.TestAndSet(ctx, args[0], []byte(args[1]), value, w.options())
 				if errors.Is(err, client.ErrCondition) {
 					err = fmt.Errorf("%w: %s; nothing was changed", err, output.OneLine(string(now)))
 				}
 				return revision, err
-			})
+			}
+			return w.writeKey(cmd, a, args[0], args[2], write)
 		},
 	}
 	w.addTo(cmd)
