@@ -139,15 +139,15 @@ func (c *cluster) exited(e exit) error {
 		return nil
 	}
 	c.tell.died(m, e.pid, e.how)
-	if m.node.PID == e.pid {
-		m.node.PID, m.child, m.paused = 0, nil, false
-	}
-	return c.clear(m.node.ID, e.pid)
+	return c.gone(m, e.pid)
 }
 
-// clear records in dev.json that the process is gone, unless another has taken its place.
-func (c *cluster) clear(id, pid int) error {
-	return setPID(c.dir, id, pid, 0)
+// gone notes that a process of a node has ended, here and in dev.json, unless another has taken its place.
+func (c *cluster) gone(m *member, pid int) error {
+	if m.node.PID == pid {
+		m.node.PID, m.child, m.paused = 0, nil, false
+	}
+	return setPID(c.dir, m.node.ID, pid, 0)
 }
 
 // look compares dev.json and the processes with what is known.
@@ -206,8 +206,7 @@ func (c *cluster) compare(m *member, now devcluster.Node) error {
 	case m.child == nil && m.node.PID != 0 && !runs(c.binary, m.node, m.node.PID):
 		pid := m.node.PID
 		c.tell.died(m, pid, "")
-		m.node.PID, m.paused = 0, false
-		return c.clear(m.node.ID, pid)
+		return c.gone(m, pid)
 	}
 	if p := m.node.PID != 0 && paused(c.binary, m.node); p != m.paused {
 		m.paused = p

@@ -69,11 +69,11 @@ func (c *cluster) await(grace time.Duration, hurry <-chan struct{}) bool {
 	for c.running() > 0 {
 		select {
 		case e := <-c.exits:
-			c.ended(e.data, e.pid)
+			c.ended(c.member(e.data), e.pid)
 		case <-tick.C:
 			for _, m := range c.members {
 				if m.child == nil && m.node.PID != 0 && !runs(c.binary, m.node, m.node.PID) {
-					c.ended(m.node.Data, m.node.PID)
+					c.ended(m, m.node.PID)
 				}
 			}
 		case <-late:
@@ -85,15 +85,12 @@ func (c *cluster) await(grace time.Duration, hurry <-chan struct{}) bool {
 	return true
 }
 
-func (c *cluster) ended(data string, pid int) {
-	m := c.member(data)
+// ended is gone while all nodes stop. m may be nil, of a node that is no member any more.
+func (c *cluster) ended(m *member, pid int) {
 	if m == nil {
 		return
 	}
-	if m.node.PID == pid {
-		m.node.PID, m.child = 0, nil
-	}
-	if err := c.clear(m.node.ID, pid); err != nil {
+	if err := c.gone(m, pid); err != nil {
 		c.tell.say("%v", err)
 	}
 }

@@ -13,9 +13,6 @@ import (
 	"tenure/internal/devcluster"
 )
 
-// defaultData is where kvctl looks by itself.
-const defaultData = "kvnode-dev"
-
 // teller writes reports for people.
 type teller struct {
 	out   io.Writer
@@ -104,7 +101,7 @@ func (t *teller) redisCommand() string {
 // devCommand returns the kvctl command that does something to a node.
 func (t *teller) devCommand(do string, id int) string {
 	data := ""
-	if usual, err := filepath.Abs(defaultData); err != nil || usual != t.dir {
+	if usual, err := filepath.Abs(devcluster.DefaultDir); err != nil || usual != t.dir {
 		data = " --data " + t.dir
 	}
 	return fmt.Sprintf("%s dev %s %d%s", t.o.Kvctl, do, id, data)
