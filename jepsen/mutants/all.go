@@ -7,7 +7,6 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -161,15 +160,6 @@ func tail(s string) string {
 		lines = append([]string{"…"}, lines[len(lines)-most:]...)
 	}
 	return "\t" + strings.Join(lines, "\n\t")
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 // List prints the mutants and their killers.

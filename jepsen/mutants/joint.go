@@ -2,9 +2,11 @@ package mutants
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tenure/jepsen/mutants/schemata"
@@ -65,7 +67,7 @@ func join(root, dir string, ms []Mutant) (*joint, error) {
 		replace[filepath.Join(root, rel)] = to
 		return os.WriteFile(to, []byte(text), 0o600)
 	}
-	for _, name := range sortedKeys(files) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f := files[name]
 		if !f.changes() {
 			continue
@@ -96,7 +98,7 @@ func (m *Mutant) changed(root string) (map[string]string, error) {
 func (j *joint) add(root string, files map[string]*jointFile, m *Mutant, changed map[string]string) error {
 	number := len(j.number) + 1
 	versions := map[string]changes{}
-	for _, name := range sortedKeys(changed) {
+	for _, name := range slices.Sorted(maps.Keys(changed)) {
 		f := files[name]
 		if f == nil {
 			src, err := os.ReadFile(filepath.Join(root, name))

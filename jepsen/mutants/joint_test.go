@@ -2,6 +2,8 @@ package mutants
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 )
 
@@ -104,7 +106,7 @@ func TestJointProgram(t *testing.T) {
 	shows := map[string]string{"Add": "add 0", "First": "first", "Note": "note 4", "Few": "few", "Many": "few", "Limit": "few",
 		"All": "few", "Steps": "go 8", "Wide": "wide 7"}
 	table := ""
-	for _, name := range sortedKeys(shows) {
+	for _, name := range slices.Sorted(maps.Keys(shows)) {
 		table += fmt.Sprintf("[[mutant]]\nname = %q\nrule = \"x\"\nkiller = [{ how = \"rule\", package = \"./rule\", run = \"TestRule\", shows = %q }]\n",
 			name, "rule_test.go:[0-9]+: "+shows[name]+"[^\n]*\n--- FAIL")
 	}

@@ -5,6 +5,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
+	"slices"
 	"strings"
 
 	"tenure/jepsen/mutants/schemata"
@@ -118,7 +120,7 @@ func (f *jointFile) compare(text string, number int) (changes, bool) {
 	if err != nil || other.skeleton != f.skeleton || len(other.funcs) != len(f.funcs) || len(other.vars) != len(f.vars) {
 		return c, false
 	}
-	for _, key := range sortedKeys(f.funcs) {
+	for _, key := range slices.Sorted(maps.Keys(f.funcs)) {
 		here, there := f.funcs[key], other.funcs[key]
 		if there.Decl == nil {
 			return c, false
@@ -141,7 +143,7 @@ func (f *jointFile) compare(text string, number int) (changes, bool) {
 
 // take notes what mutant number has otherwise.
 func (f *jointFile) take(number int, c changes) {
-	for _, key := range sortedKeys(c.funcs) {
+	for _, key := range slices.Sorted(maps.Keys(c.funcs)) {
 		f.versions = append(f.versions, c.funcs[key])
 		f.ids[key] = append(f.ids[key], number)
 	}

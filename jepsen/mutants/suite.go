@@ -3,6 +3,7 @@ package mutants
 import (
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -37,7 +38,7 @@ func newSuite(ctx context.Context, root string, ms []Mutant, workers int) (*suit
 		return nil, err
 	}
 	var mu sync.Mutex
-	packages := sortedKeys(s.bins)
+	packages := slices.Sorted(maps.Keys(s.bins))
 	err = s.each(ctx, len(packages), func(ctx context.Context, i int) error {
 		bin, output, err := s.compile(ctx, packages[i], s.joint.overlay)
 		mu.Lock()
@@ -105,7 +106,7 @@ func (s *suite) clean(ctx context.Context) (baseline, error) {
 // bad returns the killers that do not pass, sorted.
 func (b baseline) bad() []string {
 	var names []string
-	for _, name := range sortedKeys(b) {
+	for _, name := range slices.Sorted(maps.Keys(b)) {
 		if b[name].verdict != Survived {
 			names = append(names, name)
 		}
@@ -115,7 +116,7 @@ func (b baseline) bad() []string {
 
 // slowest returns the n killers that took longest, the longest first.
 func (b baseline) slowest(n int) []string {
-	names := sortedKeys(b)
+	names := slices.Sorted(maps.Keys(b))
 	slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(b[y].took, b[x].took) })
 	return names[:min(n, len(names))]
 }

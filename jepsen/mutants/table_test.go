@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,7 +80,7 @@ func TestTheJointProgramCompiles(t *testing.T) {
 			packages["./"+filepath.Dir(file)] = true
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"build", "-overlay", j.overlay}, sortedKeys(packages)...)...)
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"build", "-overlay", j.overlay}, slices.Sorted(maps.Keys(packages))...)...)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

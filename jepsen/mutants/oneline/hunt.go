@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -56,7 +57,7 @@ func Run(ctx context.Context, root string, o Options) error {
 	if err != nil {
 		return err
 	}
-	ps, err := load(root, sortedKeys(suites))
+	ps, err := load(root, slices.Sorted(maps.Keys(suites)))
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (h *hunt) suite(ctx context.Context, pkg string) error {
 	sort.SliceStable(ts, func(i, j int) bool { return ts[i].Seconds < ts[j].Seconds })
 	h.tests[pkg] = ts
 	var known []*test
-	for _, k := range sortedKeys(h.baseline) {
+	for _, k := range slices.Sorted(maps.Keys(h.baseline)) {
 		known = append(known, h.baseline[k])
 	}
 	return writeBaseline(h.o.Results+".baseline", known)
@@ -378,13 +379,4 @@ func (h *hunt) tell(n, of int, x result) {
 	if x.Verdict == Survived {
 		fmt.Fprintf(h.o.Out, "%s\n\t%d tests call it\n", x.Diff(), x.Tests)
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

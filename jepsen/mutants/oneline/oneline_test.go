@@ -2,9 +2,11 @@ package oneline
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,7 +196,7 @@ func TestEveryEqualIsStillAMutant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ps, err := load(root, sortedKeys(suites))
+	ps, err := load(root, slices.Sorted(maps.Keys(suites)))
 	if err != nil {
 		t.Fatal(err)
 	}
