@@ -4,7 +4,7 @@
 //
 //	build.go              the binaries
 //	cluster.go            the whole cluster
-//	node.go               one process
+//	node.go, log.go       one process, and what it has logged
 //	certificates.go       certificates for nodes and clients, as an operator gives them out
 //	tokens.go             tokens for them
 //	members.go            nodes that join and leave

@@ -75,7 +75,7 @@ func (t *template) measure(ctx context.Context) error {
 	c := newClient(t.node)
 	defer c.close()
 	if up, err := c.answers(ctx, t.node, 1, func() bool { return false }); err != nil || !up {
-		return errors.Join(err, fmt.Errorf("the node did not start on a snapshot: %s", logFrom(t.node, 0)))
+		return errors.Join(err, fmt.Errorf("the node did not start on a snapshot: %s", t.node.LogFrom(0)))
 	}
 	for end := time.Now().Add(10 * time.Second); ; cluster.Pause(ctx, 100*time.Millisecond) {
 		right, wrong := c.ask(ctx, rand.New(rand.NewPCG(1, 1)), &state{want: t.want})

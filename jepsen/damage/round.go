@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-
-	"tenure/jepsen/cluster"
 )
 
 // Outcome is the effect of a fault.
@@ -115,7 +112,7 @@ func (p *player) play(ctx context.Context) error {
 
 // start starts the node and reports whether the node has refused to start.
 func (p *player) start(ctx context.Context) (refused bool, err error) {
-	p.from = logBytes(p.t.node)
+	p.from = p.t.node.LogSize()
 	if err := p.t.node.Start(); err != nil {
 		return false, err
 	}
@@ -135,7 +132,7 @@ func (p *player) left() bool {
 	if p.state.older {
 		return true
 	}
-	for line := range strings.SplitSeq(logFrom(p.t.node, p.from), "\n") {
+	for line := range strings.SplitSeq(p.t.node.LogFrom(p.from), "\n") {
 		if strings.Contains(line, receivedName) && strings.Contains(line, "was dropped") {
 			p.state.older, p.round.Outcome, p.round.Said = true, Left, line
 			return true
@@ -223,7 +220,7 @@ var partners = map[string][]string{
 
 // named checks that the last line of the ended node names the damaged file, and records the outcome.
 func (p *player) named(o Outcome) error {
-	said := logFrom(p.t.node, p.from)
+	said := p.t.node.LogFrom(p.from)
 	if crashed.MatchString(said) {
 		return fmt.Errorf("CRASH: %.4000s", said)
 	}
@@ -259,26 +256,4 @@ func (p *player) compare() error {
 		p.round.Outcome = Unused
 	}
 	return nil
-}
-
-func logBytes(n *cluster.Node) int64 {
-	info, err := os.Stat(n.Log)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
-// logFrom returns what n has logged since its log file had that size, at most 1 MiB.
-func logFrom(n *cluster.Node, size int64) string {
-	f, err := os.Open(n.Log)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.NewSectionReader(f, size, 1<<20))
-	if err != nil {
-		return ""
-	}
-	return string(b)
 }

@@ -42,7 +42,7 @@ func flips(ctx context.Context, b *Bed) error {
 		if err != nil {
 			return err
 		}
-		size := logSize(n)
+		size := n.LogSize()
 		if err := n.Start(); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func flips(ctx context.Context, b *Bed) error {
 			return fmt.Errorf("node %d is ready after %d bits of %s were flipped: %v", n.ID, len(done), name, done)
 		}
 		if !ready {
-			text := logAfter(n, size)
+			text := n.LogFrom(size)
 			if !strings.Contains(text, "damaged") {
 				return fmt.Errorf("node %d ended after bits of %s were flipped, and did not say that it is damaged: %s",
 					n.ID, name, text)
@@ -149,23 +149,6 @@ func unflip(file string, list []flip) error {
 	return f.Sync()
 }
 
-func logSize(n *cluster.Node) int64 {
-	st, err := os.Stat(n.Log)
-	if err != nil {
-		return 0
-	}
-	return st.Size()
-}
-
-// logAfter is what the node has said since its log had that size.
-func logAfter(n *cluster.Node, size int64) string {
-	text, err := os.ReadFile(n.Log)
-	if err != nil || int64(len(text)) < size {
-		return ""
-	}
-	return string(text[size:])
-}
-
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return fmt.Sprintf("%.300s", lines[len(lines)-1])
@@ -173,7 +156,7 @@ func lastLine(text string) string {
 
 // why is the last that a node said, or else the error.
 func why(n *cluster.Node, err error) string {
-	if text := logAfter(n, 0); text != "" {
+	if text := n.LogFrom(0); text != "" {
 		return lastLine(text)
 	}
 	return err.Error()

@@ -16,12 +16,7 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-func badInput(ctx context.Context, s *stage) error {
-	c, all, done, err := s.clusterAndClient(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
+func badInput(ctx context.Context, s *stage, c *cluster.Cluster, all *client.Client) error {
 	before, err := all.Set(ctx, "k", []byte("v"), client.WriteOptions{})
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func damage(ctx context.Context, s *stage) error {
 		if err != nil {
 			return err
 		}
-		size := logBytes(n)
+		size := n.LogSize()
 		what, err := spoilPage(r, file, good)
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func damage(ctx context.Context, s *stage) error {
 		answered += right
 		if n.Wait(5*time.Second) == nil || !n.Running() {
 			ended++
-			text := logFrom(n, size)
+			text := n.LogFrom(size)
 			if !strings.Contains(text, "damaged storage") {
 				return fmt.Errorf("node %d ended after %s, and did not say why: %s", n.ID, what, text)
 			}
@@ -186,21 +186,4 @@ func askAll(ctx context.Context, r *rand.Rand, n *cluster.Node) (right int, err 
 		right++
 	}
 	return right, nil
-}
-
-func logBytes(n *cluster.Node) int64 {
-	info, err := os.Stat(n.Log)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
-// logFrom is what n has said since its log had size bytes.
-func logFrom(n *cluster.Node, size int64) string {
-	b, err := os.ReadFile(n.Log)
-	if err != nil || int64(len(b)) < size {
-		return ""
-	}
-	return string(b[size:])
 }

@@ -44,7 +44,7 @@ func differ(ctx context.Context, s *stage) error {
 	if out, err := exec.CommandContext(ctx, tamper, victim.Data, "account").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	size, began := logSize(victim), time.Now()
+	size, began := victim.LogSize(), time.Now()
 	if err := victim.Start(); err != nil {
 		return err
 	}
@@ -52,20 +52,20 @@ func differ(ctx context.Context, s *stage) error {
 		return fmt.Errorf("node 3 has another value than the others, and runs after %v", foundWithin)
 	}
 	took := time.Since(began)
-	if text := logFrom(victim, size); !strings.Contains(text,
+	if text := victim.LogFrom(size); !strings.Contains(text,
 		"the state of this node differs from that of the others") {
 		return fmt.Errorf("node 3 ended and did not say why: %s", text)
 	}
 	s.say("node 3, one value of which was changed with right checksums, ended %.1f s after its start and said why",
 		took.Seconds())
-	size = logSize(victim)
+	size = victim.LogSize()
 	if err := victim.Start(); err != nil {
 		return err
 	}
 	if err := victim.Wait(20 * time.Second); err == nil && victim.Running() {
 		return fmt.Errorf("node 3 runs again on the same files")
 	}
-	if text := logFrom(victim, size); !strings.Contains(text, "kvnode rejoin") {
+	if text := victim.LogFrom(size); !strings.Contains(text, "kvnode rejoin") {
 		return fmt.Errorf("node 3 did not say what to do: %s", text)
 	}
 	for _, n := range c.Nodes()[:2] {

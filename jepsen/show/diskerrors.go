@@ -71,7 +71,7 @@ func fails(ctx context.Context, s *stage, c *cluster.Cluster, n *cluster.Node, d
 		}
 	}
 	defer set(0)
-	from := logSize(n)
+	from := n.LogSize()
 	set(e.is)
 	if e.met != nil {
 		e.met(ctx, n)
@@ -81,7 +81,7 @@ func fails(ctx context.Context, s *stage, c *cluster.Cluster, n *cluster.Node, d
 		return fmt.Errorf("while it ran: %w", err)
 	}
 	s.say("%s: node %d: %.200s", e.name, n.ID, said)
-	from = logSize(n)
+	from = n.LogSize()
 	if err := n.Start(); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func endsNaming(n *cluster.Node, from int64) (string, error) {
 	if err := n.Wait(20 * time.Second); err == nil || n.Running() {
 		return "", errors.Join(fmt.Errorf("node %d did not end with an error", n.ID), err)
 	}
-	lines := strings.Split(strings.TrimSpace(logFrom(n, from)), "\n")
+	lines := strings.Split(strings.TrimSpace(n.LogFrom(from)), "\n")
 	last := lines[len(lines)-1]
 	if !strings.HasPrefix(last, "kvnode: ") || !strings.Contains(last, n.Data) {
 		return "", fmt.Errorf("node %d does not say which file: %s", n.ID, last)

@@ -7,18 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"tenure/client"
 	"tenure/jepsen/cluster"
 	"tenure/jepsen/workload"
 )
 
 const killAllTrials = 10
 
-func killAll(ctx context.Context, s *stage) error {
-	c, reader, end, err := s.clusterAndClient(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
+func killAll(ctx context.Context, s *stage, c *cluster.Cluster, reader *client.Client) error {
 	ledger := workload.NewLedger(workload.Config{Endpoints: c.Endpoints(), Clients: 16, Timeout: 3 * time.Second})
 	for trial := range killAllTrials {
 		writing, enough := context.WithCancel(ctx)

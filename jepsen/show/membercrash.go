@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"tenure/client"
 	"tenure/jepsen/cluster"
 )
 
@@ -42,12 +43,7 @@ func receives(n *cluster.Node, bytes int64) bool {
 }
 
 // snapshotCrash is etcd's failpoints before and after a snapshot is applied.
-func snapshotCrash(ctx context.Context, s *stage) error {
-	c, all, done, err := s.clusterAndClient(ctx, shortLeases)
-	if err != nil {
-		return err
-	}
-	defer done()
+func snapshotCrash(ctx context.Context, s *stage, c *cluster.Cluster, all *client.Client) error {
 	if err := overwrite(ctx, all, blackholeBytes); err != nil { // more than the logs keep
 		return err
 	}
@@ -74,7 +70,7 @@ func snapshotCrash(ctx context.Context, s *stage) error {
 // crashAt has a node lose its disk, kills it at a moment of its return, and has it come back. hit is false if it was
 // back before.
 func crashAt(ctx context.Context, c *cluster.Cluster, n, via *cluster.Node, m moment) (hit bool, err error) {
-	from := logSize(n)
+	from := n.LogSize()
 	if err := lose(c, n, via); err != nil {
 		return false, err
 	}
@@ -97,12 +93,7 @@ func crashAt(ctx context.Context, c *cluster.Cluster, n, via *cluster.Node, m mo
 }
 
 // truncateCrash kills nodes while so much is written that their logs are cut off all the time.
-func truncateCrash(ctx context.Context, s *stage) error {
-	c, all, done, err := s.clusterAndClient(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
+func truncateCrash(ctx context.Context, s *stage, c *cluster.Cluster, all *client.Client) error {
 	l := writeLedger(ctx, c)
 	defer l.stop()
 	filling, enough := context.WithCancel(ctx)

@@ -156,12 +156,7 @@ func lose(c *cluster.Cluster, n, via *cluster.Node) error {
 }
 
 // replaced is etcd's failpoint of a member that is replaced under load: first a follower, then the master.
-func replaced(ctx context.Context, s *stage) error {
-	c, all, done, err := s.clusterAndClient(ctx, shortLeases)
-	if err != nil {
-		return err
-	}
-	defer done()
+func replaced(ctx context.Context, s *stage, c *cluster.Cluster, all *client.Client) error {
 	l := writeLedger(ctx, c)
 	defer l.stop()
 	for _, what := range []string{"a follower", "the master"} {
@@ -265,14 +260,5 @@ func smallLogs(s *stage, c *cluster.Cluster, away *cluster.Node, most int64) err
 
 // says reports whether the node's log, from a byte on, has a text.
 func says(n *cluster.Node, from int64, text string) bool {
-	b, err := os.ReadFile(n.Log)
-	return err == nil && int64(len(b)) > from && strings.Contains(string(b[from:]), text)
-}
-
-func logSize(n *cluster.Node) int64 {
-	info, err := os.Stat(n.Log)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
+	return strings.Contains(n.LogFrom(from), text)
 }

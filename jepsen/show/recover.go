@@ -29,12 +29,7 @@ type lossPlan struct {
 }
 
 // recoverMajority loses two of three nodes for good in mid-write, and makes a new cluster of what the third has.
-func recoverMajority(ctx context.Context, s *stage) error {
-	c, all, done, err := s.clusterAndClient(ctx, shortLeases)
-	if err != nil {
-		return err
-	}
-	defer done()
+func recoverMajority(ctx context.Context, s *stage, c *cluster.Cluster, all *client.Client) error {
 	l := writeLedger(ctx, c)
 	defer l.stop()
 	cluster.Pause(ctx, 2*time.Second)

@@ -9,17 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"tenure/client"
 	"tenure/jepsen/cluster"
 )
 
 // rejoined damages one file after the other, each of another node, under load, and types what the node says when it
 // refuses to start.
-func rejoined(ctx context.Context, s *stage) error {
-	c, all, done, err := s.clusterAndClient(ctx, shortLeases)
-	if err != nil {
-		return err
-	}
-	defer done()
+func rejoined(ctx context.Context, s *stage, c *cluster.Cluster, all *client.Client) error {
 	l := writeLedger(ctx, c)
 	defer l.stop()
 	cluster.Pause(ctx, time.Second)
@@ -64,14 +60,14 @@ func refuses(n *cluster.Node, file string) (string, error) {
 	if err := spoilSums(filepath.Join(n.Data, file)); err != nil {
 		return "", err
 	}
-	from := logSize(n)
+	from := n.LogSize()
 	if err := n.Start(); err != nil {
 		return "", err
 	}
 	if err := n.Wait(20 * time.Second); err == nil || n.Running() {
 		return "", errors.Join(fmt.Errorf("node %d runs on a damaged %s", n.ID, file), err)
 	}
-	lines := strings.Split(strings.TrimSpace(logFrom(n, from)), "\n")
+	lines := strings.Split(strings.TrimSpace(n.LogFrom(from)), "\n")
 	last := lines[len(lines)-1]
 	if !strings.Contains(last, filepath.Join(n.Data, file)) {
 		return "", fmt.Errorf("node %d does not name %s: %s", n.ID, file, last)

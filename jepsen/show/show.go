@@ -25,9 +25,9 @@ type Story struct {
 func Stories() []Story {
 	return []Story{
 		{"kill-all", "kill -9 of all nodes at once, in mid-write, ten times: nothing acknowledged is lost, nothing " +
-			"applied twice", killAll},
+			"applied twice", inCluster(killAll)},
 		{"one-left", "one node of three left: writes and reads are refused, stale reads tell their age; service " +
-			"returns by itself", oneLeft},
+			"returns by itself", inCluster(oneLeft)},
 		{"pause", "the master is stopped for three lease times, twenty times, under load: every key's history stays " +
 			"linearizable", pauseMaster},
 		{"guardian", "kill -9 of the master, of its guardian, of both; the master stopped: only the first releases " +
@@ -46,12 +46,12 @@ func Stories() []Story {
 		{"disk-errors", "a node's disk fails in writes, syncs or reads, or is read-only: the node ends and names the " +
 			"file, does not start on it, and the others go on", diskFails},
 		{"rejoin", "each file in turn is damaged under load: the node refuses to start and says what to type, and " +
-			"that brings it back", rejoined},
+			"that brings it back", inCluster(rejoined, shortLeases)},
 		{"differ", "a value in the state.db of a stopped node is changed, with right checksums: the others find it, " +
 			"it ends and stays out, and kvnode rejoin mends it", differ},
-		{"wiped", "a wiped node does not vote and says why", wiped},
+		{"wiped", "a wiped node does not vote and says why", inCluster(wiped)},
 		{"replace", "a member loses its disk under load and takes its own place by its command line: nothing " +
-			"acknowledged is lost", replaced},
+			"acknowledged is lost", inCluster(replaced, shortLeases)},
 		{"spares", "a node killed for good is replaced by a spare, without a person; of two killed at once nobody is " +
 			"removed", spares},
 		{"operators", "operations whose answers are lost, two operators at once, a client whose addresses are all " +
@@ -59,11 +59,11 @@ func Stories() []Story {
 		{"blackhole", "a member is cut off until the others have forgotten what it lacks: it comes back by a snapshot",
 			blackhole},
 		{"snapshot-crash", "kill -9 of a node before, while and after it takes over a snapshot: it comes to the same " +
-			"state", snapshotCrash},
+			"state", inCluster(snapshotCrash, shortLeases)},
 		{"truncate-crash", "kill -9 of nodes while their logs are cut off: they start, and nothing acknowledged is lost",
-			truncateCrash},
+			inCluster(truncateCrash)},
 		{"recover", "two of three nodes are lost for good: the plan tells what may be lost, and a new cluster goes on",
-			recoverMajority},
+			inCluster(recoverMajority, shortLeases)},
 		{"backup", "a backup through a follower while writes run: the cluster that is made of it has every write " +
 			"that was acknowledged before", backUp},
 		{"backup-crash", "kill -9 of backup create and of restore at any step: what they leave is whole or nothing, " +
@@ -78,7 +78,7 @@ func Stories() []Story {
 			"the reason is said, and with its own it does", strangers},
 		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's " +
 			"data is refused, nothing touched", differentLists},
-		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", badInput},
+		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", inCluster(badInput)},
 	}
 }
 
@@ -153,6 +153,19 @@ func startNew(ctx context.Context, cfg cluster.Config) (*cluster.Cluster, error)
 func (s *stage) clusterAndClient(ctx context.Context, flags ...string) (c *cluster.Cluster, all *client.Client,
 	done func(), err error) {
 	return started(ctx, cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Flags: flags})
+}
+
+// inCluster makes a story of one that plays in a cluster of three, with a client of all nodes.
+func inCluster(play func(context.Context, *stage, *cluster.Cluster, *client.Client) error,
+	flags ...string) func(context.Context, *stage) error {
+	return func(ctx context.Context, s *stage) error {
+		c, all, done, err := s.clusterAndClient(ctx, flags...)
+		if err != nil {
+			return err
+		}
+		defer done()
+		return play(ctx, s, c, all)
+	}
 }
 
 // started is clusterAndClient for any cluster.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -93,18 +92,20 @@ func (x stranger) comes(ctx context.Context, s *stage, c *cluster.Cluster, all *
 		}
 	}
 	n.Args = x.args(n.Args)
-	from := []int64{size(c.Node(1).Log), size(c.Node(2).Log), size(n.Log)}
+	said, by := x.peers, c.Node(1)
+	if x.node != "" {
+		said, by = x.node, n
+	}
+	from := by.LogSize()
 	if err := n.Start(); err != nil {
 		return err
 	}
-	said, log := x.peers, c.Node(1).Log
 	if x.node != "" {
-		said, log, from = x.node, n.Log, from[2:]
 		if err := n.Wait(20 * time.Second); err == nil {
 			return errors.New("it ends without an error")
 		}
 	}
-	line, err := awaitLine(ctx, log, from[0], said)
+	line, err := awaitLine(ctx, by, from, said)
 	if err != nil {
 		return err
 	}
@@ -138,27 +139,16 @@ func (x stranger) args(args []string) []string {
 	return out
 }
 
-func size(name string) int64 {
-	info, err := os.Stat(name)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
-// awaitLine returns the first line of a log that has the words, and was written after the first so many bytes.
-func awaitLine(ctx context.Context, log string, from int64, words string) (string, error) {
+// awaitLine returns the first line of a node's log that has the words, and was written after the first so many bytes.
+func awaitLine(ctx context.Context, n *cluster.Node, from int64, words string) (string, error) {
 	for end := time.Now().Add(20 * time.Second); ; cluster.Pause(ctx, 10*time.Millisecond) {
-		text, err := os.ReadFile(log)
-		if err == nil {
-			for line := range strings.Lines(string(text[min(from, int64(len(text))):])) {
-				if i := strings.Index(line, words); i >= 0 {
-					return strings.TrimSpace(line[max(0, i-80):min(len(line), i+len(words)+80)]), nil
-				}
+		for line := range strings.Lines(n.LogFrom(from)) {
+			if i := strings.Index(line, words); i >= 0 {
+				return strings.TrimSpace(line[max(0, i-80):min(len(line), i+len(words)+80)]), nil
 			}
 		}
 		if time.Now().After(end) || ctx.Err() != nil {
-			return "", fmt.Errorf("%s does not say %q", log, words)
+			return "", fmt.Errorf("%s does not say %q", n.Log, words)
 		}
 	}
 }

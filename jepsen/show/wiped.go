@@ -12,12 +12,7 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-func wiped(ctx context.Context, s *stage) error {
-	c, all, done, err := s.clusterAndClient(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
+func wiped(ctx context.Context, s *stage, c *cluster.Cluster, all *client.Client) error {
 	if _, err := all.Set(ctx, "k", []byte("v"), client.WriteOptions{}); err != nil {
 		return err
 	}
