@@ -31,7 +31,7 @@ func newDev(a *app) *cobra.Command {
 		d.onNodes("kill", "Kill nodes with SIGKILL", d.signal(syscall.SIGKILL)),
 		d.onNodes("pause", "Pause nodes with SIGSTOP", d.signal(syscall.SIGSTOP)),
 		d.onNodes("resume", "Resume paused nodes with SIGCONT", d.signal(syscall.SIGCONT)),
-		d.onNodes("start", "Start nodes that do not run", d.start),
+		d.onNodes("start", "Start nodes that do not run", d.each(d.start)),
 		d.onNodes("stop", "Stop nodes in order with SIGTERM: a master hands over first", d.signal(syscall.SIGTERM)),
 		d.newRestart(),
 		newDevLogs(d),
@@ -228,8 +228,10 @@ func (d *dev) done(n devcluster.Node, pid int, what string) error {
 	}{n.ID, pid, what}, "node %d (pid %d) %s\n", n.ID, pid, what)
 }
 
-// signal returns a command that sends sig to each of the nodes and waits for its effect.
-func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
+// each returns a command that does f to each of the nodes, within one time limit. all: they are not named one by one.
+func (d *dev) each(
+	f func(ctx context.Context, s *devcluster.State, n devcluster.Node, all bool) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, nodes, err := d.choose(cmd.Context(), args)
 		if err != nil {
@@ -238,19 +240,25 @@ func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), d.app.timeout)
 		defer cancel()
 		for _, n := range nodes {
-			p := process.Find(s, n)
-			if p.State == process.Gone {
-				if args[0] == "all" {
-					continue
-				}
-				return fmt.Errorf("node %d is not running; start it with: %s", n.ID, d.hint("start", n.ID))
-			}
-			if err := d.signalOne(ctx, s, n, p, sig); err != nil {
+			if err := f(ctx, s, n, args[0] == "all"); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
+}
+
+// signal returns a command that sends sig to each of the nodes and waits for its effect.
+func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
+	return d.each(func(ctx context.Context, s *devcluster.State, n devcluster.Node, all bool) error {
+		switch p := process.Find(s, n); {
+		case p.State != process.Gone:
+			return d.signalOne(ctx, s, n, p, sig)
+		case all:
+			return nil
+		}
+		return fmt.Errorf("node %d is not running; start it with: %s", n.ID, d.hint("start", n.ID))
+	})
 }
 
 // effects are the states that signals lead to, and the words for them.

@@ -43,7 +43,7 @@ func (d *dev) newMembers() []*cobra.Command {
 	remove := d.limited("remove N", "Remove a node from the cluster, and end it", 1, d.remove)
 	remove.Long = "Remove a node from the cluster as kvctl member remove does, and wait until its process has ended. Its data\n" +
 		"directory stays where it is."
-	wipe := d.onNodes("wipe", "Kill nodes with SIGKILL and delete their data directories, as if their disks were lost", d.wipe)
+	wipe := d.onNodes("wipe", "Kill nodes with SIGKILL and delete their data directories, as if their disks were lost", d.each(d.wipe))
 	replace := d.limited("replace N", "Start a node that was wiped, in place of the one that it was", 1, d.replace)
 	replace.Long = "Start a node on the empty data directory of one that has lost it, with --join and --replace, and wait until\n" +
 		"it votes. It keeps its name, its ports and its directory, and gets a new number."
@@ -295,32 +295,21 @@ func (d *dev) awaitRemoved(ctx context.Context, s *devcluster.State, n devcluste
 	return p.Signal(ctx, s, n, syscall.SIGKILL, process.Gone)
 }
 
-// wipe loses the disks of nodes.
-func (d *dev) wipe(cmd *cobra.Command, args []string) error {
-	s, nodes, err := d.choose(cmd.Context(), args)
-	if err != nil {
+// wipe loses the disk of a node.
+func (d *dev) wipe(ctx context.Context, s *devcluster.State, n devcluster.Node, _ bool) error {
+	p := process.Find(s, n)
+	if p.State == process.Running || p.State == process.Paused {
+		if err := d.signalOne(ctx, s, n, p, syscall.SIGKILL); err != nil {
+			return err
+		}
+	}
+	if err := d.awaitEnd(ctx, n.ID); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), d.app.timeout)
-	defer cancel()
-	for _, n := range nodes {
-		p := process.Find(s, n)
-		if p.State == process.Running || p.State == process.Paused {
-			if err := d.signalOne(ctx, s, n, p, syscall.SIGKILL); err != nil {
-				return err
-			}
-		}
-		if err := d.awaitEnd(ctx, n.ID); err != nil {
-			return err
-		}
-		if err := os.RemoveAll(n.Data); err != nil {
-			return err
-		}
-		if err := d.done(n, p.PID, "has lost "+n.Data+"; it takes its own place with: "+d.hint("replace", n.ID)); err != nil {
-			return err
-		}
+	if err := os.RemoveAll(n.Data); err != nil {
+		return err
 	}
-	return nil
+	return d.done(n, p.PID, "has lost "+n.Data+"; it takes its own place with: "+d.hint("replace", n.ID))
 }
 
 func (d *dev) replace(ctx context.Context, args []string) error {

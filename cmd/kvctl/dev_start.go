@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"tenure/client"
 	"tenure/internal/devcluster"
 	"tenure/internal/process"
@@ -22,22 +20,11 @@ const (
 	endPoll   = 5 * time.Millisecond
 )
 
-func (d *dev) start(cmd *cobra.Command, args []string) error {
-	s, nodes, err := d.choose(cmd.Context(), args)
-	if err != nil {
-		return err
+func (d *dev) start(ctx context.Context, s *devcluster.State, n devcluster.Node, all bool) error {
+	if all && process.Find(s, n).State != process.Gone {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), d.app.timeout)
-	defer cancel()
-	for _, n := range nodes {
-		if args[0] == "all" && process.Find(s, n).State != process.Gone {
-			continue
-		}
-		if err := d.startOne(ctx, n.ID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.startOne(ctx, n.ID)
 }
 
 // startOne starts a node, records its process and waits until it answers, ends, or ctx does.
