@@ -87,8 +87,8 @@ func (n *Nodes) Transfer(ctx context.Context, node uint64) error {
 	})
 }
 
-// once sends a request that must not be sent twice to the first node that can be reached. check returns no error if the
-// answer is that it was carried out.
+// once sends a request to the first node that can be reached, and never a second time. check returns no error if the
+// request was carried out.
 func (n *Nodes) once(ctx context.Context, op string, r request, check func(answer) (kind, err error)) error {
 	ctx, cancel := n.s.bounded(ctx)
 	defer cancel()

@@ -43,7 +43,8 @@ func (d *dev) newMembers() []*cobra.Command {
 	remove := d.limited("remove N", "Remove a node from the cluster, and end it", 1, d.remove)
 	remove.Long = "Remove a node from the cluster as kvctl member remove does, and wait until its process has ended. Its data\n" +
 		"directory stays where it is."
-	wipe := d.onNodes("wipe", "Kill nodes with SIGKILL and delete their data directories, as if their disks were lost", d.each(d.wipe))
+	wipe := d.onNodes("wipe", "Kill nodes with SIGKILL and delete their data directories, as if their disks were lost",
+		d.each(d.wipe))
 	replace := d.limited("replace N", "Start a node that was wiped, in place of the one that it was", 1, d.replace)
 	replace.Long = "Start a node on the empty data directory of one that has lost it, with --join and --replace, and wait until\n" +
 		"it votes. It keeps its name, its ports and its directory, and gets a new number."

@@ -102,7 +102,7 @@ func launch(binary string, n devcluster.Node) (startedNode, error) {
 	return startedNode{c, n}, nil
 }
 
-// await waits until the node says of itself what is asks for, and returns that. It fails if the node ends, or ctx does.
+// await waits until is holds for the node's status, and returns the status. It fails if the node ends, or ctx does.
 func (c startedNode) await(ctx context.Context, is func(client.Status) bool) (s client.Status, err error) {
 	api, err := connect(c.node, client.Config{Endpoints: []string{c.node.Client}, NoLearning: true})
 	if err != nil {

@@ -82,8 +82,8 @@ func (s *settings) checkListeners() error {
 		return badConfig("%s: is empty; use %s", s.name("client"), defaultClient)
 	}
 	taken := map[string]string{}
-	for _, l := range []struct{ flag, addr string }{{"client", s.cfg.ClientAddr}, {"peer", s.cfg.PeerAddr}, {"admin", s.cfg.AdminAddr},
-		{"redis", s.cfg.RedisAddr}, {"health", s.cfg.HealthAddr}} {
+	for _, l := range []struct{ flag, addr string }{{"client", s.cfg.ClientAddr}, {"peer", s.cfg.PeerAddr},
+		{"admin", s.cfg.AdminAddr}, {"redis", s.cfg.RedisAddr}, {"health", s.cfg.HealthAddr}} {
 		if l.addr == "" {
 			continue
 		}

@@ -77,7 +77,8 @@ func (s *settings) fillPeer() error {
 // beyond loopback, where it must be asked to, or needed for something else.
 func (s *settings) peerIfFree() {
 	addr := s.address(s.cfg.Node)
-	if s.cfg.PeerAddr == "" && isLoopback(addr) && !slices.Contains([]string{s.cfg.ClientAddr, s.cfg.AdminAddr, s.cfg.RedisAddr, s.cfg.HealthAddr}, addr) {
+	others := []string{s.cfg.ClientAddr, s.cfg.AdminAddr, s.cfg.RedisAddr, s.cfg.HealthAddr}
+	if s.cfg.PeerAddr == "" && isLoopback(addr) && !slices.Contains(others, addr) {
 		s.cfg.PeerAddr, s.cfg.PeerOptional = addr, true
 	}
 }

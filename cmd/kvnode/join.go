@@ -68,7 +68,8 @@ func (s *settings) checkJoin() error {
 	}
 	if s.cfg.Join == "" {
 		for flag, set := range map[string]bool{
-			"replace": s.cfg.Replace != "", "non-voter": s.cfg.NonVoter, "spare": s.cfg.Spare, "replace-after": s.cfg.ReplaceAfter != 0,
+			"replace": s.cfg.Replace != "", "non-voter": s.cfg.NonVoter, "spare": s.cfg.Spare,
+			"replace-after": s.cfg.ReplaceAfter != 0,
 		} {
 			if set {
 				return badConfig("%s: says as what a node joins a cluster; give a member's address with --join",

@@ -57,8 +57,10 @@ type row struct {
 func newSettings() *settings {
 	s := &settings{sources: newSources()}
 	c := &s.cfg
-	for _, r := range slices.Concat(addressRows(c), joinRows(c), s.tls.rows(), accessRows(c), limitRows(&c.Limits),
-		s.archive.rows(), s.sources.rows(), stateRows(c), s.process.rows(), listenerRows(c), s.process.logRows(), exposureRows(c)) {
+	for _, r := range slices.Concat(
+		addressRows(c), joinRows(c), s.tls.rows(), accessRows(c), limitRows(&c.Limits), s.archive.rows(), s.sources.rows(),
+		stateRows(c), s.process.rows(), listenerRows(c), s.process.logRows(), exposureRows(c),
+	) {
 		s.flags.Var(r.value, r.name, r.usage)
 	}
 	s.flags.VisitAll(allowBareBool)

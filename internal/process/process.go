@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package process starts nodes on this machine, and finds and signals the processes of a local cluster's nodes, and never
-// any other.
+// Package process starts nodes on this machine. It finds and signals the processes of a local cluster's nodes, and
+// never any other.
 package process
 
 import (

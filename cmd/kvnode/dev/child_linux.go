@@ -13,8 +13,8 @@ func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// runs reports whether the process is this node, and not another that got its number. A process that is ending runs: its
-// ports and its data are not free yet.
+// runs reports whether the process is this node, and not another that got its number. A process that is ending runs:
+// its ports and its data are not free yet.
 func runs(binary string, n devcluster.Node, pid int) bool {
 	return look(binary, n, pid) != process.Gone
 }
