@@ -120,9 +120,8 @@ func (d *dedup) forget(revision uint64) {
 	}
 }
 
-// hash covers all fields that make two commands the same one. It leaves out Base: a retry through a node that stamps
-// its own base is still a retry. It also leaves out the ID of a session to be created, which the node draws, and the
-// times of a token, which the node reads from its clock.
+// hash covers all fields that make two commands the same one. It leaves out what each node that is asked puts in by
+// itself: Base, the ID of a session to be created and the node of the session, and the times of a token.
 func (d *dedup) hash(c *Command) sum {
 	b := append(d.buf[:0], byte(c.Op), 0)
 	if c.HasIndex {
@@ -136,7 +135,7 @@ func (d *dedup) hash(c *Command) sum {
 		b[1] |= 2
 		more := c.more()
 		if c.Op == OpSessionCreate {
-			more.Session.ID = ""
+			more.Session.ID, more.Session.Node = "", ""
 		}
 		b = codec.Append(b, &more) // it tells its own length
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"tenure/internal/codec"
 )
@@ -69,6 +70,19 @@ func TestDedupHashLeavesBaseOut(t *testing.T) {
 	m.do(set("a", "1"))
 	m.want(set("a", "2").keyed("w", 0), done(3))
 	m.want(set("a", "2").keyed("w", 2), done(3)) // a node that stamps its own base
+}
+
+// A session without a node gets the name of the node that was asked, and the answer may be lost.
+func TestASessionIsCreatedOnceThroughTwoNodes(t *testing.T) {
+	m := newMachine(t, small)
+	create := func(id, node string) Result {
+		c := Command{Op: OpSessionCreate, IdemKey: "w", Session: Session{ID: id, Node: node, TTL: time.Minute}}
+		return m.do(c)[0]
+	}
+	first := create("11111111-2222-4333-8444-555555555555", "node-1")
+	if again := create("66666666-2222-4333-8444-555555555555", "node-2"); first.Code != CodeDone || again != first {
+		t.Errorf("%+v, and through another node %+v", first, again)
+	}
 }
 
 // A client that has read nothing has base 0, and one that has read the empty store has 1. No client has seen more.
