@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tenure/client"
+	"tenure/client/clienttest"
 )
 
 // One process at a time: the work stops when the lock is lost, and its writes are refused once a successor has written.
@@ -195,11 +196,18 @@ func ExampleMembers_Remove() {
 
 // Make a policy and a token for a program. Only this answer has the secret; the cluster keeps a hash.
 func ExampleACL_CreateToken() {
-	c, _, closeBoth := connect(1)
-	defer closeBoth()
+	cluster := clienttest.Start(1)
+	defer cluster.Close()
+	cluster.RequireTokens()
+	cluster.AddToken(client.Token{SecretID: "root", Policies: []client.PolicyLink{{Name: "global-management"}}})
+	c, err := client.New(client.Config{Endpoints: cluster.Endpoints(), Token: "root"})
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
 	ctx := context.Background()
 
-	_, err := c.ACL().CreatePolicy(ctx, client.PolicySpec{
+	_, err = c.ACL().CreatePolicy(ctx, client.PolicySpec{
 		Name:  "app",
 		Rules: `key_prefix "app/" { policy = "write" }`,
 	}, client.WriteOptions{})

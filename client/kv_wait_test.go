@@ -38,8 +38,9 @@ func TestGetWait(t *testing.T) {
 			if (err != nil) != (x.want == "") || err != nil && !errors.Is(err, client.ErrNotFound) || string(e.Value) != x.want {
 				t.Fatalf("%s: %q, %v", x.name, e.Value, err)
 			}
-			if took := time.Since(began); took != x.took {
-				t.Errorf("%s: took %v, want %v", x.name, took, x.took)
+			most := x.took + x.wait/16 // nodes let a wait last longer, each for another time
+			if took := time.Since(began); took < x.took || took > most {
+				t.Errorf("%s: took %v, want %v to %v", x.name, took, x.took, most)
 			}
 			index = m.Index
 		}

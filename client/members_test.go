@@ -119,7 +119,7 @@ func TestRefusedChangesOfMembers(t *testing.T) {
 	}
 	_, err = m.Update(t.Context(), client.MemberChange{Node: 1, Name: "n"})
 	refused("another runs", err, api.CodeMemberBusy)
-	_, err = m.Cancel(t.Context(), "no such")
+	_, err = m.Cancel(t.Context(), "none")
 	refused("no operation", err, api.CodeNotMember)
 	if err := m.Drain(t.Context(), 9, false); true {
 		refused("drain of no member", err, api.CodeNotMember)

@@ -1,38 +1,28 @@
 package clienttest
 
 import (
-	"fmt"
-	"maps"
 	"net/http/httptest"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"tenure/api"
-	"tenure/client"
+	"tenure/server/web"
 )
 
 // Cluster is a store with nodes in front of it. All methods are safe for concurrent use.
 type Cluster struct {
 	mu       sync.Mutex
 	id       string
-	store    store
-	stores   int    // stores that Replace has ended
-	writes   writes // to store, under fences
+	store    *store
+	guarded  bool // tokens are required
+	drawn    int  // tokens and policies that were added without HTTP
 	master   uint64
 	epoch    uint64
 	faults   func(Request) Fault
 	nodes    []*Node
-	plain    bool   // writes without an idempotency key are taken
-	drawn    uint64 // keys given to such writes
-	news     news
-	forgot   uint64 // streams that begin below are told that changes are missing
+	plain    bool // writes without an idempotency key are taken
 	leases   leases
-	fences   fences
-	members  members
-	acls     acls
+	members  roster
 	words    func(string) string // see Reword; nil: as they are
 	cutAfter int                 // events after which the stream that sends the last of them is cut; 0: none is
 }
@@ -48,20 +38,25 @@ type Node struct {
 	stopped atomic.Bool
 	apart   bool // it takes no part
 	copies  *api.SnapshotStatus
+	// What answers its requests: without tokens, with tokens, and while it hears no other node.
+	open, guarded, partitioned *web.Server
 }
 
 // New returns a cluster of n nodes that do not listen: the caller serves Node.Handler. Node 1 is master.
 func New(n int) *Cluster {
 	c := &Cluster{
-		id: "pretended", store: newStore(), news: news{make(chan struct{})},
-		master: 1, epoch: 1, leases: newLeases(), fences: fences{seen: map[string]uint64{}},
-		acls: newACLs(), faults: func(Request) Fault { return None },
+		id: "pretended", master: 1, epoch: 1, leases: newLeases(), faults: func(Request) Fault { return None },
 	}
-	c.writes = writes{store: &c.store, fences: &c.fences, acls: &c.acls, known: map[string]remembered{}}
+	c.store = newStore(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.store.sweep()
+	})
 	for i := range n {
 		c.nodes = append(c.nodes, &Node{ID: uint64(i + 1), cluster: c})
+		c.nodes[i].serve()
 	}
-	c.members = newMembers(c.nodes)
+	c.members = newRoster(c.nodes)
 	return c
 }
 
@@ -175,128 +170,9 @@ func (c *Cluster) SetMaster(node uint64) {
 	}
 }
 
-// Applied returns how many writes were applied, without failed conditions and renewals.
-func (c *Cluster) Applied() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.store.applied
-}
-
-// Revision returns the revision of the store.
-func (c *Cluster) Revision() uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.store.revision
-}
-
-// Forget drops all idempotency keys, as if many writes had come since.
-func (c *Cluster) Forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.writes.known, c.writes.floor = map[string]remembered{}, c.store.revision+1
-}
-
-// Compact drops the history of changes: streams that begin now, and not behind the newest, are told so.
-func (c *Cluster) Compact() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.forgot = c.store.revision
-}
-
-// Replace puts another, empty store in the place of this one, as if the nodes had begun anew at the same addresses. It
-// cuts every stream. Leases, fences, members, tokens and policies stay.
-func (c *Cluster) Replace() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.store, c.forgot = newStore(), 0
-	c.writes.known, c.writes.floor = map[string]remembered{}, 0
-	c.stores++
-	c.news.wake()
-}
-
 // CutAfter cuts the stream that sends the n-th event from now on, after that event.
 func (c *Cluster) CutAfter(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cutAfter = n
-}
-
-// Value returns the value of a key, without HTTP.
-func (c *Cluster) Value(key string) (string, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, ok := c.store.entries[key]
-	return string(e.Value), ok
-}
-
-// Set writes a key, without HTTP, and returns the revision.
-func (c *Cluster) Set(key, value string) uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.tell(c.store.revision)
-	c.store.set(op{Verb: "set", Key: key, Value: []byte(value)})
-	return c.store.revision
-}
-
-// Delete deletes all keys that start with prefix, without HTTP.
-func (c *Cluster) Delete(prefix string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.tell(c.store.revision)
-	c.store.delete(c.store.keys(prefix))
-}
-
-// Sessions returns the IDs of the live sessions.
-func (c *Cluster) Sessions() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sweep()
-	return slices.Sorted(maps.Keys(c.store.sessions))
-}
-
-// EndSession ends a session, without HTTP, as if its TTL had passed.
-func (c *Cluster) EndSession(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.tell(c.store.revision)
-	c.store.endSession(id)
-}
-
-// tell wakes requests that wait, if the revision has changed since it was before.
-func (c *Cluster) tell(before uint64) {
-	if c.store.revision != before {
-		c.news.wake()
-	}
-}
-
-// sweep ends sessions and keys whose TTL has passed. A real node gives sessions longer.
-func (c *Cluster) sweep() {
-	defer c.tell(c.store.revision)
-	c.store.sweep(time.Now())
-}
-
-func (c *Cluster) status(n *Node) client.Status {
-	s := client.Status{
-		Cluster: c.id, Node: n.ID, Version: "test", Role: api.RoleFollower, Master: c.master, Epoch: c.epoch,
-		Promised: fmt.Sprintf("%d@%d.1:00000000", c.epoch, c.master), Chosen: c.store.revision, Applied: c.store.revision,
-		Revision: c.store.revision, UptimeMS: 1000, Problem: n.problem, Peers: []client.PeerStatus{},
-		Lease: client.LeaseStatus{RemainingMS: 800},
-	}
-	for _, p := range c.nodes {
-		if p != n {
-			s.Peers = append(s.Peers, client.PeerStatus{Node: p.ID, ClientAddress: strings.TrimPrefix(p.URL, "http://"),
-				Connected: !p.stopped.Load(), NonVoter: c.members.nonVoter(p.ID), Problem: p.known})
-		}
-	}
-	s.Snapshot, s.Draining = n.copies, c.members.drains(n.ID)
-	if c.members.nonVoter(n.ID) {
-		s.Role = api.RoleNonVoter
-	}
-	if c.master == n.ID {
-		s.Role, s.Lease.Held = client.RoleMaster, true
-	}
-	if n.apart {
-		s.Role = api.RoleNone
-	}
-	return s
 }

@@ -1,12 +1,14 @@
 package clienttest
 
 import (
-	"encoding/json"
-	"fmt"
+	"bytes"
+	"context"
+	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -52,10 +54,6 @@ const (
 	Partitioned          // 503, and a renewal of many leases tells of each that there is no quorum
 )
 
-func (f Fault) applies() bool {
-	return f == None || f == Slow || f == UnknownApplied || f == DropApplied || f == HangApplied
-}
-
 // Handler is the node's HTTP API.
 func (n *Node) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,32 +61,18 @@ func (n *Node) Handler() http.Handler {
 		if err != nil {
 			return
 		}
+		r.Body, r.Host = io.NopCloser(bytes.NewReader(body)), "localhost" // whatever name a test has for the node
 		n.cluster.mu.Lock()
 		faults, words := n.cluster.faults, n.cluster.words
 		n.cluster.mu.Unlock()
 		if words != nil {
 			w = &reworded{ResponseWriter: w, words: words}
 		}
-		f := faults(n.about(r))
-		answer := func() {}
-		switch f {
-		case Late:
-			<-r.Context().Done()
-			n.cluster.serve(n, w, r, body)
-		case Partitioned:
-			answer = partitioned(w, r, body)
-		}
-		if f.applies() {
-			answer = n.cluster.serve(n, w, r, body)
-			if answer == nil && (f == None || f == Slow) {
-				answer = n.cluster.wait(w, r, body)
-			}
-		}
-		f.show(w, r, answer)
+		faults(n.about(r)).serve(n, w, r)
 	})
 }
 
-// about returns what a fault, or what a token may, depends on.
+// about returns what a fault may depend on.
 func (n *Node) about(r *http.Request) Request {
 	return Request{
 		Node: n.ID, Method: r.Method, Path: r.URL.Path, Key: r.Header.Get(api.HeaderIdempotencyKey),
@@ -97,30 +81,43 @@ func (n *Node) about(r *http.Request) Request {
 	}
 }
 
-func (f Fault) show(w http.ResponseWriter, r *http.Request, answer func()) {
+// serve answers r as the fault has it.
+func (f Fault) serve(n *Node, w http.ResponseWriter, r *http.Request) {
+	unseen := httptest.NewRecorder()
 	switch f {
-	case None, Partitioned:
-		answer()
+	case UnknownApplied, DropApplied, HangApplied, Slow:
+		n.answer(unseen, r)
+	case Late:
+		<-r.Context().Done()
+		n.answer(unseen, r.WithContext(context.WithoutCancel(r.Context())))
+	}
+	switch f {
+	case None:
+		n.answer(w, r)
+	case Partitioned:
+		n.answerAlone(w, r)
 	case Slow:
 		late := time.NewTimer(time.Second)
 		defer late.Stop()
 		select {
 		case <-late.C:
-			answer()
+			maps.Copy(w.Header(), unseen.Header())
+			w.WriteHeader(unseen.Code)
+			_, _ = w.Write(unseen.Body.Bytes())
 		case <-r.Context().Done():
 			panic(http.ErrAbortHandler)
 		}
 	case Busy:
-		refuse(w, http.StatusServiceUnavailable, api.CodeNotApplied, "not applied: injected: try again")()
+		refuse(w, http.StatusServiceUnavailable, api.CodeNotApplied, "not applied: injected: try again")
 	case BusyLater:
 		w.Header().Set(api.HeaderRetryAfter, "1")
-		refuse(w, http.StatusServiceUnavailable, api.CodeNotApplied, "not applied: injected: try again")()
+		refuse(w, http.StatusServiceUnavailable, api.CodeNotApplied, "not applied: injected: try again")
 	case NoSpace:
-		refuse(w, http.StatusInsufficientStorage, api.CodeNoSpace, "no space: injected")()
+		refuse(w, http.StatusInsufficientStorage, api.CodeNoSpace, "no space: injected")
 	case TooLarge:
-		refuse(w, http.StatusRequestEntityTooLarge, api.CodeTooLarge, "value too large: injected")()
+		refuse(w, http.StatusRequestEntityTooLarge, api.CodeTooLarge, "value too large: injected")
 	case Unknown, UnknownApplied:
-		refuse(w, http.StatusGatewayTimeout, api.CodeUnknown, "outcome unknown: injected")()
+		refuse(w, http.StatusGatewayTimeout, api.CodeUnknown, "outcome unknown: injected")
 	case Hang, HangApplied:
 		<-r.Context().Done()
 		panic(http.ErrAbortHandler)
@@ -131,183 +128,107 @@ func (f Fault) show(w http.ResponseWriter, r *http.Request, answer func()) {
 	}
 }
 
-// serve does what is asked and returns what sends the answer; nil if it must wait first.
-func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []byte) func() {
+// answer answers r as a real node does, but refuses a write that the client never sends, and cuts streams.
+func (n *Node) answer(w http.ResponseWriter, r *http.Request) {
+	c := n.cluster
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sweep()
-	path := r.URL.Path
-	if id := r.Header.Get(api.HeaderCluster); id != "" && id != c.id {
-		return refuse(w, http.StatusMisdirectedRequest, api.CodeOtherCluster, "it is for the cluster "+strconv.Quote(id))
+	server, plain := n.open, c.plain
+	if c.guarded {
+		server = n.guarded
 	}
-	if name := unknownName(r); name != "" {
-		return refuse(w, 400, api.CodeInvalid, "unknown query name "+strconv.Quote(name))
+	c.leases.count(r)
+	c.mu.Unlock()
+	if h := r.Header; !plain && takesKey(r) && (h.Get(api.HeaderIdempotencyKey) == "" || h.Get(api.HeaderBase) == "") {
+		refuse(w, 400, api.CodeInvalid, "Idempotency-Key or X-Tenure-Base is missing: the client always sends both")
+		return
 	}
-	if code, text := c.acls.refuses(r, n.about(r)); code != "" {
-		return refuse(w, http.StatusForbidden, code, text)
+	if r.URL.Path == api.PathWatch {
+		s := &stream{ResponseWriter: w, cluster: c}
+		defer s.end()
+		w = s
 	}
-	switch {
-	case path == api.PathStatus:
-		return sendJSON(w, c.status(n))
-	case path == api.PathTransfer && r.Method == http.MethodPost:
-		return c.transfer(w, body)
-	case path == api.PathMembers && r.Method == http.MethodGet:
-		return sendJSON(w, c.listMembers(n))
-	case strings.HasPrefix(path, api.PathMembers+"/") && r.Method == http.MethodPost:
-		return c.changeMembers(w, r, body)
-	case path == api.PathLeases && r.Method == http.MethodGet:
-		return sendJSON(w, c.leases.list(r.URL.Query(), n.ID, uint64(len(c.nodes))))
-	case path == api.PathLeasesRenew, strings.HasPrefix(path, api.PathLease):
-		return c.lease(w, r, body)
-	case path == api.PathWatch, r.Method == http.MethodGet && r.URL.Query().Get(api.QueryIndex) != "":
-		return nil
-	case r.Method == http.MethodGet, r.Method == http.MethodHead:
-		return c.read(w, r)
-	case strings.HasPrefix(path, api.PathKV), strings.HasPrefix(path, api.PathSession), path == api.PathTxn,
-		strings.HasPrefix(path, api.PathFence), strings.HasPrefix(path, api.PathACL):
-		return c.write(w, r, body)
-	}
-	return refuse(w, 404, api.CodeInvalid, "no such endpoint")
+	server.ServeHTTP(w, r)
 }
 
-func (c *Cluster) transfer(w http.ResponseWriter, body []byte) func() {
-	var to struct{ Node uint64 }
-	if decode(body, &to) != nil {
-		return refuse(w, 400, api.CodeInvalid, "bad JSON")
+// answerAlone answers as a node that hears no other.
+func (n *Node) answerAlone(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != api.PathLeasesRenew {
+		refuse(w, 503, api.CodeNotApplied, "not applied: no quorum: injected")
+		return
 	}
-	if to.Node == 0 {
-		to.Node = c.master%uint64(len(c.nodes)) + 1
-	}
-	if to.Node > uint64(len(c.nodes)) {
-		return refuse(w, 400, api.CodeInvalid, fmt.Sprintf("node %d is not a member: nothing was changed", to.Node))
-	}
-	c.master = to.Node
-	c.epoch++
-	return sendText(w, "true")
+	n.cluster.mu.Lock()
+	server := n.partitioned
+	n.cluster.mu.Unlock()
+	server.ServeHTTP(w, r)
 }
 
-func (c *Cluster) write(w http.ResponseWriter, r *http.Request, body []byte) func() {
-	defer c.tell(c.store.revision)
-	if id, ok := strings.CutPrefix(r.URL.Path, api.PathSession+"renew/"); ok {
-		list := c.store.renew(id)
-		if len(list) == 0 {
-			return refuse(w, 404, api.CodeNoSession, "Session id '"+id+"' not found")
+// takesKey reports whether r is a write to the log that the client sends with a key. A renewal needs none.
+func takesKey(r *http.Request) bool {
+	if r.Method != http.MethodPut && r.Method != http.MethodDelete && r.Method != http.MethodPost ||
+		strings.HasPrefix(r.URL.Path, api.PathSession+"renew/") {
+		return false
+	}
+	return slices.ContainsFunc([]string{api.PathKV, api.PathSession, api.PathTxn, api.PathFence, api.PathACL},
+		func(p string) bool { return strings.HasPrefix(r.URL.Path, p) })
+}
+
+// stream is the answer to a watch. It is cut after the event that Cluster.CutAfter says.
+type stream struct {
+	http.ResponseWriter
+	cluster *Cluster
+	cut     bool
+}
+
+// Write writes the events in b, up to the last one that is to be sent.
+func (s *stream) Write(b []byte) (int, error) {
+	b = b[:s.sendable(b)]
+	n, err := s.ResponseWriter.Write(b)
+	if err == nil && s.cut {
+		_ = http.NewResponseController(s.ResponseWriter).Flush()
+		err = errCut
+	}
+	return n, err
+}
+
+// sendable counts the events in b, and returns how much of b may be sent.
+func (s *stream) sendable(b []byte) int {
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	sent := 0
+	for s.cluster.cutAfter > 0 {
+		end := bytes.Index(b[sent:], []byte("\n\n"))
+		if end < 0 {
+			break
 		}
-		return sendJSON(w, list)
-	}
-	key := r.Header.Get(api.HeaderIdempotencyKey)
-	base, err := strconv.ParseUint(r.Header.Get(api.HeaderBase), 10, 64)
-	if key == "" && c.plain {
-		c.drawn++
-		key, base, err = fmt.Sprintf("drawn here %d", c.drawn), c.store.revision, nil
-	}
-	if key == "" || err != nil {
-		return refuse(w, 400, api.CodeInvalid, "Idempotency-Key or X-Tenure-Base is missing: the client always sends both")
-	}
-	request := r.Method + " " + r.URL.String() + "\n" + string(body)
-	o := c.writes.once(request, key, base, func() reply { return c.writes.apply(r, body) })
-	w.Header().Set(api.HeaderRevision, strconv.FormatUint(o.revision, 10))
-	if r.Method == http.MethodDelete && r.URL.Query().Has(api.QueryRecurse) {
-		w.Header().Set(api.HeaderCount, strconv.FormatUint(o.count, 10))
-	}
-	if o.code != "" {
-		return refuse(w, o.status, o.code, o.body)
-	}
-	return sendText(w, o.body)
-}
-
-func (c *Cluster) read(w http.ResponseWriter, r *http.Request) func() {
-	q := r.URL.Query()
-	h := w.Header()
-	h.Set(api.HeaderIndex, strconv.FormatUint(max(1, c.store.revision), 10))
-	h.Set(api.HeaderRevision, strconv.FormatUint(c.store.revision, 10))
-	h.Set(api.HeaderLastContact, "0")
-	h.Set(api.HeaderKnownLeader, strconv.FormatBool(c.master != 0))
-	if q.Has(api.QueryStale) {
-		h.Set(api.HeaderLastContact, "70")
-	}
-	if what, ok := strings.CutPrefix(r.URL.Path, api.PathSession); ok {
-		return sendJSON(w, c.store.listSessions(what, q.Has(api.QueryDetails)))
-	}
-	if name, ok := strings.CutPrefix(r.URL.Path, api.PathFence); ok {
-		return sendJSON(w, c.fences.show(name))
-	}
-	if strings.HasPrefix(r.URL.Path, api.PathACL) {
-		return c.acls.read(w, r)
-	}
-	key, ok := strings.CutPrefix(r.URL.Path, api.PathKV)
-	if !ok {
-		return refuse(w, 404, api.CodeInvalid, "no such endpoint")
-	}
-	h.Set(api.HeaderIndex, strconv.FormatUint(c.store.index(key, q), 10))
-	if !q.Has(api.QueryRecurse) && !q.Has(api.QueryKeys) && !q.Has(api.QueryCount) {
-		e, ok := c.store.entries[key]
-		if !ok {
-			return refuse(w, 404, api.CodeNotFound, "")
+		event := bytes.HasPrefix(b[sent:], []byte("event: "))
+		if sent += end + 2; event {
+			s.cluster.cutAfter--
 		}
-		return sendJSON(w, []any{c.store.show(e)})
-	}
-	keys := c.store.keys(key)
-	if q.Has(api.QueryCount) {
-		return sendJSON(w, len(keys))
-	}
-	keys = page(keys, key, q.Get(api.QuerySeparator), q.Get(api.QueryStart), q.Get(api.QueryLimit), q.Has("reverse"))
-	if len(keys) == 0 && !(q.Has(api.QueryKeys) && key == "") {
-		return refuse(w, 404, api.CodeNotFound, "")
-	}
-	if q.Has(api.QueryKeys) {
-		return sendJSON(w, append([]string{}, keys...))
-	}
-	entries := []any{}
-	for _, k := range keys {
-		entries = append(entries, c.store.show(c.store.entries[k]))
-	}
-	return sendJSON(w, entries)
-}
-
-func page(keys []string, prefix, separator, start, limit string, reverse bool) []string {
-	var out []string
-	for _, k := range keys {
-		if i := strings.Index(k[len(prefix):], separator); separator != "" && i >= 0 {
-			k = k[:len(prefix)+i+len(separator)]
-		}
-		if start == "" || !reverse && k >= start || reverse && k <= start {
-			out = append(out, k)
+		if s.cut = s.cluster.cutAfter == 0; s.cut {
+			return sent
 		}
 	}
-	out = slices.Compact(out)
-	if reverse {
-		slices.Reverse(out)
-	}
-	if n, err := strconv.Atoi(limit); err == nil && n < len(out) {
-		out = out[:n]
-	}
-	return out
+	return len(b)
 }
 
-func sendJSON(w http.ResponseWriter, v any) func() { return sendText(w, string(encode(v))) }
+var errCut = errors.New("the stream is cut")
 
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("clienttest: " + err.Error())
+// end ends the connection without the end of the answer, if the stream is cut.
+func (s *stream) end() {
+	if s.cut {
+		panic(http.ErrAbortHandler)
 	}
-	return b
 }
 
-// sendText sends an answer of 200.
-func sendText(w http.ResponseWriter, text string) func() {
-	return func() { _, _ = io.WriteString(w, text) }
-}
+// Unwrap is for http.ResponseController.
+func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // refuse sends an answer that is not a success.
-func refuse(w http.ResponseWriter, status int, code api.Code, text string) func() {
-	return func() {
-		w.Header().Set(api.HeaderNode, "1") // that it is there is what counts
-		w.Header().Set(api.HeaderError, string(code))
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, text)
-	}
+func refuse(w http.ResponseWriter, status int, code api.Code, text string) {
+	w.Header().Set(api.HeaderNode, "1") // that it is there is what counts
+	w.Header().Set(api.HeaderError, string(code))
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text)
 }
 
 // reworded replaces the texts of refusals, but not what clients decode.
@@ -319,7 +240,9 @@ type reworded struct {
 
 func (w *reworded) WriteHeader(status int) {
 	code := api.Code(w.Header().Get(api.HeaderError))
-	w.refuse = status != http.StatusOK && code != api.CodeBusy && code != api.CodeCondition
+	if w.refuse = status != http.StatusOK && code != api.CodeBusy && code != api.CodeCondition; w.refuse {
+		w.Header().Del("Content-Length")
+	}
 	w.ResponseWriter.WriteHeader(status)
 }
 

@@ -1,47 +1,49 @@
 package clienttest
 
 import (
-	"fmt"
+	"context"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"tenure/api"
+	"tenure/server/web"
 )
 
 // firstToken is below the first one: tokens have an era in their upper half.
 const firstToken = 1 << 32
 
-// leases are the named ones, by name.
+// leases are the named ones, by name. Cluster.mu guards it.
 type leases struct {
-	held  map[string]*lease
-	token uint64 // the largest of all
-	count uint64 // grants so far
-	grow  bool
-	tell  bool
-	queue map[string][]string // acquisitions that wait, by name
-	asked map[string]int      // requests by command
-	quiet time.Time           // before it nothing can be acquired
+	held   map[string]*lease
+	token  uint64 // the largest of all
+	serial uint64 // of the last grant
+	grow   bool
+	tell   bool
+	queue  map[string][][16]byte // acquisitions that wait, by name
+	asked  map[string]int        // requests by command
+	quiet  time.Time             // before it nothing can be acquired
+	news   chan struct{}         // closed and replaced when a lease may have become free
 }
 
 type lease struct {
-	owner, acquisition string
-	token              uint64
-	ends               time.Time
+	owner       string
+	acquisition [16]byte
+	token       uint64
+	ends        time.Time
 }
 
 func newLeases() leases {
-	return leases{held: map[string]*lease{}, token: firstToken, queue: map[string][]string{}, asked: map[string]int{}}
+	return leases{held: map[string]*lease{}, token: firstToken, queue: map[string][][16]byte{},
+		asked: map[string]int{}, news: make(chan struct{})}
 }
 
-// leaseRequest is the body of a command on a lease, and for how long it has waited here.
-type leaseRequest struct {
-	api.LeaseRequest
-	waited time.Duration
+// wake has those look again who wait.
+func (l *leases) wake() {
+	close(l.news)
+	l.news = make(chan struct{})
 }
 
 // Lease tells who holds a lease, and under which token; "" and 0 if nobody does.
@@ -75,7 +77,7 @@ func (c *Cluster) EndLease(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.leases.held, name)
-	c.news.wake()
+	c.leases.wake()
 }
 
 // GrowTokens has every renewal give a larger token.
@@ -106,241 +108,146 @@ func (l *leases) live(name string) *lease {
 	return nil
 }
 
-// lease does what is asked about leases; nil if it must wait first.
-func (c *Cluster) lease(w http.ResponseWriter, r *http.Request, body []byte) func() {
+// count counts a request about leases.
+func (l *leases) count(r *http.Request) {
 	if r.URL.Path == api.PathLeasesRenew {
-		return c.leases.renewAll(w, body)
+		l.asked["renew-all"]++
+	} else if strings.HasPrefix(r.URL.Path, api.PathLease) && r.Method == http.MethodPost {
+		l.asked[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]++
 	}
-	name := strings.TrimPrefix(r.URL.Path, api.PathLease)
-	if r.Method == http.MethodGet {
-		return c.leases.show(w, name)
-	}
-	var in leaseRequest
-	i := strings.LastIndexByte(name, '/')
-	if r.Method != http.MethodPost || i < 0 || decode(body, &in) != nil {
-		return refuse(w, 400, api.CodeInvalid,
-			"a command on a lease is POST /v1/lease/NAME/acquire, renew or release, with JSON")
-	}
-	name, command := name[:i], name[i+1:]
-	c.leases.asked[command]++
-	switch {
-	case len(name) == 0 || len(name) > 256 || len(in.Owner) > 128:
-		return refuse(w, 400, api.CodeInvalid, "the name has 1 to 256 bytes and the owner at most 128")
-	case command == "acquire":
-		return c.leases.acquire(w, name, in)
-	case command == "renew":
-		g, problem := c.leases.renew(name, in)
-		if problem != "" {
-			return refuse(w, 409, api.CodeLost, problem)
-		}
-		return sendJSON(w, g)
-	case command == "release":
-		if c.leases.release(name, in) {
-			c.news.wake()
-		}
-		return sendText(w, "true")
-	}
-	return refuse(w, 404, api.CodeInvalid, "no such endpoint")
 }
 
-// list returns what a node of some has recorded. Of three nodes or more each lease is unknown to one, as with real
-// ones.
-func (l *leases) list(q url.Values, node, nodes uint64) api.LeasePage {
-	limit := 1000
-	if n := number(q, api.QueryLimit); n > 0 {
-		limit = int(n)
+// Lease carries out r. An acquisition that may wait does so in a queue, in the order of coming.
+func (b *backend) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
+	began, l := time.Now(), &b.cluster.leases
+	b.cluster.mu.Lock()
+	defer b.cluster.mu.Unlock()
+	g, err := l.do(&r)
+	if err == nil || r.Wait == 0 || !isBusy(err) {
+		return g, err
 	}
-	list, next := []api.LeaseEntry{}, ""
-	for _, name := range slices.Sorted(maps.Keys(l.held)) {
-		x := l.live(name)
-		unknown := nodes > 2 && x != nil && x.token%nodes == node-1
-		if x == nil || unknown || !strings.HasPrefix(name, q.Get(api.QueryPrefix)) || name < q.Get(api.QueryStart) {
-			continue
-		}
-		if len(list) == limit {
-			next = name
-			break
-		}
-		list = append(list, api.LeaseEntry{
-			Name: name, Owner: x.owner, Token: x.token, Remaining: time.Until(x.ends).String(),
-		})
-	}
-	return api.LeasePage{Leases: list, Next: next, Hint: true}
-}
-
-func (l *leases) show(w http.ResponseWriter, name string) func() {
-	x := l.live(name)
-	if x == nil {
-		return refuse(w, 404, api.CodeNotFound, "this node knows of no owner")
-	}
-	return sendJSON(w, api.LeaseHint{Name: name, Owner: x.owner, Token: x.token,
-		Remaining: time.Until(x.ends).String(), Hint: true})
-}
-
-// acquire grants a lease if it is free or its acquisition's already; nil if it is to queue.
-func (l *leases) acquire(w http.ResponseWriter, name string, in leaseRequest) func() {
-	ttl, err := time.ParseDuration(in.TTL)
-	if err != nil || ttl < 100*time.Millisecond || ttl > 24*time.Hour {
-		return refuse(w, 400, api.CodeInvalid, "the TTL must be from 100 ms to --max-lease-time")
-	}
-	if left := time.Until(l.quiet).Round(time.Millisecond); left > 0 {
-		w.Header().Set(api.HeaderRetryAfter, strconv.Itoa(int((left+time.Second-1)/time.Second)))
-		w.Header().Set(api.HeaderRetryAfterMS, strconv.FormatInt(left.Milliseconds(), 10))
-		return refuse(w, 503, api.CodeQuarantine, fmt.Sprintf("leases begin in %v: the nodes have restarted", left))
-	}
-	if in.Acquisition == "" {
-		in.Acquisition = fmt.Sprintf("drawn here %d", l.count)
-	}
-	x := l.live(name)
-	first := l.queue[name]
-	free := x == nil && (len(first) == 0 || first[0] == in.Acquisition)
-	if free || x != nil && x.acquisition == in.Acquisition {
-		return sendJSON(w, l.grant(name, in, ttl, x == nil || l.grow))
-	}
-	if in.Wait != "" {
-		return nil
-	}
-	left := time.Duration(0)
-	owner := "somebody in the queue"
-	if x != nil {
-		left, owner = time.Until(x.ends), x.owner
-	}
-	w.Header().Set(api.HeaderRetryAfter, strconv.Itoa(int((left+time.Second-1)/time.Second)))
-	return refuse(w, 409, api.CodeBusy, string(encode(api.LeaseBusy{Owner: owner, RetryAfter: left.String()})))
-}
-
-func (l *leases) grant(name string, in leaseRequest, ttl time.Duration, newToken bool) api.LeaseRenewal {
-	if newToken {
-		l.token++
-	}
-	x := l.held[name]
-	if x == nil || newToken {
-		x = &lease{owner: in.Owner, acquisition: in.Acquisition, token: l.token, ends: time.Now()}
-		if old := l.live(name); old != nil {
-			x.ends = old.ends
-		}
-		l.held[name] = x
-	}
-	if ends := time.Now().Add(ttl); ends.After(x.ends) {
-		x.ends = ends
-	}
-	l.count++
-	g := api.LeaseRenewal{Name: name, Owner: x.owner, Token: x.token, TTL: ttl.String(),
-		Grant: fmt.Sprintf("%d/%s/%s", l.count, ttl, in.Acquisition)}
-	if l.tell && in.waited > 0 {
-		g.Waited = in.waited.String()
-	}
-	return g
-}
-
-// of is the TTL and the acquisition of a grant.
-func of(grant string) (ttl, acquisition string) {
-	parts := strings.SplitN(grant, "/", 3)
-	if len(parts) != 3 {
-		return "", ""
-	}
-	return parts[1], parts[2]
-}
-
-// renew is a new grant, or why there is none.
-func (l *leases) renew(name string, in leaseRequest) (g api.LeaseRenewal, problem string) {
-	text, id := of(in.Grant)
-	if in.TTL != "" {
-		text = in.TTL
-	}
-	ttl, err := time.ParseDuration(text)
-	if x := l.live(name); err != nil || x == nil || x.acquisition != id {
-		return g, "the lease is gone: acquire it anew"
-	}
-	in.Acquisition = id
-	return l.grant(name, in, ttl, l.grow), ""
-}
-
-func (l *leases) release(name string, in leaseRequest) bool {
-	if in.Grant != "" {
-		_, in.Acquisition = of(in.Grant)
-	}
-	if x := l.held[name]; x != nil && x.acquisition == in.Acquisition {
-		delete(l.held, name)
-		return true
-	}
-	return false
-}
-
-func (l *leases) renewAll(w http.ResponseWriter, body []byte) func() {
-	l.asked["renew-all"]++
-	var list []leaseRequest
-	if decode(body, &list) != nil || len(list) > 1024 {
-		return refuse(w, 400, api.CodeInvalid, "a list of at most 1,024 leases")
-	}
-	out := []api.LeaseRenewal{}
-	for _, in := range list {
-		g, problem := l.renew(in.Name, in)
-		if problem != "" {
-			g = api.LeaseRenewal{Name: in.Name, Code: api.CodeLost, Error: problem, Lost: true}
-		}
-		out = append(out, g)
-	}
-	return sendJSON(w, out)
-}
-
-// partitioned is the answer of a node that hears no other.
-func partitioned(w http.ResponseWriter, r *http.Request, body []byte) func() {
-	var list []leaseRequest
-	if r.URL.Path != api.PathLeasesRenew || decode(body, &list) != nil {
-		return refuse(w, 503, api.CodeNotApplied, "not applied: no quorum: injected")
-	}
-	out := []api.LeaseRenewal{}
-	for _, in := range list {
-		out = append(out, api.LeaseRenewal{Name: in.Name, Code: api.CodeNotApplied, Error: "no quorum: injected"})
-	}
-	return sendJSON(w, out)
-}
-
-// awaitLease queues for a busy lease, in the order of coming.
-func (c *Cluster) awaitLease(w http.ResponseWriter, r *http.Request, body []byte) func() {
-	var in leaseRequest
-	if decode(body, &in) != nil {
-		return refuse(w, 400, api.CodeInvalid, "bad JSON")
-	}
-	d, err := time.ParseDuration(in.Wait)
-	if err != nil {
-		return refuse(w, 400, api.CodeInvalid, "the Wait is no duration")
-	}
-	name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, api.PathLease), "/acquire")
-	began := time.Now()
-	end := began.Add(d)
-	c.mu.Lock()
-	c.leases.queue[name] = append(c.leases.queue[name], in.Acquisition)
-	c.mu.Unlock()
-	leave := func() {
-		q := c.leases.queue[name]
-		if i := slices.Index(q, in.Acquisition); i >= 0 {
-			c.leases.queue[name] = slices.Delete(q, i, i+1)
-		}
-		c.news.wake()
-	}
-	for {
-		c.mu.Lock()
-		if !time.Now().Before(end) {
-			in.Wait = ""
-		}
-		in.waited = time.Since(began)
-		if answer := c.leases.acquire(w, name, in); answer != nil {
-			leave()
-			c.mu.Unlock()
-			return answer
-		}
-		changed, until := c.news.next, end
-		if x := c.leases.live(name); x != nil && x.ends.Before(end) {
+	l.queue[r.Name] = append(l.queue[r.Name], r.Acquisition)
+	defer l.leave(&r)
+	for isBusy(err) && time.Since(began) < r.Wait && ctx.Err() == nil {
+		until := began.Add(r.Wait)
+		if x := l.live(r.Name); x != nil && x.ends.Before(until) {
 			until = x.ends
 		}
-		c.mu.Unlock()
-		if !await(r, changed, until) {
-			c.mu.Lock()
-			leave()
-			c.mu.Unlock()
-			panic(http.ErrAbortHandler)
-		}
+		news := l.news
+		b.cluster.mu.Unlock()
+		await(ctx, news, until)
+		b.cluster.mu.Lock()
+		g, err = l.do(&r)
 	}
+	if err == nil && l.tell {
+		g.Waited = time.Since(began)
+	}
+	return g, err
+}
+
+func isBusy(err error) bool {
+	_, busy := err.(*web.LeaseBusyError)
+	return busy
+}
+
+// await waits for news, for a time or for the end of ctx.
+func await(ctx context.Context, news <-chan struct{}, until time.Time) {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-news:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// leave takes r out of the queue.
+func (l *leases) leave(r *web.LeaseCommand) {
+	q := l.queue[r.Name]
+	if i := slices.Index(q, r.Acquisition); i >= 0 {
+		l.queue[r.Name] = slices.Delete(q, i, i+1)
+	}
+	l.wake()
+}
+
+// do carries out r now, or says why not.
+func (l *leases) do(r *web.LeaseCommand) (web.LeaseGrant, error) {
+	x := l.live(r.Name)
+	mine := x != nil && x.acquisition == r.Acquisition
+	switch r.Op {
+	case web.LeaseRelease:
+		if mine {
+			delete(l.held, r.Name)
+			l.wake()
+		}
+		return web.LeaseGrant{}, nil
+	case web.LeaseRenew:
+		if !mine {
+			return web.LeaseGrant{}, web.ErrLeaseGone
+		}
+		return l.grant(r, x), nil
+	}
+	if left := time.Until(l.quiet).Round(time.Millisecond); left > 0 {
+		return web.LeaseGrant{}, &web.LeaseSilentError{Begins: left}
+	}
+	first := l.queue[r.Name]
+	switch {
+	case mine, x == nil && (len(first) == 0 || first[0] == r.Acquisition):
+		return l.grant(r, x), nil
+	case x == nil:
+		return web.LeaseGrant{}, &web.LeaseBusyError{Owner: "somebody in the queue"}
+	}
+	return web.LeaseGrant{}, &web.LeaseBusyError{Owner: x.owner, RetryAfter: time.Until(x.ends)}
+}
+
+// grant grants r, whose own lease so far is x; nil: it has none.
+func (l *leases) grant(r *web.LeaseCommand, x *lease) web.LeaseGrant {
+	if x == nil {
+		x = &lease{owner: r.Owner, acquisition: r.Acquisition}
+		l.held[r.Name] = x
+	}
+	if x.token == 0 || l.grow {
+		l.token++
+		x.token = l.token
+	}
+	if ends := time.Now().Add(r.TTL); ends.After(x.ends) {
+		x.ends = ends
+	}
+	l.serial++
+	return web.LeaseGrant{Token: x.token, Serial: l.serial}
+}
+
+func (b *backend) ShowLease(name string) (web.LeaseHint, bool) {
+	b.cluster.mu.Lock()
+	defer b.cluster.mu.Unlock()
+	if x := b.cluster.leases.live(name); x != nil {
+		return x.hint(), true
+	}
+	return web.LeaseHint{}, false
+}
+
+func (x *lease) hint() web.LeaseHint {
+	return web.LeaseHint{Owner: x.owner, Token: x.token, Left: time.Until(x.ends)}
+}
+
+// ListLeases returns what the node has recorded. Of three nodes or more each lease is unknown to one, as with real
+// ones.
+func (b *backend) ListLeases(_ context.Context, q web.LeaseQuery) (list web.LeaseList, _ error) {
+	b.cluster.mu.Lock()
+	defer b.cluster.mu.Unlock()
+	nodes := uint64(len(b.cluster.nodes))
+	for _, name := range slices.Sorted(maps.Keys(b.cluster.leases.held)) {
+		x := b.cluster.leases.live(name)
+		unknown := nodes > 2 && x != nil && x.token%nodes == b.node.ID-1
+		if x == nil || unknown || name < q.Start || !strings.HasPrefix(name, q.Prefix) ||
+			q.Keep != nil && !q.Keep(name) {
+			continue
+		}
+		if len(list.Leases) == q.Limit {
+			list.Next = name
+			break
+		}
+		list.Leases = append(list.Leases, web.NamedHint{Name: name, LeaseHint: x.hint()})
+	}
+	return list, nil
 }

@@ -1,35 +1,39 @@
 package clienttest
 
 import (
-	"bytes"
 	"fmt"
-	"net/http"
 	"slices"
-	"strings"
+	"time"
 
 	"tenure/api"
+	"tenure/internal/ballot"
 	"tenure/internal/drain"
+	"tenure/server/members"
+	"tenure/server/web"
 )
 
-// members is the list of members and the operations on it. At first every node is a voter. Cluster.mu guards it.
-type members struct {
+// roster is the list of members and the operations on it. At first every node is a voter. Cluster.mu guards it.
+type roster struct {
 	list       []api.Member
 	removed    []string
 	change     uint64
 	number     uint64
-	operations []api.MemberOperation // newest first
-	asked      map[string]string     // the request of each operation, by id
-	looks      int                   // times that an operation is listed before it ends
-	looked     int                   // how often the running one was
-	outcome    string                // state in which operations end
+	operations []api.MemberOperation        // newest first
+	asked      map[string]members.Operation // the change of each operation, by id
+	looks      int                          // times that an operation is listed before it ends
+	looked     int                          // how often the running one was
+	outcome    string                       // state in which operations end
 	problem    string
 }
 
-func newMembers(nodes []*Node) members {
-	m := members{number: 1, asked: map[string]string{}, looks: 1, outcome: api.OperationDone}
+// nodeName returns the name of a node.
+func nodeName(id uint64) string { return fmt.Sprintf("node-%d", id) }
+
+func newRoster(nodes []*Node) roster {
+	m := roster{number: 1, asked: map[string]members.Operation{}, looks: 1, outcome: api.OperationDone}
 	for _, n := range nodes {
 		m.list = append(m.list, api.Member{
-			Node: n.ID, Name: fmt.Sprintf("node-%d", n.ID), Voter: true, Connected: true,
+			Node: n.ID, Name: nodeName(n.ID), Voter: true, Connected: true,
 			Store: fmt.Sprintf("%032x", n.ID), PeerAddress: fmt.Sprintf("127.0.0.1:%d", 8299+n.ID),
 		})
 	}
@@ -37,12 +41,12 @@ func newMembers(nodes []*Node) members {
 }
 
 // nonVoter reports whether the node is a member that does not vote.
-func (m *members) nonVoter(node uint64) bool {
+func (m *roster) nonVoter(node uint64) bool {
 	return slices.ContainsFunc(m.list, func(x api.Member) bool { return x.Node == node && !x.Voter })
 }
 
 // drains reports whether the node was told to take no new clients.
-func (m *members) drains(node uint64) bool {
+func (m *roster) drains(node uint64) bool {
 	return slices.ContainsFunc(m.list, func(x api.Member) bool { return x.Node == node && x.Draining })
 }
 
@@ -74,6 +78,7 @@ func (c *Cluster) ForgetOperations() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.members.operations = nil
+	clear(c.members.asked)
 }
 
 // Members returns the list of members.
@@ -90,8 +95,11 @@ func (c *Cluster) Begun() int {
 	return len(c.members.operations)
 }
 
-// listMembers is the answer of node n. It brings the running operation nearer to its end.
-func (c *Cluster) listMembers(n *Node) api.MemberList {
+// ListMembers returns what the node answers. It brings the running operation nearer to its end.
+func (b *backend) ListMembers(time.Duration) (api.MemberList, error) {
+	c, n := b.cluster, b.node
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	m := &c.members
 	out := api.MemberList{
 		Cluster: c.id, Node: n.ID, Master: c.master, Number: m.number, Change: m.change, Settled: m.number,
@@ -99,14 +107,14 @@ func (c *Cluster) listMembers(n *Node) api.MemberList {
 	}
 	for _, x := range m.list {
 		if x.ClientAddress == "" && x.Node <= uint64(len(c.nodes)) {
-			x.ClientAddress = strings.TrimPrefix(c.nodes[x.Node-1].URL, "http://")
+			x.ClientAddress = c.nodes[x.Node-1].address()
 		}
 		x.Connected = x.Connected && (x.Node > uint64(len(c.nodes)) || !c.nodes[x.Node-1].stopped.Load())
 		x.Draining = x.Draining && x.Node == n.ID // no node knows it of another one
 		out.Members = append(out.Members, x)
 	}
 	if len(m.operations) == 0 || m.operations[0].State != api.OperationRunning {
-		return out
+		return out, nil
 	}
 	if n.ID != c.master {
 		out.Operations[0].Step = "" // only the master knows
@@ -114,19 +122,17 @@ func (c *Cluster) listMembers(n *Node) api.MemberList {
 	if m.looked++; m.looks > 0 && m.looked >= m.looks {
 		m.end(&m.operations[0])
 	}
-	return out
+	return out, nil
 }
 
 // end ends the running operation, which has its effect if it is done.
-func (m *members) end(o *api.MemberOperation) {
+func (m *roster) end(o *api.MemberOperation) {
 	o.State, o.Problem, o.Step, m.looked = m.outcome, m.problem, "", 0
 	if o.State != api.OperationDone {
 		return
 	}
 	m.change++
-	at := func(node uint64) int {
-		return slices.IndexFunc(m.list, func(x api.Member) bool { return x.Node == node })
-	}
+	at := func(node uint64) int { return m.at(ballot.NodeID(node)) }
 	switch o.Kind {
 	case api.ChangeRemove, api.ChangeReplace:
 		m.removed = append(m.removed, m.list[at(o.Node)].Name)
@@ -143,55 +149,77 @@ func (m *members) end(o *api.MemberOperation) {
 	}
 }
 
-// changeMembers carries out a POST about members.
-func (c *Cluster) changeMembers(w http.ResponseWriter, r *http.Request, body []byte) func() {
-	var b api.MemberRequest
-	if decode(body, &b) != nil {
-		return refuse(w, 400, api.CodeInvalid, "bad JSON")
+func refused(code api.Code, format string, args ...any) error {
+	return &web.MemberError{Code: code, Text: fmt.Sprintf(format, args...)}
+}
+
+func (b *backend) DrainNode(_ time.Duration, node ballot.NodeID, off, force bool) error {
+	b.cluster.mu.Lock()
+	defer b.cluster.mu.Unlock()
+	i := b.cluster.members.at(node)
+	if i < 0 {
+		return refused(api.CodeNotMember, "node %d is not a member", node)
 	}
-	m, kind := &c.members, strings.TrimPrefix(r.URL.Path, api.PathMembers+"/")
-	switch r.URL.Path {
-	case api.PathMembersCancel:
-		return m.cancel(w, b.Operation)
-	case api.PathMembersDrain:
-		i := slices.IndexFunc(m.list, func(x api.Member) bool { return x.Node == b.Node })
-		if i < 0 {
-			return refuse(w, 404, api.CodeNotMember, fmt.Sprintf("node %d is not a member", b.Node))
+	if loss := b.drainLoss(b.cluster.members.list[i]); loss != "" && !off && !force {
+		return refused(api.CodeQuorumLoss, "%s", loss)
+	}
+	b.cluster.members.list[i].Draining = !off
+	return nil
+}
+
+func (b *backend) PlanChange(_ time.Duration, x members.Operation) (api.MemberPlan, error) {
+	b.cluster.mu.Lock()
+	defer b.cluster.mu.Unlock()
+	if err := b.cluster.members.check(&x); err != nil {
+		return api.MemberPlan{}, err
+	}
+	return b.cluster.members.plan(&x), nil
+}
+
+func (b *backend) ChangeMembers(_ time.Duration, x members.Operation) (api.MemberOperation, error) {
+	b.cluster.mu.Lock()
+	defer b.cluster.mu.Unlock()
+	m := &b.cluster.members
+	if known, ok := m.asked[x.ID]; ok {
+		if known != x {
+			return api.MemberOperation{}, refused(api.CodeKeyReused, "the operation id was used by another change")
 		}
-		if loss := c.drainLoss(m.list[i]); loss != "" && !b.Off && !b.Force {
-			return refuse(w, 409, api.CodeQuorumLoss, loss)
-		}
-		m.list[i].Draining = !b.Off
-		return sendText(w, "true")
+		i := slices.IndexFunc(m.operations, func(o api.MemberOperation) bool { return o.ID == x.ID })
+		return m.operations[i], nil
 	}
-	if known, ok := m.asked[b.Operation]; ok {
-		if known != r.URL.Path+string(body) {
-			return refuse(w, 409, api.CodeKeyReused, "the operation id was used by another change")
-		}
-		i := slices.IndexFunc(m.operations, func(o api.MemberOperation) bool { return o.ID == b.Operation })
-		return sendJSON(w, m.operations[i])
+	asked := x
+	if err := m.check(&x); err != nil {
+		return api.MemberOperation{}, err
 	}
-	if status, code, text := m.refusal(kind, &b); code != "" {
-		return refuse(w, status, code, text)
+	o := api.MemberOperation{ID: x.ID, Kind: x.Kind.String(), Node: uint64(x.Node), By: uint64(x.Member.Node),
+		State: api.OperationRunning, Step: "it waits to be looked at"}
+	if x.Kind == members.Readmit {
+		o.Name = x.Member.Name
 	}
-	if b.DryRun {
-		return sendJSON(w, m.plan(kind, &b))
-	}
-	if b.Operation == "" || bytes.ContainsAny([]byte(b.Operation), " \n") {
-		return refuse(w, 400, api.CodeInvalid, "the client always sends an operation id")
-	}
-	o := api.MemberOperation{ID: b.Operation, Kind: kind, Node: b.Node, By: b.By, State: api.OperationRunning,
-		Step: "it waits to be looked at"}
-	if kind == api.ChangeReadmit {
-		o.Name = b.Name
-	}
-	m.asked[b.Operation] = r.URL.Path + string(body)
+	m.asked[x.ID] = asked
 	m.operations = slices.Insert(m.operations, 0, o)
-	return sendJSON(w, o)
+	return o, nil
+}
+
+func (b *backend) CancelChange(_ time.Duration, id string) (api.MemberOperation, error) {
+	b.cluster.mu.Lock()
+	defer b.cluster.mu.Unlock()
+	m := &b.cluster.members
+	i := slices.IndexFunc(m.operations, func(o api.MemberOperation) bool { return o.ID == id })
+	if i < 0 {
+		return api.MemberOperation{}, refused(api.CodeNotMember, "there is no operation %s", id)
+	}
+	o := &m.operations[i]
+	if o.State != api.OperationRunning && o.State != api.OperationCancelled {
+		return api.MemberOperation{}, refused(api.CodeMemberState, "operation %s has ended: it is %s", id, o.State)
+	}
+	o.State, o.Step, m.looked = api.OperationCancelled, "", 0
+	return *o, nil
 }
 
 // drainLoss says what is lost if x is drained and stopped, or is empty.
-func (c *Cluster) drainLoss(x api.Member) string {
+func (b *backend) drainLoss(x api.Member) string {
+	c := b.cluster
 	l := api.MemberList{Members: slices.Clone(c.members.list)}
 	for i := range l.Members {
 		if n := l.Members[i].Node; n <= uint64(len(c.nodes)) && c.nodes[n-1].stopped.Load() {
@@ -201,38 +229,37 @@ func (c *Cluster) drainLoss(x api.Member) string {
 	return drain.Without(l, x.Node).Loss(x)
 }
 
-// refusal says why b cannot be carried out, or nothing. It chooses who takes a place.
-func (m *members) refusal(kind string, b *api.MemberRequest) (status int, code api.Code, text string) {
+// check returns why x cannot be carried out, or nil. It chooses who takes a place.
+func (m *roster) check(x *members.Operation) error {
 	if len(m.operations) > 0 && m.operations[0].State == api.OperationRunning {
 		o := m.operations[0]
-		return 409, api.CodeMemberBusy, fmt.Sprintf("operation %s (%s node %d) runs: wait for it, or cancel it", o.ID, o.Kind, o.Node)
+		return refused(api.CodeMemberBusy, "operation %s (%s node %d) runs: wait for it, or cancel it", o.ID, o.Kind, o.Node)
 	}
-	i := slices.IndexFunc(m.list, func(x api.Member) bool { return x.Node == b.Node })
+	i := m.at(x.Node)
 	switch {
-	case kind == api.ChangeAdd && b.Store == "" && !b.DryRun:
-		return 400, api.CodeInvalid, "a node is added by starting it"
-	case kind == api.ChangeReadmit && !slices.Contains(m.removed, b.Name):
-		return 404, api.CodeNotMember, fmt.Sprintf("no removed member is named %q", b.Name)
-	case kind == api.ChangeAdd, kind == api.ChangeReadmit:
+	case x.Kind == members.Readmit && !slices.Contains(m.removed, x.Member.Name):
+		return refused(api.CodeNotMember, "no removed member is named %q", x.Member.Name)
+	case x.Kind == members.Add, x.Kind == members.Readmit:
 	case i < 0:
-		return 404, api.CodeNotMember, fmt.Sprintf("node %d is not a member", b.Node)
-	case kind == api.ChangePromote && m.list[i].Voter:
-		return 409, api.CodeMemberState, fmt.Sprintf("node %d is a voter already", b.Node)
-	case kind == api.ChangeReplace && b.By == 0:
-		if spare := slices.IndexFunc(m.list, func(x api.Member) bool { return !x.Voter && x.Node != b.Node }); spare >= 0 {
-			b.By = m.list[spare].Node
+		return refused(api.CodeNotMember, "node %d is not a member", x.Node)
+	case x.Kind == members.Promote && m.list[i].Voter:
+		return refused(api.CodeMemberState, "node %d is a voter already", x.Node)
+	case x.Kind == members.Replace && x.Member.Node == 0:
+		spare := func(y api.Member) bool { return !y.Voter && y.Node != uint64(x.Node) }
+		if s := slices.IndexFunc(m.list, spare); s >= 0 {
+			x.Member.Node = ballot.NodeID(m.list[s].Node)
 		}
-	case kind == api.ChangeRemove:
+	case x.Kind == members.Remove:
 		left := m.without(i)
-		if left.Failures < 0 && b.ForceQuorumLoss != left.Alive {
-			return 409, api.CodeQuorumLoss, fmt.Sprintf("%d of the %d voters that are left are alive", left.Alive, left.Voters)
+		if left.Failures < 0 && x.Alive != left.Alive {
+			return refused(api.CodeQuorumLoss, "%d of the %d voters that are left are alive", left.Alive, left.Voters)
 		}
 	}
-	return 0, "", ""
+	return nil
 }
 
 // without returns what the voters but the i-th member survive.
-func (m *members) without(i int) api.Tolerance {
+func (m *roster) without(i int) api.Tolerance {
 	var t api.Tolerance
 	for j, x := range m.list {
 		if x.Voter && j != i {
@@ -246,25 +273,17 @@ func (m *members) without(i int) api.Tolerance {
 	return t
 }
 
-func (m *members) plan(kind string, b *api.MemberRequest) api.MemberPlan {
-	i := slices.IndexFunc(m.list, func(x api.Member) bool { return x.Node == b.Node })
+func (m *roster) plan(x *members.Operation) api.MemberPlan {
 	now := m.without(-1)
-	p := api.MemberPlan{Kind: kind, Steps: []string{fmt.Sprintf("%s node %d", kind, b.Node)}, Before: now, Meanwhile: now, After: now}
-	if kind == api.ChangeRemove {
-		p.After = m.without(i)
+	p := api.MemberPlan{Kind: x.Kind.String(), Steps: []string{fmt.Sprintf("%s node %d", x.Kind, x.Node)}, Before: now,
+		Meanwhile: now, After: now}
+	if x.Kind == members.Remove {
+		p.After = m.without(m.at(x.Node))
 	}
 	return p
 }
 
-func (m *members) cancel(w http.ResponseWriter, id string) func() {
-	i := slices.IndexFunc(m.operations, func(o api.MemberOperation) bool { return o.ID == id })
-	if i < 0 {
-		return refuse(w, 404, api.CodeNotMember, "there is no operation "+id)
-	}
-	o := &m.operations[i]
-	if o.State != api.OperationRunning && o.State != api.OperationCancelled {
-		return refuse(w, 409, api.CodeMemberState, "operation "+id+" has ended: it is "+o.State)
-	}
-	o.State, o.Step, m.looked = api.OperationCancelled, "", 0
-	return sendJSON(w, *o)
+// at returns the place of a node in the list, -1 if it is no member.
+func (m *roster) at(node ballot.NodeID) int {
+	return slices.IndexFunc(m.list, func(x api.Member) bool { return x.Node == uint64(node) })
 }

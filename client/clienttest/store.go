@@ -1,321 +1,255 @@
 package clienttest
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"tenure/client"
+	"tenure/api"
+	"tenure/kv"
+	"tenure/server/access"
+	"tenure/server/watch"
 )
 
-// store is what all nodes share. Cluster.mu guards it.
+// store is what all nodes share: the state that real nodes replicate, without its log. Cluster.mu guards it.
 type store struct {
-	revision uint64
-	applied  int
-	entries  map[string]client.Entry
-	expiry   map[string]time.Time // of keys with a TTL
-	sessions map[string]*session
-	delays   map[string]time.Time // until when nobody locks a key
-	changes  []change             // all, by revision
-	open     bool                 // a transaction is under way: its changes share a revision
+	state    *kv.State
+	hub      *watch.Hub
+	access   *access.Decider
+	slot     uint64
+	applied  int // commands that made a revision
+	sessions int // that were created
+	running  map[timed]*running
+	wake     func() // called when a time has passed
 }
 
-// change is one event of a stream.
-type change struct {
-	revision uint64
-	key      string
-	entry    *client.Entry // nil: deleted
-	session  string
+// timed names something that ends by itself.
+type timed struct {
+	kind kv.TimedKind
+	name string
 }
 
-type session struct {
-	client.Session
-	ends time.Time // zero: never
+// running is when it ends.
+type running struct {
+	arm   uint64
+	at    time.Time
+	timer *time.Timer
 }
 
-// op is one operation on a key, as transactions spell it. Whole requests are turned into it.
-type op = client.TxnOp
+func newStore(wake func()) *store {
+	state, err := kv.Open(kv.NewMemStateDB(), kv.DefaultLimits)
+	must(err)
+	s := &store{state: state, hub: watch.New(watch.DefaultLimits), running: map[timed]*running{}, wake: wake}
+	s.hub.Begin(0)
+	s.access = access.New(access.Config{CatchUp: func(time.Duration) error { return nil }, Now: time.Now})
+	s.access.Publish(state.ACL())
+	state.Observe(kv.Observer{Changed: s.hub.Changed, Timed: s.time,
+		ACL: func(uint64) { s.access.Publish(state.ACL()) }})
+	s.must(kv.Command{Op: kv.OpLevel, Num: kv.NewestLevel, Value: []byte("test")})
+	return s
+}
 
-func newStore() store {
-	return store{
-		revision: 1, entries: map[string]client.Entry{}, expiry: map[string]time.Time{},
-		sessions: map[string]*session{}, delays: map[string]time.Time{},
+func must(err error) {
+	if err != nil {
+		panic("clienttest: " + err.Error())
 	}
 }
 
-// write begins a change.
-func (s *store) write() {
-	if !s.open {
-		s.revision++
+// apply applies c in a slot of its own.
+func (s *store) apply(c kv.Command) kv.Result {
+	if c.Op == kv.OpSessionCreate {
+		s.sessions++
+		c.Session.ID = numbered(s.sessions)
+	}
+	before := s.state.Revision()
+	s.slot++
+	results, err := s.state.Apply(s.slot, kv.AppendBatch(nil, kv.EncodeCommand(&c)))
+	must(err)
+	if s.state.Revision() > before {
 		s.applied++
 	}
+	return results[0]
 }
 
-func (s *store) record(c change) {
-	c.revision = s.revision
-	s.changes = append(s.changes, c)
-}
-
-// keys are those that start with prefix, in order.
-func (s *store) keys(prefix string) []string {
-	var out []string
-	for k := range s.entries {
-		if strings.HasPrefix(k, prefix) {
-			out = append(out, k)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// set does a set, cas, lock or unlock, or says why not.
-func (s *store) set(x op) string {
-	e, exists := s.entries[x.Key]
-	held := e.Session
-	switch {
-	case x.Verb == client.TxnCAS && e.ModifyIndex != x.Index:
-		return "index is stale"
-	case x.Verb == client.TxnLock && s.sessions[x.Session] == nil:
-		return fmt.Sprintf("invalid session %q", x.Session)
-	case x.Verb == client.TxnLock && (held != "" && held != x.Session || time.Now().Before(s.delays[x.Key])):
-		return "lock is held"
-	case x.Verb == client.TxnUnlock && (held == "" || held != x.Session):
-		return "lock isn't held by this session"
-	}
-	s.write()
-	e.Key, e.Value, e.Flags, e.ModifyIndex = x.Key, bytes.Clone(x.Value), x.Flags, s.revision
-	if !exists {
-		e.CreateIndex = s.revision
-	}
-	if x.Verb == client.TxnLock && held == "" {
-		e.Session, e.LockIndex = x.Session, e.LockIndex+1
-	}
-	if x.Verb == client.TxnUnlock {
-		e.Session = ""
-	}
-	delete(s.expiry, x.Key)
-	s.put(e)
-	return ""
-}
-
-func (s *store) put(e client.Entry) {
-	s.entries[e.Key] = e
-	s.record(change{key: e.Key, entry: &e})
-}
-
-// delete deletes keys that exist, in one write.
-func (s *store) delete(keys []string) {
-	if len(keys) == 0 {
-		return
-	}
-	s.write()
-	for _, k := range keys {
-		delete(s.entries, k)
-		delete(s.expiry, k)
-		s.record(change{key: k})
+// must applies c, which cannot fail.
+func (s *store) must(c kv.Command) {
+	if r := s.apply(c); r.Code != kv.CodeDone {
+		panic(fmt.Sprintf("clienttest: command %d: %v", c.Op, r.Code))
 	}
 }
 
-// run does one operation: what it answers, and why it failed.
-func (s *store) run(x op) (shown []client.Entry, failed string) {
-	e, exists := s.entries[x.Key]
-	missing := fmt.Sprintf("key %q doesn't exist", x.Key)
-	switch x.Verb {
-	case client.TxnSet, client.TxnCAS, client.TxnLock, client.TxnUnlock:
-		if failed = s.set(x); failed == "" {
-			shown = append(shown, bare(s.entries[x.Key]))
+// numbered returns a UUID that tests can know beforehand.
+func numbered(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+
+// time is told what runs and what has ended.
+func (s *store) time(t kv.Timed) {
+	name := timed{t.Kind, t.Name}
+	if old := s.running[name]; old != nil {
+		old.timer.Stop()
+		delete(s.running, name)
+	}
+	if t.After > 0 {
+		s.running[name] = &running{t.Arm, time.Now().Add(t.After), time.AfterFunc(t.After, s.wake)}
+	}
+}
+
+// sweep ends what has run out. Real nodes give sessions longer than their TTL.
+func (s *store) sweep() {
+	for {
+		now, name, first := time.Now(), timed{}, (*running)(nil)
+		for n, r := range s.running {
+			if !now.Before(r.at) && (first == nil || r.at.Before(first.at) || r.at.Equal(first.at) && n.before(name)) {
+				name, first = n, r
+			}
 		}
-	case client.TxnGet, client.TxnGetOrEmpty:
-		if e.Key = x.Key; exists || x.Verb == client.TxnGetOrEmpty {
-			shown = append(shown, e)
-		} else {
-			failed = missing
+		if first == nil {
+			return
 		}
-	case client.TxnGetTree:
-		for _, k := range s.keys(x.Key) {
-			shown = append(shown, s.entries[k])
-		}
-	case client.TxnDelete, client.TxnDeleteCAS:
-		if x.Verb == client.TxnDeleteCAS && exists && (e.ModifyIndex != x.Index || x.Index == 0) {
-			failed = "index is stale"
-		} else if exists {
-			s.delete([]string{x.Key})
-		}
-	case client.TxnDeleteTree:
-		s.delete(s.keys(x.Key))
-	case client.TxnAdd:
-		sum, ok := add(string(e.Value), x.Num)
-		if !exists {
-			failed = missing
-		} else if !ok {
-			failed = "not a number"
-		} else {
-			e.Value = []byte(sum)
-			s.write()
-			e.ModifyIndex = s.revision
-			s.put(e)
-			shown = append(shown, e)
-		}
-	case client.TxnRename:
-		if failed = s.rename(x, missing); failed == "" {
-			shown = append(shown, bare(s.entries[x.NewKey]))
-		}
+		first.timer.Stop()
+		delete(s.running, name)
+		s.apply(name.end(first.arm))
+	}
+}
+
+func (t timed) before(o timed) bool { return t.kind < o.kind || t.kind == o.kind && t.name < o.name }
+
+// end returns the command that ends t.
+func (t timed) end(arm uint64) kv.Command {
+	c := kv.Command{Arm: arm}
+	switch t.kind {
+	case kv.TimedSession:
+		c.Op, c.Session.ID = kv.OpEndSession, t.name
+	case kv.TimedKey:
+		c.Op, c.Key = kv.OpEndKey, t.name
+	case kv.TimedDelay:
+		c.Op, c.Key = kv.OpEndDelay, t.name
+	case kv.TimedQuota:
+		c.Op, c.Key = kv.OpQuota, t.name
+	case kv.TimedToken:
+		c.Op, c.Value = kv.OpEndToken, []byte(t.name)
 	default:
-		if failed = check(x, e, exists); failed == "" && x.Verb != client.TxnCheckNotExists {
-			shown = append(shown, bare(e))
-		}
+		panic(fmt.Sprintf("clienttest: a time of kind %d runs", t.kind))
 	}
-	return shown, failed
+	return c
 }
 
-// bare is e without its value.
-func bare(e client.Entry) client.Entry {
-	e.Value = nil
-	return e
-}
-
-func check(x op, e client.Entry, exists bool) string {
-	ok := false
-	switch x.Verb {
-	case client.TxnCheckIndex:
-		ok = exists && e.ModifyIndex == x.Index
-	case client.TxnCheckSession:
-		ok = exists && e.Session != "" && e.Session == x.Session
-	case client.TxnCheckNotExists:
-		ok = !exists
-	case client.TxnCheckValue:
-		ok = exists && bytes.Equal(e.Value, x.Value)
-	}
-	if !ok {
-		return fmt.Sprintf("%s of %q failed", x.Verb, x.Key)
-	}
-	return ""
-}
-
-func add(value string, n int64) (string, bool) {
-	old, err := strconv.ParseInt(value, 10, 64)
-	sum := old + n
-	if err != nil || (sum > old) != (n > 0) && n != 0 {
-		return "", false
-	}
-	return strconv.FormatInt(sum, 10), true
-}
-
-func (s *store) rename(x op, missing string) string {
-	from, exists := s.entries[x.Key]
-	to := s.entries[x.NewKey]
-	switch {
-	case !exists:
-		return missing
-	case x.Key == x.NewKey:
-		return ""
-	case from.Session != "" || to.Session != "":
-		return "one of the keys is locked"
-	}
-	s.write()
-	was := s.open
-	s.open = true // the same revision
-	s.delete([]string{x.Key})
-	s.open = was
-	if to.CreateIndex == 0 {
-		to.CreateIndex = s.revision
-	}
-	s.put(client.Entry{Key: x.NewKey, Value: from.Value, Flags: from.Flags, LockIndex: to.LockIndex,
-		CreateIndex: to.CreateIndex, ModifyIndex: s.revision})
-	return ""
-}
-
-// transaction does all of ops, or nothing.
-func (s *store) transaction(ops []op) (shown []client.Entry, failed []client.TxnFailure) {
-	before := *s
-	before.entries, before.expiry = maps.Clone(s.entries), maps.Clone(s.expiry)
-	s.write()
-	s.open = true
-	for i, x := range ops {
-		entries, why := s.run(x)
-		if shown = append(shown, entries...); why != "" {
-			failed = append(failed, client.TxnFailure{Op: i, What: why})
-		}
-	}
-	changed := len(s.changes) > len(before.changes)
-	if s.open = false; len(failed) > 0 || !changed {
-		*s = before
-	}
-	return shown, failed
-}
-
-// newSession adds one.
-func (s *store) newSession(x client.Session) {
-	s.write()
-	x.CreateIndex, x.ModifyIndex = s.revision, s.revision
-	s.sessions[x.ID] = &session{Session: x}
-	s.renew(x.ID)
-	s.record(change{session: x.ID})
-}
-
-// endSession ends one, if it is there, with its locks.
-func (s *store) endSession(id string) {
-	x := s.sessions[id]
-	if x == nil {
-		return
-	}
-	s.write()
-	delete(s.sessions, id)
-	s.open = true
-	defer func() { s.open = false }()
-	for _, k := range s.keys("") {
-		e := s.entries[k]
-		if e.Session != id {
-			continue
-		}
-		s.delays[k] = time.Now().Add(x.LockDelay)
-		if x.Behavior == client.DeleteKeys {
-			s.delete([]string{k})
-			continue
-		}
-		e.Session, e.ModifyIndex = "", s.revision
-		s.put(e)
-	}
-	s.record(change{session: id})
-}
-
-func (s *store) renew(id string) []map[string]any {
-	if x := s.sessions[id]; x != nil && x.TTL > 0 {
-		x.ends = time.Now().Add(x.TTL)
-	}
-	return s.listSessions("info/"+id, false)
-}
-
-// sweep ends sessions and keys whose time is over at now.
-func (s *store) sweep(now time.Time) {
-	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
-		if ends := s.sessions[id].ends; !ends.IsZero() && !now.Before(ends) {
-			s.endSession(id)
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(s.expiry)) {
-		if !now.Before(s.expiry[k]) {
-			s.delete([]string{k})
-		}
+// RequireTokens makes requests need a token from now on, and adds policies, of which it takes the names and rules. As
+// on real nodes the rules decide what a token may do, and a request without a token has that of api.AnonymousAccessor.
+func (c *Cluster) RequireTokens(policies ...api.Policy) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.guarded = true
+	for _, p := range policies {
+		c.drawn++
+		c.store.must(kv.PutPolicy(kv.Policy{ID: numbered(c.drawn), Name: p.Name, Rules: p.Rules}, true))
 	}
 }
 
-// next is when sweep will have something to do, if at all.
-func (s *store) next() (time.Time, bool) {
-	var first time.Time
-	for _, x := range s.sessions {
-		if !x.ends.IsZero() && (first.IsZero() || x.ends.Before(first)) {
-			first = x.ends
-		}
+// AddToken adds a token, without HTTP. Its secret is t.SecretID.
+func (c *Cluster) AddToken(t api.Token) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drawn++
+	made := kv.Token{Accessor: cmp.Or(t.AccessorID, numbered(c.drawn)), Secret: kv.HashSecret(t.SecretID), Name: t.Name,
+		Description: t.Description, Certificate: t.Certificate, Created: time.Now().UnixNano()}
+	for _, p := range t.Policies {
+		made.Policies = append(made.Policies, cmp.Or(p.ID, p.Name))
 	}
-	for _, t := range s.expiry {
-		if first.IsZero() || t.Before(first) {
-			first = t
-		}
+	c.store.must(kv.PutToken(made, true))
+}
+
+// RevokeToken deletes the token with that secret, without HTTP.
+func (c *Cluster) RevokeToken(secret string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t, ok := c.store.state.ACL().TokenOfSecret(kv.HashSecret(secret)); ok {
+		c.store.must(kv.DropToken(t.Accessor))
 	}
-	return first, !first.IsZero()
+}
+
+// Applied returns how many writes were applied, without failed conditions and renewals.
+func (c *Cluster) Applied() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.store.applied
+}
+
+// Revision returns the revision of the store.
+func (c *Cluster) Revision() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.store.state.Revision()
+}
+
+// Forget drops all idempotency keys, as if many writes had come since.
+func (c *Cluster) Forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	must(c.store.state.Jump(0, 0))
+}
+
+// Compact drops the history of changes. Streams that have not told all of it end, and say so.
+func (c *Cluster) Compact() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store.hub.Begin(c.store.state.Revision())
+}
+
+// Replace puts another, empty store in the place of this one, as if the nodes had begun anew at the same addresses. It
+// ends every stream. Leases and members stay.
+func (c *Cluster) Replace() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store = newStore(c.store.wake)
+	for _, n := range c.nodes {
+		n.open.EndWaits()
+		n.guarded.EndWaits()
+		n.serve()
+	}
+}
+
+// Value returns the value of a key, without HTTP.
+func (c *Cluster) Value(key string) (string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok, err := c.store.state.Get(key)
+	must(err)
+	return string(e.Value), ok
+}
+
+// Set writes a key, without HTTP, and returns the revision.
+func (c *Cluster) Set(key, value string) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store.must(kv.Command{Op: kv.OpSet, Key: key, Value: []byte(value)})
+	return c.store.state.Revision()
+}
+
+// Delete deletes all keys that start with prefix, without HTTP.
+func (c *Cluster) Delete(prefix string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store.must(kv.Command{Op: kv.OpPrune, Key: prefix})
+}
+
+// Sessions returns the IDs of the live sessions.
+func (c *Cluster) Sessions() (ids []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store.sweep()
+	view, err := c.store.state.Snapshot()
+	must(err)
+	defer view.Close()
+	view.Sessions("", func(s kv.Session) bool {
+		ids = append(ids, s.ID)
+		return true
+	})
+	return ids
+}
+
+// EndSession ends a session, without HTTP, as if its TTL had passed.
+func (c *Cluster) EndSession(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store.must(kv.Command{Op: kv.OpSessionDestroy, Session: kv.Session{ID: id}})
 }

@@ -111,7 +111,7 @@ func TestTxnVerb(t *testing.T) {
 		{"txn -", "check-value door closed\nset door open\nadd opened 1\nget door # look\n", 0,
 			"door\t2\t\ndoor\t4\t\nopened\t4\t2\ndoor\t4\topen\nrevision 4\n", ""},
 		{"txn -", "\n# twice\ncheck-value door closed\nset door open\nget none\n", 1, "",
-			"kvctl: -: line 3: check-value"},
+			"kvctl: -: line 3: failed value check"},
 		{"txn - --json", "get none", 1, "", `"failed":[{"op":0,"line":1,"what":"key \"none\" doesn't exist"}]`},
 		{"txn - --json", `[{"KV":{"Verb":"get","Key":"opened"}}]`, 0,
 			`{"entries":[{"key":"opened","value":"Mg==","flags":0,"create_index":3,"modify_index":4,"lock_index":0}],` +

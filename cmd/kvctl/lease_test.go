@@ -128,8 +128,8 @@ func TestLeaseRunStopsItsCommand(t *testing.T) {
 		out    string
 		err    string
 	}{
-		{"the lease is released by somebody", func(func()) { c.EndLease("job") }, obedient, 1, "stopped\n", "gone"},
-		{"a command that does not listen", func(func()) { c.EndLease("job") }, stubborn, 137, "", "gone"},
+		{"the lease is released by somebody", func(func()) { c.EndLease("job") }, obedient, 1, "stopped\n", "has ended"},
+		{"a command that does not listen", func(func()) { c.EndLease("job") }, stubborn, 137, "", "has ended"},
 		{"no node answers", func(func()) { always(c, clienttest.Hang, false) }, obedient, 1, "stopped\n",
 			"could not be renewed in time"},
 		{"interrupted", func(cancel func()) { cancel() }, obedient, 0, "stopped\n", ""},

@@ -148,7 +148,11 @@ var Layout = Rules{
 			"server/backup/target",
 			"storage", "lease", "lease/named", "multipaxos", "kv",
 		}},
-		{Path: "client/..."},
+		{Path: "client"},
+		{
+			Path: "client/clienttest", May: []string{"server/web", "server/access", "server/members", "server/slow", "server/watch", "kv"},
+			Never: []string{"server"},
+		},
 		{Path: "cmd/kvnode/...", May: []string{
 			"server", "server/admission", "server/audit", "server/guardian", "server/recovery", "server/archive",
 			"server/archiver", "server/backup",

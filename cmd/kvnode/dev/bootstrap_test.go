@@ -49,7 +49,7 @@ func TestTokensOfADevCluster(t *testing.T) {
 func TestBootstrapInALaterRun(t *testing.T) {
 	cluster := clienttest.Start(1)
 	t.Cleanup(cluster.Close)
-	cluster.RequireTokens(nil)
+	cluster.RequireTokens()
 	cfg := client.Config{Endpoints: cluster.Endpoints(), NoLearning: true}
 	first, second := devcluster.TokenFile(t.TempDir()), devcluster.TokenFile(t.TempDir())
 	for _, file := range []string{first, second} {

@@ -68,7 +68,7 @@ func fakeNode(how string) int {
 	})
 	if slices.Contains(os.Args, "--acl") {
 		tokens := clienttest.New(1)
-		tokens.RequireTokens(nil)
+		tokens.RequireTokens()
 		http.Handle(api.PathACL, tokens.Node(1).Handler())
 	}
 	if how == stubborn {
