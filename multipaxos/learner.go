@@ -66,8 +66,8 @@ func (l *learner) advanceByMark(a *acceptor) {
 }
 
 // handleLearn takes chosen entries from slot chosen+1 on. A leader learns only by counting votes: if it took values
-// from others its mark would no longer speak of its own proposals alone. A higher ballot among them ends that. see shows
-// the leader such a ballot, and returns its phase then.
+// from others its mark would no longer speak of its own proposals alone. A higher ballot among them ends that: see
+// shows the ballot to the leader, and returns the leader's phase then.
 func (l *learner) handleLearn(m *Message, see func(ballot.Ballot) Phase, a *acceptor, out *outbox) {
 	l.known = max(l.known, m.Chosen)
 	a.space.jam.loosen(m.Chosen) // others have it: it needs no place in the reserve

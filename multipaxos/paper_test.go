@@ -669,7 +669,8 @@ func TestForeignAndMalformedMessagesAreIgnored(t *testing.T) {
 	if err := s.Step(m); err != nil || !bytes.Equal(s.AppendState(nil), before) {
 		t.Errorf("a message for another node: promised %v, %v", s.Promised(), err)
 	}
-	sent := s.step(Message{Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 5), maxAhead+1, "a")}) // only its mark is heeded
+	// Of an Accept far ahead only the mark is heeded.
+	sent := s.step(Message{Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 5), maxAhead+1, "a")})
 	if len(sent)+len(s.sync()) != 0 || len(s.values()) != 0 || !s.Promised().IsZero() {
 		t.Errorf("an Accept far ahead: sent %+v, promised %v", sent, s.Promised())
 	}

@@ -150,7 +150,8 @@ var Layout = Rules{
 		}},
 		{Path: "client"},
 		{
-			Path: "client/clienttest", May: []string{"server/web", "server/access", "server/members", "server/slow", "server/watch", "kv"},
+			Path:  "client/clienttest",
+			May:   []string{"server/web", "server/access", "server/members", "server/slow", "server/watch", "kv"},
 			Never: []string{"server"},
 		},
 		{Path: "cmd/kvnode/...", May: []string{

@@ -80,7 +80,8 @@ func TestTheJointProgramCompiles(t *testing.T) {
 			packages["./"+filepath.Dir(file)] = true
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"build", "-overlay", j.overlay}, slices.Sorted(maps.Keys(packages))...)...)
+	args := append([]string{"build", "-overlay", j.overlay}, slices.Sorted(maps.Keys(packages))...)
+	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

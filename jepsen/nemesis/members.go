@@ -325,7 +325,8 @@ func cutBeside(ctx context.Context, b *Bed, _ *sync.Mutex) error {
 		for _, n := range b.Cluster.Free() {
 			few[n.ID] = b.Random.IntN(4) == 0
 		}
-		if err := b.cutFor("partition", split(b, few), func() { cluster.Pause(ctx, b.between(500*ms, 2000*ms)) }); err != nil {
+		wait := func() { cluster.Pause(ctx, b.between(500*ms, 2000*ms)) }
+		if err := b.cutFor("partition", split(b, few), wait); err != nil {
 			return err
 		}
 		cluster.Pause(ctx, b.between(1000*ms, 3000*ms))

@@ -87,7 +87,8 @@ func overwrite(ctx context.Context, all *client.Client, total int) error {
 // votes waits until a node votes, and returns its number.
 func votes(ctx context.Context, c *cluster.Cluster, n *cluster.Node) (int, error) {
 	var last string
-	for end := time.Now().Add(comesBack); time.Now().Before(end) && ctx.Err() == nil; cluster.Pause(ctx, 20*time.Millisecond) {
+	end := time.Now().Add(comesBack)
+	for ; time.Now().Before(end) && ctx.Err() == nil; cluster.Pause(ctx, 20*time.Millisecond) {
 		s, err := c.Status(ctx, n)
 		if err == nil && s.Node != 0 && (s.Role == "master" || s.Role == "follower") {
 			c.Enter(n, int(s.Node))

@@ -78,7 +78,8 @@ func Stories() []Story {
 			"the reason is said, and with its own it does", strangers},
 		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's " +
 			"data is refused, nothing touched", differentLists},
-		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", inCluster(badInput)},
+		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing",
+			inCluster(badInput)},
 	}
 }
 

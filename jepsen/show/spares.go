@@ -16,7 +16,8 @@ const (
 
 // spares kills a voter for good under load, and then two of three at once.
 func spares(ctx context.Context, s *stage) error {
-	c, all, done, err := started(ctx, cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Spares: 2, Flags: []string{shortLeases}})
+	c, all, done, err := started(ctx, cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Spares: 2,
+		Flags: []string{shortLeases}})
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,8 @@ func count(l client.MemberList, is func(client.Member) bool) (n int) {
 func awaitMembers(ctx context.Context, c *client.Client, what string, is func(client.MemberList) bool) error {
 	var l client.MemberList
 	var err error
-	for end := time.Now().Add(comesBack); time.Now().Before(end) && ctx.Err() == nil; cluster.Pause(ctx, 100*time.Millisecond) {
+	end := time.Now().Add(comesBack)
+	for ; time.Now().Before(end) && ctx.Err() == nil; cluster.Pause(ctx, 100*time.Millisecond) {
 		if l, err = c.Members().List(ctx); err == nil && is(l) {
 			return nil
 		}

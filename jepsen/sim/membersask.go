@@ -17,7 +17,8 @@ type memberAsk struct {
 // askMembers brings a request of the operator to the node: to begin an operation, or to take it back. A node that is
 // not the master passes it on once. Took is called unless the process ends first.
 func (n *node) askMembers(op members.Operation, cancel bool, took func(memberAnswer)) {
-	q := &memberAsk{node: n, took: took, request: replica.MembersRequest{Request: members.Request{Op: op}, Wait: n.plan.lease}}
+	q := &memberAsk{node: n, took: took,
+		request: replica.MembersRequest{Request: members.Request{Op: op}, Wait: n.plan.lease}}
 	if cancel {
 		q.request.Cancel = op.ID
 	}

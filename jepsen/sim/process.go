@@ -51,7 +51,8 @@ func (n *node) open(silence time.Duration) error {
 func (n *node) openElector() error {
 	p, t := n.process, n.plan.timing
 	e, err := elector.New(elector.Config{
-		Self: p.self, Voters: n.disk.members.Voters(), Membership: n.disk.members.Number, Timing: t, Duration: n.plan.lease, Seed: n.random.next(),
+		Self: p.self, Voters: n.disk.members.Voters(), Membership: n.disk.members.Number, Timing: t, Duration: n.plan.lease,
+		Seed:     n.random.next(),
 		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: t, Quarantine: p.quarantine.Deadline(p.begun)},
 	}, p.begun)
 	if err != nil {
