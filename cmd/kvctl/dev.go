@@ -221,11 +221,15 @@ func (d *dev) status(cmd *cobra.Command, _ []string) error {
 
 // done reports what was done to a node.
 func (d *dev) done(n devcluster.Node, pid int, what string) error {
+	node := fmt.Sprintf("node %d", n.ID)
+	if pid != 0 {
+		node += fmt.Sprintf(" (pid %d)", pid)
+	}
 	return d.app.printf(struct {
 		Node int    `json:"node"`
 		PID  int    `json:"pid"`
 		Done string `json:"done"`
-	}{n.ID, pid, what}, "node %d (pid %d) %s\n", n.ID, pid, what)
+	}{n.ID, pid, what}, "%s %s\n", node, what)
 }
 
 // each returns a command that does f to each of the nodes, within one time limit. all: they are not named one by one.
