@@ -19,7 +19,7 @@ const (
 // identify has the data directory say which node this is, where the command line does not, or has the number of before
 // the node took its own place again.
 func (s *settings) identify() error {
-	if s.anew {
+	if s.anew || s.unseen {
 		return nil
 	}
 	id, ok, err := server.Identify(s.cfg.Data)
@@ -67,13 +67,16 @@ func (s *settings) checkJoin() error {
 			"with --replace", s.name("rejoin"))
 	}
 	if s.cfg.Join == "" {
-		for flag, set := range map[string]bool{
-			"replace": s.cfg.Replace != "", "non-voter": s.cfg.NonVoter, "spare": s.cfg.Spare,
-			"replace-after": s.cfg.ReplaceAfter != 0,
+		for _, f := range []struct {
+			name string
+			set  bool
+		}{
+			{"replace", s.cfg.Replace != ""}, {"non-voter", s.cfg.NonVoter}, {"spare", s.cfg.Spare},
+			{"replace-after", s.cfg.ReplaceAfter != 0},
 		} {
-			if set {
+			if f.set {
 				return badConfig("%s: says as what a node joins a cluster; give a member's address with --join",
-					s.name(flag))
+					s.name(f.name))
 			}
 		}
 		return nil

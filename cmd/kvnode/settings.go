@@ -24,6 +24,8 @@ type settings struct {
 	// Read from the data directory, for settings missing on the command line. known: the node's id is from there; member:
 	// the node has been in a cluster; alone: that cluster has never had another member.
 	known, member, alone bool
+	// Set by validate only: the data directory is not looked at.
+	unseen bool
 	// Set by rejoin only. anew: the directory is set aside, whatever is in it; giveUp: its cluster does not matter;
 	// givenName: the node's name if the command line has one.
 	anew, giveUp bool

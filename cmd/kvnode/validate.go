@@ -10,6 +10,7 @@ import (
 // newValidate is for whoever has changed the configuration of a node and does not want to find out by a restart.
 func newValidate(environ []string, stdout io.Writer) *cobra.Command {
 	s := newSettings()
+	s.unseen = true
 	cmd := &cobra.Command{
 		Use:   "validate [FLAGS]",
 		Short: "Check the configuration of a node without starting it",

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"strings"
+	"tenure/storage"
 	"testing"
 )
 
@@ -29,5 +30,21 @@ func TestValidate(t *testing.T) {
 	}
 	if _, err := os.Lstat("d"); !os.IsNotExist(err) {
 		t.Errorf("the data directory: %v", err)
+	}
+}
+
+// TestValidateBesideANodeThatRuns: nothing of the data directory is read, or locked.
+func TestValidateBesideANodeThatRuns(t *testing.T) {
+	dir := t.TempDir()
+	s, err := storage.Open(dir, storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, args := range []string{"--data " + dir, "--join 127.0.0.1:7 --data " + dir} {
+		o := command(t, nil, nil, append([]string{"validate"}, strings.Fields(args)...)...)
+		if o.code != 0 || o.stderr != "" {
+			t.Errorf("%s: %+v", args, o)
+		}
 	}
 }
