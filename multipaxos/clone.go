@@ -177,8 +177,7 @@ func (s *state) learner(l *learner, chosen Slot) {
 	s.num(uint64(l.applied))
 	s.ballot(l.mark.ballot)
 	s.num(uint64(l.mark.through), uint64(max(l.known, chosen)), uint64(l.hint), uint64(l.waits), uint64(l.gone),
-		uint64(l.missed))
-	s.flag(l.starved)
+		uint64(l.missed), uint64(l.starved))
 }
 
 func (s *state) leader(l *leader) {

@@ -207,7 +207,7 @@ func (c *Core) Checkpointed(s Slot) {
 // If short is set, the tail of the log that is kept for members that lag is short too.
 func (c *Core) SetSpace(full Need, short bool) {
 	if full != c.acceptor.space.full {
-		c.learner.starved = false
+		c.learner.starved = 0
 		c.acceptor.space.jam = jam{}
 	}
 	c.acceptor.space.full, c.acceptor.space.short = full, short

@@ -15,7 +15,7 @@ type learner struct {
 	waits   int           // ticks until an unanswered Fetch is repeated; 0: none is out
 	gone    Slot          // highest slot that a node has answered to have truncated
 	missed  int           // questions since the newest entry was learned that gone made of no use, or nobody answered
-	starved bool          // the next chosen entry was refused for want of space: asking for it again is of no use
+	starved Slot          // refused for want of space: while it is the next one, asking for it again is of no use
 }
 
 // mark is the newest that a leader has told: whatever was proposed under its ballot in slots up to through is chosen.
@@ -101,7 +101,9 @@ func (l *learner) next(e *Entry, a *acceptor) bool {
 		return false
 	}
 	if a.refuses(e) {
-		l.starved = a.cfg.NeedOf(e.Value) >= a.space.full
+		if l.starved = 0; a.cfg.NeedOf(e.Value) >= a.space.full {
+			l.starved = e.Slot
+		}
 		return false
 	}
 	return true
@@ -128,7 +130,7 @@ func (l *learner) request(from ballot.NodeID, a *acceptor, out *outbox) {
 func (l *learner) lacks(a *acceptor) bool { return l.known > a.chosen && l.stores(a) }
 
 // stores reports whether an entry that is learned could be stored now.
-func (l *learner) stores(a *acceptor) bool { return !l.starved && !a.flooded() }
+func (l *learner) stores(a *acceptor) bool { return l.starved != a.chosen+1 && !a.flooded() }
 
 // refetch goes on with what a flooded disk held up.
 func (l *learner) refetch(a *acceptor, out *outbox) {

@@ -79,6 +79,19 @@ func TestFullLearnerAsksAgainOnceItHasSpace(t *testing.T) {
 	}
 }
 
+// An entry that was refused may be learned in another way: of a promise, or with a jam. Then others can be asked for.
+func TestFullLearnerAsksForWhatComesAfterTheRefused(t *testing.T) {
+	s := fullFollower(t, NeedSpace)
+	s.step(Message{Kind: KindLearn, From: 2, Chosen: 1, Entries: entries(by(2, 1), 1, "+a")})
+	s.sync()
+	s.acceptor.learn(Entry{Slot: 1, Ballot: by(2, 1), Value: []byte("+a")})
+	s.sync()
+	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 2})
+	if f := s.one(s.ticks(fetchTicks), KindFetch); f.Slot != 2 {
+		t.Fatalf("%+v", f)
+	}
+}
+
 func TestShortOfSpaceKeepsNoTail(t *testing.T) {
 	cfg := soloConfig()
 	cfg.KeepEntries = 5
