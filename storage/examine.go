@@ -87,7 +87,8 @@ type StateInfo struct {
 var purposes = map[string]string{
 	lockName: "lock", disk.LogName: "identity and log", disk.JournalName: "newest commits",
 	disk.StateName: "state database",
-	disk.SumsName:  "checksums of the pages of the state database", disk.RedoName: "changes of a checkpoint in parts",
+	disk.SumsName:  "checksums of the pages of the state database", disk.NewSumsName: "those, while they are made anew",
+	disk.RedoName:    "changes of a checkpoint in parts",
 	disk.ReserveName: "held space", newLogName: "a store that was being made",
 	disk.ReceivingName: "a snapshot that was coming in", disk.ReceivedName: "a snapshot to install",
 	disk.ReceivedSumsName: "its checksums", differsName: "why no node starts here any more",

@@ -112,7 +112,7 @@ func loadSums(path string, flag int, m *Meta) (*sumsFile, []uint32, error) {
 
 // makeSums writes the file at path anew, durably, with the checksums of the pages of m's transaction.
 func makeSums(path string, t *Sums, m *Meta) (*sumsFile, error) {
-	unfinished := path + ".new"
+	unfinished := filepath.Join(filepath.Dir(path), disk.NewSumsName)
 	f, err := writeSums(unfinished, t, m)
 	if err != nil {
 		return nil, disk.CannotWrite(path, err)

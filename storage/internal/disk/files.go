@@ -8,6 +8,7 @@ const (
 	JournalName      = "journal"
 	StateName        = "state.db"
 	SumsName         = "state.sums"         // checksums of the pages of state.db
+	NewSumsName      = "state.sums.new"     // the same, while they are made anew
 	RedoName         = "redo"               // from the first checkpoint of several parts on
 	ReserveName      = "reserve"            // space that only this store may use
 	ReceivingName    = "state.db.receiving" // a snapshot that is being received
