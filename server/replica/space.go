@@ -94,7 +94,7 @@ func (l *Log) Relief() (next ballot.NodeID, why elector.Cause) {
 	case !l.epoch.ready || l.stopping:
 		return 0, elector.CauseUnknown
 	case l.changes.step.HandOver:
-		return l.members.successor(l.ticks, l.state.Applied()), elector.CauseHandedOver
+		return l.members.successor(l.ticks, l.state.Applied()), elector.CauseNoVoter
 	}
 	return l.members.relief(l.ticks, l.state.Applied()), elector.CauseNoSpace
 }

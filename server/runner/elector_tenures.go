@@ -61,7 +61,7 @@ func (e *Elector) noteEnd(now time.Duration, end *elector.TenureEnd, by *elector
 	if r := by.Release; r != nil && r.Next != 0 && end.Cause.Released() {
 		detail += fmt.Sprintf(", to node %d", r.Next)
 	}
-	if g := by.LetGo; end.Cause == elector.CauseNoProgress && g.Tenure == end.Tenure {
+	if g := by.LetGo; end.Cause == elector.CauseNoProgress && g.Tenure == end.Tenure { // the other causes say it all
 		detail += ", " + g.String()
 	}
 	e.metrics.ends.WithLabelValues(end.Cause.String()).Inc()
@@ -81,7 +81,7 @@ func (e *Elector) noteEvent() {
 		g := e.driver.Event().LetGo
 		e.metrics.letGo.WithLabelValues(g.Reason).Inc()
 		e.cfg.Logger.Warn().Str("reason", g.String()).Uint64("tenure", g.Tenure).
-			Msg("this node gets nowhere as master and another one is able: it lets go of the master lease and stands back")
+			Msg("this node lets go of the master lease, and stands back")
 	}
 	if e.driver.Cleared() {
 		e.cleared.Add(1)

@@ -12,13 +12,16 @@ import (
 // Cause tells why a tenure of the master lease ended, as the node that had it knows it.
 type Cause uint8
 
-// The causes. Those up to CauseNoProgress are releases (P6), the others are tenures that were not renewed in time.
+// The causes. Those up to CauseClock are releases (P6), the others are tenures that were not renewed in time.
 const (
 	CauseUnknown    Cause = iota // a hole in the bookkeeping: it never occurs
 	CauseStopping                // the node stops in order
 	CauseHandedOver              // handed over by command
 	CauseNoSpace                 // handed over because its disk is short of space
 	CauseNoProgress              // let go because it got nowhere (M6)
+	CauseNoVoter                 // it is no voter any more, or hands over because it soon will be none
+	CauseDiffers                 // let go because its state differs from that of a majority
+	CauseClock                   // let go because its clock cannot be trusted
 	CauseClockJump               // only the clock went on: the machine was suspended, or the clock jumped
 	CauseLoopLate                // the lease loop did not run in time
 	CauseRefused                 // acceptors refused
@@ -26,8 +29,8 @@ const (
 	causes
 )
 
-var causeNames = [causes]string{"unknown", "stopping", "handed_over", "no_space", "no_progress", "clock_jump",
-	"loop_late", "refused", "unanswered"}
+var causeNames = [causes]string{"unknown", "stopping", "handed_over", "no_space", "no_progress", "no_voter",
+	"differs", "clock", "clock_jump", "loop_late", "refused", "unanswered"}
 
 // String is the cause as metrics and the API name it.
 func (c Cause) String() string { return causeNames[c] }
@@ -42,9 +45,7 @@ func Causes() []Cause {
 }
 
 // Released reports whether the owner gave the lease up by itself.
-func (c Cause) Released() bool {
-	return c == CauseStopping || c == CauseHandedOver || c == CauseNoSpace || c == CauseNoProgress
-}
+func (c Cause) Released() bool { return c != CauseUnknown && c <= CauseClock }
 
 // Gap is what the runner has measured about the time between two steps of the lease loop. It explains a late one and
 // decides nothing else. What could not be measured is 0.
@@ -84,6 +85,12 @@ func (e TenureEnd) String() string {
 		return "released: the disk of this node is short of space"
 	case CauseNoProgress:
 		return "released: this node got nowhere"
+	case CauseNoVoter:
+		return "released: by a change of the members this node votes no more"
+	case CauseDiffers:
+		return "released: the state of this node differs from that of a majority"
+	case CauseClock:
+		return "released: the clock of this node cannot be trusted"
 	case CauseClockJump:
 		return fmt.Sprintf("not renewed in time: the clock went on by %s while this process did not run "+
 			"(suspended, or the clock jumped)%s",

@@ -12,6 +12,19 @@ type LetGo struct {
 	For    time.Duration
 }
 
+// cause is that of the end of the tenure.
+func (g LetGo) cause() Cause {
+	switch g.Reason {
+	case ReasonNoVoter:
+		return CauseNoVoter
+	case ReasonDiffers:
+		return CauseDiffers
+	case ReasonClock:
+		return CauseClock
+	}
+	return CauseNoProgress
+}
+
 // String returns the reason for people: "stuck for 4s".
 func (g LetGo) String() string {
 	return fmt.Sprintf("%s for %v", g.Reason, g.For.Round(100*time.Millisecond))

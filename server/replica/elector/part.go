@@ -151,12 +151,12 @@ func (e *Part) drain() []lease.Message {
 
 // letGo gives the lease up (P6) if it is still held as this tenure, and reports whether it was. The log part has
 // decided so (M6), or the runner because the log hangs or the clock cannot be trusted. The others may try first.
-func (e *Part) letGo(now time.Duration, tenure uint64) bool {
+func (e *Part) letGo(now time.Duration, g LetGo) bool {
 	h, held := e.proposer.Held(now)
-	if !held || h.Number != tenure {
+	if !held || h.Number != g.Tenure {
 		return false
 	}
-	e.release(now, e.cfg.Duration/4, CauseNoProgress)
+	e.release(now, e.cfg.Duration/4, g.cause())
 	return true
 }
 

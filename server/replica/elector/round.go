@@ -140,7 +140,7 @@ func (r *Round) handle() effect.Effect {
 	case e.Crash != nil:
 		r.cleared = l.crashReleased(now, e.Crash.Owner, e.Crash.Counters)
 	case e.LetGo.Tenure != 0:
-		r.letGo = l.letGo(now, e.LetGo.Tenure)
+		r.letGo = l.letGo(now, e.LetGo)
 	case e.Membership != nil:
 		l.setMembership(now, *e.Membership)
 	}

@@ -403,3 +403,17 @@ func TestP7AGuardiansWordIsNoLateness(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// A lease that is let go of says why.
+func TestTheCauseOfALetGo(t *testing.T) {
+	want := map[string]Cause{ReasonNoVoter: CauseNoVoter, ReasonDiffers: CauseDiffers, ReasonClock: CauseClock}
+	for _, reason := range LetGoReasons() {
+		cause, special := want[reason]
+		if !special {
+			cause = CauseNoProgress
+		}
+		if got := (LetGo{Reason: reason}).cause(); got != cause || !got.Released() {
+			t.Errorf("%s: %v, want %v", reason, got, cause)
+		}
+	}
+}
