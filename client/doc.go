@@ -68,7 +68,8 @@
 //	                                      the groups
 //	endpoints.go, learn.go                the addresses in use
 //	token.go, tls.go                      tokens and TLS
-//	sender.go, exchange.go, hedge.go      sending a request
-//	retry.go, nomaster.go                 trying it again
+//	sender.go                             a request, and whether it is sent again
+//	exchange.go, hedge.go                 sending it once
+//	retry.go, nomaster.go                 where the next try goes, and when
 //	outcome.go, revision.go               understanding its answer
 package client

@@ -26,7 +26,8 @@ func (c *Core) Clone(r Reader) *Core {
 	return &n
 }
 
-// AppendState writes all that decides c's future behind buf, the same bytes for equal states. Persist numbers are
+// AppendState writes all that decides c's future behind buf, the same bytes for equal states. It leaves out what only
+// MarkedThrough, Pieces and Behind tell. Persist numbers are
 // written relative to the durable one, so that states differing only in age are equal.
 func (c *Core) AppendState(buf []byte) []byte {
 	s := state{buf: buf, durable: c.acceptor.writes.durable}

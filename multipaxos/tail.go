@@ -35,7 +35,7 @@ func gather(r *ring[piece], s Slot, bytes int) {
 	r.push(piece{s, 1, bytes})
 }
 
-// cut forgets what is truncated through slot t.
+// cut forgets what is truncated.
 func (t *tail) cut(through Slot) {
 	for _, r := range [...]*ring[piece]{&t.found, &t.pieces} {
 		for r.len() > 0 && r.at(0).through <= through {

@@ -15,8 +15,9 @@ import (
 
 // Open opens the store in dir, creating both if there is nothing yet, and holds dir's lock until Close. It reads all of
 // log.db, and state.db as far as Options.VerifyBytes says, before bbolt maps them; damage is an error wrapping
-// ErrDamaged. The records of the journal go to log.db before it returns. A new store draws a random store id, which is
-// durable when Open returns. If Options.Check refuses the store, no file has been changed.
+// ErrDamaged. Unless Options.Offline is set, the records of the journal go to log.db before it returns. A new store
+// draws a random store id, which is durable when Open returns. If Options.Check refuses a store, none of its files has
+// been changed but the reserve.
 func Open(dir string, o Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func (o Options) Validate() error {
 		{"VerifyBytes", o.VerifyBytes}, {"QuotaBytes", o.QuotaBytes}, {"ReserveBytes", o.ReserveBytes},
 	} {
 		if f.value < 0 {
-			return fmt.Errorf("storage option %s is %d: give a size in bytes, or 0 for the default", f.name, f.value)
+			return fmt.Errorf("storage option %s is %d: give 0 for the default, or more", f.name, f.value)
 		}
 	}
 	if b := o.JournalBytes; b > journal.MaxBytes || (b > 0 && b < acceptor.MinJournalBytes) {

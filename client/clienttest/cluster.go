@@ -95,7 +95,7 @@ func (c *Cluster) Endpoints() []string {
 	return out
 }
 
-// Stop makes the node's address refuse connections from now on.
+// Stop makes the address of a node that Start made refuse connections from now on.
 func (n *Node) Stop() {
 	n.stopped.Store(true)
 	n.server.CloseClientConnections()

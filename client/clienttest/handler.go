@@ -35,7 +35,7 @@ func (r Request) IsWrite() bool {
 // Fault is what goes wrong with a request.
 type Fault int
 
-// The faults. "Applied" ones happen after a write was applied, the others instead.
+// The faults. Those named Applied, Slow and Late happen to a request that is applied, the others instead of it.
 const (
 	None           Fault = iota
 	Busy                 // 503

@@ -88,7 +88,7 @@ func (c *Cluster) Members() []api.Member {
 	return slices.Clone(c.members.list)
 }
 
-// Begun returns how many operations on members were begun.
+// Begun returns how many operations on members were begun since ForgetOperations.
 func (c *Cluster) Begun() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

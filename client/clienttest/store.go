@@ -167,7 +167,7 @@ func (c *Cluster) RevokeToken(secret string) {
 	}
 }
 
-// Applied returns how many writes were applied, without failed conditions and renewals.
+// Applied returns how many commands made a revision, those of the test and ends of TTLs included.
 func (c *Cluster) Applied() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,6 +28,7 @@
 //	*notTaken             nothing was changed; another node may do it, or the same one later
 //	web.ErrUnknown        it may have been done: never asked again by itself
 //	web.ErrNotApplied     nothing was changed; the client may ask again
+//	web.ErrOverloaded     it was not sent: too many of its kind wait for answers
 //
 // A question without an answer is unknown. One that was not sent is not taken.
 package backend

@@ -54,7 +54,7 @@
 //	M6  a holder that gets nowhere lets go                    progress.step, Log.tickProgress
 //	    who is able, and who may try                          progress.fit, progress.barred, standBack
 //	    a write is acknowledged only under the lease          batches.acknowledge
-//	    a read is answered only if the lease is held after it readOrder, readers.finishAtMaster
+//	    a read is answered only if the lease is held after it readOrder, Published.End; readers.finishAtMaster
 //	    a consistent read never joins a round already sent    readers.start
 //	    unknown is never reported as refused                  outcome.go
 //

@@ -23,7 +23,7 @@ type membersView struct {
 	peers   []peerView    // the other members, and whoever else is connected: this node may be behind
 	space   Space         // of the own disk
 	assured uint64        // tick at which it was last up to date, as far as it knew
-	// relieved is the tick before which this node does not hand over again for want of space.
+	// relieved is the tick before which this node does not hand over again by itself.
 	relieved uint64
 }
 
@@ -220,5 +220,5 @@ func (m *membersView) successor(tick, applied uint64) ballot.NodeID {
 // SuccessorLag is how many slots a node may be behind and still take over: heartbeats are a few ticks old.
 const SuccessorLag = 1000
 
-// reliefTicks is the time between two attempts to hand over for want of space.
+// reliefTicks is the time between two attempts of a node to hand over by itself.
 const reliefTicks = 250

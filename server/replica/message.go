@@ -22,7 +22,8 @@ const (
 	KindSnapshotPiece                        // one of them; not for the log part
 )
 
-// Message is one message between the log parts of two nodes; it travels on the log connection.
+// Message is one message between two nodes, of their log parts unless its kind says otherwise. It travels on the log
+// connection.
 type Message struct {
 	Kind      MessageKind
 	From, To  ballot.NodeID

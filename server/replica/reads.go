@@ -59,7 +59,7 @@ func (r *readers) add(q ReadRequest, leaving bool, out *outbox) {
 
 // start lets the reads that wait at the master go on. It opens a round of confirmation for the consistent reads that
 // have none. A read never joins a round that was sent before the read arrived. While a round is under way the next one
-// gathers.
+// gathers, for two ticks at most.
 func (r *readers) start(core *multipaxos.Core, tick uint64) {
 	r.pending = append(r.pending, r.waiting...)
 	r.waiting = nil

@@ -42,7 +42,7 @@ func (r *ReadRequest) takenAt(now time.Duration) ReadRequest {
 	return *r
 }
 
-// Reply answers a Request or a ReadRequest by its ID, exactly once.
+// Reply answers a Request, ReadRequest, MembersRequest or LevelRequest by its ID, exactly once.
 type Reply struct {
 	ID      uint64
 	Outcome Outcome

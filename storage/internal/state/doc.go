@@ -5,6 +5,7 @@
 //	DB          open, compare with the log, close     state.go, file.go, layout.go
 //	View        read one checkpoint                   view.go
 //	Checkpoint  in parts, each a transaction          checkpoint.go, merge.go, part.go, rewrite.go, redo.go
+//	room        waits for space for a part            room.go
 //	Digest      of all records                        digest.go, recount.go
 //	Content     a whole reading of state.db           verify.go
 //	Snapshot    the state database as a stream        snapshot.go, format.go, stream.go

@@ -248,7 +248,7 @@ func (r *Receiver) complete() error {
 	return nil
 }
 
-// Close closes the file.
+// close closes the file.
 func (r *Receiver) close() error {
 	var err error
 	if r.db != nil && !r.wedged.Load() {

@@ -72,7 +72,7 @@ func (r *redo) write(changes iter.Seq[kv.Change], plan *Plan, syncBytes int64) e
 	return flush(true)
 }
 
-// Open opens the file, and makes it, with a durable name, if there is none.
+// open opens the file, and makes it, with a durable name, if there is none.
 func (r *redo) open() (err error) {
 	if r.file != nil {
 		return nil

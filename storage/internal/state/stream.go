@@ -46,7 +46,7 @@ func (s *SnapshotStream) Add(piece []byte, fn func(c kv.Change) error) error {
 	return s.each(part, func(c *kv.Change, _ []byte) error { return fn(*c) })
 }
 
-// Open returns the part of the stream that is in piece, if it is the next one.
+// open returns the part of the stream that is in piece, if it is the next one.
 func (s *SnapshotStream) open(piece []byte) (part []byte, err error) {
 	at, part, err := openPiece(s.seed, piece)
 	if err == nil && at != s.offset {

@@ -42,7 +42,7 @@ var cursors = sync.Pool{New: func() any { return new(pages.Cursor) }}
 
 func (v *view) Close() { v.pages.Close() }
 
-// Open returns a cursor, which the caller puts back, and the root of a space.
+// open returns a cursor, which the caller puts back, and the root of a space.
 func (v *view) open(space kv.Space) (*pages.Cursor, pages.Bucket, error) {
 	if err := v.file.failure.Err(); err != nil {
 		return nil, pages.Bucket{}, err
