@@ -538,15 +538,6 @@ func TestLinksInPlaceOfFiles(t *testing.T) {
 			t.Errorf("%s: the file behind it has %q, %v", name, b, err)
 		}
 	}
-	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
-	must(t, open(t, dir, small).Close())
-	must(t, os.Remove(filepath.Join(dir, disk.SumsName)))
-	must(t, os.WriteFile(victim, []byte("mine"), 0o600))
-	must(t, os.Symlink(victim, filepath.Join(dir, disk.SumsName+".new")))
-	open(t, dir, small)
-	if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
-		t.Errorf("the file behind state.sums.new has %q, %v", b, err)
-	}
 }
 
 // Something that is no plain file, under any name of a node's file, is refused before it is opened: a pipe would be
