@@ -12,10 +12,10 @@ func accessRows(c *server.Config) []row {
 	return []row{
 		{"acl", boolean(&c.ACL, "false"), "refuse requests that no token allows; the same on all nodes. kvctl acl " +
 			"bootstrap makes the first token"},
-		{"audit", setting(&c.Audit.Path, "", "file", parseAudit), "write a line of JSON for each write and administrative " +
-			"act to this file, or - for standard output"},
-		{"audit-file-bytes", size(&c.Audit.FileBytes, "100MiB"), "with --audit FILE: move the file away when it has this " +
-			"size, 64KiB or more"},
+		{"audit", setting(&c.Audit.Path, "", "file", parseAudit), "write a line of JSON for each write and " +
+			"administrative act to this file, or - for standard output"},
+		{"audit-file-bytes", size(&c.Audit.FileBytes, "100MiB"), "with --audit FILE: move the file away when it has " +
+			"this size, 64KiB or more"},
 		{"audit-keep", count(&c.Audit.Keep, "10"), "with --audit FILE: how many such files to keep, 0 to 10000"},
 	}
 }

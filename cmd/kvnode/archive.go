@@ -26,16 +26,16 @@ type archiveSettings struct {
 func (a *archiveSettings) rows() []row {
 	length := func(to *time.Duration, def string) pflag.Value { return setting(to, def, "duration", days.Parse) }
 	return []row{
-		{"archive", text(&a.target, "target"), "archive the cluster to this directory or bucket (s3://BUCKET/PREFIX), one " +
-			"node at a time of those that are told so"},
+		{"archive", text(&a.target, "target"), "archive the cluster to this directory or bucket " +
+			"(s3://BUCKET/PREFIX), one node at a time of those that are told so"},
 		{"archive-recipient", setting(&a.recipients, "", "list", parseList), "with --archive: encrypt to these age " +
 			"recipients, age1…,…; the same on all nodes"},
-		{"archive-identity", text(&a.identity, "file"), "with --archive-recipient: file of age identities, without which " +
-			"this node cannot verify what it has encrypted"},
+		{"archive-identity", text(&a.identity, "file"), "with --archive-recipient: file of age identities, without " +
+			"which this node cannot verify what it has encrypted"},
 		{"archive-full-every", length(&a.fullEvery, "24h"), "with --archive: time between two full copies, 1m or more"},
 		{"archive-keep", length(&a.keep, "7d"), "with --archive: how far back every revision can be restored"},
-		{"archive-verify-every", length(&a.verifyEvery, "24h"), "with --archive: time between two verifications, which " +
-			"restore the newest full copy and what came after it, 1m or more"},
+		{"archive-verify-every", length(&a.verifyEvery, "24h"), "with --archive: time between two verifications, " +
+			"which restore the newest full copy and what came after it, 1m or more"},
 	}
 }
 

@@ -26,18 +26,19 @@ type tlsSettings struct {
 
 func (t *tlsSettings) rows() []row {
 	return []row{
-		{"tls-cert", file(&t.clients.Cert), "certificate of this node: clients use HTTPS then (kvctl ca node makes it)"},
+		{"tls-cert", file(&t.clients.Cert), "certificate of this node: clients use HTTPS then (kvctl ca node makes " +
+			"it)"},
 		{"tls-key", file(&t.clients.Key), "key of --tls-cert"},
-		{"tls-ca", file(&t.clients.CA), "authorities of the other nodes: with it nodes speak mutual TLS, by --tls-cert " +
-			"unless --peer-tls-cert is given"},
+		{"tls-ca", file(&t.clients.CA), "authorities of the other nodes: with it nodes speak mutual TLS, by " +
+			"--tls-cert unless --peer-tls-cert is given"},
 		{"peer-tls-cert", file(&t.peers.Cert), "certificate of this node for its peers (default: --tls-cert)"},
 		{"peer-tls-key", file(&t.peers.Key), "key of --peer-tls-cert (default: --tls-key)"},
 		{"peer-tls-ca", file(&t.peers.CA), "authorities of the other nodes (default: --tls-ca)"},
 		{"tls-min-version", setting(&t.minVersion, "1.3", "version", certs.ParseVersion), "oldest version of TLS for " +
 			"clients, 1.3 or 1.2; nodes speak 1.3"},
 		{"tls-client-ca", file(&t.clientCA), "authorities of clients: certificates that clients show must be theirs"},
-		{"tls-require-client-cert", boolean(&t.required, "false"), "with --tls-client-ca: refuse clients that show no " +
-			"certificate"},
+		{"tls-require-client-cert", boolean(&t.required, "false"), "with --tls-client-ca: refuse clients that show " +
+			"no certificate"},
 		{"tls-crl", file(&t.crl), "lists of revoked certificates, of nodes and clients, which their authorities have " +
 			"signed (kvctl ca revoke makes one)"},
 	}

@@ -195,8 +195,8 @@ func (l *Log) hear(now time.Duration, from ballot.NodeID, h Heartbeat) {
 	if !l.members.hear(now, from, h) {
 		return
 	}
-	// There may be no leader that sends the entries which are missing here: so many voters may lack the newest membership
-	// that none is elected before they learn it.
+	// There may be no leader to send the missing entries. None is elected while too many voters lack the newest
+	// membership.
 	if h.Membership > l.members.newest.Number && h.Applied > l.state.Applied() {
 		l.core.Ask(from)
 	}

@@ -18,7 +18,7 @@
 // or a fault. Some panics come on goroutines of bbolt's, where they cannot be caught. So a file is walked before bbolt
 // opens it, and views read copies of pages that have passed their checksums. DESIGN.md of storage argues for this.
 //
-// A File has one writer at a time: bbolt in a transaction, from Begin through its commit to End. Newest, IsFree,
+// A File has one writer at a time: bbolt in a transaction, from Begin through its commit to End. Newest, Free,
 // Reusable and Scrub exclude the writer by a lock of the caller's. Everything else may run beside it.
 //
 // Errors name the page and not the file, which the caller adds. Those of Open, Complete and Settle are whole: they wrap

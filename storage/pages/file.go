@@ -157,7 +157,7 @@ func (c *File) noteRun(id uint64, data []byte) error {
 // how many pages it passed, and whether there are more behind them. No transaction that writes runs.
 func (c *File) Scrub(id, n uint64) (passed uint64, more bool, err error) {
 	buf := make([]byte, c.pageBytes)
-	end := c.Newest().HighWater
+	end, free := c.Newest().HighWater, c.Free()
 	size, err := disk.Size(c.file)
 	if err != nil {
 		return 0, false, err
@@ -167,7 +167,7 @@ func (c *File) Scrub(id, n uint64) (passed uint64, more bool, err error) {
 			c.pageBytes)
 	}
 	for i := id; i < min(end, id+n); i++ {
-		if i >= 2 && c.IsFree(i) {
+		if i >= 2 && free.Has(i) {
 			continue
 		}
 		if err := c.readPages(i, buf); err != nil {

@@ -8,6 +8,12 @@ import (
 // FreeList is a set of free pages of a bbolt file. It is valid until the next write to the file.
 type FreeList struct{ pages bitmap }
 
+// Free returns the pages that are free in the newest transaction. No transaction that writes runs.
+func (c *File) Free() FreeList { return FreeList{c.views.newest().free} }
+
+// Has reports whether page id, one of the file, is in p.
+func (p FreeList) Has(id uint64) bool { return p.pages.has(id) }
+
 // Reusable returns the pages that are free in every transaction that anybody can read: the newest one, the one before,
 // and those of open views. The caller must not write to the file while it uses the result.
 func (c *File) Reusable() FreeList {

@@ -134,9 +134,6 @@ func (v *views) close(id uint64) {
 // Newest returns the meta page of the newest transaction. No transaction that writes runs.
 func (c *File) Newest() *Meta { return c.views.newest().meta }
 
-// IsFree reports whether page id is free in the newest transaction. No transaction that writes runs.
-func (c *File) IsFree(id uint64) bool { return c.views.newest().free.has(id) }
-
 // CheckMeta compares the newest meta page with what was written, and returns the number of its transaction. It comes
 // before each Begin of bbolt, which panics there and keeps its locks if it finds neither of the two meta pages whole.
 func (c *File) CheckMeta() (settled uint64, err error) {

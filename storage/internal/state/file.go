@@ -91,12 +91,12 @@ func (f *stateFile) freeRuns(run int64) (free int64, err error) {
 	if err != nil || size.File > maxRunsFile {
 		return size.Reusable / 2, err
 	}
-	m := f.checked.Newest()
+	m, list := f.checked.Newest(), f.checked.Free()
 	pageBytes := int64(m.PageBytes)
 	end := min(int64(m.HighWater), f.solid()/pageBytes)
 	length := int64(0)
 	for id := int64(2); id <= end; id++ {
-		if id < end && f.checked.IsFree(uint64(id)) {
+		if id < end && list.Has(uint64(id)) {
 			length += pageBytes
 			continue
 		}

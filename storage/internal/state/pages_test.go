@@ -39,7 +39,7 @@ func borderOf(t *testing.T, s *testDB) (branch uint64, off int, key string) {
 	t.Helper()
 	b := readFile(t, s.files.StatePath())
 	for _, p := range disktest.PagesOf(t, b, disktest.Branch) {
-		if k := p.Key(2); !s.checked.IsFree(p.ID) {
+		if k := p.Key(2); !s.checked.Free().Has(p.ID) {
 			return p.ID, bytes.Index(p.Data, k), string(k)
 		}
 	}
@@ -162,7 +162,7 @@ func TestScrub(t *testing.T) {
 	}
 	free, live := uint64(0), uint64(0)
 	for id := uint64(2); id < passed; id++ {
-		if s.checked.IsFree(id) {
+		if s.checked.Free().Has(id) {
 			free = id
 		} else {
 			live = id

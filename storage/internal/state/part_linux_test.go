@@ -44,7 +44,7 @@ func TestAPartCountsTheFreeList(t *testing.T) {
 	p := mergePart(t, s, "after large deletions", changes)
 	listed := 0
 	for id := range s.checked.Newest().HighWater {
-		if s.checked.IsFree(id) {
+		if s.checked.Free().Has(id) {
 			listed++
 		}
 	}
