@@ -3,17 +3,18 @@
 // It turns flags, KVNODE_ variables and a configuration file into a server.Config and hands over to the server; it
 // holds no part of the protocol.
 //
-//	main.go                       exit codes, the one line of an error
-//	root.go                       the command tree
-//	settings.go                   the table of settings, with their bounds
-//	values.go                     how each kind of setting is written
-//	sources.go, file.go           flag > environment > file > default, and nothing unknown in any of them
-//	config.go, check.go, join.go  contradictory settings are refused before anything is touched
-//	node.go, main_run.go          logger and signals around the server, the server
-//	processors.go                 how many processors the node lets Go's scheduler use
-//	validate.go                   `kvnode validate`: the configuration alone
-//	rejoin.go, recover.go         `kvnode rejoin` and `kvnode recover`, through the package server/recovery
-//	dev.go                        `kvnode dev`, through the package cmd/kvnode/dev
+//	main.go, root.go                  exit codes, the one line of an error; the command tree
+//	node.go                           kvnode without a command: logger and signals around the server
+//	processors.go, threads_*.go       how the node uses processors
+//	settings.go, values.go            the table of settings, with their bounds; how each kind of setting is written
+//	sources.go, file.go               flag > environment > file > default, and nothing unknown in any of them
+//	config.go, settings_check.go      contradictory settings are refused before anything is touched
+//	access.go, archive.go, join.go,   the settings of one subject, and what contradicts them
+//	tls.go
+//
+// Every command has the file of its name. restore_archive.go has the part of `kvnode restore` that is about archives.
+// rejoin_hint.go says in an error how to type `kvnode rejoin`. The commands that work on directories do it through the
+// package server/recovery, and `kvnode dev` through the package cmd/kvnode/dev.
 //
 // Exit codes: 0 stopped in order, 1 failed, 2 given up by Go's runtime, 78 bad configuration (and then nothing that was
 // on disk was touched).

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"filippo.io/age"
@@ -18,6 +19,15 @@ import (
 	"tenure/server/backup/target"
 	"tenure/server/recovery"
 )
+
+// restoreFlags are the flags of kvnode restore.
+type restoreFlags struct {
+	data       string
+	at         string
+	cluster    string
+	identities []string // files
+	list, json bool
+}
 
 func newRestore(stdout, stderr io.Writer) *cobra.Command {
 	var f restoreFlags
@@ -100,6 +110,17 @@ func (f *restoreFlags) check(name string, dataGiven bool) error {
 			name)
 	}
 	return nil
+}
+
+// isArchive reports whether what is to be restored is an archive: a directory, or a URL that does not end in the name
+// of a backup.
+func isArchive(name string) bool {
+	if target.IsURL(name) {
+		_, last, err := target.Split(name)
+		return err != nil || !strings.HasSuffix(strings.TrimSuffix(last, ".age"), ".backup")
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 // untilSignal returns a context that SIGINT and SIGTERM end, so that the command can remove its unfinished work. A

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -66,6 +65,16 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// oneDirectory accepts the arguments of a command that takes a data directory.
+func oneDirectory(name string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return badConfig("%s: name one data directory: kvnode %s DIR", name, name)
+		}
+		return nil
+	}
+}
+
 // flagError words an error about a flag as those of the other sources are.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
@@ -88,16 +97,4 @@ func flagNames(f *pflag.FlagSet) []string {
 	var names []string
 	f.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names
-}
-
-func newVersion(stdout io.Writer) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version and the revision it was built from",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(stdout, buildinfo.Read().Line("kvnode"))
-			return err
-		},
-	}
 }
