@@ -81,7 +81,7 @@ func (s *DB) merge(changes []kv.Change, next *Marks) error {
 		if err := c.Begin(tx); err != nil {
 			return err
 		}
-		w := newCheckpointer(tx, c, last.Records, &s.recount)
+		w := newMerger(tx, c, last.Records, &s.recount)
 		for i := range changes {
 			if err := w.apply(&changes[i]); err != nil {
 				return err
@@ -105,9 +105,9 @@ func (s *DB) merge(changes []kv.Change, next *Marks) error {
 	return nil
 }
 
-// checkpointer applies changes in one transaction and keeps the digest of all records. It reads the old records itself,
+// merger applies changes in one transaction and keeps the digest of all records. It reads the old records itself,
 // on pages that pass their checksums. Only then does bbolt read these pages.
-type checkpointer struct {
+type merger struct {
 	tx      *bolt.Tx
 	digest  sealed.Digest
 	recount *recount     // follows the digest for what it has read already
@@ -119,14 +119,14 @@ type checkpointer struct {
 	arena   sealed.Arena
 }
 
-func newCheckpointer(tx *bolt.Tx, c *pages.File, d sealed.Digest, r *recount) *checkpointer {
-	w := &checkpointer{tx: tx, digest: d, recount: r}
+func newMerger(tx *bolt.Tx, c *pages.File, d sealed.Digest, r *recount) *merger {
+	w := &merger{tx: tx, digest: d, recount: r}
 	w.buckets.ResetToWrite(c)
 	w.cursor.ResetToWrite(c)
 	return w
 }
 
-func (w *checkpointer) apply(c *kv.Change) error {
+func (w *merger) apply(c *kv.Change) error {
 	if err := w.enter(spaceNames[c.Space]); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (w *checkpointer) apply(c *kv.Change) error {
 }
 
 // enter makes a bucket the current one.
-func (w *checkpointer) enter(name []byte) (err error) {
+func (w *merger) enter(name []byte) (err error) {
 	if w.bucket != nil && w.name == string(name) {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (w *checkpointer) enter(name []byte) (err error) {
 
 // find returns the record that key had before the transaction, or nil. Where key is deleted, it also checks the pages
 // that bbolt may join with those on the way.
-func (w *checkpointer) find(key []byte, deleted bool) ([]byte, error) {
+func (w *merger) find(key []byte, deleted bool) ([]byte, error) {
 	if !w.root.Found {
 		return nil, nil
 	}

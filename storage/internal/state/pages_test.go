@@ -68,7 +68,7 @@ func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 	before := c.Newest().TxID
 	err := s.write("fold", func(tx *bolt.Tx) error {
 		must(t, c.Begin(tx))
-		w := newCheckpointer(tx, c, s.checkpointed.Load().Records, &recount{})
+		w := newMerger(tx, c, s.checkpointed.Load().Records, &recount{})
 		must(t, w.apply(&kv.Change{Space: kv.SpaceData, Key: []byte("key001000"), Value: []byte("new")}))
 		leaf := pageAt(s, w.cursor.Leaf().ID)
 		at := bytes.Index(readFile(t, s.files.StatePath())[leaf:], []byte("v1003"))
