@@ -7,10 +7,8 @@ import (
 	"os"
 
 	"tenure/internal/ident"
-	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
-	"tenure/storage/pages"
 )
 
 // Install replaces the state database of owner by a received snapshot, if that is whole and ahead. It removes the
@@ -74,41 +72,6 @@ func (s *DB) readReceived(owner ident.StoreID) (*Content, error) {
 	}
 	return c, err
 }
-
-// ReadContent reads a state database that no bbolt has open: all of it up to a size of wholeBytes, and else its
-// branch pages. If sums names the file with the checksums of its pages, they must hold.
-func ReadContent(path string, wholeBytes int64, sums ...string) (*Content, error) {
-	f, err := oslimit.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	size, err := disk.Size(f)
-	if err != nil {
-		return nil, err
-	}
-	m, err := pages.NewestMeta(f, size)
-	if err != nil {
-		return nil, err
-	}
-	w := &pages.Walker{R: f, Meta: m}
-	for _, path := range sums {
-		c, err := pages.Open(f, &m, path, os.O_RDONLY)
-		if err != nil {
-			return nil, err
-		}
-		defer c.Close()
-		if !c.Known() {
-			return nil, ErrNoSums
-		}
-		w = c.Walker(&m)
-	}
-	w.Skeleton = size > wholeBytes
-	return readContent(w)
-}
-
-// ErrNoSums: nobody has the checksums of the pages of a file.
-var ErrNoSums = errors.New("the checksums of its pages are missing")
 
 // nameReceived gives the received files the names of the old ones.
 func (s *DB) nameReceived() error {

@@ -1,14 +1,10 @@
 package state
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"tenure/kv"
-	"tenure/storage/internal/disk"
 	"tenure/storage/internal/sealed"
 	"tenure/storage/internal/space"
 )
@@ -114,42 +110,3 @@ func takePart(changes []kv.Change, limit int64, bytes func(*kv.Change) (need, ro
 
 // partOverhead is about what a transaction writes besides its leaves and the free list: the buckets, the marks.
 const partOverhead = 128 << 10
-
-// redoBytes returns what changes take in the redo file.
-func redoBytes(changes iter.Seq[kv.Change]) (n int64) {
-	for c := range changes {
-		n += int64(redoHeadBytes + len(c.Key) + len(c.Value) + len(putMark) + sealed.SumBytes)
-	}
-	return n
-}
-
-// redoTarget returns the size of the redo file where space is short: that of the largest checkpoint there, so that the
-// file need not grow when no space is left.
-func (r *room) redoTarget() int64 {
-	return largestCheckpoint * max(r.space.Usage().CheckpointBytes, space.MinCheckpointBytes)
-}
-
-// largestCheckpoint is how many times Usage.CheckpointBytes a checkpoint may be: changes that come while one runs wait
-// for the next one.
-const largestCheckpoint = 5
-
-// ShapeRedo sets the size of the redo file where space is short. No checkpoint is under way: its content is not needed.
-func (s *DB) ShapeRedo() error {
-	u := s.room.space.Usage()
-	if u.CheckpointBytes >= s.options.PartBytes {
-		return nil
-	}
-	if err := s.redo.open(); err != nil {
-		return s.failure.Fail(fmt.Errorf("%s: open the file: %w", s.files.RedoPath(), disk.Plain(err)))
-	}
-	want, has := s.room.redoTarget(), s.redo.size()
-	switch {
-	case has > want && u.Low:
-		if err := s.redo.file.Truncate(want); err != nil {
-			return s.failure.Fail(fmt.Errorf("%s: cut the file to its size: %w", s.files.RedoPath(), disk.Plain(err)))
-		}
-	case has < want && s.room.space.Reserve.Spare() > want:
-		_ = unix.Fallocate(int(s.redo.file.Fd()), 0, has, want-has) // else it grows when it must
-	}
-	return nil
-}

@@ -10,6 +10,8 @@ import (
 	"iter"
 	"os"
 
+	"golang.org/x/sys/unix"
+
 	"tenure/internal/oslimit"
 	"tenure/kv"
 	"tenure/storage/internal/disk"
@@ -97,6 +99,45 @@ func (r *redo) size() int64 {
 		return 0
 	}
 	return n
+}
+
+// redoBytes returns what changes take in the redo file.
+func redoBytes(changes iter.Seq[kv.Change]) (n int64) {
+	for c := range changes {
+		n += int64(redoHeadBytes + len(c.Key) + len(c.Value) + len(putMark) + sealed.SumBytes)
+	}
+	return n
+}
+
+// redoTarget returns the size of the redo file where space is short: that of the largest checkpoint there, so that the
+// file need not grow when no space is left.
+func (r *room) redoTarget() int64 {
+	return largestCheckpoint * max(r.space.Usage().CheckpointBytes, space.MinCheckpointBytes)
+}
+
+// largestCheckpoint is how many times Usage.CheckpointBytes a checkpoint may be: changes that come while one runs wait
+// for the next one.
+const largestCheckpoint = 5
+
+// ShapeRedo sets the size of the redo file where space is short. No checkpoint is under way: its content is not needed.
+func (s *DB) ShapeRedo() error {
+	u := s.room.space.Usage()
+	if u.CheckpointBytes >= s.options.PartBytes {
+		return nil
+	}
+	if err := s.redo.open(); err != nil {
+		return s.failure.Fail(fmt.Errorf("%s: open the file: %w", s.files.RedoPath(), disk.Plain(err)))
+	}
+	want, has := s.room.redoTarget(), s.redo.size()
+	switch {
+	case has > want && u.Low:
+		if err := s.redo.file.Truncate(want); err != nil {
+			return s.failure.Fail(fmt.Errorf("%s: cut the file to its size: %w", s.files.RedoPath(), disk.Plain(err)))
+		}
+	case has < want && s.room.space.Reserve.Spare() > want:
+		_ = unix.Fallocate(int(s.redo.file.Fd()), 0, has, want-has) // else it grows when it must
+	}
+	return nil
 }
 
 // appendRedo adds c to buf and to the digest of the checkpoint's changes.

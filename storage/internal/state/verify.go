@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"tenure/internal/ident"
+	"tenure/internal/oslimit"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/sealed"
 	"tenure/storage/pages"
@@ -16,6 +18,41 @@ import (
 type Content struct {
 	Owner ident.StoreID // the store that it is of
 	Marks Marks
+}
+
+// ErrNoSums: nobody has the checksums of the pages of a file.
+var ErrNoSums = errors.New("the checksums of its pages are missing")
+
+// ReadContent reads a state database that no bbolt has open: all of it up to a size of wholeBytes, and else its
+// branch pages. If sums names the file with the checksums of its pages, they must hold.
+func ReadContent(path string, wholeBytes int64, sums ...string) (*Content, error) {
+	f, err := oslimit.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := disk.Size(f)
+	if err != nil {
+		return nil, err
+	}
+	m, err := pages.NewestMeta(f, size)
+	if err != nil {
+		return nil, err
+	}
+	w := &pages.Walker{R: f, Meta: m}
+	for _, path := range sums {
+		c, err := pages.Open(f, &m, path, os.O_RDONLY)
+		if err != nil {
+			return nil, err
+		}
+		defer c.Close()
+		if !c.Known() {
+			return nil, ErrNoSums
+		}
+		w = c.Walker(&m)
+	}
+	w.Skeleton = size > wholeBytes
+	return readContent(w)
 }
 
 // readContent checks state.db with w: its branch pages, its free list and its own records, and, unless it is only the
