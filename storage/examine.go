@@ -83,18 +83,6 @@ type StateInfo struct {
 	Meta       []byte // kv's own record
 }
 
-// purposes has the purpose of each file of a node.
-var purposes = map[string]string{
-	lockName: "lock", disk.LogName: "identity and log", disk.JournalName: "newest commits",
-	disk.StateName: "state database",
-	disk.SumsName:  "checksums of the pages of the state database", disk.NewSumsName: "those, while they are made anew",
-	disk.RedoName:    "changes of a checkpoint in parts",
-	disk.ReserveName: "held space", newLogName: "a store that was being made",
-	disk.ReceivingName: "a snapshot that was coming in", disk.ReceivedName: "a snapshot to install",
-	disk.ReceivedSumsName: "its checksums", differsName: "why no node starts here any more",
-	acceptedName: "an operator's statement that the directory was moved",
-}
-
 // Examine reads all files in the directory of a stopped node. Damage is part of the result, not an error. The error
 // wraps ErrUnusable if there is no store in dir, and ErrInUse while a node runs on it.
 func Examine(dir string) (*Examination, error) {

@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/storage/internal/disk"
 )
 
 const (
@@ -12,6 +13,18 @@ const (
 	newLogName   = "log.db.new"  // while a store is being created
 	acceptedName = "accept-copy" // made by an operator; see copied.go
 )
+
+// purposes has the purpose of each file of a node.
+var purposes = map[string]string{
+	lockName: "lock", disk.LogName: "identity and log", disk.JournalName: "newest commits",
+	disk.StateName: "state database",
+	disk.SumsName:  "checksums of the pages of the state database", disk.NewSumsName: "those, while they are made anew",
+	disk.RedoName:    "changes of a checkpoint in parts",
+	disk.ReserveName: "held space", newLogName: "a store that was being made",
+	disk.ReceivingName: "a snapshot that was coming in", disk.ReceivedName: "a snapshot to install",
+	disk.ReceivedSumsName: "its checksums", differsName: "why no node starts here any more",
+	acceptedName: "an operator's statement that the directory was moved",
+}
 
 // The keys of the records of the node, which lie in log.db.
 var (

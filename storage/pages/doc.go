@@ -1,9 +1,10 @@
 // Package pages reads the pages of bbolt's files and stands between bbolt and the disk. It alone knows their format. It
 // knows nothing of records: their checksums and digests belong to package storage.
 //
+//	format.go    the format, as constants
 //	meta.go      the two meta pages: reading, checking, and making them durable (Settle)
 //	page.go      a page and its elements
-//	walk.go      the format; a walk through a whole file, with a bound on everything
+//	walk.go      a walk through a whole file, with a bound on everything
 //	sums.go      the checksums of the pages, in memory
 //	sumsfile.go  the file that has them
 //	file.go      the open file: the first reading, reads of checked pages, the scrub
