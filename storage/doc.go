@@ -17,11 +17,11 @@
 //	internal/acceptor  Log: the journal, what is pending in it, log.db
 //	internal/state     DB: state.db, its checksums, the redo file; Snapshot and Receiver
 //	internal/space     Account: usage, the reserve file, what of it is promised
+//	internal/pages     the pages of bbolt's files and their checksums
 //	internal/sealed    the records of all files: checksum, digest
 //	internal/disk      the first failure, which ends all parts; how bbolt is called; paths; errors that say how to mend
 //	                   a file
 //	journal            the ring in which a commit becomes durable
-//	pages              the pages of bbolt's files and their checksums
 //	etcdsnap           the keys in an etcd snapshot
 //	internal/disktest  what tests of these packages share
 //

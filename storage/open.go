@@ -8,9 +8,9 @@ import (
 
 	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/pages"
 	"tenure/storage/internal/space"
 	"tenure/storage/internal/state"
-	"tenure/storage/pages"
 )
 
 // Open opens the store in dir, creating both if there is nothing yet, and holds dir's lock until Close. It reads all of

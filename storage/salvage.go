@@ -9,8 +9,8 @@ import (
 	"tenure/multipaxos"
 	"tenure/storage/internal/acceptor"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/pages"
 	"tenure/storage/internal/state"
-	"tenure/storage/pages"
 )
 
 // Entries calls fn with the readable entries of log.db in [from, through], in order of slots unless pages are

@@ -23,7 +23,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"tenure/storage/pages"
+	"tenure/storage/internal/pages"
 )
 
 const (

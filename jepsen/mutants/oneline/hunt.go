@@ -139,7 +139,7 @@ func (h *hunt) todo(all []*Mutant) ([]*Mutant, error) {
 	order := []string{"lease", "lease/named", "multipaxos", "kv", "server/watch", "server/replica/elector",
 		"server/replica/clocks", "server/replica/snapshots", "server/replica/leases", "server/replica", "server/archive",
 		"server/runner", "server/backend", "server/archiver", "server/backup", "server/recovery", "server/web", "client",
-		"storage/internal/sealed", "storage/internal/space", "storage/internal/disk", "storage/pages",
+		"storage/internal/sealed", "storage/internal/space", "storage/internal/disk", "storage/internal/pages",
 		"storage/internal/acceptor", "storage/internal/state", "storage"}
 	sort.SliceStable(ms, func(i, j int) bool {
 		if (ms[i].Func == "") != (ms[j].Func == "") {

@@ -44,7 +44,7 @@ var suites = map[string][]string{
 		"storage"},
 	"storage/internal/acceptor": {"storage/internal/acceptor", "storage", "server"},
 	"storage/internal/state":    {"storage/internal/state", "storage", "server"},
-	"storage/pages": {"storage/pages", "storage/internal/acceptor", "storage/internal/state", "storage",
+	"storage/internal/pages": {"storage/internal/pages", "storage/internal/acceptor", "storage/internal/state", "storage",
 		"server"},
 }
 

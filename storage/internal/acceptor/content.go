@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"tenure/multipaxos"
+	"tenure/storage/internal/pages"
 	"tenure/storage/internal/sealed"
-	"tenure/storage/pages"
 )
 
 // Content is what a whole reading of log.db finds of the log: everything but the entries' values.

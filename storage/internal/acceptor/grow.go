@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/pages"
 	"tenure/storage/internal/space"
-	"tenure/storage/pages"
 )
 
 // bbolt grows a file inside a commit: it moves the end by 16 MiB and syncs the new size, and each page that is then

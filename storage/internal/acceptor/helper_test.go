@@ -14,8 +14,8 @@ import (
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/disktest"
+	"tenure/storage/internal/pages"
 	"tenure/storage/internal/space"
-	"tenure/storage/pages"
 )
 
 // Helpers under short names.

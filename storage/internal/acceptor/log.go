@@ -13,10 +13,10 @@ import (
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/pages"
 	"tenure/storage/internal/sealed"
 	"tenure/storage/internal/space"
 	"tenure/storage/journal"
-	"tenure/storage/pages"
 )
 
 // Log is the acceptor's log: the journal, what it holds and log.db does not, and log.db itself.

@@ -8,7 +8,7 @@ import (
 
 	"tenure/internal/oslimit"
 	"tenure/storage/internal/disk"
-	"tenure/storage/pages"
+	"tenure/storage/internal/pages"
 )
 
 // Peek reads one record of the node out of the log.db at path, which no process may have open, into its value. It

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tenure/storage/pages"
+	"tenure/storage/internal/pages"
 )
 
 // Tests find and spoil pages of a bbolt file by its format; see package pages.

@@ -12,7 +12,7 @@ import (
 
 	"tenure/internal/oslimit"
 	"tenure/storage/internal/disk"
-	"tenure/storage/pages"
+	"tenure/storage/internal/pages"
 )
 
 // The reserve file holds free space that only this store may use. Others can fill a file system between two looks at

@@ -12,8 +12,8 @@ import (
 
 	"tenure/internal/oslimit"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/pages"
 	"tenure/storage/internal/space"
-	"tenure/storage/pages"
 )
 
 // stateFile is state.db, open: for bbolt, and for reads of pages that pass their checksums.

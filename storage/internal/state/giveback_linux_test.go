@@ -13,7 +13,7 @@ import (
 	"tenure/kv"
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/disktest"
-	"tenure/storage/pages"
+	"tenure/storage/internal/pages"
 
 	bolt "go.etcd.io/bbolt"
 )

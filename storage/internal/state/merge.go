@@ -9,8 +9,8 @@ import (
 
 	"tenure/kv"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/pages"
 	"tenure/storage/internal/sealed"
-	"tenure/storage/pages"
 )
 
 // mergeParts merges rest, the next changes of plan, part by part, and has one part of them in memory. The redo file is

@@ -14,7 +14,7 @@ import (
 	"tenure/internal/oslimit"
 	"tenure/kv"
 	"tenure/storage/internal/disk"
-	"tenure/storage/pages"
+	"tenure/storage/internal/pages"
 )
 
 // ErrNoSpace: there is no space for a snapshot. The store was not touched.

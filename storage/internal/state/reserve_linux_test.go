@@ -8,7 +8,7 @@ import (
 
 	"tenure/storage/internal/disk"
 	"tenure/storage/internal/disktest"
-	"tenure/storage/pages"
+	"tenure/storage/internal/pages"
 )
 
 // Open asks for space once: all of the reserve is to be had then.

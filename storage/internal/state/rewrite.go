@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"tenure/kv"
-	"tenure/storage/pages"
+	"tenure/storage/internal/pages"
 )
 
 // rewrite tells the largest part of what bbolt writes anew for the changes of one transaction: the whole leaf of each

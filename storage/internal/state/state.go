@@ -14,8 +14,8 @@ import (
 	"tenure/internal/oslimit"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/pages"
 	"tenure/storage/internal/space"
-	"tenure/storage/pages"
 )
 
 // DB is state.db, the state that kv checkpoints, with the checksums of its pages and the redo file.

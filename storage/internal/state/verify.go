@@ -10,8 +10,8 @@ import (
 	"tenure/internal/ident"
 	"tenure/internal/oslimit"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/pages"
 	"tenure/storage/internal/sealed"
-	"tenure/storage/pages"
 )
 
 // Content is what a reading of state.db finds besides the state database's records.

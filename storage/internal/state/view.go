@@ -8,7 +8,7 @@ import (
 
 	"tenure/kv"
 	"tenure/storage/internal/disk"
-	"tenure/storage/pages"
+	"tenure/storage/internal/pages"
 )
 
 // View opens a read view of the newest checkpoint. It is safe for concurrent use.

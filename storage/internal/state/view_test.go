@@ -14,8 +14,8 @@ import (
 
 	"tenure/kv"
 	"tenure/storage/internal/disk"
+	"tenure/storage/internal/pages"
 	"tenure/storage/internal/sealed"
-	"tenure/storage/pages"
 )
 
 func keys(t testing.TB, walk func(fn func(k, v []byte) bool) error, limit int) string {

@@ -1,7 +1,7 @@
 package client
 
 import (
-	"go.etcd.io/bbolt" // want "only storage, storage/internal/disk, storage/internal/sealed, storage/internal/space, storage/internal/acceptor, storage/internal/state, storage/pages, storage/etcdsnap may"
+	"go.etcd.io/bbolt" // want "only storage, storage/internal/disk, storage/internal/sealed, storage/internal/space, storage/internal/acceptor, storage/internal/state, storage/internal/pages, storage/etcdsnap may"
 
 	"tenure/server"
 )

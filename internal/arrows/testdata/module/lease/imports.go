@@ -8,7 +8,7 @@ import (
 	"sync"           // want "does not import sync"
 	"sync/atomic"    // want "does not import sync/atomic"
 
-	"go.etcd.io/bbolt" // want "only storage, storage/internal/disk, storage/internal/sealed, storage/internal/space, storage/internal/acceptor, storage/internal/state, storage/pages, storage/etcdsnap may"
+	"go.etcd.io/bbolt" // want "only storage, storage/internal/disk, storage/internal/sealed, storage/internal/space, storage/internal/acceptor, storage/internal/state, storage/internal/pages, storage/etcdsnap may"
 
 	"tenure/internal/clock" // want "not for pure packages"
 	"tenure/internal/quorum"
