@@ -148,10 +148,10 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 	return &backend.Backend{
 		Cluster: cluster,
 		Members: backend.NewMembers(backend.MembersConfig{Self: n.cfg.Node, Questions: questions, Cluster: cluster,
-			Log: r.log, Lifecycle: r.life, Drain: r.drain, Logger: n.log}),
+			List: r.members, Links: n.ports.peers.Peers, Log: r.log, Lifecycle: r.life, Drain: r.drain, Logger: n.log}),
 		KV: keys,
-		Backups: backend.NewBackups(backend.BackupsConfig{KV: keys, Log: r.log, Store: n.store, Disk: r.disk,
-			Lifecycle: r.life, Logger: n.log}),
+		Backups: backend.NewBackups(backend.BackupsConfig{KV: keys, State: r.state, Log: r.log, Store: n.store,
+			Disk: r.disk, Lifecycle: r.life, Logger: n.log}),
 		Leases: backend.NewLeases(backend.LeasesConfig{Cluster: p.identity.Cluster, Timing: n.cfg.timing(), Clock: n.clock,
 			Clocks: r.clocks, Runner: r.leases}),
 		Transfers: transfers,

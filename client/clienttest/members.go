@@ -96,7 +96,7 @@ func (c *Cluster) Begun() int {
 }
 
 // ListMembers returns what the node answers. It brings the running operation nearer to its end.
-func (b *backend) ListMembers(time.Duration) (api.MemberList, error) {
+func (b *backend) ListMembers() (api.MemberList, error) {
 	c, n := b.cluster, b.node
 	c.mu.Lock()
 	defer c.mu.Unlock()

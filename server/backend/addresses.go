@@ -3,6 +3,7 @@ package backend
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -30,8 +31,8 @@ func (m *Members) FollowAddresses(stop <-chan struct{}) error {
 			return nil
 		case <-ticker.C:
 		}
-		for _, l := range m.cfg.Cluster.cfg.Links() {
-			if x, _, ok := m.cfg.Cluster.cfg.Members.Load().Find(l.Node); ok && hasMoved(x, &l) {
+		for _, l := range m.cfg.Links() {
+			if x, _, ok := m.cfg.List.Load().Find(l.Node); ok && hasMoved(x, &l) {
 				m.writeAddress(&l, said)
 			}
 		}
@@ -60,6 +61,13 @@ func (m *Members) writeAddress(l *transport.PeerState, said map[ballot.NodeID]st
 		log.Warn().Err(err).Msgf("the new address of this member could not be written down: if that stays so, type kvctl "+
 			"member update %d --peer-address %s", l.Node, l.Addr)
 	}
+}
+
+// NamesHost reports whether addr is one to which others can connect: a host that is no wildcard, and a port.
+func NamesHost(addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return err == nil && host != "" && port != "0" && (ip == nil || !ip.IsUnspecified())
 }
 
 // addressWait bounds one try to write an address down; another one follows.

@@ -32,6 +32,7 @@ const (
 // BackupsConfig is what a Backups is made of. All fields are required.
 type BackupsConfig struct {
 	KV        *KV
+	State     *runner.State
 	Log       *runner.Log
 	Store     *storage.Store
 	Disk      *runner.Disk
@@ -93,7 +94,7 @@ func (b *Backups) in(places chan struct{}, timeout time.Duration, full string) (
 
 // open waits and opens. held: the place is still taken, after an error.
 func (b *Backups) open(places chan struct{}, timeout time.Duration) (out *outgoing, held bool, err error) {
-	take := func() (uint64, error) { return b.cfg.KV.cfg.State.Revision(), nil }
+	take := func() (uint64, error) { return b.cfg.State.Revision(), nil }
 	if _, err := b.cfg.KV.read(timeout, web.Default, take); err != nil {
 		return nil, false, err
 	}

@@ -24,7 +24,7 @@ const (
 // DrainNode makes a node hand mastership over and take no new clients, or take them again.
 func (m *Members) DrainNode(timeout time.Duration, node ballot.NodeID, off, force bool) error {
 	if node != m.cfg.Self {
-		if _, _, ok := m.cfg.Cluster.cfg.Members.Load().Find(node); !ok {
+		if _, _, ok := m.cfg.List.Load().Find(node); !ok {
 			return &web.MemberError{Code: api.CodeNotMember,
 				Text: fmt.Sprintf("node %d is not a member: nothing was changed", node)}
 		}
@@ -109,7 +109,7 @@ func (m *Members) mayDrain() error {
 // listWithDrains lists the members and asks each connected voter whether it is drained. A voter that does not answer is
 // listed as not connected. givesWay: a voter has begun a drain that gives way to this node's.
 func (m *Members) listWithDrains() (list api.MemberList, givesWay bool, err error) {
-	if list, err = m.ListMembers(drainAskFor); err != nil {
+	if list, err = m.cfg.Cluster.ListMembers(); err != nil {
 		return list, false, err
 	}
 	errs, states := make([]error, len(list.Members)), make([]wire.DrainState, len(list.Members))

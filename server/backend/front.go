@@ -209,8 +209,8 @@ func (f *Front) Peers() []string { return known(f, func(b *Backend) []string { r
 func (f *Front) Leader() string { return known(f, func(b *Backend) string { return b.Leader() }) }
 
 // ListMembers returns the members as this node has applied them.
-func (f *Front) ListMembers(timeout time.Duration) (api.MemberList, error) {
-	return of(f, func(b *Backend) (api.MemberList, error) { return b.ListMembers(timeout) })
+func (f *Front) ListMembers() (api.MemberList, error) {
+	return of(f, func(b *Backend) (api.MemberList, error) { return b.ListMembers() })
 }
 
 // ChangeMembers begins an operation.

@@ -14,6 +14,7 @@ import (
 	"tenure/server/members"
 	"tenure/server/replica"
 	"tenure/server/runner"
+	"tenure/server/transport"
 	"tenure/server/web"
 	"tenure/server/wire"
 )
@@ -27,6 +28,8 @@ type MembersConfig struct {
 	Self      ballot.NodeID
 	Questions *Questions
 	Cluster   *Cluster
+	List      *runner.Members
+	Links     func() []transport.PeerState
 	Log       *runner.Log
 	Lifecycle *runner.Lifecycle
 	Drain     *runner.Drain // of this node

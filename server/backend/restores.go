@@ -88,7 +88,7 @@ func (b *Backups) install(timeout time.Duration, c kv.Command) (kv.Result, error
 	if c.IdemKey != "" {
 		return b.cfg.KV.Write(timeout, c, nil)
 	}
-	c.IdemKey, c.Base = uuid.NewString(), b.cfg.KV.cfg.State.Revision()
+	c.IdemKey, c.Base = uuid.NewString(), b.cfg.State.Revision()
 	return b.cfg.KV.WriteDrawn(timeout, c, nil)
 }
 

@@ -201,7 +201,7 @@ func (f *fake) ListLeases(_ context.Context, q LeaseQuery) (LeaseList, error) {
 
 func (f *fake) ShowLease(string) (LeaseHint, bool) { return f.hint, f.hint != LeaseHint{} }
 
-func (f *fake) ListMembers(time.Duration) (api.MemberList, error) { return f.members, f.memberErr }
+func (f *fake) ListMembers() (api.MemberList, error) { return f.members, f.memberErr }
 
 func (f *fake) ChangeMembers(timeout time.Duration, op members.Operation) (api.MemberOperation, error) {
 	f.asked("change", timeout, plain(op))

@@ -43,7 +43,7 @@ func newHandlers(cfg Config, b Backend, m *metrics, w *waits, addr func() string
 		members:  &membersHandler{members: b, timeouts: limits, bodies: in},
 		backup:   &backupHandler{backups: b, writes: writes, timeouts: limits, piece: cfg.EventTimeout, sent: &m.backupSent},
 		upgrade:  &upgradeHandler{upgrades: b, timeouts: limits, bodies: in},
-		operator: &operatorHandler{members: b, timeouts: limits, version: cfg.Version},
+		operator: &operatorHandler{members: b, version: cfg.Version},
 		status:   &statusHandler{cluster: b},
 		agent: &agentHandler{cluster: b, name: name, addr: addr,
 			version: cfg.Version, revision: cfg.Revision, minTTL: cfg.SessionTTLMin},

@@ -28,7 +28,7 @@ type membersHandler struct {
 // list answers with the members as this node has applied them.
 func (h *membersHandler) list(x *exchange) error {
 	return x.found(&plainRules, acl.OperatorRead(), func() (any, error) {
-		l, err := h.members.ListMembers(h.timeouts.of(x.r))
+		l, err := h.members.ListMembers()
 		l.Members, l.Operations, l.Removed = notNil(l.Members), notNil(l.Operations), notNil(l.Removed)
 		return l, err
 	})

@@ -9,11 +9,11 @@ import (
 	"tenure/server/members"
 )
 
-// Members is the list of members and the changes of it. Safe for concurrent use. Each call answers within its timeout,
-// or soon after. Errors are those of a Backend, and *MemberError.
+// Members is the list of members and the changes of it. Safe for concurrent use. Calls with a timeout
+// answer within it, or soon after. Errors are those of a Backend, and *MemberError.
 type Members interface {
-	// ListMembers returns the members as this node has applied them, and what it knows of each.
-	ListMembers(timeout time.Duration) (api.MemberList, error)
+	// ListMembers returns the members as this node has applied them, and what it knows of each. It never waits.
+	ListMembers() (api.MemberList, error)
 	// ChangeMembers begins the operation, wherever the master is, and returns it once it is in the log. A second call
 	// with the same id changes nothing and returns what became of the first; with another change it is refused with
 	// api.CodeKeyReused.

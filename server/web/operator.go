@@ -14,9 +14,8 @@ import (
 // `consul operator autopilot state` and `consul catalog nodes`, say. It has as much of Consul's answers as these look
 // at. A server is a member, its raft address the peer address.
 type operatorHandler struct {
-	members  Members
-	timeouts timeouts
-	version  string
+	members Members
+	version string
 }
 
 // maxTrailing is how many slots a member may lag and be called healthy: Consul's default.
@@ -36,7 +35,7 @@ type raftConfiguration struct {
 // raft answers with the members.
 func (h *operatorHandler) raft(x *exchange) error {
 	return x.found(&consulRules, acl.OperatorRead(), func() (any, error) {
-		l, err := h.members.ListMembers(h.timeouts.of(x.r))
+		l, err := h.members.ListMembers()
 		out := raftConfiguration{Servers: []raftServer{}, Index: max(1, l.Change)}
 		for _, m := range l.Members {
 			out.Servers = append(out.Servers, raftServer{ID: nodeText(m.Node), Node: m.Name, Address: m.PeerAddress,
@@ -69,7 +68,7 @@ func (h *operatorHandler) health(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	l, err := h.members.ListMembers(h.timeouts.of(x.r))
+	l, err := h.members.ListMembers()
 	if err != nil {
 		return err
 	}
@@ -114,7 +113,7 @@ type catalogNode struct {
 // nodes answers with the members as the nodes of Consul's catalog.
 func (h *operatorHandler) nodes(x *exchange) error {
 	return x.found(&consulRules, acl.OperatorRead(), func() (any, error) {
-		l, err := h.members.ListMembers(h.timeouts.of(x.r))
+		l, err := h.members.ListMembers()
 		out := []catalogNode{}
 		for _, m := range l.Members {
 			host, _, _ := net.SplitHostPort(m.PeerAddress)

@@ -1,9 +1,7 @@
 package backend
 
 import (
-	"net"
 	"slices"
-	"time"
 
 	"tenure/api"
 	"tenure/internal/ident"
@@ -11,16 +9,15 @@ import (
 	"tenure/server/runner"
 )
 
-// ListMembers returns the members as this node has applied them, and what it knows of each. It never waits.
-func (m *Members) ListMembers(time.Duration) (api.MemberList, error) {
-	b := m.cfg.Cluster
+// ListMembers returns the members as this node has applied them, and what it knows of each.
+func (b *Cluster) ListMembers() (api.MemberList, error) {
 	v, now := b.cfg.Log.View(), b.cfg.Clock.Now()
 	list, record := b.cfg.Members.Load(), v.Record
 	if !list.Newer(record.Membership) {
 		list = record.Membership
 	}
 	out := api.MemberList{
-		Cluster: b.cfg.Identity.Cluster.String(), Node: uint64(b.cfg.Identity.Node), Master: uint64(v.Master),
+		Cluster: b.ClusterID(), Node: uint64(b.cfg.Identity.Node), Master: uint64(v.Master),
 		Number: list.Number, Change: list.Change, Settled: record.Settled, Era: list.Era,
 		Removed: record.Removed,
 	}
@@ -93,13 +90,6 @@ func (b *Cluster) known() []ident.Member {
 		out = append(out, x)
 	}
 	return out
-}
-
-// NamesHost reports whether addr is one to which others can connect: a host that is no wildcard, and a port.
-func NamesHost(addr string) bool {
-	host, port, err := net.SplitHostPort(addr)
-	ip := net.ParseIP(host)
-	return err == nil && host != "" && port != "0" && (ip == nil || !ip.IsUnspecified())
 }
 
 // member returns the api.Member for x. p is x among the peers, unless x is this node.
