@@ -118,8 +118,9 @@ type PeerStatus struct {
 	ClientAddress string `json:"client_address"` // empty until it has connected once
 	RedisAddress  string `json:"redis_address,omitempty"`
 	Connected     bool   `json:"connected"`
-	Chosen        uint64 `json:"chosen"`
-	LastHeardMS   int64  `json:"last_heard_ms"` // -1: never in this run
+	// Applied is the last slot that the peer has said to have applied. JSON calls it chosen.
+	Applied     uint64 `json:"chosen"`
+	LastHeardMS int64  `json:"last_heard_ms"` // -1: never in this run
 	// Problem says why clients or other members may not find the member, and what to type; empty: nothing is known.
 	Problem string `json:"problem,omitempty"`
 }

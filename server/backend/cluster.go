@@ -153,8 +153,8 @@ func canTake(p *api.PeerStatus, applied uint64) error {
 		return fmt.Errorf("node %d is a non-voter, which cannot be master", p.Node)
 	case !p.Connected:
 		return fmt.Errorf("node %d is not connected to the master", p.Node)
-	case p.Chosen+replica.SuccessorLag < applied:
-		return fmt.Errorf("node %d is not caught up: it has applied slot %d, the master %d", p.Node, p.Chosen, applied)
+	case p.Applied+replica.SuccessorLag < applied:
+		return fmt.Errorf("node %d is not caught up: it has applied slot %d, the master %d", p.Node, p.Applied, applied)
 	}
 	return nil
 }

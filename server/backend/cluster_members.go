@@ -97,7 +97,7 @@ func (b *Cluster) member(x ident.Member, voter bool, p api.PeerStatus, v *runner
 	out := api.Member{
 		Node: uint64(x.Node), Name: members.NameOf(x), Voter: voter, Store: x.Store.String(),
 		PeerAddress: x.PeerAddr, ClientAddress: x.ClientAddr,
-		Connected: p.Connected, LastHeardMS: p.LastHeardMS, Applied: p.Chosen,
+		Connected: p.Connected, LastHeardMS: p.LastHeardMS, Applied: p.Applied,
 	}
 	if x.Node == b.cfg.Identity.Node {
 		out.Connected, out.LastHeardMS, out.Applied, out.Draining = true, 0, v.Applied, b.cfg.Draining()

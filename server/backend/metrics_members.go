@@ -69,7 +69,7 @@ func (m *memberMetrics) collectPeer(
 	}
 	p := &peers[i]
 	gauge(m.connected, flag(p.Connected))
-	gauge(m.lag, float64(max(v.Chosen, p.Chosen)-p.Chosen))
+	gauge(m.lag, float64(max(v.Chosen, p.Applied)-p.Applied))
 	heard := math.NaN()
 	if p.LastHeardMS >= 0 {
 		heard = float64(p.LastHeardMS) / 1000

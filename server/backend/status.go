@@ -94,7 +94,7 @@ func (b *Cluster) peers(v *runner.LogView, now time.Duration) []api.PeerStatus {
 	links := b.cfg.Links()
 	out := make([]api.PeerStatus, 0, len(v.Peers))
 	for _, p := range v.Peers {
-		s := api.PeerStatus{Node: uint64(p.Node), PeerAddress: b.cfg.Members.Address(p.Node), Chosen: p.Applied, LastHeardMS: -1}
+		s := api.PeerStatus{Node: uint64(p.Node), PeerAddress: b.cfg.Members.Address(p.Node), Applied: p.Applied, LastHeardMS: -1}
 		if p.Heard > 0 {
 			s.LastHeardMS = max(0, (now - p.Heard).Milliseconds())
 		}

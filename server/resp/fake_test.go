@@ -37,7 +37,7 @@ func newFake(t testing.TB) *fake {
 		t.Fatal(err)
 	}
 	f := &fake{state: s, status: api.Status{Node: 1, Master: 1, Role: api.RoleMaster, Applied: 7, Peers: []api.PeerStatus{
-		{Node: 2, RedisAddress: "b:2", Connected: true, Chosen: 6}, {Node: 3, RedisAddress: "c:3", Connected: true}}}}
+		{Node: 2, RedisAddress: "b:2", Connected: true, Applied: 6}, {Node: 3, RedisAddress: "c:3", Connected: true}}}}
 	f.apply(t, kv.Command{Op: kv.OpLevel, Num: kv.NewestLevel, Value: []byte("test")})
 	return f
 }

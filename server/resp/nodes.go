@@ -122,7 +122,7 @@ func role(c *conn, _ [][]byte) {
 func appliedBy(s *api.Status, id uint64) uint64 {
 	for _, p := range s.Peers {
 		if p.Node == id {
-			return p.Chosen
+			return p.Applied
 		}
 	}
 	return 0
