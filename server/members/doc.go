@@ -25,6 +25,8 @@
 //	a majority of what is left is alive, or it is forced quorum.go   leavesMajority
 //	the master hands over before its own removal         next.go     removeStep
 //	one operation at a time, each id once                begin.go    Begin
+//	no two members with one name or peer address         fits.go     clash
+//	a dispute is decided only by who says so             fits.go     fitsDispute
 //	an operation is taken back where it still can be     cancel.go   Cancel
 //	spares take one seat at a time                       spare.go    spareTurn, seatStep
 //	what a command would do, and what is survivable      explain.go  Explain

@@ -3,6 +3,8 @@ package members
 import (
 	"fmt"
 	"slices"
+
+	"tenure/internal/ident"
 )
 
 // spareTurn begins to replace a voter that was silent for a spare's ReplaceAfter: one voter at a time, if the spare is
@@ -72,4 +74,16 @@ func (r Record) seatStep(f *Facts, o *Operation) Step {
 	next := r.clone()
 	next.Operations.running().Member = by
 	return Step{Record: next, Change: true, Why: fmt.Sprintf("the spare node %d takes the open place", by.Node)}
+}
+
+// standIn returns a spare that is caught up: it can take the place of a voter at once. Other non-voters were made to
+// stay what they are, and take a place only if somebody says so.
+func standIn(all *ident.Membership, spares []Spare, f *Facts) (by ident.Member, ok bool) {
+	for _, s := range spares {
+		if f.node(s.Node).CaughtUp {
+			by, _, ok = all.Find(s.Node)
+			return by, ok
+		}
+	}
+	return by, false
 }
