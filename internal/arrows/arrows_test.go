@@ -24,6 +24,26 @@ func TestArrows(t *testing.T) {
 	}
 }
 
+// TestEveryArrowIsUsed keeps the table free of arrows that nothing needs.
+func TestEveryArrowIsUsed(t *testing.T) {
+	for _, unused := range load(t, "../..").Unused(Layout) {
+		t.Error(unused)
+	}
+	planted := load(t, "testdata/module").Unused(Rules{
+		Packages: []Package{
+			{Path: "server/replica", May: []string{"kv", "client", "lease"}},
+			{Path: "multipaxos", May: []string{"kv"}}, // a test imports it
+		},
+		Only: map[string][]string{"go.etcd.io/bbolt": {"storage", "kv"}},
+	})
+	for i, want := range []string{"server/replica may import client and", "multipaxos may import kv and",
+		"kv may import go.etcd.io/bbolt and"} {
+		if len(planted) != 3 || !strings.HasPrefix(planted[i], want) {
+			t.Fatalf("found %q", planted)
+		}
+	}
+}
+
 func TestPurePackages(t *testing.T) {
 	tree := load(t, "../..")
 	found, looked, err := tree.Purity(Layout)

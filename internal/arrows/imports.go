@@ -1,6 +1,7 @@
 package arrows
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -21,6 +22,44 @@ func (t *Tree) Imports(r Rules) []Finding {
 					out = append(out, t.at(s.Pos(), "%s imports %s: %s", p.path, importPath(s), why))
 				}
 			}
+		}
+	}
+	return out
+}
+
+// Unused returns what the rules allow and no import needs.
+func (t *Tree) Unused(r Rules) (out []string) {
+	type arrow struct{ from, to string }
+	used := map[arrow]bool{}
+	for _, p := range t.sorted() {
+		layer, _ := r.layer(p.path)
+		for _, f := range p.files {
+			for _, s := range f.ast.Imports {
+				to, ours := t.local(importPath(s))
+				if ours && !f.test {
+					used[arrow{layer.Path, to}] = true
+				}
+				for mod := range r.Only {
+					if within(to, mod) {
+						used[arrow{p.path, mod}] = true
+					}
+				}
+			}
+		}
+	}
+	allowed := func(from, to string) {
+		if !used[arrow{from, to}] {
+			out = append(out, from+" may import "+to+" and does not: remove that from internal/arrows/packages.go")
+		}
+	}
+	for _, p := range r.Packages {
+		for _, to := range p.May {
+			allowed(p.Path, to)
+		}
+	}
+	for _, mod := range slices.Sorted(maps.Keys(r.Only)) {
+		for _, from := range r.Only[mod] {
+			allowed(from, mod)
 		}
 	}
 	return out

@@ -55,7 +55,7 @@ var Layout = Rules{
 				"multipaxos", "kv"},
 		},
 		{Path: "storage/internal/disktest", May: []string{"storage/internal/pages"}},
-		{Path: "storage", May: []string{"storage/internal/disk", "storage/internal/sealed", "storage/internal/space",
+		{Path: "storage", May: []string{"storage/internal/disk", "storage/internal/space",
 			"storage/internal/acceptor", "storage/internal/state", "storage/internal/pages", "storage/journal", "multipaxos",
 			"kv"}},
 		{Path: "storage/etcdsnap", May: []string{"storage/internal/pages"}},
@@ -92,7 +92,7 @@ var Layout = Rules{
 		{
 			Path: "server/web", May: []string{
 				"server/web/ui", "server/access", "server/acl", "server/admission", "server/audit", "server/slow",
-				"server/watch", "server/backup/tarred", "server/members", "kv", "storage",
+				"server/watch", "server/backup/tarred", "server/members", "kv",
 			},
 			Never: []string{"server"},
 		},
@@ -161,7 +161,7 @@ var Layout = Rules{
 			"server/backup/target", "client",
 		}},
 		{Path: "cmd/kvctl/...", May: []string{
-			"server", "server/backup", "server/backup/target", "server/recovery", "storage/etcdsnap", "client",
+			"server/backup", "server/backup/target", "server/recovery", "storage/etcdsnap", "client",
 		}},
 		{Path: "jepsen/compare/flease", Pure: true},
 		{Path: "jepsen/tamper", May: []string{"storage", "kv"}, Never: []string{"server"}},

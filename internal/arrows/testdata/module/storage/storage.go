@@ -4,6 +4,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"tenure/kv"
-	"tenure/lease" // want "it may import storage/internal/disk, storage/internal/sealed, storage/internal/space, storage/internal/acceptor, storage/internal/state, storage/internal/pages, storage/journal, multipaxos, kv and leaves"
+	"tenure/lease" // want "it may import storage/internal/disk, storage/internal/space, storage/internal/acceptor, storage/internal/state, storage/internal/pages, storage/journal, multipaxos, kv and leaves"
 	"tenure/multipaxos"
 )

@@ -2,5 +2,5 @@ package main
 
 import (
 	"tenure/client"
-	"tenure/lease" // want "it may import server, server/backup, server/backup/target, server/recovery, storage/etcdsnap, client and leaves"
+	"tenure/lease" // want "it may import server/backup, server/backup/target, server/recovery, storage/etcdsnap, client and leaves"
 )

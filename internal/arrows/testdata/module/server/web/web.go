@@ -2,6 +2,6 @@ package web
 
 import (
 	"tenure/kv"
-	"tenure/server" // want "never, in tests neither"
-	"tenure/storage"
+	"tenure/server"  // want "never, in tests neither"
+	"tenure/storage" // want "it may import server/web/ui"
 )
