@@ -14,7 +14,7 @@ type command struct {
 	immediate bool
 	// alone commands carry themselves out, behind the batch so far. A transaction cannot have them.
 	alone bool
-	// aloneIf reports whether these arguments make the command one of the alone; nil: none do.
+	// aloneIf reports whether these arguments make the command one of the alone, which run carries out; nil: none do.
 	aloneIf func(args [][]byte) bool
 	// acts commands change something: the audit log has them also when they are refused before they run.
 	acts bool
@@ -23,14 +23,14 @@ type command struct {
 	// subscriber commands are possible while a connection of RESP2 is subscribed to something.
 	subscriber bool
 	// steps adds steps, or a known reply, to the batch, and uses nothing else of the connection. So a transaction can find
-	// the needs of the command. Nil: run.
+	// the needs of the command. Nil: run, as for the alone.
 	steps func(b *batch, args [][]byte)
 	run   func(c *conn, args [][]byte)
 }
 
 // do runs the command.
 func (cmd *command) do(c *conn, args [][]byte) {
-	if cmd.steps != nil {
+	if cmd.steps != nil && !cmd.isAlone(args) {
 		cmd.steps(&c.batch, args)
 	} else {
 		cmd.run(c, args)

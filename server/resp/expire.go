@@ -10,10 +10,28 @@ import (
 )
 
 var expireCommands = []command{
-	{name: "expire", arity: -3, aloneIf: compares, run: func(c *conn, a [][]byte) { c.expire(a, time.Second, false) }},
-	{name: "pexpire", arity: -3, aloneIf: compares, run: func(c *conn, a [][]byte) { c.expire(a, time.Millisecond, false) }},
-	{name: "expireat", arity: -3, aloneIf: compares, run: func(c *conn, a [][]byte) { c.expire(a, time.Second, true) }},
-	{name: "pexpireat", arity: -3, aloneIf: compares, run: func(c *conn, a [][]byte) { c.expire(a, time.Millisecond, true) }},
+	expireCommand("expire", time.Second, false),
+	expireCommand("pexpire", time.Millisecond, false),
+	expireCommand("expireat", time.Second, true),
+	expireCommand("pexpireat", time.Millisecond, true),
+}
+
+// expireCommand returns the command that gives a key a time to live: of so many units, or until that many units after
+// 1970.
+func expireCommand(name string, unit time.Duration, at bool) command {
+	return command{name: name, arity: -3, aloneIf: compares,
+		steps: func(b *batch, args [][]byte) {
+			if key, ttl, x, ok := b.expiry(args, unit, at); ok && ttl > 0 {
+				b.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: x.mode()}, replyCount)
+			} else if ok {
+				b.one(kv.Command{Op: kv.OpUnlink, Key: key}, replyCount)
+			}
+		},
+		run: func(c *conn, args [][]byte) {
+			if key, ttl, x, ok := c.batch.expiry(args, unit, at); ok {
+				c.expireIf(key, ttl, x)
+			}
+		}}
 }
 
 // expiry is when EXPIRE is to do anything. None of it set: always.
@@ -24,33 +42,24 @@ type expiry struct {
 	earlier bool // LT: only if it ends earlier by that
 }
 
-// expire gives a key a time to live: of so many units, or until that many units after 1970.
-func (c *conn) expire(args [][]byte, unit time.Duration, at bool) {
+// expiry reads the arguments of an EXPIRE; if they are wrong it replies why.
+func (b *batch) expiry(args [][]byte, unit time.Duration, at bool) (key string, ttl time.Duration, x expiry, ok bool) {
 	n, ok := integer(args[2])
 	if !ok {
-		c.fail(errNotInteger)
-		return
+		b.fail(errNotInteger)
+		return key, ttl, x, false
 	}
 	x, refusal := parseExpiry(args[3:])
 	if refusal != "" {
-		c.fail(refusal)
-		return
+		b.fail(refusal)
+		return key, ttl, x, false
 	}
-	ttl, ok := timeToLive(n, unit, at)
-	if !ok {
-		c.fail("ERR invalid expire time in '" + strings.ToLower(string(args[0])) + "' command")
-		return
+	if ttl, ok = timeToLive(n, unit, at); !ok {
+		b.fail("ERR invalid expire time in '" + strings.ToLower(string(args[0])) + "' command")
+		return key, ttl, x, false
 	}
-	key, ok := c.batch.key(args[1])
-	switch {
-	case !ok:
-	case compares(args):
-		c.expireIf(key, ttl, x)
-	case ttl > 0:
-		c.batch.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: x.mode()}, replyCount)
-	default:
-		c.batch.one(kv.Command{Op: kv.OpUnlink, Key: key}, replyCount)
-	}
+	key, ok = b.key(args[1])
+	return key, ttl, x, ok
 }
 
 // compares reports whether an EXPIRE has a condition about how much time is left, or one together with a time that may

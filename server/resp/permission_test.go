@@ -214,6 +214,11 @@ func TestWhatIsDeniedEndsATransaction(t *testing.T) {
 		t.Errorf("%d rounds for what one transaction is denied", n)
 	}
 	s.want("EXEC", "-EXECABORT Transaction discarded because of previous errors.")
+	for _, c := range []string{"EXPIRE theirs 9", "PEXPIRE theirs 9 NX", "EXPIREAT theirs 1990000000", "PEXPIREAT theirs 1"} {
+		s.want("MULTI", "OK")
+		s.wantPrefix("-NOPERM ", c)
+		s.want("DISCARD", "OK")
+	}
 	s.want("MULTI", "OK")
 	s.want("SET mine/a 1", "QUEUED")
 	s.want("SET mine/b", "-ERR wrong number of arguments for 'set' command")
