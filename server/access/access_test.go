@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tenure/kv"
@@ -305,6 +306,26 @@ func TestWhoComesLaterIsServedByALaterRound(t *testing.T) {
 	}
 	finish <- struct{}{}
 	<-late.done
+}
+
+// When nobody waits any more nothing is left running.
+func TestRoundsEndWithTheLastRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := rounds{catchUp: func(time.Duration) error { return nil }}
+		began := time.Now()
+		for range 2 {
+			if err := r.wait(time.Second, false); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if r.runs {
+				t.Error("a goroutine waits for its next round")
+			}
+		}
+		if d := time.Since(began); d != roundEvery {
+			t.Errorf("two rounds in %v", d)
+		}
+	})
 }
 
 func TestRoundsAreBounded(t *testing.T) {

@@ -85,25 +85,30 @@ func (r *rounds) join(known bool) *round {
 // run works on rounds until nobody waits for one.
 func (r *rounds) run() {
 	for {
-		r.mu.Lock()
-		pause := roundEvery - time.Since(r.last)
-		r.mu.Unlock()
-		time.Sleep(pause)
-		x := r.begin()
-		if x == nil {
+		pause, wanted := r.pause()
+		if !wanted {
 			return
 		}
+		time.Sleep(pause)
+		x := r.begin()
 		x.err = r.catchUp(roundFor)
 		close(x.done)
 	}
 }
 
-// begin begins the next round: later callers share the round after it. It returns nil if nobody waits.
+// pause returns the time until the next round may begin. If nobody waits for one, wanted is false, and run ends.
+func (r *rounds) pause() (left time.Duration, wanted bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.runs = r.next != nil
+	return roundEvery - time.Since(r.last), r.runs
+}
+
+// begin begins the next round: later callers share the round after it.
 func (r *rounds) begin() *round {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	x := r.next
 	r.next, r.last = nil, time.Now()
-	r.runs = x != nil
 	return x
 }
