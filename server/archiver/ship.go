@@ -58,8 +58,8 @@ func (a *Archiver) deactivate() {
 	a.mu.Lock()
 	was := a.active
 	a.active = false
+	a.problems.clear() // under the lock: Status never has a problem of a node that has stopped archiving
 	a.mu.Unlock()
-	a.problems.clear()
 	if was {
 		a.cfg.Logger.Info().Msg("this node no longer archives")
 	}
