@@ -280,12 +280,16 @@ func (d *dev) removeMember(ctx context.Context, s *devcluster.State, n devcluste
 	if err != nil {
 		return err
 	}
-	_, err = c.Members().Wait(ctx, op.ID, nil)
+	_, err = d.app.awaitOperation(ctx, c, op)
 	return err
 }
 
 // awaitRemoved waits until a node that was removed has ended, and helps it if it does not end by itself.
 func (d *dev) awaitRemoved(ctx context.Context, s *devcluster.State, n devcluster.Node) error {
+	if process.Find(s, n).State == process.Gone {
+		return nil
+	}
+	d.app.note("node %d is removed: waits until its process has ended", n.ID)
 	grace, cancel := context.WithTimeout(ctx, removedGrace)
 	defer cancel()
 	_ = poll(grace, endPoll, func() (bool, error) { return process.Find(s, n).State == process.Gone, nil })

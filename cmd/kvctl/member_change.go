@@ -191,11 +191,7 @@ func (m *memberChange) wait(ctx context.Context, c *client.Client, op client.Mem
 	if m.noWait {
 		return m.app.printf(op, "%s\n", "operation "+op.ID+", "+changeText(op)+": "+op.State)
 	}
-	show := &operationProgress{printer: &m.app.printer}
-	if op.State == client.OperationRunning {
-		m.app.note("operation %s, %s", op.ID, changeText(op))
-	}
-	end, err := c.Members().Wait(ctx, op.ID, show.seen)
+	end, err := m.app.awaitOperation(ctx, c, op)
 	if errors.Is(err, client.ErrUnavailable) {
 		return fmt.Errorf("%w: %w: %w\nto wait for its end, run the same command again with --operation %s",
 			client.ErrUnknown, errGoesOn, err, op.ID)
@@ -207,6 +203,16 @@ func (m *memberChange) wait(ctx context.Context, c *client.Client, op client.Mem
 		return err
 	}
 	return m.app.printf(end, "%s\n", endedText(end))
+}
+
+// awaitOperation says what op is and what it waits for, until it has ended.
+func (p *printer) awaitOperation(
+	ctx context.Context, c *client.Client, op client.MemberOperation,
+) (client.MemberOperation, error) {
+	if op.State == client.OperationRunning {
+		p.note("operation %s, %s", op.ID, changeText(op))
+	}
+	return c.Members().Wait(ctx, op.ID, (&operationProgress{printer: p}).seen)
 }
 
 // progressEvery is the least time between two lines that differ only in how far a copy is.
