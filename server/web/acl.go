@@ -74,7 +74,7 @@ func (h *aclHandler) apply(x *exchange, c *kv.Command) (kv.Result, *kv.ACL, erro
 	}
 	switch res.Code {
 	case kv.CodeDone:
-		return res, h.decider.Await(res.Revision, x.timeouts.of(x.r)), nil
+		return res, h.decider.Await(res.Revision, x.timeout()), nil
 	case kv.CodeBootstrapped:
 		return res, nil, bootstrapRefused(&access.BootstrappedError{Index: res.Count}) // by another one just now
 	case kv.CodeExists:

@@ -31,7 +31,7 @@ func (h *aclHandler) bootstrap(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	reset, made, err := h.decider.Bootstrap(secret, x.timeouts.of(x.r))
+	reset, made, err := h.decider.Bootstrap(secret, x.timeout())
 	if err != nil {
 		return bootstrapRefused(err)
 	}

@@ -43,11 +43,10 @@ type Backup interface {
 
 // backupHandler answers those who want a backup.
 type backupHandler struct {
-	backups  Backups
-	writes   *writes
-	timeouts timeouts
-	piece    time.Duration // for a client to take what Next returns
-	sent     *atomic.Int64 // when a client had a whole backup last, in nanoseconds since 1970
+	backups Backups
+	writes  *writes
+	piece   time.Duration // for a client to take what Next returns
+	sent    *atomic.Int64 // when a client had a whole backup last, in nanoseconds since 1970
 }
 
 // backupNeeds are the permissions for the contents of a backup: keys with fences, sessions, and tokens with the hashes
@@ -62,7 +61,7 @@ func (h *backupHandler) begin(x *exchange) (Backup, error) {
 			return nil, err
 		}
 	}
-	out, err := h.backups.Backup(h.timeouts.of(x.r))
+	out, err := h.backups.Backup(x.timeout())
 	if err != nil {
 		return nil, err
 	}

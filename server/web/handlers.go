@@ -23,10 +23,9 @@ type handlers struct {
 
 // newHandlers wires the handlers to the parts of b that each uses. addr is where the server listens.
 func newHandlers(cfg Config, b Backend, m *metrics, w *waits, addr func() string) *handlers {
-	limits := timeoutsOf(cfg)
 	in := &bodies{timeout: cfg.HeaderTimeout + cfg.BodyTimeout}
-	reads := &reads{store: b, local: b, timeouts: limits}
-	writes := &writes{store: b, revision: func() uint64 { return b.Status().Revision }, timeouts: limits}
+	reads := &reads{store: b, local: b}
+	writes := &writes{store: b, revision: func() uint64 { return b.Status().Revision }}
 	name := func() string { return nodeName(cfg.NodeName, b) }
 	m.node = name
 	return &handlers{
@@ -34,15 +33,15 @@ func newHandlers(cfg Config, b Backend, m *metrics, w *waits, addr func() string
 		txn: &txnHandler{writes: writes, bodies: in, maxValueBytes: cfg.MaxValueBytes},
 		session: &sessionHandler{reads: reads, writes: writes, waits: w, bodies: in,
 			nodeName: name, minTTL: cfg.SessionTTLMin},
-		lease: &leaseHandler{leases: b, timeouts: limits, bodies: in, waits: w, maxTTL: cfg.MaxLeaseTime},
+		lease: &leaseHandler{leases: b, bodies: in, waits: w, maxTTL: cfg.MaxLeaseTime},
 		fence: &fenceHandler{reads: reads, writes: writes},
 		quota: &quotaHandler{reads: reads, writes: writes, bodies: in},
 		watch: &watchHandler{reads: reads, waits: w, open: &m.streams,
 			heartbeat: cfg.Heartbeat, timeout: cfg.EventTimeout},
-		transfer: &transferHandler{cluster: b, timeouts: limits, bodies: in},
-		members:  &membersHandler{members: b, timeouts: limits, bodies: in},
-		backup:   &backupHandler{backups: b, writes: writes, timeouts: limits, piece: cfg.EventTimeout, sent: &m.backupSent},
-		upgrade:  &upgradeHandler{upgrades: b, timeouts: limits, bodies: in},
+		transfer: &transferHandler{cluster: b, bodies: in},
+		members:  &membersHandler{members: b, bodies: in},
+		backup:   &backupHandler{backups: b, writes: writes, piece: cfg.EventTimeout, sent: &m.backupSent},
+		upgrade:  &upgradeHandler{upgrades: b, bodies: in},
 		operator: &operatorHandler{members: b, version: cfg.Version},
 		status:   &statusHandler{cluster: b},
 		agent: &agentHandler{cluster: b, name: name, addr: addr,

@@ -47,7 +47,7 @@ var jsonLists = sync.Pool{New: func() any { return &jsonList{buf: make([]byte, 0
 // newList begins an answer of that index. Its end gives it back.
 func (r *reads) newList(x *exchange, index uint64, meta ReadMeta, pretty bool) *jsonList {
 	l := jsonLists.Get().(*jsonList)
-	*l = jsonList{x: x, local: r.local, index: index, meta: meta, pretty: pretty, stall: r.timeouts.stall,
+	*l = jsonList{x: x, local: r.local, index: index, meta: meta, pretty: pretty, stall: x.timeouts.stall,
 		buf: append(l.buf[:0], '[')}
 	return l
 }

@@ -14,11 +14,10 @@ import (
 
 // leaseHandler answers requests about named leases.
 type leaseHandler struct {
-	leases   Leases
-	timeouts timeouts
-	bodies   *bodies
-	waits    *waits // also of those who wait for a busy lease
-	maxTTL   time.Duration
+	leases Leases
+	bodies *bodies
+	waits  *waits // also of those who wait for a busy lease
+	maxTTL time.Duration
 }
 
 func (h *leaseHandler) acquire(x *exchange) error {
@@ -79,7 +78,7 @@ func (h *leaseHandler) grant(x *exchange, r *LeaseCommand) error {
 		ctx, allowed = x.permit.whileAllowed(x.r.Context())
 		h.waits.waiting.Add(1)
 		began := time.Now()
-		h.timeouts.extend(x, r.Wait)
+		x.extend(r.Wait)
 		defer func() {
 			h.waits.waiting.Add(-1)
 			x.waited = time.Since(began)

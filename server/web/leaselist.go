@@ -29,7 +29,7 @@ func (h *leaseHandler) list(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), h.timeouts.of(x.r))
+	ctx, cancel := context.WithTimeout(x.r.Context(), x.timeout())
 	defer cancel()
 	hidden := false
 	list, err := h.leases.ListLeases(ctx, LeaseQuery{

@@ -16,7 +16,7 @@ const maxLeaseBytes = 4 << 10
 // request reads what the commands on one lease have in common.
 func (h *leaseHandler) request(x *exchange, op LeaseOp, verb string) (
 	r LeaseCommand, body api.LeaseRequest, err error) {
-	r = LeaseCommand{Op: op, Name: strings.TrimSuffix(x.behind(api.PathLease), verb), Timeout: h.timeouts.of(x.r)}
+	r = LeaseCommand{Op: op, Name: strings.TrimSuffix(x.behind(api.PathLease), verb), Timeout: x.timeout()}
 	if _, err = parseQuery(x.r.URL.RawQuery, &plainWriteRules); err != nil {
 		return r, body, err
 	}

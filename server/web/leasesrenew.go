@@ -42,7 +42,7 @@ func (h *leaseHandler) renewMany(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	timeout, out := h.timeouts.of(x.r), make([]api.LeaseRenewal, len(in))
+	timeout, out := x.timeout(), make([]api.LeaseRenewal, len(in))
 	var all errgroup.Group
 	all.SetLimit(renewalsAtOnce)
 	for i := range in {

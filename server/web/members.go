@@ -20,9 +20,8 @@ const maxMemberBytes = 4 << 10
 
 // membersHandler answers requests about the members.
 type membersHandler struct {
-	members  Members
-	timeouts timeouts
-	bodies   *bodies
+	members Members
+	bodies  *bodies
 }
 
 // list answers with the members as this node has applied them.
@@ -54,7 +53,7 @@ func (h *membersHandler) change(kind members.Kind, takes ...string) handler {
 		if err := x.permit.needNow(acl.OperatorWrite()); err != nil {
 			return err
 		}
-		begun, err := h.members.ChangeMembers(h.timeouts.of(x.r), op)
+		begun, err := h.members.ChangeMembers(x.timeout(), op)
 		return x.begun(begun, op.ID, err)
 	}
 }
@@ -65,7 +64,7 @@ func (h *membersHandler) plan(x *exchange, op members.Operation) error {
 	if err := x.permit.need(acl.OperatorRead()); err != nil {
 		return err
 	}
-	p, err := h.members.PlanChange(h.timeouts.of(x.r), op)
+	p, err := h.members.PlanChange(x.timeout(), op)
 	if err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (h *membersHandler) cancel(x *exchange) error {
 	if err := x.permit.needNow(acl.OperatorWrite()); err != nil {
 		return err
 	}
-	op, err := h.members.CancelChange(h.timeouts.of(x.r), body.Operation)
+	op, err := h.members.CancelChange(x.timeout(), body.Operation)
 	return x.begun(op, body.Operation, err)
 }
 
@@ -109,7 +108,7 @@ func (h *membersHandler) drain(x *exchange) error {
 	if err := x.permit.needNow(acl.OperatorWrite()); err != nil {
 		return err
 	}
-	err = h.members.DrainNode(h.timeouts.of(x.r), node, body.Off, body.Force)
+	err = h.members.DrainNode(x.timeout(), node, body.Off, body.Force)
 	if _, _, ok := coded(err); err != nil && !ok {
 		return asUnknown(err, "ask again")
 	}

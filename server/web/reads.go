@@ -32,9 +32,8 @@ type Local interface {
 
 // reads is the common part of all requests that read the store.
 type reads struct {
-	store    Reader
-	local    Local
-	timeouts timeouts
+	store Reader
+	local Local
 }
 
 // get reads one key that x may read. The entry may be newer than the decision about x, so get decides again after the
@@ -42,7 +41,7 @@ type reads struct {
 func (r *reads) get(x *exchange, key string, mode Mode) (kv.Entry, bool, ReadMeta, error) {
 	x.permit.mustBeDecided()
 	asked := time.Now()
-	e, found, meta, err := r.store.Get(r.timeouts.of(x.r), mode, key)
+	e, found, meta, err := r.store.Get(x.timeout(), mode, key)
 	x.took.Read += time.Since(asked)
 	if err == nil {
 		err = x.permit.again()
@@ -55,7 +54,7 @@ func (r *reads) get(x *exchange, key string, mode Mode) (kv.Entry, bool, ReadMet
 func (r *reads) snapshot(x *exchange, mode Mode) (*kv.Snapshot, ReadMeta, error) {
 	x.permit.mustBeDecided()
 	asked := time.Now()
-	view, meta, err := r.store.Snapshot(r.timeouts.of(x.r), mode)
+	view, meta, err := r.store.Snapshot(x.timeout(), mode)
 	x.took.Read += time.Since(asked)
 	if err != nil {
 		return nil, meta, err
@@ -80,7 +79,7 @@ func (r *reads) deadline(x *exchange, view *kv.Snapshot) func() error {
 	began := time.Now()
 	return func() error {
 		switch {
-		case time.Since(began) > r.timeouts.response:
+		case time.Since(began) > x.timeouts.response:
 			return fmt.Errorf("%w: %w", ErrNotApplied, errListingTooLong)
 		case view.Overtaken():
 			return fmt.Errorf("%w: %w", ErrNotApplied, errListingOvertaken)

@@ -34,10 +34,10 @@ func (h *backupHandler) restore(x *exchange) error {
 		return tooLargeToRestore(ErrSnapshotTooLarge)
 	}
 	rc := http.NewResponseController(x.w)
-	_ = rc.SetWriteDeadline(x.began.Add(restoreTimeout + h.timeouts.response)) // an error: a test's answer without deadlines
+	_ = rc.SetWriteDeadline(x.began.Add(restoreTimeout + x.timeouts.response)) // an error: a test's answer without deadlines
 	paced := &pacedReader{r: x.r.Body, deadline: rc.SetReadDeadline, each: h.piece, end: x.began.Add(restoreTimeout)}
 	body := &sawEnd{r: io.LimitReader(paced, maxRestoreBytes)}
-	r, err := h.backups.Restore(h.timeouts.of(x.r), body, c)
+	r, err := h.backups.Restore(x.timeout(), body, c)
 	x.bodyRead = body.end
 	switch {
 	case errors.Is(err, ErrSnapshotTooLarge):

@@ -49,7 +49,7 @@ func newFor(p port, cfg Config, b Backend) (*Server, error) {
 	s := &Server{cfg: cfg, port: p, metrics: m, node: strconv.FormatUint(uint64(cfg.Node), 10),
 		control: admission.NewControl(cfg.Limits, cfg.Logger, m.admission)}
 	s.conns.open, s.conns.limits, s.conns.pending = &m.conns, s.control.Conns, s.control.Pending
-	s.waits = &waits{hub: cfg.Hub, reader: b, timeouts: timeoutsOf(cfg), waiting: &m.waiting,
+	s.waits = &waits{hub: cfg.Hub, reader: b, waiting: &m.waiting,
 		stopping: make(chan struct{}),
 		places:   s.control.Places, conns: s.conns.limits}
 	s.routes = slices.DeleteFunc(newHandlers(cfg, b, m, s.waits, s.Addr).table(),

@@ -30,8 +30,11 @@ func (t timeouts) of(r *http.Request) time.Duration {
 	return t.client
 }
 
+// timeout returns how long the Backend may take over x.
+func (x *exchange) timeout() time.Duration { return x.timeouts.of(x.r) }
+
 // extend moves the end of the answer to x by a wait that is about to begin.
-func (t timeouts) extend(x *exchange, wait time.Duration) {
+func (x *exchange) extend(wait time.Duration) {
 	// An error: a test's ResponseWriter that has no deadlines.
-	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(wait + t.response))
+	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(wait + x.timeouts.response))
 }

@@ -15,9 +15,8 @@ const maxTransferBytes = 4 << 10
 
 // transferHandler moves the mastership to another node.
 type transferHandler struct {
-	cluster  Cluster
-	timeouts timeouts
-	bodies   *bodies
+	cluster Cluster
+	bodies  *bodies
 }
 
 // transfer asks the master to hand over: a body of {"Node":N} names the node to try, none lets it choose.
@@ -30,7 +29,7 @@ func (h *transferHandler) transfer(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := h.cluster.Transfer(h.timeouts.of(x.r), to); err != nil {
+	if err := h.cluster.Transfer(x.timeout(), to); err != nil {
 		return inDoubt(err)
 	}
 	x.json(bodyTrue)

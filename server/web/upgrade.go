@@ -24,7 +24,6 @@ const maxUpgradeBytes = 4 << 10
 // upgradeHandler answers requests about the feature level.
 type upgradeHandler struct {
 	upgrades Upgrades
-	timeouts timeouts
 	bodies   *bodies
 }
 
@@ -69,7 +68,7 @@ func (h *upgradeHandler) finish(x *exchange) error {
 	}
 	out := h.upgrades.Upgrade()
 	if !body.DryRun {
-		if out, err = h.upgrades.FinishUpgrade(h.timeouts.of(x.r)); err != nil {
+		if out, err = h.upgrades.FinishUpgrade(x.timeout()); err != nil {
 			return inDoubt(err)
 		}
 	}

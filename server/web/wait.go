@@ -34,7 +34,6 @@ type waits struct {
 	reader   Reader
 	places   *admission.Places
 	conns    *admission.Conns
-	timeouts timeouts
 	waiting  *atomic.Int64 // how many wait now
 	blocking atomic.Int64  // how many blocking queries wait, or are answered after that
 	stopping chan struct{} // closed when nobody may wait any more
@@ -88,7 +87,7 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 	index := queryIndex{n: q.index, stale: q.has(nStale)}
 	for must := false; ; {
 		waiter.Arm()
-		if err := w.decide(&index, min(d, w.timeouts.of(x.r))); err != nil {
+		if err := w.decide(&index, min(d, x.timeout())); err != nil {
 			return err
 		}
 		if answered, err := look(must || index.foreign); answered || err != nil {
@@ -97,7 +96,7 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 		if timer == nil {
 			timer = time.NewTimer(d)
 			defer timer.Stop()
-			w.timeouts.extend(x, d)
+			x.extend(d)
 		}
 		switch w.await(x, waiter, timer, index.recheck()) {
 		case timeOut:

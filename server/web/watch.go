@@ -68,7 +68,7 @@ func (h *watchHandler) stream(x *exchange) error {
 	defer place.Give()
 	e := eventStream{x: x, waits: h.waits, heartbeat: h.heartbeat, timeout: h.timeout,
 		rc: http.NewResponseController(x.w)}
-	from, missed, err := h.waits.ofAnotherStore(q.index, h.reads.timeouts.of(x.r))
+	from, missed, err := h.waits.ofAnotherStore(q.index, x.timeout())
 	if err != nil {
 		return fmt.Errorf("this node has not applied revision %d: %w", q.index, err)
 	}

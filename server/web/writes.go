@@ -28,7 +28,6 @@ type Writer interface {
 type writes struct {
 	store    Writer
 	revision func() uint64 // what this node has applied
-	timeouts timeouts
 }
 
 // command returns the command of a request that names no key.
@@ -118,7 +117,7 @@ func (w *writes) decided(x *exchange, c *kv.Command) (kv.Result, error) {
 	if c.IdemKey != "" && len(x.r.Header[api.HeaderIdempotencyKey]) == 0 {
 		write = w.store.WriteDrawn
 	}
-	limit := w.timeouts.of(x.r)
+	limit := x.timeout()
 	for left := limit; ; left = limit - time.Since(asked) {
 		if left <= 0 {
 			return kv.Result{}, fmt.Errorf("%w: permissions change all the time; try again", ErrNotApplied)
