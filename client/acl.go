@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -198,29 +197,16 @@ func (p *PolicySpec) request() api.PolicyRequest {
 }
 
 // writeToken sends a write that is answered with the token, and puts its secret into that, if it is known here.
-func (l *ACL) writeToken(
-	ctx context.Context, op, key string, r request, secret string, o WriteOptions,
-) (out Token, err error) {
-	r.interpret = onlyOK(func(a answer) (_, err error, ok bool) {
-		return nil, nil, json.Unmarshal(a.body, &out) == nil && out.AccessorID != ""
-	})
-	if _, err := l.s.write(ctx, op, key, r, o.Once); err != nil {
-		return Token{}, err
-	}
-	if secret != "" {
+func (l *ACL) writeToken(ctx context.Context, op, key string, r request, secret string, o WriteOptions) (Token, error) {
+	out, err := writeOne(ctx, l.s, op, key, r, o.Once, func(t *Token) bool { return t.AccessorID != "" })
+	if err == nil && secret != "" {
 		out.SecretID = secret
 	}
-	return out, nil
+	return out, err
 }
 
-func (l *ACL) writePolicy(ctx context.Context, op, key string, r request, o WriteOptions) (out Policy, err error) {
-	r.interpret = onlyOK(func(a answer) (_, err error, ok bool) {
-		return nil, nil, json.Unmarshal(a.body, &out) == nil && out.ID != ""
-	})
-	if _, err := l.s.write(ctx, op, key, r, o.Once); err != nil {
-		return Policy{}, err
-	}
-	return out, nil
+func (l *ACL) writePolicy(ctx context.Context, op, key string, r request, o WriteOptions) (Policy, error) {
+	return writeOne(ctx, l.s, op, key, r, o.Once, func(p *Policy) bool { return p.ID != "" })
 }
 
 func (l *ACL) remove(ctx context.Context, op, path, id string, o WriteOptions) error {
@@ -229,31 +215,6 @@ func (l *ACL) remove(ctx context.Context, op, path, id string, o WriteOptions) e
 	}
 	_, err := l.s.write(ctx, op, id, request{method: http.MethodDelete, path: path + id}, o.Once)
 	return err
-}
-
-// readOne sends a read whose answer is JSON of type T that valid accepts.
-func readOne[T any](
-	ctx context.Context, s *sender, op, key string, r request, o ReadOptions, valid func(*T) bool,
-) (T, Meta, error) {
-	var out, none T
-	r.query.mode(o.Mode)
-	absent := false
-	a, err := s.get(ctx, op, key, r, func(a answer) error {
-		if absent = a.absent(); absent {
-			return nil
-		}
-		if json.Unmarshal(a.body, &out) != nil || !valid(&out) {
-			return errNotUnderstood
-		}
-		return nil
-	})
-	if err == nil && absent {
-		err = &Error{Op: op, Key: key, Kind: ErrNotFound}
-	}
-	if err != nil {
-		return none, Meta{}, err
-	}
-	return out, a.meta(), nil
 }
 
 // checkID returns an error for an id that cannot stand at the end of a path.

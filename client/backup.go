@@ -70,11 +70,7 @@ func (s *sender) openBackup(ctx, asking context.Context, e *endpoint) (*backupBo
 	if err != nil {
 		return nil, err
 	}
-	a := answer{e.String(), resp.StatusCode, resp.Header, text}
-	if !a.ofNode() {
-		return nil, a.inconclusive()
-	}
-	return nil, a.err()
+	return nil, answer{e.String(), resp.StatusCode, resp.Header, text}.failure()
 }
 
 // backupBody is a backup on its way.

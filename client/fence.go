@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -31,15 +30,8 @@ func (f *Fences) Token(ctx context.Context, name string, o ReadOptions) (token u
 	if name == "" {
 		return 0, false, &Error{Op: "fence", Kind: ErrInvalid, Err: errNoFenceName}
 	}
-	r := request{path: api.PathFence + name}
-	r.query.mode(o.Mode)
-	var out api.Fence
-	_, err = f.s.get(ctx, "fence", name, r, func(a answer) error {
-		if a.status != http.StatusOK || json.Unmarshal(a.body, &out) != nil {
-			return errNotUnderstood
-		}
-		return nil
-	})
+	out, _, err := readOne(ctx, f.s, "fence", name, request{path: api.PathFence + name}, o,
+		func(*api.Fence) bool { return true })
 	return out.Token, !out.Floor, err
 }
 

@@ -77,13 +77,10 @@ func (s *sender) exchangeRead(ctx context.Context, tries *tries, e *endpoint, r 
 
 // failure returns the error for a result that is not useful.
 func (r *result) failure() error {
-	switch {
-	case r.err != nil:
+	if r.err != nil {
 		return r.err
-	case !r.answer.ofNode():
-		return r.answer.inconclusive()
 	}
-	return r.answer.err()
+	return r.answer.failure()
 }
 
 // findLive makes an endpoint at which a node answers the first to be tried, if none has answered yet. It serves calls

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -133,26 +132,14 @@ func (c *Leases) Info(ctx context.Context, name string) (LeaseInfo, error) {
 	if err := checkLease(name, ""); err != nil {
 		return LeaseInfo{}, &Error{Op: op, Key: name, Kind: ErrInvalid, Err: err}
 	}
-	var info LeaseInfo
-	a, err := c.s.get(ctx, op, name, request{path: leasePath(name, ""), unmarked: true}, func(a answer) error {
-		if a.absent() {
-			return nil
-		}
-		var w api.LeaseHint
-		if json.Unmarshal(a.body, &w) != nil || w.Name != name {
-			return errNotUnderstood
-		}
-		remaining, err := time.ParseDuration(w.Remaining)
-		if err != nil {
-			return errNotUnderstood
-		}
-		info = LeaseInfo{Name: w.Name, Owner: w.Owner, Token: w.Token, Remaining: remaining}
-		return nil
-	})
-	if err == nil && a.absent() {
-		err = &Error{Op: op, Key: name, Kind: ErrNotFound}
-	}
-	return info, err
+	remaining := time.Duration(0)
+	w, _, err := readOne(ctx, c.s, op, name, request{path: leasePath(name, ""), unmarked: true}, ReadOptions{},
+		func(w *api.LeaseHint) bool {
+			var err error
+			remaining, err = time.ParseDuration(w.Remaining)
+			return err == nil && w.Name == name
+		})
+	return LeaseInfo{Name: w.Name, Owner: w.Owner, Token: w.Token, Remaining: remaining}, err
 }
 
 // check returns an error for a grant that every node would refuse.

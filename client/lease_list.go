@@ -98,10 +98,8 @@ func (c *Leases) listOf(ctx context.Context, e *endpoint, o LeaseListOptions) (a
 	switch {
 	case err != nil:
 		return p, err
-	case a.status != http.StatusOK && !a.ofNode():
-		return p, a.inconclusive()
 	case a.status != http.StatusOK:
-		return p, a.err()
+		return p, a.failure()
 	case json.Unmarshal(a.body, &p) != nil || p.Leases == nil:
 		return p, fmt.Errorf("%s: %w", a.endpoint, errNotUnderstood)
 	}

@@ -223,18 +223,10 @@ func (m *Members) change(ctx context.Context, kind string, c MemberChange) (Memb
 
 // begin sends a request about an operation. All tries are about the same one, so that a lost answer is asked for again.
 func (m *Members) begin(ctx context.Context, what, path string, body api.MemberRequest) (MemberOperation, error) {
-	var op MemberOperation
-	r := request{
-		method: http.MethodPost, path: path, body: encode(body), idempotent: true,
-		interpret: onlyOK(func(a answer) (kind, err error, ok bool) {
-			ok = json.Unmarshal(a.body, &op) == nil && op.ID == body.Operation
-			return nil, nil, ok
-		}),
-	}
-	if _, err := m.s.write(ctx, what+" member", "", r, Once{}); err != nil {
-		return MemberOperation{}, ofOperation(err, body.Operation)
-	}
-	return op, nil
+	r := request{method: http.MethodPost, path: path, body: encode(body), idempotent: true}
+	op, err := writeOne(ctx, m.s, what+" member", "", r, Once{},
+		func(op *MemberOperation) bool { return op.ID == body.Operation })
+	return op, ofOperation(err, body.Operation)
 }
 
 // ofOperation returns err with the id of the operation that it is about.
@@ -256,16 +248,11 @@ func requestOf(c MemberChange) api.MemberRequest {
 
 // Plan returns what a change would do, and fails as the change would. It changes nothing.
 func (m *Members) Plan(ctx context.Context, kind string, c MemberChange) (MemberPlan, error) {
-	var p MemberPlan
 	body := requestOf(c)
 	body.DryRun = true
-	r := request{
-		method: http.MethodPost, path: api.PathMembers + "/" + kind, body: encode(body), idempotent: true,
-		interpret: onlyOK(func(a answer) (_, err error, ok bool) {
-			return nil, nil, json.Unmarshal(a.body, &p) == nil && p.Kind == kind
-		}),
-	}
-	_, err := m.s.write(ctx, "plan to "+kind+" member", "", r, Once{})
+	r := request{method: http.MethodPost, path: api.PathMembers + "/" + kind, body: encode(body), idempotent: true}
+	p, err := writeOne(ctx, m.s, "plan to "+kind+" member", "", r, Once{},
+		func(p *MemberPlan) bool { return p.Kind == kind })
 	var e *Error
 	if errors.As(err, &e) && (e.Kind == ErrUnknown || e.Kind == ErrNotApplied) {
 		e.Kind = ErrUnavailable // nothing was to be changed

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -49,43 +48,15 @@ func (q *Quotas) Get(ctx context.Context, prefix string, o ReadOptions) (Quota, 
 	if err := checkQuota("quota", prefix); err != nil {
 		return Quota{}, Meta{}, err
 	}
-	r := request{path: api.PathQuota + prefix}
-	r.query.mode(o.Mode)
-	var out Quota
-	absent := false
-	a, err := q.s.get(ctx, "quota", prefix, r, func(a answer) error {
-		if absent = a.absent(); absent {
-			return nil
-		}
-		if json.Unmarshal(a.body, &out) != nil || out.Prefix != prefix {
-			return errNotUnderstood
-		}
-		return nil
-	})
-	if err == nil && absent {
-		err = &Error{Op: "quota", Key: prefix, Kind: ErrNotFound}
-	}
-	if err != nil {
-		return Quota{}, Meta{}, err
-	}
-	return out, a.meta(), nil
+	return readOne(ctx, q.s, "quota", prefix, request{path: api.PathQuota + prefix}, o,
+		func(q *Quota) bool { return q.Prefix == prefix })
 }
 
 // List returns all quotas, by prefix.
 func (q *Quotas) List(ctx context.Context, o ReadOptions) ([]Quota, Meta, error) {
-	r := request{path: api.PathQuotas}
-	r.query.mode(o.Mode)
-	var out api.QuotaList
-	a, err := q.s.get(ctx, "list quotas", "", r, func(a answer) error {
-		if a.status != http.StatusOK || json.Unmarshal(a.body, &out) != nil || out.Quotas == nil {
-			return errNotUnderstood
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, Meta{}, err
-	}
-	return out.Quotas, a.meta(), nil
+	out, meta, err := readOne(ctx, q.s, "list quotas", "", request{path: api.PathQuotas}, o,
+		func(l *api.QuotaList) bool { return l.Quotas != nil })
+	return out.Quotas, meta, err
 }
 
 func checkQuota(op, prefix string) error {

@@ -67,7 +67,7 @@ type Sessions struct {
 }
 
 // Create creates a session and returns its ID. Nothing renews it; see Start.
-func (s *Sessions) Create(ctx context.Context, o SessionOptions) (id string, err error) {
+func (s *Sessions) Create(ctx context.Context, o SessionOptions) (string, error) {
 	body := api.SessionRequest{Name: o.Name, Node: o.Node, Behavior: string(o.Behavior)}
 	if o.TTL != 0 {
 		body.TTL = o.TTL.String()
@@ -79,16 +79,8 @@ func (s *Sessions) Create(ctx context.Context, o SessionOptions) (id string, err
 		body.LockDelay = o.LockDelay.String()
 	}
 	r := request{method: http.MethodPut, path: api.PathSessionCreate, body: encode(body)}
-	r.interpret = onlyOK(func(a answer) (kind, err error, ok bool) {
-		var out api.SessionID
-		if json.Unmarshal(a.body, &out) != nil || out.ID == "" {
-			return nil, nil, false
-		}
-		id = out.ID
-		return nil, nil, true
-	})
-	_, err = s.s.write(ctx, "create session", "", r, o.Once)
-	return id, err
+	out, err := writeOne(ctx, s.s, "create session", "", r, o.Once, func(id *api.SessionID) bool { return id.ID != "" })
+	return out.ID, err
 }
 
 // Renew restarts the TTL of a session. The error is ErrNoSession if it has ended. A renewal may be repeated, so it has

@@ -29,11 +29,7 @@ func (w *watch) open(ctx context.Context, e *endpoint) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, w.broken(ctx, e, err)
 	}
-	a := answer{e.String(), resp.StatusCode, resp.Header, body}
-	if !a.ofNode() {
-		return nil, a.inconclusive()
-	}
-	return nil, a.err()
+	return nil, answer{e.String(), resp.StatusCode, resp.Header, body}.failure()
 }
 
 // broken returns the error for a stream that ended with err.
