@@ -326,9 +326,11 @@ func TestAnUploadOfAHigherLevelIsRefused(t *testing.T) {
 	newer := newMachine(t, DefaultLimits).atLevel()
 	newer.do(set("a", "1"))
 	pieces := piecesOf(t, newer)
-	m := newMachine(t, DefaultLimits)
-	m.do(level(1))
-	m.want(stage(uploadA, 0, pieces[0]), Result{Code: CodeMalformed, Revision: 1})
-	m.do(level(2))
-	m.want(stage(uploadA, 0, pieces[0]), Result{Code: CodeDone, Revision: 1, Count: 1})
+	var s staged
+	if code := s.add(uploadA, pieces[0], NewestLevel-1); code != CodeMalformed {
+		t.Errorf("below the level of the upload: %v", code)
+	}
+	if code := s.add(uploadA, pieces[0], NewestLevel); code != CodeDone {
+		t.Errorf("at the level of the upload: %v", code)
+	}
 }

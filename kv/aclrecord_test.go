@@ -118,7 +118,7 @@ func TestDamagedTokensAreNoticed(t *testing.T) {
 		a.loadToken(AnonymousToken, record(changed))); err != nil {
 		t.Error(err)
 	}
-	m := meta{Slot: 1, Format: metaFormatLevel, Level: 2, Revision: 5, ACLRevision: 6}
+	m := meta{Slot: 1, Format: metaFormat, Level: 1, Revision: 5, ACLRevision: 6}
 	if CheckMeta(1, m.encode()) == nil {
 		t.Error("tokens newer than the state pass")
 	}

@@ -17,7 +17,7 @@ var ErrCommand = errors.New("invalid command")
 //
 //	struct { Op Op; Key string; Flags uint64; HasIndex bool; Index uint64; IdemKey string; Base uint64; More []byte }
 //
-// and, from feature level 2 on, Decided uint64. A command with a Mode has it in the place of Flags. Without More and
+// and, from feature level 1 on, Decided uint64. A command with a Mode has it in the place of Flags. Without More and
 // Decided the header ends before them: the busiest commands do not pay for unused fields. More is a commandMore. The
 // order of the fields is the encoding. Reflection over the header took half the time of Apply; command_test.go holds it
 // against the library.

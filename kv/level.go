@@ -5,14 +5,11 @@ import (
 	"fmt"
 )
 
-// NewestLevel is the feature level of this release, the highest that its State can have.
-const NewestLevel = 2
-
 // LevelOfACL is the feature level from which on there are tokens, policies and Command.Decided.
-const LevelOfACL = 2
+const LevelOfACL = 1
 
 // levelOfFloors is the feature level from which on OpDropFence may set a floor.
-const levelOfFloors = 2
+const levelOfFloors = 1
 
 // ErrNewer is wrapped by errors that mean that the state has a feature level which this release does not know. The node
 // must stop: it would apply later commands differently from the other nodes.
@@ -49,10 +46,7 @@ func (c *Command) Level() uint64 {
 
 // Level returns the lowest feature level at which a state has records of s.
 func (s Space) Level() uint64 {
-	switch {
-	case s > SpaceStaged:
-		return LevelOfACL
-	case s > SpaceMembers:
+	if s > SpaceMembers {
 		return 1
 	}
 	return 0

@@ -1,8 +1,6 @@
 package kv
 
 import (
-	"bytes"
-	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
@@ -67,40 +65,30 @@ func TestACommandAboveTheLevelChangesNothing(t *testing.T) {
 		Results: []Outcome{{Entry: &Entry{Key: "n", Value: []byte("11"), CreateIndex: 2, ModifyIndex: 4}}}})})
 }
 
-// A state at level 0 has the meta record that the release before feature levels wrote, byte for byte.
-func TestLevel0KeepsTheBytesOfTheReleaseBefore(t *testing.T) {
+// TestBelowItsLevelNothingIsDone: a state at level 0 refuses the commands of level 1, and has no record of them.
+func TestBelowItsLevelNothingIsDone(t *testing.T) {
 	m := newMachine(t, small)
 	m.do(set("a", "1").keyed("w", 1), newEra("run"))
-	f := m.Freeze().Checkpoint()
-	const want = "dc0012010102000002000000000000000000000100"
-	if got := hex.EncodeToString(f.Meta); got != want {
-		t.Errorf("the meta record is\n%s, was\n%s", got, want)
+	decided := set("a", "2")
+	decided.Decided = 1
+	for _, c := range []Command{decided, PutToken(tokenOf(1), true), PutPolicy(policyOf(1, "p"), true),
+		DropToken(sessionID(1)), Bootstrap(tokenOf(1), 0), quotaOf("a", 100, 2), sequence(put("a", "2"))} {
+		m.want(c, Result{Code: CodeLevel, Revision: 2})
 	}
-	if slices.ContainsFunc(listed(f), func(c Change) bool { return c.Space > SpaceMembers }) {
-		t.Error("a state at level 0 has records of a space that came later")
+	if slices.ContainsFunc(listed(m.Freeze().Checkpoint()), func(c Change) bool { return c.Space > SpaceMembers }) {
+		t.Error("a state at level 0 has records of level 1")
 	}
 }
 
-// The release before refuses what a state above level 0 writes, and this one what a newer one does.
+// A release refuses what a state of a level above its own writes.
 func TestWhoDoesNotKnowTheLevelRefuses(t *testing.T) {
 	m := newMachine(t, small)
-	m.do(level(1))
-	m.takeCheckpoint()
-	var first metaOfLevel0
-	if err := codec.Unmarshal(m.stateDB.meta, &first); err != nil || first.Format != metaFormatLevel {
-		t.Errorf("the release before reads format %d, %v", first.Format, err)
-	}
-	later := meta{Format: metaFormatLevel, Slot: 1, Revision: 1, Level: NewestLevel + 1, Release: "v9"}
+	later := meta{Format: metaFormat, Slot: 1, Revision: 1, Level: NewestLevel + 1, Release: "v9"}
 	if err := CheckMeta(1, codec.Marshal(&later)); !errors.Is(err, ErrNewer) || errors.Is(err, ErrDamaged) ||
 		!strings.Contains(err.Error(), `release "v9"`) {
 		t.Errorf("a state of the next level: %v", err)
 	}
-	for _, bad := range []meta{{Format: metaFormatLevel, Slot: 1}, {Format: metaFormat, Slot: 1, Level: 1}} {
-		if err := CheckMeta(1, codec.Marshal(&bad)); !errors.Is(err, ErrDamaged) {
-			t.Errorf("format %d with level %d: %v", bad.Format, bad.Level, err)
-		}
-	}
-	r, err := m.Apply(2, batchOf(set("a", "1"), level(NewestLevel+1), set("b", "1")))
+	r, err := m.Apply(1, batchOf(set("a", "1"), level(NewestLevel+1), set("b", "1")))
 	if len(r) != 1 || !errors.Is(err, ErrNewer) {
 		t.Errorf("a command for the next level: %v, %v", r, err)
 	}
@@ -117,34 +105,6 @@ func TestRecordsAboveTheLevelAreNeitherWrittenNorRead(t *testing.T) {
 		m := meta{Format: metaFormat}
 		m.checkSpace(above)
 	}()
-	m := meta{Format: metaFormatLevel, Level: 1}
+	m := meta{Format: metaFormat, Level: 1}
 	m.checkSpace(above)
-	if m.Level = 2; !bytes.Equal(m.encode(), codec.Marshal(&m)) {
-		t.Error("level 2 writes another record than all of it")
-	}
-}
-
-// A state at level 1 has the meta record and the digest of the release before level 2, byte for byte, and no record of
-// a later space. Later commands are refused as by that release.
-func TestLevel1KeepsTheBytesOfTheReleaseBefore(t *testing.T) {
-	m := newMachine(t, small)
-	m.do(level(1), set("a", "1").keyed("w", 1), newEra("run"), quotaOf("a", 100, 2))
-	before := m.digest()
-	if got := hex.EncodeToString(before[:]); got != "cc6d1599d9585e8137f5b9cc1007dccbf28fdbef8342f8cf65cda85fa520d0b0" {
-		t.Errorf("the digest is %s", got)
-	}
-	decided := set("a", "2")
-	decided.Decided = 1
-	for _, c := range []Command{decided, PutToken(tokenOf(1), true), PutPolicy(policyOf(1, "p"), true),
-		DropToken(sessionID(1)), Bootstrap(tokenOf(1), 0)} {
-		m.want(c, Result{Code: CodeLevel, Revision: 2})
-	}
-	f := m.Freeze().Checkpoint()
-	if slices.ContainsFunc(listed(f), func(c Change) bool { return c.Space > SpaceStaged }) {
-		t.Error("a state at level 1 has records of a space that came later")
-	}
-	const want = "dc001602060200000200000000000000000000010001a276390100"
-	if got := hex.EncodeToString(f.Meta); got != want {
-		t.Errorf("the meta record is\n%s, was\n%s", got, want)
-	}
 }

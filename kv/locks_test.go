@@ -230,7 +230,6 @@ func TestAFloorCanBeSet(t *testing.T) {
 	const most = 1<<64 - 1
 	set0 := Command{Op: OpDropFence, Fence: "kv/x", HasIndex: true, Index: 7}
 	m := newMachine(t, small)
-	m.do(level(1))
 	m.want(set0, Result{Code: CodeLevel, Revision: 1})
 	m = newMachine(t, small).atLevel()
 	m.want(set("a", "1").under("kv/x", most), done(2))

@@ -6,19 +6,15 @@ import (
 	"tenure/internal/codec"
 )
 
-// The formats of the meta record. A state at feature level 0 has the first, so that the release before feature levels
-// reads it; a release that does not know levels refuses the second.
-const (
-	metaFormat      = 1
-	metaFormatLevel = 2 // from feature level 1 on
-)
+// metaFormat is the format of the meta record.
+const metaFormat = 1
 
 // firstRevision is that of a new state, so that its first change gets the one above. The index of a read is never 0. A
 // client that has read an empty store waits for a change above that index, so no change may have the index itself.
 const firstRevision = 1
 
 // meta is the state's own record in every checkpoint. First and Next say which dedup records must be there, and the
-// numbers from Sessions on how many records of the other spaces. Older records end early.
+// numbers from Sessions on how many records of the other spaces.
 type meta struct {
 	Format   uint64
 	Slot     uint64
@@ -41,13 +37,11 @@ type meta struct {
 	Eras    uint64
 	Members uint64
 
-	// From here on only at a feature level above 0: see metaOfLevel0.
 	Level   uint64
 	Release string // that has raised it: what an older one names when it refuses the state
 	Quotas  uint64
 	Staged  uint64
 
-	// From here on only at a feature level above 1: see metaOfLevel1.
 	ACLRevision  uint64
 	ACLNarrowed  uint64
 	ACLBootstrap uint64
@@ -56,25 +50,7 @@ type meta struct {
 }
 
 // encode returns m as a checkpoint has it.
-func (m *meta) encode() []byte {
-	switch {
-	case m.Level >= LevelOfACL:
-		return codec.Marshal(m)
-	case m.Level > 0:
-		return codec.Marshal(&metaOfLevel1{
-			m.Format, m.Slot, m.Revision, m.Floor, m.First, m.Next,
-			m.SessionsIndex, m.LeaseFloor, m.KVFloor, m.TombstoneFloor,
-			m.Sessions, m.Held, m.Expiring, m.Delays, m.Fences, m.Tombstones,
-			m.Eras, m.Members, m.Level, m.Release, m.Quotas, m.Staged,
-		})
-	}
-	return codec.Marshal(&metaOfLevel0{
-		m.Format, m.Slot, m.Revision, m.Floor, m.First, m.Next,
-		m.SessionsIndex, m.LeaseFloor, m.KVFloor, m.TombstoneFloor,
-		m.Sessions, m.Held, m.Expiring, m.Delays, m.Fences, m.Tombstones,
-		m.Eras, m.Members,
-	})
-}
+func (m *meta) encode() []byte { return codec.Marshal(m) }
 
 // CheckMeta returns an error unless State can be opened with the meta record of a checkpoint through slot.
 func CheckMeta(slot uint64, record []byte) error {
@@ -120,32 +96,13 @@ func decodeMeta(slot uint64, b []byte) (meta, error) {
 	return m, nil
 }
 
-// metaOfLevel0 is the meta record of a state at feature level 0, which releases from before feature levels can read.
-type metaOfLevel0 struct {
-	Format, Slot, Revision, Floor, First, Next           uint64
-	SessionsIndex, LeaseFloor, KVFloor, TombstoneFloor   uint64
-	Sessions, Held, Expiring, Delays, Fences, Tombstones uint64
-	Eras, Members                                        uint64
-}
-
-// metaOfLevel1 is the meta record of a state at feature level 1.
-type metaOfLevel1 struct {
-	Format, Slot, Revision, Floor, First, Next           uint64
-	SessionsIndex, LeaseFloor, KVFloor, TombstoneFloor   uint64
-	Sessions, Held, Expiring, Delays, Fences, Tombstones uint64
-	Eras, Members, Level                                 uint64
-	Release                                              string
-	Quotas, Staged                                       uint64
-}
-
 // checkLevel returns an error unless this release can use a state with the feature level of m.
 func (m *meta) checkLevel() error {
 	switch {
 	case m.Level > NewestLevel:
 		return newer(m.Level, m.Release)
-	case m.Format != metaFormat && m.Format != metaFormatLevel, (m.Format == metaFormatLevel) != (m.Level > 0):
-		return damaged("meta record of slot %d: format %d with feature level %d, this version reads format %d, and %d "+
-			"from level 1 on", m.Slot, m.Format, m.Level, metaFormat, metaFormatLevel)
+	case m.Format != metaFormat:
+		return damaged("meta record of slot %d: format %d, this version reads format %d", m.Slot, m.Format, metaFormat)
 	}
 	return nil
 }

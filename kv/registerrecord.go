@@ -92,9 +92,6 @@ func (r *registers) mark(m *meta) {
 	m.ACLRevision, m.ACLNarrowed, m.ACLBootstrap = r.acl.revision, r.acl.narrowed, r.acl.bootstrap
 	m.Policies, m.Tokens = uint64(r.acl.policies.Len()), uint64(r.acl.tokens.Len())
 	m.Format, m.Level, m.Release = metaFormat, r.level, r.release
-	if r.level > 0 {
-		m.Format = metaFormatLevel
-	}
 }
 
 // loadRegisters reads the registers of a state database whose marks are m.

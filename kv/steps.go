@@ -22,9 +22,6 @@ const (
 	ModeReturn  Mode = 1 << 4 // Result.Body is the value that was there before; also with CodeCondition
 )
 
-// levelSteps is the feature level from which these commands and sequences are applied.
-const levelSteps = 2
-
 // stepModes is what modes each of these commands takes.
 var stepModes = map[Op]Mode{
 	OpPut:    ModeAbsent | ModePresent | ModeEqual | ModeKeepTTL | ModeReturn,

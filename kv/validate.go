@@ -54,24 +54,24 @@ var rules = [...]rule{
 	OpInstall:    {named: byNone, takes: hasSessionID | hasNum | idem, level: 1},
 	OpDropStaged: {named: byNone, takes: hasSessionID | hasArm | hasDecided, level: 1},
 
-	OpPutPolicy:  {named: byNone, takes: hasValue | hasIndex | idem, level: 2},
-	OpDropPolicy: {named: byNone, takes: hasValue | idem, level: 2},
-	OpPutToken:   {named: byNone, takes: hasValue | hasIndex | idem, level: 2},
-	OpDropToken:  {named: byNone, takes: hasValue | idem, level: 2},
-	OpEndToken:   {named: byNone, takes: hasValue | hasArm, level: 2},
-	OpBootstrap:  {named: byNone, takes: hasValue | hasNum | idem, level: 2},
+	OpPutPolicy:  {named: byNone, takes: hasValue | hasIndex | idem, level: 1},
+	OpDropPolicy: {named: byNone, takes: hasValue | idem, level: 1},
+	OpPutToken:   {named: byNone, takes: hasValue | hasIndex | idem, level: 1},
+	OpDropToken:  {named: byNone, takes: hasValue | idem, level: 1},
+	OpEndToken:   {named: byNone, takes: hasValue | hasArm, level: 1},
+	OpBootstrap:  {named: byNone, takes: hasValue | hasNum | idem, level: 1},
 
-	OpPut: {named: byKey, takes: hasValue | hasTTL | hasTest | hasMode | fenced, level: levelSteps,
+	OpPut: {named: byKey, takes: hasValue | hasTTL | hasTest | hasMode | fenced, level: 1,
 		step: true},
-	OpAppend:    {named: byKey, takes: hasValue | hasNum | fenced, level: levelSteps, step: true},
-	OpIncrement: {named: byKey, takes: hasNum | fenced, level: levelSteps, step: true},
-	OpUnlink:    {named: byKey, takes: hasTest | hasMode | fenced, level: levelSteps, step: true},
-	OpRetime:    {named: byKey, takes: hasTTL | hasTest | hasMode | fenced, level: levelSteps, step: true},
-	OpMove:      {named: byKey, takes: hasNewKey | hasMode | fenced, level: levelSteps, step: true},
-	OpFetch:     {named: byKey, level: levelSteps, step: true, partial: true},
-	OpMeasure:   {named: byKey, level: levelSteps, step: true, partial: true},
-	OpSequence:  {named: byNone, takes: hasParts | fenced, level: levelSteps},
-	OpPutAll: {named: byNone, takes: hasValue | hasTTL | hasTest | hasMode, level: levelSteps, step: true,
+	OpAppend:    {named: byKey, takes: hasValue | hasNum | fenced, level: 1, step: true},
+	OpIncrement: {named: byKey, takes: hasNum | fenced, level: 1, step: true},
+	OpUnlink:    {named: byKey, takes: hasTest | hasMode | fenced, level: 1, step: true},
+	OpRetime:    {named: byKey, takes: hasTTL | hasTest | hasMode | fenced, level: 1, step: true},
+	OpMove:      {named: byKey, takes: hasNewKey | hasMode | fenced, level: 1, step: true},
+	OpFetch:     {named: byKey, level: 1, step: true, partial: true},
+	OpMeasure:   {named: byKey, level: 1, step: true, partial: true},
+	OpSequence:  {named: byNone, takes: hasParts | fenced, level: 1},
+	OpPutAll: {named: byNone, takes: hasValue | hasTTL | hasTest | hasMode, level: 1, step: true,
 		partial: true},
 
 	OpGet:            {named: byKey, part: true, partial: true},
@@ -81,12 +81,12 @@ var rules = [...]rule{
 	OpCheckSession:   {named: byKey, takes: hasSessionID, part: true, partial: true},
 	OpCheckNotExists: {named: byKey, part: true, partial: true},
 	OpCheckValue:     {named: byKey, takes: hasValue, part: true, partial: true},
-	OpCheckUnchanged: {named: byKey, takes: hasIndex, level: levelSteps, partial: true},
+	OpCheckUnchanged: {named: byKey, takes: hasIndex, level: 1, partial: true},
 }
 
-// ruleOf returns the rule of op; its named is 0 if there is no such operation.
+// ruleOf returns the rule of op; its named is 0 if this release knows no such operation.
 func ruleOf(op Op) rule {
-	if int(op) < len(rules) {
+	if int(op) < len(rules) && rules[op].level <= NewestLevel {
 		return rules[op]
 	}
 	return rule{}

@@ -1,76 +1,22 @@
 package server
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"tenure/api"
-	"tenure/internal/ballot"
-	"tenure/internal/ident"
 	"tenure/kv"
-	"tenure/multipaxos"
-	"tenure/server/backup"
-	"tenure/server/recovery"
-	"tenure/storage"
 )
 
-// atLevel1 makes a backup of a state at feature level 1 that has nothing else.
-func atLevel1(t *testing.T) []byte {
+// startAtNewestLevel runs a cluster of one, and returns when it is at this release's feature level.
+func startAtNewestLevel(t *testing.T) *host {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	s, err := storage.Open(t.TempDir(), storage.Options{LogInitialBytes: 64 << 10, JournalBytes: 64 << 10})
-	must(err)
-	defer s.Close()
-	must(s.SetNode(1))
-	must(s.Found(ident.ClusterID{7}, ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: s.Identity().Store}}}))
-	must(s.Start(storage.StartRecord{Restart: 1, Bucket: time.Second}))
-	state, err := kv.Open(s, kv.DefaultLimits)
-	must(err)
-	_, err = state.Apply(1, kv.AppendBatch(nil, kv.EncodeCommand(&kv.Command{Op: kv.OpLevel, Num: 1})))
-	must(err)
-	must(s.Commit([]multipaxos.Persist{{Seq: 1, Chosen: 1,
-		Entries: []multipaxos.Entry{{Slot: 1, Ballot: ballot.Ballot{Counter: 1, Restart: 1, Node: 1}}}}}))
-	must(s.Checkpoint(state.Freeze().Checkpoint()))
-	out, err := s.Snapshot()
-	must(err)
-	defer out.Close()
-	var b []byte
-	m, err := backup.NewMaker(out, time.Now())
-	must(err)
-	for {
-		piece, err := m.Next()
-		if err != nil {
-			return b
-		}
-		b = append(b, piece...)
-	}
-}
-
-// startAtLevel1 runs a cluster of one at feature level 1.
-func startAtLevel1(t *testing.T) *host {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "data")
-	r, _, err := recovery.Restore(bytes.NewReader(atLevel1(t)), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	h := startCluster(t, 1)[0]
-	h.stop(t)
-	one := &host{cfg: h.cfg}
-	one.cfg.Node, one.cfg.Cluster, one.cfg.Data = r.Node, nil, dir
-	one.start(t)
-	one.awaitReady(t)
-	return one
+	h.until(t, "at the newest feature level", func() bool { return h.status(t).FeatureLevel == kv.NewestLevel })
+	return h
 }
 
 func revisionOf(h http.Header) (n uint64) {
@@ -89,7 +35,7 @@ func (h *host) ok(t *testing.T, method, path, body string) (text string, header 
 }
 
 func TestAnUploadReplacesTheState(t *testing.T) {
-	h := startAtLevel1(t)
+	h := startAtNewestLevel(t)
 	for i := range 300 {
 		h.ok(t, "PUT", fmt.Sprintf("/v1/kv/k%03d", i), strings.Repeat("v", 3000))
 	}
@@ -168,7 +114,7 @@ func TestAnUploadReplacesTheState(t *testing.T) {
 // TestAnUploadIsDoneOnce: a copy of the request gets the answer of the first one, and another snapshot under the same
 // key none.
 func TestAnUploadIsDoneOnce(t *testing.T) {
-	h := startAtLevel1(t)
+	h := startAtNewestLevel(t)
 	h.ok(t, "PUT", "/v1/kv/k", "v")
 	snapshot, _ := h.ok(t, "GET", api.PathSnapshot, "")
 	_, header := h.ok(t, "PUT", "/v1/kv/k", "2")

@@ -40,7 +40,7 @@ type identityRecord struct {
 	Cluster    ident.ClusterID
 	Membership ident.Membership // the newest
 	Bootstrap  ident.Membership // the first, if this store took part in the bootstrap and Membership is a later one
-	StartedAs  ballot.NodeID    // see Identity; 0 in directories of older releases
+	StartedAs  ballot.NodeID    // see Identity
 }
 
 // startRecord is node/start.

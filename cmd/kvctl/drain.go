@@ -85,7 +85,6 @@ func (a *app) drain(ctx context.Context, c *client.Client, arg string, force boo
 	case force:
 		err = c.Members().ForceDrain(ctx, m.Node)
 	default:
-		// Nodes of older releases do not look at all.
 		err = fmt.Errorf("%s: nothing was changed; --force drains it all the same", loss)
 	}
 	if err != nil {

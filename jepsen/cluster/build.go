@@ -35,6 +35,17 @@ func BuildVersion(ctx context.Context, dir, version string) (string, error) {
 	return compile(ctx, dir, "kvnode-"+version, "./cmd/kvnode", "-ldflags", "-X tenure/internal/buildinfo.Version="+version)
 }
 
+// BuildOlder compiles kvnode and kvctl into dir as an older release would be: they know no feature level of this one
+// (kv.NewestLevel).
+func BuildOlder(ctx context.Context, dir string) (kvnode, kvctl string, err error) {
+	flags := []string{"-tags", "tenure_older", "-ldflags", "-X tenure/internal/buildinfo.Version=0.0.1"}
+	if kvnode, err = compile(ctx, dir, "kvnode-older", "./cmd/kvnode", flags...); err != nil {
+		return "", "", err
+	}
+	kvctl, err = compile(ctx, dir, "kvctl-older", "./cmd/kvctl", flags...)
+	return kvnode, kvctl, err
+}
+
 func build(ctx context.Context, dir, name string, flags ...string) (Binaries, error) {
 	path, err := compile(ctx, dir, name, "./cmd/kvnode", flags...)
 	return Binaries{Kvnode: path}, err

@@ -70,7 +70,7 @@ func Stories() []Story {
 			"and the next run does its work", backupCrash},
 		{"archive", "an archive under load, the nodes that write it killed, its target gone for a while: restored at " +
 			"ten random revisions it is what a reader saw there", archived},
-		{"upgrade", "from each earlier release node by node under load, back, forward again, and the level raised: " +
+		{"upgrade", "from an older release node by node under load, back, forward again, and the level raised: " +
 			"every key's history stays linearizable, nothing is lost, and an old node is refused", upgraded},
 		{"rotation", "node by node under load, all certificates and the authority are renewed: no request is refused, and " +
 			"what was renewed is good for nothing", rotated},

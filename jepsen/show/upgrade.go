@@ -16,44 +16,31 @@ import (
 	"tenure/jepsen/workload"
 )
 
-// upgrade is one release under the story.
+// upgrade is the story of an upgrade from an older release.
 type upgrade struct {
 	*stage
 	c        *cluster.Cluster
-	release  cluster.Release
-	old      string // kvnode of the release
+	old      string // kvnode of the older release
 	oldKvctl string
 	kvctl    string // of now
 	// raisedAbove is a slot that a node had applied before the level was raised.
 	raisedAbove uint64
 }
 
-// upgraded goes from each earlier release to this one and back, under load.
+// olderLevel is the feature level that the older release knows.
+const olderLevel = 0
+
+// upgraded goes from an older release to this one and back, under load.
 func upgraded(ctx context.Context, s *stage) error {
-	releases, err := cluster.Releases()
-	if err != nil {
+	u, bin := &upgrade{stage: s}, filepath.Join(s.dir, "bin")
+	var err error
+	if u.kvctl, err = cluster.BuildKvctl(ctx, bin); err != nil {
 		return err
 	}
-	kvctl, err := cluster.BuildKvctl(ctx, filepath.Join(s.dir, "bin"))
-	if err != nil {
+	if u.old, u.oldKvctl, err = cluster.BuildOlder(ctx, bin); err != nil {
 		return err
 	}
-	for _, r := range releases {
-		u := &upgrade{stage: &stage{dir: filepath.Join(s.dir, r.Name), out: s.out, bin: s.bin}, release: r,
-			kvctl: kvctl}
-		u.old, u.oldKvctl, err = cluster.BuildRelease(ctx, filepath.Join(s.dir, "bin"), r)
-		if errors.Is(err, cluster.ErrNoHistory) {
-			s.say("SKIPPED: %v", err)
-			continue
-		}
-		if err == nil {
-			err = u.play(ctx)
-		}
-		if err != nil {
-			return fmt.Errorf("from %s: %w", r.Name, err)
-		}
-	}
-	return nil
+	return u.play(ctx)
 }
 
 // upgradeSteps is how the nodes of three go from the old program to the new one and back. Each is one node.
@@ -169,7 +156,7 @@ func (u *upgrade) change(ctx context.Context, n *cluster.Node, toNew bool) error
 			cluster.Pause(ctx, 20*time.Millisecond)
 		}
 	}
-	binary, name := u.old, u.release.Name
+	binary, name := u.old, "the older release"
 	if toNew {
 		binary, name = u.bin.Kvnode, "this release"
 	}
@@ -216,7 +203,7 @@ func (u *upgrade) asks(ctx context.Context) error {
 			key := fmt.Sprintf("asked/%d/%d", i, n.ID)
 			for _, args := range [][]string{{"set", key, "v"}, {"get", key}, {"status"}} {
 				if out, err := u.runSoon(ctx, program, n.Client, args...); err != nil {
-					return fmt.Errorf("%s %s of node %d: %w: %s", filepath.Base(filepath.Dir(program)),
+					return fmt.Errorf("%s %s of node %d: %w: %s", filepath.Base(program),
 						strings.Join(args, " "), n.ID, err, out)
 				}
 			}
@@ -271,7 +258,7 @@ func (u *upgrade) finish(ctx context.Context, refused string) error {
 		if err != nil {
 			return err
 		}
-		if raised := s.FeatureLevel > u.release.Level; raised && refused != "" {
+		if raised := s.FeatureLevel > olderLevel; raised && refused != "" {
 			return fmt.Errorf("node %d is at level %d although that was refused", n.ID, s.FeatureLevel)
 		}
 	}
@@ -283,7 +270,7 @@ func (u *upgrade) refusesOld(ctx context.Context, all *client.Client) error {
 	n := u.c.Node(2)
 	for end := time.Now().Add(10 * time.Second); ; cluster.Pause(ctx, 50*time.Millisecond) {
 		s, err := u.c.Status(ctx, n)
-		if err == nil && s.FeatureLevel > u.release.Level && s.Checkpointed > u.raisedAbove {
+		if err == nil && s.FeatureLevel > olderLevel && s.Checkpointed > u.raisedAbove {
 			break
 		}
 		if time.Now().After(end) {
@@ -300,7 +287,7 @@ func (u *upgrade) refusesOld(ctx context.Context, all *client.Client) error {
 	if err := n.Wait(10 * time.Second); err == nil || strings.Contains(err.Error(), "still runs") {
 		return fmt.Errorf("an old node runs on a directory of the new level: %w", err)
 	}
-	if err := saysInLog(ctx, u.stage, n, "format 2", "reads format 1"); err != nil {
+	if err := saysInLog(ctx, u.stage, n, "feature level is 1", "knows up to level 0"); err != nil {
 		return err
 	}
 	n.Run(u.bin.Kvnode)

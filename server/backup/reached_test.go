@@ -14,7 +14,7 @@ import (
 	"tenure/storage"
 )
 
-// numbers is kv's own record, at feature level 0.
+// numbers is the beginning of kv's own record.
 type numbers struct {
 	Format, Slot, Revision, Floor, First, Next           uint64
 	SessionsIndex, LeaseFloor, KVFloor, TombstoneFloor   uint64

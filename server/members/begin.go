@@ -219,7 +219,7 @@ func (r *Record) beginUpdate(op Operation) error {
 }
 
 // levelOfReadmit is the feature level from which on every release reads a record with a Readmit.
-const levelOfReadmit = 2
+const levelOfReadmit = 1
 
 func (r *Record) beginReadmit(op Operation, f *Facts) error {
 	name := op.Member.Name

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"tenure/internal/codec"
 	"tenure/internal/ident"
 )
 
@@ -154,29 +153,5 @@ func TestRemovedNamesAreBounded(t *testing.T) {
 	last := fmt.Sprintf("node-%d", w.rec.NextNode-1)
 	if n := w.rec.Removed; len(n) != MaxRemoved || n[0] != "node-6" || n[MaxRemoved-1] != last {
 		t.Fatalf("%d names, %q", len(n), n)
-	}
-}
-
-// oldRecord is a Record as releases wrote it that did not remember names.
-type oldRecord struct {
-	Membership ident.Membership
-	Settled    uint64
-	NextNode   uint32
-	Operations []Operation
-	Before     []ident.Member
-	Spares     []Spare
-}
-
-func TestARecordWithoutNamesIsRead(t *testing.T) {
-	r := newWorld(t, 3).rec
-	old := oldRecord{Membership: r.Membership, Settled: 1, NextNode: 4}
-	back, err := Decode(codec.Marshal(&old))
-	if err != nil || !back.Equal(r) {
-		t.Fatalf("%+v, %v", back, err)
-	}
-	r.Removed = []string{"c"}
-	var older oldRecord
-	if err := codec.Unmarshal(r.Encode(), &older); err != nil || older.NextNode != 4 {
-		t.Fatalf("a release before reads %+v, %v", older, err)
 	}
 }

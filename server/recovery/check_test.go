@@ -433,7 +433,7 @@ func TestCheckOpensTheState(t *testing.T) {
 		"revisions that fell":  {level{Format: 1, Slot: 2, Revision: 3, Floor: 9}, false, "kvnode rejoin"},
 		"sessions are missing": {level{Format: 1, Slot: 2, Revision: 3, Sessions: 1}, false, "kvnode rejoin"},
 		"an era of no token":   {level{Format: 1, Slot: 2, Revision: 3, Eras: 1 << 32}, false, "kvnode rejoin"},
-		"a newer release": {level{Format: 2, Slot: 2, Revision: 3, Level: kv.NewestLevel + 1, Release: "v9"}, true,
+		"a newer release": {level{Format: 1, Slot: 2, Revision: 3, Level: kv.NewestLevel + 1, Release: "v9"}, true,
 			`release "v9"`},
 	} {
 		w := newWorld(t, 1, 2, 3)

@@ -201,7 +201,7 @@ func TestNodesThatAreAlikeAreNotAccused(t *testing.T) {
 	}
 }
 
-// A node of a version that reports nothing, or digests of another format, is not compared.
+// A node without digests, or with digests of another format, is not compared.
 func TestOtherFormatsAreNotCompared(t *testing.T) {
 	c := newCluster(t, 3, 84)
 	c.written(20)

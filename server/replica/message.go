@@ -43,15 +43,15 @@ type Heartbeat struct {
 	Space     Space
 	// Membership is the number of the membership in force at the sender. A membership in force is durable, with all
 	// entries below its own. Both lease acceptors know its number and refuse older stamps. 1: the membership of the
-	// bootstrap, or a newer one not in force yet. 0: the sender's version knows no other membership.
+	// bootstrap, or a newer one not in force yet.
 	Membership uint64
 	// Excluding is how long, on the sender's clock, a lease can still live that its acceptors may have granted under
 	// older stamps.
 	Excluding time.Duration
-	// Level is the highest feature level that the sender knows. 0: it is of a release before there were levels.
+	// Level is the highest feature level that the sender knows.
 	Level uint64
 	// Digests are those of the sender's state at its newest checkpoint and at some before it, at most MaxDigests; slots
-	// rise. They are of DigestFormat. None: the sender is of a version that compares none, or has no checkpoint.
+	// rise. They are of DigestFormat. None: the sender has no checkpoint.
 	DigestFormat uint64
 	Digests      []Digest
 	// Silent is how long, on the sender's clock, its acceptor of the master lease stays silent (A4), or a lease can

@@ -63,16 +63,11 @@ func joinAt(ctx context.Context, addr string, m *wire.JoinMsg, files *certs.File
 	}
 	joined, err := expect[*wire.JoinedMsg](c)
 	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("it ended the connection: perhaps it runs a release that lets no nodes in: %w", err)
+		return nil, fmt.Errorf("it ended the connection: %w", err)
 	}
 	if errors.Is(err, wire.ErrTooLarge) { // such as HTTP
 		return nil, refuse(wire.ReasonJoin, "what answers at %s is not the port of a node for its peers: name the address "+
 			"that the node was given with --peer, not the one for clients", addr)
-	}
-	if err == nil && joined.Ask == "" && !m.Cluster.IsZero() && joined.Cluster != m.Cluster { // it is of an older release
-		return nil, refuse(wire.ReasonCluster, "it let this node in as node %d of cluster %s, and this node was in "+
-			"cluster %s: remove node %d from that cluster with kvctl member remove %d, and join a member of the other one", joined.Node,
-			joined.Cluster, m.Cluster, joined.Node, joined.Node)
 	}
 	if err == nil && joined.Ask == "" && !joined.Membership.Lists(joined.Node, m.Store) {
 		return nil, refuse(wire.ReasonJoin, "node %d is the id for store %s, but membership %s has another store for it",

@@ -145,22 +145,6 @@ func TestJoinTrustsNobodyTooFar(t *testing.T) {
 	}
 }
 
-// A node of the previous release admits a node that names another cluster, since it does not read that field.
-func TestJoinRefusesToBeLetIntoAnotherCluster(t *testing.T) {
-	_, addr := host(t, 2, func(context.Context, wire.JoinMsg) (wire.JoinedMsg, error) {
-		w := welcome()
-		w.Cluster = ident.ClusterID{0xdd} // as one whose own cluster is that
-		return w, nil
-	})
-	m := newcomer()
-	m.Cluster = ident.ClusterID{0xcc}
-	_, err := Join(within(t), addr, m, nil)
-	var r *Refusal
-	if !errors.As(err, &r) || r.Reason != wire.ReasonCluster || !strings.Contains(err.Error(), "kvctl member remove 4") {
-		t.Error(err)
-	}
-}
-
 // The joins that wait at a node are bounded, and end with it.
 func TestJoinsAreBounded(t *testing.T) {
 	began := make(chan struct{}, maxJoins)

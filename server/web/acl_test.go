@@ -239,7 +239,7 @@ func TestListingsLeaveOutWhatMayNotBeRead(t *testing.T) {
 // Before the feature level of tokens nobody can have one: the upgrade can be finished by anybody, and nothing else.
 func TestBelowTheLevelOfTokens(t *testing.T) {
 	g := newGuarded(t)
-	g.upgrade.FeatureLevel = 1
+	g.upgrade.FeatureLevel = kv.LevelOfACL - 1
 	g.wants("GET", "/v1/upgrade", "", 200, "")
 	g.wants("POST", "/v1/upgrade/finish", "", 200, "")
 	g.upgrade.FeatureLevel = kv.LevelOfACL

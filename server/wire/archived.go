@@ -8,7 +8,7 @@ type Archived struct {
 	Full      Copy   // the newest full copy; zero: there is none
 	Verified  Copy   // the newest one that was verified; zero: there is none
 	// Stored is the last slot known to be in a segment at the target. It is below Slot as long as an archive has no
-	// segment yet, at its beginning or after a gap. 0: no segment, or an older release.
+	// segment yet, at its beginning or after a gap. 0: no segment.
 	Stored uint64
 }
 

@@ -11,15 +11,14 @@ import (
 )
 
 // Version is the newest version of the protocol between nodes that this release speaks, and OldestVersion the oldest. A
-// release with a new Version also speaks that of the release before it. They are equal, since the release before this
-// one has the same version. New fields, and new message types that may be ignored, keep the version. The commands in
+// release with a new Version also speaks that of the release before it. New fields, and new message types that may be ignored, keep the version. The commands in
 // the log have feature levels (package kv).
 //
 // A message of the handshake carries the sender's OldestVersion, so that every release with that version can read it.
 // Hello.Speaks carries the newest one. The connection uses the version that Common returns.
 const (
-	Version       uint16 = 4
-	OldestVersion uint16 = 4
+	Version       uint16 = 1
+	OldestVersion uint16 = 1
 )
 
 // Common returns the newest version that this node and a peer with the given newest version both speak.

@@ -55,18 +55,15 @@ type Hello struct {
 	Constants   Constants
 	ClientAddr  string // where clients reach it; shown in the status of others
 	Marks       Marks
-	// Membership and Change are the Number and Change of the membership that this node goes by. Versions that know of
-	// one membership only leave them out.
+	// Membership and Change are the Number and Change of the membership that this node goes by.
 	Membership, Change uint64
 	// Level is the highest feature level that the node knows, and ClusterLevel the cluster's, as it has applied it.
-	// Speaks is the newest version of the protocol that it speaks. A release from before there were levels leaves them
-	// out.
+	// Speaks is the newest version of the protocol that it speaks.
 	Level, ClusterLevel uint64
 	Speaks              uint16
-	// RedisAddr is where clients of Redis reach the node; "": they do not, or it is of a release that does not say.
+	// RedisAddr is where clients of Redis reach the node; "": they do not.
 	RedisAddr string
-	// PeerAddr is the address at which other nodes reach the node, from its start options. "": unknown, or an older
-	// release.
+	// PeerAddr is the address at which other nodes reach the node, from its start options. "": unknown.
 	PeerAddr string
 }
 

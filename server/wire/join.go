@@ -29,9 +29,9 @@ type JoinMsg struct {
 	// Level is the highest feature level that the node knows.
 	Level uint64
 	// Cluster is the only cluster that the node wants to join: its former one, if it takes its own place again. Zero:
-	// any. The release before knows no such field, and lets it in.
+	// any.
 	Cluster ident.ClusterID
-	// ACL: the node asks its clients for tokens. The release before knows no such field, and no tokens.
+	// ACL: the node asks its clients for tokens.
 	ACL bool
 }
 
