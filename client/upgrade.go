@@ -46,7 +46,7 @@ func (n *Nodes) FinishUpgrade(ctx context.Context) (out Upgrade, err error) {
 
 func decodeUpgrade(a answer) (Upgrade, error) {
 	var u Upgrade
-	if err := json.Unmarshal(a.body, &u); err != nil || u.NewestLevel == 0 {
+	if err := json.Unmarshal(a.body, &u); err != nil || u.Members == nil {
 		return Upgrade{}, errNotUnderstood
 	}
 	return u, nil

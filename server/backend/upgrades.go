@@ -111,6 +111,10 @@ func (u *Upgrades) FinishUpgrade(timeout time.Duration) (api.Upgrade, error) {
 		return v.Level.Cluster >= v.Level.Newest
 	}
 	if !reached() {
+		// A master of an older release would answer that the level is reached: the newest that it knows is.
+		if older := u.cfg.Log.View().Level.Older; len(older) > 0 {
+			return u.Upgrade(), u.notRaised(older, nil)
+		}
 		// Of an unknown outcome the level itself tells.
 		if _, err := u.raises.askMaster(timeout, struct{}{}); err != nil && !errors.Is(err, web.ErrUnknown) {
 			return u.Upgrade(), err
@@ -141,8 +145,14 @@ func (u *Upgrades) raise(wait time.Duration, _ struct{}) (none struct{}, err err
 	case r.Outcome == replica.Done:
 		return none, nil
 	}
-	if why := u.blocked(u.cfg.Log.View().Level.Cluster, r.Level.Older, r.Level.Unheard); why != "" {
-		return none, &web.MemberError{Code: api.CodeMemberState, Text: "not raised: " + why}
+	if len(r.Level.Older)+len(r.Level.Unheard) > 0 {
+		return none, u.notRaised(r.Level.Older, r.Level.Unheard)
 	}
 	return none, notMaster(r.Level.Master)
+}
+
+// notRaised refuses to raise the level because of members in the way.
+func (u *Upgrades) notRaised(older, unheard []ballot.NodeID) error {
+	why := u.blocked(u.cfg.Log.View().Level.Cluster, older, unheard)
+	return &web.MemberError{Code: api.CodeMemberState, Text: "not raised: " + why}
 }
