@@ -39,7 +39,7 @@ func benchmark(b *testing.B, batch int) {
 	for i := 0; b.Loop(); {
 		for range batch {
 			if _, ok := cores[0].Propose(value); !ok {
-				b.Fatal("no space")
+				b.Fatal("may not propose")
 			}
 		}
 		drain(cores[0])

@@ -112,15 +112,15 @@ func (c *Core) Lead() { c.leader.lead(&c.acceptor, &c.out) }
 // Retire stops leading. Nothing more is sent or counted under the ballot.
 func (c *Core) Retire() { c.leader.retire(&c.out) }
 
-// Space reports whether Propose would succeed: leading, the window not full, the own disk not far behind a quorum of
-// others, and no membership entry that is not applied here. A value may overshoot WindowBytes.
-func (c *Core) Space() bool { return c.leader.space(&c.acceptor) }
+// MayPropose reports whether Propose would succeed: this node leads, the window is not full, the own disk is not far
+// behind a quorum of others, and every membership entry in the log is applied here. A value may overshoot WindowBytes.
+func (c *Core) MayPropose() bool { return c.leader.mayPlace(&c.acceptor) }
 
 // Propose puts value into the next slot: one round, with other slots still in flight (M5). The Accepts leave with the
-// next Take, in parallel with the own disk write. Without Space it reports false and proposes nothing.
+// next Take, in parallel with the own disk write. Unless MayPropose it reports false and proposes nothing.
 func (c *Core) Propose(value []byte) (Slot, bool) {
 	a := &c.acceptor
-	if !c.leader.space(a) {
+	if !c.leader.mayPlace(a) {
 		return 0, false
 	}
 	if _, ok := a.memberships.in(c.leader.phase2.next, value); ok {
@@ -129,13 +129,13 @@ func (c *Core) Propose(value []byte) (Slot, bool) {
 	return c.leader.place(value, a), true
 }
 
-// ProposeMembership puts a membership entry into the next slot. It needs Space, no slot in flight, and everything
+// ProposeMembership puts a membership entry into the next slot. It needs MayPropose, no slot in flight, and everything
 // chosen applied here; otherwise it reports false and proposes nothing. The entry is computed from exactly the state
 // below it. Nothing is proposed above it until it is applied here. It panics if value brings no membership that may
 // come after the newest.
 func (c *Core) ProposeMembership(value []byte) (Slot, bool) {
 	a, l := &c.acceptor, &c.leader
-	if !l.space(a) || l.phase2.first() != l.phase2.next || a.memberships.applied != a.chosen {
+	if !l.mayPlace(a) || l.phase2.first() != l.phase2.next || a.memberships.applied != a.chosen {
 		return 0, false
 	}
 	m, ok := a.memberships.in(l.phase2.next, value)

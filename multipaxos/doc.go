@@ -35,7 +35,7 @@
 //	a slot is decided by the membership below it membership.go governing; phase2.go vote, advance
 //	promises carry the newest membership         membership.go told
 //	Phase 1 in every membership that it meets    phase1.go    meet, phase1Done; leader.go follow
-//	nothing above an open membership entry       phase2.go    space; Core.ProposeMembership
+//	nothing above an open membership entry       phase2.go    mayPlace; Core.ProposeMembership
 //	truncation by the node's own bound           truncate.go, tail.go
 //	what a stalled disk may let pile up          writes.go    backlog
 //	what M6 above counts                         state.go     Pieces, Behind; Core.Probe

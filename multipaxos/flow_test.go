@@ -21,7 +21,7 @@ func TestWindowBoundsProposals(t *testing.T) {
 	cfg.WindowEntries = 3
 	s := leadingWith(t, cfg, 3)
 	s.propose("a", "b", "c")
-	if _, ok := s.Propose([]byte("d")); ok || s.Space() {
+	if _, ok := s.Propose([]byte("d")); ok || s.MayPropose() {
 		t.Fatal("a fourth entry in a window of three")
 	}
 	s.sync()
@@ -32,24 +32,24 @@ func TestWindowBoundsProposals(t *testing.T) {
 	cfg.WindowBytes = 4
 	s = leadingWith(t, cfg, 3)
 	s.propose("abc", "def")
-	if s.Space() {
-		t.Fatal("six bytes leave space in a window of four")
+	if s.MayPropose() {
+		t.Fatal("may propose, with six bytes in a window of four")
 	}
 	s.sync()
 	s.accepted(2, 1, 2)
-	if !s.Space() {
-		t.Fatal("a window with nothing in it has no space")
+	if !s.MayPropose() {
+		t.Fatal("may not propose, with nothing in the window")
 	}
 	s.Retire()
-	if s.Space() {
-		t.Fatal("space after retiring")
+	if s.MayPropose() {
+		t.Fatal("may propose after retiring")
 	}
 }
 
 // A quorum of others must not let a leader run ahead of its own disk.
 func TestOwnDiskBoundsProposals(t *testing.T) {
 	s := leading(t, 3)
-	for n := 0; s.Space(); n++ {
+	for n := 0; s.MayPropose(); n++ {
 		if n > 5*s.cfg.WindowEntries {
 			t.Fatalf("%d entries in memory while the disk stalls", n)
 		}
@@ -59,8 +59,8 @@ func TestOwnDiskBoundsProposals(t *testing.T) {
 		s.accepted(3, s.Last(), s.Last())
 	}
 	s.sync()
-	if !s.Space() {
-		t.Fatal("no space after the disk came back")
+	if !s.MayPropose() {
+		t.Fatal("may not propose after the disk came back")
 	}
 }
 

@@ -146,7 +146,7 @@ func TestNothingIsProposedAboveAMembershipEntry(t *testing.T) {
 	s.change(change(2, 1, 2, 3, 4))
 	barred := func(why string) {
 		t.Helper()
-		if _, ok := s.Propose([]byte("x")); ok || s.Space() {
+		if _, ok := s.Propose([]byte("x")); ok || s.MayPropose() {
 			t.Fatalf("proposed above a membership entry that is %s", why)
 		}
 		if _, ok := s.ProposeMembership([]byte(change(3, 1, 2, 3))); ok {
@@ -309,7 +309,7 @@ func TestBarrierComesAboveARecoveredMembershipEntry(t *testing.T) {
 	s.Lead()
 	s.sync()
 	s.promise(2, 2, Entry{Slot: 1, Ballot: by(2, 0), Value: []byte(change(2, 1, 2))})
-	if s.Phase() != Leading || s.Space() {
+	if s.Phase() != Leading || s.MayPropose() {
 		t.Fatalf("%v", s.Phase())
 	}
 	s.sync()

@@ -380,7 +380,7 @@ func TestM5HigherPromiseAnywhere(t *testing.T) {
 			s.propose("x")
 			s.take()
 			s.step(m(s))
-			if !s.Preempted() || s.Phase() == Leading || s.Space() || s.Ballot() != b {
+			if !s.Preempted() || s.Phase() == Leading || s.MayPropose() || s.Ballot() != b {
 				t.Fatalf("preempted %v, %v", s.Preempted(), s.Phase())
 			}
 			before := s.Chosen()

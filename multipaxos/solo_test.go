@@ -118,7 +118,7 @@ func (s *solo) propose(values ...string) {
 	s.t.Helper()
 	for _, v := range values {
 		if _, ok := s.Propose([]byte(v)); !ok {
-			s.t.Fatalf("no space for %q", v)
+			s.t.Fatalf("may not propose %q", v)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type batches struct {
 // time gather. While the most batches are in flight, it fills until one ends. With no batch in flight, writes are
 // proposed at once. The end of a batch proposes the writes gathered since, so group commit needs no timer.
 func (b *batches) propose(now time.Duration, q *queue, core *multipaxos.Core, tenure uint64, out *outbox) {
-	for len(q.items) > 0 && b.mayPropose(now, q.bytes) && core.Space() {
+	for len(q.items) > 0 && b.gathered(now, q.bytes) && core.MayPropose() {
 		n, size := 0, 1
 		for n < len(q.items) && (n == 0 || size+len(q.items[n].command) <= b.maxBytes) {
 			size += len(q.items[n].command) + batchOverhead
@@ -61,8 +61,8 @@ func (b *batches) propose(now time.Duration, q *queue, core *multipaxos.Core, te
 // batchOverhead bounds what a batch adds to a command.
 const batchOverhead = 10
 
-// mayPropose reports whether another batch may be proposed now, with so many bytes of commands waiting.
-func (b *batches) mayPropose(now time.Duration, waiting int) bool {
+// gathered reports whether the writes that wait, with so many bytes of commands, need not gather for longer.
+func (b *batches) gathered(now time.Duration, waiting int) bool {
 	if len(b.inFlight) == 0 {
 		return true
 	}

@@ -42,7 +42,7 @@ func (l *Log) tickProgress(now time.Duration, p Published) {
 	if g := l.progress.step(now, reading{
 		tenure: l.epoch.tenure, ready: l.epoch.ready, stopping: l.stopping,
 		writes: len(l.queue.items) > 0 || len(l.batches.inFlight) > 0 || l.core.Last() > l.core.Chosen() || full ||
-			(l.epoch.ready && !l.core.Space()),
+			(l.epoch.ready && !l.core.MayPropose()),
 		reads:  l.reads.stuck(confirmed),
 		chosen: uint64(l.core.Chosen()), confirmed: confirmed, pieces: l.core.Pieces(),
 		checkpointing: full, space: l.members.space, behind: behind,
