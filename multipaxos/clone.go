@@ -151,9 +151,9 @@ func (s *state) memberships(ms *memberships) {
 	s.flag(ms.changed)
 	for i := range ms.list {
 		m := &ms.list[i]
-		s.num(m.Number, uint64(m.Slot), uint64(len(m.Learners)))
+		s.num(m.Number, uint64(m.Slot), uint64(len(m.NonVoters)))
 		s.set(m.Voters)
-		for _, id := range m.Learners {
+		for _, id := range m.NonVoters {
 			s.num(uint64(id))
 		}
 	}

@@ -25,8 +25,8 @@ type Core struct {
 // database is.
 //
 // base is the membership of the state database, or without one that of the bootstrap. A node that knows neither gives a
-// base without voters, with the nodes that it can ask as Learners. It then follows the log, and completes no attempt to
-// lead before it has met a membership entry.
+// base without voters, with the nodes that it can ask as NonVoters. It then follows the log, and completes no attempt
+// to lead before it has met a membership entry.
 func New(cfg Config, base Membership, d Durable, r Reader) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -156,7 +156,7 @@ func (w *world) start(n *node) {
 func (w *world) knownTo(n *node) Membership {
 	m, entry := w.membershipAt(n.stateDB)
 	if !entry && !w.base.Voters.Has(n.id) {
-		m = Membership{Learners: w.base.Voters.IDs()}
+		m = Membership{NonVoters: w.base.Voters.IDs()}
 	}
 	m.Slot = n.stateDB
 	return m
@@ -479,7 +479,7 @@ func (w *world) settle(n *node) {
 		}
 		w.round()
 		w.tick()
-		if n.core.Preempted() { // by a learner that was promised more, whom nobody asks in Phase 1
+		if n.core.Preempted() { // by a non-voter that was promised more, whom nobody asks in Phase 1
 			w.lead(n)
 			slot = 0
 		}
@@ -487,7 +487,7 @@ func (w *world) settle(n *node) {
 		done := slot > 0
 		for _, o := range w.nodes {
 			w.install(o)
-			if (m.Voters.Has(o.id) || slices.Contains(m.Learners, o.id)) && o.applied < slot {
+			if (m.Voters.Has(o.id) || slices.Contains(m.NonVoters, o.id)) && o.applied < slot {
 				done = false
 			}
 		}

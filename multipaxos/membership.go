@@ -17,8 +17,8 @@ type Membership struct {
 	// is at or below it: for example the applied slot of the state database.
 	Slot   Slot
 	Voters quorum.Set
-	// Learners follow the log and do not vote; by rising id, and never changed once they are in a Membership.
-	Learners []ballot.NodeID
+	// NonVoters follow the log and do not vote; by rising id, and never changed once they are in a Membership.
+	NonVoters []ballot.NodeID
 }
 
 // memberships are the newest membership applied here and those whose entries are in the log above it, chosen or not. An
@@ -162,12 +162,12 @@ func (r roster) withVoters(s quorum.Set) roster {
 	return r
 }
 
-// roster returns the voters and learners of all these memberships.
+// roster returns the voters and non-voters of all these memberships.
 func (ms *memberships) roster() roster {
 	var r roster
 	for i := range ms.list {
 		r = r.withVoters(ms.list[i].Voters)
-		for _, id := range ms.list[i].Learners {
+		for _, id := range ms.list[i].NonVoters {
 			r = r.with(id, false)
 		}
 	}

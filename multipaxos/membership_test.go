@@ -12,13 +12,13 @@ import (
 
 // What the log's memberships promise, one test a rule. The quoted lines are the rules' own words.
 
-// membershipValue is the value of a membership entry in tests: an M, the number, the voters and the learners.
+// membershipValue is the value of a membership entry in tests: an M, the number, the voters and the non-voters.
 func membershipValue(m Membership) string {
 	b := []byte{'M', byte(m.Number), byte(m.Voters.Len())}
 	for _, id := range m.Voters.IDs() {
 		b = binary.BigEndian.AppendUint16(b, uint16(id))
 	}
-	for _, id := range m.Learners {
+	for _, id := range m.NonVoters {
 		b = binary.BigEndian.AppendUint16(b, uint16(id))
 	}
 	return string(b)
@@ -34,7 +34,7 @@ func membershipOf(value []byte) (m Membership, ok bool) {
 		if i < 3+2*int(value[2]) {
 			m.Voters.Add(id)
 		} else {
-			m.Learners = append(m.Learners, id)
+			m.NonVoters = append(m.NonVoters, id)
 		}
 	}
 	return m, true
@@ -176,7 +176,7 @@ func TestMembershipChangesByOneVoter(t *testing.T) {
 		mustPanic(t, name, func() { s.ProposeMembership([]byte(v)) })
 	}
 	s := changing(t, 3)
-	s.change(membershipValue(Membership{Number: 1, Voters: quorum.Of(1, 2, 3), Learners: []ballot.NodeID{4}}))
+	s.change(membershipValue(Membership{Number: 1, Voters: quorum.Of(1, 2, 3), NonVoters: []ballot.NodeID{4}}))
 	mustPanic(t, "a membership entry by Propose", func() { changing(t, 3).Propose([]byte(change(2, 1, 2))) })
 	mustPanic(t, "no voters", func() { changing(t, 1).ProposeMembership([]byte(change(2))) })
 }
@@ -323,10 +323,10 @@ func TestBarrierComesAboveARecoveredMembershipEntry(t *testing.T) {
 	s.propose("barrier")
 }
 
-// Learners are sent the log like voters, and their votes and promises count for nothing.
-func TestLearnersFollowAndDoNotVote(t *testing.T) {
+// Non-voters are sent the log like voters, and their votes and promises count for nothing.
+func TestNonVotersFollowAndDoNotVote(t *testing.T) {
 	s := changing(t, 3)
-	s.change(membershipValue(Membership{Number: 1, Voters: quorum.Of(1, 2, 3), Learners: []ballot.NodeID{4, 5}}))
+	s.change(membershipValue(Membership{Number: 1, Voters: quorum.Of(1, 2, 3), NonVoters: []ballot.NodeID{4, 5}}))
 	s.sync()
 	s.accepted(2, 1, 1)
 	s.Applied(1)
@@ -342,14 +342,14 @@ func TestLearnersFollowAndDoNotVote(t *testing.T) {
 	pieces := s.Pieces()
 	s.accepted(4, 2, 2)
 	s.accepted(5, 2, 2)
-	s.wantChosen(1, "one voter and two learners")
+	s.wantChosen(1, "one voter and two non-voters")
 	if s.Pieces() != pieces {
-		t.Fatal("a learner's acknowledgement counts as progress")
+		t.Fatal("a non-voter's acknowledgement counts as progress")
 	}
 	s.none(s.ticks(maxResendTicks), KindPrepare, "leading")
 	for _, m := range only(s.ticks(maxResendTicks), KindAccept) {
 		if m.To == 4 {
-			t.Fatalf("sent again to a learner that has acknowledged: %+v", m)
+			t.Fatalf("sent again to a non-voter that has acknowledged: %+v", m)
 		}
 	}
 	s.Lead()
@@ -358,7 +358,7 @@ func TestLearnersFollowAndDoNotVote(t *testing.T) {
 	}
 	s.promise(4, 1)
 	if s.Phase() != Preparing {
-		t.Fatal("leads with a learner's promise")
+		t.Fatal("leads with a non-voter's promise")
 	}
 }
 
@@ -367,7 +367,7 @@ func TestMoreNodesThanVoters(t *testing.T) {
 	s := changing(t, 7)
 	m := base(7)
 	for id := ballot.NodeID(8); id <= 16; id++ {
-		m.Learners = append(m.Learners, id)
+		m.NonVoters = append(m.NonVoters, id)
 	}
 	s.change(membershipValue(m))
 	s.sync()
@@ -380,7 +380,7 @@ func TestMoreNodesThanVoters(t *testing.T) {
 	for id := ballot.NodeID(8); id <= 16; id++ {
 		s.accepted(id, 2, 2)
 	}
-	s.wantChosen(1, "learners")
+	s.wantChosen(1, "non-voters")
 	if s.Confirm(); len(only(s.take(), KindConfirm)) != 6 {
 		t.Fatal("other than the six other voters are asked")
 	}
@@ -513,7 +513,7 @@ func TestMembershipsAreFoundAgain(t *testing.T) {
 
 // A node that knows no membership follows the log, asks whom it was told of, and leads nobody.
 func TestNodeWithoutMembershipFollows(t *testing.T) {
-	s := newSolo(t, memberConfig(), Membership{Learners: []ballot.NodeID{2, 3}}, newDisk())
+	s := newSolo(t, memberConfig(), Membership{NonVoters: []ballot.NodeID{2, 3}}, newDisk())
 	if m := s.others; len(m) != 2 {
 		t.Fatalf("%+v", m)
 	}

@@ -2,8 +2,8 @@ package multipaxos
 
 import "tenure/internal/ballot"
 
-// peers are the other members by rising id, as a leader sees them: the voters and learners of every membership that
-// governs an open slot. Learners are sent what voters are sent.
+// peers are the other members by rising id, as a leader sees them: the voters and non-voters of every membership that
+// governs an open slot. Non-voters are sent what voters are sent.
 type peers []peer
 
 // get returns the other member with this id; nil for anybody else.

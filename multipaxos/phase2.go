@@ -45,8 +45,8 @@ func (l *leader) owed(p *peer, a *acceptor) Slot {
 	return f.next
 }
 
-// mayPlace reports whether place may be called for a new value: this node leads, the window is not full, the own disk is
-// not far behind a quorum of others, and every membership entry in the log is applied here.
+// mayPlace reports whether place may be called for a new value: this node leads, the window is not full, the own disk
+// is not far behind a quorum of others, and every membership entry in the log is applied here.
 func (l *leader) mayPlace(a *acceptor) bool {
 	f := &l.phase2
 	return l.phase == Leading && f.votes.len() < l.cfg.WindowEntries && f.bytes < l.cfg.WindowBytes && !a.flooded() &&

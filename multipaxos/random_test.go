@@ -78,19 +78,19 @@ func (w *world) step(op uint32) {
 	}
 }
 
-// change makes a leader propose that a node comes or goes: a stranger becomes a learner, a learner that has caught up a
-// voter, and a voter a stranger.
+// change makes a leader propose that a node comes or goes: a stranger becomes a non-voter, a non-voter that has caught
+// up a voter, and a voter a stranger.
 func (w *world) change(n *node, id ballot.NodeID) {
 	m := n.core.Membership()
-	if at := slices.Index(m.Learners, id); at >= 0 {
+	if at := slices.Index(m.NonVoters, id); at >= 0 {
 		if d := w.nodes[id-1]; max(d.disk.chosen, d.stateDB) < m.Slot {
 			return
 		}
-		m.Learners = slices.Delete(slices.Clone(m.Learners), at, at+1)
+		m.NonVoters = slices.Delete(slices.Clone(m.NonVoters), at, at+1)
 		m.Voters.Add(id)
 		m.Number++
 	} else if !m.Voters.Has(id) {
-		m.Learners = slices.Sorted(slices.Values(append(slices.Clone(m.Learners), id)))
+		m.NonVoters = slices.Sorted(slices.Values(append(slices.Clone(m.NonVoters), id)))
 	} else if m.Number++; m.Voters.Len() > 1 {
 		m.Voters = quorum.Of(slices.DeleteFunc(m.Voters.IDs(), func(v ballot.NodeID) bool { return v == id })...)
 	} else {

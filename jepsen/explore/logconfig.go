@@ -50,7 +50,7 @@ func (c LogConfig) base(node ballot.NodeID) multipaxos.Membership {
 	}
 	first := quorum.Of(c.Members[0]...)
 	if !first.Has(node) {
-		return multipaxos.Membership{Learners: first.IDs()}
+		return multipaxos.Membership{NonVoters: first.IDs()}
 	}
 	return multipaxos.Membership{Number: 1, Voters: first}
 }

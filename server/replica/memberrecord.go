@@ -33,7 +33,7 @@ func MembershipOf(value []byte) (multipaxos.Membership, bool) {
 }
 
 func membershipOf(m ident.Membership) multipaxos.Membership {
-	return multipaxos.Membership{Number: m.Number, Voters: m.Voters(), Learners: idsOf(m.NonVoters)}
+	return multipaxos.Membership{Number: m.Number, Voters: m.Voters(), NonVoters: idsOf(m.NonVoters)}
 }
 
 func idsOf(ms []ident.Member) (ids []ballot.NodeID) {
@@ -73,7 +73,7 @@ func BaseMembership(state *kv.State, identity ident.Membership, d multipaxos.Dur
 	case err != nil:
 		return multipaxos.Membership{}, err
 	case !ok:
-		return multipaxos.Membership{Learners: idsOf(identity.All())}, nil
+		return multipaxos.Membership{NonVoters: idsOf(identity.All())}, nil
 	case first.Membership.Number == 1:
 		return membershipOf(ident.Membership{Number: 1, Members: first.Membership.Members}), nil
 	}

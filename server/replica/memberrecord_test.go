@@ -64,7 +64,7 @@ func TestBaseMembership(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := fmt.Sprintf("%d at %d: %v and %v", m.Number, m.Slot, m.Voters, m.Learners); got != c.want {
+			if got := fmt.Sprintf("%d at %d: %v and %v", m.Number, m.Slot, m.Voters, m.NonVoters); got != c.want {
 				t.Fatalf("%s, want %s", got, c.want)
 			}
 		})
