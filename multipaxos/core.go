@@ -43,7 +43,7 @@ func New(cfg Config, base Membership, d Durable, r Reader) (*Core, error) {
 // follow makes the peers and members those of the memberships, when these have changed.
 func (c *Core) follow() {
 	ms := &c.acceptor.memberships
-	if !ms.changed && !c.leader.met {
+	if !ms.changed && !c.leader.stalePeers {
 		return
 	}
 	r := ms.roster()
@@ -67,12 +67,12 @@ func (c *Core) Take() Output {
 
 // Persisted is told that every Persist with Seq ≤ seq is durable. It lets go the messages that waited for them and
 // counts the own promise and votes, which count like anybody's: after the disk.
-func (c *Core) Persisted(seq uint64) error {
+func (c *Core) Persisted(seq uint64) {
 	if !c.acceptor.writes.taken(seq) {
 		panic(fmt.Sprintf("multipaxos: Persist %d reported durable before it was taken", seq))
 	}
 	if seq <= c.acceptor.writes.durable {
-		return nil
+		return
 	}
 	c.out.release(seq)
 	c.acceptor.persisted(seq)
@@ -80,13 +80,12 @@ func (c *Core) Persisted(seq uint64) error {
 	c.leader.ownVotes(&c.acceptor)
 	c.acceptor.evict()
 	if c.acceptor.flooded() {
-		return nil
+		return
 	}
 	c.leader.resume(&c.out)
 	if c.leader.phase == Following {
 		c.learner.refetch(&c.acceptor, &c.out)
 	}
-	return nil
 }
 
 // Tick passes time, about 20 ms by count. It repeats what may have been lost, in bounded bursts: at most one message

@@ -7,7 +7,8 @@
 // The log never reads a lease or a clock: it is safe with any number of nodes that believe they lead it. Who may
 // call Lead, and what clients are shown, is decided above.
 //
-// A Core consists of parts that own their state. A part may be handed those above it in this list, and never Core:
+// A Core consists of components that own their state. A component may be handed those above it in this list, and never
+// Core:
 //
 //	outbox       messages, and which Persist each of them waits for
 //	writes       the Persist being gathered, and what the disk owes
@@ -38,7 +39,7 @@
 //	nothing above an open membership entry       phase2.go    mayPlace; Core.ProposeMembership
 //	truncation by the node's own bound           truncate.go, tail.go
 //	what a stalled disk may let pile up          writes.go    backlog
-//	what M6 above counts                         state.go     Pieces, Behind; Core.Probe
+//	what M6 above counts                         status.go    Pieces, Behind; Core.Probe
 //
 // M1 and M4 belong to server/replica, which knows the lease and what is applied. DESIGN.md beside this file argues
 // why the corners are safe.

@@ -222,7 +222,7 @@ func (w *world) sync(n *node, k int) {
 	}
 	seq := n.pending[k-1].Seq
 	n.pending = n.pending[k:]
-	w.must(n.core.Persisted(seq))
+	n.core.Persisted(seq)
 	w.drain(n)
 }
 

@@ -30,7 +30,7 @@ type leader struct {
 	phase2    phase2
 	confirm   confirm
 
-	met bool // the memberships met in Phase 1 name nodes that may not be among peers yet
+	stalePeers bool // phase1.met has changed since follow made the peers
 	// What M6 counts and listens to. Nothing here depends on them.
 	pieces uint64 // of the recovery and of the log that others have acknowledged
 	gone   Slot   // highest slot that a promise showed to be truncated elsewhere
@@ -63,7 +63,7 @@ func (l *leader) clear(out *outbox) {
 	l.phase1 = phase1{}
 	l.phase2 = phase2{}
 	l.confirm.done = 0
-	l.met = true
+	l.stalePeers = true
 	l.peers.reset()
 	out.cancel(KindPrepare, func(Message) bool { return true })
 }
@@ -71,7 +71,7 @@ func (l *leader) clear(out *outbox) {
 // follow makes the peers the other nodes of r, and in Phase 1 those of the memberships it has met. A voter that is new
 // is asked for its promise. A peer that goes is told how far the log is: this is how it learns that it went.
 func (l *leader) follow(r roster, n Slot, a *acceptor, out *outbox) {
-	l.met = false
+	l.stalePeers = false
 	for _, s := range l.phase1.met {
 		r = r.with(s.node, s.voter)
 	}

@@ -124,7 +124,7 @@ func (l *leader) meet(e *Entry, a *acceptor) {
 	}
 	l.phase1.met = l.phase1.met.withVoters(m.Voters)
 	l.phase1.known = max(l.phase1.known, m.Number)
-	l.met = true
+	l.stalePeers = true
 }
 
 // promised reports whether a quorum of the voters, by distinct nodes, has promised completely.
@@ -171,7 +171,7 @@ func (l *leader) finishPhase1(a *acceptor) {
 	}
 	found := l.phase1
 	l.phase1 = phase1{}
-	l.phase, l.met = Leading, true
+	l.phase, l.stalePeers = Leading, true
 	first := a.chosen + 1
 	l.phase2 = phase2{next: first, own: first}
 	l.peers.reset()

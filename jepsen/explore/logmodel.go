@@ -122,7 +122,7 @@ func (l *logModel) input(x *nodePart, in uint32) bool {
 		}
 		seq := x.pending[0].Seq
 		x.pending = x.pending[1:]
-		l.must(x, x.core.Persisted(seq))
+		x.core.Persisted(seq)
 	case logHeartbeat:
 		for i := range l.c.Nodes {
 			x.core.Advertise(ballot.NodeID(i + 1))

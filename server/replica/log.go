@@ -136,7 +136,7 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 		l.reads.add(e.Read.takenAt(now), l.leaving, &l.out)
 	case e.Persisted != 0:
 		l.progress.durable(e.Persisted)
-		return l.core.Persisted(e.Persisted)
+		l.core.Persisted(e.Persisted)
 	case e.Health != nil:
 		l.progress.hear(now, e.From, *e.Health)
 	case e.Up != 0:
