@@ -70,7 +70,7 @@ func (u *upgrade) play(ctx context.Context) error {
 	defer keys.stop()
 	for i, step := range upgradeSteps {
 		if i == 4 { // two new nodes, one old
-			if out, err := u.runSoon(ctx, u.kvctl, u.c.Node(2).Client, "transfer", "--to", "3"); err != nil {
+			if out, err := u.runSoon(ctx, u.kvctl, u.c.Node(2).Client, "master", "transfer", "--to", "3"); err != nil {
 				return fmt.Errorf("the old node does not become master: %w: %s", err, out)
 			}
 			if err := u.finish(ctx, "knows no feature level above"); err != nil {
