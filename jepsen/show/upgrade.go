@@ -237,7 +237,7 @@ func (u *upgrade) finish(ctx context.Context, refused string) error {
 	var err error
 	for range 50 { // a member that was restarted just now may not have been heard yet
 		out, err = u.run(ctx, u.kvctl, u.c.Node(2).Client, "upgrade", "finish")
-		if (err == nil) == (refused == "") && strings.Contains(out, refused) {
+		if (err == nil) == (refused == "") && strings.Contains(out, refused) || strings.Contains(out, "unknown") {
 			break
 		}
 		cluster.Pause(ctx, 100*time.Millisecond)
