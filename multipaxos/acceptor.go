@@ -218,10 +218,10 @@ func (a *acceptor) handleConfirm(m *Message, out *outbox) {
 	out.now(Message{Kind: KindConfirmed, To: m.From, Ballot: m.Ballot, Round: m.Round})
 }
 
-// answerHeartbeat answers with the first slot that was sent to this node and never came. It is no vote: what it says
+// answerMark answers with the first slot that was sent to this node and never came. It is no vote: what it says
 // may not be durable.
-func (a *acceptor) answerHeartbeat(m *Message, out *outbox) {
-	r := Message{Kind: KindHeartbeatReply, To: m.From, Ballot: m.Ballot}
+func (a *acceptor) answerMark(m *Message, out *outbox) {
+	r := Message{Kind: KindMarkReply, To: m.From, Ballot: m.Ballot}
 	r.Slot = a.log.firstLacking(m.Ballot, a.chosen+1, min(m.Through, a.chosen+maxAhead))
 	out.now(r)
 }

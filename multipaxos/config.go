@@ -37,7 +37,7 @@ const (
 
 // Intervals in ticks.
 const (
-	heartbeatTicks = 5  // between heartbeats that have nothing new to say
+	idleTicks      = 5  // between Marks that have nothing new to say
 	prepareTicks   = 3  // between repetitions of an unanswered Prepare
 	confirmTicks   = 2  // between repetitions of an unanswered Confirm
 	fetchTicks     = 3  // before a Fetch without an answer goes to another node

@@ -8,7 +8,7 @@ import (
 // A node that lacks chosen entries asks one node after the other: the first may lack them too, or be gone.
 func TestAnUnansweredFetchGoesToTheNextNode(t *testing.T) {
 	s := follower(t)
-	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 9, Through: 9})
+	s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Chosen: 9, Through: 9})
 	asked, last := map[int]int{}, 0
 	for range 200 {
 		for _, m := range only(s.ticks(1), KindFetch) {
@@ -27,14 +27,14 @@ func TestAnUnansweredFetchGoesToTheNextNode(t *testing.T) {
 // again, whether or not it is one of them.
 func TestALeaderOfALaterMembershipIsAsked(t *testing.T) {
 	s := follower(t)
-	asked, beats := map[int]int{}, 40
-	for range beats {
-		sent := s.step(Message{Kind: KindHeartbeat, From: 5, Ballot: by(5, 1), Chosen: 9, Through: 9})
-		for _, m := range only(append(sent, s.ticks(heartbeatTicks)...), KindFetch) {
+	asked, rounds := map[int]int{}, 40
+	for range rounds {
+		sent := s.step(Message{Kind: KindMark, From: 5, Ballot: by(5, 1), Chosen: 9, Through: 9})
+		for _, m := range only(append(sent, s.ticks(idleTicks)...), KindFetch) {
 			asked[int(m.To)]++
 		}
 	}
-	if asked[5] < beats/2 || asked[2] == 0 {
+	if asked[5] < rounds/2 || asked[2] == 0 {
 		t.Fatalf("asked %v", asked)
 	}
 }
@@ -42,7 +42,7 @@ func TestALeaderOfALaterMembershipIsAsked(t *testing.T) {
 // A node that has the entries which others have truncated is asked on, even if the own disk had to catch up in between.
 func TestFetchGoesOnWithWhoHasIt(t *testing.T) {
 	s := follower(t)
-	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 99, Through: 99})
+	s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Chosen: 99, Through: 99})
 	if m := s.one(s.step(Message{Kind: KindGone, From: 2, Slot: 1, Truncated: 90}), KindFetch); m.To != 3 {
 		t.Fatalf("asks %d", m.To)
 	}

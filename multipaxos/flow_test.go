@@ -160,11 +160,11 @@ func TestLostAcceptIsSentAgain(t *testing.T) {
 			t.Fatalf("sent again: %v", got)
 		}
 	})
-	t.Run("when a heartbeat shows it lacks it", func(t *testing.T) {
+	t.Run("when a Mark shows it lacks it", func(t *testing.T) {
 		s := leading(t, 3)
 		s.propose("a", "b", "c")
 		s.take()
-		reply := Message{Kind: KindHeartbeatReply, From: 2, Ballot: s.Ballot(), Slot: 2}
+		reply := Message{Kind: KindMarkReply, From: 2, Ballot: s.Ballot(), Slot: 2}
 		if got := slotsOf(s.step(reply), 2); !slices.Equal(got, []Slot{2, 3}) {
 			t.Fatalf("sent again: %v", got)
 		}
@@ -175,40 +175,40 @@ func TestLostAcceptIsSentAgain(t *testing.T) {
 	})
 }
 
-func TestHeartbeatReplyNamesTheFirstMissingSlot(t *testing.T) {
+func TestMarkReplyNamesTheFirstMissingSlot(t *testing.T) {
 	s := follower(t)
 	s.step(accept(by(2, 1), 0, 1, "a"))
 	s.step(accept(by(2, 1), 0, 3, "c"))
-	beat := Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Through: 3}
-	if r := s.one(s.step(beat), KindHeartbeatReply); r.Slot != 2 {
+	mark := Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Through: 3}
+	if r := s.one(s.step(mark), KindMarkReply); r.Slot != 2 {
 		t.Fatalf("reply %+v", r)
 	}
 	s.step(accept(by(2, 1), 0, 2, "b"))
-	if r := s.one(s.step(beat), KindHeartbeatReply); r.Slot != 0 {
+	if r := s.one(s.step(mark), KindMarkReply); r.Slot != 0 {
 		t.Fatalf("reply %+v", r)
 	}
-	beat.Ballot.Counter, beat.From, beat.Ballot.Node = 2, 3, 3
-	if r := s.one(s.step(beat), KindHeartbeatReply); r.Slot != 1 {
+	mark.Ballot.Counter, mark.From, mark.Ballot.Node = 2, 3, 3
+	if r := s.one(s.step(mark), KindMarkReply); r.Slot != 1 {
 		t.Fatalf("reply under another ballot %+v", r)
 	}
 }
 
 // With one client writing, followers learn what is chosen within a tick; with none, there is little to say.
-func TestHeartbeats(t *testing.T) {
+func TestMarks(t *testing.T) {
 	s := leading(t, 3)
-	s.ticks(heartbeatTicks)
-	if n := len(only(s.ticks(4*heartbeatTicks), KindHeartbeat)); n != 2*4 {
-		t.Fatalf("%d heartbeats in an idle time of four", n)
+	s.ticks(idleTicks)
+	if n := len(only(s.ticks(4*idleTicks), KindMark)); n != 2*4 {
+		t.Fatalf("%d Marks in an idle time of four", n)
 	}
 	s.propose("a")
 	s.sync()
 	s.accepted(2, 1, 1)
 	s.Applied(1)
-	if beats := only(s.ticks(1), KindHeartbeat); len(beats) != 2 || beats[0].Chosen != 1 || beats[0].Through != 1 {
-		t.Fatalf("heartbeats %+v", beats)
+	if marks := only(s.ticks(1), KindMark); len(marks) != 2 || marks[0].Chosen != 1 || marks[0].Through != 1 {
+		t.Fatalf("marks %+v", marks)
 	}
-	s.ticks(heartbeatTicks)
-	s.none(s.ticks(1), KindHeartbeat, "nothing new")
+	s.ticks(idleTicks)
+	s.none(s.ticks(1), KindMark, "nothing new")
 }
 
 func TestAdvertiseTellsOnceAndAtOnce(t *testing.T) {
@@ -217,12 +217,12 @@ func TestAdvertiseTellsOnceAndAtOnce(t *testing.T) {
 	s.Advertise(3)
 	s.Advertise(3)
 	s.Advertise(9)
-	if beat := s.one(s.take(), KindHeartbeat); beat.To != 3 || beat.Chosen != 1 {
-		t.Fatalf("heartbeat %+v", beat)
+	if mark := s.one(s.take(), KindMark); mark.To != 3 || mark.Chosen != 1 {
+		t.Fatalf("mark %+v", mark)
 	}
 	s.Retire()
 	s.Advertise(2)
-	s.none(s.take(), KindHeartbeat, "after retiring")
+	s.none(s.take(), KindMark, "after retiring")
 }
 
 func TestPrepareIsRepeated(t *testing.T) {
@@ -252,8 +252,8 @@ func TestConfirmIsRepeated(t *testing.T) {
 
 func TestFetchIsRepeatedOfOthers(t *testing.T) {
 	s := follower(t)
-	s.one(s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 5}), KindFetch)
-	s.none(s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 6}), KindFetch, "one question at a time")
+	s.one(s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Chosen: 5}), KindFetch)
+	s.none(s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Chosen: 6}), KindFetch, "one question at a time")
 	asked := map[int]bool{}
 	for _, f := range only(s.ticks(4*fetchTicks), KindFetch) {
 		asked[int(f.To)] = true
@@ -270,7 +270,7 @@ func TestFetchIsRepeatedOfOthers(t *testing.T) {
 // Learned entries stay in memory until they are durable, so a stalled disk stops the fetching.
 func TestStalledDiskStopsCatchingUp(t *testing.T) {
 	s := follower(t)
-	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 1000})
+	s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Chosen: 1000})
 	for n := 0; ; n++ {
 		sent := s.step(Message{Kind: KindLearn, From: 2, Chosen: 1000,
 			Entries: entries(by(2, 1), s.Chosen()+1, "a", "b", "c", "d")})

@@ -268,7 +268,7 @@ func (w *world) checkMessage(n *node, m Message) {
 		if n.disk.promised.Less(m.Ballot) {
 			w.t.Fatalf("node %d sends %d under %v before its promise is durable (%v)", n.id, m.Kind, m.Ballot, n.disk.promised)
 		}
-	case KindAccept, KindHeartbeat, KindLearn:
+	case KindAccept, KindMark, KindLearn:
 		if m.Chosen > n.applied {
 			w.t.Fatalf("node %d advertises %d and has applied %d", n.id, m.Chosen, n.applied)
 		}

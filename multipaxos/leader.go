@@ -94,7 +94,7 @@ func (l *leader) follow(r roster, n Slot, a *acceptor, out *outbox) {
 	}
 	for i := range old {
 		if p := &old[i]; l.phase == Leading && l.peers.get(p.node) == nil && p.told != n {
-			l.heartbeat(p, n, out)
+			l.sendMark(p, n, out)
 		}
 	}
 }
@@ -129,15 +129,15 @@ func (l *leader) tick(n Slot, a *acceptor, out *outbox) {
 func (l *leader) tickLeading(n Slot, a *acceptor, out *outbox) {
 	f := &l.phase2
 	f.quiet++
-	beat := f.quiet >= heartbeatTicks
-	if beat {
+	idle := f.quiet >= idleTicks
+	if idle {
 		f.quiet = 0
 	}
 	for i := range l.peers {
 		p := &l.peers[i]
 		p.tick(l.owed(p, a))
-		if beat || p.told != n {
-			l.heartbeat(p, n, out)
+		if idle || p.told != n {
+			l.sendMark(p, n, out)
 		}
 	}
 	if l.confirm.due() {
@@ -145,9 +145,9 @@ func (l *leader) tickLeading(n Slot, a *acceptor, out *outbox) {
 	}
 }
 
-// heartbeat tells a peer how far the log is, and how far it should have it.
-func (l *leader) heartbeat(p *peer, n Slot, out *outbox) {
-	m := Message{Kind: KindHeartbeat, To: p.node, Ballot: l.ballot, Chosen: n}
+// sendMark tells a peer how far the log is, and how far it should have it.
+func (l *leader) sendMark(p *peer, n Slot, out *outbox) {
+	m := Message{Kind: KindMark, To: p.node, Ballot: l.ballot, Chosen: n}
 	if p.next > 0 {
 		m.Through = p.next - 1
 	}
@@ -155,8 +155,8 @@ func (l *leader) heartbeat(p *peer, n Slot, out *outbox) {
 	out.now(m)
 }
 
-// handleHeartbeatReply sends again what the peer was sent and lacks: connections keep order, so it was lost.
-func (l *leader) handleHeartbeatReply(m *Message, chosen Slot) {
+// handleMarkReply sends again what the peer was sent and lacks: connections keep order, so it was lost.
+func (l *leader) handleMarkReply(m *Message, chosen Slot) {
 	p := l.peers.get(m.From)
 	if p == nil || !l.leads(m) || m.Slot <= chosen || m.Slot >= p.next {
 		return
@@ -167,7 +167,7 @@ func (l *leader) handleHeartbeatReply(m *Message, chosen Slot) {
 // advertise tells one peer at once how far the log is, if it has not been told.
 func (l *leader) advertise(id ballot.NodeID, n Slot, out *outbox) {
 	if p := l.peers.get(id); l.phase == Leading && p != nil && p.told != n {
-		l.heartbeat(p, n, out)
+		l.sendMark(p, n, out)
 	}
 }
 
@@ -181,6 +181,6 @@ func (l *leader) connected(p *peer, n Slot, a *acceptor, out *outbox) {
 	case Leading:
 		p.rewind(l.owed(p, a))
 		p.probe, p.quiet, p.resend = true, 0, minResendTicks
-		l.heartbeat(p, n, out)
+		l.sendMark(p, n, out)
 	}
 }

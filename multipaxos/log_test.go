@@ -137,7 +137,7 @@ func TestStartLoadsWhatIsNotChosen(t *testing.T) {
 	if s.Last() != 4 || s.Chosen() != 1 || s.SyncedThrough() != 1 || s.Promised() != by(2, 9) {
 		t.Fatalf("last %d, chosen %d, synced %d, promised %v", s.Last(), s.Chosen(), s.SyncedThrough(), s.Promised())
 	}
-	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 9), Chosen: 2})
+	s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 9), Chosen: 2})
 	s.wantChosen(1, "slot 2 has another ballot")
 	if s.one(s.step(prepare(by(3, 5), 1)), KindReject).Promised != by(2, 9) {
 		t.Fatal("forgot its promise")

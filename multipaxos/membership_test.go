@@ -438,7 +438,7 @@ func TestRemovedNodeIsTold(t *testing.T) {
 	s.accepted(2, 1, 1)
 	s.take()
 	s.Applied(1)
-	told := only(s.take(), KindHeartbeat)
+	told := only(s.take(), KindMark)
 	if !slices.ContainsFunc(told, func(m Message) bool { return m.To == 3 && m.Chosen == 1 }) {
 		t.Fatalf("told %+v", told)
 	}
@@ -458,14 +458,14 @@ func TestMessagesOfUnknownMembersAreTaken(t *testing.T) {
 	s := newSolo(t, memberConfig(), base(3), newDisk())
 	s.one(append(s.step(accept(by(9, 5), 0, 1, "x")), s.sync()...), KindAccepted)
 	s.one(append(s.step(prepare(by(8, 6), 1)), s.sync()...), KindPromise)
-	f := s.one(s.step(Message{Kind: KindHeartbeat, From: 9, Ballot: by(9, 7), Chosen: 3, Through: 3}), KindFetch)
+	f := s.one(s.step(Message{Kind: KindMark, From: 9, Ballot: by(9, 7), Chosen: 3, Through: 3}), KindFetch)
 	if f.To != 9 {
 		t.Fatalf("%+v", f)
 	}
 	l := changing(t, 3)
 	l.propose("x")
 	l.sync()
-	for _, k := range []Kind{KindAccepted, KindPromise, KindHeartbeatReply, KindConfirmed} {
+	for _, k := range []Kind{KindAccepted, KindPromise, KindMarkReply, KindConfirmed} {
 		l.step(Message{Kind: k, From: 9, Ballot: l.Ballot(), Slot: 1, Through: 1, Last: true})
 	}
 	l.wantChosen(0, "a vote of no member")

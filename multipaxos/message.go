@@ -12,8 +12,8 @@ const (
 	KindAccept
 	KindAccepted
 	KindReject
-	KindHeartbeat
-	KindHeartbeatReply
+	KindMark
+	KindMarkReply
 	KindFetch
 	KindLearn
 	KindConfirm
@@ -30,8 +30,8 @@ const (
 //	Accept          leader    Ballot, Entries (slots in a row, all of this ballot), Chosen (as applied by the leader)
 //	Accepted        acceptor  Ballot, Slot and Through (the slots accepted, in a row)
 //	Reject          acceptor  Ballot (the one refused), Promised
-//	Heartbeat       leader    Ballot, Chosen (as applied by the leader), Through (last slot sent to this peer)
-//	HeartbeatReply  acceptor  Ballot, Slot (first slot of this ballot it lacks, 0 if none)
+//	Mark            leader    Ballot, Chosen (as applied by the leader), Through (last slot sent to this peer)
+//	MarkReply       acceptor  Ballot, Slot (first slot of this ballot it lacks, 0 if none)
 //	Fetch           learner   Slot (first chosen slot wanted)
 //	Learn           any       Entries (chosen, slots in a row), Chosen (as applied by the sender)
 //	Confirm         leader    Ballot, Round
@@ -73,9 +73,9 @@ func (m *Message) wellFormed() bool {
 		return own && inARow(m.Entries) && sameBallot(m.Entries, m.Ballot)
 	case KindAccepted:
 		return reply && m.Slot > 0 && m.Through >= m.Slot
-	case KindReject, KindHeartbeatReply, KindConfirmed:
+	case KindReject, KindMarkReply, KindConfirmed:
 		return reply
-	case KindHeartbeat, KindConfirm:
+	case KindMark, KindConfirm:
 		return own
 	case KindFetch:
 		return m.Slot > 0

@@ -366,7 +366,7 @@ func TestM5HigherPromiseAnywhere(t *testing.T) {
 		},
 		"own acceptor, prepare": func(*solo) Message { return prepare(high, 1) },
 		"own acceptor, accept":  func(*solo) Message { return accept(high, 0, 1, "other") },
-		"heartbeat":             func(*solo) Message { return Message{Kind: KindHeartbeat, From: 3, Ballot: high} },
+		"mark":                  func(*solo) Message { return Message{Kind: KindMark, From: 3, Ballot: high} },
 		"confirm":               func(*solo) Message { return Message{Kind: KindConfirm, From: 3, Ballot: high, Round: 1} },
 		"learned entry": func(*solo) Message {
 			return Message{Kind: KindLearn, From: 3, Chosen: 1, Entries: entries(high, 1, "other")}
@@ -400,7 +400,7 @@ func TestM5LowerBallotsEndNothing(t *testing.T) {
 	s := leading(t, 3)
 	s.step(Message{Kind: KindReject, From: 2, Ballot: s.Ballot(), Promised: s.Ballot()})
 	s.one(s.step(prepare(by(2, 0), 1)), KindReject)
-	s.one(s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 0), Chosen: 9}), KindReject)
+	s.one(s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 0), Chosen: 9}), KindReject)
 	if s.Phase() != Leading {
 		t.Fatalf("%v", s.Phase())
 	}
@@ -471,7 +471,7 @@ func TestChosenThroughNeedsTheSendersBallot(t *testing.T) {
 	}
 	s.step(Message{Kind: KindLearn, From: 3, Chosen: 2, Entries: entries(by(3, 2), 1, "new", "b")})
 	s.wantChosen(2, "learned")
-	s.step(Message{Kind: KindHeartbeat, From: 3, Ballot: by(3, 2), Chosen: 3})
+	s.step(Message{Kind: KindMark, From: 3, Ballot: by(3, 2), Chosen: 3})
 	s.wantChosen(3, "same ballot")
 	if got := s.values(); !slices.Equal(got, []string{"new", "b", "c"}) {
 		t.Fatalf("log %q", got)
@@ -481,7 +481,7 @@ func TestChosenThroughNeedsTheSendersBallot(t *testing.T) {
 // A mark that came before the entries still holds for them.
 func TestMarkIsRemembered(t *testing.T) {
 	s := follower(t)
-	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 2, Through: 2})
+	s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Chosen: 2, Through: 2})
 	s.step(accept(by(2, 1), 0, 2, "b"))
 	s.wantChosen(0, "slot 1 is missing")
 	s.step(accept(by(2, 1), 0, 1, "a"))
@@ -525,7 +525,7 @@ func TestAdvertisedChosenIsApplied(t *testing.T) {
 	s.wantChosen(2, "quorum")
 	s.Applied(1)
 	s.propose("c")
-	for _, m := range append(s.take(), s.ticks(heartbeatTicks)...) {
+	for _, m := range append(s.take(), s.ticks(idleTicks)...) {
 		if m.Chosen != 1 {
 			t.Fatalf("advertised %d", m.Chosen)
 		}
@@ -635,7 +635,7 @@ func TestForeignAndMalformedMessagesAreIgnored(t *testing.T) {
 		"jump of a promise": {Kind: KindReject, From: 2, Ballot: by(1, 1),
 			Promised: by(3, maxJump+1)},
 		"jump in an entry": {Kind: KindLearn, From: 2, Entries: entries(by(2, maxJump+1), 1, "a"), Chosen: 1},
-		"endless slot":     {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Chosen: 1 << 63},
+		"endless slot":     {Kind: KindMark, From: 2, Ballot: by(2, 5), Chosen: 1 << 63},
 		"empty accept":     {Kind: KindAccept, From: 2, Ballot: by(2, 5)},
 		"gap in accept": {Kind: KindAccept, From: 2, Ballot: by(2, 5),
 			Entries: append(entries(by(2, 5), 1, "a"), entries(by(2, 5), 3, "c")...)},
@@ -646,10 +646,10 @@ func TestForeignAndMalformedMessagesAreIgnored(t *testing.T) {
 			Entries: entries(by(2, 0), 1, "a"), Last: true},
 		"empty page, not last":   {Kind: KindPromise, From: 2, Ballot: by(1, 1), Slot: 1},
 		"reply about another":    {Kind: KindAccepted, From: 2, Ballot: by(2, 1), Slot: 1, Through: 1},
-		"slot beyond all":        {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Slot: maxNumber},
-		"through beyond all":     {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Through: maxNumber},
-		"chosen beyond all":      {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Chosen: maxNumber},
-		"truncated beyond all":   {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Truncated: maxNumber},
+		"slot beyond all":        {Kind: KindMark, From: 2, Ballot: by(2, 5), Slot: maxNumber},
+		"through beyond all":     {Kind: KindMark, From: 2, Ballot: by(2, 5), Through: maxNumber},
+		"chosen beyond all":      {Kind: KindMark, From: 2, Ballot: by(2, 5), Chosen: maxNumber},
+		"truncated beyond all":   {Kind: KindMark, From: 2, Ballot: by(2, 5), Truncated: maxNumber},
 		"gone and not truncated": {Kind: KindGone, From: 2, Slot: 5, Truncated: 4},
 		"gone of slot zero":      {Kind: KindGone, From: 2, Truncated: 4},
 		"reversed range":         {Kind: KindAccepted, From: 2, Ballot: by(1, 1), Slot: 2, Through: 1},

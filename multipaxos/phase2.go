@@ -11,7 +11,7 @@ type phase2 struct {
 	own   Slot             // first slot whose own vote is not counted yet
 	votes ring[quorum.Set] // of the slots first, first+1, … next−1
 	bytes int              // of their values
-	quiet int              // ticks since the last round of heartbeats
+	quiet int              // ticks since the last round of Marks
 }
 
 // first returns the first slot that is not chosen.

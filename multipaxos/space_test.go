@@ -86,7 +86,7 @@ func TestFullLearnerAsksForWhatComesAfterTheRefused(t *testing.T) {
 	s.sync()
 	s.acceptor.learn(Entry{Slot: 1, Ballot: by(2, 1), Value: []byte("+a")})
 	s.sync()
-	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 2})
+	s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Chosen: 2})
 	if f := s.one(s.ticks(fetchTicks), KindFetch); f.Slot != 2 {
 		t.Fatalf("%+v", f)
 	}

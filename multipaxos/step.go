@@ -22,10 +22,10 @@ func (c *Core) Step(m Message) error {
 		if a.handleAccept(&m, out) {
 			c.learner.heed(&m, c.leader.phase, a, out)
 		}
-	case KindHeartbeat:
+	case KindMark:
 		if a.hears(&m, out) {
 			c.learner.heed(&m, c.leader.phase, a, out)
-			a.answerHeartbeat(&m, out)
+			a.answerMark(&m, out)
 		}
 	case KindConfirm:
 		a.handleConfirm(&m, out)
@@ -42,8 +42,8 @@ func (c *Core) Step(m Message) error {
 		c.leader.handlePromise(&m, a, out)
 	case KindAccepted:
 		c.leader.handleAccepted(&m, a)
-	case KindHeartbeatReply:
-		c.leader.handleHeartbeatReply(&m, a.chosen)
+	case KindMarkReply:
+		c.leader.handleMarkReply(&m, a.chosen)
 	case KindConfirmed:
 		c.leader.handleConfirmed(&m, a)
 	case KindReject: // see has done all that a rejection asks for

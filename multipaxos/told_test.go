@@ -4,10 +4,10 @@ import (
 	"testing"
 )
 
-// A heartbeat does not repeat progress that a proposal has told. It tells progress that no proposal has told.
+// A Mark does not repeat progress that a proposal has told. It tells progress that no proposal has told.
 func TestProgressIsToldOnce(t *testing.T) {
 	s := leading(t, 3)
-	s.ticks(heartbeatTicks)
+	s.ticks(idleTicks)
 	s.propose("a")
 	s.sync()
 	s.accepted(2, 1, 1)
@@ -22,14 +22,14 @@ func TestProgressIsToldOnce(t *testing.T) {
 		t.Fatalf("proposals that do not tell what is chosen: %+v", sent)
 	}
 	s.Advertise(2)
-	if again := only(s.take(), KindHeartbeat); len(again) != 0 {
+	if again := only(s.take(), KindMark); len(again) != 0 {
 		t.Errorf("told again: %+v", again)
 	}
 	s.accepted(2, 2, 2)
 	s.Applied(2)
 	s.take()
 	s.Advertise(2)
-	if news := only(s.take(), KindHeartbeat); len(news) != 1 || news[0].Chosen != 2 || news[0].To != 2 {
+	if news := only(s.take(), KindMark); len(news) != 1 || news[0].Chosen != 2 || news[0].To != 2 {
 		t.Errorf("that slot 2 is chosen was not told: %+v", news)
 	}
 }

@@ -115,14 +115,14 @@ func TestPinnedLogIsNotTruncated(t *testing.T) {
 // does.
 func TestBehindOnlyWhenNobodyHasIt(t *testing.T) {
 	s := newSolo(t, soloConfig(), base(4), newDisk())
-	fetch := s.one(s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 9}), KindFetch)
+	fetch := s.one(s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Chosen: 9}), KindFetch)
 	gone := func(from ballot.NodeID) []Message {
 		return s.step(Message{Kind: KindGone, From: from, Slot: fetch.Slot, Truncated: 5})
 	}
 	if f := s.one(gone(2), KindFetch); f.To != 3 || s.behind() {
 		t.Fatalf("%+v, behind %v", f, s.behind())
 	}
-	s.none(s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 9}), KindFetch, "one is out")
+	s.none(s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Chosen: 9}), KindFetch, "one is out")
 	if f := s.one(gone(3), KindFetch); f.To != 4 || s.behind() {
 		t.Fatalf("%+v, behind %v", f, s.behind())
 	}
@@ -132,7 +132,7 @@ func TestBehindOnlyWhenNobodyHasIt(t *testing.T) {
 	s.none(gone(2), KindFetch, "all were asked: time must pass")
 	asked := map[ballot.NodeID]bool{}
 	for range 10 * fetchTicks {
-		sent := s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 9})
+		sent := s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Chosen: 9})
 		for _, m := range only(append(sent, s.ticks(1)...), KindFetch) {
 			asked[m.To] = true
 			gone(m.To)
@@ -166,7 +166,7 @@ func TestBehindWhatAPromiseShows(t *testing.T) {
 func TestFollowerTruncatesOnlyItsCheckpointed(t *testing.T) {
 	s := follower(t)
 	s.step(accept(by(2, 1), 0, 1, "a", "b", "c", "d"))
-	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 4})
+	s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Chosen: 4})
 	s.sync()
 	s.ticks(1)
 	if s.Truncated() != 0 {
@@ -246,7 +246,7 @@ func TestSyncedThroughFollowsTheNewestEntry(t *testing.T) {
 	s.step(accept(by(2, 1), 0, 1, "old"))
 	s.sync()
 	s.step(accept(by(3, 2), 0, 1, "new"))
-	s.step(Message{Kind: KindHeartbeat, From: 3, Ballot: by(3, 2), Chosen: 1})
+	s.step(Message{Kind: KindMark, From: 3, Ballot: by(3, 2), Chosen: 1})
 	s.wantChosen(1, "same ballot")
 	if s.SyncedThrough() != 0 {
 		t.Fatal("the disk holds an older value, and the slot counts as synced")

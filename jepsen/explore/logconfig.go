@@ -10,7 +10,7 @@ import (
 
 // LogConfig is a bounded world of log nodes. Any message that was ever sent may arrive any number of times, or never;
 // each Persist becomes durable whenever it likes, and a crash loses those that are not. Time does not pass: what a tick
-// would repeat is still there, and heartbeats are sent at any time. While a node owes the disk something no message
+// would repeat is still there, and Marks are sent at any time. While a node owes the disk something no message
 // arrives there twice.
 type LogConfig struct {
 	Name    string
@@ -20,7 +20,7 @@ type LogConfig struct {
 	Slots   int // no value is proposed beyond this slot
 	Values  int // proposed by a node in each run
 	Crashes int // of all nodes together
-	// FollowersCrash has none but those crash that never lead; Quiet has leaders send no heartbeats.
+	// FollowersCrash has none but those crash that never lead; Quiet has leaders send no Marks.
 	FollowersCrash, Quiet bool
 	// Members are the voters of each membership in turn: the first is that of the bootstrap, and a leader may propose the
 	// one behind the newest. None: all nodes, and no changes. Who is not in the first knows nobody's membership at first.

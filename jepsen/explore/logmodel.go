@@ -24,7 +24,7 @@ const (
 	logSync      // the first Persist on its way becomes durable, and the node hears of it
 	logCrash     // what is on its way is lost
 	logCrashLate // but for the first Persist
-	logHeartbeat // to all
+	logMark      // to all
 	logStep      // + the message's number
 )
 
@@ -123,7 +123,7 @@ func (l *logModel) input(x *nodePart, in uint32) bool {
 		seq := x.pending[0].Seq
 		x.pending = x.pending[1:]
 		x.core.Persisted(seq)
-	case logHeartbeat:
+	case logMark:
 		for i := range l.c.Nodes {
 			x.core.Advertise(ballot.NodeID(i + 1))
 		}
@@ -168,7 +168,7 @@ func (x *logExplorer) expand(s *state, emit func(next *state, a action)) {
 				try(logChange)
 			}
 			if !l.c.Quiet {
-				try(logHeartbeat)
+				try(logMark)
 			}
 		}
 		if crashes < l.c.Crashes && (i >= l.c.Leaders || !l.c.FollowersCrash) {

@@ -11,7 +11,7 @@ import (
 // logTeller puts what happens in a logModel into words.
 type logTeller struct{ l *logModel }
 
-var logKinds = [...]string{"", "Prepare", "Promise", "Accept", "Accepted", "Reject", "Heartbeat", "HeartbeatReply",
+var logKinds = [...]string{"", "Prepare", "Promise", "Accept", "Accepted", "Reject", "Mark", "MarkReply",
 	"Fetch", "Learn", "Confirm", "Confirmed", "Gone"}
 
 func (t *logTeller) say(_ *state, a action) string {
@@ -28,8 +28,8 @@ func (t *logTeller) say(_ *state, a action) string {
 		return fmt.Sprintf("crash %d", a.who+1)
 	case logCrashLate:
 		return fmt.Sprintf("crash %d after a write", a.who+1)
-	case logHeartbeat:
-		return fmt.Sprintf("heartbeat %d", a.who+1)
+	case logMark:
+		return fmt.Sprintf("mark %d", a.who+1)
 	}
 	m := t.l.messages.get(a.arg - logStep)
 	s := fmt.Sprintf("deliver %s %s from %d to %d", logKinds[m.Kind], shortBallot(m.Ballot), m.From, m.To)
@@ -51,7 +51,7 @@ func shortBallot(b ballot.Ballot) string {
 
 func (t *logTeller) tell(before, after *state, a action) string {
 	rule := map[uint32]string{logLead: "M2", logPropose: "M5", logChange: "members", logSync: "disk", logCrash: "crash",
-		logCrashLate: "crash", logHeartbeat: "M5"}[a.arg]
+		logCrashLate: "crash", logMark: "M5"}[a.arg]
 	if rule == "" {
 		rule = map[multipaxos.Kind]string{
 			multipaxos.KindPrepare: "promise", multipaxos.KindPromise: "M2 M3", multipaxos.KindAccept: "accept",

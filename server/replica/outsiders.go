@@ -46,7 +46,7 @@ func (m *membersView) believes(tick uint64) bool {
 func (m *membersView) takesLog(x *multipaxos.Message, tick uint64) bool {
 	former := x.From < m.next
 	switch x.Kind {
-	case multipaxos.KindPromise, multipaxos.KindAccepted, multipaxos.KindHeartbeatReply, multipaxos.KindConfirmed:
+	case multipaxos.KindPromise, multipaxos.KindAccepted, multipaxos.KindMarkReply, multipaxos.KindConfirmed:
 		return former
 	case multipaxos.KindLearn, multipaxos.KindGone:
 		return !former && m.believes(tick)

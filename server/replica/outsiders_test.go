@@ -21,7 +21,7 @@ func outsidersLog(from ballot.NodeID) map[string]*multipaxos.Message {
 	return map[string]*multipaxos.Message{
 		"Prepare":   {Kind: multipaxos.KindPrepare, Ballot: b, Slot: 1},
 		"Accept":    {Kind: multipaxos.KindAccept, Ballot: b, Entries: entries},
-		"Heartbeat": {Kind: multipaxos.KindHeartbeat, Ballot: b},
+		"Heartbeat": {Kind: multipaxos.KindMark, Ballot: b},
 		"Confirm":   {Kind: multipaxos.KindConfirm, Ballot: b, Round: 1},
 		"Fetch":     {Kind: multipaxos.KindFetch, Slot: 1},
 	}

@@ -36,7 +36,7 @@ func (b *bench) follows(r members.Record) {
 	b.sync()
 	b.run(sec, Published{})
 	b.given, b.parted = nil, 0
-	b.give(Event{Log: &multipaxos.Message{Kind: multipaxos.KindHeartbeat, From: 2, To: 1, Ballot: by, Through: 1, Chosen: 1}})
+	b.give(Event{Log: &multipaxos.Message{Kind: multipaxos.KindMark, From: 2, To: 1, Ballot: by, Through: 1, Chosen: 1}})
 	b.again()
 	if b.log.Position().Applied != 1 {
 		b.t.Fatalf("applied %d", b.log.Position().Applied)
