@@ -9,10 +9,10 @@ import (
 
 // AcceptorConfig is fixed for a run.
 type AcceptorConfig struct {
-	Self       ballot.NodeID
-	Timing     Timing
-	Quarantine time.Duration // reading of the elapsed clock before which A4 keeps silent; see Quarantine.Deadline
-	Membership uint64        // number of the membership that is durable at the start of the run; 0 counts as 1
+	Self        ballot.NodeID
+	Timing      Timing
+	SilentUntil time.Duration // reading of the elapsed clock before which A4 keeps silent; see Quarantine.Deadline
+	Membership  uint64        // number of the membership that is durable at the start of the run; 0 counts as 1
 }
 
 // Validate refuses a configuration under which no acceptor may run.
@@ -109,11 +109,11 @@ func (a *Acceptor) release(m Message) {
 
 // silent is A4: it reports whether a lease that this node accepted before it lost its memory may still bind it.
 // Messages that arrive meanwhile are dropped, not kept.
-func (a *Acceptor) silent(now time.Duration) bool { return now < a.cfg.Quarantine }
+func (a *Acceptor) silent(now time.Duration) bool { return now < a.cfg.SilentUntil }
 
 // QuarantineLeft is how long this acceptor still stays silent, 0 if it answers.
 func (a *Acceptor) QuarantineLeft(now time.Duration) time.Duration {
-	return max(0, a.cfg.Quarantine-now)
+	return max(0, a.cfg.SilentUntil-now)
 }
 
 // Record is a live lease as an acceptor knows it.

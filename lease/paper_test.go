@@ -394,7 +394,7 @@ func TestA3Release(t *testing.T) {
 // Paper §3 (end). A4: silent to everything until the longest quarantine owed has passed; the start record
 // is lowered only then; the run of the bootstrap owes nothing.
 func TestA4Restart(t *testing.T) {
-	a := must(NewAcceptor(AcceptorConfig{Self: 1, Timing: tiny, Quarantine: 5 * ms}))
+	a := must(NewAcceptor(AcceptorConfig{Self: 1, Timing: tiny, SilentUntil: 5 * ms}))
 	mine := ballot.Incarnation{Restart: 1, Node: p, Nonce: 1}
 	for _, k := range []Kind{KindPrepare, KindAccept, KindRelease} {
 		m := Message{Kind: k, From: p, To: 1, Resource: MasterResource, Class: ClassMaster, Ballot: ballot.New(5, mine),

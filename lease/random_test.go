@@ -80,7 +80,7 @@ func (s *storm) bootAcceptor(i int, m time.Duration, bootstrap bool) {
 	n.plan = must(PlanQuarantine(n.record, timing, bootstrap))
 	n.record = n.plan.AtStart
 	n.acceptor = must(NewAcceptor(AcceptorConfig{
-		Self: ballot.NodeID(i + 1), Timing: timing, Quarantine: n.plan.Deadline(n.start),
+		Self: ballot.NodeID(i + 1), Timing: timing, SilentUntil: n.plan.Deadline(n.start),
 	}))
 }
 

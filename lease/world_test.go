@@ -50,7 +50,7 @@ func (w *world) restartProposer(id ballot.NodeID, restart uint64) {
 
 func (w *world) restartAcceptor(id ballot.NodeID, silence time.Duration) {
 	w.acceptors[id] = must(NewAcceptor(AcceptorConfig{
-		Self: id, Timing: tiny, Quarantine: w.now + silence,
+		Self: id, Timing: tiny, SilentUntil: w.now + silence,
 	}))
 }
 

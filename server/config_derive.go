@@ -27,8 +27,8 @@ const defaultLeases = 2_000_000
 // bucketLinger keeps what comes once a minute, as many jobs do, from costing a write each time.
 const bucketLinger = 2 * time.Minute
 
-// leases is the bounds of the part for named leases, whose acceptor keeps silent until the reading quarantine.
-func (c Config) leases(self ballot.Incarnation, m ident.Membership, quarantine time.Duration, b named.Bucket,
+// leases is the bounds of the part for named leases, whose acceptor keeps silent until the reading silentUntil.
+func (c Config) leases(self ballot.Incarnation, m ident.Membership, silentUntil time.Duration, b named.Bucket,
 	seed uint64) leases.Config {
 	most := c.MaxLeases
 	if most == 0 {
@@ -36,8 +36,8 @@ func (c Config) leases(self ballot.Incarnation, m ident.Membership, quarantine t
 	}
 	return leases.Config{
 		Self: self, Voters: m.Voters(), MaxTasks: 16384, Seed: seed,
-		Table: named.Config{Timing: c.timing(), Membership: m.Number, Era: m.Era, Quarantine: quarantine, Bucket: b, BucketLinger: bucketLinger,
-			MaxRecords: most, Linger: 2 * time.Second, Width: 100 * time.Millisecond},
+		Table: named.Config{Timing: c.timing(), Membership: m.Number, Era: m.Era, SilentUntil: silentUntil,
+			Bucket: b, BucketLinger: bucketLinger, MaxRecords: most, Linger: 2 * time.Second, Width: 100 * time.Millisecond},
 	}
 }
 

@@ -77,7 +77,7 @@ func (n *node) startRun(fresh bool) (*parts, error) {
 	m := p.identity.Membership
 	p.elector, err = elector.New(elector.Config{
 		Self: n.self, Membership: m.Number, Voters: m.Voters(), Timing: timing, Duration: n.cfg.LeaseTime, Seed: p.firstID,
-		Acceptor: lease.AcceptorConfig{Self: n.self.Node, Timing: timing, Quarantine: plan.Deadline(begin)},
+		Acceptor: lease.AcceptorConfig{Self: n.self.Node, Timing: timing, SilentUntil: plan.Deadline(begin)},
 	}, begin)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (n *node) wire(p *parts) *runners {
 		Lifecycle: r.life, Registry: n.registry, Logger: n.log,
 	})
 	r.leases = runner.NewLeases(runner.LeasesConfig{
-		Part: p.leases, Self: n.self, Quarantine: p.began + p.silence, FirstID: p.firstID, Clock: n.clock, Store: n.store,
+		Part: p.leases, Self: n.self, SilentUntil: p.began + p.silence, FirstID: p.firstID, Clock: n.clock, Store: n.store,
 		State: r.state, Log: r.log, Send: n.ports.peers, Lifecycle: r.life, Registry: n.registry, Logger: n.log,
 	})
 	r.changes = runner.NewMemberChanges(runner.MemberChangesConfig{

@@ -13,7 +13,7 @@ func leaseCore(p Params) core {
 		boot: func(id ballot.NodeID, runs int, r readings) (contender, voter) {
 			c := lease.AcceptorConfig{Self: id, Timing: timing}
 			if runs > 0 {
-				c.Quarantine = r.elapsed + wait
+				c.SilentUntil = r.elapsed + wait
 			}
 			a := must(lease.NewAcceptor(c))
 			return &leaseContender{a: a, p: must(lease.NewProposer(lease.ProposerConfig{

@@ -139,7 +139,7 @@ func (l *changeModel) proposer(x changeProposer) uint32 {
 
 // install returns the number of an acceptor at the start of a run.
 func (l *changeModel) install(membership uint64, silence time.Duration) uint32 {
-	a, err := lease.NewAcceptor(lease.AcceptorConfig{Self: 1, Timing: l.c.timing(), Quarantine: silence,
+	a, err := lease.NewAcceptor(lease.AcceptorConfig{Self: 1, Timing: l.c.timing(), SilentUntil: silence,
 		Membership: membership})
 	if err != nil {
 		panic(err)

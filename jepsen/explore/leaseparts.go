@@ -91,7 +91,7 @@ func (l *leaseModel) install(record time.Duration, m uint8, bootstrap bool) uint
 	if err != nil {
 		panic(fmt.Sprintf("explore: a start record that was written cannot be read: %v", err))
 	}
-	a, err := lease.NewAcceptor(lease.AcceptorConfig{Self: 1, Timing: timing, Quarantine: plan.Deadline(0)})
+	a, err := lease.NewAcceptor(lease.AcceptorConfig{Self: 1, Timing: timing, SilentUntil: plan.Deadline(0)})
 	if err != nil {
 		panic(fmt.Sprintf("explore: a checked configuration does not start: %v", err))
 	}

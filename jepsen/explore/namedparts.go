@@ -205,8 +205,8 @@ const sweepAll = 1 << 10
 
 // table begins at the reading 0. Its Width is so small that a sweep a moment after a reading finds all that is over by
 // then.
-func (l *namedModel) table(quarantine time.Duration, x namedTable) *named.Table {
-	t, err := named.NewTable(named.Config{Timing: l.c.timing(), Quarantine: quarantine, Bucket: x.disk, MaxRecords: 16,
+func (l *namedModel) table(silentUntil time.Duration, x namedTable) *named.Table {
+	t, err := named.NewTable(named.Config{Timing: l.c.timing(), SilentUntil: silentUntil, Bucket: x.disk, MaxRecords: 16,
 		Width: 1, Membership: uint64(x.member), Era: x.memberEra}, 0)
 	if err != nil {
 		panic(err)

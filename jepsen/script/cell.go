@@ -94,7 +94,7 @@ func (w *cell) boot(nd *cellNode, stored time.Duration, bootstrap bool) error {
 	nd.proposer, made = lease.NewProposer(lease.ProposerConfig{Self: self,
 		Duration: w.duration, Voters: voters, Timing: w.timing})
 	nd.acceptor, accepts = lease.NewAcceptor(lease.AcceptorConfig{Self: nd.id, Timing: w.timing,
-		Quarantine: nd.plan.Deadline(nd.started)})
+		SilentUntil: nd.plan.Deadline(nd.started)})
 	if err := errors.Join(planned, made, accepts); err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"tenure/server/replica/leases"
 )
 
-var logKinds = [...]string{"", "Prepare", "Promise", "Accept", "Accepted", "Reject", "Mark", "MarkReply", "Fetch", "Learn",
-	"Confirm", "Confirmed", "Gone"}
+var logKinds = [...]string{"", "Prepare", "Promise", "Accept", "Accepted", "Reject", "Mark", "MarkReply", "Fetch",
+	"Learn", "Confirm", "Confirmed", "Gone"}
 
 // describe returns a message of the log in a few words.
 func describe(m *multipaxos.Message) string {

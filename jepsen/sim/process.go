@@ -53,7 +53,7 @@ func (n *node) openElector() error {
 	e, err := elector.New(elector.Config{
 		Self: p.self, Voters: n.disk.members.Voters(), Membership: n.disk.members.Number, Timing: t, Duration: n.plan.lease,
 		Seed:     n.random.next(),
-		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: t, Quarantine: p.quarantine.Deadline(p.begun)},
+		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: t, SilentUntil: p.quarantine.Deadline(p.begun)},
 	}, p.begun)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (n *node) openLeases(silence time.Duration) error {
 	part, err := leases.New(leases.Config{
 		Self: p.self, Voters: n.disk.members.Voters(), MaxTasks: plan.tasks, Seed: n.site.leasing.next(),
 		Table: named.Config{
-			Timing: n.plan.timing, Quarantine: p.begun + silence, Bucket: n.disk.bucket,
+			Timing: n.plan.timing, SilentUntil: p.begun + silence, Bucket: n.disk.bucket,
 			BucketLinger: plan.bucketLinger,
 			MaxRecords:   plan.records, Linger: plan.linger, Width: plan.width,
 			Membership: n.disk.members.Number, Era: n.disk.members.Era,

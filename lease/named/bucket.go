@@ -91,7 +91,7 @@ type buckets struct {
 func newBuckets(c Config) buckets {
 	b := buckets{limit: c.Bucket.Length, owed: c.Bucket.Quarantine}
 	if b.limit > 0 {
-		b.until[levelOf(b.limit)] = c.Quarantine // the runs before may have granted such ones
+		b.until[levelOf(b.limit)] = c.SilentUntil // the runs before may have granted such ones
 	}
 	return b
 }
@@ -114,7 +114,7 @@ func (b *buckets) covers(now, d, span time.Duration) bool {
 // accepted any more.
 func (t *Table) NextBucket(now time.Duration) (next Bucket, ok bool) {
 	b := &t.buckets
-	if b.limit == 0 || b.writing.Length != 0 || now < t.cfg.Quarantine {
+	if b.limit == 0 || b.writing.Length != 0 || now < t.cfg.SilentUntil {
 		return Bucket{}, false
 	}
 	need := b.needed(now, &t.cfg)

@@ -129,18 +129,18 @@ func TestN4LowerAfterARestart(t *testing.T) {
 		t.Fatalf("plan %+v, %v", plan, err)
 	}
 	c := bucketConfig(0)
-	c.Bucket, c.Quarantine = plan.AtStart, at+plan.Silence
+	c.Bucket, c.SilentUntil = plan.AtStart, at+plan.Silence
 	table := opened(t, c, at)
 	content(t, table, at)
 	drops(t, table, at, acceptFor(1, "a", first(1), 20*time.Second))
-	content(t, table, c.Quarantine-1)
-	wants(t, table, c.Quarantine, 64*ms)
+	content(t, table, c.SilentUntil-1)
+	wants(t, table, c.SilentUntil, 64*ms)
 
 	// A quarantine that is longer than the bucket's own, of another timing, is shortened even if the bucket stays.
 	table = opened(t, c, at)
-	doesFrom(t, table, c.Quarantine, other, acceptFor(1, "a", first(1), 1000*ms), Accepted)
-	table.BucketDurable(wants(t, table, c.Quarantine, 1024*ms))
-	content(t, table, c.Quarantine+ms)
+	doesFrom(t, table, c.SilentUntil, other, acceptFor(1, "a", first(1), 1000*ms), Accepted)
+	table.BucketDurable(wants(t, table, c.SilentUntil, 1024*ms))
+	content(t, table, c.SilentUntil+ms)
 }
 
 func TestN4Plan(t *testing.T) {

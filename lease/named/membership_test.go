@@ -152,7 +152,7 @@ func TestMembersOlderExclusion(t *testing.T) {
 		t.Errorf("%v after the next change", left())
 	}
 	c := testConfig()
-	c.Quarantine = w.now + time.Minute
+	c.SilentUntil = w.now + time.Minute
 	w.start(1, c, 0)
 	if table = w.tables[1]; left() != time.Minute {
 		t.Errorf("%v, want the silence", left())

@@ -453,7 +453,7 @@ func refused(t *testing.T, table *Table, now time.Duration, q Request) bool {
 // there.
 func TestA4Restart(t *testing.T) {
 	c := testConfig()
-	c.Quarantine = at + 10*ms
+	c.SilentUntil = at + 10*ms
 	table, err := NewTable(c, at)
 	if err != nil {
 		t.Fatal(err)
@@ -504,7 +504,7 @@ func TestT1Deadline(t *testing.T) {
 	}
 }
 
-// T2: D_A is D_P·(1+ρ)/(1−ρ) + margin. T3 is Config.Quarantine, which package lease plans.
+// T2: D_A is D_P·(1+ρ)/(1−ρ) + margin. T3 is Config.SilentUntil, which package lease plans.
 func TestT2Exclusion(t *testing.T) {
 	c := testConfig()
 	c.Timing.DriftPPM = 10_000

@@ -106,7 +106,7 @@ func newStorm(t *rapid.T) *storm {
 func (s *storm) boot(a *stormAcceptor, silence time.Duration) {
 	now := a.clock.read(s.real)
 	table, err := NewTable(Config{
-		Timing: s.timing, Quarantine: now + silence, MaxRecords: 4, Linger: s.linger, Width: ms / 2,
+		Timing: s.timing, SilentUntil: now + silence, MaxRecords: 4, Linger: s.linger, Width: ms / 2,
 	}, now)
 	if err != nil {
 		s.fail("%v", err)

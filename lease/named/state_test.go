@@ -78,7 +78,7 @@ func TestTableStateShowsWhatMatters(t *testing.T) {
 	fresh.raise(first(0))
 	note("not open, floor", fresh, at)
 	c := testConfig()
-	c.Quarantine = at + 5*ms
+	c.SilentUntil = at + 5*ms
 	silent := opened(t, c, at)
 	note("silent", silent, at)
 	note("silent, less", silent, at+ms)

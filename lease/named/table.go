@@ -10,8 +10,8 @@ import (
 
 // Config is fixed for a run of a Table.
 type Config struct {
-	Timing     lease.Timing
-	Quarantine time.Duration // reading of the elapsed clock before which A4 keeps silent about user leases
+	Timing      lease.Timing
+	SilentUntil time.Duration // reading of the elapsed clock before which A4 keeps silent about user leases
 	// Bucket is what is durable at the start of the run (N4). Without a Length every lease up to M is accepted at once,
 	// and the caller sees to it that the next run is silent for D_Q(M).
 	Bucket Bucket
@@ -108,10 +108,10 @@ func (t *Table) raise(to Token) { t.floor = max(t.floor, to) }
 
 // silent is A4 and N3. It reports whether a lease that this node accepted before it lost its memory may still bind it,
 // or its floor may still be below a forgotten token. Messages that arrive meanwhile are dropped, not kept.
-func (t *Table) silent(now time.Duration) bool { return now < t.cfg.Quarantine || !t.open }
+func (t *Table) silent(now time.Duration) bool { return now < t.cfg.SilentUntil || !t.open }
 
 // QuarantineLeft is how long A4 keeps this acceptor silent yet.
-func (t *Table) QuarantineLeft(now time.Duration) time.Duration { return max(0, t.cfg.Quarantine-now) }
+func (t *Table) QuarantineLeft(now time.Duration) time.Duration { return max(0, t.cfg.SilentUntil-now) }
 
 // Handle takes one request that the incarnation from has sent, and no other run of that node. It returns the reply, if
 // there is one: none to a Withdraw, to what is malformed, and to anything in the silence after a restart.

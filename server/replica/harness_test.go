@@ -203,7 +203,7 @@ func (c *cluster) start(n *testNode) {
 	var err error
 	n.elector, err = elector.New(elector.Config{Self: self, Voters: n.disk.identity.Voters(), Timing: testTiming,
 		Duration: testLease, Seed: self.Nonce, Membership: n.disk.identity.Number,
-		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: testTiming, Quarantine: quiet}}, c.now)
+		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: testTiming, SilentUntil: quiet}}, c.now)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -41,12 +41,12 @@ type ElectorConfig struct {
 // Elector runs the election of the master. It shares only Mastership and Health with the log, and has a thread of its
 // own. So neither the disk nor a flood of requests delays a lease message.
 type Elector struct {
-	cfg        ElectorConfig
-	in         chan electorEvent
-	metrics    *electorMetrics
-	tenures    tenureChanges
-	quarantine time.Duration // reading of the clock at which the acceptor's silence ends (A4)
-	inForce    chan inForce  // one for each membership that enforce was given; capacity 1
+	cfg         ElectorConfig
+	in          chan electorEvent
+	metrics     *electorMetrics
+	tenures     tenureChanges
+	silentUntil time.Duration // reading of the clock at which the acceptor answers again (A4)
+	inForce     chan inForce  // one for each membership that enforce was given; capacity 1
 	// inForceAtStart is what the acceptor went by when the run began.
 	inForceAtStart inForce
 	cleared        atomic.Uint64 // records cleared here because a guardian has said that their owner is dead
@@ -75,7 +75,7 @@ func NewElector(c ElectorConfig) *Elector {
 		driver: elector.NewRound(c.Part), inForce: make(chan inForce, 1)}
 	now := c.Clock.Now()
 	e.inForceAtStart.number, e.inForceAtStart.excluding = c.Part.InForce(now)
-	e.quarantine = now + c.Part.QuarantineLeft(now)
+	e.silentUntil = now + c.Part.QuarantineLeft(now)
 	e.registerGauges()
 	return e
 }
@@ -88,7 +88,7 @@ func (e *Elector) Changes() []api.TenureChange { return e.tenures.list() }
 
 // QuarantineLeft returns how long the acceptor stays silent from now on (A4).
 func (e *Elector) QuarantineLeft(now time.Duration) time.Duration {
-	return max(0, e.quarantine-now)
+	return max(0, e.silentUntil-now)
 }
 
 // Cleared returns how many live lease records were cleared here in this run because a guardian has said that their

@@ -19,18 +19,18 @@ import (
 
 // LeasesConfig is what a Leases is made of. All fields are required.
 type LeasesConfig struct {
-	Part       *leases.Part
-	Self       ballot.Incarnation
-	Quarantine time.Duration // reading of the clock before which the acceptor is silent (A4)
-	FirstID    uint64        // of requests; another one in each run
-	Clock      *clock.Clock
-	Store      *storage.Store
-	State      *State
-	Log        *Log // allots the era (N3)
-	Send       Sender
-	Lifecycle  *Lifecycle
-	Registry   prometheus.Registerer
-	Logger     zerolog.Logger
+	Part        *leases.Part
+	Self        ballot.Incarnation
+	SilentUntil time.Duration // reading of the clock before which the acceptor is silent (A4)
+	FirstID     uint64        // of requests; another one in each run
+	Clock       *clock.Clock
+	Store       *storage.Store
+	State       *State
+	Log         *Log // allots the era (N3)
+	Send        Sender
+	Lifecycle   *Lifecycle
+	Registry    prometheus.Registerer
+	Logger      zerolog.Logger
 }
 
 // Leases runs the part for named leases, on the goroutine chosen by the inbox, one at a time. It shares nothing with

@@ -78,7 +78,9 @@ func (l *Leases) Refuse() {
 func (l *Leases) View() *leases.Status { return l.view.Load() }
 
 // QuarantineLeft returns how long the acceptor stays silent about named leases from now on (A4).
-func (l *Leases) QuarantineLeft(now time.Duration) time.Duration { return max(0, l.cfg.Quarantine-now) }
+func (l *Leases) QuarantineLeft(now time.Duration) time.Duration {
+	return max(0, l.cfg.SilentUntil-now)
+}
 
 // Era returns the era of this run's fencing tokens, 0 without one.
 func (l *Leases) Era() uint32 {

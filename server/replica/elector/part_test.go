@@ -42,12 +42,12 @@ func newElectors(t *testing.T, n int) *electors {
 	return w
 }
 
-// restart puts a new elector in the place of node id's, with a quarantine that ends at the reading quarantine.
-func (w *electors) restart(id ballot.NodeID, quarantine time.Duration) {
+// restart puts a new elector in the place of node id's, which is silent until that reading.
+func (w *electors) restart(id ballot.NodeID, silentUntil time.Duration) {
 	w.t.Helper()
 	e, err := New(Config{
 		Self: incarnation(id), Voters: w.voters, Timing: testTiming, Duration: testLease, Seed: uint64(id),
-		Acceptor: lease.AcceptorConfig{Self: id, Timing: testTiming, Quarantine: quarantine},
+		Acceptor: lease.AcceptorConfig{Self: id, Timing: testTiming, SilentUntil: silentUntil},
 	}, w.now)
 	if err != nil {
 		w.t.Fatal(err)

@@ -32,7 +32,7 @@ var stolen = named.Reply{Report: 1<<32 + 3, Live: true, LiveAcquisition: named.A
 func newLone(t *testing.T) *lone {
 	t.Helper()
 	n := &lone{t: t, now: time.Minute, answers: map[uint64]Answer{}}
-	table := named.Config{Quarantine: n.now, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}
+	table := named.Config{SilentUntil: n.now, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}
 	table.Timing = lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, Margin: 10 * time.Millisecond}
 	self := ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}
 	l, err := New(Config{Self: self, Voters: quorum.Of(1, 2, 3, 4, 5), Table: table,

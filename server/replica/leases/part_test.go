@@ -57,7 +57,7 @@ func (w *world) boot(n ballot.NodeID, restart uint64, silence time.Duration) {
 	l, err := New(Config{Self: w.runs[n], Voters: quorum.Of(1, 2, 3), MaxTasks: 100, Seed: uint64(n),
 		Table: named.Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, DriftPPM: 10_000,
 			Margin: 10 * time.Millisecond},
-			Quarantine: w.now + silence, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}}, w.now)
+			SilentUntil: w.now + silence, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}}, w.now)
 	if err != nil {
 		w.t.Fatal(err)
 	}
