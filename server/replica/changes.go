@@ -226,7 +226,7 @@ func (l *Log) facts(now time.Duration) members.Facts {
 	f := members.Facts{Self: l.cfg.Self.Node, Era: uint32(min(l.state.Eras()+1, math.MaxUint32)), Slot: l.state.Applied(),
 		Level: l.state.Level(), Unchanged: now - c.at, Checkpoints: l.checkpoints.frozen != nil,
 		Disputed: l.digests.disputed(l.cfg.Self.Node, l.members.voters)}
-	f.Settled, f.SettleWhy = l.settling.step(now, &c.record, l.members.peers, f.Self, &l.own, l.core.MarkedThrough())
+	f.Settled, f.SettleWhy = l.settling.step(now, &c.record, l.members.peers, f.Self, &l.inForce, l.core.MarkedThrough())
 	for i := range l.members.peers {
 		p := &l.members.peers[i]
 		n := members.Node{ID: p.node, Silent: now - max(p.heard, c.since)}
@@ -256,7 +256,7 @@ func (l *Log) adopt(e multipaxos.Entry) error {
 	if newest {
 		l.progress.follow(l.cfg.Self.Node, l.members.voters)
 	}
-	if l.own.apply(record.Membership.Number, e.Slot, newest) {
+	if l.inForce.apply(record.Membership.Number, e.Slot, newest) {
 		l.core.Probe()
 	}
 	return nil

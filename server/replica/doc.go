@@ -37,7 +37,7 @@
 //	times that run in the state                          timers.go
 //	the values of the log, and messages beside its own   value.go, content.go, message.go
 //	members: this node's view of them, space, level      members.go, space.go, levels.go
-//	members: changes, records, acknowledgements          changes.go, memberrecord.go, ownforce.go, settling.go
+//	members: changes, records, acknowledgements          changes.go, memberrecord.go, inforce.go, settling.go
 //	nodes that are no members                            removed.go, outsiders.go
 //	checkpoints, who needs the log                       checkpoint.go, pins.go
 //	comparisons of the nodes' states                     compareslots.go, digests.go, differ.go
@@ -61,9 +61,9 @@
 // How members change is in package members; what the master does for it is here:
 //
 //	a record is computed from the one that it replaces        Log.driveMembers, Log.adopt
-//	nothing acts on it before it is chosen and applied        ownForce.hand
+//	nothing acts on it before it is chosen and applied        inForceHere.hand
 //	C(k+1) only once C(k) is settled                          settling.step
-//	an acknowledgement is durable, with all entries below it  ownForce.told
+//	an acknowledgement is durable, with all entries below it  inForceHere.told
 //	who decides the first slots after a restart               BaseMembership
 //	a node that is no voter does not lead                     Log.follow
 //

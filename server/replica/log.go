@@ -29,7 +29,7 @@ type Log struct {
 	changes      changes
 	settling     settling
 	levels       levels
-	own          ownForce
+	inForce      inForceHere
 	master       masterView
 	queue        queue
 	batches      batches
@@ -69,7 +69,7 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 		cfg: cfg, core: core, state: state,
 		members:  newMembers(self.Node, newest),
 		changes:  changes{record: record, slot: state.Applied()},
-		own:      ownForce{applied: applied},
+		inForce:  inForceHere{applied: applied},
 		settling: settling{timing: cfg.Timing},
 		levels:   levels{cfg: cfg.Level},
 		master:   masterView{self: self.Node},
@@ -94,7 +94,7 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 	core.Checkpointed(multipaxos.Slot(l.checkpoints.done))
 	core.Applied(multipaxos.Slot(l.checkpoints.done))
 	// It may not have got into force in the run before, and the heartbeats are to say that it has.
-	l.own.announce = newest.Number > 1 || newest.Change > 0
+	l.inForce.announce = newest.Number > 1 || newest.Change > 0
 	return l, nil
 }
 
@@ -150,7 +150,7 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 	case e.Level != nil:
 		l.askLevel(now, e.Level)
 	case e.InForce != nil:
-		l.own.put(now, *e.InForce)
+		l.inForce.put(now, *e.InForce)
 		l.members.announce(l.heartbeat(now), &l.out)
 	case e.Call != nil:
 		e.Call(now)

@@ -62,5 +62,5 @@ func (l *Log) finish(now time.Duration, p Published) {
 	}
 	l.reads.finish(l.state.Applied(), &l.out)
 	l.checkpoints.hand(l.core.SyncedThrough(), &l.out)
-	l.own.hand(now, l.core.MarkedThrough(), &l.members, &l.out)
+	l.inForce.hand(now, l.core.MarkedThrough(), &l.members, &l.out)
 }

@@ -44,8 +44,8 @@ const (
 // heartbeat is what this node says of itself.
 func (l *Log) heartbeat(now time.Duration) Heartbeat {
 	h := l.epoch.heartbeat(l.state.Applied(), l.members.space, now, l.deadline)
-	h.Membership, h.Excluding = l.own.told(now, l.core.MarkedThrough())
-	h.Silent = l.own.silence(now)
+	h.Membership, h.Excluding = l.inForce.told(now, l.core.MarkedThrough())
+	h.Silent = l.inForce.silence(now)
 	if h.Digests = l.digests.told; len(h.Digests) > 0 {
 		h.DigestFormat = kv.DigestFormat
 	}

@@ -80,12 +80,12 @@ func TestTheIdentityNeverOvertakesTheLog(t *testing.T) {
 	if b.log.core.MarkedThrough() != b.log.core.SyncedThrough() {
 		t.Fatal("the chosen mark is not durable")
 	}
-	b.log.own.announce, b.log.own.slot = true, b.log.core.MarkedThrough()+1
+	b.log.inForce.announce, b.log.inForce.slot = true, b.log.core.MarkedThrough()+1
 	b.again()
 	if b.given != nil {
 		t.Fatal("handed out too early")
 	}
-	b.log.own.slot--
+	b.log.inForce.slot--
 	b.again()
 	if b.given == nil {
 		t.Fatal("not handed out")

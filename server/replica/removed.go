@@ -1,11 +1,6 @@
 package replica
 
-import (
-	"time"
-
-	"tenure/internal/quorum"
-	"tenure/multipaxos"
-)
+import "tenure/internal/quorum"
 
 // How a node leaves. The entry that removes a voter is decided by the voters before it, the removed one among them.
 // While only few nodes know that the entry is chosen, the others may need the removed node to learn it. Of the voters 1
@@ -41,23 +36,4 @@ func (m *membersView) held(own uint64) bool {
 		}
 	}
 	return quorum.Reached(m.voters, with)
-}
-
-// hand hands out the newest membership, to be made durable and put in force. It does so only once a restart would find
-// the log through the membership's entry and know that entry as chosen (marked). The identity must not know more than
-// the log: a restart learns from the log which members decide its slots. hand also hands out the number of the newest
-// membership that a majority holds. It hands out a membership that removes this node only once a majority holds that
-// membership.
-func (o *ownForce) hand(now time.Duration, marked multipaxos.Slot, m *membersView, out *outbox) {
-	own, _ := o.told(now, marked)
-	held := m.held(own)
-	if n := m.newest.Number; held && n > o.parted {
-		o.parted = n
-		out.out.Parted = n
-	}
-	if o.announce && marked >= o.slot && (held || !m.removed()) {
-		o.announce = false
-		newest := m.newest
-		out.out.Members = &newest
-	}
 }

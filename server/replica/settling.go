@@ -35,7 +35,7 @@ type settling struct {
 func (s *settling) reset() { *s = settling{timing: s.timing} }
 
 // step notes new acknowledgements, and reports whether the membership has settled, or else why not.
-func (s *settling) step(now time.Duration, r *members.Record, peers []peerView, self ballot.NodeID, own *ownForce,
+func (s *settling) step(now time.Duration, r *members.Record, peers []peerView, self ballot.NodeID, own *inForceHere,
 	marked multipaxos.Slot) (done bool, why string) {
 	if r.IsSettled() {
 		s.reset()
@@ -125,7 +125,7 @@ type Acknowledgement struct {
 // of it all come at one time. ok is false if they are not enough. The explorer, which has no log and no heartbeats,
 // asks here.
 func SettleWait(t lease.Timing, r *members.Record, acked []Acknowledgement) (wait time.Duration, ok bool) {
-	s, own := settling{timing: t}, ownForce{}
+	s, own := settling{timing: t}, inForceHere{}
 	peers := make([]peerView, len(acked))
 	for i, a := range acked {
 		peers[i] = peerView{node: a.Node, inForce: r.Membership.Number, excluding: a.Excluding}

@@ -49,7 +49,7 @@ func TestSettling(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := settling{timing: timing}
-			own := ownForce{number: c.own, applied: 2, slot: 9}
+			own := inForceHere{number: c.own, applied: 2, slot: 9}
 			var peers []peerView
 			for _, a := range c.acks {
 				peers = append(peers, peerView{node: a.node, inForce: a.number, heard: a.at, excluding: a.excluding})
@@ -104,15 +104,15 @@ func TestSettlingBeginsAnewWithTheMaster(t *testing.T) {
 // What this node acknowledges is durable here with all below it.
 func TestAcknowledgedIsDurable(t *testing.T) {
 	for _, c := range []struct {
-		own    ownForce
+		own    inForceHere
 		synced uint64
 		want   uint64
 	}{
-		{ownForce{}, 9, 1},
-		{ownForce{number: 3, applied: 3, slot: 9}, 8, 1},
-		{ownForce{number: 3, applied: 3, slot: 9}, 9, 3},
-		{ownForce{number: 3, applied: 2, slot: 9}, 9, 1}, // the identity is ahead of the state after a crash
-		{ownForce{number: 2, applied: 3, slot: 9}, 9, 2},
+		{inForceHere{}, 9, 1},
+		{inForceHere{number: 3, applied: 3, slot: 9}, 8, 1},
+		{inForceHere{number: 3, applied: 3, slot: 9}, 9, 3},
+		{inForceHere{number: 3, applied: 2, slot: 9}, 9, 1}, // the identity is ahead of the state after a crash
+		{inForceHere{number: 2, applied: 3, slot: 9}, 9, 2},
 	} {
 		if got, _ := c.own.told(0, multipaxos.Slot(c.synced)); got != c.want {
 			t.Errorf("%+v, synced through %d: told %d, want %d", c.own, c.synced, got, c.want)
@@ -122,7 +122,7 @@ func TestAcknowledgedIsDurable(t *testing.T) {
 
 // With whatever reading a heartbeat is made, it never tells of a longer exclusion than was reported.
 func TestExclusionOnlyFalls(t *testing.T) {
-	own := ownForce{}
+	own := inForceHere{}
 	own.apply(2, 0, true)
 	own.put(10*sec, MembersInForce{Number: 2, Excluding: 3 * sec})
 	for at, want := range map[time.Duration]time.Duration{0: 3 * sec, 10 * sec: 3 * sec, 12 * sec: sec, 20 * sec: 0} {
@@ -150,13 +150,13 @@ func TestAnAcknowledgementComesWithItsExclusion(t *testing.T) {
 		follower.connected(id, true)
 		follower.hear(now, id, Heartbeat{Membership: 2, Excluding: 30 * sec})
 	}
-	restarted := ownForce{}
+	restarted := inForceHere{}
 	restarted.put(now, MembersInForce{Number: 2, Excluding: 30 * sec}) // and has not applied the record yet
 	number, excluding := restarted.told(now, 100)
 	follower.hear(now, 1, Heartbeat{Membership: number, Excluding: excluding})
 	follower.hear(now, 2, Heartbeat{Membership: number, Excluding: excluding})
 	s := settling{timing: lease.Timing{MaxMaster: sec, MaxUser: 30 * sec, Margin: 10 * time.Millisecond}}
-	own := ownForce{number: 2, applied: 2}
+	own := inForceHere{number: 2, applied: 2}
 	s.step(now, &r, follower.peers, 3, &own, 100) // node 3 is the master now
 	if s.enough && s.left(now) < 30*sec {
 		t.Errorf("settles %v after acknowledgements of nodes that exclude others for 30 s", s.left(now))

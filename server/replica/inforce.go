@@ -6,9 +6,10 @@ import (
 	"tenure/multipaxos"
 )
 
-// ownForce is what this node's heartbeats say of the membership in force here.
-type ownForce struct {
-	number    uint64
+// inForceHere follows memberships on this node: which one is applied, is to be put in force, and is in force. It is what
+// this node's heartbeats acknowledge.
+type inForceHere struct {
+	number    uint64          // of the membership in force, as its lease parts have told; 0: they have not
 	applied   uint64          // the newest number in the state; 0: the state has no record
 	slot      multipaxos.Slot // of the entry that brought the newest membership, or its number, in this run
 	announce  bool            // the newest membership is to be put in force
@@ -20,7 +21,7 @@ type ownForce struct {
 
 // apply notes that the record of this number, from this slot, is in the state. newest says whether it is the newest
 // membership known to this node. It reports whether the disk should soon have the chosen mark.
-func (o *ownForce) apply(number uint64, slot multipaxos.Slot, newest bool) bool {
+func (o *inForceHere) apply(number uint64, slot multipaxos.Slot, newest bool) bool {
 	if number <= o.applied && !newest {
 		return false
 	}
@@ -29,7 +30,7 @@ func (o *ownForce) apply(number uint64, slot multipaxos.Slot, newest bool) bool 
 }
 
 // put is told that a membership is in force here.
-func (o *ownForce) put(now time.Duration, f MembersInForce) {
+func (o *inForceHere) put(now time.Duration, f MembersInForce) {
 	if f.Number >= o.number {
 		o.number, o.excluding, o.silent, o.at = f.Number, f.Excluding, f.Silent, now
 	}
@@ -39,7 +40,7 @@ func (o *ownForce) put(now time.Duration, f MembersInForce) {
 // as chosen, through slot marked. An acknowledgement says that this holds through the membership's entry. Once a
 // majority of the new voters has acknowledged, they have all entries chosen before, and go on under the new membership
 // after any restart. Then the disk of a removed node is no longer needed.
-func (o *ownForce) told(now time.Duration, marked multipaxos.Slot) (number uint64, excluding time.Duration) {
+func (o *inForceHere) told(now time.Duration, marked multipaxos.Slot) (number uint64, excluding time.Duration) {
 	if o.number <= 1 || o.number > o.applied || marked < o.slot {
 		return 1, 0
 	}
@@ -47,4 +48,25 @@ func (o *ownForce) told(now time.Duration, marked multipaxos.Slot) (number uint6
 }
 
 // silence returns, for heartbeats at now, how long the acceptor of the master lease stays silent.
-func (o *ownForce) silence(now time.Duration) time.Duration { return max(0, o.silent-max(0, now-o.at)) }
+func (o *inForceHere) silence(now time.Duration) time.Duration {
+	return max(0, o.silent-max(0, now-o.at))
+}
+
+// hand hands out the newest membership, to be made durable and put in force. It does so only once a restart would find
+// the log through the membership's entry and know that entry as chosen (marked). The identity must not know more than
+// the log: a restart learns from the log which members decide its slots. hand also hands out the number of the newest
+// membership that a majority holds. It hands out a membership that removes this node only once a majority holds that
+// membership.
+func (o *inForceHere) hand(now time.Duration, marked multipaxos.Slot, m *membersView, out *outbox) {
+	own, _ := o.told(now, marked)
+	held := m.held(own)
+	if n := m.newest.Number; held && n > o.parted {
+		o.parted = n
+		out.out.Parted = n
+	}
+	if o.announce && marked >= o.slot && (held || !m.removed()) {
+		o.announce = false
+		newest := m.newest
+		out.out.Members = &newest
+	}
+}
