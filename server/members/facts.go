@@ -30,7 +30,7 @@ type Facts struct {
 // Node is what the master knows of another member.
 type Node struct {
 	ID ballot.NodeID
-	// Alive: it is connected, and was heard just now.
+	// Alive: it is connected, and Silent is short: it was heard just now, or the master is new.
 	Alive bool
 	// Silent is for how long the master has not heard it, counted from when it became master at most.
 	Silent time.Duration

@@ -47,9 +47,6 @@ type memberProposal struct {
 const (
 	maxMemberRequests = 16 // that wait
 	markTicks         = 50 // between two marks of what is applied
-	// aliveFor is how long ago a member may have been heard at most that counts as alive, if it is connected. A new master
-	// waits for so long to hear it.
-	aliveFor = time.Second
 )
 
 // ask takes a request, or refuses it.
@@ -230,7 +227,7 @@ func (l *Log) facts(now time.Duration) members.Facts {
 	for i := range l.members.peers {
 		p := &l.members.peers[i]
 		n := members.Node{ID: p.node, Silent: now - max(p.heard, c.since)}
-		n.Alive = p.connected && n.Silent < aliveFor
+		n.Alive = p.connected && n.Silent < aliveFor // a new master gives it so long to be heard
 		n.CaughtUp, n.Old = n.Alive && p.applied >= c.marks[0], p.heard > 0 && p.inForce == 0
 		n.InForce, n.Quarantine = p.inForce, p.silent
 		n.Agrees = l.digests.confirmed(p.node, c.slot, f.Self, l.members.voters, l.members.peers)

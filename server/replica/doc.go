@@ -35,7 +35,7 @@
 //	writes: waiting, proposed, forwarded                 queue.go, batches.go, forward.go
 //	reads: read points, and the end of a read            reads.go, readround.go
 //	times that run in the state                          timers.go
-//	the values of the log, and messages beside its own   value.go, content.go, message.go
+//	the values of the log, and messages beside its own   value.go, message.go
 //	members: this node's view of them, space, level      members.go, space.go, levels.go
 //	members: changes, records, acknowledgements          changes.go, memberrecord.go, inforce.go, settling.go
 //	nodes that are no members                            removed.go, outsiders.go

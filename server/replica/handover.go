@@ -1,6 +1,12 @@
 package replica
 
-import "time"
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/server/replica/elector"
+)
 
 const (
 	// FinishFor is how long a master that stops or hands over may take to finish writes in flight.
@@ -36,3 +42,67 @@ func (l *Log) Resume() { l.stopping = l.leaving }
 func (l *Log) Idle() bool {
 	return len(l.batches.inFlight) == 0 && len(l.batches.applied) == 0 && l.forwards.open == 0
 }
+
+// Relief returns a member that should be master instead of this node, because this node is short of space or about to
+// be removed. It returns 0 if no member can, or without need.
+func (l *Log) Relief() (next ballot.NodeID, why elector.Cause) {
+	switch {
+	case !l.epoch.ready || l.stopping:
+		return 0, elector.CauseUnknown
+	case l.changes.step.HandOver:
+		return l.members.successor(l.ticks, l.state.Applied()), elector.CauseNoVoter
+	}
+	return l.members.relief(l.ticks, l.state.Applied()), elector.CauseNoSpace
+}
+
+// relief returns a voter to hand over to if this node is short of space, or 0. The voter has more space and is almost
+// caught up with this node. It and other connected voters with more space make a quorum without this node.
+func (m *membersView) relief(tick, applied uint64) ballot.NodeID {
+	if m.space == SpaceEnough || tick < m.relieved {
+		return 0
+	}
+	for _, frees := range [...]bool{false, true} {
+		if m.space.takes(frees) {
+			break
+		}
+		var with quorum.Set
+		next := ballot.NodeID(0)
+		for i := range m.peers {
+			p := &m.peers[i]
+			if !p.connected || !m.voters.Has(p.node) || !p.space.takes(frees) {
+				continue
+			}
+			with.Add(p.node)
+			if next == 0 && p.applied+SuccessorLag >= applied {
+				next = p.node
+			}
+		}
+		if next != 0 && quorum.Reached(m.voters, with) {
+			m.relieved = tick + reliefTicks
+			return next
+		}
+	}
+	return 0
+}
+
+// successor returns a voter to hand over to before this node is removed, or 0. The voter is connected, has space, and
+// is almost caught up with this node (SuccessorLag).
+func (m *membersView) successor(tick, applied uint64) ballot.NodeID {
+	if tick < m.relieved {
+		return 0
+	}
+	for i := range m.peers {
+		p := &m.peers[i]
+		if p.connected && m.voters.Has(p.node) && p.space.takes(true) && p.applied+SuccessorLag >= applied {
+			m.relieved = tick + reliefTicks
+			return p.node
+		}
+	}
+	return 0
+}
+
+// SuccessorLag is how many slots a node may be behind and still take over: heartbeats are a few ticks old.
+const SuccessorLag = 1000
+
+// reliefTicks is the time between two attempts of a node to hand over by itself.
+const reliefTicks = 250

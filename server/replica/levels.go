@@ -23,7 +23,7 @@ type LevelConfig struct {
 // from its own beginning; the ready master alone raises.
 //
 // The level is raised to the highest one that every member of the newest membership knows, voter or not, and only while
-// each member is alive and has reported its level over its present connection. A member with an older release could not
+// each member is heard and has reported its level over its present connection. A member with an older release could not
 // apply commands that need the level, and its state would differ.
 //
 // Nodes that do not know the level are refused as soon as the command is asked for, until it is applied or the
@@ -87,7 +87,7 @@ func (v *levels) blocking(now time.Duration, level uint64, m *membersView) (olde
 		p := m.peer(x.Node)
 		switch {
 		case x.Node == m.self:
-		case p == nil || !p.alive(now) || !p.told:
+		case p == nil || !p.heardLately(now) || !p.told:
 			unheard = append(unheard, x.Node)
 		case p.level <= level:
 			older = append(older, x.Node)
@@ -169,11 +169,6 @@ func (l *Log) askLevel(now time.Duration, q *LevelRequest) {
 		}
 	}
 	l.out.reply(r)
-}
-
-// alive reports whether p is connected, and was heard just now.
-func (p *peerView) alive(now time.Duration) bool {
-	return p.connected && p.heard > 0 && now-p.heard < aliveFor
 }
 
 // LevelStatus is the feature level for a status page.

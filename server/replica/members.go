@@ -43,6 +43,15 @@ type peerView struct {
 	digests   []Digest      // as it said then; of another format than this node's: none
 }
 
+// heardLately reports whether p is connected, and its last heartbeat came less than aliveFor ago. The facts for package
+// members (Log.facts) give a new master so long to hear it first.
+func (p *peerView) heardLately(now time.Duration) bool {
+	return p.connected && p.heard > 0 && now-p.heard < aliveFor
+}
+
+// aliveFor is how long ago a member may have been heard at most that counts as alive, if it is connected.
+const aliveFor = time.Second
+
 // maxPeers bounds membersView.peers: a connected node that newest does not list is added only to fewer peers.
 const maxPeers = 64
 
@@ -170,55 +179,3 @@ func (m *membersView) full() []ballot.NodeID {
 	}
 	return full
 }
-
-// relief returns a voter to hand over to if this node is short of space, or 0. The voter has more space and is almost
-// caught up with this node. It and other connected voters with more space make a quorum without this node.
-func (m *membersView) relief(tick, applied uint64) ballot.NodeID {
-	if m.space == SpaceEnough || tick < m.relieved {
-		return 0
-	}
-	for _, frees := range [...]bool{false, true} {
-		if m.space.takes(frees) {
-			break
-		}
-		var with quorum.Set
-		next := ballot.NodeID(0)
-		for i := range m.peers {
-			p := &m.peers[i]
-			if !p.connected || !m.voters.Has(p.node) || !p.space.takes(frees) {
-				continue
-			}
-			with.Add(p.node)
-			if next == 0 && p.applied+SuccessorLag >= applied {
-				next = p.node
-			}
-		}
-		if next != 0 && quorum.Reached(m.voters, with) {
-			m.relieved = tick + reliefTicks
-			return next
-		}
-	}
-	return 0
-}
-
-// successor returns a voter to hand over to before this node is removed, or 0. The voter is connected, has space, and
-// is almost caught up with this node (SuccessorLag).
-func (m *membersView) successor(tick, applied uint64) ballot.NodeID {
-	if tick < m.relieved {
-		return 0
-	}
-	for i := range m.peers {
-		p := &m.peers[i]
-		if p.connected && m.voters.Has(p.node) && p.space.takes(true) && p.applied+SuccessorLag >= applied {
-			m.relieved = tick + reliefTicks
-			return p.node
-		}
-	}
-	return 0
-}
-
-// SuccessorLag is how many slots a node may be behind and still take over: heartbeats are a few ticks old.
-const SuccessorLag = 1000
-
-// reliefTicks is the time between two attempts of a node to hand over by itself.
-const reliefTicks = 250

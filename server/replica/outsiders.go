@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"slices"
-
 	"tenure/internal/ballot"
 	"tenure/multipaxos"
 )
@@ -68,10 +66,4 @@ func (m *membersView) hearOutsider(from ballot.NodeID, h Heartbeat, tick uint64)
 	}
 	p.applied = h.Applied
 	return from >= m.next && m.believes(tick)
-}
-
-// Lists reports whether the newest membership known here lists the node of that id, other than this node. Before the
-// first Status is made nobody is known.
-func (s *Status) Lists(id ballot.NodeID) bool {
-	return slices.ContainsFunc(s.Peers, func(p PeerStatus) bool { return p.Node == id })
 }

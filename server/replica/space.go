@@ -1,10 +1,8 @@
 package replica
 
 import (
-	"tenure/internal/ballot"
 	"tenure/kv"
 	"tenure/multipaxos"
-	"tenure/server/replica/elector"
 )
 
 // Space is what is left on a node's disk.
@@ -85,16 +83,4 @@ func (l *Log) SetDisk(d Disk) {
 	if tell {
 		l.members.announce(l.heartbeat(l.now), &l.out)
 	}
-}
-
-// Relief returns a member that should be master instead of this node, because this node is short of space or about to
-// be removed. It returns 0 if no member can, or without need.
-func (l *Log) Relief() (next ballot.NodeID, why elector.Cause) {
-	switch {
-	case !l.epoch.ready || l.stopping:
-		return 0, elector.CauseUnknown
-	case l.changes.step.HandOver:
-		return l.members.successor(l.ticks, l.state.Applied()), elector.CauseNoVoter
-	}
-	return l.members.relief(l.ticks, l.state.Applied()), elector.CauseNoSpace
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"time"
 
 	"tenure/internal/ballot"
@@ -73,7 +74,7 @@ func (l *Log) Status(now time.Duration) Status {
 			to = &s.Strangers
 		}
 		*to = append(*to, PeerStatus{Node: p.node, Connected: p.connected, Applied: p.applied, Heard: p.heard,
-			Level: p.level, LevelTold: p.told && p.alive(now)})
+			Level: p.level, LevelTold: p.told && p.heardLately(now)})
 	}
 	s.Agreed, s.Compared, s.Dispute = l.digests.agreed, l.digests.newest.Slot, l.digests.dispute
 	s.Record, s.Level = l.changes.record, l.levels.status(now, l.state.Level(), &l.members)
@@ -82,4 +83,10 @@ func (l *Log) Status(now time.Duration) Status {
 		s.Waits, s.SettleLeft = l.changes.step.Why, l.settling.left(now)
 	}
 	return s
+}
+
+// Lists reports whether the newest membership known here lists the node of that id, other than this node. Before the
+// first Status is made nobody is known.
+func (s *Status) Lists(id ballot.NodeID) bool {
+	return slices.ContainsFunc(s.Peers, func(p PeerStatus) bool { return p.Node == id })
 }
