@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -25,6 +26,28 @@ type Timed struct {
 	Name  string
 	Arm   uint64
 	After time.Duration // 0: it has ended, or was ended; forget it
+}
+
+// End returns the command that the master logs when t has passed. For a TimedQuota it is the next step of the count.
+func (t Timed) End() Command {
+	c := Command{Arm: t.Arm}
+	switch t.Kind {
+	case TimedSession:
+		c.Op, c.Session.ID = OpEndSession, t.Name
+	case TimedKey:
+		c.Op, c.Key = OpEndKey, t.Name
+	case TimedDelay:
+		c.Op, c.Key = OpEndDelay, t.Name
+	case TimedQuota:
+		c.Op, c.Key = OpQuota, t.Name
+	case TimedToken:
+		c.Op, c.Value = OpEndToken, []byte(t.Name)
+	case TimedUpload:
+		c.Op, c.Session.ID = OpDropStaged, t.Name
+	default:
+		panic(fmt.Sprintf("kv: a time of kind %d runs", t.Kind))
+	}
+	return c
 }
 
 // Changed is what a command did to one key or session, as watchers see it. A key that a transaction changes several

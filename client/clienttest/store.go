@@ -107,31 +107,11 @@ func (s *store) sweep() {
 		}
 		first.timer.Stop()
 		delete(s.running, name)
-		s.apply(name.end(first.arm))
+		s.apply(kv.Timed{Kind: name.kind, Name: name.name, Arm: first.arm}.End())
 	}
 }
 
 func (t timed) before(o timed) bool { return t.kind < o.kind || t.kind == o.kind && t.name < o.name }
-
-// end returns the command that ends t.
-func (t timed) end(arm uint64) kv.Command {
-	c := kv.Command{Arm: arm}
-	switch t.kind {
-	case kv.TimedSession:
-		c.Op, c.Session.ID = kv.OpEndSession, t.name
-	case kv.TimedKey:
-		c.Op, c.Key = kv.OpEndKey, t.name
-	case kv.TimedDelay:
-		c.Op, c.Key = kv.OpEndDelay, t.name
-	case kv.TimedQuota:
-		c.Op, c.Key = kv.OpQuota, t.name
-	case kv.TimedToken:
-		c.Op, c.Value = kv.OpEndToken, []byte(t.name)
-	default:
-		panic(fmt.Sprintf("clienttest: a time of kind %d runs", t.kind))
-	}
-	return c
-}
 
 // RequireTokens makes requests need a token from now on, and adds policies, of which it takes the names and rules. As
 // on real nodes the rules decide what a token may do, and a request without a token has that of api.AnonymousAccessor.

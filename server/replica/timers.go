@@ -98,31 +98,15 @@ func (t *timers) ask(now time.Duration, q *queue) {
 	}
 	for t.out < maxAsked && len(t.queue) > 0 && t.queue[0].due <= now {
 		x := t.queue[0]
-		c := x.command()
+		c := x.end()
 		t.push(&c, now, q)
 		x.due = now + askAgain
 		heap.Fix(&t.queue, 0)
 	}
 }
 
-// command is what ends x.
-func (x *timer) command() kv.Command {
-	switch x.kind {
-	case kv.TimedSession:
-		return kv.Command{Op: kv.OpEndSession, Session: kv.Session{ID: x.name}, Arm: x.arm}
-	case kv.TimedKey:
-		return kv.Command{Op: kv.OpEndKey, Key: x.name, Arm: x.arm}
-	case kv.TimedDelay:
-		return kv.Command{Op: kv.OpEndDelay, Key: x.name, Arm: x.arm}
-	case kv.TimedQuota:
-		return kv.Command{Op: kv.OpQuota, Key: x.name, Arm: x.arm}
-	case kv.TimedToken:
-		return kv.Command{Op: kv.OpEndToken, Value: []byte(x.name), Arm: x.arm}
-	case kv.TimedUpload:
-		return kv.Command{Op: kv.OpDropStaged, Session: kv.Session{ID: x.name}, Arm: x.arm}
-	}
-	panic("replica: a time of an unknown kind runs")
-}
+// end is the command that ends x.
+func (x *timer) end() kv.Command { return kv.Timed{Kind: x.kind, Name: x.name, Arm: x.arm}.End() }
 
 // push queues a command that nobody waits for.
 func (t *timers) push(c *kv.Command, now time.Duration, q *queue) {

@@ -143,7 +143,7 @@ func TestAStaleEndChangesNothing(t *testing.T) {
 	const ttl = 200 * time.Millisecond
 	c.done(m, 1, expiring("a", ttl))
 	c.done(m, 2, kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: testSession, TTL: ttl}})
-	stale := m.log.timers.queue[0].command()
+	stale := m.log.timers.queue[0].end()
 	for id := uint64(3); id < 20; id += 2 {
 		c.run(ttl / 2)
 		c.done(m, id, expiring("a", ttl))
