@@ -50,11 +50,12 @@ const (
 )
 
 // ask takes a request, or refuses it.
-func (c *changes) ask(r MembersRequest, out *outbox) {
+func (c *changes) ask(now time.Duration, r MembersRequest, out *outbox) {
 	if len(c.waiting) >= maxMemberRequests {
 		out.reply(Reply{ID: r.ID, Outcome: Refused, Reason: Overloaded, Members: &MembersAnswer{}})
 		return
 	}
+	r.Until = waitsUntil(now, r.Until, r.Wait)
 	c.waiting = append(c.waiting, r)
 }
 
@@ -262,7 +263,7 @@ func (l *Log) adopt(e multipaxos.Entry) error {
 // askMembers takes a request about the members. Only the ready master carries it out.
 func (l *Log) askMembers(now time.Duration, q *MembersRequest) {
 	if l.epoch.ready && !l.stopping {
-		l.changes.ask(q.takenAt(now), &l.out)
+		l.changes.ask(now, *q, &l.out)
 		return
 	}
 	why := NoMaster

@@ -228,7 +228,7 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 				}
 			}
 			for i := range c.times {
-				b.give(Event{Write: &Request{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 9 * sec}})
+				b.give(Event{Write: &WriteRequest{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 9 * sec}})
 				if c.bytes > 1<<16 || i%40 == 39 {
 					step() // the queue has a bound of its own
 				}
@@ -262,8 +262,8 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 func TestForwardedWritesSayWhatTheyAre(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}}})
-	b.give(Event{Write: &Request{ID: 1, Command: []byte("w"), Frees: true, Until: 9 * sec}})
-	b.give(Event{Write: &Request{ID: 2, Command: []byte("v"), Until: 8 * sec}})
+	b.give(Event{Write: &WriteRequest{ID: 1, Command: []byte("w"), Frees: true, Until: 9 * sec}})
+	b.give(Event{Write: &WriteRequest{ID: 2, Command: []byte("v"), Until: 8 * sec}})
 	b.run(3*sec, Published{})
 	w := b.messages[len(b.messages)-1].Writes
 	if len(w) != 2 || !w[0].Frees || w[1].Frees || w[0].WaitFor != 6*sec || w[1].WaitFor != 5*sec ||
@@ -420,7 +420,7 @@ func TestAKeyedWriteOfALostMasterWaitsForTheNext(t *testing.T) {
 	for _, c := range []struct{ keyed, leaving, waits bool }{{true, false, true}, {false, false, false}, {true, true, false}} {
 		give := func(b *bench) {
 			cmd := set("k", "v")
-			b.give(Event{Write: &Request{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: c.keyed, Until: 80 * sec}})
+			b.give(Event{Write: &WriteRequest{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: c.keyed, Until: 80 * sec}})
 		}
 		follower := newBench(t, 1, 2)
 		follower.give(Event{Up: 2})

@@ -44,7 +44,8 @@ func forwardTo2(t *testing.T, n int) (*bench, []uint64) {
 	b.heardMaster(0, 2, 7)
 	var ids []uint64
 	for i := range n {
-		b.give(Event{Write: &Request{ID: uint64(i + 1), Command: []byte{'w', byte(i + 1)}, Keyed: i%2 == 1, Until: 9 * sec}})
+		b.give(Event{Write: &WriteRequest{ID: uint64(i + 1), Command: []byte{'w', byte(i + 1)}, Keyed: i%2 == 1,
+			Until: 9 * sec}})
 	}
 	for _, g := range b.forwarded(0) {
 		for _, w := range g {
@@ -87,7 +88,7 @@ func TestForwardedWritesFillTheirBounds(t *testing.T) {
 			b.heardMaster(0, 2, 7)
 			var got []int
 			for i, n := range c.sizes {
-				b.give(Event{Write: &Request{ID: uint64(i + 1), Command: make([]byte, n), Until: 9 * sec}})
+				b.give(Event{Write: &WriteRequest{ID: uint64(i + 1), Command: make([]byte, n), Until: 9 * sec}})
 				if n < all/4 && i+1 < len(c.sizes) {
 					continue // the next one goes with it
 				}

@@ -6,8 +6,8 @@ import (
 	"tenure/multipaxos"
 )
 
-// inForceHere follows memberships on this node: which one is applied, is to be put in force, and is in force. The node's
-// heartbeats acknowledge the last.
+// inForceHere follows the memberships of this node: which is applied, which is to be put in force, and which is in force.
+// The node's heartbeats acknowledge the last.
 type inForceHere struct {
 	number    uint64          // of the membership in force, as its lease parts have told; 0: they have not
 	applied   uint64          // the newest number in the state; 0: the state has no record

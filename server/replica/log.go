@@ -42,7 +42,7 @@ type Log struct {
 	differing    differing
 	timers       timers
 	progress     progress
-	now          time.Duration // the newest clock reading
+	now          time.Duration // the reading of the tick or advance under way, or of the last one
 	deadline     time.Duration // of the lease, as published last
 	ticks        uint64
 	out          outbox
@@ -130,10 +130,11 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 	case e.Peer != nil:
 		l.receive(now, e.Peer)
 	case e.Write != nil:
-		r := e.Write.takenAt(now)
-		l.admit(write{id: r.ID, command: r.Command, frees: r.Frees, keyed: r.Keyed, at: now, until: r.Until})
+		r := e.Write
+		l.admit(write{id: r.ID, command: r.Command, frees: r.Frees, keyed: r.Keyed, at: now,
+			until: waitsUntil(now, r.Until, r.Wait)})
 	case e.Read != nil:
-		l.reads.add(e.Read.takenAt(now), l.leaving, &l.out)
+		l.reads.add(now, e.Read, l.leaving, &l.out)
 	case e.Persisted != 0:
 		l.progress.durable(e.Persisted)
 		l.core.Persisted(e.Persisted)

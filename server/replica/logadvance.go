@@ -47,8 +47,9 @@ func (l *Log) advance(now time.Duration, p Published) {
 	}
 }
 
-// finish ends a round of inputs. now is a clock reading made after entries were applied, and p is published at that
-// time. Writes are acknowledged, and reads get their points, only under the lease.
+// finish ends a pass. now is a clock reading made after entries were applied, and p is what was published then. Writes
+// are acknowledged, and reads get their points, only under the lease. l.now stays the reading of advance: the disk is
+// watched from there on for the Persists of this half too.
 func (l *Log) finish(now time.Duration, p Published) {
 	l.deadline = p.Deadline
 	l.batches.acknowledge(now, p, l.epoch.tenure, l.queue.unless(l.leaving), &l.out)

@@ -45,7 +45,7 @@ type readers struct {
 const askTicks = 10
 
 // add takes a read of a client of this node.
-func (r *readers) add(q ReadRequest, leaving bool, out *outbox) {
+func (r *readers) add(now time.Duration, q *ReadRequest, leaving bool, out *outbox) {
 	if r.count() >= r.max || leaving {
 		why := Overloaded
 		if leaving {
@@ -54,7 +54,8 @@ func (r *readers) add(q ReadRequest, leaving bool, out *outbox) {
 		out.reply(Reply{ID: q.ID, Outcome: Refused, Reason: why})
 		return
 	}
-	r.waiting = append(r.waiting, readWait{id: q.ID, consistent: q.Consistent, until: q.Until})
+	r.waiting = append(r.waiting, readWait{id: q.ID, consistent: q.Consistent,
+		until: waitsUntil(now, q.Until, q.Wait)})
 }
 
 // start lets the reads that wait at the master go on. It opens a round of confirmation for the consistent reads that

@@ -61,12 +61,12 @@ func TestReadsAreBounded(t *testing.T) {
 	r := readers{max: 4, waiting: make([]readWait, 1), pending: make([]readWait, 1), granted: make([]readWait, 1)}
 	r.asks[1] = ask{id: 1, reads: make([]readWait, 1)}
 	var out outbox
-	r.add(ReadRequest{ID: 7}, false, &out)
+	r.add(0, &ReadRequest{ID: 7}, false, &out)
 	if n := len(out.out.Replies); n != 1 || out.out.Replies[0].Reason != Overloaded || r.count() != 4 {
 		t.Fatalf("%d reads wait, %+v", r.count(), out.out.Replies)
 	}
 	r.granted = nil
-	r.add(ReadRequest{ID: 8}, false, &out)
+	r.add(0, &ReadRequest{ID: 8}, false, &out)
 	if len(out.out.Replies) != 1 || r.count() != 4 {
 		t.Errorf("%d reads wait, %+v", r.count(), out.out.Replies)
 	}

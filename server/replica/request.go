@@ -10,21 +10,14 @@ import (
 	"tenure/server/members"
 )
 
-// Request is a write of a client of this node.
-type Request struct {
+// WriteRequest is a write of a client of this node.
+type WriteRequest struct {
 	ID      uint64 // drawn by the runner, never used twice in a run
 	Command []byte // encoded by kv.EncodeCommand; shared from here on, never changed
 	Frees   bool   // it only deletes: accepted while the disk is low
 	Keyed   bool   // it has an idempotency key: may be forwarded again
 	Until   time.Duration
-	Wait    time.Duration // if positive, Until is this long after the reading of the round that takes the request
-}
-
-func (r *Request) takenAt(now time.Duration) Request {
-	if r.Wait > 0 {
-		r.Until = now + r.Wait
-	}
-	return *r
+	Wait    time.Duration // if positive, it counts instead of Until, from the reading of the round that takes it
 }
 
 // ReadRequest asks for a point from which this node's own state may be read.
@@ -32,17 +25,18 @@ type ReadRequest struct {
 	ID         uint64
 	Consistent bool
 	Until      time.Duration
-	Wait       time.Duration // as in Request
+	Wait       time.Duration // as in WriteRequest
 }
 
-func (r *ReadRequest) takenAt(now time.Duration) ReadRequest {
-	if r.Wait > 0 {
-		r.Until = now + r.Wait
+// waitsUntil returns until when a request with these fields Until and Wait waits, if a round takes it at now.
+func waitsUntil(now, until, wait time.Duration) time.Duration {
+	if wait > 0 {
+		return now + wait
 	}
-	return *r
+	return until
 }
 
-// Reply answers a Request, ReadRequest, MembersRequest or LevelRequest by its ID, exactly once.
+// Reply answers a WriteRequest, ReadRequest, MembersRequest or LevelRequest by its ID, exactly once.
 type Reply struct {
 	ID      uint64
 	Outcome Outcome
@@ -67,14 +61,7 @@ type MembersRequest struct {
 	// Known are members with addresses that the record may lack yet.
 	Known []ident.Member
 	Until time.Duration
-	Wait  time.Duration // as in Request
-}
-
-func (r *MembersRequest) takenAt(now time.Duration) MembersRequest {
-	if r.Wait > 0 {
-		r.Until = now + r.Wait
-	}
-	return *r
+	Wait  time.Duration // as in WriteRequest
 }
 
 // MembersAnswer goes with the Reply to a MembersRequest. Done: the operation has begun, or had begun before, or is
