@@ -55,7 +55,7 @@ func (n *node) wire(p *parts) *runners {
 	r.log = runner.NewLog(runner.LogConfig{
 		Part: p.log, State: r.state, Store: n.store, Data: n.cfg.Data, FirstID: p.firstID, Members: members, Clock: n.clock,
 		Mastership: r.mastership, Health: r.health, Disk: r.disk, Send: n.ports.peers, LetGo: r.elector.LetGo,
-		RequireLevel: n.ports.peers.RequireLevel, PartWith: n.ports.peers.Part, Roster: n.ports.peers.SetRoster,
+		RequireLevel: n.ports.peers.RequireLevel, Dismiss: n.ports.peers.Dismiss, Roster: n.ports.peers.SetRoster,
 		Lifecycle: r.life, Registry: n.registry, Logger: n.log,
 	})
 	r.leases = runner.NewLeases(runner.LeasesConfig{

@@ -43,7 +43,7 @@ func (o *goingOver) wrote() {
 	if o.trace.on() {
 		o.trace.note("membership %v is durable", m)
 	}
-	o.site.net.part(o.end)
+	o.site.net.dismiss(o.end)
 	o.later(kindMembers, o.site.changes.skewed(time.Microsecond, time.Millisecond), func() { o.handOut(m) })
 	if len(o.waiting) > 0 {
 		o.write()
@@ -62,10 +62,10 @@ func (o *goingOver) handOut(m ident.Membership) {
 	}
 }
 
-// part is told by the log part that nodes that are in no membership from that number on are needed no more.
-func (n *node) part(number uint64) {
-	n.end.parted = number
-	n.site.net.part(n.end)
+// dismiss is told by the log part that nodes that are in no membership from that number on are needed no more.
+func (n *node) dismiss(number uint64) {
+	n.end.dismissed = number
+	n.site.net.dismiss(n.end)
 }
 
 // crash leaves a membership that was being made durable there or not.

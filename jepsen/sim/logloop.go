@@ -48,7 +48,7 @@ type life struct {
 	ioFailed func()                   // a commit failed: the process must end
 	relieve  func(next ballot.NodeID) // the master hands over to another node
 	goOver   func(ident.Membership)   // a membership is chosen and applied
-	part     func(number uint64)      // who is in no membership from that number on is needed no more
+	dismiss  func(number uint64)      // who is in no membership from that number on is needed no more
 }
 
 // input is one event of the log loop's inbox.
@@ -207,8 +207,8 @@ func (l *logLoop) do(e effect.Effect) bool {
 		l.reply(out.Replies)
 	case effect.Members:
 		l.life.goOver(*out.Members)
-	case effect.Part:
-		l.life.part(out.Parted)
+	case effect.Dismiss:
+		l.life.dismiss(out.Dismiss)
 	case effect.Checkpoint:
 		l.disk.ends(kindCheckpoint, l.disk.beginCheckpoint(out.Checkpoint), func() {
 			l.disk.endCheckpoint()

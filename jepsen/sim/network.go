@@ -31,14 +31,14 @@ type network struct {
 // endpoint is a node as the network sees it.
 type endpoint struct {
 	*machine
-	drive  *drive                          // its store is what a handshake shows
-	self   ballot.Incarnation              // of the newest process
-	past   *transport.History              // of its peers, as the process remembers it
-	saw    [maxMachines]ballot.Incarnation // of its peers that it has admitted
-	copied ballot.Incarnation              // the newest that ran with a copy of the disk
-	linked [maxMachines]uint64             // generation of the link to each other node as this process knows it; 0: none
-	parted uint64                          // as the log part of this process last said
-	large  int                             // bytes of values above which messages of the log from and to it are lost; 0: none
+	drive     *drive                          // its store is what a handshake shows
+	self      ballot.Incarnation              // of the newest process
+	past      *transport.History              // of its peers, as the process remembers it
+	saw       [maxMachines]ballot.Incarnation // of its peers that it has admitted
+	copied    ballot.Incarnation              // the newest that ran with a copy of the disk
+	linked    [maxMachines]uint64             // generation of the link to each other node as this process knows it; 0: none
+	dismissed uint64                          // as the log part of this process last said
+	large     int                             // bytes of values above which messages of the log from and to it are lost; 0: none
 
 	takeLog    func(input)
 	takeLease  func(leaseEvent)
@@ -344,11 +344,11 @@ func (x *network) sendNamedFrame(from, to *endpoint, frame []byte) {
 }
 
 // heldByMost reports whether those that the node's membership does not list are needed no more, as the transport knows it.
-func (n *endpoint) heldByMost() bool { return n.drive.members.Number <= max(1, n.parted) }
+func (n *endpoint) heldByMost() bool { return n.drive.members.Number <= max(1, n.dismissed) }
 
-// part breaks the links of a node to those that its membership does not list, as the transport does once they are needed
-// no more.
-func (x *network) part(n *endpoint) {
+// dismiss breaks the links of a node to those that its membership does not list, as the transport does once they are
+// needed no more.
+func (x *network) dismiss(n *endpoint) {
 	if !n.heldByMost() {
 		return
 	}

@@ -34,7 +34,7 @@ type process struct {
 func (n *node) open(silence time.Duration) error {
 	n.end.past, n.end.saw = new(transport.History), [maxMachines]ballot.Incarnation{}
 	n.board.shown, n.end.linked, n.end.self, n.disk.work = shown{}, [maxMachines]uint64{}, n.self, work{}
-	n.end.parted = 0
+	n.end.dismissed = 0
 	if err := n.openElector(); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (n *node) openLog() (err error) {
 	l := &logLoop{
 		machine: n.machine, own: n.run, loops: &n.site.loops, disk: n.disk, net: n.site.net, end: n.end, board: n.board,
 		elector: p.elector, waiting: map[uint64]*attempt{}, asked: map[uint64]*memberAsk{},
-		life: life{damaged: n.damaged, differs: n.differs, ioFailed: n.ioFailed, goOver: p.over.begin, part: n.part,
+		life: life{damaged: n.damaged, differs: n.differs, ioFailed: n.ioFailed, goOver: p.over.begin, dismiss: n.dismiss,
 			relieve: func(next ballot.NodeID) { n.handOver(next, false) }},
 	}
 	n.disk.resume()

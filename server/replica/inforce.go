@@ -6,14 +6,14 @@ import (
 	"tenure/multipaxos"
 )
 
-// inForceHere follows the memberships of this node: which is applied, which is to be put in force, and which is in force.
-// The node's heartbeats acknowledge the last.
+// inForceHere follows the memberships of this node: the one that is applied, the one that is to be put in force, and the
+// one in force, which the node's heartbeats acknowledge.
 type inForceHere struct {
 	number    uint64          // of the membership in force, as its lease parts have told; 0: they have not
 	applied   uint64          // the newest number in the state; 0: the state has no record
 	slot      multipaxos.Slot // of the entry that brought the newest membership, or its number, in this run
 	announce  bool            // the newest membership is to be put in force
-	parted    uint64          // the newest number that was told to be held by a majority
+	dismissed uint64          // the newest number that was told to be held by a majority
 	excluding time.Duration   // as of at
 	silent    time.Duration   // as of at
 	at        time.Duration
@@ -60,9 +60,9 @@ func (o *inForceHere) silence(now time.Duration) time.Duration {
 func (o *inForceHere) hand(now time.Duration, marked multipaxos.Slot, m *membersView, out *outbox) {
 	own, _ := o.told(now, marked)
 	held := m.held(own)
-	if n := m.newest.Number; held && n > o.parted {
-		o.parted = n
-		out.out.Parted = n
+	if n := m.newest.Number; held && n > o.dismissed {
+		o.dismissed = n
+		out.out.Dismiss = n
 	}
 	if o.announce && marked >= o.slot && (held || !m.removed()) {
 		o.announce = false

@@ -14,23 +14,23 @@ import (
 
 // bench is one log part that rounds of its driver step. The lease is what the test says, and so are the other nodes.
 type bench struct {
-	t        *testing.T
-	log      *Log
-	round    *LogRound
-	state    *kv.State
-	disk     *disk
-	now      time.Duration // of the newest round
-	pub      Published
-	events   []Event              // for the next round
-	persists []multipaxos.Persist // that sync makes durable
-	frozen   *kv.Frozen           // to be checkpointed
-	given    *ident.Membership    // to be put in force
-	parted   uint64               // the newest effect.Part
-	order    []effect.Effect      // of the last round
-	out      Output               // the last one; Proposed: all of the last round
-	sent     []multipaxos.Message
-	messages []Message
-	replies  map[uint64]Reply
+	t         *testing.T
+	log       *Log
+	round     *LogRound
+	state     *kv.State
+	disk      *disk
+	now       time.Duration // of the newest round
+	pub       Published
+	events    []Event              // for the next round
+	persists  []multipaxos.Persist // that sync makes durable
+	frozen    *kv.Frozen           // to be checkpointed
+	given     *ident.Membership    // to be put in force
+	dismissed uint64               // the newest effect.Dismiss
+	order     []effect.Effect      // of the last round
+	out       Output               // the last one; Proposed: all of the last round
+	sent      []multipaxos.Message
+	messages  []Message
+	replies   map[uint64]Reply
 }
 
 const sec = time.Second
@@ -146,8 +146,8 @@ func (b *bench) carryOut(e effect.Effect) {
 		b.frozen = b.out.Checkpoint
 	case effect.Members:
 		b.given = b.out.Members
-	case effect.Part:
-		b.parted = b.out.Parted
+	case effect.Dismiss:
+		b.dismissed = b.out.Dismiss
 	}
 }
 

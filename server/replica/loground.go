@@ -85,7 +85,7 @@ var logPass = []logStep{
 	(*LogRound).publish,
 	(*LogRound).progress,
 	(*LogRound).members,
-	(*LogRound).part,
+	(*LogRound).dismiss,
 	(*LogRound).send,
 	(*LogRound).reply,
 	(*LogRound).checkpoint,
@@ -97,7 +97,7 @@ var logPass = []logStep{
 	(*LogRound).publish,
 	(*LogRound).progress,
 	(*LogRound).members,
-	(*LogRound).part,
+	(*LogRound).dismiss,
 	(*LogRound).send,
 	(*LogRound).reply,
 	(*LogRound).checkpoint,
@@ -242,7 +242,9 @@ func (r *LogRound) members() (effect.Effect, error) {
 	return effect.Members.Unless(r.out.Members == nil), nil
 }
 
-func (r *LogRound) part() (effect.Effect, error) { return effect.Part.Unless(r.out.Parted == 0), nil }
+func (r *LogRound) dismiss() (effect.Effect, error) {
+	return effect.Dismiss.Unless(r.out.Dismiss == 0), nil
+}
 
 func (r *LogRound) send() (effect.Effect, error) {
 	return effect.Send.Unless(len(r.out.Log) == 0 && len(r.out.Messages) == 0), nil

@@ -31,8 +31,8 @@ type Output struct {
 	LetGo elector.LetGo
 	// Members, if not nil, is a membership that was chosen and applied: effect.Members.
 	Members *ident.Membership
-	// Parted, if not 0, is the number of a membership that a majority of its voters has durable: effect.Part.
-	Parted uint64
+	// Dismiss, if not 0, is the number of a membership that a majority of its voters has durable: effect.Dismiss.
+	Dismiss uint64
 	// Proposed are the batches that went into slots since the last output. For metrics only.
 	Proposed []Proposal
 }

@@ -35,7 +35,7 @@ func (b *bench) follows(r members.Record) {
 	b.run(sec, Published{})
 	b.sync()
 	b.run(sec, Published{})
-	b.given, b.parted = nil, 0
+	b.given, b.dismissed = nil, 0
 	b.give(Event{Log: &multipaxos.Message{Kind: multipaxos.KindMark, From: 2, To: 1, Ballot: by, Through: 1, Chosen: 1}})
 	b.again()
 	if b.log.Position().Applied != 1 {
@@ -125,12 +125,12 @@ func TestARemovedNodeIsToldWhenAMajorityHasTheMembership(t *testing.T) {
 	b.settle(2*sec, Published{})
 	b.holds(4) // it is none of them
 	b.settle(3*sec, Published{})
-	if b.parted != 0 {
-		t.Fatalf("membership %d is called held while one of three has it", b.parted)
+	if b.dismissed != 0 {
+		t.Fatalf("membership %d is called held while one of three has it", b.dismissed)
 	}
 	b.holds(3)
-	if b.settle(4*sec, Published{}); b.parted != 2 {
-		t.Fatalf("membership %d is called held, and two of three have 2", b.parted)
+	if b.settle(4*sec, Published{}); b.dismissed != 2 {
+		t.Fatalf("membership %d is called held, and two of three have 2", b.dismissed)
 	}
 }
 

@@ -42,9 +42,9 @@ type LogConfig struct {
 	LetGo      func(elector.LetGo) // has the elector give the lease up; must not wait
 	// RequireLevel ends the connections to nodes that do not know a feature level, and refuses new ones; must not wait.
 	RequireLevel func(level uint64)
-	// PartWith ends the connections to nodes that no membership from that number on lists, and has them told of their
+	// Dismiss ends the connections to nodes that no membership from that number on lists, and has them told of their
 	// removal; must not wait.
-	PartWith func(number uint64)
+	Dismiss func(number uint64)
 	// Roster is told what the members' record says, at the start and whenever it is another one; must not wait.
 	Roster    func(ident.Roster)
 	Lifecycle *Lifecycle

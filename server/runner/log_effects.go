@@ -53,8 +53,8 @@ func (l *Log) do(e effect.Effect) error {
 		l.deliverProgress(out)
 	case effect.Members:
 		l.members(*out.Members)
-	case effect.Part:
-		l.cfg.PartWith(out.Parted)
+	case effect.Dismiss:
+		l.cfg.Dismiss(out.Dismiss)
 	case effect.Send:
 		l.sendLog(out.Log)
 		l.sendReplica(out.Messages)

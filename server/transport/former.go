@@ -38,7 +38,7 @@ func (t *table) nameRemoved(name string) bool {
 }
 
 // mayBeNeeded reports whether other nodes may still need a node with the membership has that t does not list: has is
-// older than t's membership, which a majority may not hold yet (Transport.Part).
+// older than t's membership, which a majority may not hold yet (Transport.Dismiss).
 func (t *table) mayBeNeeded(has ident.Membership) bool { return !t.held() && t.membership.Newer(has) }
 
 // bars reports whether a node with the membership has is refused because its certificate has the name of a removed
@@ -65,7 +65,7 @@ func (s *peers) setRoster(r ident.Roster) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now.Load()
-	s.goOver(&table{membership: now.membership, roster: r, parted: now.parted, hints: now.hints})
+	s.goOver(&table{membership: now.membership, roster: r, dismissed: now.dismissed, hints: now.hints})
 }
 
 // endBarred ends the connections on which nodes that t does not list have shown the certificate of a removed member.

@@ -63,26 +63,26 @@ const far = 1 << 60
 // An id that was a member's is refused, whatever membership its node claims, also without TLS.
 func TestAnIdOfBeforeIsRefusedWhateverItClaims(t *testing.T) {
 	for what, c := range map[string]struct {
-		node   ballot.NodeID
-		next   ballot.NodeID // in the record; 0: it is not known
-		parted uint64
-		claims uint64
-		want   wire.Reason
+		node      ballot.NodeID
+		next      ballot.NodeID // in the record; 0: it is not known
+		dismissed uint64
+		claims    uint64
+		want      wire.Reason
 	}{
-		"the removed one":                           {node: 3, next: 5, parted: 2, claims: far, want: wire.ReasonRemoved},
+		"the removed one":                           {node: 3, next: 5, dismissed: 2, claims: far, want: wire.ReasonRemoved},
 		"before the others need it no more":         {node: 3, next: 5, claims: far, want: wire.ReasonRemoved},
 		"as it is, and the others may need it":      {node: 3, next: 5, claims: 1},
-		"as it is, and the others need it no more":  {node: 3, next: 5, parted: 2, claims: 1, want: wire.ReasonRemoved},
-		"the newest that was removed":               {node: 4, next: 5, parted: 2, claims: far, want: wire.ReasonRemoved},
-		"the next one, of which this node may hear": {node: 5, next: 5, parted: 2, claims: far},
-		"without a record":                          {node: 1, parted: 2, claims: far, want: wire.ReasonRemoved},
-		"without a record, above all":               {node: 3, parted: 2, claims: far},
+		"as it is, and the others need it no more":  {node: 3, next: 5, dismissed: 2, claims: 1, want: wire.ReasonRemoved},
+		"the newest that was removed":               {node: 4, next: 5, dismissed: 2, claims: far, want: wire.ReasonRemoved},
+		"the next one, of which this node may hear": {node: 5, next: 5, dismissed: 2, claims: far},
+		"without a record":                          {node: 1, dismissed: 2, claims: far, want: wire.ReasonRemoved},
+		"without a record, above all":               {node: 3, dismissed: 2, claims: far},
 	} {
 		t.Run(what, func(t *testing.T) {
 			n := listen(t, 2, "", nil)
 			m := changed(2, 2)
 			n.SetRoster(roster(m, c.next))
-			n.Part(c.parted)
+			n.Dismiss(c.dismissed)
 			n.serve(m)
 			got, text := connects(t, n, certs.Paths{}, claims(c.node, c.claims))
 			said := strings.Contains(text, "no member of cluster") && strings.Contains(text, "joins")
@@ -98,23 +98,23 @@ func TestACertificateOfARemovedNameIsRefused(t *testing.T) {
 	ca := certstest.New(t, "prod")
 	m := changed(2, 1, 2)
 	for what, c := range map[string]struct {
-		cert   string
-		node   ballot.NodeID
-		parted uint64
-		claims uint64
-		want   wire.Reason
+		cert      string
+		node      ballot.NodeID
+		dismissed uint64
+		claims    uint64
+		want      wire.Reason
 	}{
-		"under an id of nobody":              {cert: "gone", node: 9, parted: 2, claims: far, want: wire.ReasonCertificate},
+		"under an id of nobody":              {cert: "gone", node: 9, dismissed: 2, claims: far, want: wire.ReasonCertificate},
 		"before the others need it no more":  {cert: "gone", node: 9, claims: far, want: wire.ReasonCertificate},
 		"as it is, and others may need it":   {cert: "gone", node: 3, claims: 1},
-		"of a name that was never a member":  {cert: "new", node: 9, parted: 2, claims: far},
-		"of a name that a member has":        {cert: "node-1", node: 1, parted: 2, claims: far},
-		"of that member, but for another id": {cert: "node-1", node: 9, parted: 2, claims: far},
+		"of a name that was never a member":  {cert: "new", node: 9, dismissed: 2, claims: far},
+		"of a name that a member has":        {cert: "node-1", node: 1, dismissed: 2, claims: far},
+		"of that member, but for another id": {cert: "node-1", node: 9, dismissed: 2, claims: far},
 	} {
 		t.Run(what, func(t *testing.T) {
 			n := listen(t, 2, "", secured(t, ca.Node(t, "node-2")))
 			n.SetRoster(roster(m, 4, "gone", "node-1"))
-			n.Part(c.parted)
+			n.Dismiss(c.dismissed)
 			n.serve(m)
 			got, text := connects(t, n, ca.Node(t, c.cert), claims(c.node, c.claims))
 			if got != c.want || c.want != 0 && !strings.Contains(text, "kvctl member readmit gone") {
@@ -186,7 +186,7 @@ func TestARemovedMemberThatLiesLosesItsConnections(t *testing.T) {
 	n.awaitEvent(t, "+log 1", 1)
 	n.SetMembership(changed(2, 2), nil)
 	n.SetRoster(roster(changed(2, 2), 3, "node-1"))
-	n.Part(2)
+	n.Dismiss(2)
 	n.awaitEvent(t, "-log 1", 1)
 }
 

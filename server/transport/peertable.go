@@ -11,11 +11,11 @@ import (
 )
 
 // table is this node's membership with its peers: the other members, unlisted nodes that have connected with a newer
-// membership, and removed nodes until Transport.Part. It is replaced as a whole, never changed.
+// membership, and removed nodes until Transport.Dismiss. It is replaced as a whole, never changed.
 type table struct {
 	membership ident.Membership
 	roster     ident.Roster             // as last told; its membership may be an older or a newer one
-	parted     uint64                   // as last told to part
+	dismissed  uint64                   // as last told to dismiss
 	hints      map[ballot.NodeID]string // addresses of members, for those that the membership has none of
 	list       []*peer                  // by rising id
 }
@@ -40,7 +40,7 @@ func (t *table) known(addrs map[ballot.NodeID]string) map[ballot.NodeID]string {
 func (s *peers) membership() ident.Membership { return s.now.Load().membership }
 
 // held reports whether nodes outside the membership are no longer needed.
-func (t *table) held() bool { return t.membership.Number <= max(1, t.parted) }
+func (t *table) held() bool { return t.membership.Number <= max(1, t.dismissed) }
 
 // keeps reports whether p, which is no member, stays a peer.
 func (t *table) keeps(p *peer) bool {
@@ -70,7 +70,7 @@ func (s *peers) replace(m ident.Membership, addrs map[ballot.NodeID]string) {
 		return
 	}
 	now := s.now.Load()
-	next := &table{membership: m, roster: now.roster, parted: now.parted, hints: now.known(addrs)}
+	next := &table{membership: m, roster: now.roster, dismissed: now.dismissed, hints: now.known(addrs)}
 	self, _, _ := m.Find(s.cfg.Self)
 	for _, x := range m.All() {
 		if x.Node == s.cfg.Self {
@@ -100,19 +100,19 @@ func (s *peers) replace(m ident.Membership, addrs map[ballot.NodeID]string) {
 	}
 	slices.SortFunc(next.list, byNode)
 	s.now.Store(next)
-	s.dismiss(gone)
+	s.end(gone)
 	next.endBarred()
 }
 
-// part notes that nodes in no membership from that number on are no longer needed.
-func (s *peers) part(number uint64) {
+// dismiss notes that nodes in no membership from that number on are no longer needed.
+func (s *peers) dismiss(number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now.Load()
-	if number <= now.parted {
+	if number <= now.dismissed {
 		return
 	}
-	s.goOver(&table{membership: now.membership, roster: now.roster, parted: number, hints: now.hints})
+	s.goOver(&table{membership: now.membership, roster: now.roster, dismissed: number, hints: now.hints})
 }
 
 // goOver replaces the table by next, which has the same membership and no peers yet. The caller holds mu.
@@ -126,12 +126,12 @@ func (s *peers) goOver(next *table) {
 		}
 	}
 	s.now.Store(next)
-	s.dismiss(gone)
+	s.end(gone)
 	next.endBarred()
 }
 
-// dismiss ends the connections of peers that are no longer members.
-func (s *peers) dismiss(gone []*peer) {
+// end ends the connections of peers that are no longer members.
+func (s *peers) end(gone []*peer) {
 	for _, p := range gone {
 		s.log.Info().Uint64("peer", uint64(p.node)).Uint64("membership", s.membership().Number).
 			Msg("peer is no member any more")
@@ -165,7 +165,8 @@ func (s *peers) admit(h *wire.Hello, cert string) (*peer, error) {
 	p.cert, p.has = cert, h.Has()
 	list = append(list, p)
 	slices.SortFunc(list, byNode)
-	s.now.Store(&table{membership: now.membership, roster: now.roster, parted: now.parted, hints: now.hints, list: list})
+	s.now.Store(&table{membership: now.membership, roster: now.roster, dismissed: now.dismissed, hints: now.hints,
+		list: list})
 	return p, nil
 }
 

@@ -61,8 +61,8 @@ func TestMembersComeAndGoWhileServing(t *testing.T) {
 	if !a.SendLog(2, logBody(2)) || !c.SendLog(2, logBody(2)) {
 		t.Error("node 2 is cut off while the others may need it yet")
 	}
-	a.Part(3)
-	c.Part(3)
+	a.Dismiss(3)
+	c.Dismiss(3)
 	awaitAll(t, a, "-", "2", 1)
 	awaitAll(t, c, "-", "2", 1)
 	a.SetMembership(three, nil) // an older one comes late
@@ -102,7 +102,7 @@ func TestANodeThatIsBehindIsDialledByNewMembers(t *testing.T) {
 	}
 	a.SetMembership(changed(4, 1, 3, 4), nil) // still behind
 	a.SetMembership(now, nil)
-	a.Part(5)
+	a.Dismiss(5)
 	d.recorder.await(t, "the frame", func() bool { return len(d.log) == 1 })
 	if p := a.Peers(); len(p) != 2 || !p[0].Log.Connected || !p[1].Log.Connected {
 		t.Errorf("%+v", p)
@@ -126,7 +126,7 @@ func TestARemovedNodeIsToldSo(t *testing.T) {
 			m := changed(1, 1, 2, 3)
 			m.Change = 7
 			old.serve(m, b)
-			b.Part(2)
+			b.Dismiss(2)
 			b.serve(changed(2, 2, 4-gone), old)
 			select {
 			case text := <-told:
@@ -155,7 +155,7 @@ func TestAStrangerIsNotCalledRemoved(t *testing.T) {
 		m := changed(2, 1, 2)
 		m.Change = 5
 		h.Membership, h.Change = c.number, c.change
-		r := checkMember(&h, &table{membership: m, parted: 2}, 1)
+		r := checkMember(&h, &table{membership: m, dismissed: 2}, 1)
 		if (r == nil) != (c.want == 0) || r != nil && r.Reason != c.want {
 			t.Errorf("membership %d.%d: %v, want reason %d", c.number, c.change, r, c.want)
 		}
@@ -178,7 +178,7 @@ func TestUnknownPeersAreBounded(t *testing.T) {
 	if got := len(n.Peers()); got != maxUnknown+1 {
 		t.Errorf("%d peers", got)
 	}
-	n.Part(3)
+	n.Dismiss(3)
 	n.SetMembership(changed(3, 1, 2), nil)
 	n.recorder.await(t, "the end of all", func() bool { return len(n.events) == 2*maxUnknown })
 	if got := len(n.Peers()); got != 1 {
@@ -194,7 +194,7 @@ func TestAPeerThatIsRemovedMeanwhileIsNotServed(t *testing.T) {
 	defer right.Close()
 	p, l := linked(n, wire.KindLog, left)
 	n.SetMembership(changed(2, 2, 3), nil)
-	n.Part(2)
+	n.Dismiss(2)
 	if err := p.run(l, n); err != errRemoved || len(n.history()) > 0 {
 		t.Fatalf("ended with %v, events %v", err, n.history())
 	}
@@ -222,7 +222,7 @@ func TestAddressesOutliveTheirMembership(t *testing.T) {
 	a, b := listen(t, 1, "", nil), listen(t, 2, "", nil)
 	a.serve(with(members(1, 2, 3), b))
 	for number := range uint64(2) {
-		a.Part(2 + number)
+		a.Dismiss(2 + number)
 		a.SetMembership(changed(2+number, 1, 2), nil)
 		if p := a.Peers(); len(p) != 1 || p[0].Addr != b.Addr().String() {
 			t.Errorf("after change %d: %+v", number+1, p)

@@ -47,9 +47,9 @@ type Transport struct {
 	sought    sought
 	served    atomic.Pointer[time.Time] // when Serve was called
 
-	early struct { // what SetMembership, SetRoster and Part got before Serve
+	early struct { // what SetMembership, SetRoster and Dismiss got before Serve
 		sync.Mutex
-		parted     uint64
+		dismissed  uint64
 		membership ident.Membership
 		roster     ident.Roster
 		hints      map[ballot.NodeID]string
@@ -102,7 +102,7 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 	}
 	p := newPeers(&t.cfg, h, membership, addrs, &t.histories, &t.required, t.sockets, &t.rareLog, &t.sought)
 	p.setRoster(t.early.roster)
-	p.part(t.early.parted)
+	p.dismiss(t.early.dismissed)
 	if !t.peers.CompareAndSwap(nil, p) {
 		panic("transport: Serve called twice")
 	}
@@ -111,7 +111,7 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 }
 
 // SetMembership changes the peers to those of m, before Serve or while this node serves. It ignores m unless it is
-// newer than the membership before. Removed members stay peers until Part is called for m. The Handler hears of new
+// newer than the membership before. Removed members stay peers until Dismiss is called for m. The Handler hears of new
 // members when they connect. A node that m does not list may connect with a newer membership before this node learns of
 // it. It stays a peer until this node has a membership as new that does not list it. For members without an address in
 // m, addrs has hints.
@@ -129,8 +129,8 @@ func (t *Transport) SetMembership(m ident.Membership, addrs map[ballot.NodeID]st
 
 // SetRoster sets the members' record, before Serve or while this node serves. Unlisted ids below the record's next id
 // are refused, and so are certificates of removed names. Open connections of such nodes end, unless other nodes may
-// still need the node (Part). The record may be older or newer than this node's membership. The next id only rises: a
-// lower one leaves it unchanged.
+// still need the node (Dismiss). The record may be older or newer than this node's membership. The next id only rises:
+// a lower one leaves it unchanged.
 func (t *Transport) SetRoster(r ident.Roster) {
 	t.early.Lock()
 	defer t.early.Unlock()
@@ -141,18 +141,18 @@ func (t *Transport) SetRoster(r ident.Roster) {
 	}
 }
 
-// Part says that nodes in no membership from that number on are no longer needed. It takes effect if this node's
+// Dismiss says that nodes in no membership from that number on are no longer needed. It takes effect if this node's
 // membership has at most that number. Then the connections of unlisted nodes end, except for nodes with a newer
-// membership; the Handler gets Disconnected for each, perhaps after Part has returned. An unlisted node that connects
-// with an older membership is told that it was removed. The first membership needs no Part.
-func (t *Transport) Part(number uint64) {
+// membership; the Handler gets Disconnected for each, perhaps after Dismiss has returned. An unlisted node that
+// connects with an older membership is told that it was removed. The first membership needs no Dismiss.
+func (t *Transport) Dismiss(number uint64) {
 	t.early.Lock()
 	defer t.early.Unlock()
 	if p := t.peers.Load(); p != nil {
-		p.part(number)
+		p.dismiss(number)
 		return
 	}
-	t.early.parted = max(t.early.parted, number)
+	t.early.dismissed = max(t.early.dismissed, number)
 }
 
 // RequireLevel ends the connections to peers that do not know the feature level, and refuses new ones. It may be called

@@ -38,10 +38,10 @@ const (
 	// Members: begin to make Output.Members durable, and then to put it in force in both lease parts; when that is
 	// done, report it with Event.InForce. If it does not list this node, the node is removed: it says so and ends.
 	Members
-	// Part: nodes that no membership from the number Output.Parted on lists are no longer needed. End the
+	// Dismiss: nodes that no membership from the number Output.Dismiss on lists are no longer needed. End the
 	// connections to nodes that this node's membership does not list, and tell them of their removal. Until then they
 	// are peers as before.
-	Part
+	Dismiss
 
 	// Lease: publish elector.Round.State, whether or not it has changed.
 	Lease
@@ -73,7 +73,8 @@ const (
 
 var effectNames = [...]string{
 	"", "take", "clock", "apply", "freeze", "checkpointed", "standing", "persist", "ready", "progress", "send", "reply",
-	"checkpoint", "members", "part", "lease", "tenures", "note", "in force", "bucket", "era", "data", "level", "timer", "done",
+	"checkpoint", "members", "dismiss", "lease", "tenures", "note", "in force", "bucket", "era", "data", "level", "timer",
+	"done",
 }
 
 // String returns the name of the effect, for traces.
