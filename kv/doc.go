@@ -10,9 +10,9 @@
 // three in key order, either way (layers.scan). A checkpoint repeats what the frozen memtable says, or after FreezeNext
 // the active one does, so a read is right whether the state database has it already or not.
 //
-// # Parts
+// # Components
 //
-// A State consists of parts that own their state; a part may be handed those above it, and never State:
+// A State consists of components that own their state. A component may be handed those above it, and never State:
 //
 //	entries     the layers: what a key holds now
 //	registers   sessions, times, fences, tombstones, members, and changes: what of them the next checkpoint writes

@@ -93,7 +93,7 @@ func (t *transfers) carryOut(s snapshots.Step) {
 		t.in = nil
 	}
 	if s.Send != nil {
-		t.sendPart(replica.KindSnapshotAsk, s.Send)
+		t.sendMessage(replica.KindSnapshotAsk, s.Send)
 	}
 	if s.Add == nil {
 		return
@@ -179,7 +179,7 @@ func (t *transfers) carryOutSend(s *snapshots.SenderStep) {
 	case s.Close:
 		t.out = nil
 	case s.Refuse != nil:
-		t.sendPart(replica.KindSnapshotPiece, s.Refuse)
+		t.sendMessage(replica.KindSnapshotPiece, s.Refuse)
 	case s.Open:
 		t.open()
 	case s.Read != nil:
@@ -203,19 +203,19 @@ func (t *transfers) read(r *snapshots.Read) {
 	if len(r.After) > 0 {
 		at = binary.BigEndian.Uint64(r.After)
 	}
-	p := &snapshots.Part{ID: r.ID, After: r.After, Piece: number(at)}
+	p := &snapshots.Message{ID: r.ID, After: r.After, Piece: number(at)}
 	if at+1 < t.out.pieces {
 		p.Next = number(at + 1)
 	}
 	if r.First {
 		p.Header = number(t.out.id)
 	}
-	t.sendPart(replica.KindSnapshotPiece, &snapshots.Outgoing{To: r.To, Part: p})
+	t.sendMessage(replica.KindSnapshotPiece, &snapshots.Outgoing{To: r.To, Message: p})
 	t.sender.Sent(t.reading(), p.Next, 8, time.Millisecond, true)
 }
 
-func (t *transfers) sendPart(kind replica.MessageKind, out *snapshots.Outgoing) {
-	t.site.net.sendPeer(t.end, &replica.Message{Kind: kind, To: out.To, Snapshot: out.Part})
+func (t *transfers) sendMessage(kind replica.MessageKind, out *snapshots.Outgoing) {
+	t.site.net.sendPeer(t.end, &replica.Message{Kind: kind, To: out.To, Snapshot: out.Message})
 }
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

@@ -31,7 +31,7 @@ type Message struct {
 	Writes    []ForwardedWrite
 	Answers   []ForwardedAnswer
 	Read      ReadPoint
-	Snapshot  *snapshots.Part // of KindSnapshotAsk and KindSnapshotPiece only
+	Snapshot  *snapshots.Message // of KindSnapshotAsk and KindSnapshotPiece only
 }
 
 // Heartbeat is what a node says of itself.

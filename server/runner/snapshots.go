@@ -179,7 +179,7 @@ func (s *Snapshots) carryOut(step snapshots.Step) (whole bool) {
 			s.abort()
 		}
 		if step.Send != nil {
-			s.sendPart(replica.KindSnapshotAsk, step.Send)
+			s.sendMessage(replica.KindSnapshotAsk, step.Send)
 		}
 		if step.Add == nil {
 			return false
@@ -280,6 +280,6 @@ func (s *Snapshots) publish() {
 		TotalBytes: s.info.Bytes})
 }
 
-func (s *Snapshots) sendPart(kind replica.MessageKind, out *snapshots.Outgoing) bool {
-	return s.cfg.Send.SendLog(out.To, wire.EncodeReplica(&replica.Message{Kind: kind, To: out.To, Snapshot: out.Part}))
+func (s *Snapshots) sendMessage(kind replica.MessageKind, out *snapshots.Outgoing) bool {
+	return s.cfg.Send.SendLog(out.To, wire.EncodeReplica(&replica.Message{Kind: kind, To: out.To, Snapshot: out.Message}))
 }

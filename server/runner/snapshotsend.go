@@ -65,7 +65,7 @@ func (s *Snapshots) serve(step *snapshots.SenderStep) error {
 	case step.Close:
 		s.closeSnapshot()
 	case step.Refuse != nil:
-		s.sendPart(replica.KindSnapshotPiece, step.Refuse)
+		s.sendMessage(replica.KindSnapshotPiece, step.Refuse)
 	case step.Open:
 		return s.open()
 	case step.Read != nil:
@@ -108,12 +108,12 @@ func (s *Snapshots) sendPiece(r *snapshots.Read) error {
 	if err != nil {
 		return err
 	}
-	p := &snapshots.Part{ID: r.ID, After: r.After, Next: next, Piece: piece}
+	p := &snapshots.Message{ID: r.ID, After: r.After, Next: next, Piece: piece}
 	if r.First {
 		p.Header = s.out.Header()
 	}
 	sent := 0
-	if s.sendPart(replica.KindSnapshotPiece, &snapshots.Outgoing{To: r.To, Part: p}) {
+	if s.sendMessage(replica.KindSnapshotPiece, &snapshots.Outgoing{To: r.To, Message: p}) {
 		sent = len(piece)
 		s.metrics.sent.Add(float64(sent))
 	}

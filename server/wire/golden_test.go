@@ -149,12 +149,12 @@ func goldenReplica() []golden {
 			{ID: 7, Result: kv.Result{Body: "z", Dropped: true}}}},
 		{Kind: replica.KindReadPoint, Read: replica.ReadPoint{ID: 11, Consistent: true}},
 		{Kind: replica.KindReadPointR, Read: replica.ReadPoint{ID: 11, Consistent: true, Granted: true, Slot: 1 << 20}},
-		{Kind: replica.KindSnapshotAsk, Snapshot: &snapshots.Part{Above: 300, Pieces: 4}},
-		{Kind: replica.KindSnapshotAsk, Snapshot: &snapshots.Part{ID: 1 << 63, Above: 300, Pieces: 4,
+		{Kind: replica.KindSnapshotAsk, Snapshot: &snapshots.Message{Above: 300, Pieces: 4}},
+		{Kind: replica.KindSnapshotAsk, Snapshot: &snapshots.Message{ID: 1 << 63, Above: 300, Pieces: 4,
 			After: []byte("position")}},
-		{Kind: replica.KindSnapshotPiece, Snapshot: &snapshots.Part{ID: 1 << 63, After: []byte("position"),
+		{Kind: replica.KindSnapshotPiece, Snapshot: &snapshots.Message{ID: 1 << 63, After: []byte("position"),
 			Next: []byte("next"), Header: []byte("header"), Piece: make([]byte, 300)}},
-		{Kind: replica.KindSnapshotPiece, Snapshot: &snapshots.Part{Refused: snapshots.Busy}},
+		{Kind: replica.KindSnapshotPiece, Snapshot: &snapshots.Message{Refused: snapshots.Busy}},
 	} {
 		m.From, m.To = 2, 1
 		out = append(out, golden{fmt.Sprintf("replica %d, kind %d", i, m.Kind), EncodeReplica(&m)})

@@ -73,7 +73,7 @@ func drawReplica(t *rapid.T) *replica.Message {
 		m.Heartbeat.Silent = max(0, wait())
 	}
 	if rapid.IntRange(0, 3).Draw(t, "snapshot") == 0 {
-		m.Snapshot = &snapshots.Part{ID: u.Draw(t, "id"), Above: u.Draw(t, "above"), Pieces: u.Draw(t, "pieces"),
+		m.Snapshot = &snapshots.Message{ID: u.Draw(t, "id"), Above: u.Draw(t, "above"), Pieces: u.Draw(t, "pieces"),
 			Refused: snapshots.Refusal(rapid.Byte().Draw(t, "refused")), After: drawBytes(t), Next: drawBytes(t),
 			Header: drawBytes(t), Piece: drawBytes(t)}
 	}

@@ -236,7 +236,7 @@ func appendAnswers(b []byte, answers []replica.ForwardedAnswer) []byte {
 	return b
 }
 
-func appendSnapshot(b []byte, s *snapshots.Part) []byte {
+func appendSnapshot(b []byte, s *snapshots.Message) []byte {
 	b = codec.AppendArray(b, 8)
 	for _, n := range [...]uint64{s.ID, s.Above, s.Pieces, uint64(s.Refused)} {
 		b = codec.AppendUint(b, n)
@@ -251,9 +251,9 @@ func appendSnapshot(b []byte, s *snapshots.Part) []byte {
 	return b
 }
 
-// readSnapshot reads a part of a snapshot. Its bytes are those of the header.
-func readSnapshot(s *codec.Fields) *snapshots.Part {
-	p := &snapshots.Part{ID: s.Uint(), Above: s.Uint(), Pieces: s.Uint(),
+// readSnapshot reads a message about a snapshot. Its bytes are those of the header.
+func readSnapshot(s *codec.Fields) *snapshots.Message {
+	p := &snapshots.Message{ID: s.Uint(), Above: s.Uint(), Pieces: s.Uint(),
 		Refused: snapshots.Refusal(s.Small(math.MaxUint8))}
 	p.After, p.Next, p.Header, p.Piece = s.Bytes(), s.Bytes(), s.Bytes(), s.Bytes()
 	s.End()

@@ -187,7 +187,7 @@ func (r *Receiver) avoid(now time.Duration) {
 
 func (r *Receiver) ask(now time.Duration) *Outgoing {
 	r.asked, r.left = now, Window
-	return &Outgoing{To: r.from, Part: &Part{ID: r.id, Above: r.applied, Pieces: Window, After: r.after}}
+	return &Outgoing{To: r.from, Message: &Message{ID: r.id, Above: r.applied, Pieces: Window, After: r.after}}
 }
 
 // end ends the transfer.
@@ -199,7 +199,7 @@ func (r *Receiver) end() Step {
 }
 
 // Take takes an answer of node from. One that was not asked for, or comes twice, is dropped.
-func (r *Receiver) Take(now time.Duration, from ballot.NodeID, p *Part) Step {
+func (r *Receiver) Take(now time.Duration, from ballot.NodeID, p *Message) Step {
 	switch {
 	case r.taken.under:
 		panic("snapshots: a piece before the result of the one before")

@@ -48,7 +48,7 @@ type Sender struct {
 // asker is a node that was promised pieces.
 type asker struct {
 	node ballot.NodeID
-	ask  Part
+	ask  Message
 	left uint64
 	at   time.Duration // when it asked
 }
@@ -86,7 +86,7 @@ type Read struct {
 }
 
 // Ask takes an ask of node from. A newer one of a node replaces the one before.
-func (s *Sender) Ask(now time.Duration, from ballot.NodeID, p *Part) {
+func (s *Sender) Ask(now time.Duration, from ballot.NodeID, p *Message) {
 	if p == nil || p.Pieces == 0 {
 		return
 	}
@@ -152,7 +152,7 @@ func (s *Sender) next(now time.Duration, v SenderView) SenderStep {
 	s.newest = now
 	switch why := s.refusal(a.node, &a.ask, v); {
 	case why != Given:
-		out := &Outgoing{To: a.node, Part: &Part{ID: a.ask.ID, Refused: why}}
+		out := &Outgoing{To: a.node, Message: &Message{ID: a.ask.ID, Refused: why}}
 		s.drop(0)
 		return SenderStep{Refuse: out}
 	case s.open && s.slot <= a.ask.Above: // nobody else is being sent to
@@ -167,7 +167,7 @@ func (s *Sender) next(now time.Duration, v SenderView) SenderStep {
 }
 
 // refusal returns why an ask is not answered with a piece.
-func (s *Sender) refusal(node ballot.NodeID, a *Part, v SenderView) Refusal {
+func (s *Sender) refusal(node ballot.NodeID, a *Message, v SenderView) Refusal {
 	_, _, listed := v.Members.Find(node)
 	listed = listed || v.Members.Number == 0
 	switch {

@@ -88,7 +88,7 @@ func (x *transfer) do(s Step) {
 		x.began, x.got = append(x.began, string(s.Begin)), nil
 	}
 	if s.Send != nil {
-		if s.Send.Part.ID == 0 {
+		if s.Send.Message.ID == 0 {
 			x.asked = append(x.asked, s.Send.To)
 		}
 		x.send(*s.Send, 1)
@@ -127,9 +127,9 @@ func (x *transfer) deliver() {
 		switch p := x.peer(max(m.from, m.To)); {
 		case !p.Connected:
 		case m.To == 1:
-			x.do(x.r.Take(x.now, m.from, m.Part))
+			x.do(x.r.Take(x.now, m.from, m.Message))
 		case !x.senders[m.To].dead:
-			x.senders[m.To].Ask(x.now, m.from, m.Part)
+			x.senders[m.To].Ask(x.now, m.from, m.Message)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (x *transfer) read(id ballot.NodeID, s *testSender, r *Read) {
 	if len(r.After) > 0 {
 		fmt.Sscan(string(r.After), &at)
 	}
-	p := &Part{ID: r.ID, After: r.After, Piece: fmt.Appendf(nil, "%x/%d", r.ID, at)}
+	p := &Message{ID: r.ID, After: r.After, Piece: fmt.Appendf(nil, "%x/%d", r.ID, at)}
 	if r.First {
 		p.Header = fmt.Appendf(nil, "header %x", r.ID)
 	}
@@ -343,7 +343,7 @@ func TestWhatASenderKeeps(t *testing.T) {
 	v := SenderView{Checkpointed: 70}
 	now := time.Minute
 	ask := func(id uint64) {
-		s.Ask(now, 1, &Part{ID: id, Above: 5, Pieces: 1})
+		s.Ask(now, 1, &Message{ID: id, Above: 5, Pieces: 1})
 	}
 	begin := func() {
 		ask(0)
@@ -366,7 +366,7 @@ func TestWhatASenderKeeps(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	ask(9)
-	if st := s.Next(now, v); st.Refuse == nil || st.Refuse.Part.Refused != Gone || st.Refuse.To != 1 {
+	if st := s.Next(now, v); st.Refuse == nil || st.Refuse.Message.Refused != Gone || st.Refuse.To != 1 {
 		t.Errorf("%+v", st)
 	}
 	now += PinFor + 1
@@ -399,7 +399,7 @@ func TestSendersArePaced(t *testing.T) {
 		now := time.Minute
 		v := SenderView{Checkpointed: 70}
 		for n := range ballot.NodeID(2) {
-			s.Ask(now, 1+n, &Part{Pieces: Window + 9})
+			s.Ask(now, 1+n, &Message{Pieces: Window + 9})
 		}
 		s.Next(now, v)
 		s.Opened(9, 70, true)
@@ -449,7 +449,7 @@ func TestTheLogBehindTheOlderSnapshotIsKept(t *testing.T) {
 	now := time.Minute
 	for i, slot := range []uint64{70, 90} {
 		v := SenderView{Checkpointed: slot}
-		s.Ask(now, ballot.NodeID(1+i), &Part{Above: slot - 5, Pieces: 1})
+		s.Ask(now, ballot.NodeID(1+i), &Message{Above: slot - 5, Pieces: 1})
 		for st := s.Next(now, v); !st.Open; st = s.Next(now, v) {
 			if !st.Close {
 				t.Fatalf("slot %d: %+v", slot, st)
@@ -487,7 +487,7 @@ func TestSendersHurry(t *testing.T) {
 		now, v := time.Minute, SenderView{Checkpointed: 70, Applied: 100, LogBytes: c.log}
 		s.Next(now, v)
 		now, v.Applied = now+2*time.Second, v.Applied+2*c.writes
-		s.Ask(now, 1, &Part{Pieces: Window})
+		s.Ask(now, 1, &Message{Pieces: Window})
 		s.Next(now, v)
 		s.Opened(9, 70, true)
 		if s.Next(now, v).Read == nil {
@@ -509,19 +509,19 @@ func TestPiecesOfOthersAreDropped(t *testing.T) {
 	x.senders[2].dead, x.senders[3].dead = true, true
 	x.pass(1500 * time.Millisecond)
 	from := x.r.From()
-	good := Part{ID: 7, Header: []byte("h"), Piece: []byte("p"), Next: []byte("n")}
+	good := Message{ID: 7, Header: []byte("h"), Piece: []byte("p"), Next: []byte("n")}
 	middle := good
 	middle.After = []byte("x")
 	for name, m := range map[string]message{
-		"of another node":      {5 - from, Outgoing{Part: &good}},
+		"of another node":      {5 - from, Outgoing{Message: &good}},
 		"of nothing":           {from, Outgoing{}},
-		"without a header":     {from, Outgoing{Part: &Part{ID: 7, Piece: []byte("p")}}},
-		"without an id":        {from, Outgoing{Part: &Part{Header: []byte("h"), Piece: []byte("p")}}},
-		"without a piece":      {from, Outgoing{Part: &Part{ID: 7, Header: []byte("h"), Next: []byte("n")}}},
-		"from the middle":      {from, Outgoing{Part: &middle}},
-		"a refusal of another": {from, Outgoing{Part: &Part{ID: 8, Refused: Gone}}},
+		"without a header":     {from, Outgoing{Message: &Message{ID: 7, Piece: []byte("p")}}},
+		"without an id":        {from, Outgoing{Message: &Message{Header: []byte("h"), Piece: []byte("p")}}},
+		"without a piece":      {from, Outgoing{Message: &Message{ID: 7, Header: []byte("h"), Next: []byte("n")}}},
+		"from the middle":      {from, Outgoing{Message: &middle}},
+		"a refusal of another": {from, Outgoing{Message: &Message{ID: 8, Refused: Gone}}},
 	} {
-		if s := x.r.Take(x.now, m.from, m.Part); s.Add != nil || s.Begin != nil || s.Abort || x.r.From() != from {
+		if s := x.r.Take(x.now, m.from, m.Message); s.Add != nil || s.Begin != nil || s.Abort || x.r.From() != from {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
@@ -533,7 +533,7 @@ func TestPiecesOfOthersAreDropped(t *testing.T) {
 // A node that went away without the sender hearing of it does not keep a snapshot, and the log behind it, for ever.
 func TestAnAskerThatIsGoneIsForgotten(t *testing.T) {
 	s, v, now := Sender{}, SenderView{Checkpointed: 70}, time.Minute
-	s.Ask(now, 1, &Part{Above: 5, Pieces: Window})
+	s.Ask(now, 1, &Message{Above: 5, Pieces: Window})
 	for end := now + giveUp + PinFor + 2*time.Second; now < end; {
 		switch st := s.Next(now, v); {
 		case st.Open:
@@ -552,7 +552,7 @@ func TestAnAskerThatIsGoneIsForgotten(t *testing.T) {
 // Who asks for no piece gets none.
 func TestAnAskForNoPieceIsDropped(t *testing.T) {
 	var s Sender
-	s.Ask(0, 1, &Part{})
+	s.Ask(0, 1, &Message{})
 	if step := s.Next(0, SenderView{Checkpointed: 9}); step.Open || step.Read != nil || step.Refuse != nil {
 		t.Errorf("%+v", step)
 	}
@@ -567,8 +567,8 @@ func TestThereAreNoSnapshotsWhileReplicasDiffer(t *testing.T) {
 			s.open, s.id, s.slot = true, id, 70
 		}
 		for _, node := range []ballot.NodeID{3, 4} {
-			s.Ask(time.Minute, node, &Part{ID: id, Above: 5, Pieces: 1})
-			if st := s.Next(time.Minute, v); st.Refuse == nil || st.Refuse.Part.Refused != Disputed {
+			s.Ask(time.Minute, node, &Message{ID: id, Above: 5, Pieces: 1})
+			if st := s.Next(time.Minute, v); st.Refuse == nil || st.Refuse.Message.Refused != Disputed {
 				t.Errorf("node %d: %+v", node, st)
 			}
 		}
@@ -580,9 +580,9 @@ func TestStrangersGetNoSnapshot(t *testing.T) {
 	s, v := Sender{}, SenderView{Checkpointed: 70, Members: ident.Membership{Number: 2,
 		Members: []ident.Member{{Node: 1}, {Node: 2}}}}
 	for from, want := range map[ballot.NodeID]bool{2: true, 3: false} {
-		s.Ask(time.Minute, from, &Part{Pieces: 1})
+		s.Ask(time.Minute, from, &Message{Pieces: 1})
 		step := s.Next(time.Minute, v)
-		if given := step.Refuse == nil; given != want || !given && step.Refuse.Part.Refused != Stranger {
+		if given := step.Refuse == nil; given != want || !given && step.Refuse.Message.Refused != Stranger {
 			t.Errorf("node %d: %+v", from, step)
 		}
 		s = Sender{}

@@ -2,9 +2,9 @@ package snapshots
 
 import "tenure/internal/ballot"
 
-// Part is what a message about a snapshot says: an ask is for pieces, an answer is one of them or says why there is
-// none. Positions, headers and pieces are storage's, and opaque here.
-type Part struct {
+// Message is about a snapshot: an ask is for pieces, an answer is one of them or says why there is none. Positions,
+// headers and pieces are storage's, and opaque here.
+type Message struct {
 	ID      uint64 // of the snapshot; 0 in an ask: any one of the state behind slot Above
 	Above   uint64 // in an ask
 	Pieces  uint64 // in an ask: how many, from After on
@@ -51,6 +51,6 @@ func (r Refusal) String() string {
 
 // Outgoing is what there is to be sent to another node.
 type Outgoing struct {
-	To   ballot.NodeID
-	Part *Part
+	To      ballot.NodeID
+	Message *Message
 }
