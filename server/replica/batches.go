@@ -81,20 +81,6 @@ func (b *batches) apply(e multipaxos.Entry, results []kv.Result) []write {
 	return x.writes
 }
 
-// again reports whether this node may have a second copy of the write decided if it cannot tell what became of the first.
-// A forwarded one is for the node of its client.
-func (w write) again() bool { return w.keyed && w.from == 0 && w.id != 0 }
-
-// lose ends a write whose outcome this master cannot tell. A keyed write of its own clients waits for the next master,
-// unless q is nil. Other writes are unknown.
-func (w write) lose(q *queue, out *outbox) {
-	if q != nil && w.again() {
-		q.push(w.inDoubt())
-		return
-	}
-	out.answer(w, Unknown, LeaseLost, kv.Result{})
-}
-
 // acknowledge answers the applied writes if the lease is still held in the same tenure, and loses them otherwise. A
 // master that was paused must not acknowledge a write that its successor's reads may have missed.
 func (b *batches) acknowledge(now time.Duration, p Published, tenure uint64, q *queue, out *outbox) {

@@ -32,7 +32,7 @@
 //	what joins it and the elector                        published.go, standing.go, progress.go
 //	mastership: epoch, who is master, hand-over          epoch.go, master.go, handover.go
 //	requests and replies; what a client may be told      request.go, outcome.go
-//	writes: waiting, proposed, forwarded                 queue.go, batches.go, forward.go
+//	writes: waiting, proposed, forwarded                 write.go, queue.go, batches.go, forward.go
 //	reads: read points, and the end of a read            reads.go, readround.go
 //	times that run in the state                          timers.go
 //	the values of the log, and messages beside its own   value.go, message.go

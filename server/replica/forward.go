@@ -18,12 +18,6 @@ type forwarded struct {
 	over bool // answered or recalled
 }
 
-// inDoubt is the write, to be sent or proposed once more without an answer to this copy.
-func (w write) inDoubt() write {
-	w.doubt = true
-	return w
-}
-
 // forwards holds the forwarded writes by rising seq, bounded by number and bytes.
 type forwards struct {
 	max, maxBytes, maxMessage int

@@ -3,27 +3,8 @@ package replica
 import (
 	"time"
 
-	"tenure/internal/ballot"
 	"tenure/kv"
-	"tenure/multipaxos"
 )
-
-// write is a command while it waits here to be proposed or forwarded, or is in flight. from is the node that forwarded
-// it, or 0 for a client of this node and for the node's own commands.
-type write struct {
-	id      uint64
-	from    ballot.NodeID
-	command []byte
-	frees   bool
-	keyed   bool
-	own     bool            // of the timers, or a new feature level: nobody waits for it, and it has no id
-	slot    multipaxos.Slot // in which it was chosen; 0 until then
-	at      time.Duration   // when it came here
-	until   time.Duration
-	// doubt: an earlier copy of this write may have been applied, or may still be. From then on only a verdict on the
-	// write itself settles it; a refusal speaks of one copy.
-	doubt bool
-}
 
 // queue holds the writes that are not yet proposed or forwarded, in order of arrival, bounded by number and bytes.
 type queue struct {
