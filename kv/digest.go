@@ -5,6 +5,12 @@ import (
 	"encoding/binary"
 )
 
+// DigestFormat numbers what storage's digests of checkpoints are made of: the records and the meta record that the same
+// commands leave in the state database, and how they are summed up. Digests of different formats are never compared. A
+// version that writes anything else for the same commands raises it; what a feature level changes is no reason, because
+// the level is a command too.
+const DigestFormat = 1
+
 // Digest returns a SHA-256 over everything that decides later results and reads: slot, revision, idempotency keys,
 // floor, the registers and all entries, wherever they are kept. States with equal applied slots have equal digests. It
 // reads the whole state database. It must not run beside writes.

@@ -149,3 +149,6 @@ type Command struct {
 // OpSet (with a condition or a Lock or neither), OpDelete, OpPrune, OpAdd, OpRename or a verb that only parts have. Its
 // Session.ID may be any text of at most MaxPartSessionBytes: one that is no session fails the part.
 type Part = Command
+
+// hasParts reports whether a command of op consists of others.
+func (op Op) hasParts() bool { return op == OpTransaction || op == OpSequence }

@@ -2,7 +2,8 @@ package kv
 
 import "iter"
 
-// Space separates the kinds of records in the state database.
+// Space is a key space of the state database: each kind of records has one. The name is that of its bucket on disk and of
+// a flag of kvnode inspect. It has nothing to do with what is left on a disk.
 type Space uint8
 
 // The spaces. Numbers are on disks: they are never reused.

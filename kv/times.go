@@ -65,38 +65,3 @@ func (t *times) endDelay(c *Command, ch *changes, l *ledger) Result {
 	l.notes.time(Timed{Kind: TimedDelay, Name: c.Key, Arm: r.arm})
 	return l.unchanged(CodeDone)
 }
-
-// Timed calls fn with everything that runs now: sessions, keys, lock-delays, counts of quotas, tokens, each in order,
-// and an upload.
-func (s *State) Timed(fn func(Timed)) {
-	reg := &s.exec.reg
-	reg.sessions.byID.Scan(func(id string, e *Session) bool {
-		if e.TTL > 0 {
-			fn(Timed{Kind: TimedSession, Name: id, Arm: e.Renewals, After: e.TTL})
-		}
-		return true
-	})
-	reg.times.expiry.Scan(func(key string, t running) bool {
-		fn(Timed{Kind: TimedKey, Name: key, Arm: t.arm, After: t.after})
-		return true
-	})
-	reg.times.delays.Scan(func(key string, t running) bool {
-		fn(Timed{Kind: TimedDelay, Name: key, Arm: t.arm, After: t.after})
-		return true
-	})
-	reg.quotas.byPrefix.Scan(func(_ string, q *quota) bool {
-		if q.Counting {
-			fn(q.timed(countPause))
-		}
-		return true
-	})
-	reg.acl.tokens.Scan(func(_ string, t *Token) bool {
-		if t.TTL > 0 {
-			fn(t.timed(t.TTL))
-		}
-		return true
-	})
-	if reg.staged.id != "" {
-		fn(reg.staged.timed())
-	}
-}
