@@ -10,6 +10,16 @@ import (
 	"tenure/server/replica/elector"
 )
 
+// Relief is a member that should take over from this master, and why.
+type Relief struct {
+	Next ballot.NodeID
+	Why  elector.Cause
+}
+
+// Relief is where the log says which member should take over, because this master's disk is short of space, or because
+// it is to be removed. A receiver that is late misses nothing: it is said again.
+func (l *Log) Relief() <-chan Relief { return l.relief }
+
 // Handover gives mastership up in the order that DESIGN.md fixes. It must not be copied.
 type Handover struct {
 	LeaseTime time.Duration

@@ -119,16 +119,6 @@ func NewLog(c LogConfig) *Log {
 // Loops returns the goroutines of the log.
 func (l *Log) Loops() []Loop { return []Loop{l.run, l.persister.run, l.checkpointer.run} }
 
-// Relief is a member that should take over from this master, and why.
-type Relief struct {
-	Next ballot.NodeID
-	Why  elector.Cause
-}
-
-// Relief is where the log says which member should take over, because this master's disk is short of space, or because
-// it is to be removed. A receiver that is late misses nothing: it is said again.
-func (l *Log) Relief() <-chan Relief { return l.relief }
-
 // run ticks until stop is closed.
 func (l *Log) run(stop <-chan struct{}) error {
 	ticker := time.NewTicker(replica.TickEvery)
