@@ -6,8 +6,7 @@ import (
 	"tenure/multipaxos"
 )
 
-// inForceHere follows the memberships of this node: the one that is applied, the one that is to be put in force, and the
-// one in force, which the node's heartbeats acknowledge.
+// inForceHere puts the newest membership in force on this node. The node's heartbeats acknowledge it.
 type inForceHere struct {
 	number    uint64          // of the membership in force, as its lease parts have told; 0: they have not
 	applied   uint64          // the newest number in the state; 0: the state has no record

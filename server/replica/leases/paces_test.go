@@ -81,7 +81,7 @@ func TestTimersOfWhatIsGoneAreDropped(t *testing.T) {
 		{timerEntry{do: timer{expire: 7}}, true},
 		{timerEntry{do: timer{expire: 8}}, false},
 	} {
-		if l.alive(x.e) != x.want {
+		if l.needed(x.e) != x.want {
 			t.Errorf("%+v: kept is %v", x.e, !x.want)
 		}
 	}

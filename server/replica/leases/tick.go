@@ -42,7 +42,7 @@ func (l *Part) tick(now time.Duration) {
 		}
 	}
 	if len(l.timers.list) > timersFloor+timersPerTask*len(l.tasks) {
-		l.timers.prune(l.alive)
+		l.timers.prune(l.needed)
 	}
 	l.out.hurryOld(now)
 	l.counting = l.table.CountOlder(countMost)
@@ -54,9 +54,8 @@ func (l *Part) tick(now time.Duration) {
 	}
 }
 
-// alive reports whether a timer has anything to do yet: of requests that were answered long before their time none is
-// kept.
-func (l *Part) alive(e timerEntry) bool {
+// needed reports whether a timer has anything to do yet. The timers of answered requests have not.
+func (l *Part) needed(e timerEntry) bool {
 	if e.do.queue != nil || e.do.next != nil {
 		return l.queues.needs(e)
 	}
