@@ -5,8 +5,8 @@ import "tenure/internal/ballot"
 // Step takes one message. A message that is malformed, for another node or of an unknown kind changes nothing.
 // An error is damage on this node's disk: it must stop.
 //
-// Which messages of nodes are taken that are no members is for the caller to decide. Votes and promises count only by the
-// memberships. A ballot far above all that this node has promised or seen is malformed.
+// The caller decides whether to pass on messages of nodes that are not members. Their votes and promises do not count.
+// A ballot far above every ballot that this node has promised or seen is malformed.
 func (c *Core) Step(m Message) error {
 	if m.To != c.cfg.Self.Node || m.From == m.To || m.From == 0 || m.From > ballot.MaxNodeID || !m.wellFormed() ||
 		m.counter() > max(c.leader.seen.Counter, c.acceptor.promised.Counter)+maxJump {

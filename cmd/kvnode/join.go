@@ -16,8 +16,8 @@ const (
 	maxReplaceAfter = 30 * 24 * time.Hour
 )
 
-// identify has the data directory say which node this is, where the command line does not, or has the number of before
-// the node took its own place again.
+// identify takes from the data directory which node this is, if the command line does not say it. A node that took its
+// own place again has another number since, and its command line may still have the old one: identify corrects it.
 func (s *settings) identify() error {
 	if s.anew || s.unseen {
 		return nil

@@ -11,8 +11,8 @@ import (
 
 // A node mostly waits: for clients, peers and the disk. Each time something arrives, Go's scheduler wakes threads for
 // all the processors that it may use, to look for more work, and finds none; on a small machine that was a quarter of a
-// node's processor time. So a node starts with one, and gets another one when it has used up what it has.
-// docs/performance.md argues for it, and has the figures.
+// node's processor time. So a node starts with one processor, and gets another when it uses the present ones fully.
+// docs/performance.md has the reasons and the figures.
 
 const (
 	watchEvery = 50 * time.Millisecond

@@ -21,17 +21,20 @@ const (
 type settings struct {
 	sources
 
-	// Read from the data directory, for settings missing on the command line. known: the node's id is from there; member:
-	// the node has been in a cluster; alone: that cluster has never had another member.
-	known, member, alone bool
-	// Set by validate only: the data directory is not looked at.
-	unseen bool
-	// Set by rejoin only. anew: the directory is set aside, whatever is in it; giveUp: its cluster does not matter;
-	// givenName: the node's name if the command line has one.
-	anew, giveUp bool
-	givenName    string
+	// Read from the data directory, for settings that the command line lacks:
+	known  bool // the node's id is from the directory
+	member bool // the node has been in a cluster
+	alone  bool // no other node has ever been a member of that cluster
 
-	cfg     server.Config // what the server is told as it is given; build adds the rest
+	// Set by validate:
+	unseen bool // the data directory is not looked at
+
+	// Set by rejoin:
+	anew      bool   // the files in the directory are set aside
+	giveUp    bool   // the node may join another cluster than the directory's
+	givenName string // the node's name on the command line, if it has one
+
+	cfg     server.Config // the settings as they were given; build adds the rest
 	tls     tlsSettings
 	archive archiveSettings
 	process processSettings

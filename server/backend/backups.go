@@ -92,7 +92,8 @@ func (b *Backups) in(places chan struct{}, timeout time.Duration, full string) (
 	return out, err
 }
 
-// open waits and opens. held: the place is still taken, after an error.
+// open waits for a read point and a checkpoint, and begins a backup of that checkpoint. After an error held reports
+// whether the place stays taken until snapshot frees it.
 func (b *Backups) open(places chan struct{}, timeout time.Duration) (out *outgoing, held bool, err error) {
 	take := func() (uint64, error) { return b.cfg.State.Revision(), nil }
 	if _, err := b.cfg.KV.read(timeout, web.Default, take); err != nil {

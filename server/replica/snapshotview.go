@@ -23,9 +23,10 @@ func (s *Status) SnapshotView() snapshots.View {
 	return v
 }
 
-// LeavesSnapshots reports whether a node with that space on its disk leaves snapshots to other senders: its own disk
-// would fill while it keeps one. The quota is no reason, since what a member sends it does not keep. Nor is a short
-// disk, unless a connected member with space has the entries that this node has truncated: nobody else could help.
+// LeavesSnapshots reports whether a node whose disk has that space leaves the sending of snapshots to other members. It
+// does if its disk is short of space, since state.db grows while a snapshot is open, and if a connected member with
+// space has the entries that this node has truncated. Without such a member nobody else could help. A quota is no
+// reason: a node does not keep what it sends.
 func (s *Status) LeavesSnapshots(space Space) bool {
 	if space != SpaceTight && space != SpaceNone {
 		return false

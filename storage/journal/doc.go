@@ -15,7 +15,7 @@
 // Between two syncs sectors become durable in any order. So a sector that fails its checksum is damage. A record that
 // lacks some of its sectors is a write that was cut off.
 //
-// # What is damage, and what is not
+// # What counts as damage
 //
 // One record is written at a time, and the next one only after the sync of this one. The numbers of records rise by one
 // for ever. Thus only the highest number that is seen can be incomplete without damage: its commit was never

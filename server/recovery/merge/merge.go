@@ -92,8 +92,9 @@ type merger struct {
 	out   Outcome
 	logs  []cursor
 	alive map[ballot.NodeID]bool
-	// voters are the sets that may decide the next slot: more than one behind a membership entry that may not have been
-	// chosen. So whatever is above an uncertain slot is uncertain too, as it must be: the slot may have brought others.
+	// voters are the sets of voters that may decide the next slot. A membership entry that may not have been chosen adds
+	// a set, and a chosen one replaces all. So every slot above an uncertain slot is uncertain too: that slot may have
+	// brought other voters.
 	voters []quorum.Set
 }
 

@@ -38,7 +38,7 @@ type tenures struct {
 	changes []TenureChange
 }
 
-// former is the last tenure but the one that goes on, as far as records at acceptors show it.
+// former is the newest tenure other than the current one of this node, as far as records at acceptors show it.
 type former struct {
 	owner  ballot.Incarnation
 	ballot ballot.Ballot

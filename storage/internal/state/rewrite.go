@@ -7,9 +7,9 @@ import (
 	"tenure/storage/internal/pages"
 )
 
-// rewrite tells the largest part of what bbolt writes anew for the changes of one transaction: the whole leaf of each
-// changed key. If a deletion leaves little in a leaf, the leaf beside it, with which it is joined, is written too. With
-// large values a leaf holds two to four records, whatever their size.
+// rewrite estimates how much bbolt writes anew for the changes of one transaction. The largest part is the whole leaf
+// of each changed key. If a deletion leaves little in a leaf, bbolt joins it with the leaf beside it and writes that
+// too. With large values a leaf holds two to four records, whatever their size.
 type rewrite struct {
 	cursor    *pages.Cursor
 	pageBytes int64
@@ -36,8 +36,8 @@ func newRewrite(c *pages.File, m *pages.Meta) *rewrite {
 	return r
 }
 
-// add returns how many bytes of new pages c takes besides those before it, and of how many bytes the row of pages may
-// be in which its leaf comes to lie. Changes come in order.
+// add returns about how many bytes of new pages c needs beyond those of the changes before it. row is the size of the
+// row of pages that the leaf of c may need. Changes come in order.
 func (r *rewrite) add(c *kv.Change) (need, row int64, err error) {
 	size := int64(len(c.Key) + len(c.Value))
 	if !r.entered || r.space != c.Space {

@@ -127,8 +127,8 @@ func (s *DB) readChecked(
 	return content, nil
 }
 
-// foreign returns why state.db is another node's or of another time if it is whole but not what state.sums says. If it
-// is not even that, it is state.sums that is damaged. Else state.db is, in the place that found names.
+// foreign returns why the first reading of state.db failed with found. A file that is not whole is damaged, in the
+// place that found names. A whole file is another node's or an older copy, as the log shows, or state.sums is damaged.
 func (s *DB) foreign(m *pages.Meta, owner ident.StoreID, log multipaxos.Durable, found error) error {
 	c, unreadable := readContent(&pages.Walker{R: s.file, Meta: *m})
 	if unreadable != nil {
