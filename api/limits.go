@@ -12,8 +12,9 @@ const (
 	TxnSpaceBytes       = 64 << 10
 	MaxQuotaPrefixBytes = 512     // of UTF-8; a prefix that has a quota has at least 1
 	MaxQuota            = 1 << 62 // the largest limit of a quota
-	// MaxValueBytes is the largest value that a node may be told to take.
-	MaxValueBytes = 16 << 20
+	// MaxValueBytes is the largest value that a node may be told to take; usually it takes DefaultMaxValueBytes.
+	MaxValueBytes        = 16 << 20
+	DefaultMaxValueBytes = 512 << 10
 
 	// MinKeyTTL is the shortest life of an expiring key: the master looks at its clock several times in it.
 	MinKeyTTL = 100 * time.Millisecond

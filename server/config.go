@@ -15,7 +15,6 @@ import (
 	"tenure/internal/ident"
 	"tenure/internal/quorum"
 	"tenure/kv"
-	"tenure/lease/named"
 	"tenure/server/archive"
 	"tenure/server/audit"
 	"tenure/server/backup/target"
@@ -139,8 +138,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: --watch-history-bytes %d: must be from %d to %d", ErrConfig, n, watch.MinHistoryBytes,
 			watch.MaxHistoryBytes)
 	}
-	if c.MaxLeases < 0 || c.MaxLeases > named.LargestTable {
-		return fmt.Errorf("%w: --max-leases %d: must be from 1 to %d", ErrConfig, c.MaxLeases, named.LargestTable)
+	if c.MaxLeases < 0 || c.MaxLeases > MostLeases {
+		return fmt.Errorf("%w: --max-leases %d: must be from 1 to %d", ErrConfig, c.MaxLeases, MostLeases)
 	}
 	if len(c.NodeName) > kv.MaxSessionNameBytes || !utf8.ValidString(c.NodeName) ||
 		strings.ContainsFunc(c.NodeName, unicode.IsControl) {

@@ -21,8 +21,11 @@ func (c Config) timing() lease.Timing {
 	return lease.Timing{MaxMaster: c.LeaseTime, MaxUser: c.MaxLeaseTime, DriftPPM: c.ClockDriftPPM, Margin: c.LeaseMargin}
 }
 
-// defaultLeases is 2,000,000 names, some 260 MB when all are live.
-const defaultLeases = 2_000_000
+// DefaultLeases is the default of Config.MaxLeases: some 260 MB when all are live. MostLeases is its bound.
+const (
+	DefaultLeases = 2_000_000
+	MostLeases    = named.LargestTable
+)
 
 // bucketLinger keeps what comes once a minute, as many jobs do, from costing a write each time.
 const bucketLinger = 2 * time.Minute
@@ -30,14 +33,11 @@ const bucketLinger = 2 * time.Minute
 // leases is the bounds of the part for named leases, whose acceptor keeps silent until the reading silentUntil.
 func (c Config) leases(self ballot.Incarnation, m ident.Membership, silentUntil time.Duration, b named.Bucket,
 	seed uint64) leases.Config {
-	most := c.MaxLeases
-	if most == 0 {
-		most = defaultLeases
-	}
 	return leases.Config{
 		Self: self, Voters: m.Voters(), MaxTasks: 16384, Seed: seed,
 		Table: named.Config{Timing: c.timing(), Membership: m.Number, Era: m.Era, SilentUntil: silentUntil,
-			Bucket: b, BucketLinger: bucketLinger, MaxRecords: most, Linger: 2 * time.Second, Width: 100 * time.Millisecond},
+			Bucket: b, BucketLinger: bucketLinger, MaxRecords: cmp.Or(c.MaxLeases, DefaultLeases),
+			Linger: 2 * time.Second, Width: 100 * time.Millisecond},
 	}
 }
 

@@ -14,9 +14,9 @@ func accessRows(c *server.Config) []row {
 			"bootstrap makes the first token"},
 		{"audit", setting(&c.Audit.Path, "", "file", parseAudit), "write a line of JSON for each write and " +
 			"administrative act to this file, or - for standard output"},
-		{"audit-file-bytes", size(&c.Audit.FileBytes, "100MiB"), "with --audit FILE: move the file away when it has " +
+		{"audit-file-bytes", size(&c.Audit.FileBytes, 100<<20), "with --audit FILE: move the file away when it has " +
 			"this size, 64KiB or more"},
-		{"audit-keep", count(&c.Audit.Keep, "10"), "with --audit FILE: how many such files to keep, 0 to 10000"},
+		{"audit-keep", count(&c.Audit.Keep, 10), "with --audit FILE: how many such files to keep, 0 to 10000"},
 	}
 }
 

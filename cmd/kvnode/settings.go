@@ -10,6 +10,8 @@ import (
 	"tenure/api"
 	"tenure/server"
 	"tenure/server/admission"
+	"tenure/server/watch"
+	"tenure/server/web"
 )
 
 const (
@@ -112,7 +114,6 @@ func joinRows(c *server.Config) []row {
 // Bounds of limitRows.
 const (
 	maxCount       = 1 << 20
-	minHeaderBytes = 16 << 10 // the longest URL
 	maxHeaderBytes = 1 << 20
 	maxArrival     = time.Minute
 )
@@ -120,60 +121,64 @@ const (
 // limitRows bound what clients can take of the node. Their own bounds refuse what would leave every client unserved, or
 // bound nothing at all.
 func limitRows(l *server.Limits) []row {
-	counted := func(to *int, def string, most int) pflag.Value { return within(count(to, def), 1, most, "") }
+	counted := func(to *int, def, most int) pflag.Value { return within(count(to, def), 1, most) }
 	return []row{
-		{"max-connections", counted(&l.Conns, "16384", maxCount), "most open connections of clients; fewer if the " +
-			"system lets this process open fewer files"},
-		{"max-connections-per-source", counted(&l.ConnsPerSource, "4096", maxCount), "most open connections from one " +
-			"IPv4 address or IPv6 /64; not from loopback (see --limit-loopback)"},
-		{"max-requests", counted(&l.Requests, "16384", server.MostRequests), "most requests in flight, not counting " +
-			"those that wait for a change"},
-		{"max-requests-per-source", counted(&l.RequestsPerSource, "1024", server.MostRequests), "most requests in " +
-			"flight from one address, likewise"},
-		{"reserved-for-operators", count(&l.Reserved, "0"), "how many connections and requests are kept for status, " +
+		{"max-connections", counted(&l.Conns, admission.DefaultConns, maxCount), "most open connections of clients; fewer if " +
+			"the system lets this process open fewer files"},
+		{"max-connections-per-source", counted(&l.ConnsPerSource, admission.DefaultConnsPerSource, maxCount),
+			"most open connections from one IPv4 address or IPv6 /64; not from loopback (see --limit-loopback)"},
+		{"max-requests", counted(&l.Requests, admission.DefaultRequests, server.MostRequests), "most requests in " +
+			"flight, not counting those that wait for a change"},
+		{"max-requests-per-source", counted(&l.RequestsPerSource, admission.DefaultRequestsPerSource, server.MostRequests),
+			"most requests in flight from one address, likewise"},
+		{"reserved-for-operators", count(&l.Reserved, 0), "how many connections and requests are kept for status, " +
 			"health, metrics and members (0: an eighth, at most 256)"},
-		{"max-waiting", counted(&l.MaxWaiting, "12288", maxCount), "most queries and watches that wait for a change"},
-		{"max-waiting-per-client", counted(&l.WaitingPerClient, "4096", maxCount), "most of one client that wait"},
+		{"max-waiting", counted(&l.MaxWaiting, watch.DefaultWaiting, maxCount), "most queries and watches that wait for a " +
+			"change"},
+		{"max-waiting-per-client", counted(&l.WaitingPerClient, admission.DefaultWaitingPerClient, maxCount), "most of " +
+			"one client that wait"},
 		{"limit-loopback", boolean(&l.Loopback, "false"), "apply the limits for each address and client to this " +
 			"machine's own too"},
 		{"request-rate-mode", setting(&l.Rate.Mode, "off", "mode", admission.ParseMode), "what becomes of requests " +
 			"that come faster than --request-rate: nothing (off), counted and logged (permissive), or refused " +
 			"(enforcing)"},
-		{"request-rate", counted(&l.Rate.PerSecond, "1000", maxCount), "requests a second that one client may send"},
-		{"request-burst", count(&l.Rate.Burst, "0"), "requests that one client may send at once after a pause (0: " +
+		{"request-rate", counted(&l.Rate.PerSecond, admission.DefaultRate, maxCount), "requests a second that one client " +
+			"may send"},
+		{"request-burst", count(&l.Rate.Burst, 0), "requests that one client may send at once after a pause (0: " +
 			"twice --request-rate)"},
-		{"max-header-bytes", within(size(&l.MaxHeaderBytes, "64KiB"), minHeaderBytes, maxHeaderBytes, "64KiB"),
-			"longest request line and headers together, 16KiB to 1MiB"},
-		{"header-timeout", upTo(duration(&l.HeaderTimeout, "10s"), maxArrival), "how long the headers of a request " +
-			"may take to arrive, at most 1m"},
-		{"body-timeout", upTo(duration(&l.BodyTimeout, "30s"), maxArrival), "how long the body may take after that, " +
-			"at most 1m"},
+		{"max-header-bytes", advised(within(size(&l.MaxHeaderBytes, web.DefaultMaxHeaderBytes), api.MaxURLBytes,
+			maxHeaderBytes)), "longest request line and headers together, 16KiB to 1MiB"},
+		{"header-timeout", upTo(duration(&l.HeaderTimeout, web.DefaultHeaderTimeout.String()), maxArrival), "how long the " +
+			"headers of a request may take to arrive, at most 1m"},
+		{"body-timeout", upTo(duration(&l.BodyTimeout, web.DefaultBodyTimeout.String()), maxArrival), "how long the body " +
+			"may take after that, at most 1m"},
 	}
 }
 
 // stateRows are about leases and the replicated state.
 func stateRows(c *server.Config) []row {
 	return []row{
-		{"lease-time", atLeast(duration(&c.LeaseTime, "500ms"), minLeaseTime, "500ms"), "how long the master lease " +
+		{"lease-time", advised(atLeast(duration(&c.LeaseTime, "500ms"), minLeaseTime)), "how long the master lease " +
 			"lasts unless renewed; the same on all nodes"},
-		{"max-lease-time", atMost(duration(&c.MaxLeaseTime, "30s"), maxLeaseTimeLimit, "30s"), "longest lease that a " +
+		{"max-lease-time", advised(atMost(duration(&c.MaxLeaseTime, "30s"), maxLeaseTimeLimit)), "longest lease that a " +
 			"client can acquire; the same on all nodes"},
 		{"clock-drift", setting(&c.ClockDriftPPM, "1%", "rate", parseDrift), "bound on the error of clock rates, 0 " +
 			"to 10%; the same on all nodes"},
-		{"lease-margin", atMost(duration(&c.LeaseMargin, "10ms"), maxLeaseMargin, "10ms"), "time added to every " +
+		{"lease-margin", advised(atMost(duration(&c.LeaseMargin, "10ms"), maxLeaseMargin)), "time added to every " +
 			"exclusion and quarantine; the same on all nodes"},
-		{"max-value-bytes", within(size(&c.MaxValueBytes, "512KiB"), 1, api.MaxValueBytes, "512KiB"), "largest " +
-			"value, at most 16MiB"},
+		{"max-value-bytes", advised(within(size(&c.MaxValueBytes, api.DefaultMaxValueBytes), 1, api.MaxValueBytes)),
+			"largest value, at most 16MiB"},
 		{"slow-request", duration(&c.SlowRequest, "250ms"), "requests of clients that take longer have a line in the " +
 			"log that says where the time went (0: none)"},
-		{"session-ttl-min", within(duration(&c.SessionTTLMin, "10s"), api.MinSessionTTL, api.MaxSessionTTL, "10s"),
-			"shortest TTL of a session, 100ms to 24h"},
-		{"quota-bytes", size(&c.QuotaBytes, "0"), "refuse writes once this much of log.db and state.db is in use, " +
+		{"session-ttl-min", advised(within(duration(&c.SessionTTLMin, api.DefaultMinSessionTTL.String()),
+			api.MinSessionTTL, api.MaxSessionTTL)), "shortest TTL of a session, 100ms to 24h"},
+		{"quota-bytes", size(&c.QuotaBytes, 0), "refuse writes once this much of log.db and state.db is in use, " +
 			"not counting the journal, the reserve file and unused pages (0: no quota)"},
-		{"watch-history-bytes", within(size(&c.WatchHistoryBytes, "4MiB"), minHistory, maxHistory, "4MiB"), "memory " +
-			"for the newest changes, kept for watches, 64KiB to 1GiB; used even if nobody watches"},
-		{"max-leases", within(count(&c.MaxLeases, "2000000"), 1, maxLeasesLimit, "2000000"), "most named leases to " +
-			"remember, some 130 bytes each if their names are short, 1 to 268435456"},
+		{"watch-history-bytes", advised(within(size(&c.WatchHistoryBytes, watch.DefaultHistoryBytes), watch.MinHistoryBytes,
+			watch.MaxHistoryBytes)), "memory for the newest changes, kept for watches, 64KiB to 1GiB; used even if " +
+			"nobody watches"},
+		{"max-leases", advised(within(count(&c.MaxLeases, server.DefaultLeases), 1, server.MostLeases)), "most named " +
+			"leases to remember, some 130 bytes each if their names are short, 1 to 268435456"},
 		{"upgrade-after", duration(&c.UpgradeAfter, "24h"), "how long all members must have run a new release before " +
 			"the master raises the cluster's feature level to it; there is no way back then (0: only kvctl upgrade " +
 			"finish does)"},

@@ -15,9 +15,6 @@ const (
 	minLeaseTime      = 50 * time.Millisecond
 	maxLeaseTimeLimit = time.Hour
 	maxLeaseMargin    = time.Minute
-	maxLeasesLimit    = 1 << 28 // named.LargestTable
-	minHistory        = 64 << 10
-	maxHistory        = 1 << 30
 )
 
 func (s *settings) checkCluster() error {

@@ -66,14 +66,14 @@ func file(to *string) *value[string] { return setting(to, "", "file", parseFile)
 
 func boolean(to *bool, def string) *value[bool] { return setting(to, def, "bool", parseBool) }
 
-func count(to *int, def string) *value[int] { return setting(to, def, "number", parseCount) }
+func count(to *int, def int) *value[int] { return setting(to, strconv.Itoa(def), "number", parseCount) }
 
 func duration(to *time.Duration, def string) *value[time.Duration] {
 	return setting(to, def, "duration", parseDuration)
 }
 
-func size[T int | int64](to *T, def string) *value[T] {
-	return setting(to, def, "bytes", func(s string) (T, error) {
+func size[T int | int64](to *T, def T) *value[T] {
+	return setting(to, sizeText(int64(def)), "bytes", func(s string) (T, error) {
 		n, err := parseBytes(s)
 		return T(n), err
 	})
@@ -87,31 +87,34 @@ func (v *value[T]) broken(name string) string {
 	return fmt.Sprintf("%v: ", *v.to) + fmt.Sprintf(v.rule, name)
 }
 
-// must adds a rule, which sources.checkRules checks: what holds, in words, and a value to use instead, if any.
-func must[T any](v *value[T], holds func(T) bool, rule, use string) *value[T] {
+// must adds a rule, which sources.checkRules checks: what holds, in words.
+func must[T any](v *value[T], holds func(T) bool, rule string) *value[T] {
 	v.holds, v.rule = holds, rule+" must hold"
-	if use != "" {
-		v.rule += "; use " + use
-	}
 	return v
 }
 
-func within[T cmp.Ordered](v *value[T], least, most T, use string) *value[T] {
-	return must(v, func(x T) bool { return x >= least && x <= most }, fmt.Sprintf("%v <= %%s <= %v", least, most), use)
+// advised has the rule of a setting advise the default.
+func advised[T any](v *value[T]) *value[T] {
+	v.rule += "; use " + v.text
+	return v
 }
 
-func atLeast[T cmp.Ordered](v *value[T], least T, use string) *value[T] {
-	return must(v, func(x T) bool { return x >= least }, fmt.Sprintf("%%s >= %v", least), use)
+func within[T cmp.Ordered](v *value[T], least, most T) *value[T] {
+	return must(v, func(x T) bool { return x >= least && x <= most }, fmt.Sprintf("%v <= %%s <= %v", least, most))
 }
 
-func atMost[T cmp.Ordered](v *value[T], most T, use string) *value[T] {
-	return must(v, func(x T) bool { return x <= most }, fmt.Sprintf("%%s <= %v", most), use)
+func atLeast[T cmp.Ordered](v *value[T], least T) *value[T] {
+	return must(v, func(x T) bool { return x >= least }, fmt.Sprintf("%%s >= %v", least))
+}
+
+func atMost[T cmp.Ordered](v *value[T], most T) *value[T] {
+	return must(v, func(x T) bool { return x <= most }, fmt.Sprintf("%%s <= %v", most))
 }
 
 // upTo is for what must be more than 0.
 func upTo[T cmp.Ordered](v *value[T], most T) *value[T] {
 	var zero T
-	return must(v, func(x T) bool { return x > zero && x <= most }, fmt.Sprintf("0 < %%s <= %v", most), "")
+	return must(v, func(x T) bool { return x > zero && x <= most }, fmt.Sprintf("0 < %%s <= %v", most))
 }
 
 func parseText(s string) (string, error) { return s, nil }
@@ -269,6 +272,17 @@ var units = []struct {
 }{
 	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
 	{"KB", 1e3}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
+}
+
+// sizeText returns n as users write it.
+func sizeText(n int64) string {
+	switch {
+	case n > 0 && n%(1<<20) == 0:
+		return fmt.Sprintf("%dMiB", n>>20)
+	case n > 0 && n%(1<<10) == 0:
+		return fmt.Sprintf("%dKiB", n>>10)
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 func parseBytes(s string) (int64, error) {

@@ -157,8 +157,7 @@ var Layout = Rules{
 		},
 		{Path: "cmd/kvnode/...", May: []string{
 			"server", "server/admission", "server/audit", "server/guardian", "server/recovery", "server/archive",
-			"server/archiver", "server/backup",
-			"server/backup/target", "client",
+			"server/archiver", "server/backup", "server/backup/target", "server/watch", "server/web", "client",
 		}},
 		{Path: "cmd/kvctl/...", May: []string{
 			"server/backup", "server/backup/target", "server/recovery", "storage/etcdsnap", "client",

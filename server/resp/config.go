@@ -62,7 +62,7 @@ func (c Config) withDefaults() Config {
 		c.Advertised = c.Addr
 	}
 	if c.MaxValueBytes == 0 {
-		c.MaxValueBytes = 512 << 10
+		c.MaxValueBytes = api.DefaultMaxValueBytes
 	}
 	if c.Admission == nil {
 		c.Admission = admission.NewControl(admission.Limits{}, c.Logger, admission.NewMetrics())

@@ -17,6 +17,9 @@ type Limits struct {
 	Bytes  int64
 }
 
+// DefaultWaiting is the default of Limits.Waiting.
+const DefaultWaiting = 12_288
+
 // The default and the bounds of a server's history in bytes. Every write is kept there, also if nobody watches.
 const (
 	DefaultHistoryBytes = 4 << 20
@@ -29,7 +32,7 @@ var DefaultLimits = LimitsOf(DefaultHistoryBytes)
 
 // LimitsOf returns the limits of a server with a history of that many bytes and at most one event for each 256 of them.
 func LimitsOf(historyBytes int64) Limits {
-	return Limits{Waiting: 12288, Events: int(historyBytes / 256), Bytes: historyBytes}
+	return Limits{Waiting: DefaultWaiting, Events: int(historyBytes / 256), Bytes: historyBytes}
 }
 
 // Validate reports limits under which nobody could wait or nothing be remembered.

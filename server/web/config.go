@@ -88,18 +88,25 @@ type Config struct {
 	EventTimeout time.Duration
 }
 
+// Defaults of a Config.
+const (
+	DefaultMaxHeaderBytes = 64 << 10
+	DefaultHeaderTimeout  = 10 * time.Second
+	DefaultBodyTimeout    = 30 * time.Second
+)
+
 func (c Config) withDefaults() Config {
-	c.MaxValueBytes = orDefault(c.MaxValueBytes, 512<<10)
+	c.MaxValueBytes = orDefault(c.MaxValueBytes, api.DefaultMaxValueBytes)
 	if c.Drained == nil {
 		c.Drained = func() bool { return false }
 	}
 	c.MaxLeaseTime = orDefault(c.MaxLeaseTime, 30*time.Second)
 	c.Limits = c.Limits.WithDefaults()
 	c.SessionTTLMin = orDefault(c.SessionTTLMin, api.DefaultMinSessionTTL)
-	c.MaxHeaderBytes = orDefault(c.MaxHeaderBytes, 64<<10)
+	c.MaxHeaderBytes = orDefault(c.MaxHeaderBytes, DefaultMaxHeaderBytes)
 	c.ClientTimeout = orDefault(c.ClientTimeout, 10*time.Second)
-	c.HeaderTimeout = orDefault(c.HeaderTimeout, 10*time.Second)
-	c.BodyTimeout = orDefault(c.BodyTimeout, 30*time.Second)
+	c.HeaderTimeout = orDefault(c.HeaderTimeout, DefaultHeaderTimeout)
+	c.BodyTimeout = orDefault(c.BodyTimeout, DefaultBodyTimeout)
 	c.ResponseTimeout = orDefault(c.ResponseTimeout, 2*time.Minute)
 	c.IdleTimeout = orDefault(c.IdleTimeout, 2*time.Minute)
 	c.Heartbeat = orDefault(c.Heartbeat, 15*time.Second)
