@@ -57,17 +57,10 @@ func (s *Log) RunFlusher(closing <-chan struct{}) {
 }
 
 // Flush moves what is pending to log.db, durably. It is safe for concurrent use.
-func (s *Log) Flush() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.failure.Err(); err != nil {
-		return err
-	}
-	return s.moveHome(nil)
-}
+func (s *Log) Flush() error { return s.commitHome(nil) }
 
-// commitHome commits r, which is too large for the journal, and all that is pending in one transaction of log.db. The
-// caller holds commitMu; it waits for a flush that runs.
+// commitHome commits all that is pending, and r after it unless it is nil, in one transaction of log.db. It waits for a
+// flush that runs. The caller holds commitMu if there is an r.
 func (s *Log) commitHome(r *journal.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,12 +19,8 @@ import (
 
 // askToGrow wakes the grower when the log comes near the end of its blocks. The caller holds mu.
 func (s *Log) askToGrow() {
-	if s.solid >= s.logHigh+s.options.GrowBytes/2 {
-		return
-	}
-	select {
-	case s.grow <- struct{}{}:
-	default:
+	if s.solid < s.logHigh+s.options.GrowBytes/2 {
+		wake(s.grow)
 	}
 }
 
