@@ -142,29 +142,20 @@ func (u *Usage) classify(was Usage, logSpace, stateSpace int64) {
 
 // Measures are of one file.
 type Measures struct {
-	Live     int64 // bytes in use
+	Live     int64 // bytes of pages that hold something and are not about to be free
 	File     int64 // its size
-	Reusable int64 // bytes that it has on disk and does not use, as far as bbolt takes them before others
-	Blocks   int64 // bytes that it has on disk and does not use
+	Reusable int64 // bytes that it has on disk and does not use
 }
 
 // Measure returns the measures of f, the file of db, as of tx, which is a view of it.
 func Measure(db *bolt.DB, tx *bolt.Tx, f *os.File) (Measures, error) {
-	live := usedBytes(db, tx)
+	pages := db.Stats()
+	live := max(0, tx.Size()-int64(pages.FreePageN+pages.PendingPageN)*int64(db.Info().PageSize))
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return Measures{}, disk.CannotStat(f.Name(), err)
 	}
-	m := Measures{Live: live, File: st.Size}
-	m.Blocks = max(0, min(st.Size, st.Blocks*512)-live)
-	m.Reusable = m.Blocks
-	return m, nil
-}
-
-// usedBytes returns the bytes of the pages of db that hold something in tx, a view of it, and are not about to be free.
-func usedBytes(db *bolt.DB, tx *bolt.Tx) int64 {
-	st := db.Stats()
-	return max(0, tx.Size()-int64(st.FreePageN+st.PendingPageN)*int64(db.Info().PageSize))
+	return Measures{Live: live, File: st.Size, Reusable: max(0, min(st.Size, st.Blocks*512)-live)}, nil
 }
 
 // Free returns what the file system of dir has left for this user, and its size.

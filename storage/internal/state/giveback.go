@@ -64,9 +64,9 @@ func (s *DB) giveBackStep(below uint64, due *bool) (given int64, next uint64, er
 	if err != nil {
 		return 0, 0, err
 	}
-	onDisk := before.Live + before.Blocks
-	*due = *due || before.Blocks > onDisk/2
-	enough := before.Blocks - max(before.Live/2, keptFree) // the excess
+	onDisk := before.Live + before.Reusable
+	*due = *due || before.Reusable > onDisk/2
+	enough := before.Reusable - max(before.Live/2, keptFree) // the excess
 	if !*due || enough < giveBackStep {
 		return 0, 0, nil
 	}
@@ -83,7 +83,7 @@ func (s *DB) giveBackStep(below uint64, due *bool) (given int64, next uint64, er
 		return 0, 0, s.failure.Fail(fmt.Errorf("%s: give back free pages: %w", s.files.StatePath(), err))
 	}
 	after, err := s.Measure()
-	given = before.Blocks - after.Blocks
+	given = before.Reusable - after.Reusable
 	s.counters.given.Add(uint64(max(0, given)))
 	return given, next, err
 }

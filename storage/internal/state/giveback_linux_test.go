@@ -56,7 +56,7 @@ func blocksOf(t *testing.T, s *testDB) (free, live int64) {
 	t.Helper()
 	m, err := s.Measure()
 	must(t, err)
-	return m.Blocks, m.Live
+	return m.Reusable, m.Live
 }
 
 // TestFreePagesAreGivenBack: the file system gets what the file does not need, and the state stays what it was.
