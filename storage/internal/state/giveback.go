@@ -40,12 +40,8 @@ func (s *DB) GiveBack(ctx context.Context, bytesPerSecond int64) (given int64, e
 			return given + n, err
 		}
 		given += n
-		select {
-		case <-ctx.Done():
-			return given, ctx.Err()
-		case <-s.failure.Ended():
-			return given, s.failure.Err()
-		case <-ticker.C:
+		if err := s.await(ctx, ticker.C); err != nil {
+			return given, err
 		}
 	}
 	return given, nil

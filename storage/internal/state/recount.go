@@ -48,15 +48,9 @@ func (s *DB) Recount(ctx context.Context, bytesPerSecond int64) error {
 		if err != nil || !more {
 			return err
 		}
-		timer := time.NewTimer(time.Duration(read) * time.Second / time.Duration(max(1, bytesPerSecond)))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-s.failure.Ended():
-			timer.Stop()
-			return s.failure.Err()
-		case <-timer.C:
+		pause := time.Duration(read) * time.Second / time.Duration(max(1, bytesPerSecond))
+		if err := s.await(ctx, time.After(pause)); err != nil {
+			return err
 		}
 	}
 }

@@ -20,13 +20,21 @@ func (s *DB) Scrub(ctx context.Context, bytesPerSecond int64) error {
 		if more, err := s.scrubStep(id); err != nil || !more {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.failure.Ended():
-			return s.failure.Err()
-		case <-ticker.C:
+		if err := s.await(ctx, ticker.C); err != nil {
+			return err
 		}
+	}
+}
+
+// await waits until a pass over the file goes on, and returns an error if the pass must end.
+func (s *DB) await(ctx context.Context, next <-chan time.Time) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.failure.Ended():
+		return s.failure.Err()
+	case <-next:
+		return nil
 	}
 }
 
