@@ -59,11 +59,6 @@ func (f *stateFile) pin() (*pages.View, error) {
 	return v, nil
 }
 
-// write runs fn in one write transaction of state.db and makes it durable.
-func (f *stateFile) write(what string, fn func(*bolt.Tx) error) error {
-	return f.failure.Write(f.db, f.path, what, &f.wedged, fn)
-}
-
 // Measure measures state.db. It opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta
 // page.
 func (f *stateFile) Measure() (space.Measures, error) {

@@ -77,7 +77,8 @@ func (s *DB) merge(changes []kv.Change, next *Marks) error {
 	if _, err := c.CheckMeta(); err != nil {
 		return s.failure.Fail(disk.Damaged(s.files.StatePath(), "%w", err))
 	}
-	err := s.write(fmt.Sprintf("checkpoint after slot %d", last.Slot), func(tx *bolt.Tx) error {
+	what := fmt.Sprintf("checkpoint after slot %d", last.Slot)
+	err := s.failure.Write(s.db, s.path, what, &s.wedged, func(tx *bolt.Tx) error {
 		if err := c.Begin(tx); err != nil {
 			return err
 		}

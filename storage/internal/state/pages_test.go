@@ -66,7 +66,7 @@ func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 	s := treeStore(t, small)
 	c := s.checked
 	before := c.Newest().TxID
-	err := s.write("fold", func(tx *bolt.Tx) error {
+	err := s.failure.Write(s.db, s.path, "fold", &s.wedged, func(tx *bolt.Tx) error {
 		must(t, c.Begin(tx))
 		w := newMerger(tx, c, s.checkpointed.Load().Records, &recount{})
 		must(t, w.apply(&kv.Change{Space: kv.SpaceData, Key: []byte("key001000"), Value: []byte("new")}))
