@@ -28,10 +28,8 @@ const (
 	recordHeadBytes = 1 + 4 + 4
 	positionBytes   = 8 + 1 + 4
 	minPieceBytes   = 4 << 10
-	maxPieceBytes   = MaxSnapshotPieceBytes
 	// streamRecordLimit bounds a record of the stream: the largest value with what kv puts before it.
 	streamRecordLimit = kv.MaxValueBytes + 64<<10
-	headerLimit       = MaxSnapshotHeaderBytes
 )
 
 // The bounds of what Snapshot hands out.
@@ -88,7 +86,7 @@ func (h *snapshotHeader) info(pieces sealed.Seed) SnapshotInfo {
 }
 
 func openHeader(header []byte) (h snapshotHeader, err error) {
-	if len(header) > headerLimit {
+	if len(header) > MaxSnapshotHeaderBytes {
 		return h, fmt.Errorf("%w: a header of %d bytes", ErrBadPiece, len(header))
 	}
 	if err := snapshotSeed.OpenInto(headerKey, header, &h); err != nil {

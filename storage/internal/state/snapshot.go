@@ -96,7 +96,7 @@ func (s *Snapshot) Piece(after []byte, maxBytes int) (piece, next []byte, err er
 	if err != nil {
 		return nil, nil, err
 	}
-	w := pieceWriter{at: p, buf: make([]byte, 8, min(max(maxBytes, minPieceBytes), maxPieceBytes)-sealed.SumBytes)}
+	w := pieceWriter{at: p, buf: make([]byte, 8, min(max(maxBytes, minPieceBytes), MaxSnapshotPieceBytes)-sealed.SumBytes)}
 	binary.BigEndian.PutUint64(w.buf, p.offset)
 	known := len(p.key) == 0 // the record where the piece before ended was found
 	l := &s.long

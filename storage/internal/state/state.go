@@ -20,7 +20,6 @@ import (
 
 // DB is state.db, the state that kv checkpoints, with the checksums of its pages and the redo file.
 type DB struct {
-	failure  *disk.Failure
 	files    disk.Files
 	options  Options
 	counters counters
@@ -47,7 +46,7 @@ type Options struct {
 func New(failure *disk.Failure, files disk.Files, o Options, account *space.Account) *DB {
 	f := &stateFile{failure: failure, path: files.StatePath()}
 	return &DB{
-		failure: failure, files: files, options: o, stateFile: f, room: newRoom(f, account, o),
+		files: files, options: o, stateFile: f, room: newRoom(f, account, o),
 		redo: redo{files: files, reserve: &account.Reserve},
 	}
 }

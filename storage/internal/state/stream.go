@@ -79,7 +79,7 @@ func (s *SnapshotStream) each(part []byte, fn func(c *kv.Change, record []byte) 
 		rest = next
 	}
 	s.rest = append(s.rest[:0], rest...)
-	if cap(s.rest) > 4*maxPieceBytes && len(s.rest) <= maxPieceBytes {
+	if cap(s.rest) > 4*MaxSnapshotPieceBytes && len(s.rest) <= MaxSnapshotPieceBytes {
 		s.rest = bytes.Clone(s.rest) // a long record was in it
 	}
 	return nil

@@ -2,7 +2,6 @@ package state
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -60,8 +59,6 @@ func (v *view) open(space kv.Space) (*pages.Cursor, pages.Bucket, error) {
 func (v *view) damaged(err error) error {
 	return v.file.failure.Fail(disk.Damaged(v.file.path, "%w", err))
 }
-
-var errOrder = errors.New("is out of order")
 
 // Get implements kv.StateDB. The bytes are a copy.
 func (v *view) Get(space kv.Space, key []byte) ([]byte, error) {
@@ -135,7 +132,7 @@ func (v *view) scan(
 			return v.damaged(err)
 		}
 		if before != nil && bytes.Compare(key, before) != direction {
-			return v.damaged(fmt.Errorf("the record of key %q %w", key, errOrder))
+			return v.damaged(fmt.Errorf("the record of key %q is out of order", key))
 		}
 		value, err := OpenRecord(space, key, record)
 		if err != nil {
