@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"tenure/internal/ident"
@@ -49,7 +48,7 @@ func (x *Examination) readLog() {
 // salvageIdentity looks for the identity in a damaged log.db.
 func (x *Examination) salvageIdentity() {
 	var r identityRecord
-	_ = x.walkLog(func(bucket string, key, record []byte) error {
+	_ = salvage(x.files.LogPath(), func(bucket string, key, record []byte) error {
 		if bucket == acceptor.NodeBucket && string(key) == string(identityKey) && acceptor.OpenNode(key, record, &r) == nil {
 			id := r.public()
 			x.Identity = &id
@@ -75,7 +74,7 @@ func (x *Examination) readJournal() {
 		return
 	}
 	home := journal.Home{Journaled: m.Journaled, Generation: m.Generation}
-	records, cutOff, err := journal.Read(readOnly{f}, size, x.Identity.Store, home)
+	records, cutOff, err := journal.Read(f, size, x.Identity.Store, home)
 	if errors.Is(err, journal.ErrHomeOlder) {
 		x.problem(disk.LogName, fmt.Errorf("%w: it is an older copy", err))
 		return
@@ -93,15 +92,6 @@ func (x *Examination) readJournal() {
 	}
 	x.Journal = j
 }
-
-// readOnly is a journal file that refuses writes.
-type readOnly struct{ *os.File }
-
-// WriteAt returns fs.ErrPermission.
-func (readOnly) WriteAt([]byte, int64) (int, error) { return 0, fs.ErrPermission }
-
-// Sync returns fs.ErrPermission.
-func (readOnly) Sync() error { return fs.ErrPermission }
 
 // readState reads the whole state database, whatever its size, and the redo file if a checkpoint was interrupted.
 func (x *Examination) readState() {
@@ -164,11 +154,7 @@ func (x *Examination) readReceived() {
 	if err != nil || !there {
 		return
 	}
-	sums := x.files.ReceivedSumsPath()
-	if there, err := disk.Exists(sums); err == nil && !there {
-		sums = x.files.SumsPath()
-	}
-	c, err := state.ReadContent(x.files.ReceivedPath(), 1<<62, sums)
+	c, err := state.ReadReceived(x.files, 1<<62)
 	cut := x.Log != nil && x.State != nil && x.Log.Truncated > max(x.State.Slot, x.State.Unfinished)
 	switch {
 	case err == nil:

@@ -26,7 +26,7 @@ func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxo
 			}
 		}
 	}
-	x.walkLog(func(bucket string, key, record []byte) error {
+	salvage(x.files.LogPath(), func(bucket string, key, record []byte) error {
 		if bucket != acceptor.EntryBucket {
 			return nil
 		}
@@ -50,11 +50,6 @@ func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxo
 			}
 		}
 	}
-}
-
-// walkLog visits the readable records of log.db.
-func (x *Examination) walkLog(visit func(bucket string, key, record []byte) error, skipped func(error)) error {
-	return salvage(x.files.LogPath(), visit, skipped)
 }
 
 // Records calls fn with the readable records of one space of the state database, or of all spaces if space is negative,

@@ -58,15 +58,20 @@ func (s *DB) Install(
 	return installed, note, nil
 }
 
-// readReceived reads the received file as Open reads a state database, and its owner.
-func (s *DB) readReceived(owner ident.StoreID) (*Content, error) {
-	sums := s.files.ReceivedSumsPath()
+// ReadReceived reads the received file as ReadContent does, with its checksums.
+func ReadReceived(f disk.Files, wholeBytes int64) (*Content, error) {
+	sums := f.ReceivedSumsPath()
 	if there, err := disk.Exists(sums); err != nil {
 		return nil, err
 	} else if !there {
-		sums = s.files.SumsPath() // a crash came before the last step
+		sums = f.SumsPath() // a crash came before the last step
 	}
-	c, err := ReadContent(s.files.ReceivedPath(), s.options.VerifyBytes, sums)
+	return ReadContent(f.ReceivedPath(), wholeBytes, sums)
+}
+
+// readReceived reads the received file as Open reads a state database, and its owner.
+func (s *DB) readReceived(owner ident.StoreID) (*Content, error) {
+	c, err := ReadReceived(s.files, s.options.VerifyBytes)
 	if err == nil && c.Owner != owner {
 		err = fmt.Errorf("it belongs to store %s", c.Owner)
 	}
