@@ -125,29 +125,23 @@ func (s *Store) open() error {
 // isNew reports whether a store has to be created. log.db comes to its name last, complete, by a rename; so one file
 // without the other is a loss, and no crash.
 func (s *Store) isNew() (bool, error) {
-	haveLog, err := disk.Exists(s.files.LogPath())
-	if err != nil {
-		return false, err
+	have := map[string]bool{}
+	for _, name := range []string{disk.LogName, disk.StateName, disk.JournalName, newLogName} {
+		there, err := disk.Exists(filepath.Join(s.files.Dir, name))
+		if err != nil {
+			return false, err
+		}
+		have[name] = there
 	}
-	haveState, err := disk.Exists(s.files.StatePath())
-	if err != nil {
-		return false, err
-	}
-	haveJournal, err := disk.Exists(s.files.JournalPath())
-	if err != nil {
-		return false, err
-	}
-	unfinished, err := disk.Exists(filepath.Join(s.files.Dir, newLogName))
+	haveLog, haveState, unfinished := have[disk.LogName], have[disk.StateName], have[newLogName]
 	switch {
-	case err != nil:
-		return false, err
 	case haveLog && haveState:
 		return false, nil
 	case haveLog:
 		return false, disk.Damaged(s.files.StatePath(), "the file is missing beside %s", disk.LogName)
 	case haveState && !unfinished:
 		return false, disk.Damaged(s.files.LogPath(), "the file is missing beside %s", disk.StateName)
-	case haveJournal && !unfinished:
+	case have[disk.JournalName] && !unfinished:
 		return false, disk.Damaged(s.files.LogPath(), "the file is missing beside %s", disk.JournalName)
 	}
 	return true, nil
