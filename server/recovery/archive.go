@@ -11,10 +11,8 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
-	"tenure/multipaxos"
 	"tenure/server/archive"
 	"tenure/server/backup"
-	"tenure/server/replica"
 	"tenure/storage"
 )
 
@@ -151,24 +149,12 @@ func (r *replay) restore(dir string) (Result, error) {
 		return Result{}, err
 	}
 	defer full.close()
-	m := full.Membership()
-	if len(m.Members) == 0 {
-		return Result{}, refuse("the full copy names no voter")
-	}
-	return whole(dir, func(dir string) (Result, error) {
-		return newCluster(dir, m.Members[0].Node, startRecordOf(full.Info()), func(b *rebuild) error {
-			if err := r.fill(b, full); err != nil {
-				return err
-			}
-			b.forgetHosts()
-			return nil
-		})
-	})
+	return fromBackup(dir, full.Reader, "the full copy", func(b *rebuild) error { return r.fill(b, full) })
 }
 
 // fill restores the full copy into b and applies the segments up to the end of the plan.
 func (r *replay) fill(b *rebuild, full opened) error {
-	if err := b.restore(full.Reader, full.Membership()); err != nil {
+	if err := b.restore(full.Reader); err != nil {
 		return r.fullError(err)
 	}
 	r.at = Restored{Revision: b.state.Revision(), Slot: b.state.Applied(), Reached: r.plan.Full.Made}
@@ -269,21 +255,4 @@ func (r *replay) limit() uint64 {
 		return r.plan.At.Revision
 	}
 	return math.MaxUint64
-}
-
-// applyUpTo applies the value chosen in a slot, up to a revision. whole is false if commands were left out.
-func (b *rebuild) applyUpTo(revision, slot uint64, value []byte) (whole bool, err error) {
-	batch, record, err := replica.Content(multipaxos.Entry{Slot: multipaxos.Slot(slot), Value: value})
-	if err != nil {
-		return false, err
-	}
-	if whole = true; record == nil {
-		whole, err = b.state.ApplyUpTo(revision, slot, batch)
-	} else {
-		err = b.setMembers(slot, record)
-	}
-	if err != nil || b.state.TableBytes() < checkpointBytes {
-		return whole, err
-	}
-	return whole, b.checkpoint()
 }

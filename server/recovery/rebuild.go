@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -88,19 +89,25 @@ func (b *rebuild) reach(slot uint64) error {
 
 // apply applies a slot of the merged log.
 func (b *rebuild) apply(s merge.Slot) error {
-	batch, record, err := replica.Content(s.Entry)
+	_, err := b.applyUpTo(math.MaxUint64, uint64(s.Slot), s.Value)
+	return err
+}
+
+// applyUpTo applies the value chosen in a slot, up to a revision. whole is false if commands were left out.
+func (b *rebuild) applyUpTo(revision, slot uint64, value []byte) (whole bool, err error) {
+	batch, record, err := replica.Content(multipaxos.Entry{Slot: multipaxos.Slot(slot), Value: value})
 	if err != nil {
-		return err
+		return false, err
 	}
-	if record == nil {
-		_, err = b.state.Apply(uint64(s.Slot), batch)
+	if whole = true; record == nil {
+		whole, err = b.state.ApplyUpTo(revision, slot, batch)
 	} else {
-		err = b.setMembers(uint64(s.Slot), record)
+		err = b.setMembers(slot, record)
 	}
 	if err != nil || b.state.TableBytes() < checkpointBytes {
-		return err
+		return whole, err
 	}
-	return b.checkpoint()
+	return whole, b.checkpoint()
 }
 
 func (b *rebuild) setMembers(slot uint64, record []byte) error {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"path/filepath"
 
-	"tenure/internal/ident"
 	"tenure/server/backup"
 	"tenure/server/members"
 	"tenure/storage"
@@ -30,20 +29,26 @@ func Restore(r io.Reader, dir string) (Result, backup.Info, error) {
 	if err != nil {
 		return Result{}, backup.Info{}, err
 	}
-	m := b.Membership()
+	out, err := fromBackup(dir, b, "the backup", func(to *rebuild) error { return to.restore(b) })
+	return out, b.Info(), err
+}
+
+// fromBackup makes dir the directory of a new cluster, with the state that fill makes of a backup. name is what an
+// error calls the backup.
+func fromBackup(dir string, from *backup.Reader, name string, fill func(*rebuild) error) (Result, error) {
+	m := from.Membership()
 	if len(m.Members) == 0 {
-		return Result{}, b.Info(), refuse("the backup names no voter")
+		return Result{}, refuse("%s names no voter", name)
 	}
-	out, err := whole(dir, func(dir string) (Result, error) {
-		return newCluster(dir, m.Members[0].Node, startRecordOf(b.Info()), func(to *rebuild) error {
-			if err := to.restore(b, m); err != nil {
+	return whole(dir, func(dir string) (Result, error) {
+		return newCluster(dir, m.Members[0].Node, startRecordOf(from.Info()), func(to *rebuild) error {
+			if err := fill(to); err != nil {
 				return err
 			}
 			to.forgetHosts()
 			return nil
 		})
 	})
-	return out, b.Info(), err
 }
 
 // startRecordOf returns the start record before the first run of a cluster that a backup becomes.
@@ -51,8 +56,8 @@ func startRecordOf(i backup.Info) storage.StartRecord {
 	return storage.StartRecord{Restart: 1, Quarantine: storage.Quarantine{User: i.Longest}}
 }
 
-// restore copies the state of a backup whose sender knew the members m.
-func (b *rebuild) restore(from *backup.Reader, m ident.Membership) error {
+// restore copies the state of a backup.
+func (b *rebuild) restore(from *backup.Reader) error {
 	info := from.Info()
 	err := b.copyState(source{slot: info.Slot, meta: info.Meta, each: from.Records}, nil)
 	if err != nil {
@@ -62,13 +67,14 @@ func (b *rebuild) restore(from *backup.Reader, m ident.Membership) error {
 		return fmt.Errorf("the copy has %d records with digest %016x, and the backup %d with %016x", count, digest,
 			info.Records, info.Digest)
 	}
-	record := members.First(m)
+	first := members.First(from.Membership())
+	record := first
 	if bytes := b.state.Members(); bytes != nil {
 		if record, err = members.Decode(bytes); err != nil {
 			return err
 		}
 	}
-	b.nextNode = members.First(m).NextNode
+	b.nextNode = first.NextNode
 	b.follow(record)
 	return nil
 }
