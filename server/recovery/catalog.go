@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -101,9 +100,7 @@ func (r *CatalogRange) readEnd(ctx context.Context, from Archive, l archive.List
 
 // WriteCatalogs writes catalogs as indented JSON.
 func WriteCatalogs(w io.Writer, all []Catalog) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
+	return writeJSON(w, struct {
 		Clusters []Catalog `json:"clusters"`
 	}{all})
 }

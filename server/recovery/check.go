@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -225,9 +226,7 @@ func (r *Report) onlySums() bool {
 
 // WriteRefusal writes as JSON that dir was not read, and why: Check returned err.
 func WriteRefusal(w io.Writer, dir string, err error) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
+	return writeJSON(w, struct {
 		Dir     string `json:"dir"`
 		InUse   bool   `json:"in_use"`
 		Refused string `json:"refused"`
@@ -235,10 +234,13 @@ func WriteRefusal(w io.Writer, dir string, err error) error {
 }
 
 // WriteJSON writes r as indented JSON.
-func (r *Report) WriteJSON(w io.Writer) error {
+func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+
+// writeJSON writes v as indented JSON.
+func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return e.Encode(v)
 }
 
 // Write writes r as text for people.
@@ -260,7 +262,7 @@ func (r *Report) Write(w io.Writer) error {
 	line("")
 	if i := r.Identity; i != nil {
 		line("node\t%d, %s, store %s, started %d times", i.Node, i.Name, i.Store, i.Restart)
-		line("cluster\t%s", or(i.Cluster, "none yet"))
+		line("cluster\t%s", cmp.Or(i.Cluster, "none yet"))
 		var names []string
 		for _, m := range i.Members {
 			names = append(names, strings.TrimSpace(m.Name+" "+m.Peer))
@@ -279,14 +281,7 @@ func (r *Report) Write(w io.Writer) error {
 	}
 	line("\nFILE\tBYTES\tWHAT")
 	for _, f := range r.Files {
-		line("%s\t%d\t%s", f.Name, f.Bytes, or(f.What, "-"))
+		line("%s\t%d\t%s", f.Name, f.Bytes, cmp.Or(f.What, "-"))
 	}
 	return t.Flush()
-}
-
-func or(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

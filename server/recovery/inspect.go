@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -62,7 +63,7 @@ func SpaceNames() string {
 }
 
 // spaceName returns the name of a space, or its number if this release does not know it.
-func spaceName(s kv.Space) string { return or(spaces[s], strconv.Itoa(int(s))) }
+func spaceName(s kv.Space) string { return cmp.Or(spaces[s], strconv.Itoa(int(s))) }
 
 // parseSpace returns the number of the space with that name or number, or -1 for "".
 func parseSpace(name string) (int, error) {

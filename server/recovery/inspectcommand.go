@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -52,7 +53,7 @@ var opNames = map[kv.Op]string{
 	kv.OpCheckUnchanged: "check unchanged",
 }
 
-func opName(op kv.Op) string { return or(opNames[op], fmt.Sprintf("op %d", op)) }
+func opName(op kv.Op) string { return cmp.Or(opNames[op], fmt.Sprintf("op %d", op)) }
 
 // decode describes an encoded command.
 func (p *inspector) decode(b []byte) command {

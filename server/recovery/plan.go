@@ -108,11 +108,7 @@ func (s *survivor) describe() Survivor {
 }
 
 // Write writes p as JSON.
-func (p Plan) Write(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(p)
-}
+func (p Plan) Write(w io.Writer) error { return writeJSON(w, p) }
 
 // maxPlanBytes bounds what ReadPlan reads: more than maxTouched names of the longest keys take, as JSON escapes them.
 const maxPlanBytes = 16 << 20
