@@ -3,7 +3,6 @@ package main
 import (
 	"time"
 
-	"filippo.io/age"
 	"github.com/spf13/pflag"
 
 	"tenure/internal/days"
@@ -79,7 +78,11 @@ func (a *archiveSettings) open(s *sources) (server.Archive, error) {
 	if err != nil {
 		return server.Archive{}, badConfig("%s: %v", s.name("archive-recipient"), err)
 	}
-	identities, err := identities(a.identity)
+	var files []string
+	if a.identity != "" {
+		files = []string{a.identity}
+	}
+	identities, err := target.Identities(files)
 	if err != nil {
 		return server.Archive{}, badConfig("%s: %v", s.name("archive-identity"), err)
 	}
@@ -90,12 +93,4 @@ func (a *archiveSettings) open(s *sources) (server.Archive, error) {
 	readable := len(recipients) == 0 || len(identities) > 0
 	return server.Archive{Target: x, Readable: readable, Schedule: archive.Schedule{FullEvery: a.fullEvery,
 		Keep: a.keep, VerifyEvery: a.verifyEvery}}, nil
-}
-
-// identities returns those of a file; none for "".
-func identities(file string) ([]age.Identity, error) {
-	if file == "" {
-		return nil, nil
-	}
-	return target.Identities([]string{file})
 }
