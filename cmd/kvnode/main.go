@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tenure/cmd/kvnode/dev"
+	"tenure/server"
 	"tenure/server/guardian"
 	"tenure/server/recovery"
 )
@@ -77,10 +78,10 @@ func execute(args, environ []string, stdout, stderr io.Writer) int {
 
 func exitCode(err error) int {
 	switch {
-	case errors.Is(err, errConfig) || errors.Is(err, errServerConfig) || errors.Is(err, dev.ErrConfig) ||
+	case errors.Is(err, errConfig) || errors.Is(err, server.ErrConfig) || errors.Is(err, dev.ErrConfig) ||
 		errors.Is(err, recovery.ErrRefused):
 		return exitConfig
-	case removed(err):
+	case server.Removed(err):
 		return 0
 	}
 	return exitFailed

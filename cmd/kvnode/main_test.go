@@ -56,7 +56,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{nil, 0, 0},
 		{errors.New("the disk is gone"), 1, 2},
-		{fmt.Errorf("%w: different lists", errServerConfig), 78, 1},
+		{fmt.Errorf("%w: different lists", server.ErrConfig), 78, 1},
 		{fmt.Errorf("%w: node 3", runner.ErrRemoved), 0, 2},
 	} {
 		o := command(t, c.result, nil)

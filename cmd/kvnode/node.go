@@ -21,6 +21,10 @@ import (
 
 const logTime = "2006-01-02T15:04:05.000Z07:00"
 
+// run is the server; a test puts another in its place. It returns nil after an orderly stop, which the end of its
+// context asks for.
+var run = server.Run
+
 // runNode runs the server until it fails or a signal asks it to stop.
 func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writer) error {
 	if err := recovery.Finished(cfg.Data); err != nil {
@@ -71,7 +75,7 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	err := s.withCommand(run(ctx, cfg))
 	// The line on standard error is for people, this one for log collectors.
 	switch {
-	case removed(err):
+	case server.Removed(err):
 		cfg.Logger.Info().Err(err).Msg("stopped")
 	case err != nil && exitCode(err) != exitConfig:
 		cfg.Logger.Error().Err(err).Msg("stopped")

@@ -139,7 +139,7 @@ func TestRejoinWhereNobodyHasTheName(t *testing.T) {
 	run = func(_ context.Context, c server.Config) error {
 		seen = append(seen, c.NodeName+" replaces "+c.Replace)
 		if c.Replace != "" {
-			return fmt.Errorf("%w: %w", errServerConfig, server.ErrNoSuchMember)
+			return fmt.Errorf("%w: %w", server.ErrConfig, server.ErrNoSuchMember)
 		}
 		return nil
 	}
