@@ -25,7 +25,7 @@ func newCheck(stdout io.Writer) *cobra.Command {
 			"The exit code is 0 if the directory is sound, 1 if it is damaged, and 78 if it is not a data\n" +
 			"directory or in use.",
 		Example: "  kvnode check /var/lib/kvnode",
-		Args:    oneDirectory("check"),
+		Args:    oneArg("check: name one data directory: kvnode check DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return check(args[0], asJSON, stdout)
 		},

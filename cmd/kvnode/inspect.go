@@ -23,7 +23,7 @@ func newInspect(stdout, stderr io.Writer) *cobra.Command {
 			"Nothing is changed. Values are shortened unless --values is given.",
 		Example: "  kvnode inspect /var/lib/kvnode --log --from 5000\n" +
 			"  kvnode inspect /var/lib/kvnode --state --prefix config/ --json",
-		Args: oneDirectory("inspect"),
+		Args: oneArg("inspect: name one data directory: kvnode inspect DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkInspection(cmd, i); err != nil {
 				return err

@@ -74,12 +74,7 @@ func newRecoverApply(stdout, stderr io.Writer) *cobra.Command {
 			"Nodes of the old cluster cannot speak to the new one. Revisions, fencing tokens and epochs go on above the\n" +
 			"old ones, and writes that are tried again are refused.",
 		Example: "  kvnode recover apply plan.json --data ./new1",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return badConfig("recover apply: give the file that kvnode recover plan has written")
-			}
-			return nil
-		},
+		Args:    oneArg("recover apply: give the file that kvnode recover plan has written"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := readPlan(args[0])
 			if err != nil {

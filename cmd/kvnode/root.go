@@ -65,11 +65,11 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// oneDirectory accepts the arguments of a command that takes a data directory.
-func oneDirectory(name string) cobra.PositionalArgs {
+// oneArg accepts one argument. The error about any other number of them is todo.
+func oneArg(todo string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return badConfig("%s: name one data directory: kvnode %s DIR", name, name)
+			return badConfig("%s", todo)
 		}
 		return nil
 	}
