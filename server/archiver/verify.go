@@ -37,8 +37,7 @@ func (a *Archiver) verify(ctx context.Context, c *copyState) error {
 	}
 	if free := a.cfg.Disk.Usage().FreeBytes; free < 2*want.Bytes+verifyReserve {
 		return fmt.Errorf("%d bytes are free in %s, and to restore %d bytes there takes twice as much and %d besides",
-			free,
-			a.cfg.Data, want.Bytes, int64(verifyReserve))
+			free, a.cfg.Data, want.Bytes, int64(verifyReserve))
 	}
 	plan, err := a.plan(ctx, c, uint64(want.Slot))
 	if err != nil {
@@ -58,8 +57,7 @@ func (a *Archiver) verify(ctx context.Context, c *copyState) error {
 	c.broken = false
 	if records != want.Records || digest != want.Digest {
 		return fmt.Errorf("what was restored of the archive at slot %d has %d records with digest %016x, and the "+
-			"state of this "+
-			"node there had %d with %016x", want.Slot, records, digest, want.Records, want.Digest)
+			"state of this node there had %d with %016x", want.Slot, records, digest, want.Records, want.Digest)
 	}
 	v := archive.Verified{Full: plan.Full, Through: uint64(want.Slot), When: a.now()}
 	if err := a.remote.put(ctx, v.Name(a.cfg.Cluster), nil); err != nil {
