@@ -85,6 +85,17 @@ func (h *aclHandler) apply(x *exchange, c *kv.Command) (kv.Result, *kv.ACL, erro
 	return res, nil, notDone(c, &res)
 }
 
+// drop deletes a token or a policy with c, if it is there, and answers.
+func (h *aclHandler) drop(x *exchange, q *query, there bool, c kv.Command) error {
+	if !there {
+		h.writes.nothingToDo(x)
+	} else if _, _, err := h.apply(x, &c); err != nil {
+		return err
+	}
+	x.pretty(q, true)
+	return nil
+}
+
 // identified returns an ID for something new: tries of the same request get the same one.
 func (h *aclHandler) identified(x *exchange) (string, error) {
 	var c kv.Command

@@ -163,16 +163,8 @@ func (h *aclHandler) deletePolicy(x *exchange) error {
 	if id == kv.ManagementPolicy {
 		return badRequest("the builtin %s policy cannot be deleted: nothing was changed", api.ManagementPolicyName)
 	}
-	if _, there := a.Policy(id); there {
-		c := kv.DropPolicy(id)
-		if _, _, err := h.apply(x, &c); err != nil {
-			return err
-		}
-	} else {
-		h.writes.nothingToDo(x)
-	}
-	x.pretty(&q, true)
-	return nil
+	_, there := a.Policy(id)
+	return h.drop(x, &q, there, kv.DropPolicy(id))
 }
 
 // policyOut returns p as it is shown.

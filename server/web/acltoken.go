@@ -291,14 +291,6 @@ func (h *aclHandler) deleteToken(x *exchange) error {
 	case accessor == x.permit.request.Token().Accessor:
 		return badRequest("a token cannot delete itself: use another one: nothing was changed")
 	}
-	if _, there := a.Token(accessor); there {
-		c := kv.DropToken(accessor)
-		if _, _, err := h.apply(x, &c); err != nil {
-			return err
-		}
-	} else {
-		h.writes.nothingToDo(x)
-	}
-	x.pretty(&q, true)
-	return nil
+	_, there := a.Token(accessor)
+	return h.drop(x, &q, there, kv.DropToken(accessor))
 }

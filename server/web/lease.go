@@ -20,79 +20,47 @@ type leaseHandler struct {
 	maxTTL time.Duration
 }
 
-func (h *leaseHandler) acquire(x *exchange) error {
-	r, body, err := h.request(x, LeaseAcquire, api.LeaseAcquire)
-	if err == nil {
-		err = r.complete(&body, h.maxTTL)
-	}
-	if err != nil {
-		return err
-	}
-	return h.grant(x, &r)
-}
-
-func (h *leaseHandler) renew(x *exchange) error {
-	r, body, err := h.request(x, LeaseRenew, api.LeaseRenew)
-	if err == nil {
-		err = r.complete(&body, h.maxTTL)
-	}
-	if err != nil {
-		return err
-	}
-	return h.grant(x, &r)
-}
-
-// release ends an acquisition for good; true also if it owns nothing.
-func (h *leaseHandler) release(x *exchange) error {
-	r, body, err := h.request(x, LeaseRelease, api.LeaseRelease)
-	if err == nil {
-		err = r.complete(&body, h.maxTTL)
-	}
-	if err != nil {
-		return err
-	}
-	x.trail.about(r.Name)
-	if err := x.permit.need(acl.LeaseWrite(r.Name)); err != nil {
-		return err
-	}
-	if _, err := h.leases.Lease(context.Background(), r); err != nil {
-		return x.notGranted(err)
-	}
-	x.json(bodyTrue)
-	return nil
-}
-
-// grant asks for r and answers. Only a request that waits ends when its client hangs up.
-func (h *leaseHandler) grant(x *exchange, r *LeaseCommand) error {
-	x.trail.about(r.Name)
-	if err := x.permit.need(acl.LeaseWrite(r.Name)); err != nil {
-		return err
-	}
-	ctx, allowed := context.Background(), func() error { return nil }
-	if r.Wait > 0 {
-		place, err := h.waits.wait(x)
+// command returns the handler of the command that verb names. Only a request that waits ends when its client hangs up.
+func (h *leaseHandler) command(verb string) handler {
+	return func(x *exchange) error {
+		r, err := h.request(x, verb)
 		if err != nil {
 			return err
 		}
-		defer place.Give()
-		ctx, allowed = x.permit.whileAllowed(x.r.Context())
-		h.waits.waiting.Add(1)
-		began := time.Now()
-		x.extend(r.Wait)
-		defer func() {
-			h.waits.waiting.Add(-1)
-			x.waited = time.Since(began)
-		}()
+		x.trail.about(r.Name)
+		if err := x.permit.need(acl.LeaseWrite(r.Name)); err != nil {
+			return err
+		}
+		ctx, allowed := context.Background(), func() error { return nil }
+		if r.Wait > 0 {
+			place, err := h.waits.wait(x)
+			if err != nil {
+				return err
+			}
+			defer place.Give()
+			ctx, allowed = x.permit.whileAllowed(x.r.Context())
+			h.waits.waiting.Add(1)
+			began := time.Now()
+			x.extend(r.Wait)
+			defer func() {
+				h.waits.waiting.Add(-1)
+				x.waited = time.Since(began)
+			}()
+		}
+		g, err := h.leases.Lease(ctx, r)
+		if denied := allowed(); err != nil && denied != nil {
+			return denied
+		}
+		switch {
+		case err != nil:
+			return x.notGranted(err)
+		case r.Op == LeaseRelease:
+			x.json(bodyTrue) // also if it owned nothing
+		default:
+			x.marshalled(r.Answer(&g))
+		}
+		return nil
 	}
-	g, err := h.leases.Lease(ctx, *r)
-	if denied := allowed(); err != nil && denied != nil {
-		return denied
-	}
-	if err != nil {
-		return x.notGranted(err)
-	}
-	x.marshalled(r.Answer(&g))
-	return nil
 }
 
 // notGranted answers that somebody else owns the lease, or returns err if it is another error.
@@ -130,7 +98,7 @@ func (h *leaseHandler) show(x *exchange) error {
 	return nil
 }
 
-// leaseVerbs end the paths of the commands on a lease.
+// leaseVerbs end the paths of the commands on a lease, in the order of their LeaseOp.
 var leaseVerbs = []string{api.LeaseAcquire, api.LeaseRenew, api.LeaseRelease}
 
 // allowedAt returns the allowed methods of a path. These are the methods in allow, and POST if the path of a lease ends

@@ -13,21 +13,26 @@ import (
 // maxLeaseBytes bounds the body of a command on one lease.
 const maxLeaseBytes = 4 << 10
 
-// request reads what the commands on one lease have in common.
-func (h *leaseHandler) request(x *exchange, op LeaseOp, verb string) (
-	r LeaseCommand, body api.LeaseRequest, err error) {
-	r = LeaseCommand{Op: op, Name: strings.TrimSuffix(x.behind(api.PathLease), verb), Timeout: x.timeout()}
-	if _, err = parseQuery(x.r.URL.RawQuery, &plainWriteRules); err != nil {
-		return r, body, err
+// request reads a command on one lease.
+func (h *leaseHandler) request(x *exchange, verb string) (LeaseCommand, error) {
+	r := LeaseCommand{Op: LeaseOp(slices.Index(leaseVerbs, verb) + 1),
+		Name: strings.TrimSuffix(x.behind(api.PathLease), verb), Timeout: x.timeout()}
+	var body api.LeaseRequest
+	_, err := parseQuery(x.r.URL.RawQuery, &plainWriteRules)
+	if err == nil {
+		err = checkLeaseName(r.Name)
 	}
-	if err = checkLeaseName(r.Name); err != nil {
-		return r, body, err
+	if err == nil {
+		err = h.bodies.readJSON(x, maxLeaseBytes, &body)
 	}
-	if err = h.bodies.readJSON(x, maxLeaseBytes, &body); err != nil {
-		return r, body, err
+	if err == nil {
+		r.Owner = body.Owner
+		err = checkLeaseOwner(body.Owner, body.Acquisition)
 	}
-	r.Owner = body.Owner
-	return r, body, checkLeaseOwner(body.Owner, body.Acquisition)
+	if err == nil {
+		err = r.complete(&body, h.maxTTL)
+	}
+	return r, err
 }
 
 // takes refuses members of b that the request of this name does not have, whatever they would have meant.

@@ -53,9 +53,9 @@ func (h *handlers) table() []route {
 		{api.PathSessionNode + "{node}", "session-node", methods{"GET": h.session.ofNode}},
 		{api.PathSessionList, "session-list", methods{"GET": h.session.list}},
 
-		{api.PathLease + "{name}" + api.LeaseAcquire, "lease-acquire", methods{"POST": h.lease.acquire}},
-		{api.PathLease + "{name}" + api.LeaseRenew, "lease-renew", methods{"POST": h.lease.renew}},
-		{api.PathLease + "{name}" + api.LeaseRelease, "lease-release", methods{"POST": h.lease.release}},
+		{api.PathLease + "{name}" + api.LeaseAcquire, "lease-acquire", methods{"POST": h.lease.command(api.LeaseAcquire)}},
+		{api.PathLease + "{name}" + api.LeaseRenew, "lease-renew", methods{"POST": h.lease.command(api.LeaseRenew)}},
+		{api.PathLease + "{name}" + api.LeaseRelease, "lease-release", methods{"POST": h.lease.command(api.LeaseRelease)}},
 		{api.PathLease + "{name}", "lease-show", methods{"GET": h.lease.show}},
 		{api.PathLeasesRenew, "leases-renew", methods{"POST": h.lease.renewMany}},
 		{api.PathLeases, "leases-list", methods{"GET": h.lease.list}},
