@@ -244,15 +244,12 @@ func (p *printer) printPolicy(x client.Policy) error {
 // completePolicies completes the name of a policy as the first argument.
 func (k *connection) completePolicies(
 	cmd *cobra.Command, args []string, _ string,
-) (out []string, _ cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	k.complete(cmd, func(ctx context.Context, c *client.Client) {
+) ([]string, cobra.ShellCompDirective) {
+	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []string) {
 		list, _, _ := c.ACL().Policies(ctx, client.ReadOptions{Mode: client.Stale})
-		for _, p := range list[:min(len(list), completeLimit)] {
+		for _, p := range list {
 			out = append(out, p.Name+"\t"+output.OneLine(p.Description))
 		}
+		return out
 	})
-	return out, cobra.ShellCompDirectiveNoFileComp
 }

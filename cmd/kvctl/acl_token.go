@@ -284,15 +284,12 @@ func newTokenDelete(a *app) *cobra.Command {
 // completeTokens completes the accessor of a token as the first argument, and shows the descriptions.
 func (k *connection) completeTokens(
 	cmd *cobra.Command, args []string, _ string,
-) (out []string, _ cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	k.complete(cmd, func(ctx context.Context, c *client.Client) {
+) ([]string, cobra.ShellCompDirective) {
+	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []string) {
 		list, _, _ := c.ACL().Tokens(ctx, "", client.ReadOptions{Mode: client.Stale})
-		for _, t := range list[:min(len(list), completeLimit)] {
+		for _, t := range list {
 			out = append(out, t.AccessorID+"\t"+output.OneLine(t.Description))
 		}
+		return out
 	})
-	return out, cobra.ShellCompDirectiveNoFileComp
 }

@@ -192,15 +192,12 @@ func percentOf(used, limit uint64) string {
 // completeQuotas completes the prefix of a quota as the first argument.
 func (k *connection) completeQuotas(
 	cmd *cobra.Command, args []string, _ string,
-) (out []string, _ cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	k.complete(cmd, func(ctx context.Context, c *client.Client) {
+) ([]string, cobra.ShellCompDirective) {
+	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []string) {
 		list, _, _ := c.Quotas().List(ctx, client.ReadOptions{Mode: client.Stale})
-		for _, q := range list[:min(len(list), completeLimit)] {
+		for _, q := range list {
 			out = append(out, q.Prefix)
 		}
+		return out
 	})
-	return out, cobra.ShellCompDirectiveNoFileComp
 }
