@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,7 +18,22 @@ import (
 )
 
 func (x *backupCreate) toFile(ctx context.Context, c *client.Client, file string) error {
-	if err := mayWrite(file, x.force); err != nil {
+	var out backupJSON
+	err := writeFile(file, x.force, func(w io.Writer) (err error) {
+		out, err = x.receive(ctx, c, w)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	out.File = file
+	return x.print(out, out.text)
+}
+
+// writeFile makes a file of what write writes. The file gets its name when it is whole and synced; until then it is
+// called file.partial.
+func writeFile(file string, force bool, write func(io.Writer) error) error {
+	if err := mayWrite(file, force); err != nil {
 		return err
 	}
 	f, err := openPartial(file + ".partial")
@@ -25,12 +41,12 @@ func (x *backupCreate) toFile(ctx context.Context, c *client.Client, file string
 		return err
 	}
 	defer f.Close() // Close releases the lock, so only after the rename
-	out, err := x.receive(ctx, c, f)
+	err = write(f)
 	if err == nil {
 		err = f.Sync()
 	}
 	if err == nil {
-		err = mayWrite(file, x.force)
+		err = mayWrite(file, force)
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), file)
@@ -38,11 +54,7 @@ func (x *backupCreate) toFile(ctx context.Context, c *client.Client, file string
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	if err := syncDir(filepath.Dir(file)); err != nil {
-		return err
-	}
-	out.File = file
-	return x.print(out, out.text)
+	return syncDir(filepath.Dir(file))
 }
 
 // mayWrite refuses an existing file without force. It always refuses a device, a pipe or a link: replacing it would

@@ -95,8 +95,7 @@ func (d *dev) add(ctx context.Context, nonVoter, spare bool) error {
 	}
 	n.Token = join.Token
 	if join.Redis != "" {
-		if n.Redis, err = nextPort(s.Nodes, func(x devcluster.Node) string { return x.Redis },
-			func(addr string) bool { return addr == n.Client || addr == n.Peer || taken(s.Nodes, addr) }); err != nil {
+		if n.Redis, err = nextPort(append(s.Nodes, n), func(x devcluster.Node) string { return x.Redis }); err != nil {
 			return err
 		}
 	}
@@ -137,25 +136,16 @@ func (d *dev) nextNode(s *devcluster.State) (devcluster.Node, error) {
 		}
 	}
 	n.Log = n.Data + ".log"
-	n.Client, err = nextPort(s.Nodes, func(x devcluster.Node) string { return x.Client },
-		func(addr string) bool { return taken(s.Nodes, addr) })
-	if err != nil {
+	if n.Client, err = nextPort(s.Nodes, func(x devcluster.Node) string { return x.Client }); err != nil {
 		return n, err
 	}
-	n.Peer, err = nextPort(s.Nodes, func(x devcluster.Node) string { return x.Peer },
-		func(addr string) bool { return addr == n.Client || taken(s.Nodes, addr) })
+	n.Peer, err = nextPort(append(s.Nodes, n), func(x devcluster.Node) string { return x.Peer })
 	return n, err
 }
 
-// taken reports whether a node has that address, whether it runs or not.
-func taken(nodes []devcluster.Node, addr string) bool {
-	return slices.ContainsFunc(nodes, func(x devcluster.Node) bool {
-		return x.Client == addr || x.Peer == addr || x.Redis == addr
-	})
-}
-
-// nextPort returns the first address behind the last of the nodes' on which nothing listens.
-func nextPort(nodes []devcluster.Node, of func(devcluster.Node) string, taken func(string) bool) (string, error) {
+// nextPort returns the first address behind the last of the nodes' that no node has, running or not, and on which
+// nothing listens.
+func nextPort(nodes []devcluster.Node, of func(devcluster.Node) string) (string, error) {
 	host, last := "127.0.0.1", 0
 	for _, n := range nodes {
 		if of(n) == "" {
@@ -171,7 +161,9 @@ func nextPort(nodes []devcluster.Node, of func(devcluster.Node) string, taken fu
 	}
 	for port := last + 1; port < 1<<16; port++ {
 		addr := net.JoinHostPort(host, strconv.Itoa(port))
-		if taken(addr) {
+		if slices.ContainsFunc(nodes, func(x devcluster.Node) bool {
+			return x.Client == addr || x.Peer == addr || x.Redis == addr
+		}) {
 			continue
 		}
 		if l, err := net.Listen("tcp", addr); err == nil {

@@ -4,10 +4,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -85,28 +82,12 @@ func (x *exportCommand) export(ctx context.Context, prefix string) error {
 		x.noteExported(&out)
 		return nil
 	}
-	if err := mayWrite(x.file, x.force); err != nil {
+	var out exported
+	err := writeFile(x.file, x.force, func(w io.Writer) (err error) {
+		out, err = x.writeTo(ctx, w, prefix)
 		return err
-	}
-	partial, err := openPartial(x.file + ".partial")
+	})
 	if err != nil {
-		return err
-	}
-	defer partial.Close() // Close releases the lock, so only after the rename
-	out, err := x.writeTo(ctx, partial, prefix)
-	if err == nil {
-		err = partial.Sync()
-	}
-	if err == nil {
-		err = mayWrite(x.file, x.force)
-	}
-	if err == nil {
-		err = os.Rename(partial.Name(), x.file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(partial.Name()))
-	}
-	if err := syncDir(filepath.Dir(x.file)); err != nil {
 		return err
 	}
 	out.File = x.file

@@ -48,7 +48,7 @@ func newMemberAdd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, cancel := m.bounded(cmd)
+			ctx, cancel := a.bounded(cmd)
 			defer cancel()
 			return m.run(ctx, c)
 		},

@@ -42,7 +42,7 @@ func newMemberChange(a *app, kind string, cmd *cobra.Command) (*cobra.Command, *
 			return err
 		}
 		a.changes = !m.dryRun
-		ctx, cancel := m.bounded(cmd)
+		ctx, cancel := a.bounded(cmd)
 		defer cancel()
 		return m.perform(ctx, c, args[0])
 	}
@@ -56,14 +56,6 @@ func (m *memberChange) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&m.noWait, "no-wait", false, "end as soon as the operation has begun")
 	f.StringVar(&m.change.Operation, "operation", "", "id of the operation; one that was begun before is not begun again")
 	m.app.timeoutFlag(cmd, "how long to wait for the end of the operation (default: no limit)")
-}
-
-// bounded returns the context of the whole command.
-func (m *memberChange) bounded(cmd *cobra.Command) (context.Context, context.CancelFunc) {
-	if cmd.Flags().Changed("timeout") {
-		return context.WithTimeout(cmd.Context(), m.app.timeout)
-	}
-	return context.WithCancel(cmd.Context())
 }
 
 // run changes the member that arg names. If the operation was begun before, the member may have left already, or
