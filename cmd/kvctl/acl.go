@@ -50,11 +50,7 @@ func newACLBootstrap(a *app) *cobra.Command {
 				}
 			}
 			return a.write(ctx, func(ctx context.Context, c *client.Client) error {
-				t, err := c.ACL().Bootstrap(ctx, secret, client.WriteOptions{Once: w.once})
-				if err != nil {
-					return err
-				}
-				return a.printToken(t)
+				return a.printToken(c.ACL().Bootstrap(ctx, secret, client.WriteOptions{Once: w.once}))
 			})
 		},
 	}

@@ -44,11 +44,7 @@ func newPolicyCreate(a *app) *cobra.Command {
 				return err
 			}
 			return a.write(ctx, func(ctx context.Context, c *client.Client) error {
-				made, err := c.ACL().CreatePolicy(ctx, p, client.WriteOptions{Once: w.once})
-				if err != nil {
-					return err
-				}
-				return a.printPolicy(made)
+				return a.printPolicy(c.ACL().CreatePolicy(ctx, p, client.WriteOptions{Once: w.once}))
 			})
 		},
 	}
@@ -82,10 +78,7 @@ func newPolicyRead(a *app) *cobra.Command {
 			return a.read(cmd.Context(),
 				func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
 					p, meta, err := policyGiven(ctx, cmd, c, args, client.ReadOptions{Mode: mode})
-					if err != nil {
-						return meta, err
-					}
-					return meta, a.printPolicy(p)
+					return meta, a.printPolicy(p, err)
 				})
 		},
 	}
@@ -172,11 +165,7 @@ func newPolicyUpdate(a *app) *cobra.Command {
 				if renamed += name; renamed != "" {
 					spec.Name = renamed
 				}
-				changed, err := c.ACL().UpdatePolicy(ctx, p.ID, spec, client.WriteOptions{})
-				if err != nil {
-					return err
-				}
-				return a.printPolicy(changed)
+				return a.printPolicy(c.ACL().UpdatePolicy(ctx, p.ID, spec, client.WriteOptions{}))
 			})
 		},
 	}
@@ -232,8 +221,12 @@ type deletedID struct {
 	ID string `json:"deleted"`
 }
 
-// printPolicy prints p as Consul's command line does.
-func (p *printer) printPolicy(x client.Policy) error {
+// printPolicy prints x as Consul's command line does. Like printToken and printGrant it returns err if there is one: it
+// takes what a call to the cluster returns.
+func (p *printer) printPolicy(x client.Policy, err error) error {
+	if err != nil {
+		return err
+	}
 	return p.print(x, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "ID:           %s\nName:         %s\nDescription:  %s\nRules:\n%s\n", x.ID,
 			output.OneLine(x.Name), output.OneLine(x.Description), strings.TrimRight(x.Rules, "\n"))

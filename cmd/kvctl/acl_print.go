@@ -11,7 +11,10 @@ import (
 )
 
 // printToken prints t as Consul's command line does, so that scripts find SecretID and AccessorID.
-func (p *printer) printToken(t client.Token) error {
+func (p *printer) printToken(t client.Token, err error) error {
+	if err != nil {
+		return err
+	}
 	return p.print(t, func(w io.Writer) error { return writeToken(w, t) })
 }
 

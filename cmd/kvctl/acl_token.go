@@ -36,11 +36,7 @@ func newTokenCreate(a *app) *cobra.Command {
 			}
 			t.Policies = policies.list()
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				made, err := c.ACL().CreateToken(ctx, t, client.WriteOptions{Once: w.once})
-				if err != nil {
-					return err
-				}
-				return a.printToken(made)
+				return a.printToken(c.ACL().CreateToken(ctx, t, client.WriteOptions{Once: w.once}))
 			})
 		},
 	}
@@ -77,10 +73,7 @@ func newTokenRead(a *app) *cobra.Command {
 				func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
 					if !expanded {
 						t, meta, err := c.ACL().Token(ctx, accessor, client.ReadOptions{Mode: mode})
-						if err != nil {
-							return meta, err
-						}
-						return meta, a.printToken(t)
+						return meta, a.printToken(t, err)
 					}
 					t, meta, err := c.ACL().TokenExpanded(ctx, accessor, client.ReadOptions{Mode: mode})
 					if err != nil {
@@ -112,10 +105,7 @@ func (a *app) showSelf(cmd *cobra.Command) error {
 	return a.read(cmd.Context(),
 		func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
 			t, meta, err := c.ACL().Self(ctx, client.ReadOptions{Mode: mode})
-			if err != nil {
-				return meta, err
-			}
-			return meta, a.printToken(t)
+			return meta, a.printToken(t, err)
 		})
 }
 
@@ -182,11 +172,7 @@ func newTokenUpdate(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				changed, err := c.ACL().UpdateToken(ctx, change.applied(cmd, t), client.WriteOptions{})
-				if err != nil {
-					return err
-				}
-				return a.printToken(changed)
+				return a.printToken(c.ACL().UpdateToken(ctx, change.applied(cmd, t), client.WriteOptions{}))
 			})
 		},
 	}
@@ -239,11 +225,7 @@ func newTokenClone(a *app) *cobra.Command {
 				return err
 			}
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				t, err := c.ACL().CloneToken(ctx, accessor, description, client.WriteOptions{Once: w.once})
-				if err != nil {
-					return err
-				}
-				return a.printToken(t)
+				return a.printToken(c.ACL().CloneToken(ctx, accessor, description, client.WriteOptions{Once: w.once}))
 			})
 		},
 	}

@@ -438,7 +438,7 @@ func TestDevMembers(t *testing.T) {
 
 	defer func(was time.Duration) { removedGrace = was }(removedGrace)
 	removedGrace = 10 * time.Millisecond // a pretended node does not end by itself
-	d.want(0, "node 1 (pid", "remove", "1")
+	d.want(0, "node 1 is removed: waits until its process has ended", "remove", "1")
 	if s = d.read(); s.Node(1) != nil || len(s.Nodes) != 3 {
 		t.Fatalf("%+v", s)
 	}

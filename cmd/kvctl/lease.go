@@ -79,11 +79,7 @@ func newLeaseAcquire(a *app) *cobra.Command {
 			}
 			a.extraTime = limit - a.timeout
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				g, err := c.Leases().Grant(ctx, args[0], o)
-				if err != nil {
-					return err
-				}
-				return a.printGrant(g)
+				return a.printGrant(c.Leases().Grant(ctx, args[0], o))
 			})
 		},
 	}
@@ -120,11 +116,7 @@ func newLeaseRenew(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.Name, g.Grant, g.Owner = args[0], args[1], a.ownerOr(g.Owner)
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				next, err := c.Leases().Renew(ctx, g)
-				if err != nil {
-					return err
-				}
-				return a.printGrant(next)
+				return a.printGrant(c.Leases().Renew(ctx, g))
 			})
 		},
 	}
@@ -218,7 +210,10 @@ type grantJSON struct {
 	Left  int64  `json:"left_ms"` // when it was printed
 }
 
-func (p *printer) printGrant(g client.LeaseGrant) error {
+func (p *printer) printGrant(g client.LeaseGrant, err error) error {
+	if err != nil {
+		return err
+	}
 	fence := client.Fence{Name: "lease/" + g.Name, Token: g.Token}.String()
 	out := grantJSON{
 		g.Name, g.Owner, g.Token, fence, g.Grant, g.TTL.Milliseconds(), max(0, g.Left).Milliseconds(),
