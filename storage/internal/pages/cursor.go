@@ -129,8 +129,13 @@ func (c *Cursor) Seek(r *Bucket, key []byte) error {
 		c.levels = append(c.levels, level{page: r.inline, leaf: true})
 		return c.search(&c.levels[0], key)
 	}
-	for id := r.id; ; {
-		l, err := c.push(id, false)
+	return c.descend(r.id, key, false)
+}
+
+// descend goes from page id to the leaf in which key lies or would lie, and searches it there. keep is that of load.
+func (c *Cursor) descend(id uint64, key []byte, keep bool) error {
+	for {
+		l, err := c.push(id, keep)
 		if err != nil {
 			return err
 		}
@@ -235,12 +240,10 @@ func (c *Cursor) Record() (key, record []byte, err error) {
 	l := &c.levels[len(c.levels)-1]
 	flags, key, record, err := l.page.leafElement(l.i)
 	if err == nil && flags != 0 {
-		err = errBucketInPlace
+		err = errors.New("a bucket lies where a record should")
 	}
 	return key, record, err
 }
-
-var errBucketInPlace = errors.New("a bucket lies where a record should")
 
 // Find returns the record of key, or nil. The bytes are good until the cursor moves.
 func (c *Cursor) Find(r *Bucket, key []byte) ([]byte, error) {
@@ -251,36 +254,15 @@ func (c *Cursor) Find(r *Bucket, key []byte) ([]byte, error) {
 	if at, err := l.key(l.i); err != nil || !bytes.Equal(at, key) {
 		return nil, err
 	}
-	flags, _, record, err := l.page.leafElement(l.i)
-	switch {
-	case err != nil:
-		return nil, err
-	case flags != 0:
-		return nil, errBucketInPlace
-	}
-	return record, nil
+	_, record, err := c.Record()
+	return record, err
 }
 
 // FindBucket finds the bucket called name. Its result does not change when the cursor moves.
 func (c *Cursor) FindBucket(name []byte) (Bucket, error) {
 	c.levels = c.levels[:0]
-	for id := c.root; ; {
-		l, err := c.push(id, true)
-		if err != nil {
-			return Bucket{}, err
-		}
-		if err := c.search(l, name); err != nil {
-			return Bucket{}, err
-		}
-		if l.leaf {
-			break
-		}
-		if _, id, err = l.page.branchElement(l.i); err != nil {
-			return Bucket{}, err
-		}
-	}
-	if !c.Inside() {
-		return Bucket{}, nil
+	if err := c.descend(c.root, name, true); err != nil || !c.Inside() {
+		return Bucket{}, err
 	}
 	l := &c.levels[len(c.levels)-1]
 	flags, at, header, err := l.page.leafElement(l.i)
