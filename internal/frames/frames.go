@@ -30,8 +30,8 @@ type Format struct {
 	Version uint32
 	Name    string // with its article, as in "a backup"
 	Damaged error  // wrapped by every error of this package
-	// Limit returns the most bytes that the body of a frame has, 0 if there is no such kind.
-	Limit func(kind byte) int
+	// Limits has the most bytes that the body of a frame of each kind has.
+	Limits map[byte]int
 }
 
 // Begin returns the prelude.
@@ -64,7 +64,7 @@ func Append(b []byte, at uint64, kind byte, body []byte) []byte {
 // CheckHead reads the first HeadBytes of a frame that begins at byte at.
 func (f *Format) CheckHead(at uint64, head []byte) (kind byte, length int, err error) {
 	kind, n := head[0], binary.BigEndian.Uint32(head[1:])
-	if uint64(n) > uint64(f.Limit(kind)) {
+	if uint64(n) > uint64(f.Limits[kind]) {
 		return kind, 0, f.DamagedAt(at, "a frame of kind %d with %d bytes", kind, n)
 	}
 	return kind, int(n), nil

@@ -8,9 +8,8 @@ import (
 
 var errDamaged = errors.New("damaged")
 
-var format = Format{Magic: "TESTFILE", Version: 3, Name: "a test file", Damaged: errDamaged, Limit: func(kind byte) int {
-	return map[byte]int{1: 4, 2: 300}[kind]
-}}
+var format = Format{Magic: "TESTFILE", Version: 3, Name: "a test file", Damaged: errDamaged,
+	Limits: map[byte]int{1: 4, 2: 300}}
 
 // TestBytes holds the bytes of a file in place, which are on disks.
 func TestBytes(t *testing.T) {

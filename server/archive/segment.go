@@ -35,20 +35,8 @@ const (
 // ErrDamaged is wrapped by every error that says that a segment is not what a Builder made.
 var ErrDamaged = errors.New("the segment is damaged")
 
-var format = frames.Format{Magic: "TENURESG", Version: 1, Name: "a segment", Damaged: ErrDamaged, Limit: limitOf}
-
-// limitOf bounds the body of a frame.
-func limitOf(kind byte) int {
-	switch kind {
-	case kindHeader:
-		return headerLimit
-	case kindValue:
-		return valueLimit
-	case kindEnd:
-		return endLimit
-	}
-	return 0
-}
+var format = frames.Format{Magic: "TENURESG", Version: 1, Name: "a segment", Damaged: ErrDamaged, Limits: map[byte]int{
+	kindHeader: headerLimit, kindValue: valueLimit, kindEnd: endLimit}}
 
 // header is the body of the first frame. Fields are only added at the end.
 type header struct {

@@ -24,20 +24,8 @@ const (
 // ErrDamaged is wrapped by every error that says that a backup is not what a Maker made.
 var ErrDamaged = errors.New("the backup is damaged")
 
-var format = frames.Format{Magic: "TENUREBK", Version: 1, Name: "a backup", Damaged: ErrDamaged, Limit: limitOf}
-
-// limitOf bounds the body of a frame.
-func limitOf(kind byte) int {
-	switch kind {
-	case kindHeader:
-		return headerLimit
-	case kindPiece:
-		return storage.MaxSnapshotPieceBytes
-	case kindEnd:
-		return endLimit
-	}
-	return 0
-}
+var format = frames.Format{Magic: "TENUREBK", Version: 1, Name: "a backup", Damaged: ErrDamaged, Limits: map[byte]int{
+	kindHeader: headerLimit, kindPiece: storage.MaxSnapshotPieceBytes, kindEnd: endLimit}}
 
 // header is the body of the first frame. Fields are only added at the end.
 type header struct {
