@@ -94,7 +94,7 @@ func newRecoverApply(stdout, stderr io.Writer) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "./kvnode-data", "data directory to make; must be empty, or not there")
+	cmd.Flags().StringVar(&data, "data", defaultData, "data directory to make; must be empty, or not there")
 	cmd.Flags().StringVar(&lose, "yes-i-lose", "", "what may be lost, in the words of the plan (default: ask)")
 	return cmd
 }

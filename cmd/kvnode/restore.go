@@ -71,7 +71,7 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 			return restoreFile(ctx, args[0], f, cmd.InOrStdin(), stdout, stderr)
 		},
 	}
-	cmd.Flags().StringVar(&f.data, "data", "./kvnode-data", "data directory to make; must be empty, or not there")
+	cmd.Flags().StringVar(&f.data, "data", defaultData, "data directory to make; must be empty, or not there")
 	cmd.Flags().StringArrayVar(&f.identities, "identity", nil, "file with the age identity to decrypt with "+
 		"(repeatable)")
 	cmd.Flags().StringVar(&f.at, "at", "", "of an archive: the revision or the time (RFC 3339) to restore; default: "+

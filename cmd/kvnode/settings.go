@@ -17,6 +17,7 @@ import (
 const (
 	defaultClient = "127.0.0.1:8500"
 	defaultPeer   = "127.0.0.1:8300"
+	defaultData   = "./kvnode-data"
 )
 
 // settings has everything that an operator can set.
@@ -83,7 +84,7 @@ func addressRows(c *server.Config) []row {
 			"most 7, with the addresses for peers (default: a single node, 1)"},
 		{"node-name", text(&c.NodeName, "name"), "name of this node (default: that of its certificate, else node-N " +
 			"for node N)"},
-		{"data", setting(&c.Data, "./kvnode-data", "dir", parseDir), "data directory; created if it does not exist"},
+		{"data", setting(&c.Data, defaultData, "dir", parseDir), "data directory; created if it does not exist"},
 		{"client", listen(&c.ClientAddr, defaultClient), "address to listen on for clients (HTTP)"},
 		{"peer", listen(&c.PeerAddr, ""), "address to listen on for peers (default: this node's address in " +
 			"--cluster, else " + defaultPeer + ")"},
