@@ -58,38 +58,34 @@ func NewBackups(c BackupsConfig) *Backups {
 // read point, like a default read. The state database lags the memory, so it then waits for a checkpoint of the applied
 // entries. Then it takes a snapshot.
 func (b *Backups) Backup(timeout time.Duration) (web.Backup, error) {
-	out, err := b.in(b.slots, timeout, fmt.Sprintf("%d backups are being read from this node: try again later, or another node",
+	return b.in(b.slots, timeout, fmt.Sprintf("%d backups are being read from this node: try again later, or another node",
 		maxBackups))
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // ForArchive is Backup for the archive of this node, which reads one at a time.
 func (b *Backups) ForArchive(timeout time.Duration) (web.Backup, error) {
-	out, err := b.in(b.own, timeout, "a copy for the archive is being read already")
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return b.in(b.own, timeout, "a copy for the archive is being read already")
 }
 
 // in is Backup in one of the places; if there is none left, full says so.
-func (b *Backups) in(places chan struct{}, timeout time.Duration, full string) (out *outgoing, err error) {
+func (b *Backups) in(places chan struct{}, timeout time.Duration, full string) (web.Backup, error) {
 	select {
 	case places <- struct{}{}:
 	default:
 		return nil, fmt.Errorf("%w: %s", web.ErrOverloaded, full)
 	}
+	var out *outgoing
 	held := false
 	defer func() { // also if something panics
 		if out == nil && !held {
 			<-places
 		}
 	}()
-	out, held, err = b.open(places, timeout)
-	return out, err
+	var err error
+	if out, held, err = b.open(places, timeout); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // open waits for a read point and a checkpoint, and begins a backup of that checkpoint. After an error held reports

@@ -25,9 +25,16 @@ func fullNodes(full []ballot.NodeID) string {
 	if len(ids) == 1 {
 		return "the disk of node " + ids[0] + " has reached its reserve or its quota"
 	}
-	last := len(ids) - 1
-	return "the disks of nodes " + strings.Join(ids[:last], ", ") + " and " + ids[last] + " have reached their reserve " +
-		"or quota"
+	return "the disks of nodes " + listed(ids) + " have reached their reserve or quota"
+}
+
+// listed joins words as in "a, b and c".
+func listed(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // problem says in one line what keeps the node from working as it should, or "".

@@ -89,10 +89,9 @@ func (u *Upgrades) named(ids []ballot.NodeID, one, many string) string {
 		}
 	}
 	if len(names) == 1 {
-		return names[0] + " " + one
+		many = one
 	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last] + " " + many
+	return listed(names) + " " + many
 }
 
 func itOrThem(ids []ballot.NodeID) string {

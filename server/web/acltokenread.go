@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -57,9 +58,10 @@ func (h *aclHandler) listTokens(x *exchange) error {
 		return err
 	}
 	out, now := []api.TokenListEntry{}, time.Now().UnixNano()
+	hasID := func(l api.ACLLink) bool { return l.ID == q.policy }
 	a.Tokens(func(t *kv.Token) bool {
 		s := tokenOut(t, a)
-		if t.Expires != 0 && now >= t.Expires || q.policy != "" && !hasPolicy(&s, q.policy) {
+		if t.Expires != 0 && now >= t.Expires || q.policy != "" && !slices.ContainsFunc(s.Policies, hasID) {
 			return true
 		}
 		out = append(out, api.TokenListEntry(s))
@@ -67,15 +69,6 @@ func (h *aclHandler) listTokens(x *exchange) error {
 	})
 	x.shows(&q, a, out)
 	return nil
-}
-
-func hasPolicy(t *api.Token, id string) bool {
-	for _, p := range t.Policies {
-		if p.ID == id {
-			return true
-		}
-	}
-	return false
 }
 
 // tokenOut returns t as it is shown, without its secret, which nobody knows.

@@ -36,9 +36,7 @@ func (h *leaseHandler) list(x *exchange) error {
 		Prefix: q.prefix, Start: q.start, Limit: orDefault(q.limit, defaultLeasePage),
 		Keep: func(name string) bool {
 			readable := x.permit.may(acl.LeaseRead(name))
-			if !readable {
-				hidden = true
-			}
+			hidden = hidden || !readable
 			return readable
 		}})
 	if err != nil {

@@ -212,21 +212,12 @@ func joining(op *members.Operation, b *api.MemberRequest) error {
 		return badRequest("peer_address is missing: others must know where the node is: nothing was changed")
 	}
 	id, err := hex.DecodeString(b.Store)
-	if err != nil || len(id) != len(op.Member.Store) || allZero(id) {
+	copy(op.Member.Store[:], id)
+	if err != nil || len(id) != len(op.Member.Store) || op.Member.Store.IsZero() {
 		return badRequest("store %.80q: must be the id of a data directory, %d hexadecimal digits: nothing was changed",
 			b.Store, 2*len(op.Member.Store))
 	}
-	copy(op.Member.Store[:], id)
 	return nil
-}
-
-func allZero(b []byte) bool {
-	for _, x := range b {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // memberNode checks the id of a node.
