@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -96,9 +97,7 @@ func (l *ACL) CloneToken(ctx context.Context, accessor, description string, o Wr
 	if err != nil {
 		return Token{}, err
 	}
-	if description == "" {
-		description = from.Description
-	}
+	description = cmp.Or(description, from.Description)
 	return l.CreateToken(ctx, TokenSpec{Name: from.Name, Description: description, Policies: from.Policies}, o)
 }
 

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -118,9 +119,7 @@ func (o *LeaseOptions) setDefaults() {
 	if o.Owner == "" {
 		o.Owner = defaultOwner()
 	}
-	if o.TTL == 0 {
-		o.TTL = DefaultLeaseTTL
-	}
+	o.TTL = cmp.Or(o.TTL, DefaultLeaseTTL)
 	if o.Acquisition == "" {
 		o.Acquisition = uuid.NewString()
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,7 @@ func (m *Members) Wait(
 			return last, err
 		}
 		if over := pause(ctx, operationPoll, 0); over != nil {
-			step := last.Step
-			if step == "" {
-				step = "no node that answered knew it"
-			}
+			step := cmp.Or(last.Step, "no node that answered knew it")
 			return fail(last, ErrUnavailable, fmt.Errorf("it goes on: %s: %w", step, over))
 		}
 	}

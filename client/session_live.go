@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,9 +49,7 @@ type LiveSession struct {
 
 // Start creates a session and renews it until Close, or until it is lost. The deadline of ctx bounds only the creation.
 func (s *Sessions) Start(ctx context.Context, o SessionOptions) (*LiveSession, error) {
-	if o.TTL == 0 {
-		o.TTL = DefaultSessionTTL
-	}
+	o.TTL = cmp.Or(o.TTL, DefaultSessionTTL)
 	sent := s.now()
 	id, err := s.Create(ctx, o)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -49,10 +50,7 @@ func newCAInit(a *app) *cobra.Command {
 		Args:    arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			a.changes = true
-			dir := optional(args)
-			if dir == "" {
-				dir = defaultCADir
-			}
+			dir := cmp.Or(optional(args), defaultCADir)
 			if err := certs.CheckCluster(cluster); err != nil {
 				return usage("--cluster: %w", err)
 			}
@@ -172,9 +170,7 @@ func (a *app) renewAuthority(d *certs.Dir, dir string, args []string, validity t
 	if len(args) > 0 {
 		return usage("--authority renews no certificate: leave out %s, and renew it afterwards", args[0])
 	}
-	if validity == 0 {
-		validity = certs.AuthorityValidity
-	}
+	validity = cmp.Or(validity, certs.AuthorityValidity)
 	c, err := d.RenewAuthority(validity, time.Now())
 	if err != nil {
 		return err

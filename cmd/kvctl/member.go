@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,10 +156,7 @@ var duration = regexp.MustCompile(`\b([0-9]+(\.[0-9]+)?(h|m|s|ms|µs))+\b`)
 // stepText returns what a running operation waits for. The time that a step names is that of its last check; WaitMS is
 // newer.
 func stepText(o client.MemberOperation) string {
-	text := o.Step
-	if text == "" {
-		text = "it has begun"
-	}
+	text := cmp.Or(o.Step, "it has begun")
 	if left := output.Duration(time.Duration(o.WaitMS) * time.Millisecond); o.WaitMS > 0 && duration.MatchString(text) {
 		text = duration.ReplaceAllLiteralString(text, left)
 	} else if o.WaitMS > 0 {

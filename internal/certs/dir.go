@@ -2,6 +2,7 @@ package certs
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -108,9 +109,7 @@ func (d *Dir) Issue(r Request, out string, now time.Time) (Written, error) {
 	if err != nil {
 		return Written{}, err
 	}
-	if out == "" {
-		out = d.path
-	}
+	out = cmp.Or(out, d.path)
 	if err := os.MkdirAll(out, 0o700); err != nil {
 		return Written{}, err
 	}

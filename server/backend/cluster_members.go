@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"slices"
 
 	"tenure/api"
@@ -103,15 +104,11 @@ func (b *Cluster) member(x ident.Member, voter bool, p api.PeerStatus, v *runner
 		out.Connected, out.LastHeardMS, out.Applied, out.Draining = true, 0, v.Applied, b.cfg.Draining()
 		p.ClientAddress = b.cfg.ClientAddr
 	}
-	if out.PeerAddress == "" {
-		out.PeerAddress = b.cfg.Members.Address(x.Node)
-	}
+	out.PeerAddress = cmp.Or(out.PeerAddress, b.cfg.Members.Address(x.Node))
 	if b.cfg.Unjoinable && x.Node == b.cfg.Identity.Node {
 		out.PeerAddress = ""
 	}
-	if out.ClientAddress == "" {
-		out.ClientAddress = p.ClientAddress
-	}
+	out.ClientAddress = cmp.Or(out.ClientAddress, p.ClientAddress)
 	out.Lag = v.Chosen - min(v.Chosen, out.Applied)
 	return out
 }

@@ -1,6 +1,7 @@
 package members
 
 import (
+	"cmp"
 	"slices"
 
 	"tenure/internal/ballot"
@@ -23,9 +24,7 @@ func memberOf(all *ident.Membership, next, node ballot.NodeID) (m ident.Member, 
 // fits returns why m, which gets the id next, cannot be listed beside the other members, without the replaced one (0:
 // none is replaced).
 func fits(all *ident.Membership, next ballot.NodeID, m ident.Member, replaced ballot.NodeID) error {
-	if m.Node == 0 {
-		m.Node = next
-	}
+	m.Node = cmp.Or(m.Node, next)
 	switch x, what := clash(all, m, replaced); what {
 	case clashName:
 		return refuse(NameTaken, "node %d is named %q; choose another name, or replace it: kvnode --join ... "+

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -108,10 +109,8 @@ func unknownCommand(args [][]byte) string {
 // kindOf returns what values the commands of that name are for, if Tenure has none such.
 func kindOf(name string) string {
 	for kind, names := range otherKinds {
-		for n := range strings.FieldsSeq(names) {
-			if n == name {
-				return kind
-			}
+		if slices.Contains(strings.Fields(names), name) {
+			return kind
 		}
 	}
 	return ""

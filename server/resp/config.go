@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -58,30 +59,16 @@ func (c Config) withDefaults() Config {
 	if c.Hub == nil {
 		c.Hub = watch.New(watch.DefaultLimits)
 	}
-	if c.Advertised == "" {
-		c.Advertised = c.Addr
-	}
-	if c.MaxValueBytes == 0 {
-		c.MaxValueBytes = api.DefaultMaxValueBytes
-	}
+	c.Advertised = cmp.Or(c.Advertised, c.Addr)
+	c.MaxValueBytes = cmp.Or(c.MaxValueBytes, api.DefaultMaxValueBytes)
 	if c.Admission == nil {
 		c.Admission = admission.NewControl(admission.Limits{}, c.Logger, admission.NewMetrics())
 	}
-	if c.ClientTimeout == 0 {
-		c.ClientTimeout = 10 * time.Second
-	}
-	if c.SendTimeout == 0 {
-		c.SendTimeout = 30 * time.Second
-	}
-	if c.MaxLeaseTime == 0 {
-		c.MaxLeaseTime = 30 * time.Second
-	}
-	if c.MaxUnreadBytes == 0 {
-		c.MaxUnreadBytes = 128 << 20
-	}
-	if c.Heartbeat == 0 {
-		c.Heartbeat = 15 * time.Second
-	}
+	c.ClientTimeout = cmp.Or(c.ClientTimeout, 10*time.Second)
+	c.SendTimeout = cmp.Or(c.SendTimeout, 30*time.Second)
+	c.MaxLeaseTime = cmp.Or(c.MaxLeaseTime, 30*time.Second)
+	c.MaxUnreadBytes = cmp.Or(c.MaxUnreadBytes, 128<<20)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 15*time.Second)
 	return c
 }
 

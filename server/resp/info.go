@@ -2,6 +2,7 @@ package resp
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -120,14 +121,7 @@ func commandCommand(c *conn, args [][]byte) {
 	}
 }
 
-func sortedNames() []string {
-	names := make([]string, 0, len(table))
-	for n := range table {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
-}
+func sortedNames() []string { return slices.Sorted(maps.Keys(table)) }
 
 // describeCommands replies name, arity, flags and the places of keys, as Redis before 7 does.
 func describeCommands(w *proto.Writer, names []string) {

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"net"
+	"slices"
 	"strconv"
 
 	"tenure/api"
@@ -60,18 +61,12 @@ func nodeAt(id uint64, address string, connected bool) node {
 
 // theMaster returns the master, if one is known and it serves the Redis protocol.
 func (n *nodes) theMaster() (node, bool) {
-	if n.master == 0 {
+	all := append([]node{n.self}, n.others...)
+	i := slices.IndexFunc(all, func(o node) bool { return o.id == n.master })
+	if n.master == 0 || i < 0 {
 		return node{}, false
 	}
-	if n.master == n.self.id {
-		return n.self, true
-	}
-	for _, o := range n.others {
-		if o.id == n.master {
-			return o, true
-		}
-	}
-	return node{}, false
+	return all[i], true
 }
 
 // replicas returns the nodes that are not the master.

@@ -52,8 +52,8 @@ func replyWritten(w *proto.Writer, _ *op, results []result) {
 	}
 }
 
-// replyOld replies the value that was there before.
-func replyOld(w *proto.Writer, _ *op, results []result) {
+// replyValue replies the value that is or was there.
+func replyValue(w *proto.Writer, _ *op, results []result) {
 	switch {
 	case refused(w, results):
 	case results[0].count == 0:
@@ -62,9 +62,6 @@ func replyOld(w *proto.Writer, _ *op, results []result) {
 		w.Text(results[0].body)
 	}
 }
-
-// replyValue replies a value.
-func replyValue(w *proto.Writer, o *op, results []result) { replyOld(w, o, results) }
 
 // replyLength replies how long a value is.
 func replyLength(w *proto.Writer, _ *op, results []result) {

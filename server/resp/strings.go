@@ -16,7 +16,7 @@ var stringCommands = []command{
 	{name: "setex", arity: 4, steps: func(b *batch, a [][]byte) { setFor(b, a, time.Second) }},
 	{name: "psetex", arity: 4, steps: func(b *batch, a [][]byte) { setFor(b, a, time.Millisecond) }},
 	{name: "get", arity: 2, steps: get},
-	{name: "getset", arity: 3, steps: func(b *batch, a [][]byte) { b.put(a[1], a[2], kv.ModeReturn, 0, replyOld) }},
+	{name: "getset", arity: 3, steps: func(b *batch, a [][]byte) { b.put(a[1], a[2], kv.ModeReturn, 0, replyValue) }},
 	{name: "getdel", arity: 2, steps: getdel},
 	{name: "getex", arity: -2, steps: getex},
 	{name: "mget", arity: -2, steps: mget},
@@ -63,7 +63,7 @@ func set(b *batch, args [][]byte) {
 	}
 	reply := replySet
 	if s.mode&kv.ModeReturn != 0 {
-		reply = replyOld
+		reply = replyValue
 	}
 	if s.gone {
 		b.setGone(key, s, reply)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,23 +105,12 @@ func (c *Config) Validate() error {
 
 // withDefaults returns c with its zero fields filled.
 func (c Config) withDefaults() Config {
-	def := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	def(&c.MaxLogFrameBytes, 64<<20)
-	def(&c.QueueFrames, 4096)
-	def(&c.QueueBytes, max(64<<20, c.MaxLogFrameBytes))
-	if c.IdleTimeout == 0 {
-		c.IdleTimeout = 4 * time.Second
-	}
-	if c.HandshakeTimeout == 0 {
-		c.HandshakeTimeout = 3 * time.Second
-	}
-	if c.DialBack == 0 {
-		c.DialBack = time.Second
-	}
+	c.MaxLogFrameBytes = cmp.Or(c.MaxLogFrameBytes, 64<<20)
+	c.QueueFrames = cmp.Or(c.QueueFrames, 4096)
+	c.QueueBytes = cmp.Or(c.QueueBytes, max(64<<20, c.MaxLogFrameBytes))
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, 4*time.Second)
+	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, 3*time.Second)
+	c.DialBack = cmp.Or(c.DialBack, time.Second)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -89,9 +90,7 @@ func linkOf(link api.ACLLink, a *kv.ACL) (string, error) {
 		}
 		return p.ID, nil
 	}
-	if id == "" {
-		id = link.Name
-	}
+	id = cmp.Or(id, link.Name)
 	if id == "" {
 		return "", badRequest("Policies: each needs an ID or a Name: nothing was changed")
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -96,22 +97,22 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	c.MaxValueBytes = orDefault(c.MaxValueBytes, api.DefaultMaxValueBytes)
+	c.MaxValueBytes = cmp.Or(c.MaxValueBytes, api.DefaultMaxValueBytes)
 	if c.Drained == nil {
 		c.Drained = func() bool { return false }
 	}
-	c.MaxLeaseTime = orDefault(c.MaxLeaseTime, 30*time.Second)
+	c.MaxLeaseTime = cmp.Or(c.MaxLeaseTime, 30*time.Second)
 	c.Limits = c.Limits.WithDefaults()
-	c.SessionTTLMin = orDefault(c.SessionTTLMin, api.DefaultMinSessionTTL)
-	c.MaxHeaderBytes = orDefault(c.MaxHeaderBytes, DefaultMaxHeaderBytes)
-	c.ClientTimeout = orDefault(c.ClientTimeout, 10*time.Second)
-	c.HeaderTimeout = orDefault(c.HeaderTimeout, DefaultHeaderTimeout)
-	c.BodyTimeout = orDefault(c.BodyTimeout, DefaultBodyTimeout)
-	c.ResponseTimeout = orDefault(c.ResponseTimeout, 2*time.Minute)
-	c.IdleTimeout = orDefault(c.IdleTimeout, 2*time.Minute)
-	c.Heartbeat = orDefault(c.Heartbeat, 15*time.Second)
-	c.ListTimeout = orDefault(c.ListTimeout, 5*time.Second)
-	c.EventTimeout = orDefault(c.EventTimeout, 30*time.Second)
+	c.SessionTTLMin = cmp.Or(c.SessionTTLMin, api.DefaultMinSessionTTL)
+	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, DefaultMaxHeaderBytes)
+	c.ClientTimeout = cmp.Or(c.ClientTimeout, 10*time.Second)
+	c.HeaderTimeout = cmp.Or(c.HeaderTimeout, DefaultHeaderTimeout)
+	c.BodyTimeout = cmp.Or(c.BodyTimeout, DefaultBodyTimeout)
+	c.ResponseTimeout = cmp.Or(c.ResponseTimeout, 2*time.Minute)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, 2*time.Minute)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 15*time.Second)
+	c.ListTimeout = cmp.Or(c.ListTimeout, 5*time.Second)
+	c.EventTimeout = cmp.Or(c.EventTimeout, 30*time.Second)
 	if c.Hub == nil {
 		c.Hub = watch.New(watch.DefaultLimits)
 	}
@@ -119,13 +120,6 @@ func (c Config) withDefaults() Config {
 		c.Registry = prometheus.NewRegistry()
 	}
 	return c
-}
-
-func orDefault[T int | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
 }
 
 // Validate returns an error that says in one line what is wrong with c and how to mend it. It resolves no names and

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -18,9 +19,7 @@ func credentialsOf(r *http.Request) (access.Credentials, error) {
 	if err != nil {
 		return who, err
 	}
-	if secret == "" {
-		secret = r.Header.Get(api.HeaderToken)
-	}
+	secret = cmp.Or(secret, r.Header.Get(api.HeaderToken))
 	if secret == "" {
 		// RFC 9110: the name of the scheme has no case.
 		if h := r.Header.Get(api.HeaderAuthorization); len(h) >= len(api.BearerPrefix) &&

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -168,9 +169,7 @@ func membersOf(t reflect.Type, list []string) []string {
 			list = membersOf(f.Type, list)
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		list = membersOf(f.Type, append(list, name))
 	}
 	return list

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"unicode/utf8"
 
@@ -33,7 +34,7 @@ func (h *leaseHandler) list(x *exchange) error {
 	defer cancel()
 	hidden := false
 	list, err := h.leases.ListLeases(ctx, LeaseQuery{
-		Prefix: q.prefix, Start: q.start, Limit: orDefault(q.limit, defaultLeasePage),
+		Prefix: q.prefix, Start: q.start, Limit: cmp.Or(q.limit, defaultLeasePage),
 		Keep: func(name string) bool {
 			readable := x.permit.may(acl.LeaseRead(name))
 			hidden = hidden || !readable

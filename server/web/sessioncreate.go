@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -101,9 +102,7 @@ func (h *sessionHandler) described(in *sessionBody) (kv.Session, error) {
 		setBehavior(&e, in.Behavior),
 		checkSession(&e, in),
 		h.setTTL(&e, in.TTL))
-	if e.Node == "" {
-		e.Node = h.nodeName()
-	}
+	e.Node = cmp.Or(e.Node, h.nodeName())
 	return e, err
 }
 
