@@ -83,48 +83,40 @@ func (r *identityRecord) public() Identity {
 
 // SetNode binds the directory to a node id, durably, the first time; later it refuses any other id with ErrOtherNode.
 func (s *Node) SetNode(id ballot.NodeID) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.failure.Err(); err != nil {
-		return err
-	}
-	next := *s.identity.Load()
-	switch {
-	case id == 0 || id > ballot.MaxNodeID:
-		return fmt.Errorf("%w: node id %d; choose one from 1 to %d", ErrRefused, id, ballot.MaxNodeID)
-	case next.Node == id:
-		return nil
-	case next.Node != 0:
-		return fmt.Errorf("%w: %s belongs to node %d and was opened as node %d; give node %d its own directory",
-			ErrOtherNode, s.files.Dir, next.Node, id, id)
-	}
-	next.Node = id
-	return s.putIdentity("bind the directory to its node", &next)
+	return s.changeIdentity("bind the directory to its node", func(next *identityRecord) (changed bool, err error) {
+		switch {
+		case id == 0 || id > ballot.MaxNodeID:
+			return false, fmt.Errorf("%w: node id %d; choose one from 1 to %d", ErrRefused, id, ballot.MaxNodeID)
+		case next.Node == id:
+			return false, nil
+		case next.Node != 0:
+			return false, fmt.Errorf("%w: %s belongs to node %d and was opened as node %d; give node %d its own directory",
+				ErrOtherNode, s.files.Dir, next.Node, id, id)
+		}
+		next.Node = id
+		return true, nil
+	})
 }
 
 // Found accepts a bootstrap, durably and once: membership 1 must list this node, set before, with this store. A second
 // call, whatever it says, gets ErrFormed.
 func (s *Node) Found(cluster ident.ClusterID, m ident.Membership) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.failure.Err(); err != nil {
-		return err
-	}
-	next := *s.identity.Load()
-	if !next.Cluster.IsZero() {
-		return fmt.Errorf("%w: %s is of cluster %s, membership %s; it accepts no other bootstrap",
-			ErrFormed, s.files.Dir, next.Cluster, next.Membership)
-	}
-	if cluster.IsZero() || m.Number != 1 || !m.Lists(next.Node, next.Store) || next.Node == 0 {
-		return fmt.Errorf("%w: bootstrap of cluster %s with membership %s does not name node %d with store %s; "+
-			"start all nodes with the same list and their own directories",
-			ErrRefused, cluster, m, next.Node, next.Store)
-	}
-	if err := checkMembership(m); err != nil {
-		return err
-	}
-	next.Cluster, next.Membership = cluster, m.Clone()
-	return s.putIdentity("accept the bootstrap", &next)
+	return s.changeIdentity("accept the bootstrap", func(next *identityRecord) (changed bool, err error) {
+		if !next.Cluster.IsZero() {
+			return false, fmt.Errorf("%w: %s is of cluster %s, membership %s; it accepts no other bootstrap",
+				ErrFormed, s.files.Dir, next.Cluster, next.Membership)
+		}
+		if cluster.IsZero() || m.Number != 1 || !m.Lists(next.Node, next.Store) || next.Node == 0 {
+			return false, fmt.Errorf("%w: bootstrap of cluster %s with membership %s does not name node %d with store %s; "+
+				"start all nodes with the same list and their own directories",
+				ErrRefused, cluster, m, next.Node, next.Store)
+		}
+		if err := checkMembership(m); err != nil {
+			return false, err
+		}
+		next.Cluster, next.Membership = cluster, m.Clone()
+		return true, nil
+	})
 }
 
 // Quarantine is how long a restarted acceptor stays silent, for each class of leases (A4).
@@ -232,11 +224,21 @@ func (s *Node) changeStart(what string, fn func(*startRecord) error) error {
 	return nil
 }
 
-func (s *Node) putIdentity(what string, next *identityRecord) error {
-	if err := s.log.PutNode(what, acceptor.NodeRecord{Key: identityKey, Value: next}); err != nil {
+// changeIdentity changes the identity, durably. fn gets a copy of it, and reports whether it has changed that.
+func (s *Node) changeIdentity(what string, fn func(next *identityRecord) (changed bool, err error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.failure.Err(); err != nil {
 		return err
 	}
-	s.identity.Store(next)
+	next := *s.identity.Load()
+	if changed, err := fn(&next); err != nil || !changed {
+		return err
+	}
+	if err := s.log.PutNode(what, acceptor.NodeRecord{Key: identityKey, Value: &next}); err != nil {
+		return err
+	}
+	s.identity.Store(&next)
 	return nil
 }
 

@@ -12,29 +12,25 @@ import (
 // restart. m need not list this node: a node that was removed knows it from here. It refuses a membership that gives
 // this node's id to another store.
 func (s *Node) SetMembership(m ident.Membership) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.failure.Err(); err != nil {
-		return err
-	}
-	next := *s.identity.Load()
-	if next.Cluster.IsZero() {
-		return fmt.Errorf("%w: membership %s for %s, which is of no cluster", ErrRefused, m, s.files.Dir)
-	}
-	return s.newMembership(&next, m)
+	return s.changeIdentity("write the membership", func(next *identityRecord) (changed bool, err error) {
+		if next.Cluster.IsZero() {
+			return false, fmt.Errorf("%w: membership %s for %s, which is of no cluster", ErrRefused, m, s.files.Dir)
+		}
+		return s.newMembership(next, m)
+	})
 }
 
-// newMembership writes next with m, unless the membership that next has is as new. The caller holds mu.
-func (s *Node) newMembership(next *identityRecord, m ident.Membership) error {
+// newMembership gives next the membership m, unless the one that next has is as new.
+func (s *Node) newMembership(next *identityRecord, m ident.Membership) (changed bool, err error) {
 	if !m.Newer(next.Membership) {
-		return nil
+		return false, nil
 	}
 	if err := next.mayHave(m); err != nil {
-		return fmt.Errorf("%s: %w", s.files.Dir, err)
+		return false, fmt.Errorf("%s: %w", s.files.Dir, err)
 	}
 	next.Bootstrap = next.bootstrap()
 	next.Membership = withAddresses(m.Clone(), next.Membership)
-	return s.putIdentity("write the membership", next)
+	return true, nil
 }
 
 // withAddresses puts the peer addresses of was into m, its own copy, for the same members without one. A node was told
@@ -75,44 +71,36 @@ func (r *identityRecord) bootstrap() ident.Membership {
 // id that SetNode gave to the store before gives way: it has never taken part. Said again for the same cluster and node
 // it is SetMembership; otherwise a store that is of a cluster gets ErrFormed.
 func (s *Node) Join(cluster ident.ClusterID, node ballot.NodeID, m ident.Membership) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.failure.Err(); err != nil {
-		return err
-	}
-	next := *s.identity.Load()
-	if !next.Cluster.IsZero() {
-		if next.Cluster != cluster || next.Node != node {
-			return fmt.Errorf("%w: %s is node %d of cluster %s, membership %s; it joins no other one",
-				ErrFormed, s.files.Dir, next.Node, next.Cluster, next.Membership)
+	return s.changeIdentity("write the membership", func(next *identityRecord) (changed bool, err error) {
+		if !next.Cluster.IsZero() {
+			if next.Cluster != cluster || next.Node != node {
+				return false, fmt.Errorf("%w: %s is node %d of cluster %s, membership %s; it joins no other one",
+					ErrFormed, s.files.Dir, next.Node, next.Cluster, next.Membership)
+			}
+			return s.newMembership(next, m)
 		}
-		return s.newMembership(&next, m)
-	}
-	if node == 0 || node > ballot.MaxNodeID || cluster.IsZero() || m.Number == 0 || !m.Lists(node, next.Store) {
-		return fmt.Errorf("%w: joining cluster %s as node %d: membership %s does not list it with store %s",
-			ErrRefused, cluster, node, m, next.Store)
-	}
-	next.Cluster, next.Node, next.Membership = cluster, node, ident.Membership{}
-	return s.newMembership(&next, m)
+		if node == 0 || node > ballot.MaxNodeID || cluster.IsZero() || m.Number == 0 || !m.Lists(node, next.Store) {
+			return false, fmt.Errorf("%w: joining cluster %s as node %d: membership %s does not list it with store %s",
+				ErrRefused, cluster, node, m, next.Store)
+		}
+		next.Cluster, next.Node, next.Membership = cluster, node, ident.Membership{}
+		return s.newMembership(next, m)
+	})
 }
 
 // NoteStartedAs writes Identity.StartedAs, durably, in a store that is of no cluster yet.
 func (s *Node) NoteStartedAs(id ballot.NodeID) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.failure.Err(); err != nil {
-		return err
-	}
-	next := *s.identity.Load()
-	switch {
-	case next.StartedAs == id:
-		return nil
-	case !next.Cluster.IsZero() || id > ballot.MaxNodeID:
-		return fmt.Errorf("%w: %s, of cluster %s, as the directory of what was started as node %d", ErrRefused, s.files.Dir,
-			next.Cluster, id)
-	}
-	next.StartedAs = id
-	return s.putIdentity("note the number that the node is started with", &next)
+	return s.changeIdentity("note the number that the node is started with", func(next *identityRecord) (bool, error) {
+		switch {
+		case next.StartedAs == id:
+			return false, nil
+		case !next.Cluster.IsZero() || id > ballot.MaxNodeID:
+			return false, fmt.Errorf("%w: %s, of cluster %s, as the directory of what was started as node %d", ErrRefused,
+				s.files.Dir, next.Cluster, id)
+		}
+		next.StartedAs = id
+		return true, nil
+	})
 }
 
 // checkMembership returns an error if m has no voters or is not lists of nodes with their stores by rising id, each
