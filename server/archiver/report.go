@@ -31,8 +31,8 @@ func (a *Archiver) register(reg prometheus.Registerer) {
 		a.problems.failures[w] = failures.WithLabelValues(string(w))
 	}
 	metrics.Flag(reg, "archive_active", "1 if this node archives.", nil, a.isActive)
-	metrics.Flag(reg, "archive_failing", "1 if something of the archive does not work at this node, or this node, "+
-		"the master, does not archive yet.", nil, func() bool { return a.Status().Problem != "" })
+	metrics.Flag(reg, "archive_failing", "1 if something of the archive does not work at this node.", nil,
+		func() bool { return a.Status().Problem != "" })
 	for name, f := range map[string]struct {
 		help string
 		read func(s *api.ArchiveStatus) float64
