@@ -17,7 +17,7 @@
 //	1, header    msgpack of type header: the date, and the header of the snapshot, which storage has sealed; it has the
 //	             cluster's id, the slot, kv's own record with revision and era, the number and the digest of the records
 //	2, piece     a piece of the snapshot, which begins with its place in the stream of records and ends with a checksum
-//	             that is seeded by the snapshot's header (see snapshotformat.go in package storage); any number of them
+//	             that is seeded by the snapshot's header (see storage/internal/state/format.go); any number of them
 //	3, end       msgpack of type end: how many pieces there were, and the SHA-256 of all bytes before this frame
 //
 // A flipped bit shows in the checksum of its frame. A missing, doubled or moved frame shows there too, since the
