@@ -77,7 +77,7 @@ func (x *aclChange) putPolicy(c *Command) Result {
 		p.CreateIndex = old.CreateIndex
 	}
 	next.putPolicy(p)
-	x.changes.set(SpacePolicy, p.ID, appendPolicy(nil, p))
+	x.changes.set(KindPolicy, p.ID, appendPolicy(nil, p))
 	return Result{Code: CodeDone, Revision: x.revision}
 }
 
@@ -91,7 +91,7 @@ func (x *aclChange) dropPolicy(c *Command) Result {
 	next := x.changeACL(true)
 	next.policies.Delete(id)
 	next.names.Delete(p.Name)
-	x.changes.set(SpacePolicy, id, nil)
+	x.changes.set(KindPolicy, id, nil)
 	return Result{Code: CodeDone, Revision: x.revision}
 }
 
@@ -166,7 +166,7 @@ func (x *aclChange) placeToken(t *Token, narrows bool) {
 		t.CreateIndex = x.revision
 	}
 	next.put(t)
-	x.changes.set(SpaceToken, t.Accessor, appendToken(nil, t))
+	x.changes.set(KindToken, t.Accessor, appendToken(nil, t))
 }
 
 // dropToken carries out OpDropToken, and OpEndToken, which has an Arm: only the token that was created at that revision
@@ -181,7 +181,7 @@ func (x *aclChange) dropToken(c *Command) Result {
 		return x.unchanged(CodeCondition)
 	}
 	x.changeACL(true).unindex(accessor)
-	x.changes.set(SpaceToken, accessor, nil)
+	x.changes.set(KindToken, accessor, nil)
 	x.notes.time(t.timed(0))
 	return Result{Code: CodeDone, Revision: x.revision}
 }

@@ -178,7 +178,7 @@ func cutIndexes(b []byte) (create, modify uint64, rest []byte, ok bool) {
 	return create, modify, r.b, !r.bad && create != 0 && modify >= create
 }
 
-// loadPolicy adds the policy in a record of SpacePolicy.
+// loadPolicy adds the policy in a record of KindPolicy.
 func (a *ACL) loadPolicy(id string, b []byte) error {
 	create, modify, rest, ok := cutIndexes(b)
 	p, err := decodePolicyValue(rest)
@@ -193,7 +193,7 @@ func (a *ACL) loadPolicy(id string, b []byte) error {
 	return nil
 }
 
-// loadToken adds the token in a record of SpaceToken.
+// loadToken adds the token in a record of KindToken.
 func (a *ACL) loadToken(accessor string, b []byte) error {
 	create, modify, rest, ok := cutIndexes(b)
 	t, err := decodeTokenValue(rest)

@@ -115,13 +115,13 @@ func (f *Frozen) Checkpoint() *Checkpoint {
 	tombstones, quotas := f.tombstoneChanges(), f.quotaChanges()
 	changes := func(yield func(Change) bool) {
 		checked := func(c Change) bool {
-			f.meta.checkSpace(c.Space)
+			f.meta.checkKind(c.Kind)
 			return yield(c)
 		}
 		_ = f.entryChanges(checked) && f.dedupChanges(checked) &&
-			f.registerChanges(0, SpaceTombstone, checked) && each(tombstones, checked) &&
-			f.registerChanges(SpaceMembers, SpaceMembers+1, checked) && each(quotas, checked) &&
-			f.registerChanges(SpaceStaged, SpaceToken+1, checked)
+			f.registerChanges(0, KindTombstone, checked) && each(tombstones, checked) &&
+			f.registerChanges(KindMembers, KindMembers+1, checked) && each(quotas, checked) &&
+			f.registerChanges(KindStaged, KindToken+1, checked)
 	}
 	return &Checkpoint{Slot: f.meta.Slot, Meta: f.meta.encode(), Changes: changes}
 }
@@ -142,7 +142,7 @@ func (f *Frozen) entryChanges(yield func(Change) bool) (more bool) {
 	more = true
 	f.data.Scan(func(key string, e *Entry) bool {
 		name = append(name[:0], key...)
-		c := Change{Space: SpaceData, Key: name}
+		c := Change{Kind: KindData, Key: name}
 		if e != nil {
 			record = appendEntry(record[:0], e)
 			c.Value = record
@@ -157,29 +157,29 @@ func (f *Frozen) entryChanges(yield func(Change) bool) (more bool) {
 func (f *Frozen) dedupChanges(yield func(Change) bool) bool {
 	forgotten, fresh := f.remembered()
 	for seq := forgotten.first; seq < forgotten.next; seq++ {
-		if !yield(Change{Space: SpaceDedup, Key: sequenceKey(seq)}) {
+		if !yield(Change{Kind: KindDedup, Key: sequenceKey(seq)}) {
 			return false
 		}
 	}
 	var record []byte
 	for seq := fresh.first; seq < fresh.next; seq++ {
 		record = appendRemembered(record[:0], f.queue.at(seq))
-		if !yield(Change{Space: SpaceDedup, Key: sequenceKey(seq), Value: record}) {
+		if !yield(Change{Kind: KindDedup, Key: sequenceKey(seq), Value: record}) {
 			return false
 		}
 	}
 	return true
 }
 
-// registerChanges hands what changed in the registers' spaces from one to below another to yield, and reports whether
-// it wants more.
-func (f *Frozen) registerChanges(from, below Space, yield func(Change) bool) (more bool) {
+// registerChanges hands what changed in the registers' kinds of records from one to below another to yield, and reports
+// whether it wants more.
+func (f *Frozen) registerChanges(from, below RecordKind, yield func(Change) bool) (more bool) {
 	more = true
 	f.changed.Ascend(string([]byte{byte(from)}), func(key string, record []byte) bool {
-		if Space(key[0]) >= below {
+		if RecordKind(key[0]) >= below {
 			return false
 		}
-		more = yield(Change{Space: Space(key[0]), Key: []byte(key[1:]), Value: record})
+		more = yield(Change{Kind: RecordKind(key[0]), Key: []byte(key[1:]), Value: record})
 		return more
 	})
 	return more
@@ -193,12 +193,12 @@ func (f *Frozen) tombstoneChanges() (changes []Change) {
 			return false
 		}
 		if _, again := f.tombstones.byKey.Get(t.key); !again {
-			changes = append(changes, Change{Space: SpaceTombstone, Key: bytesOf(t.key)})
+			changes = append(changes, Change{Kind: KindTombstone, Key: bytesOf(t.key)})
 		}
 		return true
 	})
 	f.tombstones.byAge.Ascend(tombstone{revision: f.old.Revision + 1}, func(t tombstone) bool {
-		changes = append(changes, Change{Space: SpaceTombstone, Key: bytesOf(t.key),
+		changes = append(changes, Change{Kind: KindTombstone, Key: bytesOf(t.key),
 			Value: slices.Clip(appendTombstone(nil, t.revision))})
 		return true
 	})

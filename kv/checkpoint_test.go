@@ -93,8 +93,8 @@ func TestCheckpointIsSortedAndHasEachKeyOnce(t *testing.T) {
 	f := m.Freeze().Checkpoint()
 	changes := listed(f)
 	if !slices.IsSortedFunc(changes, func(a, b Change) int {
-		if a.Space != b.Space {
-			return int(a.Space) - int(b.Space)
+		if a.Kind != b.Kind {
+			return int(a.Kind) - int(b.Kind)
 		}
 		if c := bytes.Compare(a.Key, b.Key); c != 0 {
 			return c
@@ -182,7 +182,7 @@ func TestDamagedEntryNamesItsKey(t *testing.T) {
 	m := newMachine(t, small)
 	m.do(set("a/1", "1"), set("b", "1"))
 	m.takeCheckpoint()
-	m.stateDB.records.Set(recordKey(SpaceData, []byte("a/1")), []byte{recordVersion})
+	m.stateDB.records.Set(recordKey(KindData, []byte("a/1")), []byte{recordVersion})
 	_, _, getErr := m.Get("a/1")
 	_, applyErr := m.Apply(2, batchOf(set("a/1", "2")))
 	for name, err := range map[string]error{"get": getErr, "apply": applyErr} {

@@ -158,7 +158,7 @@ func (d *dedup) read(view StateDB, m *meta) error {
 	d.floor = m.Floor
 	d.queue.first, d.queue.next = m.First, m.First
 	var broken error
-	err := view.Ascend(SpaceDedup, nil, func(key, value []byte) bool {
+	err := view.Ascend(KindDedup, nil, func(key, value []byte) bool {
 		var seq uint64
 		var r remembered
 		if seq, broken = parseSequenceKey(key); broken != nil {

@@ -216,7 +216,7 @@ func TestDedupCheckpointsOnlyItsChanges(t *testing.T) {
 		var got []string
 		for c := range f.Changes {
 			seq, err := parseSequenceKey(c.Key)
-			if err != nil || c.Space != SpaceDedup {
+			if err != nil || c.Kind != KindDedup {
 				t.Fatal(c, err)
 			}
 			got = append(got, fmt.Sprintf("%d %v", seq, c.Value != nil))
@@ -254,15 +254,15 @@ func TestDedupDamageIsNoticed(t *testing.T) {
 		return m
 	}
 	for name, harm := range map[string]func(m *MemStateDB){
-		"first gone":  func(m *MemStateDB) { m.records.Delete(recordKey(SpaceDedup, sequenceKey(0))) },
-		"middle gone": func(m *MemStateDB) { m.records.Delete(recordKey(SpaceDedup, sequenceKey(1))) },
-		"last gone":   func(m *MemStateDB) { m.records.Delete(recordKey(SpaceDedup, sequenceKey(2))) },
+		"first gone":  func(m *MemStateDB) { m.records.Delete(recordKey(KindDedup, sequenceKey(0))) },
+		"middle gone": func(m *MemStateDB) { m.records.Delete(recordKey(KindDedup, sequenceKey(1))) },
+		"last gone":   func(m *MemStateDB) { m.records.Delete(recordKey(KindDedup, sequenceKey(2))) },
 		"one more": func(m *MemStateDB) {
-			b, _ := m.records.Get(recordKey(SpaceDedup, sequenceKey(2)))
-			m.records.Set(recordKey(SpaceDedup, sequenceKey(3)), b)
+			b, _ := m.records.Get(recordKey(KindDedup, sequenceKey(2)))
+			m.records.Set(recordKey(KindDedup, sequenceKey(3)), b)
 		},
-		"broken":     func(m *MemStateDB) { m.records.Set(recordKey(SpaceDedup, sequenceKey(1)), []byte{9}) },
-		"odd key":    func(m *MemStateDB) { m.records.Set(recordKey(SpaceDedup, []byte{1}), []byte{9}) },
+		"broken":     func(m *MemStateDB) { m.records.Set(recordKey(KindDedup, sequenceKey(1)), []byte{9}) },
+		"odd key":    func(m *MemStateDB) { m.records.Set(recordKey(KindDedup, []byte{1}), []byte{9}) },
 		"no meta":    func(m *MemStateDB) { m.meta = nil },
 		"wrong slot": func(m *MemStateDB) { m.slot++ },
 	} {

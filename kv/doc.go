@@ -69,7 +69,7 @@
 //
 // All other data of the state is in memory whole, in ordered tables (registers): sessions and their locks, TTLs,
 // lock-delays, fences, tombstones, the record of the cluster's members, quotas of prefixes, pieces of an upload,
-// policies, tokens. Each table is bounded by Limits, or by its writer. Each has a Space of its own in the state
+// policies, tokens. Each table is bounded by Limits, or by its writer. Each has a RecordKind of its own in the state
 // database, and a checkpoint writes only its changes. The tables share their nodes with their copies, so a snapshot, a
 // checkpoint and the way back of a transaction that fails (savepoint) cost a few words each.
 //
@@ -99,14 +99,14 @@
 //
 // # Formats
 //
-// Commands and results travel and are stored, so op, code and space numbers are never reused and fields are only
+// Commands and results travel and are stored, so op, code and kind numbers are never reused and fields are only
 // appended. All nodes must agree on what a command does: Limits and the bounds in limits.go are constants of the
 // format, not flags.
 //
 // The feature level (level.go) says what of the format a cluster uses. A release raises it by one when it adds an
-// operation, a field, a space or a layout: its rule (or Space.Level) says which level it needs. Below that level a
-// command gets CodeLevel and changes nothing, as in a release that does not know it. No record of a new kind is
-// written. So nodes of two releases have the same state, and the older one can read it, until OpLevel has raised the
+// operation, a field, a kind of records or a layout: its rule (or RecordKind.Level) says which level it needs. Below
+// that level a command gets CodeLevel and changes nothing, as in a release that does not know it. No record of a new
+// kind is written. So nodes of two releases have the same state, and the older one can read it, until OpLevel has raised the
 // level. The fields of commandMore go into the sums of idempotency keys, so it gets no new field: a new operation uses
 // existing fields, or puts its data into Value. Decided is no part of the sums: a retry that was decided anew is the
 // same command.

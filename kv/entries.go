@@ -91,7 +91,7 @@ func (s *entries) beneath(key string) (Entry, bool, error) {
 		return Entry{}, false, err
 	}
 	s.key = append(s.key[:0], key...)
-	record, err := s.view.Get(SpaceData, s.key)
+	record, err := s.view.Get(KindData, s.key)
 	if err != nil || record == nil {
 		return Entry{}, false, err
 	}

@@ -52,7 +52,7 @@ func (f *fences) pass(name string, token uint64, limit int, c *changes) Code {
 		return CodeFull
 	}
 	f.largest.Set(name, token)
-	c.set(SpaceFence, name, appendFence(nil, token))
+	c.set(KindFence, name, appendFence(nil, token))
 	return CodeDone
 }
 
@@ -62,7 +62,7 @@ func (f *fences) pass(name string, token uint64, limit int, c *changes) Code {
 func (f *fences) drop(c *Command, ch *changes) {
 	largest, known := f.largest.Delete(c.Fence)
 	if known {
-		ch.set(SpaceFence, c.Fence, nil)
+		ch.set(KindFence, c.Fence, nil)
 	}
 	floor := &f.floors[f.kind(c.Fence)]
 	if c.HasIndex {

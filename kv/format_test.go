@@ -36,9 +36,9 @@ func unhex(t *testing.T, s string) []byte {
 func TestAnOlderStateDBOpens(t *testing.T) {
 	m := newMachine(t, small)
 	m.stateDB.Merge(&Checkpoint{Slot: 1, Meta: unhex(t, "96010103000002"), Changes: slices.Values([]Change{
-		{SpaceData, []byte("b"), unhex(t, "010002020032")},
-		{SpaceDedup, sequenceKey(0), unhex(t, "010101001bde4a466c10762ef4ed9c98a29f530077")},
-		{SpaceDedup, sequenceKey(1), unhex(t, "01020300f67f2e11222d7407d8750e7b8c53628c76")},
+		{KindData, []byte("b"), unhex(t, "010002020032")},
+		{KindDedup, sequenceKey(0), unhex(t, "010101001bde4a466c10762ef4ed9c98a29f530077")},
+		{KindDedup, sequenceKey(1), unhex(t, "01020300f67f2e11222d7407d8750e7b8c53628c76")},
 	})})
 	m.reopen()
 	m.shows("b", "b=2 f0 c2 m2 l0")

@@ -44,16 +44,16 @@ func (v *poisonedView) hand(b []byte) []byte {
 	return c
 }
 
-func (v *poisonedView) Get(s Space, key []byte) ([]byte, error) {
+func (v *poisonedView) Get(s RecordKind, key []byte) ([]byte, error) {
 	b, err := v.StateDB.Get(s, key)
 	return v.hand(b), err
 }
 
-func (v *poisonedView) Ascend(s Space, from []byte, fn func(k, b []byte) bool) error {
+func (v *poisonedView) Ascend(s RecordKind, from []byte, fn func(k, b []byte) bool) error {
 	return v.StateDB.Ascend(s, from, func(k, b []byte) bool { return fn(v.hand(k), v.hand(b)) })
 }
 
-func (v *poisonedView) Descend(s Space, below []byte, fn func(k, b []byte) bool) error {
+func (v *poisonedView) Descend(s RecordKind, below []byte, fn func(k, b []byte) bool) error {
 	return v.StateDB.Descend(s, below, func(k, b []byte) bool { return fn(v.hand(k), v.hand(b)) })
 }
 

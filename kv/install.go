@@ -72,7 +72,7 @@ func (x *executor) install(u *upload, renewals map[string]uint64) {
 	for _, name := range u.names {
 		if token, _ := r.fences.get(name); u.fences[name] >= token {
 			r.fences.largest.Set(name, u.fences[name])
-			r.changes.set(SpaceFence, name, appendFence(nil, u.fences[name]))
+			r.changes.set(KindFence, name, appendFence(nil, u.fences[name]))
 		}
 	}
 	r.fences.floors[0] = max(r.fences.floors[0], u.meta.LeaseFloor)
@@ -115,23 +115,23 @@ func (s *entries) eraseOlder(revision uint64, n *notes) error {
 // clear removes the sessions, times and tombstones, which an upload replaces, and notes what ends.
 func (r *registers) clear(revision uint64, n *notes) {
 	r.sessions.byID.Scan(func(id string, e *Session) bool {
-		r.changes.set(SpaceSession, id, nil)
+		r.changes.set(KindSession, id, nil)
 		if e.TTL > 0 {
 			n.time(Timed{Kind: TimedSession, Name: id, Arm: e.Renewals})
 		}
 		n.session(revision, id)
 		return true
 	})
-	r.sessions.held.Scan(func(key string, _ struct{}) bool { r.changes.set(SpaceHeld, key, nil); return true })
-	end := func(space Space, kind TimedKind, table *btree.Map[string, running]) {
+	r.sessions.held.Scan(func(key string, _ struct{}) bool { r.changes.set(KindHeld, key, nil); return true })
+	end := func(records RecordKind, kind TimedKind, table *btree.Map[string, running]) {
 		table.Scan(func(key string, t running) bool {
-			r.changes.set(space, key, nil)
+			r.changes.set(records, key, nil)
 			n.time(Timed{Kind: kind, Name: key, Arm: t.arm})
 			return true
 		})
 	}
-	end(SpaceExpiry, TimedKey, r.times.expiry)
-	end(SpaceDelay, TimedDelay, r.times.delays)
+	end(KindExpiry, TimedKey, r.times.expiry)
+	end(KindDelay, TimedDelay, r.times.delays)
 	r.sessions, r.times, r.tombstones = newSessions(), newTimes(), newTombstones()
 	r.sessions.index, r.tombstones.floor = revision, revision
 }

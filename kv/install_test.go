@@ -31,7 +31,7 @@ func piecesOf(t testing.TB, m *machine) [][]byte {
 		t.Fatal(err)
 	}
 	m.stateDB.records.Scan(func(key string, record []byte) bool {
-		err = p.Add(Change{Space: Space(key[0]), Key: []byte(key[1:]), Value: record})
+		err = p.Add(Change{Kind: RecordKind(key[0]), Key: []byte(key[1:]), Value: record})
 		return err == nil
 	})
 	if err != nil {
@@ -201,8 +201,8 @@ func TestAnUploadIsStagedPieceByPiece(t *testing.T) {
 	m.want(stage(uploadA, 0, pieces[0]), at(CodeDone, 1)) // a copy
 	m.want(stage(uploadB, 0, pieces[0]), at(CodeExists, 0))
 	m.want(stage(uploadA, 2, pieces[1]), at(CodeCondition, 0))
-	m.want(stage(uploadA, 1, []byte{byte(SpaceMembers), 1, 'x', 1, 'y'}), at(CodeMalformed, 0))
-	m.want(stage(uploadA, 1, []byte{byte(SpaceData), 9, 'x'}), at(CodeMalformed, 0))
+	m.want(stage(uploadA, 1, []byte{byte(KindMembers), 1, 'x', 1, 'y'}), at(CodeMalformed, 0))
+	m.want(stage(uploadA, 1, []byte{byte(KindData), 9, 'x'}), at(CodeMalformed, 0))
 	m.want(stage(uploadA, 1, pieces[1]), at(CodeDone, 2))
 	m.want(install(uploadA, 3), at(CodeCondition, 0))
 	m.want(install(uploadB, 2), at(CodeMissing, 0))
@@ -235,7 +235,7 @@ func TestAnInstallIsBounded(t *testing.T) {
 	value := make([]byte, 1<<20)
 	var err error
 	for i := 0; err == nil && i < 100; i++ {
-		err = big.Add(Change{Space: SpaceData, Key: []byte{byte(i)}, Value: value})
+		err = big.Add(Change{Kind: KindData, Key: []byte{byte(i)}, Value: value})
 	}
 	if err == nil || big.bytes > MaxUploadBytes+1<<21 {
 		t.Errorf("%d bytes, %v", big.bytes, err)

@@ -63,7 +63,7 @@ func (l *layers) get(key string) (Entry, bool, error) {
 		}
 		return *e, true, nil
 	}
-	record, err := l.stateDB.Get(SpaceData, []byte(key))
+	record, err := l.stateDB.Get(KindData, []byte(key))
 	if err != nil || record == nil {
 		return Entry{}, false, err
 	}
@@ -83,9 +83,9 @@ func (l *layers) scan(s span, fn func(h *hit) bool) error {
 		if s.hi != "" {
 			below = []byte(s.hi)
 		}
-		err = l.stateDB.Descend(SpaceData, below, m.record)
+		err = l.stateDB.Descend(KindData, below, m.record)
 	} else {
-		err = l.stateDB.Ascend(SpaceData, []byte(s.lo), m.record)
+		err = l.stateDB.Ascend(KindData, []byte(s.lo), m.record)
 	}
 	if err != nil || m.stopped {
 		return err

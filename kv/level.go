@@ -45,8 +45,8 @@ func (c *Command) Level() uint64 {
 }
 
 // Level returns the lowest feature level at which a state has records of s.
-func (s Space) Level() uint64 {
-	if s > SpaceMembers {
+func (s RecordKind) Level() uint64 {
+	if s > KindMembers {
 		return 1
 	}
 	return 0

@@ -75,7 +75,7 @@ func TestBelowItsLevelNothingIsDone(t *testing.T) {
 		DropToken(sessionID(1)), Bootstrap(tokenOf(1), 0), quotaOf("a", 100, 2), sequence(put("a", "2"))} {
 		m.want(c, Result{Code: CodeLevel, Revision: 2})
 	}
-	if slices.ContainsFunc(listed(m.Freeze().Checkpoint()), func(c Change) bool { return c.Space > SpaceMembers }) {
+	if slices.ContainsFunc(listed(m.Freeze().Checkpoint()), func(c Change) bool { return c.Kind > KindMembers }) {
 		t.Error("a state at level 0 has records of level 1")
 	}
 }
@@ -95,7 +95,7 @@ func TestWhoDoesNotKnowTheLevelRefuses(t *testing.T) {
 }
 
 func TestRecordsAboveTheLevelAreNeitherWrittenNorRead(t *testing.T) {
-	above := SpaceMembers + 1
+	above := KindMembers + 1
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -103,8 +103,8 @@ func TestRecordsAboveTheLevelAreNeitherWrittenNorRead(t *testing.T) {
 			}
 		}()
 		m := meta{Format: metaFormat}
-		m.checkSpace(above)
+		m.checkKind(above)
 	}()
 	m := meta{Format: metaFormat, Level: 1}
-	m.checkSpace(above)
+	m.checkKind(above)
 }

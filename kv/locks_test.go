@@ -253,18 +253,18 @@ func TestDamagedLocksAreFound(t *testing.T) {
 	m := newMachine(t, small)
 	m.do(create(Session{ID: one}), acquire("a", one))
 	m.takeCheckpoint()
-	m.stateDB.records.Set(recordKey(SpaceData, []byte("a")), appendEntry(nil, &Entry{CreateIndex: 1, ModifyIndex: 1}))
+	m.stateDB.records.Set(recordKey(KindData, []byte("a")), appendEntry(nil, &Entry{CreateIndex: 1, ModifyIndex: 1}))
 	m.reopen()
 	if _, err := m.Apply(2, batchOf(destroy(one))); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%v", err)
 	}
-	for space, key := range map[Space]string{SpaceSession: one, SpaceHeld: heldKey(one, "a")} {
+	for kind, key := range map[RecordKind]string{KindSession: one, KindHeld: heldKey(one, "a")} {
 		b := newMachine(t, small)
 		b.do(create(Session{ID: one}), acquire("a", one))
 		b.takeCheckpoint()
-		b.stateDB.records.Delete(recordKey(space, []byte(key)))
+		b.stateDB.records.Delete(recordKey(kind, []byte(key)))
 		if _, err := Open(b.stateDB, small); !errors.Is(err, ErrDamaged) {
-			t.Errorf("space %d without its record: %v", space, err)
+			t.Errorf("kind %d without its record: %v", kind, err)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import "fmt"
 // members is the record of the cluster's members. This package keeps its bytes and knows nothing of what they say.
 type members struct{ record []byte }
 
-// membersKey is the only key of SpaceMembers.
+// membersKey is the only key of KindMembers.
 const membersKey = "record"
 
 // SetMembers applies slot, which must be the next one. It replaces the record of the cluster's members by the one
@@ -20,7 +20,7 @@ func (s *State) SetMembers(slot uint64, record []byte, era uint64) error {
 	}
 	r := &s.exec.reg
 	r.members.record = bytesOf(string(record))
-	r.changes.set(SpaceMembers, membersKey, appendMembers(nil, record))
+	r.changes.set(KindMembers, membersKey, appendMembers(nil, record))
 	r.fences.eras = max(r.fences.eras, era)
 	s.applied = slot
 	return nil
@@ -35,7 +35,7 @@ func (s *State) Eras() uint64 { return s.exec.reg.fences.eras }
 
 func appendMembers(buf, record []byte) []byte { return append(append(buf, recordVersion), record...) }
 
-// load reads the record of SpaceMembers.
+// load reads the record of KindMembers.
 func (m *members) load(key string, b []byte) error {
 	r := reader{b: b}
 	r.version()
@@ -46,7 +46,7 @@ func (m *members) load(key string, b []byte) error {
 	return nil
 }
 
-// count returns the number of records in SpaceMembers.
+// count returns the number of records in KindMembers.
 func (m *members) count() uint64 {
 	if m.record == nil {
 		return 0

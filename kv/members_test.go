@@ -21,7 +21,7 @@ func TestMembersAreKept(t *testing.T) {
 	if m.Members() != nil || m.Eras() != 0 {
 		t.Fatalf("a new state has members %q and era %d", m.Members(), m.Eras())
 	}
-	m.do(set("a", "1").keyed("w", 1), del("a")) // a tombstone's space comes before that of the members
+	m.do(set("a", "1").keyed("w", 1), del("a")) // the kind of tombstones comes before that of the members
 	bare := m.digest()
 	m.setMembers("first", 1)
 	if m.Applied() != 2 || m.Revision() != 3 || m.digest() == bare {
@@ -79,11 +79,11 @@ func TestMembersThatNobodyProposes(t *testing.T) {
 func TestMembersThatAreNotThere(t *testing.T) {
 	for name, changes := range map[string][]Change{
 		"missing":        nil,
-		"empty":          {{SpaceMembers, []byte(membersKey), []byte{recordVersion}}},
-		"another layout": {{SpaceMembers, []byte(membersKey), []byte{9, 1}}},
-		"another key":    {{SpaceMembers, []byte("other"), []byte{recordVersion, 1}}},
-		"one key too many": {{SpaceMembers, []byte("other"), []byte{recordVersion, 1}},
-			{SpaceMembers, []byte(membersKey), []byte{recordVersion, 1}}},
+		"empty":          {{KindMembers, []byte(membersKey), []byte{recordVersion}}},
+		"another layout": {{KindMembers, []byte(membersKey), []byte{9, 1}}},
+		"another key":    {{KindMembers, []byte("other"), []byte{recordVersion, 1}}},
+		"one key too many": {{KindMembers, []byte("other"), []byte{recordVersion, 1}},
+			{KindMembers, []byte(membersKey), []byte{recordVersion, 1}}},
 	} {
 		db := NewMemStateDB()
 		meta := codec.Marshal(&meta{Format: metaFormat, Slot: 1, Revision: 1, Members: 1})

@@ -15,7 +15,7 @@ import (
 type MemStateDB struct {
 	slot    uint64
 	meta    []byte
-	records *btree.Map[string, []byte] // space byte and key → record; never changed, replaced by Merge
+	records *btree.Map[string, []byte] // kind byte and key → record; never changed, replaced by Merge
 }
 
 // NewMemStateDB returns the state database of a new state.
@@ -44,7 +44,7 @@ func (m *MemStateDB) change(f *Checkpoint, n int) {
 		if n--; n < 0 {
 			break
 		}
-		key := recordKey(c.Space, c.Key)
+		key := recordKey(c.Kind, c.Key)
 		if key <= before {
 			panic(fmt.Sprintf("kv: checkpoint of slot %d: %q comes after %q", f.Slot, key, before))
 		}
@@ -91,45 +91,45 @@ func (m *MemStateDB) Digest() uint64 {
 }
 
 // Tamper replaces the record of key by other, or drops it if other is nil, as nothing that is applied would: for tests.
-func (m *MemStateDB) Tamper(space Space, key, other []byte) {
+func (m *MemStateDB) Tamper(kind RecordKind, key, other []byte) {
 	m.records = m.records.Copy()
 	if other == nil {
-		m.records.Delete(recordKey(space, key))
+		m.records.Delete(recordKey(kind, key))
 		return
 	}
-	m.records.Set(recordKey(space, key), other)
+	m.records.Set(recordKey(kind, key), other)
 }
 
-func recordKey(space Space, key []byte) string {
+func recordKey(kind RecordKind, key []byte) string {
 	b := make([]byte, 0, 1+len(key))
-	return string(append(append(b, byte(space)), key...))
+	return string(append(append(b, byte(kind)), key...))
 }
 
 // memView is a view of a MemStateDB. Reading it after Close panics, as a test wishes.
 type memView struct{ records *btree.Map[string, []byte] }
 
-func (v *memView) Get(space Space, key []byte) ([]byte, error) {
-	value, _ := v.records.Get(recordKey(space, key))
+func (v *memView) Get(kind RecordKind, key []byte) ([]byte, error) {
+	value, _ := v.records.Get(recordKey(kind, key))
 	return value, nil
 }
 
-func (v *memView) Ascend(space Space, from []byte, fn func(key, value []byte) bool) error {
-	v.records.Ascend(recordKey(space, from), func(k string, value []byte) bool {
-		return k[0] == byte(space) && fn([]byte(k[1:]), value)
+func (v *memView) Ascend(kind RecordKind, from []byte, fn func(key, value []byte) bool) error {
+	v.records.Ascend(recordKey(kind, from), func(k string, value []byte) bool {
+		return k[0] == byte(kind) && fn([]byte(k[1:]), value)
 	})
 	return nil
 }
 
-func (v *memView) Descend(space Space, below []byte, fn func(key, value []byte) bool) error {
-	pivot := recordKey(space, below)
+func (v *memView) Descend(kind RecordKind, below []byte, fn func(key, value []byte) bool) error {
+	pivot := recordKey(kind, below)
 	if below == nil {
-		pivot = recordKey(space+1, nil)
+		pivot = recordKey(kind+1, nil)
 	}
 	v.records.Descend(pivot, func(k string, value []byte) bool {
 		if k >= pivot {
 			return true
 		}
-		return k[0] == byte(space) && fn([]byte(k[1:]), value)
+		return k[0] == byte(kind) && fn([]byte(k[1:]), value)
 	})
 	return nil
 }

@@ -14,7 +14,7 @@ const metaFormat = 1
 const firstRevision = 1
 
 // meta is the state's own record in every checkpoint. First and Next say which dedup records must be there, and the
-// numbers from Sessions on how many records of the other spaces.
+// numbers from Sessions on how many records of the other kinds.
 type meta struct {
 	Format   uint64
 	Slot     uint64
@@ -107,11 +107,11 @@ func (m *meta) checkLevel() error {
 	return nil
 }
 
-// checkSpace panics if s is a space that states of m's feature level must not have, because an older release
+// checkKind panics if s is a kind of records that states of m's feature level must not have, because an older release
 // could not read it.
-func (m *meta) checkSpace(s Space) {
+func (m *meta) checkKind(s RecordKind) {
 	if s.Level() > m.Level {
-		panic(fmt.Sprintf("kv: slot %d: a record of space %d at feature level %d", m.Slot, s, m.Level))
+		panic(fmt.Sprintf("kv: slot %d: a record of kind %d at feature level %d", m.Slot, s, m.Level))
 	}
 }
 

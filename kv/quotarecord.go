@@ -64,7 +64,7 @@ func appendQuota(buf []byte, q *quota) []byte {
 	return append(buf, q.next...)
 }
 
-// load adds the quota in a record of SpaceQuota.
+// load adds the quota in a record of KindQuota.
 func (q *quotas) load(prefix string, b []byte) error {
 	r := reader{b: b}
 	r.version()
@@ -85,13 +85,13 @@ func (q *quotas) load(prefix string, b []byte) error {
 func (f *Frozen) quotaChanges() (changes []Change) {
 	f.oldQuotas.byPrefix.Scan(func(prefix string, _ *quota) bool {
 		if _, there := f.quotas.byPrefix.Get(prefix); !there {
-			changes = append(changes, Change{Space: SpaceQuota, Key: bytesOf(prefix)})
+			changes = append(changes, Change{Kind: KindQuota, Key: bytesOf(prefix)})
 		}
 		return true
 	})
 	f.quotas.byPrefix.Scan(func(prefix string, q *quota) bool {
 		if old, _ := f.oldQuotas.byPrefix.Get(prefix); old != q {
-			changes = append(changes, Change{Space: SpaceQuota, Key: bytesOf(prefix),
+			changes = append(changes, Change{Kind: KindQuota, Key: bytesOf(prefix),
 				Value: slices.Clip(appendQuota(nil, q))})
 		}
 		return true

@@ -9,13 +9,13 @@ import (
 
 // The records of the state database. An entry and a remembered key start with the version of their layout:
 //
-//	SpaceData   key                     1, flags, create, modify, lock (uvarints), value (the rest)
+//	KindData   key                     1, flags, create, modify, lock (uvarints), value (the rest)
 //	                                    2, …, lock, TTL in ns (uvarint), session (piece), value: if either is there
-//	SpaceDedup  sequence, 8 bytes BE    1, code, revision, count (uvarints), hash (16 bytes), key (the rest)
+//	KindDedup  sequence, 8 bytes BE    1, code, revision, count (uvarints), hash (16 bytes), key (the rest)
 //	                                    2, …, count, dropped (0 or 1), body (piece), hash, key: if either is there
 //	meta        –                       msgpack of type meta
 //
-// A piece is a length as a uvarint, and so many bytes. The other spaces are in registerrecord.go.
+// A piece is a length as a uvarint, and so many bytes. The other kinds are in registerrecord.go.
 const (
 	recordVersion = 1
 	recordLonger  = 2 // of entries and remembered keys
@@ -53,7 +53,7 @@ func decodeEntry(key string, b []byte) (Entry, error) {
 	return e, nil
 }
 
-// ReadEntry returns the entry whose record in SpaceData a snapshot has under key. It copies. Safe with anything.
+// ReadEntry returns the entry whose record in KindData a snapshot has under key. It copies. Safe with anything.
 func ReadEntry(key, record []byte) (Entry, error) {
 	e, err := decodeEntry(string(key), record)
 	e.Value = slices.Clone(e.Value)

@@ -88,7 +88,7 @@ func TestAPruneThatMeetsDamageFails(t *testing.T) {
 		m.do(set("a/1", "1"), set("a/2", "1"), set("a/3", "1"))
 		m.do(Command{Op: OpSet, Key: "t", TTL: time.Hour}) // entries may have to be taken out of lists of those
 		m.takeCheckpoint()
-		m.stateDB.records.Set(recordKey(SpaceData, []byte(key)), []byte{recordVersion})
+		m.stateDB.records.Set(recordKey(KindData, []byte(key)), []byte{recordVersion})
 		if r, err := m.Apply(m.Applied()+1, batchOf(prune("a/"))); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s is damaged: %+v, %v", key, r, err)
 		}

@@ -11,17 +11,17 @@ import (
 
 // The records of the registers in the state database. Each starts with the version of its layout:
 //
-//	SpaceSession    ID                  1, msgpack of type Session but for its ID
-//	SpaceHeld       session ID, 0, key  1
-//	SpaceExpiry     key                 1, revision at which it was set, TTL in ns (uvarints)
-//	SpaceDelay      key                 1, revision at which it was set, lock-delay in ns (uvarints)
-//	SpaceFence      name                1, largest token (uvarint)
-//	SpaceTombstone  key                 1, revision (uvarint)
-//	SpaceMembers    "record"            1, what SetMembers was given
-//	SpaceQuota      prefix              1, limits and use in bytes and keys, counting, steps (uvarints), next key
-//	SpaceStaged     number, 8 bytes BE  1, ID of the upload (piece), what OpStage brought
-//	SpacePolicy     ID                  1, create, modify (uvarints), msgpack of type policyValue
-//	SpaceToken      accessor            1, create, modify (uvarints), msgpack of type tokenValue
+//	KindSession    ID                  1, msgpack of type Session but for its ID
+//	KindHeld       session ID, 0, key  1
+//	KindExpiry     key                 1, revision at which it was set, TTL in ns (uvarints)
+//	KindDelay      key                 1, revision at which it was set, lock-delay in ns (uvarints)
+//	KindFence      name                1, largest token (uvarint)
+//	KindTombstone  key                 1, revision (uvarint)
+//	KindMembers    "record"            1, what SetMembers was given
+//	KindQuota      prefix              1, limits and use in bytes and keys, counting, steps (uvarints), next key
+//	KindStaged     number, 8 bytes BE  1, ID of the upload (piece), what OpStage brought
+//	KindPolicy     ID                  1, create, modify (uvarints), msgpack of type policyValue
+//	KindToken      accessor            1, create, modify (uvarints), msgpack of type tokenValue
 
 func appendSession(buf []byte, e *Session) []byte {
 	bare := *e
@@ -78,7 +78,7 @@ func decodeNumber(name string, b []byte) (uint64, error) {
 	return n, nil
 }
 
-// mark writes into m its format, what is in no space, and how many records each space has.
+// mark writes into m its format, what no record holds, and how many records of each kind there are.
 func (r *registers) mark(m *meta) {
 	m.Eras = r.fences.eras
 	m.SessionsIndex = r.sessions.index
@@ -103,37 +103,37 @@ func loadRegisters(view StateDB, m *meta) (registers, error) {
 	r.acl.revision, r.acl.narrowed = max(m.ACLRevision, firstRevision), max(m.ACLNarrowed, firstRevision)
 	r.acl.bootstrap = m.ACLBootstrap
 	for _, l := range []struct {
-		space Space
+		kind  RecordKind
 		count uint64
 		take  func(key string, record []byte) error
 	}{
-		{SpaceSession, m.Sessions, r.sessions.load},
-		{SpaceHeld, m.Held, r.sessions.loadHeld},
-		{SpaceExpiry, m.Expiring, func(key string, b []byte) error {
+		{KindSession, m.Sessions, r.sessions.load},
+		{KindHeld, m.Held, r.sessions.loadHeld},
+		{KindExpiry, m.Expiring, func(key string, b []byte) error {
 			t, err := decodeRunning(key, b)
 			r.times.expiry.Set(key, t)
 			return err
 		}},
-		{SpaceDelay, m.Delays, func(key string, b []byte) error {
+		{KindDelay, m.Delays, func(key string, b []byte) error {
 			t, err := decodeRunning(key, b)
 			r.times.delays.Set(key, t)
 			return err
 		}},
-		{SpaceFence, m.Fences, func(name string, b []byte) error {
+		{KindFence, m.Fences, func(name string, b []byte) error {
 			token, err := decodeNumber(name, b)
 			r.fences.largest.Set(name, token)
 			return err
 		}},
-		{SpaceTombstone, m.Tombstones, func(key string, b []byte) error { return r.tombstones.load(key, b, m) }},
-		{SpaceMembers, m.Members, r.members.load},
-		{SpaceQuota, m.Quotas, r.quotas.load},
-		{SpaceStaged, m.Staged, r.staged.load},
-		{SpacePolicy, m.Policies, r.acl.loadPolicy},
-		{SpaceToken, m.Tokens, r.acl.loadToken},
+		{KindTombstone, m.Tombstones, func(key string, b []byte) error { return r.tombstones.load(key, b, m) }},
+		{KindMembers, m.Members, r.members.load},
+		{KindQuota, m.Quotas, r.quotas.load},
+		{KindStaged, m.Staged, r.staged.load},
+		{KindPolicy, m.Policies, r.acl.loadPolicy},
+		{KindToken, m.Tokens, r.acl.loadToken},
 	} {
 		var broken error
 		var n uint64
-		err := view.Ascend(l.space, nil, func(key, record []byte) bool {
+		err := view.Ascend(l.kind, nil, func(key, record []byte) bool {
 			n++
 			broken = l.take(string(key), record)
 			return broken == nil
@@ -143,10 +143,10 @@ func loadRegisters(view StateDB, m *meta) (registers, error) {
 			return r, err
 		case broken != nil:
 			return r, broken
-		case n > 0 && l.space.Level() > m.Level:
-			return r, damaged("%d records of space %d are there at feature level %d", n, l.space, m.Level)
+		case n > 0 && l.kind.Level() > m.Level:
+			return r, damaged("%d records of kind %d are there at feature level %d", n, l.kind, m.Level)
 		case n != l.count:
-			return r, damaged("%d records of space %d are there, there should be %d", n, l.space, l.count)
+			return r, damaged("%d records of kind %d are there, there should be %d", n, l.kind, l.count)
 		}
 	}
 	return r, nil
@@ -184,43 +184,43 @@ func (r *registers) digest(h hash.Hash) {
 	r.mark(&m)
 	sum := sha256.Sum256(m.encode())
 	h.Write(sum[:])
-	write := func(space Space, key string, record []byte) {
-		h.Write(binary.BigEndian.AppendUint64([]byte{byte(space)}, uint64(len(key))))
+	write := func(kind RecordKind, key string, record []byte) {
+		h.Write(binary.BigEndian.AppendUint64([]byte{byte(kind)}, uint64(len(key))))
 		h.Write([]byte(key))
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(record))))
 		h.Write(record)
 	}
 	r.sessions.byID.Scan(func(id string, e *Session) bool {
-		write(SpaceSession, id, appendSession(nil, e))
+		write(KindSession, id, appendSession(nil, e))
 		return true
 	})
-	r.sessions.held.Scan(func(key string, _ struct{}) bool { write(SpaceHeld, key, nil); return true })
+	r.sessions.held.Scan(func(key string, _ struct{}) bool { write(KindHeld, key, nil); return true })
 	r.times.expiry.Scan(func(key string, t running) bool {
-		write(SpaceExpiry, key, appendRunning(nil, t))
+		write(KindExpiry, key, appendRunning(nil, t))
 		return true
 	})
-	r.times.delays.Scan(func(key string, t running) bool { write(SpaceDelay, key, appendRunning(nil, t)); return true })
+	r.times.delays.Scan(func(key string, t running) bool { write(KindDelay, key, appendRunning(nil, t)); return true })
 	r.fences.largest.Scan(func(name string, token uint64) bool {
-		write(SpaceFence, name, appendFence(nil, token))
+		write(KindFence, name, appendFence(nil, token))
 		return true
 	})
 	r.tombstones.byKey.Scan(func(key string, n uint64) bool {
-		write(SpaceTombstone, key, appendTombstone(nil, n))
+		write(KindTombstone, key, appendTombstone(nil, n))
 		return true
 	})
 	for n, piece := range r.staged.pieces {
-		write(SpaceStaged, string(sequenceKey(uint64(n))), appendStagedPiece(nil, r.staged.id, piece))
+		write(KindStaged, string(sequenceKey(uint64(n))), appendStagedPiece(nil, r.staged.id, piece))
 	}
 	if r.members.record != nil {
-		write(SpaceMembers, membersKey, appendMembers(nil, r.members.record))
+		write(KindMembers, membersKey, appendMembers(nil, r.members.record))
 	}
 	r.quotas.byPrefix.Scan(func(prefix string, q *quota) bool {
-		write(SpaceQuota, prefix, appendQuota(nil, q))
+		write(KindQuota, prefix, appendQuota(nil, q))
 		return true
 	})
-	r.acl.policies.Scan(func(id string, p *Policy) bool { write(SpacePolicy, id, appendPolicy(nil, p)); return true })
+	r.acl.policies.Scan(func(id string, p *Policy) bool { write(KindPolicy, id, appendPolicy(nil, p)); return true })
 	r.acl.tokens.Scan(func(accessor string, t *Token) bool {
-		write(SpaceToken, accessor, appendToken(nil, t))
+		write(KindToken, accessor, appendToken(nil, t))
 		return true
 	})
 }

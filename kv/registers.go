@@ -35,7 +35,7 @@ func (r *registers) copy() registers {
 	}
 }
 
-// changes is what the next checkpoint writes of the registers: space and key → record, nil for a deletion.
+// changes is what the next checkpoint writes of the registers: kind and key → record, nil for a deletion.
 type changes struct {
 	records *btree.Map[string, []byte]
 	bytes   int64
@@ -44,8 +44,8 @@ type changes struct {
 func newChanges() changes { return changes{records: btree.NewMap[string, []byte](0)} }
 
 // set makes record, or nil for a deletion, what is written under key.
-func (c *changes) set(space Space, key string, record []byte) {
-	k := string(append(append(make([]byte, 0, 1+len(key)), byte(space)), key...))
+func (c *changes) set(kind RecordKind, key string, record []byte) {
+	k := string(append(append(make([]byte, 0, 1+len(key)), byte(kind)), key...))
 	if old, replaced := c.records.Set(k, record); replaced {
 		c.bytes -= sizeOf(k, nil) + int64(len(old))
 	}

@@ -62,7 +62,7 @@ func (s *sessions) lives(id string) bool {
 // put makes e the session of its ID, and returns the time that runs for it.
 func (s *sessions) put(e *Session, c *changes) Timed {
 	s.byID.Set(e.ID, e)
-	c.set(SpaceSession, e.ID, appendSession(nil, e))
+	c.set(KindSession, e.ID, appendSession(nil, e))
 	if e.TTL == 0 {
 		return Timed{}
 	}
@@ -72,7 +72,7 @@ func (s *sessions) put(e *Session, c *changes) Timed {
 // drop forgets e, and returns the time that ran for it.
 func (s *sessions) drop(e *Session, c *changes) Timed {
 	s.byID.Delete(e.ID)
-	c.set(SpaceSession, e.ID, nil)
+	c.set(KindSession, e.ID, nil)
 	if e.TTL == 0 {
 		return Timed{}
 	}
@@ -134,14 +134,14 @@ func heldKey(session, key string) string { return session + "\x00" + key }
 func (s *sessions) hold(session, key string, c *changes) {
 	k := heldKey(session, key)
 	s.held.Set(k, struct{}{})
-	c.set(SpaceHeld, k, []byte{recordVersion})
+	c.set(KindHeld, k, []byte{recordVersion})
 }
 
 // unhold notes that a session has not locked key any more.
 func (s *sessions) unhold(session, key string, c *changes) {
 	k := heldKey(session, key)
 	s.held.Delete(k)
-	c.set(SpaceHeld, k, nil)
+	c.set(KindHeld, k, nil)
 }
 
 // eachHeld calls fn with the keys that a session has locked, in order, until fn returns false.

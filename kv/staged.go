@@ -8,12 +8,12 @@ import (
 )
 
 // An upload is a state that will replace this one: OpStage adds a piece of it, OpInstall puts it in place, and
-// OpDropStaged discards it. There is at most one. Its pieces are kept unchanged, in memory and in SpaceStaged, so that
+// OpDropStaged discards it. There is at most one. Its pieces are kept unchanged, in memory and in KindStaged, so that
 // an install reads nothing from disk. A piece has a number, so that a command that is applied twice changes nothing. An
 // upload that is not continued ends after StagedFor (TimedUpload).
 //
 // The first piece is that of stageHeader. The others are records of the uploaded state (Pieces). They come in the order
-// of stagedSpaces: a record comes after the records to which it refers.
+// of stagedKinds: a record comes after the records to which it refers.
 
 // Bounds of an upload that the state machine takes. A node sends less: MaxUploadBytes.
 const (
@@ -69,19 +69,19 @@ func parseStageHeader(piece []byte, level uint64) (meta, bool) {
 	return m, err == nil && m.Level <= level
 }
 
-// stagedSpaces are the spaces whose records belong to an upload, in order. Other records follow from these, or are this
+// stagedKinds are the kinds whose records belong to an upload, in order. Other records follow from these, or are this
 // cluster's own: its members and its feature level.
-var stagedSpaces = [...]Space{SpaceSession, SpaceFence, SpaceDelay, SpaceData}
+var stagedKinds = [...]RecordKind{KindSession, KindFence, KindDelay, KindData}
 
 // Staged reports whether records of s belong to an upload, and the place of s in its order.
-func (s Space) Staged() (place int, ok bool) {
-	place = slices.Index(stagedSpaces[:], s)
+func (s RecordKind) Staged() (place int, ok bool) {
+	place = slices.Index(stagedKinds[:], s)
 	return place, place >= 0
 }
 
 // appendStaged appends a record to a piece.
 func appendStaged(piece []byte, c Change) []byte {
-	piece = append(piece, byte(c.Space))
+	piece = append(piece, byte(c.Kind))
 	piece = binary.AppendUvarint(piece, uint64(len(c.Key)))
 	piece = append(piece, c.Key...)
 	piece = binary.AppendUvarint(piece, uint64(len(c.Value)))
@@ -92,7 +92,7 @@ func appendStaged(piece []byte, c Change) []byte {
 // piece is malformed.
 func eachStaged(piece []byte, fn func(c Change) bool) bool {
 	for len(piece) > 0 {
-		c := Change{Space: Space(piece[0])}
+		c := Change{Kind: RecordKind(piece[0])}
 		var ok bool
 		if c.Key, piece, ok = cutPiece(piece[1:]); !ok {
 			return false
@@ -100,7 +100,7 @@ func eachStaged(piece []byte, fn func(c Change) bool) bool {
 		if c.Value, piece, ok = cutPiece(piece); !ok {
 			return false
 		}
-		if _, known := c.Space.Staged(); !known {
+		if _, known := c.Kind.Staged(); !known {
 			return false
 		}
 		if !fn(c) {
@@ -128,7 +128,7 @@ func (s *staged) stage(c *Command, level uint64, ch *changes, l *ledger) Result 
 		if code := s.add(c.Session.ID, c.Value, level); code != CodeDone {
 			return l.unchanged(code)
 		}
-		ch.set(SpaceStaged, string(sequenceKey(uint64(n))), appendStagedPiece(nil, s.id, c.Value))
+		ch.set(KindStaged, string(sequenceKey(uint64(n))), appendStagedPiece(nil, s.id, c.Value))
 		l.notes.time(s.timed())
 	}
 	r := l.unchanged(CodeDone)
@@ -167,7 +167,7 @@ func (s *staged) drop(c *Command, ch *changes, l *ledger) Result {
 // end discards the upload.
 func (s *staged) end(ch *changes, n *notes) {
 	for i := range s.pieces {
-		ch.set(SpaceStaged, string(sequenceKey(uint64(i))), nil)
+		ch.set(KindStaged, string(sequenceKey(uint64(i))), nil)
 	}
 	t := s.timed()
 	t.After = 0
@@ -179,7 +179,7 @@ func appendStagedPiece(buf []byte, id string, piece []byte) []byte {
 	return append(appendPiece(append(buf, recordVersion), id), piece...)
 }
 
-// load adds the piece in a record of SpaceStaged.
+// load adds the piece in a record of KindStaged.
 func (s *staged) load(key string, b []byte) error {
 	r := reader{b: b}
 	r.version()
@@ -227,26 +227,26 @@ func (s *staged) read() (u upload, ok bool) {
 }
 
 func (u *upload) add(key string, c Change) bool {
-	switch c.Space {
-	case SpaceSession:
+	switch c.Kind {
+	case KindSession:
 		e, err := decodeSession(key, c.Value)
 		u.sessions = append(u.sessions, e)
 		return err == nil && len(key) == sessionIDBytes
-	case SpaceFence:
+	case KindFence:
 		token, err := decodeNumber(key, c.Value)
 		if _, twice := u.fences[key]; !twice {
 			u.names = append(u.names, key)
 		}
 		u.fences[key] = token
 		return err == nil && ValidateFence(key) == nil
-	case SpaceDelay:
+	case KindDelay:
 		t, err := decodeRunning(key, c.Value)
 		u.delays = append(u.delays, Timed{Name: key, After: t.after})
 		return err == nil && ValidateKey(key) == nil
-	case SpaceData:
+	case KindData:
 		e, err := decodeEntry(key, c.Value)
 		u.entries = append(u.entries, &e)
 		return err == nil && ValidateKey(key) == nil
 	}
-	panic(fmt.Sprintf("kv: a record of space %d is staged", c.Space))
+	panic(fmt.Sprintf("kv: a record of kind %d is staged", c.Kind))
 }

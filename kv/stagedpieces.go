@@ -19,7 +19,7 @@ var ErrUploadTooLarge = errors.New("too large to replace the state of a running 
 // Pieces makes the pieces of an upload from the records of a checkpoint. It is not safe for concurrent use.
 type Pieces struct {
 	header  []byte
-	places  [len(stagedSpaces)][][]byte
+	places  [len(stagedKinds)][][]byte
 	bytes   int
 	records int
 }
@@ -30,10 +30,10 @@ func NewPieces(slot uint64, record []byte) (*Pieces, error) {
 	return &Pieces{header: header, bytes: len(header)}, err
 }
 
-// Add adds a record, which it copies. It ignores records of spaces that do not belong to an upload. Its error wraps
+// Add adds a record, which it copies. It ignores records of kinds that do not belong to an upload. Its error wraps
 // ErrUploadTooLarge.
 func (p *Pieces) Add(c Change) error {
-	place, ok := c.Space.Staged()
+	place, ok := c.Kind.Staged()
 	if !ok {
 		return nil
 	}

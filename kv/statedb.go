@@ -2,37 +2,37 @@ package kv
 
 import "iter"
 
-// Space is a key space of the state database: each kind of records has one. The name is that of its bucket on disk and of
-// a flag of kvnode inspect. It has nothing to do with what is left on a disk.
-type Space uint8
+// RecordKind tells what a record of the state database is about. Each kind has keys of its own, and a bucket on disk.
+// For users of kvnode inspect, and in the names of the buckets, it is a space.
+type RecordKind uint8
 
-// The spaces. Numbers are on disks: they are never reused.
+// The kinds of records. Numbers are on disks: they are never reused.
 const (
-	SpaceData  Space = 1 // key → entry
-	SpaceDedup Space = 2 // sequence number (8 bytes, big-endian) → remembered idempotency key
+	KindData  RecordKind = 1 // key → entry
+	KindDedup RecordKind = 2 // sequence number (8 bytes, big-endian) → remembered idempotency key
 
-	SpaceSession   Space = 3 // session ID → session
-	SpaceHeld      Space = 4 // session ID, 0, key → nothing: the locks of each session
-	SpaceExpiry    Space = 5 // key → its TTL and the revision at which it was set
-	SpaceDelay     Space = 6 // key → a lock-delay that has not ended
-	SpaceFence     Space = 7 // fence name → largest token
-	SpaceTombstone Space = 8 // key → revision of its deletion
-	SpaceMembers   Space = 9 // one key → the record of the cluster's members
+	KindSession   RecordKind = 3 // session ID → session
+	KindHeld      RecordKind = 4 // session ID, 0, key → nothing: the locks of each session
+	KindExpiry    RecordKind = 5 // key → its TTL and the revision at which it was set
+	KindDelay     RecordKind = 6 // key → a lock-delay that has not ended
+	KindFence     RecordKind = 7 // fence name → largest token
+	KindTombstone RecordKind = 8 // key → revision of its deletion
+	KindMembers   RecordKind = 9 // one key → the record of the cluster's members
 
-	SpaceQuota  Space = 10 // prefix → limits and usage of the keys under it
-	SpaceStaged Space = 11 // number (8 bytes, big-endian) → a piece of an upload
+	KindQuota  RecordKind = 10 // prefix → limits and usage of the keys under it
+	KindStaged RecordKind = 11 // number (8 bytes, big-endian) → a piece of an upload
 
-	SpacePolicy Space = 12 // ID → policy
-	SpaceToken  Space = 13 // accessor → token
+	KindPolicy RecordKind = 12 // ID → policy
+	KindToken  RecordKind = 13 // accessor → token
 )
 
 // Known reports whether this version knows records of s. See Level for when a state has any.
-func (s Space) Known() bool { return s >= SpaceData && s <= SpaceToken }
+func (s RecordKind) Known() bool { return s >= KindData && s <= KindToken }
 
 // Change is one record of a checkpoint. A nil Value deletes, also what is not there; other values have at least one
 // byte. The bytes belong to whoever made the checkpoint.
 type Change struct {
-	Space Space
+	Kind  RecordKind
 	Key   []byte
 	Value []byte
 }
@@ -43,7 +43,7 @@ type Change struct {
 type Checkpoint struct {
 	Slot uint64 // applied slot of the state database once this is in it
 	Meta []byte // the state's own record (revision, dedup marks), opaque to storage
-	// Changes are sorted by space, then key, and each key comes once. They come anew, and the same, each time they are
+	// Changes are sorted by kind, then key, and each key comes once. They come anew, and the same, each time they are
 	// ranged over. The bytes of one are valid until the next one. Nil: there are none.
 	Changes iter.Seq[Change]
 }
@@ -53,11 +53,11 @@ type Checkpoint struct {
 // stop. A view is used by one goroutine at a time.
 type StateDB interface {
 	// Get is the record of key, or nil.
-	Get(space Space, key []byte) ([]byte, error)
+	Get(kind RecordKind, key []byte) ([]byte, error)
 	// Ascend calls fn in key order from the first key ≥ from, until fn says false.
-	Ascend(space Space, from []byte, fn func(key, value []byte) bool) error
+	Ascend(kind RecordKind, from []byte, fn func(key, value []byte) bool) error
 	// Descend calls fn in falling key order from the last key < below (nil: the last key), until fn says false.
-	Descend(space Space, below []byte, fn func(key, value []byte) bool) error
+	Descend(kind RecordKind, below []byte, fn func(key, value []byte) bool) error
 	// Overtaken reports whether the view should be closed, because much was written since it was opened: an open view
 	// keeps pages from being used again.
 	Overtaken() bool

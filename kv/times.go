@@ -36,11 +36,11 @@ func (t *times) setExpiry(key string, was, ttl time.Duration, revision uint64, c
 	case ttl > 0:
 		r := running{arm: revision, after: ttl}
 		t.expiry.Set(key, r)
-		c.set(SpaceExpiry, key, appendRunning(nil, r))
+		c.set(KindExpiry, key, appendRunning(nil, r))
 		return Timed{Kind: TimedKey, Name: key, Arm: r.arm, After: ttl}
 	case was > 0:
 		r, _ := t.expiry.Delete(key)
-		c.set(SpaceExpiry, key, nil)
+		c.set(KindExpiry, key, nil)
 		return Timed{Kind: TimedKey, Name: key, Arm: r.arm}
 	}
 	return Timed{}
@@ -50,7 +50,7 @@ func (t *times) setExpiry(key string, was, ttl time.Duration, revision uint64, c
 func (t *times) setDelay(key string, delay time.Duration, revision uint64, c *changes) Timed {
 	r := running{arm: revision, after: delay}
 	t.delays.Set(key, r)
-	c.set(SpaceDelay, key, appendRunning(nil, r))
+	c.set(KindDelay, key, appendRunning(nil, r))
 	return Timed{Kind: TimedDelay, Name: key, Arm: r.arm, After: delay}
 }
 
@@ -61,7 +61,7 @@ func (t *times) endDelay(c *Command, ch *changes, l *ledger) Result {
 		return l.unchanged(CodeCondition)
 	}
 	t.delays.Delete(c.Key)
-	ch.set(SpaceDelay, c.Key, nil)
+	ch.set(KindDelay, c.Key, nil)
 	l.notes.time(Timed{Kind: TimedDelay, Name: c.Key, Arm: r.arm})
 	return l.unchanged(CodeDone)
 }

@@ -38,7 +38,7 @@ func contents(t *testing.T, b []byte) (backup.Info, map[string]bool) {
 	keys := map[string]bool{}
 	if err == nil {
 		err = r.Records(func(c kv.Change) error {
-			if c.Space == kv.SpaceData {
+			if c.Kind == kv.KindData {
 				keys[string(c.Key)] = true
 			}
 			return nil

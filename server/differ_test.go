@@ -32,7 +32,7 @@ func (h *host) tamper(t *testing.T, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := v.Get(kv.SpaceData, []byte(key))
+	record, err := v.Get(kv.KindData, []byte(key))
 	record = append([]byte(nil), record...)
 	v.Close() // a store waits for its views
 	if err != nil || len(record) == 0 {
@@ -40,7 +40,7 @@ func (h *host) tamper(t *testing.T, key string) {
 	}
 	record[len(record)-1] ^= 1
 	if err := s.Checkpoint(&kv.Checkpoint{Slot: slot, Meta: meta,
-		Changes: slices.Values([]kv.Change{{Space: kv.SpaceData, Key: []byte(key), Value: record}})}); err != nil {
+		Changes: slices.Values([]kv.Change{{Kind: kv.KindData, Key: []byte(key), Value: record}})}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -69,7 +69,7 @@ func BenchmarkStateDBGet(b *testing.B) {
 				i++
 				v, err := s.View()
 				must(b, err)
-				value, err := v.Get(kv.SpaceData, fmt.Appendf(nil, "key%06d", i*c.step%n))
+				value, err := v.Get(kv.KindData, fmt.Appendf(nil, "key%06d", i*c.step%n))
 				if err != nil || value == nil {
 					b.Fatal(i, err)
 				}
@@ -83,7 +83,7 @@ func BenchmarkStateDBGet(b *testing.B) {
 			i++
 			v, err := s.View()
 			must(b, err)
-			value, err := v.Get(kv.SpaceData, fmt.Appendf(nil, "key%06d-", i*7919%n))
+			value, err := v.Get(kv.KindData, fmt.Appendf(nil, "key%06d-", i*7919%n))
 			if err != nil || value != nil {
 				b.Fatal(i, err)
 			}
@@ -102,7 +102,7 @@ func BenchmarkStateDBList(b *testing.B) {
 		v, err := s.View()
 		must(b, err)
 		left := 100
-		must(b, v.Ascend(kv.SpaceData, fmt.Appendf(nil, "key%06d", i*7919%(n-100)), func(k, value []byte) bool {
+		must(b, v.Ascend(kv.KindData, fmt.Appendf(nil, "key%06d", i*7919%(n-100)), func(k, value []byte) bool {
 			left--
 			return left > 0
 		}))
@@ -121,7 +121,7 @@ func BenchmarkStateDBCheckpoint(b *testing.B) {
 		f := &listed{Slot: 1}
 		for i := range changes {
 			key := fmt.Appendf(nil, "key%06d", i*(n/changes)+round%(n/changes))
-			f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: key,
+			f.Changes = append(f.Changes, kv.Change{Kind: kv.KindData, Key: key,
 				Value: []byte(strings.Repeat("w", 250))})
 		}
 		b.StartTimer()

@@ -149,7 +149,7 @@ func (m *script) drawCheckpoint() *listed {
 			continue
 		}
 		key := fmt.Sprintf("key%03d", i)
-		c := kv.Change{Space: kv.SpaceData, Key: []byte(key)}
+		c := kv.Change{Kind: kv.KindData, Key: []byte(key)}
 		delete(m.stateDB, key)
 		if m.r.IntN(3) > 0 {
 			c.Value = m.value()
@@ -168,7 +168,7 @@ func (m *script) drawInstall() *listed {
 	for i := range 60 {
 		if m.r.IntN(4) > 0 {
 			key, value := fmt.Sprintf("key%03d", i), m.value()
-			f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: []byte(key), Value: value})
+			f.Changes = append(f.Changes, kv.Change{Kind: kv.KindData, Key: []byte(key), Value: value})
 			m.stateDB[key] = string(value)
 		}
 	}
@@ -219,7 +219,7 @@ func storeSum(s *Store) (string, error) {
 		return "", err
 	}
 	defer v.Close()
-	err = v.Ascend(kv.SpaceData, nil, func(k, value []byte) bool {
+	err = v.Ascend(kv.KindData, nil, func(k, value []byte) bool {
 		fmt.Fprintf(h, "%s %x\n", k, value)
 		return true
 	})

@@ -25,14 +25,14 @@ var damageTrials = flag.Int("damage-trials", 0, "how many changes TestPlantedDam
 	"0: 300, or 60 with -short")
 
 // stateDBModel is what a state database should hold.
-type stateDBModel map[kv.Space]map[string]string
+type stateDBModel map[kv.RecordKind]map[string]string
 
 func (m stateDBModel) clone() stateDBModel {
 	out := stateDBModel{}
-	for space, records := range m {
-		out[space] = map[string]string{}
+	for kind, records := range m {
+		out[kind] = map[string]string{}
 		for k, v := range records {
-			out[space][k] = v
+			out[kind][k] = v
 		}
 	}
 	return out
@@ -41,18 +41,18 @@ func (m stateDBModel) clone() stateDBModel {
 func (m stateDBModel) apply(f *listed) stateDBModel {
 	out := m.clone()
 	for _, c := range f.Changes {
-		if out[c.Space] == nil {
-			out[c.Space] = map[string]string{}
+		if out[c.Kind] == nil {
+			out[c.Kind] = map[string]string{}
 		}
-		if delete(out[c.Space], string(c.Key)); c.Value != nil {
-			out[c.Space][string(c.Key)] = string(c.Value)
+		if delete(out[c.Kind], string(c.Key)); c.Value != nil {
+			out[c.Kind][string(c.Key)] = string(c.Value)
 		}
 	}
 	return out
 }
 
-func (m stateDBModel) keys(space kv.Space) []string {
-	return slices.Sorted(maps.Keys(m[space]))
+func (m stateDBModel) keys(kind kv.RecordKind) []string {
+	return slices.Sorted(maps.Keys(m[kind]))
 }
 
 // damageBed is a directory that is put back after each trial.
@@ -68,22 +68,22 @@ func newDamageBed(t *testing.T) *damageBed {
 	b := &damageBed{t: t, dir: t.TempDir(), files: map[string][]byte{}, model: stateDBModel{}}
 	s := formed(t, b.dir)
 	logTo(t, s, 1)
-	checkpoint := func(from, to, step, valueBytes int, space kv.Space) {
+	checkpoint := func(from, to, step, valueBytes int, kind kv.RecordKind) {
 		f := &listed{Slot: 1, Meta: []byte("meta")}
 		for i := from; i < to; i += step {
 			value := fmt.Appendf(nil, "%d of %d %s", i, valueBytes, strings.Repeat("v", valueBytes))
-			f.Changes = append(f.Changes, kv.Change{Space: space, Key: fmt.Appendf(nil, "key/%06d", i), Value: value})
+			f.Changes = append(f.Changes, kv.Change{Kind: kind, Key: fmt.Appendf(nil, "key/%06d", i), Value: value})
 		}
 		must(t, checkpoint(s, f))
 		b.model = b.model.apply(f)
 	}
-	checkpoint(0, 5000, 1, 30, kv.SpaceData)
-	checkpoint(500, 520, 1, 9000, kv.SpaceData)
-	checkpoint(0, 200, 1, 20, kv.SpaceDedup)
+	checkpoint(0, 5000, 1, 30, kv.KindData)
+	checkpoint(500, 520, 1, 9000, kv.KindData)
+	checkpoint(0, 200, 1, 20, kv.KindDedup)
 	checkpoint(0, 4, 1, 4, 7) // a bucket inside its header
 	b.older = readFile(t, s.files.StatePath())
 	for i := range 6 {
-		checkpoint(i, 5000, 13, 40+i, kv.SpaceData)
+		checkpoint(i, 5000, 13, 40+i, kv.KindData)
 	}
 	must(t, s.Close())
 	for _, name := range []string{disk.LogName, disk.StateName, disk.SumsName, disk.JournalName} {
@@ -234,11 +234,11 @@ func (b *damageBed) ask(r *rand.Rand, s *Store, m stateDBModel, whole bool) (wro
 		return "", err
 	}
 	defer v.Close()
-	scan := func(space kv.Space, falling bool, limit int) (string, error) {
-		want := m.keys(space)
+	scan := func(kind kv.RecordKind, falling bool, limit int) (string, error) {
+		want := m.keys(kind)
 		var got []string
 		fn := func(k, value []byte) bool {
-			if m[space][string(k)] != string(value) {
+			if m[kind][string(k)] != string(value) {
 				got = append(got, fmt.Sprintf("%s=%.20s", k, value))
 			} else {
 				got = append(got, string(k))
@@ -252,52 +252,52 @@ func (b *damageBed) ask(r *rand.Rand, s *Store, m stateDBModel, whole bool) (wro
 		if falling {
 			slices.Reverse(want)
 			if from == 0 {
-				err = v.Descend(space, nil, fn)
+				err = v.Descend(kind, nil, fn)
 			} else {
-				err = v.Descend(space, []byte(want[from-1]), fn)
+				err = v.Descend(kind, []byte(want[from-1]), fn)
 			}
 		} else {
-			err = v.Ascend(space, []byte(want[from]), fn)
+			err = v.Ascend(kind, []byte(want[from]), fn)
 		}
 		if want = want[from:]; len(want) > limit {
 			want = want[:limit]
 		}
 		if err == nil && !slices.Equal(got, want) {
-			return fmt.Sprintf("a listing of space %d from %q has %d keys and should have %d, or not these", space,
+			return fmt.Sprintf("a listing of kind %d from %q has %d keys and should have %d, or not these", kind,
 				want[0], len(got), len(want)), nil
 		}
 		return "", err
 	}
-	get := func(space kv.Space, key string) (string, error) {
-		want, there := m[space][key]
-		got, err := v.Get(space, []byte(key))
+	get := func(kind kv.RecordKind, key string) (string, error) {
+		want, there := m[kind][key]
+		got, err := v.Get(kind, []byte(key))
 		if err == nil && (there != (got != nil) || want != string(got)) {
-			return fmt.Sprintf("%q of space %d is %.20q and should be %.20q", key, space, got, want), nil
+			return fmt.Sprintf("%q of kind %d is %.20q and should be %.20q", key, kind, got, want), nil
 		}
 		return "", err
 	}
-	spaces := []kv.Space{kv.SpaceData, kv.SpaceDedup, 7}
+	spaces := []kv.RecordKind{kv.KindData, kv.KindDedup, 7}
 	if !whole {
 		for range 8 {
-			space := spaces[r.IntN(len(spaces))]
+			kind := spaces[r.IntN(len(spaces))]
 			key := fmt.Sprintf("key/%06d", r.IntN(5100)) // some are not there
-			if wrong, err := get(space, key); wrong != "" || err != nil {
+			if wrong, err := get(kind, key); wrong != "" || err != nil {
 				return wrong, err
 			}
-			if wrong, err := scan(space, r.IntN(2) == 0, 1+r.IntN(50)); wrong != "" || err != nil {
+			if wrong, err := scan(kind, r.IntN(2) == 0, 1+r.IntN(50)); wrong != "" || err != nil {
 				return wrong, err
 			}
 		}
 		return "", nil
 	}
-	for _, space := range spaces {
+	for _, kind := range spaces {
 		for _, falling := range []bool{false, true} {
-			if wrong, err := scan(space, falling, 1<<30); wrong != "" || err != nil {
+			if wrong, err := scan(kind, falling, 1<<30); wrong != "" || err != nil {
 				return wrong, err
 			}
 		}
-		for _, key := range m.keys(space) {
-			if wrong, err := get(space, key); wrong != "" || err != nil {
+		for _, key := range m.keys(kind) {
+			if wrong, err := get(kind, key); wrong != "" || err != nil {
 				return wrong, err
 			}
 		}
@@ -310,7 +310,7 @@ func someCheckpoint(r *rand.Rand) *listed {
 	f := &listed{Slot: 1, Meta: []byte("later")}
 	step, n, from := 1+r.IntN(40), 1+r.IntN(200), r.IntN(4500)
 	for i := range n {
-		c := kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key/%06d", from+i*step)}
+		c := kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "key/%06d", from+i*step)}
 		if r.IntN(3) == 0 {
 			c.Value = []byte(strings.Repeat("new", r.IntN(100)))
 		}

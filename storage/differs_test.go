@@ -34,7 +34,7 @@ func TestAMarkedDirectoryIsRefused(t *testing.T) {
 // store, or a start.
 func TestTheDigestIsThatOfTheState(t *testing.T) {
 	change := func(key, value string) kv.Change {
-		c := kv.Change{Space: kv.SpaceData, Key: []byte(key)}
+		c := kv.Change{Kind: kv.KindData, Key: []byte(key)}
 		if value != "" {
 			c.Value = []byte(value)
 		}

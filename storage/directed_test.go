@@ -127,7 +127,7 @@ func TestMisledSearchIsDamage(t *testing.T) {
 		s := open(t, dir, lazy)
 		overwrite(t, path, b)
 		v := viewOf(t, s)
-		_, err := v.Get(kv.SpaceData, fmt.Appendf(nil, "key%06d", hidden))
+		_, err := v.Get(kv.KindData, fmt.Appendf(nil, "key%06d", hidden))
 		wantError(t, err, ErrDamaged, path, "fails its checksum")
 		v.Close()
 		must(t, s.Close())

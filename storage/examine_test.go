@@ -41,7 +41,7 @@ func TestExamineReadsAnInterruptedCheckpoint(t *testing.T) {
 	logTo(t, s, 20)
 	f := &listed{Slot: 9, Meta: []byte("meta of 9")}
 	for i := range 100 {
-		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i),
+		f.Changes = append(f.Changes, kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "key%06d", i),
 			Value: make([]byte, 1000)}) // a part each
 	}
 	done := make(chan error)
@@ -136,13 +136,13 @@ func TestSalvageSkipsWhatIsDamaged(t *testing.T) {
 		t.Errorf("%+v", x.Problems)
 	}
 	read, skipped := 0, 0
-	x.Records(int(kv.SpaceData), []byte("key"), func(kv.Space, []byte, []byte) bool { read++; return true },
+	x.Records(int(kv.KindData), []byte("key"), func(kv.RecordKind, []byte, []byte) bool { read++; return true },
 		func(string, error) { skipped++ })
 	if read < 1500 || read == 2000 || skipped == 0 {
 		t.Errorf("%d records read, %d skipped", read, skipped)
 	}
 	few := 0
-	x.Records(-1, nil, func(kv.Space, []byte, []byte) bool { few++; return few < 10 }, func(string, error) {})
+	x.Records(-1, nil, func(kv.RecordKind, []byte, []byte) bool { few++; return few < 10 }, func(string, error) {})
 	if few != 10 {
 		t.Errorf("%d records after it was enough", few)
 	}

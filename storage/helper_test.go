@@ -90,7 +90,7 @@ func checkpointKeys(t testing.TB, s *Store, from, to int, value string) {
 	t.Helper()
 	f := &listed{Slot: uint64(s.Durable().Last), Meta: []byte("meta of " + value)}
 	for i := from; i < to; i++ {
-		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i),
+		f.Changes = append(f.Changes, kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "key%06d", i),
 			Value: fmt.Appendf(nil, "%s%d", value, i)})
 	}
 	must(t, checkpoint(s, f))
@@ -122,9 +122,9 @@ func writeContent(b io.Writer, s *Store) error {
 		return err
 	}
 	defer v.Close()
-	for _, space := range []kv.Space{kv.SpaceData, kv.SpaceDedup} {
-		err := v.Ascend(space, nil, func(k, value []byte) bool {
-			fmt.Fprintf(b, "%d %s %s\n", space, k, value)
+	for _, kind := range []kv.RecordKind{kv.KindData, kv.KindDedup} {
+		err := v.Ascend(kind, nil, func(k, value []byte) bool {
+			fmt.Fprintf(b, "%d %s %s\n", kind, k, value)
 			return true
 		})
 		if err != nil {

@@ -32,7 +32,7 @@ func storeOn(t *testing.T, dir string) *Store {
 func checkpointOf(n, bytes int) *listed {
 	f := &listed{Slot: 1}
 	for i := range n {
-		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: []byte{byte('a' + i)},
+		f.Changes = append(f.Changes, kv.Change{Kind: kv.KindData, Key: []byte{byte('a' + i)},
 			Value: make([]byte, bytes)})
 	}
 	return f

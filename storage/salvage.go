@@ -52,14 +52,14 @@ func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxo
 	}
 }
 
-// Records calls fn with the readable records of one space of the state database, or of all spaces if space is negative,
-// whose keys begin with prefix, in order of space and key unless pages are misplaced. It calls skipped for what it
+// Records calls fn with the readable records of one kind of the state database, or of all kinds if kind is negative,
+// whose keys begin with prefix, in order of kind and key unless pages are misplaced. It calls skipped for what it
 // cannot read. key and value are valid until fn returns. If fn returns false, Records reads no more.
-func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, key, value []byte) bool,
+func (x *Examination) Records(kind int, prefix []byte, fn func(kind kv.RecordKind, key, value []byte) bool,
 	skipped func(file string, err error)) {
 	err := salvage(x.files.StatePath(), func(bucket string, key, record []byte) error {
-		is, ok := state.SpaceOf(bucket)
-		if !ok || space >= 0 && int(is) != space || !bytes.HasPrefix(key, prefix) {
+		is, ok := state.KindOf(bucket)
+		if !ok || kind >= 0 && int(is) != kind || !bytes.HasPrefix(key, prefix) {
 			return nil
 		}
 		value, err := state.OpenRecord(is, key, record)

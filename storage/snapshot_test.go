@@ -25,16 +25,16 @@ func source(t testing.TB) *Store {
 	s := formed(t, t.TempDir())
 	fill(t, s, 20, 10)
 	f := &listed{Slot: 20, Meta: []byte("meta")}
-	put := func(space kv.Space, key string, value []byte) {
-		f.Changes = append(f.Changes, kv.Change{Space: space, Key: []byte(key), Value: value})
+	put := func(kind kv.RecordKind, key string, value []byte) {
+		f.Changes = append(f.Changes, kv.Change{Kind: kind, Key: []byte(key), Value: value})
 	}
 	for i := range 3000 {
-		put(kv.SpaceData, fmt.Sprintf("key%06d", i), fmt.Appendf(nil, "value %d", i))
+		put(kv.KindData, fmt.Sprintf("key%06d", i), fmt.Appendf(nil, "value %d", i))
 	}
-	put(kv.SpaceData, "long", bytes.Repeat([]byte("long"), 60_000))
-	put(kv.SpaceData, "short", []byte("s"))
-	put(kv.SpaceDedup, "d", []byte("dedup"))
-	put(kv.SpaceMembers, "record", []byte("members"))
+	put(kv.KindData, "long", bytes.Repeat([]byte("long"), 60_000))
+	put(kv.KindData, "short", []byte("s"))
+	put(kv.KindDedup, "d", []byte("dedup"))
+	put(kv.KindMembers, "record", []byte("members"))
 	must(t, checkpoint(s, f))
 	return s
 }
@@ -92,9 +92,9 @@ func spaces(t testing.TB, s *Store) string {
 	slot, meta, err := s.Loaded()
 	must(t, err)
 	fmt.Fprintf(&b, "%d %q\n", slot, meta)
-	for space := range 256 {
-		must(t, v.Ascend(kv.Space(space), nil, func(k, value []byte) bool {
-			fmt.Fprintf(&b, "%d %s %s\n", space, k, value)
+	for kind := range 256 {
+		must(t, v.Ascend(kv.RecordKind(kind), nil, func(k, value []byte) bool {
+			fmt.Fprintf(&b, "%d %s %s\n", kind, k, value)
 			return true
 		}))
 	}

@@ -26,7 +26,7 @@ func TestViewsAreStable(t *testing.T) {
 	}
 	wg.Wait()
 	n := 0
-	must(t, v.Ascend(kv.SpaceData, nil, func(k, value []byte) bool {
+	must(t, v.Ascend(kv.KindData, nil, func(k, value []byte) bool {
 		if !strings.HasPrefix(string(value), "old") {
 			t.Errorf("%s is %.10q", k, value)
 		}

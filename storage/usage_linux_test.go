@@ -20,7 +20,7 @@ func write(t *testing.T, s *Store, from, to int, value []byte) {
 		slot := int(s.Durable().Last) + 1
 		f := &listed{Slot: uint64(slot)}
 		for j := i; j < min(i+5, to); j++ {
-			f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", j),
+			f.Changes = append(f.Changes, kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "key%06d", j),
 				Value: value})
 		}
 		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, string(value))},

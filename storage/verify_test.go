@@ -31,9 +31,9 @@ func sampleStore(t testing.TB, dir string) uint64 {
 	checkpointKeys(t, s, 100, 150, strings.Repeat("w", 5000))
 	f := &listed{Slot: 301, Meta: []byte("meta")}
 	for i := 130; i < 180; i++ {
-		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i)})
+		f.Changes = append(f.Changes, kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "key%06d", i)})
 	}
-	f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: []byte("12345678"), Value: []byte("dedup")})
+	f.Changes = append(f.Changes, kv.Change{Kind: kv.KindDedup, Key: []byte("12345678"), Value: []byte("dedup")})
 	must(t, checkpoint(s, f))
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 100}}))
 	c, err := contentHash(s)
@@ -115,7 +115,7 @@ func serves(t *testing.T, s *Store, r *rand.Rand, want uint64) bool {
 		must(t, err)
 		for range 5 {
 			i := 200 + r.IntN(1300)
-			value, err := v.Get(kv.SpaceData, fmt.Appendf(nil, "key%06d", i))
+			value, err := v.Get(kv.KindData, fmt.Appendf(nil, "key%06d", i))
 			if err == nil && string(value) != fmt.Sprintf("%s%d", strings.Repeat("v", 50), i) {
 				// A key may be hidden by a bit of a page's header; then the whole shows it.
 				if value != nil || s.Verify(t.Context()) == nil {
@@ -179,12 +179,12 @@ func TestDamageWhileOpenIsFinal(t *testing.T) {
 		s := open(t, dir, small)
 		v := viewOf(t, s)
 		spoil(statePath, "vv1234")
-		if value, err := v.Get(kv.SpaceData, []byte("key000005")); err != nil || value == nil {
+		if value, err := v.Get(kv.KindData, []byte("key000005")); err != nil || value == nil {
 			t.Error("a key beside the damage: ", err)
 		}
-		_, err := v.Get(kv.SpaceData, []byte("key001234"))
+		_, err := v.Get(kv.KindData, []byte("key001234"))
 		wantError(t, err, ErrDamaged, "fails its checksum", statePath)
-		_, err = v.Get(kv.SpaceData, []byte("key000005"))
+		_, err = v.Get(kv.KindData, []byte("key000005"))
 		wantError(t, err, ErrDamaged, "fails its checksum")
 		v.Close()
 	})
@@ -198,7 +198,7 @@ func TestTruncationWhileOpenIsDamage(t *testing.T) {
 	s := open(t, dir, small)
 	v := viewOf(t, s)
 	must(t, os.Truncate(statePath, 3*4096))
-	_, err := v.Get(kv.SpaceData, []byte("key001000"))
+	_, err := v.Get(kv.KindData, []byte("key001000"))
 	wantError(t, err, ErrDamaged, statePath)
 	v.Close()
 	must(t, s.Close())

@@ -45,14 +45,14 @@ func differOne(x *nemesis, r *random) {
 	}
 	x.differs = true
 	x.effect(Differ)
-	n.disk.stateDB.Tamper(kv.SpaceData, []byte(differKey), differRecord)
+	n.disk.stateDB.Tamper(kv.KindData, []byte(differKey), differRecord)
 }
 
 // differs reports whether the record is in the state of this disk.
 func (d *disk) differs() bool {
 	v, _ := d.stateDB.View() // its error is always nil
 	defer v.Close()
-	record, _ := v.Get(kv.SpaceData, []byte(differKey))
+	record, _ := v.Get(kv.KindData, []byte(differKey))
 	return record != nil
 }
 

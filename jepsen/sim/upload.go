@@ -117,12 +117,12 @@ func (u *uploader) backup(n *node) bool {
 	view, _ := d.stateDB.View()
 	defer view.Close()
 	u.found = map[string]string{}
-	for s := range kv.Space(255) {
+	for s := range kv.RecordKind(255) {
 		if _, ok := s.Staged(); !ok {
 			continue
 		}
 		_ = view.Ascend(s, nil, func(key, value []byte) bool {
-			err = pieces.Add(kv.Change{Space: s, Key: key, Value: value})
+			err = pieces.Add(kv.Change{Kind: s, Key: key, Value: value})
 			return err == nil
 		})
 	}

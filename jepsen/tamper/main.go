@@ -40,7 +40,7 @@ func tamper(dir, key string) (err error) {
 	if err != nil {
 		return err
 	}
-	record, err := v.Get(kv.SpaceData, []byte(key))
+	record, err := v.Get(kv.KindData, []byte(key))
 	record = append([]byte(nil), record...)
 	v.Close()
 	switch {
@@ -51,5 +51,5 @@ func tamper(dir, key string) (err error) {
 	}
 	record[len(record)-1] ^= 1
 	return s.Checkpoint(&kv.Checkpoint{Slot: slot, Meta: meta,
-		Changes: slices.Values([]kv.Change{{Space: kv.SpaceData, Key: []byte(key), Value: record}})})
+		Changes: slices.Values([]kv.Change{{Kind: kv.KindData, Key: []byte(key), Value: record}})})
 }

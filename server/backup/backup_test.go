@@ -79,7 +79,7 @@ func read(r io.Reader) (info Info, keys []string, err error) {
 		return info, nil, err
 	}
 	err = b.Records(func(c kv.Change) error {
-		if c.Space == kv.SpaceData {
+		if c.Kind == kv.KindData {
 			keys = append(keys, string(c.Key))
 		}
 		return nil

@@ -19,7 +19,7 @@ type Entry struct {
 // Records, and that of fn.
 func (b *Reader) Entries(fn func(Entry) error) error {
 	return b.Records(func(c kv.Change) error {
-		if c.Space != kv.SpaceData {
+		if c.Kind != kv.KindData {
 			return nil
 		}
 		e, err := kv.ReadEntry(c.Key, c.Value)

@@ -139,7 +139,7 @@ func TestRestoreAroundAnUpload(t *testing.T) {
 	pieces, err := kv.NewPieces(f.Slot, f.Meta)
 	w.must(err)
 	for c := range f.Changes {
-		if _, ok := c.Space.Staged(); ok {
+		if _, ok := c.Kind.Staged(); ok {
 			w.must(pieces.Add(c))
 		}
 	}

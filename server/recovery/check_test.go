@@ -300,7 +300,7 @@ func TestInspectForPrograms(t *testing.T) {
 // Every command and every space of this release has a name.
 func TestInspectNamesEverything(t *testing.T) {
 	for n := range 256 {
-		if s := kv.Space(n); s.Known() != (spaces[s] != "") {
+		if s := kv.RecordKind(n); s.Known() != (spaces[s] != "") {
 			t.Errorf("space %d is called %q", n, spaces[s])
 		}
 		c := kv.Command{Op: kv.Op(n), Key: "k"}

@@ -46,11 +46,11 @@ type line struct {
 }
 
 // spaces has the names of the spaces of a state database.
-var spaces = map[kv.Space]string{
-	kv.SpaceData: "data", kv.SpaceDedup: "dedup", kv.SpaceSession: "session", kv.SpaceHeld: "held",
-	kv.SpaceExpiry: "expiry", kv.SpaceDelay: "delay", kv.SpaceFence: "fence", kv.SpaceTombstone: "tombstone",
-	kv.SpaceMembers: "members", kv.SpaceQuota: "quota", kv.SpaceStaged: "staged",
-	kv.SpacePolicy: "policy", kv.SpaceToken: "token",
+var spaces = map[kv.RecordKind]string{
+	kv.KindData: "data", kv.KindDedup: "dedup", kv.KindSession: "session", kv.KindHeld: "held",
+	kv.KindExpiry: "expiry", kv.KindDelay: "delay", kv.KindFence: "fence", kv.KindTombstone: "tombstone",
+	kv.KindMembers: "members", kv.KindQuota: "quota", kv.KindStaged: "staged",
+	kv.KindPolicy: "policy", kv.KindToken: "token",
 }
 
 // SpaceNames lists the names of the spaces, in the order of their numbers.
@@ -63,7 +63,7 @@ func SpaceNames() string {
 }
 
 // spaceName returns the name of a space, or its number if this release does not know it.
-func spaceName(s kv.Space) string { return cmp.Or(spaces[s], strconv.Itoa(int(s))) }
+func spaceName(s kv.RecordKind) string { return cmp.Or(spaces[s], strconv.Itoa(int(s))) }
 
 // parseSpace returns the number of the space with that name or number, or -1 for "".
 func parseSpace(name string) (int, error) {
@@ -144,13 +144,13 @@ func (p *inspector) entry(e multipaxos.Entry, inJournal bool) bool {
 	return p.show(&l)
 }
 
-func (p *inspector) record(space kv.Space, key, value []byte) bool {
+func (p *inspector) record(space kv.RecordKind, key, value []byte) bool {
 	l := line{Kind: "record", Space: spaceName(space), Key: string(key)}
-	if (space == kv.SpaceDedup || space == kv.SpaceStaged) && len(key) == 8 {
+	if (space == kv.KindDedup || space == kv.KindStaged) && len(key) == 8 {
 		n := binary.BigEndian.Uint64(key)
 		l.Key, l.Number = "", &n
 	}
-	if space == kv.SpaceData {
+	if space == kv.KindData {
 		e, err := kv.ReadEntry(key, value)
 		if err != nil {
 			l.Problem = err.Error()

@@ -17,10 +17,10 @@ func opens(x *storage.Examination) error {
 	return err
 }
 
-// examined is the state database of an examination, as kv.Open reads it: space by space.
+// examined is the state database of an examination, as kv.Open reads it: kind by kind.
 type examined struct{ *storage.Examination }
 
-var errOnlyAscends = errors.New("an examined state database is only read space by space")
+var errOnlyAscends = errors.New("an examined state database is only read kind by kind")
 
 // Loaded implements kv.Source.
 func (e examined) Loaded() (slot uint64, meta []byte, err error) {
@@ -33,21 +33,21 @@ func (e examined) View() (kv.StateDB, error) { return examinedView{e.Examination
 // examinedView implements kv.StateDB.
 type examinedView struct{ x *storage.Examination }
 
-// Ascend calls fn with all records of space. from must be nil.
-func (v examinedView) Ascend(space kv.Space, from []byte, fn func(key, value []byte) bool) (err error) {
+// Ascend calls fn with all records of kind. from must be nil.
+func (v examinedView) Ascend(kind kv.RecordKind, from []byte, fn func(key, value []byte) bool) (err error) {
 	if from != nil {
 		return errOnlyAscends
 	}
-	v.x.Records(int(space), nil, func(_ kv.Space, key, value []byte) bool { return fn(key, value) },
+	v.x.Records(int(kind), nil, func(_ kv.RecordKind, key, value []byte) bool { return fn(key, value) },
 		func(_ string, why error) { err = errors.Join(err, why) })
 	return err
 }
 
 // Get returns errOnlyAscends.
-func (examinedView) Get(kv.Space, []byte) ([]byte, error) { return nil, errOnlyAscends }
+func (examinedView) Get(kv.RecordKind, []byte) ([]byte, error) { return nil, errOnlyAscends }
 
 // Descend returns errOnlyAscends.
-func (examinedView) Descend(kv.Space, []byte, func(key, value []byte) bool) error {
+func (examinedView) Descend(kv.RecordKind, []byte, func(key, value []byte) bool) error {
 	return errOnlyAscends
 }
 

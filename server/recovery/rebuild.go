@@ -36,7 +36,7 @@ type rebuild struct {
 type source struct {
 	slot uint64
 	meta []byte
-	// each calls fn for every record, by space and key, until it returns an error. What a record points to is valid
+	// each calls fn for every record, by kind and key, until it returns an error. What a record points to is valid
 	// during the call only.
 	each func(fn func(kv.Change) error) error
 }
@@ -67,7 +67,7 @@ func (b *rebuild) copyRecords(from source) error {
 		return err
 	}
 	err := from.each(func(c kv.Change) error {
-		changes = append(changes, kv.Change{Space: c.Space, Key: slices.Clone(c.Key), Value: slices.Clone(c.Value)})
+		changes = append(changes, kv.Change{Kind: c.Kind, Key: slices.Clone(c.Key), Value: slices.Clone(c.Value)})
 		if size += len(c.Key) + len(c.Value); size < copyBytes {
 			return nil
 		}

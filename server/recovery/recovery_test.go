@@ -170,7 +170,7 @@ func (w *world) result(r Result) (s *storage.Store, state *kv.State, keys string
 	w.must(err)
 	defer v.Close()
 	var all []string
-	w.must(v.Ascend(kv.SpaceData, nil, func(key, _ []byte) bool {
+	w.must(v.Ascend(kv.KindData, nil, func(key, _ []byte) bool {
 		e, _, err := state.Get(string(key))
 		w.must(err)
 		all = append(all, fmt.Sprintf("%s=%s", key, e.Value))

@@ -134,10 +134,10 @@ func (s *survivor) source() (source, error) {
 			return err
 		}
 		defer view.Close()
-		for space := range 256 { // all that there can be, also of later versions
+		for kind := range 256 { // all that there can be, also of later versions
 			var failed error
-			err := view.Ascend(kv.Space(space), nil, func(key, value []byte) bool {
-				failed = fn(kv.Change{Space: kv.Space(space), Key: key, Value: value})
+			err := view.Ascend(kv.RecordKind(kind), nil, func(key, value []byte) bool {
+				failed = fn(kv.Change{Kind: kv.RecordKind(kind), Key: key, Value: value})
 				return failed == nil
 			})
 			if err := cmp.Or(err, failed); err != nil {

@@ -15,13 +15,13 @@ func (c *cluster) tamper(n *testNode, key string) {
 	c.crash(n)
 	n.checkpointing = nil
 	view, _ := n.disk.stateDB.View()
-	record, err := view.Get(kv.SpaceData, []byte(key))
+	record, err := view.Get(kv.KindData, []byte(key))
 	if err != nil || record == nil {
 		c.t.Fatalf("node %d has no checkpoint with %s: %v", n.id, key, err)
 	}
 	other := append([]byte(nil), record...)
 	other[len(other)-1] ^= 1
-	n.disk.stateDB.Tamper(kv.SpaceData, []byte(key), other)
+	n.disk.stateDB.Tamper(kv.KindData, []byte(key), other)
 	c.start(n)
 }
 
@@ -106,7 +106,7 @@ func TestADifferenceIsFoundWhileCheckpointsRun(t *testing.T) {
 			begun := c.now + 5*takes
 			for tampered := false; bad.differs == nil; c.run(10 * time.Millisecond) {
 				if c.now > begun && !tampered {
-					bad.disk.stateDB.Tamper(kv.SpaceData, []byte("mark"), []byte{1, 0, 1, 1, 0, 'x'})
+					bad.disk.stateDB.Tamper(kv.KindData, []byte("mark"), []byte{1, 0, 1, 1, 0, 'x'})
 					tampered = true
 				}
 				if c.now > begun+2*takes+2*time.Second { // CompareEvery is a second

@@ -192,15 +192,15 @@ func (b broken) View() (kv.StateDB, error) {
 	return brokenView{v, b}, err
 }
 
-func (v brokenView) Ascend(s kv.Space, from []byte, fn func(k, r []byte) bool) error {
-	if s == kv.SpaceData {
+func (v brokenView) Ascend(s kv.RecordKind, from []byte, fn func(k, r []byte) bool) error {
+	if s == kv.KindData {
 		if *v.scans++; *v.scans == v.sound {
 			return v.StateDB.Ascend(s, from, fn)
 		}
 	}
 	var err error
 	if e := v.StateDB.Ascend(s, from, func(k, r []byte) bool {
-		if s == kv.SpaceData && string(k) > v.after {
+		if s == kv.KindData && string(k) > v.after {
 			err = kv.ErrDamaged
 			return false
 		}
@@ -252,8 +252,8 @@ func (v countedView) Close() {
 	v.StateDB.Close()
 }
 
-func (v countedView) Ascend(s kv.Space, from []byte, fn func(k, r []byte) bool) error {
-	if s == kv.SpaceData {
+func (v countedView) Ascend(s kv.RecordKind, from []byte, fn func(k, r []byte) bool) error {
+	if s == kv.KindData {
 		time.Sleep(v.c.hold)
 	}
 	return v.StateDB.Ascend(s, from, fn)

@@ -61,7 +61,7 @@ func (s *DB) Checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	return s.ShapeRedo()
 }
 
-// sorted returns changes. When they are ranged over it panics unless they are sorted by space and key, each key once,
+// sorted returns changes. When they are ranged over it panics unless they are sorted by kind and key, each key once,
 // and of sizes that bbolt takes.
 func sorted(changes iter.Seq[kv.Change]) iter.Seq[kv.Change] {
 	return func(yield func(kv.Change) bool) {
@@ -74,7 +74,7 @@ func sorted(changes iter.Seq[kv.Change]) iter.Seq[kv.Change] {
 			if err := follow(before, &c); err != nil {
 				panic(fmt.Sprintf("storage: a change of a checkpoint %v", err))
 			}
-			last.Space, last.Key = c.Space, append(last.Key[:0], c.Key...)
+			last.Kind, last.Key = c.Kind, append(last.Key[:0], c.Key...)
 			before = &last
 			if !yield(c) {
 				return
@@ -88,9 +88,9 @@ func follow(before, c *kv.Change) error {
 	switch {
 	case len(c.Key) == 0 || len(c.Key) > sealed.MaxKeyBytes || len(c.Value) > sealed.MaxBytes:
 		return fmt.Errorf("has a key of %d and a value of %d bytes", len(c.Key), len(c.Value))
-	case before == nil || c.Space > before.Space:
+	case before == nil || c.Kind > before.Kind:
 		return nil
-	case c.Space < before.Space || bytes.Compare(c.Key, before.Key) <= 0:
+	case c.Kind < before.Kind || bytes.Compare(c.Key, before.Key) <= 0:
 		return errors.New("is out of order")
 	}
 	return nil

@@ -14,12 +14,12 @@ import (
 )
 
 // A snapshot travels as a header and a stream. The header is msgpack of type snapshotHeader, sealed. The stream is all
-// records of the state database by space and key. Each has the space, the lengths of key and record (4 bytes each,
+// records of the state database by kind and key. Each has the kind, the lengths of key and record (4 bytes each,
 // big-endian), the key, and the record as it is in state.db, with its own checksum. The stream is cut into pieces
 // anywhere:
 //
 //	piece      where it begins in the stream (8 bytes, big-endian), a part of the stream, CRC32C (4 bytes)
-//	position   where the next piece begins in the stream (8 bytes), the space (1), how many bytes of the record under
+//	position   where the next piece begins in the stream (8 bytes), the kind (1), how many bytes of the record under
 //	           the key have gone (4), the key: what a sender needs to go on, whatever it remembers
 //
 // The checksums of pieces are seeded with that of the header, so that a piece of another snapshot is none of this one.
@@ -53,7 +53,7 @@ type snapshotHeader struct {
 	Cluster    ident.ClusterID
 	Slot       uint64
 	Meta       []byte           // kv's own record
-	Records    sealed.Digest    // of all spaces
+	Records    sealed.Digest    // of all kinds
 	Bytes      int64            // that the state takes in a state database, about
 	Membership ident.Membership // durable at the sender, which may be newer than Slot; zero: it had none
 }
@@ -130,12 +130,12 @@ func cutStreamRecord(b []byte) (c kv.Change, record, rest []byte, ok bool, err e
 	if int64(len(b)) < recordHeadBytes+keyLen+recordLen {
 		return c, nil, b, false, nil
 	}
-	c.Space, c.Key = kv.Space(b[0]), b[recordHeadBytes:][:keyLen:keyLen]
+	c.Kind, c.Key = kv.RecordKind(b[0]), b[recordHeadBytes:][:keyLen:keyLen]
 	record = b[recordHeadBytes+keyLen:][:recordLen:recordLen]
-	if !c.Space.Known() {
-		return c, nil, b, false, fmt.Errorf("a record of space %d, which this version does not know", c.Space)
+	if !c.Kind.Known() {
+		return c, nil, b, false, fmt.Errorf("a record of kind %d, which this version does not know", c.Kind)
 	}
-	if c.Value, err = spaceSeeds[c.Space].Open(c.Key, record); err != nil {
+	if c.Value, err = bucketSeeds[c.Kind].Open(c.Key, record); err != nil {
 		return c, nil, b, false, fmt.Errorf("the record of key %q %w", c.Key, err)
 	}
 	return c, record, b[recordHeadBytes+keyLen+recordLen:], true, nil
@@ -143,16 +143,16 @@ func cutStreamRecord(b []byte) (c kv.Change, record, rest []byte, ok bool, err e
 
 // position is where a piece begins. The zero value is the beginning.
 type position struct {
-	offset uint64   // in the stream
-	space  kv.Space // of the record that went last, or in part
-	sent   int      // bytes of it that have gone; more than it has: all
+	offset uint64        // in the stream
+	kind   kv.RecordKind // of the record that went last, or in part
+	sent   int           // bytes of it that have gone; more than it has: all
 	key    []byte
 }
 
 func (p *position) encode() []byte {
 	b := make([]byte, 0, positionBytes+len(p.key))
 	b = binary.BigEndian.AppendUint64(b, p.offset)
-	b = append(b, byte(p.space))
+	b = append(b, byte(p.kind))
 	b = binary.BigEndian.AppendUint32(b, uint32(p.sent))
 	return append(b, p.key...)
 }
@@ -164,6 +164,6 @@ func decodePosition(b []byte) (p position, err error) {
 	if len(b) < positionBytes+1 || len(b) > positionBytes+sealed.MaxKeyBytes {
 		return p, fmt.Errorf("%w: a position of %d bytes", ErrBadPiece, len(b))
 	}
-	return position{offset: binary.BigEndian.Uint64(b), space: kv.Space(b[8]),
+	return position{offset: binary.BigEndian.Uint64(b), kind: kv.RecordKind(b[8]),
 		sent: int(binary.BigEndian.Uint32(b[9:])), key: b[positionBytes:]}, nil
 }

@@ -41,7 +41,7 @@ func checkpointValues(t testing.TB, s *testDB, slot, n int, value func(i int) st
 	t.Helper()
 	f := &listed{Slot: uint64(slot), Meta: []byte("meta")}
 	for i := range n {
-		c := kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i)}
+		c := kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "key%06d", i)}
 		if v := value(i); v != "" {
 			c.Value = []byte(v)
 		}
@@ -103,7 +103,7 @@ func TestPagesOfAnOpenViewAreNotGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := 0
-	must(t, v.Ascend(kv.SpaceData, nil, func(key, value []byte) bool {
+	must(t, v.Ascend(kv.KindData, nil, func(key, value []byte) bool {
 		if string(value) != value4K(read) {
 			t.Fatalf("%s holds %.20q", key, value)
 		}
@@ -186,7 +186,7 @@ func TestGivingBackHoldsUpNobody(t *testing.T) {
 			began := time.Now()
 			v, err := s.View()
 			must(t, err)
-			if b, err := v.Get(kv.SpaceData, []byte("key000008")); err != nil || string(b) != value4K(8) {
+			if b, err := v.Get(kv.KindData, []byte("key000008")); err != nil || string(b) != value4K(8) {
 				t.Fatalf("%.20q %v", b, err)
 			}
 			v.Close()

@@ -141,7 +141,7 @@ func checkpointKeys(t testing.TB, s *testDB, slot uint64, from, to int, value st
 	t.Helper()
 	f := &listed{Slot: slot, Meta: []byte("meta of " + value)}
 	for i := from; i < to; i++ {
-		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i),
+		f.Changes = append(f.Changes, kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "key%06d", i),
 			Value: fmt.Appendf(nil, "%s%d", value, i)})
 	}
 	must(t, s.Checkpoint(f))
@@ -168,9 +168,9 @@ func content(s *testDB) (string, error) {
 		return "", err
 	}
 	defer v.Close()
-	for space := range 256 {
-		err := v.Ascend(kv.Space(space), nil, func(k, value []byte) bool {
-			fmt.Fprintf(&b, "%d %s %s\n", space, k, value)
+	for kind := range 256 {
+		err := v.Ascend(kv.RecordKind(kind), nil, func(k, value []byte) bool {
+			fmt.Fprintf(&b, "%d %s %s\n", kind, k, value)
 			return true
 		})
 		if err != nil {

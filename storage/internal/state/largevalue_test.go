@@ -16,9 +16,9 @@ import (
 func largeLeaf(t *testing.T) (s *testDB, value []byte, at int64) {
 	s = open(t, t.TempDir(), small)
 	value = bytes.Repeat([]byte("0123456789abcdef"), 32<<10)
-	f := &listed{Slot: 1, Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte("k"), Value: value}}}
+	f := &listed{Slot: 1, Changes: []kv.Change{{Kind: kv.KindData, Key: []byte("k"), Value: value}}}
 	for _, key := range []string{"a", "b", "y", "z"} {
-		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: []byte(key), Value: []byte("of " + key)})
+		f.Changes = append(f.Changes, kv.Change{Kind: kv.KindData, Key: []byte(key), Value: []byte("of " + key)})
 	}
 	slices.SortFunc(f.Changes, func(a, b kv.Change) int { return bytes.Compare(a.Key, b.Key) })
 	must(t, s.Checkpoint(f))
@@ -35,13 +35,13 @@ func TestALargeValueIsReadOnlyForItself(t *testing.T) {
 	s, value, at := largeLeaf(t)
 	v := viewOf(t, s)
 	for range 2 { // with new buffers and with used ones
-		got, err := v.Get(kv.SpaceData, []byte("k"))
+		got, err := v.Get(kv.KindData, []byte("k"))
 		if err != nil || !bytes.Equal(got, value) {
 			t.Fatalf("%d bytes, %v", len(got), err)
 		}
 	}
 	var walked int
-	must(t, v.Ascend(kv.SpaceData, nil, func(_, value []byte) bool { walked += len(value); return true }))
+	must(t, v.Ascend(kv.KindData, nil, func(_, value []byte) bool { walked += len(value); return true }))
 	if want := len(value) + 4*len("of a"); walked != want {
 		t.Errorf("%d bytes of values in all, want %d", walked, want)
 	}
@@ -56,22 +56,22 @@ func TestALargeValueIsReadOnlyForItself(t *testing.T) {
 		if len(key) == 1 && key != "c" && key != "j" {
 			want = "of " + key
 		}
-		if got, err := v.Get(kv.SpaceData, []byte(key)); err != nil || string(got) != want {
+		if got, err := v.Get(kv.KindData, []byte(key)); err != nil || string(got) != want {
 			t.Errorf("%s is %q, want %q: %v", key, got, want, err)
 		}
 	}
-	_, err = v.Get(kv.SpaceData, []byte("k"))
+	_, err = v.Get(kv.KindData, []byte("k"))
 	wantError(t, err, disk.ErrDamaged, ": page ", "fails its checksum")
 }
 
 func BenchmarkMissBesideALargeValue(b *testing.B) {
 	s := open(b, b.TempDir(), small)
 	must(b, s.Checkpoint(&listed{Slot: 1, Changes: []kv.Change{
-		{Space: kv.SpaceData, Key: []byte("k"), Value: make([]byte, 512<<10)}}}))
+		{Kind: kv.KindData, Key: []byte("k"), Value: make([]byte, 512<<10)}}}))
 	v := viewOf(b, s)
 	b.ReportAllocs()
 	for i := range b.N {
-		if _, err := v.Get(kv.SpaceData, fmt.Append(nil, i)); err != nil {
+		if _, err := v.Get(kv.KindData, fmt.Append(nil, i)); err != nil {
 			b.Fatal(err)
 		}
 	}

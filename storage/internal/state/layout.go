@@ -8,7 +8,7 @@ import (
 	"tenure/storage/internal/sealed"
 )
 
-// The buckets and keys of state.db. The records of a kv.Space lie in a bucket named by spaceBucket.
+// The buckets and keys of state.db. The records of a kv.RecordKind lie in a bucket named by bucketOf.
 const checkpointBucket = "fold" // its name in the format, which cannot change
 
 var (
@@ -18,30 +18,30 @@ var (
 	checkpointSeed = sealed.SeedOf(checkpointBucket)
 )
 
-const spacePrefix = "space-"
+const bucketPrefix = "space-"
 
-func spaceBucket(s kv.Space) string { return spacePrefix + string([]byte{byte(s)}) }
+func bucketOf(s kv.RecordKind) string { return bucketPrefix + string([]byte{byte(s)}) }
 
-// spaceNames and spaceSeeds are spaceBucket and its seed of every space.
-var spaceNames, spaceSeeds = func() (names [256][]byte, seeds [256]sealed.Seed) {
+// bucketNames and bucketSeeds are bucketOf and its seed of every kind.
+var bucketNames, bucketSeeds = func() (names [256][]byte, seeds [256]sealed.Seed) {
 	for i := range names {
-		names[i] = []byte(spaceBucket(kv.Space(i)))
-		seeds[i] = sealed.SeedOf(spaceBucket(kv.Space(i)))
+		names[i] = []byte(bucketOf(kv.RecordKind(i)))
+		seeds[i] = sealed.SeedOf(bucketOf(kv.RecordKind(i)))
 	}
 	return
 }()
 
-// SpaceOf returns the space whose records lie in a bucket.
-func SpaceOf(bucket string) (space kv.Space, ok bool) {
-	if len(bucket) != len(spacePrefix)+1 || bucket[:len(spacePrefix)] != spacePrefix {
+// KindOf returns the kind whose records lie in a bucket.
+func KindOf(bucket string) (kind kv.RecordKind, ok bool) {
+	if len(bucket) != len(bucketPrefix)+1 || bucket[:len(bucketPrefix)] != bucketPrefix {
 		return 0, false
 	}
-	return kv.Space(bucket[len(spacePrefix)]), true
+	return kv.RecordKind(bucket[len(bucketPrefix)]), true
 }
 
 // OpenRecord returns the value in the record of a key. It is a part of record.
-func OpenRecord(space kv.Space, key, record []byte) ([]byte, error) {
-	value, err := spaceSeeds[space].Open(key, record)
+func OpenRecord(kind kv.RecordKind, key, record []byte) ([]byte, error) {
+	value, err := bucketSeeds[kind].Open(key, record)
 	if err != nil {
 		return nil, fmt.Errorf("the record of key %q %w", key, err)
 	}
@@ -52,7 +52,7 @@ func OpenRecord(space kv.Space, key, record []byte) ([]byte, error) {
 type Marks struct {
 	Slot    uint64        // of the newest whole checkpoint
 	Meta    []byte        // likewise
-	Records sealed.Digest // of all spaces
+	Records sealed.Digest // of all kinds
 	Plan    Plan
 	// Membership is that of the sender, in a snapshot that has just been received. Checkpoints do not keep it.
 	Membership ident.Membership

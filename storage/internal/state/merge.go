@@ -128,10 +128,10 @@ func newMerger(tx *bolt.Tx, c *pages.File, d sealed.Digest, r *recount) *merger 
 }
 
 func (w *merger) apply(c *kv.Change) error {
-	if err := w.enter(spaceNames[c.Space]); err != nil {
+	if err := w.enter(bucketNames[c.Kind]); err != nil {
 		return err
 	}
-	seed := spaceSeeds[c.Space]
+	seed := bucketSeeds[c.Kind]
 	old, err := w.find(c.Key, c.Value == nil)
 	if err != nil {
 		return err

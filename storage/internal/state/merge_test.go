@@ -23,7 +23,7 @@ var parted = Options{PartBytes: 1000}
 func halfCheckpoint(slot uint64) *listed {
 	f := &listed{Slot: slot, Meta: fmt.Appendf(nil, "meta of %d", slot)}
 	for i := range 200 {
-		c := kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i)}
+		c := kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "key%06d", i)}
 		if i%3 != 0 {
 			c.Value = fmt.Appendf(nil, "%d in %s", slot, strings.Repeat("v", 50))
 		}
@@ -33,7 +33,7 @@ func halfCheckpoint(slot uint64) *listed {
 		f.Changes = append(f.Changes, c)
 	}
 	for i := range 20 {
-		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: fmt.Appendf(nil, "key%06d", i),
+		f.Changes = append(f.Changes, kv.Change{Kind: kv.KindDedup, Key: fmt.Appendf(nil, "key%06d", i),
 			Value: []byte{byte(slot)}})
 	}
 	return f
@@ -207,7 +207,7 @@ func TestPartsOfLargeValues(t *testing.T) {
 	s := checkpointingStore(t)
 	f := &listed{Slot: 9}
 	for i := range 5 {
-		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "k%d", i),
+		f.Changes = append(f.Changes, kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "k%d", i),
 			Value: []byte(strings.Repeat("v", 100_000))})
 	}
 	cutOff(t, s, f, 3)
@@ -215,7 +215,7 @@ func TestPartsOfLargeValues(t *testing.T) {
 	v := viewOf(t, s)
 	defer v.Close()
 	for i := range f.Changes {
-		value, err := v.Get(kv.SpaceData, f.Changes[i].Key)
+		value, err := v.Get(kv.KindData, f.Changes[i].Key)
 		if must(t, err); len(value) != 100_000 {
 			t.Errorf("%s has %d bytes", f.Changes[i].Key, len(value))
 		}

@@ -55,7 +55,7 @@ func TestACheckpointIsNotMisledByABranch(t *testing.T) {
 	var n int
 	fmt.Sscanf(first, "key%06d", &n)
 	patchAt(t, s.files.StatePath(), pageAt(s, branch)+int64(off), fmt.Appendf(nil, "key%06d", n+2))
-	err := s.Checkpoint(&listed{Slot: 1, Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte(first)}}})
+	err := s.Checkpoint(&listed{Slot: 1, Changes: []kv.Change{{Kind: kv.KindData, Key: []byte(first)}}})
 	wantError(t, err, disk.ErrDamaged, s.files.StatePath(), fmt.Sprintf("page %d fails its checksum", branch))
 	_, err = s.View()
 	wantError(t, err, disk.ErrDamaged, fmt.Sprintf("page %d", branch))
@@ -69,7 +69,7 @@ func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 	err := s.failure.Write(s.db, s.path, "fold", &s.wedged, func(tx *bolt.Tx) error {
 		must(t, c.Begin(tx))
 		w := newMerger(tx, c, s.checkpointed.Load().Records, &recount{})
-		must(t, w.apply(&kv.Change{Space: kv.SpaceData, Key: []byte("key001000"), Value: []byte("new")}))
+		must(t, w.apply(&kv.Change{Kind: kv.KindData, Key: []byte("key001000"), Value: []byte("new")}))
 		leaf := pageAt(s, w.cursor.Leaf().ID)
 		at := bytes.Index(readFile(t, s.files.StatePath())[leaf:], []byte("v1003"))
 		patchAt(t, s.files.StatePath(), leaf+int64(at), []byte("?"))
@@ -93,7 +93,7 @@ func TestChecksumsOutliveTheProcess(t *testing.T) {
 	s = reopen(t, s)
 	v := viewOf(t, s)
 	n := 0
-	must(t, v.Ascend(kv.SpaceData, nil, func(_, _ []byte) bool { n++; return true }))
+	must(t, v.Ascend(kv.KindData, nil, func(_, _ []byte) bool { n++; return true }))
 	if n != 2000 {
 		t.Errorf("%d keys", n)
 	}
@@ -104,7 +104,7 @@ func TestChecksumsOutliveTheProcess(t *testing.T) {
 	patchAt(t, s.files.StatePath(), pageAt(s, leaf), older[pageAt(s, leaf):pageAt(s, leaf+1)])
 	s = open(t, s.files.Dir, s.options)
 	v = viewOf(t, s)
-	_, err := v.Get(kv.SpaceData, []byte("key001005"))
+	_, err := v.Get(kv.KindData, []byte("key001005"))
 	wantError(t, err, disk.ErrDamaged, fmt.Sprintf("page %d fails its checksum", leaf))
 }
 

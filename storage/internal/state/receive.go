@@ -39,7 +39,7 @@ type Receiver struct {
 
 // receivedRecord is a record as it goes into state.db.
 type receivedRecord struct {
-	space       kv.Space
+	kind        kv.RecordKind
 	key, record []byte
 }
 
@@ -138,7 +138,7 @@ func (r *Receiver) Add(piece []byte) error {
 func (r *Receiver) apply(c *kv.Change, record []byte) error {
 	b := slices.Concat(c.Key, record)
 	key := b[:len(c.Key):len(c.Key)]
-	r.batch = append(r.batch, receivedRecord{space: c.Space, key: key, record: b[len(key):]})
+	r.batch = append(r.batch, receivedRecord{kind: c.Kind, key: key, record: b[len(key):]})
 	r.batchSize += int64(len(b))
 	if r.batchSize >= r.state.options.PartBytes {
 		r.err = r.flush()
@@ -153,15 +153,15 @@ func (r *Receiver) flush() error {
 	}
 	err := r.write(func(tx *bolt.Tx) error {
 		var bucket *bolt.Bucket
-		var space kv.Space
+		var kind kv.RecordKind
 		for i := range r.batch {
 			b := &r.batch[i]
-			if bucket == nil || space != b.space {
+			if bucket == nil || kind != b.kind {
 				var err error
-				if bucket, err = tx.CreateBucketIfNotExists(spaceNames[b.space]); err != nil {
+				if bucket, err = tx.CreateBucketIfNotExists(bucketNames[b.kind]); err != nil {
 					return err
 				}
-				space, bucket.FillPercent = b.space, receivedFill
+				kind, bucket.FillPercent = b.kind, receivedFill
 			}
 			if err := bucket.Put(b.key, b.record); err != nil {
 				return err

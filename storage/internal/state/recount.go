@@ -14,12 +14,12 @@ import (
 // recountBytes bounds what Recount reads while a checkpoint waits, except that it reads at least one record.
 const recountBytes = 256 << 10
 
-// recount is a digest of the records in the file that is being recomputed, in order of space and key, while checkpoints
+// recount is a digest of the records in the file that is being recomputed, in order of kind and key, while checkpoints
 // continue. A checkpoint also applies its changes at or below the position of the recount to the recount. So at the end
 // it is the digest of the newest checkpoint, and no view was open for long. It is guarded by DB.mu.
 type recount struct {
 	running bool
-	space   kv.Space // found includes everything at or below this position
+	kind    kv.RecordKind // found includes everything at or below this position
 	key     []byte
 	found   sealed.Digest
 }
@@ -29,7 +29,7 @@ func (r *recount) covers(c *kv.Change) bool {
 	if !r.running {
 		return false
 	}
-	return c.Space < r.space || c.Space == r.space && bytes.Compare(c.Key, r.key) <= 0
+	return c.Kind < r.kind || c.Kind == r.kind && bytes.Compare(c.Key, r.key) <= 0
 }
 
 // Recount reads all records, at bytesPerSecond, and compares their digest with the one that checkpoints maintain. A
@@ -66,15 +66,15 @@ func (s *DB) countPiece() (read int64, more bool, err error) {
 	defer v.Close()
 	r := &s.recount
 	from := r.key
-	for space := int(r.space); space < len(spaceNames) && read < recountBytes; space++ {
-		err := v.(*view).ascend(kv.Space(space), from, func(key, record, _ []byte) bool {
+	for kind := int(r.kind); kind < len(bucketNames) && read < recountBytes; kind++ {
+		err := v.(*view).ascend(kv.RecordKind(kind), from, func(key, record, _ []byte) bool {
 			if from != nil && bytes.Equal(key, from) {
 				return true
 			}
 			if read >= recountBytes {
 				return false
 			}
-			r.space, r.key = kv.Space(space), append(r.key[:0:0], key...)
+			r.kind, r.key = kv.RecordKind(kind), append(r.key[:0:0], key...)
 			r.found.Add(record)
 			read += int64(len(key) + len(record))
 			return true

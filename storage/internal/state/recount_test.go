@@ -25,11 +25,11 @@ func TestRecountBesideCheckpoints(t *testing.T) {
 		slot++
 		changes := map[string]kv.Change{}
 		for range n {
-			c := kv.Change{Space: kv.Space(1 + r.IntN(3)), Key: fmt.Appendf(nil, "%03d", r.IntN(400))}
+			c := kv.Change{Kind: kv.RecordKind(1 + r.IntN(3)), Key: fmt.Appendf(nil, "%03d", r.IntN(400))}
 			if r.IntN(3) > 0 {
 				c.Value = make([]byte, 1+r.IntN(5000))
 			}
-			changes[fmt.Sprintf("%d %s", c.Space, c.Key)] = c
+			changes[fmt.Sprintf("%d %s", c.Kind, c.Key)] = c
 		}
 		must(t, s.Checkpoint(&listed{Slot: slot, Meta: []byte("m"), Changes: sortedChanges(changes)}))
 	}
@@ -79,7 +79,7 @@ func sortedChanges(m map[string]kv.Change) (out []kv.Change) {
 		out = append(out, c)
 	}
 	slices.SortFunc(out, func(a, b kv.Change) int {
-		return cmp.Or(cmp.Compare(a.Space, b.Space), bytes.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), bytes.Compare(a.Key, b.Key))
 	})
 	return out
 }

@@ -19,7 +19,7 @@ import (
 	"tenure/storage/internal/space"
 )
 
-// The redo file holds the changes of a checkpoint of several parts, from its beginning. Each change has the space, the
+// The redo file holds the changes of a checkpoint of several parts, from its beginning. Each change has the kind, the
 // lengths of key and record (4 bytes each, big-endian), the key, and a sealed record. The payload of the record is a
 // byte and the value, or empty for a deletion. The bytes behind the changes are of earlier checkpoints. The content
 // counts only by the marks of a checkpoint in the middle.
@@ -142,7 +142,7 @@ func (s *DB) ShapeRedo() error {
 
 // appendRedo adds c to buf and to the digest of the checkpoint's changes.
 func appendRedo(buf []byte, c *kv.Change, all *sealed.Digest) []byte {
-	buf = append(buf, byte(c.Space))
+	buf = append(buf, byte(c.Kind))
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(c.Key)))
 	payload := putMark[:]
 	if c.Value == nil {
@@ -151,7 +151,7 @@ func appendRedo(buf []byte, c *kv.Change, all *sealed.Digest) []byte {
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(payload)+len(c.Value)+sealed.SumBytes))
 	buf = append(buf, c.Key...)
 	at := len(buf)
-	buf = spaceSeeds[c.Space].Seal(buf, c.Key, payload, c.Value)
+	buf = bucketSeeds[c.Kind].Seal(buf, c.Key, payload, c.Value)
 	all.Add(buf[at:])
 	return buf
 }
@@ -184,8 +184,8 @@ func (r *redoReader) next() (*kv.Change, error) {
 	if _, err := io.ReadFull(r.r, b); err != nil {
 		return nil, err
 	}
-	c := &kv.Change{Space: kv.Space(head[0]), Key: b[:keyLen:keyLen]}
-	payload, err := spaceSeeds[c.Space].Open(c.Key, b[keyLen:])
+	c := &kv.Change{Kind: kv.RecordKind(head[0]), Key: b[:keyLen:keyLen]}
+	payload, err := bucketSeeds[c.Kind].Open(c.Key, b[keyLen:])
 	if err != nil {
 		return nil, fmt.Errorf("the change of key %q %w", c.Key, err)
 	}

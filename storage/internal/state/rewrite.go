@@ -13,7 +13,7 @@ import (
 type rewrite struct {
 	cursor    *pages.Cursor
 	pageBytes int64
-	space     kv.Space
+	kind      kv.RecordKind
 	root      pages.Bucket
 	entered   bool
 	leaf      leafRewrite
@@ -40,11 +40,11 @@ func newRewrite(c *pages.File, m *pages.Meta) *rewrite {
 // row of pages that the leaf of c may need. Changes come in order.
 func (r *rewrite) add(c *kv.Change) (need, row int64, err error) {
 	size := int64(len(c.Key) + len(c.Value))
-	if !r.entered || r.space != c.Space {
-		if r.root, err = r.cursor.FindBucket(spaceNames[c.Space]); err != nil {
+	if !r.entered || r.kind != c.Kind {
+		if r.root, err = r.cursor.FindBucket(bucketNames[c.Kind]); err != nil {
 			return 0, 0, err
 		}
-		r.entered, r.space, r.leaf = true, c.Space, leafRewrite{}
+		r.entered, r.kind, r.leaf = true, c.Kind, leafRewrite{}
 	}
 	if !r.root.Found {
 		return size + 3*r.pageBytes, size + r.pageBytes, nil

@@ -58,7 +58,7 @@ func TestPartsAreMeasured(t *testing.T) {
 }
 
 func big(key string, bytes int) kv.Change {
-	return kv.Change{Space: kv.SpaceData, Key: []byte(key), Value: make([]byte, bytes)}
+	return kv.Change{Kind: kv.KindData, Key: []byte(key), Value: make([]byte, bytes)}
 }
 
 func checkpointOf(n, bytes int) *listed {

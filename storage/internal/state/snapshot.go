@@ -28,7 +28,7 @@ type Snapshot struct {
 
 // longRecord is a record of the stream that goes over several pieces.
 type longRecord struct {
-	space       kv.Space
+	kind        kv.RecordKind
 	key, record []byte
 }
 
@@ -100,21 +100,21 @@ func (s *Snapshot) Piece(after []byte, maxBytes int) (piece, next []byte, err er
 	binary.BigEndian.PutUint64(w.buf, p.offset)
 	known := len(p.key) == 0 // the record where the piece before ended was found
 	l := &s.long
-	goesOn := !known && l.space == p.space && bytes.Equal(l.key, p.key)
+	goesOn := !known && l.kind == p.kind && bytes.Equal(l.key, p.key)
 	if goesOn {
 		w.add(l.record)
 	}
-	for space := int(p.space); space < len(spaceNames) && !w.full(); space++ {
+	for kind := int(p.kind); kind < len(bucketNames) && !w.full(); kind++ {
 		var from []byte
-		if space == int(p.space) {
+		if kind == int(p.kind) {
 			from = w.at.key
 		}
-		err := s.view.ascend(kv.Space(space), from, func(key, record, _ []byte) bool {
+		err := s.view.ascend(kv.RecordKind(kind), from, func(key, record, _ []byte) bool {
 			if !known && !bytes.Equal(key, p.key) {
 				return false
 			}
 			if known {
-				w.at.space, w.at.key, w.at.sent = kv.Space(space), append([]byte(nil), key...), 0
+				w.at.kind, w.at.key, w.at.sent = kv.RecordKind(kind), append([]byte(nil), key...), 0
 			}
 			known = true
 			w.add(record)
@@ -129,7 +129,7 @@ func (s *Snapshot) Piece(after []byte, maxBytes int) (piece, next []byte, err er
 		}
 	}
 	if !known && !goesOn {
-		return nil, nil, fmt.Errorf("%w: no record of space %d has the key %q", ErrBadPiece, p.space, p.key)
+		return nil, nil, fmt.Errorf("%w: no record of kind %d has the key %q", ErrBadPiece, p.kind, p.key)
 	}
 	if w.full() {
 		next = w.at.encode()
@@ -140,7 +140,7 @@ func (s *Snapshot) Piece(after []byte, maxBytes int) (piece, next []byte, err er
 // remember keeps record if it goes on in the next piece.
 func (s *Snapshot) remember(w *pieceWriter, record []byte) {
 	if s.long = (longRecord{}); w.at.sent < recordHeadBytes+len(w.at.key)+len(record) {
-		s.long = longRecord{space: w.at.space, key: w.at.key, record: append([]byte(nil), record...)}
+		s.long = longRecord{kind: w.at.kind, key: w.at.key, record: append([]byte(nil), record...)}
 	}
 }
 
@@ -155,7 +155,7 @@ func (w *pieceWriter) full() bool { return len(w.buf) == cap(w.buf) }
 // add takes as much as fits of what has not gone yet of the record under the position's key.
 func (w *pieceWriter) add(record []byte) {
 	var head [recordHeadBytes]byte
-	head[0] = byte(w.at.space)
+	head[0] = byte(w.at.kind)
 	binary.BigEndian.PutUint32(head[1:], uint32(len(w.at.key)))
 	binary.BigEndian.PutUint32(head[5:], uint32(len(record)))
 	gone := w.at.sent

@@ -20,9 +20,9 @@ func forge(change func(h *snapshotHeader), records ...kv.Change) (header []byte,
 	h := snapshotHeader{Version: snapshotVersion, Cluster: ident.ClusterID{9}, Slot: 30, Meta: []byte("forged")}
 	var stream []byte
 	for _, c := range records {
-		record := spaceSeeds[c.Space].Seal(nil, c.Key, c.Value)
+		record := bucketSeeds[c.Kind].Seal(nil, c.Key, c.Value)
 		h.Records.Add(record)
-		w := pieceWriter{at: position{space: c.Space, key: c.Key}, buf: make([]byte, 0, 1<<20)}
+		w := pieceWriter{at: position{kind: c.Kind, key: c.Key}, buf: make([]byte, 0, 1<<20)}
 		w.add(record)
 		stream = append(stream, w.buf...)
 	}
@@ -38,7 +38,7 @@ func forge(change func(h *snapshotHeader), records ...kv.Change) (header []byte,
 }
 
 func record(key string) kv.Change {
-	return kv.Change{Space: kv.SpaceData, Key: []byte(key), Value: []byte("v")}
+	return kv.Change{Kind: kv.KindData, Key: []byte(key), Value: []byte("v")}
 }
 
 func TestPositionsThatAreWrong(t *testing.T) {
@@ -70,14 +70,14 @@ func TestSnapshotsThatAreNotWhole(t *testing.T) {
 		words   string
 	}
 	a, b := record("a"), record("b")
-	long := kv.Change{Space: kv.SpaceData, Key: []byte("b"), Value: make([]byte, 1500)}
+	long := kv.Change{Kind: kv.KindData, Key: []byte("b"), Value: make([]byte, 1500)}
 	for name, forged := range map[string]row{
 		"whole":               {nil, []kv.Change{a, b}, 0, ""},
 		"a record is missing": {func(h *snapshotHeader) { h.Records.Count++ }, []kv.Change{a}, 0, "1 records came and 2"},
 		"another record":      {func(h *snapshotHeader) { h.Records.Sum++ }, []kv.Change{a}, 0, "or not these"},
 		"out of order":        {nil, []kv.Change{b, a}, 0, "out of order"},
 		"the end is missing":  {nil, []kv.Change{a, long}, 1, "in the middle of a record"},
-		"an unknown space":    {nil, []kv.Change{{Space: 200, Key: []byte("a"), Value: []byte("v")}}, 0, "does not know"},
+		"an unknown space":    {nil, []kv.Change{{Kind: 200, Key: []byte("a"), Value: []byte("v")}}, 0, "does not know"},
 		"one too many":        {func(h *snapshotHeader) { h.Records = sealed.Digest{} }, []kv.Change{a}, 0, "should have"},
 	} {
 		t.Run(name, func(t *testing.T) {

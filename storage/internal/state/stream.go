@@ -75,7 +75,7 @@ func (s *SnapshotStream) each(part []byte, fn func(c *kv.Change, record []byte) 
 		if err := fn(&c, record); err != nil {
 			return err
 		}
-		s.last = &kv.Change{Space: c.Space, Key: bytes.Clone(c.Key)}
+		s.last = &kv.Change{Kind: c.Kind, Key: bytes.Clone(c.Key)}
 		rest = next
 	}
 	s.rest = append(s.rest[:0], rest...)

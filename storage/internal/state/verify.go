@@ -72,11 +72,11 @@ func readContent(w *pages.Walker) (*Content, error) {
 			}
 			return fmt.Errorf("a record %q that nobody wrote", key)
 		}
-		space, ok := SpaceOf(bucket)
+		kind, ok := KindOf(bucket)
 		if !ok {
 			return fmt.Errorf("a bucket %q that nobody wrote", bucket)
 		}
-		if _, err := OpenRecord(space, key, record); err != nil {
+		if _, err := OpenRecord(kind, key, record); err != nil {
 			return err
 		}
 		found.Add(record)

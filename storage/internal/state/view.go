@@ -41,14 +41,14 @@ var cursors = sync.Pool{New: func() any { return new(pages.Cursor) }}
 
 func (v *view) Close() { v.pages.Close() }
 
-// open returns a cursor, which the caller puts back, and the root of a space.
-func (v *view) open(space kv.Space) (*pages.Cursor, pages.Bucket, error) {
+// open returns a cursor, which the caller puts back, and the root of a kind.
+func (v *view) open(kind kv.RecordKind) (*pages.Cursor, pages.Bucket, error) {
 	if err := v.file.failure.Err(); err != nil {
 		return nil, pages.Bucket{}, err
 	}
 	c := cursors.Get().(*pages.Cursor)
 	c.Reset(v.file.checked, v.pages.Meta)
-	r, err := c.FindBucket(spaceNames[space])
+	r, err := c.FindBucket(bucketNames[kind])
 	if err != nil {
 		return nil, pages.Bucket{}, v.damaged(err)
 	}
@@ -61,8 +61,8 @@ func (v *view) damaged(err error) error {
 }
 
 // Get implements kv.StateDB. The bytes are a copy.
-func (v *view) Get(space kv.Space, key []byte) ([]byte, error) {
-	c, root, err := v.open(space)
+func (v *view) Get(kind kv.RecordKind, key []byte) ([]byte, error) {
+	c, root, err := v.open(kind)
 	if err != nil || !root.Found {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (v *view) Get(space kv.Space, key []byte) ([]byte, error) {
 	if record == nil {
 		return nil, nil
 	}
-	value, err := OpenRecord(space, key, record)
+	value, err := OpenRecord(kind, key, record)
 	if err != nil {
 		return nil, v.damaged(err)
 	}
@@ -82,13 +82,13 @@ func (v *view) Get(space kv.Space, key []byte) ([]byte, error) {
 }
 
 // Ascend implements kv.StateDB.
-func (v *view) Ascend(space kv.Space, from []byte, fn func(key, value []byte) bool) error {
-	return v.ascend(space, from, func(key, _, value []byte) bool { return fn(key, value) })
+func (v *view) Ascend(kind kv.RecordKind, from []byte, fn func(key, value []byte) bool) error {
+	return v.ascend(kind, from, func(key, _, value []byte) bool { return fn(key, value) })
 }
 
 // ascend is Ascend, with the records as they are in the file, too.
-func (v *view) ascend(space kv.Space, from []byte, fn func(key, record, value []byte) bool) error {
-	return v.scan(space, +1, fn, func(c *pages.Cursor, r *pages.Bucket) error {
+func (v *view) ascend(kind kv.RecordKind, from []byte, fn func(key, record, value []byte) bool) error {
+	return v.scan(kind, +1, fn, func(c *pages.Cursor, r *pages.Bucket) error {
 		if err := c.Seek(r, from); err != nil || c.Inside() {
 			return err
 		}
@@ -97,9 +97,9 @@ func (v *view) ascend(space kv.Space, from []byte, fn func(key, record, value []
 }
 
 // Descend implements kv.StateDB.
-func (v *view) Descend(space kv.Space, below []byte, fn func(key, value []byte) bool) error {
+func (v *view) Descend(kind kv.RecordKind, below []byte, fn func(key, value []byte) bool) error {
 	values := func(key, _, value []byte) bool { return fn(key, value) }
-	return v.scan(space, -1, values, func(c *pages.Cursor, r *pages.Bucket) (err error) {
+	return v.scan(kind, -1, values, func(c *pages.Cursor, r *pages.Bucket) (err error) {
 		if below == nil {
 			err = c.SeekLast(r)
 		} else {
@@ -115,9 +115,9 @@ func (v *view) Descend(space kv.Space, below []byte, fn func(key, value []byte) 
 // scan calls fn for the record that start finds and for those behind it in a direction, in which keys must rise or
 // fall.
 func (v *view) scan(
-	space kv.Space, direction int, fn func(key, record, value []byte) bool, start func(*pages.Cursor, *pages.Bucket) error,
+	kind kv.RecordKind, direction int, fn func(key, record, value []byte) bool, start func(*pages.Cursor, *pages.Bucket) error,
 ) error {
-	c, root, err := v.open(space)
+	c, root, err := v.open(kind)
 	if err != nil || !root.Found {
 		return err
 	}
@@ -134,7 +134,7 @@ func (v *view) scan(
 		if before != nil && bytes.Compare(key, before) != direction {
 			return v.damaged(fmt.Errorf("the record of key %q is out of order", key))
 		}
-		value, err := OpenRecord(space, key, record)
+		value, err := OpenRecord(kind, key, record)
 		if err != nil {
 			return v.damaged(err)
 		}

@@ -30,14 +30,14 @@ func keys(t testing.TB, walk func(fn func(k, v []byte) bool) error, limit int) s
 
 func TestCheckpointIsReadBackAfterAReopen(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	change := func(space kv.Space, key, value string) kv.Change {
-		return kv.Change{Space: space, Key: []byte(key), Value: []byte(value)}
+	change := func(kind kv.RecordKind, key, value string) kv.Change {
+		return kv.Change{Kind: kind, Key: []byte(key), Value: []byte(value)}
 	}
 	must(t, s.Checkpoint(&listed{Slot: 7, Meta: []byte("m7"), Changes: []kv.Change{
 		change(1, "a", "1"), change(1, "b", ""), change(1, "c", "3"), change(2, "a", "dedup"),
 	}}))
 	must(t, s.Checkpoint(&listed{Slot: 9, Meta: []byte("m9"), Changes: []kv.Change{
-		{Space: 1, Key: []byte("a")}, change(1, "c", "33"), {Space: 1, Key: []byte("cc")}, change(1, "d", "4"),
+		{Kind: 1, Key: []byte("a")}, change(1, "c", "33"), {Kind: 1, Key: []byte("cc")}, change(1, "d", "4"),
 	}}))
 	for range 2 {
 		slot, meta, err := s.Loaded()
@@ -89,7 +89,7 @@ func TestCheckpointRefusesWhatCannotBe(t *testing.T) {
 	must(t, s.Checkpoint(&listed{Slot: 4}))
 	one := func(keys ...string) (c []kv.Change) {
 		for _, k := range keys {
-			c = append(c, kv.Change{Space: 1, Key: []byte(k), Value: []byte("v")})
+			c = append(c, kv.Change{Kind: 1, Key: []byte(k), Value: []byte("v")})
 		}
 		return c
 	}
@@ -126,7 +126,7 @@ func TestCallbackPanicsPass(t *testing.T) {
 	checkpointKeys(t, s, 1, 0, 3, "v")
 	v := viewOf(t, s)
 	defer v.Close()
-	wantPanic(t, "mine", func() { v.Ascend(kv.SpaceData, nil, func(_, _ []byte) bool { panic("mine") }) })
+	wantPanic(t, "mine", func() { v.Ascend(kv.KindData, nil, func(_, _ []byte) bool { panic("mine") }) })
 	must(t, s.Refresh())
 }
 
@@ -141,11 +141,11 @@ func TestStateDBIsAMap(t *testing.T) {
 			key := fmt.Sprintf("%c%02d", 'a'+i%3, i)
 			switch rapid.IntRange(0, 5).Draw(t, key) {
 			case 0:
-				f.Changes = append(f.Changes, kv.Change{Space: 1, Key: []byte(key)})
+				f.Changes = append(f.Changes, kv.Change{Kind: 1, Key: []byte(key)})
 				delete(model, key)
 			case 1, 2:
 				v := strings.Repeat("v", rapid.IntRange(0, 300).Draw(t, "bytes"))
-				f.Changes = append(f.Changes, kv.Change{Space: 1, Key: []byte(key), Value: []byte(v)})
+				f.Changes = append(f.Changes, kv.Change{Kind: 1, Key: []byte(key), Value: []byte(v)})
 				model[key] = v
 			}
 		}
@@ -192,7 +192,7 @@ func TestStateDBFileStopsGrowing(t *testing.T) {
 			slices.Sort(picked)
 			f := &listed{Slot: 1}
 			for _, i := range picked {
-				f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i),
+				f.Changes = append(f.Changes, kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "key%06d", i),
 					Value: value})
 			}
 			must(t, s.Checkpoint(f))
@@ -212,7 +212,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 			value := []byte(strings.Repeat("v", 256))
 			all := make([]kv.Change, 100_000)
 			for i := range all {
-				all[i] = kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i), Value: value}
+				all[i] = kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "key%06d", i), Value: value}
 			}
 			must(b, s.Checkpoint(&listed{Slot: 1, Changes: all}))
 			r := rand.New(rand.NewPCG(1, 2))
@@ -241,7 +241,7 @@ func BenchmarkGet(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := v.Get(kv.SpaceData, []byte(key)); err != nil {
+				if _, err := v.Get(kv.KindData, []byte(key)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -255,14 +255,14 @@ func TestCursorComesBackToABucket(t *testing.T) {
 	f := &listed{Slot: 1}
 	for i := range 40 { // one leaf
 		key := fmt.Appendf(nil, "key%06d", i)
-		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: key, Value: make([]byte, 30)})
+		f.Changes = append(f.Changes, kv.Change{Kind: kv.KindDedup, Key: key, Value: make([]byte, 30)})
 	}
 	must(t, s.Checkpoint(f))
 	var c pages.Cursor
 	c.Reset(s.checked, s.checked.Newest())
-	data, err := c.FindBucket(spaceNames[kv.SpaceData])
+	data, err := c.FindBucket(bucketNames[kv.KindData])
 	must(t, err)
-	dedup, err := c.FindBucket(spaceNames[kv.SpaceDedup])
+	dedup, err := c.FindBucket(bucketNames[kv.KindDedup])
 	must(t, err)
 	for range 2 {
 		if record, err := c.Find(&data, []byte("key001000")); err != nil || record == nil {
@@ -313,7 +313,7 @@ func leafOf(t *testing.T, s *testDB, key string) pages.Leaf {
 	t.Helper()
 	var c pages.Cursor
 	c.Reset(s.checked, s.checked.Newest())
-	root, err := c.FindBucket(spaceNames[kv.SpaceData])
+	root, err := c.FindBucket(bucketNames[kv.KindData])
 	must(t, err)
 	must(t, c.Seek(&root, []byte(key)))
 	return c.Leaf()
