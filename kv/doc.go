@@ -106,10 +106,10 @@
 // The feature level (level.go) says what of the format a cluster uses. A release raises it by one when it adds an
 // operation, a field, a kind of records or a layout: its rule (or RecordKind.Level) says which level it needs. Below
 // that level a command gets CodeLevel and changes nothing, as in a release that does not know it. No record of a new
-// kind is written. So nodes of two releases have the same state, and the older one can read it, until OpLevel has raised the
-// level. The fields of commandMore go into the sums of idempotency keys, so it gets no new field: a new operation uses
-// existing fields, or puts its data into Value. Decided is no part of the sums: a retry that was decided anew is the
-// same command.
+// kind is written. So nodes of two releases have the same state, and the older one can read it, until OpLevel has
+// raised the level. The fields of commandMore go into the sums of idempotency keys, so it gets no new field: a new
+// operation uses existing fields, or puts its data into Value. Decided is no part of the sums: a retry that was decided
+// anew is the same command.
 //
 // A command that uses none of the later fields is encoded as it was before them. Records, too, have a second layout for
 // later fields. The first layout is written wherever it is enough.
