@@ -188,12 +188,16 @@ func (x *progress) groupSince(mask machineSet) time.Duration {
 	return newest
 }
 
-// letGo checks that a node does not give the lease away in vain. Another node's disk must have finished something
-// within half a bound before that node last spoke, and the node must have spoken a quarter of a bound ago at most.
+// letGo checks that a node which gets nowhere does not give the lease away in vain. Another node's disk must have
+// finished something within half a bound before that node last spoke, and the node must have spoken a quarter of a bound
+// ago at most. A node whose state differs, or which does not vote any more, must not be master, whoever else can be.
 func (x *progress) letGo(m *machine, g elector.LetGo) {
 	x.truths[m.i].letGo = x.now
 	if x.phase == phaseStuck {
 		x.letsGo()
+	}
+	if g.Reason == elector.ReasonDiffers || g.Reason == elector.ReasonNoVoter {
+		return
 	}
 	recent := x.plan.part.Progress.Bound*3/4 + 100*time.Millisecond
 	if x.phase == phaseFaults {
@@ -218,7 +222,7 @@ func (x *progress) won(m *machine) {
 	t.won = m.reading()
 	slack := 250*time.Millisecond + x.plan.lease // of what was known when the attempt began
 	unable := n.disk.frozen && x.now-n.disk.synced > p.Bound+slack
-	if x.plan.clocked() && t.letGo > 0 && x.now-t.letGo < p.StandBack*9/10 {
+	if x.plan.clocked() && t.run == n.run && t.letGo > 0 && x.now-t.letGo < p.StandBack*9/10 {
 		unable = true
 	}
 	if !unable || x.phase == phaseFaults {
