@@ -11,8 +11,8 @@ import (
 )
 
 // Version is the newest version of the protocol between nodes that this release speaks, and OldestVersion the oldest. A
-// release with a new Version also speaks that of the release before it. New fields, and new message types that may be ignored, keep the version. The commands in
-// the log have feature levels (package kv).
+// release with a new Version also speaks that of the release before it. New fields, and new message types that may be
+// ignored, keep the version. The commands in the log have feature levels (package kv).
 //
 // A message of the handshake carries the sender's OldestVersion, so that every release with that version can read it.
 // Hello.Speaks carries the newest one. The connection uses the version that Common returns.
