@@ -17,9 +17,7 @@ import (
 // Front is the backend of the HTTP API. Before the node is a member of a formed cluster, Front answers only what the
 // node waits for. From then on it passes every request on to the node's Backend.
 type Front struct {
-	backend  atomic.Pointer[Backend]
-	starting atomic.Pointer[api.Status] // before backend serves, and what the node waits for
-	closed   atomic.Bool
+	serving serving
 	// sure is set once this node knows whether the cluster has tokens. One that asks for them need not know.
 	sure atomic.Bool
 }
@@ -29,26 +27,26 @@ var _ web.Backend = (*Front)(nil)
 // NewFront returns a Front whose status is starting until Serve. It refuses requests with starting.Problem.
 func NewFront(starting api.Status) *Front {
 	f := &Front{}
-	f.starting.Store(&starting)
+	f.serving.starting.Store(&starting)
 	f.sure.Store(starting.ACL)
 	return f
 }
 
 // Wait changes what the node says that it waits for.
 func (f *Front) Wait(problem string) {
-	s := *f.starting.Load()
+	s := *f.serving.starting.Load()
 	s.Problem = problem
-	f.starting.Store(&s)
+	f.serving.starting.Store(&s)
 }
 
 // Serve passes all requests on to b from now on.
-func (f *Front) Serve(b *Backend) { f.backend.Store(b) }
+func (f *Front) Serve(b *Backend) { f.serving.backend.Store(b) }
 
 // Close refuses every request with problem from now on, also reads under way. If the caller holds the state's lock for
 // writing, no client sees the state as of then or later.
 func (f *Front) Close(problem string) {
 	f.Wait(problem)
-	f.closed.Store(true)
+	f.serving.closed.Store(true)
 }
 
 // makeSure has a node without --acl catch up before its first write: the cluster may have got tokens while the node was
@@ -60,7 +58,7 @@ func (f *Front) makeSure(b *Backend, timeout time.Duration) error {
 	if _, err := b.CatchUp(timeout); err != nil {
 		return web.NotApplied("this node does not know yet whether the cluster has tokens", err)
 	}
-	if err := f.stillOpen(nil); err != nil {
+	if err := f.serving.stillOpen(nil); err != nil {
 		return err
 	}
 	f.sure.Store(true)
@@ -69,16 +67,16 @@ func (f *Front) makeSure(b *Backend, timeout time.Duration) error {
 
 // of returns what call returns of the Backend, or why there is none for the request.
 func of[A any](f *Front, call func(*Backend) (A, error)) (answer A, err error) {
-	b := f.open()
+	b := f.serving.open()
 	if b == nil {
-		return answer, f.refuse()
+		return answer, f.serving.refuse()
 	}
 	return call(b)
 }
 
 // known returns what call returns of the Backend, or the zero value if there is none for the request.
 func known[A any](f *Front, call func(*Backend) A) (answer A) {
-	if b := f.open(); b != nil {
+	if b := f.serving.open(); b != nil {
 		return call(b)
 	}
 	return answer
@@ -111,39 +109,39 @@ func (f *Front) change(timeout time.Duration, write func(*Backend) (kv.Result, e
 
 // Get reads one key.
 func (f *Front) Get(timeout time.Duration, mode web.Mode, key string) (kv.Entry, bool, web.ReadMeta, error) {
-	if b := f.open(); b != nil {
+	if b := f.serving.open(); b != nil {
 		e, found, meta, err := b.Get(timeout, mode, key)
-		return e, found, meta, f.stillOpen(err)
+		return e, found, meta, f.serving.stillOpen(err)
 	}
-	return kv.Entry{}, false, web.ReadMeta{}, f.refuse()
+	return kv.Entry{}, false, web.ReadMeta{}, f.serving.refuse()
 }
 
 // GetMany reads keys in one state, and returns its revision.
 func (f *Front) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	return of(f, func(b *Backend) (uint64, error) {
 		revision, err := b.GetMany(timeout, mode, keys, each)
-		return revision, f.stillOpen(err)
+		return revision, f.serving.stillOpen(err)
 	})
 }
 
 // Snapshot returns a consistent view of the whole state.
 func (f *Front) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
-	if b := f.open(); b != nil {
+	if b := f.serving.open(); b != nil {
 		snap, meta, err := b.Snapshot(timeout, mode)
-		if now := f.stillOpen(err); now != err {
+		if now := f.serving.stillOpen(err); now != err {
 			snap.Close()
 			return nil, meta, now
 		}
 		return snap, meta, err
 	}
-	return nil, web.ReadMeta{}, f.refuse()
+	return nil, web.ReadMeta{}, f.serving.refuse()
 }
 
 // CatchUp waits until this node has applied what was acknowledged before, and returns the store's revision then.
 func (f *Front) CatchUp(timeout time.Duration) (uint64, error) {
 	return of(f, func(b *Backend) (uint64, error) {
 		revision, err := b.CatchUp(timeout)
-		return revision, f.stillOpen(err)
+		return revision, f.serving.stillOpen(err)
 	})
 }
 
@@ -154,11 +152,11 @@ func (f *Front) Backup(timeout time.Duration) (web.Backup, error) {
 
 // Upgrade returns what this node knows of the feature level.
 func (f *Front) Upgrade() api.Upgrade {
-	if b := f.open(); b != nil {
+	if b := f.serving.open(); b != nil {
 		return b.Upgrade()
 	}
 	return api.Upgrade{NewestLevel: kv.NewestLevel, RaisesInMS: -1, Members: []api.MemberLevel{},
-		Blocked: f.starting.Load().Problem}
+		Blocked: f.serving.starting.Load().Problem}
 }
 
 // FinishUpgrade has the master raise the feature level.
@@ -168,15 +166,15 @@ func (f *Front) FinishUpgrade(timeout time.Duration) (api.Upgrade, error) {
 
 // Transfer asks the master to hand over.
 func (f *Front) Transfer(timeout time.Duration, to ballot.NodeID) error {
-	if b := f.open(); b != nil {
+	if b := f.serving.open(); b != nil {
 		return b.Transfer(timeout, to)
 	}
-	return f.refuse()
+	return f.serving.refuse()
 }
 
 // ClusterID returns the id of the cluster, "" until this node takes part in it.
 func (f *Front) ClusterID() string {
-	if b := f.backend.Load(); b != nil {
+	if b := f.serving.backend.Load(); b != nil {
 		return b.ClusterID()
 	}
 	return ""
@@ -184,18 +182,18 @@ func (f *Front) ClusterID() string {
 
 // Status returns the node's view of itself and its peers.
 func (f *Front) Status() api.Status {
-	if b := f.begun(); b != nil {
+	if b := f.serving.begun(); b != nil {
 		return b.Status()
 	}
-	return *f.starting.Load()
+	return *f.serving.starting.Load()
 }
 
 // Ready returns nil if the node can serve.
 func (f *Front) Ready() error {
-	if b := f.begun(); b != nil {
+	if b := f.serving.begun(); b != nil {
 		return b.Ready()
 	}
-	return f.refuse()
+	return f.serving.refuse()
 }
 
 // Drained reports whether the node is drained and knows no master.
@@ -232,15 +230,15 @@ func (f *Front) CancelChange(timeout time.Duration, operation string) (api.Membe
 
 // DrainNode prepares a node for maintenance.
 func (f *Front) DrainNode(timeout time.Duration, node ballot.NodeID, off, force bool) error {
-	if b := f.open(); b != nil {
+	if b := f.serving.open(); b != nil {
 		return b.DrainNode(timeout, node, off, force)
 	}
-	return f.refuse()
+	return f.serving.refuse()
 }
 
 // Session returns a session as applied here.
 func (f *Front) Session(id string) (kv.Session, bool) {
-	if b := f.open(); b != nil {
+	if b := f.serving.open(); b != nil {
 		return b.Session(id)
 	}
 	return kv.Session{}, false
@@ -248,7 +246,7 @@ func (f *Front) Session(id string) (kv.Session, bool) {
 
 // Remaining returns about how long the time that runs on name has left.
 func (f *Front) Remaining(kind kv.TimedKind, name string) (time.Duration, bool) {
-	if b := f.open(); b != nil {
+	if b := f.serving.open(); b != nil {
 		return b.Remaining(kind, name)
 	}
 	return 0, false
@@ -261,7 +259,7 @@ func (f *Front) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, 
 
 // ShowLease returns what this node knows of a named lease.
 func (f *Front) ShowLease(name string) (web.LeaseHint, bool) {
-	if b := f.open(); b != nil {
+	if b := f.serving.open(); b != nil {
 		return b.ShowLease(name)
 	}
 	return web.LeaseHint{}, false

@@ -36,11 +36,11 @@ func TestAClosedFrontRefusesEverything(t *testing.T) {
 // A read that was under way when the front was closed shows nothing that may be newer than the first token.
 func TestWhatIsReadWhileTheFrontIsClosedIsRefused(t *testing.T) {
 	f := NewFront(api.Status{})
-	if err := f.stillOpen(nil); err != nil {
+	if err := f.serving.stillOpen(nil); err != nil {
 		t.Fatal(err)
 	}
 	f.Close("this cluster has tokens")
-	if err := f.stillOpen(nil); !errors.Is(err, web.ErrNotApplied) {
+	if err := f.serving.stillOpen(nil); !errors.Is(err, web.ErrNotApplied) {
 		t.Error(err)
 	}
 }
