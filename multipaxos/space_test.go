@@ -139,6 +139,16 @@ func TestFullAcceptorStoresWhatJamsTheLog(t *testing.T) {
 	}
 }
 
+// A leader's Mark tells as well as its Accepts what is chosen: the next leader, which does not know it yet, has nothing
+// of it stored in the reserve.
+func TestFullAcceptorStoresNoJamThatIsMarked(t *testing.T) {
+	s := fullFollower(t, NeedSpace)
+	s.none(append(s.step(accept(by(2, 1), 0, 2, "+b")), s.sync()...), KindAccepted, "refused")
+	s.ticks(jamTicks)
+	s.step(Message{Kind: KindMark, From: 2, Ballot: by(2, 1), Chosen: 2, Through: 2})
+	s.none(append(s.step(accept(by(3, 2), 0, 2, "+b")), s.sync()...), KindAccepted, "marked as chosen")
+}
+
 // Entries that others have chosen meanwhile take no place in the reserve: they are learned once there is space.
 func TestFullLearnerStoresNoJamThatIsChosen(t *testing.T) {
 	s := fullFollower(t, NeedSpace)

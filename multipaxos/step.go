@@ -24,6 +24,7 @@ func (c *Core) Step(m Message) error {
 		}
 	case KindMark:
 		if a.hears(&m, out) {
+			a.space.jam.loosen(m.Chosen)
 			c.learner.heed(&m, c.leader.phase, a, out)
 			a.answerMark(&m, out)
 		}
