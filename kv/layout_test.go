@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"tenure/internal/codec"
 	"testing"
 )
 
@@ -66,6 +67,11 @@ func TestUnknownLayoutsAreRefused(t *testing.T) {
 	}
 	if _, err := decodeSession(id, session); err != nil {
 		t.Fatal(err)
+	}
+	named := appendSession(nil, &Session{CreateIndex: 3})
+	named = append(named[:1], codec.Marshal(&Session{ID: id, CreateIndex: 3})...)
+	if x, err := decodeSession(id, named); err == nil {
+		t.Errorf("a record that names the session: %+v", x)
 	}
 	for _, version := range []byte{0, 2, 9} {
 		running[0], session[0] = version, version

@@ -33,7 +33,7 @@ func decodeSession(id string, b []byte) (*Session, error) {
 	r := reader{b: b}
 	r.version()
 	var e Session
-	if r.bad || e.ID != "" || codec.Unmarshal(r.b, &e) != nil || e.CreateIndex == 0 {
+	if r.bad || codec.Unmarshal(r.b, &e) != nil || e.ID != "" || e.CreateIndex == 0 {
 		return nil, damaged("session %q: %w", id, errRecord)
 	}
 	given := Session{ID: id, Name: e.Name, Node: e.Node, LockDelay: e.LockDelay, Behavior: e.Behavior, TTL: e.TTL}
@@ -100,7 +100,7 @@ func loadRegisters(view StateDB, m *meta) (registers, error) {
 	r.fences.eras, r.level, r.release = m.Eras, m.Level, m.Release
 	r.sessions.index, r.tombstones.floor = m.SessionsIndex, m.TombstoneFloor
 	r.fences.floors = [2]uint64{m.LeaseFloor, m.KVFloor}
-	r.acl.revision, r.acl.narrowed = max(m.ACLRevision, firstRevision), max(m.ACLNarrowed, firstRevision)
+	r.acl.revision, r.acl.narrowed = max(m.ACLRevision, FirstRevision), max(m.ACLNarrowed, FirstRevision)
 	r.acl.bootstrap = m.ACLBootstrap
 	for _, l := range []struct {
 		kind  RecordKind
