@@ -33,11 +33,7 @@ type batches struct {
 // proposed at once. The end of a batch proposes the writes gathered since, so group commit needs no timer.
 func (b *batches) propose(now time.Duration, q *queue, core *multipaxos.Core, tenure uint64, out *outbox) {
 	for len(q.items) > 0 && b.gathered(now, q.bytes) && core.MayPropose() {
-		n, size := 0, 1
-		for n < len(q.items) && (n == 0 || size+len(q.items[n].command) <= b.maxBytes) {
-			size += len(q.items[n].command) + batchOverhead
-			n++
-		}
+		n, size := q.first(b.maxBytes)
 		value := append(make([]byte, 0, size), tagBatch)
 		writes := append([]write(nil), q.items[:n]...)
 		for i := range writes {
@@ -56,6 +52,17 @@ func (b *batches) propose(now time.Duration, q *queue, core *multipaxos.Core, te
 			Waited: now - writes[0].at})
 		b.inFlight = append(b.inFlight, batch{slot: slot, ballot: core.Ballot(), tenure: tenure, writes: writes})
 	}
+}
+
+// first returns how many writes go into the next batch, and about how many bytes it takes: at least one write, and no
+// more than the state machine takes.
+func (q *queue) first(maxBytes int) (n, size int) {
+	size = 1
+	for n < min(len(q.items), kv.MaxBatchCommands) && (n == 0 || size+len(q.items[n].command) <= maxBytes) {
+		size += len(q.items[n].command) + batchOverhead
+		n++
+	}
+	return n, size
 }
 
 // batchOverhead bounds what a batch adds to a command.
