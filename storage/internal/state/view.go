@@ -63,10 +63,13 @@ func (v *view) damaged(err error) error {
 // Get implements kv.StateDB. The bytes are a copy.
 func (v *view) Get(kind kv.RecordKind, key []byte) ([]byte, error) {
 	c, root, err := v.open(kind)
-	if err != nil || !root.Found {
+	if err != nil {
 		return nil, err
 	}
 	defer cursors.Put(c)
+	if !root.Found {
+		return nil, nil
+	}
 	record, err := c.Find(&root, key)
 	if err != nil {
 		return nil, v.damaged(err)
@@ -118,10 +121,13 @@ func (v *view) scan(
 	kind kv.RecordKind, direction int, fn func(key, record, value []byte) bool, start func(*pages.Cursor, *pages.Bucket) error,
 ) error {
 	c, root, err := v.open(kind)
-	if err != nil || !root.Found {
+	if err != nil {
 		return err
 	}
 	defer cursors.Put(c)
+	if !root.Found {
+		return nil
+	}
 	var before []byte
 	for err = start(c, &root); err == nil && c.Inside(); err = c.Step(direction) {
 		if err := v.file.failure.Err(); err != nil {
