@@ -189,8 +189,8 @@ func notDone(c *kv.Command, res *kv.Result) *refusal {
 				" of "+strconv.Quote(c.Fence)+" was seen: nothing was changed: whoever holds the newer token is the owner")
 	case kv.CodeFull:
 		return refuse(http.StatusInsufficientStorage, api.CodeNoSpace,
-			"no room: as many sessions, locks, expiring keys "+
-				"or fences are kept as can be: nothing was changed: end some, then try again")
+			"no room: as many sessions, locks, expiring keys, fences, quotas, policies or tokens are kept as can be: "+
+				"nothing was changed: end some, then try again")
 	case kv.CodeQuota:
 		return overQuota(res)
 	case kv.CodeExists:
