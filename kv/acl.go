@@ -59,12 +59,12 @@ const (
 
 var management = Policy{
 	ID: ManagementPolicy, Name: api.ManagementPolicyName,
-	Description: "Allows everything", CreateIndex: firstRevision, ModifyIndex: firstRevision,
+	Description: "Allows everything", CreateIndex: FirstRevision, ModifyIndex: FirstRevision,
 }
 
 var anonymous = &Token{
 	Accessor: AnonymousToken, Secret: HashSecret(anonymousSecret), Description: "Stands for requests without a token",
-	CreateIndex: firstRevision, ModifyIndex: firstRevision,
+	CreateIndex: FirstRevision, ModifyIndex: FirstRevision,
 }
 
 // ACL is the tokens and policies after one command. It never changes, and may be read by any number of goroutines
@@ -88,7 +88,7 @@ func newACL() *ACL {
 	a := &ACL{
 		policies: btree.NewMap[string, *Policy](0), names: btree.NewMap[string, string](0),
 		tokens: btree.NewMap[string, *Token](0), secrets: btree.NewMap[hashText, *Token](0),
-		certs: btree.NewMap[string, *Token](0), revision: firstRevision, narrowed: firstRevision,
+		certs: btree.NewMap[string, *Token](0), revision: FirstRevision, narrowed: FirstRevision,
 	}
 	a.index(anonymous)
 	return a

@@ -24,14 +24,32 @@
 //	dedup       the remembered idempotency keys
 //	checkpoint  the newest checkpoint in the state database, and those on their way (Frozen)
 //
+// # Files
+//
+//	State, and a slot applied to it           state.go, apply.go, members.go, jump.go
+//	entries, and reads of them                entries.go, layers.go, memtable.go, list.go, snapshot.go
+//	registers                                 registers.go, sessions.go, times.go, timed.go, fences.go, tombstones.go
+//	                                          quotas.go, level*.go, acl.go
+//	commands on keys                          executor.go, keys.go, values.go, locks.go, steps.go, plainput.go
+//	                                          putall.go
+//	transactions, sequences, tokens           transaction.go, sequence.go, aclapply.go
+//	an upload that replaces the state         staged.go, stagedpieces.go, install.go
+//	idempotency keys                          dedup.go
+//	what observers are told                   ledger.go, observe.go
+//	what goes on while a disk is nearly full  frees.go
+//	checkpoints, and what they are made into  checkpoint.go, statedb.go, memstatedb.go, digest.go, damaged.go
+//	a command: its fields, bytes and rules    op.go, command.go, fields.go, batch.go, validate*.go, limits.go
+//	what it came to                           result.go, outcomes.go
+//	records in the state database             meta.go, record.go, registerrecord.go, quotarecord.go, aclrecord.go
+//
 // # Ownership and concurrency
 //
 // State has a single writer and no lock of its own. The runner holds its lock for writing around Apply, SetMembers,
-// Freeze, FreezeNext, Checkpointed, Snapshot, Observe and Digest, and for reading around Get, Session, SessionsIndex,
-// ACL, Timed, Members, Eras, Applied, Revision and TableBytes. A Snapshot or a Frozen belongs to the caller that took
-// it and may be used on another goroutine, without the lock, while State moves on. Entries are never changed once they
-// are in a table; everybody may share their values. A decoded command owns its bytes, at the price of one copy: a small
-// value must not keep the batch that it came in alive.
+// Freeze, FreezeNext, Checkpointed, Snapshot, Observe and Digest. Whoever is not that writer holds it for reading around
+// all other methods. A Snapshot or a Frozen belongs to the caller that took it and may be used on another goroutine,
+// without the lock, while State moves on. Entries are never changed once they are in a table; everybody may share their
+// values. A decoded command owns its bytes, at the price of one copy: a small value must not keep the batch that it came
+// in alive.
 //
 // # Revisions
 //

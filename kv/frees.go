@@ -9,12 +9,10 @@ func (c *Command) Frees() bool {
 	switch c.Op {
 	case OpDelete, OpPrune, OpRemove, OpSessionDestroy, OpSessionRenew, OpDropFence,
 		OpEndSession, OpEndKey, OpEndDelay, OpNewEra, OpLevel, OpQuota, OpDropStaged,
-		OpDropPolicy, OpDropToken, OpEndToken, OpBootstrap:
+		OpDropPolicy, OpDropToken, OpEndToken, OpBootstrap, OpUnlink:
 		return true
 	case OpSet:
 		return c.Lock == LockRelease && len(c.Value) <= smallValueBytes
-	case OpUnlink:
-		return true
 	case OpTransaction, OpSequence:
 		for i := range c.Parts {
 			if !c.Parts[i].GoesOnFull() {

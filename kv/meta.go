@@ -9,9 +9,9 @@ import (
 // metaFormat is the format of the meta record.
 const metaFormat = 1
 
-// firstRevision is that of a new state, so that its first change gets the one above. The index of a read is never 0. A
+// FirstRevision is that of a new state, so that its first change gets the one above. The index of a read is never 0. A
 // client that has read an empty store waits for a change above that index, so no change may have the index itself.
-const firstRevision = 1
+const FirstRevision = 1
 
 // meta is the state's own record in every checkpoint. First and Next say which dedup records must be there, and the
 // numbers from Sessions on how many records of the other kinds.
@@ -72,10 +72,10 @@ func ReadMeta(slot uint64, record []byte) (Reached, error) {
 }
 
 // decodeMeta reads the meta record that came with slot; none with slot 0 is a new state. An existing state goes on from
-// its own revision, even below firstRevision.
+// its own revision, even below FirstRevision.
 func decodeMeta(slot uint64, b []byte) (meta, error) {
 	if slot == 0 && b == nil {
-		return meta{Format: metaFormat, Revision: firstRevision}, nil
+		return meta{Format: metaFormat, Revision: FirstRevision}, nil
 	}
 	var m meta
 	if err := codec.Unmarshal(b, &m); err != nil {
@@ -90,7 +90,7 @@ func decodeMeta(slot uint64, b []byte) (meta, error) {
 			slot, m.Slot)
 	case m.First > m.Next || m.Floor > m.Revision+1 || max(m.SessionsIndex, m.TombstoneFloor) > m.Revision:
 		return meta{}, damaged("meta record of slot %d: %w", slot, errRecord)
-	case m.ACLRevision > max(m.Revision, firstRevision) || max(m.ACLNarrowed, m.ACLBootstrap) > m.ACLRevision:
+	case m.ACLRevision > max(m.Revision, FirstRevision) || max(m.ACLNarrowed, m.ACLBootstrap) > m.ACLRevision:
 		return meta{}, damaged("meta record of slot %d: tokens and policies: %w", slot, errRecord)
 	}
 	return m, nil

@@ -94,8 +94,8 @@ const (
 	OpCheckNotExists Op = 37 // Key must be absent
 	OpCheckValue     Op = 38 // Key must hold Value
 
-	// OpCheckUnchanged, of sequences only: Key must not have been written or deleted since revision Index. A deletion so
-	// old that it is not remembered for itself counts as one since.
+	// OpCheckUnchanged, of sequences only, with HasIndex: Key must not have been written or deleted since revision Index.
+	// A deletion so old that it is not remembered for itself counts as one since.
 	OpCheckUnchanged Op = 39
 )
 
@@ -145,9 +145,10 @@ type Command struct {
 	Decided uint64
 }
 
-// Part is one operation of a transaction or sequence: a Command without idempotency key, fence and parts of its own. Its Op is
-// OpSet (with a condition or a Lock or neither), OpDelete, OpPrune, OpAdd, OpRename or a verb that only parts have. Its
-// Session.ID may be any text of at most MaxPartSessionBytes: one that is no session fails the part.
+// Part is one operation of a transaction or sequence: a Command without idempotency key, fence and parts of its own. In
+// a transaction its Op is OpSet (with a condition or a Lock or neither), OpDelete, OpPrune, OpAdd, OpRename or a verb
+// that only parts have. Its Session.ID may be any text of at most MaxPartSessionBytes: one that is no session fails the
+// part.
 type Part = Command
 
 // hasParts reports whether a command of op consists of others.

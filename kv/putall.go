@@ -69,13 +69,13 @@ func (x *executor) putAll(c *Command) (Result, error) {
 		return x.putEach(c) // nothing can refuse a key
 	}
 	before := x.save()
-	refused, err := x.putEach(c)
-	if err != nil || refused.Code == CodeDone {
-		return refused, err
+	r, err := x.putEach(c)
+	if err != nil || r.Code == CodeDone {
+		return r, err
 	}
 	x.restore(before)
-	refused.Revision = x.revision
-	return refused, nil
+	r.Revision = x.revision
+	return r, nil
 }
 
 // holdsForAll reports whether the condition of c holds for all of its keys.

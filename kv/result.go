@@ -13,15 +13,15 @@ const (
 	CodeKeyTooOld Code = 4 // an earlier copy may have been applied: the outcome is unknown; this copy was not
 	CodeMalformed Code = 5 // not a command this version knows; nothing was changed
 	CodeBaseAhead Code = 6 // Base is above the store's revision, so it was never seen here; nothing was changed
-	CodeTooMany   Code = 7 // a prune of more keys than Limits.PruneKeys; nothing was changed
+	CodeTooMany   Code = 7 // of keys: see OpPrune and OpInstall; nothing was changed
 
-	CodeMissing   Code = 8  // Key must exist and does not; nothing was changed
+	CodeMissing   Code = 8  // what must exist does not: mostly Key; nothing was changed
 	CodeNoSession Code = 9  // Session.ID is not a session; nothing was changed
 	CodeNotNumber Code = 10 // the value is not a decimal int64, or the sum would not be one; nothing was changed
 	CodeFenced    Code = 11 // a larger token of this fence was seen; nothing was changed
-	CodeFull      Code = 12 // a table of Limits is full (sessions, locks, expiring keys, fences); nothing was changed
-	CodeExists    Code = 13 // a session of this ID exists; nothing was changed
-	CodeTooLarge  Code = 14 // the outcome of a transaction would be larger than MaxBodyBytes; nothing was changed
+	CodeFull      Code = 12 // a table of Limits is full, or the counter of eras; nothing was changed
+	CodeExists    Code = 13 // what is to be created exists; nothing was changed
+	CodeTooLarge  Code = 14 // a value, an upload, or what it would answer is; nothing was changed
 
 	CodeQuota Code = 15 // the quota of a prefix does not allow it; Result.Body says which (DecodeOverQuota)
 
@@ -60,7 +60,7 @@ func (c Code) String() string {
 type Result struct {
 	Code     Code
 	Revision uint64 // of the change; of the store if nothing changed
-	Count    uint64 // keys deleted; see OpTestAndSet
+	Count    uint64 // keys deleted, or as the comment of the Op says
 	// Body is what some ops answer, encoded as their comment says. A remembered result keeps at most MaxRememberedBody
 	// bytes of it: a retry then gets an empty Body and Dropped.
 	Body    string

@@ -99,12 +99,9 @@ func (v *levels) blocking(now time.Duration, level uint64, m *membersView) (olde
 // due reports whether the master raises the level by itself. All members must know a higher one. They must have known
 // it for long enough, or the cluster must be new, so that an older release has nothing to read.
 func (v *levels) due(now time.Duration, state *kv.State, epoch *epoch) bool {
-	fresh := epoch.number() == 1 || state.Revision() == firstRevision
+	fresh := epoch.number() == 1 || state.Revision() == kv.FirstRevision
 	return v.common > state.Level() && (fresh || v.cfg.After > 0 && now-v.since >= v.cfg.After)
 }
-
-// firstRevision is the revision of a store without any write.
-const firstRevision = 1
 
 // left returns in how long the level is raised by itself at the earliest; ok is false if it is not.
 func (v *levels) left(now time.Duration, level uint64) (time.Duration, bool) {
