@@ -54,11 +54,11 @@
 //
 // # Locks, leases and time
 //
-// A Lock belongs to a session; sessions are replicated and written to disk. A Lease needs no disk write and may be as
-// short as 100 ms; it is renewed in the background, together with all other leases of the Client. Both are measured
-// with this machine's clock, and both close their Lost channel before anybody else can be the owner. A process that was
-// stopped may find out too late. Write with the Fence of the lock or lease to be safe from that: the store refuses such
-// a write once it has seen the fence of a later owner.
+// A Lock belongs to a session; sessions are replicated and written to disk. A Lease lives in the memory of the nodes and
+// may be as short as 100 ms; it is renewed in the background, together with all other leases of the Client. Both are
+// measured with this machine's clock, and both close their Lost channel before anybody else can be the owner. A process
+// that was stopped may find out too late. Write with the Fence of the lock or lease to be safe from that: the store
+// refuses such a write once it has seen the fence of a later owner.
 //
 // # Files
 //

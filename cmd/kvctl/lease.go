@@ -18,8 +18,8 @@ func newLease(a *app) *cobra.Command {
 		Use:   "lease",
 		Short: "Acquire, renew, release, show and list leases, or run a command under one",
 		Long: "A lease belongs to one owner at a time, for a TTL of at least 100 ms from its last renewal. It\n" +
-			"costs no disk writes, needs no particular node, and gives each owner a larger token than the one\n" +
-			"before: pass the token with the writes that the lease protects.\n\n" +
+			"needs no particular node, and gives each owner a larger token than the one before: pass the token\n" +
+			"with the writes that the lease protects.\n\n" +
 			"To run a command under a lease, use kvctl lease run. acquire, renew and release are for scripts\n" +
 			"that keep a lease themselves.",
 	}, newLeaseAcquire(a), newLeaseRenew(a), newLeaseRelease(a), newLeaseShow(a), newLeaseList(a), newLeaseRun(a))
