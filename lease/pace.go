@@ -8,9 +8,9 @@ func (p *Proposer) RenewAt() time.Duration {
 	return max(0, p.held.Deadline-p.cfg.Duration/3*2)
 }
 
-// RetryAfter is P5's random wait before the next attempt: between 1/32 and 1/8 of D_P, chosen by random, any number
-// drawn evenly. Without a lease of its own to save, it first waits out the rest of a lease that was in the way, as far
-// as the acceptor's hint goes; a Release may make an earlier try worth while.
+// RetryAfter is P5's random wait before the next attempt: between 1/32 and 1/8 of D_P. random, any evenly drawn number,
+// chooses it. Without a lease of its own to save, it first waits out the rest of a lease that was in the way, as far as
+// the acceptor's hint goes; a Release may make an earlier try worth while.
 func (p *Proposer) RetryAfter(now time.Duration, random uint64) time.Duration {
 	least, most := p.cfg.Duration/32, p.cfg.Duration/8
 	wait := least + time.Duration(random%uint64(most-least+1))

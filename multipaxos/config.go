@@ -74,7 +74,7 @@ type Need uint8
 // The needs, in rising order.
 const (
 	NeedNothing Need = iota // so little that it is always stored: a no-op, a barrier entry
-	NeedReserve             // stored from the reserve, while there is some: it gives space back
+	NeedReserve             // stored from the reserve, while there is some: mostly it gives space back
 	NeedSpace               // more data
 )
 

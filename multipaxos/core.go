@@ -88,8 +88,8 @@ func (c *Core) Persisted(seq uint64) {
 	}
 }
 
-// Tick passes time, about 20 ms by count. It repeats what may have been lost, in bounded bursts: at most one message
-// of a kind per peer.
+// Tick is called about every 20 ms: times here are counted in ticks. It repeats what may have been lost, in bounded
+// bursts: at most one message of a kind per peer.
 func (c *Core) Tick() error {
 	if err := c.acceptor.log.measure(c.cfg.PageBytes); err != nil {
 		return err

@@ -18,7 +18,8 @@ import (
 )
 
 // Examination describes the directory of a stopped node. Examine changes nothing, so the directory may be on a file
-// system that is mounted read-only. No node can start on the directory until Close. It is not safe for concurrent use.
+// system that is mounted read-only. If the directory has a lock file, no node can start on it until Close. It is not
+// safe for concurrent use.
 type Examination struct {
 	Dir   string
 	Files []FileInfo

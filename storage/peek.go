@@ -8,7 +8,7 @@ import (
 )
 
 // ReadIdentity returns the identity in dir, which no process may have open, without opening the store. It writes
-// nothing and reads only that record, so that a start does not take twice as long. If dir holds no store yet, ok is
+// nothing but the lock file and reads only that record, so that a start does not take twice as long. If dir holds no store yet, ok is
 // false. A node acts only on the content that Open finds. ReadIdentity tells which node it is before its ports are
 // opened.
 func ReadIdentity(dir string) (id Identity, ok bool, err error) {

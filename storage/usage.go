@@ -11,8 +11,8 @@ type Usage = space.Usage
 // Usage returns what the last Refresh found. It is cheap and safe for concurrent use.
 func (s *Store) Usage() Usage { return s.space.Usage() }
 
-// Refresh measures the files and the file system anew. The server calls it about once a second, and before it gives
-// up Low; it takes microseconds and never waits for a sync. Safe for concurrent use.
+// Refresh measures the files and the file system anew. It takes microseconds and never waits for a sync. It is safe for
+// concurrent use.
 func (s *Store) Refresh() error { return s.space.Refresh(s.taken) }
 
 // taken measures the files.

@@ -18,7 +18,8 @@ type forwarded struct {
 	over bool // answered or recalled
 }
 
-// forwards holds the forwarded writes by rising seq, bounded by number and bytes.
+// forwards holds the forwarded writes by rising seq. The writes without an answer are bounded by number and bytes; an
+// answered one stays until those before it are answered.
 type forwards struct {
 	max, maxBytes, maxMessage int
 	nonce                     uint64 // of the run

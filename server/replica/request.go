@@ -14,7 +14,7 @@ import (
 type WriteRequest struct {
 	ID      uint64 // drawn by the runner, never used twice in a run
 	Command []byte // encoded by kv.EncodeCommand; shared from here on, never changed
-	Frees   bool   // it only deletes: accepted while the disk is low
+	Frees   bool   // see kv.Command.Frees: accepted while the disk is low
 	Keyed   bool   // it has an idempotency key: may be forwarded again
 	Until   time.Duration
 	Wait    time.Duration // if positive, it counts instead of Until, from the reading of the round that takes it

@@ -14,7 +14,7 @@ const (
 	SpaceEnough Space = 0
 	SpaceLow    Space = 1 // the reserve or the quota is reached: the member counts as full, and still stores what comes
 	SpaceNone   Space = 2 // not even deletes
-	SpaceTight  Space = 3 // half of the reserve is left: the member refuses entries that need space
+	SpaceTight  Space = 3 // storage's Usage.Tight: the member refuses entries that need space
 )
 
 // told is what peers hear of r.

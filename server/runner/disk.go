@@ -40,8 +40,8 @@ type Disk struct {
 	written         time.Duration // the quarantine on disk
 }
 
-// measureFor is the distance between two looks at the disk.
-const measureFor = 250 * time.Millisecond
+// measureEvery is the time between two looks at the disk.
+const measureEvery = 250 * time.Millisecond
 
 // NewDisk returns a Disk that has not measured yet. It registers its figures.
 func NewDisk(c DiskConfig) *Disk {
@@ -66,7 +66,7 @@ func (d *Disk) Usage() storage.Usage { return d.cfg.Store.Usage() }
 
 // run measures the disk until stop is closed.
 func (d *Disk) run(stop <-chan struct{}) error {
-	ticker := time.NewTicker(measureFor)
+	ticker := time.NewTicker(measureEvery)
 	defer ticker.Stop()
 	for {
 		err := d.measure()
@@ -113,8 +113,8 @@ func (d *Disk) measure() error {
 	return nil
 }
 
-// measureEvery is how many bytes are committed before the disk is measured again, whatever the time.
-const measureEvery = 256 << 10
+// measureBytes is how many bytes are committed before the disk is measured again, whatever the time.
+const measureBytes = 256 << 10
 
 // committed measures the disk when much has been written since it last did: a fast client fills a small disk between
 // two looks at it. An error shows at the next commit.
@@ -124,7 +124,7 @@ func (d *Disk) committed(ps []multipaxos.Persist) {
 			d.unmeasured += len(ps[i].Entries[j].Value)
 		}
 	}
-	if d.unmeasured >= measureEvery {
+	if d.unmeasured >= measureBytes {
 		d.unmeasured = 0
 		_ = d.measure()
 	}

@@ -8,8 +8,7 @@ import (
 	"tenure/kv"
 )
 
-// post runs a command on one key: see openapi.json for what each takes and answers. All but `add` need the key to
-// exist.
+// post runs a command on one key: see openapi.json for what each takes and answers. Each needs the key to exist.
 func (h *kvHandler) post(x *exchange) error {
 	c, err := h.command(x, kv.OpAdd, &postRules)
 	if err != nil {

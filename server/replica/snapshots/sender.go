@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// sendRate bounds how many bytes a second a node sends, and sendShare how large a part of its time it
-	// spends on them: writes go on meanwhile. The fast bounds apply while hardly anything is written, and when so much
-	// is written that the log behind the snapshot would become too large before the receiver has all of it.
+	// sendRate bounds how many bytes a second a node sends. It spends at most one part in sendShare of its time on them,
+	// since writes go on meanwhile. The fast bounds apply while hardly anything is written, and when so much is written
+	// that the log behind the snapshot would become too large before the receiver has all of it.
 	sendRate   = 32 << 20
 	sendShare  = 4
 	fastRate   = 128 << 20

@@ -28,10 +28,10 @@ type Usage struct {
 	// use again. Neither file ever gets smaller: deletes heal the state, and checkpoints and truncation the log. It
 	// ends when there is a quarter more space than that, and a twentieth of the quota is free.
 	Low bool
-	// Tight: half of that space is left. Entries that need space are not to be stored any more, even if others have
+	// Tight: half of that space is left, at most 32 MiB. Entries that need space are not to be stored any more, even if others have
 	// accepted them. The quota has no part in Tight or Full: it governs new data, never data that is stored or learned.
 	Tight bool
-	// Full: less than a quarter of that space is left. Deletes too are to be refused now: they take space in the log.
+	// Full: less than a quarter of that space is left, at most 16 MiB. Deletes too are to be refused now: they take space in the log.
 	Full bool
 	// HeldBytes are kept in the reserve file: free space that nobody else can take. They count as space.
 	HeldBytes int64
