@@ -33,8 +33,8 @@ const NoWaitLimit = time.Duration(-1)
 // and for a clock here that is worse than that.
 const leaseMargin = 16
 
-// Leases acquires, renews and releases leases. A lease is a name with one owner at a time. It lives in the
-// memory of the nodes and does not depend on any single one. Leases and sessions are independent of each other.
+// Leases acquires, renews and releases leases. A lease is a name with one owner at a time. It lives in the memory of
+// the nodes and does not depend on any single one. Leases and sessions are independent of each other.
 //
 // Acquire is for programs: it keeps the lease renewed. Grant and the calls on a LeaseGrant are for programs that renew
 // and release by themselves, perhaps in another process.

@@ -4,8 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"tenure/internal/codec"
 	"testing"
+
+	"tenure/internal/codec"
 )
 
 // Records keep their layout: an older version may have written those on disk.

@@ -78,8 +78,8 @@ func (p *Proposer) StartFor(now, d time.Duration) []Message {
 }
 
 // Handle takes one reply. The caller must send the messages that it returns. Handle ignores a reply that is malformed,
-// for another node, or not from a voter. Each rule itself drops replies of
-// another ballot or phase (P2).
+// for another node, or not from a voter. Each rule itself drops replies of another
+// ballot or phase (P2).
 func (p *Proposer) Handle(now time.Duration, m Message) []Message {
 	if m.To != p.cfg.Self.Node || !p.asks(m.From) || m.Check() != nil {
 		return nil

@@ -3,8 +3,9 @@ package main
 import (
 	"os"
 	"strings"
-	"tenure/storage"
 	"testing"
+
+	"tenure/storage"
 )
 
 // TestValidate: a configuration is judged as at a start, with its files, and nothing is started or made.
