@@ -25,20 +25,40 @@ func (x *executor) add(c *Command) (Result, error) {
 	return Result{Code: CodeDone, Revision: x.revision, Body: body}, nil
 }
 
-// mostDigits is more than any int64 has, leading zeros that somebody wrote included.
-const mostDigits = 64
-
-// addDecimal returns the sum of num and what value says in decimal, with a sign or without.
+// addDecimal returns the sum of num and the number that value holds.
 func addDecimal(value []byte, num int64) (int64, bool) {
-	if len(value) > mostDigits {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(string(value), 10, 64)
-	if err != nil || num > 0 && n > math.MaxInt64-num || num < 0 && n < math.MinInt64-num {
+	n, ok := ParseDecimal(value)
+	if !ok || num > 0 && n > math.MaxInt64-num || num < 0 && n < math.MinInt64-num {
 		return 0, false
 	}
 	return n + num, true
 }
+
+// ParseDecimal reads an int64 in the one form in which it is written: with a minus or no sign, without spaces or leading
+// zeros. Another form is no number: a sum in its place would lose how it was written.
+func ParseDecimal(b []byte) (int64, bool) {
+	digits, negative := bytes.CutPrefix(b, []byte("-"))
+	if len(digits) == 0 || len(b) > maxDecimalBytes || digits[0] == '0' && (len(digits) > 1 || negative) {
+		return 0, false
+	}
+	var n uint64
+	for _, d := range digits {
+		if d < '0' || d > '9' || n > (math.MaxUint64-9)/10 {
+			return 0, false
+		}
+		n = n*10 + uint64(d-'0')
+	}
+	switch {
+	case negative && n <= 1<<63:
+		return -int64(n), true
+	case !negative && n <= math.MaxInt64:
+		return int64(n), true
+	}
+	return 0, false
+}
+
+// maxDecimalBytes is how many bytes the longest int64 has.
+const maxDecimalBytes = 20
 
 func (x *executor) testAndSet(c *Command) (Result, error) {
 	old, err := x.entries.entry(c.Key)
