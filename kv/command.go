@@ -223,9 +223,9 @@ func decodeParts(payload []byte, c *Command, steps *[]step) error {
 	stepwise := steps != nil && c.Op == OpSequence
 	plain := stepwise && c.IdemKey == ""
 	n := 0
-	if len(payload) > MaxValueBytes {
+	if len(payload) > MaxPartsBytes {
 		return fmt.Errorf("%w: the parts have %d bytes, at most %d are allowed",
-			ErrCommand, len(payload), MaxValueBytes)
+			ErrCommand, len(payload), MaxPartsBytes)
 	}
 	var broken error
 	err := DecodeBatch(payload, func(b []byte) bool {

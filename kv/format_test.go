@@ -144,7 +144,8 @@ func TestValidationOfTheNewCommands(t *testing.T) {
 		"part, remove":         {transaction(Command{Op: OpRemove, Key: "a"}), false},
 		"part, session":        {transaction(create(id)), false},
 		"part, get with value": {transaction(Part{Op: OpGet, Key: "a", Value: []byte("v")}), false},
-		"parts too large":      {transaction(set("a", string(make([]byte, MaxValueBytes)))), false},
+		"the largest part":     {transaction(set(long, string(make([]byte, MaxValueBytes)))), true},
+		"parts too large":      {transaction(set("a", string(make([]byte, MaxValueBytes))), set(long, long), set(long, long)), false},
 	} {
 		err := c.command.Validate()
 		if (err == nil) != c.good || err != nil && !errors.Is(err, ErrCommand) {

@@ -18,8 +18,9 @@ const (
 	// MaxCommandBytes bounds an encoded command: the largest value and space for everything else.
 	MaxCommandBytes = MaxValueBytes + 4096
 
-	MaxParts            = api.MaxTxnOps           // of a transaction; together they have at most MaxValueBytes
-	MaxSteps            = 4096                    // of a sequence; together they have at most MaxValueBytes
+	MaxParts            = api.MaxTxnOps           // of a transaction; together they have at most MaxPartsBytes
+	MaxSteps            = 4096                    // of a sequence; together they have at most MaxPartsBytes
+	MaxPartsBytes       = MaxValueBytes + 2<<10   // encoded: the largest value fits with its key
 	MaxSessionNameBytes = api.MaxSessionNameBytes // of a session's name, and of its node
 	MaxPartSessionBytes = 128                     // of what a part of a transaction takes for the ID of a session
 	// MaxQuotaPrefixBytes is the longest prefix that may have a quota: a refusal that names it is remembered whole.

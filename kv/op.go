@@ -74,9 +74,11 @@ const (
 	OpFetch     Op = 54 // Result.Body is the value of Key, Count 1 + its length, 0 if absent; only a step
 	OpMeasure   Op = 55 // OpFetch, but Body is the TTL in ns as a uvarint, if there is one; only a step
 
-	// OpSequence applies Parts one after the other, each by itself; Result.Body is their results (StepsOf). Checks at
-	// their beginning (OpCheckIndex, OpCheckNotExists, OpCheckValue, OpCheckUnchanged) have no result: if one does not hold
-	// nothing is applied, the code is CodeCondition, and Count the place of that check.
+	// OpSequence applies Parts one after the other, each by itself; Result.Body is their results (StepsOf), as far as they
+	// have space, and Result.Count how many parts are left out for want of it. Checks at their beginning (OpCheckIndex,
+	// OpCheckNotExists, OpCheckValue, OpCheckUnchanged) have no result: if one does not hold nothing is applied, the code
+	// is CodeCondition, and Count the place of that check. With ModeWhole nothing is applied either if a part is refused
+	// for its size or for space: the code and the Body are then those of that part, and Count is its place.
 	OpSequence Op = 56
 
 	// OpPutAll writes all of the keys that Value holds with their values (AppendPair), each with the TTL, or if one is

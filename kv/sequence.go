@@ -9,7 +9,12 @@ import (
 // A sequence is what one connection has sent in a row: its steps are applied one after the other, in one slot and under
 // one revision, and each succeeds or fails by itself. Checks at its beginning decide about all of it: if one does not
 // hold nothing is applied. So a pipeline of writes costs one command, and a read between writes sees only the writes
-// before it. A transaction of the Redis protocol is a sequence whose checks are the watched keys.
+// before it. A sequence ends before the first step whose result has no space behind the others, and says how many steps
+// it has left out.
+//
+// A transaction of the Redis protocol is a sequence with ModeWhole, whose checks are the watched keys. A step that is
+// refused for its size or for space undoes all steps; one that fails otherwise, as an increment of a text does, fails
+// alone.
 
 // sequencer carries out sequences on an executor. It owns the space for their results.
 type sequencer struct{ results []byte }
@@ -17,8 +22,12 @@ type sequencer struct{ results []byte }
 // run carries out OpSequence, whose steps are in steps or, where these say so, in c.Parts. The revision moves once, at
 // the first step that changes something.
 func (q *sequencer) run(x *executor, c *Command, steps []step) (Result, error) {
-	results, parts := q.results[:0], c.Parts
-	body := 0
+	results, parts, left := q.results[:0], c.Parts, 0
+	whole := c.Mode&ModeWhole != 0
+	var before savepoint
+	if whole {
+		before = x.save()
+	}
 	for i := range steps {
 		var p *Command // nil: it is plain
 		if !steps[i].plain {
@@ -34,44 +43,58 @@ func (q *sequencer) run(x *executor, c *Command, steps []step) (Result, error) {
 			}
 			continue
 		}
-		r, err := x.bounded(&steps[i], p, MaxBodyBytes-body-len(steps)*stepBytes)
+		r, fits, err := x.within(&steps[i], p, len(results), len(steps)-i)
 		if err != nil {
 			return Result{}, err
 		}
-		body += len(r.Body)
+		if !fits && !whole {
+			left = len(steps) - i
+			break
+		}
+		if whole && (!fits || r.Code.forSpace()) {
+			x.restore(before)
+			r.Revision, r.Count = x.revision, uint64(i)
+			return r, nil
+		}
 		results = appendStep(results, &r)
 	}
 	x.notes.settle()
 	if q.results = results; cap(results) > keepResultsBytes {
 		q.results = nil
 	}
-	return Result{Code: CodeDone, Revision: x.revision, Body: string(results)}, nil
+	return Result{Code: CodeDone, Revision: x.revision, Count: uint64(left), Body: string(results)}, nil
 }
+
+// forSpace reports whether a command with this code was refused for its size or for space.
+func (c Code) forSpace() bool { return c == CodeQuota || c == CodeFull || c == CodeTooLarge }
 
 // keepResultsBytes bounds the space for the results of a sequence that is kept for the next one.
 const keepResultsBytes = 64 << 10
 
-// bounded runs a step whose answer has space for so many bytes of body. One that would have more is not carried out.
+// within runs the first of so many steps that are left, if its result fits behind used bytes of results; else fits is
+// false and nothing was done. The result of the first step of a sequence always fits. So does that of a step without a
+// value behind others of its kind: the steps of one command are not separated, except those that only read.
 // p is the step unless it is plain.
-func (x *executor) bounded(s *step, p *Command, space int) (Result, error) {
-	if s.plain {
-		if space < maxOverQuotaBytes {
-			return x.unchanged(CodeTooLarge), nil
-		}
-		return x.putPlain(s.key, s.value)
-	}
-	if p.Mode&ModeReturn != 0 || p.Op == OpFetch {
+func (x *executor) within(s *step, p *Command, used, left int) (r Result, fits bool, err error) {
+	need := left*stepBytes + maxOverQuotaBytes
+	if p != nil && (p.Mode&ModeReturn != 0 || p.Op == OpFetch) {
 		old, err := x.entries.entry(p.Key)
 		if err != nil {
-			return Result{}, err
+			return Result{}, false, err
 		}
-		if old != nil && len(old.Value) > space {
-			return x.unchanged(CodeTooLarge), nil
+		if old != nil {
+			need += len(old.Value)
 		}
-	} else if space < maxOverQuotaBytes {
-		return x.unchanged(CodeTooLarge), nil
 	}
-	return x.execute(p)
+	if used > 0 && used+need > MaxBodyBytes {
+		return x.unchanged(CodeTooLarge), false, nil
+	}
+	if p == nil {
+		r, err = x.putPlain(s.key, s.value)
+	} else {
+		r, err = x.execute(p)
+	}
+	return r, true, err
 }
 
 // maxOverQuotaBytes bounds the body of a refusal for a quota, and that of a number.
@@ -187,7 +210,7 @@ func (c *Command) validateSequence(steps []step) error {
 	for i := range steps {
 		if s := &steps[i]; s.plain {
 			checking = false
-			total += stepOverhead + len(s.key) + len(s.value)
+			total += StepOverhead + len(s.key) + len(s.value)
 			continue
 		}
 		size, err := parts[0].validateStep(i, &checking)
@@ -212,18 +235,18 @@ func (p *Part) validateStep(i int, checking *bool) (size int, err error) {
 	if err := p.validate(); err != nil {
 		return 0, fmt.Errorf("step %d of the sequence: %w", i, err)
 	}
-	return stepOverhead + len(p.Key) + len(p.NewKey) + len(p.Value) + len(p.Test), nil
+	return StepOverhead + len(p.Key) + len(p.NewKey) + len(p.Value) + len(p.Test), nil
 }
 
 func validateStepsBytes(total int) error {
-	if total > MaxValueBytes {
+	if total > MaxPartsBytes {
 		return fmt.Errorf("%w: the steps of the sequence have about %d bytes, at most %d are allowed", ErrCommand, total,
-			MaxValueBytes)
+			MaxPartsBytes)
 	}
 	return nil
 }
 
-// stepOverhead bounds what a step takes beside its keys and values once it is encoded.
-const stepOverhead = 96
+// StepOverhead bounds what a step takes beside its keys and values once it is encoded.
+const StepOverhead = 96
 
 var errTooManySteps = fmt.Errorf("%w: the sequence has more than %d steps", ErrCommand, MaxSteps)

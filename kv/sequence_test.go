@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,24 +132,96 @@ func TestASequenceIsAppliedOnceUnderItsKey(t *testing.T) {
 	}
 }
 
-func TestALargeAnswerIsRefusedBeforeItsStep(t *testing.T) {
+// The results of a sequence have a bound together. What does not fit is left out, with all steps behind it, and fits at
+// the beginning of the next sequence.
+func TestASequenceEndsBeforeAResultThatDoesNotFit(t *testing.T) {
 	m := leveled(t, DefaultLimits)
-	large := strings.Repeat("v", MaxValueBytes/2+1<<12)
+	large, largest := strings.Repeat("v", MaxValueBytes/2+1<<12), strings.Repeat("w", MaxValueBytes)
 	m.do(put("large", large))
-	m.do(put("small", "s"))
-	r := m.do(sequence(Command{Op: OpFetch, Key: "large"}, Command{Op: OpPut, Key: "large", Mode: ModeReturn},
-		Command{Op: OpFetch, Key: "small"}))[0]
-	if len(r.Body) > MaxBodyBytes {
-		t.Fatalf("the body has %d bytes, of at most %d", len(r.Body), MaxBodyBytes)
-	}
-	s := StepsOf(&r)
-	for i, want := range []Code{CodeDone, CodeTooLarge, CodeDone} {
-		if x, err := s.Next(); err != nil || x.Code != want {
-			t.Errorf("step %d: %v, %v", i, x.Code, err)
+	m.do(put("largest", largest))
+	steps := []Part{{Op: OpFetch, Key: "large"}, {Op: OpPut, Key: "large", Mode: ModeReturn},
+		put("behind", "1"), {Op: OpFetch, Key: "largest"}, {Op: OpUnlink, Key: "behind"}}
+	for i, want := range []struct {
+		done  int
+		value string // of large, then
+	}{{1, large}, {2, ""}, {2, ""}} {
+		r := m.do(sequence(steps...))[0]
+		if r.Code != CodeDone || int(r.Count) != len(steps)-want.done || len(r.Body) > MaxBodyBytes {
+			t.Fatalf("sequence %d of %d steps: %v, %d left, %d bytes", i, len(steps), r.Code, r.Count, len(r.Body))
 		}
+		s := StepsOf(&r)
+		for range want.done {
+			if x, err := s.Next(); err != nil || x.Code != CodeDone {
+				t.Fatalf("sequence %d: %v, %v", i, x.Code, err)
+			}
+		}
+		if e, _, _ := m.Get("large"); string(e.Value) != want.value {
+			t.Fatalf("after sequence %d large has %d bytes", i, len(e.Value))
+		}
+		steps = steps[want.done:]
 	}
-	if e, _, _ := m.Get("large"); len(e.Value) != len(large) {
-		t.Error("the step that was refused has written")
+	if len(steps) > 0 {
+		t.Errorf("%d steps are left", len(steps))
+	}
+}
+
+// The steps of one command that writes are carried out together.
+func TestASequenceEndsBeforeManyStepsWithoutValues(t *testing.T) {
+	m := leveled(t, DefaultLimits)
+	m.do(put("large", strings.Repeat("v", MaxValueBytes)))
+	steps := []Part{{Op: OpFetch, Key: "large"}}
+	for i := range 1000 {
+		steps = append(steps, Command{Op: OpUnlink, Key: fmt.Sprint("k", i)})
+	}
+	if r := m.do(sequence(steps...))[0]; r.Code != CodeDone || r.Count != 1000 {
+		t.Errorf("%v, %d steps are left, want all behind the value", r.Code, r.Count)
+	}
+}
+
+func TestTheLargestStepFitsAlone(t *testing.T) {
+	m := leveled(t, DefaultLimits)
+	key := strings.Repeat("k", MaxKeyBytes)
+	if got := m.steps(sequence(put(key, strings.Repeat("v", MaxValueBytes)))); got != "done 0" {
+		t.Error(got)
+	}
+}
+
+// A transaction of which a step is refused for its size or for space is not applied; a step that fails otherwise fails
+// alone.
+func TestAWholeSequenceIsAppliedOrNot(t *testing.T) {
+	l := DefaultLimits
+	l.ExpiringKeys = 1
+	quota := Command{Op: OpQuota, Key: "q/", Value: QuotaLimits(10, 0)}
+	expiring := Command{Op: OpPut, Key: "e", Value: []byte("1"), TTL: time.Hour}
+	for _, c := range []struct {
+		name string
+		step Command
+		want Code
+	}{
+		{"over a quota", put("q/a", "more than that"), CodeQuota},
+		{"too many that expire", Command{Op: OpRetime, Key: "text", TTL: time.Hour}, CodeFull},
+		{"too long", Command{Op: OpAppend, Key: "text", Value: []byte("yz"), Num: 2}, CodeTooLarge},
+		{"no space for the results", Command{Op: OpFetch, Key: "large"}, CodeTooLarge},
+		{"no number", Command{Op: OpIncrement, Key: "text", Num: 1}, CodeDone},
+		{"a condition", Command{Op: OpPut, Key: "text", Mode: ModeAbsent}, CodeDone},
+	} {
+		m := leveled(t, l)
+		for _, before := range []Command{quota, expiring, put("text", "x"), put("large", strings.Repeat("v", MaxValueBytes))} {
+			m.do(before)
+		}
+		revision := m.Revision()
+		steps := sequence(put("first", "1"), Command{Op: OpFetch, Key: "large"}, c.step, put("last", "1"))
+		if c.want != CodeTooLarge {
+			steps.Parts = slices.Delete(steps.Parts, 1, 2)
+		}
+		steps.Mode = ModeWhole
+		r := m.do(steps)[0]
+		_, first, _ := m.Get("first")
+		_, last, _ := m.Get("last")
+		if done := c.want == CodeDone; r.Code != c.want || first != done || last != done || done != (r.Revision > revision) {
+			t.Errorf("%s: %v at revision %d after %d; the first step is applied: %v, the last: %v", c.name, r.Code, r.Revision,
+				revision, first, last)
+		}
 	}
 }
 

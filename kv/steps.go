@@ -20,6 +20,7 @@ const (
 	ModeEqual   Mode = 1 << 2 // OpPut, OpPutAll, OpUnlink, OpRetime: only if Key holds Test
 	ModeKeepTTL Mode = 1 << 3 // OpPut: the TTL stays as it is
 	ModeReturn  Mode = 1 << 4 // Result.Body is the value that was there before; also with CodeCondition
+	ModeWhole   Mode = 1 << 5 // OpSequence: all steps or none, see there
 )
 
 // stepModes is what modes each of these commands takes.
@@ -29,6 +30,8 @@ var stepModes = map[Op]Mode{
 	OpRetime: ModeAbsent | ModePresent | ModeEqual | ModeReturn,
 	OpMove:   ModeAbsent,
 	OpPutAll: ModeAbsent | ModeEqual,
+
+	OpSequence: ModeWhole,
 }
 
 // validMode reports whether c has only modes that its Op takes, and none that exclude each other.

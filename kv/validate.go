@@ -70,7 +70,7 @@ var rules = [...]rule{
 	OpMove:      {named: byKey, takes: hasNewKey | hasMode | fenced, level: 1, step: true},
 	OpFetch:     {named: byKey, level: 1, step: true, partial: true},
 	OpMeasure:   {named: byKey, level: 1, step: true, partial: true},
-	OpSequence:  {named: byNone, takes: hasParts | fenced, level: 1},
+	OpSequence:  {named: byNone, takes: hasParts | hasMode | fenced, level: 1},
 	OpPutAll: {named: byNone, takes: hasValue | hasTTL | hasTest | hasMode, level: 1, step: true,
 		partial: true},
 
@@ -232,9 +232,9 @@ func (c *Command) validateParts() error {
 		}
 		total += partOverhead + len(p.Key) + len(p.NewKey) + len(p.Value) + len(p.Session.ID)
 	}
-	if total > MaxValueBytes {
+	if total > MaxPartsBytes {
 		return fmt.Errorf("%w: the parts of the transaction have about %d bytes, at most %d are allowed", ErrCommand,
-			total, MaxValueBytes)
+			total, MaxPartsBytes)
 	}
 	return nil
 }

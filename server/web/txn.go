@@ -90,9 +90,9 @@ type txnHandler struct {
 
 // maxBytes is how many bytes the operations of a transaction may have together: like the largest value, a transaction
 // is one entry of the log. The largest value and its key fit, with some more operations. The format of the log sets the
-// other bound: with the largest --max-value-bytes the largest value is too large for a transaction.
+// other bound: with the largest --max-value-bytes there is no space for more operations.
 func (h *txnHandler) maxBytes() int {
-	return min(max(h.maxValueBytes, 256<<10)+api.TxnSpaceBytes, kv.MaxValueBytes)
+	return min(max(h.maxValueBytes, 256<<10)+api.TxnSpaceBytes, kv.MaxPartsBytes)
 }
 
 // txnOpBytes is what each operation counts in that beside its keys, value and session.
