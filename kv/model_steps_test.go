@@ -12,7 +12,7 @@ import (
 func drawMode(t *rapid.T, c *Command) {
 	all := stepModes[c.Op]
 	c.Mode = all & rapid.SampledFrom([]Mode{0, 0, ModeAbsent, ModePresent, ModeEqual}).Draw(t, "condition")
-	c.Mode |= all & rapid.SampledFrom([]Mode{0, ModeReturn, ModeKeepTTL, ModeReturn | ModeKeepTTL}).Draw(t, "mode")
+	c.Mode |= all & rapid.SampledFrom([]Mode{0, ModeReturn | ModeWhole, ModeKeepTTL, ModeReturn | ModeKeepTTL}).Draw(t, "mode")
 	if c.Mode&ModeKeepTTL != 0 {
 		c.TTL = 0
 	}
@@ -45,6 +45,7 @@ func drawSteps(t *rapid.T, m *model, c *Command) {
 // sequence is the state machine's, step by step on one state.
 func (m *model) sequence(c Command) Result {
 	var steps []byte
+	before := m.clone()
 	for i, p := range c.Parts {
 		old, found := m.entries[p.Key]
 		if p.Op == OpCheckNotExists && found || p.Op == OpCheckIndex && (!found || old.ModifyIndex != p.Index) ||
@@ -57,6 +58,11 @@ func (m *model) sequence(c Command) Result {
 		}
 		if !p.Op.checks() {
 			step := m.execute(p)
+			if c.Mode == ModeWhole && (step.Code == CodeQuota || step.Code == CodeFull || step.Code == CodeTooLarge) {
+				*m = *before
+				step.Revision, step.Count = m.revision, uint64(i)
+				return step
+			}
 			steps = appendStep(steps, &step)
 		}
 	}
@@ -90,7 +96,8 @@ func (m *model) step(c Command, old Entry, found bool) Result {
 		}
 		return m.change(Command{Op: OpRename, Key: c.Key, NewKey: c.NewKey}, old)
 	case OpUnlink:
-		if found && c.Mode&ModeEqual != 0 && !bytes.Equal(old.Value, c.Test) {
+		if found && (c.Mode&ModeEqual != 0 && !bytes.Equal(old.Value, c.Test) || c.Mode&ModeAbsent != 0 && old.TTL != 0 ||
+			c.Mode&ModePresent != 0 && old.TTL == 0) {
 			r = m.answer(CodeCondition)
 		} else {
 			r = m.eraseAll([]string{c.Key})

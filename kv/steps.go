@@ -15,8 +15,9 @@ type Mode uint8
 
 // The modes. Numbers are on disks and wires: they are never reused.
 const (
-	ModeAbsent  Mode = 1 << 0 // OpPut, OpPutAll, OpMove: only if the key, or NewKey, is absent; OpRetime: if Key has no TTL
-	ModePresent Mode = 1 << 1 // OpPut: only if Key exists; OpRetime: only if it has a TTL
+	// ModeAbsent: OpPut, OpPutAll, OpMove: only if the key, or NewKey, is absent; OpRetime, OpUnlink: if Key has no TTL.
+	ModeAbsent  Mode = 1 << 0
+	ModePresent Mode = 1 << 1 // OpPut: only if Key exists; OpRetime, OpUnlink: only if it has a TTL
 	ModeEqual   Mode = 1 << 2 // OpPut, OpPutAll, OpUnlink, OpRetime: only if Key holds Test
 	ModeKeepTTL Mode = 1 << 3 // OpPut: the TTL stays as it is
 	ModeReturn  Mode = 1 << 4 // Result.Body is the value that was there before; also with CodeCondition
@@ -26,7 +27,7 @@ const (
 // stepModes is what modes each of these commands takes.
 var stepModes = map[Op]Mode{
 	OpPut:    ModeAbsent | ModePresent | ModeEqual | ModeKeepTTL | ModeReturn,
-	OpUnlink: ModeEqual | ModeReturn,
+	OpUnlink: ModeAbsent | ModePresent | ModeEqual | ModeReturn,
 	OpRetime: ModeAbsent | ModePresent | ModeEqual | ModeReturn,
 	OpMove:   ModeAbsent,
 	OpPutAll: ModeAbsent | ModeEqual,
@@ -108,6 +109,17 @@ func (c *Command) meets(old *Entry) bool {
 		return old != nil && bytes.Equal(old.Value, c.Test)
 	}
 	return true
+}
+
+// meetsTimed is meets for the commands whose ModeAbsent and ModePresent are about the TTL. The key must be there.
+func (c *Command) meetsTimed(old *Entry) bool {
+	switch {
+	case c.Mode&ModeAbsent != 0:
+		return old.TTL == 0
+	case c.Mode&ModePresent != 0:
+		return old.TTL != 0
+	}
+	return c.meets(old)
 }
 
 // putOver writes c's value over old, which may be nil. With a mode Result.Count is 1 if there was one; without, nobody
@@ -220,7 +232,7 @@ func (x *executor) unlink(c *Command, old *Entry) Result {
 	if old == nil {
 		return x.unchanged(CodeDone)
 	}
-	if !c.meets(old) {
+	if !c.meetsTimed(old) {
 		return x.unchanged(CodeCondition)
 	}
 	x.erase(doom(c.Key, old))
@@ -233,8 +245,7 @@ func (x *executor) retime(c *Command, old *Entry) Result {
 		return x.unchanged(CodeDone)
 	}
 	switch {
-	case c.Mode&ModeAbsent != 0 && old.TTL != 0, c.Mode&ModePresent != 0 && old.TTL == 0,
-		c.Mode&ModeEqual != 0 && !c.meets(old):
+	case !c.meetsTimed(old):
 		r := x.unchanged(CodeCondition)
 		r.Count = 1
 		return r

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tenure/server/admission"
+	"tenure/server/resp/proto"
 	"tenure/server/web"
 )
 
@@ -19,6 +20,7 @@ type admitted struct {
 	begun   bool             // there are such
 	refusal error            // why none of them is carried out any more
 	slow    bool             // the client asks for more than it may
+	bytes   int64            // of commands and replies that are not charged yet
 }
 
 func newAdmitted(c *admission.Control, conn *admission.Conn) admitted {
@@ -52,15 +54,27 @@ func (a *admitted) end() {
 const slowDownFor = 100 * time.Millisecond
 
 // count counts a command for the rate of the client, and returns why it is refused. Each command of a pipeline counts.
-func (a *admitted) count() error {
+func (a *admitted) count(bytes int64) error {
 	if !a.rated {
 		return nil
 	}
+	a.bytes += bytes
 	if _, err := a.control.Rates.Take(a.conn.Client, time.Now()); err != nil {
 		a.slow = true
-		return fmt.Errorf("%w: %w: at most %d a second", web.ErrOverloaded, err, a.control.Limits.Rate.PerSecond)
+		return fmt.Errorf("%w: %w: at most %d a second (--request-rate)", web.ErrOverloaded, err,
+			a.control.Limits.Rate.PerSecond)
 	}
 	return nil
+}
+
+// charge counts what the commands and their replies have in bytes, as over HTTP.
+func (a *admitted) charge(replies int64) {
+	if !a.rated {
+		return
+	}
+	var cost int
+	cost, a.bytes = admission.CostOfBytes(a.bytes + replies)
+	a.control.Rates.Charge(a.conn.Client, cost, time.Now())
 }
 
 // wait takes a place among the waits of the client, to be given back.
@@ -80,24 +94,56 @@ func overloaded(err error) error {
 	return fmt.Errorf("%w: %w; try again later, or another node", web.ErrOverloaded, err)
 }
 
-// admit returns why a command is not even looked at. cmd is nil if there is no such command.
-func (c *conn) admit(cmd *command) error {
-	if err := c.limits.count(); err != nil {
-		return err
-	}
-	if cmd != nil && cmd.stranger {
+// admit returns why a command, whose arguments have so many bytes, is not even looked at. cmd is nil if there is no such
+// command.
+func (c *conn) admit(cmd *command, bytes int64) error {
+	err := c.limits.count(bytes)
+	switch {
+	case cmd != nil && cmd.ends:
 		return nil
+	case err != nil:
+		return err
+	case cmd != nil && cmd.stranger:
+		return nil
+	case c.limits.refusal != nil:
+		return c.limits.refusal
 	}
-	if c.limits.refusal == nil {
-		c.limits.refusal = c.to.known() // for all that have arrived: a pipeline asks the master once
-	}
-	return c.limits.refusal
+	return c.known()
 }
 
-// turnAway replies that a command is not looked at.
-func (c *conn) turnAway(cmd *command, why error) {
+// known returns nil if the client's token, if it has one, still exists. A pipeline asks the master once.
+func (c *conn) known() error {
+	if c.nobody == nil {
+		c.nobody = c.to.known()
+	}
+	return c.nobody
+}
+
+// turnAway replies that a command is not looked at. args are nil if they were too large.
+func (c *conn) turnAway(cmd *command, args [][]byte, why error) {
 	if cmd != nil && cmd.acts {
 		c.trail.refused(cmd.name, why)
 	}
-	c.fail(errorText(why))
+	c.refuse(cmd, args, errorText(why))
+}
+
+// sizeError is why a command was not looked at that is too large.
+type sizeError struct{ text string }
+
+func (e *sizeError) Error() string { return e.text + ": nothing was changed" }
+
+// tooLarge answers a command that was dropped because it is too large.
+func (c *conn) tooLarge(e *proto.TooLarge) {
+	cmd := lookup(e.Name)
+	if err := c.admit(cmd, e.Bytes); err != nil {
+		c.turnAway(cmd, nil, err)
+		return
+	}
+	text := fmt.Sprintf("an argument of '%.32s' has %d bytes: at most %d are accepted (--max-value-bytes)", e.Name, e.Bytes,
+		e.Limit)
+	if e.Whole {
+		text = fmt.Sprintf("the arguments of '%.32s' have %d bytes together: at most %d are accepted (1 MiB, or twice "+
+			"--max-value-bytes): use several commands", e.Name, e.Bytes, e.Limit)
+	}
+	c.turnAway(cmd, nil, &sizeError{text})
 }

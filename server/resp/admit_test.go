@@ -63,7 +63,7 @@ func TestEachCommandOfAPipelineCounts(t *testing.T) {
 	if took := time.Since(began); took < slowDownFor || done < 10 || done > 10+int(took/time.Second)+1 {
 		t.Errorf("%d of 50 commands were carried out in %v", done, took)
 	}
-	s.wantPrefix("-TRYAGAIN", "MULTI")
+	s.wantPrefix("-TRYAGAIN", "GET n")
 }
 
 // blocked is a fake whose writes wait.

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 	"unsafe"
@@ -20,6 +21,8 @@ type batch struct {
 	bytes  int    // of keys and values in the steps
 	ready  []byte // replies that are known already
 	name   string // of the command that is being run
+	failed string // the error that was replied last
+	timed  bool   // a reply is about the time to live of a key
 
 	v3            bool // how ready replies are written
 	maxValueBytes int  // that APPEND makes
@@ -49,12 +52,15 @@ type result struct {
 
 // step adds a step to the command that is being run.
 func (b *batch) step(c kv.Command) {
-	if c.Op != kv.OpFetch && c.Op != kv.OpMeasure {
+	if writes(&c) {
 		b.writes++
 	}
 	b.bytes += len(c.Key) + len(c.Value) + len(c.Test) + len(c.NewKey)
 	b.steps = append(b.steps, c)
 }
+
+// writes reports whether a step may change something.
+func writes(step *kv.Command) bool { return step.Op != kv.OpFetch && step.Op != kv.OpMeasure }
 
 // op ends a command: reply is called with the results of its steps, which are the last n.
 func (b *batch) op(n int, reply replyFunc) *op {
@@ -72,13 +78,32 @@ func (b *batch) reply(make func(w *proto.Writer)) {
 }
 
 // fail replies an error to the command that is being run.
-func (b *batch) fail(text string) { b.reply(func(w *proto.Writer) { w.Error(text) }) }
+func (b *batch) fail(text string) {
+	b.failed = text
+	b.reply(func(w *proto.Writer) { w.Error(text) })
+}
+
+// tryOut returns the steps of a command, without adding it to b, or why it would be refused. It returns nothing for a
+// command that makes no steps.
+func (b *batch) tryOut(cmd *command, args [][]byte) (steps []kv.Command, refusal string) {
+	if cmd.steps == nil {
+		return nil, ""
+	}
+	alone := batch{maxValueBytes: b.maxValueBytes}
+	cmd.steps(&alone, args)
+	if refusal = alone.failed; refusal == "" && len(alone.steps) > 0 {
+		if err := whole(alone.steps).Validate(); err != nil {
+			refusal = errorText(err)
+		}
+	}
+	return alone.steps, refusal
+}
 
 // key returns a key that an argument names; if none can be named so it replies why.
 func (b *batch) key(arg []byte) (string, bool) {
 	key := string(arg)
-	if err := kv.ValidateKey(key); err != nil {
-		b.fail("ERR " + err.Error() + ": keys are 1 to 1024 bytes of UTF-8")
+	if refusal := keyRefusal(key); refusal != "" {
+		b.fail(refusal)
 		return "", false
 	}
 	return key, true
@@ -92,26 +117,54 @@ func (b *batch) one(step kv.Command, reply replyFunc) *op {
 
 // several reports whether all of keys can be; if not it replies why not.
 func (b *batch) several(keys [][]byte) bool {
-	if len(keys) > kv.MaxSteps/2 {
-		b.fail("ERR too many keys in one command: send them in several")
-		return false
+	refusal := severalKeys(keys)
+	if refusal != "" {
+		b.fail(refusal)
+	}
+	return refusal == ""
+}
+
+// severalKeys returns why keys cannot be those of one command, or "".
+func severalKeys(keys [][]byte) (refusal string) {
+	if len(keys) > maxKeys {
+		return fmt.Sprintf("ERR too many keys in one command: it has at most %d: send them in several", maxKeys)
 	}
 	for _, k := range keys {
-		if _, ok := b.key(k); !ok {
-			return false
+		if refusal = keyRefusal(asText(k)); refusal != "" {
+			return refusal
 		}
 	}
-	return true
+	return ""
+}
+
+// maxKeys bounds the keys that one command names.
+const maxKeys = kv.MaxSteps / 2
+
+// keyRefusal returns why a key cannot be, or "".
+func keyRefusal(key string) string {
+	if err := kv.ValidateKey(key); err != nil {
+		return "ERR " + err.Error() + ": keys are 1 to 1024 bytes of UTF-8"
+	}
+	return ""
 }
 
 func (b *batch) full() bool {
 	return len(b.ops) >= maxSteps || len(b.steps) >= maxSteps || b.bytes >= maxBatchBytes
 }
 
+// fits reports whether a command of so many arguments and bytes can be one sequence with what is in b.
+func (b *batch) fits(args, bytes int) bool {
+	steps := len(b.steps) + args
+	return steps <= kv.MaxSteps && b.bytes+bytes+steps*kv.StepOverhead <= kv.MaxPartsBytes
+}
+
+// whole returns steps as one sequence.
+func whole(steps []kv.Command) *kv.Command { return &kv.Command{Op: kv.OpSequence, Parts: steps} }
+
 // reset empties b for the next batch.
 func (b *batch) reset() {
 	clear(b.steps)
-	b.steps, b.ops, b.writes, b.bytes, b.ready = b.steps[:0], b.ops[:0], 0, 0, b.ready[:0]
+	b.steps, b.ops, b.writes, b.bytes, b.ready, b.timed = b.steps[:0], b.ops[:0], 0, 0, b.ready[:0], false
 }
 
 // replies writes the replies to the commands that have results, and returns how many those are. With err, which is why
@@ -139,6 +192,11 @@ func (b *batch) drop(n int) {
 	steps := 0
 	for _, o := range b.ops[:n] {
 		steps += o.steps
+	}
+	for i := 0; i < steps && b.writes > 0; i++ {
+		if writes(&b.steps[i]) {
+			b.writes--
+		}
 	}
 	b.ops, b.steps = slices.Delete(b.ops, 0, n), slices.Delete(b.steps, 0, steps)
 }

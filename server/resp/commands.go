@@ -21,6 +21,12 @@ type command struct {
 	acts bool
 	// stranger commands are answered for any client, also under a token that no longer exists.
 	stranger bool
+	// ends commands begin a transaction or end what was begun. They are never refused for load or for the rate: what a
+	// refusal would leave open is worse than what they cost.
+	ends bool
+	// refused is told of a refusal, if it matters to the commands behind this one, and returns what is replied. The
+	// arguments are nil if they were too large. Nil: text is replied.
+	refused func(c *conn, args [][]byte, text string) string
 	// subscriber commands are possible while a connection of RESP2 is subscribed to something.
 	subscriber bool
 	// steps adds steps, or a known reply, to the batch, and uses nothing else of the connection. So a transaction can find

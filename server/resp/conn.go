@@ -16,7 +16,8 @@ type conn struct {
 	to  store
 	id  int64
 	*shared
-	name string // that the client gave itself
+	name   string // that the client gave itself
+	nobody error  // why the client is nobody, for the commands that have arrived together
 
 	subs   subscriptions
 	track  tracking
@@ -57,7 +58,9 @@ func (c *conn) serve() {
 			c.out.refuse(err)
 		}
 		c.limits.end()
+		c.nobody = nil
 		failed := c.out.send()
+		c.limits.charge(c.out.takeSent())
 		c.track.yield()
 		if failed != nil || err != nil {
 			return
@@ -78,12 +81,17 @@ func (c *conn) end() {
 func (c *conn) readBatch() error {
 	for {
 		args, err := c.in.Next()
-		if err != nil {
+		large, tooLarge := err.(*proto.TooLarge)
+		if err != nil && !tooLarge {
 			return err
 		}
 		c.track.begin()
 		c.limits.begin()
-		c.run(args)
+		if tooLarge {
+			c.tooLarge(large)
+		} else {
+			c.run(args)
+		}
 		if c.out.closing || c.batch.full() || !c.in.Ready() {
 			return nil
 		}
@@ -108,29 +116,45 @@ func (c *conn) execute() {
 
 // run runs one command: it adds to the batch.
 func (c *conn) run(args [][]byte) {
-	cmd := lookup(args[0])
-	refusal := c.admit(cmd)
+	cmd, bytes := lookup(args[0]), sizeOf(args)
+	refusal := c.admit(cmd, int64(bytes))
 	switch {
 	case refusal != nil:
-		c.turnAway(cmd, refusal)
+		c.turnAway(cmd, args, refusal)
 	case cmd == nil:
 		c.fail(unknownCommand(args))
 	case !cmd.takes(len(args)):
-		c.fail("ERR wrong number of arguments for '" + cmd.name + "' command")
+		c.refuse(cmd, args, "ERR wrong number of arguments for '"+cmd.name+"' command")
 	case !cmd.subscriber && !c.out.V3 && c.subs.told():
-		c.fail("ERR Can't execute '" + cmd.name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are " +
-			"allowed in this context")
+		c.refuse(cmd, args, "ERR Can't execute '"+cmd.name+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "+
+			"are allowed in this context")
 	case c.tx.open && cmd.isAlone(args):
 		c.fail("ERR " + cmd.name + " is not possible in a transaction")
 	case c.tx.open && !cmd.immediate:
 		c.tx.queue(c, cmd, args)
 	default:
-		if cmd.isAlone(args) {
+		if cmd.isAlone(args) || !c.batch.fits(len(args), bytes) {
 			c.execute()
 		}
 		c.batch.name = cmd.name
 		cmd.do(c, args)
 	}
+}
+
+// sizeOf returns the bytes of the arguments of a command.
+func sizeOf(args [][]byte) (bytes int) {
+	for _, a := range args {
+		bytes += len(a)
+	}
+	return bytes
+}
+
+// refuse replies that a command is not begun.
+func (c *conn) refuse(cmd *command, args [][]byte, text string) {
+	if cmd != nil && cmd.refused != nil {
+		text = cmd.refused(c, args, text)
+	}
+	c.fail(text)
 }
 
 // fail replies an error to the command that is being run.

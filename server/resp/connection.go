@@ -11,10 +11,10 @@ import (
 var connectionCommands = []command{
 	{name: "ping", arity: -1, subscriber: true, run: ping},
 	{name: "echo", arity: 2, run: func(c *conn, a [][]byte) { c.batch.reply(func(w *proto.Writer) { w.Bulk(a[1]) }) }},
-	{name: "quit", arity: -1, immediate: true, stranger: true, subscriber: true, run: quit},
+	{name: "quit", arity: -1, immediate: true, stranger: true, subscriber: true, ends: true, run: quit},
 	{name: "hello", arity: -1, alone: true, stranger: true, run: hello},
-	{name: "select", arity: 2, run: selectDB},
-	{name: "reset", arity: 1, immediate: true, stranger: true, subscriber: true, run: reset},
+	{name: "select", arity: 2, steps: selectDB},
+	{name: "reset", arity: 1, immediate: true, stranger: true, subscriber: true, ends: true, run: reset},
 	{name: "readonly", arity: 1, alone: true, run: func(c *conn, _ [][]byte) { c.readIn(web.Stale) }},
 	{name: "readwrite", arity: 1, alone: true, run: func(c *conn, _ [][]byte) { c.readIn(web.Default) }},
 	{name: "client", arity: -2, run: client},
@@ -62,7 +62,8 @@ func hello(c *conn, args [][]byte) {
 		}
 		version = int(n)
 	}
-	name, login := c.name, []byte(nil)
+	name := c.name
+	var user, secret []byte
 	for i := 2; i < len(args); i++ {
 		switch option := strings.ToLower(string(args[i])); {
 		case option == "setname" && i+1 < len(args):
@@ -72,15 +73,15 @@ func hello(c *conn, args [][]byte) {
 				return
 			}
 		case option == "auth" && i+2 < len(args):
-			login = args[i+2]
+			user, secret = args[i+1], args[i+2]
 			i += 2
 		default:
 			c.fail("ERR Syntax error in HELLO option '" + string(args[i]) + "'")
 			return
 		}
 	}
-	if login != nil {
-		if text := c.login(login); text != "" {
+	if user != nil {
+		if text := c.login(user, secret); text != "" {
 			c.fail(text)
 			return
 		}
@@ -118,15 +119,15 @@ func validName(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool { return r < '!' || r > '~' })
 }
 
-func selectDB(c *conn, args [][]byte) {
+func selectDB(b *batch, args [][]byte) {
 	n, ok := integer(args[1])
 	switch {
 	case !ok:
-		c.fail("ERR invalid DB index")
+		b.fail("ERR invalid DB index")
 	case n != 0:
-		c.fail("ERR DB index is out of range: there is one store, 0")
+		b.fail("ERR DB index is out of range: there is one store, 0")
 	default:
-		c.batch.reply((*proto.Writer).OK)
+		b.reply((*proto.Writer).OK)
 	}
 }
 

@@ -13,7 +13,10 @@ func errorText(err error) string {
 	if text, ok := deniedText(err); ok {
 		return text
 	}
+	var undone *undoneError
 	switch {
+	case errors.As(err, &undone):
+		return undone.Error()
 	case errors.Is(err, web.ErrOverloaded):
 		return "TRYAGAIN " + err.Error()
 	case errors.Is(err, web.ErrNotApplied):
@@ -48,7 +51,8 @@ func refusalText(r result) (text string, ok bool) {
 		}
 		return errNotInteger, true
 	case kv.CodeTooLarge:
-		return "ERR string exceeds maximum allowed size (proto-max-bulk-len)", true
+		return "ERR string exceeds maximum allowed size (proto-max-bulk-len): a value has at most as many bytes as " +
+			"--max-value-bytes says, and the replies of a transaction that writes 16 MiB together: nothing was changed", true
 	case kv.CodeQuota:
 		text := "OOM a quota does not allow it"
 		if o, err := kv.DecodeOverQuota(r.body); err == nil {

@@ -3,6 +3,7 @@ package resp
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -40,16 +41,24 @@ func (x *executor) dropResults(n int) {
 	x.results = x.results[:n]
 }
 
-// write carries out a batch that writes, as one sequence.
+// write carries out a batch that writes, as one sequence. If the values that it reads have no space in one result, the
+// results are those of the first commands.
 func (x *executor) write() error {
 	r, err := x.apply(kv.Command{Op: kv.OpSequence, Parts: x.batch.steps})
 	switch {
 	case err == nil:
-		return x.stepsOf(&r, 0)
+		err = x.stepsOf(&r, 0)
 	case errors.Is(err, web.ErrNoSpace):
-		return x.writeWithoutSpace(err)
+		err = x.writeWithoutSpace(err)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	n := x.batch.wholeOps(len(x.results))
+	if x.dropResults(n); n > 0 {
+		return nil
+	}
+	return x.readFirst()
 }
 
 // writeWithoutSpace carries out those steps of a batch that go on while space is short, and refuses the others with
@@ -75,16 +84,19 @@ func (x *executor) writeWithoutSpace(full error) error {
 	done := x.results
 	x.results = make([]result, 0, len(all))
 	for i := range all {
-		if all[i].GoesOnFull() && len(done) > 0 {
-			x.results, done = append(x.results, done[0]), done[1:]
-		} else {
+		switch {
+		case !all[i].GoesOnFull():
 			x.results = append(x.results, result{err: full})
+		case len(done) > 0:
+			x.results, done = append(x.results, done[0]), done[1:]
+		default: // the rest is left out
+			return err
 		}
 	}
 	return err
 }
 
-// stepsOf reads the results of the batch's steps, which are behind so many checks.
+// stepsOf reads the results of the batch's steps, which are behind so many checks, as far as there are any.
 func (x *executor) stepsOf(r *kv.Result, checks int) error {
 	n := len(x.batch.steps) - checks
 	if r.Code != kv.CodeDone { // the same for all of them
@@ -93,6 +105,10 @@ func (x *executor) stepsOf(r *kv.Result, checks int) error {
 		}
 		return nil
 	}
+	if r.Count > uint64(n) {
+		return fmt.Errorf("%w: of %d steps %d are left out", kv.ErrBody, n, r.Count)
+	}
+	n -= int(r.Count)
 	steps := kv.StepsOf(r)
 	for range n {
 		s, err := steps.Next()
@@ -107,7 +123,25 @@ func (x *executor) stepsOf(r *kv.Result, checks int) error {
 			r.ttl = time.Duration(ttl)
 		}
 	}
+	x.awaitTimers()
 	return nil
+}
+
+// awaitTimers waits until this node has applied what the batch has written, if a reply says how long a key has left:
+// its own timers know that.
+func (x *executor) awaitTimers() {
+	if !x.batch.timed {
+		return
+	}
+	err := x.to.CaughtUp()
+	if err == nil {
+		return
+	}
+	for i := range x.results {
+		if r := &x.results[i]; r.ttl > 0 {
+			r.err = err
+		}
+	}
 }
 
 // atomically carries out the batch in one state, without other clients' commands between. The first checks steps of the
@@ -121,6 +155,14 @@ func (x *executor) atomically(checks int) error {
 // errChanged: a key that was watched has changed.
 var errChanged = errors.New("a watched key has changed")
 
+// undoneError is why nothing of a transaction was applied: a step of it was refused for its size or for space.
+type undoneError struct{ step result }
+
+func (e *undoneError) Error() string {
+	text, _ := refusalText(e.step)
+	return text
+}
+
 func (x *executor) inOneState(checks int) error {
 	b := x.batch
 	x.dropResults(0)
@@ -130,20 +172,17 @@ func (x *executor) inOneState(checks int) error {
 	if checks == 0 && b.writes == 0 {
 		return x.readWhole()
 	}
-	if len(b.steps) > kv.MaxSteps {
-		return errTooManySteps
-	}
-	r, err := x.apply(kv.Command{Op: kv.OpSequence, Parts: b.steps})
+	r, err := x.apply(kv.Command{Op: kv.OpSequence, Mode: kv.ModeWhole, Parts: b.steps})
 	switch {
 	case err != nil:
 		return err
 	case r.Code == kv.CodeCondition:
 		return errChanged
+	case r.Code == kv.CodeQuota, r.Code == kv.CodeFull, r.Code == kv.CodeTooLarge:
+		return &undoneError{result{code: r.Code, count: r.Count, body: r.Body}}
 	}
 	return x.stepsOf(&r, checks)
 }
-
-var errTooManySteps = errors.New("the transaction has too many steps")
 
 // apply has a command applied, and notes whether the outcome of the connection's last write is unknown.
 func (x *executor) apply(cmd kv.Command) (kv.Result, error) {

@@ -24,7 +24,7 @@ func expireCommand(name string, unit time.Duration, at bool) command {
 			if key, ttl, x, ok := b.expiry(args, unit, at); ok && ttl > 0 {
 				b.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: x.mode()}, replyCount)
 			} else if ok {
-				b.one(kv.Command{Op: kv.OpUnlink, Key: key}, replyCount)
+				b.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: x.mode()}, replyCount)
 			}
 		},
 		run: func(c *conn, args [][]byte) {
@@ -44,14 +44,14 @@ type expiry struct {
 
 // expiry reads the arguments of an EXPIRE; if they are wrong it replies why.
 func (b *batch) expiry(args [][]byte, unit time.Duration, at bool) (key string, ttl time.Duration, x expiry, ok bool) {
-	n, ok := integer(args[2])
-	if !ok {
-		b.fail(errNotInteger)
-		return key, ttl, x, false
-	}
 	x, refusal := parseExpiry(args[3:])
 	if refusal != "" {
 		b.fail(refusal)
+		return key, ttl, x, false
+	}
+	n, ok := integer(args[2])
+	if !ok {
+		b.fail(errNotInteger)
 		return key, ttl, x, false
 	}
 	if ttl, ok = timeToLive(n, unit, at); !ok {
@@ -62,14 +62,11 @@ func (b *batch) expiry(args [][]byte, unit time.Duration, at bool) (key string, 
 	return key, ttl, x, ok
 }
 
-// compares reports whether an EXPIRE has a condition about how much time is left, or one together with a time that may
-// have passed: the log knows how long a time to live is, not when it ends. The key is looked at, and the step carried
-// out if it has not changed since.
+// compares reports whether an EXPIRE has a condition about how much time is left: the log knows how long a time to live
+// is, not when it ends. The key is looked at, and the step carried out if it has not changed since.
 func compares(args [][]byte) bool {
 	x, refusal := parseExpiry(args[3:])
-	n, _ := integer(args[2])
-	at := strings.HasSuffix(strings.ToLower(string(args[0])), "at")
-	return refusal == "" && (x.later || x.earlier || x != expiry{} && (n <= 0 || at))
+	return refusal == "" && (x.later || x.earlier)
 }
 
 // expireIf is an EXPIRE that has to look first.

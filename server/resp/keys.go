@@ -114,6 +114,7 @@ func (b *batch) ttl(args [][]byte, unit time.Duration, at bool) {
 	if !ok {
 		return
 	}
+	b.timed = true
 	b.one(kv.Command{Op: kv.OpMeasure, Key: key}, func(w *proto.Writer, _ *op, results []result) {
 		r := results[0]
 		switch {

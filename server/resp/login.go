@@ -29,17 +29,27 @@ func auth(c *conn, args [][]byte) {
 		c.fail(errSyntax)
 		return
 	}
-	if text := c.login(args[len(args)-1]); text != "" {
+	user := []byte(nil)
+	if len(args) == 3 {
+		user = args[1]
+	}
+	if text := c.login(user, args[len(args)-1]); text != "" {
 		c.fail(text)
 		return
 	}
 	c.batch.reply((*proto.Writer).OK)
 }
 
-// login makes the client the holder of the token of a secret, or returns why not.
-func (c *conn) login(secret []byte) (refusal string) {
-	if c.to.decider == nil {
+// login makes the client the holder of the token of a secret, or returns why not. user is nil if none was named. Without
+// tokens everybody is Redis's user default, who has no password and takes any.
+func (c *conn) login(user, secret []byte) (refusal string) {
+	switch {
+	case c.to.decider == nil && user == nil:
 		return errNoTokens
+	case c.to.decider == nil && string(user) == "default":
+		return ""
+	case c.to.decider == nil:
+		return errWrongPass + ": without --acl there is only the user default"
 	}
 	if len(secret) > api.MaxSecretBytes {
 		return "ERR the secret has " + strconv.Itoa(len(secret)) + " bytes: at most " +
@@ -62,7 +72,7 @@ func (c *conn) login(secret []byte) (refusal string) {
 
 // changed is called when the client is somebody else.
 func (c *conn) changed() {
-	c.limits.refusal = nil
+	c.nobody = nil
 	c.subs.mu.Lock()
 	defer c.subs.mu.Unlock()
 	c.subs.reader = c.to.newReader()

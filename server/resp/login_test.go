@@ -58,7 +58,10 @@ func TestTheAnonymousToken(t *testing.T) {
 func TestWithoutTokensThereIsNoLogin(t *testing.T) {
 	s := dial(t, start(t, newFake(t), Config{}))
 	s.want("AUTH x", "-"+errNoTokens)
-	s.want("HELLO 3 AUTH default x", "-"+errNoTokens)
+	s.wantPrefix("-WRONGPASS", "AUTH ann x")
+	s.wantPrefix("-WRONGPASS", "HELLO 3 AUTH ann x")
+	s.want("AUTH default x", "OK") // as a URL with a user has it
+	s.wantPrefix("[server redis", "HELLO 3 AUTH default x")
 	s.want("ACL WHOAMI", "default")
 	s.want("SET k 1", "OK")
 }

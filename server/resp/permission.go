@@ -194,6 +194,12 @@ func (s *store) ReadPoint() error {
 	return err
 }
 
+// CaughtUp waits until this node has applied every write acknowledged before the call, whatever the mode of reads.
+func (s *store) CaughtUp() error {
+	_, err := s.backend.GetMany(s.timeout, web.Default, []string{anyKey}, func(int, kv.Entry) bool { return true })
+	return err
+}
+
 // anyKey is read where only the moment of reading matters.
 const anyKey = "-"
 

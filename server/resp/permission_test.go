@@ -108,8 +108,8 @@ func (g *guarded) judge(cmd *command, who, got string) {
 	inTransaction := cmd.name == "exec" && strings.HasPrefix(got, "-EXECABORT ")
 	switch {
 	case who == root && (strings.HasPrefix(got, "-NO") || strings.HasPrefix(got, "-EXECABORT")),
-		who == "gone" && !cmd.stranger && !strings.HasPrefix(got, want) && cmd.name != "exec" && cmd.name != "discard",
-		who == "gone" && cmd.stranger && strings.HasPrefix(got, "-"):
+		who == "gone" && !cmd.stranger && !strings.HasPrefix(got, want),
+		who == "gone" && cmd.stranger && strings.HasPrefix(got, "-") && !inTransaction:
 	case who == root, who == "gone", inTransaction, who == "weak" && leavesOut[cmd.name] == got:
 		return
 	case forEverybody[cmd.name] != "":
@@ -225,8 +225,8 @@ func TestWhatIsDeniedEndsATransaction(t *testing.T) {
 	s.wantPrefix("-EXECABORT", "EXEC")
 	s.want("MULTI", "OK")
 	s.want("SET mine/a 1", "QUEUED")
-	s.want("SET mine/b 1 wrong", "QUEUED") // EXEC says it
-	s.want("EXEC", "[OK -ERR syntax error]")
+	s.want("SET mine/b 1 wrong", "-ERR syntax error")
+	s.wantPrefix("-EXECABORT", "EXEC")
 
 	s.want("MULTI", "OK")
 	s.want("SET mine/c 1", "QUEUED")

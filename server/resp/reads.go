@@ -2,6 +2,7 @@ package resp
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -49,9 +50,28 @@ func (h *holding) letGo() {
 // read carries out reads of the batch in one state: the first command that has any, and those behind it until there are
 // partBytes. The results are those of whole commands.
 func (x *executor) read() error {
-	first := slices.IndexFunc(x.batch.ops, func(o op) bool { return o.steps > 0 })
-	n := x.batch.ops[first].steps
-	err := x.readSteps(n, partBytes)
+	return x.readPart(x.batch.steps)
+}
+
+// readFirst carries out the first command of a batch, which reads more values than a sequence can return. A command that
+// writes cannot be that: its steps have space at the beginning of a sequence.
+func (x *executor) readFirst() error {
+	steps := x.batch.steps[:x.batch.firstSteps()]
+	if slices.ContainsFunc(steps, func(c kv.Command) bool { return writes(&c) }) {
+		return fmt.Errorf("%w: a sequence has ended within its first command", kv.ErrBody)
+	}
+	return x.readPart(steps)
+}
+
+// firstSteps returns how many steps the first command has that has any.
+func (b *batch) firstSteps() int {
+	return b.ops[slices.IndexFunc(b.ops, func(o op) bool { return o.steps > 0 })].steps
+}
+
+// readPart reads as many of steps, the first of the batch, as are in a part.
+func (x *executor) readPart(steps []kv.Command) error {
+	n := x.batch.firstSteps()
+	err := x.readSteps(steps, n, partBytes)
 	if errors.Is(err, errLargeRead) { // that is no reason to refuse the commands behind it
 		x.dropResults(0)
 		x.results = append(x.results, slices.Repeat([]result{{err: err}}, n)...)
@@ -63,14 +83,14 @@ func (x *executor) read() error {
 
 // readWhole carries out a batch of reads in one state. If it would be larger than maxReadBytes the error is
 // errLargeRead.
-func (x *executor) readWhole() error { return x.readSteps(len(x.batch.steps), 0) }
+func (x *executor) readWhole() error { return x.readSteps(x.batch.steps, len(x.batch.steps), 0) }
 
-// readSteps reads the first n steps of the batch, and those behind them until all have so many bytes. If the first n
-// have more than maxReadBytes the error is errLargeRead; it wraps web.ErrOverloaded if too much waits on this node.
-func (x *executor) readSteps(n, bytes int) error {
-	keys := make([]string, len(x.batch.steps))
+// readSteps reads the first n of steps, and those behind them until all have so many bytes. If the first n have more than
+// maxReadBytes the error is errLargeRead; it wraps web.ErrOverloaded if too much waits on this node.
+func (x *executor) readSteps(steps []kv.Command, n, bytes int) error {
+	keys := make([]string, len(steps))
 	for i := range keys {
-		keys[i] = x.batch.steps[i].Key
+		keys[i] = steps[i].Key
 	}
 	var passed, kept int
 	fits := true
@@ -82,7 +102,7 @@ func (x *executor) readSteps(n, bytes int) error {
 		r := result{code: kv.CodeDone}
 		if e.ModifyIndex != 0 {
 			r.count, r.ttl = 1+uint64(len(e.Value)), e.TTL
-			if x.batch.steps[i].Op == kv.OpFetch {
+			if steps[i].Op == kv.OpFetch {
 				r.body = asText(e.Value)
 			}
 		}

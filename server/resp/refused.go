@@ -23,20 +23,38 @@ func (x *executor) carryOut() error {
 		default:
 			err = x.write()
 		}
-		if !isDenied(err) {
+		switch {
+		case errors.Is(err, kv.ErrCommand):
+			if x.leaveOut(func(steps []kv.Command) error { return whole(steps).Validate() }) == 0 {
+				return err
+			}
+		case !isDenied(err):
 			return err
-		}
-		if left := x.leaveOut(err); left == 0 && errors.Is(err, access.ErrUnsure) {
+		case x.leaveOutDenied(err) == 0 && errors.Is(err, access.ErrUnsure):
 			return err // it was allowed; whether it still is nobody can say
 		}
 	}
 	return errAlwaysNew
 }
 
-// leaveOut removes the commands from the batch that are not allowed, replies their errors, and returns their number.
-// denied is the error for the batch. Before that error this node has caught up with the master, unless denied is
-// ErrUnsure.
-func (x *executor) leaveOut(denied error) (n int) {
+// leaveOutDenied removes the commands that are not allowed; see leaveOut. denied is the error for the batch.
+func (x *executor) leaveOutDenied(denied error) (n int) {
+	return x.leaveOut(func(steps []kv.Command) error { return x.mayAfter(denied, steps) })
+}
+
+// mayAfter decides about steps after others were denied. Before that error this node has caught up with the master,
+// unless denied is ErrUnsure: then nobody can say more about these either.
+func (x *executor) mayAfter(denied error, steps []kv.Command) error {
+	err := x.to.mayNow(steps)
+	if err != nil && errors.Is(denied, access.ErrUnsure) {
+		return denied
+	}
+	return err
+}
+
+// leaveOut removes the commands from the batch for whose steps why returns an error, replies these errors, and returns
+// the number of those commands.
+func (x *executor) leaveOut(why func(steps []kv.Command) error) (n int) {
 	b := x.batch
 	all := b.steps
 	defer func() { clear(all[len(b.steps):]) }()
@@ -49,15 +67,12 @@ func (x *executor) leaveOut(denied error) (n int) {
 		if len(steps) == 0 {
 			continue
 		}
-		err := x.to.mayNow(steps)
+		err := why(steps)
 		if err == nil {
 			for _, s := range steps {
 				b.step(s)
 			}
 			continue
-		}
-		if errors.Is(denied, access.ErrUnsure) {
-			err = denied
 		}
 		x.trail.command(o.name, steps, nil, err)
 		b.refuse(o, errorText(err))
@@ -75,21 +90,15 @@ func (b *batch) refuse(o *op, text string) {
 	o.to = len(b.ready)
 }
 
-// mayQueue decides about a command queued for EXEC, by its present steps. EXEC decides again. denied: another command
-// of the transaction was denied already.
-func (x *executor) mayQueue(cmd *command, args [][]byte, denied bool) error {
-	if x.to.decider == nil || cmd.steps == nil {
-		return nil
-	}
-	b := batch{maxValueBytes: x.batch.maxValueBytes}
-	cmd.steps(&b, args) // what is wrong with the arguments EXEC says
-	steps := b.steps
-	if len(steps) == 0 {
+// mayQueue decides about a command queued for EXEC, by its present steps. EXEC decides again. denied is the error of a
+// command of the transaction that was denied already, after which nothing is applied any more; nil if there is none.
+func (x *executor) mayQueue(cmd *command, steps []kv.Command, denied error) error {
+	if x.to.decider == nil || len(steps) == 0 {
 		return nil
 	}
 	var err error
-	if denied { // this node has caught up for that, and nothing is applied any more
-		err = x.to.mayNow(steps)
+	if denied != nil {
+		err = x.mayAfter(denied, steps)
 	} else {
 		err = x.to.mayWrite(&kv.Command{Op: kv.OpSequence, Parts: steps})
 	}

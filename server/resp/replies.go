@@ -89,6 +89,10 @@ func replyRange(w *proto.Writer, o *op, results []result) {
 		return
 	}
 	text, from, to := results[0].body, o.from, o.to
+	if from < 0 && to < 0 && from > to {
+		w.Text("")
+		return
+	}
 	if from < 0 {
 		from = max(from+len(text), 0)
 	}

@@ -218,6 +218,7 @@ func (b *batch) lockEach(keys []string, args [][]byte, step kv.Command) {
 // lockTTL replies what is left of the time to live of a key that holds a value, else -3.
 func lockTTL(c *conn, keys []string, args [][]byte) {
 	value := string(args[0])
+	c.batch.timed = true
 	c.batch.step(kv.Command{Op: kv.OpFetch, Key: keys[0]})
 	c.batch.step(kv.Command{Op: kv.OpMeasure, Key: keys[0]})
 	c.batch.op(2, func(w *proto.Writer, _ *op, results []result) {

@@ -1,8 +1,9 @@
 package resp
 
 import (
-	"bytes"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,7 +66,12 @@ func set(b *batch, args [][]byte) {
 	if s.mode&kv.ModeReturn != 0 {
 		reply = replyValue
 	}
-	if s.gone {
+	switch n := len(args[2]) + len(s.test); {
+	case n > kv.MaxValueBytes:
+		b.fail(fmt.Sprintf("ERR the value and the one after IFEQ have %d bytes together: at most %d are accepted", n,
+			kv.MaxValueBytes))
+		return
+	case s.gone:
 		b.setGone(key, s, reply)
 		return
 	}
@@ -100,12 +106,12 @@ func replyOKIf(there bool) replyFunc {
 	}
 }
 
-// parseSetting reads the options of SET.
+// parseSetting reads the options of SET. As in Redis an option may be repeated, and the last time counts.
 func parseSetting(args [][]byte, name string) (s setting, refusal string) {
-	timed := false
+	unit, at := "", []byte(nil)
 	for i := 0; i < len(args); i++ {
-		mode, unit := kv.Mode(0), strings.ToLower(string(args[i][:min(len(args[i]), 8)]))
-		switch unit {
+		mode, word := kv.Mode(0), strings.ToLower(string(args[i][:min(len(args[i]), 8)]))
+		switch word {
 		case "nx":
 			mode = kv.ModeAbsent
 		case "xx":
@@ -123,37 +129,32 @@ func parseSetting(args [][]byte, name string) (s setting, refusal string) {
 			s.test = args[i]
 		case mode == kv.ModeEqual:
 			return s, errSyntax
-		case mode == 0 && (timed || i+1 == len(args)):
+		case mode == 0 && (i+1 == len(args) || !isUnit(word) || unit != "" && unit != word):
 			return s, errSyntax
 		case mode == 0:
 			i++
-			if s.ttl, s.gone, refusal = parseTime(unit, args[i], name); refusal != "" {
-				return s, refusal
-			}
-			timed = true
+			unit, at = word, args[i]
 		}
 		s.mode |= mode
 	}
 	exclusive := s.mode & (kv.ModeAbsent | kv.ModePresent | kv.ModeEqual)
-	if exclusive&(exclusive-1) != 0 || timed && s.mode&kv.ModeKeepTTL != 0 {
+	if exclusive&(exclusive-1) != 0 || unit != "" && s.mode&kv.ModeKeepTTL != 0 {
 		return s, errSyntax
 	}
-	return s, ""
+	if unit != "" {
+		s.ttl, s.gone, refusal = parseTime(unit, at, name)
+	}
+	return s, refusal
 }
 
-// parseTime reads a time to live: ex and px are for so long, exat and pxat until then. gone: that has passed.
+// isUnit reports whether word is one that parseTime knows.
+func isUnit(word string) bool { return slices.Contains([]string{"ex", "px", "exat", "pxat"}, word) }
+
+// parseTime reads a time to live of a unit: ex and px are for so long, exat and pxat until then. gone: that has passed.
 func parseTime(unit string, arg []byte, name string) (ttl time.Duration, gone bool, refusal string) {
-	scale, at := time.Second, false
-	switch unit {
-	case "ex":
-	case "px":
+	scale, at := time.Second, strings.HasSuffix(unit, "at")
+	if strings.HasPrefix(unit, "p") {
 		scale = time.Millisecond
-	case "exat":
-		at = true
-	case "pxat":
-		scale, at = time.Millisecond, true
-	default:
-		return 0, false, errSyntax
 	}
 	n, ok := integer(arg)
 	if !ok {
@@ -176,29 +177,7 @@ func parseTime(unit string, arg []byte, name string) (ttl time.Duration, gone bo
 }
 
 // integer reads a decimal int64 as Redis does.
-func integer(b []byte) (int64, bool) {
-	if len(b) == 0 || len(b) > 20 {
-		return 0, false
-	}
-	digits, negative := bytes.CutPrefix(b, []byte("-"))
-	if len(digits) == 0 || digits[0] == '0' && (len(digits) > 1 || negative) {
-		return 0, false
-	}
-	var n uint64
-	for _, d := range digits {
-		if d < '0' || d > '9' || n > (math.MaxUint64-9)/10 {
-			return 0, false
-		}
-		n = n*10 + uint64(d-'0')
-	}
-	switch {
-	case negative && n <= 1<<63:
-		return -int64(n), true
-	case !negative && n <= math.MaxInt64:
-		return int64(n), true
-	}
-	return 0, false
-}
+func integer(b []byte) (int64, bool) { return kv.ParseDecimal(b) }
 
 func setFor(b *batch, args [][]byte, scale time.Duration) {
 	unit := "ex"
@@ -233,11 +212,11 @@ func getex(b *batch, args [][]byte) {
 		b.one(kv.Command{Op: kv.OpFetch, Key: key}, replyValue)
 	case len(args) == 3 && strings.EqualFold(string(args[2]), "persist"):
 		b.one(kv.Command{Op: kv.OpRetime, Key: key, Mode: kv.ModePresent | kv.ModeReturn}, replyValue)
-	case len(args) == 4:
+	case len(args) == 4 && isUnit(strings.ToLower(string(args[2]))):
 		ttl, gone, refusal := parseTime(strings.ToLower(string(args[2])), args[3], "getex")
 		switch {
-		case refusal != "":
-			b.fail(refusal)
+		case refusal != "": // Redis looks at the key before the time
+			b.one(kv.Command{Op: kv.OpMeasure, Key: key}, replyIfThere(refusal))
 		case gone:
 			b.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: kv.ModeReturn}, replyValue)
 		default:
@@ -245,6 +224,19 @@ func getex(b *batch, args [][]byte) {
 		}
 	default:
 		b.fail(errSyntax)
+	}
+}
+
+// replyIfThere replies an error if the key is there, and else nothing.
+func replyIfThere(refusal string) replyFunc {
+	return func(w *proto.Writer, _ *op, results []result) {
+		switch {
+		case refused(w, results):
+		case results[0].count == 0:
+			w.Null()
+		default:
+			w.Error(refusal)
+		}
 	}
 }
 

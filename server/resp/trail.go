@@ -36,8 +36,12 @@ func (t *trail) batch(b *batch, checks int, results []result, err error) {
 		t.command(b.name, steps, results, err)
 		return
 	}
+	some := len(results) > 0
 	for i := range b.ops {
 		o := &b.ops[i]
+		if some && len(results) < o.steps {
+			return // it is not carried out yet
+		}
 		t.command(o.name, steps[:o.steps], results[:min(o.steps, len(results))], err)
 		steps, results = steps[o.steps:], results[min(o.steps, len(results)):]
 	}
@@ -148,6 +152,8 @@ func cameTo(results []result, err error) (audit.Outcome, string) {
 func failed(err error) (audit.Outcome, api.Code) {
 	var denied *access.DeniedError
 	var busy *web.LeaseBusyError
+	var undone *undoneError
+	var size *sizeError
 	switch {
 	case errors.As(err, &busy), errors.Is(err, web.ErrLeaseGone):
 		return audit.NotApplied, api.CodeCondition
@@ -167,7 +173,11 @@ func failed(err error) (audit.Outcome, api.Code) {
 		return audit.NotApplied, api.CodeNoSpace
 	case errors.Is(err, errTooOld):
 		return audit.Unknown, api.CodeKeyTooOld
-	case errors.Is(err, kv.ErrCommand), errors.Is(err, errTooManySteps):
+	case errors.As(err, &undone):
+		return audit.NotApplied, codeOf(undone.step.code)
+	case errors.As(err, &size):
+		return audit.NotApplied, api.CodeTooLarge
+	case errors.Is(err, kv.ErrCommand):
 		return audit.NotApplied, api.CodeInvalid
 	case errors.Is(err, web.ErrUnknown):
 		return audit.Unknown, api.CodeUnknown

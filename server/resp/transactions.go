@@ -3,28 +3,37 @@ package resp
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"tenure/kv"
 	"tenure/server/resp/proto"
 )
 
 var transactionCommands = []command{
-	{name: "multi", arity: 1, immediate: true, run: multi},
-	{name: "exec", arity: 1, immediate: true, run: exec},
-	{name: "discard", arity: 1, immediate: true, run: discard},
-	{name: "watch", arity: -2, immediate: true, run: watchKeys},
-	{name: "unwatch", arity: 1, run: unwatch},
+	{name: "multi", arity: 1, immediate: true, stranger: true, ends: true, run: multi},
+	{name: "exec", arity: 1, immediate: true, stranger: true, ends: true, run: exec,
+		refused: func(c *conn, _ [][]byte, text string) string { return c.tx.abort(text) }},
+	{name: "discard", arity: 1, immediate: true, stranger: true, ends: true, run: discard},
+	{name: "watch", arity: -2, immediate: true, run: watchKeys, refused: notWatched},
+	{name: "unwatch", arity: 1, stranger: true, ends: true, run: unwatch},
 }
 
 // transaction is what a connection has watched, and what it has queued since MULTI.
 type transaction struct {
 	open    bool
-	broken  bool // a command was refused when it was queued: EXEC does nothing
-	denied  bool // because it is not allowed
+	broken  bool  // a command was refused when it was queued: EXEC does nothing
+	denied  error // the first denial of one
 	queued  []queued
 	bytes   int // of the arguments in queued
+	steps   int // that queued has
 	watched []watched
+	// unwatched is the keys that a refused WATCH named, and lost is set if they are not known: EXEC does nothing until
+	// they are watched after all.
+	unwatched []string
+	lost      bool
 }
 
 // queued is a command that waits for EXEC. Its arguments are copies.
@@ -39,18 +48,33 @@ type watched struct {
 	revision uint64
 }
 
-// queue keeps a command until EXEC.
+// queue keeps a command until EXEC. A command that could not be carried out breaks the transaction now: nothing of it is
+// done.
 func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
-	if err := c.exec.mayQueue(cmd, args, t.denied); err != nil {
-		c.fail(errorText(err))
-		t.denied = t.denied || isDenied(err)
+	steps, refusal := c.batch.tryOut(cmd, args)
+	if refusal != "" {
+		c.fail(refusal)
 		return
 	}
+	if err := c.exec.mayQueue(cmd, steps, t.denied); err != nil {
+		c.fail(errorText(err))
+		if t.denied == nil && isDenied(err) {
+			t.denied = err
+		}
+		return
+	}
+	t.steps += len(steps)
 	for _, a := range args {
 		t.bytes += len(a)
 	}
-	if len(t.queued) == maxQueued || t.bytes > maxBatchBytes+c.cfg.MaxValueBytes {
-		c.fail("ERR the transaction is too large")
+	switch most := maxTransactionBytes(c.cfg.MaxValueBytes); {
+	case len(t.queued) == maxQueued, t.steps+len(t.watched) > kv.MaxSteps:
+		c.fail(fmt.Sprintf("ERR the transaction is too large: it has at most %d commands, and they and WATCH name at most "+
+			"%d keys", maxQueued, kv.MaxSteps))
+		return
+	case t.bytes > most:
+		c.fail(fmt.Sprintf("ERR the transaction is too large: its commands have at most %d bytes together "+
+			"(1 MiB more than --max-value-bytes)", most))
 		return
 	}
 	q := queued{cmd: cmd, args: make([][]byte, len(args))}
@@ -61,13 +85,32 @@ func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
 	c.batch.reply(func(w *proto.Writer) { w.Simple("QUEUED") })
 }
 
+// maxTransactionBytes bounds the arguments of a transaction's commands. They are one sequence of the log, whose bound
+// counts the steps too.
+func maxTransactionBytes(maxValueBytes int) int {
+	return min(maxBatchBytes+maxValueBytes, kv.MaxPartsBytes-maxQueued*kv.StepOverhead)
+}
+
 // end forgets the transaction and what was watched for it.
 func (t *transaction) end() { *t = transaction{} }
 
+// abort ends the transaction, and returns the reply to an EXEC that was refused with text.
+func (t *transaction) abort(text string) string {
+	if !t.open {
+		return text
+	}
+	t.end()
+	return aborted(text)
+}
+
+// aborted returns the reply to an EXEC whose transaction is discarded.
+func aborted(why string) string {
+	return "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(why, "ERR ")
+}
+
 func multi(c *conn, _ [][]byte) {
 	if c.tx.open {
-		c.fail("ERR MULTI calls can not be nested")
-		c.tx.broken = false // Redis goes on with the transaction
+		c.batch.fail("ERR MULTI calls can not be nested") // as in Redis, that breaks nothing
 		return
 	}
 	c.tx.open = true
@@ -83,41 +126,65 @@ func discard(c *conn, _ [][]byte) {
 	c.batch.reply((*proto.Writer).OK)
 }
 
+// unwatch is queued by a transaction, and then does nothing: EXEC has forgotten what was watched.
 func unwatch(c *conn, _ [][]byte) {
-	c.tx.watched = nil
+	c.tx.watched, c.tx.unwatched, c.tx.lost = nil, nil, false
 	c.batch.reply((*proto.Writer).OK)
 }
+
+// notWatched remembers what a refused WATCH was to watch.
+func notWatched(c *conn, args [][]byte, text string) string {
+	if c.tx.open {
+		return text // it is refused there in any case
+	}
+	if len(args) == 0 || len(args)-1+len(c.tx.unwatched) > maxWatched {
+		c.tx.lost = true
+		return text
+	}
+	for _, a := range args[1:] {
+		if kv.ValidateKey(asText(a)) != nil {
+			c.tx.lost = true // it cannot be watched after all
+			return text
+		}
+		c.tx.unwatched = append(c.tx.unwatched, string(a))
+	}
+	return text
+}
+
+func (c *conn) failWatch(args [][]byte, text string) { c.fail(notWatched(c, args, text)) }
 
 // watchKeys remembers the revision now: behind the writes that the connection has sent before.
 func watchKeys(c *conn, args [][]byte) {
 	if c.tx.open {
-		c.fail("ERR WATCH inside MULTI is not allowed")
-		c.tx.broken = false
+		c.batch.fail("ERR WATCH inside MULTI is not allowed") // as in Redis, that breaks nothing
 		return
 	}
-	if !c.batch.several(args[1:]) {
+	if refusal := severalKeys(args[1:]); refusal != "" {
+		c.failWatch(args, refusal)
 		return
 	}
 	c.execute()
-	var keys []string
+	var keys, added []string
 	for _, a := range args[1:] {
 		key := string(a)
+		keys = append(keys, key)
 		if !slices.ContainsFunc(c.tx.watched, func(w watched) bool { return w.key == key }) {
-			keys = append(keys, key)
+			added = append(added, key)
 		}
 	}
-	if len(keys)+len(c.tx.watched) > maxWatched {
-		c.fail("ERR too many keys are watched")
+	if len(added)+len(c.tx.watched) > maxWatched {
+		c.failWatch(args, "ERR too many keys are watched: a connection watches at most "+strconv.Itoa(maxWatched))
 		return
 	}
 	revision, err := c.to.GetMany(keys, func(int, kv.Entry) bool { return true })
 	if err != nil {
-		c.fail(errorText(err))
+		c.failWatch(args, errorText(err))
 		return
 	}
-	for _, key := range keys {
+	for _, key := range added {
 		c.tx.watched = append(c.tx.watched, watched{key: key, revision: revision})
 	}
+	c.tx.unwatched = slices.DeleteFunc(c.tx.unwatched, func(k string) bool { return slices.Contains(keys, k) })
 	c.batch.reply((*proto.Writer).OK)
 }
 
@@ -132,8 +199,17 @@ func exec(c *conn, _ [][]byte) {
 		return
 	}
 	c.tx.end()
-	if t.broken {
+	switch {
+	case t.broken:
 		c.fail("EXECABORT Transaction discarded because of previous errors.")
+		return
+	case t.lost || len(t.unwatched) > 0:
+		c.fail("EXECABORT Transaction discarded because a WATCH before it was refused")
+		return
+	}
+	if err := c.known(); err != nil {
+		c.trail.refused("exec", err)
+		c.fail(aborted(errorText(err)))
 		return
 	}
 	c.execute()
@@ -150,11 +226,12 @@ func exec(c *conn, _ [][]byte) {
 	if err == nil {
 		taken, err = c.exec.answering()
 	}
+	var undone *undoneError
 	switch {
 	case errors.Is(err, errChanged):
 		c.out.NullArray()
-	case isDenied(err):
-		c.out.Error("EXECABORT Transaction discarded because of: " + errorText(err))
+	case isDenied(err), errors.As(err, &undone), errors.Is(err, kv.ErrCommand):
+		c.out.Error(aborted(errorText(err)))
 	case err != nil:
 		c.out.Error(errorText(err))
 	default:

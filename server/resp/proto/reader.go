@@ -63,8 +63,10 @@ type Reader struct {
 	bulk  int  // bytes of the argument that begins at at; unread before its length is
 	total int  // bytes of its arguments
 	spans []span
-	texts []byte // arguments of an inline command, without their quotes
-	args  [][]byte
+	// dropping is set within a command that is too large, and until Next has returned its error.
+	dropping *dropping
+	texts    []byte // arguments of an inline command, without their quotes
+	args     [][]byte
 }
 
 // span is an argument, in bytes behind the beginning of the buffer.
@@ -78,17 +80,23 @@ func NewReader(src io.Reader, l Limits) *Reader {
 	return &Reader{limits: l, in: buffer{src: src}, left: unread, bulk: unread}
 }
 
-// Next returns the next command, which has at least one argument. The bytes are good until the next call. An error is an
-// *Error, io.EOF between commands, io.ErrUnexpectedEOF within one, or that of the source.
+// Next returns the next command, which has at least one argument. The bytes are good until the next call. After a
+// *TooLarge the Reader goes on behind that command. Other errors are an *Error, io.EOF between commands,
+// io.ErrUnexpectedEOF within one, or that of the source.
 func (r *Reader) Next() ([][]byte, error) {
 	for !r.whole {
 		err := r.parse()
 		if err == errMore {
-			err = r.in.fill()
+			err = r.ended(r.in.fill())
 		}
 		if err != nil {
 			return nil, err
 		}
+	}
+	r.begun = true
+	if r.dropping != nil {
+		r.whole, r.total = false, 0
+		return nil, r.dropped()
 	}
 	r.args = r.args[:0]
 	from := r.in.unread()
@@ -99,7 +107,6 @@ func (r *Reader) Next() ([][]byte, error) {
 		r.args = append(r.args, from[s.from:s.to:s.to])
 	}
 	r.in.drop(r.at)
-	r.begun = true
 	r.whole, r.at, r.total, r.spans, r.texts = false, 0, 0, r.spans[:0], nil
 	return r.args, nil
 }
@@ -117,6 +124,8 @@ func (r *Reader) parse() error {
 	for !r.whole {
 		var err error
 		switch {
+		case r.dropping != nil:
+			err = r.drop()
 		case r.left != unread:
 			err = r.argument()
 		case len(r.in.unread()) == 0:
@@ -153,25 +162,18 @@ func (r *Reader) begin() error {
 
 // argument reads one argument, or what there is of it.
 func (r *Reader) argument() error {
-	b := r.in.unread()
 	if r.bulk == unread {
-		if r.at == len(b) {
-			return errMore
-		}
-		if b[r.at] != '$' {
-			return broken("expected '$', got '%c'", printable(b[r.at]))
-		}
-		n, size, err := r.number(r.at, "invalid bulk length", "too big bulk count string")
-		switch {
-		case err != nil:
+		n, size, err := r.length(r.at, int64(r.total))
+		if err != nil {
 			return err
-		case n < 0 || n > int64(r.limits.Bulk) || n > int64(r.limits.Command-r.total):
-			return broken("invalid bulk length")
-		case !r.Known && n > strangerBulk:
-			return broken("unauthenticated bulk length")
+		}
+		if n > int64(r.limits.Bulk) || n > int64(r.limits.Command-r.total) {
+			r.tooLarge(n, r.at+size)
+			return nil
 		}
 		r.bulk, r.at, r.total = int(n), r.at+size, r.total+int(n)
 	}
+	b := r.in.unread()
 	if len(b)-r.at < r.bulk+len(lineEnd) {
 		r.in.want(r.at + r.bulk + len(lineEnd))
 		return errMore

@@ -20,6 +20,10 @@ func commands(src io.Reader, l Limits, known bool) string {
 	var out []string
 	for {
 		args, err := r.Next()
+		if large := (*TooLarge)(nil); errors.As(err, &large) {
+			out = append(out, fmt.Sprintf("%s: %v", large.Name, large))
+			continue
+		}
 		if err != nil {
 			var e *Error
 			switch {
@@ -55,7 +59,8 @@ func TestReaderTakesWhatRedisTakes(t *testing.T) {
 		{"*1\r\n\x00", "Protocol error: expected '$', got '?'"},
 		{"*1\r\n$x\r\n", "Protocol error: invalid bulk length"},
 		{"*1\r\n$-1\r\n", "Protocol error: invalid bulk length"},
-		{"*1\r\n$2000000\r\n", "Protocol error: invalid bulk length"},
+		{"*1\r\n$2000000\r\n", "unexpected EOF"},
+		{"*1\r\n$536870913\r\n", "Protocol error: invalid bulk length"},
 		{"*1\r\n$9223372036854775806\r\n", "Protocol error: invalid bulk length"},
 		{"*1" + long, "Protocol error: too big mbulk count string"},
 		{"*1\r\n$1" + long, "Protocol error: too big bulk count string"},
@@ -93,12 +98,59 @@ func TestStrangersSendSmallCommands(t *testing.T) {
 
 func TestACommandIsBoundedAsAWhole(t *testing.T) {
 	l := Limits{Args: 10, Bulk: 10, Command: 15}
-	in := "*3\r\n$5\r\naaaaa\r\n$10\r\nbbbbbbbbbb\r\n$1\r\n"
-	if got := commands(strings.NewReader(in), l, true); got != "Protocol error: invalid bulk length" {
+	in := "*3\r\n$5\r\naaaaa\r\n$10\r\nbbbbbbbbbb\r\n$1\r\nc\r\nPING\r\n"
+	want := `aaaaa: the arguments have 16 bytes together, at most 15 are accepted|["PING"]`
+	if got := commands(strings.NewReader(in), l, true); got != want {
 		t.Error(got)
 	}
 	if err := (Limits{Args: 1, Bulk: 2, Command: 1}).Validate(); err == nil {
 		t.Error("a command without space for its argument is valid")
+	}
+}
+
+// A command with an argument that is too large is dropped, in whatever pieces it arrives, and the next one is read.
+func TestACommandThatIsTooLargeIsDropped(t *testing.T) {
+	l := Limits{Args: 10, Bulk: 10, Command: 15}
+	large := "$11\r\n" + strings.Repeat("x", 11) + "\r\n"
+	const says = "an argument has 11 bytes, at most 10 are accepted"
+	for _, c := range []struct{ in, want string }{
+		{"*2\r\n$3\r\nSET\r\n" + large, "SET: " + says},
+		{"*1\r\n" + large, ": " + says},
+		{"*4\r\n$3\r\nSET\r\n$1\r\nk\r\n" + large + "$2\r\nEX\r\n", "SET: " + says},
+		{"*3\r\n$3\r\nSET\r\n$9\r\n123456789\r\n" + large, "SET: " + says},
+		{"*3\r\n$3\r\nSET\r\n" + large + "$12\r\n" + strings.Repeat("*1\r\n", 3) + "\r\n", "SET: an argument has 12 bytes, " +
+			"at most 10 are accepted"},
+		{"*3\r\n$3\r\nSET\r\n" + large + "+1\r\n", "Protocol error: expected '$', got '+'"},
+		{"*3\r\n$3\r\nSET\r\n" + large + "$536870900\r\n", "Protocol error: invalid bulk length"},
+		{"*3\r\n$3\r\nSET\r\n" + large + "$-1\r\n", "Protocol error: invalid bulk length"},
+		{"*3\r\n$3\r\nSET\r\n" + large, "unexpected EOF"},
+	} {
+		in, want := c.in, c.want
+		if strings.HasPrefix(want, "SET:") || strings.HasPrefix(want, ":") {
+			in, want = c.in+"*1\r\n$4\r\nPING\r\n"+c.in+"PING\r\n", want+`|["PING"]|`+want+`|["PING"]`
+		}
+		for name, src := range map[string]io.Reader{"whole": strings.NewReader(in),
+			"byte by byte": iotest.OneByteReader(strings.NewReader(in))} {
+			if got := commands(src, l, true); got != want {
+				t.Errorf("%.60q, %s:\n got %.200s\nwant %s", in, name, got, want)
+			}
+		}
+	}
+}
+
+// What is dropped takes no memory.
+func TestWhatIsDroppedIsNotKept(t *testing.T) {
+	r := NewReader(io.MultiReader(strings.NewReader("*2\r\n$3\r\nSET\r\n$67108864\r\n"), &endless{of: []byte("x")}),
+		Limits{Args: 10, Bulk: 10, Command: 15})
+	r.Known, r.in.src = true, io.LimitReader(r.in.src, 64<<20)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := r.Next(); err != io.ErrUnexpectedEOF {
+		t.Error(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 4*mostBuffer {
+		t.Errorf("%d bytes were allocated", n)
 	}
 }
 
@@ -170,7 +222,7 @@ func FuzzReader(f *testing.F) {
 		}
 		r := NewReader(bytes.NewReader(in), l)
 		for {
-			if _, err := r.Next(); err != nil {
+			if _, err := r.Next(); err != nil && !errors.As(err, new(*TooLarge)) {
 				break
 			}
 		}

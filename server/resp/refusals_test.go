@@ -1,0 +1,367 @@
+package resp
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/kv"
+	"tenure/server/admission"
+	"tenure/server/web"
+)
+
+// busy makes first's next command wait in the Backend b, and so uses up the requests in flight that its source may have,
+// until the returned function is called.
+func busy(t *testing.T, b *blocked, first *session) (idle func()) {
+	t.Helper()
+	first.send("SET other 1")
+	<-b.arrived
+	return func() {
+		t.Helper()
+		close(b.release)
+		if got := first.reply(); got != "OK" {
+			t.Fatal(got)
+		}
+		go func() {
+			for range b.arrived {
+			}
+		}()
+	}
+}
+
+// What ends something that was admitted is admitted: a transaction that stays open would answer QUEUED to whoever uses
+// the connection next.
+func TestTheEndOfATransactionIsNeverRefused(t *testing.T) {
+	for _, end := range []string{"EXEC", "DISCARD", "RESET", "EXEC too many"} {
+		b := &blocked{newFake(t), make(chan struct{}), make(chan struct{})}
+		b.fake.apply(t, kv.Command{Op: kv.OpSet, Key: "balance", Value: []byte("100")})
+		server := limited(t, b, admission.Limits{RequestsPerSource: 1})
+		first, second := dial(t, server), dial(t, server)
+		second.want("MULTI", "OK")
+		second.want("INCR n", "QUEUED")
+		idle := busy(t, b, first)
+		second.send(end)
+		ended := make(chan string, 1)
+		go func() { ended <- second.reply() }()
+		select {
+		case <-b.arrived: // an EXEC is carried out
+		case got := <-ended:
+			ended <- got
+		}
+		idle()
+		<-ended
+		second.want("GET balance", "100")
+		second.want("SET order 1742", "OK")
+		if _, there, _ := b.state.Get("order"); !there {
+			t.Errorf("after %s a SET is answered OK and not carried out", end)
+		}
+		close(b.arrived)
+	}
+}
+
+// A transaction of which any part was refused never runs, whatever comes behind that part.
+func TestATransactionWithARefusedPartNeverRuns(t *testing.T) {
+	const exec = "-EXECABORT Transaction discarded because of previous errors."
+	large := "SET large " + strings.Repeat("x", 600)
+	for name, commands := range map[string][]string{
+		"an unknown command":        {"INCRBYY to 5"},
+		"a wrong number":            {"SET to"},
+		"a wrong option":            {"SET to 1 WRONG"},
+		"a wrong key":               {`SET "" 1`},
+		"a key that is no UTF-8":    {`SET "\xff" 1`},
+		"too large":                 {large},
+		"not in a transaction":      {"KEYS *"},
+		"another database":          {"SELECT 1"},
+		"a nested MULTI behind it":  {"INCRBYY to 5", "MULTI"},
+		"a WATCH behind it":         {"INCRBYY to 5", "WATCH x"},
+		"an EXEC with an argument":  {"EXEC now"},
+		"a login that is too late":  {"AUTH x"},
+		"too large, then MULTI":     {large, "MULTI"},
+		"an APPEND beyond its size": {"APPEND long " + strings.Repeat("x", 300)},
+	} {
+		f := newFake(t)
+		f.apply(t, kv.Command{Op: kv.OpSet, Key: "long", Value: []byte(strings.Repeat("x", 300))})
+		s := dial(t, start(t, f, Config{MaxValueBytes: 512}))
+		s.want("MULTI", "OK")
+		s.want("SET from 1", "QUEUED")
+		for _, c := range commands {
+			sendBulk(s, strings.Split(c, " ")...)
+			s.reply()
+		}
+		s.send("SET behind 1", "EXEC")
+		if got := s.reply(); got != "QUEUED" && name != "an EXEC with an argument" {
+			t.Errorf("%s: a command behind it: %s", name, got)
+		}
+		got := s.reply()
+		_, from, _ := f.state.Get("from")
+		_, behind, _ := f.state.Get("behind")
+		switch {
+		case name == "an EXEC with an argument": // that ended it
+			if from || got != "-ERR EXEC without MULTI" {
+				t.Errorf("%s: then EXEC %s, and it was carried out: %v", name, got, from)
+			}
+		case name == "an APPEND beyond its size":
+			if from || behind || !strings.HasPrefix(got, "-EXECABORT Transaction discarded because of: string exceeds") {
+				t.Errorf("%s: EXEC %s; written: %v, %v", name, got, from, behind)
+			}
+		case from || behind || got != exec:
+			t.Errorf("%s: EXEC %s; written: %v, %v", name, got, from, behind)
+		}
+		s.want("SET after 1", "OK")
+	}
+}
+
+// sendBulk sends a command as clients do.
+func sendBulk(s *session, args ...string) {
+	s.t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(args))
+	for _, a := range args {
+		a = strings.NewReplacer(`""`, "", `"\xff"`, "\xff").Replace(a)
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	if _, err := s.Write([]byte(b.String())); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// As in Redis a nested MULTI, or a WATCH, is an error that breaks nothing.
+func TestANestedMultiBreaksNothing(t *testing.T) {
+	f := newFake(t)
+	s := dial(t, start(t, f, Config{}))
+	for _, again := range []string{"MULTI", "WATCH x"} {
+		s.want("MULTI", "OK")
+		s.wantPrefix("-ERR", again)
+		s.want("INCR n", "QUEUED")
+		s.wantPrefix("[", "EXEC")
+	}
+}
+
+// Beyond the rate a transaction is answered with errors and EXECABORT: its commands are not carried out one by one.
+func TestAPipelineBeyondTheRateRunsNoPart(t *testing.T) {
+	f := newFake(t)
+	server := limited(t, f, admission.Limits{Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 20, Burst: 4}})
+	s := dial(t, server)
+	for range 10 {
+		for _, c := range []string{"MULTI", "INCR a", "INCR b", "INCR c", "EXEC"} { // not always the same is refused
+			s.send(c)
+			s.reply()
+		}
+	}
+	a, _, _ := f.state.Get("a")
+	for _, key := range []string{"b", "c"} {
+		if e, _, _ := f.state.Get(key); string(e.Value) != string(a.Value) {
+			t.Errorf("a is %q and %s is %q", a.Value, key, e.Value)
+		}
+	}
+}
+
+// An EXEC behind a WATCH that was refused is not carried out: it would be unchecked.
+func TestARefusedWatchRefusesItsExec(t *testing.T) {
+	const aborted = "-EXECABORT Transaction discarded because a WATCH before it was refused"
+	many := "WATCH"
+	for i := range maxWatched + 1 {
+		many += fmt.Sprint(" k", i)
+	}
+	server := func(f *fake) *Server {
+		return limited(t, f, admission.Limits{Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 40}})
+	}
+	for name, c := range map[string]struct {
+		watch []string
+		exec  string
+	}{
+		"too many keys":         {[]string{many}, aborted},
+		"no key":                {[]string{`WATCH a ""`}, aborted},
+		"too large":             {[]string{"WATCH " + strings.Repeat("k", 600)}, aborted},
+		"taken back":            {[]string{many, "UNWATCH"}, "[1]"},
+		"twice":                 {[]string{many, "WATCH a"}, aborted},
+		"of an earlier EXEC":    {[]string{many, "MULTI", "EXEC"}, "[1]"},
+		"of an earlier DISCARD": {[]string{many, "MULTI", "DISCARD"}, "[1]"},
+		"of before RESET":       {[]string{many, "RESET"}, "[1]"},
+	} {
+		s := dial(t, start(t, newFake(t), Config{MaxValueBytes: 512}))
+		for _, w := range c.watch {
+			sendBulk(s, strings.Split(w, " ")...)
+			s.reply()
+		}
+		s.want("MULTI", "OK")
+		s.want("INCR n", "QUEUED")
+		s.send("EXEC")
+		if got := s.reply(); got != c.exec {
+			t.Errorf("%s: %s", name, got)
+		}
+		s.want("GET after", "nil")
+	}
+	// By the rate, by the backend, and by permission; and cured by another try.
+	f := newFake(t)
+	s := dial(t, server(f))
+	for s.send("WATCH a"); ; s.send("WATCH a") {
+		if got := s.reply(); got != "OK" {
+			break
+		}
+	}
+	s.want("MULTI", "OK")
+	s.want("EXEC", aborted)
+	f = newFake(t)
+	s = dial(t, start(t, f, Config{}))
+	f.set(web.ErrNotApplied)
+	s.wantPrefix("-CLUSTERDOWN", "WATCH a b")
+	f.set(nil)
+	s.want("WATCH b", "OK")
+	s.want("WATCH c", "OK")
+	s.want("MULTI", "OK")
+	s.want("EXEC", aborted)
+	f.set(web.ErrNotApplied)
+	s.wantPrefix("-CLUSTERDOWN", "WATCH a b")
+	f.set(nil)
+	s.want("WATCH a b", "OK")
+	s.want("MULTI", "OK")
+	s.want("INCR n", "QUEUED")
+	s.want("EXEC", "[1]")
+	g := newGuarded(t)
+	g.may("own", `key_prefix "own/" { policy = "write" }`)
+	s = g.as("own")
+	s.wantPrefix("-NOPERM", "WATCH others/a")
+	s.want("MULTI", "OK")
+	s.want("SET own/a 1", "QUEUED")
+	s.want("EXEC", aborted)
+}
+
+// set makes everything that is asked of f fail.
+func (f *fake) set(fail error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = fail
+}
+
+// Under a token that has ended a transaction does not run, and its connection is as it was before MULTI.
+func TestATokenThatEndsWithinATransaction(t *testing.T) {
+	for _, end := range []string{"EXEC", "DISCARD"} {
+		g := newGuarded(t)
+		app := g.may("app", `key_prefix "" { policy = "write" }`)
+		s := g.as("app")
+		s.want("WATCH k", "OK")
+		s.want("MULTI", "OK")
+		s.want("SET k 1", "QUEUED")
+		g.apply(t, kv.DropToken(app))
+		want := "OK"
+		if end == "EXEC" {
+			want = "-EXECABORT Transaction discarded because of: " + strings.TrimPrefix(gone, "-")
+		}
+		s.want(end, want)
+		s.want("GET k", gone)
+		s.want("AUTH root", "OK")
+		s.want("GET k", "nil")
+		if end == "EXEC" && !strings.Contains(strings.Join(g.lines(1), ""), `"redis.exec"`) {
+			t.Error("the audit log has no line of the EXEC")
+		}
+	}
+}
+
+// Logging in does not free a pipeline from the bound that it has reached.
+func TestALoginLiftsNoLimit(t *testing.T) {
+	b := &blocked{newFake(t), make(chan struct{}), make(chan struct{})}
+	server := limited(t, b, admission.Limits{RequestsPerSource: 1})
+	first, second := dial(t, server), dial(t, server)
+	idle := busy(t, b, first)
+	second.send("GET k", "AUTH default x", "GET k")
+	for _, want := range []string{"-TRYAGAIN", "OK", "-TRYAGAIN"} {
+		if got := second.reply(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	idle()
+	close(b.arrived)
+}
+
+// What is too large is refused with its limit, and the connection goes on.
+func TestWhatIsTooLargeIsToldAndDropped(t *testing.T) {
+	f := newFake(t)
+	s := dial(t, start(t, f, Config{MaxValueBytes: 1 << 20}))
+	if err := s.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	value := strings.Repeat("v", 1<<20)
+	for size, want := range map[int]string{
+		1 << 20: "OK",
+		1<<20 + 1: "-ERR an argument of 'SET' has 1048577 bytes: at most 1048576 are accepted (--max-value-bytes): nothing was " +
+			"changed",
+		32 << 20: "-ERR an argument of 'SET' has 33554432 bytes",
+	} {
+		sendBulk(s, "SET", "k", strings.Repeat("v", size))
+		if got := s.reply(); !strings.HasPrefix(got, want) {
+			t.Errorf("a value of %d bytes: %.200s", size, got)
+		}
+	}
+	sendBulk(s, "MSET", "a", value, "b", value, "c", value)
+	if got := s.reply(); !strings.HasPrefix(got, "-ERR the arguments of 'MSET' have 3145735 bytes together: at most 2097152 are") {
+		t.Error(got)
+	}
+	sendBulk(s, strings.Repeat("x", 1<<20+1))
+	if got := s.reply(); !strings.HasPrefix(got, "-ERR an argument of '' has") {
+		t.Error(got)
+	}
+	s.want("GET a", "nil")
+}
+
+// A valid command does not fail because of its neighbours in a pipeline.
+func TestNeighboursDoNotFail(t *testing.T) {
+	f := newFake(t)
+	s := dial(t, start(t, f, Config{MaxValueBytes: 16 << 20}))
+	if err := s.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	const largest = 16 << 20
+	value := strings.Repeat("v", largest)
+	sendBulk(s, "SET", "k", value)
+	if got := s.reply(); got != "OK" {
+		t.Errorf("the largest value alone: %.200s", got)
+	}
+	// A pipeline with writes, whose results have more bytes together than one command of the log can return.
+	go func() { // the replies do not fit into the sockets
+		sendBulk(s, "SET", "a", "1")
+		for range 3 {
+			sendBulk(s, "GET", "k")
+			sendBulk(s, "INCR", "n")
+		}
+		sendBulk(s, "MGET", "n", "k", "a")
+		sendBulk(s, "MGET", "k", "k", "k")
+		sendBulk(s, "GETSET", "k", value)
+		sendBulk(s, "DEL", "a", "n")
+	}()
+	want := []string{"OK", value, "1", value, "2", value, "3", "[3 " + value + " 1]", "-ERR the reply would be larger than 32 MiB",
+		value, "2"}
+	for i, w := range want {
+		if got := s.reply(); !strings.HasPrefix(got, w) || len(got) != len(w) && got[0] != '-' {
+			t.Errorf("reply %d has %d bytes, %.100s; want %d", i, len(got), got, len(w))
+		}
+	}
+	// Commands that are valid alone, and one that is not: the log takes no two largest values at once.
+	go func() {
+		sendBulk(s, "SET", "b", "1")
+		sendBulk(s, "SET", "k", value)
+		sendBulk(s, "SET", "k", value[:9<<20], "IFEQ", value[:9<<20])
+		sendBulk(s, "SET", "c", "1")
+	}()
+	for i, w := range []string{"OK", "OK", "-ERR the value and the one after IFEQ have 18874368 bytes", "OK"} {
+		if got := s.reply(); !strings.HasPrefix(got, w) {
+			t.Errorf("reply %d: %.200s, want %s", i, got, w)
+		}
+	}
+}
+
+// The bytes of commands and replies count for the rate, as over HTTP.
+func TestBytesCountForTheRate(t *testing.T) {
+	server := limited(t, newFake(t), admission.Limits{Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 20}})
+	s := dial(t, server)
+	sendBulk(s, "SET", "k", strings.Repeat("v", 400<<10))
+	for i, want := range []string{"OK", "bytes", "bytes", "bytes", "-TRYAGAIN"} {
+		if got := s.reply(); want != "bytes" && !strings.HasPrefix(got, want) {
+			t.Errorf("reply %d: %.100s, want %s", i, got, want)
+		}
+		if i < 4 {
+			s.send("GET k")
+		}
+	}
+}
