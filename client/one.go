@@ -16,7 +16,8 @@ func readOne[T any](
 		if absent = a.absent(); absent {
 			return nil
 		}
-		if json.Unmarshal(a.body, &out) != nil || !valid(&out) {
+		var ok bool
+		if out, ok = decodeValid(a.body, valid); !ok {
 			return errNotUnderstood
 		}
 		return nil
@@ -35,11 +36,19 @@ func writeOne[T any](
 	ctx context.Context, s *sender, op, key string, r request, once Once, valid func(*T) bool,
 ) (T, error) {
 	var out, none T
-	r.interpret = onlyOK(func(a answer) (_, err error, ok bool) {
-		return nil, nil, json.Unmarshal(a.body, &out) == nil && valid(&out)
+	r.interpret = onlyOK(func(a answer) (_, _ error, ok bool) {
+		out, ok = decodeValid(a.body, valid)
+		return nil, nil, ok
 	})
 	if _, err := s.write(ctx, op, key, r, once); err != nil {
 		return none, err
 	}
 	return out, nil
+}
+
+// decodeValid decodes JSON, and reports whether it could and valid accepts it. It always decodes into a new value: JSON
+// leaves alone what it does not name, and so would keep members of an earlier answer that was not understood.
+func decodeValid[T any](body []byte, valid func(*T) bool) (out T, ok bool) {
+	ok = json.Unmarshal(body, &out) == nil && valid(&out)
+	return out, ok
 }

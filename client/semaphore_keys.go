@@ -74,6 +74,7 @@ func (m *Semaphore) read(list []Entry) (h holders, lock Entry, err error) {
 	if lock.ModifyIndex == 0 {
 		return h, lock, nil
 	}
+	h = holders{} // what the value does not name must not come from here
 	if lock.Flags != semaphoreFlags || json.Unmarshal(lock.Value, &h) != nil {
 		return h, lock, m.fail(ErrCondition, fmt.Errorf("the key %q exists and is not that of a semaphore", lock.Key))
 	}

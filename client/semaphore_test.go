@@ -139,3 +139,18 @@ func TestSemaphoreThatIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// A list of holders without a limit is one of somebody else's making: it does not take the limit of whoever reads it.
+func TestSemaphoreWithoutALimit(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		const flagsOfASemaphore = 0xe0f69a2baa414de0
+		if _, err := w.client.Set(ctx, "sem/.lock", []byte(`{}`), client.WriteOptions{Flags: flagsOfASemaphore}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.client.Locks().AcquireSemaphore(ctx, "sem", client.SemaphoreOptions{Limit: 1})
+		if kindOf(t, err) != client.ErrCondition || !strings.Contains(err.Error(), "limit of 0") {
+			t.Error(err)
+		}
+	})
+}
