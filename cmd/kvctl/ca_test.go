@@ -126,6 +126,7 @@ func TestWeakTLSIsToldOf(t *testing.T) {
 		{client.TLS{}, []string{"http://a"}, nil},
 		{client.TLS{CAFile: "a"}, []string{"b", "https://c"}, nil},
 		{client.TLS{CAFile: "a"}, []string{"b", "http://c"}, []string{"http://c is spoken to without TLS"}},
+		{client.TLS{CAFile: "a"}, []string{"HTTP://c"}, []string{"HTTP://c is spoken to without TLS"}},
 		{client.TLS{SkipVerify: true}, []string{"b"}, []string{"are not verified"}},
 	} {
 		var out strings.Builder

@@ -114,7 +114,7 @@ func TestMemberReadmit(t *testing.T) {
 
 // Whoever removes a node of a cluster with TLS hears what becomes of its certificate.
 func TestMemberRemoveTellsOfTheCertificate(t *testing.T) {
-	for endpoint, want := range map[string]bool{"https://h:1": true, "http://h:1": false} {
+	for endpoint, want := range map[string]bool{"https://h:1": true, "HTTPS://h:1": true, "http://h:1": false} {
 		a := newApp(nil, nil, nil, nil)
 		a.endpoints = []string{endpoint}
 		if got := a.overTLS(); got != want {

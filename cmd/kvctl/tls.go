@@ -51,7 +51,7 @@ func (k *connection) clientTLS() (*client.TLS, error) {
 // overTLS reports whether the nodes that the client was made for are spoken to over TLS.
 func (k *connection) overTLS() bool {
 	t, _ := k.clientTLS() // it was read before
-	return t != nil || slices.ContainsFunc(k.endpoints, func(e string) bool { return strings.HasPrefix(e, "https://") })
+	return t != nil || slices.ContainsFunc(k.endpoints, func(e string) bool { return hasScheme(e, "https") })
 }
 
 // warnOfWeakTLS says on standard error where t, which is not nil, or an endpoint does without what TLS is for.
@@ -60,10 +60,16 @@ func (p *printer) warnOfWeakTLS(t *client.TLS, endpoints []string) {
 		p.note("the nodes' certificates are not verified: TENURE_HTTP_SSL_VERIFY or CONSUL_HTTP_SSL_VERIFY is false")
 	}
 	for _, e := range endpoints {
-		if strings.HasPrefix(e, "http://") && *t != (client.TLS{}) {
+		if hasScheme(e, "http") && *t != (client.TLS{}) {
 			p.note("%s is spoken to without TLS, although there are settings of TLS: write https:// for it", e)
 		}
 	}
+}
+
+// hasScheme reports whether an endpoint has that scheme. Case does not count, as in the client.
+func hasScheme(endpoint, scheme string) bool {
+	given, _, ok := strings.Cut(endpoint, "://")
+	return ok && strings.EqualFold(given, scheme)
 }
 
 // hostOf returns the host and port of an endpoint.

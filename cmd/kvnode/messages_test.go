@@ -97,6 +97,8 @@ func TestBadConfiguration(t *testing.T) {
 			`--quota-bytes: "9999999TiB" is not a size; write it like 1048576, 512KiB or 10GiB`},
 
 		{"--client=", "", "--client: is empty; use 127.0.0.1:8500"},
+		{"--client a\x1b:8500", "", `--client: "a\x1b:8500": "a\x1b" is no name of a host: one has letters, digits, dots, - and _`},
+		{"--advertise-peer $(id):1", "", `--advertise-peer: "$(id):1": "$(id)" is no name of a host`},
 		{"--client 8500", "", `--client: "8500" is not HOST:PORT; write it like 127.0.0.1:8300 or [::1]:8300`},
 		{"--client 127.0.0.1:8300 --peer 127.0.0.1:8300", "",
 			"--peer 127.0.0.1:8300: is the address of --client too; give each its own"},

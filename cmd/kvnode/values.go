@@ -13,6 +13,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/days"
+	"tenure/internal/hostname"
 	"tenure/server"
 )
 
@@ -215,6 +216,9 @@ func splitAddress(s string) (host string, port uint16, err error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
 		return "", 0, fmt.Errorf("%q has no port number; use one from 1 to 65535, as in 127.0.0.1:8300", s)
+	}
+	if !hostname.ValidAddress(s) {
+		return "", 0, fmt.Errorf("%q: %q is no name of a host: one has letters, digits, dots, - and _", s, host)
 	}
 	return host, uint16(n), nil
 }

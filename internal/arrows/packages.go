@@ -191,6 +191,7 @@ var Layout = Rules{
 		{Path: "internal/faultfs"},
 		{Path: "internal/frames", Pure: true},
 		{Path: "internal/freeport"},
+		{Path: "internal/hostname", Pure: true},
 		{Path: "internal/ident", Pure: true},
 		{Path: "internal/input"},
 		{Path: "internal/jitter", Pure: true},

@@ -14,6 +14,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"tenure/internal/hostname"
 )
 
 // How long certificates are valid unless somebody says otherwise.
@@ -136,21 +138,7 @@ func addHosts(t *x509.Certificate, hosts []string) error {
 // isHostName reports whether h can be the name of a host. A star may stand for its first label.
 func isHostName(h string) bool {
 	h, _ = strings.CutPrefix(h, "*.")
-	if h == "" || len(h) > 253 {
-		return false
-	}
-	for label := range strings.SplitSeq(h, ".") {
-		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-			return false
-		}
-		for i := range len(label) {
-			c := label[i] | 0x20
-			if !lowerOrDigit(c) && label[i] != '-' && label[i] != '_' {
-				return false
-			}
-		}
-	}
-	return true
+	return hostname.Valid(h)
 }
 
 // template returns what all certificates have.

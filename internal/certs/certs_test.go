@@ -230,6 +230,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	for want, r := range map[string]Request{
 		"host name or IP address": {Identity: node, Validity: time.Hour},
 		"leave out the port":      {Identity: node, Validity: time.Hour, Hosts: []string{"h:8300"}},
+		`"a\x11b" is neither`:     {Identity: node, Validity: time.Hour, Hosts: []string{"a\x11b"}},
 		`"a..b" is neither`:       {Identity: node, Validity: time.Hour, Hosts: []string{"a..b"}},
 		"shorter than":            {Identity: node, Validity: time.Second, Hosts: []string{"h"}},
 		"beyond the year":         {Identity: node, Validity: 1<<63 - 1, Hosts: []string{"h"}},

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"tenure/internal/ballot"
 	"tenure/internal/certs"
+	"tenure/internal/hostname"
 	"tenure/server/wire"
 )
 
@@ -119,10 +119,7 @@ func checkAddr(addr string) error {
 	if len(addr) > wire.MaxAddrBytes {
 		return fmt.Errorf("%.20q… is longer than %d bytes", addr, wire.MaxAddrBytes)
 	}
-	if !wire.Printable(addr) {
-		return fmt.Errorf("%q is not plain text", addr)
-	}
-	if _, _, err := net.SplitHostPort(addr); err != nil {
+	if !hostname.ValidAddress(addr) {
 		return fmt.Errorf("%q is not HOST:PORT", addr)
 	}
 	return nil

@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -193,7 +194,7 @@ func members(ids ...ballot.NodeID) ident.Membership {
 
 func honest(id ballot.NodeID) wire.Hello {
 	return wire.Hello{Cluster: ident.ClusterID{0xcc}, Node: id, Store: store(id), Constants: testConstants,
-		ClientAddr:  "127.0.0.1:850" + string(rune('0'+id)),
+		ClientAddr:  fmt.Sprint("127.0.0.1:", 8500+int(id)),
 		Incarnation: ballot.Incarnation{Restart: 1, Node: id, Nonce: 100 + uint64(id)}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tenure/api"
+	"tenure/internal/hostname"
 )
 
 // A web page can have the browser of somebody who can reach this node send requests here. There are two ways, and both
@@ -108,7 +109,7 @@ func ValidateHost(name string) error {
 	if _, err := netip.ParseAddr(bare); err == nil {
 		return fmt.Errorf("%q: addresses in figures are always allowed", name)
 	}
-	if bare == "" || len(bare) > 253 || strings.ContainsAny(bare, ":/*@?# []\t") {
+	if !hostname.Valid(bare) {
 		return fmt.Errorf("%q: must be a name such as kv.example.com, without scheme, port or *", name)
 	}
 	return nil

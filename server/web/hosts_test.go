@@ -118,7 +118,8 @@ func TestValidateHost(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"kv.example.com": true, "kv1": true, "a_b.c-d": true, "kv.example.com.": true,
 		"": false, ".": false, "*": false, "*.example.com": false, "kv:8500": false, "http://kv": false, "127.0.0.1": false,
-		"::1": false, "[::1]": false, "a b": false, "a/b": false, strings.Repeat("a", 254): false,
+		"::1": false, "[::1]": false, "a b": false, "a/b": false, "a\x1bb": false,
+		"a\u202eb": false, "$(id)": false, strings.Repeat("a", 254): false,
 	} {
 		if err := ValidateHost(name); (err == nil) != ok {
 			t.Errorf("ValidateHost(%.20q) = %v", name, err)

@@ -10,6 +10,7 @@ import (
 
 	"tenure/api"
 	"tenure/internal/ballot"
+	"tenure/internal/hostname"
 	"tenure/internal/ident"
 	"tenure/server/acl"
 	"tenure/server/members"
@@ -261,8 +262,8 @@ func checkMemberAddress(what, address string) error {
 	host, port, err := net.SplitHostPort(address)
 	number, bad := strconv.ParseUint(port, 10, 16)
 	ip := net.ParseIP(host)
-	if err != nil || bad != nil || number == 0 || host == "" || !ident.Plain(address, api.MaxMemberAddressBytes) ||
-		ip != nil && ip.IsUnspecified() {
+	if err != nil || bad != nil || number == 0 || host == "" || !hostname.ValidAddress(address) ||
+		len(address) > api.MaxMemberAddressBytes || ip != nil && ip.IsUnspecified() {
 		return badRequest("%s %.80q: must be the HOST:PORT at which others reach the node: nothing was changed", what, address)
 	}
 	return nil

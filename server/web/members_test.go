@@ -51,6 +51,19 @@ func TestChangesOfMembersReachTheBackend(t *testing.T) {
 	}
 }
 
+// An address of a member stands in lines that say what to type: nothing is taken that a shell would run.
+func TestAddressesOfMembersAreNoCommands(t *testing.T) {
+	for _, address := range []string{"$(id):1", "`id`:1", "a;id:1", "h'x:1", "[::1%$(id)]:1"} {
+		f := newFake(t)
+		for _, name := range []string{"peer_address", "client_address"} {
+			w := call(newServer(t, f), "POST", api.PathMembersUpdate, fmt.Sprintf(`{"node":4,%q:%q}`, name, address))
+			if w.Code != 400 || !strings.Contains(w.Body.String(), "must be the HOST:PORT") || len(f.changes) != 0 {
+				t.Errorf("%s %s: %d %s %q", name, address, w.Code, w.Body, f.changes)
+			}
+		}
+	}
+}
+
 // Without an id of the client the node draws one, which the answer of unknown outcome tells.
 func TestAnOperationWithoutAnIDGetsOne(t *testing.T) {
 	f := newFake(t)

@@ -260,19 +260,11 @@ func (m *HelloMsg) check() error {
 	if m.Kind < KindLease || m.Kind > KindNamed {
 		return fmt.Errorf("connection of unknown kind %d", m.Kind)
 	}
-	if len(m.Hello.ClientAddr) > MaxAddrBytes || !Printable(m.Hello.ClientAddr) {
-		return errors.New("client address is too long or not plain text")
-	}
-	if len(m.Hello.RedisAddr) > MaxAddrBytes || !Printable(m.Hello.RedisAddr) {
-		return errors.New("address for clients of Redis is too long or not plain text")
-	}
-	if len(m.Hello.PeerAddr) > MaxAddrBytes || !Printable(m.Hello.PeerAddr) {
-		return errors.New("address for peers is too long or not plain text")
-	}
 	if m.Hello.Incarnation.Node != m.Hello.Node {
 		return errors.New("incarnation of another node")
 	}
-	return CheckNode(m.Hello.Node)
+	return errors.Join(CheckNode(m.Hello.Node), checkAddress("client address", m.Hello.ClientAddr),
+		checkAddress("address for clients of Redis", m.Hello.RedisAddr), checkAddress("peer address", m.Hello.PeerAddr))
 }
 
 func (*ReadyMsg) check() error { return nil }

@@ -80,6 +80,10 @@ func TestHandshakesThatCannotBeTrustedAreMalformed(t *testing.T) {
 	named.Members[0].Name = strings.Repeat("n", ident.MaxNameBytes+1)
 	shown := someMembers(1)
 	shown.Members[0].PeerAddr = "a:\x1b"
+	command := someMembers(1) // an address that a shell would run, in a line that says what to type
+	command.Members[0].PeerAddr = "$(id):1"
+	commands := [3]Hello{honest(1), honest(1), honest(1)}
+	commands[0].ClientAddr, commands[1].PeerAddr, commands[2].RedisAddr = "`id`:1", "$(id):1", "a;id:1"
 	long := honest(1)
 	long.ClientAddr = strings.Repeat("a", 300)
 	for i, m := range []HandshakeMsg{
@@ -91,7 +95,10 @@ func TestHandshakesThatCannotBeTrustedAreMalformed(t *testing.T) {
 		&AnswerMsg{Node: 1, Store: store(1), List: []Address{{1, "a"}}, Cluster: ident.ClusterID{1}},
 		&FoundMsg{Membership: someMembers(1)}, &FoundMsg{ident.ClusterID{1}, tall}, &FoundMsg{ident.ClusterID{1}, twice},
 		&FoundMsg{ident.ClusterID{1}, crowd}, &FoundMsg{ident.ClusterID{1}, both}, &FoundMsg{ident.ClusterID{1}, named},
-		&FoundMsg{ident.ClusterID{1}, shown},
+		&FoundMsg{ident.ClusterID{1}, shown}, &FoundMsg{ident.ClusterID{1}, command},
+		&HelloMsg{Kind: KindLog, Hello: commands[0]}, &HelloMsg{Kind: KindLog, Hello: commands[1]},
+		&HelloMsg{Kind: KindLog, Hello: commands[2]}, &JoinedMsg{Ask: "$(id):1"},
+		&AskMsg{From: 1, Store: store(1), List: []Address{{1, "$(id):1"}}},
 		&ReleaseMsg{To: 2, Release: Release{Owner: honest(1).Incarnation, Counters: []uint64{1}}},
 		&ReleaseMsg{Release: dead(1)},
 		&JoinedMsg{}, &JoinedMsg{Ask: "a\x1b"}, &JoinedMsg{Ask: strings.Repeat("a", 300)},
@@ -114,6 +121,8 @@ func TestJoinsThatCannotBeWorkedOnAreMalformed(t *testing.T) {
 		"long replace":   func(m *JoinMsg) { m.Replace = strings.Repeat("n", ident.MaxNameBytes+1) },
 		"no address":     func(m *JoinMsg) { m.PeerAddr = "" },
 		"address":        func(m *JoinMsg) { m.PeerAddr = "a\n:1" },
+		"a command":      func(m *JoinMsg) { m.PeerAddr = "$(id):1" },
+		"a command too":  func(m *JoinMsg) { m.ClientAddr = "`id`:1" },
 		"client address": func(m *JoinMsg) { m.ClientAddr = strings.Repeat("c", MaxAddrBytes+1) },
 		"negative time":  func(m *JoinMsg) { m.ReplaceAfter = -1 },
 	} {
@@ -155,12 +164,17 @@ func TestOtherVersions(t *testing.T) {
 	}
 }
 
+// longest returns the longest address, whose host consists of labels of one letter.
+func longest(letter string) string {
+	return strings.Repeat(letter+".", MaxAddrBytes/2-3) + letter + ":65535"
+}
+
 // largest is the longest membership that nodes may have.
 func largest() ident.Membership {
 	m := ident.Membership{Number: 1 << 62, Change: 1 << 62, Era: 1 << 31}
 	for n := range ballot.NodeID(quorum.MaxVoters + ident.MaxNonVoters) {
 		x := ident.Member{Node: ballot.MaxNodeID - 100 + n, Store: store(n + 1), Name: strings.Repeat("n", ident.MaxNameBytes),
-			PeerAddr: strings.Repeat("p", MaxAddrBytes), ClientAddr: strings.Repeat("c", MaxAddrBytes)}
+			PeerAddr: longest("p"), ClientAddr: longest("c")}
 		if n < quorum.MaxVoters {
 			m.Members = append(m.Members, x)
 		} else {

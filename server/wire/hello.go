@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/hostname"
 	"tenure/internal/ident"
 	"tenure/internal/quorum"
 )
@@ -107,8 +108,8 @@ func CheckList(list []Address) error {
 		if err := CheckNode(a.Node); err != nil {
 			return err
 		}
-		if len(a.Addr) > MaxAddrBytes || !Printable(a.Addr) {
-			return fmt.Errorf("the address of node %d is too long or not plain text", a.Node)
+		if err := checkAddress("address of a node", a.Addr); err != nil {
+			return err
 		}
 		if i > 0 && list[i-1].Node >= a.Node {
 			return fmt.Errorf("node %d is listed twice or out of order", a.Node)
@@ -140,7 +141,16 @@ func checkMembership(m ident.Membership) error {
 
 func checkMember(x ident.Member) error {
 	return errors.Join(CheckNode(x.Node), CheckStore(x.Store), checkName(x.Name),
-		checkShown("peer address", x.PeerAddr, MaxAddrBytes), checkShown("client address", x.ClientAddr, MaxAddrBytes))
+		checkAddress("peer address", x.PeerAddr), checkAddress("client address", x.ClientAddr))
+}
+
+// checkAddress returns an error unless s, which may be empty, is HOST:PORT. Addresses of other nodes stand in lines that
+// say what to type, so nothing may be in them that a shell would run.
+func checkAddress(what, s string) error {
+	if s != "" && (len(s) > MaxAddrBytes || !hostname.ValidAddress(s)) {
+		return fmt.Errorf("%s %.20q is longer than %d bytes or not HOST:PORT", what, s, MaxAddrBytes)
+	}
+	return nil
 }
 
 // checkName returns an error unless name, which may be empty, is one that a member can have.

@@ -62,13 +62,13 @@ func (m *JoinMsg) check() error {
 		return fmt.Errorf("a spare that replaces after %v", m.ReplaceAfter)
 	}
 	return errors.Join(CheckStore(m.Store), checkName(m.Name), checkName(m.Replace),
-		checkShown("operation", m.Operation, MaxOperationBytes), checkShown("peer address", m.PeerAddr, MaxAddrBytes),
-		checkShown("client address", m.ClientAddr, MaxAddrBytes))
+		checkShown("operation", m.Operation, MaxOperationBytes), checkAddress("peer address", m.PeerAddr),
+		checkAddress("client address", m.ClientAddr))
 }
 
 func (m *JoinedMsg) check() error {
 	if m.Ask != "" {
-		return checkShown("address of the master", m.Ask, MaxAddrBytes)
+		return checkAddress("address of the master", m.Ask)
 	}
 	if m.Cluster.IsZero() {
 		return errors.New("a cluster without an id")
