@@ -139,12 +139,12 @@ func TestCommands(t *testing.T) {
 			keys * => [a/1 a/2 b]
 			keys a/[12] => [a/1 a/2]
 			scan 0 => [0 [a/1 a/2 b]]
-			scan 0 count 2 => [1 [a/1 a/2]]
-			scan 1 count 2 => [0 [b]]
-			scan 1 count 2 => [0 [b]]
+			scan 0 count 2 => [2186366033069867 [a/1 a/2]]
+			scan 2186366033069867 count 2 => [0 [b]]
+			scan 2186366033069867 count 2 => [0 [b]]
 			scan 0 match b* => [0 [b]]
 			scan 0 type list => [0 []]
-			scan 99 => -ERR invalid cursor: it is of another node, or too old: begin again with 0
+			scan 99 => -ERR invalid cursor: the key where it would go on is gone, or it is of another node: begin again with 0
 			scan 0 count 0 => -ERR syntax error
 			flushall => OK
 			dbsize => 0

@@ -3,6 +3,7 @@ package resp
 import (
 	"net"
 
+	"tenure/api"
 	"tenure/server/admission"
 	"tenure/server/resp/proto"
 )
@@ -41,6 +42,14 @@ func newConn(nc net.Conn, cfg *Config, s *shared, b Backend, as *admission.Conn)
 	c.exec = executor{batch: &c.batch, held: holding{all: &s.unread, most: cfg.MaxUnreadBytes}, to: &c.to,
 		limits: &c.limits, trail: &c.trail, slow: cfg.Slow}
 	return c
+}
+
+// client returns who is asking, as tables that clients share tell them apart: a token, or else an address.
+func (c *conn) client() string {
+	if name := c.to.accessor(); name != "" && name != api.AnonymousAccessor {
+		return name
+	}
+	return c.limits.conn.Source.String()
 }
 
 // serve answers commands until the connection ends.

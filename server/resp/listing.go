@@ -120,89 +120,9 @@ func flush(b *batch, args [][]byte) {
 	b.op(1, replyOK)
 }
 
-// scanning is what a SCAN was told.
-type scanning struct {
-	from    string // the last key of the call before
-	pattern string
-	count   int
-	none    bool // a type other than string was asked for
-}
-
-func scan(c *conn, args [][]byte) {
-	s, refusal := parseScan(&c.cursors, args)
-	if refusal != "" {
-		c.fail(refusal)
-		return
-	}
-	c.snapshot("", func(v view) error {
-		var found []string
-		last, passed, looked, bytes, more := "", 0, 0, 0, false
-		err := v.Pass(kv.Range{Start: s.from, After: s.from != ""}, func(key string, shown bool) bool {
-			last, looked = key, looked+1
-			if shown {
-				passed++
-				if !s.none && glob.Match(s.pattern, key) {
-					found = append(found, key)
-					bytes += len(key)
-				}
-			}
-			more = passed == s.count || looked == mostScanned || bytes >= partBytes
-			return !more
-		})
-		if err != nil {
-			return err
-		}
-		cursor := "0"
-		if more {
-			cursor = c.cursors.keep(last)
-		}
-		c.batch.reply(func(w *proto.Writer) {
-			w.Array(2)
-			w.Text(cursor)
-			texts(w, found)
-		})
-		return nil
-	})
-}
-
 func texts(w *proto.Writer, list []string) {
 	w.Array(len(list))
 	for _, t := range list {
 		w.Text(t)
 	}
-}
-
-// parseScan reads the arguments of SCAN.
-func parseScan(known *cursors, args [][]byte) (s scanning, refusal string) {
-	s = scanning{pattern: "*", count: 10}
-	if cursor := string(args[1]); cursor != "0" {
-		var found bool
-		if s.from, found = known.find(cursor); !found {
-			return s, "ERR invalid cursor: it is of another node, or too old: begin again with 0"
-		}
-	}
-	for i := 2; i < len(args); i += 2 {
-		if i+1 == len(args) {
-			return s, errSyntax
-		}
-		value := string(args[i+1])
-		switch strings.ToLower(string(args[i])) {
-		case "match":
-			s.pattern = value
-		case "count":
-			n, ok := integer(args[i+1])
-			if !ok {
-				return s, errNotInteger
-			}
-			if n < 1 {
-				return s, errSyntax
-			}
-			s.count = int(min(n, mostScanned))
-		case "type":
-			s.none = !strings.EqualFold(value, "string")
-		default:
-			return s, errSyntax
-		}
-	}
-	return s, ""
 }

@@ -272,8 +272,7 @@ func TestListingsLeaveOutWhatMayNotBeRead(t *testing.T) {
 	s.wantPrefix("-NOPERM", "KEYS hidden/*")
 	s.want("DBSIZE", "2")
 	s.want("SCAN 0 COUNT 100", "[0 [mine/a mine/b]]")
-	s.want("SCAN 0 COUNT 2", "[1 [mine/a mine/b]]")
-	s.want("SCAN 1 COUNT 2", "[0 []]")
+	s.want("SCAN 0 COUNT 2", "[0 [mine/a mine/b]]")
 	for range 10 {
 		s.send("RANDOMKEY")
 		if got := s.reply(); got != "mine/a" && got != "mine/b" {

@@ -30,12 +30,12 @@ type Server struct {
 
 // shared is what connections share.
 type shared struct {
-	cursors cursors
-	told    audience
-	asked   masterNames
-	events  eventFlags
-	open    atomic.Int64 // connections
-	unread  atomic.Int64 // bytes, see holding
+	places byClient[uint64, place] // by cursor
+	told   audience
+	asked  masterNames
+	events eventFlags
+	open   atomic.Int64 // connections
+	unread atomic.Int64 // bytes, see holding
 }
 
 // New returns a server that does not listen yet.
@@ -46,7 +46,9 @@ func New(cfg Config, b Backend) (*Server, error) {
 	if b == nil {
 		return nil, errors.New("resp: no backend")
 	}
-	return &Server{cfg: cfg.withDefaults(), backend: b, conns: make(map[*conn]struct{})}, nil
+	s := &Server{cfg: cfg.withDefaults(), backend: b, conns: make(map[*conn]struct{})}
+	s.shared.places.each, s.shared.places.all = maxCursorsOfClient, maxCursors
+	return s, nil
 }
 
 // Listen opens Config.Addr. After it, clients can connect; they are answered once Serve runs.
