@@ -59,7 +59,7 @@ func (c *conn) serve() {
 		return
 	}
 	c.to.begin(provenOf(c.net))
-	c.subs.reader = c.to.newReader() // nobody else knows of it yet
+	c.subs.reader, c.subs.client = c.to.newReader(), c.client() // nobody else knows of subs yet
 	for !c.out.closing {
 		err := c.readBatch()
 		c.execute()

@@ -138,6 +138,7 @@ func reset(c *conn, _ [][]byte) {
 	c.subs.leaveAll()
 	c.track.off()
 	c.subs.stopTelling()
+	c.subs.events, c.subs.asked = eventFlags{}, nil // no notifier runs
 	c.speak(false)
 	c.name, c.to.mode = "", web.Default
 	c.to.forget()

@@ -1,12 +1,10 @@
 package resp
 
-import (
-	"strings"
-	"sync/atomic"
-)
+import "strings"
 
-// eventFlags is notify-keyspace-events: what subscribers of this node are told. It is safe for concurrent use.
-type eventFlags struct{ set atomic.Pointer[string] }
+// eventFlags is notify-keyspace-events: what a connection is told of keys. It belongs to the connection, so that no
+// client can switch off what others are told. The default is everything.
+type eventFlags struct{ set *string }
 
 // notifyEvents is the parameter's name.
 const notifyEvents = "notify-keyspace-events"
@@ -16,31 +14,31 @@ const (
 	allEventFlags = eventClasses + "KEmn"
 )
 
-// change makes text, as CONFIG SET has it, what is told, and reports whether it can be.
-func (f *eventFlags) change(text string) bool {
+// change makes text, as CONFIG SET has it, what the connection is told, and reports whether it can be.
+func (s *subscriptions) change(text string) bool {
 	set := strings.ReplaceAll(text, "A", eventClasses)
 	if strings.Trim(set, allEventFlags) != "" {
 		return false
 	}
-	f.set.Store(&set)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = eventFlags{&set}
 	return true
 }
 
 // has reports whether what flag stands for is told.
-func (f *eventFlags) has(flag string) bool {
-	set := f.set.Load()
-	return set == nil || strings.Contains(*set, flag)
+func (f eventFlags) has(flag string) bool {
+	return f.set == nil || strings.Contains(*f.set, flag)
 }
 
 // text returns the flags as CONFIG GET has them.
-func (f *eventFlags) text() string {
-	set := f.set.Load()
-	if set == nil {
+func (f eventFlags) text() string {
+	if f.set == nil {
 		return "AKE"
 	}
 	var out string
 	for _, flag := range strings.Split(allEventFlags, "") {
-		if strings.Contains(*set, flag) {
+		if strings.Contains(*f.set, flag) {
 			out += flag
 		}
 	}

@@ -37,15 +37,18 @@ func info(c *conn, _ [][]byte) {
 	c.batch.reply(func(w *proto.Writer) { w.Verbatim(b.String()) })
 }
 
-// parameter is one that CONFIG GET shows. Clients and tools ask for some of them; notifyEvents alone can be changed.
+// parameter is one that CONFIG GET shows. Clients and tools ask for some of them; notifyEvents alone can be changed,
+// for the connection.
 type parameter struct{ name, value string }
 
-func parametersOf(cfg *Config, events *eventFlags) []parameter {
+// parameters returns them as this connection has them.
+func (c *conn) parameters() []parameter {
+	cfg := c.cfg
 	return []parameter{
 		{"appendonly", "yes"}, {"appendfsync", "always"}, {"save", ""}, {"databases", "1"}, {"maxmemory", "0"},
 		{"maxmemory-policy", "noeviction"}, {"maxclients", fmt.Sprint(cfg.maxClients())},
 		{"proto-max-bulk-len", fmt.Sprint(cfg.MaxValueBytes)}, {"timeout", "0"}, {"tcp-keepalive", "300"},
-		{notifyEvents, events.text()},
+		{notifyEvents, c.subs.events.text()},
 	}
 }
 
@@ -53,7 +56,7 @@ func config(c *conn, args [][]byte) {
 	switch sub := strings.ToLower(string(args[1])); {
 	case sub == "get" && len(args) > 2:
 		var found []parameter
-		for _, p := range parametersOf(c.cfg, &c.events) {
+		for _, p := range c.parameters() {
 			if slices.ContainsFunc(args[2:], func(a []byte) bool { return glob.Match(strings.ToLower(string(a)), p.name) }) {
 				found = append(found, p)
 			}
@@ -78,13 +81,13 @@ func config(c *conn, args [][]byte) {
 func (c *conn) setParameters(pairs [][]byte) {
 	for i := 0; i < len(pairs); i += 2 {
 		name := strings.ToLower(string(pairs[i]))
-		at := slices.IndexFunc(parametersOf(c.cfg, &c.events), func(p parameter) bool { return p.name == name })
+		at := slices.IndexFunc(c.parameters(), func(p parameter) bool { return p.name == name })
 		switch {
 		case at < 0:
 			c.fail("ERR Unknown option or number of arguments for CONFIG SET - '" + name + "'")
 			return
-		case name == notifyEvents && c.events.change(string(pairs[i+1])):
-		case parametersOf(c.cfg, &c.events)[at].value != string(pairs[i+1]):
+		case name == notifyEvents && c.subs.change(string(pairs[i+1])):
+		case c.parameters()[at].value != string(pairs[i+1]):
 			c.fail("ERR CONFIG SET failed - " + name + " is fixed here: settings are flags of kvnode")
 			return
 		}

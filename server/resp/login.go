@@ -75,7 +75,7 @@ func (c *conn) changed() {
 	c.nobody = nil
 	c.subs.mu.Lock()
 	defer c.subs.mu.Unlock()
-	c.subs.reader = c.to.newReader()
+	c.subs.reader, c.subs.client = c.to.newReader(), c.client()
 }
 
 // aclCommand is ACL WHOAMI, which replies the accessor of the token.

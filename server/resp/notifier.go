@@ -36,7 +36,6 @@ type notifier struct {
 	// lost, unless it is nil, handles an error of the cursor, and returns nil if it has recovered.
 	lost func(err error) error
 
-	flags  *eventFlags
 	hub    *watch.Hub
 	place  admission.Place // among the waits of the client
 	waiter *watch.Waiter
@@ -85,7 +84,7 @@ func (s *subscriptions) startNotifier(after uint64) error {
 		return notApplied(err)
 	}
 	n.tell = n.notify
-	w := &switches{notifier: n, name: &s.shared.asked, look: s.lookForMaster}
+	w := &switches{notifier: n, look: s.lookForMaster}
 	w.last, _ = w.look()
 	n.idle, n.heartbeat = w.tell, lookForMasterEvery
 	s.notified = true
@@ -113,8 +112,7 @@ func (s *subscriptions) notifier(prefix string, after uint64) (*notifier, error)
 		s.stop = make(chan struct{})
 	}
 	return &notifier{net: s.net, subs: s, stop: s.stop, timeout: s.cfg.SendTimeout, log: s.cfg.Logger,
-		heartbeat: s.cfg.Heartbeat, hub: s.cfg.Hub, flags: &s.shared.events, place: place, waiter: waiter,
-		cursor: cursor}, nil
+		heartbeat: s.cfg.Heartbeat, hub: s.cfg.Hub, place: place, waiter: waiter, cursor: cursor}, nil
 }
 
 // run sends changes until the connection ends, or the token of its client does.
@@ -217,18 +215,20 @@ func (n *notifier) notify(events []watch.Event) error {
 	return sendAll(n.net, &n.out, n.timeout)
 }
 
-// notifyOne adds the messages about one event, as far as notify-keyspace-events has them told.
+// notifyOne adds the messages about one event, as far as notify-keyspace-events of the connection has
+// them told.
 func (n *notifier) notifyOne(e *watch.Event) error {
 	name := eventName(e)
-	if !n.flags.has(classOf(name)) {
+	flags := n.subs.events
+	if !flags.has(classOf(name)) {
 		return nil
 	}
-	if n.flags.has("K") {
+	if flags.has("K") {
 		if err := n.message(e.Revision, "__keyspace@0__:"+e.Key, name); err != nil {
 			return err
 		}
 	}
-	if n.flags.has("E") {
+	if flags.has("E") {
 		return n.message(e.Revision, "__keyevent@0__:"+name, e.Key)
 	}
 	return nil

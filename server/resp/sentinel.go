@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"tenure/server/resp/proto"
 )
@@ -21,38 +20,39 @@ const switchChannel = "+switch-master"
 // defaultName is the name of the master that is listed if nobody has asked for any.
 const defaultName = "mymaster"
 
-// masterNames is the names that clients of this node have asked for. It is safe for concurrent use.
-type masterNames struct {
-	mu    sync.Mutex
-	names []string // in the order in which they came, at most maxMasterNames
-}
-
+// The bounds of the names of masters that are remembered, of one connection or client and of all clients.
 const (
 	maxMasterNames     = 64
+	allMasterNames     = 4096
 	maxMasterNameBytes = 128
 )
 
-// add remembers a name; the oldest is forgotten where there are too many.
-func (m *masterNames) add(name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if slices.Contains(m.names, name) {
-		return
+// ask remembers that the client has asked for the master of a name. The connection keeps the name for itself, and the
+// node for the client's other connections: clients ask on one and subscribe on another.
+func (s *subscriptions) ask(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.asked, name) {
+		if len(s.asked) == maxMasterNames {
+			s.asked = slices.Delete(s.asked, 0, 1)
+		}
+		s.asked = append(s.asked, name)
 	}
-	if len(m.names) == maxMasterNames {
-		m.names = slices.Delete(m.names, 0, 1)
-	}
-	m.names = append(m.names, name)
+	s.shared.asked.put(s.client, name, struct{}{})
 }
 
-// all returns the names, and defaultName.
-func (m *masterNames) all() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if slices.Contains(m.names, defaultName) {
-		return slices.Clone(m.names)
+// masterNames returns the names that the client has asked for, and defaultName, with mu held.
+func (s *subscriptions) masterNames() []string {
+	names := slices.Clone(s.asked)
+	for _, name := range s.shared.asked.keys(s.client) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
-	return append([]string{defaultName}, m.names...)
+	if slices.Contains(names, defaultName) {
+		return names
+	}
+	return append([]string{defaultName}, names...)
 }
 
 func sentinel(c *conn, args [][]byte) {
@@ -74,7 +74,7 @@ func sentinel(c *conn, args [][]byte) {
 		return
 	}
 	name := string(args[2])
-	c.asked.add(name)
+	c.subs.ask(name)
 	m, known := n.theMaster()
 	switch {
 	case sub == "get-master-addr-by-name" && !known:
@@ -102,10 +102,12 @@ func sentinel(c *conn, args [][]byte) {
 // namedSubcommands are those of SENTINEL that take the name of a master.
 const namedSubcommands = "get-master-addr-by-name master replicas slaves sentinels"
 
-// masters replies the master under each name that it is known by.
+// masters replies the master under each name that the client knows it by.
 func (c *conn) masters(n *nodes) {
 	m, known := n.theMaster()
-	names := c.asked.all()
+	c.subs.mu.Lock()
+	names := c.subs.masterNames()
+	c.subs.mu.Unlock()
 	if !known {
 		names = nil
 	}
@@ -164,8 +166,7 @@ func (s *subscriptions) lookForMaster() (node, bool) {
 type switches struct {
 	*notifier
 	look func() (node, bool) // the master as the node knows it now
-	name *masterNames
-	last node // the master that was known last
+	last node                // the master that was known last
 }
 
 // tell sends a message for each name of the master if it is another one than before.
@@ -184,7 +185,7 @@ func (s *switches) tell() error {
 		return nil
 	}
 	s.out.V3 = s.subs.v3
-	for _, name := range s.name.all() {
+	for _, name := range s.subs.masterNames() {
 		text := strings.Join([]string{name, was.host, was.port, m.host, m.port}, " ")
 		if err := s.message(everyRevision, switchChannel, text); err != nil {
 			return err

@@ -93,13 +93,3 @@ func TestWaitBehindAnUnknownOutcome(t *testing.T) {
 	s.want("set a 1", "OK")
 	s.want("wait 1 0", "1")
 }
-
-func TestMasterNamesAreBounded(t *testing.T) {
-	var m masterNames
-	for i := range 2 * maxMasterNames {
-		m.add(fmt.Sprint(i))
-	}
-	if got := m.all(); len(got) != maxMasterNames+1 || got[0] != defaultName || got[1] != fmt.Sprint(maxMasterNames) {
-		t.Error(got)
-	}
-}

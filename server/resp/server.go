@@ -32,10 +32,9 @@ type Server struct {
 type shared struct {
 	places byClient[uint64, place] // by cursor
 	told   audience
-	asked  masterNames
-	events eventFlags
-	open   atomic.Int64 // connections
-	unread atomic.Int64 // bytes, see holding
+	asked  byClient[string, struct{}] // names of masters
+	open   atomic.Int64               // connections
+	unread atomic.Int64               // bytes, see holding
 }
 
 // New returns a server that does not listen yet.
@@ -48,6 +47,7 @@ func New(cfg Config, b Backend) (*Server, error) {
 	}
 	s := &Server{cfg: cfg.withDefaults(), backend: b, conns: make(map[*conn]struct{})}
 	s.shared.places.each, s.shared.places.all = maxCursorsOfClient, maxCursors
+	s.shared.asked.each, s.shared.asked.all = maxMasterNames, allMasterNames
 	return s, nil
 }
 

@@ -36,6 +36,9 @@ type subscriptions struct {
 	channels []subscription
 	patterns []subscription
 	reader   reader         // who is told
+	client   string         // conn.client
+	events   eventFlags     // what of keys is told
+	asked    []string       // the last names of masters that this connection asked for
 	v3       bool           // how messages are written
 	notified bool           // a notifier runs for them
 	watching bool           // another runs for TENURE.WATCH

@@ -190,17 +190,17 @@ func TestSubscribersAreNotToldOfWhatWasBefore(t *testing.T) {
 func TestWhatIsToldCanBeChosen(t *testing.T) {
 	_, server := startTold(t, Config{}, testHub)
 	writer, s := dial(t, server), dial(t, server)
-	s.want("psubscribe *", "[psubscribe * 1]")
 	for _, c := range []struct{ set, get string }{
 		{"KEA", "AKE"}, {"KA", "AK"}, {"EK$lshz", "$lshzKE"}, {"Kg", "gK"}, {"xE", "xE"}, {"E$", "$E"},
 	} {
-		writer.want("config set notify-keyspace-events "+c.set, "OK")
-		writer.want("config get notify-keyspace-events", "[notify-keyspace-events "+c.get+"]")
+		s.want("config set notify-keyspace-events "+c.set, "OK")
+		s.want("config get notify-keyspace-events", "[notify-keyspace-events "+c.get+"]")
 	}
-	writer.send("config set notify-keyspace-events Z")
-	if got := writer.reply(); !strings.HasPrefix(got, "-ERR CONFIG SET failed") {
+	s.send("config set notify-keyspace-events Z")
+	if got := s.reply(); !strings.HasPrefix(got, "-ERR CONFIG SET failed") {
 		t.Error(got)
 	}
+	s.want("psubscribe *", "[psubscribe * 1]")
 	writer.want("set a 1", "OK")
 	s.next("[pmessage * __keyevent@0__:set a]")
 	writer.want("del a", "1") // is not told

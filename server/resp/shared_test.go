@@ -1,0 +1,76 @@
+package resp
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/server/watch"
+)
+
+// dialFrom connects from another address of this machine.
+func dialFrom(t testing.TB, s *Server, address string) *session {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	nc, err := d.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = nc.Close() })
+	if err := nc.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return newSession(t, nc)
+}
+
+// What one client says of notifications changes nothing for others: it is about its connection.
+func TestNobodyElsesNotificationsCanBeChanged(t *testing.T) {
+	_, server := startTold(t, Config{}, testHub)
+	s, stranger := dial(t, server), dialFrom(t, server, "127.0.0.2")
+	s.want("psubscribe *", "[psubscribe * 1]")
+	stranger.want(`config set notify-keyspace-events ""`, "OK")
+	stranger.want("config get notify-keyspace-events", "[notify-keyspace-events ]")
+	stranger.want("set a 1", "OK")
+	s.next("[pmessage * __keyspace@0__:a set]")
+	s.next("[pmessage * __keyevent@0__:set a]")
+	dial(t, server).want("config get notify-keyspace-events", "[notify-keyspace-events AKE]")
+	stranger.want("reset", "RESET")
+	stranger.want("config get notify-keyspace-events", "[notify-keyspace-events AKE]")
+}
+
+// However many names of masters others ask for: a subscriber is told under those of its own client. No flood from
+// its own address pushes out the names that its connection has asked for.
+func TestNamesOfMastersBelongToTheirClient(t *testing.T) {
+	f, hub := newFake(t), watch.New(testHub)
+	hub.Begin(f.state.Revision())
+	server := start(t, f, Config{Advertised: "a:1", Hub: hub})
+	asks := func(s *session, from int) {
+		for i := range 3 * maxMasterNames / 2 {
+			s.want(fmt.Sprintf("sentinel get-master-addr-by-name flood%d", from+i), "[a 1]")
+		}
+	}
+	own, listener := dial(t, server), dial(t, server)
+	own.want("sentinel get-master-addr-by-name mine", "[a 1]")
+	own.want("subscribe +switch-master", "[subscribe +switch-master 1]")
+	listener.want("subscribe +switch-master", "[subscribe +switch-master 1]") // as go-redis does: on another connection
+	stranger := dialFrom(t, server, "127.0.0.2")
+	asks(stranger, 0)
+	stranger.send("sentinel masters")
+	if got := stranger.reply(); strings.Contains(got, "name mine ") {
+		t.Error("the names of others are listed: ", got)
+	}
+	f.makeMaster(2)
+	for _, s := range []*session{own, listener} {
+		s.next("[message +switch-master mymaster a 1 b 2]")
+		s.next("[message +switch-master mine a 1 b 2]")
+	}
+	neighbour := dial(t, server)
+	for i := range 3 * maxMasterNames / 2 {
+		neighbour.want(fmt.Sprint("sentinel get-master-addr-by-name near", i), "[b 2]")
+	}
+	f.makeMaster(3)
+	own.next("[message +switch-master mymaster b 2 c 3]")
+	own.next("[message +switch-master mine b 2 c 3]")
+}
