@@ -467,8 +467,7 @@ func (m *model) part(p Part) (out []Entry, what, over string) {
 	switch r := m.execute(p); r.Code {
 	case CodeDone:
 	case CodeQuota:
-		o, _ := DecodeOverQuota(r.Body)
-		return nil, fmt.Sprintf("failed at key %q: %s", p.Key, o), r.Body
+		return nil, fmt.Sprintf("failed at key %q: the quota of a prefix does not allow it", p.Key), r.Body
 	default:
 		return nil, whyFailed(&p, r.Code), ""
 	}

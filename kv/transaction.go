@@ -66,16 +66,13 @@ func (t *attempt) fail(i int, format string, args ...any) {
 	t.Errors = append(t.Errors, PartError{Part: i, What: fmt.Sprintf(format, args...)})
 }
 
-// refused records that a quota has refused part i; body is the encoded OverQuota.
+// refused records that a quota has refused part i; body is the encoded OverQuota. The text of the part has none of its
+// figures, which not every client may know.
 func (t *attempt) refused(i int, p *Part, body string) {
 	if t.overs++; t.overs == 1 {
 		t.over = body
 	}
-	o, err := DecodeOverQuota(body)
-	if err != nil {
-		panic(err)
-	}
-	t.fail(i, "failed at key %q: %s", p.Key, o)
+	t.fail(i, "failed at key %q: the quota of a prefix does not allow it", p.Key)
 }
 
 // run runs one part and keeps what it answers.

@@ -1,7 +1,10 @@
 package kv
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,6 +24,20 @@ func ValidateFence(name string) error {
 		}
 	}
 	return fmt.Errorf("%w: the fence %.40q starts neither with %q nor with %q", ErrCommand, name, leaseFence, kvFence)
+}
+
+// ParseFence splits NAME:TOKEN. The token is what follows the last colon, since names may have colons too. It is a number
+// from 1 up: 0 would never be larger than one that was seen.
+func ParseFence(text string) (name string, token uint64, err error) {
+	at := strings.LastIndexByte(text, ':')
+	if at < 0 {
+		return "", 0, errors.New("write it like lease/NAME:TOKEN or kv/KEY:TOKEN")
+	}
+	token, err = strconv.ParseUint(text[at+1:], 10, 64)
+	if err != nil || token == 0 {
+		return "", 0, fmt.Errorf("what follows the last colon must be a token, a number from 1 to %d", uint64(math.MaxUint64))
+	}
+	return text[:at], token, nil
 }
 
 // ValidateKey reports why key cannot name an entry: 1 to MaxKeyBytes bytes of UTF-8 can. Errors wrap ErrCommand.

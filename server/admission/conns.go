@@ -48,6 +48,12 @@ type Client struct {
 	Free bool
 }
 
+// Holding returns the client c as the holder of a token, from whichever address it comes.
+func (c Client) Holding(accessor string) Client {
+	c.Key = "token " + accessor
+	return c
+}
+
 // NewConns returns the Conns of a listener on which nothing is open. limits are valid.
 func NewConns(limits Limits, m *Metrics) *Conns {
 	c := &Conns{limits: limits.WithDefaults(), reached: &m.reached, sources: map[Source]*source{}}

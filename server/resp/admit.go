@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"tenure/api"
 	"tenure/server/admission"
 	"tenure/server/resp/proto"
 	"tenure/server/web"
@@ -14,7 +15,8 @@ import (
 type admitted struct {
 	control *admission.Control
 	conn    *admission.Conn
-	rated   bool // the rate of this client is counted
+	client  admission.Client // whose rate and waits count, and who has entries in the tables that clients share
+	rated   bool             // the rate of this client is counted
 
 	flight  admission.Flight // of the commands that have arrived together
 	begun   bool             // there are such
@@ -24,7 +26,16 @@ type admitted struct {
 }
 
 func newAdmitted(c *admission.Control, conn *admission.Conn) admitted {
-	return admitted{control: c, conn: conn, rated: !c.Rates.Unbounded(conn.Client)}
+	return admitted{control: c, conn: conn, client: conn.Client, rated: !c.Rates.Unbounded(conn.Client)}
+}
+
+// holds is called with the token of the client: a client is its token, as over HTTP, or its address if it has none but
+// the anonymous one.
+func (a *admitted) holds(accessor string) {
+	a.client = a.conn.Client
+	if accessor != "" && accessor != api.AnonymousAccessor {
+		a.client = a.client.Holding(accessor)
+	}
 }
 
 // begin counts the commands that have arrived together as one request in flight, as which they go to the log.
@@ -59,7 +70,7 @@ func (a *admitted) count(bytes int64) error {
 		return nil
 	}
 	a.bytes += bytes
-	if _, err := a.control.Rates.Take(a.conn.Client, time.Now()); err != nil {
+	if _, err := a.control.Rates.Take(a.client, time.Now()); err != nil {
 		a.slow = true
 		return fmt.Errorf("%w: %w: at most %d a second (--request-rate)", web.ErrOverloaded, err,
 			a.control.Limits.Rate.PerSecond)
@@ -74,12 +85,12 @@ func (a *admitted) charge(replies int64) {
 	}
 	var cost int
 	cost, a.bytes = admission.CostOfBytes(a.bytes + replies)
-	a.control.Rates.Charge(a.conn.Client, cost, time.Now())
+	a.control.Rates.Charge(a.client, cost, time.Now())
 }
 
 // wait takes a place among the waits of the client, to be given back.
 func (a *admitted) wait() (admission.Place, error) {
-	place, err := a.control.Places.Take(a.conn.Client)
+	place, err := a.control.Places.Take(a.client)
 	a.slow = a.slow || err != nil
 	return place, err
 }

@@ -183,7 +183,7 @@ func TestCommands(t *testing.T) {
 			tenure.fence lease/l:6 set k w => -FENCED a larger token of this name was seen: nothing was changed
 			tenure.fence lease/l:8 incr n => 1
 			tenure.fence l:8 incr n => -ERR TENURE.FENCE takes NAME:TOKEN, with a name that begins with lease/ or kv/: invalid command: the fence "l" starts neither with "lease/" nor with "kv/"
-			tenure.fence lease/l incr n => -ERR TENURE.FENCE takes NAME:TOKEN, as lease/printer:7
+			tenure.fence lease/l incr n => -ERR TENURE.FENCE takes NAME:TOKEN, with a name that begins with lease/ or kv/: write it like lease/NAME:TOKEN or kv/KEY:TOKEN
 			get k => v`,
 		"connections": `
 			ping => PONG

@@ -3,7 +3,6 @@ package resp
 import (
 	"net"
 
-	"tenure/api"
 	"tenure/server/admission"
 	"tenure/server/resp/proto"
 )
@@ -44,14 +43,6 @@ func newConn(nc net.Conn, cfg *Config, s *shared, b Backend, as *admission.Conn)
 	return c
 }
 
-// client returns who is asking, as tables that clients share tell them apart: a token, or else an address.
-func (c *conn) client() string {
-	if name := c.to.accessor(); name != "" && name != api.AnonymousAccessor {
-		return name
-	}
-	return c.limits.conn.Source.String()
-}
-
 // serve answers commands until the connection ends.
 func (c *conn) serve() {
 	defer c.end()
@@ -59,7 +50,7 @@ func (c *conn) serve() {
 		return
 	}
 	c.to.begin(provenOf(c.net))
-	c.subs.reader, c.subs.client = c.to.newReader(), c.client() // nobody else knows of subs yet
+	c.changed()
 	for !c.out.closing {
 		err := c.readBatch()
 		c.execute()

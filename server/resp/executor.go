@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/kv"
+	"tenure/server/acl"
 	"tenure/server/slow"
 	"tenure/server/web"
 )
@@ -114,6 +115,9 @@ func (x *executor) stepsOf(r *kv.Result, checks int) error {
 		s, err := steps.Next()
 		if err != nil {
 			return err
+		}
+		if s.Code == kv.CodeQuota && !x.to.may(acl.OperatorRead()) {
+			s.Body = "" // how much others have under the prefix
 		}
 		x.results = append(x.results, result{code: s.Code, count: s.Count, body: s.Body})
 	}

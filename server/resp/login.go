@@ -70,12 +70,13 @@ func (c *conn) login(user, secret []byte) (refusal string) {
 	return ""
 }
 
-// changed is called when the client is somebody else.
+// changed is called when the client is known, and when it is somebody else.
 func (c *conn) changed() {
 	c.nobody = nil
+	c.limits.holds(c.to.accessor())
 	c.subs.mu.Lock()
 	defer c.subs.mu.Unlock()
-	c.subs.reader, c.subs.client = c.to.newReader(), c.client()
+	c.subs.reader, c.subs.client = c.to.newReader(), c.limits.client.Key
 }
 
 // aclCommand is ACL WHOAMI, which replies the accessor of the token.

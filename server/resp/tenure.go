@@ -1,7 +1,6 @@
 package resp
 
 import (
-	"bytes"
 	"errors"
 	"strconv"
 	"strings"
@@ -38,13 +37,7 @@ func once(c *conn, args [][]byte) {
 
 // fenced is TENURE.FENCE NAME:TOKEN command…: the command is refused if a larger token of that name was seen.
 func fenced(c *conn, args [][]byte) {
-	at := bytes.LastIndexByte(args[1], ':')
-	if at < 0 {
-		c.fail("ERR TENURE.FENCE takes NAME:TOKEN, as lease/printer:7")
-		return
-	}
-	name := string(args[1][:at])
-	token, err := strconv.ParseUint(string(args[1][at+1:]), 10, 64)
+	name, token, err := kv.ParseFence(string(args[1]))
 	if err == nil {
 		err = kv.ValidateFence(name)
 	}
@@ -52,7 +45,9 @@ func fenced(c *conn, args [][]byte) {
 		c.fail("ERR TENURE.FENCE takes NAME:TOKEN, with a name that begins with lease/ or kv/: " + err.Error())
 		return
 	}
+	c.trail.fence = string(args[1])
 	c.wrapped(args[2:], kv.Command{Fence: name, Token: token})
+	c.trail.fence = ""
 }
 
 // wrapped carries out one command that writes, as a command of its own with the key or the fence of around.

@@ -2,7 +2,6 @@ package resp
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"tenure/api"
@@ -12,13 +11,11 @@ import (
 	"tenure/server/web"
 )
 
-// maxTrailKeys bounds the keys in a line of the audit log, as over HTTP.
-const maxTrailKeys = 2 * api.MaxTxnOps
-
 // trail adds lines about the client of one connection to the audit log.
 type trail struct {
 	log    *audit.Log // nil: there is none
 	from   string     // the other end of the connection
+	fence  string     // under which the command that is being run writes, and its token
 	client *store
 }
 
@@ -52,30 +49,15 @@ func (t *trail) command(name string, steps []kv.Command, results []result, err e
 	if t.log == nil {
 		return
 	}
-	r := audit.Record{Time: time.Now(), Act: "redis." + name}
+	var names audit.Names
 	acts := false
 	for i := range steps {
-		s := &steps[i]
-		if !looks(s.Op) {
-			acts = true
-		}
-		if s.Op == kv.OpPutAll {
-			_ = s.EachPair(func(key string, _ []byte) bool { // it was made from pairs
-				r.Keys = appendKey(r.Keys, key)
-				return true
-			})
-			continue
-		}
-		if !looks(s.Op) {
-			r.Keys = appendKey(r.Keys, s.Key) // empty, of a prune: every key
-		}
-		if s.Op == kv.OpMove {
-			r.Keys = appendKey(r.Keys, s.NewKey)
-		}
+		acts = about(&names, &steps[i]) || acts
 	}
 	if !acts {
 		return
 	}
+	r := audit.Record{Time: time.Now(), Act: "redis." + name, Fence: t.fence}
 	r.Outcome, r.Code = cameTo(results, err)
 	if r.Outcome == audit.Done {
 		r.Revision = t.client.revision
@@ -84,7 +66,26 @@ func (t *trail) command(name string, steps []kv.Command, results []result, err e
 	if errors.As(err, &denied) {
 		r.Missing = denied.Missing.String()
 	}
+	names.Put(&r)
 	t.add(r)
+}
+
+// about notes the keys that a step writes, and reports whether it is one that writes.
+func about(names *audit.Names, s *kv.Command) (acts bool) {
+	switch {
+	case looks(s.Op):
+		return false
+	case s.Op == kv.OpPutAll:
+		_ = s.EachPair(func(key string, _ []byte) bool { // it was made from pairs
+			names.Add(key)
+			return true
+		})
+	case s.Op == kv.OpMove:
+		names.Add(s.Key, s.NewKey)
+	default:
+		names.Add(s.Key) // empty, of a prune: every key
+	}
+	return true
 }
 
 // lease adds a command that changes a lease; err is why the command failed.
@@ -114,13 +115,6 @@ func (t *trail) add(r audit.Record) {
 	}
 	r.From, r.Accessor, r.Certificate = t.from, t.client.accessor(), t.client.proven.CertificateName()
 	t.log.Add(r)
-}
-
-func appendKey(keys []string, key string) []string {
-	if len(keys) == maxTrailKeys || slices.Contains(keys, key) {
-		return keys
-	}
-	return append(keys, key)
 }
 
 // cameTo returns what a command came to whose steps have these results. One that was done in part was done, and its

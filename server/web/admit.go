@@ -83,7 +83,7 @@ func (d *dispatcher) clientOf(x *exchange, conn *admission.Conn) admission.Clien
 	}
 	if r, err := x.permit.asker(); err == nil {
 		if accessor := r.KnownAccessor(); accessor != "" && accessor != api.AnonymousAccessor {
-			client.Key = "token " + accessor
+			client = client.Holding(accessor)
 		}
 	}
 	return client

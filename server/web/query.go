@@ -241,18 +241,11 @@ func parseTTL(value string) (time.Duration, error) {
 	return d, nil
 }
 
-// setFence reads NAME:TOKEN. The token is what follows the last colon: names may have some too.
-func (q *query) setFence(value string) error {
-	i := strings.LastIndexByte(value, ':')
-	if i < 0 {
-		return badRequest("`fence=%s`: write it like lease/NAME:TOKEN or kv/KEY:TOKEN", value)
+// setFence reads NAME:TOKEN.
+func (q *query) setFence(value string) (err error) {
+	if q.fence, q.token, err = kv.ParseFence(value); err != nil {
+		return badRequest("`fence=%s`: %v", value, err)
 	}
-	token, err := strconv.ParseUint(value[i+1:], 10, 64)
-	if err != nil || token == 0 {
-		return badRequest("`fence=%s`: what follows the last colon must be a token, a number from 1 to %d",
-			value, uint64(1<<64-1))
-	}
-	q.fence, q.token = value[:i], token
 	return checkFence(q.fence)
 }
 

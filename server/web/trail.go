@@ -18,34 +18,19 @@ import (
 // trail has the fields of a request's audit line that its handler fills in. Handlers add decoded values before anything
 // is decided. So the log has the names as the store sees them, however a URL spelt them.
 type trail struct {
-	on       bool     // the request will be in the audit log
-	names    []string // keys, prefixes, ids
-	bytes    int      // of names
-	more     int      // how many others there are
-	op       string   // of a command on keys
-	fence    string   // under which it writes
+	on       bool // the request will be in the audit log
+	names    audit.Names
+	op       string // of a command on keys
+	fence    string // under which it writes
 	revision uint64
 	code     api.Code // why it was not done
 	missing  string   // permission
 }
 
-// maxTrailBytes bounds the names in a line of the audit log. They are noted before the decision about the request, so
-// without the bound any client could fill the log with them.
-const maxTrailBytes = 4 << 10
-
 // about notes the names of the request's objects.
 func (t *trail) about(names ...string) {
-	if !t.on {
-		return
-	}
-	for _, n := range names {
-		switch {
-		case slices.Contains(t.names, n):
-		case t.bytes+len(n) > maxTrailBytes && len(t.names) > 0 || t.more > 0:
-			t.more++
-		default:
-			t.names, t.bytes = append(t.names, n), t.bytes+len(n)
-		}
+	if t.on {
+		t.names.Add(names...)
 	}
 }
 
@@ -157,16 +142,13 @@ func (d *dispatcher) writeDown(x *exchange, e *endpoint, whole bool) {
 		return
 	}
 	r := audit.Record{
-		Time: x.began, From: x.r.RemoteAddr, Act: e.actOf(x), Keys: x.trail.names, More: x.trail.more, Fence: x.trail.fence, Revision: x.trail.revision,
+		Time: x.began, From: x.r.RemoteAddr, Act: e.actOf(x), Fence: x.trail.fence, Revision: x.trail.revision,
 		Outcome: outcomeOf(x.trail.code), Code: string(x.trail.code), Missing: x.trail.missing,
 	}
 	if !whole {
 		r.Outcome = audit.Unknown
 	}
-	if r.Outcome == audit.Denied && len(r.Keys) > 1 { // nothing was done with any of them
-		r.More += len(r.Keys) - 1
-		r.Keys = r.Keys[:1]
-	}
+	x.trail.names.Put(&r)
 	r.Accessor, r.Certificate = x.permit.who()
 	d.audit.Add(r)
 }
