@@ -4,7 +4,8 @@ package kv
 const smallValueBytes = 1 << 10
 
 // Frees reports whether c goes on while space is short: it gives space back, keeps what is there alive, or ends it.
-// Releasing a lock writes the value again, and counts as long as that is small.
+// Releasing a lock writes the value again, and counts as long as that is small. A new TTL writes the value again too, of
+// whatever size, and does not count.
 func (c *Command) Frees() bool {
 	switch c.Op {
 	case OpDelete, OpPrune, OpRemove, OpSessionDestroy, OpSessionRenew, OpDropFence,
@@ -29,7 +30,7 @@ func (c *Command) GoesOnFull() bool { return c.Frees() || c.Op.onlyReads() }
 
 // onlyReads reports whether op, a verb of a transaction or sequence, changes nothing.
 func (op Op) onlyReads() bool {
-	return op >= OpGet && op <= OpCheckValue || op == OpFetch || op == OpMeasure
+	return op >= OpGet && op <= OpCheckUnchanged || op == OpFetch || op == OpMeasure
 }
 
 // BatchFrees reports whether every command of batch goes on while space is short. One that cannot be decoded does:

@@ -389,6 +389,34 @@ func TestWhatFreesSpaceGoesOn(t *testing.T) {
 	}
 }
 
+// A transaction that only frees space goes on too, with the checks of its watched keys.
+func TestWatchedKeysAreDeletedWhileSpaceIsShort(t *testing.T) {
+	f := newFake(t)
+	s := dial(t, start(t, f, Config{}))
+	s.want("mset a 1 b 2", "OK")
+	f.mu.Lock()
+	f.full = true
+	f.mu.Unlock()
+	s.want("watch a", "OK")
+	s.want("multi", "OK")
+	s.want("del a", "QUEUED")
+	s.want("get b", "QUEUED")
+	s.want("exec", "[1 2]")
+	s.want("watch b", "OK")
+	s.want("multi", "OK")
+	s.want("get b", "QUEUED")
+	s.want("exec", "[2]")
+	s.want("watch b", "OK")
+	s.want("multi", "OK")
+	s.want("del b", "QUEUED")
+	s.want("set c 1", "QUEUED")
+	s.send("exec")
+	if got := s.reply(); !strings.HasPrefix(got, "-OOM ") {
+		t.Error("a write beside a delete:", got)
+	}
+	s.want("exists b", "1")
+}
+
 // What a quota refuses of a command on several keys it refuses of all of them.
 func TestSeveralKeysAreWrittenOrNone(t *testing.T) {
 	f := newFake(t)
