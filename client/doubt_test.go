@@ -2,9 +2,11 @@ package client_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
+	"tenure/api"
 	"tenure/client"
 	"tenure/client/clienttest"
 )
@@ -28,6 +30,39 @@ func TestDoubtIsSettledWhenSpaceComes(t *testing.T) {
 				_, err := w.client.Set(context.Background(), "k", []byte("v"), client.WriteOptions{})
 				if want == nil && err != nil || want != nil && kindOf(t, err) != want || time.Since(began) > 5*time.Second {
 					t.Errorf("fault %d, then %d: %v after %v", first, then, err, time.Since(began))
+				}
+			})
+		}
+	}
+}
+
+// TestARefusalAfterALostAnswerIsUnknown: the refusal of a later copy of a write, whatever its code, tells nothing of an
+// earlier copy whose answer was lost.
+func TestARefusalAfterALostAnswerIsUnknown(t *testing.T) {
+	for code, status := range map[api.Code]int{
+		api.CodeInvalid: 400, api.CodeForbidden: 403, api.CodeDenied: 403, api.CodeUnknownToken: 403,
+		api.CodeKeyReused: 409, api.CodeFeatureLevel: 409, api.CodeTooLarge: 413, api.CodeNotApplied: 503,
+		api.CodeOverloaded: 503, api.CodeNotReady: 503, api.CodeUnknown: 504, api.CodeKeyTooOld: 504, api.CodeNoSpace: 507,
+	} {
+		for _, lost := range []bool{true, false} {
+			inWorld(t, 1, client.Config{Timeout: 2 * time.Second}, func(t *testing.T, w *world) {
+				node, asked := w.Node(1).Handler(), 0
+				serveOne(t, w, func(rw http.ResponseWriter, r *http.Request) {
+					if r.Method != http.MethodPut {
+						node.ServeHTTP(rw, r)
+						return
+					}
+					if asked++; asked == 1 && lost {
+						panic(http.ErrAbortHandler)
+					}
+					rw.Header().Set(api.HeaderNode, "1")
+					rw.Header().Set(api.HeaderError, string(code))
+					pretend(status, "no")(rw, r)
+				})
+				_, err := w.client.Set(context.Background(), "k", []byte("v"), client.WriteOptions{})
+				doubt := lost || code == api.CodeUnknown || code == api.CodeKeyTooOld
+				if unknown := kindOf(t, err) == client.ErrUnknown; unknown != doubt {
+					t.Errorf("%s, after a lost answer %v: %v", code, lost, err)
 				}
 			})
 		}

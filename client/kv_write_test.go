@@ -22,6 +22,7 @@ var kinds = []error{
 	client.ErrNotFound, client.ErrCondition, client.ErrNotApplied, client.ErrUnknown, client.ErrKeyReused, client.ErrNoSpace,
 	client.ErrTooLarge, client.ErrInvalid, client.ErrForbidden, client.ErrUnavailable, client.ErrNoSession, client.ErrFenced,
 	client.ErrNotNumber, client.ErrDropped, client.ErrBusy, client.ErrLost, client.ErrDenied, client.ErrUnknownToken,
+	client.ErrFeatureLevel,
 }
 
 // kindOf is the one sentinel that err matches.

@@ -144,9 +144,35 @@ func TestAnOldDecisionIsRefused(t *testing.T) {
 	}
 	once := set("a", "2").keyed("w", 4).under("kv/a", 3)
 	m.want(once.decided(5), Result{Code: CodeDone, Revision: 6})
-	m.want(once.decided(4), Result{Code: CodeDecideAgain, Revision: 6, Count: 5}) // its result is not told either
-	m.want(once.decided(6), Result{Code: CodeDone, Revision: 6})                  // a retry
-	m.want(set("a", "3"), Result{Code: CodeDone, Revision: 7})                    // nobody had to decide
+	m.want(once.decided(6), Result{Code: CodeDone, Revision: 6}) // a retry
+	m.want(set("a", "3"), Result{Code: CodeDone, Revision: 7})   // nobody had to decide
+}
+
+// A copy with an old decision is refused in other words if an earlier copy was applied, or may have been, and nothing of
+// the result of that one is told. Without such a copy none is ever applied.
+func TestAnOldDecisionTellsOfAnEarlierCopy(t *testing.T) {
+	m := newMachine(t, small).atLevel()
+	m.do(set("a", "old"), PutPolicy(policyOf(1, "p"), true), PutToken(tokenOf(1, "p"), true)) // revision 4
+	applied := Command{Op: OpRemove, Key: "a"}.keyed("w", 2).decided(4)
+	m.do(applied)                 // revision 5
+	m.do(DropToken(sessionID(1))) // revision 6
+	inDoubt := Result{Code: CodeDecideInDoubt, Revision: 6, Count: 6}
+	refused := Result{Code: CodeDecideAgain, Revision: 6, Count: 6}
+	m.want(applied, inDoubt)
+	m.want(set("a", "new").keyed("w", 2).decided(4), refused) // another command, which never had the key
+	never := set("b", "1").keyed("v", 2).decided(4)
+	m.want(never, refused)
+	for i := range small.DedupEntries {
+		m.do(set("x", "1").keyed(fmt.Sprint("n", i), 1))
+	}
+	inDoubt.Revision, refused.Revision = m.Revision(), m.Revision()
+	m.want(applied, inDoubt) // forgotten
+	m.want(never, inDoubt)
+	m.want(set("b", "1").keyed("v", m.Revision()).decided(4), refused)
+	m.want(set("b", "1").decided(4), refused) // nobody can find copies without a key
+	if m.get("b") != "-" {
+		t.Error("a copy was applied:", m.get("b"))
+	}
 }
 
 // Each change that may take a permission away counts, and none that cannot.

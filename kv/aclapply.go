@@ -9,14 +9,6 @@ import (
 // no change has taken a permission away since. 0 stands for commands that need no permission.
 func (a *ACL) mayGoOn(decided uint64) bool { return decided == 0 || decided >= a.narrowed }
 
-// staleDecision refuses a command whose permission was decided on tokens and policies that are out of date. Its node
-// must decide again with what is there at Result.Count, or later.
-func (a *ACL) staleDecision(l *ledger) Result {
-	r := l.unchanged(CodeDecideAgain)
-	r.Count = a.narrowed
-	return r
-}
-
 // aclChange is one command on tokens or policies, and what it makes of them.
 type aclChange struct {
 	*ledger

@@ -62,12 +62,14 @@ func (s *State) applyCommand(cmd []byte, limit uint64) (r Result, within bool, e
 	if !s.allows(c) {
 		return Result{Code: CodeLevel, Revision: s.exec.revision}, true, nil
 	}
-	if !s.exec.reg.acl.mayGoOn(c.Decided) {
-		return s.exec.reg.acl.staleDecision(&s.exec.ledger), true, nil
-	}
 	var h sum
 	if c.IdemKey != "" {
 		h = s.dedup.hash(c)
+	}
+	if !s.exec.reg.acl.mayGoOn(c.Decided) {
+		return s.staleDecision(c, h), true, nil
+	}
+	if c.IdemKey != "" {
 		if r, fresh := s.dedup.check(c, h, s.exec.revision); !fresh {
 			return r, true, nil
 		}
@@ -82,6 +84,19 @@ func (s *State) applyCommand(cmd []byte, limit uint64) (r Result, within bool, e
 	s.dedup.forget(s.exec.revision)
 	s.exec.notes.tell()
 	return r, true, nil
+}
+
+// staleDecision refuses a command whose permission was decided on tokens and policies that are out of date. Its result
+// says whether an earlier copy may have been applied, and not what that came to: the client may have lost the permission
+// to see that.
+func (s *State) staleDecision(c *Command, h sum) Result {
+	code := CodeDecideAgain
+	if c.IdemKey != "" && s.dedup.mayKnow(c, h) {
+		code = CodeDecideInDoubt
+	}
+	r := s.exec.unchanged(code)
+	r.Count = s.exec.reg.acl.narrowed
+	return r
 }
 
 // executeUpTo is execute, except that a command that would take the state beyond revision limit changes nothing.

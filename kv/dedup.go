@@ -81,10 +81,12 @@ func (q *dedupQueue) share() dedupQueue {
 func (d *dedup) check(c *Command, s sum, revision uint64) (Result, bool) {
 	if seq, known := d.index[c.IdemKey]; known {
 		m := d.queue.at(seq)
-		if m.sum != s {
+		if m.sum == s {
+			return m.result, false
+		}
+		if c.Base >= d.floor { // else this command may have had the key before the other one
 			return Result{Code: CodeKeyReused, Revision: revision}, false
 		}
-		return m.result, false
 	}
 	if c.Base < d.floor {
 		return Result{Code: CodeKeyTooOld, Revision: revision}, false
@@ -93,6 +95,12 @@ func (d *dedup) check(c *Command, s sum, revision uint64) (Result, bool) {
 		return Result{Code: CodeBaseAhead, Revision: revision}, false
 	}
 	return Result{}, true
+}
+
+// mayKnow reports whether a copy of the command may have been applied: one is remembered, or it would be forgotten.
+func (d *dedup) mayKnow(c *Command, s sum) bool {
+	seq, known := d.index[c.IdemKey]
+	return known && d.queue.at(seq).sum == s || c.Base < d.floor
 }
 
 // remember keeps what the command under key came to, without a body that is too large.

@@ -65,6 +65,22 @@ func TestDedupAnotherCommandUnderTheKeyIsAnError(t *testing.T) {
 	}
 }
 
+// A command whose key was forgotten, and then used by another one, may have been applied.
+func TestDedupAReusedKeyThatWasForgottenLeavesDoubt(t *testing.T) {
+	m := newMachine(t, small)
+	first, second := set("a", "1").keyed("w", 1), set("a", "2")
+	m.do(first)
+	for i := range small.DedupEntries {
+		m.do(set("x", "1").keyed(fmt.Sprint("n", i), 1))
+	}
+	second = second.keyed("w", m.Revision())
+	m.do(second)
+	revision := m.Revision()
+	m.want(first, Result{Code: CodeKeyTooOld, Revision: revision})
+	m.want(set("a", "3").keyed("w", revision), Result{Code: CodeKeyReused, Revision: revision})
+	m.want(second, Result{Code: CodeDone, Revision: revision})
+}
+
 func TestDedupHashLeavesBaseOut(t *testing.T) {
 	m := newMachine(t, small)
 	m.do(set("a", "1"))

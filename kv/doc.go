@@ -69,13 +69,18 @@
 // forgotten. The rules, in dedup.check:
 //
 //	key known, same command      its first result again
-//	key known, another command   CodeKeyReused
 //	base < floor (base ≤ F)      CodeKeyTooOld: an earlier copy may have been applied, so this one is not
+//	key known, another command   CodeKeyReused: no copy of this command was applied
 //	base > the store's revision  CodeBaseAhead: nobody has seen it; such a base would take too long to grow too old
 //	else                         applied and remembered
 //
 // Why that is at most once: a copy is applied only at a revision ≥ its base, and is then remembered at a revision ≥
 // base; once it is forgotten, F ≥ base, and no later copy passes. The table and the floor are part of every checkpoint.
+//
+// A copy whose decision is out of date (see ACL below) is refused before these rules, and without the result of an
+// earlier copy: the client may have lost the permission to see it. But the table tells whether there was one. If the key is known for the same command, or base < floor, the code is CodeDecideInDoubt. Otherwise it is
+// CodeDecideAgain, and that is a verdict on all copies with this Decided or an earlier one. None was applied before: it
+// would be remembered, for base ≥ floor. None will be: ACL.Narrowed never falls, so each of them is refused as well.
 //
 // OpInstall replaces the state by an upload (staged.go, install.go): all entries get the new revision, F rises to the
 // one below it, and every idempotency key but the install's own is forgotten.
@@ -99,8 +104,8 @@
 //	ACL          policies, and tokens with the hash of their secret; the anonymous token and the policy that allows
 //	             everything are always there. It never changes: a command that changes it makes another, so that who
 //	             decides about requests can keep one. A command that was decided on one that is out of date, because a
-//	             permission was taken away since (Command.Decided, ACL.Narrowed), is refused before its idempotency key
-//	             is looked at. Tokens and policies take revisions; an upload leaves them as they are.
+//	             permission was taken away since (Command.Decided, ACL.Narrowed), is refused before the rules of its
+//	             idempotency key. Tokens and policies take revisions; an upload leaves them as they are.
 //	tombstone    revision of a key's newest deletion. It stays when the key is written again, which costs nothing: the
 //	             key's ModifyIndex is higher then. Beyond the limit the oldest are one number, the floor.
 //	members      record of the cluster's members: SetMembers replaces it, as a slot of its own

@@ -61,18 +61,22 @@ func (m *model) apply(c Command) Result {
 	}
 	what := fmt.Sprintf("%+v", same)
 	if c.IdemKey != "" {
+		reused := false
 		for i := len(m.used) - 1; i >= m.dropped; i-- {
 			if u := m.used[i]; u.key == c.IdemKey {
-				if u.what != what {
-					return m.answer(CodeKeyReused)
+				if u.what == what {
+					return u.result
 				}
-				return u.result
+				reused = true
 			}
 		}
 		for _, u := range m.used[:m.dropped] {
 			if c.Base <= u.result.Revision {
 				return m.answer(CodeKeyTooOld)
 			}
+		}
+		if reused {
+			return m.answer(CodeKeyReused)
 		}
 		if c.Base > m.revision {
 			return m.answer(CodeBaseAhead)

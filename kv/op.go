@@ -143,7 +143,8 @@ type Command struct {
 	Token uint64
 
 	// Decided is the ACL.Revision under which the node that received the command decided that its client may do this; 0
-	// if no decision was needed. If a permission was taken away since, the command is refused with CodeDecideAgain.
+	// if no decision was needed. If a permission was taken away since, the command is refused with CodeDecideAgain,
+	// or CodeDecideInDoubt.
 	Decided uint64
 }
 

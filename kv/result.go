@@ -29,13 +29,18 @@ const (
 	CodeLevel Code = 16
 
 	// CodeDecideAgain: a permission was taken away since Command.Decided; nothing was changed. Result.Count is the
-	// ACL.Revision to decide with, at least. It is never remembered.
+	// ACL.Revision to decide with, at least. It is never remembered. Of a command with an idempotency key it says that
+	// no copy with this Decided or an earlier one was applied, or ever will be: see "Exactly once" in the package comment.
 	CodeDecideAgain Code = 17
 	// CodeBootstrapped: there was a first token already; nothing was changed. Result.Count is the revision at which it
 	// was made. It is never remembered.
 	CodeBootstrapped Code = 18
 
-	maxCode = CodeBootstrapped
+	// CodeDecideInDoubt is CodeDecideAgain of a command of which an earlier copy was applied, or may have been: this copy
+	// changed nothing. It is never remembered.
+	CodeDecideInDoubt Code = 19
+
+	maxCode = CodeDecideInDoubt
 )
 
 var codeTexts = [...]string{
@@ -45,7 +50,8 @@ var codeTexts = [...]string{
 	CodeNotNumber: "not a number", CodeFenced: "fenced off by a larger token", CodeFull: "a table of the state is full",
 	CodeExists: "it exists", CodeTooLarge: "the outcome is too large", CodeQuota: "over a quota",
 	CodeLevel: "above the cluster's feature level", CodeDecideAgain: "permissions have changed",
-	CodeBootstrapped: "the first token was made already",
+	CodeBootstrapped:  "the first token was made already",
+	CodeDecideInDoubt: "permissions have changed since an earlier copy was applied, or may have been",
 }
 
 // String returns a text for logs and errors.

@@ -43,6 +43,9 @@ func (b *KV) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Re
 func (b *KV) WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	for end := time.Now().Add(timeout); ; {
 		r, err := b.write(time.Until(end), c, took)
+		if err == nil && r.Sole && r.Result.Code == kv.CodeDecideInDoubt {
+			r.Result.Code = kv.CodeDecideAgain // the doubt was because of the base
+		}
 		if err != nil || !mayGetNewBase(&r) {
 			return r.Result, err
 		}
@@ -68,7 +71,28 @@ func (b *KV) write(timeout time.Duration, c kv.Command, took *slow.Write) (repli
 	case err != nil:
 		return replica.Reply{}, fmt.Errorf("%w: %w; the write may have been applied, or may still be", web.ErrUnknown, err)
 	}
-	return r, b.outcome(r)
+	if r.Outcome == replica.Done && !r.Sole {
+		err = inDoubt(&c, &r.Result)
+	} else {
+		err = b.outcome(r)
+	}
+	return r, err
+}
+
+// inDoubt looks at the verdict on a copy of c of which an earlier one may have been applied, or may still be. A verdict
+// that no copy remembers says nothing of the others: it is an error. A command without a key is not found by the log
+// that has it decided again, so that is told here.
+func inDoubt(c *kv.Command, r *kv.Result) error {
+	switch r.Code {
+	case kv.CodeMalformed, kv.CodeBaseAhead, kv.CodeLevel:
+		return fmt.Errorf("%w: a copy of the write was refused (%s), and an earlier one may have been applied, or may still be",
+			web.ErrUnknown, r.Code)
+	case kv.CodeDecideAgain:
+		if c.IdemKey == "" {
+			r.Code = kv.CodeDecideInDoubt
+		}
+	}
+	return nil
 }
 
 // overloaded is what a client is told of runner.ErrOverloaded.

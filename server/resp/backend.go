@@ -6,7 +6,6 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/slow"
 	"tenure/server/web"
 )
 
@@ -27,9 +26,7 @@ type Leases interface {
 type Backend interface {
 	Cluster
 	Leases
-	// Write has the command applied once, through the master wherever it is. Values in c are not used after it returns.
-	// It adds to took where the time went; took may be nil.
-	Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error)
+	web.Writer
 	// GetMany reads keys in one state and calls each with every one in order, until it returns false. The entry of a
 	// key that is absent has ModifyIndex 0. It may begin again with the first key. It returns the revision of that
 	// state.

@@ -25,6 +25,9 @@ type silent struct {
 func (s *silent) Write(time.Duration, kv.Command, *slow.Write) (kv.Result, error) {
 	return s.steps, nil
 }
+func (s *silent) WriteDrawn(time.Duration, kv.Command, *slow.Write) (kv.Result, error) {
+	return s.steps, nil
+}
 func (s *silent) GetMany(_ time.Duration, _ web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	for i := range keys {
 		each(i, kv.Entry{})

@@ -69,6 +69,10 @@ func (f *fake) Write(_ time.Duration, c kv.Command, took *slow.Write) (kv.Result
 	return r[0], nil
 }
 
+func (f *fake) WriteDrawn(time.Duration, kv.Command, *slow.Write) (kv.Result, error) {
+	panic("no key is drawn for a command of Redis")
+}
+
 func (f *fake) GetMany(_ time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -3,7 +3,6 @@ package resp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -142,8 +141,7 @@ func (s *store) Write(c kv.Command, took *slow.Write) (kv.Result, error) {
 	return r, err
 }
 
-// send sends a command after its decision. If the log refuses it because permissions were taken away meanwhile, this
-// node decides once more.
+// send sends a command after its decision.
 func (s *store) send(c kv.Command, took *slow.Write) (kv.Result, error) {
 	if s.decider == nil {
 		return s.backend.Write(s.timeout, c, took)
@@ -152,21 +150,9 @@ func (s *store) send(c kv.Command, took *slow.Write) (kv.Result, error) {
 		panic("resp: a command is sent without a decision whether it is allowed")
 	}
 	s.decided = false
-	asked := time.Now()
-	for left := s.timeout; left > 0; left = s.timeout - time.Since(asked) {
-		c.Decided = s.request.Revision()
-		r, err := s.backend.Write(left, c, took)
-		if err != nil || r.Code != kv.CodeDecideAgain {
-			return r, err
-		}
-		if err := s.request.AgainAt(r.Count, left); err != nil {
-			return kv.Result{}, err
-		}
-	}
-	return kv.Result{}, errAlwaysNew
+	w := web.Sending{To: s.backend, Request: s.request, Timeout: s.timeout, Took: took}
+	return w.Send(c)
 }
-
-var errAlwaysNew = fmt.Errorf("%w: permissions change all the time; try again", web.ErrNotApplied)
 
 // GetMany reads keys that the client may read. The entries may be newer than the decision, so it decides again after
 // the read. After an error each may have been called with entries that the client must not get.

@@ -6,6 +6,7 @@ import (
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/resp/proto"
+	"tenure/server/web"
 )
 
 // maxDecisions bounds how often one batch is decided about: permissions may change each time.
@@ -34,7 +35,7 @@ func (x *executor) carryOut() error {
 			return err // it was allowed; whether it still is nobody can say
 		}
 	}
-	return errAlwaysNew
+	return web.ErrAlwaysNew
 }
 
 // leaveOutDenied removes the commands that are not allowed; see leaveOut. denied is the error for the batch.

@@ -30,6 +30,7 @@
 //	keys: 1 to 1,024 bytes of UTF-8, decoded once          kv.go (key), rules.go (checkKey)
 //	a body is bounded before it is allocated               body.go
 //	one write, its key and base, its outcome               writes.go
+//	a verdict on one copy is no verdict on the write       decided.go
 //	index headers, never 0                                 reads.go (setReadMeta)
 //	listings stream from one snapshot                      kvlist.go, jsonlist.go
 //	a blocking query misses nothing and holds little       wait.go

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -142,15 +141,6 @@ func (x *exchange) mayWrite(c *kv.Command) error {
 		x.permit.mustBeDecided()
 	}
 	return err
-}
-
-// decideAgain decides once more about a command that the log has refused because its decision used permissions from
-// before revision.
-func (p *permit) decideAgain(revision uint64) error {
-	if p.request == nil {
-		return fmt.Errorf("%w: a command that nobody had to decide about was refused as decided long ago", ErrUnknown)
-	}
-	return p.request.AgainAt(revision, p.timeouts.of(p.r))
 }
 
 // whileAllowed returns a context that ends with ctx, or when the needs of the request are no longer all allowed. done

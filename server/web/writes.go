@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -108,29 +107,13 @@ func (w *writes) apply(x *exchange, c *kv.Command) (kv.Result, error) {
 	return res, nil
 }
 
-// decided has c applied, under what was decided about x. If permissions were taken away meanwhile, so that the log has
-// refused c, this node decides once more.
+// decided has c applied, under what was decided about x.
 func (w *writes) decided(x *exchange, c *kv.Command) (kv.Result, error) {
 	asked := time.Now()
 	defer func() { x.took.Store += time.Since(asked) }()
-	write := w.store.Write
-	if c.IdemKey != "" && len(x.r.Header[api.HeaderIdempotencyKey]) == 0 {
-		write = w.store.WriteDrawn
-	}
-	limit := x.timeout()
-	for left := limit; ; left = limit - time.Since(asked) {
-		if left <= 0 {
-			return kv.Result{}, fmt.Errorf("%w: permissions change all the time; try again", ErrNotApplied)
-		}
-		c.Decided = x.permit.decidedAt()
-		res, err := write(left, *c, &x.took.Write)
-		if err != nil || res.Code != kv.CodeDecideAgain {
-			return res, err
-		}
-		if err := x.permit.decideAgain(res.Count); err != nil {
-			return kv.Result{}, err
-		}
-	}
+	s := Sending{To: w.store, Request: x.permit.request, Timeout: x.timeout(), Took: &x.took.Write,
+		Drawn: c.IdemKey != "" && len(x.r.Header[api.HeaderIdempotencyKey]) == 0}
+	return s.Send(*c)
 }
 
 // nothingToDo sets the headers of a write for which no command was needed.
@@ -202,6 +185,9 @@ func notDone(c *kv.Command, res *kv.Result) *refusal {
 				"would show have too many bytes: nothing was changed: read fewer of them at a time")
 	case kv.CodeDecideAgain:
 		return refuse(http.StatusServiceUnavailable, api.CodeNotApplied, "not applied: permissions have changed: try again")
+	case kv.CodeDecideInDoubt:
+		return refuse(http.StatusGatewayTimeout, api.CodeUnknown, "outcome unknown: "+res.Code.String()+
+			": this copy was not applied: read to see")
 	case kv.CodeLevel:
 		return refuse(http.StatusConflict, api.CodeFeatureLevel,
 			"not applied: it needs feature level "+strconv.FormatUint(c.Level(), 10)+
