@@ -3,6 +3,7 @@ package resp
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -351,6 +352,25 @@ func TestNeighboursDoNotFail(t *testing.T) {
 	}
 }
 
+// A batch is carried out before a command that would make it larger than a sequence may be.
+func TestABatchFitsIntoASequence(t *testing.T) {
+	const largest = 16 << 20
+	var b batch
+	if !b.fits(3, largest) {
+		t.Error("the largest value does not fit alone")
+	}
+	b.put([]byte("k"), make([]byte, maxBatchBytes-2), 0, 0, replyOK)
+	if b.full() || !b.fits(3, largest-maxBatchBytes) || b.fits(3, largest) {
+		t.Errorf("full %v, fits %v, %v", b.full(), b.fits(3, largest-maxBatchBytes), b.fits(3, largest))
+	}
+	for range maxSteps - 2 {
+		b.step(kv.Command{Op: kv.OpFetch})
+	}
+	if b.full() || !b.fits(maxKeys+1, 0) || b.fits(kv.MaxSteps, 0) {
+		t.Errorf("with many steps: full %v", b.full())
+	}
+}
+
 // The bytes of commands and replies count for the rate, as over HTTP.
 func TestBytesCountForTheRate(t *testing.T) {
 	server := limited(t, newFake(t), admission.Limits{Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 20}})
@@ -362,6 +382,43 @@ func TestBytesCountForTheRate(t *testing.T) {
 		}
 		if i < 4 {
 			s.send("GET k")
+		}
+	}
+}
+
+// lagging is a node whose timers know of what was written once it has caught up.
+type lagging struct {
+	*fake
+	caughtUp atomic.Bool
+}
+
+func (l *lagging) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
+	l.caughtUp.Store(mode != web.Stale)
+	return l.fake.GetMany(timeout, mode, keys, each)
+}
+
+func (l *lagging) Remaining(kv.TimedKind, string) (time.Duration, bool) {
+	return time.Hour, !l.caughtUp.Load()
+}
+
+func TestTTLBehindAWriteWaitsForTheTimers(t *testing.T) {
+	for _, mode := range []string{"default", "stale"} {
+		l := &lagging{fake: newFake(t)}
+		s := dial(t, start(t, l, Config{}))
+		s.want("SET k v", "OK")
+		s.want("TENURE.READ "+mode, "OK")
+		l.caughtUp.Store(false)
+		s.send("EXPIRE k 10", "TTL k")
+		if got := s.reply() + " " + s.reply(); got != "1 10" {
+			t.Errorf("%s: %s", mode, got)
+		}
+		l.caughtUp.Store(false)
+		s.send("MULTI", "EXPIRE k 20", "PTTL k", "EXEC")
+		for range 3 {
+			s.reply()
+		}
+		if got := s.reply(); got != "[1 20000]" {
+			t.Errorf("%s: %s", mode, got)
 		}
 	}
 }
