@@ -14,6 +14,7 @@ type Snapshot struct {
 	acl        *ACL
 	applied    uint64
 	revision   uint64
+	expiring   int // keys
 }
 
 // Snapshot returns the state as it is now; the caller closes it. It copies no entry: later writes copy the nodes of the
@@ -28,7 +29,7 @@ func (s *State) Snapshot() (*Snapshot, error) {
 		layers:   layers{active: x.entries.active.Copy(), frozen: x.entries.frozen, stateDB: stateDB},
 		sessions: x.reg.sessions.copy(), fences: x.reg.fences.copy(), tombstones: x.reg.tombstones.copy(),
 		quotas: x.reg.quotas.copy(), acl: x.reg.acl,
-		applied: s.applied, revision: x.revision,
+		applied: s.applied, revision: x.revision, expiring: x.reg.times.expiry.Len(),
 	}, nil
 }
 
@@ -40,6 +41,9 @@ func (v *Snapshot) Revision() uint64 { return v.revision }
 
 // Applied returns the slot after which v was taken.
 func (v *Snapshot) Applied() uint64 { return v.applied }
+
+// Expiring returns how many keys have a time to live.
+func (v *Snapshot) Expiring() int { return v.expiring }
 
 // Overtaken reports whether so much was written to the state database since v was taken that v should be closed.
 func (v *Snapshot) Overtaken() bool { return v.layers.stateDB.Overtaken() }

@@ -244,6 +244,14 @@ func (f *Front) Session(id string) (kv.Session, bool) {
 	return kv.Session{}, false
 }
 
+// KeyCount returns how many keys there were a little while ago.
+func (f *Front) KeyCount() (keys int, known bool) {
+	if b := f.serving.open(); b != nil {
+		return b.KeyCount()
+	}
+	return 0, false
+}
+
 // Remaining returns about how long the time that runs on name has left.
 func (f *Front) Remaining(kind kv.TimedKind, name string) (time.Duration, bool) {
 	if b := f.serving.open(); b != nil {

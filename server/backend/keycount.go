@@ -17,7 +17,7 @@ const (
 	firstCount = time.Second
 )
 
-// keyCount counts the keys for the metrics. The state does not keep a count, and counting reads all keys. So only
+// keyCount counts the keys for the metrics and for INFO. The state does not keep a count, and counting reads all keys. So only
 // readers before the first count wait, and counting takes at most a hundredth of the time. Safe for concurrent use.
 type keyCount struct {
 	count func() (keys int, err error)
@@ -63,6 +63,13 @@ func (k *keyCount) run(done chan struct{}) {
 	k.next = time.Now().Add(max(countEvery, countShare*time.Since(began)))
 	k.running = nil
 	close(done)
+}
+
+// KeyCount returns how many keys there are, as they were counted a little while ago: the more there are, the less often
+// they are counted. known is false if they never were.
+func (b *KV) KeyCount() (keys int, known bool) {
+	n := b.keys.read()
+	return int(n), !math.IsNaN(n)
 }
 
 // countKeys counts the keys that are applied here. It ends early, with an error, when the node does.

@@ -26,10 +26,17 @@ type KVConfig struct {
 }
 
 // KV writes and reads keys and sessions.
-type KV struct{ cfg KVConfig }
+type KV struct {
+	cfg  KVConfig
+	keys keyCount
+}
 
 // NewKV returns a KV.
-func NewKV(c KVConfig) *KV { return &KV{cfg: c} }
+func NewKV(c KVConfig) *KV {
+	b := &KV{cfg: c}
+	b.keys.count = b.countKeys
+	return b
+}
 
 // Write has the command applied through the master, wherever it is.
 func (b *KV) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {

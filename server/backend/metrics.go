@@ -23,9 +23,8 @@ func (b *Cluster) register(reg prometheus.Registerer) {
 // register registers figures of the applied state.
 func (b *KV) register(reg prometheus.Registerer) {
 	reg.MustRegister(newQuotaMetrics(b.cfg.State.Quotas))
-	keys := &keyCount{count: b.countKeys}
 	metrics.Gauge(reg, "keys",
-		"Keys, as counted a little while ago: the more there are, the less often they are counted.", nil, keys.read)
+		"Keys, as counted a little while ago: the more there are, the less often they are counted.", nil, b.keys.read)
 	metrics.Gauge(reg, "sessions", "Sessions as applied here.", nil,
 		func() float64 { return float64(b.cfg.State.Sessions()) })
 }

@@ -33,6 +33,9 @@ type Backend interface {
 	GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(i int, e kv.Entry) bool) (uint64, error)
 	// Snapshot returns a consistent view of the whole state, which the caller closes.
 	Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error)
+	// KeyCount returns how many keys there were a little while ago, as this node had applied them. known is false if they
+	// were not counted yet.
+	KeyCount() (keys int, known bool)
 	// Remaining returns about how long the time that runs on name has left, if one is known to run.
 	Remaining(kind kv.TimedKind, name string) (left time.Duration, runs bool)
 }

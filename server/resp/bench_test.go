@@ -37,6 +37,7 @@ func (s *silent) GetMany(_ time.Duration, _ web.Mode, keys []string, each func(i
 func (s *silent) Snapshot(time.Duration, web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
 	return nil, web.ReadMeta{}, web.ErrNotApplied
 }
+func (s *silent) KeyCount() (int, bool)                                { return 0, false }
 func (s *silent) Remaining(kv.TimedKind, string) (time.Duration, bool) { return 0, false }
 
 // nowhere is a connection that sends nothing and takes everything.

@@ -12,8 +12,10 @@
 //	commands.go  the table: name, number of arguments, where the keys are, who runs it
 //	strings.go, keys.go, connection.go, transactions.go
 //	             turn a command into steps of the batch, or into a reply that is known at once
-//	listing.go, scan.go, byclient.go
-//	             look at many keys; the cursors of SCAN; the bounded tables that clients share
+//	listing.go, scan.go, random.go, byclient.go
+//	             look at many keys; the cursors of SCAN; RANDOMKEY; the bounded tables that clients share
+//	info.go, figures.go
+//	             what this server is, and INFO
 //	permission.go, refused.go
 //	             the one way to the Backend, which decides whether the client may; what becomes of a batch that it
 //	             may not have carried out whole

@@ -116,6 +116,8 @@ func (f *fake) Status() api.Status {
 	return f.status
 }
 
+func (f *fake) KeyCount() (int, bool) { return 7, true }
+
 func (f *fake) Remaining(kv.TimedKind, string) (time.Duration, bool) { return 0, false }
 
 // told returns how often the state was written and read since the last call.

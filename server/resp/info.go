@@ -22,21 +22,6 @@ var infoCommands = []command{
 	{name: "time", arity: 1, run: nowTime},
 }
 
-// info answers the sections that clients read; it makes no others up.
-func info(c *conn, _ [][]byte) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\ntenure_version:%s\r\ntcp_port:%s\r\n",
-		redisVersion, c.cfg.Version, port(c.net.LocalAddr()))
-	fmt.Fprintf(&b, "\r\n# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\n", c.open.Load(), c.cfg.maxClients())
-	fmt.Fprint(&b, "\r\n# Persistence\r\nloading:0\r\naof_enabled:1\r\n")
-	fmt.Fprint(&b, "\r\n# Replication\r\nrole:master\r\n")
-	fmt.Fprint(&b, "\r\n# Cluster\r\ncluster_enabled:0\r\n")
-	if n := c.to.countKeys(); n > 0 {
-		fmt.Fprintf(&b, "\r\n# Keyspace\r\ndb0:keys=%d,expires=0,avg_ttl=0\r\n", n)
-	}
-	c.batch.reply(func(w *proto.Writer) { w.Verbatim(b.String()) })
-}
-
 // parameter is one that CONFIG GET shows. Clients and tools ask for some of them; notifyEvents alone can be changed,
 // for the connection.
 type parameter struct{ name, value string }

@@ -2,7 +2,6 @@ package resp
 
 import (
 	"errors"
-	"math/rand/v2"
 	"strings"
 
 	"tenure/kv"
@@ -23,7 +22,7 @@ var listingCommands = []command{
 // The bounds of what one command looks at and answers.
 const (
 	maxKeysReply = 1 << 20 // keys that KEYS answers; together they have at most maxReadBytes
-	mostScanned  = 1 << 16 // keys that one SCAN passes
+	mostScanned  = 1 << 16 // keys that one SCAN passes, or looks at to find its place
 )
 
 // snapshot runs f on a view of the keys that begin with prefix; if there is none, or f fails, it replies why.
@@ -75,35 +74,6 @@ func keys(c *conn, args [][]byte) {
 		}
 		if err == nil {
 			c.batch.reply(func(w *proto.Writer) { texts(w, found) })
-		}
-		return err
-	})
-}
-
-// randomkey answers a key near a random place: keys behind large gaps come more often than others.
-func randomkey(c *conn, _ [][]byte) {
-	c.snapshot("", func(v view) error {
-		total, err := v.Count(kv.Range{Limit: mostScanned})
-		if err != nil {
-			return err
-		}
-		key, left := "", 0
-		if total > 0 {
-			left = rand.IntN(total)
-		}
-		err = v.Keys(kv.Range{Limit: total}, func(k string) bool {
-			key = k
-			left--
-			return left >= 0
-		})
-		if err == nil {
-			c.batch.reply(func(w *proto.Writer) {
-				if total == 0 {
-					w.Null()
-				} else {
-					w.Text(key)
-				}
-			})
 		}
 		return err
 	})

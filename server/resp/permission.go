@@ -226,21 +226,27 @@ func (s *store) snapshotIn(mode web.Mode, prefix string) (view, error) {
 	return v, nil
 }
 
-// countKeys returns the number of keys, as this node has applied them; 0 for a client that may not read all of them.
-func (s *store) countKeys() int {
+// countedKeys is how many keys are counted for one INFO. Tools ask for it all the time.
+const countedKeys = 1 << 14
+
+// countKeys returns the number of keys, as this node has applied them, and of those that expire. The keys of a large
+// store are those of a little while ago. known is false for a client that may not read all of them: to count the others
+// takes as long as to list them.
+func (s *store) countKeys() (keys, expiring int, known bool) {
 	v, err := s.snapshotIn(web.Stale, "")
 	if err != nil {
-		return 0
+		return 0, 0, false
 	}
 	defer v.snapshot.Close()
 	if v.hides {
-		return 0 // to count the others takes as long as to list them, and tools ask for INFO all the time
+		return 0, 0, false
 	}
-	n, err := v.Count(kv.Range{})
-	if err != nil {
-		return 0
+	keys, err = v.Count(kv.Range{Limit: countedKeys})
+	known = err == nil
+	if keys == countedKeys {
+		keys, known = s.backend.KeyCount()
 	}
-	return n
+	return keys, v.snapshot.Expiring(), known
 }
 
 // view is a state without the keys that the client may not read.

@@ -35,6 +35,7 @@ type shared struct {
 	asked  byClient[string, struct{}] // names of masters
 	open   atomic.Int64               // connections
 	unread atomic.Int64               // bytes, see holding
+	began  time.Time
 }
 
 // New returns a server that does not listen yet.
@@ -47,6 +48,7 @@ func New(cfg Config, b Backend) (*Server, error) {
 	}
 	s := &Server{cfg: cfg.withDefaults(), backend: b, conns: make(map[*conn]struct{})}
 	s.shared.places.each, s.shared.places.all = maxCursorsOfClient, maxCursors
+	s.shared.began = time.Now()
 	s.shared.asked.each, s.shared.asked.all = maxMasterNames, allMasterNames
 	return s, nil
 }
