@@ -137,7 +137,7 @@ func (x *executor) awaitTimers() {
 	if !x.batch.timed {
 		return
 	}
-	err := x.to.CaughtUp()
+	_, err := x.to.Revision()
 	if err == nil {
 		return
 	}

@@ -180,10 +180,10 @@ func (s *store) ReadPoint() error {
 	return err
 }
 
-// CaughtUp waits until this node has applied every write acknowledged before the call, whatever the mode of reads.
-func (s *store) CaughtUp() error {
-	_, err := s.backend.GetMany(s.timeout, web.Default, []string{anyKey}, func(int, kv.Entry) bool { return true })
-	return err
+// Revision returns a revision of the store that is at or above every one that a client can know, whatever the mode of
+// its reads. This node has applied it. It reads nothing.
+func (s *store) Revision() (uint64, error) {
+	return s.backend.GetMany(s.timeout, web.Default, []string{anyKey}, func(int, kv.Entry) bool { return true })
 }
 
 // anyKey is read where only the moment of reading matters.

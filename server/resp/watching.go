@@ -28,11 +28,14 @@ func watchPrefix(c *conn, args [][]byte) {
 		c.fail(errorText(err))
 		return
 	}
+	if refusal := c.ofAnotherStore(after); refusal != "" {
+		c.fail(refusal)
+		return
+	}
 	n, err := c.subs.notifier(prefix, after)
 	switch {
 	case errors.Is(err, watch.ErrLost):
-		c.fail("LOST the history of this node does not reach back to revision " + string(args[2]) +
-			": ask for TENURE.REVISION, then read the keys anew, then watch from that revision")
+		c.fail("LOST the history of this node does not reach back to revision " + string(args[2]) + beginAnew)
 		return
 	case err != nil:
 		c.fail(errorText(notApplied(err)))
@@ -49,6 +52,25 @@ func watchPrefix(c *conn, args [][]byte) {
 	c.subs.watching = true
 	c.subs.mu.Unlock()
 	c.subs.going.Go(n.run)
+}
+
+// beginAnew is what a client does that cannot watch from where it was.
+const beginAnew = ": ask for TENURE.REVISION, then read the keys anew, then watch from that revision"
+
+// ofAnotherStore returns why nobody can watch from a revision that this store has not reached, as over HTTP: another
+// store has given it, and to wait for it would hide every change until then. The revision may only be ahead of this node.
+func (c *conn) ofAnotherStore(after uint64) (refusal string) {
+	if applied, err := c.cfg.Hub.Newest(); err == nil && after <= applied {
+		return ""
+	}
+	switch newest, err := c.to.Revision(); {
+	case err != nil:
+		return errorText(err)
+	case after > newest:
+		return "LOST revision " + strconv.FormatUint(after, 10) + " is above that of this store, so it is of another one" +
+			beginAnew
+	}
+	return ""
 }
 
 // watching is what a notifier does for TENURE.WATCH.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/server/watch"
+	"tenure/server/web"
 )
 
 func TestWatch(t *testing.T) {
@@ -63,6 +64,32 @@ func TestWatchIsRefused(t *testing.T) {
 		"TENURE.REVISION, then read the keys anew, then watch from that revision")
 	s.send("HELLO 3")
 	s.reply()
-	s.want("TENURE.WATCH p/ 99", "[tenure.watch p/ 99]")
-	s.want("TENURE.WATCH q/ 99", "-ERR this connection watches a prefix already: use another connection")
+	now := server.backend.(*fake).state.Revision()
+	s.want(fmt.Sprint("TENURE.WATCH p/ ", now), fmt.Sprintf("[tenure.watch p/ %d]", now))
+	s.want("TENURE.WATCH q/ 9", "-ERR this connection watches a prefix already: use another connection")
+}
+
+// A revision that this store has never had is of another store. To wait until it is reached would hide every change
+// until then. While no master answers, nobody knows whether it is one.
+func TestWatchFromAnotherStore(t *testing.T) {
+	f, server := startTold(t, Config{}, testHub)
+	s := dial(t, server)
+	next := fmt.Sprint(f.state.Revision() + 1)
+	s.want("TENURE.WATCH p/ "+next, "-LOST revision "+next+" is above that of this store, so it is of another one: ask for "+
+		"TENURE.REVISION, then read the keys anew, then watch from that revision")
+	f.fail = web.ErrNotApplied
+	s.send("TENURE.WATCH p/ " + next)
+	if got := s.reply(); !strings.HasPrefix(got, "-CLUSTERDOWN ") {
+		t.Error(got)
+	}
+	f.fail = nil
+	s.want("TENURE.READ stale", "OK") // the question is one for the master all the same
+	f.told()
+	s.send("TENURE.WATCH p/ " + next)
+	s.reply()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.reads) != 1 || f.reads[0] != web.Default {
+		t.Errorf("it was asked in the modes %v", f.reads)
+	}
 }
