@@ -3,6 +3,7 @@ package resp
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"tenure/api"
@@ -18,6 +19,9 @@ type admitted struct {
 	client  admission.Client // whose rate and waits count, and who has entries in the tables that clients share
 	rated   bool             // the rate of this client is counted
 
+	moved    *atomic.Int64   // metered.moved
+	stopping <-chan struct{} // closed when the server stops
+
 	flight  admission.Flight // of the commands that have arrived together
 	begun   bool             // there are such
 	refusal error            // why none of them is carried out any more
@@ -25,8 +29,9 @@ type admitted struct {
 	bytes   int64            // of commands and replies that are not charged yet
 }
 
-func newAdmitted(c *admission.Control, conn *admission.Conn) admitted {
-	return admitted{control: c, conn: conn, client: conn.Client, rated: !c.Rates.Unbounded(conn.Client)}
+func newAdmitted(c *admission.Control, conn *admission.Conn, moved *atomic.Int64, stopping <-chan struct{}) admitted {
+	return admitted{control: c, conn: conn, client: conn.Client, rated: !c.Rates.Unbounded(conn.Client), moved: moved,
+		stopping: stopping}
 }
 
 // holds is called with the token of the client: a client is its token, as over HTTP, or its address if it has none but
@@ -52,17 +57,39 @@ func (a *admitted) begin() {
 }
 
 // end is called when the commands are carried out, before their replies are sent. A client beyond its bounds gets the
-// replies later, so that it does not ask again at once.
+// replies later, as over HTTP, so that it does not ask again at once.
 func (a *admitted) end() {
 	a.flight.End()
+	a.charge()
 	if a.slow {
-		time.Sleep(slowDownFor)
+		a.slowDown()
 	}
 	a.begun, a.refusal, a.slow = false, nil, false
 }
 
-// slowDownFor is as long as over HTTP.
-const slowDownFor = 100 * time.Millisecond
+// charge charges the client for the bytes of its commands and replies so far.
+func (a *admitted) charge() {
+	if !a.rated {
+		return
+	}
+	cost, rest := admission.CostOfBytes(a.moved.Swap(0))
+	a.moved.Add(rest)
+	if cost > 0 {
+		a.control.Rates.Charge(a.client, cost, time.Now())
+	}
+}
+
+// slowDown waits before a refusal is sent, unless the server stops.
+func (a *admitted) slowDown() {
+	d, done := a.control.Conns.SlowDown(a.conn)
+	defer done()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-a.stopping:
+	}
+}
 
 // count counts a command for the rate of the client, and returns why it is refused. Each command of a pipeline counts.
 func (a *admitted) count(bytes int64) error {

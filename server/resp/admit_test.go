@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,9 @@ import (
 	"tenure/server/slow"
 	"tenure/server/watch"
 )
+
+// slowDownFor is how long a refusal waits at least.
+const slowDownFor = 100 * time.Millisecond
 
 // limited serves with limits that bound loopback too.
 func limited(t *testing.T, b Backend, l admission.Limits) *Server {
@@ -113,4 +117,57 @@ func TestWaitsOfOneClient(t *testing.T) {
 	second.wantPrefix("-TRYAGAIN not applied: overloaded: too many queries of this client wait", "SUBSCRIBE a")
 	first.want("RESET", "RESET")
 	second.wantPrefix("[subscribe", "SUBSCRIBE a")
+}
+
+// What a client moves counts for its rate, as over HTTP: a large value costs more than a small one, to write and to
+// read.
+func TestBytesCountForTheRate(t *testing.T) {
+	large := strings.Repeat("x", 256<<10)
+	set := "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$262144\r\n" + large
+	for command, size := range map[string]string{set: "large", "GET large": "large", "GET small": "small"} {
+		f := newFake(t)
+		f.apply(t, kv.Command{Op: kv.OpPut, Key: "large", Value: []byte(large)})
+		f.apply(t, kv.Command{Op: kv.OpPut, Key: "small", Value: []byte("x")})
+		s := dial(t, limited(t, f, admission.Limits{Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 40}}))
+		done := 0
+		for done < 30 {
+			s.send(command)
+			if got := s.reply(); strings.HasPrefix(got, "-TRYAGAIN") {
+				break
+			}
+			done++
+		}
+		if (done < 30) != (size == "large") {
+			t.Errorf("%.9q: %d of a value that is %s", command, done, size)
+		}
+	}
+}
+
+// The more refusals of one address wait, the later each comes, as over HTTP; a server that stops ends the wait.
+func TestRefusalsOfOneAddressComeLater(t *testing.T) {
+	server := limited(t, newFake(t), admission.Limits{Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 1}})
+	sessions := make([]*session, 64)
+	for i := range sessions {
+		sessions[i] = dial(t, server)
+	}
+	began := time.Now()
+	for _, s := range sessions {
+		s.send("PING")
+	}
+	for _, s := range sessions {
+		s.reply()
+	}
+	if took := time.Since(began); took < 3*slowDownFor {
+		t.Errorf("%d refusals of one address came within %v", len(sessions), took)
+	}
+	for _, s := range sessions {
+		s.send("PING")
+	}
+	time.Sleep(slowDownFor / 4)
+	began = time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil || time.Since(began) > slowDownFor {
+		t.Errorf("the server stops after %v: %v", time.Since(began), err)
+	}
 }

@@ -30,11 +30,12 @@ type conn struct {
 
 // newConn returns the connection nc, which was admitted. It is not served yet.
 func newConn(nc net.Conn, cfg *Config, s *shared, b Backend, as *admission.Conn) *conn {
-	c := &conn{net: nc, in: proto.NewReader(nc, cfg.limits()), cfg: cfg, shared: s}
+	counted := &metered{Conn: nc}
+	c := &conn{net: nc, in: proto.NewReader(counted, cfg.limits()), cfg: cfg, shared: s}
 	c.in.Known = true
-	c.out = sender{net: nc, timeout: cfg.SendTimeout, mu: &c.subs.mu}
+	c.out = sender{net: counted, timeout: cfg.SendTimeout, mu: &c.subs.mu}
 	c.to = store{backend: b, decider: cfg.Access, timeout: cfg.ClientTimeout}
-	c.limits = newAdmitted(cfg.Admission, as)
+	c.limits = newAdmitted(cfg.Admission, as, &counted.moved, s.stopping)
 	c.subs = subscriptions{net: nc, cfg: cfg, to: &c.to, limits: &c.limits, shared: s}
 	c.trail = trail{log: cfg.Audit, from: nc.RemoteAddr().String(), client: &c.to}
 	c.batch = batch{maxValueBytes: cfg.MaxValueBytes, left: c.to.left}

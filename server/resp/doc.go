@@ -19,7 +19,7 @@
 //	permission.go, refused.go
 //	             the one way to the Backend, which decides whether the client may; what becomes of a batch that it
 //	             may not have carried out whole
-//	handshake.go, login.go, admit.go, trail.go
+//	handshake.go, login.go, admit.go, metered.go, trail.go
 //	             TLS; AUTH; the limits of clients; lines of the audit log
 //	reader.go    the permissions of a client that receives changes
 //	subscriptions.go, watching.go, tracking.go, notifier.go

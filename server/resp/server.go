@@ -36,6 +36,8 @@ type shared struct {
 	open   atomic.Int64               // connections
 	unread atomic.Int64               // bytes, see holding
 	began  time.Time
+
+	stopping chan struct{} // closed by Shutdown
 }
 
 // New returns a server that does not listen yet.
@@ -48,7 +50,7 @@ func New(cfg Config, b Backend) (*Server, error) {
 	}
 	s := &Server{cfg: cfg.withDefaults(), backend: b, conns: make(map[*conn]struct{})}
 	s.shared.places.each, s.shared.places.all = maxCursorsOfClient, maxCursors
-	s.shared.began = time.Now()
+	s.shared.began, s.shared.stopping = time.Now(), make(chan struct{})
 	s.shared.asked.each, s.shared.asked.all = maxMasterNames, allMasterNames
 	return s, nil
 }
@@ -128,6 +130,9 @@ func (s *Server) begin(nc net.Conn) {
 // ends they are cut, and ctx's error is returned.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
+	if !s.closing {
+		close(s.shared.stopping)
+	}
 	s.closing = true
 	for c := range s.conns {
 		_ = c.net.SetReadDeadline(time.Now()) // it ends when it would read next
