@@ -47,6 +47,7 @@ func newConn(nc net.Conn, cfg *Config, s *shared, b Backend, as *admission.Conn)
 // serve answers commands until the connection ends.
 func (c *conn) serve() {
 	defer c.end()
+	defer c.survive()
 	if handshake(c.net, c.cfg.SendTimeout) != nil {
 		return
 	}

@@ -30,7 +30,8 @@
 //	executor.go, reads.go
 //	             carry out the batch: as one sequence of the log if it writes, else as one read
 //	sender.go    the replies that are not sent yet, and how they are sent
-//	errors.go    replies to errors of the Backend, and to unknown outcomes
+//	errors.go, survive.go
+//	             replies to errors of the Backend, to unknown outcomes, and after a fault of this package
 //
 // DESIGN.md says why it is built so.
 package resp

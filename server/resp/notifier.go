@@ -117,6 +117,7 @@ func (s *subscriptions) notifier(prefix string, after uint64) (*notifier, error)
 
 // run sends changes until the connection ends, or the token of its client does.
 func (n *notifier) run() {
+	defer n.survive()
 	defer n.place.Give()
 	defer n.waiter.Close()
 	var beat <-chan time.Time

@@ -1,0 +1,58 @@
+package resp
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/kv"
+	"tenure/server/slow"
+)
+
+// panicking is a fake whose writes panic.
+type panicking struct{ *fake }
+
+func (panicking) Write(time.Duration, kv.Command, *slow.Write) (kv.Result, error) { panic("a fault") }
+
+// logged is the log of a server.
+type logged struct {
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.String()
+}
+
+// A fault in a command ends its connection, as over HTTP, and not the node. Its client is told that the outcome is
+// unknown.
+func TestAPanicEndsOneConnection(t *testing.T) {
+	log := &logged{}
+	server := start(t, panicking{newFake(t)}, Config{Logger: zerolog.New(log)})
+	s, other := dial(t, server), dial(t, server)
+	other.want("GET k", "nil")
+	s.send("GET k", "SET k v", "GET k")
+	if got := s.reply(); !strings.HasPrefix(got, "-UNKNOWN outcome: internal error") {
+		t.Error(got)
+	}
+	if rest, err := io.ReadAll(s.in); err != nil || len(rest) > 0 {
+		t.Errorf("then %q, %v", rest, err)
+	}
+	other.want("GET k", "nil")
+	if got := log.String(); !strings.Contains(got, "a fault") || !strings.Contains(got, "panic_test.go") {
+		t.Errorf("the log: %s", got)
+	}
+}
