@@ -26,7 +26,6 @@ type admitted struct {
 	begun   bool             // there are such
 	refusal error            // why none of them is carried out any more
 	slow    bool             // the client asks for more than it may
-	bytes   int64            // of commands and replies that are not charged yet
 }
 
 func newAdmitted(c *admission.Control, conn *admission.Conn, moved *atomic.Int64, stopping <-chan struct{}) admitted {
@@ -92,27 +91,16 @@ func (a *admitted) slowDown() {
 }
 
 // count counts a command for the rate of the client, and returns why it is refused. Each command of a pipeline counts.
-func (a *admitted) count(bytes int64) error {
+func (a *admitted) count() error {
 	if !a.rated {
 		return nil
 	}
-	a.bytes += bytes
 	if _, err := a.control.Rates.Take(a.client, time.Now()); err != nil {
 		a.slow = true
 		return fmt.Errorf("%w: %w: at most %d a second (--request-rate)", web.ErrOverloaded, err,
 			a.control.Limits.Rate.PerSecond)
 	}
 	return nil
-}
-
-// charge counts what the commands and their replies have in bytes, as over HTTP.
-func (a *admitted) charge(replies int64) {
-	if !a.rated {
-		return
-	}
-	var cost int
-	cost, a.bytes = admission.CostOfBytes(a.bytes + replies)
-	a.control.Rates.Charge(a.client, cost, time.Now())
 }
 
 // wait takes a place among the waits of the client, to be given back.
@@ -132,10 +120,9 @@ func overloaded(err error) error {
 	return fmt.Errorf("%w: %w; try again later, or another node", web.ErrOverloaded, err)
 }
 
-// admit returns why a command, whose arguments have so many bytes, is not even looked at. cmd is nil if there is no such
-// command.
-func (c *conn) admit(cmd *command, bytes int64) error {
-	err := c.limits.count(bytes)
+// admit returns why a command is not even looked at. cmd is nil if there is no such command.
+func (c *conn) admit(cmd *command) error {
+	err := c.limits.count()
 	switch {
 	case cmd != nil && cmd.ends:
 		return nil
@@ -173,7 +160,7 @@ func (e *sizeError) Error() string { return e.text + ": nothing was changed" }
 // tooLarge answers a command that was dropped because it is too large.
 func (c *conn) tooLarge(e *proto.TooLarge) {
 	cmd := lookup(e.Name)
-	if err := c.admit(cmd, e.Bytes); err != nil {
+	if err := c.admit(cmd); err != nil {
 		c.turnAway(cmd, nil, err)
 		return
 	}

@@ -152,10 +152,13 @@ func (b *batch) full() bool {
 	return len(b.ops) >= maxSteps || len(b.steps) >= maxSteps || b.bytes >= maxBatchBytes
 }
 
-// fits reports whether a command of so many arguments and bytes can be one sequence with what is in b.
-func (b *batch) fits(args, bytes int) bool {
-	steps := len(b.steps) + args
-	return steps <= kv.MaxSteps && b.bytes+bytes+steps*kv.StepOverhead <= kv.MaxPartsBytes
+// fits reports whether a command with these arguments can be one sequence with what is in b.
+func (b *batch) fits(args [][]byte) bool {
+	steps, bytes := len(b.steps)+len(args), b.bytes
+	for _, a := range args {
+		bytes += len(a)
+	}
+	return steps <= kv.MaxSteps && bytes+steps*kv.StepOverhead <= kv.MaxPartsBytes
 }
 
 // whole returns steps as one sequence.

@@ -46,6 +46,8 @@ type Config struct {
 	ClientTimeout time.Duration
 	// SendTimeout bounds how long replies may take to be sent. 30 s.
 	SendTimeout time.Duration
+	// ListingTimeout bounds how long a command on many keys holds its view of the state. 2 min.
+	ListingTimeout time.Duration
 	// MaxUnreadBytes bounds what reads have taken from the state and clients have not taken yet, of all connections
 	// together, except small replies. 128 MiB.
 	MaxUnreadBytes int64
@@ -66,6 +68,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.ClientTimeout = cmp.Or(c.ClientTimeout, 10*time.Second)
 	c.SendTimeout = cmp.Or(c.SendTimeout, 30*time.Second)
+	c.ListingTimeout = cmp.Or(c.ListingTimeout, 2*time.Minute)
 	c.MaxLeaseTime = cmp.Or(c.MaxLeaseTime, 30*time.Second)
 	c.MaxUnreadBytes = cmp.Or(c.MaxUnreadBytes, 128<<20)
 	c.Heartbeat = cmp.Or(c.Heartbeat, 15*time.Second)
@@ -80,7 +83,8 @@ func (c Config) Validate() error {
 		return errors.New("resp: no address to listen on")
 	case c.MaxValueBytes < 1 || c.MaxValueBytes > api.MaxValueBytes:
 		return fmt.Errorf("resp: largest value of %d bytes: must be from 1 to %d", c.MaxValueBytes, api.MaxValueBytes)
-	case c.ClientTimeout < 0 || c.SendTimeout < 0 || c.Heartbeat < 0 || c.MaxLeaseTime < 0 || c.MaxUnreadBytes < 0:
+	case c.ClientTimeout < 0 || c.SendTimeout < 0 || c.Heartbeat < 0 || c.MaxLeaseTime < 0 || c.MaxUnreadBytes < 0 ||
+		c.ListingTimeout < 0:
 		return errors.New("resp: timeouts and bounds must be more than 0")
 	}
 	return nil

@@ -34,7 +34,7 @@ func newConn(nc net.Conn, cfg *Config, s *shared, b Backend, as *admission.Conn)
 	c := &conn{net: nc, in: proto.NewReader(counted, cfg.limits()), cfg: cfg, shared: s}
 	c.in.Known = true
 	c.out = sender{net: counted, timeout: cfg.SendTimeout, mu: &c.subs.mu}
-	c.to = store{backend: b, decider: cfg.Access, timeout: cfg.ClientTimeout}
+	c.to = store{backend: b, decider: cfg.Access, timeout: cfg.ClientTimeout, listing: cfg.ListingTimeout}
 	c.limits = newAdmitted(cfg.Admission, as, &counted.moved, s.stopping)
 	c.subs = subscriptions{net: nc, cfg: cfg, to: &c.to, limits: &c.limits, shared: s}
 	c.trail = trail{log: cfg.Audit, from: nc.RemoteAddr().String(), client: &c.to}
@@ -62,7 +62,6 @@ func (c *conn) serve() {
 		c.limits.end()
 		c.nobody = nil
 		failed := c.out.send()
-		c.limits.charge(c.out.takeSent())
 		c.track.yield()
 		if failed != nil || err != nil {
 			return
@@ -118,8 +117,8 @@ func (c *conn) execute() {
 
 // run runs one command: it adds to the batch.
 func (c *conn) run(args [][]byte) {
-	cmd, bytes := lookup(args[0]), sizeOf(args)
-	refusal := c.admit(cmd, int64(bytes))
+	cmd := lookup(args[0])
+	refusal := c.admit(cmd)
 	switch {
 	case refusal != nil:
 		c.turnAway(cmd, args, refusal)
@@ -135,20 +134,12 @@ func (c *conn) run(args [][]byte) {
 	case c.tx.open && !cmd.immediate:
 		c.tx.queue(c, cmd, args)
 	default:
-		if cmd.isAlone(args) || !c.batch.fits(len(args), bytes) {
+		if cmd.isAlone(args) || !c.batch.fits(args) {
 			c.execute()
 		}
 		c.batch.name = cmd.name
 		cmd.do(c, args)
 	}
-}
-
-// sizeOf returns the bytes of the arguments of a command.
-func sizeOf(args [][]byte) (bytes int) {
-	for _, a := range args {
-		bytes += len(a)
-	}
-	return bytes
 }
 
 // refuse replies that a command is not begun.

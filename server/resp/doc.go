@@ -16,7 +16,7 @@
 //	             look at many keys; the cursors of SCAN; RANDOMKEY; the bounded tables that clients share
 //	info.go, figures.go
 //	             what this server is, and INFO
-//	permission.go, refused.go
+//	permission.go, view.go, refused.go
 //	             the one way to the Backend, which decides whether the client may; what becomes of a batch that it
 //	             may not have carried out whole
 //	handshake.go, login.go, admit.go, metered.go, trail.go

@@ -21,6 +21,7 @@ type store struct {
 	backend Backend
 	decider *access.Decider // nil: there are no tokens, so that everything is allowed
 	timeout time.Duration   // of a request, and for this node to find out whether something is allowed
+	listing time.Duration   // of a view
 	mode    web.Mode        // of reads
 	proven  access.Credentials
 	who     access.Credentials
@@ -214,7 +215,7 @@ func (s *store) snapshotIn(mode web.Mode, prefix string) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := view{snapshot: snapshot, store: s}
+	v := view{snapshot: snapshot, store: s, began: time.Now()}
 	if s.decider == nil {
 		return v, nil
 	}
@@ -247,41 +248,6 @@ func (s *store) countKeys() (keys, expiring int, known bool) {
 		keys, known = s.backend.KeyCount()
 	}
 	return keys, v.snapshot.Expiring(), known
-}
-
-// view is a state without the keys that the client may not read.
-type view struct {
-	snapshot *kv.Snapshot
-	store    *store
-	hides    bool // there may be such keys
-}
-
-// shows reports whether key is in the view.
-func (v view) shows(key string) bool { return !v.hides || v.store.may(acl.KeyRead(key)) }
-
-// only returns r without the keys that are not in the view.
-func (v view) only(r kv.Range) kv.Range {
-	if v.hides {
-		r.Keep = v.shows
-	}
-	return r
-}
-
-// Revision returns that of the whole state.
-func (v view) Revision() uint64 { return v.snapshot.Revision() }
-
-// Count returns how many keys of r there are.
-func (v view) Count(r kv.Range) (int, error) { return v.snapshot.Count(v.only(r)) }
-
-// Keys calls fn with the keys of r in order, until it says false.
-func (v view) Keys(r kv.Range, fn func(key string) bool) error {
-	return v.snapshot.Keys(v.only(r), "", fn)
-}
-
-// Pass is Keys, but also calls fn for hidden keys, with shown false. fn may use a hidden key only as the place at which
-// to continue.
-func (v view) Pass(r kv.Range, fn func(key string, shown bool) bool) error {
-	return v.snapshot.Keys(r, "", func(key string) bool { return fn(key, v.shows(key)) })
 }
 
 // Status returns the node's view of itself and of the other nodes. It needs no permission, as over HTTP.

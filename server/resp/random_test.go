@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"tenure/kv"
 )
@@ -45,7 +46,7 @@ func TestRandomKeyOfOddNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer snapshot.Close()
-	v := view{snapshot: snapshot, store: &store{}}
+	v := view{snapshot: snapshot, store: &store{listing: time.Minute}, began: time.Now()}
 	missing := len(want)
 	for i := 0; i < 200_000 && missing > 0; i++ {
 		key, err := v.descend()

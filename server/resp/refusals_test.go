@@ -356,33 +356,19 @@ func TestNeighboursDoNotFail(t *testing.T) {
 func TestABatchFitsIntoASequence(t *testing.T) {
 	const largest = 16 << 20
 	var b batch
-	if !b.fits(3, largest) {
+	command := func(bytes int) [][]byte { return [][]byte{[]byte("SET"), []byte("k"), make([]byte, bytes-4)} }
+	if !b.fits(command(largest)) {
 		t.Error("the largest value does not fit alone")
 	}
 	b.put([]byte("k"), make([]byte, maxBatchBytes-2), 0, 0, replyOK)
-	if b.full() || !b.fits(3, largest-maxBatchBytes) || b.fits(3, largest) {
-		t.Errorf("full %v, fits %v, %v", b.full(), b.fits(3, largest-maxBatchBytes), b.fits(3, largest))
+	if b.full() || !b.fits(command(largest-maxBatchBytes)) || b.fits(command(largest)) {
+		t.Errorf("full %v, fits %v, %v", b.full(), b.fits(command(largest-maxBatchBytes)), b.fits(command(largest)))
 	}
 	for range maxSteps - 2 {
 		b.step(kv.Command{Op: kv.OpFetch})
 	}
-	if b.full() || !b.fits(maxKeys+1, 0) || b.fits(kv.MaxSteps, 0) {
+	if b.full() || !b.fits(make([][]byte, maxKeys+1)) || b.fits(make([][]byte, kv.MaxSteps)) {
 		t.Errorf("with many steps: full %v", b.full())
-	}
-}
-
-// The bytes of commands and replies count for the rate, as over HTTP.
-func TestBytesCountForTheRate(t *testing.T) {
-	server := limited(t, newFake(t), admission.Limits{Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 20}})
-	s := dial(t, server)
-	sendBulk(s, "SET", "k", strings.Repeat("v", 400<<10))
-	for i, want := range []string{"OK", "bytes", "bytes", "bytes", "-TRYAGAIN"} {
-		if got := s.reply(); want != "bytes" && !strings.HasPrefix(got, want) {
-			t.Errorf("reply %d: %.100s, want %s", i, got, want)
-		}
-		if i < 4 {
-			s.send("GET k")
-		}
 	}
 }
 

@@ -17,27 +17,18 @@ type sender struct {
 	timeout time.Duration // of sending
 	mu      *sync.Mutex   // see subscriptions
 	closing bool          // the connection ends after the replies
-	sent    int64         // bytes, since takeSent
-}
-
-// takeSent returns how many bytes were sent since the last call.
-func (s *sender) takeSent() (bytes int64) {
-	bytes, s.sent = s.sent, 0
-	return bytes
 }
 
 // send sends the replies in one go.
 func (s *sender) send() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sent += int64(s.Len())
 	return sendAll(s.net, &s.Writer, s.timeout)
 }
 
 // sendNow sends the replies so far, with mu held, and reports whether it could. A connection that cannot be sent to
 // ends: no second try waits.
 func (s *sender) sendNow() bool {
-	s.sent += int64(s.Len())
 	if sendAll(s.net, &s.Writer, s.timeout) != nil {
 		s.closing = true
 		_ = s.net.Close()
