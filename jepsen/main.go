@@ -30,7 +30,8 @@ func main() {
 func root() *cobra.Command {
 	c := &cobra.Command{Use: "jepsen",
 		Short:        "Test clusters under faults, simulated and real, and check what their clients saw",
-		SilenceUsage: true, SilenceErrors: true}
+		SilenceUsage: true, SilenceErrors: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}} // its scripts evaluate what is typed
 	c.AddCommand(simCommand(), killCommand(), showCommand())
 	c.AddCommand(mutantsCommand())
 	c.AddCommand(oneLineCommand())

@@ -11,6 +11,7 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/completion"
 )
 
 func newACLPolicy(a *app) *cobra.Command {
@@ -238,10 +239,10 @@ func (p *printer) printPolicy(x client.Policy, err error) error {
 func (k *connection) completePolicies(
 	cmd *cobra.Command, args []string, _ string,
 ) ([]string, cobra.ShellCompDirective) {
-	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []string) {
+	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []completion.Candidate) {
 		list, _, _ := c.ACL().Policies(ctx, client.ReadOptions{Mode: client.Stale})
 		for _, p := range list {
-			out = append(out, p.Name+"\t"+output.OneLine(p.Description))
+			out = append(out, completion.Candidate{Name: p.Name, About: p.Description})
 		}
 		return out
 	})

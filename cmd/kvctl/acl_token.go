@@ -8,6 +8,7 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/completion"
 )
 
 func newACLToken(a *app) *cobra.Command {
@@ -267,10 +268,10 @@ func newTokenDelete(a *app) *cobra.Command {
 func (k *connection) completeTokens(
 	cmd *cobra.Command, args []string, _ string,
 ) ([]string, cobra.ShellCompDirective) {
-	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []string) {
+	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []completion.Candidate) {
 		list, _, _ := c.ACL().Tokens(ctx, "", client.ReadOptions{Mode: client.Stale})
 		for _, t := range list {
-			out = append(out, t.AccessorID+"\t"+output.OneLine(t.Description))
+			out = append(out, completion.Candidate{Name: t.AccessorID, About: t.Description})
 		}
 		return out
 	})

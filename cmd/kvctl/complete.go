@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/completion"
+	"tenure/internal/shown"
 )
 
 const (
@@ -17,9 +19,12 @@ const (
 
 // completeKeys completes a key as the first argument. Keys are cut at slashes, as paths are.
 func (k *connection) completeKeys(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	keys, directive := k.complete(cmd, args, func(ctx context.Context, c *client.Client) []string {
+	keys, directive := k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []completion.Candidate) {
 		keys, _, _ := c.Keys(ctx, typed, client.ListOptions{Mode: client.Stale, Separator: "/", Limit: completeLimit})
-		return keys
+		for _, key := range keys {
+			out = append(out, completion.Candidate{Name: key})
+		}
+		return out
 	})
 	return keys, directive | cobra.ShellCompDirectiveNoSpace
 }
@@ -34,10 +39,10 @@ func (k *connection) completeBothKeys(
 func (k *connection) completeSessions(
 	cmd *cobra.Command, args []string, _ string,
 ) ([]string, cobra.ShellCompDirective) {
-	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []string) {
+	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []completion.Candidate) {
 		list, _, _ := c.Sessions().List(ctx, client.ReadOptions{Mode: client.Stale})
 		for _, s := range list {
-			out = append(out, s.ID+"\t"+output.OneLine(s.Name))
+			out = append(out, completion.Candidate{Name: s.ID, About: s.Name})
 		}
 		return out
 	})
@@ -46,19 +51,20 @@ func (k *connection) completeSessions(
 func (k *connection) completeLeases(
 	cmd *cobra.Command, args []string, typed string,
 ) ([]string, cobra.ShellCompDirective) {
-	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []string) {
+	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []completion.Candidate) {
 		p, _ := c.Leases().List(ctx, client.LeaseListOptions{Prefix: typed, Limit: completeLimit})
 		for _, l := range p.Leases {
-			out = append(out, l.Name+"\t"+output.OneLine(l.Owner))
+			out = append(out, completion.Candidate{Name: l.Name, About: l.Owner})
 		}
 		return out
 	})
 }
 
-// complete completes the first argument by what find finds. Errors are not reported: a message would appear in the
-// middle of the command line.
+// complete completes the first argument by what find finds. The scripts of package completion get the names past package
+// cobra, which changes some. Scripts of cobra's own, which somebody may still have, get only names in which a shell finds
+// nothing to evaluate. Errors are not reported: a message would appear in the middle of the command line.
 func (k *connection) complete(
-	cmd *cobra.Command, args []string, find func(context.Context, *client.Client) []string,
+	cmd *cobra.Command, args []string, find func(context.Context, *client.Client) []completion.Candidate,
 ) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
 	defer cancel()
@@ -69,6 +75,26 @@ func (k *connection) complete(
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	out := find(ctx, c)
-	return out[:min(len(out), completeLimit)], cobra.ShellCompDirectiveNoFileComp
+	found := find(ctx, c)
+	if found = found[:min(len(found), completeLimit)]; k.completing {
+		k.found = found
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	for _, f := range found {
+		if shown.Word(f.Name) == f.Name && f.Name[0] != '-' {
+			out = append(out, f.Name)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// candidates returns what may stand at the cursor behind words.
+func candidates(ctx context.Context, environ, words []string, current string) completion.Answer {
+	a := newApp(environ, nil, io.Discard, io.Discard)
+	a.completing = true
+	defer a.close()
+	answer := completion.Of(ctx, newRoot(a), words, current)
+	answer.Candidates = append(answer.Candidates, completion.Names(a.found, words)...)
+	return answer
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tenure/client"
+	"tenure/internal/completion"
 	"tenure/internal/input"
 )
 
@@ -25,6 +26,9 @@ type connection struct {
 	timeout          time.Duration
 
 	cached *client.Client
+
+	completing bool                   // a script of package completion asks
+	found      []completion.Candidate // for it
 }
 
 // addEndpoints defines the flag that names the nodes.

@@ -206,7 +206,7 @@ func TestSessionCompletion(t *testing.T) {
 	if o := kvctl(t, c, "", "session", "create", "--name", "me"); o.code != 0 {
 		t.Fatal(o.errOut)
 	}
-	if o := kvctl(t, c, "", "__complete", "session", "renew", ""); !strings.HasPrefix(o.out, someSession+"\tme\n:") {
+	if o := kvctl(t, c, "", "__complete", "session", "renew", ""); !strings.HasPrefix(o.out, someSession+"\n:") {
 		t.Errorf("%q", o.out)
 	}
 	c.Node(1).Stop()

@@ -16,6 +16,7 @@ import (
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/child"
 	"tenure/internal/buildinfo"
+	"tenure/internal/completion"
 )
 
 // The exit codes.
@@ -44,6 +45,12 @@ func main() {
 
 // run carries out one command line and returns the exit code. It ends soon after ctx does.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == completion.Request {
+		completion.Run(args[1:], environ, stdout, func(words []string, current string) completion.Answer {
+			return candidates(ctx, environ, words, current)
+		})
+		return exitDone
+	}
 	a := newApp(environ, stdin, stdout, stderr)
 	root := newRoot(a)
 	root.SetArgs(append([]string{}, doubleDashes(root, args)...)) // never nil: cobra would take those of the process

@@ -10,6 +10,7 @@ import (
 	"tenure/api"
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/completion"
 )
 
 func newQuota(a *app) *cobra.Command {
@@ -193,10 +194,10 @@ func percentOf(used, limit uint64) string {
 func (k *connection) completeQuotas(
 	cmd *cobra.Command, args []string, _ string,
 ) ([]string, cobra.ShellCompDirective) {
-	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []string) {
+	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []completion.Candidate) {
 		list, _, _ := c.Quotas().List(ctx, client.ReadOptions{Mode: client.Stale})
 		for _, q := range list {
-			out = append(out, q.Prefix)
+			out = append(out, completion.Candidate{Name: q.Prefix})
 		}
 		return out
 	})

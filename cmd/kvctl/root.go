@@ -9,6 +9,7 @@ import (
 
 	"tenure/client"
 	"tenure/internal/buildinfo"
+	"tenure/internal/completion"
 )
 
 // defaultEndpoints are the nodes of `kvnode dev`.
@@ -92,12 +93,9 @@ func newRoot(a *app) *cobra.Command {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.InitDefaultCompletionCmd() // it takes the output as it is now
-	for _, c := range root.Commands() {
-		if c.Name() == "completion" {
-			group(c, c.Commands()...)
-		}
-	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	scripts := completion.Command("kvctl", a.stdout)
+	root.AddCommand(group(scripts, scripts.Commands()...))
 	return root
 }
 

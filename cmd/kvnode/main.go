@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"tenure/cmd/kvnode/dev"
+	"tenure/internal/completion"
 	"tenure/server"
 	"tenure/server/guardian"
 	"tenure/server/recovery"
@@ -61,6 +63,12 @@ func runGuardian(stderr io.Writer) int {
 
 // execute runs the command line and returns the exit code.
 func execute(args, environ []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == completion.Request {
+		completion.Run(args[1:], environ, stdout, func(words []string, current string) completion.Answer {
+			return completion.Of(context.Background(), newRoot(environ, io.Discard, io.Discard), words, current)
+		})
+		return 0
+	}
 	cmd := newRoot(environ, stdout, stderr)
 	cmd.SetArgs(append([]string{}, args...)) // never nil: cobra would take the arguments of the process
 	cmd.SetOut(stdout)

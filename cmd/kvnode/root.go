@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tenure/internal/buildinfo"
+	"tenure/internal/completion"
 	"tenure/internal/suggest"
 )
 
@@ -31,7 +32,7 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 		Version:           buildinfo.Read().Line("kvnode"),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.resolve(environ)
 			if err != nil {
@@ -47,8 +48,15 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newVersion(stdout), newDev(environ, stdout), newValidate(environ, stdout),
 		newRejoin(environ, stderr), newCheck(stdout), newInspect(stdout, stderr), newRecover(stdout, stderr),
-		newRestore(stdout, stderr), newInit())
+		newRestore(stdout, stderr), newInit(), newCompletion(stdout))
 	return root
+}
+
+// newCompletion returns the command for scripts of shells. It is for packages, and not listed.
+func newCompletion(stdout io.Writer) *cobra.Command {
+	cmd := completion.Command("kvnode", stdout)
+	cmd.Hidden = true
+	return cmd
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
