@@ -97,7 +97,8 @@ const (
 	HeaderRevision = "X-Tenure-Index"
 	// HeaderCount is how many keys a deletion by prefix has deleted.
 	HeaderCount = "X-Tenure-Count"
-	// HeaderDropped is "true" if the write was applied by an earlier copy whose result is not remembered.
+	// HeaderDropped is "true" if an earlier copy has decided the write, and the body lacks what is not remembered of its
+	// result. The status and what is left of the body say whether that copy was applied.
 	HeaderDropped = "X-Tenure-Dropped"
 	// HeaderNode is the number of the node, in every answer that is not a success.
 	HeaderNode = "X-Tenure-Node"

@@ -68,3 +68,28 @@ func TestARefusalAfterALostAnswerIsUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestTheValueThatIsNotRemembered: a test-and-set whose answer was lost may be told only that it found another value.
+// The value is nil then, and not taken for an empty one.
+func TestTheValueThatIsNotRemembered(t *testing.T) {
+	for _, dropped := range []bool{true, false} {
+		inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+			node := w.Node(1).Handler()
+			serveOne(t, w, func(rw http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPost {
+					node.ServeHTTP(rw, r)
+					return
+				}
+				rw.Header().Set(api.HeaderRevision, "9")
+				if dropped {
+					rw.Header().Set(api.HeaderDropped, "true")
+				}
+				pretend(http.StatusOK, `{"Success":false,"Value":null}`)(rw, r)
+			})
+			now, _, err := w.client.TestAndSet(context.Background(), "k", []byte("t"), []byte("v"), client.WriteOptions{})
+			if kindOf(t, err) != client.ErrCondition || (now == nil) != dropped {
+				t.Errorf("dropped %v: %q, nil %v, %v", dropped, now, now == nil, err)
+			}
+		})
+	}
+}

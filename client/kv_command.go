@@ -11,8 +11,9 @@ import (
 )
 
 // TestAndSet writes value if the key holds test. It returns the value that the key holds now, and the revision of the
-// store. If the key holds another value, the error is ErrCondition and that value is returned (nil if it is not
-// remembered any more, see ErrDropped). The error is ErrNotFound if the key is absent.
+// store. If the key holds another value, the error is ErrCondition and that value is returned. It is nil only if it is
+// not known: an earlier copy, whose answer was lost, found a value too large to be remembered. The error is ErrNotFound
+// if the key is absent.
 func (c *kv) TestAndSet(
 	ctx context.Context, key string, test, value []byte, o WriteOptions,
 ) (now []byte, revision uint64, err error) {
@@ -29,7 +30,9 @@ func (c *kv) TestAndSet(
 		if *out.Success {
 			return nil, nil, true
 		}
-		now = out.Value
+		if now = out.Value; now == nil && a.header.Get(api.HeaderDropped) == "" {
+			now = []byte{}
+		}
 		return ErrCondition, errors.New("the key holds another value"), true
 	})
 	if err != nil && !errors.Is(err, ErrCondition) {

@@ -79,7 +79,7 @@ func (s *State) applyCommand(cmd []byte, limit uint64) (r Result, within bool, e
 		return Result{}, within, err
 	}
 	if c.IdemKey != "" && r.Code != CodeBootstrapped { // anybody can have that, as often as they like
-		s.dedup.remember(c.IdemKey, h, r)
+		s.dedup.remember(c, h, r)
 	}
 	s.dedup.forget(s.exec.revision)
 	s.exec.notes.tell()

@@ -17,8 +17,8 @@ var ErrCommand = errors.New("invalid command")
 //
 //	struct { Op Op; Key string; Flags uint64; HasIndex bool; Index uint64; IdemKey string; Base uint64; More []byte }
 //
-// and, from feature level 1 on, Decided uint64. A command with a Mode has it in the place of Flags. Without More and
-// Decided the header ends before them: the busiest commands do not pay for unused fields. More is a commandMore. The
+// and, from feature level 1 on, Decided uint64 and Said []byte. A command with a Mode has it in the place of Flags.
+// Without More, Decided and Said the header ends before them: the busiest commands do not pay for unused fields. More is a commandMore. The
 // order of the fields is the encoding. Reflection over the header took half the time of Apply; command_test.go holds it
 // against the library.
 
@@ -103,6 +103,8 @@ const (
 func appendHeader(b []byte, c *Command) []byte {
 	more, fields := c.present()&moreFields != 0, 7
 	switch {
+	case c.Said != "":
+		fields = 10
 	case c.Decided != 0:
 		fields = 9
 	case more:
@@ -120,11 +122,14 @@ func appendHeader(b []byte, c *Command) []byte {
 	case more:
 		m := c.more()
 		b = codec.AppendBytes(b, codec.Marshal(&m))
-	case c.Decided != 0:
+	case fields > 8:
 		b = codec.AppendNil(b)
 	}
-	if c.Decided != 0 {
+	if fields > 8 {
 		b = codec.AppendUint(b, c.Decided)
+	}
+	if fields > 9 {
+		b = codec.AppendBytes(b, []byte(c.Said))
 	}
 	return b
 }
@@ -179,7 +184,7 @@ func decodeHeader(b []byte, c *Command) (payload []byte, err error) {
 	c.Op, c.Key, c.Flags = Op(f.Small(math.MaxUint8)), string(f.Bytes()), f.Uint()
 	c.HasIndex, c.Index, c.IdemKey, c.Base = f.Bool(), f.Uint(), string(f.Bytes()), f.Uint()
 	more := f.Bytes()
-	c.Decided = f.Uint()
+	c.Decided, c.Said = f.Uint(), string(f.Bytes())
 	f.End()
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCommand, err)

@@ -50,6 +50,18 @@ type decidedHeader struct {
 	More     []byte
 	Decided  uint64
 }
+type saidHeader struct {
+	Op       Op
+	Key      string
+	Flags    uint64
+	HasIndex bool
+	Index    uint64
+	IdemKey  string
+	Base     uint64
+	More     []byte
+	Decided  uint64
+	Said     []byte
+}
 type plainHeader struct {
 	Op       Op
 	Key      string
@@ -78,6 +90,11 @@ func TestHeadersAreTheLibrarys(t *testing.T) {
 			want = codec.Marshal(&decidedHeader{h.Op, h.Key, h.Flags, h.HasIndex, h.Index, h.IdemKey, h.Base, h.More,
 				c.Decided})
 		}
+		if rapid.Bool().Draw(t, "said") {
+			c.Said = strings.Repeat("s", 32)
+			want = codec.Marshal(&saidHeader{h.Op, h.Key, h.Flags, h.HasIndex, h.Index, h.IdemKey, h.Base, h.More,
+				c.Decided, []byte(c.Said)})
+		}
 		header := appendHeader(nil, &c)
 		if !bytes.Equal(header, want) {
 			t.Fatalf("%x, the library writes %x", header, want)
@@ -89,7 +106,7 @@ func TestHeadersAreTheLibrarys(t *testing.T) {
 		}
 		if got.Op != c.Op || got.Key != c.Key || got.Flags|uint64(got.Mode) != flags || got.HasIndex != c.HasIndex ||
 			got.Index != c.Index ||
-			got.IdemKey != c.IdemKey || got.Base != c.Base || got.Decided != c.Decided ||
+			got.IdemKey != c.IdemKey || got.Base != c.Base || got.Decided != c.Decided || got.Said != c.Said ||
 			len(c.Test) == 0 && got.more() != c.more() {
 			t.Fatalf("%+v came back as %+v", c, got)
 		}
@@ -107,6 +124,11 @@ func TestCommandValidation(t *testing.T) {
 		good    bool
 	}{
 		"longest key":          {set(long, ""), true},
+		"said":                 {Command{Op: OpSequence, Said: long[:32]}.keyed("w", 1), true},
+		"said without a key":   {Command{Op: OpSequence, Said: long[:32]}, false},
+		"said, too short":      {Command{Op: OpSequence, Said: long[:31]}.keyed("w", 1), false},
+		"said by a set":        {Command{Op: OpSet, Key: "a", Said: long[:32]}.keyed("w", 1), false},
+		"said by a step":       {Command{Op: OpSequence, Parts: []Part{{Op: OpPut, Key: "a", Said: long[:32]}}}, false},
 		"key too long":         {set(long+"k", ""), false},
 		"empty key":            {set("", "x"), false},
 		"empty key deleted":    {del(""), false},

@@ -103,9 +103,13 @@ func (d *dedup) mayKnow(c *Command, s sum) bool {
 	return known && d.queue.at(seq).sum == s || c.Base < d.floor
 }
 
-// remember keeps what the command under key came to, without a body that is too large.
-func (d *dedup) remember(key string, s sum, r Result) {
+// remember keeps what the command c came to, without a body that is too large.
+func (d *dedup) remember(c *Command, s sum, r Result) {
+	key := c.IdemKey
 	if len(r.Body) > MaxRememberedBody {
+		if c.Op == OpSequence {
+			r.Count = doneSteps(&r)
+		}
 		r.Body, r.Dropped = "", true
 	}
 	d.index[key] = d.queue.next
@@ -129,7 +133,8 @@ func (d *dedup) forget(revision uint64) {
 }
 
 // hash covers all fields that make two commands the same one. It leaves out what each node that is asked puts in by
-// itself: Base, the ID of a session to be created and the node of the session, and the times of a token.
+// itself: Base, the ID of a session to be created and the node of the session, and the times of a token. Said stands for
+// the value and the parts.
 func (d *dedup) hash(c *Command) sum {
 	b := append(d.buf[:0], byte(c.Op), 0)
 	if c.HasIndex {
@@ -147,8 +152,22 @@ func (d *dedup) hash(c *Command) sum {
 		}
 		b = codec.Append(b, &more) // it tells its own length
 	}
+	if c.Said != "" {
+		b[1] |= 4
+		b = append(b, c.Said...)
+	}
 	d.hasher.Reset()
 	d.hasher.Write(b)
+	if c.Said == "" {
+		d.hashPayload(c)
+	}
+	b = d.hasher.Sum(b[:0])
+	d.buf = b
+	return sum(b)
+}
+
+// hashPayload adds the value and the parts of c.
+func (d *dedup) hashPayload(c *Command) {
 	d.hasher.Write(c.Test)
 	d.hasher.Write(c.withoutTimes())
 	for i := range c.Parts {
@@ -156,9 +175,6 @@ func (d *dedup) hash(c *Command) sum {
 		d.hasher.Write(binary.AppendUvarint(nil, uint64(len(p))))
 		d.hasher.Write(p)
 	}
-	b = d.hasher.Sum(b[:0])
-	d.buf = b
-	return sum(b)
 }
 
 // read reads the records of a state database whose marks are m.

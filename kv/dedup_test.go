@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,6 +80,42 @@ func TestDedupAReusedKeyThatWasForgottenLeavesDoubt(t *testing.T) {
 	m.want(first, Result{Code: CodeKeyTooOld, Revision: revision})
 	m.want(set("a", "3").keyed("w", revision), Result{Code: CodeKeyReused, Revision: revision})
 	m.want(second, Result{Code: CodeDone, Revision: revision})
+}
+
+// What the client has sent stands for what a node has made of it, and for nothing else of a command.
+func TestDedupComparesWhatWasSaid(t *testing.T) {
+	hash, other := strings.Repeat("1", 32), strings.Repeat("2", 32)
+	said := func(said string, parts ...Part) Command { return Command{Op: OpSequence, Parts: parts, Said: said} }
+	first := Command{Op: OpPut, Key: "a", Value: []byte("1"), TTL: 9}
+	later, gone := first, Command{Op: OpUnlink, Key: "a"}
+	later.TTL = 8
+	m := newMachine(t, small).atLevel()
+	m.do(said(hash, first).keyed("w", 1))
+	for _, same := range [][]Part{{first}, {later}, {gone}, {gone, gone}, {}} {
+		if r := m.do(said(hash, same...).keyed("w", 1))[0]; r.Code != CodeDone || r.Revision != 2 || m.get("a") == "-" {
+			t.Errorf("%+v: %+v", same, r)
+		}
+	}
+	for _, another := range []Command{said(other, first), said("", first), said(hash, first).under("kv/a", 9)} {
+		m.want(another.keyed("w", 1), Result{Code: CodeKeyReused, Revision: 2})
+	}
+}
+
+// A result without its body says how many steps of a sequence were done.
+func TestDedupCountsTheStepsOfALargeResult(t *testing.T) {
+	m := newMachine(t, small).atLevel()
+	m.do(set("a", strings.Repeat("x", MaxRememberedBody+1)))
+	exchanged := Part{Op: OpPut, Key: "a", Value: []byte("1"), Mode: ModeReturn}
+	refused := exchanged
+	refused.Mode |= ModeAbsent
+	for i, c := range []Command{{Op: OpSequence, Parts: []Part{refused}}, {Op: OpSequence, Parts: []Part{refused, exchanged}}} {
+		c = c.keyed(fmt.Sprint(i), 1)
+		first := m.do(c)[0]
+		again := m.do(c)[0]
+		if first.Count != 0 || first.Dropped || again.Count != uint64(i) || !again.Dropped || again.Body != "" {
+			t.Errorf("%+v, and once more %+v", first, again)
+		}
+	}
 }
 
 func TestDedupHashLeavesBaseOut(t *testing.T) {

@@ -63,10 +63,10 @@
 // # Exactly once
 //
 // A command may carry an idempotency key and a base: a revision that the client had seen before its first try, the
-// same in all retries. The state remembers keys with a hash of the command (without base) and its result (without a
-// body above MaxRememberedBody), refused conditions too, and forgets the oldest beyond Limits. F is the highest
-// revision at which a forgotten key was remembered; the state keeps floor = F+1, and 0 while nothing has been
-// forgotten. The rules, in dedup.check:
+// same in all retries. The state remembers keys with a hash of the command (without base, and with Command.Said in place
+// of what a node has made of it) and its result (without a body above MaxRememberedBody), refused conditions too, and
+// forgets the oldest beyond Limits. F is the highest revision at which a forgotten key was remembered; the state keeps
+// floor = F+1, and 0 while nothing has been forgotten. The rules, in dedup.check:
 //
 //	key known, same command      its first result again
 //	base < floor (base ≤ F)      CodeKeyTooOld: an earlier copy may have been applied, so this one is not

@@ -21,6 +21,7 @@ const (
 	hasFence
 	hasToken
 	hasDecided
+	hasSaid
 	hasMode // in the place of the flags: not one of moreFields
 
 	moreFields = hasLock | hasTTL | hasNum | hasNewKey | hasTest | hasSessionID | hasSessionBody | hasArm |
@@ -30,7 +31,7 @@ const (
 // fieldTexts names the fields, by bit.
 var fieldTexts = [...]string{
 	"value", "flags", "index", "idempotency key", "base", "parts", "lock", "TTL", "number", "new key",
-	"value to compare", "session", "settings of a session", "arm", "fence", "token", "decision", "mode",
+	"value to compare", "session", "settings of a session", "arm", "fence", "token", "decision", "hash of what was sent", "mode",
 }
 
 // present returns the fields of c that are not zero, except Op and Key.
@@ -79,6 +80,9 @@ func (c *Command) present() (f fields) {
 	}
 	if c.Decided != 0 {
 		f |= hasDecided
+	}
+	if c.Said != "" {
+		f |= hasSaid
 	}
 	if c.Mode != 0 {
 		f |= hasMode

@@ -146,6 +146,11 @@ type Command struct {
 	// if no decision was needed. If a permission was taken away since, the command is refused with CodeDecideAgain,
 	// or CodeDecideInDoubt.
 	Decided uint64
+
+	// Said is the SHA-256 of what the client has sent, of a command with an idempotency key that a node makes out of more
+	// than that: of its clock, of its settings, or of its state. Copies with equal Said are the same command, whatever the
+	// nodes have made of it. Empty: the fields are compared.
+	Said string
 }
 
 // Part is one operation of a transaction or sequence: a Command without idempotency key, fence and parts of its own. In

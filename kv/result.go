@@ -68,7 +68,7 @@ type Result struct {
 	Revision uint64 // of the change; of the store if nothing changed
 	Count    uint64 // keys deleted, or as the comment of the Op says
 	// Body is what some ops answer, encoded as their comment says. A remembered result keeps at most MaxRememberedBody
-	// bytes of it: a retry then gets an empty Body and Dropped.
+	// bytes of it: a retry then gets an empty Body and Dropped, and Count is how many steps of a sequence were done.
 	Body    string
 	Dropped bool
 }

@@ -165,6 +165,20 @@ func (s *Steps) Next() (Result, error) {
 	return r, nil
 }
 
+// doneSteps returns how many steps of a sequence were done, by its result.
+func doneSteps(r *Result) (n uint64) {
+	steps := StepsOf(r)
+	for {
+		step, err := steps.Next()
+		if err != nil { // there is no other
+			return n
+		}
+		if step.Code == CodeDone {
+			n++
+		}
+	}
+}
+
 // cutUvarint splits a uvarint off s.
 func cutUvarint(s string) (n uint64, rest string, ok bool) {
 	var shift uint

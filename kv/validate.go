@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"crypto/sha256"
 	"fmt"
 )
 
@@ -56,7 +57,7 @@ var rules = [...]rule{
 
 	OpPutPolicy:  {named: byNone, takes: hasValue | hasIndex | idem, level: 1},
 	OpDropPolicy: {named: byNone, takes: hasValue | idem, level: 1},
-	OpPutToken:   {named: byNone, takes: hasValue | hasIndex | idem, level: 1},
+	OpPutToken:   {named: byNone, takes: hasValue | hasIndex | idem | hasSaid, level: 1},
 	OpDropToken:  {named: byNone, takes: hasValue | idem, level: 1},
 	OpEndToken:   {named: byNone, takes: hasValue | hasArm, level: 1},
 	OpBootstrap:  {named: byNone, takes: hasValue | hasNum | idem, level: 1},
@@ -70,7 +71,7 @@ var rules = [...]rule{
 	OpMove:      {named: byKey, takes: hasNewKey | hasMode | fenced, level: 1, step: true},
 	OpFetch:     {named: byKey, level: 1, step: true, partial: true},
 	OpMeasure:   {named: byKey, level: 1, step: true, partial: true},
-	OpSequence:  {named: byNone, takes: hasParts | hasMode | fenced, level: 1},
+	OpSequence:  {named: byNone, takes: hasParts | hasMode | fenced | hasSaid, level: 1},
 	OpPutAll: {named: byNone, takes: hasValue | hasTTL | hasTest | hasMode, level: 1, step: true,
 		partial: true},
 
@@ -171,6 +172,9 @@ func (c *Command) validateMore() error {
 		return fmt.Errorf("%w: a lock and an index exclude each other", ErrCommand)
 	case c.Op == OpNewEra && c.IdemKey == "":
 		return fmt.Errorf("%w: a new era without the key of the run that asks for it", ErrCommand)
+	case c.Said != "" && (len(c.Said) != sha256.Size || c.IdemKey == ""):
+		return fmt.Errorf("%w: a hash of %d bytes of what was sent: must be %d bytes, of a command with an idempotency key",
+			ErrCommand, len(c.Said), sha256.Size)
 	case c.Op == OpQuota:
 		return c.validateQuota()
 	case c.Op == OpPutAll:

@@ -92,7 +92,10 @@ func newTestAndSet(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write := func(ctx context.Context, c *client.Client, value []byte) (uint64, error) {
 				now, revision, err := c.TestAndSet(ctx, args[0], []byte(args[1]), value, w.options())
-				if errors.Is(err, client.ErrCondition) {
+				switch {
+				case errors.Is(err, client.ErrCondition) && now == nil:
+					err = fmt.Errorf("%w, too large to be remembered; nothing was changed", err)
+				case errors.Is(err, client.ErrCondition):
 					err = fmt.Errorf("%w: %s; nothing was changed", err, output.OneLine(string(now)))
 				}
 				return revision, err

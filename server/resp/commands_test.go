@@ -166,7 +166,7 @@ func TestCommands(t *testing.T) {
 			tenure.revision => 1
 			tenure.once k1 1 incr n => 1
 			tenure.once k1 1 incr n => 1
-			tenure.once k1 1 incrby n 1 => 1
+			tenure.once k1 1 incrby n 1 => -NOTONCE the key was used by another command: nothing was changed
 			tenure.once k1 1 incrby n 2 => -NOTONCE the key was used by another command: nothing was changed
 			tenure.once k2 99 incr n => -NOTONCE the base is above the store's revision: nothing was changed
 			tenure.once k2 x incr n => -ERR the base of TENURE.ONCE is a revision, from 0 up: see TENURE.REVISION

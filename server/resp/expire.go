@@ -58,6 +58,9 @@ func (b *batch) expiry(args [][]byte, unit time.Duration, at bool) (key string, 
 		b.fail("ERR invalid expire time in '" + strings.ToLower(string(args[0])) + "' command")
 		return key, ttl, x, false
 	}
+	if at && ttl <= 0 && b.once {
+		ttl = shortest
+	}
 	key, ok = b.key(args[1])
 	return key, ttl, x, ok
 }
@@ -125,6 +128,9 @@ func parseExpiry(args [][]byte) (x expiry, refusal string) {
 	}
 	return x, ""
 }
+
+// shortest is a time to live that ends as soon as the log gets to it.
+const shortest = time.Nanosecond
 
 // timeToLive returns a time to live of n units, or with at the time until n units after 1970. It is 0 or less if that
 // moment has passed. ok is false if Redis or the store would refuse the value.

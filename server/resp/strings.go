@@ -66,6 +66,9 @@ func set(b *batch, args [][]byte) {
 	if s.mode&kv.ModeReturn != 0 {
 		reply = replyValue
 	}
+	if s.gone && b.once {
+		s.gone, s.ttl = false, shortest
+	}
 	switch n := len(args[2]) + len(s.test); {
 	case n > kv.MaxValueBytes:
 		b.fail(fmt.Sprintf("ERR the value and the one after IFEQ have %d bytes together: at most %d are accepted", n,
@@ -214,6 +217,9 @@ func getex(b *batch, args [][]byte) {
 		b.one(kv.Command{Op: kv.OpRetime, Key: key, Mode: kv.ModePresent | kv.ModeReturn}, replyValue)
 	case len(args) == 4 && isUnit(strings.ToLower(string(args[2]))):
 		ttl, gone, refusal := parseTime(strings.ToLower(string(args[2])), args[3], "getex")
+		if gone && b.once {
+			gone, ttl = false, shortest
+		}
 		switch {
 		case refusal != "": // Redis looks at the key before the time
 			b.one(kv.Command{Op: kv.OpMeasure, Key: key}, replyIfThere(refusal))

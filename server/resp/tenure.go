@@ -1,6 +1,8 @@
 package resp
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"strconv"
 	"strings"
@@ -31,8 +33,18 @@ func once(c *conn, args [][]byte) {
 	case key == "" || len(key) > api.MaxIdempotencyKeyBytes:
 		c.fail("ERR the key of TENURE.ONCE has from 1 to " + strconv.Itoa(api.MaxIdempotencyKeyBytes) + " bytes")
 	default:
-		c.wrapped(args[3:], kv.Command{IdemKey: key, Base: base})
+		c.wrapped(args[3:], kv.Command{IdemKey: key, Base: base, Said: said(args[3:])})
 	}
+}
+
+// said returns the hash of a command as it was sent.
+func said(args [][]byte) string {
+	h := sha256.New()
+	for _, a := range args {
+		h.Write(binary.AppendUvarint(nil, uint64(len(a))))
+		h.Write(a)
+	}
+	return string(h.Sum(nil))
 }
 
 // fenced is TENURE.FENCE NAME:TOKEN command…: the command is refused if a larger token of that name was seen.
@@ -62,8 +74,9 @@ func (c *conn) wrapped(args [][]byte, around kv.Command) {
 		return
 	}
 	b := &c.batch
-	b.name = cmd.name
+	b.name, b.once = cmd.name, around.IdemKey != ""
 	cmd.do(c, args)
+	b.once = false
 	if len(b.steps) > 0 && b.writes == 0 {
 		b.reset()
 		c.fail("ERR '" + cmd.name + "' writes nothing: send it as it is")
@@ -79,15 +92,25 @@ func (c *conn) wrapped(args [][]byte, around kv.Command) {
 	case err == nil && r.Code == kv.CodeKeyTooOld:
 		err = errTooOld
 	case err == nil && r.Dropped:
-		c.trail.batch(b, 0, c.exec.results, nil)
-		c.out.Error("NOTONCE it was applied before, and its reply was too large to be remembered")
-		b.reset()
+		c.appliedBefore(&r)
 		return
 	case err == nil:
 		err = c.exec.stepsOf(&r, 0)
 	}
 	c.trail.batch(b, 0, c.exec.results, err)
 	c.out.answer(func() { b.replies(&c.out.Writer, c.exec.results, err) })
+	c.exec.forget()
+}
+
+// appliedBefore answers a retry when nobody remembers the reply to the first copy, which was too large.
+func (c *conn) appliedBefore(r *kv.Result) {
+	text := "APPLIED it was applied before, and its reply was too large to be remembered"
+	if r.Count == 0 { // no step was done: the first copy has replied what is there
+		text = "NOTONCE its condition did not hold before, and its reply was too large to be remembered: nothing was changed"
+		c.exec.results = append(c.exec.results, result{code: kv.CodeCondition})
+	}
+	c.trail.batch(&c.batch, 0, c.exec.results, nil)
+	c.out.Error(text)
 	c.exec.forget()
 }
 

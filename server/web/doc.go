@@ -55,5 +55,5 @@
 // Responses to writes carry X-Tenure-Index, the revision of the change, or the store's revision if nothing was
 // changed (a cas that answered false). A client that saw it may use it as the base of its next write, or compare it
 // with X-Consul-Index of a read. DELETE with recurse also carries X-Tenure-Count, the number of keys deleted.
-// X-Tenure-Dropped says that a late retry got no body, since only small ones are remembered with an idempotency key.
+// X-Tenure-Dropped says that a retry got no body, since only small ones are remembered with an idempotency key.
 package web
