@@ -48,7 +48,7 @@ type TokenRequest struct {
 }
 
 // CloneRequest is the body of PUT PathACLToken with the accessor and ACLClone, which may be empty. The answer is the
-// new Token, with the policies of the old one.
+// new Token, with the policies of the old one. It expires when the old one does, and no certificate stands for it.
 type CloneRequest struct {
 	Description string `json:",omitempty"` // empty: that of the old one
 }

@@ -32,7 +32,9 @@ type TokenSpec struct {
 	// Certificate is the name of a client certificate that stands for the token: a URI in it, or its common name. Empty
 	// in an update: it stays as it is.
 	Certificate string
-	TTL         time.Duration // after which it expires, from when it is made; 0: never
+	Local       bool          // means nothing, since there is one data centre
+	TTL         time.Duration // after which it expires, from when it is made; 0: never, or at Expires
+	Expires     time.Time     // another way to say TTL; zero: never, or after TTL
 }
 
 // PolicySpec is what a policy is to be.
@@ -45,23 +47,43 @@ type PolicySpec struct {
 // ACL makes, shows and changes tokens and policies. The calls need a token that may; without one they fail with
 // ErrDenied. The error of a token or policy that does not exist is ErrNotFound.
 //
-// Only the answer that makes a token has its secret. The client draws it, so that a call whose answer was lost can be
-// repeated and makes one token.
+// Only the answer that makes a token has its secret. The client draws it, so that a call which sends the request several
+// times makes one token. If the error is ErrUnknown, the Token has the AccessorID and the SecretID that were sent. To
+// repeat such a call with Error.Once, give both in the TokenSpec, or the secret to Bootstrap.
 type ACL struct{ s *sender }
+
+// errDrawn is the error for a repeated call that lacks what the first one has drawn.
+var errDrawn = errors.New("a repeated call must be given the AccessorID and SecretID of the first one")
+
+// repeated returns an error if o repeats a call, and that one has drawn what is missing now.
+func repeated(op, key string, missing bool, o WriteOptions) error {
+	if missing && o.Once.Key != "" && !o.Once.New {
+		return &Error{Op: op, Key: key, Kind: ErrUnknown, Err: errDrawn, Once: o.Once}
+	}
+	return nil
+}
 
 // Bootstrap makes the first token, which allows everything. It works once in the life of a cluster; after that it fails
 // with ErrDenied. secret is its secret, a UUID; "": the client draws it.
 func (l *ACL) Bootstrap(ctx context.Context, secret string, o WriteOptions) (Token, error) {
+	const op = "bootstrap"
+	if err := repeated(op, "", secret == "", o); err != nil {
+		return Token{}, err
+	}
 	if secret == "" {
 		secret = uuid.NewString()
 	}
 	r := request{method: http.MethodPut, path: api.PathACLBootstrap,
 		body: encode(api.BootstrapRequest{BootstrapSecret: secret})}
-	return l.writeToken(ctx, "bootstrap", "", r, secret, o)
+	return l.writeToken(ctx, op, "", r, Token{SecretID: secret}, o)
 }
 
 // CreateToken makes a token.
 func (l *ACL) CreateToken(ctx context.Context, t TokenSpec, o WriteOptions) (Token, error) {
+	const op = "create token"
+	if err := repeated(op, t.Name, t.AccessorID == "" || t.SecretID == "", o); err != nil {
+		return Token{}, err
+	}
 	if t.AccessorID == "" {
 		t.AccessorID = uuid.NewString()
 	}
@@ -72,33 +94,41 @@ func (l *ACL) CreateToken(ctx context.Context, t TokenSpec, o WriteOptions) (Tok
 	if t.TTL != 0 {
 		body.ExpirationTTL = t.TTL.String()
 	}
+	if !t.Expires.IsZero() {
+		body.ExpirationTime = &t.Expires
+	}
 	r := request{method: http.MethodPut, path: api.PathACLToken, body: encode(body)}
-	return l.writeToken(ctx, "create token", t.Name, r, t.SecretID, o)
+	return l.writeToken(ctx, op, t.Name, r, Token{AccessorID: t.AccessorID, SecretID: t.SecretID}, o)
 }
 
-// UpdateToken makes the token what t says. AccessorID says which; SecretID and TTL must be zero.
+// UpdateToken makes the token what t says. AccessorID says which; SecretID, TTL and Expires must be zero.
 func (l *ACL) UpdateToken(ctx context.Context, t TokenSpec, o WriteOptions) (Token, error) {
 	const op = "update token"
-	if t.SecretID != "" || t.TTL != 0 {
+	if t.SecretID != "" || t.TTL != 0 || !t.Expires.IsZero() {
 		return Token{}, &Error{Op: op, Key: t.AccessorID, Kind: ErrInvalid, Err: errFixedToken}
 	}
 	if err := checkID(op, t.AccessorID); err != nil {
 		return Token{}, err
 	}
 	r := request{method: http.MethodPut, path: api.PathACLTokens + t.AccessorID, body: encode(t.request())}
-	return l.writeToken(ctx, op, t.AccessorID, r, "", o)
+	return l.writeToken(ctx, op, t.AccessorID, r, Token{}, o)
 }
 
 var errFixedToken = errors.New("the secret and the expiry of a token cannot be changed: make another one")
 
-// CloneToken makes a token with the policies of another one. Its description is that of the other if it is empty.
+// CloneToken makes a token with the policies of another one, which expires when that does. Its description is that of
+// the other if it is empty. No certificate stands for it. The call cannot be repeated with Error.Once: ask for the Token.
 func (l *ACL) CloneToken(ctx context.Context, accessor, description string, o WriteOptions) (Token, error) {
 	from, _, err := l.Token(ctx, accessor, ReadOptions{})
 	if err != nil {
 		return Token{}, err
 	}
-	description = cmp.Or(description, from.Description)
-	return l.CreateToken(ctx, TokenSpec{Name: from.Name, Description: description, Policies: from.Policies}, o)
+	t := TokenSpec{Name: from.Name, Description: cmp.Or(description, from.Description), Policies: from.Policies,
+		Local: from.Local}
+	if from.ExpirationTime != nil {
+		t.Expires = *from.ExpirationTime
+	}
+	return l.CreateToken(ctx, t, o)
 }
 
 // DeleteToken ends a token. Its holder is refused from then on, on open connections too. It is no error if there is
@@ -188,18 +218,22 @@ func (l *ACL) Policies(ctx context.Context, o ReadOptions) ([]PolicyListEntry, M
 
 func (t *TokenSpec) request() api.TokenRequest {
 	return api.TokenRequest{AccessorID: t.AccessorID, SecretID: t.SecretID, Name: t.Name, Description: t.Description,
-		Policies: t.Policies, Certificate: t.Certificate}
+		Policies: t.Policies, Local: t.Local, Certificate: t.Certificate}
 }
 
 func (p *PolicySpec) request() api.PolicyRequest {
 	return api.PolicyRequest{Name: p.Name, Description: p.Description, Rules: p.Rules}
 }
 
-// writeToken sends a write that is answered with the token, and puts its secret into that, if it is known here.
-func (l *ACL) writeToken(ctx context.Context, op, key string, r request, secret string, o WriteOptions) (Token, error) {
+// writeToken sends a write that is answered with the token, and puts its secret into that, if it is known here. sent has
+// the IDs of a token to be made.
+func (l *ACL) writeToken(ctx context.Context, op, key string, r request, sent Token, o WriteOptions) (Token, error) {
 	out, err := writeOne(ctx, l.s, op, key, r, o.Once, func(t *Token) bool { return t.AccessorID != "" })
-	if err == nil && secret != "" {
-		out.SecretID = secret
+	switch {
+	case errors.Is(err, ErrUnknown):
+		return sent, err
+	case err == nil && sent.SecretID != "":
+		out.SecretID = sent.SecretID
 	}
 	return out, err
 }

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -160,6 +161,65 @@ func TestALostAnswerDoesNotMakeTwoTokens(t *testing.T) {
 		}
 		if list, _, err := c.ACL().Tokens(t.Context(), "", client.ReadOptions{}); err != nil || len(list) != 3 {
 			t.Errorf("fault %d: %d tokens, %v", f, len(list), err)
+		}
+	}
+}
+
+// A call that makes a token and ends in doubt returns what it has drawn. With that it can be repeated, and without it is
+// refused: it would make another token.
+func TestACallThatMakesATokenIsRepeated(t *testing.T) {
+	for _, f := range []clienttest.Fault{clienttest.DropApplied, clienttest.Drop} {
+		cluster, c, _ := bootstrapped(t)
+		var lose atomic.Bool
+		lose.Store(true)
+		cluster.Inject(func(r clienttest.Request) clienttest.Fault {
+			if r.Path == api.PathACLToken && lose.Load() {
+				return f
+			}
+			return clienttest.None
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		spec := client.TokenSpec{Name: "reader", TTL: time.Hour}
+		drawn, err := c.ACL().CreateToken(ctx, spec, client.WriteOptions{})
+		var failed *client.Error
+		if !errors.Is(err, client.ErrUnknown) || !errors.As(err, &failed) || drawn.AccessorID == "" || drawn.SecretID == "" {
+			t.Fatalf("fault %d: %+v, %v", f, drawn, err)
+		}
+		lose.Store(false)
+		again := client.WriteOptions{Once: failed.Once}
+		if _, err := c.ACL().CreateToken(t.Context(), spec, again); !errors.Is(err, client.ErrUnknown) ||
+			!strings.Contains(err.Error(), "SecretID") {
+			t.Errorf("fault %d, repeated without the IDs: %v", f, err)
+		}
+		if _, err := c.ACL().Bootstrap(t.Context(), "", again); !errors.Is(err, client.ErrUnknown) {
+			t.Errorf("fault %d, a bootstrap repeated without its secret: %v", f, err)
+		}
+		spec.AccessorID, spec.SecretID = drawn.AccessorID, drawn.SecretID
+		made, err := c.ACL().CreateToken(t.Context(), spec, again)
+		if err != nil || made.AccessorID != drawn.AccessorID || made.SecretID != drawn.SecretID {
+			t.Errorf("fault %d: %+v, %v", f, made, err)
+		}
+		if list, _, err := c.ACL().Tokens(t.Context(), "", client.ReadOptions{}); err != nil || len(list) != 3 {
+			t.Errorf("fault %d: %d tokens, %v", f, len(list), err)
+		}
+	}
+}
+
+// A clone has what the other token has, but for its certificate, and expires when that does.
+func TestACloneExpiresWithItsToken(t *testing.T) {
+	_, c, _ := bootstrapped(t)
+	acl, ctx := c.ACL(), t.Context()
+	for _, ttl := range []time.Duration{0, time.Hour} {
+		spec := client.TokenSpec{Name: "n", Description: "d", Local: true, TTL: ttl, Certificate: "c" + ttl.String()}
+		made, err := acl.CreateToken(ctx, spec, client.WriteOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clone, err := acl.CloneToken(ctx, made.AccessorID, "", client.WriteOptions{})
+		if err != nil || clone.Name != "n" || clone.Description != "d" || !clone.Local || clone.Certificate != "" ||
+			(clone.ExpirationTime == nil) != (ttl == 0) || ttl != 0 && !clone.ExpirationTime.Equal(*made.ExpirationTime) {
+			t.Errorf("%+v, %v, of %+v", clone, err, made)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,7 +13,11 @@ import (
 
 // printToken prints t as Consul's command line does, so that scripts find SecretID and AccessorID.
 func (p *printer) printToken(t client.Token, err error) error {
-	if err != nil {
+	switch {
+	case errors.Is(err, client.ErrUnknown) && t.AccessorID != "" && t.SecretID != "":
+		return fmt.Errorf("%w; if the token was made, its accessor is %s: unless you gave its --secret, run kvctl acl token "+
+			"delete %[2]s, and make another one", err, t.AccessorID)
+	case err != nil:
 		return err
 	}
 	return p.print(t, func(w io.Writer) error { return writeToken(w, t) })

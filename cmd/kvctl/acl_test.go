@@ -108,6 +108,9 @@ func TestACLCommands(t *testing.T) {
 		"Description") != "web" {
 		t.Errorf("%q", twin)
 	}
+	if labelled(t, twin, "Expiration Time") != labelled(t, made, "Expiration Time") || strings.Contains(twin, "Certificate:") {
+		t.Errorf("%q, of %q", twin, made)
+	}
 	if list := decode[[]api.TokenListEntry](t, do("token", "list", "-format=json")); len(list) != 4 {
 		t.Errorf("%+v", list)
 	}

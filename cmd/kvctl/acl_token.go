@@ -194,7 +194,7 @@ func newTokenUpdate(a *app) *cobra.Command {
 // applied returns what the token t is to be.
 func (x *tokenChange) applied(cmd *cobra.Command, t client.Token) client.TokenSpec {
 	out := client.TokenSpec{AccessorID: t.AccessorID, Name: t.Name, Description: t.Description, Policies: t.Policies,
-		Certificate: t.Certificate}
+		Local: t.Local, Certificate: t.Certificate}
 	if cmd.Flags().Changed("name") {
 		out.Name = x.name
 	}
@@ -216,8 +216,11 @@ func newTokenClone(a *app) *cobra.Command {
 	var w writeFlags
 	var description string
 	cmd := &cobra.Command{
-		Use:               "clone ACCESSOR",
-		Short:             "Make a token with the policies of another one, and print its secret",
+		Use:   "clone ACCESSOR",
+		Short: "Make a token with the policies of another one, and print its secret",
+		Long: "Make a token with the policies, the name and the description of another one, and print its secret.\n" +
+			"If the other one expires, the new one expires at the same time. A client certificate goes on standing\n" +
+			"for the other one.",
 		Args:              arguments(0, 1),
 		ValidArgsFunction: a.completeTokens,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -11,5 +11,6 @@
 //	catchup.go      rounds of reads from the master, shared by all requests that would be refused
 //	credentials.go  Credentials: the identity of a request
 //	bootstrap.go    whether the first token may be made
+//	derive.go       the secret of a token that a request makes, the same for each copy of the request
 //	reset.go        the file with which an operator allows one more bootstrap
 package access

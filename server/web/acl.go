@@ -68,6 +68,9 @@ func (h *aclHandler) apply(x *exchange, c *kv.Command) (kv.Result, *kv.ACL, erro
 	if err := h.writes.identify(x.r.Header, c); err != nil {
 		return kv.Result{}, nil, err
 	}
+	if c.IdemKey == "" {
+		c.Said = ""
+	}
 	res, err := h.writes.apply(x, c)
 	if err != nil {
 		return res, nil, err
@@ -104,6 +107,10 @@ func (h *aclHandler) identified(x *exchange) (string, error) {
 	}
 	return sessionID(x.r.Header, &c, false), nil
 }
+
+// keyed reports whether the client may send copies of the request: their outcome is that of the first, whatever this node
+// thinks of them.
+func keyed(x *exchange) bool { return len(x.r.Header[api.HeaderIdempotencyKey]) > 0 }
 
 // shows answers with v, which is as it was at a revision of tokens and policies.
 func (x *exchange) shows(q *query, a *kv.ACL, v any) {

@@ -1,9 +1,12 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/google/uuid"
 
 	"tenure/api"
 	"tenure/kv"
@@ -23,10 +26,11 @@ func (h *aclHandler) bootstrap(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	secret, err := drawnSecret(in.BootstrapSecret)
+	given, err := givenID("BootstrapSecret", in.BootstrapSecret)
 	if err != nil {
 		return err
 	}
+	secret := cmp.Or(given, uuid.NewString())
 	accessor, err := h.identified(x)
 	if err != nil {
 		return err
@@ -35,6 +39,10 @@ func (h *aclHandler) bootstrap(x *exchange) error {
 	if err != nil {
 		return bootstrapRefused(err)
 	}
+	if given == "" && keyed(x) {
+		return badRequest("no secret can be made under %s for the first token: send a BootstrapSecret that you have drawn, or "+
+			"no %s: nothing was changed", api.HeaderIdempotencyKey, api.HeaderIdempotencyKey)
+	}
 	x.permit.needsNothing()
 	if made != nil {
 		x.trail.about(made.Accessor)
@@ -42,12 +50,23 @@ func (h *aclHandler) bootstrap(x *exchange) error {
 		x.showsSecret(&q, h.decider.ACL(), made, secret)
 		return nil
 	}
-	t := kv.Token{Accessor: accessor, Description: "Bootstrap Token (Global Management)", Created: time.Now().UnixNano()}
-	err = h.create(x, &q, t, secret, true, reset)
-	if err == nil && reset != 0 {
+	t := kv.Token{Accessor: accessor, Secret: kv.HashSecret(secret), Description: "Bootstrap Token (Global Management)",
+		Created: time.Now().UnixNano()}
+	x.trail.about(t.Accessor)
+	c := kv.Bootstrap(t, reset)
+	if err := validToken(&c); err != nil {
+		return err
+	}
+	res, a, err := h.apply(x, &c)
+	if err != nil {
+		return err
+	}
+	t.Policies = []string{kv.ManagementPolicy}
+	x.made(&q, a, &res, t, secret)
+	if reset != 0 {
 		h.decider.ResetUsed()
 	}
-	return err
+	return nil
 }
 
 // bootstrapRefused returns the answer to a bootstrap that was not allowed.

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"tenure/api"
 	"tenure/internal/days"
 	"tenure/kv"
@@ -116,99 +114,14 @@ func (in *tokenBody) expires(t *kv.Token, now time.Time) error {
 	return nil
 }
 
-// drawnSecret returns the secret that the client has chosen, or a new one.
-func drawnSecret(given string) (string, error) {
-	secret, err := givenID("SecretID", given)
-	if err == nil && secret == "" {
-		secret = uuid.NewString()
-	}
-	return secret, err
-}
-
-// create makes t with a secret, and answers with both.
-func (h *aclHandler) create(x *exchange, q *query, t kv.Token, secret string, bootstrap bool, reset int64) error {
-	x.trail.about(t.Accessor)
-	t.Secret = kv.HashSecret(secret)
-	c := kv.PutToken(t, true)
-	if bootstrap {
-		c = kv.Bootstrap(t, reset)
-	}
-	if err := c.Validate(); err != nil {
+// validToken refuses a command that no node would apply. Said does not count: without a key it is left out.
+func validToken(c *kv.Command) error {
+	plain := *c
+	plain.Said = ""
+	if err := plain.Validate(); err != nil {
 		return badRequest("Invalid Token: %v: nothing was changed", err)
 	}
-	res, a, err := h.apply(x, &c)
-	if err != nil {
-		return err
-	}
-	if bootstrap {
-		t.Policies = []string{kv.ManagementPolicy}
-	}
-	t.CreateIndex, t.ModifyIndex = res.Revision, res.Revision
-	if made, there := a.Token(t.Accessor); there {
-		t = *made // of an earlier try, it may be
-	}
-	x.showsSecret(q, a, &t, secret)
 	return nil
-}
-
-func (h *aclHandler) createToken(x *exchange) error {
-	var in tokenBody
-	a, q, err := h.mayWrite(x, &in)
-	if err != nil {
-		return err
-	}
-	accessor, err := givenID("AccessorID", in.AccessorID)
-	if err == nil && accessor == "" {
-		accessor, err = h.identified(x)
-	}
-	if err != nil {
-		return err
-	}
-	secret, err := drawnSecret(in.SecretID)
-	if err != nil {
-		return err
-	}
-	t, err := in.token(accessor, a)
-	if err == nil {
-		err = in.expires(&t, time.Now())
-	}
-	if err != nil {
-		return err
-	}
-	return h.create(x, &q, t, secret, false, 0)
-}
-
-// showsSecret answers with a token, and the secret that it was made with.
-func (x *exchange) showsSecret(q *query, a *kv.ACL, t *kv.Token, secret string) {
-	out := tokenOut(t, a)
-	out.SecretID = secret
-	x.shows(q, a, out)
-}
-
-// cloneToken makes a token with the policies of another one.
-func (h *aclHandler) cloneToken(x *exchange) error {
-	var in api.CloneRequest
-	a, q, err := h.mayWrite(x, &in)
-	if err != nil {
-		return err
-	}
-	old, err := tokenAt(x, a, api.ACLClone)
-	if err != nil {
-		return err
-	}
-	accessor, err := h.identified(x)
-	if err != nil {
-		return err
-	}
-	t := kv.Token{Accessor: accessor, Name: old.Name, Description: old.Description, Local: old.Local,
-		Created: time.Now().UnixNano()}
-	for _, p := range a.PoliciesOf(old) {
-		t.Policies = append(t.Policies, p.ID)
-	}
-	if in.Description != "" {
-		t.Description = in.Description
-	}
-	return h.create(x, &q, t, uuid.NewString(), false, 0)
 }
 
 func (h *aclHandler) updateToken(x *exchange) error {
@@ -217,14 +130,21 @@ func (h *aclHandler) updateToken(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	old, err := tokenAt(x, a, "")
+	accessor, err := idAt(x, api.PathACLTokens, "", "AccessorID of a token")
 	if err != nil {
 		return err
 	}
-	if err := in.unchanged(old); err != nil {
+	old, err := tokenOf(a, accessor)
+	switch {
+	case err == nil:
+		err = in.unchanged(old)
+	case keyed(x): // the log says what an earlier copy came to
+		old, err = &kv.Token{Accessor: accessor}, nil
+	}
+	if err != nil {
 		return err
 	}
-	t, err := in.token(old.Accessor, a)
+	t, err := in.token(accessor, a)
 	if err != nil {
 		return err
 	}
@@ -232,8 +152,12 @@ func (h *aclHandler) updateToken(x *exchange) error {
 		t.Certificate = old.Certificate
 	}
 	c := kv.PutToken(t, false)
-	if err := c.Validate(); err != nil {
-		return badRequest("Invalid Token: %v: nothing was changed", err)
+	c.Said = string(hashOf(struct {
+		Update string
+		To     tokenBody
+	}{accessor, in}))
+	if err := validToken(&c); err != nil {
+		return err
 	}
 	res, a, err := h.apply(x, &c)
 	if err != nil {
@@ -262,12 +186,8 @@ func (in *tokenBody) unchanged(old *kv.Token) error {
 	return nil
 }
 
-// tokenAt returns the token that the path names.
-func tokenAt(x *exchange, a *kv.ACL, suffix string) (*kv.Token, error) {
-	accessor, err := idAt(x, api.PathACLTokens, suffix, "AccessorID of a token")
-	if err != nil {
-		return nil, err
-	}
+// tokenOf returns the token of an accessor, unless it has expired.
+func tokenOf(a *kv.ACL, accessor string) (*kv.Token, error) {
 	t, there := a.Token(accessor)
 	if !there || t.Expires != 0 && time.Now().UnixNano() >= t.Expires {
 		return nil, refuse(http.StatusNotFound, api.CodeNotFound, "token "+quoted(accessor)+" does not exist")

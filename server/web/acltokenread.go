@@ -30,7 +30,11 @@ func (h *aclHandler) readToken(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	t, err := tokenAt(x, a, "")
+	accessor, err := idAt(x, api.PathACLTokens, "", "AccessorID of a token")
+	if err != nil {
+		return err
+	}
+	t, err := tokenOf(a, accessor)
 	if err != nil {
 		return err
 	}

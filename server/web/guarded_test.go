@@ -32,6 +32,14 @@ type guarded struct {
 const root = "00000000-0000-4000-8000-00000000000f" // the secret of the first token
 
 func newGuarded(t testing.TB, opts ...func(*Config)) *guarded {
+	g := newGuardedBeforeBootstrap(t, opts...)
+	if w := g.call("PUT", "/v1/acl/bootstrap", `{"BootstrapSecret":"`+root+`"}`); w.Code != 200 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	return g
+}
+
+func newGuardedBeforeBootstrap(t testing.TB, opts ...func(*Config)) *guarded {
 	g := &guarded{fake: newFake(t), t: t, reset: filepath.Join(t.TempDir(), access.ResetFileName)}
 	g.decider = access.New(access.Config{CatchUp: g.catchUp, Now: time.Now, ResetFile: g.reset})
 	g.decider.Publish(g.state.ACL())
@@ -43,9 +51,6 @@ func newGuarded(t testing.TB, opts ...func(*Config)) *guarded {
 	g.fake.apply(t, kv.Command{Op: kv.OpLevel, Num: kv.NewestLevel})
 	g.upgrade = api.Upgrade{FeatureLevel: kv.NewestLevel}
 	g.Server = newServer(t, g.fake, append(opts, func(c *Config) { c.Access = g.decider })...)
-	if w := g.call("PUT", "/v1/acl/bootstrap", `{"BootstrapSecret":"`+root+`"}`); w.Code != 200 {
-		t.Fatalf("%d %s", w.Code, w.Body)
-	}
 	return g
 }
 
