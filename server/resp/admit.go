@@ -110,9 +110,12 @@ func (a *admitted) wait() (admission.Place, error) {
 	return place, err
 }
 
-// tooMuchUnread returns the error for a read that holding.hold has stopped. Who gets it gets it late.
-func (a *admitted) tooMuchUnread() error {
+// tooMuchUnread returns the error for a read that h.hold has stopped. Who gets it gets it late.
+func (a *admitted) tooMuchUnread(h *holding) error {
 	a.slow = true
+	if h.greedy {
+		return overloaded(admission.ErrAnswers)
+	}
 	return overloaded(errUnread)
 }
 

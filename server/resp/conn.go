@@ -39,8 +39,8 @@ func newConn(nc net.Conn, cfg *Config, s *shared, b Backend, as *admission.Conn)
 	c.subs = subscriptions{net: nc, cfg: cfg, to: &c.to, limits: &c.limits, shared: s}
 	c.trail = trail{log: cfg.Audit, from: nc.RemoteAddr().String(), client: &c.to}
 	c.batch = batch{maxValueBytes: cfg.MaxValueBytes, left: c.to.left}
-	c.exec = executor{batch: &c.batch, held: holding{all: &s.unread, most: cfg.MaxUnreadBytes}, to: &c.to,
-		limits: &c.limits, trail: &c.trail, slow: cfg.Slow}
+	c.exec = executor{batch: &c.batch, to: &c.to, limits: &c.limits, trail: &c.trail, slow: cfg.Slow}
+	c.exec.held = holding{all: &s.unread, own: s.sources.join(as), most: cfg.MaxUnreadBytes}
 	return c
 }
 
@@ -76,6 +76,7 @@ func (c *conn) end() {
 	c.subs.stopTelling()
 	c.subs.leaveAll()
 	c.exec.held.letGo()
+	c.sources.leave(c.limits.conn)
 }
 
 // readBatch waits for a command and adds it to the batch, with all that have arrived behind it.

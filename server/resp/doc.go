@@ -27,7 +27,7 @@
 //	nodes.go, sentinel.go, wait.go
 //	             this node's view of the others: the master and the addresses
 //	batch.go     what has been asked for and not carried out yet
-//	executor.go, reads.go
+//	executor.go, reads.go, unread.go
 //	             carry out the batch: as one sequence of the log if it writes, else as one read
 //	sender.go    the replies that are not sent yet, and how they are sent
 //	errors.go, survive.go

@@ -68,7 +68,7 @@ func keys(c *conn, args [][]byte) {
 		switch {
 		case err != nil:
 		case !fits:
-			err = c.limits.tooMuchUnread()
+			err = c.limits.tooMuchUnread(&c.exec.held)
 		case many:
 			err = errManyKeys
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"tenure/kv"
 )
@@ -20,32 +19,6 @@ var (
 	errLargeRead = errors.New("the reply would be larger than 32 MiB: ask for less at a time")
 	errUnread    = errors.New("too many bytes of replies wait on this node for clients to read them")
 )
-
-// holding counts the bytes that a connection has read and not sent yet. all bounds these bytes of all connections
-// together, whatever their addresses, while they are read. So a refusal costs no memory.
-type holding struct {
-	all     *atomic.Int64 // shared.unread
-	most    int64         // Config.MaxUnreadBytes
-	counted int64         // in all
-	small   int64         // not yet: less than largeReply
-}
-
-// hold counts bytes that were read for a reply. It reports false if all connections together have too many.
-func (h *holding) hold(bytes int) bool {
-	if h.small += int64(bytes); h.small < largeReply {
-		return true
-	}
-	h.counted += h.small
-	all := h.all.Add(h.small)
-	h.small = 0
-	return all <= h.most
-}
-
-// letGo says that what was held is sent, or dropped.
-func (h *holding) letGo() {
-	h.all.Add(-h.counted)
-	h.counted, h.small = 0, 0
-}
 
 // read carries out reads of the batch in one state: the first command that has any, and those behind it until there are
 // partBytes. The results are those of whole commands.
@@ -115,7 +88,7 @@ func (x *executor) readSteps(steps []kv.Command, n, bytes int) error {
 	case err != nil:
 		return err
 	case !fits:
-		return x.limits.tooMuchUnread()
+		return x.limits.tooMuchUnread(&x.held)
 	case kept > maxReadBytes && len(x.results) <= n:
 		return errLargeRead
 	}

@@ -30,12 +30,13 @@ type Server struct {
 
 // shared is what connections share.
 type shared struct {
-	places byClient[uint64, place] // by cursor
-	told   audience
-	asked  byClient[string, struct{}] // names of masters
-	open   atomic.Int64               // connections
-	unread atomic.Int64               // bytes, see holding
-	began  time.Time
+	places  byClient[uint64, place] // by cursor
+	sources sources
+	told    audience
+	asked   byClient[string, struct{}] // names of masters
+	open    atomic.Int64               // connections
+	unread  atomic.Int64               // bytes, see holding
+	began   time.Time
 
 	stopping chan struct{} // closed by Shutdown
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"tenure/server/admission"
 	"tenure/server/watch"
 )
 
@@ -73,4 +76,33 @@ func TestNamesOfMastersBelongToTheirClient(t *testing.T) {
 	f.makeMaster(3)
 	own.next("[message +switch-master mymaster b 2 c 3]")
 	own.next("[message +switch-master mine b 2 c 3]")
+}
+
+// Replies that one address does not read leave memory for those to others.
+func TestUnreadRepliesOfOneAddressLeaveSpace(t *testing.T) {
+	const value = 1 << 19
+	hub := watch.New(testHub)
+	hub.Begin(0)
+	server := start(t, copying{newFake(t)}, Config{Hub: hub, MaxUnreadBytes: 40 << 20, SendTimeout: 5 * time.Second,
+		Admission: admission.NewControl(admission.Limits{Loopback: true}, zerolog.Nop(), admission.NewMetrics())})
+	other := dialFrom(t, server, "127.0.0.2")
+	fmt.Fprintf(other, "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$%d\r\n%s\r\n", value, strings.Repeat("v", value))
+	if got := other.reply(); got != "OK" {
+		t.Fatal(got)
+	}
+	for range 20 {
+		dial(t, server).send("mget" + strings.Repeat(" k", 24)) // 12 MiB that nobody reads
+	}
+	for end := time.Now().Add(5 * time.Second); server.shared.unread.Load() < 12<<20; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nothing is unread")
+		}
+	}
+	for range 20 {
+		other.send("mget" + strings.Repeat(" k", 16))
+		if got := other.reply(); strings.HasPrefix(got, "-") {
+			t.Fatalf("beside %d bytes that another address has not read: %s", server.shared.unread.Load(), got)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
