@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Why a request is not taken. Nothing of it was carried out.
+// Why a request is not taken, with the flag of the bound. Nothing of it was carried out.
 var (
-	ErrRequests       = errors.New("too many requests are in flight on this node")
-	ErrSourceRequests = errors.New("too many requests of this address are in flight on this node")
-	ErrWaiting        = errors.New("too many queries of this client wait on this node")
-	ErrRate           = errors.New("this client sends requests faster than it may")
-	ErrAnswers        = errors.New("too many bytes of answers to this address are on their way from this node")
+	ErrRequests       = errors.New("too many requests are in flight on this node (--max-requests)")
+	ErrSourceRequests = errors.New("too many requests of this address are in flight on this node (--max-requests-per-source)")
+	ErrWaiting        = errors.New("too many queries of this client wait on this node (--max-waiting-per-client)")
+	ErrRate           = errors.New("this client sends requests faster than it may (--request-rate)")
+	ErrAnswers        = errors.New("too many bytes of answers to this address are on their way from this node (64 MiB)")
 )
 
 // The delay of a refusal to a source or client beyond its bound. The delay limits a client that asks again at once to

@@ -97,8 +97,7 @@ func (a *admitted) count() error {
 	}
 	if _, err := a.control.Rates.Take(a.client, time.Now()); err != nil {
 		a.slow = true
-		return fmt.Errorf("%w: %w: at most %d a second (--request-rate)", web.ErrOverloaded, err,
-			a.control.Limits.Rate.PerSecond)
+		return fmt.Errorf("%w: %w: at most %d a second", web.ErrOverloaded, err, a.control.Limits.Rate.PerSecond)
 	}
 	return nil
 }

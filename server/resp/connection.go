@@ -123,7 +123,7 @@ func selectDB(b *batch, args [][]byte) {
 	n, ok := integer(args[1])
 	switch {
 	case !ok:
-		b.fail("ERR invalid DB index")
+		b.fail(errNotInteger)
 	case n != 0:
 		b.fail("ERR DB index is out of range: there is one store, 0")
 	default:

@@ -209,27 +209,47 @@ func getdel(b *batch, args [][]byte) {
 
 func getex(b *batch, args [][]byte) {
 	key, ok := b.key(args[1])
-	switch {
-	case !ok:
-	case len(args) == 2:
-		b.one(kv.Command{Op: kv.OpFetch, Key: key}, replyValue)
-	case len(args) == 3 && strings.EqualFold(string(args[2]), "persist"):
-		b.one(kv.Command{Op: kv.OpRetime, Key: key, Mode: kv.ModePresent | kv.ModeReturn}, replyValue)
-	case len(args) == 4 && isUnit(strings.ToLower(string(args[2]))):
-		ttl, gone, refusal := parseTime(strings.ToLower(string(args[2])), args[3], "getex")
-		if gone && b.once {
-			gone, ttl = false, shortest
-		}
-		switch {
-		case refusal != "": // Redis looks at the key before the time
-			b.one(kv.Command{Op: kv.OpMeasure, Key: key}, replyIfThere(refusal))
-		case gone:
-			b.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: kv.ModeReturn}, replyValue)
+	if !ok {
+		return
+	}
+	persist, unit, at := false, "", []byte(nil)
+	for i := 2; i < len(args); i++ {
+		switch word := strings.ToLower(string(args[i][:min(len(args[i]), 8)])); {
+		case word == "persist":
+			persist = true
+		case isUnit(word) && i+1 < len(args) && (unit == "" || unit == word):
+			i++
+			unit, at = word, args[i]
 		default:
-			b.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: kv.ModeReturn}, replyValue)
+			b.fail(errSyntax)
+			return
 		}
-	default:
+	}
+	switch {
+	case persist && unit != "":
 		b.fail(errSyntax)
+	case persist:
+		b.one(kv.Command{Op: kv.OpRetime, Key: key, Mode: kv.ModePresent | kv.ModeReturn}, replyValue)
+	case unit == "":
+		b.one(kv.Command{Op: kv.OpFetch, Key: key}, replyValue)
+	default:
+		b.getAndRetime(key, unit, at)
+	}
+}
+
+// getAndRetime adds a GETEX with a time of a unit.
+func (b *batch) getAndRetime(key, unit string, at []byte) {
+	ttl, gone, refusal := parseTime(unit, at, "getex")
+	if gone && b.once {
+		gone, ttl = false, shortest
+	}
+	switch {
+	case refusal != "": // Redis looks at the key before the time
+		b.one(kv.Command{Op: kv.OpMeasure, Key: key}, replyIfThere(refusal))
+	case gone:
+		b.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: kv.ModeReturn}, replyValue)
+	default:
+		b.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: kv.ModeReturn}, replyValue)
 	}
 }
 

@@ -94,12 +94,11 @@ func maxTransactionBytes(maxValueBytes int) int {
 // end forgets the transaction and what was watched for it.
 func (t *transaction) end() { *t = transaction{} }
 
-// abort ends the transaction, and returns the reply to an EXEC that was refused with text.
+// abort ends the transaction, if there is one, and returns the reply to an EXEC that was refused with text.
 func (t *transaction) abort(text string) string {
-	if !t.open {
-		return text
+	if t.open {
+		t.end()
 	}
-	t.end()
 	return aborted(text)
 }
 
