@@ -319,6 +319,10 @@ func TestNeighboursDoNotFail(t *testing.T) {
 	if got := s.reply(); got != "OK" {
 		t.Errorf("the largest value alone: %.200s", got)
 	}
+	sendBulks(s, []string{"MULTI"}, []string{"SET", "k", value}, []string{"EXEC"})
+	if s.reply(); s.reply() != "QUEUED" || s.reply() != "[OK]" {
+		t.Error("the largest value is not taken in a transaction")
+	}
 	// A pipeline with writes, whose results have more bytes together than one command of the log can return.
 	go func() { // the replies do not fit into the sockets
 		sendBulk(s, "SET", "a", "1")

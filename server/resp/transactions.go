@@ -67,7 +67,7 @@ func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
 	for _, a := range args {
 		t.bytes += len(a)
 	}
-	switch most := maxTransactionBytes(c.cfg.MaxValueBytes); {
+	switch most := t.mostBytes(c.cfg.MaxValueBytes); {
 	case len(t.queued) == maxQueued, t.steps+len(t.watched) > kv.MaxSteps:
 		c.fail(fmt.Sprintf("ERR the transaction is too large: it has at most %d commands, and they and WATCH name at most "+
 			"%d keys", maxQueued, kv.MaxSteps))
@@ -85,10 +85,14 @@ func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
 	c.batch.reply(func(w *proto.Writer) { w.Simple("QUEUED") })
 }
 
-// maxTransactionBytes bounds the arguments of a transaction's commands. They are one sequence of the log, whose bound
-// counts the steps too.
-func maxTransactionBytes(maxValueBytes int) int {
-	return min(maxBatchBytes+maxValueBytes, kv.MaxPartsBytes-maxQueued*kv.StepOverhead)
+// mostBytes bounds the arguments of the commands. With the checks of what is watched they are one sequence of the log,
+// whose bound counts the steps too.
+func (t *transaction) mostBytes(maxValueBytes int) int {
+	most := kv.MaxPartsBytes - (t.steps+len(t.watched))*kv.StepOverhead
+	for _, w := range t.watched {
+		most -= len(w.key)
+	}
+	return min(maxBatchBytes+maxValueBytes, most)
 }
 
 // end forgets the transaction and what was watched for it.
