@@ -78,9 +78,10 @@
 // base; once it is forgotten, F ≥ base, and no later copy passes. The table and the floor are part of every checkpoint.
 //
 // A copy whose decision is out of date (see ACL below) is refused before these rules, and without the result of an
-// earlier copy: the client may have lost the permission to see it. But the table tells whether there was one. If the key is known for the same command, or base < floor, the code is CodeDecideInDoubt. Otherwise it is
-// CodeDecideAgain, and that is a verdict on all copies with this Decided or an earlier one. None was applied before: it
-// would be remembered, for base ≥ floor. None will be: ACL.Narrowed never falls, so each of them is refused as well.
+// earlier copy: the client may have lost the permission to see it. But the table tells whether there was one. If the key
+// is known for the same command, or base < floor, the code is CodeDecideInDoubt. Otherwise it is CodeDecideAgain, and
+// that is a verdict on all copies with this Decided or an earlier one. None was applied before: it would be remembered,
+// for base ≥ floor. None will be: ACL.Narrowed never falls, so each of them is refused as well.
 //
 // OpInstall replaces the state by an upload (staged.go, install.go): all entries get the new revision, F rises to the
 // one below it, and every idempotency key but the install's own is forgotten.
