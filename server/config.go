@@ -3,10 +3,7 @@ package server
 import (
 	"fmt"
 	"net"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
@@ -14,6 +11,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/internal/quorum"
+	"tenure/internal/shown"
 	"tenure/kv"
 	"tenure/server/archive"
 	"tenure/server/audit"
@@ -141,9 +139,8 @@ func (c Config) Validate() error {
 	if c.MaxLeases < 0 || c.MaxLeases > MostLeases {
 		return fmt.Errorf("%w: --max-leases %d: must be from 1 to %d", ErrConfig, c.MaxLeases, MostLeases)
 	}
-	if len(c.NodeName) > kv.MaxSessionNameBytes || !utf8.ValidString(c.NodeName) ||
-		strings.ContainsFunc(c.NodeName, unicode.IsControl) {
-		return fmt.Errorf("%w: --node-name %.80q: must be at most %d bytes of UTF-8 without control characters", ErrConfig,
+	if len(c.NodeName) > kv.MaxSessionNameBytes || !shown.Plain(c.NodeName) {
+		return fmt.Errorf("%w: --node-name %.80q: must be at most %d bytes of UTF-8 without control or invisible characters", ErrConfig,
 			c.NodeName, kv.MaxSessionNameBytes)
 	}
 	if c.Archive.KeepLogBytes < 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/internal/certs"
+	"tenure/internal/shown"
 	"tenure/server/members"
 	"tenure/server/metrics"
 	"tenure/storage"
@@ -234,7 +235,7 @@ func (s *secrets) checkMember(id storage.Identity) error {
 	x, _, listed := id.Membership.Find(id.Node)
 	if name := members.NameOf(x); listed && name != s.peers.Identity().Name {
 		return fmt.Errorf("%w: the certificate in %s is that of %s, and the members know node %d as %s: make one with "+
-			"kvctl ca node %s", ErrConfig, s.peers.Paths().Cert, s.peers.Identity(), id.Node, name, name)
+			"kvctl ca node %s", ErrConfig, s.peers.Paths().Cert, s.peers.Identity(), id.Node, name, shown.Word(name))
 	}
 	return nil
 }
@@ -245,7 +246,7 @@ func (s *secrets) checkJoin(name string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: --node-name %s: the certificate in %s is that of %s, and a node joins under the name of its "+
-		"certificate: leave out --node-name, or make a certificate with kvctl ca node %[2]s", ErrConfig, name,
+		"certificate: leave out --node-name, or make a certificate with kvctl ca node %[2]s", ErrConfig, shown.Word(name),
 		s.peers.Paths().Cert, s.peers.Identity())
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/output"
 	"tenure/internal/completion"
+	"tenure/internal/shown"
 )
 
 func newACLPolicy(a *app) *cobra.Command {
@@ -123,7 +123,7 @@ func newPolicyList(a *app) *cobra.Command {
 					}
 					var rows [][]string
 					for _, p := range list {
-						rows = append(rows, []string{output.OneLine(p.Name), p.ID, output.OneLine(p.Description)})
+						rows = append(rows, []string{shown.Line(p.Name), p.ID, shown.Line(p.Description)})
 					}
 					return meta, a.print(list, func(w io.Writer) error {
 						return table(w, []string{"NAME", "ID", "DESCRIPTION"}, rows)
@@ -209,7 +209,7 @@ func newPolicyDelete(a *app) *cobra.Command {
 				if err := c.ACL().DeletePolicy(ctx, p.ID, client.WriteOptions{}); err != nil {
 					return err
 				}
-				return a.printf(deletedID{p.ID}, "policy %s deleted\n", output.OneLine(p.Name))
+				return a.printf(deletedID{p.ID}, "policy %s deleted\n", shown.Line(p.Name))
 			})
 		},
 	}
@@ -230,7 +230,7 @@ func (p *printer) printPolicy(x client.Policy, err error) error {
 	}
 	return p.print(x, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "ID:           %s\nName:         %s\nDescription:  %s\nRules:\n%s\n", x.ID,
-			output.OneLine(x.Name), output.OneLine(x.Description), strings.TrimRight(x.Rules, "\n"))
+			shown.Line(x.Name), shown.Line(x.Description), strings.TrimRight(x.Rules, "\n"))
 		return err
 	})
 }

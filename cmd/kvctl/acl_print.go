@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/shown"
 )
 
 // printToken prints t as Consul's command line does, so that scripts find SecretID and AccessorID.
@@ -26,12 +26,12 @@ func (p *printer) printToken(t client.Token, err error) error {
 func writeToken(w io.Writer, t client.Token) error {
 	fmt.Fprintf(w, "AccessorID:       %s\nSecretID:         %s\n", t.AccessorID, t.SecretID)
 	if t.Name != "" {
-		fmt.Fprintf(w, "Name:             %s\n", output.OneLine(t.Name))
+		fmt.Fprintf(w, "Name:             %s\n", shown.Line(t.Name))
 	}
-	fmt.Fprintf(w, "Description:      %s\nCreate Time:      %s\n", output.OneLine(t.Description),
+	fmt.Fprintf(w, "Description:      %s\nCreate Time:      %s\n", shown.Line(t.Description),
 		timeText(&t.CreateTime))
 	if t.Certificate != "" {
-		fmt.Fprintf(w, "Certificate:      %s\n", output.OneLine(t.Certificate))
+		fmt.Fprintf(w, "Certificate:      %s\n", shown.Line(t.Certificate))
 	}
 	if t.ExpirationTime != nil {
 		fmt.Fprintf(w, "Expiration Time:  %s\n", timeText(t.ExpirationTime))
@@ -41,7 +41,7 @@ func writeToken(w io.Writer, t client.Token) error {
 		_, err = fmt.Fprintln(w, "Policies:")
 	}
 	for _, l := range t.Policies {
-		_, err = fmt.Fprintf(w, "   %s - %s\n", l.ID, output.OneLine(l.Name))
+		_, err = fmt.Fprintf(w, "   %s - %s\n", l.ID, shown.Line(l.Name))
 	}
 	return err
 }
@@ -50,7 +50,7 @@ func (p *printer) printExpanded(t client.TokenExpanded) error {
 	return p.print(t, func(w io.Writer) error {
 		err := writeToken(w, t.Token)
 		for _, x := range t.ExpandedPolicies {
-			_, err = fmt.Fprintf(w, "Rules of %s:\n%s\n", output.OneLine(x.Name), strings.TrimRight(x.Rules, "\n"))
+			_, err = fmt.Fprintf(w, "Rules of %s:\n%s\n", shown.Line(x.Name), strings.TrimRight(x.Rules, "\n"))
 		}
 		return err
 	})
@@ -67,8 +67,8 @@ func (p *printer) printTokens(list []client.TokenListEntry) error {
 		if t.ExpirationTime != nil {
 			expires = timeText(t.ExpirationTime)
 		}
-		rows = append(rows, []string{t.AccessorID, orDash(output.OneLine(strings.Join(policies, ","))), expires,
-			output.OneLine(t.Description)})
+		rows = append(rows, []string{t.AccessorID, orDash(shown.Line(strings.Join(policies, ","))), expires,
+			shown.Line(t.Description)})
 	}
 	return p.print(list, func(w io.Writer) error {
 		return table(w, []string{"ACCESSOR", "POLICIES", "EXPIRES", "DESCRIPTION"}, rows)

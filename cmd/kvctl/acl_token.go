@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/output"
 	"tenure/internal/completion"
+	"tenure/internal/shown"
 )
 
 func newACLToken(a *app) *cobra.Command {
@@ -259,7 +259,7 @@ func newTokenDelete(a *app) *cobra.Command {
 				if err := c.ACL().DeleteToken(ctx, accessor, client.WriteOptions{}); err != nil {
 					return err
 				}
-				return a.printf(deletedID{accessor}, "token %s deleted\n", output.OneLine(accessor))
+				return a.printf(deletedID{accessor}, "token %s deleted\n", shown.Line(accessor))
 			})
 		},
 	}

@@ -15,6 +15,7 @@ import (
 	"tenure/client"
 	"tenure/internal/devcluster"
 	"tenure/internal/process"
+	"tenure/internal/shown"
 )
 
 func newDev(a *app) *cobra.Command {
@@ -115,7 +116,7 @@ func (d *dev) hint(verb string, id int) string {
 	if d.data == devcluster.DefaultDir {
 		return s
 	}
-	return s + " --data " + quoteWord(d.data)
+	return s + " --data " + shown.Word(d.data)
 }
 
 // connect returns a client with the authority of the cluster to which n belongs, if it speaks TLS, and its first token,

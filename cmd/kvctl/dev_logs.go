@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/internal/devcluster"
+	"tenure/internal/shown"
 )
 
 // logPoll is how often a log that is followed is read.
@@ -69,6 +70,7 @@ type logWriter struct {
 }
 
 func (l *logWriter) print(n devcluster.Node, line string) error {
+	line = string(shown.JSON([]byte(line))) // nodes name keys and owners in their logs
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err error

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/shown"
 )
 
 // listenInterval is how often elect --listen asks who leads.
@@ -81,7 +81,7 @@ type leaderJSON struct {
 func (a *app) lead(ctx context.Context, l *client.Lease) error {
 	fence := l.Fence()
 	err := a.printf(leaderJSON{l.Name(), l.Owner(), fence.Token, fence.String()},
-		"%s\t%s\t%v\n", output.OneLine(l.Name()), output.OneLine(l.Owner()), fence)
+		"%s\t%s\t%v\n", shown.Line(l.Name()), shown.Line(l.Owner()), shown.Line(fence.String()))
 	var lost error
 	if err == nil {
 		select {
@@ -96,7 +96,7 @@ func (a *app) lead(ctx context.Context, l *client.Lease) error {
 
 // listen prints who leads until ctx ends. It fails if the first question does.
 func (a *app) listen(ctx context.Context, name string) error {
-	var shown *leaderJSON
+	var last *leaderJSON
 	err := poll(ctx, listenInterval, func() (bool, error) {
 		now := leaderJSON{Name: name}
 		err := a.call(ctx, func(ctx context.Context, c *client.Client) (err error) {
@@ -106,17 +106,17 @@ func (a *app) listen(ctx context.Context, name string) error {
 		switch {
 		case ctx.Err() != nil:
 			return true, nil
-		case err != nil && shown == nil:
+		case err != nil && last == nil:
 			return false, err
-		case err != nil || shown != nil && now.Owner == shown.Owner:
+		case err != nil || last != nil && now.Owner == last.Owner:
 			return false, nil
 		}
-		shown = &now
+		last = &now
 		who := "nobody"
 		if now.Owner != "" {
-			who = output.OneLine(now.Owner)
+			who = shown.Line(now.Owner)
 		}
-		return false, a.printf(now, "%s\t%s\n", output.OneLine(name), who)
+		return false, a.printf(now, "%s\t%s\n", shown.Line(name), who)
 	})
 	if ctx.Err() != nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/shown"
 )
 
 func newGet(a *app) *cobra.Command {
@@ -18,8 +18,8 @@ func newGet(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get KEY",
 		Short: "Print the value of a key, byte for byte",
-		Long: "Write the value of a key to standard output as it is. On a terminal, a line end follows a value\n" +
-			"that has none. With --json, print the whole entry, with the value in base64. The exit code is 1 if\n" +
+		Long: "Write the value of a key to standard output as it is. On a terminal, what the terminal would obey\n" +
+			"or not show is escaped, and a line end follows a value that has none. With --json, print the whole entry, with the value in base64. The exit code is 1 if\n" +
 			"the key is absent.\n\n" +
 			"With --prefix, print all keys that start with KEY and their values, as kvctl list --values does.\n" +
 			"Finding none is not an error.\n\n" +
@@ -73,7 +73,7 @@ func entryJSON(e client.Entry) entry {
 
 // printEntry prints the value of a key, or with --json the whole entry.
 func (p *printer) printEntry(e client.Entry) error {
-	return p.print(entryJSON(e), func(w io.Writer) error { return p.printValue(w, e.Value) })
+	return p.print(entryJSON(e), func(io.Writer) error { return p.printValue(e.Value) })
 }
 
 func newList(a *app) *cobra.Command {
@@ -131,7 +131,7 @@ func (a *app) listKeys(ctx context.Context, prefix string, o client.ListOptions,
 		return meta, a.print(append([]string{}, keys...), func(w io.Writer) error {
 			b := bufio.NewWriter(w)
 			for _, k := range keys {
-				fmt.Fprintln(b, output.OneLine(k))
+				fmt.Fprintln(b, shown.Line(k))
 			}
 			return b.Flush()
 		})
@@ -141,7 +141,7 @@ func (a *app) listKeys(ctx context.Context, prefix string, o client.ListOptions,
 // noteNoKeys tells a person that there are no keys. A script sees that from the empty output.
 func (a *app) noteNoKeys(n int, prefix string) {
 	if n == 0 && !a.json && a.onTerminal(a.stdout) {
-		a.note("no key begins with %s", quoteWord(prefix))
+		a.note("no key begins with %s", shown.Word(prefix))
 	}
 }
 
@@ -161,7 +161,7 @@ func (a *app) listEntries(ctx context.Context, prefix string, o client.ListOptio
 		return meta, a.print(out, func(w io.Writer) error {
 			b := bufio.NewWriter(w)
 			for _, e := range entries {
-				fmt.Fprintf(b, "%s\t%s\n", output.OneLine(e.Key), output.OneLine(string(e.Value)))
+				fmt.Fprintf(b, "%s\t%s\n", shown.Line(e.Key), shown.Line(string(e.Value)))
 			}
 			return b.Flush()
 		})

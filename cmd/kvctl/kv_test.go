@@ -279,15 +279,16 @@ func TestOtherWords(t *testing.T) {
 
 // On a terminal the prompt after a value begins on a line of its own; elsewhere not a byte is added.
 func TestValueOnATerminal(t *testing.T) {
-	for value, want := range map[string]string{"": "", "v": "v\n", "v\n": "v\n", "a\nb": "a\nb\n"} {
+	for value, want := range map[string]string{"": "", "v": "v\n", "v\n": "v\n", "a\nb": "a\nb\n", "\x1b[2J\u202e\xff": `\x1b[2J\u202e\xff` + "\n",
+		"a\tb": "a\tb\n"} {
 		for _, terminal := range []bool{true, false} {
 			b := &strings.Builder{}
-			a := newApp(nil, nil, b, b)
+			a := newApp(nil, nil, b, io.Discard)
 			a.onTerminal = func(io.Writer) bool { return terminal }
 			if !terminal {
 				want = value
 			}
-			if err := a.printValue(b, []byte(value)); err != nil || b.String() != want {
+			if err := a.printValue([]byte(value)); err != nil || b.String() != want {
 				t.Errorf("%q, on a terminal %v: %q, %v", value, terminal, b.String(), err)
 			}
 		}

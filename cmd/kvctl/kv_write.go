@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/shown"
 )
 
 func newSet(a *app) *cobra.Command {
@@ -96,7 +96,7 @@ func newTestAndSet(a *app) *cobra.Command {
 				case errors.Is(err, client.ErrCondition) && now == nil:
 					err = fmt.Errorf("%w, too large to be remembered; nothing was changed", err)
 				case errors.Is(err, client.ErrCondition):
-					err = fmt.Errorf("%w: %s; nothing was changed", err, output.OneLine(string(now)))
+					err = fmt.Errorf("%w: %s; nothing was changed", err, shown.Line(string(now)))
 				}
 				return revision, err
 			}

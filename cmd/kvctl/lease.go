@@ -11,6 +11,7 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/shown"
 )
 
 func newLease(a *app) *cobra.Command {
@@ -152,7 +153,7 @@ func newLeaseRelease(a *app) *cobra.Command {
 				}
 				return a.printf(struct {
 					Name string `json:"name"`
-				}{args[0]}, "lease %s released\n", output.OneLine(args[0]))
+				}{args[0]}, "lease %s released\n", shown.Line(args[0]))
 			})
 		},
 	}
@@ -184,7 +185,7 @@ func newLeaseShow(a *app) *cobra.Command {
 					Hint bool `json:"hint"`
 				}{leaseJSON{i.Name, i.Owner, i.Token, i.Remaining.Milliseconds()}, true},
 					"held by %s, token %d, for another %s unless renewed\n",
-					output.OneLine(i.Owner), i.Token, output.Duration(i.Remaining))
+					shown.Line(i.Owner), i.Token, output.Duration(i.Remaining))
 			})
 		},
 	}

@@ -9,6 +9,7 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/shown"
 )
 
 func newLeaseList(a *app) *cobra.Command {
@@ -67,7 +68,7 @@ func (p *printer) printLeases(page client.LeasePage) error {
 	for _, l := range page.Leases {
 		out.Leases = append(out.Leases, leaseJSON{l.Name, l.Owner, l.Token, l.Remaining.Milliseconds()})
 		rows = append(rows, []string{
-			output.OneLine(l.Name), output.OneLine(l.Owner), fmt.Sprint(l.Token), output.Duration(l.Remaining),
+			shown.Line(l.Name), shown.Line(l.Owner), fmt.Sprint(l.Token), output.Duration(l.Remaining),
 		})
 	}
 	err := p.list(out, []string{"NAME", "OWNER", "TOKEN", "LEFT"}, rows, "no lease was found")
@@ -81,15 +82,7 @@ func (p *printer) printLeases(page client.LeasePage) error {
 		p.note("a node that was restarted learns of leases in %s", output.Duration(page.Quarantine))
 	}
 	if page.Next != "" {
-		p.note("there are more: continue with --start %s", quoteWord(page.Next))
+		p.note("there are more: continue with --start %s", shown.Word(page.Next))
 	}
 	return nil
-}
-
-// quoteWord returns s as one word of a shell's command line.
-func quoteWord(s string) string {
-	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$`!*?[]{}()<>|&;#~") {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -150,7 +149,7 @@ func (a *app) complain(err error) {
 		f.Key, f.Base = e.Once.Key, &e.Once.Base
 	}
 	if a.json {
-		_ = json.NewEncoder(a.stderr).Encode(f)
+		_ = printJSON(a.stderr, f)
 		return
 	}
 	for text := range strings.Lines(strings.TrimSpace(f.Error)) {

@@ -16,6 +16,7 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/shown"
 )
 
 func newMember(a *app) *cobra.Command {
@@ -67,7 +68,7 @@ func writeMembers(w io.Writer, l client.MemberList) error {
 		case m.LastHeardMS >= 0:
 			heard = output.Duration(time.Duration(m.LastHeardMS) * time.Millisecond)
 		}
-		rows = append(rows, []string{strconv.FormatUint(m.Node, 10), output.OneLine(m.Name), roleOf(m, l), orDash(m.PeerAddress),
+		rows = append(rows, []string{strconv.FormatUint(m.Node, 10), shown.Line(m.Name), roleOf(m, l), orDash(m.PeerAddress),
 			orDash(m.ClientAddress), heard, strconv.FormatUint(m.Applied, 10), strconv.FormatUint(m.Lag, 10)})
 	}
 	if err := table(w, []string{"NODE", "NAME", "ROLE", "PEER", "CLIENT", "HEARD", "APPLIED", "LAG"}, rows); err != nil {
@@ -78,7 +79,7 @@ func writeMembers(w io.Writer, l client.MemberList) error {
 		notes = append(notes, note)
 	}
 	if len(l.Removed) > 0 {
-		notes = append(notes, output.OneLine("removed: "+strings.Join(l.Removed, ", ")))
+		notes = append(notes, shown.Line("removed: "+strings.Join(l.Removed, ", ")))
 	}
 	for _, o := range l.Operations {
 		if o.State != client.OperationRunning {
@@ -139,7 +140,7 @@ func memberNotes(l client.MemberList) []string {
 func changeText(o client.MemberOperation) string {
 	text := o.Kind
 	if o.Name != "" {
-		text += " " + output.OneLine(o.Name)
+		text += " " + shown.Line(o.Name)
 	}
 	if o.Node != 0 {
 		text += fmt.Sprintf(" node %d", o.Node)
@@ -211,7 +212,7 @@ func memberIn(l client.MemberList, arg string) (client.Member, error) {
 	for _, m := range l.Members {
 		names = append(names, fmt.Sprintf("%d (%s)", m.Node, m.Name))
 	}
-	return client.Member{}, fmt.Errorf("there is no member %s; members are %s", output.OneLine(arg),
+	return client.Member{}, fmt.Errorf("there is no member %s; members are %s", shown.Line(arg),
 		strings.Join(names, ", "))
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"tenure/api"
 	"tenure/client"
+	"tenure/internal/shown"
 )
 
 // joinPoll is how often member add looks whether the node has joined.
@@ -103,7 +104,7 @@ func (m *memberAdd) command(join string) string {
 		{"--client", cmp.Or(m.change.ClientAddress, "HOST:PORT")},
 	} {
 		if f.value != "" {
-			join += " " + f.flag + " " + f.value
+			join += " " + f.flag + " " + shown.Word(f.value)
 		}
 	}
 	if m.change.NonVoter {
@@ -159,7 +160,7 @@ func (a *app) joinCommand(ctx context.Context, c *client.Client) string {
 			a.note("%s", note)
 		}
 	}
-	command := "kvnode --data DIR --join " + address
+	command := "kvnode --data DIR --join " + shown.Word(address)
 	host, _, err := net.SplitHostPort(address)
 	switch {
 	case a.overTLS(): // as the other nodes, with a certificate that kvctl ca node makes

@@ -14,6 +14,7 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/shown"
 )
 
 // memberChange is one run of a command that changes the members.
@@ -86,7 +87,7 @@ func (m *memberChange) run(ctx context.Context, c *client.Client, arg string) er
 	}
 	if m.kind == client.ChangeReplace && op.By == 0 && op.State == client.OperationRunning {
 		m.app.note("no spare is caught up; start a node in its place, on an empty directory:")
-		m.app.note("  %s --peer HOST:PORT --client HOST:PORT --replace %s", m.app.joinCommand(ctx, c), output.OneLine(target.Name))
+		m.app.note("  %s --peer HOST:PORT --client HOST:PORT --replace %s", m.app.joinCommand(ctx, c), shown.Word(target.Name))
 	}
 	return m.wait(ctx, c, op)
 }
@@ -122,7 +123,7 @@ func (m *memberChange) explain(ctx context.Context, c *client.Client) error {
 	case m.app.json:
 		return nil
 	}
-	return writePlan(m.app.stderr, p)
+	return writePlan(shown.Writer(m.app.stderr), p)
 }
 
 // writePlan writes what an operation would do.
@@ -261,7 +262,7 @@ func (m *memberChange) remove(ctx context.Context, c *client.Client, arg string)
 	}
 	m.app.note("the certificate of %[1]s is valid until it expires, and nodes refuse that name from now on. If others "+
 		"may have its key, revoke it with kvctl ca revoke. To let the node join again: "+
-		"kvctl member readmit %[1]s", output.OneLine(m.name))
+		"kvctl member readmit %[1]s", shown.Word(m.name))
 	return nil
 }
 

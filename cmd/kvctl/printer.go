@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
 	"tenure/internal/progress"
+	"tenure/internal/shown"
 )
 
 // printer writes results to standard output and everything else to standard error, for people or as JSON.
@@ -44,12 +46,22 @@ func (o *outputWriter) onTerminal(w io.Writer) bool {
 	return progress.IsTerminal(w)
 }
 
-// print writes v with --json, and otherwise what text writes.
+// print writes v with --json, and otherwise what text writes. In both, what a terminal would obey or not show is escaped:
+// names, values and errors may be text of strangers.
 func (p *printer) print(v any, text func(w io.Writer) error) error {
 	if p.json {
-		return json.NewEncoder(p.stdout).Encode(v)
+		return printJSON(p.stdout, v)
 	}
-	return text(p.stdout)
+	return text(shown.Writer(p.stdout))
+}
+
+// printJSON writes v as one line.
+func printJSON(w io.Writer, v any) error {
+	text, err := json.Marshal(v)
+	if err == nil {
+		_, err = w.Write(append(shown.JSON(text), '\n'))
+	}
+	return err
 }
 
 // printf writes v with --json, and otherwise the formatted text.
@@ -64,12 +76,12 @@ func (p *printer) printf(v any, format string, args ...any) error {
 func (p *printer) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if p.json {
-		_ = json.NewEncoder(p.stderr).Encode(struct {
+		_ = printJSON(p.stderr, struct {
 			Note string `json:"note"`
 		}{text})
 		return
 	}
-	fmt.Fprintf(p.stderr, "kvctl: %s\n", text)
+	fmt.Fprintf(p.stderr, "kvctl: %s\n", shown.Text(text))
 }
 
 // meter returns a progress bar on a terminal, and nil otherwise: a nightly job should print nothing. total is 0 if
@@ -84,7 +96,7 @@ func (p *printer) meter(name string, total int64, unit string) *progress.Meter {
 // noteIndex writes to standard error at which index an answer is.
 func (p *printer) noteIndex(index uint64) {
 	if p.json {
-		_ = json.NewEncoder(p.stderr).Encode(struct {
+		_ = printJSON(p.stderr, struct {
 			Index uint64 `json:"index"`
 		}{index})
 		return
@@ -112,11 +124,17 @@ func (p *printer) printWritten(key string, revision uint64) error {
 	return p.printf(written{key, revision}, "revision %d\n", revision)
 }
 
-// printValue writes a value as it is. On a terminal, a line end follows a value that has none.
-func (p *printer) printValue(w io.Writer, value []byte) error {
-	_, err := w.Write(value)
-	if err == nil && p.onTerminal(w) && len(value) > 0 && value[len(value)-1] != '\n' {
-		_, err = io.WriteString(w, "\n")
+// printValue writes a value as it is. On a terminal, what the terminal would obey or not show is escaped, and a line end
+// follows a value that has none.
+func (p *printer) printValue(value []byte) error {
+	if !p.onTerminal(p.stdout) || len(value) == 0 {
+		_, err := p.stdout.Write(value)
+		return err
+	}
+	text := shown.Text(string(value))
+	_, err := io.WriteString(p.stdout, strings.TrimSuffix(text, "\n")+"\n")
+	if text != string(value) && err == nil {
+		p.note("what a terminal would obey or not show is escaped: write to a file or a pipe to have the value as it is")
 	}
 	return err
 }
@@ -128,7 +146,13 @@ func table(w io.Writer, head []string, rows [][]string) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, r := range append([][]string{head}, rows...) {
-		fmt.Fprintln(t, strings.Join(r, "\t"))
+		cells := slices.Clone(r)
+		for i, c := range cells {
+			if !shown.Plain(c) { // a line end or a tab in it would begin another row or cell
+				cells[i] = shown.Line(c)
+			}
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	return t.Flush()
 }

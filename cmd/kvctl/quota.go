@@ -11,6 +11,7 @@ import (
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
 	"tenure/internal/completion"
+	"tenure/internal/shown"
 )
 
 func newQuota(a *app) *cobra.Command {
@@ -48,7 +49,7 @@ func newQuotaSet(a *app) *cobra.Command {
 				if err := c.Quotas().Set(ctx, args[0], limits, client.WriteOptions{Once: w.once}); err != nil {
 					return err
 				}
-				return a.printf(quotaSet{args[0], bytes.n, keys.n}, "quota of %s: %s, %s\n", output.OneLine(args[0]),
+				return a.printf(quotaSet{args[0], bytes.n, keys.n}, "quota of %s: %s, %s\n", shown.Line(args[0]),
 					limitText(bytes.n, "bytes"), limitText(keys.n, "keys"))
 			})
 		},
@@ -116,7 +117,7 @@ func newQuotaDelete(a *app) *cobra.Command {
 				if err := c.Quotas().Delete(ctx, args[0], client.WriteOptions{Once: w.once}); err != nil {
 					return err
 				}
-				return a.printf(quotaSet{Prefix: args[0]}, "there is no quota of %s now\n", output.OneLine(args[0]))
+				return a.printf(quotaSet{Prefix: args[0]}, "there is no quota of %s now\n", shown.Line(args[0]))
 			})
 		},
 	}
@@ -153,7 +154,7 @@ func (p *printer) printQuotas(list []client.Quota) error {
 	var rows [][]string
 	counting := ""
 	for _, q := range list {
-		rows = append(rows, []string{output.OneLine(q.Prefix), output.Bytes(int64(q.UsedBytes)), bytesLimit(q.Bytes),
+		rows = append(rows, []string{shown.Line(q.Prefix), output.Bytes(int64(q.UsedBytes)), bytesLimit(q.Bytes),
 			percentOf(q.UsedBytes, q.Bytes), strconv.FormatUint(q.UsedKeys, 10), keysLimit(q.Keys),
 			percentOf(q.UsedKeys, q.Keys)})
 		if q.Counting {
@@ -163,7 +164,7 @@ func (p *printer) printQuotas(list []client.Quota) error {
 	err := p.list(append([]client.Quota{}, list...), []string{"PREFIX", "USED", "BYTES", "%", "USED KEYS", "KEYS", "%"}, rows,
 		"there are no quotas")
 	if err == nil && counting != "" && !p.json {
-		p.note("what is under %s is still being counted", quoteWord(counting))
+		p.note("what is under %s is still being counted", shown.Word(counting))
 	}
 	return err
 }

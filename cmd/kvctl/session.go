@@ -10,6 +10,7 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/shown"
 )
 
 func newSession(a *app) *cobra.Command {
@@ -177,7 +178,7 @@ func sessionOut(s client.Session) sessionJSON {
 
 // sessionCells are the columns ID, NAME, NODE and TTL of a session's row.
 func sessionCells(s client.Session) []string {
-	return []string{s.ID, orDash(output.OneLine(s.Name)), orDash(output.OneLine(s.Node)), durationOrDash(s.TTL)}
+	return []string{s.ID, orDash(shown.Line(s.Name)), orDash(shown.Line(s.Node)), durationOrDash(s.TTL)}
 }
 
 // printSession prints a session without details.
@@ -218,7 +219,7 @@ func heldText(s client.SessionDetails) string {
 	}
 	var keys []string
 	for _, k := range s.Keys[:min(len(s.Keys), shownKeys)] {
-		keys = append(keys, output.OneLine(k))
+		keys = append(keys, shown.Line(k))
 	}
 	if s.Held > len(keys) {
 		keys = append(keys, "…")

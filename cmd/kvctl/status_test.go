@@ -473,12 +473,6 @@ func TestMaster(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	for in, want := range map[string]string{"a b": "a b", "": "", "a\nb": `"a\nb"`, `"a"`: `"\"a\""`, "\xff": `"\xff"`,
-		"é": "é"} {
-		if got := output.OneLine(in); got != want {
-			t.Errorf("output.OneLine(%q) = %s, want %s", in, got, want)
-		}
-	}
 	for in, want := range map[time.Duration]string{
 		0: "0 ms", 812 * time.Millisecond: "812 ms", 3290 * time.Millisecond: "3.2 s",
 		59999 * time.Millisecond: "59.9 s",

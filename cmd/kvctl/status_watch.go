@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/shown"
 )
 
 const (
@@ -152,12 +152,12 @@ func (w *watcher) take(v nodeView) error {
 	}
 	stamp := v.at.Format("15:04:05.000")
 	if w.json {
-		return json.NewEncoder(w.stdout).Encode(failoverJSON{
+		return printJSON(w.stdout, failoverJSON{
 			v.at.Format(time.RFC3339Nano), failoverDetail{f.From, f.To, f.Epoch, f.Took.Milliseconds()},
 		})
 	}
 	if !w.redraw {
-		_, err := fmt.Fprintf(w.stdout, "%s  %v\n", stamp, f)
+		_, err := fmt.Fprintf(shown.Writer(w.stdout), "%s  %v\n", stamp, f)
 		return err
 	}
 	w.events = append(w.events, fmt.Sprintf("%s  %v", stamp, f))
@@ -199,7 +199,7 @@ func (w *watcher) show(now time.Time) error {
 	switch {
 	case w.json:
 		m, _ := s.master()
-		return json.NewEncoder(w.stdout).Encode(struct {
+		return printJSON(w.stdout, struct {
 			Time string `json:"time"`
 			surveyJSON
 			Lag      uint64 `json:"lag"`
@@ -209,7 +209,7 @@ func (w *watcher) show(now time.Time) error {
 	case w.redraw:
 		return w.draw(s, now)
 	}
-	_, err := fmt.Fprintf(w.stdout, "%s  %s\n", now.Format("15:04:05.000"), w.line(s, now))
+	_, err := fmt.Fprintf(shown.Writer(w.stdout), "%s  %s\n", now.Format("15:04:05.000"), w.line(s, now))
 	return err
 }
 
@@ -250,7 +250,7 @@ func (w *watcher) draw(s survey, now time.Time) error {
 	if len(w.events) > 0 {
 		fmt.Fprintf(b, "\n%s\n", strings.Join(w.events, "\n"))
 	}
-	picture := strings.ReplaceAll(b.String(), "\n", "\x1b[K\n")
+	picture := strings.ReplaceAll(shown.Text(b.String()), "\n", "\x1b[K\n")
 	_, err := io.WriteString(w.stdout, "\x1b[H"+picture+"\x1b[J")
 	return err
 }

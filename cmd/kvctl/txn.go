@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/output"
 	"tenure/cmd/kvctl/internal/txnfile"
+	"tenure/internal/shown"
 )
 
 func newTxn(a *app) *cobra.Command {
@@ -193,7 +193,7 @@ func (p *printer) printTxn(ops []client.TxnOp, r client.TxnResult) error {
 	}{entries, r.Revision}, func(w io.Writer) error {
 		b := bufio.NewWriter(w)
 		for _, e := range r.Entries {
-			fmt.Fprintf(b, "%s\t%d\t%s\n", output.OneLine(e.Key), e.ModifyIndex, output.OneLine(string(e.Value)))
+			fmt.Fprintf(b, "%s\t%d\t%s\n", shown.Line(e.Key), e.ModifyIndex, shown.Line(string(e.Value)))
 		}
 		fmt.Fprintf(b, "revision %d\n", r.Revision)
 		return b.Flush()

@@ -13,7 +13,7 @@ import (
 	"tenure/api"
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/child"
-	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/shown"
 )
 
 // watchFlags are the flags of `kvctl watch`.
@@ -147,11 +147,11 @@ func (p *printer) printEvent(e client.Event) error {
 		text += "\t" + e.Session
 	case client.EventDelete:
 		out.Key = &e.Key
-		text += "\t" + output.OneLine(e.Key)
+		text += "\t" + shown.Line(e.Key)
 	case client.EventSet:
-		shown := entryJSON(e.Entry)
-		out.Key, out.Entry = &e.Key, &shown
-		text += "\t" + output.OneLine(e.Key) + "\t" + output.OneLine(string(e.Entry.Value))
+		whole := entryJSON(e.Entry)
+		out.Key, out.Entry = &e.Key, &whole
+		text += "\t" + shown.Line(e.Key) + "\t" + shown.Line(string(e.Entry.Value))
 	}
 	return p.printf(out, "%s\n", text)
 }

@@ -10,6 +10,7 @@ import (
 
 	"tenure/cmd/kvnode/dev"
 	"tenure/internal/completion"
+	"tenure/internal/shown"
 	"tenure/server"
 	"tenure/server/guardian"
 	"tenure/server/recovery"
@@ -96,4 +97,4 @@ func exitCode(err error) int {
 }
 
 // oneLine returns the message of err without the line breaks of some decoders.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+func oneLine(err error) string { return shown.Text(strings.Join(strings.Fields(err.Error()), " ")) }

@@ -98,7 +98,7 @@ func TestBadConfiguration(t *testing.T) {
 
 		{"--client=", "", "--client: is empty; use 127.0.0.1:8500"},
 		{"--client a\x1b:8500", "", `--client: "a\x1b:8500": "a\x1b" is no name of a host: one has letters, digits, dots, - and _`},
-		{"--advertise-peer $(id):1", "", `--advertise-peer: "$(id):1": "$(id)" is no name of a host`},
+		{"--advertise-peer $(id):1", "", `--advertise-peer: "$(id):1": "$(id)" is no name of a host: one has letters, digits, dots, - and _`},
 		{"--client 8500", "", `--client: "8500" is not HOST:PORT; write it like 127.0.0.1:8300 or [::1]:8300`},
 		{"--client 127.0.0.1:8300 --peer 127.0.0.1:8300", "",
 			"--peer 127.0.0.1:8300: is the address of --client too; give each its own"},

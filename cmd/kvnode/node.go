@@ -138,7 +138,9 @@ func newLogger(stderr io.Writer, format string, level zerolog.Level) (logger zer
 	zerolog.TimeFieldFormat = logTime
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
 	if format == "console" {
-		stderr = zerolog.ConsoleWriter{Out: stderr, NoColor: !terminal, TimeFormat: "15:04:05.000"}
+		stderr = consoleWriter(stderr, terminal)
+	} else {
+		stderr = jsonLines{stderr}
 	}
 	// The bare Writer keeps Close from closing standard error itself.
 	ring := diode.NewWriter(struct{ io.Writer }{stderr}, maxLogLines, 0, func(missed int) {

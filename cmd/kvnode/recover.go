@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/internal/progress"
+	"tenure/internal/shown"
 	"tenure/server/recovery"
 )
 
@@ -55,7 +56,7 @@ func newRecoverPlan(stdout, stderr io.Writer) *cobra.Command {
 			}
 			if progress.IsTerminal(stdout) {
 				_, err := fmt.Fprintf(stderr, "\nTo apply it, write the plan to a file: kvnode recover plan %s > plan.json\n",
-					strings.Join(dirs, " "))
+					words(dirs))
 				return err
 			}
 			return p.Write(stdout)
@@ -89,8 +90,8 @@ func newRecoverApply(stdout, stderr io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(stdout, "%s is node %d of cluster %s, alone, at revision %d.\nStart it, and have the others "+
-				"join: kvnode --data %s --peer HOST:PORT --client HOST:PORT\n", r.Dir, r.Node, r.Cluster, r.Revision, r.Dir)
+			_, err = fmt.Fprintf(shown.Writer(stdout), "%s is node %d of cluster %s, alone, at revision %d.\nStart it, and have the others "+
+				"join: kvnode --data %s --peer HOST:PORT --client HOST:PORT\n", r.Dir, r.Node, r.Cluster, r.Revision, shown.Word(r.Dir))
 			return err
 		},
 	}
@@ -121,4 +122,13 @@ func confirm(p recovery.Plan, in io.Reader, out io.Writer) (string, error) {
 		return "", badConfig("recover apply: nobody has confirmed it; in a script use --yes-i-lose %s", p.Confirm)
 	}
 	return strings.TrimSpace(line), nil
+}
+
+// words returns a list of words of a shell's command line.
+func words(list []string) string {
+	quoted := make([]string, len(list))
+	for i, w := range list {
+		quoted[i] = shown.Word(w)
+	}
+	return strings.Join(quoted, " ")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/internal/certs"
+	"tenure/internal/shown"
 	"tenure/server"
 	"tenure/server/recovery"
 )
@@ -44,12 +45,12 @@ func newRejoin(environ []string, stderr io.Writer) *cobra.Command {
 				return err
 			}
 			if aside != "" {
-				fmt.Fprintf(stderr, "kvnode: the files of %s are in %s now; remove them once %s is back\n", cfg.Data, aside,
+				fmt.Fprintf(shown.Writer(stderr), "kvnode: the files of %s are in %s now; remove them once %s is back\n", cfg.Data, aside,
 					cfg.Replace)
 			}
 			err = runNode(cmd.Context(), cfg, s, stderr)
 			if errors.Is(err, server.ErrNoSuchMember) && s.givenName == "" { // it was removed, or the cluster was made anew without it
-				fmt.Fprintf(stderr, "kvnode: no member is named %s any more: it joins as a further one\n", cfg.Replace)
+				fmt.Fprintf(shown.Writer(stderr), "kvnode: no member is named %s any more: it joins as a further one\n", cfg.Replace)
 				cfg.Replace = ""
 				err = runNode(cmd.Context(), cfg, s, stderr)
 			}
@@ -128,7 +129,7 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 	if certified != "" && s.cfg.Replace != certified {
 		return server.Config{}, badConfig("rejoin: this node was %s, and the certificate in %s is that of %s: nothing was moved; "+
 			"make a certificate with kvctl ca node %[1]s; if the node was renamed since (see kvctl member list), give "+
-			"its new name with --node-name", s.cfg.Replace, s.tls.forPeers().Cert, certified)
+			"its new name with --node-name", shown.Word(s.cfg.Replace), s.tls.forPeers().Cert, certified)
 	}
 	s.cfg.NodeName = s.cfg.Replace
 	if err := s.chooseMember(was); err != nil {

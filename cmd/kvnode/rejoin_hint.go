@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"tenure/internal/shown"
 	"tenure/server"
 	"tenure/server/recovery"
 )
@@ -34,7 +35,7 @@ func (s *settings) rejoinCommand() string {
 	} else if others := s.otherMembers(was); len(others) > 0 {
 		args[3] = others[0]
 	}
-	add := func(name, value string) { args = append(args, "--"+name, quoted(value)) }
+	add := func(name, value string) { args = append(args, "--"+name, shown.Word(value)) }
 	if s.cfg.NodeName == "" && was.Node == 0 && !s.given("id") { // neither says
 		args = append(args, "--node-name", "NAME")
 	}
@@ -48,7 +49,7 @@ func (s *settings) rejoinCommand() string {
 		}
 		if s.given(f.Name) && strings.HasPrefix(s.origin[f.Name], "--") {
 			if f.NoOptDefVal != "" { // what follows a bare flag would be an argument
-				args = append(args, "--"+f.Name+"="+f.Value.String())
+				args = append(args, "--"+f.Name+"="+shown.Word(f.Value.String()))
 			} else {
 				add(f.Name, f.Value.String())
 			}
@@ -80,12 +81,4 @@ func (s *settings) otherMembers(was recovery.Former) (addrs []string) {
 		}
 	}
 	return addrs
-}
-
-// quoted returns a word for a shell.
-func quoted(word string) string {
-	if word != "" && !strings.ContainsAny(word, " \t\n'\"\\$`*?[]{}()<>|&;#~!") {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

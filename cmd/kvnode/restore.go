@@ -15,6 +15,7 @@ import (
 
 	"tenure/internal/input"
 	"tenure/internal/progress"
+	"tenure/internal/shown"
 	"tenure/server/backup"
 	"tenure/server/backup/target"
 	"tenure/server/recovery"
@@ -165,11 +166,11 @@ func restoreFile(ctx context.Context, name string, f restoreFlags, stdin io.Read
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "%s is node %d of cluster %s, alone, at revision %d, from a backup of "+
+	_, err = fmt.Fprintf(shown.Writer(stdout), "%s is node %d of cluster %s, alone, at revision %d, from a backup of "+
 		"cluster %s at revision %d, made %s.\nStart it, and have the others join: kvnode --data %s --peer "+
 		"HOST:PORT --client HOST:PORT\n",
 		made.Dir, made.Node, made.Cluster, made.Revision, info.Cluster, info.Revision,
-		info.Made.UTC().Format("2006-01-02 15:04:05 MST"), made.Dir)
+		info.Made.UTC().Format("2006-01-02 15:04:05 MST"), shown.Word(made.Dir))
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/internal/input"
 	"tenure/internal/progress"
+	"tenure/internal/shown"
 	"tenure/server/archive"
 	"tenure/server/archiver"
 	"tenure/server/backup/target"
@@ -40,14 +41,14 @@ func restoreArchive(ctx context.Context, name string, f restoreFlags, stdout, st
 	if note, err := checkTime(at.Time, l.Newest(), time.Now()); err != nil {
 		return err
 	} else if note != "" {
-		fmt.Fprintf(stderr, "kvnode: %s\n", note)
+		fmt.Fprintf(stderr, "kvnode: %s\n", shown.Text(note))
 	}
 	var meter *progress.Meter
 	if progress.IsTerminal(stderr) {
 		meter = progress.New(stderr, "restore", 0, "segments")
 	}
 	r, reached, err := recovery.RestoreArchive(ctx, archiver.Objects{Target: from}, l, at, f.data,
-		func(note string) { fmt.Fprintf(stderr, "kvnode: %s\n", note) }, func(recovery.Restored) { meter.Add(1) })
+		func(note string) { fmt.Fprintf(stderr, "kvnode: %s\n", shown.Text(note)) }, func(recovery.Restored) { meter.Add(1) })
 	meter.End()
 	if err != nil {
 		return archiveError(from, err)
@@ -56,9 +57,9 @@ func restoreArchive(ctx context.Context, name string, f restoreFlags, stdout, st
 	if !reached.Reached.IsZero() {
 		when = "which was reached by " + reached.Reached.UTC().Format("2006-01-02 15:04:05.000 MST")
 	}
-	_, err = fmt.Fprintf(stdout, "%s is node %d of cluster %s, alone, at revision %d, from the archive of cluster %s "+
+	_, err = fmt.Fprintf(shown.Writer(stdout), "%s is node %d of cluster %s, alone, at revision %d, from the archive of cluster %s "+
 		"at revision %d, %s.\nStart it, and have the others join: kvnode --data %s --peer HOST:PORT --client "+
-		"HOST:PORT\n", r.Dir, r.Node, r.Cluster, r.Revision, l.Cluster, reached.Revision, when, r.Dir)
+		"HOST:PORT\n", r.Dir, r.Node, r.Cluster, r.Revision, l.Cluster, reached.Revision, when, shown.Word(r.Dir))
 	return err
 }
 

@@ -8,7 +8,7 @@ import (
 	"tenure/internal/shown"
 )
 
-// Quote is how the text at the end of a line of bash is quoted.
+// quote is how the text at the end of a line of bash is quoted.
 type quote byte
 
 const (

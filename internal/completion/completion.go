@@ -1,6 +1,6 @@
 // Package completion completes command lines in shells. It does not use the scripts of package cobra: these have the
-// shell evaluate what is typed and what a program offers, so that a name with $( ) or backquotes, which anybody may have
-// put into a store, runs a command when somebody presses TAB. The scripts here evaluate nothing. They pass on what is
+// shell evaluate what is typed and what a program offers. Anybody may have put a name with $( ) or backquotes into a
+// store, and it would run a command when somebody presses TAB. The scripts here evaluate nothing. They pass on what is
 // typed to the program, which takes it apart by itself, and offer names in the shell's own quoting only.
 //
 //	completion.go            the command that prints the scripts, and what the scripts ask
@@ -28,10 +28,10 @@ import (
 //	PROGRAM Request bash TYPE TYPED LINE
 //	PROGRAM Request zsh|fish WORD... CURRENT
 //
-// TYPE is $COMP_TYPE, TYPED the end of LINE that is to be replaced, and LINE everything up to the cursor. WORDs are those
-// behind the program's name, and CURRENT the one at the cursor, all without quotes. The answer is a line of options
-// (nospace: no space goes behind a name that ends with a slash; nofiles: the names of files are no candidates), then a line for each candidate.
-// For zsh and fish it has a tab and a description behind the name, if there is one.
+// TYPE is $COMP_TYPE, TYPED the end of LINE that is to be replaced, and LINE everything up to the cursor. WORDs are the
+// words behind the program's name, and CURRENT is the one at the cursor, all without quotes. The answer is a line of
+// options, then a line for each candidate. The option nospace keeps spaces from names that end with a slash, and nofiles
+// says that names of files are no candidates. For zsh and fish a tab and a description follow a name that has one.
 const Request = "__candidates"
 
 // Candidate is a word that may stand at the cursor, and what to say about it.
@@ -43,7 +43,7 @@ type Answer struct {
 	NoSpace, NoFiles bool
 }
 
-// names of shells, in the order in which they are listed.
+// scripts are those of all shells, and how to load each.
 var scripts = []struct{ shell, text, install string }{
 	{"bash", bashScript, "source <(PROGRAM completion bash)"},
 	{"zsh", zshScript, "source <(PROGRAM completion zsh)   # behind: autoload -U compinit; compinit"},
@@ -129,7 +129,8 @@ func runBash(args, environ []string, ask func(words []string, current string) An
 		return Answer{}, nil
 	}
 	a := ask(expanded(l.words[1:], environ), l.current)
-	a.NoSpace = a.NoSpace && slices.ContainsFunc(a.Candidates, func(c Candidate) bool { return strings.HasSuffix(c.Name, "/") })
+	open := func(c Candidate) bool { return strings.HasSuffix(c.Name, "/") }
+	a.NoSpace = a.NoSpace && slices.ContainsFunc(a.Candidates, open)
 	lines := l.forBash(a.Candidates, typed)
 	if kind == listCandidates && len(lines) > 1 {
 		return a, listed(a.Candidates)

@@ -4,6 +4,7 @@
 package shown
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
@@ -85,8 +86,8 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// Text returns s with its line ends and tabs, and everything else that is not plain escaped as in Go. It is for texts of
-// several lines and for sentences.
+// Text returns s with its line ends and tabs, and everything else that is not plain escaped as in Go. It is for
+// sentences and for texts of several lines.
 func Text(s string) string {
 	var b strings.Builder
 	for i, size := 0, 0; i < len(s); i += size {
@@ -104,14 +105,21 @@ func Text(s string) string {
 	return b.String()
 }
 
-// JSON returns a JSON text in which everything that is not plain, except line ends, is escaped. It says the same.
+// JSON returns a JSON text in which everything that is not plain, except line ends and tabs, is escaped. It says the
+// same; bytes that are not UTF-8 become U+FFFD. The text is as encoders write it, without other control characters
+// between its parts.
 func JSON(text []byte) []byte {
+	if bytes.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r > '~' }) < 0 {
+		return text
+	}
 	var out []byte
 	for i, size := 0, 0; i < len(text); i += size {
 		var r rune
 		r, size = utf8.DecodeRune(text[i:])
 		switch {
-		case r == '\n' || r == '\t' || r == '\r' || plain(r):
+		case r == utf8.RuneError && size == 1:
+			out = append(out, `\ufffd`...)
+		case r == '\n' || r == '\t' || plain(r):
 			out = append(out, text[i:i+size]...)
 		case r > 0xffff:
 			high, low := surrogates(r)
@@ -133,7 +141,7 @@ func surrogates(r rune) (high, low rune) {
 // is written as bash, zsh and ksh take it within $' '.
 func Word(s string) string {
 	switch {
-	case s != "" && strings.IndexFunc(s, needsQuotes) < 0:
+	case s != "" && s[0] != '=' && strings.IndexFunc(s, needsQuotes) < 0: // zsh looks for commands behind = in front
 		return s
 	case Plain(s):
 		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
@@ -155,5 +163,5 @@ func Word(s string) string {
 
 // needsQuotes reports whether r may mean something to some shell, somewhere in a word.
 func needsQuotes(r rune) bool {
-	return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/_.,:@%+-", r)
+	return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/_.,:@%+=-", r)
 }

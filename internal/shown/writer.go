@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Writer returns a writer that writes Text of what it is given to w. A character may be split between writes. Its errors
-// are those of w.
+// Writer returns a writer that writes Text of what it is given to w. A character may be split between writes. Errors are
+// those of w.
 func Writer(w io.Writer) io.Writer { return &writer{w: w} }
 
 type writer struct {

@@ -6,6 +6,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/internal/shown"
 )
 
 // Begin returns the record that begins an operation; it may also end it. If the operation with that id has begun
@@ -33,7 +34,7 @@ func (r Record) Begin(op Operation, f Facts) (next Record, changed bool, err err
 	}
 	if certified && slices.Contains(r.Removed, op.Member.Name) {
 		return r, false, refuse(WasRemoved, "the member named %[1]s was removed, and a node with its certificate is not let "+
-			"in again by itself: if it may come back, first type kvctl member readmit %[1]s", op.Member.Name)
+			"in again by itself: if it may come back, first type kvctl member readmit %[1]s", shown.Word(op.Member.Name))
 	}
 	if err := r.resolve(&op); err != nil {
 		return r, false, err
@@ -49,7 +50,7 @@ func (r Record) Begin(op Operation, f Facts) (next Record, changed bool, err err
 	}
 	if run, ok := r.Running(); ok {
 		return r, false, refuse(Busy, "operation %v is under way; wait for its end, or take it back: "+
-			"kvctl member cancel %s", run, run.ID)
+			"kvctl member cancel %s", run, shown.Word(run.ID))
 	}
 	next = r.clone()
 	switch op.Kind {

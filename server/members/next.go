@@ -9,6 +9,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/internal/quorum"
+	"tenure/internal/shown"
 )
 
 // Step is what comes next.
@@ -131,7 +132,7 @@ func compareStep(r Record, f *Facts, node ballot.NodeID) Step {
 	case len(f.Disputed) > 0:
 		return wait("waits to make node %d a voter: the states of nodes %v differ, and no majority tells which is right; "+
 			"find out which of them is wrong, then kvctl member cancel %s and kvctl member remove N --differs",
-			node, f.Disputed, run.ID)
+			node, f.Disputed, shown.Word(run.ID))
 	case run.Checks > 0 && !run.Readies() && f.Unchanged < compareAgain,
 		run.Readies() && (f.Unchanged < readyWithin/10 || f.Checkpoints && f.Unchanged < readyWithin):
 		return Step{Why: why}
@@ -165,7 +166,7 @@ func removeStep(r Record, f *Facts, o *Operation, last bool) Step {
 		if slices.Contains(f.Disputed, o.Node) && !o.Differs {
 			return wait("waits to remove node %d: the states of nodes %v differ, and no majority tells which is right; "+
 				"find out which of them is wrong, then kvctl member cancel %s and kvctl member remove N --differs", o.Node,
-				f.Disputed, o.ID)
+				f.Disputed, shown.Word(o.ID))
 		}
 		if o.Node == f.Self {
 			return Step{HandOver: true, Why: fmt.Sprintf("node %d hands mastership over before it is removed", o.Node)}

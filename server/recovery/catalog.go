@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"tenure/internal/shown"
 	"tenure/server/archive"
 )
 
@@ -107,7 +108,7 @@ func WriteCatalogs(w io.Writer, all []Catalog) error {
 
 // Write writes c as text for people.
 func (c *Catalog) Write(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(shown.Writer(w), 0, 0, 2, ' ', 0)
 	line := func(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) } // Flush returns the first error
 	line("cluster %s", c.Cluster)
 	if len(c.Ranges) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/internal/shown"
 	"tenure/kv"
 	"tenure/server/members"
 	"tenure/storage"
@@ -210,7 +211,7 @@ func (r *Report) advice() string {
 		}
 	}
 	return fmt.Sprintf("do not start the node on it; look at the disk, then rebuild the node from the other members: "+
-		"kvnode rejoin --data %s --join %s%s, with the node's own flags or --config as before", r.Dir, join,
+		"kvnode rejoin --data %s --join %s%s, with the node's own flags or --config as before", shown.Word(r.Dir), join,
 		name)
 }
 
@@ -238,14 +239,16 @@ func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
 
 // writeJSON writes v as indented JSON.
 func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		_, err = w.Write(append(shown.JSON(text), '\n'))
+	}
+	return err
 }
 
 // Write writes r as text for people.
 func (r *Report) Write(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(shown.Writer(w), 0, 0, 2, ' ', 0)
 	line := func(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) } // Flush returns the first error
 	verdict := "sound"
 	if !r.Sound {

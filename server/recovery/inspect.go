@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tenure/internal/shown"
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/server/replica"
@@ -87,6 +89,7 @@ type inspector struct {
 	Inspection
 	w     io.Writer
 	json  *json.Encoder
+	buf   bytes.Buffer
 	lines int
 	err   error
 }
@@ -107,7 +110,8 @@ func Inspect(dir string, i Inspection, w io.Writer) (lines int, err error) {
 		return 0, err
 	}
 	defer x.Close()
-	p := &inspector{Inspection: i, w: w, json: json.NewEncoder(w)}
+	p := &inspector{Inspection: i, w: w}
+	p.json = json.NewEncoder(&p.buf)
 	p.json.SetEscapeHTML(false)
 	if i.Log {
 		x.Entries(multipaxos.Slot(i.From), multipaxos.Slot(i.To), p.entry, p.skip)
@@ -172,9 +176,11 @@ func (p *inspector) show(l *line) bool {
 	switch {
 	case p.err != nil:
 	case p.JSON:
-		p.err = p.json.Encode(l)
+		p.buf.Reset()
+		_ = p.json.Encode(l) // strings and numbers can always be encoded
+		_, p.err = p.w.Write(shown.JSON(p.buf.Bytes()))
 	default:
-		_, p.err = fmt.Fprintln(p.w, l.text())
+		_, p.err = fmt.Fprintln(p.w, shown.Text(l.text()))
 	}
 	return p.err == nil
 }

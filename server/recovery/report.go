@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"tenure/internal/ballot"
+	"tenure/internal/shown"
 )
 
 // shownTouched is how many keys the report names; the plan has more.
@@ -34,7 +35,7 @@ func (p Plan) Report(w io.Writer) error {
 		fmt.Fprintf(&b, "\nA majority of the voters is here. To start them is better than to recover: then nothing is "+
 			"lost, and no\nclient sees a new cluster.\n")
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, shown.Text(b.String()))
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/internal/shown"
 	"tenure/server/wire"
 )
 
@@ -57,7 +58,7 @@ func (t *table) checkRemoved(theirs *wire.Hello, cert string, self ballot.NodeID
 	}
 	return refuse(wire.ReasonCertificate, "node %d comes with the certificate of %s, and the member of that name was "+
 		"removed, as node %d knows: to take part again it needs kvctl member readmit %[2]s, and then an empty data "+
-		"directory and --join", theirs.Node, cert, self)
+		"directory and --join", theirs.Node, shown.Word(cert), self)
 }
 
 // setRoster takes the members' record.

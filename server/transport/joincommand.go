@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tenure/internal/ident"
+	"tenure/internal/shown"
 )
 
 // joinCommand returns the command with which a node joins the cluster of the member at addr, in place of x if that is
@@ -15,21 +16,13 @@ func joinCommand(addr string, x *ident.Member, data string) string {
 	if x != nil {
 		parts = append(parts, replaceFlag(*x))
 	}
-	return strings.Join(append(parts, "--data", word(data)), " ")
+	return strings.Join(append(parts, "--data", shown.Word(data)), " ")
 }
 
 // replaceFlag returns the flag with which a node joins in place of x.
 func replaceFlag(x ident.Member) string {
-	return "--replace " + word(nameOf(x))
+	return "--replace " + shown.Word(nameOf(x))
 }
 
 // nameOf returns what x is called.
 func nameOf(x ident.Member) string { return cmp.Or(x.Name, fmt.Sprintf("node-%d", x.Node)) }
-
-// word returns s as a shell reads it as one word.
-func word(s string) string {
-	if s != "" && !strings.ContainsAny(s, " \t\n\"'\\$`!*?[](){}<>|&;#~") {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}

@@ -135,12 +135,12 @@ func TestJoinsThatCannotBeWorkedOnAreMalformed(t *testing.T) {
 }
 
 func TestHostileTextIsMadePlain(t *testing.T) {
-	m := EncodeHandshake(&RefuseMsg{Reason: ReasonNode, Text: "a\x1b[2J\nb\xff" + strings.Repeat("x", 2*MaxTextBytes)})
+	m := EncodeHandshake(&RefuseMsg{Reason: ReasonNode, Text: "a\x1b[2J\nb\xff\u202e\u200b\u3164" + strings.Repeat("x", 2*MaxTextBytes)})
 	got, err := DecodeHandshake(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := got.(*RefuseMsg).Text; !strings.HasPrefix(text, "a?[2J?b?x") || len(text) > MaxTextBytes {
+	if text := got.(*RefuseMsg).Text; !strings.HasPrefix(text, "a?[2J?b????x") || len(text) > MaxTextBytes {
 		t.Fatalf("%d bytes: %.20q", len(text), text)
 	}
 }

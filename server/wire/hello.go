@@ -11,6 +11,7 @@ import (
 	"tenure/internal/hostname"
 	"tenure/internal/ident"
 	"tenure/internal/quorum"
+	"tenure/internal/shown"
 )
 
 // Kind tells what a connection is for.
@@ -181,7 +182,7 @@ func plain(s string) string {
 	}
 	out := []rune(s)
 	for i, r := range out {
-		if r < ' ' || (r >= 0x7f && r < 0xa0) || r == '\uFFFD' {
+		if !shown.Plain(string(r)) || r == '\uFFFD' {
 			out[i] = '?'
 		}
 	}

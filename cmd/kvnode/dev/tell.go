@@ -11,6 +11,7 @@ import (
 	"tenure/api"
 	"tenure/internal/certs"
 	"tenure/internal/devcluster"
+	"tenure/internal/shown"
 )
 
 // teller writes reports for people.
@@ -21,7 +22,10 @@ type teller struct {
 	redis string // the address of a node for clients of Redis; "": none listens for them
 }
 
-func (t *teller) line(format string, args ...any) { fmt.Fprintf(t.out, format+"\n", args...) }
+// line writes a line. What nodes say of themselves may be part of it.
+func (t *teller) line(format string, args ...any) {
+	fmt.Fprintf(shown.Writer(t.out), format+"\n", args...)
+}
 
 // say writes an event with its time.
 func (t *teller) say(format string, args ...any) {

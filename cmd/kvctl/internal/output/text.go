@@ -1,26 +1,10 @@
-// Package output writes numbers, times and keys for people.
+// Package output writes numbers and times for people.
 package output
 
 import (
 	"fmt"
-	"strconv"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
-
-// OneLine returns s if it prints on one line and cannot be taken for a quoted text, and else s in quotes.
-func OneLine(s string) string {
-	if len(s) > 0 && s[0] == '"' || !utf8.ValidString(s) {
-		return strconv.Quote(s)
-	}
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return strconv.Quote(s)
-		}
-	}
-	return s
-}
 
 // Plural returns n and what it counts, with an s unless n is 1.
 func Plural(n uint64, what string) string {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"tenure/internal/shown"
 )
 
 // Writer writes records. Used by one goroutine at a time.
@@ -57,7 +59,7 @@ func (w *Writer) Write(r *Record) error {
 		if w.count == 0 {
 			before = "[\n\t"
 		}
-		_, err = fmt.Fprintf(w.w, "%s%s", before, bytes.TrimSuffix(w.buf.Bytes(), []byte("\n")))
+		_, err = fmt.Fprintf(w.w, "%s%s", before, bytes.TrimSuffix(shown.JSON(w.buf.Bytes()), []byte("\n")))
 	} else {
 		e.SetEscapeHTML(false)
 		l := line{Key: r.Key, Value: &r.Value, Flags: r.Flags}
@@ -69,7 +71,7 @@ func (w *Writer) Write(r *Record) error {
 			l.TTL = r.TTL.String()
 		}
 		_ = e.Encode(l)
-		_, err = w.w.Write(w.buf.Bytes())
+		_, err = w.w.Write(shown.JSON(w.buf.Bytes()))
 	}
 	w.count++
 	return err
