@@ -224,6 +224,24 @@ func (c *Command) withoutTimes() []byte {
 	return codec.Marshal(t.value())
 }
 
+// PolicyOf returns the policy that a valid command writes; nil if it writes none.
+func PolicyOf(c *Command) *Policy {
+	if c.Op != OpPutPolicy {
+		return nil
+	}
+	p, _ := decodePolicyValue(c.Value)
+	return p
+}
+
+// TokenOf returns the token that a valid command writes; nil if it writes none.
+func TokenOf(c *Command) *Token {
+	if c.Op != OpPutToken && c.Op != OpBootstrap {
+		return nil
+	}
+	t, _ := decodeTokenValue(c.Value)
+	return t
+}
+
 // ACLSubject returns the ID of the policy, or the accessor of the token, that a valid command is about; "" for other
 // commands.
 func (c *Command) ACLSubject() string {

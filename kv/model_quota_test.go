@@ -81,7 +81,7 @@ func (m *model) quota(c Command) Result {
 	case !there && len(m.quotas) >= m.l.Quotas:
 		return m.answer(CodeFull)
 	default:
-		q.bytes, q.keys, _ = parseQuotaLimits(c.Value)
+		q.bytes, q.keys, _ = ParseQuotaLimits(c.Value)
 		if there {
 			m.quotas[c.Key] = q
 			return m.answer(CodeDone)

@@ -178,7 +178,7 @@ func (q *quotas) set(c *Command, e *entries, limits *Limits, l *ledger) (Result,
 	case !there && table.Len() >= limits.Quotas:
 		return l.unchanged(CodeFull), nil
 	}
-	bytes, keys, _ := parseQuotaLimits(c.Value)
+	bytes, keys, _ := ParseQuotaLimits(c.Value)
 	if there {
 		next := *old
 		next.Bytes, next.Keys = bytes, keys
@@ -254,7 +254,8 @@ func QuotaLimits(bytes, keys uint64) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint([]byte{recordVersion}, bytes), keys)
 }
 
-func parseQuotaLimits(b []byte) (bytes, keys uint64, ok bool) {
+// ParseQuotaLimits returns the limits in the Value of an OpQuota. ok is false if there are none, or not valid ones.
+func ParseQuotaLimits(b []byte) (bytes, keys uint64, ok bool) {
 	r := reader{b: b}
 	r.version()
 	bytes, keys = r.uvarint(), r.uvarint()

@@ -209,7 +209,7 @@ func (c *Command) validateQuota() error {
 	if len(c.Value) == 0 {
 		return nil
 	}
-	if _, _, ok := parseQuotaLimits(c.Value); !ok {
+	if _, _, ok := ParseQuotaLimits(c.Value); !ok {
 		return fmt.Errorf("%w: a quota must have a limit of bytes or of keys, of at most %d", ErrCommand,
 			uint64(MaxQuota))
 	}

@@ -4,7 +4,7 @@
 //
 //	survivors.go   opens what the survivors have left; nothing of it is changed
 //	plan.go        Make, a Plan: what they have, and what may be lost; report.go: the same for people
-//	touched.go     which keys the uncertain slots write
+//	touched.go     what the uncertain slots write
 //	apply.go       Apply: asks for nothing, checks that the plan still fits, makes the new directory whole or not at all
 //	alone.go       one Apply or Restore at a time in a directory
 //	restore.go     Restore: makes the new directory from a backup instead
@@ -13,7 +13,7 @@
 //	jumps.go       where the slots, revisions and eras of the new cluster begin
 //	aside.go       SetAside, for a node that joins again under its own name
 //	check.go       Check: what is wrong with a directory, and what to do; opens.go: whether its state opens
-//	inspect.go     Inspect: what is in a directory
+//	inspect.go     Inspect: what is in a directory; inspectcommand.go, inspectvalue.go: a command of the log
 //
 // Package merge (M3) decides the contents of the new cluster. The new cluster is one voter, which other nodes join. It
 // has a cluster id of its own, so no old node can ever speak to it. Its slots, revisions and eras begin above all

@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -11,10 +10,16 @@ import (
 // command is a command of the log as JSON shows it. Fields that do not apply are omitted.
 type command struct {
 	Op             string   `json:"op"`
+	Modes          string   `json:"modes,omitempty"` // such as "if-absent return"
 	Key            string   `json:"key,omitempty"`
 	NewKey         string   `json:"new_key,omitempty"`
 	Value          *content `json:"value,omitempty"`
 	Test           *content `json:"test,omitempty"` // what the key must hold
+	Pairs          []pair   `json:"pairs,omitempty"`
+	Limits         *limits  `json:"limits,omitempty"` // of a quota
+	Policy         *policy  `json:"policy,omitempty"`
+	ACLToken       *token   `json:"acl_token,omitempty"`
+	Release        string   `json:"release,omitempty"` // whose feature level it is
 	Flags          uint64   `json:"flags,omitempty"`
 	Index          *uint64  `json:"index,omitempty"` // what the key's ModifyIndex must be
 	Lock           string   `json:"lock,omitempty"`  // acquire, release
@@ -34,27 +39,6 @@ type command struct {
 	Problem string    `json:"problem,omitempty"` // why it cannot be read
 }
 
-// opNames has the names of the commands, and of the verbs that only a part of a transaction has.
-var opNames = map[kv.Op]string{
-	kv.OpSet: "set", kv.OpDelete: "delete", kv.OpPrune: "delete prefix", kv.OpAdd: "add",
-	kv.OpTestAndSet: "test and set", kv.OpRename: "rename", kv.OpRemove: "remove", kv.OpExpire: "expire",
-	kv.OpTransaction: "transaction", kv.OpSessionCreate: "create session", kv.OpSessionDestroy: "destroy session",
-	kv.OpSessionRenew: "renew session", kv.OpDropFence: "drop fence", kv.OpEndSession: "end session",
-	kv.OpEndKey: "end key", kv.OpEndDelay: "end lock-delay", kv.OpNewEra: "new era", kv.OpQuota: "quota",
-	kv.OpLevel: "feature level", kv.OpStage: "stage a piece of an upload", kv.OpInstall: "install an upload",
-	kv.OpDropStaged: "drop an upload",
-	kv.OpPutPolicy:  "put policy", kv.OpDropPolicy: "delete policy", kv.OpPutToken: "put token",
-	kv.OpDropToken: "delete token", kv.OpEndToken: "end token", kv.OpBootstrap: "bootstrap tokens",
-	kv.OpPut: "put", kv.OpAppend: "append", kv.OpIncrement: "increment", kv.OpUnlink: "unlink", kv.OpRetime: "set TTL",
-	kv.OpMove: "move", kv.OpFetch: "fetch", kv.OpMeasure: "measure", kv.OpSequence: "sequence",
-	kv.OpPutAll: "put all",
-	kv.OpGet:    "get", kv.OpGetOrEmpty: "get or empty", kv.OpGetTree: "get prefix", kv.OpCheckIndex: "check index",
-	kv.OpCheckSession: "check session", kv.OpCheckNotExists: "check not exists", kv.OpCheckValue: "check value",
-	kv.OpCheckUnchanged: "check unchanged",
-}
-
-func opName(op kv.Op) string { return cmp.Or(opNames[op], fmt.Sprintf("op %d", op)) }
-
 // decode describes an encoded command.
 func (p *inspector) decode(b []byte) command {
 	c, err := kv.DecodeCommand(b)
@@ -65,16 +49,17 @@ func (p *inspector) decode(b []byte) command {
 }
 
 func (p *inspector) describe(c *kv.Command) command {
-	out := command{Op: opName(c.Op), Key: c.Key, NewKey: c.NewKey, Flags: c.Flags, TTLMS: c.TTL.Milliseconds(),
+	out := command{Op: c.Op.String(), Modes: c.Mode.String(), Key: c.Key, NewKey: c.NewKey, Flags: c.Flags, TTLMS: c.TTL.Milliseconds(),
 		Number: c.Num, Session: c.Session.ID, SessionName: c.Session.Name, Armed: c.Arm, Fence: c.Fence, Token: c.Token,
 		IdempotencyKey: c.IdemKey, Base: c.Base, Subject: c.ACLSubject(), Decided: c.Decided}
-	if len(c.Value) > 0 && out.Subject == "" || c.Op == kv.OpSet || c.Op == kv.OpTestAndSet || c.Op == kv.OpCheckValue {
-		out.Value = p.content(c.Value)
-	}
-	if c.Op == kv.OpTestAndSet {
+	p.describeValue(c, &out)
+	if c.Op == kv.OpTestAndSet || c.Mode&kv.ModeEqual != 0 {
 		out.Test = p.content(c.Test)
 	}
-	if c.HasIndex || c.Op == kv.OpCheckIndex {
+	switch {
+	case c.HasIndex && out.Subject != "": // a policy or token to be created
+		out.Modes = kv.ModeAbsent.String()
+	case c.HasIndex, c.Op == kv.OpCheckIndex:
 		out.Index = &c.Index
 	}
 	switch c.Lock {
@@ -89,12 +74,43 @@ func (p *inspector) describe(c *kv.Command) command {
 	return out
 }
 
+// describeValue describes the value of c: as what the operation takes it for.
+func (p *inspector) describeValue(c *kv.Command, out *command) {
+	switch c.Op {
+	case kv.OpPutAll:
+		_ = c.EachPair(func(key string, value []byte) bool { // it is valid, and so has pairs
+			out.Pairs = append(out.Pairs, pair{key, p.content(value)})
+			return true
+		})
+	case kv.OpQuota:
+		if bytes, keys, ok := kv.ParseQuotaLimits(c.Value); ok {
+			out.Limits = &limits{bytes, keys}
+		}
+	case kv.OpPutPolicy:
+		x := kv.PolicyOf(c)
+		out.Policy = &policy{x.Name, x.Description, p.beginning(x.Rules)}
+	case kv.OpPutToken, kv.OpBootstrap:
+		out.ACLToken = tokenOf(kv.TokenOf(c))
+	case kv.OpLevel:
+		out.Release = string(c.Value)
+	case kv.OpSet, kv.OpTestAndSet, kv.OpCheckValue, kv.OpPut:
+		out.Value = p.content(c.Value)
+	default:
+		if len(c.Value) > 0 && out.Subject == "" {
+			out.Value = p.content(c.Value)
+		}
+	}
+}
+
 // text returns c as text for people.
 func (c *command) text() string {
 	if c.Problem != "" {
 		return c.Problem
 	}
 	text := c.Op
+	if c.Modes != "" {
+		text += " " + c.Modes
+	}
 	add := func(there bool, format string, args ...any) {
 		if there {
 			text += fmt.Sprintf(format, args...)
@@ -108,9 +124,16 @@ func (c *command) text() string {
 	add(c.Number != 0, " %d", c.Number)
 	add(c.Index != nil, " if its index is %d", deref(c.Index))
 	add(c.Lock != "", " %s", c.Lock)
-	add(c.Session != "", " session %s", c.Session)
+	add(c.Session != "", " session %q", c.Session)
 	add(c.TTLMS != 0, " ttl %d ms", c.TTLMS)
-	add(c.Fence != "", " fence %s token %d", c.Fence, c.Token)
+	add(c.Fence != "", " fence %q token %d", c.Fence, c.Token)
+	add(c.Limits != nil, " %s", c.Limits.text())
+	add(c.Policy != nil, " %s", c.Policy.text())
+	add(c.ACLToken != nil, " %s", c.ACLToken.text())
+	add(c.Release != "", " of release %q", c.Release)
+	for _, p := range c.Pairs {
+		text += fmt.Sprintf("\n            %q = %s", p.Key, p.Value.text())
+	}
 	for i := range c.Parts {
 		text += "\n        " + c.Parts[i].text()
 	}

@@ -13,7 +13,7 @@ import (
 // maxTouched bounds the keys that a plan names; more are counted.
 const maxTouched = 1000
 
-// Touched is a key, a prefix or a session that uncertain slots write.
+// Touched is a key, a prefix, a session or anything else that uncertain slots write.
 type Touched struct {
 	Name  string `json:"name"` // `key "a"`, `keys with prefix "b/"`, "session 6d0…"
 	First uint64 `json:"first"`
@@ -38,45 +38,86 @@ func (t *touched) note(s merge.Slot) error {
 	if record != nil {
 		t.add("the list of members", s)
 	}
-	_ = kv.DecodeBatch(batch, func(b []byte) bool { // what is broken changes nothing
+	err = kv.DecodeBatch(batch, func(b []byte) bool {
 		if c, err := kv.DecodeCommand(b); err == nil {
 			t.command(&c, s)
+		} else {
+			t.add(unreadable, s)
 		}
 		return true
 	})
+	if err != nil { // its rest changes nothing here; another release may know it
+		t.add(unreadable, s)
+	}
 	return nil
 }
 
+const (
+	unreadable = "what a command does that this release cannot read"
+	// everyKey is the first that a plan names, and is named however much else there is.
+	everyKey = "every key: an uploaded snapshot replaces the store"
+)
+
+// command takes what a command writes. Each operation is named here: see TestEveryOperationIsInThePlan.
 func (t *touched) command(c *kv.Command, s merge.Slot) {
+	if c.Fence != "" {
+		t.add(fmt.Sprintf("fence %q", c.Fence), s)
+	}
 	switch c.Op {
 	case kv.OpTransaction, kv.OpSequence:
 		for i := range c.Parts {
 			t.command(&c.Parts[i], s)
 		}
-	case kv.OpPrune:
-		t.add(fmt.Sprintf("keys with prefix %q", c.Key), s)
-	case kv.OpSessionCreate, kv.OpSessionDestroy, kv.OpEndSession:
-		t.add("session "+c.Session.ID, s)
-	case kv.OpDropFence:
-		t.add("fence "+c.Fence, s)
-	case kv.OpPutPolicy, kv.OpDropPolicy:
-		t.add("policy "+c.ACLSubject(), s)
-	case kv.OpPutToken, kv.OpDropToken, kv.OpEndToken, kv.OpBootstrap:
-		t.add("token "+c.ACLSubject(), s)
 	case kv.OpSet, kv.OpDelete, kv.OpAdd, kv.OpTestAndSet, kv.OpRename, kv.OpRemove, kv.OpExpire, kv.OpEndKey,
 		kv.OpPut, kv.OpAppend, kv.OpIncrement, kv.OpUnlink, kv.OpRetime, kv.OpMove:
 		t.add(fmt.Sprintf("key %q", c.Key), s)
 		if c.NewKey != "" {
 			t.add(fmt.Sprintf("key %q", c.NewKey), s)
 		}
+	case kv.OpPutAll:
+		_ = c.EachPair(func(key string, _ []byte) bool { // it is valid, and so has pairs
+			t.add(fmt.Sprintf("key %q", key), s)
+			return true
+		})
+	case kv.OpPrune:
+		t.add(fmt.Sprintf("keys with prefix %q", c.Key), s)
+	case kv.OpInstall:
+		t.add(everyKey, s)
+	case kv.OpGet, kv.OpGetOrEmpty, kv.OpGetTree, kv.OpCheckIndex, kv.OpCheckSession, kv.OpCheckNotExists,
+		kv.OpCheckValue, kv.OpCheckUnchanged, kv.OpFetch, kv.OpMeasure, kv.OpDropFence: // they write nothing else
+	default:
+		t.add(register(c), s)
 	}
+}
+
+// register returns what a command writes that is no key.
+func register(c *kv.Command) string {
+	switch c.Op {
+	case kv.OpSessionCreate, kv.OpSessionDestroy, kv.OpSessionRenew, kv.OpEndSession:
+		return "session " + c.Session.ID
+	case kv.OpEndDelay:
+		return fmt.Sprintf("lock-delay of key %q", c.Key)
+	case kv.OpQuota:
+		return fmt.Sprintf("quota of prefix %q", c.Key)
+	case kv.OpPutPolicy, kv.OpDropPolicy:
+		return "policy " + c.ACLSubject()
+	case kv.OpPutToken, kv.OpDropToken, kv.OpEndToken, kv.OpBootstrap:
+		return "token " + c.ACLSubject()
+	case kv.OpStage, kv.OpDropStaged:
+		return "uploaded snapshot " + c.Session.ID
+	case kv.OpNewEra:
+		return "the era of leases' tokens"
+	case kv.OpLevel:
+		return "the feature level"
+	}
+	return "what " + c.Op.String() + " does"
 }
 
 func (t *touched) add(name string, s merge.Slot) {
 	slot := uint64(s.Slot)
 	x := t.names[name]
 	switch {
-	case x == nil && len(t.names) == maxTouched:
+	case x == nil && len(t.names) >= maxTouched && name != everyKey:
 		t.more++
 	case x == nil:
 		t.names[name] = &Touched{name, slot, slot, 1}
@@ -86,14 +127,20 @@ func (t *touched) add(name string, s merge.Slot) {
 	}
 }
 
-// list returns what was collected, in the order of the first slots.
+// list returns what was collected, in the order of the first slots, but everyKey first.
 func (t *touched) list() []Touched {
 	out := make([]Touched, 0, len(t.names))
 	for _, x := range t.names {
 		out = append(out, *x)
 	}
+	last := func(x *Touched) int {
+		if x.Name == everyKey {
+			return 0
+		}
+		return 1
+	}
 	slices.SortFunc(out, func(a, b Touched) int {
-		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(last(&a)-last(&b), cmp.Compare(a.First, b.First), cmp.Compare(a.Name, b.Name))
 	})
 	return out
 }

@@ -82,9 +82,6 @@ func (t *trail) aboutMember(op *members.Operation) {
 	t.about(op.ID)
 }
 
-var opNames = map[kv.Op]string{kv.OpSet: "set", kv.OpDelete: "delete", kv.OpPrune: "prune", kv.OpAdd: "add",
-	kv.OpTestAndSet: "test-and-set", kv.OpRemove: "remove", kv.OpExpire: "expire", kv.OpRename: "rename"}
-
 // opName returns what a command on a key does.
 func opName(c *kv.Command) string {
 	switch c.Lock {
@@ -93,7 +90,7 @@ func opName(c *kv.Command) string {
 	case kv.LockRelease:
 		return "release"
 	}
-	return opNames[c.Op]
+	return c.Op.String()
 }
 
 // exports are the routes whose GET takes everything out of the cluster, which is an administrative act.
