@@ -108,10 +108,6 @@ func (h *aclHandler) identified(x *exchange) (string, error) {
 	return sessionID(x.r.Header, &c, false), nil
 }
 
-// keyed reports whether the client may send copies of the request: their outcome is that of the first, whatever this node
-// thinks of them.
-func keyed(x *exchange) bool { return len(x.r.Header[api.HeaderIdempotencyKey]) > 0 }
-
 // shows answers with v, which is as it was at a revision of tokens and policies.
 func (x *exchange) shows(q *query, a *kv.ACL, v any) {
 	setReadMeta(x.w.Header(), a.Revision(), ReadMeta{Revision: a.Revision(), KnownLeader: true})

@@ -29,6 +29,9 @@ func (h *leaseHandler) request(x *exchange, verb string) (LeaseCommand, error) {
 		r.Owner = body.Owner
 		err = checkLeaseOwner(body.Owner, body.Acquisition)
 	}
+	if err == nil && r.Op == LeaseAcquire && body.Acquisition == "" {
+		err = x.drawn("Acquisition")
+	}
 	if err == nil {
 		err = r.complete(&body, h.maxTTL)
 	}

@@ -50,6 +50,11 @@ func (h *membersHandler) change(kind members.Kind, takes ...string) handler {
 		if body.DryRun {
 			return h.plan(x, op)
 		}
+		if body.Operation == "" {
+			if err := x.drawn("operation"); err != nil {
+				return err
+			}
+		}
 		x.trail.aboutMember(&op)
 		if err := x.permit.needNow(acl.OperatorWrite()); err != nil {
 			return err

@@ -70,6 +70,19 @@ func (w *writes) identify(h http.Header, c *kv.Command) error {
 	return nil
 }
 
+// keyed reports whether the client may send copies of the request: their outcome is that of the first, whatever this node
+// thinks of them.
+func keyed(x *exchange) bool { return len(x.r.Header[api.HeaderIdempotencyKey]) > 0 }
+
+// drawn refuses an idempotency key for a request in which this node is to draw member: a copy would be another request.
+func (x *exchange) drawn(member string) error {
+	if !keyed(x) {
+		return nil
+	}
+	return badRequest("%s means nothing here: send %s, which you have drawn, and the same with each retry: nothing was changed",
+		api.HeaderIdempotencyKey, member)
+}
+
 // drawKey gives a command that locks, unlocks or makes a session a key of this node's own, so that it may be sent again
 // when the master changes. Consul's clients send no key, and take an unknown outcome for the loss of their lock. The
 // Backend draws the key for a replacement of the whole state. Other writes are too many: each key is remembered.
