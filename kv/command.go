@@ -18,9 +18,9 @@ var ErrCommand = errors.New("invalid command")
 //	struct { Op Op; Key string; Flags uint64; HasIndex bool; Index uint64; IdemKey string; Base uint64; More []byte }
 //
 // and, from feature level 1 on, Decided uint64 and Said []byte. A command with a Mode has it in the place of Flags.
-// Without More, Decided and Said the header ends before them: the busiest commands do not pay for unused fields. More is a commandMore. The
-// order of the fields is the encoding. Reflection over the header took half the time of Apply; command_test.go holds it
-// against the library.
+// Without More, Decided and Said the header ends before them: the busiest commands do not pay for unused fields. More is
+// a commandMore. The order of the fields is the encoding. Reflection over the header took half the time of Apply;
+// command_test.go holds it against the library.
 
 // commandMore is the fields that most commands leave zero.
 type commandMore struct {

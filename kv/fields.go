@@ -31,7 +31,8 @@ const (
 // fieldTexts names the fields, by bit.
 var fieldTexts = [...]string{
 	"value", "flags", "index", "idempotency key", "base", "parts", "lock", "TTL", "number", "new key",
-	"value to compare", "session", "settings of a session", "arm", "fence", "token", "decision", "hash of what was sent", "mode",
+	"value to compare", "session", "settings of a session", "arm", "fence", "token", "decision",
+	"hash of what was sent", "mode",
 }
 
 // present returns the fields of c that are not zero, except Op and Key.

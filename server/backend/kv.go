@@ -92,8 +92,8 @@ func (b *KV) write(timeout time.Duration, c kv.Command, took *slow.Write) (repli
 func inDoubt(c *kv.Command, r *kv.Result) error {
 	switch r.Code {
 	case kv.CodeMalformed, kv.CodeBaseAhead, kv.CodeLevel:
-		return fmt.Errorf("%w: a copy of the write was refused (%s), and an earlier one may have been applied, or may still be",
-			web.ErrUnknown, r.Code)
+		return fmt.Errorf("%w: a copy of the write was refused (%s), and an earlier one may have been applied, or may "+
+			"still be", web.ErrUnknown, r.Code)
 	case kv.CodeDecideAgain:
 		if c.IdemKey == "" {
 			r.Code = kv.CodeDecideInDoubt

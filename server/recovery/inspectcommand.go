@@ -49,8 +49,8 @@ func (p *inspector) decode(b []byte) command {
 }
 
 func (p *inspector) describe(c *kv.Command) command {
-	out := command{Op: c.Op.String(), Modes: c.Mode.String(), Key: c.Key, NewKey: c.NewKey, Flags: c.Flags, TTLMS: c.TTL.Milliseconds(),
-		Number: c.Num, Session: c.Session.ID, SessionName: c.Session.Name, Armed: c.Arm, Fence: c.Fence, Token: c.Token,
+	out := command{Op: c.Op.String(), Modes: c.Mode.String(), Key: c.Key, NewKey: c.NewKey, Flags: c.Flags,
+		TTLMS: c.TTL.Milliseconds(), Number: c.Num, Session: c.Session.ID, SessionName: c.Session.Name, Armed: c.Arm, Fence: c.Fence, Token: c.Token,
 		IdempotencyKey: c.IdemKey, Base: c.Base, Subject: c.ACLSubject(), Decided: c.Decided}
 	p.describeValue(c, &out)
 	if c.Op == kv.OpTestAndSet || c.Mode&kv.ModeEqual != 0 {
