@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,10 +26,11 @@ func TestTokensOfAnotherClusterAreRefused(t *testing.T) {
 	if status, text, _ := b.call("POST", "/v1/lease/l/renew", renew); status != 409 {
 		t.Errorf("a lease of another cluster is renewed: %d %s", status, text)
 	}
-	for range 20 {
-		a.call("PUT", "/v1/kv/k", "v")
+	index := uint64(0)
+	for a.awaitReady(t); index < 40; {
+		_, _, h := a.call("PUT", "/v1/kv/k", "v")
+		index, _ = strconv.ParseUint(h.Get(api.HeaderRevision), 10, 64)
 	}
-	index := a.status(t).Revision
 	if _, _, h := b.call("GET", fmt.Sprintf("/v1/kv/k?index=%d&wait=20s", index), ""); h.Get(api.HeaderIndex) == "" {
 		t.Error("an index of another store is waited for")
 	}
