@@ -26,8 +26,8 @@ func ValidateFence(name string) error {
 	return fmt.Errorf("%w: the fence %.40q starts neither with %q nor with %q", ErrCommand, name, leaseFence, kvFence)
 }
 
-// ParseFence splits NAME:TOKEN. The token is what follows the last colon, since names may have colons too. It is a number
-// from 1 up: 0 would never be larger than one that was seen.
+// ParseFence splits NAME:TOKEN. The token is what follows the last colon, since names may have colons too. It is a
+// number from 1 up: 0 would never be larger than one that was seen.
 func ParseFence(text string) (name string, token uint64, err error) {
 	at := strings.LastIndexByte(text, ':')
 	if at < 0 {

@@ -33,10 +33,14 @@ func startBoth(t *testing.T, changes ...func(*Config)) *both {
 	b := &both{host: startCluster(t, 1, changes...)[0]}
 	b.until(t, "at the newest feature level", func() bool { return b.status(t).FeatureLevel == kv.NewestLevel })
 	b.root = made[api.Token](t, b.host, "", "/v1/acl/bootstrap", "").SecretID
-	made[api.Policy](t, b.host, b.root, "/v1/acl/policy", `{"Name":"app","Rules":"key_prefix \"app/\" { policy = \"write\" }"}`)
-	made[api.Policy](t, b.host, b.root, "/v1/acl/policy", `{"Name":"ops","Rules":"operator = \"read\""}`)
-	b.app = made[api.Token](t, b.host, b.root, "/v1/acl/token", `{"Policies":[{"Name":"app"}]}`).SecretID
-	b.operator = made[api.Token](t, b.host, b.root, "/v1/acl/token", `{"Policies":[{"Name":"app"},{"Name":"ops"}]}`).SecretID
+	for _, policy := range []string{`{"Name":"app","Rules":"key_prefix \"app/\" { policy = \"write\" }"}`,
+		`{"Name":"ops","Rules":"operator = \"read\""}`} {
+		made[api.Policy](t, b.host, b.root, "/v1/acl/policy", policy)
+	}
+	token := func(policies string) string {
+		return made[api.Token](t, b.host, b.root, "/v1/acl/token", `{"Policies":[`+policies+`]}`).SecretID
+	}
+	b.app, b.operator = token(`{"Name":"app"}`), token(`{"Name":"app"},{"Name":"ops"}`)
 	return b
 }
 
@@ -117,102 +121,141 @@ func setAll(keys []string) (body string, args []string) {
 	return "[" + strings.Join(ops, ",") + "]", args
 }
 
+// guardCase is a request that both protocols answer alike.
+type guardCase struct {
+	name   string
+	secret string
+	http   string   // the line, and behind a line end the body
+	status string   // how the answer begins, as a pattern
+	redis  []string // the command
+	reply  string   // how the reply begins, likewise
+	hidden bool     // neither tells how much others use of a quota
+	record *guardRecord
+}
+
+// guardRecord is what the line of the audit log has, whichever way the request came.
+type guardRecord struct {
+	outcome audit.Outcome
+	code    api.Code // empty: the protocols say it in different ways
+	keys    int
+	more    bool // there are others
+	fence   string
+}
+
+// The quota of app/full/ has these bytes, and others use nearly all of them.
+const (
+	guardQuota   = 2000
+	usageOfOther = "19[0-9][0-9]" // as a pattern
+)
+
+func (b *both) guardCases() []guardCase {
+	most := strings.Repeat("x", b.cfg.MaxValueBytes)
+	body := strings.Repeat("x", 500)
+	writeFew, msetFew := setAll(manyKeys("app/", 100))
+	writeDenied, msetDenied := setAll(append(manyKeys("app/", 30), manyKeys("theirs/", 90)...))
+	twoFaults := `[{"KV":{"Verb":"set","Key":"app/full/mine","Value":"` + strings.Repeat("MTEx", 170) + `"}},` +
+		`{"KV":{"Verb":"check-index","Key":"app/k","Index":1}}]`
+	long := "app/" + strings.Repeat("k", api.MaxKeyBytes)
+	denied := guardRecord{outcome: audit.Denied, code: api.CodeDenied, keys: 1}
+	noSpace := guardRecord{outcome: audit.NotApplied, code: api.CodeNoSpace, keys: 1}
+	return []guardCase{
+		{name: "a write that is denied", secret: b.app, record: &denied,
+			http: "PUT /v1/kv/theirs/k\nv", status: "403 Permission denied",
+			redis: []string{"SET", "theirs/k", "v"}, reply: "-NOPERM"},
+		{name: "a read that is denied", secret: b.app,
+			http: "GET /v1/kv/theirs/big", status: "403 Permission denied",
+			redis: []string{"GET", "theirs/big"}, reply: "-NOPERM"},
+		{name: "many keys of which some are denied", secret: b.app,
+			record: &guardRecord{outcome: audit.Denied, code: api.CodeDenied, keys: 1, more: true},
+			http:   "PUT /v1/txn\n" + writeDenied, status: "409 ", redis: msetDenied, reply: "-NOPERM"},
+		{name: "many keys", secret: b.app, record: &guardRecord{outcome: audit.Done, keys: 100},
+			http: "PUT /v1/txn\n" + writeFew, status: "200 ", redis: msetFew, reply: `\+OK`},
+
+		{name: "over a quota", secret: b.app, record: &noSpace, hidden: true,
+			http: "PUT /v1/kv/app/full/mine\n" + body, status: "507 .*quota",
+			redis: []string{"SET", "app/full/mine", body}, reply: "-OOM .*quota"},
+		{name: "over a quota, for an operator", secret: b.operator, record: &noSpace,
+			http: "PUT /v1/kv/app/full/mine\n" + body, status: "507 .*" + usageOfOther,
+			redis: []string{"SET", "app/full/mine", body}, reply: "-OOM .*" + usageOfOther},
+		{name: "over a quota, among other faults", secret: b.app, hidden: true,
+			record: &guardRecord{outcome: audit.NotApplied, keys: 1},
+			http:   "PUT /v1/txn\n" + twoFaults, status: "409 .*quota",
+			redis: []string{"MSET", "app/full/mine", body}, reply: "-OOM .*quota"},
+
+		{name: "a fence without a token", secret: b.app,
+			http: "PUT /v1/kv/app/k?fence=kv/app/f:0\nv", status: "400 .*from 1",
+			redis: []string{"TENURE.FENCE", "kv/app/f:0", "SET", "app/k", "v"}, reply: "-ERR .*from 1"},
+		{name: "a smaller fence", secret: b.app,
+			record: &guardRecord{outcome: audit.NotApplied, code: api.CodeFenced, keys: 1, fence: "kv/app/f:3"},
+			http:   "PUT /v1/kv/app/k?fence=kv/app/f:3\nv", status: "409 fenced: a larger token",
+			redis: []string{"TENURE.FENCE", "kv/app/f:3", "SET", "app/k", "v"}, reply: "-FENCED a larger token"},
+		{name: "a fence that is not the client's", secret: b.app,
+			record: &guardRecord{outcome: audit.Denied, code: api.CodeDenied, keys: 1, fence: "kv/theirs:3"},
+			http:   "PUT /v1/kv/app/k?fence=kv/theirs:3\nv", status: "403 ",
+			redis: []string{"TENURE.FENCE", "kv/theirs:3", "SET", "app/k", "v"}, reply: "-NOPERM"},
+
+		{name: "a key that is too long", secret: b.app, http: "PUT /v1/kv/" + long + "\nv", status: "400 .*1,?024",
+			redis: []string{"SET", long, "v"}, reply: "-ERR .*1,?024"},
+		{name: "a key that is not UTF-8", secret: b.app, http: "PUT /v1/kv/app/%ff\nv", status: "400 .*UTF-8",
+			redis: []string{"SET", "app/\xff", "v"}, reply: "-ERR .*UTF-8"},
+		{name: "a value that is too large", secret: b.app, http: "PUT /v1/kv/app/k\nx" + most, status: "413 .*too large",
+			redis: []string{"SET", "app/k", "x" + most}, reply: "-ERR "},
+	}
+}
+
 // What protects the store, and what is told of a refusal, is the same over both protocols: each row is one case, with
 // what either must say.
 func TestBothProtocolsGuardAlike(t *testing.T) {
 	b := startBoth(t)
-	b.http(b.root, "PUT /v1/kv/theirs/big", strings.Repeat("x", 1000))
-	if got := b.http(b.root, "PUT /v1/quota/app/full/", `{"bytes":2000}`); !strings.HasPrefix(got, "200") {
-		t.Fatal(got)
-	}
-	b.http(b.root, "PUT /v1/kv/app/full/theirs", strings.Repeat("x", 1900))
-	for _, secret := range []string{b.http(b.root, "PUT /v1/kv/app/lock?fence=kv/app/f:7", "v"), b.redis(t, b.root, "SET", "app/k", "v")} {
-		if secret != "200 true" && secret != "+OK" {
-			t.Fatal(secret)
+	for _, got := range []string{
+		b.http(b.root, "PUT /v1/kv/theirs/big", "v"),
+		b.http(b.root, "PUT /v1/quota/app/full/", fmt.Sprintf(`{"bytes":%d}`, guardQuota)),
+		b.http(b.root, "PUT /v1/kv/app/full/theirs", strings.Repeat("x", guardQuota-100)),
+		b.http(b.root, "PUT /v1/kv/app/lock?fence=kv/app/f:7", "v"),
+		b.http(b.root, "PUT /v1/kv/app/k", "v"),
+	} {
+		if got != "200 true" {
+			t.Fatal(got)
 		}
 	}
 	b.lines(t)
-	most := b.cfg.MaxValueBytes
-	big, few := strings.Repeat("x", 500), manyKeys("app/", 100)
-	denied := append(manyKeys("app/", 30), manyKeys("theirs/", 90)...)
-	writeFew, msetFew := setAll(few)
-	writeDenied, msetDenied := setAll(denied)
-	long := "app/" + strings.Repeat("k", api.MaxKeyBytes)
-	for _, c := range []struct {
-		name     string
-		secret   string
-		http     string // the line, and behind a line end the body
-		status   string // how the answer begins, as a pattern
-		redis    []string
-		reply    string // likewise
-		mayNot   string // that neither says
-		code     api.Code
-		outcome  audit.Outcome
-		keys     int  // in the line of the audit log
-		cut      bool // not all of them are
-		noRecord bool
-		fence    string
-	}{
-		{name: "a write that is denied", secret: b.app, http: "PUT /v1/kv/theirs/k\nv", status: "403 Permission denied",
-			redis: []string{"SET", "theirs/k", "v"}, reply: "-NOPERM", code: api.CodeDenied, outcome: audit.Denied, keys: 1},
-		{name: "a read that is denied", secret: b.app, http: "GET /v1/kv/theirs/big", status: "403 Permission denied",
-			redis: []string{"GET", "theirs/big"}, reply: "-NOPERM", noRecord: true},
-		{name: "many keys of which some are denied", secret: b.app, http: "PUT /v1/txn\n" + writeDenied, status: "409 ",
-			redis: msetDenied, reply: "-NOPERM", code: api.CodeDenied, outcome: audit.Denied, keys: 1, cut: true},
-		{name: "many keys", secret: b.app, http: "PUT /v1/txn\n" + writeFew, status: "200 ",
-			redis: msetFew, reply: `\+OK`, outcome: audit.Done, keys: 100},
-		{name: "over a quota", secret: b.app, http: "PUT /v1/kv/app/full/mine\n" + big, status: "507 .*quota",
-			redis: []string{"SET", "app/full/mine", big}, reply: "-OOM .*quota", mayNot: "19[0-9][0-9]|2000",
-			code: api.CodeNoSpace, outcome: audit.NotApplied, keys: 1},
-		{name: "over a quota, for an operator", secret: b.operator, http: "PUT /v1/kv/app/full/mine\n" + big, status: "507 .*19[0-9][0-9]",
-			redis: []string{"SET", "app/full/mine", big}, reply: "-OOM .*19[0-9][0-9]",
-			code: api.CodeNoSpace, outcome: audit.NotApplied, keys: 1},
-		{name: "over a quota, among other faults", secret: b.app,
-			http:   `PUT /v1/txn` + "\n" + `[{"KV":{"Verb":"set","Key":"app/full/mine","Value":"` + strings.Repeat("MTEx", 170) + `"}},{"KV":{"Verb":"check-index","Key":"app/k","Index":1}}]`,
-			status: "409 .*quota", redis: []string{"MSET", "app/full/mine", big}, reply: "-OOM .*quota", mayNot: "19[0-9][0-9]|2000",
-			outcome: audit.NotApplied, keys: 1},
-		{name: "a fence without a token", secret: b.app, http: "PUT /v1/kv/app/k?fence=kv/app/f:0\nv", status: "400 .*from 1",
-			redis: []string{"TENURE.FENCE", "kv/app/f:0", "SET", "app/k", "v"}, reply: "-ERR .*from 1", noRecord: true},
-		{name: "a smaller fence", secret: b.app, http: "PUT /v1/kv/app/k?fence=kv/app/f:3\nv", status: "409 fenced: a larger token",
-			redis: []string{"TENURE.FENCE", "kv/app/f:3", "SET", "app/k", "v"}, reply: "-FENCED a larger token", code: api.CodeFenced,
-			outcome: audit.NotApplied, keys: 1, fence: "kv/app/f:3"},
-		{name: "a fence that is not the client's", secret: b.app, http: "PUT /v1/kv/app/k?fence=kv/theirs:3\nv", status: "403 ",
-			redis: []string{"TENURE.FENCE", "kv/theirs:3", "SET", "app/k", "v"}, reply: "-NOPERM", code: api.CodeDenied,
-			outcome: audit.Denied, keys: 1, fence: "kv/theirs:3"},
-		{name: "a key that is too long", secret: b.app, http: "PUT /v1/kv/" + long + "\nv", status: "400 .*1,?024",
-			redis: []string{"SET", long, "v"}, reply: "-ERR .*1,?024", noRecord: true},
-		{name: "a key that is not UTF-8", secret: b.app, http: "PUT /v1/kv/app/%ff\nv", status: "400 .*UTF-8",
-			redis: []string{"SET", "app/\xff", "v"}, reply: "-ERR .*UTF-8", noRecord: true},
-		{name: "a value that is too large", secret: b.app, http: "PUT /v1/kv/app/k\n" + strings.Repeat("x", most+1), status: "413 .*too large",
-			redis: []string{"SET", "app/k", strings.Repeat("x", most+1)}, reply: "-ERR ", noRecord: true},
-	} {
+	for _, c := range b.guardCases() {
 		t.Run(c.name, func(t *testing.T) {
 			line, body, _ := strings.Cut(c.http, "\n")
-			for protocol, got := range map[string]string{"HTTP": b.http(c.secret, line, body), "Redis": b.redis(t, c.secret, c.redis...)} {
-				want := c.status
-				if protocol == "Redis" {
-					want = c.reply
-				}
-				if !regexp.MustCompile("^(?s:" + want + ")").MatchString(got) {
-					t.Errorf("%s: %.300q, want %q", protocol, got, want)
-				}
-				if c.mayNot != "" && regexp.MustCompile(c.mayNot).MatchString(got) {
-					t.Errorf("%s tells others' usage: %.300q", protocol, got)
-				}
-			}
-			lines := b.lines(t)
-			if !c.noRecord && len(lines) != 2 {
-				t.Errorf("%d lines in the audit log: %+v", len(lines), lines)
-			}
-			for _, r := range lines {
-				if c.noRecord {
-					break
-				}
-				if r.Outcome != c.outcome || c.code != "" && r.Code != string(c.code) || len(r.Keys) != c.keys || (r.More > 0) != c.cut || r.Fence != c.fence {
-					t.Errorf("the audit log has %s %s %s, %d keys and %d more, fence %q", r.Act, r.Outcome, r.Code, len(r.Keys), r.More, r.Fence)
-				}
+			c.check(t, "HTTP", b.http(c.secret, line, body), c.status)
+			c.check(t, "Redis", b.redis(t, c.secret, c.redis...), c.reply)
+			if lines := b.lines(t); c.record != nil {
+				c.record.check(t, lines)
 			}
 		})
+	}
+}
+
+// check checks the answer of one protocol.
+func (c *guardCase) check(t *testing.T, protocol, got, want string) {
+	t.Helper()
+	if !regexp.MustCompile("^(?s:" + want + ")").MatchString(got) {
+		t.Errorf("%s: %.300q, want %q", protocol, got, want)
+	}
+	if c.hidden && regexp.MustCompile(fmt.Sprint(usageOfOther, "|", guardQuota)).MatchString(got) {
+		t.Errorf("%s tells others' usage: %.300q", protocol, got)
+	}
+}
+
+// check checks the lines of a request over HTTP and one over the Redis protocol.
+func (want *guardRecord) check(t *testing.T, lines []audit.Record) {
+	t.Helper()
+	if len(lines) != 2 {
+		t.Errorf("%d lines in the audit log: %+v", len(lines), lines)
+	}
+	for _, r := range lines {
+		got := guardRecord{r.Outcome, api.Code(r.Code), len(r.Keys), r.More > 0, r.Fence}
+		if want.code == "" {
+			got.code = ""
+		}
+		if got != *want {
+			t.Errorf("the audit log has %s: %+v, want %+v", r.Act, got, *want)
+		}
 	}
 }
 
@@ -229,7 +272,8 @@ func TestLinesOfTheAuditLogAreBoundedAlike(t *testing.T) {
 	b.redis(t, b.app, mset...)
 	lines := b.lines(t)
 	for _, r := range lines {
-		if bytes := len(strings.Join(r.Keys, "")); bytes > 4<<10 || len(r.Keys) != len(lines[0].Keys) || len(r.Keys)+r.More != len(keys) {
+		bytes, shown := len(strings.Join(r.Keys, "")), len(r.Keys)
+		if bytes > 4<<10 || shown != len(lines[0].Keys) || shown+r.More != len(keys) {
 			t.Errorf("%s: %d keys with %d bytes, and %d more", r.Act, len(r.Keys), bytes, r.More)
 		}
 	}

@@ -40,7 +40,8 @@ func TestTokensOfAnotherClusterAreRefused(t *testing.T) {
 	}
 	r = dialRedis(t, b)
 	b.until(t, "at the newest feature level", func() bool { return b.status(t).FeatureLevel == kv.NewestLevel })
-	if got := r.do(fmt.Sprintf("TENURE.ONCE id %d SET k v", index)); !strings.HasPrefix(got, "-NOTONCE the base is above") {
+	got := r.do(fmt.Sprintf("TENURE.ONCE id %d SET k v", index))
+	if !strings.HasPrefix(got, "-NOTONCE the base is above") {
 		t.Error(got)
 	}
 	if got := r.do("SCAN 6 COUNT 1"); !strings.HasPrefix(got, "-ERR invalid cursor") {

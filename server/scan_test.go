@@ -43,7 +43,9 @@ func (c *redisClient) bulk() string {
 // A SCAN that goes on at one node after the other, while each of them is restarted, leaves no key out.
 func TestAScanGoesOnThroughARollingRestart(t *testing.T) {
 	hosts := startCluster(t, 3, func(c *Config) { c.RedisAddr = freeAddr(t) })
-	hosts[0].until(t, "at the newest feature level", func() bool { return hosts[0].status(t).FeatureLevel == kv.NewestLevel })
+	hosts[0].until(t, "at the newest feature level", func() bool {
+		return hosts[0].status(t).FeatureLevel == kv.NewestLevel
+	})
 	c := dialRedis(t, hosts[0])
 	for i := range 1100 {
 		if got := c.do(fmt.Sprintf("SET %sanimal/%04d v", strings.Repeat("farm/", 50), i)); got != "+OK" {

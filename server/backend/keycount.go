@@ -17,8 +17,9 @@ const (
 	firstCount = time.Second
 )
 
-// keyCount counts the keys for the metrics and for INFO. The state does not keep a count, and counting reads all keys. So only
-// readers before the first count wait, and counting takes at most a hundredth of the time. Safe for concurrent use.
+// keyCount counts the keys for the metrics and for INFO. The state does not keep a count, and counting reads all keys.
+// So only readers before the first count wait, and counting takes at most a hundredth of the time. Safe for concurrent
+// use.
 type keyCount struct {
 	count func() (keys int, err error)
 

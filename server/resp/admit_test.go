@@ -128,7 +128,8 @@ func TestBytesCountForTheRate(t *testing.T) {
 		f := newFake(t)
 		f.apply(t, kv.Command{Op: kv.OpPut, Key: "large", Value: []byte(large)})
 		f.apply(t, kv.Command{Op: kv.OpPut, Key: "small", Value: []byte("x")})
-		s := dial(t, limited(t, f, admission.Limits{Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 40}}))
+		rate := admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 40}
+		s := dial(t, limited(t, f, admission.Limits{Rate: rate}))
 		done := 0
 		for done < 30 {
 			s.send(command)
@@ -145,7 +146,8 @@ func TestBytesCountForTheRate(t *testing.T) {
 
 // The more refusals of one address wait, the later each comes, as over HTTP; a server that stops ends the wait.
 func TestRefusalsOfOneAddressComeLater(t *testing.T) {
-	server := limited(t, newFake(t), admission.Limits{Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 1}})
+	rate := admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 1}
+	server := limited(t, newFake(t), admission.Limits{Rate: rate})
 	sessions := make([]*session, 64)
 	for i := range sessions {
 		sessions[i] = dial(t, server)

@@ -43,19 +43,21 @@ func TestInfoIsTrue(t *testing.T) {
 		t.Errorf("4 keys of which 2 expire: %q", got)
 	}
 	all := s.infoOf("everything")
-	for _, name := range []string{"redis_version", "tcp_port", "uptime_in_seconds", "connected_clients", "used_memory", "role"} {
+	for name := range strings.FieldsSeq("redis_version tcp_port uptime_in_seconds connected_clients used_memory role") {
 		if all[name] == "" {
 			t.Errorf("%s is missing: %v", name, all)
 		}
 	}
-	if all["role"] != "master" || all["tenure_role"] != "master" || all["used_memory"] == "0" || all["connected_clients"] != "1" {
+	if all["role"] != "master" || all["tenure_role"] != "master" || all["used_memory"] == "0" ||
+		all["connected_clients"] != "1" {
 		t.Errorf("%v", all)
 	}
 	f.mu.Lock()
 	f.status.Role, f.status.Master = api.RoleFollower, 2
 	f.mu.Unlock()
 	// A follower takes writes, and clients exist that send none to a server whose role is "slave".
-	if got := s.infoOf("replication"); got["role"] != "master" || got["tenure_role"] != "follower" || got["tenure_master"] != "b:2" {
+	got := s.infoOf("replication")
+	if got["role"] != "master" || got["tenure_role"] != "follower" || got["tenure_master"] != "b:2" {
 		t.Errorf("a follower: %v", got)
 	}
 	s.send("hello")
@@ -68,8 +70,9 @@ func TestInfoIsTrue(t *testing.T) {
 func TestSectionsOfInfo(t *testing.T) {
 	s := dial(t, start(t, newFake(t), Config{}))
 	for sections, want := range map[string]string{
-		"clients": "connected_clients maxclients", "CLUSTER memory": "cluster_enabled maxmemory_policy used_memory used_memory_human",
-		"nosuch": "", "persistence": "aof_enabled loading",
+		"clients":        "connected_clients maxclients",
+		"CLUSTER memory": "cluster_enabled maxmemory_policy used_memory used_memory_human",
+		"nosuch":         "", "persistence": "aof_enabled loading",
 	} {
 		fields := s.infoOf(sections)
 		for _, name := range strings.Fields(want) {

@@ -15,9 +15,9 @@ import (
 // A cursor of SCAN stands for the key at which the listing goes on: the first one that was not told yet. Clients take a
 // cursor for a number, so it is a number made from that key's name, the same on every node. A node remembers the keys
 // of the cursors that it gave. Any other node, and one that was restarted, looks for the key in its own state, in parts
-// of mostScanned keys: meanwhile the client gets empty pages and the same cursor. If the key is gone by then, the answer
-// is an error. It is never a listing that leaves keys out. Should two keys have the same number, the search takes the
-// first, and some keys come twice.
+// of mostScanned keys: meanwhile the client gets empty pages and the same cursor. If the key is gone by then, the
+// answer is an error, and never a listing that leaves keys out. Should two keys have the same number, the search takes
+// the first, and some keys come twice.
 //
 // The number of a key says something about its name. So the place of a key that the client may not read has a random
 // number, which means nothing to other nodes.
@@ -47,7 +47,8 @@ const (
 	maxCursors         = 4096
 )
 
-const errCursor = "ERR invalid cursor: the key where it would go on is gone, or it is of another node: begin again with 0"
+const errCursor = "ERR invalid cursor: the key where it would go on is gone, or it is of another node: begin again " +
+	"with 0"
 
 // scanning is what a SCAN was told.
 type scanning struct {

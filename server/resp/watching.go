@@ -58,7 +58,8 @@ func watchPrefix(c *conn, args [][]byte) {
 const beginAnew = ": ask for TENURE.REVISION, then read the keys anew, then watch from that revision"
 
 // ofAnotherStore returns why nobody can watch from a revision that this store has not reached, as over HTTP: another
-// store has given it, and to wait for it would hide every change until then. The revision may only be ahead of this node.
+// store has given it, and to wait for it would hide every change until then. A revision that is only ahead of this node
+// is no reason.
 func (c *conn) ofAnotherStore(after uint64) (refusal string) {
 	if applied, err := c.cfg.Hub.Newest(); err == nil && after <= applied {
 		return ""

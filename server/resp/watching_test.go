@@ -75,8 +75,8 @@ func TestWatchFromAnotherStore(t *testing.T) {
 	f, server := startTold(t, Config{}, testHub)
 	s := dial(t, server)
 	next := fmt.Sprint(f.state.Revision() + 1)
-	s.want("TENURE.WATCH p/ "+next, "-LOST revision "+next+" is above that of this store, so it is of another one: ask for "+
-		"TENURE.REVISION, then read the keys anew, then watch from that revision")
+	s.want("TENURE.WATCH p/ "+next, "-LOST revision "+next+" is above that of this store, so it is of another one: ask "+
+		"for TENURE.REVISION, then read the keys anew, then watch from that revision")
 	f.fail = web.ErrNotApplied
 	s.send("TENURE.WATCH p/ " + next)
 	if got := s.reply(); !strings.HasPrefix(got, "-CLUSTERDOWN ") {
