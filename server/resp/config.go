@@ -107,4 +107,5 @@ const (
 
 	maxSubscriptions = 1 << 10 // of one connection
 	maxChannelBytes  = 1 << 11 // of a channel's name, or a pattern: more than the channel of the longest key has
+	maxChannelsBytes = 1 << 18 // of all that one connection subscribes to
 )

@@ -68,8 +68,9 @@ func hello(c *conn, args [][]byte) {
 		switch option := strings.ToLower(string(args[i])); {
 		case option == "setname" && i+1 < len(args):
 			i++
-			if name = string(args[i]); !validName(name) {
-				c.fail(errName)
+			name = string(args[i])
+			if refusal := nameRefusal(name); refusal != "" {
+				c.fail(refusal)
 				return
 			}
 		case option == "auth" && i+2 < len(args):
@@ -111,12 +112,21 @@ func hello(c *conn, args [][]byte) {
 const redisVersion = "7.0.15"
 
 const (
-	errName = "ERR Client names cannot contain spaces, newlines or special characters."
+	errName     = "ERR Client names cannot contain spaces, newlines or special characters."
+	errNameLong = "ERR the name of a client has at most 1024 bytes"
+
+	maxClientNameBytes = 1 << 10
 )
 
-// validName reports whether a client may be called so.
-func validName(name string) bool {
-	return !strings.ContainsFunc(name, func(r rune) bool { return r < '!' || r > '~' })
+// nameRefusal returns why a client may not be called so, or "".
+func nameRefusal(name string) string {
+	switch {
+	case len(name) > maxClientNameBytes:
+		return errNameLong
+	case strings.ContainsFunc(name, func(r rune) bool { return r < '!' || r > '~' }):
+		return errName
+	}
+	return ""
 }
 
 func selectDB(b *batch, args [][]byte) {
@@ -167,8 +177,8 @@ func client(c *conn, args [][]byte) {
 			}
 		})
 	case sub == "setname" && len(args) == 3:
-		if !validName(string(args[2])) {
-			c.fail(errName)
+		if refusal := nameRefusal(string(args[2])); refusal != "" {
+			c.fail(refusal)
 			return
 		}
 		c.name = string(args[2])

@@ -78,6 +78,33 @@ func TestNamesOfMastersBelongToTheirClient(t *testing.T) {
 	own.next("[message +switch-master mine b 2 c 3]")
 }
 
+// What a connection keeps on a node is bounded: the name of its client, and the names of its channels together.
+func TestWhatAConnectionKeepsIsBounded(t *testing.T) {
+	_, server := startTold(t, Config{}, testHub)
+	s := dial(t, server)
+	long, short := strings.Repeat("n", maxClientNameBytes+1), strings.Repeat("n", maxClientNameBytes)
+	for _, command := range []string{"CLIENT SETNAME " + long, "HELLO 2 SETNAME " + long} {
+		s.want(command, "-ERR the name of a client has at most 1024 bytes")
+	}
+	s.want("CLIENT SETNAME "+short, "OK")
+	s.want("CLIENT GETNAME", short)
+	s.send("HELLO 3")
+	s.reply()
+	s.want("CLIENT TRACKING ON BCAST PREFIX "+long, "-ERR a prefix has at most 1024 bytes")
+	s.send("HELLO 2")
+	s.reply()
+	var refusal string
+	for i := 0; i < maxSubscriptions && refusal == ""; i++ {
+		s.send(fmt.Sprintf("SUBSCRIBE %s%04d", strings.Repeat("c", 1000), i))
+		if got := s.reply(); strings.HasPrefix(got, "-") {
+			refusal = got
+		}
+	}
+	if want := "-ERR the channels and patterns of a connection have at most 262144 bytes together"; refusal != want {
+		t.Errorf("a megabyte of channels: %q, want %q", refusal, want)
+	}
+}
+
 // Replies that one address does not read leave memory for those to others.
 func TestUnreadRepliesOfOneAddressLeaveSpace(t *testing.T) {
 	const value = 1 << 19

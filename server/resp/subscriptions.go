@@ -73,6 +73,16 @@ func (s *subscriptions) hears(channel string) bool {
 // count returns how many there are. Only the serving goroutine calls it without mu.
 func (s *subscriptions) count() int { return len(s.channels) + len(s.patterns) }
 
+// bytes returns how many the names have together. Only the serving goroutine calls it.
+func (s *subscriptions) bytes() (n int) {
+	for _, list := range [][]subscription{s.channels, s.patterns} {
+		for i := range list {
+			n += len(list[i].name)
+		}
+	}
+	return n
+}
+
 // told reports whether the connection is told of anything. Only the serving goroutine calls it.
 func (s *subscriptions) told() bool { return s.watching || s.count() > 0 }
 
@@ -100,11 +110,18 @@ func (c *conn) subscribe(word string, list *[]subscription, names [][]byte) {
 			"more connections")
 		return
 	}
+	total := c.subs.bytes()
 	for _, n := range names {
 		if len(n) > maxChannelBytes {
 			c.fail("ERR a channel has at most " + strconv.Itoa(maxChannelBytes) + " bytes")
 			return
 		}
+		total += len(n)
+	}
+	if total > maxChannelsBytes {
+		c.fail("ERR the channels and patterns of a connection have at most " + strconv.Itoa(maxChannelsBytes) +
+			" bytes together")
+		return
 	}
 	for _, n := range names {
 		if err := c.to.mayHear(word == "psubscribe", string(n)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"tenure/api"
 	"tenure/server/resp/proto"
 	"tenure/server/watch"
 )
@@ -125,6 +126,8 @@ func parseTracking(args [][]byte) (on bool, prefixes []string, refusal string) {
 	switch {
 	case len(prefixes) > 0 && !broadcast:
 		return false, nil, "ERR PREFIX option requires BCAST mode to be enabled"
+	case slices.ContainsFunc(prefixes, func(p string) bool { return len(p) > api.MaxKeyBytes }):
+		return false, nil, "ERR a prefix has at most " + strconv.Itoa(api.MaxKeyBytes) + " bytes"
 	case len(prefixes) > maxTrackedPrefixes:
 		return false, nil, "ERR a connection tracks at most " + strconv.Itoa(maxTrackedPrefixes) + " prefixes"
 	}
