@@ -83,7 +83,7 @@ func leaseRequest(do string, args [][]byte) (op web.LeaseOp, body api.LeaseReque
 
 // lease carries out r. Who waits for a busy lease waits also when its client is gone, for no longer than it has said.
 func (c *conn) lease(r web.LeaseCommand) {
-	g, err := c.to.Lease(context.Background(), r)
+	g, err := c.granted(r)
 	c.trail.lease(c.batch.name, r.Name, err)
 	var busy *web.LeaseBusyError
 	switch {
@@ -102,6 +102,19 @@ func (c *conn) lease(r web.LeaseCommand) {
 				"waited", a.Waited})
 		})
 	}
+}
+
+// granted carries out r. A client that waits has a place among the waits, and is no request in flight.
+func (c *conn) granted(r web.LeaseCommand) (web.LeaseGrant, error) {
+	if r.Wait > 0 {
+		place, err := c.limits.wait()
+		if err != nil {
+			return web.LeaseGrant{}, overloaded(err)
+		}
+		defer place.Give()
+		c.limits.flight.End()
+	}
+	return c.to.Lease(context.Background(), r)
 }
 
 // showLease replies what this node alone knows of a lease: a hint; nothing if it knows of none.

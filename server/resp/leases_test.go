@@ -1,10 +1,12 @@
 package resp
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
+	"tenure/server/admission"
 	"tenure/server/web"
 )
 
@@ -67,4 +69,36 @@ func TestLeasesThatAreNotGranted(t *testing.T) {
 			t.Errorf("%v: %s", c.err, got)
 		}
 	}
+}
+
+// waitingLeases is a fake whose leases are busy until release is closed.
+type waitingLeases struct {
+	*fake
+	arrived, release chan struct{}
+}
+
+func (w *waitingLeases) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
+	if r.Wait > 0 {
+		w.arrived <- struct{}{}
+		<-w.release
+	}
+	return w.fake.Lease(ctx, r)
+}
+
+// Who waits for a lease has a place among the waits of its client, and is no request in flight meanwhile, as over HTTP.
+func TestWaitsForLeasesCountAsWaits(t *testing.T) {
+	w := &waitingLeases{newFake(t), make(chan struct{}, 1), make(chan struct{})}
+	server := limited(t, w, admission.Limits{WaitingPerClient: 1, RequestsPerSource: 1})
+	first, second := dial(t, server), dial(t, server)
+	first.send("TENURE.LEASE ACQUIRE l me 5s WAIT 1m")
+	<-w.arrived
+	second.want("GET k", "nil")
+	second.wantPrefix("-TRYAGAIN not applied: overloaded: too many queries of this client wait",
+		"TENURE.LEASE ACQUIRE l you 5s WAIT 1m")
+	second.wantPrefix("[name l", "TENURE.LEASE ACQUIRE l you 5s")
+	close(w.release)
+	if got := first.reply(); !strings.HasPrefix(got, "[name l") {
+		t.Error(got)
+	}
+	second.wantPrefix("[name l", "TENURE.LEASE ACQUIRE l you 5s WAIT 1m")
 }
