@@ -57,7 +57,7 @@ func (m *model) apply(c Command) Result {
 	same := c
 	same.Base = 0
 	if c.Op == OpSessionCreate {
-		same.Session.ID = ""
+		same.Session.ID, same.Session.Node = "", "" // each node that is asked puts these in by itself
 	}
 	what := fmt.Sprintf("%+v", same)
 	if c.IdemKey != "" {

@@ -44,7 +44,7 @@ func Ops() iter.Seq[Op] {
 }
 
 // modeNames is the names of the modes, by bit.
-var modeNames = [...]string{"if-absent", "if-present", "if-equal", "keep-ttl", "return"}
+var modeNames = [...]string{"if-absent", "if-present", "if-equal", "keep-ttl", "return", "whole"}
 
 // String returns the names of the modes in m, separated by spaces.
 func (m Mode) String() string {

@@ -23,7 +23,7 @@ func TestEveryOperationAndModeHasAName(t *testing.T) {
 	for _, modes := range stepModes {
 		all |= modes
 	}
-	if got := all.String(); got != "if-absent if-present if-equal keep-ttl return" {
+	if got := all.String(); got != "if-absent if-present if-equal keep-ttl return whole" {
 		t.Errorf("%q", got)
 	}
 	if got := (ModeAbsent | 1<<7).String(); got != "if-absent mode-128" {
