@@ -178,14 +178,37 @@ func cutIndexes(b []byte) (create, modify uint64, rest []byte, ok bool) {
 	return create, modify, r.b, !r.bad && create != 0 && modify >= create
 }
 
-// loadPolicy adds the policy in a record of KindPolicy.
-func (a *ACL) loadPolicy(id string, b []byte) error {
-	create, modify, rest, ok := cutIndexes(b)
+// ReadPolicy returns the policy in a record of KindPolicy; key is its ID.
+func ReadPolicy(key, record []byte) (*Policy, error) {
+	create, modify, rest, ok := cutIndexes(record)
 	p, err := decodePolicyValue(rest)
-	if !ok || err != nil || p.ID != id || modify > a.revision {
-		return damaged("policy %q: %w", id, errRecord)
+	if !ok || err != nil || p.ID != string(key) {
+		return nil, damaged("policy %q: %w", key, errRecord)
 	}
 	p.CreateIndex, p.ModifyIndex = create, modify
+	return p, nil
+}
+
+// ReadToken returns the token in a record of KindToken; key is its accessor.
+func ReadToken(key, record []byte) (*Token, error) {
+	create, modify, rest, ok := cutIndexes(record)
+	t, err := decodeTokenValue(rest)
+	if !ok || err != nil || t.Accessor != string(key) || t.Secret == (SecretHash{}) {
+		return nil, damaged("token %q: %w", key, errRecord)
+	}
+	t.CreateIndex, t.ModifyIndex = create, modify
+	return t, nil
+}
+
+// loadPolicy adds the policy in a record of KindPolicy.
+func (a *ACL) loadPolicy(id string, b []byte) error {
+	p, err := ReadPolicy([]byte(id), b)
+	if err != nil {
+		return err
+	}
+	if p.ModifyIndex > a.revision {
+		return damaged("policy %q: %w", id, errRecord)
+	}
 	if _, twice := a.names.Get(p.Name); twice {
 		return damaged("policy %q: its name is there twice", id)
 	}
@@ -195,9 +218,11 @@ func (a *ACL) loadPolicy(id string, b []byte) error {
 
 // loadToken adds the token in a record of KindToken.
 func (a *ACL) loadToken(accessor string, b []byte) error {
-	create, modify, rest, ok := cutIndexes(b)
-	t, err := decodeTokenValue(rest)
-	if !ok || err != nil || t.Accessor != accessor || t.Secret == (SecretHash{}) || modify > a.revision {
+	t, err := ReadToken([]byte(accessor), b)
+	if err != nil {
+		return err
+	}
+	if t.ModifyIndex > a.revision {
 		return damaged("token %q: %w", accessor, errRecord)
 	}
 	if other, twice := a.TokenOfSecret(t.Secret); twice && other.Accessor != accessor {
@@ -206,7 +231,6 @@ func (a *ACL) loadToken(accessor string, b []byte) error {
 	if _, twice := a.TokenOfCertificate(t.Certificate); twice {
 		return damaged("token %q: its certificate is there twice", accessor)
 	}
-	t.CreateIndex, t.ModifyIndex = create, modify
 	a.put(t)
 	return nil
 }

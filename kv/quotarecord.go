@@ -66,6 +66,23 @@ func appendQuota(buf []byte, q *quota) []byte {
 
 // load adds the quota in a record of KindQuota.
 func (q *quotas) load(prefix string, b []byte) error {
+	e, err := readQuota(prefix, b)
+	if err == nil {
+		q.byPrefix.Set(prefix, e)
+	}
+	return err
+}
+
+// ReadQuota returns the quota in a record of KindQuota; key is its prefix.
+func ReadQuota(key, record []byte) (Quota, error) {
+	q, err := readQuota(string(key), record)
+	if err != nil {
+		return Quota{}, err
+	}
+	return q.Quota, nil
+}
+
+func readQuota(prefix string, b []byte) (*quota, error) {
 	r := reader{b: b}
 	r.version()
 	e := quota{Quota: Quota{Prefix: prefix, Bytes: r.uvarint(), Keys: r.uvarint(), UsedBytes: r.uvarint(),
@@ -75,10 +92,9 @@ func (q *quotas) load(prefix string, b []byte) error {
 	switch {
 	case r.bad, counting > 1, prefix == "", e.Bytes|e.Keys == 0, !e.Counting && e.next != "",
 		e.Counting && !strings.HasPrefix(e.next, prefix):
-		return damaged("quota of prefix %q: %w", prefix, errRecord)
+		return nil, damaged("quota of prefix %q: %w", prefix, errRecord)
 	}
-	q.byPrefix.Set(prefix, &e)
-	return nil
+	return &e, nil
 }
 
 // quotaChanges returns the changes of the quotas since the last checkpoint, sorted by prefix.

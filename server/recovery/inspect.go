@@ -44,6 +44,9 @@ type line struct {
 	Revision uint64    `json:"revision,omitempty"` // of the last change of the key
 	Flags    uint64    `json:"flags,omitempty"`
 	Session  string    `json:"session,omitempty"` // the session that holds the key's lock
+	Limits   *limits   `json:"limits,omitempty"`  // of a quota
+	Policy   *policy   `json:"policy,omitempty"`
+	ACLToken *token    `json:"acl_token,omitempty"`
 	Problem  string    `json:"problem,omitempty"`
 }
 
@@ -162,8 +165,39 @@ func (p *inspector) record(space kv.RecordKind, key, value []byte) bool {
 			value, l.Revision, l.Flags, l.Session = e.Value, e.ModifyIndex, e.Flags, e.Session
 		}
 	}
-	l.Value = p.content(value)
+	if !p.register(space, key, value, &l) {
+		l.Value = p.content(value)
+	}
 	return p.show(&l)
+}
+
+// register describes a record of a quota, a policy or a token. It returns false for other records, and for one that
+// cannot be read.
+func (p *inspector) register(space kv.RecordKind, key, value []byte, l *line) bool {
+	var err error
+	switch space {
+	case kv.KindQuota:
+		var q kv.Quota
+		if q, err = kv.ReadQuota(key, value); err == nil {
+			l.Limits = &limits{q.Bytes, q.Keys}
+		}
+	case kv.KindPolicy:
+		var x *kv.Policy
+		if x, err = kv.ReadPolicy(key, value); err == nil {
+			l.Policy, l.Revision = p.policyOf(x), x.ModifyIndex
+		}
+	case kv.KindToken:
+		var x *kv.Token
+		if x, err = kv.ReadToken(key, value); err == nil {
+			l.ACLToken, l.Revision = tokenOf(x), x.ModifyIndex
+		}
+	default:
+		return false
+	}
+	if err != nil {
+		l.Problem = err.Error()
+	}
+	return err == nil
 }
 
 func (p *inspector) skip(file string, err error) {
@@ -195,7 +229,8 @@ func (l *line) text() string {
 			text += "\n    " + c.text()
 		}
 	case "record":
-		text = fmt.Sprintf("%s %q = %s", l.Space, l.Key, l.Value.text())
+		text = fmt.Sprintf("%s %q = %s%s%s%s", l.Space, l.Key, l.Value.text(), l.Limits.text(), l.Policy.text(),
+			l.ACLToken.text())
 		if l.Number != nil {
 			text = fmt.Sprintf("%s %d = %s", l.Space, *l.Number, l.Value.text())
 		}

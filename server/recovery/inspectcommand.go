@@ -87,8 +87,7 @@ func (p *inspector) describeValue(c *kv.Command, out *command) {
 			out.Limits = &limits{bytes, keys}
 		}
 	case kv.OpPutPolicy:
-		x := kv.PolicyOf(c)
-		out.Policy = &policy{x.Name, x.Description, p.beginning(x.Rules)}
+		out.Policy = p.policyOf(kv.PolicyOf(c))
 	case kv.OpPutToken, kv.OpBootstrap:
 		out.ACLToken = tokenOf(kv.TokenOf(c))
 	case kv.OpLevel:

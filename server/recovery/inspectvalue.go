@@ -36,6 +36,10 @@ type token struct {
 	Expires     string   `json:"expires,omitempty"`
 }
 
+func (p *inspector) policyOf(x *kv.Policy) *policy {
+	return &policy{x.Name, x.Description, p.beginning(x.Rules)}
+}
+
 func tokenOf(t *kv.Token) *token {
 	out := &token{Name: t.Name, Description: t.Description, Policies: t.Policies, Certificate: t.Certificate}
 	if t.Expires != 0 {
