@@ -111,8 +111,8 @@ func TestAnUploadReplacesTheState(t *testing.T) {
 	check()
 }
 
-// TestAnUploadIsDoneOnce: a copy of the request gets the answer of the first one, and another snapshot under the same
-// key none.
+// TestAnUploadIsDoneOnce: a copy of the request gets the answer of the first one. Another snapshot under the same key is
+// not applied. The upload has made its base too old, so nobody knows whether it had the key before.
 func TestAnUploadIsDoneOnce(t *testing.T) {
 	h := startAtNewestLevel(t)
 	h.ok(t, "PUT", "/v1/kv/k", "v")
@@ -137,7 +137,7 @@ func TestAnUploadIsDoneOnce(t *testing.T) {
 	}
 	first := keyed(snapshot)
 	h.ok(t, "PUT", "/v1/kv/k", "3")
-	if got := keyed(other); !strings.HasPrefix(got, "409 ") || !strings.HasSuffix(got, string(api.CodeKeyReused)) {
+	if got := keyed(other); !strings.HasPrefix(got, "504 ") || !strings.HasSuffix(got, string(api.CodeKeyTooOld)) {
 		t.Errorf("another snapshot under the same key: %s", got)
 	}
 	if again := keyed(snapshot); !strings.HasPrefix(first, "200 ") || again != first {
