@@ -123,6 +123,18 @@ export async function sound(page, name) {
         .slice(0, 600)}`,
     );
   }
+  const raw = await page.evaluate(() => {
+    const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|\p{Default_Ignorable_Code_Point}/u;
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (walk.nextNode()) {
+      const text = walk.currentNode.data.replace(/[\n\t]/g, walk.currentNode.parentNode.closest("pre") ? "" : "$&");
+      if (walk.currentNode.parentNode.id !== "" || text.trim() === "") continue;
+      if (unseen.test(text)) found.push(JSON.stringify(text));
+    }
+    return found;
+  });
+  check(`${name} shows what is unseen`, raw.length === 0, raw.join(" "));
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   check(`${name} fits`, wide <= 0, `it is ${wide} px wider than the screen`);
   check(

@@ -24,6 +24,9 @@ const hostile = "<img src=x onerror=alert(1)>";
 const put = (key, value) => api("PUT", "/v1/kv/" + encodeURIComponent(key), value);
 
 await put(hostile, hostile);
+const reversed = "rtl/\u202eevil\u200b"; // looks like another name
+await put(reversed, "v\u202eevil\nlines");
+await put("nl/a\nb", "1");
 await put(
   "app/config",
   '{"name":"checkout","retries":3,"hosts":["a.example","b.example"],"limit":9007199254740993,"none":{}}',
@@ -49,6 +52,10 @@ const parts = [
   ["key", "#key?k=app%2Fconfig", "9007199254740993"],
   ["bytes", "#key?k=app%2Fblob", "00 ff 0d 0a"],
   ["hostile", "#key?k=" + encodeURIComponent(hostile), hostile],
+  ["reversed", "#keys?p=rtl%2F", "⟨U+202E⟩evil⟨U+200B⟩"],
+  ["its value", "#key?k=" + encodeURIComponent(reversed), "v⟨U+202E⟩evil"],
+  ["two lines", "#keys?p=nl%2F", "a⟨U+000A⟩b"],
+  ["a name of two lines", "#key?k=" + encodeURIComponent("nl/a\nb"), "nl/a⟨U+000A⟩b"],
   ["absent", "#key?k=none", "There is no such key."],
   ["new", "#key?k=app%2F&n=1", "Expires in"],
   ["locks", "#locks", hostile],

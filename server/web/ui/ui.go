@@ -6,6 +6,7 @@
 //
 //	markup has no script and no style in it    the policy of server/web/page.go forbids both
 //	data becomes text, and never markup        keys, values and names are anybody's: files/dom.js is the only way
+//	no text hides a part of itself             files/dom.js shows what nobody would see as its number
 //	nothing is loaded from elsewhere           a node may have no way out
 //	a token is in memory or sessionStorage     never in an address, a cookie or a cache: files/api.js
 //	one question a second, none when hidden    files/poll.js

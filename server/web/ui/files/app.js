@@ -1,6 +1,6 @@
 // The page as a whole: which part of it is shown, the state of the node on top, and what is asked for them.
 import { Failure, status as askStatus, hasToken } from "./api.js";
-import { h, patch } from "./dom.js";
+import { h, patch, title } from "./dom.js";
 import { Poll } from "./poll.js";
 import { group, time } from "./text.js";
 import * as access from "./access.js";
@@ -92,7 +92,7 @@ function open() {
 }
 
 function draw() {
-  document.title = `${shown.title} – Tenure${app.status ? ` node ${app.status.node}` : ""}`;
+  title(`${shown.title} – Tenure${app.status ? ` node ${app.status.node}` : ""}`);
   patch(document.getElementById("head"), head());
   const main = document.getElementById("main");
   main.classList.toggle("stale", app.failure != null);
@@ -177,7 +177,7 @@ function foot() {
       "p",
       {},
       `Node ${s.node}`,
-      s.name && ` (${s.name})`,
+      s.name && [" (", h("bdi", {}, s.name), ")"],
       ` · version ${s.version} · cluster `,
       h("code", {}, s.cluster.slice(0, 8)),
     ),

@@ -1,11 +1,25 @@
 // Descriptions of elements, and what makes the document like them. Everything that is shown goes through here: text is
-// set as text, so that no key and no value is ever taken for markup.
+// set as text, so that no key and no value is ever taken for markup, and what nobody would see of a text is shown as its
+// number, so that no name looks like another one.
+import { parts, seen } from "./text.js";
 
 // h describes an element. Of props, those that begin with "on" are listeners, `vars` are custom properties of CSS,
 // `key` tells the element from its siblings, and the others are attributes: null and false leave one out. Kids are
-// descriptions and texts: null and false leave one out, and lists are spread.
+// descriptions and texts: null and false leave one out, and lists are spread. Within pre, texts keep their lines.
 export function h(tag, props, ...kids) {
-  return { tag, props: props ?? {}, kids: kids.flat(Infinity).filter((k) => k != null && k !== false && k !== "") };
+  const list = kids.flat(Infinity).filter((k) => k != null && k !== false && k !== "");
+  return { tag, props: props ?? {}, kids: list.flatMap((k) => (typeof k === "object" ? k : pieces(String(k), tag))) };
+}
+
+// pieces returns a text with an element for each character in it that nobody would see.
+const pieces = (text, tag) =>
+  parts(text, tag === "pre").map(([part, unseen]) =>
+    unseen ? { tag: "span", props: { class: "unseen" }, kids: [part] } : part,
+  );
+
+// title sets the title of the page.
+export function title(text) {
+  document.title = seen(text);
 }
 
 const described = new WeakMap(); // the description that an element was last made like
@@ -56,6 +70,9 @@ function update(node, kid) {
   patch(node, kid.kids);
 }
 
+// Attributes that are shown or read aloud.
+const spoken = /^(aria-label|aria-valuetext|title|placeholder|alt)$/;
+
 // Attributes that only set what an element begins with: the property is what it has now.
 const properties = new Set(["value", "checked", "open"]);
 
@@ -72,7 +89,7 @@ function set(node, name, value, before) {
   } else if (value == null || value === false) {
     node.removeAttribute(name);
   } else {
-    node.setAttribute(name, value === true ? "" : value);
+    node.setAttribute(name, value === true ? "" : spoken.test(name) ? seen(String(value)) : value);
   }
 }
 

@@ -3,7 +3,7 @@
 import { get, path, write } from "./api.js";
 import { dump, fromBase64, fromHex, fromText, start, toHex, toText } from "./codec.js";
 import { h } from "./dom.js";
-import { outcome, press } from "./parts.js";
+import { outcome, press, unseenIn } from "./parts.js";
 import { group } from "./text.js";
 
 const maxTheirs = 64 << 10; // bytes of somebody else's value that are shown
@@ -65,6 +65,7 @@ export function editor(app, me, fresh) {
           },
         }),
       ),
+    fresh && unseenIn("The key", e.key),
     h(
       "div",
       { class: "choice", role: "group", "aria-label": "Edit as" },
@@ -103,6 +104,8 @@ export function editor(app, me, fresh) {
       ),
       me.theirs && conflict(me),
     ),
+    unseenIn("The value", e.text, true),
+    me.theirs && unseenIn("Theirs", me.theirs.text, true),
     e.onlyHex && h("p", { class: "quiet" }, "The value is no plain text, so it is edited in hexadecimal."),
     h("div", { class: "row" }, field("flags", "Flags"), field("ttl", "Expires in", "never, or 30s, 5m, 7d")),
     changed &&

@@ -100,7 +100,7 @@ function session(app, me, s) {
       "p",
       {},
       h("strong", {}, s.Name || "(no name)"),
-      h("span", { class: "quiet" }, ` on ${s.Node}`),
+      h("span", { class: "quiet" }, " on ", h("bdi", {}, s.Node)),
       h("code", { class: "quiet" }, s.ID),
     ),
     timeLeft(s),
@@ -154,7 +154,7 @@ async function end(app, me, s, held) {
   const sure = await confirm(
     "End this session?",
     [
-      h("p", {}, h("strong", {}, s.Name || s.ID), ` on ${s.Node}`),
+      h("p", {}, h("strong", {}, s.Name || s.ID), " on ", h("bdi", {}, s.Node)),
       h("p", {}, fate),
       h(
         "p",
@@ -206,7 +206,7 @@ function leasesView(app, me) {
         h(
           "li",
           { key: x.Name },
-          h("p", {}, h("strong", {}, x.Name), h("span", { class: "quiet" }, " owned by "), x.Owner),
+          h("p", {}, h("strong", {}, x.Name), h("span", { class: "quiet" }, " owned by "), h("bdi", {}, x.Owner)),
           h(
             "p",
             {},

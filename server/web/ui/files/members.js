@@ -224,7 +224,7 @@ export function operations(app, me) {
 }
 
 function operation(app, me, o) {
-  const what = `${o.kind} ${o.name ?? `node ${o.node}`}${o.by ? ` by node ${o.by}` : ""}`;
+  const what = [o.kind, " ", h("bdi", {}, o.name ?? `node ${o.node}`), o.by ? ` by node ${o.by}` : ""];
   const joining = me.list.members.find((m) => (m.node === o.by || m.node === o.node) && m.snapshot)?.snapshot;
   return h(
     "li",

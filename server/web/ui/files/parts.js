@@ -1,5 +1,6 @@
 // Pieces that several parts show.
 import { h } from "./dom.js";
+import { seen } from "./text.js";
 
 // denial says what a token lacks, and how to give another one.
 export const denial = (failure, what) =>
@@ -50,7 +51,18 @@ export function download(blob, name) {
   const url = URL.createObjectURL(blob);
   const a = document.createElement("a");
   a.href = url;
-  a.download = name;
+  a.download = seen(name); // a system shows it to people too
   a.click();
   setTimeout(() => URL.revokeObjectURL(url), 60000);
+}
+
+// unseenIn tells that a field does not show all characters of a text. lines: it shows ends of lines and tabs.
+export function unseenIn(what, text, lines) {
+  const hidden = [...new Set(text)].filter((c) => seen(c, lines) !== c).slice(0, 20);
+  return (
+    hidden.length > 0 &&
+    h("p", { class: "alert", role: "status" }, `${what} has characters that the field does not show: `, [
+      hidden.map((c) => h("code", {}, c)),
+    ])
+  );
 }

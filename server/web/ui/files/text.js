@@ -1,4 +1,32 @@
-// How numbers, times and bytes are written for people.
+// How numbers, times, bytes and texts of others are written for people.
+
+// unseen is what nobody would see in a text, and what changes the order of the text around it: controls, formats, spaces
+// of other widths, parts of characters, and what has no sign of its own.
+const unseen =
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\u1680\u2000-\u200a\u205f\u2800\u3000]|\p{Default_Ignorable_Code_Point}/gu;
+
+const marked = (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
+const isLine = (c) => c === "\n" || c === "\t";
+
+// seen writes the number of each unseen character in its place. lines: ends of lines and tabs stay.
+export const seen = (text, lines) => text.replace(unseen, (c) => (lines && isLine(c) ? c : marked(c)));
+
+const maxMarked = 200; // unseen characters of a text that have an element of their own
+
+// parts cuts a text at its unseen characters, and returns [text, unseen] for each part. lines: ends of lines and tabs are
+// seen.
+export function parts(text, lines) {
+  const list = [];
+  let from = 0;
+  for (const { 0: c, index } of text.matchAll(unseen)) {
+    if (lines && isLine(c)) continue;
+    if (list.length === 2 * maxMarked) break;
+    list.push([text.slice(from, index), false], [marked(c), true]);
+    from = index + c.length;
+  }
+  list.push([seen(text.slice(from), lines), false]);
+  return list.filter(([part]) => part !== "");
+}
 
 // sentence makes a sentence of a text of the API.
 export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
