@@ -140,8 +140,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: --max-leases %d: must be from 1 to %d", ErrConfig, c.MaxLeases, MostLeases)
 	}
 	if len(c.NodeName) > kv.MaxSessionNameBytes || !shown.Plain(c.NodeName) {
-		return fmt.Errorf("%w: --node-name %.80q: must be at most %d bytes of UTF-8 without control or invisible characters", ErrConfig,
-			c.NodeName, kv.MaxSessionNameBytes)
+		return fmt.Errorf("%w: --node-name %.80q: must be at most %d bytes of UTF-8 without control or invisible characters",
+			ErrConfig, c.NodeName, kv.MaxSessionNameBytes)
 	}
 	if c.Archive.KeepLogBytes < 0 {
 		return fmt.Errorf("%w: Archive.KeepLogBytes is %d: give a size in bytes, or 0 for 1 GiB", ErrConfig,

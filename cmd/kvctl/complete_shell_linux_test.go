@@ -287,6 +287,29 @@ func TestCompletionOfSeveralNames(t *testing.T) {
 	})
 }
 
+// Whatever people have set for TAB in bash, nothing of a name is run, and what is inserted is one of the names.
+func TestCompletionSettingsOfBash(t *testing.T) {
+	inShells(t, func(t *testing.T, s *shell, n *named) {
+		if s.name != "bash" {
+			t.SkipNow()
+		}
+		n.set("A$(touch pwned)", "a$(touch pwned)1", "a`touch pwned`", "b c", "b`touch pwned`")
+		for _, setting := range []string{"set completion-ignore-case on", "set show-all-if-ambiguous on",
+			"set show-all-if-unmodified on", "set menu-complete-display-prefix on", "TAB:menu-complete", "TAB:insert-completions"} {
+			s.typed("bind '" + setting + "'; echo DO''NE\r")
+			s.from = s.await(s.await(s.from, "DONE"), prompt)
+			for _, keys := range []string{"a\t", "a\t\t", "a\t\t\t", "\t\t\t\t", "'b\t\t", "\"b\t"} {
+				if quote := keys[0]; quote == '\'' || quote == '"' {
+					s.given("kvctl get " + keys)
+				} else {
+					s.run("kvctl get " + keys)
+				}
+				s.nothingRan(setting + " " + keys)
+			}
+		}
+	})
+}
+
 // What is typed is not run before Enter.
 func TestCompletionDoesNotRunTheLine(t *testing.T) {
 	inShells(t, func(t *testing.T, s *shell, n *named) {

@@ -19,8 +19,8 @@ func newGet(a *app) *cobra.Command {
 		Use:   "get KEY",
 		Short: "Print the value of a key, byte for byte",
 		Long: "Write the value of a key to standard output as it is. On a terminal, what the terminal would obey\n" +
-			"or not show is escaped, and a line end follows a value that has none. With --json, print the whole entry, with the value in base64. The exit code is 1 if\n" +
-			"the key is absent.\n\n" +
+			"or not show is escaped, and a line end follows a value that has none. With --json, print the whole\n" +
+			"entry, with the value in base64. The exit code is 1 if the key is absent.\n\n" +
 			"With --prefix, print all keys that start with KEY and their values, as kvctl list --values does.\n" +
 			"Finding none is not an error.\n\n" +
 			waitText,

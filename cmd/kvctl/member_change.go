@@ -87,7 +87,8 @@ func (m *memberChange) run(ctx context.Context, c *client.Client, arg string) er
 	}
 	if m.kind == client.ChangeReplace && op.By == 0 && op.State == client.OperationRunning {
 		m.app.note("no spare is caught up; start a node in its place, on an empty directory:")
-		m.app.note("  %s --peer HOST:PORT --client HOST:PORT --replace %s", m.app.joinCommand(ctx, c), shown.Word(target.Name))
+		m.app.note("  %s --peer HOST:PORT --client HOST:PORT --replace %s", m.app.joinCommand(ctx, c),
+			shown.Word(target.Name))
 	}
 	return m.wait(ctx, c, op)
 }

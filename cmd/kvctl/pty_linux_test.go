@@ -65,6 +65,9 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 		b := make([]byte, 4096)
 		for {
 			n, err := master.Read(b)
+			if bytes.Contains(b[:n], []byte("\x1b[c")) || bytes.Contains(b[:n], []byte("\x1b[0c")) {
+				_, _ = master.WriteString("\x1b[?62c") // some shells ask what the terminal is, and wait for the answer
+			}
 			x.mu.Lock()
 			x.out.Write(b[:n])
 			x.mu.Unlock()

@@ -12,22 +12,23 @@ import (
 // consoleWriter returns a writer of log lines for people. A line has names and texts of clients and other nodes: what a
 // terminal would obey or not show is escaped.
 func consoleWriter(out io.Writer, colors bool) io.Writer {
-	text := func(v any) string { return shown.Text(fmt.Sprint(v)) }
+	text := func(v any) string { return shown.Text(fmt.Sprintf("%s", v)) } // v may be the bytes of a list
+	styled := func(style, text string) string {
+		if !colors {
+			return text
+		}
+		return "\x1b[" + style + "m" + text + "\x1b[0m"
+	}
 	return zerolog.ConsoleWriter{
 		Out: out, NoColor: !colors, TimeFormat: "15:04:05.000",
 		FormatMessage: func(v any) string {
 			if v == nil {
 				return ""
 			}
-			return shown.Line(fmt.Sprint(v))
+			return styled("1", shown.Line(fmt.Sprint(v)))
 		},
-		FormatFieldValue: text,
-		FormatErrFieldValue: func(v any) string {
-			if colors {
-				return "\x1b[31m" + text(v) + "\x1b[0m"
-			}
-			return text(v)
-		},
+		FormatFieldValue:    text,
+		FormatErrFieldValue: func(v any) string { return styled("1;31", text(v)) },
 	}
 }
 

@@ -22,6 +22,9 @@ func TestLinesOfTheLogAreHarmless(t *testing.T) {
 		if !ok || strings.ContainsAny(text, "\n\r\a\x1b\x7f\u009b\u202e\u200b\u3164") {
 			t.Errorf("%s: %q", format, text)
 		}
+		if format == "console" && !strings.Contains(text, `list=["x\n`) {
+			t.Errorf("the list is not written as JSON: %s", text)
+		}
 		var line map[string]any
 		if format == "json" && (json.Unmarshal([]byte(text), &line) != nil || line["message"] != "said: "+hostile) {
 			t.Errorf("%q says %q", text, line)

@@ -90,8 +90,9 @@ func newRecoverApply(stdout, stderr io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(shown.Writer(stdout), "%s is node %d of cluster %s, alone, at revision %d.\nStart it, and have the others "+
-				"join: kvnode --data %s --peer HOST:PORT --client HOST:PORT\n", r.Dir, r.Node, r.Cluster, r.Revision, shown.Word(r.Dir))
+			_, err = fmt.Fprintf(shown.Writer(stdout), "%s is node %d of cluster %s, alone, at revision %d.\nStart it, and "+
+				"have the others join: kvnode --data %s --peer HOST:PORT --client HOST:PORT\n", r.Dir, r.Node, r.Cluster,
+				r.Revision, shown.Word(r.Dir))
 			return err
 		},
 	}

@@ -45,12 +45,13 @@ func newRejoin(environ []string, stderr io.Writer) *cobra.Command {
 				return err
 			}
 			if aside != "" {
-				fmt.Fprintf(shown.Writer(stderr), "kvnode: the files of %s are in %s now; remove them once %s is back\n", cfg.Data, aside,
-					cfg.Replace)
+				fmt.Fprintf(shown.Writer(stderr), "kvnode: the files of %s are in %s now; remove them once %s is back\n",
+					cfg.Data, aside, cfg.Replace)
 			}
 			err = runNode(cmd.Context(), cfg, s, stderr)
 			if errors.Is(err, server.ErrNoSuchMember) && s.givenName == "" { // it was removed, or the cluster was made anew without it
-				fmt.Fprintf(shown.Writer(stderr), "kvnode: no member is named %s any more: it joins as a further one\n", cfg.Replace)
+				fmt.Fprintf(shown.Writer(stderr), "kvnode: no member is named %s any more: it joins as a further one\n",
+					cfg.Replace)
 				cfg.Replace = ""
 				err = runNode(cmd.Context(), cfg, s, stderr)
 			}

@@ -57,8 +57,8 @@ func restoreArchive(ctx context.Context, name string, f restoreFlags, stdout, st
 	if !reached.Reached.IsZero() {
 		when = "which was reached by " + reached.Reached.UTC().Format("2006-01-02 15:04:05.000 MST")
 	}
-	_, err = fmt.Fprintf(shown.Writer(stdout), "%s is node %d of cluster %s, alone, at revision %d, from the archive of cluster %s "+
-		"at revision %d, %s.\nStart it, and have the others join: kvnode --data %s --peer HOST:PORT --client "+
+	_, err = fmt.Fprintf(shown.Writer(stdout), "%s is node %d of cluster %s, alone, at revision %d, from the archive of "+
+		"cluster %s at revision %d, %s.\nStart it, and have the others join: kvnode --data %s --peer HOST:PORT --client "+
 		"HOST:PORT\n", r.Dir, r.Node, r.Cluster, r.Revision, l.Cluster, reached.Revision, when, shown.Word(r.Dir))
 	return err
 }

@@ -2,6 +2,7 @@ package completion
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -91,6 +92,7 @@ func (l *line) forBash(found []Candidate, typed string) (out []string) {
 	if !ok || len(kept.words) > 0 || kept.bare || strings.HasSuffix(head, `\`) {
 		return nil
 	}
+	var rests []string
 	for _, c := range found {
 		rest, ok := strings.CutPrefix(c.Name, kept.current)
 		if !ok || !strings.HasPrefix(c.Name, l.current) {
@@ -101,9 +103,39 @@ func (l *line) forBash(found []Candidate, typed string) (out []string) {
 		if kept.quote != unquoted && text[0] == byte(kept.quote) {
 			continue
 		}
-		out = append(out, text)
+		rests, out = append(rests, rest), append(out, text)
+	}
+	if kept.quote == unquoted {
+		partAtSyntax(rests, out)
 	}
 	return out
+}
+
+// partAtSyntax keeps the backslash of different characters from being common to all texts: readline inserts what is
+// common, and the line would end with half of an escape. rests are the names that texts encode.
+func partAtSyntax(rests, texts []string) {
+	if len(rests) < 2 {
+		return
+	}
+	n := len(rests[0])
+	for _, r := range rests[1:] {
+		n = min(n, len(r))
+		for i := range n {
+			if r[i] != rests[0][i] {
+				n = i
+				break
+			}
+		}
+	}
+	if slices.ContainsFunc(rests, func(r string) bool { return len(r) == n || !isSyntax(r[n]) }) {
+		return
+	}
+	for i, r := range rests {
+		if r[n] != byte(single) {
+			texts[i] = unquoted.encode(r[:n]) + "'" + r[n:n+1] + "'" + unquoted.encode(r[n+1:])
+			return
+		}
+	}
 }
 
 // encode returns text that continues a word in which q is open, so that bash passes s on, and closes q.

@@ -69,6 +69,33 @@ func TestWhatIsPutIntoTheLineIsTheName(t *testing.T) {
 	})
 }
 
+// What several names have in common when readline inserts it is a whole beginning of them, and no half of an escape.
+func TestWhatSeveralNamesHaveInCommon(t *testing.T) {
+	text := rapid.StringOfN(rapid.SampledFrom([]rune("ab $`'\\(é")), 1, 5, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfNDistinct(text, 2, 4, rapid.ID[string]).Draw(t, "names")
+		var found []Candidate
+		for _, n := range names {
+			found = append(found, Candidate{Name: n})
+		}
+		var l line
+		texts := l.forBash(found, "")
+		common := texts[0]
+		for i, x := range texts {
+			if got, ok := readLine("kvctl get " + x); !ok || got.current != names[i] || got.quote != unquoted || got.bare {
+				t.Fatalf("%q becomes %s", names[i], x)
+			}
+			for !strings.HasPrefix(x, common) {
+				common = common[:len(common)-1]
+			}
+		}
+		got, ok := readLine(common)
+		if !ok || strings.HasSuffix(strings.ReplaceAll(common, `\\`, ""), `\`) || got.quote != unquoted || len(got.words) > 0 {
+			t.Fatalf("%q have %s in common", names, common)
+		}
+	})
+}
+
 func TestExpanded(t *testing.T) {
 	got := expanded([]string{"--endpoints", "$EP", "--token-file=${HOME}/t", "~/x", "$NONE", "$(id)", "`id`"}, []string{"EP=h:1", "HOME=/h"})
 	if want := "--endpoints h:1 --token-file=/h/t /h/x  "; !strings.HasPrefix(strings.Join(got, " "), want) {
