@@ -1,5 +1,6 @@
 // Package oslimit tells the limits of a process and its machine from faults. Too many open files, and no memory for one
-// more, say nothing about a disk or a network, and pass when others close theirs: so they are waited out.
+// more, say nothing about a disk or a network, and pass when others close theirs: so they are waited out. It also bounds
+// what the system buffers for a connection.
 package oslimit
 
 import (

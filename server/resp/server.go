@@ -58,7 +58,7 @@ func New(cfg Config, b Backend) (*Server, error) {
 
 // Listen opens Config.Addr. After it, clients can connect; they are answered once Serve runs.
 func (s *Server) Listen() error {
-	l, err := net.Listen("tcp", s.cfg.Addr)
+	l, err := oslimit.Listen(s.cfg.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("resp: address %s is in use by another process, perhaps a Redis: stop that, or choose another "+
 			"with --redis: %w", s.cfg.Addr, err)

@@ -41,7 +41,6 @@
 //	connections, headers, slow senders and receivers       conns.go, server.go
 //	the bounds on one client, and its identity             admit.go, and package admission
 //	lines of headers; TLS                                  clientconn.go
-//	the system's buffers for unread answers                unsent_linux.go
 //	an answer before the body was sent arrives             body.go (drain)
 //	health checks and metrics on a port of their own       healthport.go
 //	the web page: its headers, and the redirect to it      page.go, and package ui

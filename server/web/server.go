@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -91,9 +90,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.router.Se
 
 // Listen opens Config.Addr. After it, clients can connect; they are answered once Serve runs.
 func (s *Server) Listen() error {
-	config := net.ListenConfig{Control: keepUnsentShort}
-	config.SetMultipathTCP(false) // connections would not inherit what Control sets
-	l, err := config.Listen(context.Background(), "tcp", s.cfg.Addr)
+	l, err := oslimit.Listen(s.cfg.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("web: %s address %s is in use by another process: stop that, "+
 			"or choose another with %s: %w", s.port.whose, s.cfg.Addr, s.port.flag, err)
