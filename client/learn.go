@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/internal/hostname"
 )
 
 const (
@@ -155,7 +157,7 @@ func (l *learner) addresses(members []Member, scheme string) []*url.URL {
 // A node that listens on its own loopback is not at that of this machine.
 func learnable(address, scheme string, local bool) *url.URL {
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || port == "" || len(address) > api.MaxMemberAddressBytes {
+	if err != nil || port == "" || len(address) > api.MaxMemberAddressBytes || !hostname.ValidAddress(address) {
 		return nil
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() || isLoopback(host) && !local {
@@ -168,8 +170,12 @@ func learnable(address, scheme string, local bool) *url.URL {
 	return u
 }
 
-// isLoopback reports whether host is an address of loopback, or its name.
+// isLoopback reports whether host is an address of loopback, or one of its names: localhost and the names below it, in
+// any case, with or without a dot at the end.
 func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().IsLoopback()
+	}
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }

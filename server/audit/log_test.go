@@ -26,6 +26,20 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 
+// A line has nothing of a name that a terminal obeys, and says the same.
+func TestALineIsHarmless(t *testing.T) {
+	const hostile = "x\n\x1b]0;OWNED\a\u009b2J\u202eevil\u200b\u3164\x7f\r"
+	line := (&Record{Time: noon, Act: "kv.set", Keys: []string{hostile}, Missing: hostile}).line()
+	text, _ := strings.CutSuffix(string(line), "\n")
+	if strings.ContainsAny(text, "\n\r\a\x1b\x7f\u009b\u202e\u200b\u3164") {
+		t.Errorf("%q", text)
+	}
+	var r Record
+	if err := json.Unmarshal(line, &r); err != nil || r.Keys[0] != hostile {
+		t.Errorf("%q, %v", r.Keys, err)
+	}
+}
+
 func TestALine(t *testing.T) {
 	for want, r := range map[string]Record{
 		`{"time":"2026-11-24T12:00:00Z","node":3,"from":"10.0.0.1:5","accessor":"a-1",` +

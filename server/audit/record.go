@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"time"
+
+	"tenure/internal/shown"
 )
 
 // Outcome is what came of an act.
@@ -58,5 +60,5 @@ func (r *Record) line() []byte {
 	if err := e.Encode(r); err != nil {
 		panic("audit: a record is not JSON: " + err.Error()) // no type in it can fail
 	}
-	return b.Bytes()
+	return shown.JSON(b.Bytes()) // somebody may look at it on a terminal
 }
