@@ -23,10 +23,10 @@ type sequencer struct{ results []byte }
 // the first step that changes something.
 func (q *sequencer) run(x *executor, c *Command, steps []step) (Result, error) {
 	results, parts, left := q.results[:0], c.Parts, 0
-	whole := c.Mode&ModeWhole != 0
+	whole, bound := c.Mode&ModeWhole != 0, sequenceBytes
 	var before savepoint
 	if whole {
-		before = x.save()
+		before, bound = x.save(), MaxBodyBytes
 	}
 	for i := range steps {
 		var p *Command // nil: it is plain
@@ -43,7 +43,7 @@ func (q *sequencer) run(x *executor, c *Command, steps []step) (Result, error) {
 			}
 			continue
 		}
-		r, fits, err := x.within(&steps[i], p, len(results), len(steps)-i)
+		r, fits, err := x.within(&steps[i], p, len(results), len(steps)-i, bound)
 		if err != nil {
 			return Result{}, err
 		}
@@ -71,11 +71,15 @@ func (c Code) forSpace() bool { return c == CodeQuota || c == CodeFull || c == C
 // keepResultsBytes bounds the space for the results of a sequence that is kept for the next one.
 const keepResultsBytes = 64 << 10
 
-// within runs the first of so many steps that are left, if its result fits behind used bytes of results; else fits is
-// false and nothing was done. The result of the first step of a sequence always fits. So does that of a step without a
+// sequenceBytes bounds the results of a sequence that goes on with another one: whoever sent it has them in memory until
+// its client has taken them.
+const sequenceBytes = 1 << 20
+
+// within runs the first of so many steps that are left, if its result fits behind used bytes of results into bound; else
+// fits is false and nothing was done. The result of the first step of a sequence always fits. So does that of a step without a
 // value behind others of its kind: the steps of one command are not separated, except those that only read.
 // p is the step unless it is plain.
-func (x *executor) within(s *step, p *Command, used, left int) (r Result, fits bool, err error) {
+func (x *executor) within(s *step, p *Command, used, left, bound int) (r Result, fits bool, err error) {
 	need := left*stepBytes + maxOverQuotaBytes
 	if p != nil && (p.Mode&ModeReturn != 0 || p.Op == OpFetch) {
 		old, err := x.entries.entry(p.Key)
@@ -86,7 +90,7 @@ func (x *executor) within(s *step, p *Command, used, left int) (r Result, fits b
 			need += len(old.Value)
 		}
 	}
-	if used > 0 && used+need > MaxBodyBytes {
+	if used > 0 && used+need > bound {
 		return x.unchanged(CodeTooLarge), false, nil
 	}
 	if p == nil {

@@ -144,7 +144,7 @@ func TestASequenceEndsBeforeAResultThatDoesNotFit(t *testing.T) {
 	for i, want := range []struct {
 		done  int
 		value string // of large, then
-	}{{1, large}, {2, ""}, {2, ""}} {
+	}{{1, large}, {1, ""}, {1, ""}, {1, ""}, {1, ""}} {
 		r := m.do(sequence(steps...))[0]
 		if r.Code != CodeDone || int(r.Count) != len(steps)-want.done || len(r.Body) > MaxBodyBytes {
 			t.Fatalf("sequence %d of %d steps: %v, %d left, %d bytes", i, len(steps), r.Code, r.Count, len(r.Body))
@@ -168,7 +168,7 @@ func TestASequenceEndsBeforeAResultThatDoesNotFit(t *testing.T) {
 // The steps of one command that writes are carried out together.
 func TestASequenceEndsBeforeManyStepsWithoutValues(t *testing.T) {
 	m := leveled(t, DefaultLimits)
-	m.do(put("large", strings.Repeat("v", MaxValueBytes)))
+	m.do(put("large", strings.Repeat("v", sequenceBytes-1500)))
 	steps := []Part{{Op: OpFetch, Key: "large"}}
 	for i := range 1000 {
 		steps = append(steps, Command{Op: OpUnlink, Key: fmt.Sprint("k", i)})

@@ -168,7 +168,10 @@ func (c *conn) tooLarge(e *proto.TooLarge) {
 	}
 	text := fmt.Sprintf("an argument of '%.32s' has %d bytes: at most %d are accepted (--max-value-bytes)", e.Name, e.Bytes,
 		e.Limit)
-	if e.Whole {
+	switch {
+	case e.Args > 0:
+		text = fmt.Sprintf("'%.32s' has %d arguments: at most %d are accepted: use several commands", e.Name, e.Args, e.Limit)
+	case e.Whole:
 		text = fmt.Sprintf("the arguments of '%.32s' have %d bytes together: at most %d are accepted (1 MiB, or twice "+
 			"--max-value-bytes): use several commands", e.Name, e.Bytes, e.Limit)
 	}

@@ -153,7 +153,7 @@ func keyRefusal(key string) string {
 }
 
 func (b *batch) full() bool {
-	return len(b.ops) >= maxSteps || len(b.steps) >= maxSteps || b.bytes >= maxBatchBytes
+	return len(b.ops) >= maxSteps || len(b.steps) >= maxSteps || b.bytes >= maxBatchBytes || len(b.ready) >= partBytes
 }
 
 // fits reports whether a command with these arguments can be one sequence with what is in b.
@@ -171,7 +171,11 @@ func whole(steps []kv.Command) *kv.Command { return &kv.Command{Op: kv.OpSequenc
 // reset empties b for the next batch.
 func (b *batch) reset() {
 	clear(b.steps)
-	b.steps, b.ops, b.writes, b.bytes, b.ready, b.timed = b.steps[:0], b.ops[:0], 0, 0, b.ready[:0], false
+	clear(b.ops)
+	b.steps, b.ops, b.writes, b.bytes, b.timed = kept(b.steps), kept(b.ops), 0, 0, false
+	if b.ready = b.ready[:0]; cap(b.ready) > largeReply {
+		b.ready = nil
+	}
 }
 
 // replies writes the replies to the commands that have results, and returns how many those are. With err, which is why

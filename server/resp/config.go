@@ -44,7 +44,7 @@ type Config struct {
 	Admission *admission.Control
 	// ClientTimeout bounds how long a batch waits for the Backend. 10 s.
 	ClientTimeout time.Duration
-	// SendTimeout bounds how long replies may take to be sent. 30 s.
+	// SendTimeout bounds how long replies may take to be sent, and each 64 KiB of a command to arrive. 30 s.
 	SendTimeout time.Duration
 	// ListingTimeout bounds how long a command on many keys holds its view of the state. 2 min.
 	ListingTimeout time.Duration
@@ -100,12 +100,14 @@ func (c Config) limits() proto.Limits {
 
 // The bounds of what one connection asks for at a time.
 const (
-	maxArgs       = 1 << 20 // of one command, as in Redis
+	maxArgs       = 1 << 13 // of one command: more than any takes here
 	maxSteps      = 1 << 10 // of one batch
 	maxBatchBytes = 1 << 20 // of the arguments in one batch; a larger command is a batch of its own
 	maxQueued     = 1 << 12 // commands between MULTI and EXEC
+	maxQueuedArgs = 1 << 16 // arguments of these together
 
 	maxSubscriptions = 1 << 10 // of one connection
 	maxChannelBytes  = 1 << 11 // of a channel's name, or a pattern: more than the channel of the longest key has
+	maxPatternsBytes = 1 << 15 // of all patterns of one connection: each change is matched with all of them
 	maxChannelsBytes = 1 << 18 // of all that one connection subscribes to
 )

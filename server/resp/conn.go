@@ -30,9 +30,9 @@ type conn struct {
 
 // newConn returns the connection nc, which was admitted. It is not served yet.
 func newConn(nc net.Conn, cfg *Config, s *shared, b Backend, as *admission.Conn) *conn {
-	counted := &metered{Conn: nc}
+	counted := &metered{Conn: nc, patience: cfg.SendTimeout, stopping: s.stopping}
 	c := &conn{net: nc, in: proto.NewReader(counted, cfg.limits()), cfg: cfg, shared: s}
-	c.in.Known = true
+	c.in.Known, counted.in = true, c.in
 	c.out = sender{net: counted, timeout: cfg.SendTimeout, mu: &c.subs.mu}
 	c.to = store{backend: b, decider: cfg.Access, timeout: cfg.ClientTimeout, listing: cfg.ListingTimeout}
 	c.limits = newAdmitted(cfg.Admission, as, &counted.moved, s.stopping)

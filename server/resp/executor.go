@@ -39,7 +39,17 @@ func (x *executor) forget() {
 // dropResults keeps the first n results only: the space of the others is used again, and must not keep their values.
 func (x *executor) dropResults(n int) {
 	clear(x.results[n:])
-	x.results = x.results[:n]
+	if x.results = x.results[:n]; n == 0 {
+		x.results = kept(x.results)
+	}
+}
+
+// kept returns an empty list, with its space unless that is more than most batches need.
+func kept[T any](list []T) []T {
+	if cap(list) > 2*maxSteps {
+		return nil
+	}
+	return list[:0]
 }
 
 // write carries out a batch that writes, as one sequence. If the values that it reads have no space in one result, the
@@ -110,6 +120,7 @@ func (x *executor) stepsOf(r *kv.Result, checks int) error {
 		return fmt.Errorf("%w: of %d steps %d are left out", kv.ErrBody, n, r.Count)
 	}
 	n -= int(r.Count)
+	x.held.hold(len(r.Body)) // what was written is told, whatever waits on this node
 	steps := kv.StepsOf(r)
 	for range n {
 		s, err := steps.Next()
@@ -193,6 +204,9 @@ func (x *executor) apply(cmd kv.Command) (kv.Result, error) {
 	asked := time.Now()
 	x.took = slow.Request{}
 	r, err := x.to.Write(cmd, &x.took.Write)
+	if r.Code == kv.CodeQuota && !x.to.may(acl.OperatorRead()) {
+		r.Body = "" // how much others have under the prefix
+	}
 	x.took.Store = time.Since(asked)
 	x.slow.Done(x.took.Store, &x.took, func(e *zerolog.Event) {
 		e.Str("redis", x.batch.name).Int("commands", len(x.batch.ops)).Str("client", x.trail.from)

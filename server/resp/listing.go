@@ -2,6 +2,7 @@ package resp
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	"tenure/kv"
@@ -50,7 +51,19 @@ func dbsize(c *conn, _ [][]byte) {
 // errManyKeys: KEYS would answer too many.
 var errManyKeys = errors.New("KEYS would answer more than a million keys, or 32 MiB: use SCAN")
 
+// patternRefusal returns why a pattern is not taken, or "". The time to match one is bounded by its length.
+func patternRefusal(pattern []byte) string {
+	if len(pattern) > maxChannelBytes {
+		return "ERR a pattern has at most " + strconv.Itoa(maxChannelBytes) + " bytes"
+	}
+	return ""
+}
+
 func keys(c *conn, args [][]byte) {
+	if refusal := patternRefusal(args[1]); refusal != "" {
+		c.fail(refusal)
+		return
+	}
 	pattern := string(args[1])
 	prefix := glob.Prefix(pattern)
 	c.snapshot(prefix, func(v view) error {

@@ -133,7 +133,9 @@ func (n *notifier) run() {
 			beats, err = false, n.idle()
 		}
 		if err != nil {
-			n.cutOff(err)
+			if !errors.Is(err, errStopped) {
+				n.cutOff(err)
+			}
 			return
 		}
 		changed, expires, forget := n.permissions()
@@ -196,6 +198,9 @@ func (n *notifier) catchUp() error {
 	return nil
 }
 
+// errStopped: the notifier is told to end.
+var errStopped = errors.New("the notifier was stopped")
+
 // notify sends the messages about events that somebody is subscribed to.
 func (n *notifier) notify(events []watch.Event) error {
 	n.subs.mu.Lock()
@@ -208,6 +213,11 @@ func (n *notifier) notify(events []watch.Event) error {
 		e := &events[i]
 		if e.Session != "" || !n.subs.reader.may(e.Key) {
 			continue
+		}
+		select {
+		case <-n.stop:
+			return errStopped
+		default:
 		}
 		if err := n.notifyOne(e); err != nil {
 			return err

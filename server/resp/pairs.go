@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"fmt"
 	"strings"
 
 	"tenure/kv"
@@ -23,5 +24,18 @@ func (b *batch) putPairs(args [][]byte, mode kv.Mode, reply replyFunc) {
 	for i := 1; i < len(args); i += 2 {
 		step.Value = kv.AppendPair(step.Value, string(args[i]), args[i+1])
 	}
+	if refusal := pairsRefusal(&step); refusal != "" {
+		b.fail(refusal)
+		return
+	}
 	b.one(step, reply)
+}
+
+// pairsRefusal returns why a command that writes several keys is not taken, or "".
+func pairsRefusal(step *kv.Command) string {
+	if n := len(step.Value) + len(step.Test); n > kv.MaxValueBytes {
+		return fmt.Sprintf("ERR the keys and values of one command have about %d bytes together: at most %d can be written at "+
+			"once: use several commands", n, kv.MaxValueBytes)
+	}
+	return ""
 }

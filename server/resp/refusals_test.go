@@ -342,6 +342,10 @@ func TestNeighboursDoNotFail(t *testing.T) {
 			t.Errorf("reply %d has %d bytes, %.100s; want %d", i, len(got), got, len(w))
 		}
 	}
+	sendBulk(s, "MSET", "a", value[:9<<20], "b", value[:9<<20])
+	if got := s.reply(); !strings.HasPrefix(got, "-ERR the keys and values of one command have about 18874380 bytes together") {
+		t.Errorf("%.200s", got)
+	}
 	// Commands that are valid alone, and one that is not: the log takes no two largest values at once.
 	go func() {
 		sendBulk(s, "SET", "b", "1")
@@ -411,4 +415,110 @@ func TestTTLBehindAWriteWaitsForTheTimers(t *testing.T) {
 			t.Errorf("%s: %s", mode, got)
 		}
 	}
+}
+
+// A command that has begun to arrive must go on; a connection without one may be idle.
+func TestAHalfSentCommandEndsItsConnection(t *testing.T) {
+	server := start(t, newFake(t), Config{SendTimeout: 100 * time.Millisecond})
+	idle, half := dial(t, server), dial(t, server)
+	idle.want("PING", "PONG")
+	if _, err := half.Write([]byte("*2\r\n$3\r\nGET\r\n$1")); err != nil {
+		t.Fatal(err)
+	}
+	if got := half.reply(); got != "-ERR Protocol error: the rest of the command did not come within 100ms" {
+		t.Error(got)
+	}
+	half.ends()
+	if _, err := idle.Write([]byte("*1\r\n$4\r\nPI")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := idle.Write([]byte("NG\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got := idle.reply(); got != "PONG" {
+		t.Error(got)
+	}
+	time.Sleep(150 * time.Millisecond) // longer than a command has
+	idle.want("PING", "PONG")
+}
+
+// A quota's refusal of a transaction tells no more than that of a single command.
+func TestAnAbortedTransactionTellsNothingOfOthers(t *testing.T) {
+	g := newGuarded(t)
+	g.may("own", `key_prefix "q/mine" { policy = "write" }`)
+	g.set("q/others", "0123456789")
+	g.apply(t, kv.Command{Op: kv.OpQuota, Key: "q/", Value: kv.QuotaLimits(20, 0)})
+	s := g.as("own")
+	s.want("MULTI", "OK")
+	s.want("SET q/mine 0123456789", "QUEUED")
+	s.want("EXEC", "-EXECABORT Transaction discarded because of: OOM a quota does not allow it: nothing was changed")
+}
+
+// A connection that asks for nothing keeps little of what it has asked for.
+func TestAnIdleConnectionKeepsLittle(t *testing.T) {
+	var x executor
+	b := &batch{}
+	x.batch = b
+	for range 3 * maxSteps {
+		b.one(kv.Command{Op: kv.OpFetch, Key: "k"}, replyValue)
+		x.results = append(x.results, result{})
+	}
+	b.fail(strings.Repeat("x", 2*largeReply))
+	x.held.all = new(atomic.Int64)
+	x.forget()
+	if cap(b.steps) > 2*maxSteps || cap(b.ops) > 2*maxSteps || cap(x.results) > 2*maxSteps || cap(b.ready) > largeReply {
+		t.Errorf("%d steps, %d commands, %d results, %d bytes", cap(b.steps), cap(b.ops), cap(x.results), cap(b.ready))
+	}
+}
+
+// Replies that are known at once are sent in parts, and arguments are counted, however small they are.
+func TestManySmallArgumentsAreBounded(t *testing.T) {
+	s := dial(t, start(t, newFake(t), Config{}))
+	many := func(n int) []string { return append([]string{"COMMAND", "INFO"}, make([]string, n-2)...) }
+	sendBulk(s, many(maxArgs+1)...)
+	if got := s.reply(); got != "-ERR 'COMMAND' has 8193 arguments: at most 8192 are accepted: use several commands: nothing was changed" {
+		t.Error(got)
+	}
+	s.want("MULTI", "OK")
+	for i := range maxQueuedArgs/maxArgs + 1 {
+		want := "QUEUED"
+		if i == maxQueuedArgs/maxArgs {
+			want = "-ERR the transaction is too large"
+		}
+		sendBulk(s, many(maxArgs)...)
+		if got := s.reply(); !strings.HasPrefix(got, want) {
+			t.Errorf("command %d: %.100s", i, got)
+		}
+	}
+	s.wantPrefix("-EXECABORT", "EXEC")
+	b := batch{ready: make([]byte, partBytes)}
+	if !b.full() {
+		t.Error("replies that are known are collected without end")
+	}
+}
+
+func TestPatternsAreBounded(t *testing.T) {
+	s := dial(t, start(t, newFake(t), Config{}))
+	long := strings.Repeat("*", maxChannelBytes+1)
+	for _, c := range []string{"KEYS " + long, "SCAN 0 MATCH " + long, "PUBSUB CHANNELS " + long} {
+		s.want(c, "-ERR a pattern has at most 2048 bytes")
+	}
+	var patterns string
+	for i := range maxPatternsBytes/maxChannelBytes + 1 {
+		patterns += fmt.Sprintf(" %d%s", i, strings.Repeat("x", maxChannelBytes-2))
+	}
+	s.wantPrefix("-ERR the patterns of a connection have at most 32768 bytes together", "PSUBSCRIBE"+patterns)
+}
+
+// A connection that is subscribed to nothing any more does not count as waiting.
+func TestWhoHasUnsubscribedDoesNotWait(t *testing.T) {
+	server := limited(t, newFake(t), admission.Limits{WaitingPerClient: 1})
+	first, second := dial(t, server), dial(t, server)
+	first.want("SUBSCRIBE a", "[subscribe a 1]")
+	first.want("UNSUBSCRIBE a", "[unsubscribe a 0]")
+	first.want("PING", "PONG")
+	second.want("SUBSCRIBE a", "[subscribe a 1]")
+	second.want("UNSUBSCRIBE", "[unsubscribe a 0]")
+	second.want("PING", "PONG")
+	first.want("SUBSCRIBE b", "[subscribe b 1]")
 }

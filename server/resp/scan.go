@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"time"
 
 	"tenure/kv"
 	"tenure/server/resp/glob"
@@ -41,10 +42,16 @@ type place struct {
 	sought bool
 }
 
-// The bounds of the places that a node remembers, of one client and of all. A client loses nothing by them but time.
+// The bounds of the places that a node remembers, of one client and of all. A client loses nothing by them but time,
+// except the place of a key that is hidden from it.
 const (
 	maxCursorsOfClient = 64
 	maxCursors         = 4096
+)
+
+const (
+	scanFor      = 100 * time.Millisecond // a page ends then: patterns take long to match
+	scansBetween = 16                     // keys between two looks at the clock
 )
 
 const errCursor = "ERR invalid cursor: the key where it would go on is gone, or it is of another node: begin again " +
@@ -136,9 +143,10 @@ func (v view) placeOf(cursor uint64, start string) (p place, known bool, err err
 // page returns the keys from start on that s asks for, and the key at which the next page begins, or "" if there is
 // none.
 func (v view) page(start string, s scanning) (keys []string, at string, shown bool, err error) {
-	told, passed, bytes := 0, 0, 0
+	told, passed, bytes, began := 0, 0, 0, time.Now()
 	err = v.Pass(kv.Range{Start: start}, func(key string, shows bool) bool {
-		if passed == mostScanned || shows && (told == s.count || bytes >= partBytes) {
+		late := passed%scansBetween == scansBetween-1 && time.Since(began) > scanFor
+		if late || passed == mostScanned || shows && (told == s.count || bytes >= partBytes) {
 			at, shown = key, shows
 			return false
 		}
@@ -169,6 +177,9 @@ func parseScan(args [][]byte) (s scanning, refusal string) {
 		value := string(args[i+1])
 		switch strings.ToLower(string(args[i])) {
 		case "match":
+			if refusal := patternRefusal(args[i+1]); refusal != "" {
+				return s, refusal
+			}
 			s.pattern = value
 		case "count":
 			n, ok := integer(args[i+1])

@@ -204,6 +204,10 @@ func (b *batch) lockEach(keys []string, args [][]byte, step kv.Command) {
 	for _, k := range keys {
 		step.Value = kv.AppendPair(step.Value, k, args[0])
 	}
+	if refusal := pairsRefusal(&step); refusal != "" {
+		b.fail(refusal)
+		return
+	}
 	b.one(step, func(w *proto.Writer, _ *op, results []result) {
 		switch {
 		case refused(w, results):

@@ -2,11 +2,13 @@ package resp
 
 import (
 	"bytes"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"tenure/server/resp/glob"
 	"tenure/server/resp/proto"
@@ -83,6 +85,14 @@ func (s *subscriptions) bytes() (n int) {
 	return n
 }
 
+// patternBytes returns how many the patterns have together. Only the serving goroutine calls it.
+func (s *subscriptions) patternBytes() (n int) {
+	for i := range s.patterns {
+		n += len(s.patterns[i].name)
+	}
+	return n
+}
+
 // told reports whether the connection is told of anything. Only the serving goroutine calls it.
 func (s *subscriptions) told() bool { return s.watching || s.count() > 0 }
 
@@ -110,13 +120,18 @@ func (c *conn) subscribe(word string, list *[]subscription, names [][]byte) {
 			"more connections")
 		return
 	}
-	total := c.subs.bytes()
+	total, patterns := c.subs.bytes(), c.subs.patternBytes()
 	for _, n := range names {
 		if len(n) > maxChannelBytes {
 			c.fail("ERR a channel has at most " + strconv.Itoa(maxChannelBytes) + " bytes")
 			return
 		}
 		total += len(n)
+		patterns += len(n)
+	}
+	if word == "psubscribe" && patterns > maxPatternsBytes {
+		c.fail("ERR the patterns of a connection have at most " + strconv.Itoa(maxPatternsBytes) + " bytes together")
+		return
 	}
 	if total > maxChannelsBytes {
 		c.fail("ERR the channels and patterns of a connection have at most " + strconv.Itoa(maxChannelsBytes) +
@@ -161,6 +176,14 @@ func (s *subscriptions) subscribedFrom(names [][]byte) (uint64, error) {
 
 // unsubscribe takes names out of list, which is one of c.subs; without names all.
 func (c *conn) unsubscribe(word string, list *[]subscription, names [][]byte) {
+	c.leave(word, list, names)
+	if !c.subs.told() {
+		c.subs.stopTelling() // its place among the waits is free for others
+	}
+}
+
+// leave takes names out of list and replies. Without names it takes all.
+func (c *conn) leave(word string, list *[]subscription, names [][]byte) {
 	c.subs.mu.Lock()
 	defer c.subs.mu.Unlock()
 	if len(names) == 0 {
@@ -240,18 +263,36 @@ func (a *audience) leave(pattern bool, name string) {
 	}
 }
 
-// matching returns the channels that somebody is subscribed to and that match pattern, in order.
-func (a *audience) matching(pattern string) []string {
+// names returns the channels that somebody is subscribed to, in order.
+func (a *audience) names() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return slices.Sorted(maps.Keys(a.channels))
+}
+
+// channelsLike replies the channels that match pattern and that the client may know.
+func (c *conn) channelsLike(pattern string) {
 	var names []string
-	for n := range a.channels {
-		if glob.Match(pattern, n) {
-			names = append(names, n)
+	bytes, began := 0, time.Now()
+	for _, n := range c.told.names() {
+		if !glob.Match(pattern, n) || !c.to.mayKnow(n) {
+			continue
+		}
+		names = append(names, n)
+		bytes += len(n)
+		switch {
+		case !c.exec.held.hold(len(n)):
+			c.fail(errorText(c.limits.tooMuchUnread(&c.exec.held)))
+			return
+		case bytes > maxReadBytes:
+			c.fail(errorText(errLargeRead))
+			return
+		case time.Since(began) > c.cfg.ListingTimeout:
+			c.fail("ERR the list took too long: use another pattern")
+			return
 		}
 	}
-	slices.Sort(names)
-	return names
+	c.batch.reply(func(w *proto.Writer) { texts(w, names) })
 }
 
 // pubsub lists the subscriptions on this node.
@@ -263,12 +304,15 @@ func pubsub(c *conn, args [][]byte) {
 	a := &c.told
 	switch sub := strings.ToLower(string(args[1])); {
 	case sub == "channels" && len(args) <= 3:
-		pattern := "*"
+		pattern := []byte("*")
 		if len(args) == 3 {
-			pattern = string(args[2])
+			pattern = args[2]
 		}
-		names := slices.DeleteFunc(a.matching(pattern), func(n string) bool { return !c.to.mayKnow(n) })
-		c.batch.reply(func(w *proto.Writer) { texts(w, names) })
+		if refusal := patternRefusal(pattern); refusal != "" {
+			c.fail(refusal)
+			return
+		}
+		c.channelsLike(string(pattern))
 	case sub == "numsub":
 		c.batch.reply(func(w *proto.Writer) {
 			a.mu.Lock()

@@ -80,16 +80,16 @@ func (c *conn) setTracking(args [][]byte) {
 			return
 		}
 	}
-	c.track.off()
 	after, err := c.cfg.Hub.Newest() // what is read from now on is at least as new
 	var n *notifier
 	if err == nil {
 		n, err = c.subs.notifier("", after)
 	}
 	if err != nil {
-		c.fail(errorText(notApplied(err)))
+		c.fail(errorText(notApplied(err))) // what was tracked before still is
 		return
 	}
+	c.track.off()
 	t := &c.track
 	t.prefixes, t.stop, t.turn = prefixes, make(chan struct{}), make(chan struct{}, 1)
 	t.begin()

@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"tenure/kv"
+	"tenure/server/admission"
 	"tenure/server/watch"
 	"tenure/server/web"
 )
@@ -40,6 +43,19 @@ func TestTrackingTellsWhatChanges(t *testing.T) {
 	s.want("reset", "RESET")
 	other.want("set a 4", "OK")
 	s.want("get a", "4")
+}
+
+// A CLIENT TRACKING that is refused leaves the tracking that is on.
+func TestTrackingThatIsRefusedChangesNothing(t *testing.T) {
+	limits := admission.Limits{WaitingPerClient: 1, Loopback: true}
+	_, server := startTold(t, Config{Admission: admission.NewControl(limits, zerolog.Nop(), admission.NewMetrics())}, testHub)
+	s, other := dial(t, server), dial(t, server)
+	s.send("hello 3")
+	s.reply()
+	s.want("client tracking on", "OK")
+	s.wantPrefix("-TRYAGAIN", "client tracking on bcast prefix k")
+	other.want("set a 1", "OK")
+	s.next("[invalidate [a]]")
 }
 
 // changing has a change come while a read is under way, which it does not see.

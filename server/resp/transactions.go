@@ -28,6 +28,7 @@ type transaction struct {
 	denied  error // the first denial of one
 	queued  []queued
 	bytes   int // of the arguments in queued
+	args    int // in queued
 	steps   int // that queued has
 	watched []watched
 	// unwatched is the keys that a refused WATCH named, and lost is set if they are not known: EXEC does nothing until
@@ -64,13 +65,14 @@ func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
 		return
 	}
 	t.steps += len(steps)
+	t.args += len(args)
 	for _, a := range args {
 		t.bytes += len(a)
 	}
 	switch most := t.mostBytes(c.cfg.MaxValueBytes); {
-	case len(t.queued) == maxQueued, t.steps+len(t.watched) > kv.MaxSteps:
-		c.fail(fmt.Sprintf("ERR the transaction is too large: it has at most %d commands, and they and WATCH name at most "+
-			"%d keys", maxQueued, kv.MaxSteps))
+	case len(t.queued) == maxQueued, t.args > maxQueuedArgs, t.steps+len(t.watched) > kv.MaxSteps:
+		c.fail(fmt.Sprintf("ERR the transaction is too large: it has at most %d commands with %d arguments, and they and "+
+			"WATCH name at most %d keys", maxQueued, maxQueuedArgs, kv.MaxSteps))
 		return
 	case t.bytes > most:
 		c.fail(fmt.Sprintf("ERR the transaction is too large: its commands have at most %d bytes together "+
@@ -223,7 +225,11 @@ func exec(c *conn, _ [][]byte) {
 	}
 	for _, q := range t.queued {
 		b.name = q.cmd.name
-		q.cmd.do(c, q.args)
+		if q.cmd.do(c, q.args); len(b.ready) > maxReadBytes {
+			b.reset()
+			c.out.Error(aborted(errorText(errLargeRead)))
+			return
+		}
 	}
 	taken, err := func() {}, c.exec.atomically(checks)
 	if err == nil {

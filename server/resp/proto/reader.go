@@ -11,7 +11,7 @@ import (
 
 // Limits bound one command.
 type Limits struct {
-	Args    int // arguments, the name of the command included
+	Args    int // arguments, the name of the command included; at most mostArgs
 	Bulk    int // bytes of an argument
 	Command int // bytes of all arguments together
 }
@@ -84,6 +84,7 @@ func NewReader(src io.Reader, l Limits) *Reader {
 // *TooLarge the Reader goes on behind that command. Other errors are an *Error, io.EOF between commands,
 // io.ErrUnexpectedEOF within one, or that of the source.
 func (r *Reader) Next() ([][]byte, error) {
+	r.forget()
 	for !r.whole {
 		err := r.parse()
 		if err == errMore {
@@ -98,7 +99,6 @@ func (r *Reader) Next() ([][]byte, error) {
 		r.whole, r.total = false, 0
 		return nil, r.dropped()
 	}
-	r.args = r.args[:0]
 	from := r.in.unread()
 	if r.texts != nil {
 		from = r.texts
@@ -110,6 +110,24 @@ func (r *Reader) Next() ([][]byte, error) {
 	r.whole, r.at, r.total, r.spans, r.texts = false, 0, 0, r.spans[:0], nil
 	return r.args, nil
 }
+
+// forget drops the arguments of the command before, and the space for them if that is unusually large: the client may
+// send nothing more for long.
+func (r *Reader) forget() {
+	clear(r.args)
+	if r.args = r.args[:0]; cap(r.args) > keptArgs {
+		r.args = nil
+	}
+	if len(r.spans) == 0 && cap(r.spans) > keptArgs {
+		r.spans = nil
+	}
+}
+
+// keptArgs bounds the arguments whose space is kept for the next command.
+const keptArgs = 1 << 8
+
+// Partial reports whether a part of a command has come, and not all of it.
+func (r *Reader) Partial() bool { return !r.whole && (r.left != unread || len(r.in.unread()) > 0) }
 
 // Ready reports whether Next returns a command, or an error about one, without reading from the source.
 func (r *Reader) Ready() bool {
@@ -148,7 +166,7 @@ func (r *Reader) begin() error {
 	switch {
 	case err != nil:
 		return err
-	case n > int64(r.limits.Args):
+	case n > mostArgs:
 		return broken("invalid multibulk length")
 	case !r.Known && n > strangerArgs:
 		return broken("unauthenticated multibulk length")
@@ -167,7 +185,7 @@ func (r *Reader) argument() error {
 		if err != nil {
 			return err
 		}
-		if n > int64(r.limits.Bulk) || n > int64(r.limits.Command-r.total) {
+		if n > int64(r.limits.Bulk) || n > int64(r.limits.Command-r.total) || len(r.spans) == 1 && r.left >= r.limits.Args {
 			r.tooLarge(n, r.at+size)
 			return nil
 		}

@@ -179,7 +179,7 @@ func TestReadyTellsWhatIsThereWithoutReading(t *testing.T) {
 // TestAnnouncedLengthsAllocateNothing: memory follows what arrives.
 func TestAnnouncedLengthsAllocateNothing(t *testing.T) {
 	huge := Limits{Args: 1 << 30, Bulk: 1 << 40, Command: 1 << 50}
-	for _, in := range []string{"*200000000\r\n", "*1000000\r\n$1\r\na\r\n", "*1\r\n$1000000000000\r\n" +
+	for _, in := range []string{"*1000000\r\n$1\r\na\r\n", "*1\r\n$1000000000000\r\n" +
 		strings.Repeat("x", 10_000)} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

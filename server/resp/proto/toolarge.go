@@ -14,9 +14,13 @@ type TooLarge struct {
 	// Bytes is what the largest argument has or, if Whole, all arguments together; at most that much is accepted.
 	Bytes, Limit int64
 	Whole        bool
+	Args         int // how many there are, if that is too many: at most Limit are accepted
 }
 
 func (e *TooLarge) Error() string {
+	if e.Args > 0 {
+		return fmt.Sprintf("there are %d arguments, at most %d are accepted", e.Args, e.Limit)
+	}
 	if e.Whole {
 		return fmt.Sprintf("the arguments have %d bytes together, at most %d are accepted", e.Bytes, e.Limit)
 	}
@@ -27,7 +31,8 @@ const (
 	// mostDropped bounds the bytes of a command whose arguments are dropped. It is Redis's bound on an argument: beyond
 	// it Redis, too, ends the connection.
 	mostDropped = 512 << 20
-	keptName    = 128 // bytes of the name of such a command
+	mostArgs    = 1 << 20 // likewise for the number of arguments
+	keptName    = 128     // bytes of the name of such a command
 )
 
 // dropping is the progress of a Reader through a command that is too large.
@@ -35,12 +40,13 @@ type dropping struct {
 	name    []byte
 	largest int64 // bytes of the largest argument so far
 	total   int64 // bytes of the arguments so far
+	args    int
 	skip    int64 // bytes to come of the argument that is dropped now, with its end
 }
 
 // tooLarge begins to drop a command at an argument of n bytes. The bytes before at were understood.
 func (r *Reader) tooLarge(n int64, at int) {
-	d := &dropping{}
+	d := &dropping{args: len(r.spans) + r.left}
 	b := r.in.unread()
 	for i, s := range r.spans {
 		if i == 0 {
@@ -85,8 +91,12 @@ func (r *Reader) dropped() *TooLarge {
 	d := r.dropping
 	r.dropping = nil
 	e := &TooLarge{Name: d.name, Bytes: d.largest, Limit: int64(r.limits.Bulk)}
-	if d.largest <= e.Limit {
+	switch {
+	case d.largest > e.Limit:
+	case d.total > int64(r.limits.Command):
 		e.Bytes, e.Limit, e.Whole = d.total, int64(r.limits.Command), true
+	default:
+		e.Args, e.Limit = d.args, int64(r.limits.Args)
 	}
 	return e
 }
