@@ -75,10 +75,10 @@ const keepResultsBytes = 64 << 10
 // its client has taken them.
 const sequenceBytes = 1 << 20
 
-// within runs the first of so many steps that are left, if its result fits behind used bytes of results into bound; else
-// fits is false and nothing was done. The result of the first step of a sequence always fits. So does that of a step without a
-// value behind others of its kind: the steps of one command are not separated, except those that only read.
-// p is the step unless it is plain.
+// within runs the first of so many steps that are left, if its result fits behind used bytes of results into bound.
+// Otherwise fits is false and nothing was done. The result of the first step of a sequence always fits. So does that of
+// a step without a value behind others of its kind: the steps of one command are not separated, except those that only
+// read. p is the step unless it is plain.
 func (x *executor) within(s *step, p *Command, used, left, bound int) (r Result, fits bool, err error) {
 	need := left*stepBytes + maxOverQuotaBytes
 	if p != nil && (p.Mode&ModeReturn != 0 || p.Op == OpFetch) {

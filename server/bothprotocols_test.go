@@ -203,8 +203,7 @@ func (b *both) guardCases() []guardCase {
 	}
 }
 
-// What protects the store, and what is told of a refusal, is the same over both protocols: each row is one case, with
-// what either must say.
+// Both protocols protect the store alike, and tell the same of a refusal. Each row is one case, with the answer of either.
 func TestBothProtocolsGuardAlike(t *testing.T) {
 	b := startBoth(t)
 	for _, got := range []string{

@@ -21,9 +21,9 @@ const secretUse = "tenure: secret of a new token\n"
 const derived = 8
 
 // Derive returns the secret of a token that the request makes, a UUID: the same for each copy of the request, which name
-// names. It follows from the request's own secret, by HKDF with SHA-256. So nobody who has less than that secret can
-// compute it, whatever he knows of name, and it does not reveal that secret to its holder. Something must have been
-// found allowed before.
+// names. It follows from the request's own secret, by HKDF with SHA-256. Who does not have the request's secret cannot
+// compute the new one, even with name. Who has the new one cannot compute the request's. Something must have been found
+// allowed before.
 func (r *Request) Derive(name string) (string, error) {
 	if r.who.Secret == "" || r.Token().Accessor == api.AnonymousAccessor {
 		return "", ErrNoSecret // everybody knows the secret of the anonymous token

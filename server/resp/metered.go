@@ -20,7 +20,8 @@ type metered struct {
 	in       *proto.Reader
 	patience time.Duration   // for each patientBytes of a command
 	stopping <-chan struct{} // closed when the server stops, which sets deadlines too
-	waiting  bool            // a deadline runs
+	waiting  bool            // a deadline is set
+	taken    uint64          // the commands before the one that it is for
 	got      int             // bytes since it was set
 }
 
@@ -40,14 +41,16 @@ func (m *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bound sets the deadline of a command that is not whole, and takes it back for one that has not begun.
+// bound sets the deadline of a command that is not whole, and takes it back if none has begun. The time in which the
+// commands before were carried out does not count.
 func (m *metered) bound() error {
-	partial := m.in.Partial()
-	if partial == m.waiting && m.got < patientBytes || !partial && !m.waiting {
+	taken, partial := m.in.Partial()
+	set := m.waiting && partial && m.taken == taken && m.got < patientBytes
+	if set || !m.waiting && !partial {
 		return nil
 	}
 	deadline := time.Time{}
-	if m.waiting, m.got = partial, 0; partial {
+	if m.waiting, m.taken, m.got = partial, taken, 0; partial {
 		deadline = time.Now().Add(m.patience)
 	}
 	if m.stops() {

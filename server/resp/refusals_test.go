@@ -442,6 +442,31 @@ func TestAHalfSentCommandEndsItsConnection(t *testing.T) {
 	idle.want("PING", "PONG")
 }
 
+// While a command is carried out, the time for the one behind it does not run.
+func TestASlowCommandTakesNoTimeFromTheNext(t *testing.T) {
+	b := &blocked{newFake(t), make(chan struct{}), make(chan struct{})}
+	s := dial(t, start(t, b, Config{SendTimeout: 200 * time.Millisecond}))
+	send := func(text string) {
+		t.Helper()
+		if _, err := s.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1")
+	time.Sleep(20 * time.Millisecond) // that is read alone, and has a deadline
+	send("\r\nv\r\n*1\r\n$4\r\nPI")
+	<-b.arrived
+	time.Sleep(300 * time.Millisecond)
+	close(b.release)
+	if got := s.reply(); got != "OK" {
+		t.Error(got)
+	}
+	send("NG\r\n")
+	if got := s.reply(); got != "PONG" {
+		t.Error(got)
+	}
+}
+
 // A quota's refusal of a transaction tells no more than that of a single command.
 func TestAnAbortedTransactionTellsNothingOfOthers(t *testing.T) {
 	g := newGuarded(t)

@@ -45,7 +45,7 @@ func (w *twice) WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Write
 	return w.Write(timeout, c, took)
 }
 
-// What becomes of a second copy is no verdict on a write whose first copy may have been applied: it is unknown, unless
+// The first copy of a write may have been applied. Then the refusal of a second copy is answered as unknown, unless
 // the client may still be told what that came to. If the log says that no copy was applied, a refusal says so too.
 func TestTheVerdictOnASecondCopy(t *testing.T) {
 	for name, c := range map[string]struct {

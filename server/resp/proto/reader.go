@@ -56,12 +56,13 @@ type Reader struct {
 	Known bool
 
 	in    buffer
-	begun bool // a command has come
-	whole bool // the command at in's beginning is, and spans are its arguments
-	at    int  // behind in's beginning: how far the command was understood
-	left  int  // arguments of it to come; unread before its beginning is understood
-	bulk  int  // bytes of the argument that begins at at; unread before its length is
-	total int  // bytes of its arguments
+	begun bool   // a command has come
+	taken uint64 // commands that Next has returned
+	whole bool   // the command at in's beginning is, and spans are its arguments
+	at    int    // behind in's beginning: how far the command was understood
+	left  int    // arguments of it to come; unread before its beginning is understood
+	bulk  int    // bytes of the argument that begins at at; unread before its length is
+	total int    // bytes of its arguments
 	spans []span
 	// dropping is set within a command that is too large, and until Next has returned its error.
 	dropping *dropping
@@ -95,6 +96,7 @@ func (r *Reader) Next() ([][]byte, error) {
 		}
 	}
 	r.begun = true
+	r.taken++
 	if r.dropping != nil {
 		r.whole, r.total = false, 0
 		return nil, r.dropped()
@@ -126,8 +128,11 @@ func (r *Reader) forget() {
 // keptArgs bounds the arguments whose space is kept for the next command.
 const keptArgs = 1 << 8
 
-// Partial reports whether a part of a command has come, and not all of it.
-func (r *Reader) Partial() bool { return !r.whole && (r.left != unread || len(r.in.unread()) > 0) }
+// Partial reports whether a part of a command has come, and not all of it. taken is how many commands Next has returned
+// before it.
+func (r *Reader) Partial() (taken uint64, partial bool) {
+	return r.taken, !r.whole && (r.left != unread || len(r.in.unread()) > 0)
+}
 
 // Ready reports whether Next returns a command, or an error about one, without reading from the source.
 func (r *Reader) Ready() bool {
