@@ -65,6 +65,7 @@ type node struct {
 const (
 	waitsForStore   = "this node opens its data directory"
 	waitsForMembers = "this node is not a member of a formed cluster yet: it waits until every node of --cluster runs"
+	waitsForItself  = "this node is a member, and begins to take part"
 )
 
 // errSnapshot ends a run whose node has received the state as a snapshot: the next run begins with it.
@@ -195,7 +196,11 @@ func (n *node) open(ctx context.Context) error {
 	if err := n.store.SetNode(n.cfg.Node); err != nil {
 		return err
 	}
-	n.front.Wait(waitsForMembers)
+	if n.store.Identity().Formed {
+		n.front.Wait(waitsForItself)
+	} else {
+		n.front.Wait(waitsForMembers)
+	}
 	fresh, err := n.join(ctx)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tenure/internal/shown"
 	"tenure/storage/internal/disk"
 )
 
@@ -36,7 +37,7 @@ func refuseCopy(dir string, was, is diskRecord) error {
 		"(inode %d, born %d.%09d; then inode %d, born %d.%09d); a copy may have forgotten votes: "+
 		"start the original, or replace this node; only if the original was stopped before it was copied and "+
 		"will never run again: touch %s", ErrCopied, filepath.Join(dir, disk.LogName), is.Inode, is.BirthSec, is.BirthNsec,
-		was.Inode, was.BirthSec, was.BirthNsec, filepath.Join(dir, acceptedName))
+		was.Inode, was.BirthSec, was.BirthNsec, shown.Word(filepath.Join(dir, acceptedName)))
 }
 
 // locate returns the record of an open log.db.

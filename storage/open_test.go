@@ -275,10 +275,10 @@ func TestCopiedDirectoryIsRefusedUntilAccepted(t *testing.T) {
 	fill(t, s, 3, 10)
 	want := mustContent(t, s)
 	must(t, s.Close())
-	clone := filepath.Join(t.TempDir(), "clone")
+	clone := filepath.Join(t.TempDir(), "a $(clone)")
 	copyDir(t, dir, clone)
 	_, err := Open(clone, small)
-	wantError(t, err, ErrCopied, "touch "+filepath.Join(clone, acceptedName), "replace this node")
+	wantError(t, err, ErrCopied, "touch '"+filepath.Join(clone, acceptedName)+"'", "replace this node")
 
 	must(t, os.WriteFile(filepath.Join(clone, acceptedName), nil, 0o600))
 	c := open(t, clone, small)

@@ -418,7 +418,7 @@ func TestDevMembers(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.Nodes[2].Data, "log.db"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.want(1, "start it with: kvctl dev start 3", "replace", "3")
+	d.want(1, "to keep it: kvctl dev start 3", "replace", "3")
 	d.want(0, "has lost", "wipe", "3")
 	if _, err := os.Stat(s.Nodes[2].Data); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ type writeFlags struct {
 	literal bool // VALUE is the value
 }
 
-// fenceFlag is the value of a flag that takes NAME:TOKEN.
+// fenceFlag is the value of a flag that takes NAME:TOKEN, as it is or as shown.Line prints it.
 type fenceFlag struct{ client.Fence }
 
 // String returns the flag's value.
@@ -44,6 +44,9 @@ func (f *fenceFlag) Type() string { return "NAME:TOKEN" }
 
 // Set reads the flag's value.
 func (f *fenceFlag) Set(s string) error {
+	if quoted, err := strconv.Unquote(s); err == nil { // no NAME:TOKEN ends in a quote
+		s = quoted
+	}
 	i := strings.LastIndexByte(s, ':')
 	if i <= 0 {
 		return errors.New("write it like kv/KEY:TOKEN")

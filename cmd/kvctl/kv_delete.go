@@ -112,7 +112,10 @@ func newExpire(a *app) *cobra.Command {
 			var ttl time.Duration
 			if args[1] != "never" {
 				var err error
-				if ttl, err = days.Parse(args[1]); err != nil || ttl <= 0 {
+				switch ttl, err = days.Parse(args[1]); {
+				case err != nil:
+					return usage("DURATION: %v; or never", err)
+				case ttl == 0:
 					return usage("DURATION %q: must be never, or a time above 0 with its unit, such as 30s, 12h or 7d",
 						args[1])
 				}

@@ -87,8 +87,8 @@ func newList(a *app) *cobra.Command {
 		Long: "Print the keys that start with PREFIX, or all keys, one a line and in order, as they were at one\n" +
 			"moment. A key, or with --values a value, that does not fit on one line is printed in quotes.\n" +
 			"Finding none is not an error.\n\n" +
-			"To page through keys N at a time, list with --limit N+1; the last key printed is the --start of\n" +
-			"the next page.\n\n" +
+			"To page through keys N at a time, list with --limit N+1; the last key is the --start of the next\n" +
+			"page (with --json it is the key itself, never one in quotes).\n\n" +
 			waitText,
 		Example:           "  kvctl list jobs/ --separator /\n  kvctl list --values --limit 10",
 		Args:              arguments(0, 1),

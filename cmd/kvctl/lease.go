@@ -58,6 +58,7 @@ func newLeaseAcquire(a *app) *cobra.Command {
 		Long: "Acquire a lease and print a grant, which renew and release take, and after a tab the fence for\n" +
 			"what the lease protects:\n" +
 			"  read -r grant fence < <(kvctl lease acquire jobs/nightly)\n" +
+			"The fence of a name with invisible characters is printed in quotes, as --fence takes it.\n" +
 			"Nothing renews the lease by itself. The TTL counts from BEFORE this command was started, not from\n" +
 			"its output; stop a sixteenth of the TTL earlier to be safe. The exit code is 1 if somebody else\n" +
 			"holds the lease, and for some time after a restart of all nodes; the message tells which.\n\n" +
@@ -219,5 +220,5 @@ func (p *printer) printGrant(g client.LeaseGrant, err error) error {
 	out := grantJSON{
 		g.Name, g.Owner, g.Token, fence, g.Grant, g.TTL.Milliseconds(), max(0, g.Left).Milliseconds(),
 	}
-	return p.printf(out, "%s\t%s\n", g.Grant, fence)
+	return p.printf(out, "%s\t%s\n", g.Grant, shown.Line(fence))
 }

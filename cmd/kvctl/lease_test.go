@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/client"
 	"tenure/client/clienttest"
 )
 
@@ -187,5 +188,28 @@ func TestLeaseAfterARestart(t *testing.T) {
 	if o.code != 0 || !strings.HasPrefix(o.errOut, "kvctl: no lease can be granted for another ") ||
 		!strings.Contains(o.errOut, "nodes have restarted") {
 		t.Errorf("code %d, %q", o.code, o.errOut)
+	}
+}
+
+// The fence of a lease is printed so that --fence takes it, whatever the lease is called. With another name it would
+// protect nothing.
+func TestTheFenceOfAnOddName(t *testing.T) {
+	c := start(t, 1)
+	for i, name := range []string{"job\u202e1", "a\nb", "\x1b[31mred", `"quoted"`, "two words", "plain"} {
+		o := kvctl(t, c, "", "lease", "acquire", name, "--owner", "me")
+		_, fence, ok := strings.Cut(strings.TrimSuffix(o.out, "\n"), "\t")
+		if o.code != 0 || !ok || strings.ContainsAny(fence, "\n\x1b\u202e") {
+			t.Fatalf("%q: %+v", name, o)
+		}
+		if o := kvctl(t, c, "", "set", "k", "mine", "--fence", fence); o.code != 0 {
+			t.Fatalf("%q, %s: %+v", name, fence, o)
+		}
+		newer := client.Fence{Name: "lease/" + name, Token: 1 << 62}.String()
+		if o := kvctl(t, c, "", "set", "k", "newer", "--fence", newer); o.code != 0 {
+			t.Fatalf("%q: %+v", newer, o)
+		}
+		if o := kvctl(t, c, "", "set", "k", "late", "--fence", fence); o.code == 0 || !strings.Contains(o.errOut, "fenced") {
+			t.Errorf("%d: %q: a late write under %s: %+v", i, name, fence, o)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package days
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +12,8 @@ import (
 // day is what 1d stands for: days of a calendar that begin with a change of the clocks are longer or shorter.
 const day = 24 * time.Hour
 
-// maxUnits bounds the number of days, and of weeks, so that their sum is a time.Duration.
-const maxUnits = 10_000
+// longest is the longest time in whole days that is a time.Duration: 106,751 days.
+const longest = math.MaxInt64 / day * day
 
 // Parse reads a length of time that is not negative: 90s, 36h, 7d, 1d12h or 2w.
 func Parse(text string) (time.Duration, error) {
@@ -35,9 +36,9 @@ func ParseSigned(text string) (time.Duration, error) {
 		if digits == len(rest) || rest[digits] != unit.letter {
 			continue
 		}
-		n, err := strconv.ParseUint(rest[:digits], 10, 16)
-		if err != nil || n > maxUnits {
-			return 0, invalid(text)
+		n, err := strconv.ParseUint(rest[:digits], 10, 64)
+		if err != nil || n > uint64((longest-sum)/unit.length) {
+			return 0, tooLong(text)
 		}
 		sum, rest = sum+time.Duration(n)*unit.length, rest[digits+1:]
 	}
@@ -48,7 +49,14 @@ func ParseSigned(text string) (time.Duration, error) {
 	if err != nil || rest != text && (d < 0 || strings.HasPrefix(rest, "+")) {
 		return 0, invalid(text)
 	}
+	if d > 0 && sum > math.MaxInt64-d {
+		return 0, tooLong(text)
+	}
 	return sum + d, nil
+}
+
+func tooLong(text string) error {
+	return fmt.Errorf("%.40q is too long; at most %dd are possible", text, longest/day)
 }
 
 func invalid(text string) error {

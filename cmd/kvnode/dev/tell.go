@@ -48,7 +48,7 @@ func (t *teller) waiting(took time.Duration, missing []string) {
 
 func (t *teller) ready(took time.Duration, master int) {
 	t.say("ready after %.1f s: node %d is master", took.Seconds(), master)
-	ctl := t.o.Kvctl
+	ctl := shown.Word(t.o.Kvctl)
 	if t.o.BasePort != 8500 || t.o.Nodes > 3 {
 		var eps []string
 		for i := range t.o.Nodes {
@@ -58,13 +58,13 @@ func (t *teller) ready(took time.Duration, master int) {
 	}
 	t.line("\nTo try it, in another terminal:\n")
 	if t.o.ACL {
-		t.line("  export TENURE_HTTP_TOKEN_FILE=%s", devcluster.TokenFile(t.dir))
+		t.line("  export TENURE_HTTP_TOKEN_FILE=%s", shown.Word(devcluster.TokenFile(t.dir)))
 	}
 	if t.o.TLS {
 		path := filepath.Join(t.dir, devcluster.TLSDir)
-		t.line("  export TENURE_CACERT=%s", filepath.Join(path, certs.BundleName))
-		t.line("  export TENURE_CLIENT_CERT=%s", filepath.Join(path, "client-dev.pem"))
-		t.line("  export TENURE_CLIENT_KEY=%s\n", filepath.Join(path, "client-dev-key.pem"))
+		t.line("  export TENURE_CACERT=%s", shown.Word(filepath.Join(path, certs.BundleName)))
+		t.line("  export TENURE_CLIENT_CERT=%s", shown.Word(filepath.Join(path, "client-dev.pem")))
+		t.line("  export TENURE_CLIENT_KEY=%s\n", shown.Word(filepath.Join(path, "client-dev-key.pem")))
 	} else if t.o.ACL {
 		t.line("")
 	}
@@ -97,7 +97,10 @@ func (t *teller) redisCommand() string {
 	}
 	command := "redis-cli -p " + port
 	if t.o.TLS {
-		command += " --tls --cacert " + filepath.Join(t.dir, devcluster.TLSDir, certs.BundleName)
+		command += " --tls --cacert " + shown.Word(filepath.Join(t.dir, devcluster.TLSDir, certs.BundleName))
+	}
+	if t.o.ACL {
+		command += ` -a "$(cat ` + shown.Word(devcluster.TokenFile(t.dir)) + `)" --no-auth-warning`
 	}
 	return command
 }
@@ -106,9 +109,9 @@ func (t *teller) redisCommand() string {
 func (t *teller) devCommand(do string, id int) string {
 	data := ""
 	if usual, err := filepath.Abs(devcluster.DefaultDir); err != nil || usual != t.dir {
-		data = " --data " + t.dir
+		data = " --data " + shown.Word(t.dir)
 	}
-	return fmt.Sprintf("%s dev %s %d%s", t.o.Kvctl, do, id, data)
+	return fmt.Sprintf("%s dev %s %d%s", shown.Word(t.o.Kvctl), do, id, data)
 }
 
 // died reports the end of a node; how is "" if another process started it.

@@ -138,10 +138,12 @@ func (p *Process) Supervise(ctx context.Context, right Right, killAfter time.Dur
 	defer timer.Stop()
 	select {
 	case err = <-p.done:
+		wasLost = wasLost || p.guard.hasEnded() // ctx may have ended while this process was stopped
 		p.killRest(timer.C)
 	case <-timer.C:
 		p.kill()
 		err = <-p.done
+		wasLost = wasLost || p.guard.hasEnded()
 	}
 	return err, wasLost
 }

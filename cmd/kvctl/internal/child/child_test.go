@@ -3,6 +3,7 @@
 package child
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"os/exec"
@@ -46,5 +47,35 @@ func TestWhatTheGuardHasEndedWasLost(t *testing.T) {
 				t.Errorf("lost: %t, %v, %s", lost, err, out.String())
 			}
 		})
+	}
+}
+
+// So may one that finds, when it goes on, that it was told to end meanwhile.
+func TestWhatTheGuardHasEndedWasLostAlsoAfterASignal(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "trap 'echo ending; sleep 0.3; exit 0' TERM; echo; while :; do sleep 0.01; done")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewReader(stdout)
+	_, _ = out.ReadString('\n')
+	var asked atomic.Bool
+	once := func() time.Duration {
+		if asked.Swap(true) {
+			return 0
+		}
+		return 100 * time.Millisecond
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = out.ReadString('\n') // the guard ends the command
+		cancel()
+	}()
+	if err, lost := p.Supervise(ctx, Right{Lost: make(chan struct{}), Remaining: once}, 10*time.Second); err != nil || !lost {
+		t.Errorf("lost: %t, %v", lost, err)
 	}
 }

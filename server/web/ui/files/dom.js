@@ -1,6 +1,6 @@
 // Descriptions of elements, and what makes the document like them. Everything that is shown goes through here: text is
-// set as text, so that no key and no value is ever taken for markup, and what nobody would see of a text is shown as its
-// number, so that no name looks like another one.
+// set as text, so that no key and no value is ever taken for markup. What nobody would see of a text is shown as its
+// number.
 import { parts, seen } from "./text.js";
 
 // h describes an element. Of props, those that begin with "on" are listeners, `vars` are custom properties of CSS,
