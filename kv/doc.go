@@ -36,9 +36,10 @@
 //	an upload that replaces the state         staged.go, stagedpieces.go, install.go
 //	idempotency keys                          dedup.go
 //	what observers are told                   ledger.go, observe.go
+//	all that is known of each operation       catalogue.go
 //	what goes on while a disk is nearly full  frees.go
 //	checkpoints, and what they are made into  checkpoint.go, statedb.go, memstatedb.go, digest.go, damaged.go
-//	a command: its fields, bytes and rules    op*.go, command.go, fields.go, batch.go, validate*.go, limits.go
+//	a command: its fields, bytes and rules    op.go, modenames.go, command.go, fields.go, batch.go, validate*.go, limits.go
 //	what it came to                           result.go, outcomes.go
 //	records in the state database             meta.go, record.go, registerrecord.go, quotarecord.go, aclrecord.go
 //

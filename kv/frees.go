@@ -7,14 +7,10 @@ const smallValueBytes = 1 << 10
 // Releasing a lock writes the value again, and counts as long as that is small. A new TTL writes the value again too, of
 // whatever size, and does not count.
 func (c *Command) Frees() bool {
-	switch c.Op {
-	case OpDelete, OpPrune, OpRemove, OpSessionDestroy, OpSessionRenew, OpDropFence,
-		OpEndSession, OpEndKey, OpEndDelay, OpNewEra, OpLevel, OpQuota, OpDropStaged,
-		OpDropPolicy, OpDropToken, OpEndToken, OpBootstrap, OpUnlink:
-		return true
-	case OpSet:
+	switch {
+	case c.Op == OpSet:
 		return c.Lock == LockRelease && len(c.Value) <= smallValueBytes
-	case OpTransaction, OpSequence:
+	case c.Op.hasParts():
 		for i := range c.Parts {
 			if !c.Parts[i].GoesOnFull() {
 				return false
@@ -22,16 +18,11 @@ func (c *Command) Frees() bool {
 		}
 		return true
 	}
-	return false
+	return known(c.Op).space == frees
 }
 
 // GoesOnFull reports whether c, which may be a part or step, is carried out while space is short: it Frees or only reads.
-func (c *Command) GoesOnFull() bool { return c.Frees() || c.Op.onlyReads() }
-
-// onlyReads reports whether op, a verb of a transaction or sequence, changes nothing.
-func (op Op) onlyReads() bool {
-	return op >= OpGet && op <= OpCheckUnchanged || op == OpFetch || op == OpMeasure
-}
+func (c *Command) GoesOnFull() bool { return c.Frees() || c.Op.OnlyReads() }
 
 // BatchFrees reports whether every command of batch goes on while space is short. One that cannot be decoded does:
 // applying it changes nothing.

@@ -36,8 +36,8 @@ func TestWhatEveryOperationDoesWhileSpaceIsShort(t *testing.T) {
 	for _, op := range containing {
 		seen[op]++
 	}
-	for op := range rules {
-		if known := rules[op].named != 0; known && seen[Op(op)] != 1 || !known && seen[Op(op)] != 0 {
+	for op := range catalogue {
+		if is := catalogue[op].named != 0; is && seen[Op(op)] != 1 || !is && seen[Op(op)] != 0 {
 			t.Errorf("operation %d is in %d of the lists of this test", op, seen[Op(op)])
 		}
 	}

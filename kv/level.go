@@ -31,7 +31,7 @@ func (s *State) Level() uint64 { return s.exec.reg.level }
 // Level returns the lowest feature level at which c is applied. Below it a node answers CodeLevel, or CodeMalformed if
 // its release does not know c, and neither changes nor remembers anything, so that all states stay equal.
 func (c *Command) Level() uint64 {
-	level := ruleOf(c.Op).level
+	level := known(c.Op).level
 	if c.Op == OpDropFence && c.HasIndex {
 		level = max(level, levelOfFloors)
 	}
@@ -39,7 +39,7 @@ func (c *Command) Level() uint64 {
 		level = max(level, LevelOfACL)
 	}
 	for i := range c.Parts {
-		level = max(level, ruleOf(c.Parts[i].Op).level)
+		level = max(level, known(c.Parts[i].Op).level)
 	}
 	return level
 }

@@ -13,9 +13,9 @@ func level(n int64) Command { return Command{Op: OpLevel, Num: n, Value: []byte(
 
 // atLevel1 makes an operation need level 1 while a test runs.
 func atLevel1(t *testing.T, op Op) {
-	was := rules[op].level
-	rules[op].level = 1
-	t.Cleanup(func() { rules[op].level = was })
+	was := catalogue[op].level
+	catalogue[op].level = 1
+	t.Cleanup(func() { catalogue[op].level = was })
 }
 
 func TestTheLevelOnlyGrows(t *testing.T) {

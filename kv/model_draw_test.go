@@ -55,7 +55,7 @@ var (
 // drawCommand draws a valid command, mostly one that does something to m.
 func drawCommand(t *rapid.T, m *model, ops []Op) Command {
 	c := drawOp(t, m, rapid.SampledFrom(ops).Draw(t, "op"))
-	takes := rules[c.Op].takes
+	takes := catalogue[c.Op].takes
 	if takes&hasIdem != 0 && rapid.Bool().Draw(t, "keyed") {
 		c.IdemKey = rapid.StringMatching("[k-p]").Draw(t, "idem")
 		back := rapid.Uint64Range(0, 8).Draw(t, "back")
@@ -77,7 +77,7 @@ func drawCommand(t *rapid.T, m *model, ops []Op) Command {
 
 func drawOp(t *rapid.T, m *model, op Op) Command {
 	c := Command{Op: op}
-	r := rules[op]
+	r := catalogue[op]
 	switch r.named {
 	case byKey:
 		c.Key = drawKey.Draw(t, "key")

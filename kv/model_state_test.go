@@ -260,7 +260,7 @@ func (m *model) execute(c Command) Result {
 		}
 		return m.eraseAll([]string{c.Key})
 	}
-	if rules[c.Op].step {
+	if catalogue[c.Op].step {
 		return m.step(c, old, found)
 	}
 	if !found {

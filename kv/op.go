@@ -158,6 +158,3 @@ type Command struct {
 // that only parts have. Its Session.ID may be any text of at most MaxPartSessionBytes: one that is no session fails the
 // part.
 type Part = Command
-
-// hasParts reports whether a command of op consists of others.
-func (op Op) hasParts() bool { return op == OpTransaction || op == OpSequence }

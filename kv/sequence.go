@@ -245,8 +245,8 @@ func (c *Command) validateSequence(steps []step) error {
 // are checks, and becomes whether it is one as well.
 func (p *Part) validateStep(i int, checking *bool) (size int, err error) {
 	*checking = *checking && p.Op.checks()
-	known := ruleOf(p.Op).step || p.Op.checks() && *checking
-	if !known || p.present()&(fenced|hasParts) != 0 {
+	belongs := known(p.Op).step || p.Op.checks() && *checking
+	if !belongs || p.present()&(fenced|hasParts) != 0 {
 		return 0, fmt.Errorf("%w: step %d of the sequence: operation %d, or a field of it, does not belong there",
 			ErrCommand, i, p.Op)
 	}

@@ -5,98 +5,10 @@ import (
 	"fmt"
 )
 
-// named says what Key is to an operation.
-type named uint8
-
-const (
-	byKey    named = iota + 1 // a key
-	byPrefix                  // what keys start with
-	byNone                    // empty
-)
-
-// rule is what an operation may have.
-type rule struct {
-	named   named // 0: the operation is not known
-	takes   fields
-	level   uint64 // the feature level that it needs
-	part    bool   // it may be part of a transaction
-	step    bool   // it may be a step of a sequence
-	partial bool   // it may be a part or step only
-}
-
-const (
-	idem   = hasIdem | hasBase | hasDecided
-	fenced = idem | hasFence | hasToken
-)
-
-var rules = [...]rule{
-	OpSet: {named: byKey, takes: hasValue | hasFlags | hasIndex | hasLock | hasTTL | hasSessionID | fenced,
-		part: true},
-	OpDelete:         {named: byKey, takes: hasIndex | fenced, part: true},
-	OpPrune:          {named: byPrefix, takes: fenced, part: true, step: true},
-	OpAdd:            {named: byKey, takes: hasNum | fenced, part: true},
-	OpTestAndSet:     {named: byKey, takes: hasTest | hasValue | fenced},
-	OpRename:         {named: byKey, takes: hasNewKey | fenced, part: true},
-	OpRemove:         {named: byKey, takes: fenced},
-	OpExpire:         {named: byKey, takes: hasTTL | fenced},
-	OpTransaction:    {named: byNone, takes: hasParts | fenced},
-	OpSessionCreate:  {named: byNone, takes: hasSessionID | hasSessionBody | idem},
-	OpSessionDestroy: {named: byNone, takes: hasSessionID | idem},
-	OpSessionRenew:   {named: byNone, takes: hasSessionID | idem},
-	OpDropFence:      {named: byNone, takes: hasFence | hasIndex | idem},
-	OpEndSession:     {named: byNone, takes: hasSessionID | hasArm},
-	OpEndKey:         {named: byKey, takes: hasArm},
-	OpEndDelay:       {named: byKey, takes: hasArm},
-	OpNewEra:         {named: byNone, takes: idem},
-	OpQuota:          {named: byKey, takes: hasValue | hasArm | idem, level: 1},
-	OpLevel:          {named: byNone, takes: hasNum | hasValue},
-
-	OpStage:      {named: byNone, takes: hasSessionID | hasNum | hasValue | hasDecided, level: 1},
-	OpInstall:    {named: byNone, takes: hasSessionID | hasNum | idem, level: 1},
-	OpDropStaged: {named: byNone, takes: hasSessionID | hasArm | hasDecided, level: 1},
-
-	OpPutPolicy:  {named: byNone, takes: hasValue | hasIndex | idem, level: 1},
-	OpDropPolicy: {named: byNone, takes: hasValue | idem, level: 1},
-	OpPutToken:   {named: byNone, takes: hasValue | hasIndex | idem | hasSaid, level: 1},
-	OpDropToken:  {named: byNone, takes: hasValue | idem, level: 1},
-	OpEndToken:   {named: byNone, takes: hasValue | hasArm, level: 1},
-	OpBootstrap:  {named: byNone, takes: hasValue | hasNum | idem, level: 1},
-
-	OpPut: {named: byKey, takes: hasValue | hasTTL | hasTest | hasMode | fenced, level: 1,
-		step: true},
-	OpAppend:    {named: byKey, takes: hasValue | hasNum | fenced, level: 1, step: true},
-	OpIncrement: {named: byKey, takes: hasNum | fenced, level: 1, step: true},
-	OpUnlink:    {named: byKey, takes: hasTest | hasMode | fenced, level: 1, step: true},
-	OpRetime:    {named: byKey, takes: hasTTL | hasTest | hasMode | fenced, level: 1, step: true},
-	OpMove:      {named: byKey, takes: hasNewKey | hasMode | fenced, level: 1, step: true},
-	OpFetch:     {named: byKey, level: 1, step: true, partial: true},
-	OpMeasure:   {named: byKey, level: 1, step: true, partial: true},
-	OpSequence:  {named: byNone, takes: hasParts | hasMode | fenced | hasSaid, level: 1},
-	OpPutAll: {named: byNone, takes: hasValue | hasTTL | hasTest | hasMode, level: 1, step: true,
-		partial: true},
-
-	OpGet:            {named: byKey, part: true, partial: true},
-	OpGetOrEmpty:     {named: byKey, part: true, partial: true},
-	OpGetTree:        {named: byPrefix, part: true, partial: true},
-	OpCheckIndex:     {named: byKey, takes: hasIndex, part: true, partial: true},
-	OpCheckSession:   {named: byKey, takes: hasSessionID, part: true, partial: true},
-	OpCheckNotExists: {named: byKey, part: true, partial: true},
-	OpCheckValue:     {named: byKey, takes: hasValue, part: true, partial: true},
-	OpCheckUnchanged: {named: byKey, takes: hasIndex, level: 1, partial: true},
-}
-
-// ruleOf returns the rule of op; its named is 0 if this release knows no such operation.
-func ruleOf(op Op) rule {
-	if int(op) < len(rules) && rules[op].level <= NewestLevel {
-		return rules[op]
-	}
-	return rule{}
-}
-
 // Validate reports the first thing about c that would make every node answer CodeMalformed. A field that c's Op does
 // not use must be zero, so that no client relies on an ignored field. Without an idempotency key Base means nothing.
 func (c *Command) Validate() error {
-	if ruleOf(c.Op).partial {
+	if known(c.Op).partial {
 		return fmt.Errorf("%w: operation %d is for transactions and sequences only", ErrCommand, c.Op)
 	}
 	if err := c.validate(); err != nil {
@@ -113,7 +25,7 @@ func (c *Command) Validate() error {
 
 // validate makes the checks that commands and parts have in common, except those of sessions.
 func (c *Command) validate() error {
-	r, p := ruleOf(c.Op), c.present()
+	r, p := known(c.Op), c.present()
 	if r.named == 0 {
 		return fmt.Errorf("%w: operation %d is not known to this version", ErrCommand, c.Op)
 	}
@@ -224,7 +136,7 @@ func (c *Command) validateParts() error {
 	total := 0
 	for i := range c.Parts {
 		p := &c.Parts[i]
-		if !ruleOf(p.Op).part || p.present()&(fenced|hasParts) != 0 {
+		if !known(p.Op).part || p.present()&(fenced|hasParts) != 0 {
 			return fmt.Errorf("%w: part %d of the transaction: operation %d, or a field of it, does not belong there",
 				ErrCommand, i, p.Op)
 		}

@@ -9,7 +9,7 @@ import (
 // validateSession checks what c, which is no part, says of a session.
 func (c *Command) validateSession() error {
 	switch {
-	case ruleOf(c.Op).takes&hasSessionID == 0:
+	case known(c.Op).takes&hasSessionID == 0:
 		return nil
 	case c.Op == OpSet && (c.Lock != LockNone) != (c.Session.ID != ""):
 		return errLockAlone

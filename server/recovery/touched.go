@@ -63,36 +63,29 @@ func (t *touched) command(c *kv.Command, s merge.Slot) {
 	if c.Fence != "" {
 		t.add(fmt.Sprintf("fence %q", c.Fence), s)
 	}
-	switch c.Op {
-	case kv.OpTransaction, kv.OpSequence:
-		for i := range c.Parts {
-			t.command(&c.Parts[i], s)
-		}
-	case kv.OpSet, kv.OpDelete, kv.OpAdd, kv.OpTestAndSet, kv.OpRename, kv.OpRemove, kv.OpExpire, kv.OpEndKey,
-		kv.OpPut, kv.OpAppend, kv.OpIncrement, kv.OpUnlink, kv.OpRetime, kv.OpMove:
-		t.add(fmt.Sprintf("key %q", c.Key), s)
-		if c.NewKey != "" {
-			t.add(fmt.Sprintf("key %q", c.NewKey), s)
-		}
-	case kv.OpPutAll:
-		_ = c.EachPair(func(key string, _ []byte) bool { // it is valid, and so has pairs
+	keys := false
+	c.EachWritten(func(key string, below bool) bool {
+		keys = true
+		switch {
+		case c.Op == kv.OpInstall:
+			t.add(everyKey, s)
+		case below:
+			t.add(fmt.Sprintf("keys with prefix %q", key), s)
+		default:
 			t.add(fmt.Sprintf("key %q", key), s)
-			return true
-		})
-	case kv.OpPrune:
-		t.add(fmt.Sprintf("keys with prefix %q", c.Key), s)
-	case kv.OpInstall:
-		t.add(everyKey, s)
-	case kv.OpGet, kv.OpGetOrEmpty, kv.OpGetTree, kv.OpCheckIndex, kv.OpCheckSession, kv.OpCheckNotExists,
-		kv.OpCheckValue, kv.OpCheckUnchanged, kv.OpFetch, kv.OpMeasure, kv.OpDropFence: // they write nothing else
-	default:
-		t.add(register(c), s)
+		}
+		return true
+	})
+	if what := register(c); what != "" && !keys {
+		t.add(what, s)
 	}
 }
 
-// register returns what a command writes that is no key.
+// register returns what a command writes that is no key, "" for nothing.
 func register(c *kv.Command) string {
 	switch c.Op {
+	case kv.OpTransaction, kv.OpSequence, kv.OpDropFence: // keys, and the fence
+		return ""
 	case kv.OpSessionCreate, kv.OpSessionDestroy, kv.OpSessionRenew, kv.OpEndSession:
 		return "session " + c.Session.ID
 	case kv.OpEndDelay:

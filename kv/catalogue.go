@@ -1,0 +1,175 @@
+package kv
+
+import (
+	"fmt"
+	"iter"
+)
+
+// named says what Key is to an operation.
+type named uint8
+
+const (
+	byKey    named = iota + 1 // a key
+	byPrefix                  // what keys start with
+	byNone                    // empty
+)
+
+// space says what an operation does while space is short.
+type space uint8
+
+const (
+	takesSpace space = iota // refused then
+	frees                   // gives space back, keeps what is there alive, or ends it
+	reads                   // changes nothing
+)
+
+// written says which keys an operation writes or deletes.
+type written uint8
+
+const (
+	noKey     written = iota
+	itsKey            // Key, and NewKey if there is one
+	keysBelow         // all that start with Key
+	itsPairs          // those of EachPair
+	everyKey
+)
+
+// operation is a row of the catalogue: what this release knows of an operation, besides how it is applied.
+type operation struct {
+	name    string // in audit lines, plans and listings of a log, as in the HTTP API where it has them
+	named   named  // 0: the operation is not known
+	takes   fields
+	level   uint64 // the feature level that it needs
+	part    bool   // it may be part of a transaction
+	step    bool   // it may be a step of a sequence
+	partial bool   // it may be a part or step only
+	space   space
+	writes  written
+}
+
+const (
+	idem   = hasIdem | hasBase | hasDecided
+	fenced = idem | hasFence | hasToken
+)
+
+var catalogue = [...]operation{
+	OpSet: {name: "set", named: byKey,
+		takes: hasValue | hasFlags | hasIndex | hasLock | hasTTL | hasSessionID | fenced, part: true, writes: itsKey},
+	OpDelete:         {name: "delete", named: byKey, takes: hasIndex | fenced, part: true, space: frees, writes: itsKey},
+	OpPrune:          {name: "prune", named: byPrefix, takes: fenced, part: true, step: true, space: frees, writes: keysBelow},
+	OpAdd:            {name: "add", named: byKey, takes: hasNum | fenced, part: true, writes: itsKey},
+	OpTestAndSet:     {name: "test-and-set", named: byKey, takes: hasTest | hasValue | fenced, writes: itsKey},
+	OpRename:         {name: "rename", named: byKey, takes: hasNewKey | fenced, part: true, writes: itsKey},
+	OpRemove:         {name: "remove", named: byKey, takes: fenced, space: frees, writes: itsKey},
+	OpExpire:         {name: "expire", named: byKey, takes: hasTTL | fenced, writes: itsKey},
+	OpTransaction:    {name: "transaction", named: byNone, takes: hasParts | fenced},
+	OpSessionCreate:  {name: "create-session", named: byNone, takes: hasSessionID | hasSessionBody | idem},
+	OpSessionDestroy: {name: "destroy-session", named: byNone, takes: hasSessionID | idem, space: frees},
+	OpSessionRenew:   {name: "renew-session", named: byNone, takes: hasSessionID | idem, space: frees},
+	OpDropFence:      {name: "drop-fence", named: byNone, takes: hasFence | hasIndex | idem, space: frees},
+	OpEndSession:     {name: "end-session", named: byNone, takes: hasSessionID | hasArm, space: frees},
+	OpEndKey:         {name: "end-key", named: byKey, takes: hasArm, space: frees, writes: itsKey},
+	OpEndDelay:       {name: "end-lock-delay", named: byKey, takes: hasArm, space: frees},
+	OpNewEra:         {name: "new-era", named: byNone, takes: idem, space: frees},
+	OpQuota:          {name: "quota", named: byKey, takes: hasValue | hasArm | idem, level: 1, space: frees},
+	OpLevel:          {name: "feature-level", named: byNone, takes: hasNum | hasValue, space: frees},
+
+	OpStage: {name: "stage-upload", named: byNone, takes: hasSessionID | hasNum | hasValue | hasDecided, level: 1},
+	OpInstall: {name: "install-upload", named: byNone, takes: hasSessionID | hasNum | idem,
+		level: 1, writes: everyKey},
+	OpDropStaged: {name: "drop-upload", named: byNone, takes: hasSessionID | hasArm | hasDecided,
+		level: 1, space: frees},
+
+	OpPutPolicy:  {name: "put-policy", named: byNone, takes: hasValue | hasIndex | idem, level: 1},
+	OpDropPolicy: {name: "delete-policy", named: byNone, takes: hasValue | idem, level: 1, space: frees},
+	OpPutToken:   {name: "put-token", named: byNone, takes: hasValue | hasIndex | idem | hasSaid, level: 1},
+	OpDropToken:  {name: "delete-token", named: byNone, takes: hasValue | idem, level: 1, space: frees},
+	OpEndToken:   {name: "end-token", named: byNone, takes: hasValue | hasArm, level: 1, space: frees},
+	OpBootstrap:  {name: "bootstrap", named: byNone, takes: hasValue | hasNum | idem, level: 1, space: frees},
+
+	OpPut: {name: "put", named: byKey, takes: hasValue | hasTTL | hasTest | hasMode | fenced,
+		level: 1, step: true, writes: itsKey},
+	OpAppend:    {name: "append", named: byKey, takes: hasValue | hasNum | fenced, level: 1, step: true, writes: itsKey},
+	OpIncrement: {name: "increment", named: byKey, takes: hasNum | fenced, level: 1, step: true, writes: itsKey},
+	OpUnlink: {name: "unlink", named: byKey, takes: hasTest | hasMode | fenced,
+		level: 1, step: true, space: frees, writes: itsKey},
+	OpRetime: {name: "set-ttl", named: byKey, takes: hasTTL | hasTest | hasMode | fenced,
+		level: 1, step: true, writes: itsKey},
+	OpMove:     {name: "move", named: byKey, takes: hasNewKey | hasMode | fenced, level: 1, step: true, writes: itsKey},
+	OpFetch:    {name: "fetch", named: byKey, level: 1, step: true, partial: true, space: reads},
+	OpMeasure:  {name: "measure", named: byKey, level: 1, step: true, partial: true, space: reads},
+	OpSequence: {name: "sequence", named: byNone, takes: hasParts | hasMode | fenced | hasSaid, level: 1},
+	OpPutAll: {name: "put-all", named: byNone, takes: hasValue | hasTTL | hasTest | hasMode,
+		level: 1, step: true, partial: true, writes: itsPairs},
+
+	OpGet:        {name: "get", named: byKey, part: true, partial: true, space: reads},
+	OpGetOrEmpty: {name: "get-or-empty", named: byKey, part: true, partial: true, space: reads},
+	OpGetTree:    {name: "get-tree", named: byPrefix, part: true, partial: true, space: reads},
+	OpCheckIndex: {name: "check-index", named: byKey, takes: hasIndex, part: true, partial: true, space: reads},
+	OpCheckSession: {name: "check-session", named: byKey, takes: hasSessionID,
+		part: true, partial: true, space: reads},
+	OpCheckNotExists: {name: "check-not-exists", named: byKey, part: true, partial: true, space: reads},
+	OpCheckValue:     {name: "check-value", named: byKey, takes: hasValue, part: true, partial: true, space: reads},
+	OpCheckUnchanged: {name: "check-unchanged", named: byKey, takes: hasIndex, level: 1, partial: true, space: reads},
+}
+
+// known returns the row of op. For an operation that this release does not know, or only from a feature level on that it
+// cannot reach, that is an empty one, whose named is 0.
+func known(op Op) *operation {
+	if int(op) < len(catalogue) && catalogue[op].level <= NewestLevel {
+		return &catalogue[op]
+	}
+	return &unknown
+}
+
+var unknown operation
+
+// String returns the name of op, or its number if this release knows no such operation.
+func (op Op) String() string {
+	if int(op) < len(catalogue) && catalogue[op].name != "" {
+		return catalogue[op].name
+	}
+	return fmt.Sprintf("operation-%d", uint8(op))
+}
+
+// Ops returns the operations that this release knows, those of parts and steps too.
+func Ops() iter.Seq[Op] {
+	return func(yield func(Op) bool) {
+		for op := range Op(len(catalogue)) {
+			if known(op).named != 0 && !yield(op) {
+				return
+			}
+		}
+	}
+}
+
+// OnlyReads reports whether op changes nothing.
+func (op Op) OnlyReads() bool { return known(op).space == reads }
+
+// hasParts reports whether a command of op consists of others.
+func (op Op) hasParts() bool { return known(op).takes&hasParts != 0 }
+
+// EachWritten calls fn with the keys that c writes or deletes, until fn returns false, and then returns false. If below
+// is true, all keys that start with key are meant. Other things that c changes, such as sessions, are not named.
+func (c *Command) EachWritten(fn func(key string, below bool) bool) (more bool) {
+	more = true
+	switch known(c.Op).writes {
+	case itsKey:
+		if more = fn(c.Key, false); more && c.NewKey != "" {
+			more = fn(c.NewKey, false)
+		}
+	case keysBelow:
+		more = fn(c.Key, true)
+	case itsPairs:
+		_ = c.EachPair(func(key string, _ []byte) bool { // what is not valid has no pairs
+			more = fn(key, false)
+			return more
+		})
+	case everyKey:
+		more = fn("", true)
+	}
+	for i := 0; more && i < len(c.Parts); i++ {
+		more = c.Parts[i].EachWritten(fn)
+	}
+	return more
+}
