@@ -1,6 +1,7 @@
 // Package server starts a node, connects its parts and stops it in order. It holds nothing else:
 //
 //	run.go, listen.go, join.go   the order of a start and of a stop; the ports; membership
+//	redis.go                     the protocol that can be left out
 //	joining.go, letin.go         a node that joins a cluster, and the other side of that
 //	startrun.go                  the start record (A4), and the pure parts of a run
 //	access.go                    who decides, and why a node without --acl serves no cluster with tokens

@@ -20,8 +20,8 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server/members"
+	"tenure/server/service"
 	"tenure/server/transport"
-	"tenure/server/web"
 	"tenure/server/wire"
 	"tenure/storage"
 )
@@ -302,7 +302,7 @@ func TestLetIn(t *testing.T) {
 		api.CodeInvalid: wire.ReasonJoin, api.CodeNotMember: wire.ReasonNotMember, api.CodeMemberBusy: 0, api.CodeMemberState: 0,
 	} {
 		n.admission = clerk(func(time.Duration, members.Operation) (members.Record, error) {
-			return members.Record{}, &web.MemberError{Code: code, Text: "no"}
+			return members.Record{}, &service.Error{Code: code, Text: "no"}
 		})
 		_, err := n.letIn(ctx, m)
 		var r *transport.Refusal

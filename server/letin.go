@@ -9,8 +9,8 @@ import (
 
 	"tenure/api"
 	"tenure/server/members"
+	"tenure/server/service"
 	"tenure/server/transport"
-	"tenure/server/web"
 	"tenure/server/wire"
 )
 
@@ -81,7 +81,7 @@ func operationOf(m wire.JoinMsg) members.Operation {
 // refusalOf returns the answer to the joining node about err. The node asks again, unless its request is wrong in
 // itself: a change under way ends, and a voter to be replaced may fall silent.
 func refusalOf(err error) error {
-	var e *web.MemberError
+	var e *service.Error
 	if !errors.As(err, &e) {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"tenure/internal/oslimit"
+	"tenure/server/admission"
 	"tenure/server/metrics"
-	"tenure/server/resp"
 	"tenure/server/transport"
 	"tenure/server/web"
 )
@@ -26,16 +26,28 @@ type ports struct {
 	clients *web.Server
 	served  chan error // how clients ended, of each protocol
 	admin   *admin
-	redis   *resp.Server // nil without an address
-	health  *web.Server  // likewise
+	others  []protocol  // those that there are besides HTTP
+	health  *web.Server // likewise
 	peers   *transport.Transport
 	removed chan string // a member says that this node is none any more; capacity 1
 	closing sync.Once
 }
 
+// protocol serves clients that speak something else than HTTP.
+type protocol interface {
+	Serve() error
+	Shutdown(context.Context) error
+}
+
+// protocols open the listeners of those that there are, which share the bounds of HTTP's clients. Nil: it is not asked
+// for. A node without one of them is a node without its line here, its file and its package.
+var protocols = []func(n *node, shared *admission.Control) (protocol, error){
+	listenRedis,
+}
+
 // listen opens the listeners. If one cannot be opened the others are closed again.
 func (n *node) listen() (err error) {
-	p := &ports{served: make(chan error, 3), removed: make(chan string, 1)}
+	p := &ports{served: make(chan error, 2+len(protocols)), removed: make(chan string, 1)}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -68,8 +80,15 @@ func (n *node) listen() (err error) {
 	if p.admin, err = listenAdmin(n.cfg.AdminAddr, n.cfg.hosts()); err != nil {
 		return err
 	}
-	if err := n.listenRedis(p); err != nil {
-		return err
+	for _, listen := range protocols {
+		other, err := listen(n, p.clients.Admission())
+		if err != nil {
+			return err
+		}
+		if other != nil {
+			p.others = append(p.others, other)
+			go func() { p.served <- other.Serve() }()
+		}
 	}
 	if err := n.listenHealth(p); err != nil {
 		return err
@@ -96,25 +115,6 @@ func (n *node) listenPeers(p *ports) (*transport.Transport, error) {
 		"and none can join it: to change that, start it with --peer HOST:PORT")
 	n.cfg.PeerAddr, cfg.Addr = "", ""
 	return transport.Listen(cfg)
-}
-
-// listenRedis opens the listener of the Redis protocol, if there is to be one.
-func (n *node) listenRedis(p *ports) error {
-	if n.cfg.RedisAddr == "" {
-		return nil
-	}
-	s, err := resp.New(resp.Config{Addr: n.cfg.RedisAddr, Advertised: n.cfg.redisAdvertised(), Version: n.cfg.Version,
-		Logger: n.log, TLS: n.tls.clientConfig(), Hub: n.hub, MaxValueBytes: n.cfg.MaxValueBytes,
-		MaxLeaseTime: n.cfg.MaxLeaseTime, Access: n.access, Audit: n.audit, Slow: n.slow, Admission: p.clients.Admission()}, n.front)
-	if err != nil {
-		return err
-	}
-	if err := s.Listen(); err != nil {
-		return err
-	}
-	p.redis = s
-	go func() { p.served <- s.Serve() }()
-	return nil
 }
 
 // listenHealth opens the listener for those who watch over the node, if there is to be one.
@@ -179,10 +179,10 @@ func (p *ports) close() {
 				cancel()
 			}()
 		}
-		if p.redis != nil {
+		for _, other := range p.others {
 			ctx, cancel := context.WithTimeout(context.Background(), shutdownFor)
 			defer cancel()
-			_ = p.redis.Shutdown(ctx) // the error only says that some were cut off
+			_ = other.Shutdown(ctx) // the error only says that some were cut off
 		}
 		if p.clients != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), shutdownFor)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tenure/api"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // firstToken is below the first one: tokens have an era in their upper half.
@@ -118,7 +118,7 @@ func (l *leases) count(r *http.Request) {
 }
 
 // Lease carries out r. An acquisition that may wait does so in a queue, in the order of coming.
-func (b *backend) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
+func (b *backend) Lease(ctx context.Context, r service.LeaseCommand) (service.LeaseGrant, error) {
 	began, l := time.Now(), &b.cluster.leases
 	b.cluster.mu.Lock()
 	defer b.cluster.mu.Unlock()
@@ -146,7 +146,7 @@ func (b *backend) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant
 }
 
 func isBusy(err error) bool {
-	_, busy := err.(*web.LeaseBusyError)
+	_, busy := err.(*service.LeaseBusyError)
 	return busy
 }
 
@@ -162,7 +162,7 @@ func await(ctx context.Context, news <-chan struct{}, until time.Time) {
 }
 
 // leave takes r out of the queue.
-func (l *leases) leave(r *web.LeaseCommand) {
+func (l *leases) leave(r *service.LeaseCommand) {
 	q := l.queue[r.Name]
 	if i := slices.Index(q, r.Acquisition); i >= 0 {
 		l.queue[r.Name] = slices.Delete(q, i, i+1)
@@ -171,37 +171,37 @@ func (l *leases) leave(r *web.LeaseCommand) {
 }
 
 // do carries out r now, or says why not.
-func (l *leases) do(r *web.LeaseCommand) (web.LeaseGrant, error) {
+func (l *leases) do(r *service.LeaseCommand) (service.LeaseGrant, error) {
 	x := l.live(r.Name)
 	mine := x != nil && x.acquisition == r.Acquisition
 	switch r.Op {
-	case web.LeaseRelease:
+	case service.LeaseRelease:
 		if mine {
 			delete(l.held, r.Name)
 			l.wake()
 		}
-		return web.LeaseGrant{}, nil
-	case web.LeaseRenew:
+		return service.LeaseGrant{}, nil
+	case service.LeaseRenew:
 		if !mine {
-			return web.LeaseGrant{}, web.ErrLeaseGone
+			return service.LeaseGrant{}, service.ErrLeaseGone
 		}
 		return l.grant(r, x), nil
 	}
 	if left := time.Until(l.quiet).Round(time.Millisecond); left > 0 {
-		return web.LeaseGrant{}, &web.LeaseSilentError{Begins: left}
+		return service.LeaseGrant{}, &service.LeaseSilentError{Begins: left}
 	}
 	first := l.queue[r.Name]
 	switch {
 	case mine, x == nil && (len(first) == 0 || first[0] == r.Acquisition):
 		return l.grant(r, x), nil
 	case x == nil:
-		return web.LeaseGrant{}, &web.LeaseBusyError{Owner: "somebody in the queue"}
+		return service.LeaseGrant{}, &service.LeaseBusyError{Owner: "somebody in the queue"}
 	}
-	return web.LeaseGrant{}, &web.LeaseBusyError{Owner: x.owner, RetryAfter: time.Until(x.ends)}
+	return service.LeaseGrant{}, &service.LeaseBusyError{Owner: x.owner, RetryAfter: time.Until(x.ends)}
 }
 
 // grant grants r, whose own lease so far is x; nil: it has none.
-func (l *leases) grant(r *web.LeaseCommand, x *lease) web.LeaseGrant {
+func (l *leases) grant(r *service.LeaseCommand, x *lease) service.LeaseGrant {
 	if x == nil {
 		x = &lease{owner: r.Owner, acquisition: r.Acquisition}
 		l.held[r.Name] = x
@@ -214,25 +214,25 @@ func (l *leases) grant(r *web.LeaseCommand, x *lease) web.LeaseGrant {
 		x.ends = ends
 	}
 	l.serial++
-	return web.LeaseGrant{Token: x.token, Serial: l.serial}
+	return service.LeaseGrant{Token: x.token, Serial: l.serial}
 }
 
-func (b *backend) ShowLease(name string) (web.LeaseHint, bool) {
+func (b *backend) ShowLease(name string) (service.LeaseHint, bool) {
 	b.cluster.mu.Lock()
 	defer b.cluster.mu.Unlock()
 	if x := b.cluster.leases.live(name); x != nil {
 		return x.hint(), true
 	}
-	return web.LeaseHint{}, false
+	return service.LeaseHint{}, false
 }
 
-func (x *lease) hint() web.LeaseHint {
-	return web.LeaseHint{Owner: x.owner, Token: x.token, Left: time.Until(x.ends)}
+func (x *lease) hint() service.LeaseHint {
+	return service.LeaseHint{Owner: x.owner, Token: x.token, Left: time.Until(x.ends)}
 }
 
 // ListLeases returns what the node has recorded. Of three nodes or more each lease is unknown to one, as with real
 // ones.
-func (b *backend) ListLeases(_ context.Context, q web.LeaseQuery) (list web.LeaseList, _ error) {
+func (b *backend) ListLeases(_ context.Context, q service.LeaseQuery) (list service.LeaseList, _ error) {
 	b.cluster.mu.Lock()
 	defer b.cluster.mu.Unlock()
 	nodes := uint64(len(b.cluster.nodes))
@@ -247,7 +247,7 @@ func (b *backend) ListLeases(_ context.Context, q web.LeaseQuery) (list web.Leas
 			list.Next = name
 			break
 		}
-		list.Leases = append(list.Leases, web.NamedHint{Name: name, LeaseHint: x.hint()})
+		list.Leases = append(list.Leases, service.NamedHint{Name: name, LeaseHint: x.hint()})
 	}
 	return list, nil
 }

@@ -9,7 +9,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/drain"
 	"tenure/server/members"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // roster is the list of members and the operations on it. At first every node is a voter. Cluster.mu guards it.
@@ -150,7 +150,7 @@ func (m *roster) end(o *api.MemberOperation) {
 }
 
 func refused(code api.Code, format string, args ...any) error {
-	return &web.MemberError{Code: code, Text: fmt.Sprintf(format, args...)}
+	return &service.Error{Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
 func (b *backend) DrainNode(_ time.Duration, node ballot.NodeID, off, force bool) error {

@@ -12,6 +12,7 @@ import (
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/kv"
+	"tenure/server/service"
 	"tenure/server/slow"
 	"tenure/server/web"
 )
@@ -30,7 +31,7 @@ func (n *Node) serve() {
 	n.guarded = newServer(cfg, b)
 }
 
-func newServer(cfg web.Config, b web.Backend) *web.Server {
+func newServer(cfg web.Config, b service.Node) *web.Server {
 	s, err := web.New(cfg, b)
 	must(err)
 	return s
@@ -45,8 +46,8 @@ type backend struct {
 // partitioned is a node that hears no other.
 type partitioned struct{ *backend }
 
-func (partitioned) Lease(context.Context, web.LeaseCommand) (web.LeaseGrant, error) {
-	return web.LeaseGrant{}, fmt.Errorf("%w: no quorum: injected", web.ErrNotApplied)
+func (partitioned) Lease(context.Context, service.LeaseCommand) (service.LeaseGrant, error) {
+	return service.LeaseGrant{}, fmt.Errorf("%w: no quorum: injected", service.ErrNotApplied)
 }
 
 func (b *backend) Write(_ time.Duration, c kv.Command, _ *slow.Write) (kv.Result, error) {
@@ -60,7 +61,7 @@ func (b *backend) WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Wri
 	return b.Write(timeout, c, took)
 }
 
-func (b *backend) Get(_ time.Duration, mode web.Mode, key string) (kv.Entry, bool, web.ReadMeta, error) {
+func (b *backend) Get(_ time.Duration, mode service.Mode, key string) (kv.Entry, bool, service.ReadMeta, error) {
 	b.cluster.mu.Lock()
 	defer b.cluster.mu.Unlock()
 	b.cluster.store.sweep()
@@ -68,7 +69,20 @@ func (b *backend) Get(_ time.Duration, mode web.Mode, key string) (kv.Entry, boo
 	return e, found, b.readMeta(mode), err
 }
 
-func (b *backend) Snapshot(_ time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
+func (b *backend) GetMany(_ time.Duration, _ service.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
+	b.cluster.mu.Lock()
+	defer b.cluster.mu.Unlock()
+	b.cluster.store.sweep()
+	for i, k := range keys {
+		e, _, err := b.cluster.store.state.Get(k)
+		if err != nil || !each(i, e) {
+			return b.cluster.store.state.Revision(), err
+		}
+	}
+	return b.cluster.store.state.Revision(), nil
+}
+
+func (b *backend) Snapshot(_ time.Duration, mode service.Mode) (*kv.Snapshot, service.ReadMeta, error) {
 	b.cluster.mu.Lock()
 	defer b.cluster.mu.Unlock()
 	b.cluster.store.sweep()
@@ -76,9 +90,9 @@ func (b *backend) Snapshot(_ time.Duration, mode web.Mode) (*kv.Snapshot, web.Re
 	return view, b.readMeta(mode), err
 }
 
-func (b *backend) readMeta(mode web.Mode) web.ReadMeta {
-	m := web.ReadMeta{Revision: b.cluster.store.state.Revision(), KnownLeader: b.cluster.master != 0}
-	if mode == web.Stale {
+func (b *backend) readMeta(mode service.Mode) service.ReadMeta {
+	m := service.ReadMeta{Revision: b.cluster.store.state.Revision(), KnownLeader: b.cluster.master != 0}
+	if mode == service.Stale {
 		m.LastContact = 70 * time.Millisecond
 	}
 	return m
@@ -100,6 +114,8 @@ func (b *backend) Remaining(kind kv.TimedKind, name string) (time.Duration, bool
 	}
 	return 0, false
 }
+
+func (b *backend) KeyCount() (keys int, known bool) { return 0, false }
 
 func (b *backend) ClusterID() string {
 	b.cluster.mu.Lock()
@@ -153,20 +169,20 @@ func (b *backend) Ready() error {
 	b.cluster.mu.Lock()
 	defer b.cluster.mu.Unlock()
 	if b.cluster.master == 0 {
-		return fmt.Errorf("%w: there is no master", web.ErrNotApplied)
+		return fmt.Errorf("%w: there is no master", service.ErrNotApplied)
 	}
 	return nil
 }
 
 // What a pretended cluster does not have.
 
-var errNone = fmt.Errorf("%w: a pretended cluster has none", web.ErrNotApplied)
+var errNone = fmt.Errorf("%w: a pretended cluster has none", service.ErrNotApplied)
 
 func (b *backend) Full() string    { return "" }
 func (b *backend) Peers() []string { return nil }
 func (b *backend) Leader() string  { return "" }
 
-func (b *backend) Backup(time.Duration) (web.Backup, error) { return nil, errNone }
+func (b *backend) Backup(time.Duration) (service.Backup, error) { return nil, errNone }
 
 func (b *backend) Restore(time.Duration, io.Reader, kv.Command) (kv.Result, error) {
 	return kv.Result{}, errNone

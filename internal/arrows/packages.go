@@ -88,10 +88,11 @@ var Layout = Rules{
 		{Path: "server/watch", May: []string{"kv"}, Never: []string{"server"}},
 		{Path: "server/backup/tarred"},
 		{Path: "server/admission", Never: []string{"server"}},
+		{Path: "server/service", May: []string{"server/access", "server/acl", "server/admission", "server/audit", "server/slow", "server/members", "kv"}, Never: []string{"server"}},
 		{Path: "server/web/ui", Never: []string{"server"}},
 		{
 			Path: "server/web", May: []string{
-				"server/web/ui", "server/access", "server/acl", "server/admission", "server/audit", "server/slow",
+				"server/service", "server/web/ui", "server/access", "server/acl", "server/admission", "server/audit", "server/slow",
 				"server/watch", "server/backup/tarred", "server/members", "kv",
 			},
 			Never: []string{"server"},
@@ -99,7 +100,7 @@ var Layout = Rules{
 		{Path: "server/resp/proto"},
 		{Path: "server/resp/glob"},
 		{Path: "server/resp", May: []string{
-			"server/resp/proto", "server/resp/glob", "server/web", "server/access", "server/acl", "server/admission",
+			"server/service", "server/resp/proto", "server/resp/glob", "server/access", "server/acl", "server/admission",
 			"server/audit", "server/slow", "server/watch", "kv",
 		}, Never: []string{"server"}},
 		{Path: "server/guardian", May: []string{"lease", "server/wire"}, Never: []string{"server"}},
@@ -117,7 +118,7 @@ var Layout = Rules{
 		{
 			Path: "server/backend", May: []string{
 				"server/runner", "server/replica", "server/replica/effect", "server/replica/elector",
-				"server/replica/leases", "server/members", "server/wire", "server/transport", "server/web",
+				"server/replica/leases", "server/members", "server/wire", "server/transport", "server/service",
 				"server/guardian", "server/metrics", "server/slow", "server/backup", "server/backup/tarred",
 				"storage", "lease", "lease/named", "kv",
 			},
@@ -143,7 +144,7 @@ var Layout = Rules{
 		},
 		{Path: "server", May: []string{
 			"server/replica", "server/replica/elector", "server/replica/leases", "server/members", "server/runner",
-			"server/backend", "server/wire", "server/transport", "server/web",
+			"server/backend", "server/service", "server/wire", "server/transport", "server/web",
 			"server/access", "server/admission", "server/watch", "server/resp",
 			"server/guardian", "server/metrics", "server/slow", "server/audit", "server/archive", "server/archiver",
 			"server/backup/target",
@@ -152,7 +153,7 @@ var Layout = Rules{
 		{Path: "client"},
 		{
 			Path:  "client/clienttest",
-			May:   []string{"server/web", "server/access", "server/members", "server/slow", "server/watch", "kv"},
+			May:   []string{"server/service", "server/web", "server/access", "server/members", "server/slow", "server/watch", "kv"},
 			Never: []string{"server"},
 		},
 		{Path: "cmd/kvnode/...", May: []string{

@@ -23,9 +23,22 @@ const (
 	slowDownTogether = 16 // refusals that wait at a time before they wait longer
 )
 
-// SlowDown returns the delay of a refusal on conn. The caller calls done after the delay. conn is nil if the request
-// did not come through the listener.
-func (c *Conns) SlowDown(conn *Conn) (d time.Duration, done func()) {
+// SlowDown waits before a refusal on conn is sent, or until one of the channels is closed. conn is nil if the request did
+// not come through the listener.
+func (c *Conns) SlowDown(conn *Conn, gone, stopping <-chan struct{}) {
+	d, done := c.delay(conn)
+	defer done()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-gone:
+	case <-stopping:
+	}
+}
+
+// delay returns the delay of a refusal on conn. The caller calls done after the delay.
+func (c *Conns) delay(conn *Conn) (d time.Duration, done func()) {
 	if conn == nil {
 		return slowDownFor, func() {}
 	}

@@ -127,25 +127,25 @@ func TestRefusalsOfOneSourceShareTheirTime(t *testing.T) {
 	var all []func()
 	perSecond := 0.0
 	for range 1000 {
-		d, done := c.SlowDown(one)
+		d, done := c.delay(one)
 		all = append(all, done)
 		perSecond = float64(len(all)) / d.Seconds()
 	}
 	if perSecond > 200 {
 		t.Errorf("with %d refusals that wait, %.0f are sent in a second", len(all), perSecond)
 	}
-	if d, done := c.SlowDown(same); d <= time.Second {
+	if d, done := c.delay(same); d <= time.Second {
 		t.Errorf("%v on another of its connections", d)
 	} else {
 		done()
 	}
-	if d, done := c.SlowDown(other); d != slowDownFor {
+	if d, done := c.delay(other); d != slowDownFor {
 		t.Errorf("%v for another source", d)
 	} else {
 		done()
 	}
 	for range 1000 {
-		d, done := c.SlowDown(one)
+		d, done := c.delay(one)
 		if all = append(all, done); d > slowDownMost {
 			t.Fatalf("a refusal waits for %v", d)
 		}
@@ -153,7 +153,7 @@ func TestRefusalsOfOneSourceShareTheirTime(t *testing.T) {
 	for _, done := range all {
 		done()
 	}
-	if d, _ := c.SlowDown(one); d != slowDownFor {
+	if d, _ := c.delay(one); d != slowDownFor {
 		t.Errorf("%v when no other waits", d)
 	}
 }

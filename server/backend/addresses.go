@@ -10,8 +10,8 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server/members"
+	"tenure/server/service"
 	"tenure/server/transport"
-	"tenure/server/web"
 )
 
 // addressesEvery is how often a node looks for members that have moved.
@@ -51,7 +51,7 @@ func (m *Members) writeAddress(l *transport.PeerState, said map[ballot.NodeID]st
 	op.Member.PeerAddr = l.Addr
 	_, err := m.changes.askMaster(addressWait, members.Request{Op: op})
 	log := m.cfg.Logger.With().Uint64("peer", uint64(l.Node)).Str("peer_address", l.Addr).Logger()
-	var refused *web.MemberError
+	var refused *service.Error
 	switch {
 	case err == nil:
 		log.Info().Msg("this member was reached at the address at which it was started, and not where --cluster has it: " +

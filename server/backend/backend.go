@@ -1,6 +1,6 @@
 package backend
 
-import "tenure/server/web"
+import "tenure/server/service"
 
 // Backend carries out the requests of a running node.
 type Backend struct {
@@ -14,4 +14,4 @@ type Backend struct {
 	*Questions
 }
 
-var _ web.Backend = (*Backend)(nil)
+var _ service.Node = (*Backend)(nil)

@@ -12,7 +12,7 @@ import (
 	"tenure/server/backup"
 	"tenure/server/replica"
 	"tenure/server/runner"
-	"tenure/server/web"
+	"tenure/server/service"
 	"tenure/storage"
 )
 
@@ -57,22 +57,22 @@ func NewBackups(c BackupsConfig) *Backups {
 // Backup begins a backup with every write acknowledged before. This node may be behind, so Backup first waits for a
 // read point, like a default read. The state database lags the memory, so it then waits for a checkpoint of the applied
 // entries. Then it takes a snapshot.
-func (b *Backups) Backup(timeout time.Duration) (web.Backup, error) {
+func (b *Backups) Backup(timeout time.Duration) (service.Backup, error) {
 	return b.in(b.slots, timeout, fmt.Sprintf("%d backups are being read from this node: try again later, or another node",
 		maxBackups))
 }
 
 // ForArchive is Backup for the archive of this node, which reads one at a time.
-func (b *Backups) ForArchive(timeout time.Duration) (web.Backup, error) {
+func (b *Backups) ForArchive(timeout time.Duration) (service.Backup, error) {
 	return b.in(b.own, timeout, "a copy for the archive is being read already")
 }
 
 // in is Backup in one of the places; if there is none left, full says so.
-func (b *Backups) in(places chan struct{}, timeout time.Duration, full string) (web.Backup, error) {
+func (b *Backups) in(places chan struct{}, timeout time.Duration, full string) (service.Backup, error) {
 	select {
 	case places <- struct{}{}:
 	default:
-		return nil, fmt.Errorf("%w: %s", web.ErrOverloaded, full)
+		return nil, fmt.Errorf("%w: %s", service.ErrOverloaded, full)
 	}
 	var out *outgoing
 	held := false
@@ -92,7 +92,7 @@ func (b *Backups) in(places chan struct{}, timeout time.Duration, full string) (
 // whether the place stays taken until snapshot frees it.
 func (b *Backups) open(places chan struct{}, timeout time.Duration) (out *outgoing, held bool, err error) {
 	take := func() (uint64, error) { return b.cfg.State.Revision(), nil }
-	if _, err := b.cfg.KV.read(timeout, web.Default, take); err != nil {
+	if _, err := b.cfg.KV.read(timeout, service.Default, take); err != nil {
 		return nil, false, err
 	}
 	if err := b.mustAgree(); err != nil {
@@ -107,7 +107,7 @@ func (b *Backups) open(places chan struct{}, timeout time.Duration) (out *outgoi
 	}
 	snapshot, held, err := b.snapshot(places, checkpointFor-time.Since(begin))
 	if errors.Is(err, storage.ErrInterrupted) || errors.Is(err, storage.ErrRefused) {
-		return nil, held, fmt.Errorf("%w: this node has no whole checkpoint: try again, or another node", web.ErrNotApplied)
+		return nil, held, fmt.Errorf("%w: this node has no whole checkpoint: try again, or another node", service.ErrNotApplied)
 	}
 	if errors.Is(err, errCheckpoint) {
 		return nil, held, err
@@ -145,7 +145,7 @@ func (b *Backups) begin(snapshot *storage.Snapshot, place chan struct{}, now tim
 // needed.
 func (b *Backups) mustAgree() error {
 	if d := b.cfg.Log.View().Dispute; d.Slot != 0 {
-		return fmt.Errorf("%w: %v", web.ErrNotApplied, d)
+		return fmt.Errorf("%w: %v", service.ErrNotApplied, d)
 	}
 	return nil
 }
@@ -153,13 +153,13 @@ func (b *Backups) mustAgree() error {
 // mustHaveSpace returns an error while the disk is short of space; the quota is no reason.
 func (b *Backups) mustHaveSpace() error {
 	if space := b.cfg.Disk.Space(); space == replica.SpaceTight || space == replica.SpaceNone {
-		return fmt.Errorf("%w: the disk of this node is short of space: ask another node", web.ErrNotApplied)
+		return fmt.Errorf("%w: the disk of this node is short of space: ask another node", service.ErrNotApplied)
 	}
 	return nil
 }
 
 var errCheckpoint = fmt.Errorf("%w: the checkpoint that a backup needs has not ended within %v: try again, or another node",
-	web.ErrNotApplied, checkpointFor)
+	service.ErrNotApplied, checkpointFor)
 
 // snapshot opens a snapshot. It waits for a running checkpoint, and the checkpoint may wait for space on the disk.
 // After the time wait, snapshot returns an error, and held reports that the place stays taken until the snapshot has
@@ -205,9 +205,9 @@ type outgoing struct {
 }
 
 // Info implements web.Backup.
-func (o *outgoing) Info() web.BackupInfo {
+func (o *outgoing) Info() service.BackupInfo {
 	i := o.maker.Info()
-	return web.BackupInfo{Cluster: i.Cluster.String(), Slot: i.Slot, Revision: i.Revision, Era: i.Era, Made: i.Made}
+	return service.BackupInfo{Cluster: i.Cluster.String(), Slot: i.Slot, Revision: i.Revision, Era: i.Era, Made: i.Made}
 }
 
 // Rewind implements web.Backup.
@@ -237,7 +237,7 @@ func (o *outgoing) Next() ([]byte, error) {
 func (o *outgoing) mayGoOn() error {
 	c := &o.backups.cfg
 	if c.Lifecycle.Stopping() {
-		return fmt.Errorf("%w: this node is stopping", web.ErrNotApplied)
+		return fmt.Errorf("%w: this node is stopping", service.ErrNotApplied)
 	}
 	if err := o.backups.mustAgree(); err != nil {
 		return err
@@ -250,11 +250,11 @@ func (o *outgoing) mayGoOn() error {
 func mayKeep(left time.Duration, space replica.Space, grown, bytes int64) error {
 	switch {
 	case left < 0:
-		return fmt.Errorf("%w: the backup is read too slowly", web.ErrNotApplied)
+		return fmt.Errorf("%w: the backup is read too slowly", service.ErrNotApplied)
 	case space == replica.SpaceTight || space == replica.SpaceNone: // the quota is no reason
-		return fmt.Errorf("%w: the disk is short of space", web.ErrNotApplied)
+		return fmt.Errorf("%w: the disk is short of space", service.ErrNotApplied)
 	case grown > max(backupGrowth, bytes):
-		return fmt.Errorf("%w: state.db has grown by %d bytes since the backup began", web.ErrNotApplied, grown)
+		return fmt.Errorf("%w: state.db has grown by %d bytes since the backup began", service.ErrNotApplied, grown)
 	}
 	return nil
 }

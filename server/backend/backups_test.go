@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tenure/server/replica"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // What a backup keeps on the disk is bounded in time and in bytes, and given up where space is short.
@@ -30,7 +30,7 @@ func TestABackupKeepsNoMoreThanItMay(t *testing.T) {
 		"it has become smaller":          {time.Minute, replica.SpaceEnough, -backupGrowth, 1 << 20, ""},
 	} {
 		err := mayKeep(c.left, c.space, c.grown, c.bytes)
-		if (c.want == "") != (err == nil) || err != nil && (!errors.Is(err, web.ErrNotApplied) || !strings.Contains(err.Error(), c.want)) {
+		if (c.want == "") != (err == nil) || err != nil && (!errors.Is(err, service.ErrNotApplied) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestTheArchiveHasAPlaceOfItsOwn(t *testing.T) {
 	for range maxBackups {
 		readers.slots <- struct{}{}
 	}
-	if _, err := readers.Backup(time.Second); !errors.Is(err, web.ErrOverloaded) {
+	if _, err := readers.Backup(time.Second); !errors.Is(err, service.ErrOverloaded) {
 		t.Errorf("one reader more: %v", err)
 	}
 	if cap(readers.own) != 1 || len(readers.own) != 0 {
@@ -50,7 +50,7 @@ func TestTheArchiveHasAPlaceOfItsOwn(t *testing.T) {
 	}
 	own := NewBackups(BackupsConfig{})
 	own.own <- struct{}{}
-	if _, err := own.ForArchive(time.Second); !errors.Is(err, web.ErrOverloaded) { // whatever readers there are
+	if _, err := own.ForArchive(time.Second); !errors.Is(err, service.ErrOverloaded) { // whatever readers there are
 		t.Errorf("a second one for the archive: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
 // Package backend carries out the requests that web and resp take from clients, and those of other nodes: it implements
-// web.Backend. Each type here carries out the requests about one resource: what the runners answer becomes what a
+// service.Node. Each type here carries out the requests about one resource: what the runners answer becomes what a
 // client is told. Status, readiness and metrics are read from what the runners publish, and wait for nobody.
 //
 // # Where things are
@@ -24,11 +24,11 @@
 // error of the function, wherever it ran:
 //
 //	nil                   it is done
-//	*web.MemberError      refused: nothing was changed, and asking again does not help
+//	*service.Error        refused: nothing was changed, and asking again does not help
 //	*notTaken             nothing was changed; another node may do it, or the same one later
-//	web.ErrUnknown        it may have been done: never asked again by itself
-//	web.ErrNotApplied     nothing was changed; the client may ask again
-//	web.ErrOverloaded     it was not sent: too many of its kind wait for answers
+//	service.ErrUnknown    it may have been done: never asked again by itself
+//	service.ErrNotApplied nothing was changed; the client may ask again
+//	service.ErrOverloaded it was not sent: too many of its kind wait for answers
 //
 // A question without an answer is unknown. One that was not sent is not taken.
 package backend

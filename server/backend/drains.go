@@ -10,7 +10,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/drain"
 	"tenure/server/replica"
-	"tenure/server/web"
+	"tenure/server/service"
 	"tenure/server/wire"
 )
 
@@ -25,7 +25,7 @@ const (
 func (m *Members) DrainNode(timeout time.Duration, node ballot.NodeID, off, force bool) error {
 	if node != m.cfg.Self {
 		if _, _, ok := m.cfg.List.Load().Find(node); !ok {
-			return &web.MemberError{Code: api.CodeNotMember,
+			return &service.Error{Code: api.CodeNotMember,
 				Text: fmt.Sprintf("node %d is not a member: nothing was changed", node)}
 		}
 	}
@@ -42,7 +42,7 @@ func (m *Members) drainHere(_ time.Duration, d wire.Drain) (none struct{}, err e
 	}
 	m.drain.Lock()
 	defer m.drain.Unlock()
-	stopping := &web.MemberError{Code: api.CodeMemberState,
+	stopping := &service.Error{Code: api.CodeMemberState,
 		Text: fmt.Sprintf("node %d is stopping, which is as good as drained", m.cfg.Self)}
 	if m.cfg.Lifecycle.Stopping() {
 		return none, stopping
@@ -68,7 +68,7 @@ func (m *Members) drainNow(force bool) error {
 	}
 	done, err := m.cfg.Drain.Complete()
 	if !done {
-		return fmt.Errorf("%w: the drain was ended before it took effect", web.ErrNotApplied)
+		return fmt.Errorf("%w: the drain was ended before it took effect", service.ErrNotApplied)
 	}
 	return err
 }
@@ -95,12 +95,12 @@ func (m *Members) mayDrain() error {
 		case loss == "":
 			return nil
 		case !givesWay || time.Now().After(end):
-			return &web.MemberError{Code: api.CodeQuorumLoss,
+			return &service.Error{Code: api.CodeQuorumLoss,
 				Text: loss + ": nothing was changed; with force it is drained all the same"}
 		}
 		select {
 		case <-m.cfg.Lifecycle.Ended():
-			return fmt.Errorf("%w: this node is stopping: nothing was changed", web.ErrNotApplied)
+			return fmt.Errorf("%w: this node is stopping: nothing was changed", service.ErrNotApplied)
 		case <-time.After(replica.TickEvery):
 		}
 	}
@@ -122,7 +122,7 @@ func (m *Members) listWithDrains() (list api.MemberList, givesWay bool, err erro
 		all.Go(func() {
 			told, err := m.states.ask(drainAskFor, ballot.NodeID(x.Node), struct{}{})
 			states[i], x.Connected = told.State, err == nil
-			if errors.Is(err, web.ErrOverloaded) {
+			if errors.Is(err, service.ErrOverloaded) {
 				errs[i] = err
 			}
 		})

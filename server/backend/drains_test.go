@@ -7,7 +7,7 @@ import (
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/server/runner"
-	"tenure/server/web"
+	"tenure/server/service"
 	"tenure/server/wire"
 )
 
@@ -20,7 +20,7 @@ func TestDrainOfAStoppingNode(t *testing.T) {
 	m := NewMembers(MembersConfig{Self: 2, Lifecycle: life, Questions: asks, Drain: runner.NewDrain(runner.DrainConfig{})})
 	life.Stop()
 	const says = "node 2 is stopping, which is as good as drained"
-	var refused *web.MemberError
+	var refused *service.Error
 	for _, force := range []bool{false, true} {
 		if err := m.DrainNode(0, 2, false, force); !errors.As(err, &refused) || refused.Code != api.CodeMemberState ||
 			refused.Text != says {

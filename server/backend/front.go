@@ -10,8 +10,8 @@ import (
 	"tenure/internal/ballot"
 	"tenure/kv"
 	"tenure/server/members"
+	"tenure/server/service"
 	"tenure/server/slow"
-	"tenure/server/web"
 )
 
 // Front is the backend of the HTTP API. Before the node is a member of a formed cluster, Front answers only what the
@@ -22,7 +22,7 @@ type Front struct {
 	sure atomic.Bool
 }
 
-var _ web.Backend = (*Front)(nil)
+var _ service.Node = (*Front)(nil)
 
 // NewFront returns a Front whose status is starting until Serve. It refuses requests with starting.Problem.
 func NewFront(starting api.Status) *Front {
@@ -56,7 +56,7 @@ func (f *Front) makeSure(b *Backend, timeout time.Duration) error {
 		return nil
 	}
 	if _, err := b.CatchUp(timeout); err != nil {
-		return web.NotApplied("this node does not know yet whether the cluster has tokens", err)
+		return service.NotApplied("this node does not know yet whether the cluster has tokens", err)
 	}
 	if err := f.serving.stillOpen(nil); err != nil {
 		return err
@@ -108,16 +108,16 @@ func (f *Front) change(timeout time.Duration, write func(*Backend) (kv.Result, e
 }
 
 // Get reads one key.
-func (f *Front) Get(timeout time.Duration, mode web.Mode, key string) (kv.Entry, bool, web.ReadMeta, error) {
+func (f *Front) Get(timeout time.Duration, mode service.Mode, key string) (kv.Entry, bool, service.ReadMeta, error) {
 	if b := f.serving.open(); b != nil {
 		e, found, meta, err := b.Get(timeout, mode, key)
 		return e, found, meta, f.serving.stillOpen(err)
 	}
-	return kv.Entry{}, false, web.ReadMeta{}, f.serving.refuse()
+	return kv.Entry{}, false, service.ReadMeta{}, f.serving.refuse()
 }
 
 // GetMany reads keys in one state, and returns its revision.
-func (f *Front) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
+func (f *Front) GetMany(timeout time.Duration, mode service.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	return of(f, func(b *Backend) (uint64, error) {
 		revision, err := b.GetMany(timeout, mode, keys, each)
 		return revision, f.serving.stillOpen(err)
@@ -125,7 +125,7 @@ func (f *Front) GetMany(timeout time.Duration, mode web.Mode, keys []string, eac
 }
 
 // Snapshot returns a consistent view of the whole state.
-func (f *Front) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
+func (f *Front) Snapshot(timeout time.Duration, mode service.Mode) (*kv.Snapshot, service.ReadMeta, error) {
 	if b := f.serving.open(); b != nil {
 		snap, meta, err := b.Snapshot(timeout, mode)
 		if now := f.serving.stillOpen(err); now != err {
@@ -134,7 +134,7 @@ func (f *Front) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, we
 		}
 		return snap, meta, err
 	}
-	return nil, web.ReadMeta{}, f.serving.refuse()
+	return nil, service.ReadMeta{}, f.serving.refuse()
 }
 
 // CatchUp waits until this node has applied what was acknowledged before, and returns the store's revision then.
@@ -146,8 +146,8 @@ func (f *Front) CatchUp(timeout time.Duration) (uint64, error) {
 }
 
 // Backup begins a backup.
-func (f *Front) Backup(timeout time.Duration) (web.Backup, error) {
-	return of(f, func(b *Backend) (web.Backup, error) { return b.Backup(timeout) })
+func (f *Front) Backup(timeout time.Duration) (service.Backup, error) {
+	return of(f, func(b *Backend) (service.Backup, error) { return b.Backup(timeout) })
 }
 
 // Upgrade returns what this node knows of the feature level.
@@ -261,19 +261,19 @@ func (f *Front) Remaining(kind kv.TimedKind, name string) (time.Duration, bool) 
 }
 
 // Lease carries out a request about a named lease.
-func (f *Front) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
-	return of(f, func(b *Backend) (web.LeaseGrant, error) { return b.Lease(ctx, r) })
+func (f *Front) Lease(ctx context.Context, r service.LeaseCommand) (service.LeaseGrant, error) {
+	return of(f, func(b *Backend) (service.LeaseGrant, error) { return b.Lease(ctx, r) })
 }
 
 // ShowLease returns what this node knows of a named lease.
-func (f *Front) ShowLease(name string) (web.LeaseHint, bool) {
+func (f *Front) ShowLease(name string) (service.LeaseHint, bool) {
 	if b := f.serving.open(); b != nil {
 		return b.ShowLease(name)
 	}
-	return web.LeaseHint{}, false
+	return service.LeaseHint{}, false
 }
 
 // ListLeases lists the named leases that this node knows.
-func (f *Front) ListLeases(ctx context.Context, q web.LeaseQuery) (web.LeaseList, error) {
-	return of(f, func(b *Backend) (web.LeaseList, error) { return b.ListLeases(ctx, q) })
+func (f *Front) ListLeases(ctx context.Context, q service.LeaseQuery) (service.LeaseList, error) {
+	return of(f, func(b *Backend) (service.LeaseList, error) { return b.ListLeases(ctx, q) })
 }

@@ -8,7 +8,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // A closed Front answers no request, even if its Backend comes later.
@@ -18,13 +18,13 @@ func TestAClosedFrontRefusesEverything(t *testing.T) {
 	f.Serve(&Backend{}) // whatever would be asked of it panics
 	_, write := f.Write(time.Second, kv.Command{}, nil)
 	_, drawn := f.WriteDrawn(time.Second, kv.Command{}, nil)
-	_, _, _, get := f.Get(time.Second, web.Stale, "k")
-	_, _, snapshot := f.Snapshot(time.Second, web.Stale)
-	_, many := f.GetMany(time.Second, web.Stale, nil, nil)
-	_, lease := f.Lease(t.Context(), web.LeaseCommand{})
+	_, _, _, get := f.Get(time.Second, service.Stale, "k")
+	_, _, snapshot := f.Snapshot(time.Second, service.Stale)
+	_, many := f.GetMany(time.Second, service.Stale, nil, nil)
+	_, lease := f.Lease(t.Context(), service.LeaseCommand{})
 	for what, err := range map[string]error{"write": write, "drawn": drawn, "get": get, "snapshot": snapshot,
 		"lease": lease, "many": many, "ready": f.Ready()} {
-		if !errors.Is(err, web.ErrNotApplied) || !strings.Contains(err.Error(), "has tokens") {
+		if !errors.Is(err, service.ErrNotApplied) || !strings.Contains(err.Error(), "has tokens") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -40,7 +40,7 @@ func TestWhatIsReadWhileTheFrontIsClosedIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close("this cluster has tokens")
-	if err := f.serving.stillOpen(nil); !errors.Is(err, web.ErrNotApplied) {
+	if err := f.serving.stillOpen(nil); !errors.Is(err, service.ErrNotApplied) {
 		t.Error(err)
 	}
 }

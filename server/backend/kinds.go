@@ -9,7 +9,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/server/replica"
 	"tenure/server/runner"
-	"tenure/server/web"
+	"tenure/server/service"
 	"tenure/server/wire"
 )
 
@@ -23,7 +23,7 @@ type kind[Q, A any] struct {
 
 // newKind adds a kind to the questions that this node asks and answers. At most max questions of that kind wait for
 // answers, and at most max are worked on for others. answer answers the questions to this node. It returns *notTaken if
-// another node is to be asked, and an error that wraps web.ErrUnknown if the outcome is not known. Any other error
+// another node is to be asked, and an error that wraps service.ErrUnknown if the outcome is not known. Any other error
 // promises that nothing was changed, and will not be.
 func newKind[Q, A any](q *Questions, number wire.QuestionKind, max int, advice string,
 	answer func(wait time.Duration, q Q) (A, error)) *kind[Q, A] {
@@ -61,7 +61,7 @@ func (k *kind[Q, A]) askMaster(timeout time.Duration, q Q) (a A, err error) {
 		to = not.master
 		select {
 		case <-k.cfg.Lifecycle.Ended():
-			return a, fmt.Errorf("%w: this node is stopping; ask another", web.ErrNotApplied)
+			return a, fmt.Errorf("%w: this node is stopping; ask another", service.ErrNotApplied)
 		case <-time.After(replica.TickEvery):
 		}
 	}
@@ -92,11 +92,11 @@ func (k *kind[Q, A]) askWhile(wait time.Duration, node ballot.NodeID, q Q, goOn 
 		var body []byte
 		if body, err = k.put(wait, node, wire.Question{Kind: k.number, Body: wire.EncodeBody(&q)}, goOn); err == nil {
 			if err = wire.DecodeBody(body, &a); err != nil {
-				err = fmt.Errorf("%w: the answer of node %d cannot be read: %w", web.ErrUnknown, node, err)
+				err = fmt.Errorf("%w: the answer of node %d cannot be read: %w", service.ErrUnknown, node, err)
 			}
 		}
 	}
-	if errors.Is(err, web.ErrUnknown) {
+	if errors.Is(err, service.ErrUnknown) {
 		err = fmt.Errorf("%w: %s", err, k.advice)
 	}
 	return a, err
@@ -108,7 +108,7 @@ func outcomeOf(err error, o replica.Outcome) error {
 	case errors.Is(err, runner.ErrOverloaded):
 		return &notTaken{why: err.Error()}
 	case err != nil || o == replica.Unknown:
-		return fmt.Errorf("%w: the master did not answer in time, or is the master no more", web.ErrUnknown)
+		return fmt.Errorf("%w: the master did not answer in time, or is the master no more", service.ErrUnknown)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"tenure/kv"
 	"tenure/server/replica"
 	"tenure/server/runner"
+	"tenure/server/service"
 	"tenure/server/slow"
-	"tenure/server/web"
 )
 
 // KVConfig is what a KV is made of. All fields are required.
@@ -58,7 +58,7 @@ func (b *KV) WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Write) (
 		}
 		if time.Until(end) <= 0 {
 			return kv.Result{}, fmt.Errorf("%w: this node lags behind the replacement of the state: try again",
-				web.ErrNotApplied)
+				service.ErrNotApplied)
 		}
 		c.Base = r.Result.Revision // the store had it when the verdict was made, so it is not ahead
 	}
@@ -76,7 +76,7 @@ func (b *KV) write(timeout time.Duration, c kv.Command, took *slow.Write) (repli
 	case errors.Is(err, runner.ErrOverloaded):
 		return replica.Reply{}, overloaded(err)
 	case err != nil:
-		return replica.Reply{}, fmt.Errorf("%w: %w; the write may have been applied, or may still be", web.ErrUnknown, err)
+		return replica.Reply{}, fmt.Errorf("%w: %w; the write may have been applied, or may still be", service.ErrUnknown, err)
 	}
 	if r.Outcome == replica.Done && !r.Sole {
 		err = inDoubt(&c, &r.Result)
@@ -93,7 +93,7 @@ func inDoubt(c *kv.Command, r *kv.Result) error {
 	switch r.Code {
 	case kv.CodeMalformed, kv.CodeBaseAhead, kv.CodeLevel:
 		return fmt.Errorf("%w: a copy of the write was refused (%s), and an earlier one may have been applied, or may "+
-			"still be", web.ErrUnknown, r.Code)
+			"still be", service.ErrUnknown, r.Code)
 	case kv.CodeDecideAgain:
 		if c.IdemKey == "" {
 			r.Code = kv.CodeDecideInDoubt
@@ -104,7 +104,7 @@ func inDoubt(c *kv.Command, r *kv.Result) error {
 
 // overloaded is what a client is told of runner.ErrOverloaded.
 func overloaded(err error) error {
-	return fmt.Errorf("%w: %w; try again later", web.ErrOverloaded, err)
+	return fmt.Errorf("%w: %w; try again later", service.ErrOverloaded, err)
 }
 
 // outcome returns what the client is told of r.
@@ -114,17 +114,17 @@ func (b *KV) outcome(r replica.Reply) error {
 		return nil
 	case replica.Refused:
 		if r.Reason == replica.NoSpace {
-			return fmt.Errorf("%w: %s; delete keys or make space there, then try again", web.ErrNoSpace, b.noSpace())
+			return fmt.Errorf("%w: %s: nothing was changed; delete keys or make space there, then try again", service.ErrNoSpace, b.noSpace())
 		}
 		if r.Reason == replica.NotCaughtUp {
-			return web.ErrNotCaughtUp
+			return service.ErrNotCaughtUp
 		}
 		if r.Reason == replica.Overloaded {
-			return fmt.Errorf("%w: %s; try again later", web.ErrOverloaded, r.Reason)
+			return fmt.Errorf("%w: %s; try again later", service.ErrOverloaded, r.Reason)
 		}
-		return fmt.Errorf("%w: %s; try again", web.ErrNotApplied, r.Reason)
+		return fmt.Errorf("%w: %s; try again", service.ErrNotApplied, r.Reason)
 	}
-	return fmt.Errorf("%w: %s; the write may have been applied, or may still be", web.ErrUnknown, r.Reason)
+	return fmt.Errorf("%w: %s; the write may have been applied, or may still be", service.ErrUnknown, r.Reason)
 }
 
 // noSpace returns why a write was refused for want of space.

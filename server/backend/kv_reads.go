@@ -9,12 +9,12 @@ import (
 	"tenure/server/replica"
 	"tenure/server/replica/effect"
 	"tenure/server/runner"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // Get reads one key.
-func (b *KV) Get(timeout time.Duration, mode web.Mode, key string) (
-	e kv.Entry, found bool, meta web.ReadMeta, err error) {
+func (b *KV) Get(timeout time.Duration, mode service.Mode, key string) (
+	e kv.Entry, found bool, meta service.ReadMeta, err error) {
 	meta, err = b.read(timeout, mode, func() (uint64, error) {
 		var revision uint64
 		var err error
@@ -26,13 +26,13 @@ func (b *KV) Get(timeout time.Duration, mode web.Mode, key string) (
 
 // GetMany reads keys in one state and calls each with every one in order, until it returns false. The entry of a key
 // that is absent has ModifyIndex 0. It may begin again with the first key. It returns the revision of that state.
-func (b *KV) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
+func (b *KV) GetMany(timeout time.Duration, mode service.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	meta, err := b.read(timeout, mode, func() (uint64, error) { return b.cfg.State.GetMany(keys, each) })
 	return meta.Revision, err
 }
 
 // Snapshot returns a consistent view of the whole state.
-func (b *KV) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
+func (b *KV) Snapshot(timeout time.Duration, mode service.Mode) (*kv.Snapshot, service.ReadMeta, error) {
 	var snap *kv.Snapshot
 	drop := func() {
 		if snap != nil {
@@ -54,17 +54,17 @@ func (b *KV) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.R
 // CatchUp waits until this node has applied every command that was acknowledged before the call, and returns the
 // store's revision then.
 func (b *KV) CatchUp(timeout time.Duration) (uint64, error) {
-	meta, err := b.read(timeout, web.Default, func() (uint64, error) { return b.cfg.State.Revision(), nil })
+	meta, err := b.read(timeout, service.Default, func() (uint64, error) { return b.cfg.State.Revision(), nil })
 	return meta.Revision, err
 }
 
 // read takes data with take under the promise of mode.
-func (b *KV) read(timeout time.Duration, mode web.Mode, take func() (uint64, error)) (web.ReadMeta, error) {
-	if mode == web.Stale {
+func (b *KV) read(timeout time.Duration, mode service.Mode, take func() (uint64, error)) (service.ReadMeta, error) {
+	if mode == service.Stale {
 		revision, err := take()
 		return b.readMeta(revision), b.damage(err)
 	}
-	if mode == web.Default {
+	if mode == service.Default {
 		if t, ok := b.cfg.Mastership.Load().Begin(); ok {
 			if meta, done, err := b.takeUnderLease(t, take); done {
 				return meta, err
@@ -72,9 +72,9 @@ func (b *KV) read(timeout time.Duration, mode web.Mode, take func() (uint64, err
 		}
 	}
 	for began := time.Now(); ; {
-		r, err := b.readPoint(timeout-time.Since(began), mode == web.Consistent)
+		r, err := b.readPoint(timeout-time.Since(began), mode == service.Consistent)
 		if err != nil {
-			return web.ReadMeta{}, err
+			return service.ReadMeta{}, err
 		}
 		if !r.Ticketed {
 			revision, err := take()
@@ -87,13 +87,13 @@ func (b *KV) read(timeout time.Duration, mode web.Mode, take func() (uint64, err
 }
 
 // takeUnderLease is a read at the master, whose epoch is ready; done is false if the lease or the epoch was lost.
-func (b *KV) takeUnderLease(t replica.Ticket, take func() (uint64, error)) (m web.ReadMeta, done bool, err error) {
+func (b *KV) takeUnderLease(t replica.Ticket, take func() (uint64, error)) (m service.ReadMeta, done bool, err error) {
 	m.KnownLeader = true
 	for r := replica.NewReadRound(t); ; {
 		switch r.Next() {
 		case effect.Data:
 			if m.Revision, err = take(); err != nil {
-				return web.ReadMeta{}, true, b.damage(err)
+				return service.ReadMeta{}, true, b.damage(err)
 			}
 		case effect.Clock:
 			now := b.cfg.Clock.Now()
@@ -111,14 +111,14 @@ func (b *KV) readPoint(timeout time.Duration, consistent bool) (replica.Reply, e
 	case errors.Is(err, runner.ErrOverloaded):
 		return r, overloaded(err)
 	case err != nil:
-		return r, fmt.Errorf("%w: no master answered in time; try again, or read with ?stale", web.ErrNotApplied)
+		return r, fmt.Errorf("%w: no master answered in time; try again, or read with ?stale", service.ErrNotApplied)
 	}
 	return r, b.outcome(r)
 }
 
 // readMeta describes the state applied here.
-func (b *KV) readMeta(revision uint64) web.ReadMeta {
-	m := web.ReadMeta{Revision: revision}
+func (b *KV) readMeta(revision uint64) service.ReadMeta {
+	m := service.ReadMeta{Revision: revision}
 	m.LastContact, m.KnownLeader = b.contact(b.cfg.Log.View(), b.cfg.Clock.Now())
 	return m
 }

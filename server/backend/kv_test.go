@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"tenure/kv"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // A verdict that no copy remembers says nothing of an earlier copy.
@@ -28,7 +28,7 @@ func TestAVerdictOnOneOfSeveralCopies(t *testing.T) {
 		{renewal, kv.CodeDecideAgain, kv.CodeDecideInDoubt, false},
 	} {
 		r := kv.Result{Code: c.code}
-		if err := inDoubt(&c.command, &r); r.Code != c.want || errors.Is(err, web.ErrUnknown) != c.unknown {
+		if err := inDoubt(&c.command, &r); r.Code != c.want || errors.Is(err, service.ErrUnknown) != c.unknown {
 			t.Errorf("operation %d, %v: %v, %v", c.command.Op, c.code, r.Code, err)
 		}
 	}

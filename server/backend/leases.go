@@ -13,7 +13,7 @@ import (
 	"tenure/lease/named"
 	"tenure/server/replica/leases"
 	"tenure/server/runner"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // LeasesConfig is what a Leases is made of. All fields are required.
@@ -31,14 +31,14 @@ type Leases struct{ cfg LeasesConfig }
 // NewLeases returns a Leases.
 func NewLeases(c LeasesConfig) *Leases { return &Leases{cfg: c} }
 
-var leaseOps = map[web.LeaseOp]leases.Op{
-	web.LeaseAcquire: leases.Acquire, web.LeaseRenew: leases.Renew, web.LeaseRelease: leases.Release,
+var leaseOps = map[service.LeaseOp]leases.Op{
+	service.LeaseAcquire: leases.Acquire, service.LeaseRenew: leases.Renew, service.LeaseRelease: leases.Release,
 }
 
 // Lease carries out r. When ctx ends, a request that waits ends at once, and an attempt under way soon.
-func (b *Leases) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
-	if why := b.cfg.Clocks.Problem(); why != "" && r.Op != web.LeaseRelease {
-		return web.LeaseGrant{}, fmt.Errorf("%w: this node takes no part in leases: %s; ask another node", web.ErrNotApplied, why)
+func (b *Leases) Lease(ctx context.Context, r service.LeaseCommand) (service.LeaseGrant, error) {
+	if why := b.cfg.Clocks.Problem(); why != "" && r.Op != service.LeaseRelease {
+		return service.LeaseGrant{}, fmt.Errorf("%w: this node takes no part in leases: %s; ask another node", service.ErrNotApplied, why)
 	}
 	a, err := b.cfg.Runner.Lease(ctx, leases.Request{
 		Op: leaseOps[r.Op], Name: b.name(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name,
@@ -46,38 +46,38 @@ func (b *Leases) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant,
 	})
 	switch {
 	case errors.Is(err, runner.ErrOverloaded):
-		return web.LeaseGrant{}, overloaded(err)
+		return service.LeaseGrant{}, overloaded(err)
 	case err != nil:
-		return web.LeaseGrant{}, fmt.Errorf("%w: %w; the lease may have been granted, or may still be", web.ErrUnknown, err)
+		return service.LeaseGrant{}, fmt.Errorf("%w: %w; the lease may have been granted, or may still be", service.ErrUnknown, err)
 	}
 	return b.grant(a)
 }
 
 // grant returns what the client is told.
-func (b *Leases) grant(a leases.Answer) (web.LeaseGrant, error) {
+func (b *Leases) grant(a leases.Answer) (service.LeaseGrant, error) {
 	switch a.Outcome {
 	case leases.Done:
-		return web.LeaseGrant{Token: uint64(a.Token), Serial: a.Counter, Waited: b.cfg.Timing.AtLeast(a.Waited)}, nil
+		return service.LeaseGrant{Token: uint64(a.Token), Serial: a.Counter, Waited: b.cfg.Timing.AtLeast(a.Waited)}, nil
 	case leases.Busy:
-		return web.LeaseGrant{}, &web.LeaseBusyError{Owner: a.Owner, RetryAfter: a.RetryAfter}
+		return service.LeaseGrant{}, &service.LeaseBusyError{Owner: a.Owner, RetryAfter: a.RetryAfter}
 	case leases.Gone:
-		return web.LeaseGrant{}, web.ErrLeaseGone
+		return service.LeaseGrant{}, service.ErrLeaseGone
 	case leases.Unknown:
-		return web.LeaseGrant{}, fmt.Errorf("%w: %s; the lease may have been granted, or may still be: try again with the "+
+		return service.LeaseGrant{}, fmt.Errorf("%w: %s; the lease may have been granted, or may still be: try again with the "+
 			"same Acquisition, through any node",
-			web.ErrUnknown, a.Reason)
+			service.ErrUnknown, a.Reason)
 	}
 	switch a.Reason {
 	case leases.Silent:
-		return web.LeaseGrant{}, &web.LeaseSilentError{Begins: a.RetryAfter}
+		return service.LeaseGrant{}, &service.LeaseSilentError{Begins: a.RetryAfter}
 	case leases.NoSpace:
-		return web.LeaseGrant{}, fmt.Errorf("%w: %s; wait until some have ended, or start the nodes with a larger "+
+		return service.LeaseGrant{}, fmt.Errorf("%w: %s; wait until some have ended, or start the nodes with a larger "+
 			"--max-leases",
-			web.ErrOverloaded, a.Reason)
+			service.ErrOverloaded, a.Reason)
 	case leases.Overloaded:
-		return web.LeaseGrant{}, fmt.Errorf("%w: %s; try again later", web.ErrOverloaded, a.Reason)
+		return service.LeaseGrant{}, fmt.Errorf("%w: %s; try again later", service.ErrOverloaded, a.Reason)
 	}
-	return web.LeaseGrant{}, fmt.Errorf("%w: %s%s; try again", web.ErrNotApplied, a.Reason, b.silence())
+	return service.LeaseGrant{}, fmt.Errorf("%w: %s%s; try again", service.ErrNotApplied, a.Reason, b.silence())
 }
 
 // silence tells of this node's own quarantine, the likely reason after a restart of all nodes.
@@ -93,12 +93,12 @@ func (b *Leases) silence() string {
 }
 
 // ShowLease returns what this node's acceptor knows of a name: a hint (L1).
-func (b *Leases) ShowLease(name string) (web.LeaseHint, bool) {
+func (b *Leases) ShowLease(name string) (service.LeaseHint, bool) {
 	l, found := b.cfg.Runner.Show(b.name(name))
 	if !found {
-		return web.LeaseHint{}, false
+		return service.LeaseHint{}, false
 	}
-	return web.LeaseHint{Owner: l.Owner, Token: uint64(l.Token), Left: l.Left}, true
+	return service.LeaseHint{Owner: l.Owner, Token: uint64(l.Token), Left: l.Left}, true
 }
 
 // name returns N1's name of fixed size: a hash under the cluster's ID.

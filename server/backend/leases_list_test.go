@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"tenure/lease/named"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // A page has the first names of all, whatever order they come in, and a name once.
 func TestLeasePage(t *testing.T) {
-	p := leasePage{query: web.LeaseQuery{Prefix: "a", Start: "a2", Limit: 3}}
+	p := leasePage{query: service.LeaseQuery{Prefix: "a", Start: "a2", Limit: 3}}
 	for round := range 3000 {
 		part := leasePage{query: p.query}
 		for _, name := range []string{"a9", "a5", "a2", "b", "a1", "a7"} {

@@ -14,8 +14,8 @@ import (
 	"tenure/server/members"
 	"tenure/server/replica"
 	"tenure/server/runner"
+	"tenure/server/service"
 	"tenure/server/transport"
-	"tenure/server/web"
 	"tenure/server/wire"
 )
 
@@ -87,11 +87,11 @@ func (m *Members) CancelChange(timeout time.Duration, id string) (api.MemberOper
 func (m *Members) operation(record []byte, id string) (api.MemberOperation, error) {
 	r, err := members.Decode(record)
 	if err != nil {
-		return api.MemberOperation{}, fmt.Errorf("%w: the master's answer cannot be read: %w", web.ErrUnknown, err)
+		return api.MemberOperation{}, fmt.Errorf("%w: the master's answer cannot be read: %w", service.ErrUnknown, err)
 	}
 	op, ok := r.Operation(id)
 	if !ok {
-		return api.MemberOperation{}, fmt.Errorf("%w: the operation is not in the record of the members any more", web.ErrUnknown)
+		return api.MemberOperation{}, fmt.Errorf("%w: the operation is not in the record of the members any more", service.ErrUnknown)
 	}
 	return shownOperation(op), nil
 }
@@ -107,7 +107,7 @@ func (m *Members) Join(timeout time.Duration, op members.Operation) (members.Rec
 	}
 	r, err := members.Decode(told.Record)
 	if err != nil {
-		return r, fmt.Errorf("%w: the master's answer cannot be read: %w", web.ErrUnknown, err)
+		return r, fmt.Errorf("%w: the master's answer cannot be read: %w", service.ErrUnknown, err)
 	}
 	return r, nil
 }
@@ -123,7 +123,7 @@ func (m *Members) change(wait time.Duration, q members.Request) (told wire.Membe
 	case r.Outcome == replica.Done:
 		return wire.MembersAnswer{Record: r.Members.Record.Encode(), Plan: r.Members.Plan}, nil
 	case r.Members.Refusal != nil:
-		return told, &web.MemberError{Code: codeOf(r.Members.Refusal.Reason), Text: r.Members.Refusal.Text}
+		return told, &service.Error{Code: codeOf(r.Members.Refusal.Reason), Text: r.Members.Refusal.Text}
 	}
 	return told, notMaster(r.Members.Master)
 }

@@ -23,9 +23,9 @@ func fullNodes(full []ballot.NodeID) string {
 		ids[i] = fmt.Sprint(id)
 	}
 	if len(ids) == 1 {
-		return "the disk of node " + ids[0] + " has reached its reserve or its quota"
+		return "the disk of node " + ids[0] + " has reached its reserve of free space or its --quota-bytes"
 	}
-	return "the disks of nodes " + listed(ids) + " have reached their reserve or quota"
+	return "the disks of nodes " + listed(ids) + " have reached their reserve of free space or --quota-bytes"
 }
 
 // listed joins words as in "a, b and c".

@@ -13,7 +13,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/server/replica"
 	"tenure/server/runner"
-	"tenure/server/web"
+	"tenure/server/service"
 	"tenure/server/wire"
 )
 
@@ -69,10 +69,10 @@ type notTaken struct {
 	why    string
 }
 
-func (e *notTaken) Error() string { return web.ErrNotApplied.Error() + ": " + e.why }
+func (e *notTaken) Error() string { return service.ErrNotApplied.Error() + ": " + e.why }
 
-// Unwrap makes it a web.ErrNotApplied.
-func (e *notTaken) Unwrap() error { return web.ErrNotApplied }
+// Unwrap makes it a service.ErrNotApplied.
+func (e *notTaken) Unwrap() error { return service.ErrNotApplied }
 
 // notMaster returns the error of a node that is not the master. 0: it does not know which node is.
 func notMaster(master ballot.NodeID) error { return &notTaken{master, "no master is known; try again"} }
@@ -83,7 +83,7 @@ func (q *Questions) put(wait time.Duration, node ballot.NodeID, x wire.Question,
 	k := q.kinds[x.Kind]
 	defer k.asked.Add(-1)
 	if k.asked.Add(1) > k.max {
-		return nil, fmt.Errorf("%w: %d questions of this kind wait already", web.ErrOverloaded, k.max)
+		return nil, fmt.Errorf("%w: %d questions of this kind wait already", service.ErrOverloaded, k.max)
 	}
 	x.ID, x.Wait = q.nextID.Add(1), wait
 	answer := q.open(x.ID, node)
@@ -155,17 +155,17 @@ func (q *Questions) Asked(from ballot.NodeID, x wire.Question) {
 // tell sends the answer to a question of another node: body, or what err says.
 func (q *Questions) tell(to ballot.NodeID, id uint64, body []byte, err error) {
 	a := wire.Answer{ID: id, Outcome: wire.Done, Body: body}
-	var refused *web.MemberError
+	var refused *service.Error
 	var not *notTaken
 	switch {
 	case errors.As(err, &refused):
 		a = wire.Answer{ID: id, Outcome: wire.Refused, Code: refused.Code, Text: refused.Text}
 	case errors.As(err, &not):
 		a = wire.Answer{ID: id, Outcome: wire.NotTaken, Master: not.master, Text: not.why}
-	case errors.Is(err, web.ErrUnknown):
+	case errors.Is(err, service.ErrUnknown):
 		a = wire.Answer{ID: id, Outcome: wire.Unknown}
 	case err != nil:
-		a = wire.Answer{ID: id, Outcome: wire.Refused, Text: strings.TrimPrefix(err.Error(), web.ErrNotApplied.Error()+": ")}
+		a = wire.Answer{ID: id, Outcome: wire.Refused, Text: strings.TrimPrefix(err.Error(), service.ErrNotApplied.Error()+": ")}
 	}
 	q.cfg.Send.SendLog(to, wire.EncodeAnswer(&a))
 }
@@ -178,15 +178,15 @@ func outcome(node ballot.NodeID, a *wire.Answer) ([]byte, error) {
 	case a.Outcome == wire.NotTaken:
 		return nil, &notTaken{a.Master, a.Text}
 	case a.Outcome == wire.Refused && a.Code == "":
-		return nil, web.NotApplied(fmt.Sprintf("node %d", node), errors.New(a.Text))
+		return nil, service.NotApplied(fmt.Sprintf("node %d", node), errors.New(a.Text))
 	case a.Outcome == wire.Refused && slices.Contains(api.Codes(), a.Code):
-		return nil, &web.MemberError{Code: a.Code, Text: a.Text}
+		return nil, &service.Error{Code: a.Code, Text: a.Text}
 	case a.Outcome == wire.Refused: // for a reason of a newer release
-		return nil, &web.MemberError{Code: api.CodeMemberState, Text: a.Text}
+		return nil, &service.Error{Code: api.CodeMemberState, Text: a.Text}
 	}
 	return nil, unanswered(node)
 }
 
 func unanswered(node ballot.NodeID) error {
-	return fmt.Errorf("%w: node %d did not answer in time, or does not know", web.ErrUnknown, node)
+	return fmt.Errorf("%w: node %d did not answer in time, or does not know", service.ErrUnknown, node)
 }

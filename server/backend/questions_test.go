@@ -12,7 +12,7 @@ import (
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/server/runner"
-	"tenure/server/web"
+	"tenure/server/service"
 	"tenure/server/wire"
 )
 
@@ -101,7 +101,7 @@ func TestAQuestionWaitsForItsAnswer(t *testing.T) {
 		if first.ID <= 100 || first.ID == second.ID || first.Kind != wire.AskDrain || first.Wait != time.Second {
 			t.Errorf("%+v and %+v", first, second)
 		}
-		if _, err := k.ask(time.Second, 2, wire.Drain{}); !errors.Is(err, web.ErrOverloaded) || len(sent) != 0 {
+		if _, err := k.ask(time.Second, 2, wire.Drain{}); !errors.Is(err, service.ErrOverloaded) || len(sent) != 0 {
 			t.Errorf("a third: %v, %d sent", err, len(sent))
 		}
 		answer(3, second.ID, wire.DrainBegun)
@@ -109,18 +109,18 @@ func TestAQuestionWaitsForItsAnswer(t *testing.T) {
 		answer(2, second.ID, wire.DrainOn)
 		want(wire.DrainOn, nil)
 		answer(2, second.ID, wire.DrainBegun)
-		want(0, web.ErrUnknown) // the first, after a second
+		want(0, service.ErrUnknown) // the first, after a second
 		answer(2, first.ID, wire.DrainBegun)
 
 		x := ask()
 		q.Answered(2, wire.Answer{ID: x.ID, Outcome: wire.Done, Body: []byte{0xc1}})
-		want(0, web.ErrUnknown)
+		want(0, service.ErrUnknown)
 		x = ask()
 		q.Answered(2, wire.Answer{ID: x.ID, Outcome: 200})
-		want(0, web.ErrUnknown)
+		want(0, service.ErrUnknown)
 		connects = false
 		ask()
-		want(0, web.ErrNotApplied)
+		want(0, service.ErrNotApplied)
 		if len(q.waiting) != 0 || q.kinds[wire.AskDrain].asked.Load() != 0 {
 			t.Errorf("%d still wait", len(q.waiting))
 		}
@@ -134,7 +134,7 @@ func TestAQuestionEndsWithTheNode(t *testing.T) {
 		k := newKind(q, wire.AskDrain, 2, "look", echo)
 		q.cfg.Lifecycle.End()
 		began := time.Now()
-		if _, err := k.ask(time.Hour, 2, wire.Drain{}); !errors.Is(err, web.ErrUnknown) {
+		if _, err := k.ask(time.Hour, 2, wire.Drain{}); !errors.Is(err, service.ErrUnknown) {
 			t.Error(err)
 		}
 		if _, err := k.askMaster(time.Hour, wire.Drain{}); err != nil {
@@ -154,10 +154,10 @@ func TestAnErrorIsTheSameFromAnotherNode(t *testing.T) {
 		answer := func(time.Duration, wire.Transfer) (struct{}, error) { return struct{}{}, err }
 		newKind(nodes[2], wire.AskTransfer, 1, "", answer)
 		k := newKind(nodes[1], wire.AskTransfer, 1, "look who is master", answer)
-		for _, err = range []error{nil, &web.MemberError{Code: api.CodeQuorumLoss, Text: "too few"}, &notTaken{7, "not me"},
-			fmt.Errorf("%w: no answer", web.ErrUnknown), errBusy, errors.New("oops")} {
+		for _, err = range []error{nil, &service.Error{Code: api.CodeQuorumLoss, Text: "too few"}, &notTaken{7, "not me"},
+			fmt.Errorf("%w: no answer", service.ErrUnknown), errBusy, errors.New("oops")} {
 			_, got := k.ask(time.Second, 2, wire.Transfer{To: 3})
-			var refused, wanted *web.MemberError
+			var refused, wanted *service.Error
 			var not *notTaken
 			switch {
 			case err == nil:
@@ -172,13 +172,13 @@ func TestAnErrorIsTheSameFromAnotherNode(t *testing.T) {
 				if !errors.As(got, &not) || *not != (notTaken{7, "not me"}) {
 					t.Errorf("%v, want %v", got, err)
 				}
-			case errors.Is(err, web.ErrUnknown):
-				if !errors.Is(got, web.ErrUnknown) || !strings.HasSuffix(got.Error(), ": look who is master") {
+			case errors.Is(err, service.ErrUnknown):
+				if !errors.Is(got, service.ErrUnknown) || !strings.HasSuffix(got.Error(), ": look who is master") {
 					t.Errorf("%v, want %v", got, err)
 				}
 			default:
 				said := "not applied: node 2: " + strings.TrimPrefix(err.Error(), "not applied: ")
-				if !errors.Is(got, web.ErrNotApplied) || got.Error() != said {
+				if !errors.Is(got, service.ErrNotApplied) || got.Error() != said {
 					t.Errorf("%v, want %v", got, said)
 				}
 			}
@@ -202,9 +202,9 @@ func TestAQuestionThatCannotBeAnswered(t *testing.T) {
 				t.Errorf("%+v: %+v, %v", x, b.Answer, err)
 			}
 		}
-		var refused *web.MemberError
+		var refused *service.Error
 		_, err := outcome(2, &wire.Answer{Outcome: wire.Refused, Code: "of another release", Text: "no"})
-		if !errors.As(err, &refused) || *refused != (web.MemberError{Code: api.CodeMemberState, Text: "no"}) {
+		if !errors.As(err, &refused) || *refused != (service.Error{Code: api.CodeMemberState, Text: "no"}) {
 			t.Errorf("a refusal with a code of another release: %v", err)
 		}
 	})
@@ -279,12 +279,12 @@ func TestTheMasterIsFound(t *testing.T) {
 		ask(2)
 		set(0, 0)
 		began := time.Now()
-		if _, err := kinds[1].askMaster(time.Second, wire.Transfer{}); !errors.Is(err, web.ErrNotApplied) ||
+		if _, err := kinds[1].askMaster(time.Second, wire.Transfer{}); !errors.Is(err, service.ErrNotApplied) ||
 			!strings.Contains(err.Error(), "no master is known") || time.Since(began) < time.Second {
 			t.Errorf("without a master, after %v: %v", time.Since(began), err)
 		}
 		down[2] = true
-		if _, err := kinds[1].askMaster(time.Second, wire.Transfer{}); !errors.Is(err, web.ErrNotApplied) ||
+		if _, err := kinds[1].askMaster(time.Second, wire.Transfer{}); !errors.Is(err, service.ErrNotApplied) ||
 			!strings.Contains(err.Error(), "node 2 is not connected") {
 			t.Errorf("without a connection: %v", err)
 		}
@@ -307,10 +307,10 @@ func TestAMasterThatIsNoMoreIsNotWaitedFor(t *testing.T) {
 		}
 		k := newKind(q, wire.AskDrain, 2, "", echo)
 		_, err := k.askMaster(time.Minute, wire.Drain{})
-		if d := time.Since(began).Round(time.Second); !errors.Is(err, web.ErrUnknown) || d != 6*time.Second+otherMasterFor {
+		if d := time.Since(began).Round(time.Second); !errors.Is(err, service.ErrUnknown) || d != 6*time.Second+otherMasterFor {
 			t.Errorf("after %v: %v", d, err)
 		}
-		if _, err := k.ask(time.Minute, 2, wire.Drain{}); !errors.Is(err, web.ErrUnknown) || time.Since(began) < time.Minute {
+		if _, err := k.ask(time.Minute, 2, wire.Drain{}); !errors.Is(err, service.ErrUnknown) || time.Since(began) < time.Minute {
 			t.Errorf("a question to any node, after %v: %v", time.Since(began), err)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 	"tenure/kv"
 	"tenure/server/backup"
 	"tenure/server/backup/tarred"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 const (
@@ -44,7 +44,7 @@ func uploadID(key string, pieces [][]byte) string {
 // without an error is that of the install, or of a refused piece.
 func (b *Backups) Restore(timeout time.Duration, body io.Reader, install kv.Command) (kv.Result, error) {
 	if !b.restoring.TryLock() {
-		return kv.Result{}, fmt.Errorf("%w: this node is uploading another snapshot: try again later", web.ErrOverloaded)
+		return kv.Result{}, fmt.Errorf("%w: this node is uploading another snapshot: try again later", service.ErrOverloaded)
 	}
 	defer b.restoring.Unlock()
 	pieces, err := readPieces(body)
@@ -71,7 +71,7 @@ func (b *Backups) Restore(timeout time.Duration, body io.Reader, install kv.Comm
 	if err != nil || r.Code != kv.CodeDone || install.IdemKey != "" {
 		// After a copy of the request that was carried out before, nothing took the pieces. It is not sent while the
 		// outcome is unknown: then the pieces end by themselves.
-		if !errors.Is(err, web.ErrUnknown) {
+		if !errors.Is(err, service.ErrUnknown) {
 			b.dropUpload(timeout, upload)
 		}
 	}
@@ -96,11 +96,11 @@ func (b *Backups) install(timeout time.Duration, c kv.Command) (kv.Result, error
 func (b *Backups) stage(timeout time.Duration, c kv.Command) (r kv.Result, err error) {
 	for end := time.Now().Add(stageFor); ; time.Sleep(stageAgain) {
 		r, err = b.cfg.KV.Write(timeout, c, nil)
-		if err == nil || errors.Is(err, web.ErrNoSpace) {
+		if err == nil || errors.Is(err, service.ErrNoSpace) {
 			return r, err
 		}
 		if time.Now().After(end) || b.cfg.Lifecycle.Stopping() {
-			return r, web.NotApplied(fmt.Sprintf("piece %d of the snapshot was not taken: nothing was replaced", c.Num),
+			return r, service.NotApplied(fmt.Sprintf("piece %d of the snapshot was not taken: nothing was replaced", c.Num),
 				errors.New(err.Error())) // whether that piece was taken does not matter any more
 		}
 	}
@@ -116,9 +116,9 @@ func readPieces(body io.Reader) ([][]byte, error) {
 	in := bufio.NewReaderSize(body, 64<<10)
 	begin, err := in.Peek(2)
 	if err == io.EOF {
-		return nil, fmt.Errorf("%w: it ends after %d bytes", web.ErrSnapshot, len(begin))
+		return nil, fmt.Errorf("%w: it ends after %d bytes", service.ErrSnapshot, len(begin))
 	} else if err != nil {
-		return nil, fmt.Errorf("%w: %w", web.ErrSnapshot, err)
+		return nil, fmt.Errorf("%w: %w", service.ErrSnapshot, err)
 	}
 	var pieces *kv.Pieces
 	read := func(r io.Reader) (err error) {
@@ -132,9 +132,9 @@ func readPieces(body io.Reader) ([][]byte, error) {
 	}
 	switch {
 	case errors.Is(err, kv.ErrUploadTooLarge):
-		return nil, fmt.Errorf("%w: %w", web.ErrSnapshotTooLarge, err)
+		return nil, fmt.Errorf("%w: %w", service.ErrSnapshotTooLarge, err)
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", web.ErrSnapshot, err)
+		return nil, fmt.Errorf("%w: %w", service.ErrSnapshot, err)
 	}
 	return pieces.List(), nil
 }

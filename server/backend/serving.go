@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"tenure/api"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // serving is what answers requests: nobody yet, a Backend, or nobody any more. It is safe for concurrent use.
@@ -46,9 +46,9 @@ func (s *serving) refuse() error {
 	switch {
 	case b == nil:
 	case b.Sought() != "":
-		return fmt.Errorf("%w: %s", web.ErrOtherCluster, b.Sought())
+		return fmt.Errorf("%w: %s", service.ErrOtherCluster, b.Sought())
 	case b.FounderWaits() != "":
-		return fmt.Errorf("%w: %s", web.ErrNotApplied, b.FounderWaits())
+		return fmt.Errorf("%w: %s", service.ErrNotApplied, b.FounderWaits())
 	}
-	return fmt.Errorf("%w: %s", web.ErrNotApplied, s.starting.Load().Problem)
+	return fmt.Errorf("%w: %s", service.ErrNotApplied, s.starting.Load().Problem)
 }

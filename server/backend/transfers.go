@@ -11,7 +11,7 @@ import (
 	"tenure/internal/clock"
 	"tenure/server/replica/elector"
 	"tenure/server/runner"
-	"tenure/server/web"
+	"tenure/server/service"
 	"tenure/server/wire"
 )
 
@@ -38,7 +38,7 @@ type Transfers struct {
 	busy atomic.Bool                    // a hand-over is under way here
 }
 
-var errBusy = fmt.Errorf("%w: another hand-over is under way; look who is master, then try again", web.ErrNotApplied)
+var errBusy = fmt.Errorf("%w: another hand-over is under way; look who is master, then try again", service.ErrNotApplied)
 
 // NewTransfers returns a Transfers.
 func NewTransfers(c TransfersConfig) *Transfers {
@@ -105,7 +105,7 @@ func (t *Transfers) transfer(_ time.Duration, q wire.Transfer) (none struct{}, e
 	defer t.busy.Store(false)
 	if q.To == 0 {
 		if err := t.cfg.CanTake(0); err != nil {
-			return none, fmt.Errorf("%w: %w", web.ErrNotApplied, err)
+			return none, fmt.Errorf("%w: %w", service.ErrNotApplied, err)
 		}
 	}
 	return none, t.handOver(q.To, elector.CauseHandedOver)
@@ -114,14 +114,14 @@ func (t *Transfers) transfer(_ time.Duration, q wire.Transfer) (none struct{}, e
 // handOver hands over from this node.
 func (t *Transfers) handOver(to ballot.NodeID, why elector.Cause) error {
 	if !t.cfg.Mastership.Serves(t.cfg.Clock.Now()) {
-		return fmt.Errorf("%w: node %d is not the master", web.ErrNotApplied, t.cfg.Self)
+		return fmt.Errorf("%w: node %d is not the master", service.ErrNotApplied, t.cfg.Self)
 	}
 	if to == t.cfg.Self {
 		return nil
 	}
 	if to != 0 {
 		if err := t.cfg.CanTake(to); err != nil {
-			return fmt.Errorf("%w: %w", web.ErrNotApplied, err)
+			return fmt.Errorf("%w: %w", service.ErrNotApplied, err)
 		}
 	}
 	t.cfg.Handover.Give(to, why)

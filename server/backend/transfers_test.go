@@ -9,7 +9,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
 	"tenure/server/runner"
-	"tenure/server/web"
+	"tenure/server/service"
 	"tenure/server/wire"
 )
 
@@ -25,7 +25,7 @@ func TestOneHandOverAtATime(t *testing.T) {
 	transfers := NewTransfers(TransfersConfig{Self: 1, Clock: now, Mastership: m, Questions: asks,
 		CanTake: func(ballot.NodeID) error { return errors.New("cannot take it") }})
 	transfers.busy.Store(true)
-	if err := transfers.Transfer(time.Second, 3); !errors.Is(err, web.ErrNotApplied) || !strings.Contains(err.Error(), "under way") {
+	if err := transfers.Transfer(time.Second, 3); !errors.Is(err, service.ErrNotApplied) || !strings.Contains(err.Error(), "under way") {
 		t.Errorf("a client of the master is told %v", err)
 	}
 	asks.Asked(2, wire.Question{ID: 40, Kind: wire.AskTransfer, Body: wire.EncodeBody(&wire.Transfer{To: 3})})
@@ -52,8 +52,8 @@ func TestATransferThatIsPassedOn(t *testing.T) {
 		want    error
 	}{
 		{"done", wire.Answer{Outcome: wire.Done, Body: wire.EncodeBody(&struct{}{})}, true, nil},
-		{"refused", wire.Answer{Outcome: wire.Refused, Text: "no"}, true, web.ErrNotApplied},
-		{"silent", wire.Answer{}, false, web.ErrUnknown},
+		{"refused", wire.Answer{Outcome: wire.Refused, Text: "no"}, true, service.ErrNotApplied},
+		{"silent", wire.Answer{}, false, service.ErrUnknown},
 	} {
 		if x.answers {
 			go func() {

@@ -11,7 +11,7 @@ import (
 	"tenure/server/members"
 	"tenure/server/replica"
 	"tenure/server/runner"
-	"tenure/server/web"
+	"tenure/server/service"
 	"tenure/server/wire"
 )
 
@@ -115,18 +115,18 @@ func (u *Upgrades) FinishUpgrade(timeout time.Duration) (api.Upgrade, error) {
 			return u.Upgrade(), u.notRaised(older, nil)
 		}
 		// Of an unknown outcome the level itself tells.
-		if _, err := u.raises.askMaster(timeout, struct{}{}); err != nil && !errors.Is(err, web.ErrUnknown) {
+		if _, err := u.raises.askMaster(timeout, struct{}{}); err != nil && !errors.Is(err, service.ErrUnknown) {
 			return u.Upgrade(), err
 		}
 	}
 	for !reached() {
 		if time.Now().After(end) {
 			return u.Upgrade(), fmt.Errorf("%w: the level is being raised, and this node has not applied it yet: look with kvctl "+
-				"upgrade status", web.ErrUnknown)
+				"upgrade status", service.ErrUnknown)
 		}
 		select {
 		case <-u.cfg.Lifecycle.Ended():
-			return u.Upgrade(), fmt.Errorf("%w: this node is stopping; ask another", web.ErrUnknown)
+			return u.Upgrade(), fmt.Errorf("%w: this node is stopping; ask another", service.ErrUnknown)
 		case <-time.After(replica.TickEvery):
 		}
 	}
@@ -153,5 +153,5 @@ func (u *Upgrades) raise(wait time.Duration, _ struct{}) (none struct{}, err err
 // notRaised refuses to raise the level because of members in the way.
 func (u *Upgrades) notRaised(older, unheard []ballot.NodeID) error {
 	why := u.blocked(u.cfg.Log.View().Level.Cluster, older, unheard)
-	return &web.MemberError{Code: api.CodeMemberState, Text: "not raised: " + why}
+	return &service.Error{Code: api.CodeMemberState, Text: "not raised: " + why}
 }

@@ -9,7 +9,7 @@ import (
 	"tenure/api"
 	"tenure/server/admission"
 	"tenure/server/resp/proto"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // admitted is what a connection has of the limits that bound all clients. Its goroutine alone uses it.
@@ -33,15 +33,6 @@ func newAdmitted(c *admission.Control, conn *admission.Conn, moved *atomic.Int64
 		stopping: stopping}
 }
 
-// holds is called with the token of the client: a client is its token, as over HTTP, or its address if it has none but
-// the anonymous one.
-func (a *admitted) holds(accessor string) {
-	a.client = a.conn.Client
-	if accessor != "" && accessor != api.AnonymousAccessor {
-		a.client = a.client.Holding(accessor)
-	}
-}
-
 // begin counts the commands that have arrived together as one request in flight, as which they go to the log.
 func (a *admitted) begin() {
 	if a.begun {
@@ -50,7 +41,7 @@ func (a *admitted) begin() {
 	a.begun = true
 	var err error
 	if a.flight, err = a.control.Conns.Begin(a.conn, false); err != nil {
-		a.refusal = overloaded(err)
+		a.refusal = service.Overloaded(err)
 		a.slow = errors.Is(err, admission.ErrSourceRequests)
 	}
 }
@@ -61,7 +52,7 @@ func (a *admitted) end() {
 	a.flight.End()
 	a.charge()
 	if a.slow {
-		a.slowDown()
+		a.control.Conns.SlowDown(a.conn, nil, a.stopping)
 	}
 	a.begun, a.refusal, a.slow = false, nil, false
 }
@@ -78,18 +69,6 @@ func (a *admitted) charge() {
 	}
 }
 
-// slowDown waits before a refusal is sent, unless the server stops.
-func (a *admitted) slowDown() {
-	d, done := a.control.Conns.SlowDown(a.conn)
-	defer done()
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-a.stopping:
-	}
-}
-
 // count counts a command for the rate of the client, and returns why it is refused. Each command of a pipeline counts.
 func (a *admitted) count() error {
 	if !a.rated {
@@ -97,7 +76,7 @@ func (a *admitted) count() error {
 	}
 	if _, err := a.control.Rates.Take(a.client, time.Now()); err != nil {
 		a.slow = true
-		return fmt.Errorf("%w: %w: at most %d a second", web.ErrOverloaded, err, a.control.Limits.Rate.PerSecond)
+		return service.TooFast(err, a.control.Limits.Rate.PerSecond)
 	}
 	return nil
 }
@@ -113,13 +92,9 @@ func (a *admitted) wait() (admission.Place, error) {
 func (a *admitted) tooMuchUnread(h *holding) error {
 	a.slow = true
 	if h.greedy {
-		return overloaded(admission.ErrAnswers)
+		return service.Overloaded(admission.ErrAnswers)
 	}
-	return overloaded(errUnread)
-}
-
-func overloaded(err error) error {
-	return fmt.Errorf("%w: %w; try again later, or another node", web.ErrOverloaded, err)
+	return service.Overloaded(errUnread)
 }
 
 // admit returns why a command is not even looked at. cmd is nil if there is no such command.
@@ -158,6 +133,9 @@ func (c *conn) turnAway(cmd *command, args [][]byte, why error) {
 type sizeError struct{ text string }
 
 func (e *sizeError) Error() string { return e.text + ": nothing was changed" }
+
+// APICode returns api.CodeTooLarge.
+func (e *sizeError) APICode() api.Code { return api.CodeTooLarge }
 
 // tooLarge answers a command that was dropped because it is too large.
 func (c *conn) tooLarge(e *proto.TooLarge) {

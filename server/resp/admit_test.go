@@ -10,6 +10,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/admission"
+	"tenure/server/service"
 	"tenure/server/slow"
 	"tenure/server/watch"
 )
@@ -18,7 +19,7 @@ import (
 const slowDownFor = 100 * time.Millisecond
 
 // limited serves with limits that bound loopback too.
-func limited(t *testing.T, b Backend, l admission.Limits) *Server {
+func limited(t *testing.T, b service.Node, l admission.Limits) *Server {
 	t.Helper()
 	l.Loopback = true
 	c, m := Config{Hub: watch.New(testHub)}, admission.NewMetrics()
@@ -32,7 +33,7 @@ func TestConnectionsOfOneSource(t *testing.T) {
 	first := dial(t, server)
 	first.want("PING", "PONG")
 	dial(t, server).want("PING", "PONG")
-	if got := dial(t, server).reply(); got != "-ERR max number of clients reached" {
+	if got := dial(t, server).reply(); got != "-ERR max number of clients reached (--max-connections, --max-connections-per-source)" {
 		t.Error(got)
 	}
 	first.want("QUIT", "OK")

@@ -9,7 +9,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/resp/proto"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // batch is what one connection has asked for and what was not carried out yet, in order. Values in it may be those in
@@ -184,7 +184,7 @@ func (b *batch) replies(w *proto.Writer, results []result, err error) (ops int) 
 	for i := range b.ops {
 		o := &b.ops[i]
 		switch {
-		case err != nil && (o.steps > 0 || o.to-o.from >= largeReply && errors.Is(err, web.ErrOverloaded)):
+		case err != nil && (o.steps > 0 || o.to-o.from >= largeReply && errors.Is(err, service.ErrOverloaded)):
 			w.Error(errorText(err))
 		case o.reply == nil:
 			w.Raw(b.ready[o.from:o.to])

@@ -69,15 +69,7 @@ func init() {
 			table[list[i].name] = &list[i]
 		}
 	}
-	for name := range strings.FieldsSeq(acts) {
-		table[name].acts = true
-	}
 }
-
-// acts is the commands that change something.
-const acts = "set setnx setex psetex getset getdel getex mset msetnx append incr decr incrby decrby del unlink " +
-	"delifeq delex rename renamenx expire pexpire expireat pexpireat persist flushdb flushall exec eval evalsha tenure.once " +
-	"tenure.fence"
 
 const longestName = 32
 

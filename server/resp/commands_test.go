@@ -11,7 +11,7 @@ import (
 	"tenure/internal/wrongport"
 	"tenure/kv"
 	"tenure/server/admission"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // Each line is a command and what Redis 7.0.15 answers, but where a comment says otherwise.
@@ -56,6 +56,13 @@ func TestCommands(t *testing.T) {
 			mset a => -ERR wrong number of arguments for 'mset' command
 			set k v ex => -ERR syntax error
 			set k v ex 0 => -ERR invalid expire time in 'set' command
+			set k v ex 1576800001 => -ERR invalid expire time in 'set' command: more than 50 years: nothing was changed
+			set k v exat 9999999999999 => -ERR invalid expire time in 'set' command: more than 50 years: nothing was changed
+			set k v ex 9223372036854775807 => -ERR invalid expire time in 'set' command
+			expire k 9223370399119966 => -ERR invalid expire time in 'expire' command
+			pexpire k 9223372036854770000 => -ERR invalid expire time in 'pexpire' command
+			expire k 1576800001 => -ERR invalid expire time in 'expire' command: more than 50 years: nothing was changed
+			psetex k 1576800000001 v => -ERR invalid expire time in 'psetex' command: more than 50 years: nothing was changed
 			set k v ex x => -ERR value is not an integer or out of range
 			set k v nx xx => -ERR syntax error
 			set k v ifeq no => nil
@@ -166,8 +173,8 @@ func TestCommands(t *testing.T) {
 			tenure.revision => 1
 			tenure.once k1 1 incr n => 1
 			tenure.once k1 1 incr n => 1
-			tenure.once k1 1 incrby n 1 => -NOTONCE the key was used by another command: nothing was changed
-			tenure.once k1 1 incrby n 2 => -NOTONCE the key was used by another command: nothing was changed
+			tenure.once k1 1 incrby n 1 => -NOTONCE the idempotency key was used by another write: nothing was changed: use a new key for each write, and the same only to retry it unchanged
+			tenure.once k1 1 incrby n 2 => -NOTONCE the idempotency key was used by another write: nothing was changed: use a new key for each write, and the same only to retry it unchanged
 			tenure.once k2 99 incr n => -NOTONCE the base is above the store's revision: nothing was changed
 			tenure.once k2 x incr n => -ERR the base of TENURE.ONCE is a revision, from 0 up: see TENURE.REVISION
 			tenure.once k2 1 get n => -ERR 'get' writes nothing: send it as it is
@@ -341,8 +348,9 @@ func TestErrorsSayWhatBecameOfAWrite(t *testing.T) {
 		err  error
 		want string
 	}{
-		{web.ErrNotApplied, "-CLUSTERDOWN "}, {web.ErrOverloaded, "-TRYAGAIN "}, {web.ErrNoSpace, "-OOM "},
-		{web.ErrUnknown, "-UNKNOWN outcome: "}, {errors.New("x"), "-ERR "},
+		{service.ErrNotApplied, "-CLUSTERDOWN "}, {service.ErrOverloaded, "-TRYAGAIN "}, {service.ErrNoSpace, "-OOM "},
+		{service.ErrUnknown, "-UNKNOWN outcome: "}, {errors.New("x"), "-UNKNOWN outcome: "},
+		{service.ErrNotCaughtUp, "-CLUSTERDOWN "},
 	} {
 		f := newFake(t)
 		f.fail = fmt.Errorf("%w: because", c.err)
@@ -444,10 +452,10 @@ func TestReadModes(t *testing.T) {
 	s := dial(t, start(t, f, Config{}))
 	for _, c := range []struct {
 		command string
-		mode    web.Mode
+		mode    service.Mode
 	}{
-		{"ping", web.Default}, {"readonly", web.Stale}, {"readwrite", web.Default},
-		{"tenure.read consistent", web.Consistent}, {"tenure.read stale", web.Stale}, {"reset", web.Default},
+		{"ping", service.Default}, {"readonly", service.Stale}, {"readwrite", service.Default},
+		{"tenure.read consistent", service.Consistent}, {"tenure.read stale", service.Stale}, {"reset", service.Default},
 	} {
 		s.send(c.command, "get a")
 		s.reply()
@@ -489,7 +497,7 @@ func TestOneConnectionTooMany(t *testing.T) {
 	limits := admission.Limits{Conns: 2, Requests: 8, Reserved: 1}
 	server := start(t, newFake(t), Config{Admission: admission.NewControl(limits, zerolog.Nop(), admission.NewMetrics())})
 	dial(t, server).want("ping", "PONG")
-	if got := dial(t, server).reply(); got != "-ERR max number of clients reached" {
+	if got := dial(t, server).reply(); got != "-ERR max number of clients reached (--max-connections, --max-connections-per-source)" {
 		t.Error(got)
 	}
 }

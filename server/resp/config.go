@@ -42,7 +42,7 @@ type Config struct {
 	// Admission bounds what clients can take, and may be shared with the listeners of other protocols. Nil: one of this
 	// server's own, with the defaults.
 	Admission *admission.Control
-	// ClientTimeout bounds how long a batch waits for the Backend. 10 s.
+	// ClientTimeout bounds how long a batch waits for the node. 10 s.
 	ClientTimeout time.Duration
 	// SendTimeout bounds how long replies may take to be sent, and each 64 KiB of a command to arrive. 30 s.
 	SendTimeout time.Duration

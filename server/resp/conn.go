@@ -5,6 +5,7 @@ import (
 
 	"tenure/server/admission"
 	"tenure/server/resp/proto"
+	"tenure/server/service"
 )
 
 // conn is one client's connection. All of it belongs to the goroutine that serves it.
@@ -29,7 +30,7 @@ type conn struct {
 }
 
 // newConn returns the connection nc, which was admitted. It is not served yet.
-func newConn(nc net.Conn, cfg *Config, s *shared, b Backend, as *admission.Conn) *conn {
+func newConn(nc net.Conn, cfg *Config, s *shared, b service.Node, as *admission.Conn) *conn {
 	counted := &metered{Conn: nc, patience: cfg.SendTimeout, stopping: s.stopping}
 	c := &conn{net: nc, in: proto.NewReader(counted, cfg.limits()), cfg: cfg, shared: s}
 	c.in.Known, counted.in = true, c.in

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"tenure/server/resp/proto"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 var connectionCommands = []command{
@@ -15,8 +15,8 @@ var connectionCommands = []command{
 	{name: "hello", arity: -1, alone: true, stranger: true, run: hello},
 	{name: "select", arity: 2, steps: selectDB},
 	{name: "reset", arity: 1, immediate: true, stranger: true, subscriber: true, ends: true, run: reset},
-	{name: "readonly", arity: 1, alone: true, run: func(c *conn, _ [][]byte) { c.readIn(web.Stale) }},
-	{name: "readwrite", arity: 1, alone: true, run: func(c *conn, _ [][]byte) { c.readIn(web.Default) }},
+	{name: "readonly", arity: 1, alone: true, run: func(c *conn, _ [][]byte) { c.readIn(service.Stale) }},
+	{name: "readwrite", arity: 1, alone: true, run: func(c *conn, _ [][]byte) { c.readIn(service.Default) }},
 	{name: "client", arity: -2, run: client},
 }
 
@@ -150,14 +150,14 @@ func reset(c *conn, _ [][]byte) {
 	c.subs.stopTelling()
 	c.subs.events, c.subs.asked = eventFlags{}, nil // no notifier runs
 	c.speak(false)
-	c.name, c.to.mode = "", web.Default
+	c.name, c.to.mode = "", service.Default
 	c.to.forget()
 	c.changed()
 	c.batch.reply(func(w *proto.Writer) { w.Simple("RESET") })
 }
 
 // readIn makes what the connection reads from now on be read so.
-func (c *conn) readIn(m web.Mode) {
+func (c *conn) readIn(m service.Mode) {
 	c.to.mode = m
 	c.batch.reply((*proto.Writer).OK)
 }

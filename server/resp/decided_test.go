@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"tenure/kv"
+	"tenure/server/service"
 	"tenure/server/slow"
-	"tenure/server/web"
 )
 
-// twice is a Backend that has two copies of a write decided, as a node does when the answer to the first one is lost.
+// twice is a node that has two copies of a write decided, as a node does when the answer to the first one is lost.
 // Between them it calls between. The answer is that to the second copy.
 type twice struct {
 	*guarded
@@ -47,12 +47,12 @@ func TestTheVerdictOnASecondCopy(t *testing.T) {
 		"revoked": {revoked: true, want: "-UNKNOWN outcome", outcome: "unknown"},
 		"revoked, by a node that does not know it": {revoked: true, cut: true, want: "-UNKNOWN outcome", outcome: "unknown"},
 		"still allowed":            {want: "old", outcome: "done"},
-		"still allowed, no space":  {err: web.ErrNoSpace, want: "-UNKNOWN outcome", outcome: "unknown"},
-		"still allowed, no master": {err: web.ErrNotApplied, want: "-UNKNOWN outcome", outcome: "unknown"},
+		"still allowed, no space":  {err: service.ErrNoSpace, want: "-UNKNOWN outcome", outcome: "unknown"},
+		"still allowed, no master": {err: service.ErrNotApplied, want: "-UNKNOWN outcome", outcome: "unknown"},
 		"not applied, revoked":     {unapplied: true, revoked: true, want: "-NOAUTH", outcome: "denied"},
 		"not applied, revoked, by a node that does not know it": {unapplied: true, revoked: true, cut: true,
 			want: "-CLUSTERDOWN not applied", outcome: "not applied"},
-		"not applied, no space": {unapplied: true, err: web.ErrNoSpace, want: "-OOM", outcome: "not applied"},
+		"not applied, no space": {unapplied: true, err: service.ErrNoSpace, want: "-OOM", outcome: "not applied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGuarded(t)

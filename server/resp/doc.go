@@ -2,8 +2,8 @@
 // language and send many commands at a time.
 //
 // The package has connections and their limits, commands with their replies, and transactions of connections. It never
-// decides whether a write is applied or a read is fresh: the Backend does, as for package web. An error of the Backend
-// never becomes a better one here: "unknown" stays unknown.
+// decides whether a write is applied or a read is fresh: the node does. An error of the node never becomes a better one
+// here: "unknown" stays unknown.
 //
 // # The way of a command
 //
@@ -16,9 +16,8 @@
 //	             look at many keys; the cursors of SCAN; RANDOMKEY; the bounded tables that clients share
 //	info.go, figures.go
 //	             what this server is, and INFO
-//	permission.go, view.go, refused.go
-//	             the one way to the Backend, which decides whether the client may; what becomes of a batch that it
-//	             may not have carried out whole
+//	store.go, view.go, refused.go
+//	             the way to the node, as this client; what becomes of a batch that it may not have carried out whole
 //	handshake.go, login.go, admit.go, metered.go, trail.go
 //	             TLS; AUTH; the limits of clients; lines of the audit log
 //	reader.go    the permissions of a client that receives changes
@@ -31,7 +30,7 @@
 //	             carry out the batch: as one sequence of the log if it writes, else as one read
 //	sender.go    the replies that are not sent yet, and how they are sent
 //	errors.go, survive.go
-//	             replies to errors of the Backend, to unknown outcomes, and after a fault of this package
+//	             replies to errors of the node, to unknown outcomes, and after a fault of this package
 //
 // DESIGN.md says why it is built so.
 package resp

@@ -1,32 +1,43 @@
 package resp
 
 import (
+	"cmp"
 	"errors"
 
+	"tenure/api"
 	"tenure/kv"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
-// errorText returns what a client is told when the Backend did not carry out what it asked for. Clients repeat commands
-// by themselves after -LOADING, -CLUSTERDOWN and -TRYAGAIN, so these are for what was certainly not applied.
+// prefixes are the first words of replies to errors, by their codes. Clients repeat commands by themselves after
+// -LOADING, -CLUSTERDOWN and -TRYAGAIN, so these are for what was certainly not applied.
+var prefixes = map[api.Code]string{
+	api.CodeCondition: "ERR", api.CodeNotFound: "ERR", api.CodeNoSession: "ERR", api.CodeFenced: "FENCED",
+	api.CodeNotNumber: "ERR", api.CodeBusy: "LEASEBUSY", api.CodeLost: "LEASEGONE",
+
+	api.CodeInvalid: "ERR", api.CodeForbidden: "ERR", api.CodeDenied: "NOPERM", api.CodeUnknownToken: "NOAUTH",
+	api.CodeTooLarge: "ERR", api.CodeKeyReused: "NOTONCE", api.CodeNoSpace: "OOM", api.CodeFeatureLevel: "CLUSTERDOWN",
+
+	api.CodeMemberBusy: "ERR", api.CodeNotMember: "ERR", api.CodeMemberState: "ERR", api.CodeQuorumLoss: "ERR",
+
+	api.CodeNotApplied: "CLUSTERDOWN", api.CodeOverloaded: "TRYAGAIN", api.CodeQuarantine: "CLUSTERDOWN",
+	api.CodeNotReady: "CLUSTERDOWN", api.CodeOtherCluster: "CLUSTERDOWN",
+
+	api.CodeUnknown: "UNKNOWN outcome:", api.CodeKeyTooOld: "UNKNOWN outcome:", api.CodeInternal: "UNKNOWN outcome:",
+}
+
+// errorText returns what a client is told when the node did not carry out what it asked for. An error without a code is
+// that of a read here.
 func errorText(err error) string {
 	if text, ok := deniedText(err); ok {
 		return text
 	}
 	var undone *undoneError
-	switch {
-	case errors.As(err, &undone):
+	if errors.As(err, &undone) {
 		return undone.Error()
-	case errors.Is(err, web.ErrOverloaded):
-		return "TRYAGAIN " + err.Error()
-	case errors.Is(err, web.ErrNotApplied):
-		return "CLUSTERDOWN " + err.Error()
-	case errors.Is(err, web.ErrNoSpace):
-		return "OOM " + err.Error()
-	case errors.Is(err, web.ErrUnknown):
-		return "UNKNOWN outcome: " + err.Error()
 	}
-	return "ERR " + err.Error()
+	code, _ := service.CodeOf(err)
+	return cmp.Or(prefixes[code], "ERR") + " " + err.Error()
 }
 
 // The texts of Redis, which clients and their tests know.
@@ -52,24 +63,15 @@ func refusalText(r result) (text string, ok bool) {
 		return errNotInteger, true
 	case kv.CodeTooLarge:
 		return "ERR string exceeds maximum allowed size (proto-max-bulk-len): a value has at most as many bytes as " +
-			"--max-value-bytes says, and the replies of a transaction that writes 16 MiB together: nothing was changed", true
-	case kv.CodeQuota:
-		text := "OOM a quota does not allow it"
-		if o, err := kv.DecodeOverQuota(r.body); err == nil {
-			text = "OOM " + o.String()
-		}
-		return text + ": nothing was changed", true
-	case kv.CodeFull:
-		return "OOM as many expiring keys or fences are kept as can be: nothing was changed", true
+			"--max-value-bytes says: nothing was changed", true
 	case kv.CodeFenced:
 		return "FENCED a larger token of this name was seen: nothing was changed", true
-	case kv.CodeKeyReused:
-		return "NOTONCE the key was used by another command: nothing was changed", true
-	case kv.CodeBaseAhead:
+	case kv.CodeBaseAhead: // about the key, as when that was used before
 		return "NOTONCE the base is above the store's revision: nothing was changed", true
 	case kv.CodeLevel:
 		return "CLUSTERDOWN not applied: the Redis protocol needs a higher feature level: upgrade all nodes, then run " +
 			"kvctl upgrade finish", true
 	}
-	return "ERR " + r.code.String(), true
+	e := service.NotDone(&kv.Command{}, &kv.Result{Code: r.code, Body: r.body})
+	return prefixes[e.Code] + " " + e.Text, true
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"tenure/api"
 	"tenure/kv"
 	"tenure/server/acl"
+	"tenure/server/service"
 	"tenure/server/slow"
-	"tenure/server/web"
 )
 
 // executor carries out the batch of one connection, and keeps the results of the steps until the replies are written.
@@ -59,7 +60,7 @@ func (x *executor) write() error {
 	switch {
 	case err == nil:
 		err = x.stepsOf(&r, 0)
-	case errors.Is(err, web.ErrNoSpace):
+	case errors.Is(err, service.ErrNoSpace):
 		err = x.writeWithoutSpace(err)
 	}
 	if err != nil {
@@ -107,7 +108,8 @@ func (x *executor) writeWithoutSpace(full error) error {
 	return err
 }
 
-// stepsOf reads the results of the batch's steps, which are behind so many checks, as far as there are any.
+// stepsOf reads the results of the batch's steps, which are behind so many checks, as far as there are any. After an
+// error nobody knows what was done.
 func (x *executor) stepsOf(r *kv.Result, checks int) error {
 	n := len(x.batch.steps) - checks
 	if r.Code != kv.CodeDone { // the same for all of them
@@ -117,7 +119,7 @@ func (x *executor) stepsOf(r *kv.Result, checks int) error {
 		return nil
 	}
 	if r.Count > uint64(n) {
-		return fmt.Errorf("%w: of %d steps %d are left out", kv.ErrBody, n, r.Count)
+		return service.InDoubt(fmt.Errorf("%w: of %d steps %d are left out", kv.ErrBody, n, r.Count))
 	}
 	n -= int(r.Count)
 	x.held.hold(len(r.Body)) // what was written is told, whatever waits on this node
@@ -125,9 +127,9 @@ func (x *executor) stepsOf(r *kv.Result, checks int) error {
 	for range n {
 		s, err := steps.Next()
 		if err != nil {
-			return err
+			return service.InDoubt(err)
 		}
-		if s.Code == kv.CodeQuota && !x.to.may(acl.OperatorRead()) {
+		if s.Code == kv.CodeQuota && !x.to.May(acl.OperatorRead()) {
 			s.Body = "" // how much others have under the prefix
 		}
 		x.results = append(x.results, result{code: s.Code, count: s.Count, body: s.Body})
@@ -168,15 +170,21 @@ func (x *executor) atomically(checks int) error {
 }
 
 // errChanged: a key that was watched has changed.
-var errChanged = errors.New("a watched key has changed")
+var errChanged = service.Refuse(api.CodeCondition, "a watched key has changed")
 
 // undoneError is why nothing of a transaction was applied: a step of it was refused for its size or for space.
 type undoneError struct{ step result }
 
 func (e *undoneError) Error() string {
 	text, _ := refusalText(e.step)
+	if e.step.code == kv.CodeTooLarge {
+		text += "; or the replies of a transaction that writes have more than 16 MiB together"
+	}
 	return text
 }
+
+// APICode returns the code of what was refused.
+func (e *undoneError) APICode() api.Code { return service.CodeOfResult(e.step.code) }
 
 func (x *executor) inOneState(checks int) error {
 	b := x.batch
@@ -204,9 +212,6 @@ func (x *executor) apply(cmd kv.Command) (kv.Result, error) {
 	asked := time.Now()
 	x.took = slow.Request{}
 	r, err := x.to.Write(cmd, &x.took.Write)
-	if r.Code == kv.CodeQuota && !x.to.may(acl.OperatorRead()) {
-		r.Body = "" // how much others have under the prefix
-	}
 	x.took.Store = time.Since(asked)
 	x.slow.Done(x.took.Store, &x.took, func(e *zerolog.Event) {
 		e.Str("redis", x.batch.name).Int("commands", len(x.batch.ops)).Str("client", x.trail.from)
@@ -214,8 +219,7 @@ func (x *executor) apply(cmd kv.Command) (kv.Result, error) {
 	switch {
 	case err == nil:
 		x.doubtful = false
-	case isDenied(err): // it was not sent, or the log has refused it
-	case !errors.Is(err, web.ErrNotApplied) && !errors.Is(err, web.ErrOverloaded) && !errors.Is(err, web.ErrNoSpace):
+	case service.IsUnknown(err):
 		x.doubtful = true
 	}
 	return r, err

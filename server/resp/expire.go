@@ -2,6 +2,7 @@ package resp
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ var expireCommands = []command{
 // expireCommand returns the command that gives a key a time to live: of so many units, or until that many units after
 // 1970.
 func expireCommand(name string, unit time.Duration, at bool) command {
-	return command{name: name, arity: -3, aloneIf: compares,
+	return command{name: name, arity: -3, acts: true, aloneIf: compares,
 		steps: func(b *batch, args [][]byte) {
 			if key, ttl, x, ok := b.expiry(args, unit, at); ok && ttl > 0 {
 				b.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: x.mode()}, replyCount)
@@ -55,7 +56,7 @@ func (b *batch) expiry(args [][]byte, unit time.Duration, at bool) (key string, 
 		return key, ttl, x, false
 	}
 	if ttl, ok = timeToLive(n, unit, at); !ok {
-		b.fail("ERR invalid expire time in '" + strings.ToLower(string(args[0])) + "' command")
+		b.fail(invalidExpire(strings.ToLower(string(args[0])), n, unit))
 		return key, ttl, x, false
 	}
 	if at && ttl <= 0 && b.once {
@@ -63,6 +64,16 @@ func (b *batch) expiry(args [][]byte, unit time.Duration, at bool) (key string, 
 	}
 	key, ok = b.key(args[1])
 	return key, ttl, x, ok
+}
+
+// invalidExpire is Redis's refusal of n units as a time of a command. A time that Redis would take, in milliseconds, is
+// only too long for the store.
+func invalidExpire(command string, n int64, unit time.Duration) string {
+	text := "ERR invalid expire time in '" + command + "' command"
+	if n > 0 && n <= (math.MaxInt64-time.Now().UnixMilli())/int64(unit/time.Millisecond) {
+		text += ": more than " + strconv.Itoa(int(kv.MaxTTL/(365*24*time.Hour))) + " years: nothing was changed"
+	}
+	return text
 }
 
 // compares reports whether an EXPIRE has a condition about how much time is left: the log knows how long a time to live

@@ -12,22 +12,23 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 	"tenure/server/slow"
-	"tenure/server/web"
 )
 
-// fake is a Backend: one state in memory, without a log.
+// fake is a node of which this package sees the state and leases only: one state in memory, without a log.
 type fake struct {
-	mu     sync.Mutex
-	state  *kv.State
-	writes []kv.Command // that were asked for
-	reads  []web.Mode
-	fail   error // of all that is asked, if set
-	full   bool  // space is short
-	status api.Status
+	service.Node // none: nothing else is asked for
+	mu           sync.Mutex
+	state        *kv.State
+	writes       []kv.Command // that were asked for
+	reads        []service.Mode
+	fail         error // of all that is asked, if set
+	full         bool  // space is short
+	status       api.Status
 
-	leases   []web.LeaseCommand // that were asked for
-	leaseErr error              // what came of them
+	leases   []service.LeaseCommand // that were asked for
+	leaseErr error                  // what came of them
 }
 
 func newFake(t testing.TB) *fake {
@@ -56,7 +57,7 @@ func (f *fake) Write(_ time.Duration, c kv.Command, took *slow.Write) (kv.Result
 		return kv.Result{}, f.fail
 	}
 	if f.full && !c.Frees() {
-		return kv.Result{}, web.ErrNoSpace
+		return kv.Result{}, service.ErrNoSpace
 	}
 	if err := c.Validate(); err != nil {
 		return kv.Result{}, err
@@ -73,7 +74,7 @@ func (f *fake) WriteDrawn(time.Duration, kv.Command, *slow.Write) (kv.Result, er
 	panic("no key is drawn for a command of Redis")
 }
 
-func (f *fake) GetMany(_ time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
+func (f *fake) GetMany(_ time.Duration, mode service.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
@@ -92,22 +93,22 @@ func (f *fake) GetMany(_ time.Duration, mode web.Mode, keys []string, each func(
 	return f.state.Revision(), nil
 }
 
-func (f *fake) Snapshot(time.Duration, web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
+func (f *fake) Snapshot(time.Duration, service.Mode) (*kv.Snapshot, service.ReadMeta, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, err := f.state.Snapshot()
-	return s, web.ReadMeta{}, err
+	return s, service.ReadMeta{}, err
 }
 
-func (f *fake) Lease(_ context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
+func (f *fake) Lease(_ context.Context, r service.LeaseCommand) (service.LeaseGrant, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.leases = append(f.leases, r)
-	return web.LeaseGrant{Token: 7, Serial: uint64(len(f.leases))}, f.leaseErr
+	return service.LeaseGrant{Token: 7, Serial: uint64(len(f.leases))}, f.leaseErr
 }
 
-func (f *fake) ShowLease(name string) (web.LeaseHint, bool) {
-	return web.LeaseHint{Owner: "me", Token: 7, Left: time.Second}, name == "held"
+func (f *fake) ShowLease(name string) (service.LeaseHint, bool) {
+	return service.LeaseHint{Owner: "me", Token: 7, Left: time.Second}, name == "held"
 }
 
 func (f *fake) Status() api.Status {
@@ -137,7 +138,7 @@ type session struct {
 }
 
 // start serves b until the test ends.
-func start(t testing.TB, b Backend, c Config) *Server {
+func start(t testing.TB, b service.Node, c Config) *Server {
 	t.Helper()
 	c.Addr = "127.0.0.1:0"
 	s, err := New(c, b)

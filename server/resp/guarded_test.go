@@ -15,9 +15,9 @@ import (
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/audit"
+	"tenure/server/service"
 	"tenure/server/slow"
 	"tenure/server/watch"
-	"tenure/server/web"
 )
 
 // guarded is a server that asks for tokens, with an audit log.
@@ -137,14 +137,14 @@ func (g *guarded) Write(timeout time.Duration, c kv.Command, took *slow.Write) (
 	return g.fake.Write(timeout, c, took)
 }
 
-func (g *guarded) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
+func (g *guarded) GetMany(timeout time.Duration, mode service.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	g.asked.Add(1)
 	revision, err := g.fake.GetMany(timeout, mode, keys, each)
 	g.hasRead()
 	return revision, err
 }
 
-func (g *guarded) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
+func (g *guarded) Snapshot(timeout time.Duration, mode service.Mode) (*kv.Snapshot, service.ReadMeta, error) {
 	g.asked.Add(1)
 	s, m, err := g.fake.Snapshot(timeout, mode)
 	g.hasRead()

@@ -15,7 +15,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/admission"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // closes waits for the server to close the connection, and returns what it has sent.
@@ -42,7 +42,7 @@ func heap() int64 {
 // copying is a fake whose values are copies, as those are that a node reads from its disk.
 type copying struct{ *fake }
 
-func (c copying) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64,
+func (c copying) GetMany(timeout time.Duration, mode service.Mode, keys []string, each func(int, kv.Entry) bool) (uint64,
 	error) {
 	return c.fake.GetMany(timeout, mode, keys, func(i int, e kv.Entry) bool {
 		e.Value = bytes.Clone(e.Value)

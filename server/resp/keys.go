@@ -9,16 +9,16 @@ import (
 )
 
 var keyCommands = []command{
-	{name: "del", arity: -2, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpUnlink) }},
-	{name: "unlink", arity: -2, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpUnlink) }},
-	{name: "delifeq", arity: 3, steps: func(b *batch, a [][]byte) { b.deleteIf(a[1], a[2]) }},
-	{name: "delex", arity: -2, steps: delex},
+	{name: "del", arity: -2, acts: true, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpUnlink) }},
+	{name: "unlink", arity: -2, acts: true, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpUnlink) }},
+	{name: "delifeq", arity: 3, acts: true, steps: func(b *batch, a [][]byte) { b.deleteIf(a[1], a[2]) }},
+	{name: "delex", arity: -2, acts: true, steps: delex},
 	{name: "exists", arity: -2, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpMeasure) }},
 	{name: "touch", arity: -2, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpMeasure) }},
 	{name: "type", arity: 2, steps: typeOf},
-	{name: "rename", arity: 3, steps: func(b *batch, a [][]byte) { b.rename(a, 0, replyRenamed) }},
-	{name: "renamenx", arity: 3, steps: func(b *batch, a [][]byte) { b.rename(a, kv.ModeAbsent, replyRenamedIf) }},
-	{name: "persist", arity: 2, steps: persist},
+	{name: "rename", arity: 3, acts: true, steps: func(b *batch, a [][]byte) { b.rename(a, 0, replyRenamed) }},
+	{name: "renamenx", arity: 3, acts: true, steps: func(b *batch, a [][]byte) { b.rename(a, kv.ModeAbsent, replyRenamedIf) }},
+	{name: "persist", arity: 2, acts: true, steps: persist},
 	{name: "ttl", arity: 2, steps: func(b *batch, a [][]byte) { b.ttl(a, time.Second, false) }},
 	{name: "pttl", arity: 2, steps: func(b *batch, a [][]byte) { b.ttl(a, time.Millisecond, false) }},
 	{name: "expiretime", arity: 2, steps: func(b *batch, a [][]byte) { b.ttl(a, time.Second, true) }},

@@ -2,13 +2,12 @@ package resp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"tenure/api"
 	"tenure/server/resp/proto"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // leaseForms are the forms of TENURE.LEASE, by what is done.
@@ -36,10 +35,9 @@ func leaseCommand(c *conn, args [][]byte) {
 		c.fail("ERR the form is TENURE.LEASE " + form)
 		return
 	}
-	body.Name = name
-	r, err := web.NewLeaseCommand(op, body, c.cfg.MaxLeaseTime)
+	r, err := service.NewLeaseCommand(op, name, body, c.cfg.MaxLeaseTime)
 	if err != nil {
-		c.fail("ERR " + err.Error())
+		c.fail(errorText(err))
 		return
 	}
 	r.Timeout = c.cfg.ClientTimeout
@@ -47,7 +45,7 @@ func leaseCommand(c *conn, args [][]byte) {
 }
 
 // leaseRequest reads the arguments behind the name of the lease.
-func leaseRequest(do string, args [][]byte) (op web.LeaseOp, body api.LeaseRequest, ok bool) {
+func leaseRequest(do string, args [][]byte) (op service.LeaseOp, body api.LeaseRequest, ok bool) {
 	if len(args) < 2 {
 		return 0, body, false
 	}
@@ -56,13 +54,13 @@ func leaseRequest(do string, args [][]byte) (op web.LeaseOp, body api.LeaseReque
 	var takes map[string]*string
 	switch do {
 	case "acquire":
-		op, body.TTL = web.LeaseAcquire, string(args[1])
+		op, body.TTL = service.LeaseAcquire, string(args[1])
 		takes = map[string]*string{"acquisition": &body.Acquisition, "wait": &body.Wait}
 	case "renew":
-		op, body.Grant = web.LeaseRenew, string(args[1])
+		op, body.Grant = service.LeaseRenew, string(args[1])
 		takes = map[string]*string{"ttl": &body.TTL}
 	case "release":
-		op = web.LeaseRelease
+		op = service.LeaseRelease
 		if takes = map[string]*string{"acquisition": &body.Acquisition}; len(args) == 3 {
 			options = args[1:]
 		} else {
@@ -82,18 +80,13 @@ func leaseRequest(do string, args [][]byte) (op web.LeaseOp, body api.LeaseReque
 }
 
 // lease carries out r. Who waits for a busy lease waits also when its client is gone, for no longer than it has said.
-func (c *conn) lease(r web.LeaseCommand) {
+func (c *conn) lease(r service.LeaseCommand) {
 	g, err := c.granted(r)
 	c.trail.lease(c.batch.name, r.Name, err)
-	var busy *web.LeaseBusyError
 	switch {
-	case errors.As(err, &busy):
-		c.fail("LEASEBUSY " + busy.Error())
-	case errors.Is(err, web.ErrLeaseGone):
-		c.fail("LEASEGONE " + err.Error())
 	case err != nil:
 		c.fail(errorText(err))
-	case r.Op == web.LeaseRelease:
+	case r.Op == service.LeaseRelease:
 		c.batch.reply((*proto.Writer).OK)
 	default:
 		a := r.Answer(&g)
@@ -105,11 +98,11 @@ func (c *conn) lease(r web.LeaseCommand) {
 }
 
 // granted carries out r. A client that waits has a place among the waits, and is no request in flight.
-func (c *conn) granted(r web.LeaseCommand) (web.LeaseGrant, error) {
+func (c *conn) granted(r service.LeaseCommand) (service.LeaseGrant, error) {
 	if r.Wait > 0 {
 		place, err := c.limits.wait()
 		if err != nil {
-			return web.LeaseGrant{}, overloaded(err)
+			return service.LeaseGrant{}, service.Overloaded(err)
 		}
 		defer place.Give()
 		c.limits.flight.End()
@@ -119,8 +112,8 @@ func (c *conn) granted(r web.LeaseCommand) (web.LeaseGrant, error) {
 
 // showLease replies what this node alone knows of a lease: a hint; nothing if it knows of none.
 func (c *conn) showLease(name string) {
-	if len(name) > api.MaxLeaseNameBytes {
-		c.fail(fmt.Sprintf("ERR a lease's name has at most %d bytes", api.MaxLeaseNameBytes))
+	if err := service.ValidateLeaseName(name); err != nil {
+		c.fail(errorText(err))
 		return
 	}
 	l, found, err := c.to.ShowLease(name)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tenure/server/admission"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 func TestLeases(t *testing.T) {
@@ -25,15 +25,15 @@ func TestLeases(t *testing.T) {
 	}
 	s.want("tenure.lease release job me "+grant, "OK")
 	s.want("tenure.lease release job me acquisition mine", "OK")
-	var got []web.LeaseCommand
+	var got []service.LeaseCommand
 	for _, r := range f.leases {
 		if r.Acquisition != f.leases[0].Acquisition || r.Name != "job" || r.Owner != "me" || r.Timeout != 10*time.Second {
 			t.Errorf("%+v", r)
 		}
-		got = append(got, web.LeaseCommand{Op: r.Op, TTL: r.TTL, Wait: r.Wait})
+		got = append(got, service.LeaseCommand{Op: r.Op, TTL: r.TTL, Wait: r.Wait})
 	}
-	if len(got) != 4 || got[0] != (web.LeaseCommand{Op: web.LeaseAcquire, TTL: 10 * time.Second, Wait: 2 * time.Second}) ||
-		got[1] != (web.LeaseCommand{Op: web.LeaseRenew, TTL: 5 * time.Second}) || got[3].Op != web.LeaseRelease {
+	if len(got) != 4 || got[0] != (service.LeaseCommand{Op: service.LeaseAcquire, TTL: 10 * time.Second, Wait: 2 * time.Second}) ||
+		got[1] != (service.LeaseCommand{Op: service.LeaseRenew, TTL: 5 * time.Second}) || got[3].Op != service.LeaseRelease {
 		t.Errorf("%+v", got)
 	}
 	s.want("tenure.lease get held", "[name held owner me token 7 remaining 1s]")
@@ -58,8 +58,8 @@ func TestLeasesThatAreNotGranted(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&web.LeaseBusyError{Owner: "other", RetryAfter: time.Second}, "-LEASEBUSY busy: \"other\" owns the lease"},
-		{web.ErrLeaseGone, "-LEASEGONE gone: "}, {web.ErrUnknown, "-UNKNOWN outcome"}, {web.ErrNotApplied, "-CLUSTERDOWN "},
+		{&service.LeaseBusyError{Owner: "other", RetryAfter: time.Second}, "-LEASEBUSY busy: \"other\" owns the lease"},
+		{service.ErrLeaseGone, "-LEASEGONE gone: "}, {service.ErrUnknown, "-UNKNOWN outcome"}, {service.ErrNotApplied, "-CLUSTERDOWN "},
 	} {
 		f.mu.Lock()
 		f.leaseErr = c.err
@@ -77,7 +77,7 @@ type waitingLeases struct {
 	arrived, release chan struct{}
 }
 
-func (w *waitingLeases) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
+func (w *waitingLeases) Lease(ctx context.Context, r service.LeaseCommand) (service.LeaseGrant, error) {
 	if r.Wait > 0 {
 		w.arrived <- struct{}{}
 		<-w.release

@@ -16,8 +16,8 @@ var listingCommands = []command{
 	{name: "scan", arity: -2, alone: true, run: scan},
 	{name: "dbsize", arity: 1, alone: true, run: dbsize},
 	{name: "randomkey", arity: 1, alone: true, run: randomkey},
-	{name: "flushdb", arity: -1, steps: flush},
-	{name: "flushall", arity: -1, steps: flush},
+	{name: "flushdb", arity: -1, acts: true, steps: flush},
+	{name: "flushall", arity: -1, acts: true, steps: flush},
 }
 
 // The bounds of what one command looks at and answers.

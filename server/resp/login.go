@@ -73,7 +73,7 @@ func (c *conn) login(user, secret []byte) (refusal string) {
 // changed is called when the client is known, and when it is somebody else.
 func (c *conn) changed() {
 	c.nobody = nil
-	c.limits.holds(c.to.accessor())
+	c.limits.client = c.to.Client(c.limits.conn.Client)
 	c.subs.mu.Lock()
 	defer c.subs.mu.Unlock()
 	c.subs.reader, c.subs.client = c.to.newReader(), c.limits.client.Key

@@ -17,9 +17,9 @@ import (
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/admission"
+	"tenure/server/service"
 	"tenure/server/slow"
 	"tenure/server/watch"
-	"tenure/server/web"
 )
 
 // modelSteps is how many commands the connection of TestAConnectionUnderRefusals sends.
@@ -133,7 +133,7 @@ func (w *refusingWorld) failing() error {
 
 func (w *refusingWorld) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	err := w.failing()
-	if errors.Is(err, web.ErrUnknown) && len(c.Parts)%2 == 0 {
+	if errors.Is(err, service.ErrUnknown) && len(c.Parts)%2 == 0 {
 		_, _ = w.fake.Write(timeout, c, took) // applied, and the answer is lost
 	}
 	if err != nil {
@@ -142,9 +142,9 @@ func (w *refusingWorld) Write(timeout time.Duration, c kv.Command, took *slow.Wr
 	return w.fake.Write(timeout, c, took)
 }
 
-func (w *refusingWorld) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
-	if err := w.failing(); errors.Is(err, web.ErrUnknown) {
-		return 0, web.ErrNotApplied // a read has no outcome
+func (w *refusingWorld) GetMany(timeout time.Duration, mode service.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
+	if err := w.failing(); errors.Is(err, service.ErrUnknown) {
+		return 0, service.ErrNotApplied // a read has no outcome
 	} else if err != nil {
 		return 0, err
 	}
@@ -206,9 +206,9 @@ func (w *refusingWorld) refuse(how int) {
 	case 2:
 		w.cut = true
 	case 3:
-		w.fails = web.ErrNotApplied
+		w.fails = service.ErrNotApplied
 	case 4:
-		w.fails = web.ErrUnknown
+		w.fails = service.ErrUnknown
 	case 5:
 		w.fake.full = true
 	}

@@ -31,7 +31,7 @@ type nodes struct {
 	voters int
 }
 
-// nodes asks the Backend.
+// nodes asks the node.
 func (c *conn) nodes() nodes { return nodesOf(c.to.Status(), c.cfg.Advertised) }
 
 // nodesOf reads a status; own is where clients reach the node itself.

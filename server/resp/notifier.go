@@ -13,8 +13,8 @@ import (
 	"tenure/server/admission"
 	"tenure/server/resp/glob"
 	"tenure/server/resp/proto"
+	"tenure/server/service"
 	"tenure/server/watch"
-	"tenure/server/web"
 )
 
 // notifier sends one connection the changes to which it is subscribed or which it watches, in a goroutine of its own.
@@ -69,9 +69,9 @@ func notApplied(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, admission.ErrWaiting), errors.Is(err, watch.ErrFull):
-		return fmt.Errorf("%w: %w", web.ErrOverloaded, err)
+		return fmt.Errorf("%w: %w", service.ErrOverloaded, err)
 	}
-	return fmt.Errorf("%w: %w", web.ErrNotApplied, err)
+	return fmt.Errorf("%w: %w", service.ErrNotApplied, err)
 }
 
 // startNotifier starts the connection's notifier, behind a revision, if it has none yet.

@@ -8,6 +8,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/access"
 )
 
 // samples has a line or lines for each command; the last line shows its needs. The keys are k, which exists, and l,
@@ -156,13 +157,13 @@ func TestWaitBehindADeniedWrite(t *testing.T) {
 func TestACommandWithoutADecisionPanics(t *testing.T) {
 	g := newGuarded(t)
 	s := store{backend: g, decider: g.cfg.Access, timeout: time.Second}
-	s.forget()
+	s.begin(access.Credentials{})
 	defer func() {
 		if recover() == nil {
 			t.Error("it was sent")
 		}
 	}()
-	_, _ = s.send(kv.Command{Op: kv.OpPut, Key: "k"}, nil)
+	_, _ = s.Write(kv.Command{Op: kv.OpSessionRenew}, nil) // it needs nothing that is read off the command
 }
 
 // CVE-2026-33343: the parts of what is sent together. Each command of a pipeline is decided, and what is allowed is

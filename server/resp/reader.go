@@ -82,7 +82,7 @@ func (s *store) mayKnow(channel string) bool {
 	if strings.HasPrefix(channel, keyevent) {
 		return true
 	}
-	return s.may(acl.KeyRead(strings.TrimPrefix(channel, keyspace)))
+	return s.May(acl.KeyRead(strings.TrimPrefix(channel, keyspace)))
 }
 
 // channelText returns what a client is told that may not subscribe.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // The bounds of what reads keep in memory until the client has taken it.
@@ -59,7 +60,7 @@ func (x *executor) readPart(steps []kv.Command) error {
 func (x *executor) readWhole() error { return x.readSteps(x.batch.steps, len(x.batch.steps), 0) }
 
 // readSteps reads the first n of steps, and those behind them until all have so many bytes. If the first n have more than
-// maxReadBytes the error is errLargeRead; it wraps web.ErrOverloaded if too much waits on this node.
+// maxReadBytes the error is errLargeRead; it wraps service.ErrOverloaded if too much waits on this node.
 func (x *executor) readSteps(steps []kv.Command, n, bytes int) error {
 	keys := make([]string, len(steps))
 	for i := range keys {
@@ -106,7 +107,7 @@ func (b *batch) wholeOps(n int) (steps int) {
 	return steps
 }
 
-// answering counts what was read and is about to be sent, until taken is called. The error wraps web.ErrOverloaded: it
+// answering counts what was read and is about to be sent, until taken is called. The error wraps service.ErrOverloaded: it
 // must not be sent, since too much to this client's address is on its way. What a batch with writes came to is told in
 // any case.
 func (x *executor) answering() (taken func(), err error) {
@@ -120,7 +121,7 @@ func (x *executor) answering() (taken func(), err error) {
 	taken, err = x.limits.control.Conns.Answering(x.limits.conn, int64(bytes))
 	if err != nil {
 		x.limits.slow = true
-		return func() {}, overloaded(err)
+		return func() {}, service.Overloaded(err)
 	}
 	return taken, nil
 }

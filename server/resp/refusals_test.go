@@ -9,10 +9,10 @@ import (
 
 	"tenure/kv"
 	"tenure/server/admission"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
-// busy makes first's next command wait in the Backend b, and so uses up the requests in flight that its source may have,
+// busy makes first's next command wait in the node b, and so uses up the requests in flight that its source may have,
 // until the returned function is called.
 func busy(t *testing.T, b *blocked, first *session) (idle func()) {
 	t.Helper()
@@ -206,14 +206,14 @@ func TestARefusedWatchRefusesItsExec(t *testing.T) {
 	s.want("EXEC", aborted)
 	f = newFake(t)
 	s = dial(t, start(t, f, Config{}))
-	f.set(web.ErrNotApplied)
+	f.set(service.ErrNotApplied)
 	s.wantPrefix("-CLUSTERDOWN", "WATCH a b")
 	f.set(nil)
 	s.want("WATCH b", "OK")
 	s.want("WATCH c", "OK")
 	s.want("MULTI", "OK")
 	s.want("EXEC", aborted)
-	f.set(web.ErrNotApplied)
+	f.set(service.ErrNotApplied)
 	s.wantPrefix("-CLUSTERDOWN", "WATCH a b")
 	f.set(nil)
 	s.want("WATCH a b", "OK")
@@ -386,8 +386,8 @@ type lagging struct {
 	caughtUp atomic.Bool
 }
 
-func (l *lagging) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
-	l.caughtUp.Store(mode != web.Stale)
+func (l *lagging) GetMany(timeout time.Duration, mode service.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
+	l.caughtUp.Store(mode != service.Stale)
 	return l.fake.GetMany(timeout, mode, keys, each)
 }
 
@@ -476,7 +476,7 @@ func TestAnAbortedTransactionTellsNothingOfOthers(t *testing.T) {
 	s := g.as("own")
 	s.want("MULTI", "OK")
 	s.want("SET q/mine 0123456789", "QUEUED")
-	s.want("EXEC", "-EXECABORT Transaction discarded because of: OOM a quota does not allow it: nothing was changed")
+	s.want("EXEC", "-EXECABORT Transaction discarded because of: OOM no space: the quota of a prefix does not allow it: nothing was changed: delete keys under that prefix, or have its quota raised, then try again")
 }
 
 // A connection that asks for nothing keeps little of what it has asked for.

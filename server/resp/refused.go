@@ -6,7 +6,7 @@ import (
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/resp/proto"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // maxDecisions bounds how often one batch is decided about: permissions may change each time.
@@ -29,13 +29,13 @@ func (x *executor) carryOut() error {
 			if x.leaveOut(func(steps []kv.Command) error { return whole(steps).Validate() }) == 0 {
 				return err
 			}
-		case !isDenied(err):
+		case !service.IsDenied(err):
 			return err
 		case x.leaveOutDenied(err) == 0 && errors.Is(err, access.ErrUnsure):
 			return err // it was allowed; whether it still is nobody can say
 		}
 	}
-	return web.ErrAlwaysNew
+	return service.ErrAlwaysNew
 }
 
 // leaveOutDenied removes the commands that are not allowed; see leaveOut. denied is the error for the batch.
@@ -103,7 +103,7 @@ func (x *executor) mayQueue(cmd *command, steps []kv.Command, denied error) erro
 	} else {
 		err = x.to.mayWrite(&kv.Command{Op: kv.OpSequence, Parts: steps})
 	}
-	if isDenied(err) {
+	if service.IsDenied(err) {
 		x.trail.command(cmd.name, steps, nil, err)
 	}
 	return err

@@ -9,14 +9,15 @@ import (
 
 	"tenure/kv"
 	"tenure/server/resp/proto"
+	"tenure/server/service"
 )
 
 // There is no Lua here. The lock scripts of well-known libraries are recognized by their hashes, which clients send
 // anyway, and are carried out by equivalent steps. compat computes the hashes from the libraries.
 var scriptCommands = []command{
 	{name: "script", arity: -2, run: script},
-	{name: "evalsha", arity: -3, alone: true, run: evalsha},
-	{name: "eval", arity: -3, alone: true, run: eval},
+	{name: "evalsha", arity: -3, acts: true, alone: true, run: evalsha},
+	{name: "eval", arity: -3, acts: true, alone: true, run: eval},
 }
 
 // lockScript is a known script, with the least numbers of its keys and arguments.
@@ -295,7 +296,7 @@ func (c *conn) changing(key string, decide func(kv.Entry) (kv.Command, func(*pro
 			return true
 		})
 		if err != nil {
-			if isDenied(err) {
+			if service.IsDenied(err) {
 				c.trail.command(c.batch.name, []kv.Command{{Op: kv.OpPut, Key: key}}, nil, err)
 			}
 			c.fail(errorText(err))

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"tenure/server/service"
 	"tenure/server/watch"
-	"tenure/server/web"
 )
 
 // makeMaster makes another node the one that the fake knows as master.
@@ -60,7 +60,7 @@ func TestASubscriberIsToldOfAnotherMaster(t *testing.T) {
 	server := start(t, f, Config{Advertised: "a:1", Hub: hub})
 	s, all := dial(t, server), dial(t, server)
 	s.want("sentinel get-master-addr-by-name any", "[a 1]")
-	f.fail = web.ErrNotApplied // what is not about keys is told without a master too
+	f.fail = service.ErrNotApplied // what is not about keys is told without a master too
 	s.want("subscribe +switch-master", "[subscribe +switch-master 1]")
 	f.fail = nil
 	all.want("psubscribe +switch*", "[psubscribe +switch* 1]")
@@ -81,11 +81,11 @@ func TestASubscriberIsToldOfAnotherMaster(t *testing.T) {
 func TestWaitBehindAnUnknownOutcome(t *testing.T) {
 	f := newFake(t)
 	s := dial(t, start(t, f, Config{}))
-	f.fail = web.ErrUnknown
+	f.fail = service.ErrUnknown
 	s.send("set a 1")
 	s.reply()
 	s.want("wait 1 0", "0")
-	f.fail = web.ErrNotApplied
+	f.fail = service.ErrNotApplied
 	s.send("set a 1")
 	s.reply()
 	s.want("wait 1 0", "0")

@@ -12,12 +12,13 @@ import (
 
 	"tenure/internal/certs"
 	"tenure/internal/oslimit"
+	"tenure/server/service"
 )
 
 // Server serves the Redis protocol on one address.
 type Server struct {
 	cfg      Config
-	backend  Backend
+	backend  service.Node
 	listener net.Listener
 
 	shared  shared
@@ -42,7 +43,7 @@ type shared struct {
 }
 
 // New returns a server that does not listen yet.
-func New(cfg Config, b Backend) (*Server, error) {
+func New(cfg Config, b service.Node) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (s *Server) begin(nc net.Conn) {
 		if admitted != nil {
 			limits.Conns.Release(admitted)
 		}
-		_, _ = nc.Write([]byte("-ERR max number of clients reached\r\n")) // fits every socket's buffer
+		_, _ = nc.Write([]byte("-ERR max number of clients reached (--max-connections, --max-connections-per-source)\r\n")) // fits every socket's buffer
 		_ = nc.Close()
 		return
 	}

@@ -12,25 +12,25 @@ import (
 )
 
 var stringCommands = []command{
-	{name: "set", arity: -3, steps: set},
-	{name: "setnx", arity: 3, steps: func(b *batch, a [][]byte) { b.put(a[1], a[2], kv.ModeAbsent, 0, replyWritten) }},
-	{name: "setex", arity: 4, steps: func(b *batch, a [][]byte) { setFor(b, a, time.Second) }},
-	{name: "psetex", arity: 4, steps: func(b *batch, a [][]byte) { setFor(b, a, time.Millisecond) }},
+	{name: "set", arity: -3, acts: true, steps: set},
+	{name: "setnx", arity: 3, acts: true, steps: func(b *batch, a [][]byte) { b.put(a[1], a[2], kv.ModeAbsent, 0, replyWritten) }},
+	{name: "setex", arity: 4, acts: true, steps: func(b *batch, a [][]byte) { setFor(b, a, time.Second) }},
+	{name: "psetex", arity: 4, acts: true, steps: func(b *batch, a [][]byte) { setFor(b, a, time.Millisecond) }},
 	{name: "get", arity: 2, steps: get},
-	{name: "getset", arity: 3, steps: func(b *batch, a [][]byte) { b.put(a[1], a[2], kv.ModeReturn, 0, replyValue) }},
-	{name: "getdel", arity: 2, steps: getdel},
-	{name: "getex", arity: -2, steps: getex},
+	{name: "getset", arity: 3, acts: true, steps: func(b *batch, a [][]byte) { b.put(a[1], a[2], kv.ModeReturn, 0, replyValue) }},
+	{name: "getdel", arity: 2, acts: true, steps: getdel},
+	{name: "getex", arity: -2, acts: true, steps: getex},
 	{name: "mget", arity: -2, steps: mget},
-	{name: "mset", arity: -3, steps: func(b *batch, a [][]byte) { b.putPairs(a, 0, replyOK) }},
-	{name: "msetnx", arity: -3, steps: func(b *batch, a [][]byte) { b.putPairs(a, kv.ModeAbsent, replyWritten) }},
+	{name: "mset", arity: -3, acts: true, steps: func(b *batch, a [][]byte) { b.putPairs(a, 0, replyOK) }},
+	{name: "msetnx", arity: -3, acts: true, steps: func(b *batch, a [][]byte) { b.putPairs(a, kv.ModeAbsent, replyWritten) }},
 	{name: "strlen", arity: 2, steps: strlen},
-	{name: "append", arity: 3, steps: appendTo},
+	{name: "append", arity: 3, acts: true, steps: appendTo},
 	{name: "getrange", arity: 4, steps: getrange},
 	{name: "substr", arity: 4, steps: getrange},
-	{name: "incr", arity: 2, steps: func(b *batch, a [][]byte) { b.increment(a[1], 1) }},
-	{name: "decr", arity: 2, steps: func(b *batch, a [][]byte) { b.increment(a[1], -1) }},
-	{name: "incrby", arity: 3, steps: func(b *batch, a [][]byte) { incrBy(b, a, false) }},
-	{name: "decrby", arity: 3, steps: func(b *batch, a [][]byte) { incrBy(b, a, true) }},
+	{name: "incr", arity: 2, acts: true, steps: func(b *batch, a [][]byte) { b.increment(a[1], 1) }},
+	{name: "decr", arity: 2, acts: true, steps: func(b *batch, a [][]byte) { b.increment(a[1], -1) }},
+	{name: "incrby", arity: 3, acts: true, steps: func(b *batch, a [][]byte) { incrBy(b, a, false) }},
+	{name: "decrby", arity: 3, acts: true, steps: func(b *batch, a [][]byte) { incrBy(b, a, true) }},
 }
 
 // put adds a command that writes one key.
@@ -163,15 +163,14 @@ func parseTime(unit string, arg []byte, name string) (ttl time.Duration, gone bo
 	if !ok {
 		return 0, false, errNotInteger
 	}
-	invalid := "ERR invalid expire time in '" + name + "' command"
 	if n <= 0 || n > math.MaxInt64/int64(scale) {
-		return 0, false, invalid
+		return 0, false, invalidExpire(name, n, scale)
 	}
 	if ttl = time.Duration(n) * scale; at {
 		ttl = time.Until(time.Unix(0, int64(ttl)))
 	}
 	if ttl > kv.MaxTTL {
-		return 0, false, invalid
+		return 0, false, invalidExpire(name, n, scale)
 	}
 	if ttl <= 0 {
 		return 0, true, ""

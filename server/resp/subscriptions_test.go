@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/kv"
+	"tenure/server/service"
 	"tenure/server/watch"
-	"tenure/server/web"
 )
 
 // testHub is the limits of a hub that remembers little.
@@ -154,14 +154,14 @@ func TestASlowSubscriberIsCutOff(t *testing.T) {
 	}
 }
 
-// behind is a Backend that applies a write which was answered before only when it is read, as a follower may.
+// behind is a node that applies a write which was answered before only when it is read, as a follower may.
 type behind struct {
 	*fake
 	t    *testing.T
 	late *kv.Command
 }
 
-func (b *behind) GetMany(timeout time.Duration, mode web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
+func (b *behind) GetMany(timeout time.Duration, mode service.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	if b.late != nil {
 		b.apply(b.t, *b.late)
 		b.late = nil

@@ -3,20 +3,19 @@ package resp
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"strconv"
 	"strings"
 
 	"tenure/api"
 	"tenure/kv"
 	"tenure/server/resp/proto"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // The commands that Redis does not have.
 var tenureCommands = []command{
-	{name: "tenure.once", arity: -4, alone: true, run: once},
-	{name: "tenure.fence", arity: -3, alone: true, run: fenced},
+	{name: "tenure.once", arity: -4, acts: true, alone: true, run: once},
+	{name: "tenure.fence", arity: -3, acts: true, alone: true, run: fenced},
 	{name: "tenure.revision", arity: -1, alone: true, run: revision},
 	{name: "tenure.watch", arity: 3, alone: true, run: watchPrefix},
 	{name: "tenure.lease", arity: -3, alone: true, run: leaseCommand},
@@ -115,8 +114,8 @@ func (c *conn) appliedBefore(r *kv.Result) {
 }
 
 // errTooOld: nobody remembers what became of earlier copies of a command.
-var errTooOld = errors.Join(web.ErrUnknown, errors.New("the base is older than what is remembered: this copy was not "+
-	"applied, but an earlier one may have been"))
+var errTooOld = service.Refuse(api.CodeKeyTooOld, "the base is older than what is remembered: this copy was not applied, "+
+	"but an earlier one may have been")
 
 // revision replies the revision of a key, or of the whole store; 0 for a key that is absent.
 func revision(c *conn, args [][]byte) {
@@ -150,11 +149,11 @@ func revision(c *conn, args [][]byte) {
 func readMode(c *conn, args [][]byte) {
 	switch strings.ToLower(string(args[1])) {
 	case "default":
-		c.readIn(web.Default)
+		c.readIn(service.Default)
 	case "consistent":
-		c.readIn(web.Consistent)
+		c.readIn(service.Consistent)
 	case "stale":
-		c.readIn(web.Stale)
+		c.readIn(service.Stale)
 	default:
 		c.fail("ERR TENURE.READ takes default, consistent or stale")
 	}

@@ -10,8 +10,8 @@ import (
 
 	"tenure/kv"
 	"tenure/server/admission"
+	"tenure/server/service"
 	"tenure/server/watch"
-	"tenure/server/web"
 )
 
 func TestTrackingTellsWhatChanges(t *testing.T) {
@@ -65,7 +65,7 @@ type changing struct {
 	more int // changes of other keys behind it
 }
 
-func (c *changing) GetMany(d time.Duration, m web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
+func (c *changing) GetMany(d time.Duration, m service.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	revision, err := c.fake.GetMany(d, m, keys, each)
 	if keys[0] == "read" {
 		c.apply(c.t, kv.Command{Op: kv.OpPut, Key: "read", Value: []byte("new")})

@@ -1,14 +1,12 @@
 package resp
 
 import (
-	"errors"
 	"time"
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/access"
 	"tenure/server/audit"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // trail adds lines about the client of one connection to the audit log.
@@ -52,7 +50,7 @@ func (t *trail) command(name string, steps []kv.Command, results []result, err e
 	var names audit.Names
 	acts := false
 	for i := range steps {
-		acts = about(&names, &steps[i]) || acts
+		acts = service.AddNames(&names, &steps[i]) || acts
 	}
 	if !acts {
 		return
@@ -62,39 +60,15 @@ func (t *trail) command(name string, steps []kv.Command, results []result, err e
 	if r.Outcome == audit.Done {
 		r.Revision = t.client.revision
 	}
-	var denied *access.DeniedError
-	if errors.As(err, &denied) {
-		r.Missing = denied.Missing.String()
-	}
+	r.Missing = service.MissingIn(err)
 	names.Put(&r)
 	t.add(r)
-}
-
-// about notes the keys that a step writes, and reports whether it is one that writes.
-func about(names *audit.Names, s *kv.Command) (acts bool) {
-	switch {
-	case looks(s.Op):
-		return false
-	case s.Op == kv.OpPutAll:
-		_ = s.EachPair(func(key string, _ []byte) bool { // it was made from pairs
-			names.Add(key)
-			return true
-		})
-	case s.Op == kv.OpMove:
-		names.Add(s.Key, s.NewKey)
-	default:
-		names.Add(s.Key) // empty, of a prune: every key
-	}
-	return true
 }
 
 // lease adds a command that changes a lease; err is why the command failed.
 func (t *trail) lease(command, name string, err error) {
 	r := audit.Record{Time: time.Now(), Act: "redis." + command, Keys: []string{name}, Outcome: audit.Done}
-	var denied *access.DeniedError
-	if errors.As(err, &denied) {
-		r.Missing = denied.Missing.String()
-	}
+	r.Missing = service.MissingIn(err)
 	if err != nil {
 		outcome, code := failed(err)
 		r.Outcome, r.Code = outcome, string(code)
@@ -113,7 +87,7 @@ func (t *trail) add(r audit.Record) {
 	if t.log == nil {
 		return
 	}
-	r.From, r.Accessor, r.Certificate = t.from, t.client.accessor(), t.client.proven.CertificateName()
+	r.From, r.Accessor, r.Certificate = t.from, t.client.Accessor(), t.client.proven.CertificateName()
 	t.log.Add(r)
 }
 
@@ -133,7 +107,7 @@ func cameTo(results []result, err error) (audit.Outcome, string) {
 		case r.err != nil:
 			_, code = failed(r.err)
 		default:
-			code = codeOf(r.code)
+			code = service.CodeOfResult(r.code)
 		}
 	}
 	if len(results) == 0 { // it was applied before, and nobody remembers with what result
@@ -144,70 +118,9 @@ func cameTo(results []result, err error) (audit.Outcome, string) {
 
 // failed returns what the audit log says of a command that the node has not carried out, or does not know of.
 func failed(err error) (audit.Outcome, api.Code) {
-	var denied *access.DeniedError
-	var busy *web.LeaseBusyError
-	var undone *undoneError
-	var size *sizeError
-	switch {
-	case errors.As(err, &busy), errors.Is(err, web.ErrLeaseGone):
-		return audit.NotApplied, api.CodeCondition
-	case errors.Is(err, access.ErrUnsure):
-		return audit.NotApplied, api.CodeNotApplied
-	case errors.Is(err, access.ErrUnknownToken):
-		return audit.Denied, api.CodeUnknownToken
-	case errors.As(err, &denied):
-		return audit.Denied, api.CodeDenied
-	case errors.Is(err, errChanged):
-		return audit.NotApplied, api.CodeCondition
-	case errors.Is(err, web.ErrOverloaded):
-		return audit.NotApplied, api.CodeOverloaded
-	case errors.Is(err, web.ErrNotApplied):
-		return audit.NotApplied, api.CodeNotApplied
-	case errors.Is(err, web.ErrNoSpace):
-		return audit.NotApplied, api.CodeNoSpace
-	case errors.Is(err, errTooOld):
-		return audit.Unknown, api.CodeKeyTooOld
-	case errors.As(err, &undone):
-		return audit.NotApplied, codeOf(undone.step.code)
-	case errors.As(err, &size):
-		return audit.NotApplied, api.CodeTooLarge
-	case errors.Is(err, kv.ErrCommand):
-		return audit.NotApplied, api.CodeInvalid
-	case errors.Is(err, web.ErrUnknown):
-		return audit.Unknown, api.CodeUnknown
+	code, ok := service.CodeOf(err)
+	if !ok {
+		code = api.CodeInternal
 	}
-	return audit.Unknown, api.CodeInternal
-}
-
-// codeOf returns why a step was not done.
-func codeOf(c kv.Code) api.Code {
-	switch c {
-	case kv.CodeCondition:
-		return api.CodeCondition
-	case kv.CodeMissing:
-		return api.CodeNotFound
-	case kv.CodeNotNumber:
-		return api.CodeNotNumber
-	case kv.CodeTooLarge:
-		return api.CodeTooLarge
-	case kv.CodeQuota, kv.CodeFull:
-		return api.CodeNoSpace
-	case kv.CodeFenced:
-		return api.CodeFenced
-	case kv.CodeKeyReused, kv.CodeBaseAhead:
-		return api.CodeKeyReused
-	case kv.CodeLevel:
-		return api.CodeFeatureLevel
-	}
-	return api.CodeNotApplied
-}
-
-// looks reports whether a step changes nothing.
-func looks(op kv.Op) bool {
-	switch op {
-	case kv.OpFetch, kv.OpMeasure, kv.OpCheckIndex, kv.OpCheckNotExists, kv.OpCheckValue,
-		kv.OpCheckUnchanged:
-		return true
-	}
-	return false
+	return service.OutcomeOf(code), code
 }

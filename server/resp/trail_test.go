@@ -8,7 +8,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/audit"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // The audit log has a line for each writing command, done or not, with the keys as the store sees them, and neither a
@@ -115,11 +115,11 @@ func TestTheAuditLogHasScripts(t *testing.T) {
 func TestTheAuditLogSaysWhatIsNotKnown(t *testing.T) {
 	g := newGuarded(t)
 	s := g.as(root)
-	g.fail = web.ErrUnknown
+	g.fail = service.ErrUnknown
 	s.wantPrefix("-UNKNOWN", "SET k v")
-	g.fail = web.ErrNotApplied
+	g.fail = service.ErrNotApplied
 	s.wantPrefix("-CLUSTERDOWN", "SET k v")
-	g.fail = web.ErrNoSpace
+	g.fail = service.ErrNoSpace
 	s.wantPrefix("-OOM", "SET k v")
 	for i, line := range g.lines(3) {
 		want := [...]string{`"outcome":"unknown","code":"unknown"`, `"outcome":"not applied","code":"not-applied"`,

@@ -10,11 +10,12 @@ import (
 
 	"tenure/kv"
 	"tenure/server/resp/proto"
+	"tenure/server/service"
 )
 
 var transactionCommands = []command{
 	{name: "multi", arity: 1, immediate: true, stranger: true, ends: true, run: multi},
-	{name: "exec", arity: 1, immediate: true, stranger: true, ends: true, run: exec,
+	{name: "exec", arity: 1, acts: true, immediate: true, stranger: true, ends: true, run: exec,
 		refused: func(c *conn, _ [][]byte, text string) string { return c.tx.abort(text) }},
 	{name: "discard", arity: 1, immediate: true, stranger: true, ends: true, run: discard},
 	{name: "watch", arity: -2, immediate: true, run: watchKeys, refused: notWatched},
@@ -59,7 +60,7 @@ func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
 	}
 	if err := c.exec.mayQueue(cmd, steps, t.denied); err != nil {
 		c.fail(errorText(err))
-		if t.denied == nil && isDenied(err) {
+		if t.denied == nil && service.IsDenied(err) {
 			t.denied = err
 		}
 		return
@@ -239,7 +240,7 @@ func exec(c *conn, _ [][]byte) {
 	switch {
 	case errors.Is(err, errChanged):
 		c.out.NullArray()
-	case isDenied(err), errors.As(err, &undone), errors.Is(err, kv.ErrCommand):
+	case service.IsDenied(err), errors.As(err, &undone), errors.Is(err, kv.ErrCommand):
 		c.out.Error(aborted(errorText(err)))
 	case err != nil:
 		c.out.Error(errorText(err))

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tenure/kv"
-	"tenure/server/web"
+	"tenure/server/service"
 )
 
 // counting is a fake that counts the values that are read.
@@ -17,7 +17,7 @@ type counting struct {
 	values atomic.Int64
 }
 
-func (c *counting) GetMany(d time.Duration, m web.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
+func (c *counting) GetMany(d time.Duration, m service.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	return c.fake.GetMany(d, m, keys, func(i int, e kv.Entry) bool {
 		c.values.Add(1)
 		return each(i, e)

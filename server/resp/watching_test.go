@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"tenure/server/service"
 	"tenure/server/watch"
-	"tenure/server/web"
 )
 
 func TestWatch(t *testing.T) {
@@ -77,7 +77,7 @@ func TestWatchFromAnotherStore(t *testing.T) {
 	next := fmt.Sprint(f.state.Revision() + 1)
 	s.want("TENURE.WATCH p/ "+next, "-LOST revision "+next+" is above that of this store, so it is of another one: ask "+
 		"for TENURE.REVISION, then read the keys anew, then watch from that revision")
-	f.fail = web.ErrNotApplied
+	f.fail = service.ErrNotApplied
 	s.send("TENURE.WATCH p/ " + next)
 	if got := s.reply(); !strings.HasPrefix(got, "-CLUSTERDOWN ") {
 		t.Error(got)
@@ -89,7 +89,7 @@ func TestWatchFromAnotherStore(t *testing.T) {
 	s.reply()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.reads) != 1 || f.reads[0] != web.Default {
+	if len(f.reads) != 1 || f.reads[0] != service.Default {
 		t.Errorf("it was asked in the modes %v", f.reads)
 	}
 }

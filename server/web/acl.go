@@ -3,7 +3,6 @@ package web
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
@@ -12,6 +11,7 @@ import (
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/acl"
+	"tenure/server/service"
 )
 
 // maxACLBytes bounds the body of a request about a token or a policy: rules with every byte escaped.
@@ -25,8 +25,7 @@ type aclHandler struct {
 	bodies  *bodies
 }
 
-var errNoACL = refuse(http.StatusBadRequest, api.CodeInvalid,
-	"ACL support disabled: there are no tokens on this node: start it with --acl")
+var errNoACL = service.Refuse(api.CodeInvalid, "ACL support disabled: there are no tokens on this node: start it with --acl")
 
 // read returns the tokens and policies if x may read them, with every change acknowledged before the call.
 func (h *aclHandler) read(x *exchange, rules *rules) (*kv.ACL, query, error) {
@@ -35,7 +34,7 @@ func (h *aclHandler) read(x *exchange, rules *rules) (*kv.ACL, query, error) {
 		err = errNoACL
 	}
 	if err == nil {
-		err = x.permit.needNow(acl.ACLRead())
+		err = x.req.NeedNow(acl.ACLRead())
 	}
 	if err != nil {
 		return nil, q, err
@@ -54,7 +53,7 @@ func (h *aclHandler) mayWrite(x *exchange, body any) (*kv.ACL, query, error) {
 	}
 	if err == nil {
 		x.trail.aboutIDIn(x.r.URL.Path)
-		err = x.permit.needNow(acl.ACLWrite())
+		err = x.req.NeedNow(acl.ACLWrite())
 	}
 	if err != nil {
 		return nil, q, err
@@ -81,11 +80,11 @@ func (h *aclHandler) apply(x *exchange, c *kv.Command) (kv.Result, *kv.ACL, erro
 	case kv.CodeBootstrapped:
 		return res, nil, bootstrapRefused(&access.BootstrappedError{Index: res.Count}) // by another one just now
 	case kv.CodeExists:
-		return res, nil, badRequest("there is %s already: nothing was changed", res.Body)
+		return res, nil, service.Invalid("there is %s already: nothing was changed", res.Body)
 	case kv.CodeMissing:
-		return res, nil, badRequest("there is no %s: nothing was changed", res.Body)
+		return res, nil, service.Invalid("there is no %s: nothing was changed", res.Body)
 	}
-	return res, nil, notDone(c, &res)
+	return res, nil, service.NotDone(c, &res)
 }
 
 // drop deletes a token or a policy with c, if it is there, and answers.
@@ -110,7 +109,7 @@ func (h *aclHandler) identified(x *exchange) (string, error) {
 
 // shows answers with v, which is as it was at a revision of tokens and policies.
 func (x *exchange) shows(q *query, a *kv.ACL, v any) {
-	setReadMeta(x.w.Header(), a.Revision(), ReadMeta{Revision: a.Revision(), KnownLeader: true})
+	setReadMeta(x.w.Header(), a.Revision(), service.ReadMeta{Revision: a.Revision(), KnownLeader: true})
 	x.w.Header()["Cache-Control"] = noStore
 	x.pretty(q, v)
 }
@@ -122,7 +121,7 @@ func givenID(what, id string) (string, error) {
 	}
 	parsed, err := uuid.Parse(id)
 	if err != nil || len(id) != len(parsed.String()) {
-		return "", badRequest("%s %.80q: must be a UUID: nothing was changed", what, id)
+		return "", service.Invalid("%s %.80q: must be a UUID: nothing was changed", what, id)
 	}
 	return parsed.String(), nil
 }
@@ -131,7 +130,7 @@ func givenID(what, id string) (string, error) {
 func idAt(x *exchange, prefix, suffix, what string) (string, error) {
 	id := strings.ToLower(strings.TrimSuffix(x.behind(prefix), suffix))
 	if kv.ValidateSessionID(id) != nil {
-		return "", badRequest("%.80q is not the %s, which is a UUID", id, what)
+		return "", service.Invalid("%.80q is not the %s, which is a UUID", id, what)
 	}
 	return id, nil
 }
@@ -147,7 +146,7 @@ type empty []json.RawMessage
 
 func (e empty) check(name string) error {
 	if len(e) > 0 {
-		return badRequest("%s: there are none here, only policies: nothing was changed", name)
+		return service.Invalid("%s: there are none here, only policies: nothing was changed", name)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,6 +10,7 @@ import (
 	"tenure/api"
 	"tenure/kv"
 	"tenure/server/access"
+	"tenure/server/service"
 )
 
 // bootstrap makes the first token. Everybody may, once; what is refused does not get to the log.
@@ -40,10 +40,10 @@ func (h *aclHandler) bootstrap(x *exchange) error {
 		return bootstrapRefused(err)
 	}
 	if given == "" && keyed(x) {
-		return badRequest("no secret can be made under %s for the first token: send a BootstrapSecret that you have drawn, or "+
+		return service.Invalid("no secret can be made under %s for the first token: send a BootstrapSecret that you have drawn, or "+
 			"no %s: nothing was changed", api.HeaderIdempotencyKey, api.HeaderIdempotencyKey)
 	}
-	x.permit.needsNothing()
+	x.req.NeedsNothing()
 	if made != nil {
 		x.trail.about(made.Accessor)
 		h.writes.nothingToDo(x)
@@ -74,9 +74,9 @@ func bootstrapRefused(err error) error {
 	var done *access.BootstrappedError
 	switch {
 	case errors.As(err, &done):
-		return refuse(http.StatusForbidden, api.CodeDenied, done.Error())
+		return service.Refuse(api.CodeDenied, done.Error())
 	case errors.Is(err, access.ErrUnsure):
 		return err
 	}
-	return badRequest("%v: nothing was changed", err)
+	return service.Invalid("%v: nothing was changed", err)
 }

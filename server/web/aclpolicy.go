@@ -2,13 +2,13 @@ package web
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 
 	"tenure/api"
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/acl"
+	"tenure/server/service"
 )
 
 // policyBody is the JSON of a policy to make or change. Members set by the node are accepted and ignored, as in Consul,
@@ -26,18 +26,18 @@ type policyBody struct {
 func (in *policyBody) policy(id string) (kv.Policy, error) {
 	err := firstError(atDefault("Namespace", in.Namespace, "default"), atDefault("Partition", in.Partition, "default"))
 	if slices.ContainsFunc(in.Datacenters, func(dc string) bool { return dc != Datacenter }) {
-		err = badRequest("Datacenters: there is only %s: nothing was changed", Datacenter)
+		err = service.Invalid("Datacenters: there is only %s: nothing was changed", Datacenter)
 	}
 	if err != nil {
 		return kv.Policy{}, err
 	}
 	if _, err := acl.Parse(in.Rules); err != nil {
-		return kv.Policy{}, badRequest("Rules: %v: nothing was changed", err)
+		return kv.Policy{}, service.Invalid("Rules: %v: nothing was changed", err)
 	}
 	p := kv.Policy{ID: id, Name: in.Name, Description: in.Description, Rules: in.Rules}
 	c := kv.PutPolicy(p, true)
 	if err := c.Validate(); err != nil {
-		return p, badRequest("Invalid Policy: %v: nothing was changed", err)
+		return p, service.Invalid("Invalid Policy: %v: nothing was changed", err)
 	}
 	return p, nil
 }
@@ -49,7 +49,7 @@ func (h *aclHandler) createPolicy(x *exchange) error {
 		return err
 	}
 	if in.ID != "" {
-		return badRequest("Invalid Policy: the ID of a new policy cannot be chosen: leave it out: nothing was changed")
+		return service.Invalid("Invalid Policy: the ID of a new policy cannot be chosen: leave it out: nothing was changed")
 	}
 	id, err := h.identified(x)
 	if err != nil {
@@ -69,9 +69,9 @@ func (h *aclHandler) updatePolicy(x *exchange) error {
 	case err != nil:
 		return err
 	case in.ID != "" && in.ID != id:
-		return badRequest("ID %.80q is not that of the path: nothing was changed", in.ID)
+		return service.Invalid("ID %.80q is not that of the path: nothing was changed", in.ID)
 	case id == kv.ManagementPolicy:
-		return badRequest("the builtin %s policy cannot be changed: nothing was changed", api.ManagementPolicyName)
+		return service.Invalid("the builtin %s policy cannot be changed: nothing was changed", api.ManagementPolicyName)
 	}
 	if _, there := a.Policy(id); !there && !keyed(x) { // else the log says what an earlier copy came to
 		return noPolicy(id)
@@ -131,7 +131,7 @@ func (x *exchange) policy(q *query, a *kv.ACL, p *kv.Policy, there bool, id stri
 }
 
 func noPolicy(id string) error {
-	return refuse(http.StatusNotFound, api.CodeNotFound, "policy "+quoted(id)+" does not exist")
+	return service.Refuse(api.CodeNotFound, "policy "+quoted(id)+" does not exist")
 }
 
 func (h *aclHandler) listPolicies(x *exchange) error {
@@ -161,7 +161,7 @@ func (h *aclHandler) deletePolicy(x *exchange) error {
 		return err
 	}
 	if id == kv.ManagementPolicy {
-		return badRequest("the builtin %s policy cannot be deleted: nothing was changed", api.ManagementPolicyName)
+		return service.Invalid("the builtin %s policy cannot be deleted: nothing was changed", api.ManagementPolicyName)
 	}
 	_, there := a.Policy(id)
 	return h.drop(x, &q, there, kv.DropPolicy(id))

@@ -3,13 +3,13 @@ package web
 import (
 	"cmp"
 	"encoding/json"
-	"net/http"
 	"strconv"
 	"time"
 
 	"tenure/api"
 	"tenure/internal/days"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // tokenBody is the JSON of a token to make or change. Members set by the node are accepted and ignored, as in Consul,
@@ -84,13 +84,13 @@ func linkOf(link api.ACLLink, a *kv.ACL) (string, error) {
 	id := link.ID
 	if p, there := a.PolicyByName(link.Name); there {
 		if id != "" && id != p.ID {
-			return "", badRequest("policy %q has another ID than %.80q: give one of them: nothing was changed", link.Name, id)
+			return "", service.Invalid("policy %q has another ID than %.80q: give one of them: nothing was changed", link.Name, id)
 		}
 		return p.ID, nil
 	}
 	id = cmp.Or(id, link.Name)
 	if id == "" {
-		return "", badRequest("Policies: each needs an ID or a Name: nothing was changed")
+		return "", service.Invalid("Policies: each needs an ID or a Name: nothing was changed")
 	}
 	return id, nil
 }
@@ -100,14 +100,14 @@ func (in *tokenBody) expires(t *kv.Token, now time.Time) error {
 	t.Created, t.TTL = now.UnixNano(), time.Duration(in.ExpirationTTL)
 	if in.ExpirationTime != nil && !in.ExpirationTime.IsZero() {
 		if t.TTL != 0 {
-			return badRequest("give ExpirationTTL or ExpirationTime, not both: nothing was changed")
+			return service.Invalid("give ExpirationTTL or ExpirationTime, not both: nothing was changed")
 		}
 		t.TTL = in.ExpirationTime.Sub(now)
 	} else if t.TTL == 0 {
 		return nil
 	}
 	if t.TTL < api.MinTokenTTL || t.TTL > api.MaxTokenTTL {
-		return badRequest("a token may live from %v to %v, not %v: nothing was changed", api.MinTokenTTL, api.MaxTokenTTL,
+		return service.Invalid("a token may live from %v to %v, not %v: nothing was changed", api.MinTokenTTL, api.MaxTokenTTL,
 			t.TTL)
 	}
 	t.Expires = now.Add(t.TTL).UnixNano()
@@ -119,7 +119,7 @@ func validToken(c *kv.Command) error {
 	plain := *c
 	plain.Said = ""
 	if err := plain.Validate(); err != nil {
-		return badRequest("Invalid Token: %v: nothing was changed", err)
+		return service.Invalid("Invalid Token: %v: nothing was changed", err)
 	}
 	return nil
 }
@@ -177,11 +177,11 @@ func (in *tokenBody) unchanged(old *kv.Token) error {
 	other := in.ExpirationTime != nil && !in.ExpirationTime.IsZero() && in.ExpirationTime.UnixNano() != old.Expires
 	switch {
 	case in.AccessorID != "" && in.AccessorID != old.Accessor:
-		return badRequest("AccessorID %.80q is not that of the path: nothing was changed", in.AccessorID)
+		return service.Invalid("AccessorID %.80q is not that of the path: nothing was changed", in.AccessorID)
 	case in.SecretID != "" && in.SecretID != api.HiddenSecret && kv.HashSecret(in.SecretID) != old.Secret:
-		return badRequest("the SecretID of a token cannot be changed: make another token: nothing was changed")
+		return service.Invalid("the SecretID of a token cannot be changed: make another token: nothing was changed")
 	case other, in.ExpirationTTL != 0 && time.Duration(in.ExpirationTTL) != old.TTL:
-		return badRequest("the expiration of a token cannot be changed: make another token: nothing was changed")
+		return service.Invalid("the expiration of a token cannot be changed: make another token: nothing was changed")
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (in *tokenBody) unchanged(old *kv.Token) error {
 func tokenOf(a *kv.ACL, accessor string) (*kv.Token, error) {
 	t, there := a.Token(accessor)
 	if !there || t.Expires != 0 && time.Now().UnixNano() >= t.Expires {
-		return nil, refuse(http.StatusNotFound, api.CodeNotFound, "token "+quoted(accessor)+" does not exist")
+		return nil, service.Refuse(api.CodeNotFound, "token "+quoted(accessor)+" does not exist")
 	}
 	return t, nil
 }
@@ -206,9 +206,9 @@ func (h *aclHandler) deleteToken(x *exchange) error {
 	case err != nil:
 		return err
 	case accessor == kv.AnonymousToken:
-		return badRequest("the anonymous token cannot be deleted: take its policies away: nothing was changed")
-	case accessor == x.permit.request.Token().Accessor:
-		return badRequest("a token cannot delete itself: use another one: nothing was changed")
+		return service.Invalid("the anonymous token cannot be deleted: take its policies away: nothing was changed")
+	case accessor == x.req.Token().Accessor:
+		return service.Invalid("a token cannot delete itself: use another one: nothing was changed")
 	}
 	_, there := a.Token(accessor)
 	return h.drop(x, &q, there, kv.DropToken(accessor))

@@ -9,6 +9,7 @@ import (
 	"tenure/api"
 	"tenure/kv"
 	"tenure/server/access"
+	"tenure/server/service"
 )
 
 // drawnSecret returns the secret that the client has chosen, or a new one. Copies of the same request get the same one.
@@ -22,12 +23,12 @@ func drawnSecret(x *exchange, given string) (string, error) {
 	}
 	key, bases := x.r.Header[api.HeaderIdempotencyKey][0], x.r.Header[api.HeaderBase]
 	if len(bases) == 0 { // once the key is forgotten, it would make a token with the secret of one that was deleted
-		return "", badRequest("a secret is made under %s only together with %s: send both, or a SecretID that you have drawn: "+
+		return "", service.Invalid("a secret is made under %s only together with %s: send both, or a SecretID that you have drawn: "+
 			"nothing was changed", api.HeaderIdempotencyKey, api.HeaderBase)
 	}
-	secret, err = x.permit.request.Derive(bases[0] + "\n" + key)
+	secret, err = x.req.Derive(bases[0] + "\n" + key)
 	if errors.Is(err, access.ErrNoSecret) {
-		return "", badRequest("no secret can be made under %s for a request without a token of its own (a client certificate has "+
+		return "", service.Invalid("no secret can be made under %s for a request without a token of its own (a client certificate has "+
 			"no secret that retries could share): send SecretID and AccessorID that you have drawn, or no %s: nothing was changed",
 			api.HeaderIdempotencyKey, api.HeaderIdempotencyKey)
 	}
@@ -162,7 +163,7 @@ func cloneOf(old *kv.Token, a *kv.ACL, now time.Time) (kv.Token, error) {
 		return t, nil
 	}
 	if t.TTL = time.Duration(old.Expires - t.Created); t.TTL < api.MinTokenTTL {
-		return t, badRequest("the token expires in less than %v, and its clone would end with it: nothing was changed",
+		return t, service.Invalid("the token expires in less than %v, and its clone would end with it: nothing was changed",
 			api.MinTokenTTL)
 	}
 	return t, nil

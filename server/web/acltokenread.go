@@ -16,12 +16,12 @@ func (h *aclHandler) self(x *exchange) error {
 		err = errNoACL
 	}
 	if err == nil {
-		err = x.permit.needKnown()
+		err = x.req.NeedKnown()
 	}
 	if err != nil {
 		return err
 	}
-	x.token(&q, h.decider.ACL(), x.permit.request.Token())
+	x.token(&q, h.decider.ACL(), x.req.Token())
 	return nil
 }
 

@@ -2,13 +2,13 @@ package web
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
 	"tenure/api"
 	"tenure/server/acl"
 	"tenure/server/admission"
+	"tenure/server/service"
 )
 
 // admit counts the request as one in flight and for its client's rate, or returns its refusal.
@@ -24,7 +24,7 @@ func (d *dispatcher) admit(x *exchange, e *endpoint) (err error) {
 	if conn != nil && conn.Reserved() {
 		x.w.Header()["Connection"] = closeConn
 		if !operator {
-			return &refusal{status: http.StatusServiceUnavailable, code: api.CodeOverloaded, close: true,
+			return &refusal{code: api.CodeOverloaded, close: true,
 				text: tooManyText}
 		}
 	}
@@ -32,16 +32,21 @@ func (d *dispatcher) admit(x *exchange, e *endpoint) (err error) {
 		if errors.Is(err, admission.ErrSourceRequests) {
 			d.waits.slowDown(x)
 		}
-		return overloaded(err)
+		return service.Overloaded(err)
 	}
-	x.client = d.clientOf(x, conn)
+	d.identify(x)
+	at := d.limits.ClientOf(admission.ParseSource(x.r.RemoteAddr))
+	if conn != nil {
+		at = conn.Client
+	}
+	x.client = x.req.Client(at)
 	retry, err := d.rates.TakeCost(x.client, admission.Cost(headerLines(x.r.Header)), x.began)
 	if err != nil {
 		x.flight.End()
 		d.waits.slowDown(x)
 		return &refusal{status: http.StatusTooManyRequests, code: api.CodeOverloaded,
 			retry: max(retry, time.Millisecond),
-			text:  fmt.Sprintf("not applied: %v: at most %d a second", err, d.limits.Rate.PerSecond)}
+			text:  service.TooFast(err, d.limits.Rate.PerSecond).Error()}
 	}
 	return nil
 }
@@ -58,36 +63,20 @@ func headerLines(h http.Header) (n int) {
 // the route is public or x's token has operator:read (for /metrics also agent:read). It decides by this node's present
 // state: asking the master could take longer than the operator has.
 func (d *dispatcher) forOperator(x *exchange, e *endpoint) bool {
-	if !e.operator || e.public || d.decider == nil {
-		return e.operator
+	switch {
+	case e.use&(mends|public|scraped) == 0:
+		return false
+	case e.use&public != 0 || d.decider == nil:
+		return true
 	}
-	r, err := x.permit.asker()
-	return err == nil && (r.Knows(acl.OperatorRead()) || e.agent && r.Knows(acl.AgentRead(d.metrics.node())))
+	d.identify(x)
+	return x.req.Knows(acl.OperatorRead()) || e.use&scraped != 0 && x.req.Knows(acl.AgentRead(d.metrics.node()))
 }
 
 // ambiguous reports whether a proxy in front may see another end of r than this node, so that nothing may be read
 // behind r (RFC 9112, 6.1). A chunked request may have had a Content-Length too, and a request of HTTP/1.0 may have had
 // chunks, which HTTP/1.0 lacks. net/http drops both headers.
 func ambiguous(r *http.Request) bool { return len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) }
-
-// clientOf returns the client for whose waits and rate a request counts. Only this function decides it: by the token,
-// from any address, else by the address of the connection. Only a token that this node knows names a client: with free
-// names a client would have any number of rates. The anonymous token names none, since all clients share it.
-func (d *dispatcher) clientOf(x *exchange, conn *admission.Conn) admission.Client {
-	client := d.limits.ClientOf(admission.ParseSource(x.r.RemoteAddr))
-	if conn != nil {
-		client = conn.Client
-	}
-	if d.decider == nil {
-		return client
-	}
-	if r, err := x.permit.asker(); err == nil {
-		if accessor := r.KnownAccessor(); accessor != "" && accessor != api.AnonymousAccessor {
-			client = client.Holding(accessor)
-		}
-	}
-	return client
-}
 
 // charge charges the client of x for its body and its answer.
 func (d *dispatcher) charge(x *exchange) {
@@ -99,34 +88,21 @@ func (d *dispatcher) charge(x *exchange) {
 	d.rates.Charge(x.client, cost, time.Now())
 }
 
-// overloaded returns the error of a request beyond a limit.
-func overloaded(err error) error {
-	return fmt.Errorf("%w: %w; try again later, or another node", ErrOverloaded, err)
-}
-
 // wait takes a place for x among the waits of its client, to be given back: from now on x is no request in flight.
 func (w *waits) wait(x *exchange) (admission.Place, error) {
 	place, err := w.places.Take(x.client)
 	x.flight.End()
 	if err != nil {
 		w.slowDown(x)
-		return place, overloaded(err)
+		return place, service.Overloaded(err)
 	}
 	return place, nil
 }
 
 // slowDown waits before a refusal is sent, unless the client goes or the node stops.
 func (w *waits) slowDown(x *exchange) {
-	d, done := w.conns.SlowDown(x.admitted())
-	defer done()
-	t := time.NewTimer(d)
-	defer t.Stop()
 	began := time.Now()
-	select {
-	case <-t.C:
-	case <-x.r.Context().Done():
-	case <-w.stopping:
-	}
+	w.conns.SlowDown(x.admitted(), x.r.Context().Done(), w.stopping)
 	x.waited += time.Since(began)
 }
 
@@ -142,7 +118,7 @@ func (x *exchange) answering(value []byte) (taken func(), err error) {
 	}
 	taken, err = x.conns.Answering(x.admitted(), int64(len(value)))
 	if err != nil {
-		return nil, overloaded(err)
+		return nil, service.Overloaded(err)
 	}
 	return taken, nil
 }

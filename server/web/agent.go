@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"tenure/server/acl"
+	"tenure/server/service"
 )
 
 // agentHandler answers what clients of Consul ask its agent.
 type agentHandler struct {
-	cluster           Cluster
+	cluster           service.Cluster
 	name              func() string // see nodeName
 	addr              func() string // where the server listens
 	version, revision string
@@ -18,7 +19,7 @@ type agentHandler struct {
 }
 
 // nodeName returns what the node is called where Consul's clients expect a name: configured, or made of its number.
-func nodeName(configured string, c Cluster) string {
+func nodeName(configured string, c service.Cluster) string {
 	if configured != "" {
 		return configured
 	}
@@ -28,7 +29,10 @@ func nodeName(configured string, c Cluster) string {
 // self answers with as much of Consul's as its clients look at: they ask for the node's name, datacenter and version,
 // and for the shortest TTL of a session, in nanoseconds.
 func (h *agentHandler) self(x *exchange) error {
-	return x.found(&consulRules, acl.AgentRead(h.name()), func() (any, error) {
+	return x.found(&consulRules, func() (any, error) {
+		if err := x.req.Need(acl.AgentRead(h.name())); err != nil {
+			return nil, err
+		}
 		st := h.cluster.Status()
 		name := h.name()
 		host, port, _ := net.SplitHostPort(h.addr())

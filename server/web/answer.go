@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/server/service"
 )
 
 // Values of headers. They are shared by all answers: nobody appends to them.
@@ -47,7 +48,7 @@ func (x *exchange) head(status int, code api.Code) {
 // begin notes that an answer begins. A success must have been decided about: no handler can forget to.
 func (x *exchange) begin(status int) {
 	if status < http.StatusBadRequest {
-		x.permit.mustBeDecided()
+		x.req.MustBeDecided()
 	}
 	x.status = status
 }
@@ -74,8 +75,8 @@ func (x *exchange) text(line string) {
 }
 
 // absent answers 404 with an empty body: Consul's clients tell a missing key by it.
-func (x *exchange) absent(index uint64, meta ReadMeta) {
-	x.permit.mustBeDecided() // that there is none is an answer too
+func (x *exchange) absent(index uint64, meta service.ReadMeta) {
+	x.req.MustBeDecided() // that there is none is an answer too
 	setReadMeta(x.w.Header(), index, meta)
 	x.head(http.StatusNotFound, api.CodeNotFound)
 }
@@ -109,7 +110,7 @@ func (x *exchange) fail(err error) {
 			setRetryAfter(h, r.retry)
 		}
 	case api.CodeQuarantine:
-		var silent *LeaseSilentError
+		var silent *service.LeaseSilentError
 		errors.As(err, &silent)
 		setRetryAfter(h, silent.Begins)
 	}

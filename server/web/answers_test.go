@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/server/service"
 )
 
 // A write with unknown outcome gets the same answer for every kind of request.
 func TestAFailedWriteGetsOneAnswer(t *testing.T) {
 	f := newFake(t)
-	f.writeErr = fmt.Errorf("%w: the node stops", ErrUnknown)
+	f.writeErr = fmt.Errorf("%w: the node stops", service.ErrUnknown)
 	s := newServer(t, f)
 	const id = "8a3f2c60-9d5e-4b1a-8f27-0c6d1e5b7a94"
 	for _, c := range []struct{ method, path, body string }{
@@ -150,7 +151,7 @@ type slowLeases struct {
 	wait time.Duration
 }
 
-func (b slowLeases) Lease(ctx context.Context, r LeaseCommand) (LeaseGrant, error) {
+func (b slowLeases) Lease(ctx context.Context, r service.LeaseCommand) (service.LeaseGrant, error) {
 	time.Sleep(b.wait)
 	return b.fake.Lease(ctx, r)
 }

@@ -1,75 +1,17 @@
 package web
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
-
-	"tenure/kv"
-	"tenure/server/acl"
 )
-
-// Backups makes backups.
-type Backups interface {
-	// Backup begins a backup that has every write which was acknowledged before the call. The wait for a master is
-	// bounded by timeout.
-	Backup(timeout time.Duration) (Backup, error)
-	// Restore replaces the state of the cluster by the snapshot that body has, once all of it was verified. install has
-	// the idempotency key, if there is one. Besides those of a Backend its errors are ErrSnapshot and
-	// ErrSnapshotTooLarge; after these, and any result but kv.CodeDone, nothing was changed.
-	Restore(timeout time.Duration, body io.Reader, install kv.Command) (kv.Result, error)
-}
-
-var (
-	// ErrSnapshot: what was uploaded is not a whole snapshot.
-	ErrSnapshot = errors.New("not a whole snapshot of Tenure")
-	// ErrSnapshotTooLarge: what was uploaded is more than a running cluster takes.
-	ErrSnapshotTooLarge = errors.New("the snapshot is larger than a running cluster takes")
-)
-
-// Backup is a backup that is being read by one goroutine.
-type Backup interface {
-	// Info returns what the backup is of.
-	Info() BackupInfo
-	// Next returns the next bytes, valid until the next call, or io.EOF behind the last ones.
-	Next() ([]byte, error)
-	// Rewind makes Next begin again, with the same bytes.
-	Rewind()
-	// Close ends it, whole or not; err says why not.
-	Close(err error)
-}
 
 // backupHandler answers those who want a backup.
 type backupHandler struct {
-	backups Backups
-	writes  *writes
-	piece   time.Duration // for a client to take what Next returns
-	sent    *atomic.Int64 // when a client had a whole backup last, in nanoseconds since 1970
-}
-
-// backupNeeds are the permissions for the contents of a backup: keys with fences, sessions, and tokens with the hashes
-// of their secrets.
-var backupNeeds = []acl.Permission{acl.OperatorRead(), acl.ACLRead(), acl.KeyReadPrefix(""),
-	{Kind: acl.Session, Access: acl.Read, Prefix: true}, {Kind: acl.Lease, Access: acl.Read, Prefix: true}}
-
-// begin begins a backup if x may have it.
-func (h *backupHandler) begin(x *exchange) (Backup, error) {
-	for _, p := range backupNeeds {
-		if err := x.permit.need(p); err != nil {
-			return nil, err
-		}
-	}
-	out, err := h.backups.Backup(x.timeout())
-	if err != nil {
-		return nil, err
-	}
-	if err := x.permit.again(); err != nil {
-		out.Close(err)
-		return nil, err
-	}
-	return out, nil
+	writes *writes
+	piece  time.Duration // for a client to take what Next returns
+	sent   *atomic.Int64 // when a client had a whole backup last, in nanoseconds since 1970
 }
 
 // stream sends a backup as it is read. If it cannot be completed the connection is cut; the backup itself would tell
@@ -78,7 +20,7 @@ func (h *backupHandler) stream(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &plainRules); err != nil {
 		return err
 	}
-	out, err := h.begin(x)
+	out, err := x.req.Backup()
 	if err != nil {
 		return err
 	}

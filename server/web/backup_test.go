@@ -15,6 +15,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // fakeBackup hands out pieces, and then err.
@@ -44,8 +45,8 @@ func (b *fakeBackup) Next() ([]byte, error) {
 	return piece, nil
 }
 
-func (b *fakeBackup) Info() BackupInfo {
-	return BackupInfo{Cluster: "c", Slot: 5, Revision: 7, Era: 3, Made: time.UnixMilli(1_790_000_000_123)}
+func (b *fakeBackup) Info() service.BackupInfo {
+	return service.BackupInfo{Cluster: "c", Slot: 5, Revision: 7, Era: 3, Made: time.UnixMilli(1_790_000_000_123)}
 }
 
 func (b *fakeBackup) Rewind() {
@@ -58,13 +59,13 @@ func (b *fakeBackup) Close(err error) { b.closed <- err }
 func (f *fake) Restore(_ time.Duration, body io.Reader, install kv.Command) (kv.Result, error) {
 	var err error
 	if f.restored, err = io.ReadAll(body); err != nil {
-		return kv.Result{}, fmt.Errorf("%w: %w", ErrSnapshot, err)
+		return kv.Result{}, fmt.Errorf("%w: %w", service.ErrSnapshot, err)
 	}
 	f.install = install
 	return f.restoreResult, f.restoreErr
 }
 
-func (f *fake) Backup(time.Duration) (Backup, error) {
+func (f *fake) Backup(time.Duration) (service.Backup, error) {
 	if err := cmp.Or(f.backupErr, f.readErr); err != nil {
 		return nil, err
 	}
@@ -89,11 +90,11 @@ func TestBackup(t *testing.T) {
 	if age := time.Since(time.Unix(0, sent)); age < 0 || age > time.Minute {
 		t.Errorf("the backup was sent %v ago", age)
 	}
-	f.backup = newFakeBackup(0, 0, fmt.Errorf("%w: later", ErrNotApplied))
+	f.backup = newFakeBackup(0, 0, fmt.Errorf("%w: later", service.ErrNotApplied))
 	if w = call(s, "GET", "/v1/backup", ""); w.Code != 503 || head(w, api.HeaderError) != string(api.CodeNotApplied) {
 		t.Errorf("refused by the first piece: %d %v", w.Code, w.Header())
 	}
-	if err := <-f.backup.closed; !errors.Is(err, ErrNotApplied) {
+	if err := <-f.backup.closed; !errors.Is(err, service.ErrNotApplied) {
 		t.Error(err)
 	}
 	if s.metrics.backupSent.Load() != sent {
@@ -104,7 +105,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("%d: a snapshot counts as a backup that was sent", w.Code)
 	}
 	<-f.backup.closed
-	f.backupErr = fmt.Errorf("%w: two", ErrOverloaded)
+	f.backupErr = fmt.Errorf("%w: two", service.ErrOverloaded)
 	if w = call(s, "GET", "/v1/backup", ""); w.Code != 503 || head(w, api.HeaderError) != string(api.CodeOverloaded) ||
 		head(w, api.HeaderRetryAfter) != "1" {
 		t.Errorf("%d %v", w.Code, w.Header())
@@ -117,7 +118,7 @@ func TestBackup(t *testing.T) {
 // TestABackupThatBreaksOffIsCut: the client must not take it for whole.
 func TestABackupThatBreaksOffIsCut(t *testing.T) {
 	f := newFake(t)
-	f.backup = newFakeBackup(2, 100_000, fmt.Errorf("%w: the disk is short of space", ErrNotApplied))
+	f.backup = newFakeBackup(2, 100_000, fmt.Errorf("%w: the disk is short of space", service.ErrNotApplied))
 	url := serveBackup(t, f, time.Minute)
 	resp, err := http.Get(url)
 	if err != nil {
@@ -127,7 +128,7 @@ func TestABackupThatBreaksOffIsCut(t *testing.T) {
 	if b, err := io.ReadAll(resp.Body); err == nil {
 		t.Errorf("%d bytes and no error", len(b))
 	}
-	if err := <-f.backup.closed; !errors.Is(err, ErrNotApplied) {
+	if err := <-f.backup.closed; !errors.Is(err, service.ErrNotApplied) {
 		t.Error(err)
 	}
 }

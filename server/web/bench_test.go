@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/kv"
+	"tenure/server/service"
 	"tenure/server/slow"
 )
 
@@ -20,8 +21,8 @@ func (b *still) Write(time.Duration, kv.Command, *slow.Write) (kv.Result, error)
 	return kv.Result{Code: kv.CodeDone, Revision: 123456}, nil
 }
 
-func (b *still) Get(time.Duration, Mode, string) (kv.Entry, bool, ReadMeta, error) {
-	return b.entry, true, ReadMeta{Revision: 123456, KnownLeader: true}, nil
+func (b *still) Get(time.Duration, service.Mode, string) (kv.Entry, bool, service.ReadMeta, error) {
+	return b.entry, true, service.ReadMeta{Revision: 123456, KnownLeader: true}, nil
 }
 
 // sink is a ResponseWriter that costs next to nothing.

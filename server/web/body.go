@@ -27,7 +27,8 @@ func putBody(p *[]byte) {
 
 // bodies reads the bodies of requests.
 type bodies struct {
-	timeout time.Duration // of headers and body together, for messages
+	timeout  time.Duration // of headers and body together, for messages
+	maxValue int           // --max-value-bytes
 }
 
 // read reads the whole body into *p, at most limit bytes. A declared length over the limit is refused before anything
@@ -38,7 +39,7 @@ func (b *bodies) read(x *exchange, p *[]byte, limit int) ([]byte, error) {
 		return nil, nil
 	}
 	if declared > int64(limit) {
-		return nil, tooLarge("the request body", limit)
+		return nil, b.tooLarge("the request body", limit)
 	}
 	space := firstBodyBytes
 	if declared > 0 {
@@ -57,7 +58,7 @@ func (b *bodies) read(x *exchange, p *[]byte, limit int) ([]byte, error) {
 		*p = buf
 		switch {
 		case len(buf) > limit:
-			return nil, tooLarge("the request body", limit)
+			return nil, b.tooLarge("the request body", limit)
 		case err == io.EOF:
 			x.bodyRead = true
 			x.took.Body = time.Since(x.began)
@@ -69,12 +70,12 @@ func (b *bodies) read(x *exchange, p *[]byte, limit int) ([]byte, error) {
 }
 
 // broken refuses a body that did not come whole: a chunk that is none, fewer bytes than declared, or too slow.
-func (b *bodies) broken(err error) *refusal {
+func (b *bodies) broken(err error) error {
 	text := "the request body is broken (" + err.Error() + "): nothing was changed: send it again"
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		text = "the request body did not arrive within " + b.timeout.String() + ": nothing was changed"
 	}
-	return &refusal{status: http.StatusBadRequest, code: api.CodeInvalid, close: true, text: text}
+	return &refusal{code: api.CodeInvalid, close: true, text: text}
 }
 
 const (

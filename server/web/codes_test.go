@@ -17,6 +17,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // checkCode says what is wrong with the code of an answer, or is "". Every call of the tests goes through it.
@@ -37,9 +38,9 @@ func checkCode(status int, h http.Header) string {
 
 // backendFailures is all that a Backend may say instead of a result.
 var backendFailures = []error{
-	ErrNotApplied, ErrOtherCluster, ErrOverloaded, ErrUnknown, ErrNoSpace, ErrLeaseGone, &LeaseBusyError{Owner: "a", RetryAfter: time.Second},
-	&LeaseSilentError{Begins: time.Second}, &MemberError{Code: api.CodeMemberBusy}, &MemberError{Code: api.CodeNotMember},
-	&MemberError{Code: api.CodeMemberState}, &MemberError{Code: api.CodeQuorumLoss}, context.DeadlineExceeded, context.Canceled, errors.New("something else"),
+	service.ErrNotApplied, service.ErrOtherCluster, service.ErrOverloaded, service.ErrUnknown, service.ErrNoSpace, service.ErrLeaseGone, &service.LeaseBusyError{Owner: "a", RetryAfter: time.Second},
+	&service.LeaseSilentError{Begins: time.Second}, &service.Error{Code: api.CodeMemberBusy}, &service.Error{Code: api.CodeNotMember},
+	&service.Error{Code: api.CodeMemberState}, &service.Error{Code: api.CodeQuorumLoss}, context.DeadlineExceeded, context.Canceled, errors.New("something else"),
 }
 
 // bodies that routes take, so that a walk gets beyond their checks.
@@ -121,6 +122,17 @@ func TestEveryRefusalHasACode(t *testing.T) {
 	}
 }
 
+func TestEveryCodeHasAStatus(t *testing.T) {
+	for _, code := range api.Codes() {
+		if statuses[code] < 400 {
+			t.Errorf("code %s has the status %d", code, statuses[code])
+		}
+	}
+	if len(statuses) != len(api.Codes()) {
+		t.Errorf("%d statuses, %d codes", len(statuses), len(api.Codes()))
+	}
+}
+
 // What must be told apart is, and has the status that Consul's clients expect.
 func TestCodesOfResults(t *testing.T) {
 	for code, want := range map[kv.Code]api.Code{
@@ -137,9 +149,9 @@ func TestCodesOfResults(t *testing.T) {
 		}
 	}
 	for err, want := range map[error]api.Code{
-		ErrNotApplied: api.CodeNotApplied, ErrOverloaded: api.CodeOverloaded, ErrUnknown: api.CodeUnknown, ErrNoSpace: api.CodeNoSpace,
-		ErrLeaseGone: api.CodeLost, &LeaseBusyError{Owner: "a"}: api.CodeBusy, errors.New("something else"): api.CodeUnknown,
-		&LeaseSilentError{Begins: 1500*time.Millisecond + 1}: api.CodeQuarantine,
+		service.ErrNotApplied: api.CodeNotApplied, service.ErrOverloaded: api.CodeOverloaded, service.ErrUnknown: api.CodeUnknown, service.ErrNoSpace: api.CodeNoSpace,
+		service.ErrLeaseGone: api.CodeLost, &service.LeaseBusyError{Owner: "a"}: api.CodeBusy, errors.New("something else"): api.CodeUnknown,
+		&service.LeaseSilentError{Begins: 1500*time.Millisecond + 1}: api.CodeQuarantine,
 	} {
 		f := newFake(t)
 		f.leaseErr = err

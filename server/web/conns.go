@@ -23,7 +23,7 @@ const (
 	farewells        = 64              // connections being told at once that there are too many
 	farewellTimeout  = time.Second     // for each
 	farewellMaxBytes = 4 * (256 << 10) // read from one before it is cut
-	tooManyText      = "not applied: too many connections to this node: try again later, or another node\n"
+	tooManyText      = "not applied: too many connections (--max-connections, --max-connections-per-source): try again later, or another node\n"
 )
 
 // tooMany is the whole answer to a connection that is one too many, of the node of that number.

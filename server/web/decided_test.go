@@ -9,10 +9,11 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 	"tenure/server/slow"
 )
 
-// twice is a Backend that has two copies of a write decided, as a node does when the answer to the first one is lost.
+// twice is a node that has two copies of a write decided, as a node does when the answer to the first one is lost.
 // Between them it calls between. The answer is that to the second copy.
 type twice struct {
 	*fake
@@ -59,12 +60,12 @@ func TestTheVerdictOnASecondCopy(t *testing.T) {
 		"revoked": {revoked: true, status: 504, code: api.CodeUnknown},
 		"revoked, by a node that does not know it": {revoked: true, cut: true, status: 504, code: api.CodeUnknown},
 		"still allowed":            {status: 200},
-		"still allowed, no space":  {err: ErrNoSpace, status: 504, code: api.CodeUnknown},
-		"still allowed, no master": {err: ErrNotApplied, status: 504, code: api.CodeUnknown},
+		"still allowed, no space":  {err: service.ErrNoSpace, status: 504, code: api.CodeUnknown},
+		"still allowed, no master": {err: service.ErrNotApplied, status: 504, code: api.CodeUnknown},
 		"not applied, revoked":     {unapplied: true, revoked: true, status: 403, code: api.CodeUnknownToken},
 		"not applied, revoked, by a node that does not know it": {unapplied: true, revoked: true, cut: true, status: 503,
 			code: api.CodeNotApplied},
-		"not applied, no space": {unapplied: true, err: ErrNoSpace, status: 507, code: api.CodeNoSpace},
+		"not applied, no space": {unapplied: true, err: service.ErrNoSpace, status: 507, code: api.CodeNoSpace},
 		"an old value":          {method: "POST", body: `{"Op":"remove"}`, revoked: true, status: 504, code: api.CodeUnknown},
 		"a transaction": {target: "/v1/txn", body: `[{"KV":{"Verb":"set","Key":"k","Value":"bmV3"}}]`, revoked: true,
 			status: 504, code: api.CodeUnknown},

@@ -1,9 +1,9 @@
-// Package web is the HTTP API of a node: Consul's KV and status wire format on gorilla/mux, over the Backend
-// interface that the node implements, and the watch.Hub that it feeds.
+// Package web is the HTTP API of a node: Consul's KV and status wire format on gorilla/mux, over a
+// service.Node and the watch.Hub that it feeds.
 //
 // The package has routes, query and header parsing, JSON encoding, status codes, the limits of one connection and one
-// request, and HTTP metrics. It never decides whether a write is applied or a read is fresh: the Backend does. The
-// package passes the Backend's answer to the client, and never turns "unknown" into "failed".
+// request, and HTTP metrics. It never decides whether a write is applied or a read is fresh: the node does. The
+// package passes the node's answer to the client, and never turns "unknown" into "failed".
 //
 // # The way of a request
 //
@@ -30,7 +30,6 @@
 //	keys: 1 to 1,024 bytes of UTF-8, decoded once          kv.go (key), rules.go (checkKey)
 //	a body is bounded before it is allocated               body.go
 //	one write, its key and base, its outcome               writes.go
-//	a verdict on one copy is no verdict on the write       decided.go
 //	index headers, never 0                                 reads.go (setReadMeta)
 //	listings stream from one snapshot                      kvlist.go, jsonlist.go
 //	a blocking query misses nothing and holds little       wait.go
@@ -39,7 +38,7 @@
 //	every route is described                               openapi.json, and its test
 //	the error table; every refusal has a code and a node   refusal.go, answer.go (head), codes_test.go
 //	connections, headers, slow senders and receivers       conns.go, server.go
-//	the bounds on one client, and its identity             admit.go, and package admission
+//	the bounds on one client, and its identity             admit.go, credentials.go, and package admission
 //	lines of headers; TLS                                  clientconn.go
 //	an answer before the body was sent arrives             body.go (drain)
 //	health checks and metrics on a port of their own       healthport.go

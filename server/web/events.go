@@ -65,7 +65,7 @@ func (e *eventStream) catchUp() bool {
 			}
 			return false
 		}
-		if e.x.permit.again() != nil {
+		if e.x.req.Again() != nil {
 			return false
 		}
 		for i := range events {
@@ -86,9 +86,9 @@ func (e *eventStream) catchUp() bool {
 // mayTell reports whether the client may know of c.
 func (e *eventStream) mayTell(c *watch.Event) bool {
 	if c.Session != "" {
-		return e.x.permit.may(acl.Permission{Kind: acl.Session, Access: acl.Read, Prefix: true})
+		return e.x.req.May(acl.Permission{Kind: acl.Session, Access: acl.Read, Prefix: true})
 	}
-	return e.x.permit.may(acl.KeyRead(c.Key))
+	return e.x.req.May(acl.KeyRead(c.Key))
 }
 
 // event adds one change. Data is one line: JSON has no line ends but where it is pretty.

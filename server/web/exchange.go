@@ -14,6 +14,7 @@ import (
 	"tenure/server/access"
 	"tenure/server/admission"
 	"tenure/server/audit"
+	"tenure/server/service"
 	"tenure/server/slow"
 )
 
@@ -29,11 +30,12 @@ type exchange struct {
 	flight admission.Flight
 	status int // of the answer; 0 until its head was sent
 	// bodyRead is set once the end of the request's body was seen.
-	bodyRead bool
-	permit   permit
-	trail    trail
-	timeouts timeouts
-	drained  func() bool
+	bodyRead   bool
+	identified bool // req says who asks
+	req        service.Request
+	trail      trail
+	timeouts   timeouts
+	drained    func() bool
 	// waited is how long a blocking query or a stream waited for changes: that is not the time it took.
 	waited time.Duration
 	took   slow.Request
@@ -52,12 +54,9 @@ type handler func(*exchange) error
 type endpoint struct {
 	handlers map[string]handler
 	allow    string // value of Allow: the methods, sorted
-	operator bool   // people need it to see and mend an overloaded node: places are kept for it
-	public   bool   // of those: it needs no token
-	agent    bool   // of those: who may see the node may have it
+	use      use    // of its route; of the endpoint without handlers paged, if the server has the web page
 	// none refuses a path that no route has. Only the endpoint without handlers has it.
-	none    func(path string) *refusal
-	page    bool // likewise: the server has the web page
+	none    func(path string) error
 	latency methodLatency
 }
 
@@ -79,7 +78,7 @@ func newEndpoint(name string, handlers map[string]handler, m *metrics) *endpoint
 // request, and survives its panics.
 type dispatcher struct {
 	node        []string // value of api.HeaderNode
-	cluster     Cluster
+	backend     service.Node
 	metrics     *metrics
 	log         zerolog.Logger
 	hosts       Hosts
@@ -101,8 +100,7 @@ func (d *dispatcher) handle(e *endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchanges.Get().(*exchange)
 		*x = exchange{w: w, r: r, began: time.Now(), node: d.node, conns: d.conns, timeouts: d.timeouts, drained: d.drained,
-			permit: permit{decider: d.decider, r: r, timeouts: d.timeouts},
-			trail:  trail{on: d.audit != nil && e.isAct(r.Method)}}
+			trail: trail{on: d.audit != nil && e.isAct(r.Method)}}
 		d.metrics.inFlight.Add(1)
 		var whole bool
 		defer func() { d.finish(x, e, whole, recover()) }()
@@ -141,8 +139,8 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 	h := e.handlers[method]
 	switch {
 	case len(x.r.RequestURI) > api.MaxURLBytes:
-		return nil, badRequest("the URL has %d bytes: at most %d are accepted", len(x.r.RequestURI), api.MaxURLBytes)
-	case e.page && opensPage(x.r):
+		return nil, service.Invalid("the URL has %d bytes: at most %d are accepted", len(x.r.RequestURI), api.MaxURLBytes)
+	case len(e.handlers) == 0 && e.use&paged != 0 && opensPage(x.r):
 		return toPage, nil
 	case len(e.handlers) == 0:
 		return nil, e.none(x.r.URL.Path)
@@ -195,7 +193,7 @@ func (d *dispatcher) answerPanic(x *exchange, panicked any) bool {
 	if x.status != 0 {
 		return false
 	}
-	x.fail(&refusal{status: http.StatusInternalServerError, code: api.CodeInternal, close: true,
+	x.fail(&refusal{code: api.CodeInternal, close: true,
 		text: "internal error: a write may have been applied; see the node's log"})
 	return true
 }

@@ -19,6 +19,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/kv"
 	"tenure/server/members"
+	"tenure/server/service"
 	"tenure/server/slow"
 	"tenure/server/watch"
 )
@@ -32,13 +33,13 @@ type fake struct {
 	writes   int
 	drawn    int // of the writes, those through WriteDrawn
 	last     kv.Command
-	mode     Mode
+	mode     service.Mode
 	transfer ballot.NodeID
 
 	writeErr, readErr, transferErr, readyErr error
 	full                                     string
 	result                                   kv.Result           // if Code is set, the answer to every write
-	meta                                     ReadMeta            // LastContact and KnownLeader of reads
+	meta                                     service.ReadMeta    // LastContact and KnownLeader of reads
 	onWrite                                  func(time.Duration) // called before a write is applied
 	onRead                                   func()
 	catchUp                                  func()        // called by a CatchUp, which takes that long
@@ -46,13 +47,13 @@ type fake struct {
 	remaining                                time.Duration // of everything that runs
 	status                                   api.Status
 	leader                                   string
-	leases                                   []LeaseCommand
-	grant                                    LeaseGrant
+	leases                                   []service.LeaseCommand
+	grant                                    service.LeaseGrant
 	leaseErr                                 error
 	leaseWaits                               bool // a Lease waits for its context
-	hint                                     LeaseHint
-	leaseQuery                               LeaseQuery
-	leaseList                                LeaseList
+	hint                                     service.LeaseHint
+	leaseQuery                               service.LeaseQuery
+	leaseList                                service.LeaseList
 	peers                                    []string
 	members                                  api.MemberList
 	operation                                api.MemberOperation
@@ -78,7 +79,7 @@ func newFake(t testing.TB) *fake {
 	hub := watch.New(watch.DefaultLimits)
 	hub.Begin(0)
 	st.Observe(kv.Observer{Changed: hub.Changed})
-	return &fake{state: st, hub: hub, meta: ReadMeta{KnownLeader: true}}
+	return &fake{state: st, hub: hub, meta: service.ReadMeta{KnownLeader: true}}
 }
 
 func (f *fake) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
@@ -111,7 +112,7 @@ func (f *fake) WriteDrawn(timeout time.Duration, c kv.Command, took *slow.Write)
 	return f.Write(timeout, c, took)
 }
 
-func (f *fake) Get(_ time.Duration, mode Mode, key string) (kv.Entry, bool, ReadMeta, error) {
+func (f *fake) Get(_ time.Duration, mode service.Mode, key string) (kv.Entry, bool, service.ReadMeta, error) {
 	if f.onRead != nil {
 		f.onRead()
 	}
@@ -119,19 +120,19 @@ func (f *fake) Get(_ time.Duration, mode Mode, key string) (kv.Entry, bool, Read
 	defer f.mu.Unlock()
 	f.mode = mode
 	if f.readErr != nil {
-		return kv.Entry{}, false, ReadMeta{}, f.readErr
+		return kv.Entry{}, false, service.ReadMeta{}, f.readErr
 	}
 	e, ok, err := f.state.Get(key)
 	return e, ok, f.readMeta(), err
 }
 
-func (f *fake) readMeta() ReadMeta {
+func (f *fake) readMeta() service.ReadMeta {
 	m := f.meta
 	m.Revision = f.state.Revision()
 	return m
 }
 
-func (f *fake) Snapshot(_ time.Duration, mode Mode) (*kv.Snapshot, ReadMeta, error) {
+func (f *fake) Snapshot(_ time.Duration, mode service.Mode) (*kv.Snapshot, service.ReadMeta, error) {
 	if f.onRead != nil {
 		f.onRead()
 	}
@@ -139,7 +140,7 @@ func (f *fake) Snapshot(_ time.Duration, mode Mode) (*kv.Snapshot, ReadMeta, err
 	defer f.mu.Unlock()
 	f.mode = mode
 	if f.readErr != nil {
-		return nil, ReadMeta{}, f.readErr
+		return nil, service.ReadMeta{}, f.readErr
 	}
 	v, err := f.state.Snapshot()
 	return v, f.readMeta(), err
@@ -181,10 +182,10 @@ func (f *fake) Remaining(kv.TimedKind, string) (time.Duration, bool) {
 	return f.remaining, f.remaining != 0
 }
 
-func (f *fake) Lease(ctx context.Context, r LeaseCommand) (LeaseGrant, error) {
+func (f *fake) Lease(ctx context.Context, r service.LeaseCommand) (service.LeaseGrant, error) {
 	if f.leaseWaits {
 		<-ctx.Done()
-		return LeaseGrant{}, fmt.Errorf("%w: it took too long", ErrNotApplied)
+		return service.LeaseGrant{}, fmt.Errorf("%w: it took too long", service.ErrNotApplied)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -192,14 +193,16 @@ func (f *fake) Lease(ctx context.Context, r LeaseCommand) (LeaseGrant, error) {
 	return f.grant, f.leaseErr
 }
 
-func (f *fake) ListLeases(_ context.Context, q LeaseQuery) (LeaseList, error) {
+func (f *fake) ListLeases(_ context.Context, q service.LeaseQuery) (service.LeaseList, error) {
 	f.leaseQuery = q
 	list := f.leaseList
-	list.Leases = slices.DeleteFunc(slices.Clone(list.Leases), func(h NamedHint) bool { return !q.Keep(h.Name) })
+	list.Leases = slices.DeleteFunc(slices.Clone(list.Leases), func(h service.NamedHint) bool { return !q.Keep(h.Name) })
 	return list, f.leaseErr
 }
 
-func (f *fake) ShowLease(string) (LeaseHint, bool) { return f.hint, f.hint != LeaseHint{} }
+func (f *fake) ShowLease(string) (service.LeaseHint, bool) {
+	return f.hint, f.hint != service.LeaseHint{}
+}
 
 func (f *fake) ListMembers() (api.MemberList, error) { return f.members, f.memberErr }
 
@@ -360,3 +363,9 @@ func described(s *Server) []route {
 		return r.path == keysPath || r.name == pageRoute
 	})
 }
+
+func (f *fake) GetMany(time.Duration, service.Mode, []string, func(int, kv.Entry) bool) (uint64, error) {
+	panic("nothing here reads many keys")
+}
+
+func (f *fake) KeyCount() (keys int, known bool) { return 0, false }

@@ -9,7 +9,6 @@ import (
 
 // fenceHandler answers requests about fences.
 type fenceHandler struct {
-	reads  *reads
 	writes *writes
 }
 
@@ -21,12 +20,12 @@ func (h *fenceHandler) get(x *exchange) error {
 		err = checkFence(name)
 	}
 	if err == nil {
-		err = x.permit.need(access.Fence(name, acl.Read))
+		err = x.req.Need(access.Fence(name, acl.Read))
 	}
 	if err != nil {
 		return err
 	}
-	view, meta, err := h.reads.snapshot(x, q.mode())
+	view, meta, err := readView(x, q.mode())
 	if err != nil {
 		return err
 	}

@@ -7,23 +7,24 @@ import (
 	"tenure/api"
 	"tenure/kv"
 	"tenure/server/acl"
+	"tenure/server/service"
 )
 
 // filter leaves out of a listing what a request may not read.
 type filter struct {
-	permit *permit
+	req    *service.Request
 	on     bool // something below the prefix may not be read, if it is there
 	hidden bool // something was left out
 }
 
 // filterOf returns the filter of a listing of the keys that begin with prefix.
-func (p *permit) filterOf(prefix string) filter {
-	return filter{permit: p, on: !p.may(acl.KeyReadPrefix(prefix))}
+func filterOf(r *service.Request, prefix string) filter {
+	return filter{req: r, on: !r.May(acl.KeyReadPrefix(prefix))}
 }
 
 // keep reports whether key may be read.
 func (f *filter) keep(key string) bool {
-	readable := f.permit.may(acl.KeyRead(key))
+	readable := f.req.May(acl.KeyRead(key))
 	f.hidden = f.hidden || !readable
 	return readable
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tenure/internal/suggest"
+	"tenure/server/service"
 )
 
 // A misspelt name must not be ignored, so every endpoint refuses query names that it does not take. But published
@@ -75,7 +76,7 @@ func (r *rules) foreign(name, value string) error {
 		return err
 	}
 	if value != "" && value != f.usual {
-		return badRequest("`%s=%.80s`: %s: leave it out%s", name, value, f.why, r.unchanged())
+		return service.Invalid("`%s=%.80s`: %s: leave it out%s", name, value, f.why, r.unchanged())
 	}
 	return nil
 }
@@ -86,7 +87,7 @@ func (r *rules) unknown(name string) error {
 	if r.known != 0 {
 		takes = "which takes " + r.known.list("and")
 	}
-	return badRequest("unknown query name %.80q on a %s, %s%s%s", name, r.what, takes,
+	return service.Invalid("unknown query name %.80q on a %s, %s%s%s", name, r.what, takes,
 		meant(name, r.known.texts(), "`"), r.unchanged())
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/server/service"
 )
 
 // served has s answer r, which ends soon if it would wait. Whatever r is, the answer has a code of ours or is a success,
@@ -157,7 +157,7 @@ func FuzzLeaseName(f *testing.F) {
 		r := httptest.NewRequest("POST", "/v1/lease/x/acquire", strings.NewReader(`{"Owner":"o","TTL":"1s"}`))
 		r.URL.Path = api.PathLease + name + api.LeaseAcquire
 		w := served(t, s, r, len(name))
-		switch valid := checkLeaseName(name) == nil; {
+		switch valid := service.ValidateLeaseName(name) == nil; {
 		case valid != (len(fk.leases) == 1):
 			t.Fatalf("%q: %d, %d requests", name, w.Code, len(fk.leases))
 		case valid && fk.leases[0].Name != name:
@@ -197,11 +197,10 @@ func FuzzBody(f *testing.F) {
 		r := &http.Request{ContentLength: max(declared, -1), Body: io.NopCloser(&pieces{bytes.Clone(body), sizes})}
 		var p []byte
 		got, err := in.read(&exchange{r: r, began: time.Now()}, &p, limit)
-		var refused *refusal
 		switch {
 		case cap(p) > 2*limit+2:
 			t.Fatalf("%d bytes allocated", cap(p))
-		case err != nil && !errors.As(err, &refused):
+		case err != nil && !isCoded(err):
 			t.Fatal(err)
 		case err == nil && r.ContentLength != 0 && !bytes.Equal(got, body):
 			t.Fatalf("%d of %d bytes", len(got), len(body))
@@ -209,4 +208,9 @@ func FuzzBody(f *testing.F) {
 			t.Fatalf("declared %d, %d bytes: %v", r.ContentLength, len(body), err)
 		}
 	})
+}
+
+func isCoded(err error) bool {
+	_, ok := service.CodeOf(err)
+	return ok
 }

@@ -14,6 +14,7 @@ import (
 	"tenure/api"
 	"tenure/kv"
 	"tenure/server/access"
+	"tenure/server/service"
 )
 
 // guarded is a server that asks for tokens, on a fake at the newest feature level.
@@ -126,7 +127,7 @@ func (g *guarded) decoded(method, target, body string, into any) {
 
 // value returns what a key holds, "-" if it is not there.
 func (g *guarded) value(key string) string {
-	e, found, _, err := g.Get(time.Second, Default, key)
+	e, found, _, err := g.Get(time.Second, service.Default, key)
 	if err != nil {
 		g.t.Fatal(err)
 	}

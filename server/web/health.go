@@ -1,22 +1,13 @@
 package web
 
 import (
-	"net/http"
-
 	"tenure/api"
+	"tenure/server/service"
 )
-
-// Health says how the node is.
-type Health interface {
-	// Ready returns nil if the node knows a master that is ready, and is caught up; else it says what is missing.
-	Ready() error
-	// Full says which members are short of space, as this node knows it, or is "".
-	Full() string
-}
 
 // healthHandler answers those who watch over the node.
 type healthHandler struct {
-	node Health
+	node service.Health
 }
 
 // live says that the process answers, whatever state the cluster is in: restarting a node that only lacks a master
@@ -25,7 +16,7 @@ func (h *healthHandler) live(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
 		return err
 	}
-	x.permit.needsNothing()
+	x.req.NeedsNothing()
 	x.text("live")
 	return nil
 }
@@ -35,9 +26,9 @@ func (h *healthHandler) ready(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
 		return err
 	}
-	x.permit.needsNothing()
+	x.req.NeedsNothing()
 	if err := h.node.Ready(); err != nil {
-		return refuse(http.StatusServiceUnavailable, api.CodeNotReady, "not ready: "+err.Error())
+		return service.Refuse(api.CodeNotReady, "not ready: "+err.Error())
 	}
 	text := "ready"
 	if full := h.node.Full(); full != "" {

@@ -3,21 +3,18 @@ package web
 import (
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tenure/api"
 	"tenure/internal/wrongport"
+	"tenure/server/service"
 )
 
 // A port for health checks is a listener of its own for those who watch over the node: load balancers and Prometheus.
 // It serves the health checks and the metrics, without TLS and without asking for a token, and nothing else. What it
 // shows names no key. Its bounds are its own, so that a flood at it takes no place of a client, and the reverse.
-
-// healthRoutes are the names of the routes that it serves.
-var healthRoutes = []string{"health-live", "health-ready", "metrics"}
 
 // healthIdle is how long a connection to this port may be idle: a place is worth more there than a kept connection.
 const healthIdle = 30 * time.Second
@@ -32,26 +29,24 @@ type port struct {
 	whose string // address it is, in errors
 	whom  string // it serves, in errors
 	flag  string // that sets its address
-	// serves reports whether it has the route of that name.
-	serves func(route string) bool
+	only  use    // the routes that it has; 0: all
 	// none is the answer to a path that no route of table has.
-	none func(table []route) func(path string) *refusal
+	none func(table []route) func(path string) error
 }
 
 var (
 	clientPort = port{kind: wrongport.Clients, whose: "client", whom: "clients", flag: "--client",
-		serves: func(string) bool { return true },
-		none: func(table []route) func(string) *refusal {
+		none: func(table []route) func(string) error {
 			meant := meantPath(table)
-			return func(path string) *refusal { return noEndpoint(path, meant(path)) }
+			return func(path string) error { return noEndpoint(path, meant(path)) }
 		}}
 	healthPort = port{kind: wrongport.Health, whose: "health", whom: "health checks", flag: "--health",
-		serves: func(route string) bool { return slices.Contains(healthRoutes, route) },
-		none:   func([]route) func(string) *refusal { return notHere }}
+		only: watched,
+		none: func([]route) func(string) error { return notHere }}
 )
 
 // notHere refuses the paths that the port for health checks does not serve.
-func notHere(string) *refusal {
+func notHere(string) error {
 	return refuse(http.StatusNotFound, api.CodeInvalid, "this port of a Tenure node serves "+api.PathHealthLive+", "+
 		api.PathHealthReady+" and "+api.PathMetrics+", and nothing else (kvnode --health): the API is at its port for "+
 		"HTTP (kvnode --client)")
@@ -60,7 +55,7 @@ func notHere(string) *refusal {
 // NewHealth returns a server of a port for health checks that does not listen yet. It shows the metrics of shown,
 // except those that name prefixes of keys. It ignores TLS, tokens, the audit log and the registry in cfg: it identifies
 // no client, and does not export its own figures.
-func NewHealth(cfg Config, shown prometheus.Gatherer, b Backend) (*Server, error) {
+func NewHealth(cfg Config, shown prometheus.Gatherer, b service.Node) (*Server, error) {
 	if shown == nil {
 		return nil, errors.New("web: no metrics to show")
 	}

@@ -56,7 +56,7 @@ func TestTheHealthPortServesNothingElse(t *testing.T) {
 			}
 		}
 	}
-	if served != len(healthRoutes) {
+	if served != 3 {
 		t.Errorf("%d routes are served", served)
 	}
 }

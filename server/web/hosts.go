@@ -8,6 +8,7 @@ import (
 
 	"tenure/api"
 	"tenure/internal/hostname"
+	"tenure/server/service"
 )
 
 // A web page can have the browser of somebody who can reach this node send requests here. There are two ways, and both
@@ -71,10 +72,9 @@ func (Hosts) Refusal(host string) string {
 func (d *dispatcher) fromBrowser(r *http.Request) error {
 	switch {
 	case !d.hosts.Serves(r.Host):
-		return refuse(http.StatusForbidden, api.CodeForbidden, d.hosts.Refusal(r.Host))
+		return service.Refuse(api.CodeForbidden, d.hosts.Refusal(r.Host))
 	case d.crossOrigin.Check(r) != nil || FetchedElsewhere(r.Header):
-		return refuse(http.StatusForbidden, api.CodeForbidden,
-			"refused: sent by a browser from a page of another origin")
+		return service.Refuse(api.CodeForbidden, "refused: sent by a browser from a page of another origin")
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (d *dispatcher) fromBrowser(r *http.Request) error {
 func (d *dispatcher) forCluster(r *http.Request) error {
 	names, own := r.Header[api.HeaderCluster], ""
 	if len(names) > 0 {
-		own = d.cluster.ClusterID()
+		own = d.backend.ClusterID()
 	}
 	if own == "" || len(names) == 1 && names[0] == own {
 		return nil

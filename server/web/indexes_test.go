@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/server/service"
 )
 
 // An index above the store's revision was given by another store. A query with it is answered at once with what there
@@ -65,7 +66,7 @@ func TestAnUnknownIndexWithoutAMaster(t *testing.T) {
 	f := newFake(t)
 	f.set(t, "k", "1", "other", "")
 	s := newServer(t, f)
-	noMaster := fmt.Errorf("%w: no master", ErrNotApplied)
+	noMaster := fmt.Errorf("%w: no master", service.ErrNotApplied)
 	f.readErr = noMaster
 	for _, target := range []string{"/v1/kv/k?index=4", "/v1/kv/k?index=4&consistent", "/v1/watch?index=4"} {
 		if w := call(s, "HEAD", target, ""); w.Code != 503 || code(w) != api.CodeNotApplied {

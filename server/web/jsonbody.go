@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tenure/server/service"
 )
 
 // jsonSpace is what JSON adds to the values in a body: names, numbers, and keys with every byte escaped.
@@ -46,7 +48,7 @@ func undecoded(err error, v any) error {
 	if err == nil {
 		return nil
 	}
-	return badRequest("Request decode failed: %v: nothing was changed", named(err, v))
+	return service.Invalid("Request decode failed: %v: nothing was changed", named(err, v))
 }
 
 // readJSONList is readJSON of a list of at most most elements: with another one it returns tooMany. It decodes element by
@@ -67,7 +69,7 @@ func readJSONList[T any](b *bodies, x *exchange, limit, most int, tooMany error,
 	case err != nil:
 		return undecoded(err, list)
 	case begin != json.Delim('['):
-		return badRequest("Request decode failed: the body must be a list, not %s: nothing was changed", tokenKind(begin))
+		return service.Invalid("Request decode failed: the body must be a list, not %s: nothing was changed", tokenKind(begin))
 	}
 	for d.More() {
 		if len(*list) == most {
@@ -180,5 +182,5 @@ func atDefault(member, value string, usual ...string) error {
 	if value == "" || slices.Contains(usual, value) {
 		return nil
 	}
-	return badRequest("%s %.80q: is not taken here, only its default: leave it out: nothing was changed", member, value)
+	return service.Invalid("%s %.80q: is not taken here, only its default: leave it out: nothing was changed", member, value)
 }

@@ -9,6 +9,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 const (
@@ -21,9 +22,8 @@ const (
 // earlier error still gets its status code. An answer that fits the buffer is sent with its length.
 type jsonList struct {
 	x      *exchange
-	local  Local
 	index  uint64
-	meta   ReadMeta
+	meta   service.ReadMeta
 	pretty bool
 	n      int // elements
 	// expiring counts the elements that have a TTL.
@@ -45,9 +45,9 @@ type jsonList struct {
 var jsonLists = sync.Pool{New: func() any { return &jsonList{buf: make([]byte, 0, 4<<10)} }}
 
 // newList begins an answer of that index. Its end gives it back.
-func (r *reads) newList(x *exchange, index uint64, meta ReadMeta, pretty bool) *jsonList {
+func newList(x *exchange, index uint64, meta service.ReadMeta, pretty bool) *jsonList {
 	l := jsonLists.Get().(*jsonList)
-	*l = jsonList{x: x, local: r.local, index: index, meta: meta, pretty: pretty, stall: x.timeouts.stall,
+	*l = jsonList{x: x, index: index, meta: meta, pretty: pretty, stall: x.timeouts.stall,
 		buf: append(l.buf[:0], '[')}
 	return l
 }
@@ -113,7 +113,7 @@ func (l *jsonList) expiresIn(e *kv.Entry) time.Duration {
 	if l.expiring++; l.expiring > maxRemaining {
 		return e.TTL
 	}
-	left, runs := l.local.Remaining(kv.TimedKey, e.Key)
+	left, runs := l.x.req.Remaining(kv.TimedKey, e.Key)
 	if !runs {
 		return e.TTL
 	}

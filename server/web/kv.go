@@ -5,11 +5,11 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // kvHandler answers requests about keys.
 type kvHandler struct {
-	reads         *reads
 	writes        *writes
 	waits         *waits
 	bodies        *bodies
@@ -75,7 +75,7 @@ func (q *query) extend(c *kv.Command) error {
 	}
 	c.Session.ID = strings.ToLower(q.session)
 	if kv.ValidateSessionID(c.Session.ID) != nil {
-		return noSession(q.session)
+		return service.NoSession(q.session)
 	}
 	return nil
 }

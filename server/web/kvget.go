@@ -5,6 +5,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/acl"
+	"tenure/server/service"
 )
 
 // get reads one key, or lists (see kvlist.go). The index of one key is its ModifyIndex, or the store's revision if it
@@ -16,7 +17,7 @@ func (h *kvHandler) get(x *exchange) error {
 		err = readRules.checkKey(key, &q)
 	}
 	if err == nil && !q.has(nRecurse|nKeys|nCount) {
-		err = x.permit.need(acl.KeyRead(key))
+		err = x.req.Need(acl.KeyRead(key))
 	}
 	if err != nil {
 		return err
@@ -27,7 +28,7 @@ func (h *kvHandler) get(x *exchange) error {
 	case q.blocks():
 		return h.awaitKey(x, key, q)
 	}
-	e, found, meta, err := h.reads.get(x, key, q.mode())
+	e, found, meta, err := readKey(x, key, q.mode())
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (h *kvHandler) get(x *exchange) error {
 func (h *kvHandler) awaitKey(x *exchange, key string, q query) error {
 	w, err := h.waits.hub.Key(key)
 	return h.waits.block(x, &q, w, err, func(must bool) (bool, error) {
-		e, found, meta, err := h.reads.get(x, key, q.mode())
+		e, found, meta, err := readKey(x, key, q.mode())
 		switch {
 		case err != nil:
 			return false, err
@@ -59,7 +60,7 @@ func (h *kvHandler) awaitKey(x *exchange, key string, q query) error {
 // A key is whose ModifyIndex is below q.index, if q.index may be from a history that a restore has cut off. There the
 // key may have had that very ModifyIndex. The answer has the lower index, behind which the next query waits.
 func (h *kvHandler) answerOlder(x *exchange, key string, q *query) (answered bool, err error) {
-	view, meta, err := h.reads.snapshot(x, q.mode())
+	view, meta, err := readView(x, q.mode())
 	if err != nil {
 		return false, err
 	}
@@ -81,14 +82,14 @@ func (h *kvHandler) answerOlder(x *exchange, key string, q *query) (answered boo
 	return true, h.answerKey(x, q, &e, found, meta)
 }
 
-func (h *kvHandler) answerKey(x *exchange, q *query, e *kv.Entry, found bool, meta ReadMeta) error {
+func (h *kvHandler) answerKey(x *exchange, q *query, e *kv.Entry, found bool, meta service.ReadMeta) error {
 	switch {
 	case !found:
 		x.absent(meta.Revision, meta)
 	case q.has(nRaw):
 		return x.raw(e, meta)
 	default:
-		list := h.reads.newList(x, e.ModifyIndex, meta, q.has(nPretty))
+		list := newList(x, e.ModifyIndex, meta, q.has(nPretty))
 		list.entry(*e)
 		return list.end(nil)
 	}
@@ -97,7 +98,7 @@ func (h *kvHandler) answerKey(x *exchange, q *query, e *kv.Entry, found bool, me
 
 // raw answers with the bytes alone. They are somebody's data on the API's own origin: no browser may take them for a
 // page or a script.
-func (x *exchange) raw(e *kv.Entry, meta ReadMeta) error {
+func (x *exchange) raw(e *kv.Entry, meta service.ReadMeta) error {
 	taken, err := x.answering(e.Value)
 	if err != nil {
 		return err

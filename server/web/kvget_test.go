@@ -12,6 +12,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // jsonEntry is an entry as encoding/json writes it: what ours must equal byte for byte.
@@ -99,8 +100,8 @@ func TestReadModesAndContact(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
 	f.set(t, "a", "1")
-	f.meta = ReadMeta{LastContact: 2500*time.Millisecond + 999*time.Microsecond}
-	for q, mode := range map[string]Mode{"": Default, "stale": Stale, "consistent": Consistent, "keys": Default, "keys&stale": Stale, "count&consistent": Consistent} {
+	f.meta = service.ReadMeta{LastContact: 2500*time.Millisecond + 999*time.Microsecond}
+	for q, mode := range map[string]service.Mode{"": service.Default, "stale": service.Stale, "consistent": service.Consistent, "keys": service.Default, "keys&stale": service.Stale, "count&consistent": service.Consistent} {
 		f.mode = 99
 		w := call(s, "GET", "/v1/kv/a?"+q, "")
 		if w.Code != 200 || f.mode != mode || head(w, api.HeaderLastContact) != "2500" || head(w, api.HeaderKnownLeader) != "false" {
@@ -124,7 +125,7 @@ func TestReadsThatFail(t *testing.T) {
 		err  error
 		code int
 	}{
-		{fmt.Errorf("%w: no master is known: try again", ErrNotApplied), 503},
+		{fmt.Errorf("%w: no master is known: try again", service.ErrNotApplied), 503},
 		{errors.New("damaged"), 500},
 		{kv.ErrDamaged, 500},
 	} {

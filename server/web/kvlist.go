@@ -5,6 +5,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/acl"
+	"tenure/server/service"
 )
 
 // list answers `recurse` (entries), `keys` (names) and `count` (a JSON number) for the keys that start with prefix,
@@ -21,10 +22,10 @@ import (
 // Keys that x may not read are in no page and no count; only the index is of all keys. An empty page or listing is a
 // 404 (`[]` for the keys of the empty prefix); a count is never 404.
 func (h *kvHandler) list(x *exchange, prefix string, q *query) error {
-	if err := x.permit.needSome(acl.KeyRead(prefix)); err != nil {
+	if err := x.req.NeedSome(acl.KeyRead(prefix)); err != nil {
 		return err
 	}
-	l := listing{reads: h.reads, x: x, prefix: prefix, q: *q}
+	l := listing{x: x, prefix: prefix, q: *q}
 	if !q.blocks() {
 		_, err := l.look(true)
 		return err
@@ -35,11 +36,10 @@ func (h *kvHandler) list(x *exchange, prefix string, q *query) error {
 
 // listing is one request for a list, which may look more than once.
 type listing struct {
-	reads  *reads
 	x      *exchange
 	prefix string
 	q      query
-	meta   ReadMeta
+	meta   service.ReadMeta
 	index  uint64 // 0: not known yet
 	n      int    // keys under the prefix that may be read
 	filter filter
@@ -47,13 +47,13 @@ type listing struct {
 
 // look takes a snapshot and answers from it, if it must or if there is news.
 func (l *listing) look(must bool) (answered bool, err error) {
-	view, meta, err := l.reads.snapshot(l.x, l.q.mode())
+	view, meta, err := readView(l.x, l.q.mode())
 	if err != nil {
 		return false, err
 	}
 	defer view.Close()
-	l.meta, l.index, l.filter = meta, 0, l.x.permit.filterOf(l.prefix)
-	over := l.reads.deadline(l.x, view)
+	l.meta, l.index, l.filter = meta, 0, filterOf(&l.x.req, l.prefix)
+	over := deadlineOf(l.x, view)
 	if !must || !l.findsIndex() {
 		news, err := l.measure(view, over)
 		if err != nil || !must && !news {
@@ -89,7 +89,7 @@ func (l *listing) answer(view *kv.Snapshot, over func() error) error {
 		return nil
 	}
 	r := kv.Range{Prefix: l.prefix, Start: l.q.start, Limit: l.q.limit, Reverse: l.q.has(nReverse), Cancel: over}
-	list := l.reads.newList(l.x, l.index, l.meta, l.q.has(nPretty))
+	list := newList(l.x, l.index, l.meta, l.q.has(nPretty))
 	list.over = over
 	if l.filter.on {
 		r.Keep = l.filter.keep

@@ -6,6 +6,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // post runs a command on one key: see openapi.json for what each takes and answers. Each needs the key to exist.
@@ -30,7 +31,7 @@ func (h *kvHandler) post(x *exchange) error {
 		x.json(bodyFalse)
 		return nil
 	case res.Code != kv.CodeDone:
-		return notDone(&c, &res)
+		return service.NotDone(&c, &res)
 	}
 	return x.posted(&c, &res)
 }
@@ -68,7 +69,7 @@ var posts = map[string]struct {
 func (h *kvHandler) checkPost(body *api.Command, c *kv.Command) error {
 	p, ok := posts[body.Op]
 	if !ok {
-		return badRequest(`Op %q: must be one of test-and-set, add, rename, remove and expire: nothing was changed`, body.Op)
+		return service.Invalid(`Op %q: must be one of test-and-set, add, rename, remove and expire: nothing was changed`, body.Op)
 	}
 	c.Op = p.op
 	given := fieldsOf(body)
@@ -76,22 +77,22 @@ func (h *kvHandler) checkPost(body *api.Command, c *kv.Command) error {
 	case kv.OpTestAndSet:
 		c.Test, c.Value = body.Test, body.Value
 		if n := max(len(c.Test), len(c.Value)); n > h.maxValueBytes {
-			return tooLarge("the value", h.maxValueBytes)
+			return h.bodies.tooLarge("the value", h.maxValueBytes)
 		}
 		for _, m := range given {
 			if m != "Test" && m != "Value" {
-				return badRequest("a test-and-set takes Test and Value, not %s: nothing was changed", m)
+				return service.Invalid("a test-and-set takes Test and Value, not %s: nothing was changed", m)
 			}
 		}
 		return nil
 	case kv.OpRemove:
 		if len(given) != 0 {
-			return badRequest("a remove takes no %s: nothing was changed", given[0])
+			return service.Invalid("a remove takes no %s: nothing was changed", given[0])
 		}
 		return nil
 	}
 	if len(given) != 1 || given[0] != p.takes {
-		return badRequest("Op %q takes %s and nothing else, it has %q: nothing was changed", body.Op, p.takes, given)
+		return service.Invalid("Op %q takes %s and nothing else, it has %q: nothing was changed", body.Op, p.takes, given)
 	}
 	return only(body, c)
 }
@@ -104,7 +105,7 @@ func only(b *api.Command, c *kv.Command) error {
 	case kv.OpRename:
 		c.NewKey = *b.NewKey
 		if err := kv.ValidateKey(c.NewKey); err != nil {
-			return badRequest("NewKey: %v: nothing was changed", err)
+			return service.Invalid("NewKey: %v: nothing was changed", err)
 		}
 	case kv.OpExpire:
 		if *b.TTL == "" {
@@ -156,4 +157,4 @@ func (x *exchange) removed(res *kv.Result) error {
 
 // errResult is a result that this version cannot read; the write was applied.
 var errResult = fmt.Errorf("%w: the write was applied, but its result cannot be read: "+
-	"bring all nodes to the same version", ErrUnknown)
+	"bring all nodes to the same version", service.ErrUnknown)

@@ -10,11 +10,11 @@ import (
 
 	"tenure/api"
 	"tenure/server/acl"
+	"tenure/server/service"
 )
 
 // leaseHandler answers requests about named leases.
 type leaseHandler struct {
-	leases Leases
 	bodies *bodies
 	waits  *waits // also of those who wait for a busy lease
 	maxTTL time.Duration
@@ -28,17 +28,17 @@ func (h *leaseHandler) command(verb string) handler {
 			return err
 		}
 		x.trail.about(r.Name)
-		if err := x.permit.need(acl.LeaseWrite(r.Name)); err != nil {
+		if err := x.req.Need(acl.LeaseWrite(r.Name)); err != nil {
 			return err
 		}
-		ctx, allowed := context.Background(), func() error { return nil }
+		ctx := context.Background()
 		if r.Wait > 0 {
 			place, err := h.waits.wait(x)
 			if err != nil {
 				return err
 			}
 			defer place.Give()
-			ctx, allowed = x.permit.whileAllowed(x.r.Context())
+			ctx = x.r.Context()
 			h.waits.waiting.Add(1)
 			began := time.Now()
 			x.extend(r.Wait)
@@ -47,14 +47,11 @@ func (h *leaseHandler) command(verb string) handler {
 				x.waited = time.Since(began)
 			}()
 		}
-		g, err := h.leases.Lease(ctx, r)
-		if denied := allowed(); err != nil && denied != nil {
-			return denied
-		}
+		g, err := x.req.Lease(ctx, r)
 		switch {
 		case err != nil:
 			return x.notGranted(err)
-		case r.Op == LeaseRelease:
+		case r.Op == service.LeaseRelease:
 			x.json(bodyTrue) // also if it owned nothing
 		default:
 			x.marshalled(r.Answer(&g))
@@ -65,9 +62,9 @@ func (h *leaseHandler) command(verb string) handler {
 
 // notGranted answers that somebody else owns the lease, or returns err if it is another error.
 func (x *exchange) notGranted(err error) error {
-	var busy *LeaseBusyError
+	var busy *service.LeaseBusyError
 	if !errors.As(err, &busy) {
-		return inDoubt(err)
+		return err
 	}
 	x.w.Header()[api.HeaderRetryAfter] = wholeSeconds(busy.RetryAfter)
 	x.send(http.StatusConflict, api.CodeBusy, jsonType,
@@ -80,18 +77,17 @@ func (h *leaseHandler) show(x *exchange) error {
 	name := x.behind(api.PathLease)
 	_, err := parseQuery(x.r.URL.RawQuery, &plainRules)
 	if err == nil {
-		err = checkLeaseName(name)
-	}
-	if err == nil {
-		err = x.permit.need(acl.LeaseRead(name))
+		err = service.ValidateLeaseName(name)
 	}
 	if err != nil {
 		return err
 	}
-	l, found := h.leases.ShowLease(name)
+	l, found, err := x.req.ShowLease(name)
+	if err != nil {
+		return err
+	}
 	if !found {
-		return refuse(http.StatusNotFound, api.CodeNotFound,
-			"this node knows of no lease of that name: another may, for a moment")
+		return service.Refuse(api.CodeNotFound, "this node knows of no lease of that name: another may, for a moment")
 	}
 	x.marshalled(api.LeaseHint{
 		Name: name, Owner: l.Owner, Token: l.Token, Remaining: durationText(l.Left), Hint: true})

@@ -2,11 +2,10 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"unicode/utf8"
 
 	"tenure/api"
-	"tenure/server/acl"
+	"tenure/server/service"
 )
 
 // defaultLeasePage is how many leases a page has if the client names no limit.
@@ -20,26 +19,16 @@ func (h *leaseHandler) list(x *exchange) error {
 	switch {
 	case err != nil:
 	case q.limit > api.MaxLeasePage:
-		err = badRequest("`limit=%d`: must be at most %d; `Next` in the answer is the `start` of the next page",
+		err = service.Invalid("`limit=%d`: must be at most %d; `Next` in the answer is the `start` of the next page",
 			q.limit, api.MaxLeasePage)
 	case !utf8.ValidString(q.prefix) || !utf8.ValidString(q.start):
-		err = badRequest("`prefix` and `start` must be UTF-8")
-	default:
-		err = x.permit.needSome(acl.LeaseRead(q.prefix))
+		err = service.Invalid("`prefix` and `start` must be UTF-8")
 	}
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), x.timeout())
-	defer cancel()
-	hidden := false
-	list, err := h.leases.ListLeases(ctx, LeaseQuery{
-		Prefix: q.prefix, Start: q.start, Limit: cmp.Or(q.limit, defaultLeasePage),
-		Keep: func(name string) bool {
-			readable := x.permit.may(acl.LeaseRead(name))
-			hidden = hidden || !readable
-			return readable
-		}})
+	list, hidden, err := x.req.ListLeases(x.r.Context(), service.LeaseQuery{
+		Prefix: q.prefix, Start: q.start, Limit: cmp.Or(q.limit, defaultLeasePage)})
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/hostname"
 	"tenure/internal/ident"
-	"tenure/server/acl"
 	"tenure/server/members"
+	"tenure/server/service"
 )
 
 // maxMemberBytes bounds the body of a request about members.
@@ -21,14 +21,13 @@ const maxMemberBytes = 4 << 10
 
 // membersHandler answers requests about the members.
 type membersHandler struct {
-	members Members
-	bodies  *bodies
+	bodies *bodies
 }
 
 // list answers with the members as this node has applied them.
 func (h *membersHandler) list(x *exchange) error {
-	return x.found(&plainRules, acl.OperatorRead(), func() (any, error) {
-		l, err := h.members.ListMembers()
+	return x.found(&plainRules, func() (any, error) {
+		l, err := x.req.ListMembers()
 		l.Members, l.Operations, l.Removed = notNil(l.Members), notNil(l.Operations), notNil(l.Removed)
 		return l, err
 	})
@@ -56,21 +55,14 @@ func (h *membersHandler) change(kind members.Kind, takes ...string) handler {
 			}
 		}
 		x.trail.aboutMember(&op)
-		if err := x.permit.needNow(acl.OperatorWrite()); err != nil {
-			return err
-		}
-		begun, err := h.members.ChangeMembers(x.timeout(), op)
-		return x.begun(begun, op.ID, err)
+		return x.begun(x.req.ChangeMembers(op))
 	}
 }
 
 // plan answers with what op would do.
 func (h *membersHandler) plan(x *exchange, op members.Operation) error {
 	x.trail.harmless()
-	if err := x.permit.need(acl.OperatorRead()); err != nil {
-		return err
-	}
-	p, err := h.members.PlanChange(x.timeout(), op)
+	p, err := x.req.PlanChange(op)
 	if err != nil {
 		return err
 	}
@@ -86,15 +78,11 @@ func (h *membersHandler) cancel(x *exchange) error {
 		return err
 	}
 	if body.Operation == "" {
-		return badRequest("operation is missing: name the one to cancel, as GET %s lists it: nothing was changed",
+		return service.Invalid("operation is missing: name the one to cancel, as GET %s lists it: nothing was changed",
 			api.PathMembers)
 	}
 	x.trail.about(body.Operation)
-	if err := x.permit.needNow(acl.OperatorWrite()); err != nil {
-		return err
-	}
-	op, err := h.members.CancelChange(x.timeout(), body.Operation)
-	return x.begun(op, body.Operation, err)
+	return x.begun(x.req.CancelChange(body.Operation))
 }
 
 // drain has a node hand over and take no new clients, or ends that.
@@ -105,20 +93,13 @@ func (h *membersHandler) drain(x *exchange) error {
 	}
 	node, err := memberNode("node", body.Node)
 	if err == nil && body.Off && body.Force {
-		err = badRequest("force does not go with off: nothing was changed")
+		err = service.Invalid("force does not go with off: nothing was changed")
 	}
 	if err != nil {
 		return err
 	}
 	x.trail.about(nodeText(uint64(node)))
-	if err := x.permit.needNow(acl.OperatorWrite()); err != nil {
-		return err
-	}
-	err = h.members.DrainNode(x.timeout(), node, body.Off, body.Force)
-	if _, _, ok := coded(err); err != nil && !ok {
-		return asUnknown(err, "ask again")
-	}
-	if err != nil {
+	if err := x.req.DrainNode(node, body.Off, body.Force); err != nil {
 		return err
 	}
 	x.json(bodyTrue)
@@ -127,10 +108,7 @@ func (h *membersHandler) drain(x *exchange) error {
 
 // begun answers with an operation, or with why there is none. If that is not known, the text has the id to ask again
 // with.
-func (x *exchange) begun(op api.MemberOperation, id string, err error) error {
-	if _, code, ok := coded(err); err != nil && (!ok || code == api.CodeUnknown) {
-		return asUnknown(err, "ask again with the operation "+id)
-	}
+func (x *exchange) begun(op api.MemberOperation, err error) error {
 	if err != nil {
 		return err
 	}
@@ -139,11 +117,8 @@ func (x *exchange) begun(op api.MemberOperation, id string, err error) error {
 }
 
 // found answers a read like shown, which needs a permission, of something that may not be there.
-func (x *exchange) found(rules *rules, needs acl.Permission, v func() (any, error)) error {
+func (x *exchange) found(rules *rules, v func() (any, error)) error {
 	q, err := parseQuery(x.r.URL.RawQuery, rules)
-	if err == nil {
-		err = x.permit.need(needs)
-	}
 	if err != nil {
 		return err
 	}
@@ -183,7 +158,7 @@ func operationOf(kind members.Kind, b *api.MemberRequest) (members.Operation, er
 	}
 	if err == nil && kind == members.Readmit {
 		if b.Name == "" {
-			err = badRequest("name is missing: GET %s lists the removed ones: nothing was changed", api.PathMembers)
+			err = service.Invalid("name is missing: GET %s lists the removed ones: nothing was changed", api.PathMembers)
 		}
 		return op, err
 	}
@@ -195,12 +170,12 @@ func operationOf(kind members.Kind, b *api.MemberRequest) (members.Operation, er
 	case kind == members.Replace && b.By != 0:
 		op.Member.Node, err = memberNode("by", b.By)
 		if err == nil && op.Member.Node == op.Node {
-			err = badRequest("node and by are both %d: name another member to take its place: nothing was changed", op.Node)
+			err = service.Invalid("node and by are both %d: name another member to take its place: nothing was changed", op.Node)
 		}
 	case kind == members.Update && b.Name+b.PeerAddress+b.ClientAddress == "":
-		err = badRequest("there is nothing to update: give name, peer_address or client_address: nothing was changed")
+		err = service.Invalid("there is nothing to update: give name, peer_address or client_address: nothing was changed")
 	case b.ForceQuorumLoss < 0:
-		err = badRequest("force_quorum_loss %d: must be how many voters are alive: nothing was changed", b.ForceQuorumLoss)
+		err = service.Invalid("force_quorum_loss %d: must be how many voters are alive: nothing was changed", b.ForceQuorumLoss)
 	}
 	return op, err
 }
@@ -210,17 +185,17 @@ func operationOf(kind members.Kind, b *api.MemberRequest) (members.Operation, er
 func joining(op *members.Operation, b *api.MemberRequest) error {
 	switch {
 	case b.Store == "" && !b.DryRun:
-		return badRequest("a node is added by starting it: run kvnode --join HOST:PORT on its machine, with the peer " +
+		return service.Invalid("a node is added by starting it: run kvnode --join HOST:PORT on its machine, with the peer " +
 			"address of any member; with dry_run this tells what that does: nothing was changed")
 	case b.Store == "":
 		return nil
 	case b.PeerAddress == "":
-		return badRequest("peer_address is missing: others must know where the node is: nothing was changed")
+		return service.Invalid("peer_address is missing: others must know where the node is: nothing was changed")
 	}
 	id, err := hex.DecodeString(b.Store)
 	copy(op.Member.Store[:], id)
 	if err != nil || len(id) != len(op.Member.Store) || op.Member.Store.IsZero() {
-		return badRequest("store %.80q: must be the id of a data directory, %d hexadecimal digits: nothing was changed",
+		return service.Invalid("store %.80q: must be the id of a data directory, %d hexadecimal digits: nothing was changed",
 			b.Store, 2*len(op.Member.Store))
 	}
 	return nil
@@ -229,7 +204,7 @@ func joining(op *members.Operation, b *api.MemberRequest) error {
 // memberNode checks the id of a node.
 func memberNode(what string, id uint64) (ballot.NodeID, error) {
 	if id == 0 || id > uint64(ballot.MaxNodeID) {
-		return 0, badRequest("%s %d: ids go from 1 to %d: nothing was changed", what, id, ballot.MaxNodeID)
+		return 0, service.Invalid("%s %d: ids go from 1 to %d: nothing was changed", what, id, ballot.MaxNodeID)
 	}
 	return ballot.NodeID(id), nil
 }
@@ -237,12 +212,12 @@ func memberNode(what string, id uint64) (ballot.NodeID, error) {
 // checkOperationID refuses an id that could not be shown in a line.
 func checkOperationID(id string) error {
 	if len(id) > api.MaxOperationIDBytes {
-		return badRequest("operation has %d bytes: at most %d are allowed: nothing was changed", len(id),
+		return service.Invalid("operation has %d bytes: at most %d are allowed: nothing was changed", len(id),
 			api.MaxOperationIDBytes)
 	}
 	for i := range len(id) {
 		if id[i] <= ' ' || id[i] >= 0x7f {
-			return badRequest("operation %.80q: must be of letters, digits and signs of ASCII, without spaces: "+
+			return service.Invalid("operation %.80q: must be of letters, digits and signs of ASCII, without spaces: "+
 				"nothing was changed", id)
 		}
 	}
@@ -253,7 +228,7 @@ func checkOperationID(id string) error {
 func checkMemberName(name string) error {
 	_, err := strconv.ParseUint(name, 10, 64)
 	if err == nil || !ident.Plain(name, api.MaxMemberNameBytes) {
-		return badRequest("name %.80q: must be up to %d characters of ASCII without spaces, and no number: "+
+		return service.Invalid("name %.80q: must be up to %d characters of ASCII without spaces, and no number: "+
 			"nothing was changed", name, api.MaxMemberNameBytes)
 	}
 	return nil
@@ -269,7 +244,7 @@ func checkMemberAddress(what, address string) error {
 	ip := net.ParseIP(host)
 	if err != nil || bad != nil || number == 0 || host == "" || !hostname.ValidAddress(address) ||
 		len(address) > api.MaxMemberAddressBytes || ip != nil && ip.IsUnspecified() {
-		return badRequest("%s %.80q: must be the HOST:PORT at which others reach the node: nothing was changed", what, address)
+		return service.Invalid("%s %.80q: must be the HOST:PORT at which others reach the node: nothing was changed", what, address)
 	}
 	return nil
 }
@@ -294,7 +269,7 @@ func onlyMembers(what string, b *api.MemberRequest, takes []string) error {
 		{"differs", b.Differs}, {"off", b.Off}, {"force", b.Force},
 	} {
 		if m.given && !slices.Contains(takes, m.name) {
-			return badRequest("%s takes no %s, only %s: nothing was changed", what, m.name, strings.Join(takes, ", "))
+			return service.Invalid("%s takes no %s, only %s: nothing was changed", what, m.name, strings.Join(takes, ", "))
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"tenure/api"
 	"tenure/internal/ident"
 	"tenure/server/members"
+	"tenure/server/service"
 )
 
 // What a body says reaches the backend, with the client's own time limit.
@@ -67,7 +68,7 @@ func TestAddressesOfMembersAreNoCommands(t *testing.T) {
 // Without an id of the client the node draws one, which the answer of unknown outcome tells.
 func TestAnOperationWithoutAnIDGetsOne(t *testing.T) {
 	f := newFake(t)
-	f.memberErr = fmt.Errorf("%w: no answer in time", ErrUnknown)
+	f.memberErr = fmt.Errorf("%w: no answer in time", service.ErrUnknown)
 	s := newServer(t, f)
 	var ids []string
 	for range 2 {

@@ -110,12 +110,12 @@ func (m *metrics) show(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
 		return err
 	}
-	if err := x.permit.need(acl.AgentRead(m.node())); err != nil {
+	if err := x.req.Need(acl.AgentRead(m.node())); err != nil {
 		return err
 	}
 	x.begin(http.StatusOK)
 	page := m.page
-	if !x.permit.may(acl.OperatorRead()) {
+	if !x.req.May(acl.OperatorRead()) {
 		page = m.pageWithoutPrefixes
 	}
 	page.ServeHTTP(&metricsWriter{ResponseWriter: x.w, x: x}, x.r)

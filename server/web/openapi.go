@@ -13,7 +13,7 @@ func openAPI(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &plainRules); err != nil {
 		return err
 	}
-	x.permit.needsNothing()
+	x.req.NeedsNothing()
 	x.json(openAPIDocument)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // bodiesOfAll are bodies with which each route would do something.
@@ -71,8 +72,8 @@ func (g *guarded) walk(t *testing.T) (list []walked) {
 	g.fake.apply(t, kv.PutToken(kv.Token{Accessor: token, Secret: kv.HashSecret("walked")}, true))
 	g.set(t, "k", "1")
 	g.restoreResult = kv.Result{Code: kv.CodeDone}
-	g.hint = LeaseHint{Owner: "o", Token: 4, Left: time.Second}
-	grant := (&grant{ttl: time.Second}).text("n", "o")
+	g.hint = service.LeaseHint{Owner: "o", Token: 4, Left: time.Second}
+	grant := grantOf("n", "o")
 	for _, e := range g.routes {
 		path := strings.NewReplacer("acl/token/{id}", "acl/token/"+token, "acl/policy/{id}", "acl/policy/"+policy,
 			"acl/policy/name/{name}", "acl/policy/name/walked", "fence/{name}", "fence/lease/n").Replace(e.path)
@@ -137,32 +138,32 @@ func TestNoRouteIsWithoutADecision(t *testing.T) {
 
 // A handler that answers, or touches the store, without a decision panics instead.
 func TestAnAnswerWithoutADecisionPanics(t *testing.T) {
-	f := newFake(t)
-	s := newServer(t, f)
-	f.set(t, "k", "secret")
-	h := newHandlers(s.cfg, f, s.metrics, s.waits, s.Addr)
-	d := s.newDispatcher(f)
+	g := newGuarded(t)
+	g.fake.set(t, "k", "secret")
+	h := newHandlers(g.cfg, g.fake, g.metrics, g.waits, g.Addr)
+	d := g.newDispatcher(g.fake)
 	answer := func(by handler, w *httptest.ResponseRecorder) {
-		d.handle(newEndpoint("test", map[string]handler{"GET": by}, s.metrics)).
-			ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/x", nil))
+		r := httptest.NewRequest("GET", "http://127.0.0.1/x", nil)
+		r.Header.Set(api.HeaderToken, root)
+		d.handle(newEndpoint("test", map[string]handler{"GET": by}, g.metrics)).ServeHTTP(w, r)
 	}
 	w := httptest.NewRecorder()
-	if answer(func(x *exchange) error { x.permit.needsNothing(); x.json(bodyTrue); return nil }, w); w.Code != 200 {
+	if answer(func(x *exchange) error { x.req.NeedsNothing(); x.json(bodyTrue); return nil }, w); w.Code != 200 {
 		t.Fatalf("with a decision: %d %s", w.Code, w.Body)
 	}
 	for name, forgetful := range map[string]handler{
 		"JSON":      func(x *exchange) error { x.json(bodyTrue); return nil },
 		"text":      func(x *exchange) error { x.text("secret"); return nil },
-		"a 404":     func(x *exchange) error { x.absent(1, ReadMeta{}); return nil },
-		"a get":     func(x *exchange) error { _, _, _, err := h.kv.reads.get(x, "k", Default); return err },
-		"a list":    func(x *exchange) error { _, _, err := h.kv.reads.snapshot(x, Default); return err },
+		"a 404":     func(x *exchange) error { x.absent(1, service.ReadMeta{}); return nil },
+		"a get":     func(x *exchange) error { _, _, _, err := readKey(x, "k", service.Default); return err },
+		"a list":    func(x *exchange) error { _, _, err := readView(x, service.Default); return err },
 		"a session": func(x *exchange) error { return h.session.writes.run(x, kv.Command{Op: kv.OpSessionRenew}) },
 		"an unknown command": func(x *exchange) error {
-			x.permit.needsNothing()
+			x.req.NeedsNothing()
 			return h.kv.writes.run(x, kv.Command{Op: kv.OpEndKey})
 		},
 		"a streamed list": func(x *exchange) error {
-			l := h.kv.reads.newList(x, 1, ReadMeta{}, false)
+			l := newList(x, 1, service.ReadMeta{}, false)
 			l.key("secret")
 			return l.end(nil)
 		},
@@ -346,9 +347,9 @@ func TestLeasesAndSessionsTellNothingOfOthers(t *testing.T) {
 	for _, key := range []string{"mine", "theirs"} {
 		g.fake.apply(t, kv.Command{Op: kv.OpSet, Key: key, Lock: kv.LockAcquire, Session: kv.Session{ID: session}})
 	}
-	g.leaseList = LeaseList{Leases: []NamedHint{{"mine", LeaseHint{Owner: "me"}}, {"theirs", LeaseHint{Owner: "owner of theirs"}}}}
-	g.leaseErr = &LeaseBusyError{Owner: "owner of theirs"}
-	g.hint = LeaseHint{Owner: "owner of theirs", Token: 4}
+	g.leaseList = service.LeaseList{Leases: []service.NamedHint{{Name: "mine", LeaseHint: service.LeaseHint{Owner: "me"}}, {Name: "theirs", LeaseHint: service.LeaseHint{Owner: "owner of theirs"}}}}
+	g.leaseErr = &service.LeaseBusyError{Owner: "owner of theirs"}
+	g.hint = service.LeaseHint{Owner: "owner of theirs", Token: 4}
 	g.made("app", `key "mine" { policy = "read" } lease "mine" { policy = "read" } session "n" { policy = "read" }`)
 	for _, r := range []walked{{method: "GET", target: "/v1/lease/theirs"},
 		{method: "POST", target: "/v1/lease/theirs/acquire", body: bodiesOfAll["POST /v1/lease/{name}/acquire"]},
@@ -390,9 +391,8 @@ func TestLeasesAndSessionsTellNothingOfOthers(t *testing.T) {
 func TestRenewalsAreDecidedOneByOne(t *testing.T) {
 	g := newGuarded(t)
 	g.made("app", `lease "mine" { policy = "write" }`)
-	grant := grant{ttl: time.Second}
 	body := fmt.Sprintf(`[{"Name":"theirs","Owner":"o","Grant":%q},{"Name":"mine","Owner":"o","Grant":%q}]`,
-		grant.text("theirs", "o"), grant.text("mine", "o"))
+		grantOf("theirs", "o"), grantOf("mine", "o"))
 	w := g.as("app").call("POST", "/v1/leases/renew", body)
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"Code":"denied"`) || len(g.leases) != 1 || g.leases[0].Name != "mine" {
 		t.Errorf("%d %s, %+v", w.Code, w.Body, g.leases)

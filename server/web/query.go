@@ -10,6 +10,7 @@ import (
 	"tenure/api"
 	"tenure/internal/days"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // names is a set of query names.
@@ -110,14 +111,14 @@ type query struct {
 
 func (q *query) has(n names) bool { return q.seen&n != 0 }
 
-func (q *query) mode() Mode {
+func (q *query) mode() service.Mode {
 	switch {
 	case q.has(nStale):
-		return Stale
+		return service.Stale
 	case q.has(nConsistent):
-		return Consistent
+		return service.Consistent
 	}
-	return Default
+	return service.Default
 }
 
 // parseQuery reads raw by the rules of one endpoint. It works on the string itself, without a map: most requests
@@ -143,7 +144,7 @@ func parseQuery(raw string, rules *rules) (query, error) {
 func (q *query) add(pair string, rules *rules) error {
 	name, value, _ := strings.Cut(pair, "=")
 	if strings.IndexByte(name, ';') >= 0 {
-		return badRequest("bad query %q: separate its names by &, not by a semicolon", pair)
+		return service.Invalid("bad query %q: separate its names by &, not by a semicolon", pair)
 	}
 	name, err := unescape(name)
 	if err != nil {
@@ -154,7 +155,7 @@ func (q *query) add(pair string, rules *rules) error {
 		return rules.foreign(name, value)
 	}
 	if q.seen&n != 0 {
-		return badRequest("query name `%s` is given twice", name)
+		return service.Invalid("query name `%s` is given twice", name)
 	}
 	if value, err = unescape(value); err != nil {
 		return err
@@ -168,12 +169,12 @@ func (q *query) set(n names, name, value string) error {
 	switch {
 	case n&nSwitch != 0:
 		if on, err := strconv.ParseBool(value); value != "" && (err != nil || !on) {
-			return badRequest("`%s=%s`: `%s` takes no value; leave it out if it is not meant", name, value, name)
+			return service.Invalid("`%s=%s`: `%s` takes no value; leave it out if it is not meant", name, value, name)
 		}
 	case n&nNumbers != 0:
 		u, err := strconv.ParseUint(value, 10, 64)
 		if err != nil {
-			return badRequest("`%s=%s`: must be a number from 0 to %d", name, value, uint64(1<<64-1))
+			return service.Invalid("`%s=%s`: must be a number from 0 to %d", name, value, uint64(1<<64-1))
 		}
 		switch n {
 		case nIndex:
@@ -188,7 +189,7 @@ func (q *query) set(n names, name, value string) error {
 	case n == nLimit:
 		l, err := strconv.Atoi(value)
 		if err != nil || l < 1 {
-			return badRequest("`limit=%s`: must be a number of at least 1", value)
+			return service.Invalid("`limit=%s`: must be a number of at least 1", value)
 		}
 		q.limit = l
 	case n == nSeparator:
@@ -210,7 +211,7 @@ func (q *query) set(n names, name, value string) error {
 	case n == nDC && value != "" && value != Datacenter:
 		return refuse(http.StatusInternalServerError, api.CodeInvalid, "No path to datacenter")
 	case n == nNS && value != "" && value != "default":
-		return badRequest("`ns=%s`: there are no namespaces but `default`", value)
+		return service.Invalid("`ns=%s`: there are no namespaces but `default`", value)
 	}
 	return nil
 }
@@ -219,7 +220,7 @@ func (q *query) set(n names, name, value string) error {
 func (q *query) setWait(value string) error {
 	d, err := days.ParseSigned(value)
 	if err != nil && value != "" {
-		return badRequest("`wait=%s`: Invalid wait time: write it with its unit, like 30s or 5m", value)
+		return service.Invalid("`wait=%s`: Invalid wait time: write it with its unit, like 30s or 5m", value)
 	}
 	q.duration = d
 	return nil
@@ -235,8 +236,8 @@ func (q *query) setTTL(value string) error {
 func parseTTL(value string) (time.Duration, error) {
 	d, err := days.ParseSigned(value)
 	if err != nil || d < api.MinKeyTTL || d > kv.MaxTTL {
-		return 0, badRequest("ttl %q: must be a time from %v to %v, with its unit, like 30s or 5m; "+
-			"for a key that stays leave it out", value, api.MinKeyTTL, kv.MaxTTL)
+		return 0, service.Invalid("ttl %q: must be a time from %v to %dd (50 years), with its unit, like 30s or 5m; "+
+			"for a key that stays leave it out", value, api.MinKeyTTL, kv.MaxTTL/(24*time.Hour))
 	}
 	return d, nil
 }
@@ -244,14 +245,14 @@ func parseTTL(value string) (time.Duration, error) {
 // setFence reads NAME:TOKEN.
 func (q *query) setFence(value string) (err error) {
 	if q.fence, q.token, err = kv.ParseFence(value); err != nil {
-		return badRequest("`fence=%s`: %v", value, err)
+		return service.Invalid("`fence=%s`: %v", value, err)
 	}
 	return checkFence(q.fence)
 }
 
 func checkFence(name string) error {
 	if err := kv.ValidateFence(name); err != nil {
-		return badRequest("fence %q: must be lease/NAME or kv/KEY, each of 1 to %d bytes of UTF-8", name, api.MaxKeyBytes)
+		return service.Invalid("fence %q: must be lease/NAME or kv/KEY, each of 1 to %d bytes of UTF-8", name, api.MaxKeyBytes)
 	}
 	return nil
 }
@@ -262,7 +263,7 @@ func unescape(s string) (string, error) {
 	}
 	u, err := url.QueryUnescape(s)
 	if err != nil {
-		return "", badRequest("bad query: %v", err)
+		return "", service.Invalid("bad query: %v", err)
 	}
 	return u, nil
 }

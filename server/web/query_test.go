@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -87,8 +86,7 @@ func TestSwitchesTakeNoValue(t *testing.T) {
 		for _, value := range []string{"false", "0", "7", "no"} {
 			raw := name + "=" + value
 			_, err := parseQuery(raw, rules)
-			var r *refusal
-			if !errors.As(err, &r) || r.status != 400 || r.code != api.CodeInvalid {
+			if status, code := codeOf(err); status != 400 || code != api.CodeInvalid {
 				t.Errorf("%q: %v", raw, err)
 			}
 		}
@@ -105,8 +103,7 @@ func FuzzQuery(f *testing.F) {
 			&postRules, &txnRules, &sessionRules, &watchRules, &fenceReadRules, &consulRules, &consulWriteRules, &probeRules} {
 			q, err := parseQuery(raw, r)
 			if err != nil {
-				var refused *refusal
-				if !errors.As(err, &refused) {
+				if !isCoded(err) {
 					t.Fatalf("%q: %T", raw, err)
 				}
 				continue

@@ -1,12 +1,12 @@
 package web
 
 import (
-	"net/http"
 	"unicode/utf8"
 
 	"tenure/api"
 	"tenure/kv"
 	"tenure/server/acl"
+	"tenure/server/service"
 )
 
 // maxQuotaBytes bounds the body of a request that sets a quota.
@@ -14,7 +14,6 @@ const maxQuotaBytes = 4 << 10
 
 // quotaHandler answers requests about the quotas of prefixes.
 type quotaHandler struct {
-	reads  *reads
 	writes *writes
 	bodies *bodies
 }
@@ -39,7 +38,7 @@ func (h *quotaHandler) get(x *exchange) error {
 	return h.read(x, func(view *kv.Snapshot) (any, error) {
 		q, there := view.Quota(prefix)
 		if !there {
-			return nil, refuse(http.StatusNotFound, api.CodeNotFound, "there is no quota of this prefix: GET "+
+			return nil, service.Refuse(api.CodeNotFound, "there is no quota of this prefix: GET "+
 				api.PathQuotas+" lists those that there are")
 		}
 		return quotaOut(q), nil
@@ -50,12 +49,12 @@ func (h *quotaHandler) get(x *exchange) error {
 func (h *quotaHandler) read(x *exchange, answer func(*kv.Snapshot) (any, error)) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &quotaReadRules)
 	if err == nil {
-		err = x.permit.need(acl.OperatorRead())
+		err = x.req.Need(acl.OperatorRead())
 	}
 	if err != nil {
 		return err
 	}
-	view, meta, err := h.reads.snapshot(x, q.mode())
+	view, meta, err := readView(x, q.mode())
 	if err != nil {
 		return err
 	}
@@ -85,10 +84,10 @@ func (h *quotaHandler) put(x *exchange) error {
 	case err != nil:
 		return err
 	case body.Bytes == 0 && body.Keys == 0:
-		return badRequest("a quota needs a limit: give bytes or keys, or both; DELETE ends a quota: nothing was " +
+		return service.Invalid("a quota needs a limit: give bytes or keys, or both; DELETE ends a quota: nothing was " +
 			"changed")
 	case max(body.Bytes, body.Keys) > api.MaxQuota:
-		return badRequest("bytes and keys may be at most %d: nothing was changed", int64(api.MaxQuota))
+		return service.Invalid("bytes and keys may be at most %d: nothing was changed", int64(api.MaxQuota))
 	}
 	c.Value = kv.QuotaLimits(body.Bytes, body.Keys)
 	return h.writes.run(x, c)
@@ -116,7 +115,7 @@ func (h *quotaHandler) command(x *exchange) (kv.Command, error) {
 func quotaPrefix(x *exchange) (string, error) {
 	prefix := x.behind(api.PathQuota)
 	if prefix == "" || len(prefix) > api.MaxQuotaPrefixBytes || !utf8.ValidString(prefix) {
-		return "", badRequest("the prefix of a quota must have 1 to %d bytes of UTF-8; --quota-bytes of the nodes "+
+		return "", service.Invalid("the prefix of a quota must have 1 to %d bytes of UTF-8; --quota-bytes of the nodes "+
 			"bounds the whole store: nothing was changed", api.MaxQuotaPrefixBytes)
 	}
 	return prefix, nil

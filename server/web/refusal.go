@@ -3,18 +3,16 @@ package web
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"tenure/api"
-	"tenure/server/access"
+	"tenure/server/service"
 )
 
-// refusal is an answer other than 200, as plain text that says what to do.
+// refusal is an error that only HTTP has: its status is not that of its code, or it needs headers of its own.
 type refusal struct {
-	status int
+	status int // 0: that of the code
 	code   api.Code
 	text   string
 	allow  string // value of Allow, for 405
@@ -24,38 +22,23 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.text }
 
+// APICode returns the code.
+func (e *refusal) APICode() api.Code { return e.code }
+
+// refuse refuses with a status that is not that of the code.
 func refuse(status int, code api.Code, text string) *refusal {
 	return &refusal{status: status, code: code, text: text}
 }
 
-func badRequest(format string, args ...any) *refusal {
-	return refuse(http.StatusBadRequest, api.CodeInvalid, fmt.Sprintf(format, args...))
-}
-
 // tooLarge refuses a body or a value of more than limit bytes. Vault looks for the words "is too large".
-func tooLarge(what string, limit int) *refusal {
-	r := refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
-		what+" is too large: at most "+byteCount(limit)+" are accepted: nothing was changed")
-	r.close = true
-	return r
+func (b *bodies) tooLarge(what string, limit int) *refusal {
+	most := byteCount(limit)
+	if limit == b.maxValue {
+		most += " (--max-value-bytes)"
+	}
+	return &refusal{code: api.CodeTooLarge, close: true,
+		text: what + " is too large: at most " + most + " are accepted: nothing was changed"}
 }
-
-// notAppliedError is an ErrNotApplied for the reason that another error gives.
-type notAppliedError struct {
-	text string
-	err  error
-}
-
-// NotApplied returns err, with why before it, as an ErrNotApplied. Its text says only once that nothing was applied.
-func NotApplied(why string, err error) error {
-	said := ErrNotApplied.Error() + ": "
-	return &notAppliedError{said + why + ": " + strings.TrimPrefix(err.Error(), said), err}
-}
-
-func (e *notAppliedError) Error() string { return e.text }
-
-// Unwrap makes it an ErrNotApplied, and what err is.
-func (e *notAppliedError) Unwrap() []error { return []error{ErrNotApplied, e.err} }
 
 // firstError returns the first of errs that is not nil.
 func firstError(errs ...error) error {
@@ -67,70 +50,41 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// The error table of the API, except refusals, *MemberError and *LeaseSilentError.
-var backendErrors = []struct {
-	err    error
-	status int
-	code   api.Code
-}{
-	{ErrUnknown, http.StatusGatewayTimeout, api.CodeUnknown},
-	{ErrNoSpace, http.StatusInsufficientStorage, api.CodeNoSpace},
-	{ErrLeaseGone, http.StatusConflict, api.CodeLost},
-	{ErrOverloaded, http.StatusServiceUnavailable, api.CodeOverloaded},
-	{ErrNotCaughtUp, http.StatusServiceUnavailable, api.CodeNotReady},
-	{ErrOtherCluster, http.StatusServiceUnavailable, api.CodeOtherCluster}, // before what it is besides
-	{ErrNotApplied, http.StatusServiceUnavailable, api.CodeNotApplied},
-	{access.ErrUnsure, http.StatusServiceUnavailable, api.CodeNotApplied},
+// statuses are those of the codes. A session that is none is a 500, as Consul's clients expect.
+var statuses = map[api.Code]int{
+	api.CodeCondition: http.StatusConflict, api.CodeNotFound: http.StatusNotFound,
+	api.CodeNoSession: http.StatusInternalServerError, api.CodeFenced: http.StatusConflict,
+	api.CodeNotNumber: http.StatusConflict, api.CodeBusy: http.StatusConflict, api.CodeLost: http.StatusConflict,
+
+	api.CodeInvalid: http.StatusBadRequest, api.CodeForbidden: http.StatusForbidden, api.CodeDenied: http.StatusForbidden,
+	api.CodeUnknownToken: http.StatusForbidden, api.CodeTooLarge: http.StatusRequestEntityTooLarge,
+	api.CodeKeyReused: http.StatusConflict, api.CodeNoSpace: http.StatusInsufficientStorage,
+	api.CodeFeatureLevel: http.StatusConflict,
+
+	api.CodeMemberBusy: http.StatusConflict, api.CodeNotMember: http.StatusNotFound,
+	api.CodeMemberState: http.StatusConflict, api.CodeQuorumLoss: http.StatusConflict,
+
+	api.CodeNotApplied: http.StatusServiceUnavailable, api.CodeOverloaded: http.StatusServiceUnavailable,
+	api.CodeQuarantine: http.StatusServiceUnavailable, api.CodeNotReady: http.StatusServiceUnavailable,
+	api.CodeOtherCluster: http.StatusServiceUnavailable, // Consul's clients ask another node then
+
+	api.CodeUnknown: http.StatusGatewayTimeout, api.CodeKeyTooOld: http.StatusGatewayTimeout,
+	api.CodeInternal: http.StatusInternalServerError,
 }
 
-// codeOf returns the status and the code of err. An error of the Backend that says nothing about the outcome is that of
-// a read here; see inDoubt.
+// codeOf returns the status and the code of err. An error that says nothing about the outcome is that of a read here;
+// see service.InDoubt.
 func codeOf(err error) (status int, code api.Code) {
-	if status, code, ok := coded(err); ok {
-		return status, code
-	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return http.StatusServiceUnavailable, api.CodeNotApplied
-	}
-	return http.StatusInternalServerError, api.CodeInternal
-}
-
-// coded returns the status and the code of an error that has one by itself.
-func coded(err error) (status int, code api.Code, ok bool) {
-	var r *refusal
-	var member *MemberError
-	var silent *LeaseSilentError
-	switch {
-	case errors.As(err, &r):
-		return r.status, r.code, true
-	case errors.As(err, &member):
-		return member.status(), member.Code, true
-	case deniedCode(err) != "":
-		return http.StatusForbidden, deniedCode(err), true
-	case errors.As(err, &silent):
-		return http.StatusServiceUnavailable, api.CodeQuarantine, true
-	}
-	for _, e := range backendErrors {
-		if errors.Is(err, e.err) {
-			return e.status, e.code, true
+	code, ok := service.CodeOf(err)
+	if !ok {
+		code = api.CodeInternal
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+			code = api.CodeNotApplied
 		}
 	}
-	return 0, "", false
-}
-
-// inDoubt returns the error of a write: err, or if that does not say whether the write was applied, err as an
-// ErrUnknown.
-func inDoubt(err error) error {
-	if _, _, ok := coded(err); ok || err == nil {
-		return err
+	var r *refusal
+	if errors.As(err, &r) && r.status != 0 {
+		return r.status, code
 	}
-	return asUnknown(err, "read the key to see, or retry with the same Idempotency-Key")
-}
-
-// asUnknown returns err as an ErrUnknown, with what the client is to do.
-func asUnknown(err error, advice string) error {
-	if errors.Is(err, ErrUnknown) {
-		return fmt.Errorf("%w: %s", err, advice)
-	}
-	return fmt.Errorf("%w: %w: %s", ErrUnknown, err, advice)
+	return statuses[code], code
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tenure/api"
+	"tenure/server/service"
 )
 
 // What was not applied says so once, and keeps the code of its reason.
@@ -16,11 +17,11 @@ func TestNotAppliedIsSaidOnce(t *testing.T) {
 		want string
 		code api.Code
 	}{
-		{fmt.Errorf("%w: no master is known", ErrNotApplied), "not applied: why: no master is known", api.CodeNotApplied},
-		{fmt.Errorf("%w: later", ErrOverloaded), "not applied: why: overloaded: later", api.CodeOverloaded},
+		{fmt.Errorf("%w: no master is known", service.ErrNotApplied), "not applied: why: no master is known", api.CodeNotApplied},
+		{fmt.Errorf("%w: later", service.ErrOverloaded), "not applied: why: overloaded: later", api.CodeOverloaded},
 		{errors.New("a disk"), "not applied: why: a disk", api.CodeNotApplied},
 	} {
-		err := NotApplied("why", x.err)
+		err := service.NotApplied("why", x.err)
 		if status, code := codeOf(err); err.Error() != x.want || code != x.code || status != http.StatusServiceUnavailable {
 			t.Errorf("%q, %s %d; want %q, %s", err, code, status, x.want, x.code)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 const (
@@ -29,25 +30,24 @@ func (h *backupHandler) restore(x *exchange) error {
 	if err := x.mayWrite(&c); err != nil {
 		return err
 	}
-	c.Decided = x.permit.decidedAt()
 	if x.r.ContentLength > maxRestoreBytes {
-		return tooLargeToRestore(ErrSnapshotTooLarge)
+		return tooLargeToRestore(service.ErrSnapshotTooLarge)
 	}
 	rc := http.NewResponseController(x.w)
 	_ = rc.SetWriteDeadline(x.began.Add(restoreTimeout + x.timeouts.response)) // an error: a test's answer without deadlines
 	paced := &pacedReader{r: x.r.Body, deadline: rc.SetReadDeadline, each: h.piece, end: x.began.Add(restoreTimeout)}
 	body := &sawEnd{r: io.LimitReader(paced, maxRestoreBytes)}
-	r, err := h.backups.Restore(x.timeout(), body, c)
+	r, err := x.req.Restore(body, c)
 	x.bodyRead = body.end
 	switch {
-	case errors.Is(err, ErrSnapshotTooLarge):
+	case errors.Is(err, service.ErrSnapshotTooLarge):
 		return tooLargeToRestore(err)
 	case errors.Is(err, os.ErrDeadlineExceeded) && !body.end:
-		return badRequest("the snapshot came too slowly: %d KiB must arrive within %v: nothing was changed", paceBytes>>10, h.piece)
-	case errors.Is(err, ErrSnapshot):
-		return badRequest("%s: nothing was changed", err)
+		return service.Invalid("the snapshot came too slowly: %d KiB must arrive within %v: nothing was changed", paceBytes>>10, h.piece)
+	case errors.Is(err, service.ErrSnapshot):
+		return service.Invalid("%s: nothing was changed", err)
 	case err != nil:
-		return inDoubt(err)
+		return service.InDoubt(err)
 	}
 	if err := notRestored(&c, &r); err != nil {
 		return err
@@ -70,19 +70,19 @@ func notRestored(c *kv.Command, res *kv.Result) error {
 			"fences, or the snapshot more than %d MiB, or a revision is near the last one", kv.MaxInstallKeys,
 			kv.MaxUploadBytes>>20))
 	case kv.CodeExists:
-		return refuse(http.StatusServiceUnavailable, api.CodeOverloaded, "another snapshot is being uploaded: nothing "+
+		return service.Refuse(api.CodeOverloaded, "another snapshot is being uploaded: nothing "+
 			"was changed: try again when it has ended, or in two minutes if it was given up")
 	case kv.CodeMissing, kv.CodeCondition:
-		return refuse(http.StatusServiceUnavailable, api.CodeNotApplied, "the upload was interrupted: nothing was "+
+		return service.Refuse(api.CodeNotApplied, "the upload was interrupted: nothing was "+
 			"changed: send it again")
 	case kv.CodeMalformed:
-		return badRequest("a record of the snapshot is not one that this release knows: nothing was changed")
+		return service.Invalid("a record of the snapshot is not one that this release knows: nothing was changed")
 	}
-	return notDone(c, res)
+	return service.NotDone(c, res)
 }
 
 func tooLargeToRestore(err error) error {
-	return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge, err.Error()+": nothing was changed: stop the "+
+	return service.Refuse(api.CodeTooLarge, err.Error()+": nothing was changed: stop the "+
 		"cluster and make a new one of it with kvnode restore (of what GET /v1/snapshot gave, take the backup out first: "+
 		"tar -xzOf FILE state.bin > BACKUP)")
 }

@@ -13,6 +13,7 @@ import (
 
 	"tenure/api"
 	"tenure/server/members"
+	"tenure/server/service"
 )
 
 // route is a row of the table of routes.
@@ -21,17 +22,24 @@ type route struct {
 	// the names of leases have some.
 	path     string
 	name     string // in metrics
+	use      use
 	handlers map[string]handler
 }
 
-// forOperators are the names of the routes that people need to see and mend a node that is overloaded. To mend it may
-// mean to end the token that floods it.
-var forOperators = []string{"status", "status-leader", "status-peers", "health-live", "health-ready", "metrics",
-	"master-transfer", "members", "members-add", "members-remove", "members-replace", "members-promote",
-	"members-update", "members-readmit", "members-cancel", "members-drain", "acl-tokens", "acl-token", pageRoute}
+// use is a set of what is special about a route.
+type use uint8
 
-// publicly are the routes of forOperators that need no token.
-var publicly = []string{"status", "status-leader", "status-peers", "health-live", "health-ready", pageRoute}
+const (
+	ordinary use = 0
+	// mends: people need it to see and mend an overloaded node, so that places are kept for it. To mend it may mean to end
+	// the token that floods it.
+	mends    use = 1 << (iota - 1)
+	public       // mends, and needs no token
+	scraped      // mends, and whoever may see the node may have it
+	watched      // those who watch over the node have it at the port for health checks too
+	exported     // its GET takes everything out of the cluster, which is an administrative act
+	paged        // it is of the web page
+)
 
 // keysPath is the path of all keys, without the slash, as Consul's clients send it. It stands for the empty key.
 var keysPath = strings.TrimSuffix(api.PathKV, "/")
@@ -42,88 +50,87 @@ func (h *handlers) table() []route {
 	type methods = map[string]handler
 	keys := methods{"GET": h.kv.get, "PUT": h.kv.put, "DELETE": h.kv.delete, "POST": h.kv.post}
 	return []route{
-		{api.PathKV + "{key}", "kv", keys},
-		{keysPath, "kv", keys},
-		{api.PathTxn, "txn", methods{"PUT": h.txn.run}},
+		{api.PathKV + "{key}", "kv", ordinary, keys},
+		{keysPath, "kv", ordinary, keys},
+		{api.PathTxn, "txn", ordinary, methods{"PUT": h.txn.run}},
 
-		{api.PathSessionCreate, "session-create", methods{"PUT": h.session.create}},
-		{api.PathSessionDestroy + "{id}", "session-destroy", methods{"PUT": h.session.destroy}},
-		{api.PathSessionRenew + "{id}", "session-renew", methods{"PUT": h.session.renew}},
-		{api.PathSessionInfo + "{id}", "session-info", methods{"GET": h.session.info}},
-		{api.PathSessionNode + "{node}", "session-node", methods{"GET": h.session.ofNode}},
-		{api.PathSessionList, "session-list", methods{"GET": h.session.list}},
+		{api.PathSessionCreate, "session-create", ordinary, methods{"PUT": h.session.create}},
+		{api.PathSessionDestroy + "{id}", "session-destroy", ordinary, methods{"PUT": h.session.destroy}},
+		{api.PathSessionRenew + "{id}", "session-renew", ordinary, methods{"PUT": h.session.renew}},
+		{api.PathSessionInfo + "{id}", "session-info", ordinary, methods{"GET": h.session.info}},
+		{api.PathSessionNode + "{node}", "session-node", ordinary, methods{"GET": h.session.ofNode}},
+		{api.PathSessionList, "session-list", ordinary, methods{"GET": h.session.list}},
 
-		{api.PathLease + "{name}" + api.LeaseAcquire, "lease-acquire", methods{"POST": h.lease.command(api.LeaseAcquire)}},
-		{api.PathLease + "{name}" + api.LeaseRenew, "lease-renew", methods{"POST": h.lease.command(api.LeaseRenew)}},
-		{api.PathLease + "{name}" + api.LeaseRelease, "lease-release", methods{"POST": h.lease.command(api.LeaseRelease)}},
-		{api.PathLease + "{name}", "lease-show", methods{"GET": h.lease.show}},
-		{api.PathLeasesRenew, "leases-renew", methods{"POST": h.lease.renewMany}},
-		{api.PathLeases, "leases-list", methods{"GET": h.lease.list}},
+		{api.PathLease + "{name}" + api.LeaseAcquire, "lease-acquire", ordinary, methods{"POST": h.lease.command(api.LeaseAcquire)}},
+		{api.PathLease + "{name}" + api.LeaseRenew, "lease-renew", ordinary, methods{"POST": h.lease.command(api.LeaseRenew)}},
+		{api.PathLease + "{name}" + api.LeaseRelease, "lease-release", ordinary, methods{"POST": h.lease.command(api.LeaseRelease)}},
+		{api.PathLease + "{name}", "lease-show", ordinary, methods{"GET": h.lease.show}},
+		{api.PathLeasesRenew, "leases-renew", ordinary, methods{"POST": h.lease.renewMany}},
+		{api.PathLeases, "leases-list", ordinary, methods{"GET": h.lease.list}},
 
-		{api.PathACLBootstrap, "acl-bootstrap", methods{"PUT": h.acl.bootstrap}},
-		{api.PathACLTokenSelf, "acl-token-self", methods{"GET": h.acl.self}},
-		{api.PathACLTokens + "{id}" + api.ACLClone, "acl-token-clone", methods{"PUT": h.acl.cloneToken}},
-		{api.PathACLTokens + "{id}", "acl-token", methods{"GET": h.acl.readToken, "PUT": h.acl.updateToken,
+		{api.PathACLBootstrap, "acl-bootstrap", ordinary, methods{"PUT": h.acl.bootstrap}},
+		{api.PathACLTokenSelf, "acl-token-self", ordinary, methods{"GET": h.acl.self}},
+		{api.PathACLTokens + "{id}" + api.ACLClone, "acl-token-clone", ordinary, methods{"PUT": h.acl.cloneToken}},
+		{api.PathACLTokens + "{id}", "acl-token", mends, methods{"GET": h.acl.readToken, "PUT": h.acl.updateToken,
 			"DELETE": h.acl.deleteToken}},
-		{api.PathACLToken, "acl-token-create", methods{"PUT": h.acl.createToken}},
-		{api.PathACLTokenList, "acl-tokens", methods{"GET": h.acl.listTokens}},
-		{api.PathACLPolicyName + "{name}", "acl-policy-name", methods{"GET": h.acl.readPolicyByName}},
-		{api.PathACLPolicies + "{id}", "acl-policy", methods{"GET": h.acl.readPolicy, "PUT": h.acl.updatePolicy,
+		{api.PathACLToken, "acl-token-create", ordinary, methods{"PUT": h.acl.createToken}},
+		{api.PathACLTokenList, "acl-tokens", mends, methods{"GET": h.acl.listTokens}},
+		{api.PathACLPolicyName + "{name}", "acl-policy-name", ordinary, methods{"GET": h.acl.readPolicyByName}},
+		{api.PathACLPolicies + "{id}", "acl-policy", ordinary, methods{"GET": h.acl.readPolicy, "PUT": h.acl.updatePolicy,
 			"DELETE": h.acl.deletePolicy}},
-		{api.PathACLPolicy, "acl-policy-create", methods{"PUT": h.acl.createPolicy}},
-		{api.PathACLPolicyList, "acl-policies", methods{"GET": h.acl.listPolicies}},
+		{api.PathACLPolicy, "acl-policy-create", ordinary, methods{"PUT": h.acl.createPolicy}},
+		{api.PathACLPolicyList, "acl-policies", ordinary, methods{"GET": h.acl.listPolicies}},
 
-		{api.PathFence + "{name}", "fence", methods{"GET": h.fence.get, "DELETE": h.fence.drop}},
-		{api.PathQuotas, "quotas", methods{"GET": h.quota.list}},
-		{api.PathQuota + "{prefix}", "quota", methods{"GET": h.quota.get, "PUT": h.quota.put, "DELETE": h.quota.drop}},
-		{api.PathWatch, "watch", methods{"GET": h.watch.stream}},
+		{api.PathFence + "{name}", "fence", ordinary, methods{"GET": h.fence.get, "DELETE": h.fence.drop}},
+		{api.PathQuotas, "quotas", ordinary, methods{"GET": h.quota.list}},
+		{api.PathQuota + "{prefix}", "quota", ordinary, methods{"GET": h.quota.get, "PUT": h.quota.put, "DELETE": h.quota.drop}},
+		{api.PathWatch, "watch", ordinary, methods{"GET": h.watch.stream}},
 
-		{api.PathMembers, "members", methods{"GET": h.members.list}},
-		{api.PathMembersAdd, "members-add", methods{"POST": h.members.change(members.Add,
+		{api.PathMembers, "members", mends, methods{"GET": h.members.list}},
+		{api.PathMembersAdd, "members-add", mends, methods{"POST": h.members.change(members.Add,
 			"name", "peer_address", "client_address", "store", "non_voter")}},
-		{api.PathMembersRemove, "members-remove", methods{"POST": h.members.change(members.Remove,
+		{api.PathMembersRemove, "members-remove", mends, methods{"POST": h.members.change(members.Remove,
 			"node", "force_quorum_loss", "differs")}},
-		{api.PathMembersReplace, "members-replace", methods{"POST": h.members.change(members.Replace, "node", "by")}},
-		{api.PathMembersPromote, "members-promote", methods{"POST": h.members.change(members.Promote, "node")}},
-		{api.PathMembersUpdate, "members-update", methods{"POST": h.members.change(members.Update,
+		{api.PathMembersReplace, "members-replace", mends, methods{"POST": h.members.change(members.Replace, "node", "by")}},
+		{api.PathMembersPromote, "members-promote", mends, methods{"POST": h.members.change(members.Promote, "node")}},
+		{api.PathMembersUpdate, "members-update", mends, methods{"POST": h.members.change(members.Update,
 			"node", "name", "peer_address", "client_address")}},
-		{api.PathMembersReadmit, "members-readmit", methods{"POST": h.members.change(members.Readmit, "name")}},
-		{api.PathMembersCancel, "members-cancel", methods{"POST": h.members.cancel}},
-		{api.PathMembersDrain, "members-drain", methods{"POST": h.members.drain}},
-		{api.PathBackup, "backup", methods{"GET": h.backup.stream}},
-		{api.PathSnapshot, "snapshot", methods{"GET": h.backup.snapshot, "PUT": h.backup.restore}},
-		{api.PathUpgradeFinish, "upgrade-finish", methods{"POST": h.upgrade.finish}},
-		{api.PathUpgrade, "upgrade", methods{"GET": h.upgrade.show}},
-		{api.PathCatalogNodes, "catalog-nodes", methods{"GET": h.operator.nodes}},
-		{api.PathRaft, "raft-configuration", methods{"GET": h.operator.raft}},
-		{api.PathAutopilot, "autopilot-health", methods{"GET": h.operator.health}},
+		{api.PathMembersReadmit, "members-readmit", mends, methods{"POST": h.members.change(members.Readmit, "name")}},
+		{api.PathMembersCancel, "members-cancel", mends, methods{"POST": h.members.cancel}},
+		{api.PathMembersDrain, "members-drain", mends, methods{"POST": h.members.drain}},
+		{api.PathBackup, "backup", exported, methods{"GET": h.backup.stream}},
+		{api.PathSnapshot, "snapshot", exported, methods{"GET": h.backup.snapshot, "PUT": h.backup.restore}},
+		{api.PathUpgradeFinish, "upgrade-finish", ordinary, methods{"POST": h.upgrade.finish}},
+		{api.PathUpgrade, "upgrade", ordinary, methods{"GET": h.upgrade.show}},
+		{api.PathCatalogNodes, "catalog-nodes", ordinary, methods{"GET": h.operator.nodes}},
+		{api.PathRaft, "raft-configuration", ordinary, methods{"GET": h.operator.raft}},
+		{api.PathAutopilot, "autopilot-health", ordinary, methods{"GET": h.operator.health}},
 
-		{api.PathTransfer, "master-transfer", methods{"POST": h.transfer.transfer}},
-		{api.PathStatus, "status", methods{"GET": h.status.show}},
-		{api.PathStatusLeader, "status-leader", methods{"GET": h.status.leader}},
-		{api.PathStatusPeers, "status-peers", methods{"GET": h.status.peers}},
-		{api.PathAgentSelf, "agent-self", methods{"GET": h.agent.self}},
-		{api.PathHealthLive, "health-live", methods{"GET": h.health.live}},
-		{api.PathHealthReady, "health-ready", methods{"GET": h.health.ready}},
-		{api.PathMetrics, "metrics", methods{"GET": h.metrics.show}},
-		{api.PathOpenAPI, "openapi", methods{"GET": openAPI}},
-		{pagePath, pageRoute, methods{"GET": toPage}},
-		{api.PathUI + "{file}", pageRoute, methods{"GET": page}},
+		{api.PathTransfer, "master-transfer", mends, methods{"POST": h.transfer.transfer}},
+		{api.PathStatus, "status", public, methods{"GET": h.status.show}},
+		{api.PathStatusLeader, "status-leader", public, methods{"GET": h.status.leader}},
+		{api.PathStatusPeers, "status-peers", public, methods{"GET": h.status.peers}},
+		{api.PathAgentSelf, "agent-self", ordinary, methods{"GET": h.agent.self}},
+		{api.PathHealthLive, "health-live", public | watched, methods{"GET": h.health.live}},
+		{api.PathHealthReady, "health-ready", public | watched, methods{"GET": h.health.ready}},
+		{api.PathMetrics, "metrics", scraped | watched, methods{"GET": h.metrics.show}},
+		{api.PathOpenAPI, "openapi", ordinary, methods{"GET": openAPI}},
+		{pagePath, pageRoute, public | paged, methods{"GET": toPage}},
+		{api.PathUI + "{file}", pageRoute, public | paged, methods{"GET": page}},
 	}
 }
 
 // newRouter routes the requests of a table, and answers others by none.
-func newRouter(table []route, none func(path string) *refusal, d *dispatcher) router {
+func newRouter(table []route, none func(path string) error, d *dispatcher) router {
 	m := mux.NewRouter().SkipClean(true) // keys hold // and .. as they are
 	nowhere := newEndpoint("none", nil, d.metrics)
 	nowhere.none = none
 	m.NotFoundHandler = d.handle(nowhere)
 	for _, r := range table {
-		nowhere.page = nowhere.page || r.name == pageRoute
+		nowhere.use |= r.use & paged
 		match, narrow := matcherOf(r.path)
 		e := newEndpoint(r.name, r.handlers, d.metrics)
-		e.operator, e.public = slices.Contains(forOperators, r.name), slices.Contains(publicly, r.name)
-		e.agent = r.name == "metrics"
+		e.use = r.use
 		row := m.MatcherFunc(match).Handler(d.handle(e))
 		if narrow {
 			row.Methods(slices.Collect(maps.Keys(r.handlers))...)
@@ -170,9 +177,9 @@ func meantPath(table []route) func(path string) string {
 // token or policy. So a path that was probably meant as one of these is a bad request: the base address, for example in
 // CONSUL_HTTP_ADDR, has an extra slash or path. Other clients use 404 to find the existing endpoints, and
 // consul-template looks for the words "Invalid URL path".
-func noEndpoint(path, meant string) *refusal {
+func noEndpoint(path, meant string) error {
 	if meant != "" {
-		return badRequest("%.80q is not a path of the API, %.80q is: is there a slash or a path too much in the address "+
+		return service.Invalid("%.80q is not a path of the API, %.80q is: is there a slash or a path too much in the address "+
 			"of the server?: nothing was read or changed", path, meant)
 	}
 	return refuse(http.StatusNotFound, api.CodeInvalid, "Invalid URL path: no such endpoint: keys are under "+api.PathKV+

@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"tenure/api"
+	"tenure/server/service"
 )
 
 // rules say which query names a request may have.
@@ -82,12 +83,12 @@ var (
 func (r *rules) check(q *query) error {
 	for _, p := range r.exclude {
 		if a, b := q.seen&p[0], q.seen&p[1]; a != 0 && b != 0 {
-			return badRequest("%s contradict each other: give one of them", (a | b).list("and"))
+			return service.Invalid("%s contradict each other: give one of them", (a | b).list("and"))
 		}
 	}
 	for _, p := range r.needs {
 		if a := q.seen & p[0]; a != 0 && q.seen&p[1] == 0 {
-			return badRequest("%s on its own means nothing: it goes with %s", a.list("and"), p[1].list("or"))
+			return service.Invalid("%s on its own means nothing: it goes with %s", a.list("and"), p[1].list("or"))
 		}
 	}
 	return nil
@@ -97,11 +98,11 @@ func (r *rules) check(q *query) error {
 func (r *rules) checkKey(key string, q *query) error {
 	switch {
 	case key == "" && !q.has(r.needsKey):
-		return badRequest("the key is empty: name one after %s, or list keys with `keys` or `recurse`", api.PathKV)
+		return service.Invalid("the key is empty: name one after %s, or list keys with `keys` or `recurse`", api.PathKV)
 	case len(key) > api.MaxKeyBytes:
-		return badRequest("the key has %d bytes: at most %d are allowed", len(key), api.MaxKeyBytes)
+		return service.Invalid("the key has %d bytes: at most %d are allowed", len(key), api.MaxKeyBytes)
 	case !utf8.ValidString(key):
-		return badRequest("the key is not UTF-8: encode its bytes as UTF-8 before percent-encoding them")
+		return service.Invalid("the key is not UTF-8: encode its bytes as UTF-8 before percent-encoding them")
 	}
 	return nil
 }

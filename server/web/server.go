@@ -13,6 +13,7 @@ import (
 
 	"tenure/internal/oslimit"
 	"tenure/server/admission"
+	"tenure/server/service"
 )
 
 // Server is the HTTP API of one node, or its part for those who watch over the node: see NewHealth.
@@ -31,9 +32,9 @@ type Server struct {
 }
 
 // New returns a server that does not listen yet. It registers the HTTP metrics in cfg.Registry.
-func New(cfg Config, b Backend) (*Server, error) { return newFor(clientPort, cfg, b) }
+func New(cfg Config, b service.Node) (*Server, error) { return newFor(clientPort, cfg, b) }
 
-func newFor(p port, cfg Config, b Backend) (*Server, error) {
+func newFor(p port, cfg Config, b service.Node) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func newFor(p port, cfg Config, b Backend) (*Server, error) {
 		stopping: make(chan struct{}),
 		places:   s.control.Places, conns: s.conns.limits}
 	s.routes = slices.DeleteFunc(newHandlers(cfg, b, m, s.waits, s.Addr).table(),
-		func(r route) bool { return !p.serves(r.name) })
+		func(r route) bool { return r.use&p.only != p.only })
 	s.router = newRouter(s.routes, p.none(s.routes), s.newDispatcher(b))
 	s.http = &http.Server{
 		Handler:           s.router,
@@ -74,10 +75,10 @@ func newFor(p port, cfg Config, b Backend) (*Server, error) {
 }
 
 // newDispatcher returns what all requests have in common.
-func (s *Server) newDispatcher(cluster Cluster) *dispatcher {
+func (s *Server) newDispatcher(b service.Node) *dispatcher {
 	cfg, m := s.cfg, s.metrics
 	return &dispatcher{
-		node: []string{s.node}, cluster: cluster, metrics: m, slow: cfg.Slow, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
+		node: []string{s.node}, backend: b, metrics: m, slow: cfg.Slow, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
 		crossOrigin: http.NewCrossOriginProtection(), decider: cfg.Access, audit: cfg.Audit, timeouts: timeoutsOf(cfg),
 		limits: cfg.Limits, waits: s.waits, conns: s.conns.limits,
 		rates: s.control.Rates, drained: cfg.Drained,

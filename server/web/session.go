@@ -9,11 +9,11 @@ import (
 	"tenure/api"
 	"tenure/kv"
 	"tenure/server/acl"
+	"tenure/server/service"
 )
 
 // sessionHandler answers requests about sessions.
 type sessionHandler struct {
-	reads    *reads
 	writes   *writes
 	waits    *waits
 	bodies   *bodies
@@ -31,7 +31,7 @@ func (h *sessionHandler) destroy(x *exchange) error {
 	if c.Session.ID = strings.ToLower(id); kv.ValidateSessionID(c.Session.ID) != nil {
 		return badSessionID(id)
 	}
-	there, err := h.mayEnd(x, c.Session.ID)
+	there, err := x.req.MayEndSession(c.Session.ID)
 	if err != nil {
 		return err
 	}
@@ -42,46 +42,6 @@ func (h *sessionHandler) destroy(x *exchange) error {
 	}
 	return h.writes.run(x, c)
 }
-
-// mayEnd decides, by the session's node, whether x may end or renew a session. If there is false, this node has made
-// sure that the session does not exist: then the caller sends no command, which could meet a session made meanwhile. A
-// client that may read no session does not learn whether it exists, and a client that may not read this one does not
-// learn its node. Without tokens mayEnd does not look.
-func (h *sessionHandler) mayEnd(x *exchange, id string) (there bool, err error) {
-	if x.permit.decider == nil {
-		x.permit.needsNothing()
-		return true, nil
-	}
-	if err := x.permit.needSome(acl.SessionRead("")); err != nil {
-		return false, x.ofOthers(err)
-	}
-	e, there := h.reads.local.Session(id)
-	if !there {
-		if err := x.permit.refresh(); err != nil {
-			return false, err
-		}
-		if e, there = h.reads.local.Session(id); !there {
-			return false, nil
-		}
-	}
-	if err = x.permit.need(acl.SessionWrite(e.Node)); err != nil && !x.permit.may(acl.SessionRead(e.Node)) {
-		err = x.ofOthers(err)
-	}
-	return true, err
-}
-
-// ofOthers returns the answer to a denied client that must not learn anything about the session.
-func (x *exchange) ofOthers(err error) error {
-	if deniedCode(err) != api.CodeDenied {
-		return err
-	}
-	x.trail.lacks(err)
-	return errOthersSession
-}
-
-// errOthersSession is the denial that hides the session's node.
-var errOthersSession = refuse(http.StatusForbidden, api.CodeDenied, api.TextDenied+
-	": the token lacks permission 'session:write' on the node of this session")
 
 // renew starts a session's TTL anew and shows the session. For a session that has ended it answers 404, with Consul's
 // words.
@@ -97,7 +57,7 @@ func (h *sessionHandler) renew(x *exchange) error {
 	if c.Session.ID = strings.ToLower(id); kv.ValidateSessionID(c.Session.ID) != nil {
 		return sessionGone(id)
 	}
-	there, err := h.mayEnd(x, c.Session.ID)
+	there, err := x.req.MayEndSession(c.Session.ID)
 	if err == nil && !there {
 		err = sessionGone(id)
 	}
@@ -111,7 +71,7 @@ func (h *sessionHandler) renew(x *exchange) error {
 	case res.Code == kv.CodeNoSession:
 		return sessionGone(id)
 	case res.Code != kv.CodeDone:
-		return notDone(&c, &res)
+		return service.NotDone(&c, &res)
 	}
 	return h.renewed(x, c.Session.ID)
 }
@@ -119,11 +79,11 @@ func (h *sessionHandler) renew(x *exchange) error {
 // renewed shows a session that was just renewed. The shown fields never change, so they may come from this node's
 // applied state. If the session is not there yet, this node asks the master.
 func (h *sessionHandler) renewed(x *exchange, id string) error {
-	e, found := h.reads.local.Session(id)
+	e, found := x.req.Session(id)
 	if !found {
-		view, _, err := h.reads.snapshot(x, Default)
+		view, _, err := readView(x, service.Default)
 		if err != nil {
-			return inDoubt(err)
+			return service.InDoubt(err)
 		}
 		e, found = view.Session(id)
 		view.Close()
@@ -135,14 +95,14 @@ func (h *sessionHandler) renewed(x *exchange, id string) error {
 	return nil
 }
 
-func badSessionID(id string) *refusal {
+func badSessionID(id string) error {
 	if id == "" {
-		return badRequest("Missing session: give its ID at the end of the path")
+		return service.Invalid("Missing session: give its ID at the end of the path")
 	}
-	return badRequest("%.80q is not the ID of a session, which is a UUID", id)
+	return service.Invalid("%.80q is not the ID of a session, which is a UUID", id)
 }
 
-func sessionGone(id string) *refusal {
+func sessionGone(id string) error {
 	return refuse(http.StatusNotFound, api.CodeNoSession, fmt.Sprintf("Session id '%.80s' not found", id))
 }
 
@@ -163,7 +123,7 @@ func (h *sessionHandler) info(x *exchange) error {
 func (h *sessionHandler) ofNode(x *exchange) error {
 	node := x.behind(api.PathSessionNode)
 	if node == "" {
-		return badRequest("Missing node name: give it at the end of the path")
+		return service.Invalid("Missing node name: give it at the end of the path")
 	}
 	return h.read(x, false, acl.SessionRead(node),
 		func(view *kv.Snapshot, show func(kv.Session) bool) { view.Sessions(node, show) })
@@ -180,12 +140,12 @@ type chooser func(view *kv.Snapshot, show func(kv.Session) bool)
 
 // hidesSessions reports whether the request may not read all that choose shows: of details, whether there may be a
 // locked key that it may not read.
-func (p *permit) hidesSessions(view *kv.Snapshot, choose chooser, details bool) (hidden bool) {
-	if p.request == nil {
+func (x *exchange) hidesSessions(view *kv.Snapshot, choose chooser, details bool) (hidden bool) {
+	if !x.req.Decides() {
 		return false
 	}
 	choose(view, func(e kv.Session) bool {
-		hidden = !p.may(acl.SessionRead(e.Node)) || details && !p.may(acl.KeyReadPrefix(""))
+		hidden = !x.req.May(acl.SessionRead(e.Node)) || details && !x.req.May(acl.KeyReadPrefix(""))
 		return !hidden
 	})
 	return hidden
@@ -198,15 +158,15 @@ func (h *sessionHandler) read(x *exchange, some bool, p acl.Permission, choose c
 	switch {
 	case err != nil:
 	case some:
-		err = x.permit.needSome(p)
+		err = x.req.NeedSome(p)
 	default:
-		err = x.permit.need(p)
+		err = x.req.Need(p)
 	}
 	if err != nil {
 		return err
 	}
 	look := func(must bool) (bool, error) {
-		view, meta, err := h.reads.snapshot(x, q.mode())
+		view, meta, err := readView(x, q.mode())
 		if err != nil {
 			return false, err
 		}
@@ -215,14 +175,14 @@ func (h *sessionHandler) read(x *exchange, some bool, p acl.Permission, choose c
 		if !must && index <= q.index {
 			return false, nil
 		}
-		list := h.reads.newList(x, index, meta, q.has(nPretty))
-		list.over = h.reads.deadline(x, view)
+		list := newList(x, index, meta, q.has(nPretty))
+		list.over = deadlineOf(x, view)
 		show := list.session
 		if q.has(nDetails) {
 			show = func(e kv.Session) bool { return list.sessionDetails(&e, view) }
 		}
-		list.filtered = func() (bool, error) { return x.permit.hidesSessions(view, choose, q.has(nDetails)), nil }
-		choose(view, func(e kv.Session) bool { return !x.permit.may(acl.SessionRead(e.Node)) || show(e) })
+		list.filtered = func() (bool, error) { return x.hidesSessions(view, choose, q.has(nDetails)), nil }
+		choose(view, func(e kv.Session) bool { return !x.req.May(acl.SessionRead(e.Node)) || show(e) })
 		return true, list.end(nil)
 	}
 	if !q.blocks() {

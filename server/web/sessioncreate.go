@@ -14,6 +14,7 @@ import (
 	"tenure/api"
 	"tenure/internal/days"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 const (
@@ -87,7 +88,7 @@ func (h *sessionHandler) create(x *exchange) error {
 		return err
 	}
 	if res.Code != kv.CodeDone {
-		return notDone(&c, &res)
+		return service.NotDone(&c, &res)
 	}
 	x.json([]byte(`{"ID":"` + res.Body + `"}`)) // under a known key the ID of then, also if the base differs
 	return nil
@@ -113,7 +114,7 @@ func setBehavior(e *kv.Session, text string) error {
 	case api.BehaviorDelete:
 		e.Behavior = kv.Delete
 	default:
-		return badRequest("Invalid Behavior setting '%.80s': must be release or delete: no session was created", text)
+		return service.Invalid("Invalid Behavior setting '%.80s': must be release or delete: no session was created", text)
 	}
 	return nil
 }
@@ -122,12 +123,12 @@ func checkSession(e *kv.Session, in *sessionBody) error {
 	other := func(check string) bool { return check != serfHealth }
 	switch {
 	case e.LockDelay < 0 || e.LockDelay > api.MaxLockDelay:
-		return badRequest("Invalid LockDelay: must be from 0s to %v: no session was created", api.MaxLockDelay)
+		return service.Invalid("Invalid LockDelay: must be from 0s to %v: no session was created", api.MaxLockDelay)
 	case len(e.Name) > api.MaxSessionNameBytes || len(e.Node) > api.MaxSessionNameBytes:
-		return badRequest("Name and Node may have at most %d bytes each: no session was created",
+		return service.Invalid("Name and Node may have at most %d bytes each: no session was created",
 			api.MaxSessionNameBytes)
 	case slices.ContainsFunc(in.Checks, other), slices.ContainsFunc(in.NodeChecks, other), len(in.ServiceChecks) > 0:
-		return badRequest("Checks: there are no health checks here, so no session can depend on one but %s, "+
+		return service.Invalid("Checks: there are no health checks here, so no session can depend on one but %s, "+
 			"which means nothing: give a TTL instead: no session was created", serfHealth)
 	}
 	return nil

@@ -30,12 +30,12 @@ type sessionDetails struct {
 func (l *jsonList) sessionDetails(e *kv.Session, view *kv.Snapshot) bool {
 	d := sessionDetails{expiresIn: e.TTL}
 	if l.expiring++; e.TTL > 0 && l.expiring <= maxRemaining {
-		if left, runs := l.local.Remaining(kv.TimedSession, e.ID); runs {
+		if left, runs := l.x.req.Remaining(kv.TimedSession, e.ID); runs {
 			d.expiresIn = max(time.Millisecond, left.Round(time.Millisecond))
 		}
 	}
 	view.Held(e.ID, func(key string) bool {
-		if !l.x.permit.may(acl.KeyRead(key)) {
+		if !l.x.req.May(acl.KeyRead(key)) {
 			return true
 		}
 		if d.held++; d.held <= maxShownKeys {

@@ -9,14 +9,8 @@ import (
 
 	"tenure/api"
 	"tenure/server/backup/tarred"
+	"tenure/server/service"
 )
-
-// BackupInfo is what a backup is of.
-type BackupInfo struct {
-	Cluster             string
-	Slot, Revision, Era uint64
-	Made                time.Time
-}
 
 // snapshot sends a backup inside the archive of Consul's endpoint. A tar says the size of a file before its content: so
 // the backup is read twice, from the same checkpoint, which gives the same bytes, and needs no space anywhere.
@@ -24,7 +18,7 @@ func (h *backupHandler) snapshot(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &snapshotRules); err != nil {
 		return err
 	}
-	out, err := h.begin(x)
+	out, err := x.req.Backup()
 	if err != nil {
 		return err
 	}
@@ -56,13 +50,13 @@ func (h *backupHandler) snapshot(x *exchange) error {
 	return err
 }
 
-func metaOf(i BackupInfo) tarred.Meta {
+func metaOf(i service.BackupInfo) tarred.Meta {
 	return tarred.Meta{Version: 1, ID: fmt.Sprintf("tenure-%d-%d", i.Era, i.Revision), Index: i.Revision, Term: i.Era,
 		Cluster: i.Cluster, Made: i.Made.UTC()}
 }
 
 // copyBackup writes a backup to w and returns its size.
-func copyBackup(w io.Writer, b Backup) (size int64, err error) {
+func copyBackup(w io.Writer, b service.Backup) (size int64, err error) {
 	for {
 		piece, err := b.Next()
 		if err == io.EOF {

@@ -14,6 +14,7 @@ import (
 	"tenure/api"
 	"tenure/kv"
 	"tenure/server/backup/tarred"
+	"tenure/server/service"
 )
 
 func TestSnapshot(t *testing.T) {
@@ -33,7 +34,7 @@ func TestSnapshot(t *testing.T) {
 	if err := <-f.backup.closed; err != nil {
 		t.Error(err)
 	}
-	f.backup = newFakeBackup(2, 10, fmt.Errorf("%w: the disk is short of space", ErrNotApplied))
+	f.backup = newFakeBackup(2, 10, fmt.Errorf("%w: the disk is short of space", service.ErrNotApplied))
 	if w = call(s, "GET", "/v1/snapshot", ""); w.Code != 503 || head(w, api.HeaderError) != string(api.CodeNotApplied) {
 		t.Errorf("broken in the first pass: %d %v", w.Code, w.Header())
 	}
@@ -49,7 +50,7 @@ func TestSnapshot(t *testing.T) {
 func TestASnapshotThatBreaksOffIsCut(t *testing.T) {
 	f := newFake(t)
 	f.backup = newFakeBackup(2, 1<<20, io.EOF)
-	f.backup.broken = fmt.Errorf("%w: the node is stopping", ErrNotApplied)
+	f.backup.broken = fmt.Errorf("%w: the node is stopping", service.ErrNotApplied)
 	url := serveBackup(t, f, time.Minute)
 	resp, err := http.Get(url[:len(url)-len(api.PathBackup)] + api.PathSnapshot)
 	if err != nil {
@@ -85,8 +86,8 @@ func TestRestore(t *testing.T) {
 		{code: kv.CodeExists, status: 503, want: api.CodeOverloaded}, {code: kv.CodeMissing, status: 503, want: api.CodeNotApplied},
 		{code: kv.CodeTooMany, status: 413, want: api.CodeTooLarge}, {code: kv.CodeTooLarge, status: 413, want: api.CodeTooLarge},
 		{code: kv.CodeMalformed, status: 400, want: api.CodeInvalid}, {code: kv.CodeLevel, status: 409, want: api.CodeFeatureLevel},
-		{err: ErrSnapshot, status: 400, want: api.CodeInvalid}, {err: ErrSnapshotTooLarge, status: 413, want: api.CodeTooLarge},
-		{err: ErrNotApplied, status: 503, want: api.CodeNotApplied}, {err: ErrUnknown, status: 504, want: api.CodeUnknown},
+		{err: service.ErrSnapshot, status: 400, want: api.CodeInvalid}, {err: service.ErrSnapshotTooLarge, status: 413, want: api.CodeTooLarge},
+		{err: service.ErrNotApplied, status: 503, want: api.CodeNotApplied}, {err: service.ErrUnknown, status: 504, want: api.CodeUnknown},
 	} {
 		f.restoreResult, f.restoreErr = kv.Result{Code: c.code}, c.err
 		w := call(s, "PUT", "/v1/snapshot", "body")

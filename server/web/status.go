@@ -2,29 +2,14 @@ package web
 
 import (
 	"encoding/json"
-	"time"
 
 	"tenure/api"
-	"tenure/internal/ballot"
+	"tenure/server/service"
 )
-
-// Cluster is what the node knows of itself and its peers.
-type Cluster interface {
-	// Status returns the node's view of itself and its peers. It never waits for the disk or the log.
-	Status() api.Status
-	// ClusterID returns the id of the cluster, "" until this node is a member of one.
-	ClusterID() string
-	// Peers returns the peer addresses of the members.
-	Peers() []string
-	// Leader returns the peer address of the master, or "".
-	Leader() string
-	// Transfer asks the master to hand over, to node `to` if it is not 0.
-	Transfer(timeout time.Duration, to ballot.NodeID) error
-}
 
 // statusHandler answers requests about the node and its peers.
 type statusHandler struct {
-	cluster Cluster
+	cluster service.Cluster
 }
 
 // show answers with the node's view of itself.
@@ -54,7 +39,7 @@ func (x *exchange) shown(rules *rules, v func() any) error {
 	if err != nil {
 		return err
 	}
-	x.permit.needsNothing()
+	x.req.NeedsNothing()
 	x.pretty(&q, v())
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"tenure/api"
 	"tenure/internal/ballot"
+	"tenure/server/service"
 )
 
 func TestStatus(t *testing.T) {
@@ -84,8 +85,8 @@ func TestMasterTransfer(t *testing.T) {
 		{"{}", "", nil, 200, 0, ""},
 		{`{"Node":3}`, "", nil, 200, 3, ""},
 		{`{"Node":3} ` + "\n", "?token=x", nil, 200, 3, ""},
-		{`{"Node":3}`, "", fmt.Errorf("%w: node 3 is not caught up", ErrNotApplied), 503, 3, api.CodeNotApplied},
-		{`{"Node":3}`, "", fmt.Errorf("%w: no answer", ErrUnknown), 504, 3, api.CodeUnknown},
+		{`{"Node":3}`, "", fmt.Errorf("%w: node 3 is not caught up", service.ErrNotApplied), 503, 3, api.CodeNotApplied},
+		{`{"Node":3}`, "", fmt.Errorf("%w: no answer", service.ErrUnknown), 504, 3, api.CodeUnknown},
 		{`{"Node":9}`, "", nil, 400, 0, api.CodeInvalid},
 		{`{"Node":"3"}`, "", nil, 400, 0, api.CodeInvalid},
 		{`[3]`, "", nil, 400, 0, api.CodeInvalid},

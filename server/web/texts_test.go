@@ -20,6 +20,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 	"tenure/server/watch"
 )
 
@@ -55,14 +56,14 @@ var situations = map[string]func(*fake, *Config){
 	"a node that is not ready": func(f *fake, _ *Config) { f.readyErr = errors.New("no master is known") },
 	"a handler that panics":    func(f *fake, _ *Config) { f.onRead = func() { panic("boom") } },
 
-	"not applied":      always(fmt.Errorf("%w: no master is known; try again", ErrNotApplied)),
-	"overloaded":       always(fmt.Errorf("%w: too many requests wait", ErrOverloaded)),
-	"outcome unknown":  always(fmt.Errorf("%w: no answer in time", ErrUnknown)),
-	"no space":         always(fmt.Errorf("%w: delete keys", ErrNoSpace)),
-	"quarantine":       always(&LeaseSilentError{Begins: 12*time.Second + 1}),
-	"lease lost":       always(ErrLeaseGone),
-	"a member error":   always(&MemberError{Code: api.CodeMemberBusy, Text: "the removal of node 2 runs (operation x): wait"}),
-	"lease busy":       always(&LeaseBusyError{Owner: "them", RetryAfter: 1200*time.Millisecond + 1}),
+	"not applied":      always(fmt.Errorf("%w: no master is known; try again", service.ErrNotApplied)),
+	"overloaded":       always(fmt.Errorf("%w: too many requests wait", service.ErrOverloaded)),
+	"outcome unknown":  always(fmt.Errorf("%w: no answer in time", service.ErrUnknown)),
+	"no space":         always(fmt.Errorf("%w: delete keys", service.ErrNoSpace)),
+	"quarantine":       always(&service.LeaseSilentError{Begins: 12*time.Second + 1}),
+	"lease lost":       always(service.ErrLeaseGone),
+	"a member error":   always(&service.Error{Code: api.CodeMemberBusy, Text: "the removal of node 2 runs (operation x): wait"}),
+	"lease busy":       always(&service.LeaseBusyError{Owner: "them", RetryAfter: 1200*time.Millisecond + 1}),
 	"an unknown error": always(errors.New("oops")),
 
 	"the log says: key reused":       decided(kv.Result{Code: kv.CodeKeyReused}),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/server/service"
 )
 
 // A client that says how long it waits is answered within that time; it cannot make a node wait longer than it would.
@@ -43,7 +44,7 @@ func TestReadsTellTheStoresRevision(t *testing.T) {
 }
 
 func TestOnlyAnOverloadedNodeAsksForTime(t *testing.T) {
-	for err, want := range map[error]string{ErrNotApplied: "0", ErrOverloaded: "1"} {
+	for err, want := range map[error]string{service.ErrNotApplied: "0", service.ErrOverloaded: "1"} {
 		f := newFake(t)
 		f.writeErr = fmt.Errorf("%w: because", err)
 		w := call(newServer(t, f), http.MethodPut, "/v1/kv/k", "v")

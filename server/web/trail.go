@@ -1,18 +1,16 @@
 package web
 
 import (
-	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/kv"
-	"tenure/server/access"
 	"tenure/server/audit"
 	"tenure/server/members"
+	"tenure/server/service"
 )
 
 // trail has the fields of a request's audit line that its handler fills in. Handlers add decoded values before anything
@@ -34,29 +32,17 @@ func (t *trail) about(names ...string) {
 	}
 }
 
-// aboutCommand notes the names in the command, except those of reads within a transaction.
+// aboutCommand notes what the command changes.
 func (t *trail) aboutCommand(c *kv.Command) {
 	if c.Fence != "" && c.Op != kv.OpDropFence {
 		t.fence = c.Fence + ":" + strconv.FormatUint(c.Token, 10)
 	}
+	if t.on {
+		service.AddNames(&t.names, c)
+	}
 	switch c.Op {
-	case kv.OpTransaction:
-		for i := range c.Parts {
-			t.aboutCommand(&c.Parts[i])
-		}
-		t.op = ""
-	case kv.OpSet, kv.OpDelete, kv.OpPrune, kv.OpAdd, kv.OpTestAndSet, kv.OpRemove, kv.OpExpire:
+	case kv.OpSet, kv.OpDelete, kv.OpPrune, kv.OpAdd, kv.OpTestAndSet, kv.OpRemove, kv.OpExpire, kv.OpRename:
 		t.op = opName(c)
-		t.about(c.Key) // empty, of a prune: every key
-	case kv.OpRename:
-		t.op = opName(c)
-		t.about(c.Key, c.NewKey)
-	case kv.OpSessionCreate, kv.OpSessionDestroy, kv.OpSessionRenew:
-		t.about(c.Session.ID)
-	case kv.OpQuota:
-		t.about(c.Key)
-	case kv.OpDropFence:
-		t.about(c.Fence)
 	}
 }
 
@@ -93,14 +79,11 @@ func opName(c *kv.Command) string {
 	return c.Op.String()
 }
 
-// exports are the routes whose GET takes everything out of the cluster, which is an administrative act.
-var exports = []string{"backup", "snapshot"}
-
 // isAct reports whether a request with that method, to that endpoint, is one for the audit log.
 func (e *endpoint) isAct(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead:
-		return method == http.MethodGet && slices.Contains(exports, e.latency.route)
+		return method == http.MethodGet && e.use&exported != 0
 	}
 	return e.handlers[method] != nil
 }
@@ -127,9 +110,8 @@ func (t *trail) harmless() { t.on = false }
 
 // lacks notes the permission that is missing, if err is about one.
 func (t *trail) lacks(err error) {
-	var denied *access.DeniedError
-	if t.on && errors.As(err, &denied) && t.missing == "" {
-		t.missing = denied.Missing.String()
+	if t.on && t.missing == "" {
+		t.missing = service.MissingIn(err)
 	}
 }
 
@@ -140,25 +122,13 @@ func (d *dispatcher) writeDown(x *exchange, e *endpoint, whole bool) {
 	}
 	r := audit.Record{
 		Time: x.began, From: x.r.RemoteAddr, Act: e.actOf(x), Fence: x.trail.fence, Revision: x.trail.revision,
-		Outcome: outcomeOf(x.trail.code), Code: string(x.trail.code), Missing: x.trail.missing,
+		Outcome: service.OutcomeOf(x.trail.code), Code: string(x.trail.code), Missing: x.trail.missing,
 	}
 	if !whole {
 		r.Outcome = audit.Unknown
 	}
 	x.trail.names.Put(&r)
-	r.Accessor, r.Certificate = x.permit.who()
+	d.identify(x)
+	r.Accessor, r.Certificate = x.who()
 	d.audit.Add(r)
-}
-
-// outcomeOf returns what a code says of an act.
-func outcomeOf(code api.Code) audit.Outcome {
-	switch code {
-	case "":
-		return audit.Done
-	case api.CodeDenied, api.CodeUnknownToken:
-		return audit.Denied
-	case api.CodeUnknown, api.CodeKeyTooOld, api.CodeInternal:
-		return audit.Unknown
-	}
-	return audit.NotApplied
 }

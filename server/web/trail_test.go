@@ -16,6 +16,7 @@ import (
 	"tenure/api"
 	"tenure/server/access"
 	"tenure/server/audit"
+	"tenure/server/service"
 )
 
 // witness is a server whose audit log a test reads.
@@ -83,7 +84,7 @@ func TestNothingUnsafeEscapesTheAuditLog(t *testing.T) {
 		err    error
 		change func(*fake) func(*Config)
 	}{
-		"done": {}, "unknown": {err: ErrUnknown}, "not applied": {err: ErrNotApplied}, "denied": {change: nobodyMay},
+		"done": {}, "unknown": {err: service.ErrUnknown}, "not applied": {err: service.ErrNotApplied}, "denied": {change: nobodyMay},
 	} {
 		t.Run(what, func(t *testing.T) {
 			f := newFake(t)
@@ -120,7 +121,7 @@ func TestNothingUnsafeEscapesTheAuditLog(t *testing.T) {
 			}
 			for i, l := range lines {
 				code := api.Code(answers[i].Header().Get(api.HeaderError))
-				if l.Outcome != outcomeOf(code) && !strings.HasPrefix(answers[i].Body.String(), "false") ||
+				if l.Outcome != service.OutcomeOf(code) && !strings.HasPrefix(answers[i].Body.String(), "false") ||
 					l.Code != string(code) && code != "" ||
 					l.Act == "" || l.From == "" || l.Time.IsZero() {
 					t.Errorf("%s: %d %s; the log says %+v", asked[i], answers[i].Code, code, l)
@@ -192,7 +193,7 @@ func TestTheAuditLogSaysWhatWasDone(t *testing.T) {
 // What takes everything out of the cluster is an administrative act too.
 func TestExportsAreInTheAuditLog(t *testing.T) {
 	f := newFake(t)
-	f.backupErr = ErrNotApplied
+	f.backupErr = service.ErrNotApplied
 	w := newWitness(t, f)
 	for _, path := range []string{api.PathBackup, api.PathSnapshot, api.PathKV + "?recurse", api.PathMembers,
 		api.PathMetrics} {

@@ -28,7 +28,7 @@ func TestACommonNameIsMarkedInTheAuditLog(t *testing.T) {
 		}
 		r := httptest.NewRequest("GET", "/", nil)
 		r.TLS = &tls.ConnectionState{HandshakeComplete: true, PeerCertificates: []*x509.Certificate{cert}}
-		p := permit{r: r}
+		p := exchange{r: r}
 		if _, got := p.who(); got != c.want {
 			t.Errorf("%q instead of %q", got, c.want)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"tenure/api"
 	"tenure/internal/ballot"
-	"tenure/server/acl"
+	"tenure/server/service"
 )
 
 // maxTransferBytes bounds the body of a transfer.
@@ -15,7 +15,7 @@ const maxTransferBytes = 4 << 10
 
 // transferHandler moves the mastership to another node.
 type transferHandler struct {
-	cluster Cluster
+	cluster service.Cluster
 	bodies  *bodies
 }
 
@@ -24,13 +24,10 @@ func (h *transferHandler) transfer(x *exchange) error {
 	to, err := h.target(x)
 	if err == nil {
 		x.trail.about(nodeText(uint64(to))) // 0: whom the master chooses
-		err = x.permit.needNow(acl.OperatorWrite())
+		err = x.req.Transfer(to)
 	}
 	if err != nil {
 		return err
-	}
-	if err := h.cluster.Transfer(x.timeout(), to); err != nil {
-		return inDoubt(err)
 	}
 	x.json(bodyTrue)
 	return nil
@@ -45,7 +42,7 @@ func (h *transferHandler) target(x *exchange) (ballot.NodeID, error) {
 		return 0, fmt.Errorf(`%w: send {"Node":N} with the id of a node, or no body`, err)
 	}
 	if body.Node > uint64(ballot.MaxNodeID) {
-		return 0, badRequest("node %d: ids go from 1 to %d", body.Node, ballot.MaxNodeID)
+		return 0, service.Invalid("node %d: ids go from 1 to %d", body.Node, ballot.MaxNodeID)
 	}
 	return ballot.NodeID(body.Node), checkMember(h.cluster.Status(), body.Node)
 }
@@ -58,12 +55,12 @@ func checkMember(st api.Status, id uint64) error {
 	members := []string{strconv.FormatUint(st.Node, 10)}
 	for _, p := range st.Peers {
 		if p.Node == id && p.NonVoter {
-			return badRequest("node %d is a non-voter, which cannot be master: nothing was changed", id)
+			return service.Invalid("node %d is a non-voter, which cannot be master: nothing was changed", id)
 		}
 		if p.Node == id {
 			return nil
 		}
 		members = append(members, strconv.FormatUint(p.Node, 10))
 	}
-	return badRequest("node %d is not a member: members are %s: nothing was changed", id, strings.Join(members, ", "))
+	return service.Invalid("node %d is not a member: members are %s: nothing was changed", id, strings.Join(members, ", "))
 }

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // txnOp is one operation of a transaction in Consul's JSON. Of its kinds only KV exists here.
@@ -41,10 +41,10 @@ type txnKV struct {
 // left out, as there: its clients fill one structure for all verbs.
 func (in *txnKV) check(op kv.Op) error {
 	if in.Num != 0 && op != kv.OpAdd {
-		return badRequest("verb %q takes no Num: nothing was changed", in.Verb)
+		return service.Invalid("verb %q takes no Num: nothing was changed", in.Verb)
 	}
 	if in.NewKey != "" && op != kv.OpRename {
-		return badRequest("verb %q takes no NewKey: nothing was changed", in.Verb)
+		return service.Invalid("verb %q takes no NewKey: nothing was changed", in.Verb)
 	}
 	return firstError(atDefault("Namespace", in.Namespace, "default"), atDefault("Partition", in.Partition, "default"))
 }
@@ -120,14 +120,14 @@ func (h *txnHandler) run(x *exchange) error {
 		x.trail.harmless()
 	}
 	if len(c.Parts) == 0 {
-		x.permit.needsNothing()
+		x.req.NeedsNothing()
 		x.txnDone(kv.Outcomes{}, true)
 		return nil
 	}
 	return h.apply(x, &c)
 }
 
-var errTooManyOps = refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge, fmt.Sprintf("transaction too large: "+
+var errTooManyOps = service.Refuse(api.CodeTooLarge, fmt.Sprintf("transaction too large: "+
 	"it has more than %d operations: nothing was changed", api.MaxTxnOps))
 
 // changesAnything reports whether the transaction may change something. Under a fence also one that only reads does: it
@@ -148,9 +148,8 @@ func (h *txnHandler) parts(ops []txnOp, c *kv.Command) error {
 		c.Parts = append(c.Parts, p)
 	}
 	if total > h.maxBytes() {
-		return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
-			fmt.Sprintf("transaction is too large: its operations have %d bytes, at most %d are accepted: keys, values and "+
-				"sessions, and %d for each operation: nothing was changed", total, h.maxBytes(), txnOpBytes))
+		return service.Refuse(api.CodeTooLarge, fmt.Sprintf("transaction is too large: its operations have %d bytes, at most %d are accepted: keys, values and "+
+			"sessions, and %d for each operation: nothing was changed", total, h.maxBytes(), txnOpBytes))
 	}
 	return nil
 }
@@ -159,19 +158,19 @@ func (h *txnHandler) parts(ops []txnOp, c *kv.Command) error {
 func (h *txnHandler) part(op *txnOp) (kv.Part, error) {
 	in := op.KV
 	if op.other() {
-		return kv.Part{}, badRequest("only KV operations are known here: there is no catalog, " +
+		return kv.Part{}, service.Invalid("only KV operations are known here: there is no catalog, " +
 			"so no nodes, services and checks: nothing was changed")
 	}
 	v, ok := verbs[in.Verb]
 	if !ok {
-		return kv.Part{}, badRequest("unknown KV verb %q%s: nothing was changed", in.Verb,
+		return kv.Part{}, service.Invalid("unknown KV verb %q%s: nothing was changed", in.Verb,
 			meant(string(in.Verb), verbTexts(), `"`))
 	}
 	if err := in.check(v.op); err != nil {
 		return kv.Part{}, err
 	}
 	if len(in.Value) > h.maxValueBytes {
-		return kv.Part{}, tooLarge(fmt.Sprintf("Value for key %.80q", in.Key), h.maxValueBytes)
+		return kv.Part{}, h.bodies.tooLarge(fmt.Sprintf("Value for key %.80q", in.Key), h.maxValueBytes)
 	}
 	p := kv.Part{Op: v.op, Key: in.Key, Lock: v.lock}
 	if v.index {
@@ -179,7 +178,7 @@ func (h *txnHandler) part(op *txnOp) (kv.Part, error) {
 	}
 	if v.lock != kv.LockNone || v.op == kv.OpCheckSession {
 		if p.Session.ID = in.Session; len(in.Session) > kv.MaxPartSessionBytes {
-			return p, badRequest("Session: it has %d bytes, at most %d are accepted: nothing was changed",
+			return p, service.Invalid("Session: it has %d bytes, at most %d are accepted: nothing was changed",
 				len(in.Session), kv.MaxPartSessionBytes)
 		}
 		if id := strings.ToLower(in.Session); kv.ValidateSessionID(id) == nil {
@@ -197,7 +196,7 @@ func (h *txnHandler) part(op *txnOp) (kv.Part, error) {
 	case kv.OpRename:
 		p.NewKey = in.NewKey
 		if err := kv.ValidateKey(p.NewKey); err != nil {
-			return p, badRequest("NewKey: %v: nothing was changed", err)
+			return p, service.Invalid("NewKey: %v: nothing was changed", err)
 		}
 	}
 	check := kv.ValidateKey
@@ -205,7 +204,7 @@ func (h *txnHandler) part(op *txnOp) (kv.Part, error) {
 		check = kv.ValidatePrefix
 	}
 	if err := check(p.Key); err != nil {
-		return p, badRequest("%v: nothing was changed", err)
+		return p, service.Invalid("%v: nothing was changed", err)
 	}
 	return p, nil
 }

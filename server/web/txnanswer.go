@@ -9,6 +9,7 @@ import (
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/acl"
+	"tenure/server/service"
 )
 
 // apply runs a transaction, and answers with what it came to.
@@ -18,7 +19,7 @@ func (h *txnHandler) apply(x *exchange, c *kv.Command) error {
 		return x.txnDenied(c, err)
 	}
 	if res.Code != kv.CodeDone && res.Code != kv.CodeCondition {
-		return notDone(c, &res)
+		return service.NotDone(c, &res)
 	}
 	var out kv.Outcomes
 	if !res.Dropped {
@@ -31,7 +32,7 @@ func (h *txnHandler) apply(x *exchange, c *kv.Command) error {
 			return errResult
 		}
 	}
-	setReadMeta(x.w.Header(), res.Revision, ReadMeta{Revision: res.Revision, KnownLeader: true})
+	setReadMeta(x.w.Header(), res.Revision, service.ReadMeta{Revision: res.Revision, KnownLeader: true})
 	x.txnDone(out, res.Code == kv.CodeDone)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // Handwritten answers, and answers made from the Backend's own types, parse as the types of package api without unknown
@@ -16,9 +17,9 @@ import (
 func TestAnswersAreThoseOfPackageAPI(t *testing.T) {
 	f := newFake(t)
 	f.remaining = time.Second
-	f.hint = LeaseHint{Owner: "a", Token: 1, Left: time.Second}
-	f.grant = LeaseGrant{Token: 1, Serial: 2, Waited: time.Second}
-	f.leaseList = LeaseList{Leases: []NamedHint{{Name: "l", LeaseHint: f.hint}}, Next: "m", Silent: time.Second}
+	f.hint = service.LeaseHint{Owner: "a", Token: 1, Left: time.Second}
+	f.grant = service.LeaseGrant{Token: 1, Serial: 2, Waited: time.Second}
+	f.leaseList = service.LeaseList{Leases: []service.NamedHint{{Name: "l", LeaseHint: f.hint}}, Next: "m", Silent: time.Second}
 	f.apply(t, kv.Command{Op: kv.OpSet, Key: "a", Value: []byte("1"), TTL: time.Hour})
 	s := newServer(t, f)
 	id := create(t, s, "{}")
@@ -60,7 +61,7 @@ func TestAnswersAreThoseOfPackageAPI(t *testing.T) {
 			t.Errorf("%s %s: nothing was read of %s", x.method, x.target, w.Body)
 		}
 	}
-	f.leaseErr = &LeaseBusyError{Owner: "a", RetryAfter: time.Second}
+	f.leaseErr = &service.LeaseBusyError{Owner: "a", RetryAfter: time.Second}
 	var busy api.LeaseBusy
 	w := call(s, "POST", api.PathLease+"l"+api.LeaseAcquire, `{"Owner":"a","TTL":"1s"}`)
 	if json.Unmarshal(w.Body.Bytes(), &busy) != nil || (busy != api.LeaseBusy{Owner: "a", RetryAfter: "1s"}) {

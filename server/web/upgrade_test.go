@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/server/service"
 )
 
 func (f *fake) Upgrade() api.Upgrade { return f.upgrade }
@@ -37,7 +38,7 @@ func TestTheUpgradeIsShownAndFinished(t *testing.T) {
 			t.Errorf("finish with %q raised the level: %v", body, raised)
 		}
 	}
-	f.upgradeErr = &MemberError{Code: api.CodeMemberState, Text: "not raised: node 3 runs an older release"}
+	f.upgradeErr = &service.Error{Code: api.CodeMemberState, Text: "not raised: node 3 runs an older release"}
 	w := call(s, "POST", api.PathUpgradeFinish, "")
 	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "node 3") {
 		t.Errorf("with an older member: %d %s", w.Code, w.Body)

@@ -9,6 +9,7 @@ import (
 
 	"tenure/api"
 	"tenure/server/admission"
+	"tenure/server/service"
 	"tenure/server/watch"
 )
 
@@ -31,7 +32,7 @@ func (q *query) blocks() bool { return q.index != 0 }
 // waits is the common part of blocking queries and streams of events.
 type waits struct {
 	hub      *watch.Hub
-	reader   Reader
+	reader   service.Reader
 	places   *admission.Places
 	conns    *admission.Conns
 	waiting  *atomic.Int64 // how many wait now
@@ -70,10 +71,10 @@ func (w *waits) stops() bool {
 func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 	look func(must bool) (answered bool, err error)) error {
 	if err != nil {
-		return overloaded(err)
+		return service.Overloaded(err)
 	}
 	defer waiter.Close()
-	x.permit.mustBeDecided()
+	x.req.MustBeDecided()
 	place, err := w.wait(x)
 	if err != nil {
 		return err
@@ -110,7 +111,7 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 			must = true
 			x.w.Header()["Connection"] = closeConn // so that the next query may go to another node
 		case notAllowed:
-			return x.permit.again()
+			return x.req.Again()
 		}
 	}
 }
@@ -135,7 +136,7 @@ func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer, look
 		x.waited += time.Since(began)
 	}()
 	for {
-		expires, stop := x.permit.expires()
+		expires, stop := x.req.Expires()
 		select {
 		case <-waiter.C():
 			stop()
@@ -152,14 +153,14 @@ func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer, look
 		case <-w.stopping:
 			stop()
 			return nodeStops
-		case <-x.permit.news():
+		case <-x.req.News():
 		case <-expires:
 		}
 		stop()
-		if x.permit.again() != nil {
+		if x.req.Again() != nil {
 			return notAllowed
 		}
 	}
 }
 
-var errStopping = fmt.Errorf("%w: this node is stopping; ask another", ErrNotApplied)
+var errStopping = fmt.Errorf("%w: this node is stopping; ask another", service.ErrNotApplied)

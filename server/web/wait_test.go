@@ -15,6 +15,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 	"tenure/server/watch"
 )
 
@@ -183,7 +184,7 @@ type lateReads struct {
 	then  func(n int)
 }
 
-func (b *lateReads) Get(p time.Duration, m Mode, key string) (kv.Entry, bool, ReadMeta, error) {
+func (b *lateReads) Get(p time.Duration, m service.Mode, key string) (kv.Entry, bool, service.ReadMeta, error) {
 	e, found, meta, err := b.fake.Get(p, m, key)
 	b.reads++
 	b.then(b.reads)
@@ -221,7 +222,7 @@ func TestErrorsEndAWait(t *testing.T) {
 	s := newServer(t, f)
 	a := ask(t, s, "/v1/kv/k?index=2")
 	f.mu.Lock()
-	f.readErr = fmt.Errorf("%w: no master", ErrNotApplied)
+	f.readErr = fmt.Errorf("%w: no master", service.ErrNotApplied)
 	f.mu.Unlock()
 	f.set(t, "k", "w")
 	if w := a.get(t); w.Code != 503 || head(w, "Retry-After") == "" {
@@ -290,7 +291,7 @@ func TestAStopDoesNotWaitForReads(t *testing.T) {
 	s := newServer(t, f)
 	a := ask(t, s, "/v1/kv/k?index=2")
 	f.mu.Lock()
-	f.readErr = fmt.Errorf("%w: no master", ErrNotApplied)
+	f.readErr = fmt.Errorf("%w: no master", service.ErrNotApplied)
 	f.mu.Unlock()
 	s.EndWaits()
 	if w := a.get(t); w.Code != 503 {

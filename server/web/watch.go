@@ -11,12 +11,12 @@ import (
 	"tenure/api"
 	"tenure/kv"
 	"tenure/server/acl"
+	"tenure/server/service"
 	"tenure/server/watch"
 )
 
 // watchHandler answers those who follow the changes.
 type watchHandler struct {
-	reads     *reads
 	waits     *waits
 	open      *atomic.Int64 // streams
 	heartbeat time.Duration // how often a stream that has nothing to tell says so
@@ -45,20 +45,20 @@ type watchHandler struct {
 func (h *watchHandler) stream(x *exchange) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &watchRules)
 	if err == nil && kv.ValidatePrefix(q.prefix) != nil {
-		err = badRequest("the prefix must be UTF-8 of at most %d bytes", api.MaxKeyBytes)
+		err = service.Invalid("the prefix must be UTF-8 of at most %d bytes", api.MaxKeyBytes)
 	}
 	if err == nil {
 		err = q.resume(x.r.Header)
 	}
 	if err == nil {
-		err = x.permit.needSome(acl.KeyRead(q.prefix))
+		err = x.req.NeedSome(acl.KeyRead(q.prefix))
 	}
 	if err != nil {
 		return err
 	}
 	w, err := h.waits.hub.Prefix(q.prefix)
 	if err != nil {
-		return overloaded(err)
+		return service.Overloaded(err)
 	}
 	defer w.Close()
 	place, err := h.waits.wait(x)
@@ -79,7 +79,7 @@ func (h *watchHandler) stream(x *exchange) error {
 		e.cursor, err = h.waits.hub.Cursor(q.prefix, from)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w; try again", ErrNotApplied, err)
+		return fmt.Errorf("%w: %w; try again", service.ErrNotApplied, err)
 	}
 	h.open.Add(1)
 	defer h.open.Add(-1)
@@ -103,7 +103,7 @@ func (q *query) resume(h http.Header) error {
 	}
 	index, err := strconv.ParseUint(v[0], 10, 64)
 	if err != nil {
-		return badRequest("Last-Event-ID %q: must be the id of an event of this stream", v[0])
+		return service.Invalid("Last-Event-ID %q: must be the id of an event of this stream", v[0])
 	}
 	q.index, q.seen = index, q.seen|nIndex
 	return nil
@@ -120,7 +120,7 @@ func (h *watchHandler) begin(x *exchange, q *query) (from uint64, missed bool, e
 		return q.index, false, err
 	}
 	// The history says nothing of so long ago. What is applied here does.
-	view, _, err := h.reads.snapshot(x, Stale)
+	view, _, err := readView(x, service.Stale)
 	if err != nil {
 		return 0, false, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 func TestPutAndCas(t *testing.T) {
@@ -131,9 +132,9 @@ func TestWriteOutcomes(t *testing.T) {
 		{"too many", kv.Result{Code: kv.CodeTooMany}, nil, 413, api.CodeTooLarge},
 		{"malformed", kv.Result{Code: kv.CodeMalformed}, nil, 500, api.CodeInternal},
 		{"a code of the future", kv.Result{Code: 200}, nil, 500, api.CodeInternal},
-		{"not applied", kv.Result{}, fmt.Errorf("%w: no master: try again", ErrNotApplied), 503, api.CodeNotApplied},
-		{"unknown", kv.Result{}, fmt.Errorf("%w: no answer", ErrUnknown), 504, api.CodeUnknown},
-		{"no space", kv.Result{}, fmt.Errorf("%w: delete keys", ErrNoSpace), 507, api.CodeNoSpace},
+		{"not applied", kv.Result{}, fmt.Errorf("%w: no master: try again", service.ErrNotApplied), 503, api.CodeNotApplied},
+		{"unknown", kv.Result{}, fmt.Errorf("%w: no answer", service.ErrUnknown), 504, api.CodeUnknown},
+		{"no space", kv.Result{}, fmt.Errorf("%w: delete keys", service.ErrNoSpace), 507, api.CodeNoSpace},
 		{"a bare deadline", kv.Result{}, context.DeadlineExceeded, 504, api.CodeUnknown},
 		{"a bare error", kv.Result{}, errors.New("oops"), 504, api.CodeUnknown},
 	} {

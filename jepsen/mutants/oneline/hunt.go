@@ -138,7 +138,8 @@ func (h *hunt) todo(all []*Mutant) ([]*Mutant, error) {
 	// outside functions, each of which needs builds of its own.
 	order := []string{"lease", "lease/named", "multipaxos", "kv", "server/watch", "server/replica/elector",
 		"server/replica/clocks", "server/replica/snapshots", "server/replica/leases", "server/replica", "server/archive",
-		"server/runner", "server/backend", "server/archiver", "server/backup", "server/recovery", "server/web", "client",
+		"server/runner", "server/backend", "server/archiver", "server/backup", "server/recovery", "server/service",
+		"server/web", "client",
 		"storage/internal/sealed", "storage/internal/space", "storage/internal/disk", "storage/internal/pages",
 		"storage/internal/acceptor", "storage/internal/state", "storage"}
 	sort.SliceStable(ms, func(i, j int) bool {

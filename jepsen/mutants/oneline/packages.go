@@ -33,6 +33,7 @@ var suites = map[string][]string{
 	"server/archiver":          {"server/archiver", "server"},
 	"server/backup":            {"server/backup", "server/recovery", "cmd/kvctl"},
 	"server/recovery":          {"server/recovery", "cmd/kvnode"},
+	"server/service":           {"server/service", "server/web", "server/resp", "server"},
 	"server/web":               {"server/web", "server", "client"},
 	"server/watch":             {"server/watch", "server/web", "server"},
 	"client":                   {"client"},

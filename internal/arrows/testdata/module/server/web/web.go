@@ -3,5 +3,5 @@ package web
 import (
 	"tenure/kv"
 	"tenure/server"  // want "never, in tests neither"
-	"tenure/storage" // want "it may import server/web/ui"
+	"tenure/storage" // want "it may import server/service"
 )

@@ -1,4 +1,4 @@
-package web
+package service
 
 import (
 	"encoding/hex"
@@ -45,5 +45,8 @@ func TestAcquisitionsAndChecksStay(t *testing.T) {
 	long := strings.Repeat("x", 600)
 	if acquisitionOf(long, "a") == acquisitionOf(long, "b") || acquisitionOf(long+"a", "") == acquisitionOf(long+"b", "") {
 		t.Error("long texts are cut")
+	}
+	if acquisitionOf("o", "mine") == acquisitionOf("om", "ine") {
+		t.Error("owner and acquisition run into each other")
 	}
 }

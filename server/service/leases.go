@@ -1,10 +1,12 @@
-package web
+package service
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"tenure/api"
 )
 
 // LeaseOp is what a client wants of a named lease.
@@ -76,14 +78,20 @@ func (e *LeaseBusyError) Error() string {
 	return fmt.Sprintf("busy: %q owns the lease; try again in %v", e.Owner, e.RetryAfter)
 }
 
+// APICode returns api.CodeBusy.
+func (e *LeaseBusyError) APICode() api.Code { return api.CodeBusy }
+
 // LeaseSilentError says that so many nodes have restarted that nobody can acquire a lease yet, and for how long. It is
 // an ErrNotApplied.
 type LeaseSilentError struct{ Begins time.Duration }
 
 func (e *LeaseSilentError) Error() string {
 	return fmt.Sprintf("leases begin in %s: the nodes have restarted, and keep silent about leases that they may have "+
-		"forgotten: nothing was granted; try again then", durationText(e.Begins))
+		"forgotten: nothing was granted; try again then", (e.Begins + time.Millisecond - 1).Truncate(time.Millisecond))
 }
+
+// APICode returns api.CodeQuarantine.
+func (e *LeaseSilentError) APICode() api.Code { return api.CodeQuarantine }
 
 // Unwrap makes it an ErrNotApplied.
 func (e *LeaseSilentError) Unwrap() error { return ErrNotApplied }
@@ -91,8 +99,7 @@ func (e *LeaseSilentError) Unwrap() error { return ErrNotApplied }
 // ErrLeaseGone: the lease to renew has ended, and somebody else may have owned since.
 var ErrLeaseGone = errors.New("gone: this lease has ended: acquire it anew, under a new Acquisition")
 
-// Leases is the node's part for named leases. Safe for concurrent use. Errors are those of a Backend, and the three
-// above.
+// Leases is the node's part for named leases. Safe for concurrent use. Errors are those of a Node, and the three above.
 type Leases interface {
 	// Lease carries out r. It answers within r.Wait and r.Timeout together, and soon after ctx ends if it waits.
 	Lease(ctx context.Context, r LeaseCommand) (LeaseGrant, error)

@@ -1,7 +1,6 @@
-package web
+package service
 
 import (
-	"net/http"
 	"time"
 
 	"tenure/api"
@@ -9,8 +8,8 @@ import (
 	"tenure/server/members"
 )
 
-// Members is the list of members and the changes of it. Safe for concurrent use. Calls with a timeout
-// answer within it, or soon after. Errors are those of a Backend, and *MemberError.
+// Members is the list of members and the changes of it. Safe for concurrent use. Calls with a timeout answer within it,
+// or soon after. Errors are those of a Node, and *Error.
 type Members interface {
 	// ListMembers returns the members as this node has applied them, and what it knows of each. It never waits.
 	ListMembers() (api.MemberList, error)
@@ -27,25 +26,4 @@ type Members interface {
 	// node if this is another one. Without force it is refused, with api.CodeQuorumLoss, if no other voter could be
 	// master then, or too few would be alive once the node is stopped.
 	DrainNode(timeout time.Duration, node ballot.NodeID, off, force bool) error
-}
-
-// MemberError is a refusal of a change of the members. Nothing was changed.
-type MemberError struct {
-	// Code is one of the codes about members, api.CodeKeyReused or api.CodeInvalid.
-	Code api.Code
-	Text string // what is wrong and what to do, for people
-}
-
-// Error returns the text.
-func (e *MemberError) Error() string { return e.Text }
-
-// status returns the HTTP status of e.
-func (e *MemberError) status() int {
-	switch e.Code {
-	case api.CodeInvalid:
-		return http.StatusBadRequest
-	case api.CodeNotMember:
-		return http.StatusNotFound
-	}
-	return http.StatusConflict
 }

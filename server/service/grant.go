@@ -1,4 +1,4 @@
-package web
+package service
 
 import (
 	"crypto/sha256"
@@ -46,10 +46,10 @@ func (g *grant) text(name, owner string) string {
 func readGrant(text, name, owner string) (grant, error) {
 	b, err := grantText.DecodeString(text)
 	if err != nil || len(b) != grantBytes || b[0] != grantVersion {
-		return grant{}, badRequest("Grant %.80q is none: give the one that acquire or the last renew has answered", text)
+		return grant{}, Invalid("Grant %.80q is none: give the one that acquire or the last renew has answered", text)
 	}
 	if string(b[1:5]) != string(grantCheck(name, owner)) {
-		return grant{}, badRequest("the Grant is not of lease %q and Owner %q: "+
+		return grant{}, Invalid("the Grant is not of lease %q and Owner %q: "+
 			"give the name and the Owner that it was acquired with", name, owner)
 	}
 	return grant{

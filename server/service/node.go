@@ -1,0 +1,54 @@
+package service
+
+import (
+	"time"
+
+	"tenure/api"
+	"tenure/internal/ballot"
+)
+
+// Node is the node as the requests of clients see it. Whoever needs a part takes only that. All methods are safe for
+// concurrent use. Methods with a timeout answer within it, or soon after. They do not end when the client hangs up: the
+// wait is short, and a context for each request would cost more.
+type Node interface {
+	Reader
+	Writer
+	Local
+	Leases
+	Cluster
+	Members
+	Backups
+	Upgrades
+	Health
+}
+
+// Health says how the node is.
+type Health interface {
+	// Ready returns nil if the node knows a master that is ready, and is caught up; else it says what is missing.
+	Ready() error
+	// Full says which members are short of space, as this node knows it, or is "".
+	Full() string
+}
+
+// Cluster is what the node knows of itself and its peers.
+type Cluster interface {
+	// Status returns the node's view of itself and its peers. It never waits for the disk or the log.
+	Status() api.Status
+	// ClusterID returns the id of the cluster, "" until this node is a member of one.
+	ClusterID() string
+	// Peers returns the peer addresses of the members.
+	Peers() []string
+	// Leader returns the peer address of the master, or "".
+	Leader() string
+	// Transfer asks the master to hand over, to node `to` if it is not 0.
+	Transfer(timeout time.Duration, to ballot.NodeID) error
+}
+
+// Upgrades tells which feature level the cluster has, and raises it.
+type Upgrades interface {
+	// Upgrade returns what this node knows of it. It never waits.
+	Upgrade() api.Upgrade
+	// FinishUpgrade has the master raise the level to the newest that this node knows, and waits until it is. A
+	// *Error says which member stands in the way.
+	FinishUpgrade(timeout time.Duration) (api.Upgrade, error)
+}
