@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"tenure/internal/oslimit"
-	"tenure/server/admission"
 	"tenure/server/metrics"
+	"tenure/server/service"
 	"tenure/server/transport"
 	"tenure/server/web"
 )
@@ -39,9 +39,9 @@ type protocol interface {
 	Shutdown(context.Context) error
 }
 
-// protocols open the listeners of those that there are, which share the bounds of HTTP's clients. Nil: it is not asked
-// for. A node without one of them is a node without its line here, its file and its package.
-var protocols = []func(n *node, shared *admission.Control) (protocol, error){
+// protocols open the listeners of those that there are, with what they have in common with HTTP's, such as the bounds on
+// clients. Nil: it is not asked for. A node without one of them is a node without its line here, its file and its package.
+var protocols = []func(n *node, served service.Config) (protocol, error){
 	listenRedis,
 }
 
@@ -62,14 +62,14 @@ func (n *node) listen() (err error) {
 		n.log.Warn().Int("max_connections", limits.Conns).Uint64("files", openFiles()).
 			Msg("this process may not open enough files for --max-connections, so it takes fewer: raise LimitNOFILE or ulimit -n")
 	}
-	p.clients, err = web.New(web.Config{
-		Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision,
-		Node: n.cfg.Node, NodeName: n.cfg.NodeName, Insecure: n.cfg.Insecure, Logger: n.log, Registry: n.registry, Hub: n.hub,
-		Drained: n.front.Drained, Slow: n.slow,
-		Audit: n.audit, SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime, AllowedHosts: n.cfg.hosts(),
-		TLS: n.tls.clientConfig(), CertifiedHost: n.tls.certifies, Access: n.access,
-		Limits: limits.Limits, MaxHeaderBytes: limits.MaxHeaderBytes, HeaderTimeout: limits.HeaderTimeout,
-		BodyTimeout: limits.BodyTimeout,
+	served := service.Config{Logger: n.log, Access: n.access, Audit: n.audit, Slow: n.slow, Hub: n.hub,
+		Limits: limits.Limits, MaxValueBytes: n.cfg.MaxValueBytes, MaxLeaseTime: n.cfg.MaxLeaseTime}
+	p.clients, err = web.New(web.Config{Config: served,
+		Addr: n.cfg.ClientAddr, Version: n.cfg.Version, Revision: n.cfg.Revision,
+		Node: n.cfg.Node, NodeName: n.cfg.NodeName, Insecure: n.cfg.Insecure, Registry: n.registry,
+		Drained: n.front.Drained, SessionTTLMin: n.cfg.SessionTTLMin, AllowedHosts: n.cfg.hosts(),
+		TLS: n.tls.clientConfig(), CertifiedHost: n.tls.certifies, MaxHeaderBytes: limits.MaxHeaderBytes,
+		HeaderTimeout: limits.HeaderTimeout, BodyTimeout: limits.BodyTimeout,
 	}, n.front)
 	if err != nil {
 		return err
@@ -80,8 +80,9 @@ func (n *node) listen() (err error) {
 	if p.admin, err = listenAdmin(n.cfg.AdminAddr, n.cfg.hosts()); err != nil {
 		return err
 	}
+	served.Admission = p.clients.Admission()
 	for _, listen := range protocols {
-		other, err := listen(n, p.clients.Admission())
+		other, err := listen(n, served)
 		if err != nil {
 			return err
 		}
@@ -123,9 +124,9 @@ func (n *node) listenHealth(p *ports) (err error) {
 		return nil
 	}
 	own, _ := n.cfg.Limits.healthLimits(openFiles())
-	p.health, err = web.NewHealth(web.Config{Addr: n.cfg.HealthAddr, Node: n.cfg.Node, NodeName: n.cfg.NodeName,
-		Logger: n.log, Hub: n.hub, Drained: n.front.Drained, AllowedHosts: n.cfg.hosts(),
-		CertifiedHost: n.tls.certifies, Limits: own, MaxHeaderBytes: n.cfg.Limits.MaxHeaderBytes,
+	p.health, err = web.NewHealth(web.Config{Config: service.Config{Logger: n.log, Hub: n.hub, Limits: own},
+		Addr: n.cfg.HealthAddr, Node: n.cfg.Node, NodeName: n.cfg.NodeName, Drained: n.front.Drained,
+		AllowedHosts: n.cfg.hosts(), CertifiedHost: n.tls.certifies, MaxHeaderBytes: n.cfg.Limits.MaxHeaderBytes,
 		HeaderTimeout: n.cfg.Limits.HeaderTimeout, BodyTimeout: n.cfg.Limits.BodyTimeout}, n.registry, n.front)
 	if err != nil {
 		return err

@@ -23,9 +23,9 @@ const maxLeaseTime = 24 * time.Hour
 // serve makes what answers the node's requests.
 func (n *Node) serve() {
 	b := &backend{n.cluster, n}
-	cfg := web.Config{Addr: "127.0.0.1:0", Version: "test", Node: ballot.NodeID(n.ID), Logger: zerolog.Nop(),
-		Hub: b.cluster.store.hub, MaxLeaseTime: maxLeaseTime, MaxValueBytes: api.MaxValueBytes,
-		NodeName: nodeName(n.ID)}
+	served := service.Config{Logger: zerolog.Nop(), Hub: b.cluster.store.hub, MaxLeaseTime: maxLeaseTime,
+		MaxValueBytes: api.MaxValueBytes}
+	cfg := web.Config{Config: served, Addr: "127.0.0.1:0", Version: "test", Node: ballot.NodeID(n.ID), NodeName: nodeName(n.ID)}
 	n.open, n.partitioned = newServer(cfg, b), newServer(cfg, partitioned{b})
 	cfg.Access = b.cluster.store.access
 	n.guarded = newServer(cfg, b)

@@ -88,20 +88,21 @@ var Layout = Rules{
 		{Path: "server/watch", May: []string{"kv"}, Never: []string{"server"}},
 		{Path: "server/backup/tarred"},
 		{Path: "server/admission", Never: []string{"server"}},
-		{Path: "server/service", May: []string{"server/access", "server/acl", "server/admission", "server/audit", "server/slow", "server/members", "kv"}, Never: []string{"server"}},
+		{Path: "server/service", May: []string{
+			"server/access", "server/acl", "server/admission", "server/audit", "server/slow", "server/watch", "server/members", "kv",
+		}, Never: []string{"server"}},
 		{Path: "server/web/ui", Never: []string{"server"}},
 		{
 			Path: "server/web", May: []string{
-				"server/service", "server/web/ui", "server/access", "server/acl", "server/admission", "server/audit", "server/slow",
-				"server/watch", "server/backup/tarred", "server/members", "kv",
+				"server/service", "server/web/ui", "server/admission", "server/slow", "server/watch", "server/backup/tarred",
+				"server/members", "kv",
 			},
 			Never: []string{"server"},
 		},
 		{Path: "server/resp/proto"},
 		{Path: "server/resp/glob"},
 		{Path: "server/resp", May: []string{
-			"server/service", "server/resp/proto", "server/resp/glob", "server/access", "server/acl", "server/admission",
-			"server/audit", "server/slow", "server/watch", "kv",
+			"server/service", "server/resp/proto", "server/resp/glob", "server/admission", "server/slow", "server/watch", "kv",
 		}, Never: []string{"server"}},
 		{Path: "server/guardian", May: []string{"lease", "server/wire"}, Never: []string{"server"}},
 		{Path: "server/metrics", Never: []string{"server"}},

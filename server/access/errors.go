@@ -38,5 +38,8 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("%s: %s %s", api.TextDenied, who, lacks)
 }
 
+// AboutKey reports whether it is about a key.
+func (e *DeniedError) AboutKey() bool { return e.Missing.Kind == acl.Key }
+
 // Unwrap makes it an acl.DeniedError.
 func (e *DeniedError) Unwrap() error { return &acl.DeniedError{Missing: e.Missing} }

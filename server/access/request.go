@@ -37,6 +37,11 @@ func (d *Decider) Begin(who Credentials) *Request {
 	return r
 }
 
+// Another returns a request of the same client, which needs nothing yet.
+func (r *Request) Another() *Request {
+	return &Request{decider: r.decider, who: r.who, names: r.names, hash: r.hash}
+}
+
 // Need returns nil if the request is allowed p too. The error is a *DeniedError, ErrUnknownToken, or ErrUnsure. Before
 // it returns one of the first two, this node catches up with every change acknowledged before the call, so it knows
 // tokens just made through another node. timeout bounds that wait.

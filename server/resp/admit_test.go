@@ -22,7 +22,7 @@ const slowDownFor = 100 * time.Millisecond
 func limited(t *testing.T, b service.Node, l admission.Limits) *Server {
 	t.Helper()
 	l.Loopback = true
-	c, m := Config{Hub: watch.New(testHub)}, admission.NewMetrics()
+	c, m := Config{Config: service.Config{Hub: watch.New(testHub)}}, admission.NewMetrics()
 	c.Hub.Begin(0)
 	c.Admission = admission.NewControl(l, zerolog.Nop(), m)
 	return start(t, b, c)

@@ -68,7 +68,11 @@ func BenchmarkBatch(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				c := newConn(nowhere{}, &cfg, &shared{}, &silent{steps: done}, &admission.Conn{})
+				server, err := New(cfg, &silent{steps: done})
+				if err != nil {
+					b.Fatal(err)
+				}
+				c := newConn(nowhere{}, server, &admission.Conn{})
 				c.to.forget()
 				if tokens {
 					if err := c.to.login("app"); err != nil {
@@ -81,12 +85,12 @@ func BenchmarkBatch(b *testing.B) {
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					c.limits.begun = true
+					c.arrived.begun = true
 					for range x.n {
 						c.run(command)
 					}
 					c.execute()
-					c.limits.end()
+					c.endArrival()
 					_ = c.out.send()
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(x.n), "ns/command")

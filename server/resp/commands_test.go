@@ -495,7 +495,7 @@ func TestBrokenInputIsAnsweredAndEndsTheConnection(t *testing.T) {
 
 func TestOneConnectionTooMany(t *testing.T) {
 	limits := admission.Limits{Conns: 2, Requests: 8, Reserved: 1}
-	server := start(t, newFake(t), Config{Admission: admission.NewControl(limits, zerolog.Nop(), admission.NewMetrics())})
+	server := start(t, newFake(t), Config{Config: service.Config{Admission: admission.NewControl(limits, zerolog.Nop(), admission.NewMetrics())}})
 	dial(t, server).want("ping", "PONG")
 	if got := dial(t, server).reply(); got != "-ERR max number of clients reached (--max-connections, --max-connections-per-source)" {
 		t.Error(got)

@@ -17,31 +17,38 @@ type conn struct {
 	to  store
 	id  int64
 	*shared
-	name   string // that the client gave itself
-	nobody error  // why the client is nobody, for the commands that have arrived together
+	name    string // that the client gave itself
+	arrived arrival
 
-	subs   subscriptions
-	track  tracking
-	batch  batch
-	exec   executor
-	tx     transaction
-	limits admitted
-	trail  trail
+	subs  subscriptions
+	track tracking
+	batch batch
+	exec  executor
+	tx    transaction
+	trail trail
+}
+
+// arrival is what the commands that have arrived together have in common.
+type arrival struct {
+	begun   bool  // there are such: they are one request in flight, as which they go to the log
+	refusal error // why none of them is carried out any more
+	nobody  error // why the client is nobody
 }
 
 // newConn returns the connection nc, which was admitted. It is not served yet.
-func newConn(nc net.Conn, cfg *Config, s *shared, b service.Node, as *admission.Conn) *conn {
-	counted := &metered{Conn: nc, patience: cfg.SendTimeout, stopping: s.stopping}
-	c := &conn{net: nc, in: proto.NewReader(counted, cfg.limits()), cfg: cfg, shared: s}
+func newConn(nc net.Conn, s *Server, as *admission.Conn) *conn {
+	cfg, shared := &s.cfg, &s.shared
+	counted := &metered{Conn: nc, patience: cfg.SendTimeout, stopping: shared.stopping}
+	c := &conn{net: nc, in: proto.NewReader(counted, cfg.limits()), cfg: cfg, shared: shared}
 	c.in.Known, counted.in = true, c.in
 	c.out = sender{net: counted, timeout: cfg.SendTimeout, mu: &c.subs.mu}
-	c.to = store{backend: b, decider: cfg.Access, timeout: cfg.ClientTimeout, listing: cfg.ListingTimeout}
-	c.limits = newAdmitted(cfg.Admission, as, &counted.moved, s.stopping)
-	c.subs = subscriptions{net: nc, cfg: cfg, to: &c.to, limits: &c.limits, shared: s}
-	c.trail = trail{log: cfg.Audit, from: nc.RemoteAddr().String(), client: &c.to}
+	c.to = store{backend: s.backend, timeout: cfg.ClientTimeout, listing: cfg.ListingTimeout}
+	s.service.Begin(&c.to.Request, service.End{Addr: nc.RemoteAddr().String(), Conn: as, Moved: &counted.moved})
+	c.subs = subscriptions{net: nc, cfg: cfg, to: &c.to, shared: shared}
+	c.trail = trail{client: &c.to}
 	c.batch = batch{maxValueBytes: cfg.MaxValueBytes, left: c.to.left}
-	c.exec = executor{batch: &c.batch, to: &c.to, limits: &c.limits, trail: &c.trail, slow: cfg.Slow}
-	c.exec.held = holding{all: &s.unread, own: s.sources.join(as), most: cfg.MaxUnreadBytes}
+	c.exec = executor{batch: &c.batch, to: &c.to, trail: &c.trail, slow: cfg.Slow}
+	c.exec.held = holding{all: &shared.unread, own: shared.sources.join(as), admitted: as, most: cfg.MaxUnreadBytes}
 	return c
 }
 
@@ -60,8 +67,7 @@ func (c *conn) serve() {
 		if err != nil {
 			c.out.refuse(err)
 		}
-		c.limits.end()
-		c.nobody = nil
+		c.endArrival()
 		failed := c.out.send()
 		c.track.yield()
 		if failed != nil || err != nil {
@@ -77,7 +83,7 @@ func (c *conn) end() {
 	c.subs.stopTelling()
 	c.subs.leaveAll()
 	c.exec.held.letGo()
-	c.sources.leave(c.limits.conn)
+	c.sources.leave(c.exec.held.admitted)
 }
 
 // readBatch waits for a command and adds it to the batch, with all that have arrived behind it.
@@ -89,7 +95,7 @@ func (c *conn) readBatch() error {
 			return err
 		}
 		c.track.begin()
-		c.limits.begin()
+		c.beginArrival()
 		if tooLarge {
 			c.tooLarge(large)
 		} else {

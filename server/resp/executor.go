@@ -10,7 +10,6 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/acl"
 	"tenure/server/service"
 	"tenure/server/slow"
 )
@@ -24,10 +23,9 @@ type executor struct {
 	// doubtful: the outcome of the last write is unknown
 	doubtful bool
 
-	to     *store
-	limits *admitted
-	trail  *trail
-	slow   *slow.Log
+	to    *store
+	trail *trail
+	slow  *slow.Log
 }
 
 // forget forgets the batch and its results, so that a connection that asks for nothing keeps no values.
@@ -129,7 +127,7 @@ func (x *executor) stepsOf(r *kv.Result, checks int) error {
 		if err != nil {
 			return service.InDoubt(err)
 		}
-		if s.Code == kv.CodeQuota && !x.to.May(acl.OperatorRead()) {
+		if s.Code == kv.CodeQuota && !x.to.MayOperator() {
 			s.Body = "" // how much others have under the prefix
 		}
 		x.results = append(x.results, result{code: s.Code, count: s.Count, body: s.Body})
@@ -214,7 +212,7 @@ func (x *executor) apply(cmd kv.Command) (kv.Result, error) {
 	r, err := x.to.Write(cmd, &x.took.Write)
 	x.took.Store = time.Since(asked)
 	x.slow.Done(x.took.Store, &x.took, func(e *zerolog.Event) {
-		e.Str("redis", x.batch.name).Int("commands", len(x.batch.ops)).Str("client", x.trail.from)
+		e.Str("redis", x.batch.name).Int("commands", len(x.batch.ops)).Str("client", x.to.Bounds.From())
 	})
 	switch {
 	case err == nil:

@@ -48,7 +48,7 @@ func newGuarded(t testing.TB, changes ...func(*Config)) *guarded {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close(t.Context()) })
-	cfg := Config{Access: d, Audit: log, Hub: watch.New(testHub)}
+	cfg := Config{Config: service.Config{Access: d, Audit: log, Hub: watch.New(testHub)}}
 	for _, change := range changes {
 		change(&cfg)
 	}

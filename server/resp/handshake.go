@@ -9,7 +9,7 @@ import (
 
 	"tenure/internal/certs"
 	"tenure/internal/wrongport"
-	"tenure/server/access"
+	"tenure/server/service"
 )
 
 // handshake performs that of TLS, within a time: a connection that says nothing holds a place only so long.
@@ -40,7 +40,7 @@ func withoutTLS(record tls.RecordHeaderError, timeout time.Duration) {
 }
 
 // provenOf returns what the client of a connection has proven in the handshake.
-func provenOf(nc net.Conn) (who access.Credentials) {
+func provenOf(nc net.Conn) (who service.Credentials) {
 	if t, secured := nc.(*certs.ServerConn); secured {
 		s := t.ConnectionState()
 		who.Certificate = certs.Proven(&s)

@@ -81,7 +81,7 @@ func leaseRequest(do string, args [][]byte) (op service.LeaseOp, body api.LeaseR
 
 // lease carries out r. Who waits for a busy lease waits also when its client is gone, for no longer than it has said.
 func (c *conn) lease(r service.LeaseCommand) {
-	g, err := c.granted(r)
+	g, err := c.to.Lease(context.Background(), r)
 	c.trail.lease(c.batch.name, r.Name, err)
 	switch {
 	case err != nil:
@@ -95,19 +95,6 @@ func (c *conn) lease(r service.LeaseCommand) {
 				"waited", a.Waited})
 		})
 	}
-}
-
-// granted carries out r. A client that waits has a place among the waits, and is no request in flight.
-func (c *conn) granted(r service.LeaseCommand) (service.LeaseGrant, error) {
-	if r.Wait > 0 {
-		place, err := c.limits.wait()
-		if err != nil {
-			return service.LeaseGrant{}, service.Overloaded(err)
-		}
-		defer place.Give()
-		c.limits.flight.End()
-	}
-	return c.to.Lease(context.Background(), r)
 }
 
 // showLease replies what this node alone knows of a lease: a hint; nothing if it knows of none.

@@ -81,7 +81,7 @@ func keys(c *conn, args [][]byte) {
 		switch {
 		case err != nil:
 		case !fits:
-			err = c.limits.tooMuchUnread(&c.exec.held)
+			err = c.exec.tooMuchUnread()
 		case many:
 			err = errManyKeys
 		}

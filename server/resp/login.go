@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"tenure/api"
-	"tenure/server/access"
 	"tenure/server/resp/proto"
+	"tenure/server/service"
 )
 
 // The commands by which clients say who they are.
@@ -44,23 +44,23 @@ func auth(c *conn, args [][]byte) {
 // tokens everybody is Redis's user default, who has no password and takes any.
 func (c *conn) login(user, secret []byte) (refusal string) {
 	switch {
-	case c.to.decider == nil && user == nil:
+	case !c.to.Decides() && user == nil:
 		return errNoTokens
-	case c.to.decider == nil && string(user) == "default":
+	case !c.to.Decides() && string(user) == "default":
 		return ""
-	case c.to.decider == nil:
+	case !c.to.Decides():
 		return errWrongPass + ": without --acl there is only the user default"
 	}
 	if len(secret) > api.MaxSecretBytes {
 		return "ERR the secret has " + strconv.Itoa(len(secret)) + " bytes: at most " +
 			strconv.Itoa(api.MaxSecretBytes) + " are accepted"
 	}
-	err := access.ErrUnknownToken // of no secret at all
+	err := service.ErrUnknownToken // of no secret at all
 	if len(secret) > 0 {
 		err = c.to.login(string(secret))
 	}
 	switch {
-	case errors.Is(err, access.ErrUnsure), err != nil && !errors.Is(err, access.ErrUnknownToken):
+	case errors.Is(err, service.ErrUnsure), err != nil && !errors.Is(err, service.ErrUnknownToken):
 		return errorText(err)
 	case err != nil:
 		c.trail.refused("auth", err)
@@ -72,11 +72,10 @@ func (c *conn) login(user, secret []byte) (refusal string) {
 
 // changed is called when the client is known, and when it is somebody else.
 func (c *conn) changed() {
-	c.nobody = nil
-	c.limits.client = c.to.Client(c.limits.conn.Client)
+	c.arrived.nobody = nil
 	c.subs.mu.Lock()
 	defer c.subs.mu.Unlock()
-	c.subs.reader, c.subs.client = c.to.newReader(), c.limits.client.Key
+	c.subs.reader, c.subs.client = c.to.newReader(), c.to.Bounds.Key()
 }
 
 // aclCommand is ACL WHOAMI, which replies the accessor of the token.

@@ -73,7 +73,7 @@ type refusingWorld struct {
 func newRefusingWorld(t *testing.T, random *rand.Rand) *refusingWorld {
 	w := &refusingWorld{fake: newFake(t), t: t, random: random, model: newConnModel()}
 	w.decider = access.New(access.Config{CatchUp: w.catchUp, Now: time.Now})
-	cfg := Config{Addr: "none", Access: w.decider, Hub: watch.New(testHub), MaxValueBytes: modelValueBytes}
+	cfg := Config{Config: service.Config{Access: w.decider, Hub: watch.New(testHub), MaxValueBytes: modelValueBytes}, Addr: "none"}
 	cfg.Admission = admission.NewControl(admission.Limits{Loopback: true, RequestsPerSource: 1,
 		Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 100, Burst: 200}}, zerolog.Nop(), admission.NewMetrics())
 	w.state.Observe(kv.Observer{Changed: cfg.Hub.Changed, ACL: func(uint64) { w.decider.Publish(w.state.ACL()) }})

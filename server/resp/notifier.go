@@ -68,8 +68,10 @@ func notApplied(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, admission.ErrWaiting), errors.Is(err, watch.ErrFull):
-		return fmt.Errorf("%w: %w", service.ErrOverloaded, err)
+	case errors.Is(err, service.ErrOverloaded):
+		return err
+	case errors.Is(err, watch.ErrFull):
+		return service.Overloaded(err)
 	}
 	return fmt.Errorf("%w: %w", service.ErrNotApplied, err)
 }
@@ -99,7 +101,7 @@ func (s *subscriptions) notifier(prefix string, after uint64) (*notifier, error)
 	if err != nil {
 		return nil, err
 	}
-	place, err := s.limits.wait()
+	place, err := s.to.Bounds.Wait()
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // once sends a command under a key of its own, and returns the reply.
@@ -37,13 +38,13 @@ func TestARetryGetsTheReplyOfTheFirstCopy(t *testing.T) {
 	for i, command := range commands {
 		f := newFake(t)
 		f.apply(t, kv.Command{Op: kv.OpSet, Key: "there", Value: []byte("v")})
-		s := dial(t, start(t, f, Config{MaxValueBytes: 1 << 10}))
+		s := dial(t, start(t, f, Config{Config: service.Config{MaxValueBytes: 1 << 10}}))
 		first := s.once("key", command)
 		if strings.HasPrefix(first, "-") && !strings.HasPrefix(first, "-ERR syntax") {
 			t.Errorf("%s: %s", command, first)
 		}
 		revision := f.state.Revision()
-		other := dial(t, start(t, f, Config{MaxValueBytes: 1<<10 + i})) // a node with another setting
+		other := dial(t, start(t, f, Config{Config: service.Config{MaxValueBytes: 1<<10 + i}})) // a node with another setting
 		retries = append(retries, func() {
 			for _, s := range []*session{s, other} {
 				if again := s.once("key", command); again != first || f.state.Revision() != revision {

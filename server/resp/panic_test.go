@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/kv"
+	"tenure/server/service"
 	"tenure/server/slow"
 )
 
@@ -41,7 +42,7 @@ func (l *logged) String() string {
 // unknown.
 func TestAPanicEndsOneConnection(t *testing.T) {
 	log := &logged{}
-	server := start(t, panicking{newFake(t)}, Config{Logger: zerolog.New(log)})
+	server := start(t, panicking{newFake(t)}, Config{Config: service.Config{Logger: zerolog.New(log)}})
 	s, other := dial(t, server), dial(t, server)
 	other.want("GET k", "nil")
 	s.send("GET k", "SET k v", "GET k")

@@ -8,7 +8,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/access"
+	"tenure/server/service"
 )
 
 // samples has a line or lines for each command; the last line shows its needs. The keys are k, which exists, and l,
@@ -156,8 +156,9 @@ func TestWaitBehindADeniedWrite(t *testing.T) {
 // A command is never sent to the node by somebody who has forgotten to decide.
 func TestACommandWithoutADecisionPanics(t *testing.T) {
 	g := newGuarded(t)
-	s := store{backend: g, decider: g.cfg.Access, timeout: time.Second}
-	s.begin(access.Credentials{})
+	s := store{backend: g, timeout: time.Second}
+	g.service.Begin(&s.Request, service.End{})
+	s.begin(service.Credentials{})
 	defer func() {
 		if recover() == nil {
 			t.Error("it was sent")

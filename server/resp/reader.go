@@ -4,53 +4,41 @@ import (
 	"strings"
 	"time"
 
-	"tenure/server/access"
-	"tenure/server/acl"
 	"tenure/server/resp/glob"
+	"tenure/server/service"
 )
 
 // reader is the client as those see it who tell it of changes, from goroutines of their own. It is used with
 // subscriptions.mu held. The zero reader may be told of everything.
 type reader struct {
-	request *access.Request // nil without tokens
-	denied  error           // why the client is nobody any more
+	permit service.Permit
+	denied error // why the client is nobody any more
 }
 
 // newReader returns the client as it is now.
 func (s *store) newReader() reader {
-	if s.decider == nil {
-		return reader{}
-	}
-	r := reader{request: s.decider.Begin(s.who)}
+	r := reader{permit: s.Another()}
 	_ = r.again() // may knows the error
 	return r
 }
 
 // again returns nil if the client is still somebody, by what this node knows now.
 func (r *reader) again() error {
-	if r.request != nil {
-		r.denied = r.request.Again()
-	}
+	r.denied = r.permit.KnownHere()
 	return r.denied
 }
 
 // may reports whether the client may see the key, by the last result of again.
-func (r *reader) may(key string) bool {
-	return r.request == nil || r.denied == nil && r.request.May(acl.KeyRead(key))
-}
+func (r *reader) may(key string) bool { return r.denied == nil && r.permit.MayKey(key) }
 
 // news returns a channel that is closed when permissions change after the last decision, and one that receives when the
 // token expires. A nil channel means never. The caller calls stop when it no longer listens.
 func (r *reader) news() (changed <-chan struct{}, expires <-chan time.Time, stop func()) {
-	if r.request == nil || r.denied != nil {
+	if r.denied != nil {
 		return nil, nil, func() {}
 	}
-	changed = r.request.News()
-	if at, ok := r.request.Expires(); ok {
-		t := time.NewTimer(time.Until(at))
-		return changed, t.C, func() { t.Stop() }
-	}
-	return changed, nil, func() {}
+	expires, stop = r.permit.Expires()
+	return r.permit.News(), expires, stop
 }
 
 // The prefixes of the channels for changes of keys.
@@ -82,7 +70,7 @@ func (s *store) mayKnow(channel string) bool {
 	if strings.HasPrefix(channel, keyevent) {
 		return true
 	}
-	return s.May(acl.KeyRead(strings.TrimPrefix(channel, keyspace)))
+	return s.MayKey(strings.TrimPrefix(channel, keyspace))
 }
 
 // channelText returns what a client is told that may not subscribe.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"tenure/kv"
-	"tenure/server/service"
 )
 
 // The bounds of what reads keep in memory until the client has taken it.
@@ -89,7 +88,7 @@ func (x *executor) readSteps(steps []kv.Command, n, bytes int) error {
 	case err != nil:
 		return err
 	case !fits:
-		return x.limits.tooMuchUnread(&x.held)
+		return x.tooMuchUnread()
 	case kept > maxReadBytes && len(x.results) <= n:
 		return errLargeRead
 	}
@@ -115,13 +114,8 @@ func (x *executor) answering() (taken func(), err error) {
 	for i := range x.results {
 		bytes += len(x.results[i].body)
 	}
-	if x.batch.writes > 0 || bytes < largeReply {
-		return func() {}, nil
+	if x.batch.writes > 0 {
+		bytes = 0
 	}
-	taken, err = x.limits.control.Conns.Answering(x.limits.conn, int64(bytes))
-	if err != nil {
-		x.limits.slow = true
-		return func() {}, service.Overloaded(err)
-	}
-	return taken, nil
+	return x.to.Bounds.Answer(bytes)
 }

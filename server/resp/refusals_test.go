@@ -83,7 +83,7 @@ func TestATransactionWithARefusedPartNeverRuns(t *testing.T) {
 	} {
 		f := newFake(t)
 		f.apply(t, kv.Command{Op: kv.OpSet, Key: "long", Value: []byte(strings.Repeat("x", 300))})
-		s := dial(t, start(t, f, Config{MaxValueBytes: 512}))
+		s := dial(t, start(t, f, Config{Config: service.Config{MaxValueBytes: 512}}))
 		s.want("MULTI", "OK")
 		s.want("SET from 1", "QUEUED")
 		for _, c := range commands {
@@ -181,7 +181,7 @@ func TestARefusedWatchRefusesItsExec(t *testing.T) {
 		"of an earlier DISCARD": {[]string{many, "MULTI", "DISCARD"}, "[1]"},
 		"of before RESET":       {[]string{many, "RESET"}, "[1]"},
 	} {
-		s := dial(t, start(t, newFake(t), Config{MaxValueBytes: 512}))
+		s := dial(t, start(t, newFake(t), Config{Config: service.Config{MaxValueBytes: 512}}))
 		for _, w := range c.watch {
 			sendBulk(s, strings.Split(w, " ")...)
 			s.reply()
@@ -279,7 +279,7 @@ func TestALoginLiftsNoLimit(t *testing.T) {
 // What is too large is refused with its limit, and the connection goes on.
 func TestWhatIsTooLargeIsToldAndDropped(t *testing.T) {
 	f := newFake(t)
-	s := dial(t, start(t, f, Config{MaxValueBytes: 1 << 20}))
+	s := dial(t, start(t, f, Config{Config: service.Config{MaxValueBytes: 1 << 20}}))
 	if err := s.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestWhatIsTooLargeIsToldAndDropped(t *testing.T) {
 // A valid command does not fail because of its neighbours in a pipeline.
 func TestNeighboursDoNotFail(t *testing.T) {
 	f := newFake(t)
-	s := dial(t, start(t, f, Config{MaxValueBytes: 16 << 20}))
+	s := dial(t, start(t, f, Config{Config: service.Config{MaxValueBytes: 16 << 20}}))
 	if err := s.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}

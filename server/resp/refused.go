@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"tenure/kv"
-	"tenure/server/access"
 	"tenure/server/resp/proto"
 	"tenure/server/service"
 )
@@ -31,7 +30,7 @@ func (x *executor) carryOut() error {
 			}
 		case !service.IsDenied(err):
 			return err
-		case x.leaveOutDenied(err) == 0 && errors.Is(err, access.ErrUnsure):
+		case x.leaveOutDenied(err) == 0 && errors.Is(err, service.ErrUnsure):
 			return err // it was allowed; whether it still is nobody can say
 		}
 	}
@@ -47,7 +46,7 @@ func (x *executor) leaveOutDenied(denied error) (n int) {
 // unless denied is ErrUnsure: then nobody can say more about these either.
 func (x *executor) mayAfter(denied error, steps []kv.Command) error {
 	err := x.to.mayNow(steps)
-	if err != nil && errors.Is(denied, access.ErrUnsure) {
+	if err != nil && errors.Is(denied, service.ErrUnsure) {
 		return denied
 	}
 	return err
@@ -94,7 +93,7 @@ func (b *batch) refuse(o *op, text string) {
 // mayQueue decides about a command queued for EXEC, by its present steps. EXEC decides again. denied is the error of a
 // command of the transaction that was denied already, after which nothing is applied any more; nil if there is none.
 func (x *executor) mayQueue(cmd *command, steps []kv.Command, denied error) error {
-	if x.to.decider == nil || len(steps) == 0 {
+	if !x.to.Decides() || len(steps) == 0 {
 		return nil
 	}
 	var err error

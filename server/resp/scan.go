@@ -99,7 +99,7 @@ func scan(c *conn, args [][]byte) {
 func (c *conn) scanned(v view, s scanning) (p page, known bool, err error) {
 	var from place
 	if s.cursor != 0 {
-		from, known = c.places.get(c.limits.client.Key, s.cursor)
+		from, known = c.places.get(c.to.Bounds.Key(), s.cursor)
 		if !known && s.cursor%2 == 0 {
 			return page{}, false, nil
 		}
@@ -110,7 +110,7 @@ func (c *conn) scanned(v view, s scanning) (p page, known bool, err error) {
 		}
 	}
 	if from.sought {
-		c.places.put(c.limits.client.Key, s.cursor, from)
+		c.places.put(c.to.Bounds.Key(), s.cursor, from)
 		return page{next: s.cursor}, true, nil
 	}
 	keys, at, shown, err := v.page(from.key, s)
@@ -121,7 +121,7 @@ func (c *conn) scanned(v view, s scanning) (p page, known bool, err error) {
 	if !shown {
 		next = randomCursor()
 	}
-	c.places.put(c.limits.client.Key, next, place{key: at})
+	c.places.put(c.to.Bounds.Key(), next, place{key: at})
 	return page{keys, next}, true, nil
 }
 

@@ -57,7 +57,7 @@ func TestSentinel(t *testing.T) {
 func TestASubscriberIsToldOfAnotherMaster(t *testing.T) {
 	f, hub := newFake(t), watch.New(testHub)
 	hub.Begin(f.state.Revision())
-	server := start(t, f, Config{Advertised: "a:1", Hub: hub})
+	server := start(t, f, Config{Config: service.Config{Hub: hub}, Advertised: "a:1"})
 	s, all := dial(t, server), dial(t, server)
 	s.want("sentinel get-master-addr-by-name any", "[a 1]")
 	f.fail = service.ErrNotApplied // what is not about keys is told without a master too

@@ -12,12 +12,14 @@ import (
 
 	"tenure/internal/certs"
 	"tenure/internal/oslimit"
+	"tenure/server/admission"
 	"tenure/server/service"
 )
 
 // Server serves the Redis protocol on one address.
 type Server struct {
 	cfg      Config
+	service  *service.Service
 	backend  service.Node
 	listener net.Listener
 
@@ -47,10 +49,12 @@ func New(cfg Config, b service.Node) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if b == nil {
-		return nil, errors.New("resp: no backend")
-	}
 	s := &Server{cfg: cfg.withDefaults(), backend: b, conns: make(map[*conn]struct{})}
+	var err error
+	if s.service, err = service.New(s.cfg.Config, b, admission.NewMetrics()); err != nil {
+		return nil, fmt.Errorf("resp: %w", err)
+	}
+	s.cfg.Admission = s.service.Admission()
 	s.shared.places.each, s.shared.places.all = maxCursorsOfClient, maxCursors
 	s.shared.began, s.shared.stopping = time.Now(), make(chan struct{})
 	s.shared.asked.each, s.shared.asked.all = maxMasterNames, allMasterNames
@@ -95,7 +99,7 @@ func (s *Server) Serve() error {
 func (s *Server) begin(nc net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	limits := s.cfg.Admission
+	limits := s.service.Admission()
 	admitted := limits.Conns.AdmitOrdinary(nc)
 	if s.closing || admitted == nil {
 		if admitted != nil {
@@ -111,7 +115,7 @@ func (s *Server) begin(nc net.Conn) {
 		limits.Pending.Add(raw)
 		nc = certs.Server(raw, s.cfg.TLS, func() { limits.Pending.Done(raw) })
 	}
-	c := newConn(nc, &s.cfg, &s.shared, s.backend, admitted)
+	c := newConn(nc, s, admitted)
 	c.id = s.nextID
 	s.conns[c] = struct{}{}
 	s.shared.open.Add(1)

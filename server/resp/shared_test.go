@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/server/admission"
+	"tenure/server/service"
 	"tenure/server/watch"
 )
 
@@ -48,7 +49,7 @@ func TestNobodyElsesNotificationsCanBeChanged(t *testing.T) {
 func TestNamesOfMastersBelongToTheirClient(t *testing.T) {
 	f, hub := newFake(t), watch.New(testHub)
 	hub.Begin(f.state.Revision())
-	server := start(t, f, Config{Advertised: "a:1", Hub: hub})
+	server := start(t, f, Config{Config: service.Config{Hub: hub}, Advertised: "a:1"})
 	asks := func(s *session, from int) {
 		for i := range 3 * maxMasterNames / 2 {
 			s.want(fmt.Sprintf("sentinel get-master-addr-by-name flood%d", from+i), "[a 1]")
@@ -110,8 +111,7 @@ func TestUnreadRepliesOfOneAddressLeaveSpace(t *testing.T) {
 	const value = 1 << 19
 	hub := watch.New(testHub)
 	hub.Begin(0)
-	server := start(t, copying{newFake(t)}, Config{Hub: hub, MaxUnreadBytes: 40 << 20, SendTimeout: 5 * time.Second,
-		Admission: admission.NewControl(admission.Limits{Loopback: true}, zerolog.Nop(), admission.NewMetrics())})
+	server := start(t, copying{newFake(t)}, Config{Config: service.Config{Hub: hub, Admission: admission.NewControl(admission.Limits{Loopback: true}, zerolog.Nop(), admission.NewMetrics())}, MaxUnreadBytes: 40 << 20, SendTimeout: 5 * time.Second})
 	other := dialFrom(t, server, "127.0.0.2")
 	fmt.Fprintf(other, "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$%d\r\n%s\r\n", value, strings.Repeat("v", value))
 	if got := other.reply(); got != "OK" {

@@ -9,8 +9,6 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/access"
-	"tenure/server/acl"
 	"tenure/server/service"
 	"tenure/server/slow"
 )
@@ -20,18 +18,17 @@ import (
 type store struct {
 	service.Request // what is asked for now
 	backend         service.Node
-	decider         *access.Decider // nil: there are no tokens, so that everything is allowed
-	timeout         time.Duration   // of a request, and for this node to find out whether something is allowed
-	listing         time.Duration   // of a view
-	mode            service.Mode    // of reads
-	proven          access.Credentials
-	who             access.Credentials
+	timeout         time.Duration // of a request, and for this node to find out whether something is allowed
+	listing         time.Duration // of a view
+	mode            service.Mode  // of reads
+	proven          service.Credentials
+	who             service.Credentials
 
 	revision uint64 // after the last write, for the audit log
 }
 
 // begin makes it the store of a client that has proven to have a certificate, or nothing.
-func (s *store) begin(proven access.Credentials) {
+func (s *store) begin(proven service.Credentials) {
 	s.proven = proven
 	s.forget()
 }
@@ -39,16 +36,17 @@ func (s *store) begin(proven access.Credentials) {
 // forget makes the client who it was when it connected.
 func (s *store) forget() { s.is(s.proven) }
 
-func (s *store) is(who access.Credentials) {
+func (s *store) is(who service.Credentials) {
 	s.who = who
-	s.Request = service.NewRequest(s.backend, s.decider, who, nil, s.timeout)
+	s.Identify(who, nil, s.timeout)
 }
 
 // login makes the client the holder of the token with that secret. Without such a token the client stays unchanged.
 func (s *store) login(secret string) error {
 	who := s.proven
 	who.Secret = secret
-	r := service.NewRequest(s.backend, s.decider, who, nil, s.timeout)
+	r := s.Request
+	r.Identify(who, nil, s.timeout)
 	if err := r.NeedKnown(); err != nil {
 		return err
 	}
@@ -58,7 +56,7 @@ func (s *store) login(secret string) error {
 
 // known returns nil if the client's token, if it has one, has neither been deleted nor expired since the login.
 func (s *store) known() error {
-	if s.decider == nil || s.who.Secret == "" {
+	if !s.Decides() || s.who.Secret == "" {
 		return nil
 	}
 	s.Next()
@@ -71,13 +69,13 @@ func (s *store) user() string { return cmp.Or(s.Accessor(), "default") }
 // needSome returns nil if the client may read some key that begins with prefix.
 func (s *store) needSome(prefix string) error {
 	s.Next()
-	return s.NeedSome(acl.KeyRead(prefix))
+	return s.NeedSomeKey(prefix)
 }
 
 // needRead returns nil if the client may read the key.
 func (s *store) needRead(key string) error {
 	s.Next()
-	return s.Need(acl.KeyRead(key))
+	return s.NeedKey(key)
 }
 
 // mayNow decides about steps by this node's present state. Call it when the node has just caught up with the master.
@@ -147,7 +145,7 @@ func (s *store) snapshotIn(mode service.Mode, prefix string) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	return view{snapshot: snapshot, store: s, began: time.Now(), hides: !s.May(acl.KeyReadPrefix(prefix))}, nil
+	return view{snapshot: snapshot, store: s, began: time.Now(), hides: !s.MayKeys(prefix)}, nil
 }
 
 // countedKeys is how many keys are counted for one INFO. Tools ask for it all the time.
@@ -179,9 +177,6 @@ func (s *store) Status() api.Status { return s.backend.Status() }
 // Lease carries out r if the client may write the lease, for as long as it may.
 func (s *store) Lease(ctx context.Context, r service.LeaseCommand) (service.LeaseGrant, error) {
 	s.Next()
-	if err := s.Need(acl.LeaseWrite(r.Name)); err != nil {
-		return service.LeaseGrant{}, err
-	}
 	return s.Request.Lease(ctx, r)
 }
 
@@ -200,13 +195,13 @@ const (
 
 // deniedText returns the reply to a denied client; ok is false for any other error.
 func deniedText(err error) (text string, ok bool) {
-	var denied *access.DeniedError
+	var denied *service.DeniedError
 	switch {
 	case !service.IsDenied(err):
 		return "", false
-	case errors.Is(err, access.ErrUnsure):
+	case errors.Is(err, service.ErrUnsure):
 		return "CLUSTERDOWN not applied: " + err.Error(), true
-	case errors.Is(err, access.ErrUnknownToken):
+	case errors.Is(err, service.ErrUnknownToken):
 		return errNoAuth + ": the token of this connection was deleted or has expired", true
 	}
 	errors.As(err, &denied)
@@ -214,7 +209,7 @@ func deniedText(err error) (text string, ok bool) {
 	switch {
 	case denied.Accessor == api.AnonymousAccessor:
 		return errNoAuth + why, true
-	case denied.Missing.Kind == acl.Key:
+	case denied.AboutKey():
 		return errNoPerm + "access one of the keys used as arguments" + why, true
 	}
 	return errNoPerm + "run this command" + why, true

@@ -51,7 +51,6 @@ type subscriptions struct {
 	net    net.Conn
 	cfg    *Config
 	to     *store
-	limits *admitted
 	shared *shared
 }
 
@@ -282,7 +281,7 @@ func (c *conn) channelsLike(pattern string) {
 		bytes += len(n)
 		switch {
 		case !c.exec.held.hold(len(n)):
-			c.fail(errorText(c.limits.tooMuchUnread(&c.exec.held)))
+			c.fail(errorText(c.exec.tooMuchUnread()))
 			return
 		case bytes > maxReadBytes:
 			c.fail(errorText(errLargeRead))

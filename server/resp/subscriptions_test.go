@@ -130,7 +130,7 @@ func (l lines) Write(b []byte) (int, error) {
 // A client that does not read is not waited for, and nothing is kept for it.
 func TestASlowSubscriberIsCutOff(t *testing.T) {
 	logged := make(lines, 16)
-	_, server := startTold(t, Config{Logger: zerolog.New(logged), SendTimeout: 50 * time.Millisecond},
+	_, server := startTold(t, Config{Config: service.Config{Logger: zerolog.New(logged)}, SendTimeout: 50 * time.Millisecond},
 		watch.Limits{Waiting: 8, Events: 64, Bytes: 1 << 20})
 	slow, writer := dial(t, server), dial(t, server)
 	for i := range 200 { // each of them matches
@@ -175,7 +175,7 @@ func TestSubscribersAreNotToldOfWhatWasBefore(t *testing.T) {
 	hub.Begin(f.state.Revision())
 	f.state.Observe(kv.Observer{Changed: hub.Changed})
 	b := &behind{fake: f, t: t, late: &kv.Command{Op: kv.OpPut, Key: "before"}}
-	server := start(t, b, Config{Hub: hub})
+	server := start(t, b, Config{Config: service.Config{Hub: hub}})
 	s, writer := dial(t, server), dial(t, server)
 	s.want("PSUBSCRIBE __keyspace*", "[psubscribe __keyspace* 1]")
 	writer.want("SET a 1", "OK")

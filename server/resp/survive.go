@@ -15,7 +15,7 @@ func (c *conn) survive() {
 	if p == nil {
 		return
 	}
-	tellPanic(&c.cfg.Logger, p, c.trail.from)
+	tellPanic(&c.cfg.Logger, p, c.to.Bounds.From())
 	if c.subs.mu.TryLock() { // not if the fault left it locked
 		defer c.subs.mu.Unlock()
 		c.out.Reset()

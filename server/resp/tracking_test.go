@@ -48,7 +48,7 @@ func TestTrackingTellsWhatChanges(t *testing.T) {
 // A CLIENT TRACKING that is refused leaves the tracking that is on.
 func TestTrackingThatIsRefusedChangesNothing(t *testing.T) {
 	limits := admission.Limits{WaitingPerClient: 1, Loopback: true}
-	_, server := startTold(t, Config{Admission: admission.NewControl(limits, zerolog.Nop(), admission.NewMetrics())}, testHub)
+	_, server := startTold(t, Config{Config: service.Config{Admission: admission.NewControl(limits, zerolog.Nop(), admission.NewMetrics())}}, testHub)
 	s, other := dial(t, server), dial(t, server)
 	s.send("hello 3")
 	s.reply()
@@ -83,7 +83,7 @@ func TestTrackingTellsBehindTheReply(t *testing.T) {
 	f.apply(t, kv.Command{Op: kv.OpPut, Key: "read", Value: []byte("old")})
 	hub.Begin(f.state.Revision())
 	f.state.Observe(kv.Observer{Changed: hub.Changed})
-	s := dial(t, start(t, &changing{fake: f, t: t}, Config{Hub: hub}))
+	s := dial(t, start(t, &changing{fake: f, t: t}, Config{Config: service.Config{Hub: hub}}))
 	s.send("hello 3")
 	s.reply()
 	s.want("client tracking on", "OK")
@@ -97,7 +97,7 @@ func TestTrackingDropsEverythingWhenChangesAreLost(t *testing.T) {
 	hub.Begin(f.state.Revision())
 	f.state.Observe(kv.Observer{Changed: hub.Changed})
 	b := &changing{fake: f, t: t, more: 20}
-	s := dial(t, start(t, b, Config{Hub: hub}))
+	s := dial(t, start(t, b, Config{Config: service.Config{Hub: hub}}))
 	s.send("hello 3")
 	s.reply()
 	s.want("client tracking on", "OK")

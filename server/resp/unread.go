@@ -11,12 +11,13 @@ import (
 // together, while they are read. So a refusal costs no memory. One source has at most as many as are free beside it,
 // so that others always find some: it is refused before them. It may have one reply in any case.
 type holding struct {
-	all     *atomic.Int64 // shared.unread
-	own     *source       // nil: without that bound
-	most    int64         // Config.MaxUnreadBytes
-	counted int64         // in all
-	small   int64         // not yet: less than largeReply
-	greedy  bool          // hold has reported false because of own
+	all      *atomic.Int64   // shared.unread
+	own      *source         // nil: without that bound
+	admitted *admission.Conn // whose source it is
+	most     int64           // Config.MaxUnreadBytes
+	counted  int64           // in all
+	small    int64           // not yet: less than largeReply
+	greedy   bool            // hold has reported false because of own
 }
 
 // hold counts bytes that were read for a reply. It reports false if all connections together, or those of the source,

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tenure/kv"
-	"tenure/server/acl"
 )
 
 // view is a state without the keys that the client may not read.
@@ -33,7 +32,7 @@ func (v view) inTime() error {
 }
 
 // shows reports whether key is in the view.
-func (v view) shows(key string) bool { return !v.hides || v.store.May(acl.KeyRead(key)) }
+func (v view) shows(key string) bool { return !v.hides || v.store.MayKey(key) }
 
 // only returns r without the keys that are not in the view, and with the end of its time.
 func (v view) only(r kv.Range) kv.Range {

@@ -50,11 +50,6 @@ func Overloaded(err error) error {
 	return fmt.Errorf("%w: %w; try again later, or another node", ErrOverloaded, err)
 }
 
-// TooFast returns the refusal of a request beyond the rate of its client.
-func TooFast(err error, perSecond int) error {
-	return fmt.Errorf("%w: %w: at most %d a second", ErrOverloaded, err, perSecond)
-}
-
 // notAppliedError is an ErrNotApplied for the reason that another error gives.
 type notAppliedError struct {
 	text string

@@ -9,14 +9,23 @@ import (
 	"tenure/server/acl"
 )
 
-// Lease carries out c, about which something was decided. One that waits ends with ctx, or when it is no longer allowed.
-// If it may have been granted by then, that is unknown, and not denied.
+// Lease carries out c. One that waits has a place among the waits, and is no request in flight. It ends with ctx, or when
+// it is no longer allowed. If it may have been granted by then, that is unknown, and not denied.
 func (r *Request) Lease(ctx context.Context, c LeaseCommand) (LeaseGrant, error) {
-	r.MustBeDecided()
+	r.Line.About(c.Name)
+	if err := r.need(acl.LeaseWrite(c.Name)); err != nil {
+		return LeaseGrant{}, err
+	}
 	if c.Wait <= 0 {
 		g, err := r.node.Lease(ctx, c)
 		return g, InDoubt(err)
 	}
+	place, err := r.Bounds.Wait()
+	if err != nil {
+		return LeaseGrant{}, err
+	}
+	defer place.Give()
+	r.Bounds.End()
 	ctx, done := r.while(ctx)
 	g, err := r.node.Lease(ctx, c)
 	if denied := done(); err != nil && denied != nil && !IsUnknown(err) {
@@ -31,6 +40,9 @@ const renewalsAtOnce = 128
 // RenewLeases renews leases, each by itself, and puts into errs why one was not renewed. What has an error there before is
 // not tried. The error is that of a client that may renew none.
 func (r *Request) RenewLeases(renewals []LeaseCommand, errs []error) ([]LeaseGrant, error) {
+	for i := range renewals {
+		r.Line.About(renewals[i].Name)
+	}
 	if err := r.mayRenew(renewals, errs); err != nil {
 		return nil, err
 	}
@@ -51,10 +63,10 @@ func (r *Request) RenewLeases(renewals []LeaseCommand, errs []error) ([]LeaseGra
 
 // mayRenew decides about each of the leases by itself, and puts into errs why one may not be renewed.
 func (r *Request) mayRenew(renewals []LeaseCommand, errs []error) error {
-	if err := r.NeedSome(acl.LeaseWrite("")); err != nil || !r.Decides() {
+	if err := r.needSome(acl.LeaseWrite("")); err != nil || !r.Decides() {
 		return err
 	}
-	refused := func(c LeaseCommand) bool { return !r.May(acl.LeaseWrite(c.Name)) }
+	refused := func(c LeaseCommand) bool { return !r.may(acl.LeaseWrite(c.Name)) }
 	if slices.ContainsFunc(renewals, refused) {
 		if err := r.Refresh(); err != nil {
 			return err
@@ -62,7 +74,8 @@ func (r *Request) mayRenew(renewals []LeaseCommand, errs []error) error {
 	}
 	for i := range renewals {
 		if refused(renewals[i]) {
-			errs[i] = r.Missing(acl.LeaseWrite(renewals[i].Name))
+			errs[i] = r.missing(acl.LeaseWrite(renewals[i].Name))
+			r.Line.Lacks(errs[i])
 		}
 	}
 	return nil
@@ -70,11 +83,11 @@ func (r *Request) mayRenew(renewals []LeaseCommand, errs []error) error {
 
 // ListLeases returns what this node alone knows of the leases that the client may read. hidden: there are others.
 func (r *Request) ListLeases(ctx context.Context, q LeaseQuery) (list LeaseList, hidden bool, err error) {
-	if err := r.NeedSome(acl.LeaseRead(q.Prefix)); err != nil {
+	if err := r.needSome(acl.LeaseRead(q.Prefix)); err != nil {
 		return list, false, err
 	}
 	q.Keep = func(name string) bool {
-		readable := r.May(acl.LeaseRead(name))
+		readable := r.may(acl.LeaseRead(name))
 		hidden = hidden || !readable
 		return readable
 	}
@@ -86,7 +99,7 @@ func (r *Request) ListLeases(ctx context.Context, q LeaseQuery) (list LeaseList,
 
 // ShowLease returns what this node alone knows of a lease, if the client may read it.
 func (r *Request) ShowLease(name string) (l LeaseHint, found bool, err error) {
-	if err := r.Need(acl.LeaseRead(name)); err != nil {
+	if err := r.need(acl.LeaseRead(name)); err != nil {
 		return l, false, err
 	}
 	l, found = r.node.ShowLease(name)

@@ -9,7 +9,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/access"
-	"tenure/server/acl"
+	"tenure/server/admission"
 )
 
 // waiting is a node whose leases are busy until the request for one ends, which comes to err then.
@@ -66,10 +66,13 @@ func TestARevokedRequestForALease(t *testing.T) {
 		g.apply(kv.PutPolicy(kv.Policy{ID: policy, Name: "app", Rules: `lease_prefix "" { policy = "write" }`}, true))
 		g.apply(kv.PutToken(kv.Token{Accessor: app, Secret: kv.HashSecret("app"), Policies: []string{policy}}, true))
 		w := &waiting{began: make(chan struct{}), err: c.err}
-		r := NewRequest(w, g.decider, access.Credentials{Secret: "app"}, nil, time.Second)
-		if err := r.Need(acl.LeaseWrite("l")); err != nil {
+		s, err := New(Config{Access: g.decider}, w, admission.NewMetrics())
+		if err != nil {
 			t.Fatal(err)
 		}
+		var r Request
+		s.Begin(&r, End{})
+		r.Identify(Credentials{Secret: "app"}, nil, time.Second)
 		go func() {
 			<-w.began
 			g.apply(kv.DropToken(app))

@@ -1,6 +1,8 @@
 package service
 
 import (
+	"strconv"
+
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/kv"
@@ -10,7 +12,7 @@ import (
 
 // ListMembers returns the members as this node has applied them, and what it knows of each.
 func (r *Request) ListMembers() (api.MemberList, error) {
-	if err := r.Need(acl.OperatorRead()); err != nil {
+	if err := r.need(acl.OperatorRead()); err != nil {
 		return api.MemberList{}, err
 	}
 	return r.node.ListMembers()
@@ -18,7 +20,8 @@ func (r *Request) ListMembers() (api.MemberList, error) {
 
 // PlanChange says what ChangeMembers would do, and refuses what it would refuse. It changes nothing.
 func (r *Request) PlanChange(op members.Operation) (api.MemberPlan, error) {
-	if err := r.Need(acl.OperatorRead()); err != nil {
+	r.Line.Omit()
+	if err := r.need(acl.OperatorRead()); err != nil {
 		return api.MemberPlan{}, err
 	}
 	return r.node.PlanChange(r.timeout, op)
@@ -26,7 +29,16 @@ func (r *Request) PlanChange(op members.Operation) (api.MemberPlan, error) {
 
 // ChangeMembers begins the operation, and returns it once it is in the log; see Members.
 func (r *Request) ChangeMembers(op members.Operation) (api.MemberOperation, error) {
-	if err := r.NeedNow(acl.OperatorWrite()); err != nil {
+	for _, id := range [...]ballot.NodeID{op.Node, op.Member.Node} {
+		if id != 0 {
+			r.Line.About(nodeText(id))
+		}
+	}
+	if op.Member.Name != "" {
+		r.Line.About(op.Member.Name)
+	}
+	r.Line.About(op.ID)
+	if err := r.needNow(acl.OperatorWrite()); err != nil {
 		return api.MemberOperation{}, err
 	}
 	begun, err := r.node.ChangeMembers(r.timeout, op)
@@ -35,7 +47,8 @@ func (r *Request) ChangeMembers(op members.Operation) (api.MemberOperation, erro
 
 // CancelChange takes an operation that runs back, where that is still possible, and returns it.
 func (r *Request) CancelChange(operation string) (api.MemberOperation, error) {
-	if err := r.NeedNow(acl.OperatorWrite()); err != nil {
+	r.Line.About(operation)
+	if err := r.needNow(acl.OperatorWrite()); err != nil {
 		return api.MemberOperation{}, err
 	}
 	op, err := r.node.CancelChange(r.timeout, operation)
@@ -44,7 +57,8 @@ func (r *Request) CancelChange(operation string) (api.MemberOperation, error) {
 
 // DrainNode makes a node hand mastership over, and take no new clients until off is given; see Members.
 func (r *Request) DrainNode(node ballot.NodeID, off, force bool) error {
-	if err := r.NeedNow(acl.OperatorWrite()); err != nil {
+	r.Line.About(nodeText(node))
+	if err := r.needNow(acl.OperatorWrite()); err != nil {
 		return err
 	}
 	return inDoubtWith(r.node.DrainNode(r.timeout, node, off, force), "ask again")
@@ -52,11 +66,14 @@ func (r *Request) DrainNode(node ballot.NodeID, off, force bool) error {
 
 // Transfer asks the master to hand over, to node `to` if it is not 0.
 func (r *Request) Transfer(to ballot.NodeID) error {
-	if err := r.NeedNow(acl.OperatorWrite()); err != nil {
+	r.Line.About(nodeText(to)) // 0: whom the master chooses
+	if err := r.needNow(acl.OperatorWrite()); err != nil {
 		return err
 	}
 	return InDoubt(r.node.Transfer(r.timeout, to))
 }
+
+func nodeText(id ballot.NodeID) string { return strconv.FormatUint(uint64(id), 10) }
 
 // inDoubtWith is InDoubt with other advice, which an unknown outcome gets too.
 func inDoubtWith(err error, advice string) error {
@@ -75,6 +92,9 @@ func (r *Request) Upgrade() (api.Upgrade, error) {
 // FinishUpgrade has the master raise the level to the newest that this node knows, and waits until it is; dry: it only
 // tells whether the request may.
 func (r *Request) FinishUpgrade(dry bool) (api.Upgrade, error) {
+	if dry {
+		r.Line.Omit()
+	}
 	if err := r.needForLevel(acl.OperatorWrite()); err != nil || dry {
 		return r.node.Upgrade(), err
 	}
@@ -89,18 +109,18 @@ func (r *Request) needForLevel(p acl.Permission) error {
 		r.NeedsNothing()
 		return nil
 	}
-	return r.NeedNow(p)
+	return r.needNow(p)
 }
 
 // backupNeeds are the permissions for the contents of a backup: keys with fences, sessions, and tokens with the hashes
 // of their secrets.
 var backupNeeds = []acl.Permission{acl.OperatorRead(), acl.ACLRead(), acl.KeyReadPrefix(""),
-	{Kind: acl.Session, Access: acl.Read, Prefix: true}, {Kind: acl.Lease, Access: acl.Read, Prefix: true}}
+	everySession, {Kind: acl.Lease, Access: acl.Read, Prefix: true}}
 
 // Backup begins a backup that has every write which was acknowledged before the call. The caller closes it.
 func (r *Request) Backup() (Backup, error) {
 	for _, p := range backupNeeds {
-		if err := r.Need(p); err != nil {
+		if err := r.need(p); err != nil {
 			return nil, err
 		}
 	}

@@ -21,7 +21,7 @@ func (r *Request) Get(mode Mode, key string) (kv.Entry, bool, ReadMeta, error) {
 func (r *Request) GetMany(mode Mode, keys []string, each func(i int, e kv.Entry) bool) (uint64, error) {
 	if r.Decides() {
 		for _, k := range keys {
-			if err := r.Need(acl.KeyRead(k)); err != nil {
+			if err := r.need(acl.KeyRead(k)); err != nil {
 				return 0, err
 			}
 		}

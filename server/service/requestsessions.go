@@ -13,11 +13,12 @@ import (
 // meanwhile. A client that may read no session does not learn whether it exists, and a client that may not read this one
 // does not learn its node. Without tokens MayEndSession does not look.
 func (r *Request) MayEndSession(id string) (there bool, err error) {
+	r.Line.About(id)
 	if !r.Decides() {
 		r.NeedsNothing()
 		return true, nil
 	}
-	if err := r.NeedSome(acl.SessionRead("")); err != nil {
+	if err := r.needSome(acl.SessionRead("")); err != nil {
 		return false, ofOthers(err)
 	}
 	e, there := r.node.Session(id)
@@ -29,7 +30,7 @@ func (r *Request) MayEndSession(id string) (there bool, err error) {
 			return false, nil
 		}
 	}
-	if err = r.Need(acl.SessionWrite(e.Node)); err != nil && !r.May(acl.SessionRead(e.Node)) {
+	if err = r.need(acl.SessionWrite(e.Node)); err != nil && !r.may(acl.SessionRead(e.Node)) {
 		err = ofOthers(err)
 	}
 	return true, err

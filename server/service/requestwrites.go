@@ -15,6 +15,7 @@ import (
 // MayWrite decides about a command as the log will have it. Only it decides about commands: it reads the needs from the
 // decoded fields. It panics if the command has no needs and nothing was decided before.
 func (r *Request) MayWrite(c *kv.Command) error {
+	r.Line.AboutCommand(c)
 	if c.Op == kv.OpBootstrap {
 		r.NeedsNothing() // the state allows it once
 	}
@@ -24,9 +25,9 @@ func (r *Request) MayWrite(c *kv.Command) error {
 	}
 	err := access.EachNeed(c, func(p acl.Permission, some bool) error {
 		if some {
-			return r.NeedSome(p)
+			return r.needSome(p)
 		}
-		return r.Need(p)
+		return r.need(p)
 	})
 	if err == nil {
 		r.MustBeDecided()
@@ -69,6 +70,7 @@ func (r *Request) Write(c kv.Command, drawn bool, took *slow.Write) (kv.Result, 
 			case kv.CodeDecideAgain:
 			default:
 				r.hide(&res)
+				r.Line.cameTo(&c, &res)
 				return res, nil
 			}
 			err = r.decideAgain(res.Count, left)
@@ -85,7 +87,11 @@ func (r *Request) Write(c kv.Command, drawn bool, took *slow.Write) (kv.Result, 
 func (r *Request) Restore(body io.Reader, c kv.Command) (kv.Result, error) {
 	r.MustBeDecided()
 	c.Decided = r.decidedAt()
-	return r.node.Restore(r.timeout, body, c)
+	res, err := r.node.Restore(r.timeout, body, c)
+	if err == nil && res.Code == kv.CodeDone {
+		r.Line.At(res.Revision)
+	}
+	return res, err
 }
 
 // decidedAt returns the revision of the permissions by which the request was allowed, 0 without tokens or needs.
@@ -98,7 +104,7 @@ func (r *Request) decidedAt() uint64 {
 
 // hide takes out of a result what the client may not read: how much others have under the prefix of a quota.
 func (r *Request) hide(res *kv.Result) {
-	if res.Code == kv.CodeQuota && !r.May(acl.OperatorRead()) {
+	if res.Code == kv.CodeQuota && !r.may(acl.OperatorRead()) {
 		res.Body = ""
 	}
 }

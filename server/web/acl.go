@@ -9,8 +9,6 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/access"
-	"tenure/server/acl"
 	"tenure/server/service"
 )
 
@@ -20,26 +18,18 @@ const maxACLBytes = 6*api.MaxRulesBytes + jsonSpace
 // aclHandler answers requests about tokens and policies. All but a bootstrap, and the question for one's own token, need
 // acl:read or acl:write.
 type aclHandler struct {
-	decider *access.Decider // nil: there are no tokens
-	writes  *writes
-	bodies  *bodies
+	writes *writes
+	bodies *bodies
 }
-
-var errNoACL = service.Refuse(api.CodeInvalid, "ACL support disabled: there are no tokens on this node: start it with --acl")
 
 // read returns the tokens and policies if x may read them, with every change acknowledged before the call.
 func (h *aclHandler) read(x *exchange, rules *rules) (*kv.ACL, query, error) {
 	q, err := parseQuery(x.r.URL.RawQuery, rules)
-	if err == nil && h.decider == nil {
-		err = errNoACL
-	}
-	if err == nil {
-		err = x.req.NeedNow(acl.ACLRead())
-	}
 	if err != nil {
 		return nil, q, err
 	}
-	return h.decider.ACL(), q, nil
+	a, err := x.req.ReadACL()
+	return a, q, err
 }
 
 // mayWrite reads the query and the body of a request to change tokens or policies, and returns what there is now.
@@ -48,17 +38,12 @@ func (h *aclHandler) mayWrite(x *exchange, body any) (*kv.ACL, query, error) {
 	if err == nil && body != nil {
 		err = h.bodies.readJSON(x, maxACLBytes, body)
 	}
-	if err == nil && h.decider == nil {
-		err = errNoACL
-	}
-	if err == nil {
-		x.trail.aboutIDIn(x.r.URL.Path)
-		err = x.req.NeedNow(acl.ACLWrite())
-	}
 	if err != nil {
 		return nil, q, err
 	}
-	return h.decider.ACL(), q, nil
+	x.aboutIDIn(x.r.URL.Path)
+	a, err := x.req.MayChangeACL()
+	return a, q, err
 }
 
 // apply has c applied, and returns tokens and policies that have it, if this node has applied it in time; else older
@@ -76,9 +61,9 @@ func (h *aclHandler) apply(x *exchange, c *kv.Command) (kv.Result, *kv.ACL, erro
 	}
 	switch res.Code {
 	case kv.CodeDone:
-		return res, h.decider.Await(res.Revision, x.timeout()), nil
+		return res, x.req.ACLAt(res.Revision), nil
 	case kv.CodeBootstrapped:
-		return res, nil, bootstrapRefused(&access.BootstrappedError{Index: res.Count}) // by another one just now
+		return res, nil, service.Bootstrapped(res.Count) // by another one just now
 	case kv.CodeExists:
 		return res, nil, service.Invalid("there is %s already: nothing was changed", res.Body)
 	case kv.CodeMissing:

@@ -6,8 +6,6 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/access"
-	"tenure/server/acl"
 	"tenure/server/service"
 )
 
@@ -31,7 +29,7 @@ func (in *policyBody) policy(id string) (kv.Policy, error) {
 	if err != nil {
 		return kv.Policy{}, err
 	}
-	if _, err := acl.Parse(in.Rules); err != nil {
+	if err := service.CheckRules(in.Rules); err != nil {
 		return kv.Policy{}, service.Invalid("Rules: %v: nothing was changed", err)
 	}
 	p := kv.Policy{ID: id, Name: in.Name, Description: in.Description, Rules: in.Rules}
@@ -80,12 +78,12 @@ func (h *aclHandler) updatePolicy(x *exchange) error {
 }
 
 func (h *aclHandler) putPolicy(x *exchange, in *policyBody, q *query, id string, create bool) error {
-	x.trail.about(id)
+	x.req.Line.About(id)
 	p, err := in.policy(id)
 	if err != nil {
 		return err
 	}
-	x.trail.about(p.Name)
+	x.req.Line.About(p.Name)
 	c := kv.PutPolicy(p, create)
 	res, a, err := h.apply(x, &c)
 	if err != nil {
@@ -169,7 +167,7 @@ func (h *aclHandler) deletePolicy(x *exchange) error {
 
 // policyOut returns p as it is shown.
 func policyOut(p *kv.Policy) api.Policy {
-	out := api.Policy{ID: p.ID, Name: p.Name, Description: p.Description, Rules: access.Rules(p)}
+	out := api.Policy{ID: p.ID, Name: p.Name, Description: p.Description, Rules: service.RulesOf(p)}
 	out.Hash = hashOf(out)
 	out.CreateIndex, out.ModifyIndex = p.CreateIndex, p.ModifyIndex
 	return out

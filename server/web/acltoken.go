@@ -207,7 +207,7 @@ func (h *aclHandler) deleteToken(x *exchange) error {
 		return err
 	case accessor == kv.AnonymousToken:
 		return service.Invalid("the anonymous token cannot be deleted: take its policies away: nothing was changed")
-	case accessor == x.req.Token().Accessor:
+	case accessor == x.req.Accessor():
 		return service.Invalid("a token cannot delete itself: use another one: nothing was changed")
 	}
 	_, there := a.Token(accessor)

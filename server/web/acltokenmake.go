@@ -8,7 +8,6 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/access"
 	"tenure/server/service"
 )
 
@@ -27,7 +26,7 @@ func drawnSecret(x *exchange, given string) (string, error) {
 			"nothing was changed", api.HeaderIdempotencyKey, api.HeaderBase)
 	}
 	secret, err = x.req.Derive(bases[0] + "\n" + key)
-	if errors.Is(err, access.ErrNoSecret) {
+	if errors.Is(err, service.ErrNoSecret) {
 		return "", service.Invalid("no secret can be made under %s for a request without a token of its own (a client certificate has "+
 			"no secret that retries could share): send SecretID and AccessorID that you have drawn, or no %s: nothing was changed",
 			api.HeaderIdempotencyKey, api.HeaderIdempotencyKey)
@@ -47,7 +46,7 @@ type newToken struct {
 
 // create makes t, and answers with its secret.
 func (h *aclHandler) create(x *exchange, q *query, t newToken) error {
-	x.trail.about(t.Accessor)
+	x.req.Line.About(t.Accessor)
 	t.Secret = kv.HashSecret(t.secret)
 	if t.refusal != nil {
 		if !keyed(x) {

@@ -12,16 +12,14 @@ import (
 // self answers with the token of the request.
 func (h *aclHandler) self(x *exchange) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &tokenReadRules)
-	if err == nil && h.decider == nil {
-		err = errNoACL
-	}
-	if err == nil {
-		err = x.req.NeedKnown()
-	}
 	if err != nil {
 		return err
 	}
-	x.token(&q, h.decider.ACL(), x.req.Token())
+	a, t, err := x.req.OwnToken()
+	if err != nil {
+		return err
+	}
+	x.token(&q, a, t)
 	return nil
 }
 

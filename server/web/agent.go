@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"tenure/server/acl"
 	"tenure/server/service"
 )
 
@@ -30,7 +29,7 @@ func nodeName(configured string, c service.Cluster) string {
 // and for the shortest TTL of a session, in nanoseconds.
 func (h *agentHandler) self(x *exchange) error {
 	return x.found(&consulRules, func() (any, error) {
-		if err := x.req.Need(acl.AgentRead(h.name())); err != nil {
+		if err := x.req.NeedAgent(h.name()); err != nil {
 			return nil, err
 		}
 		st := h.cluster.Status()

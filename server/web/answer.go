@@ -36,7 +36,7 @@ var (
 // head sends the status of the answer: of one that is not a success with its code and the node's number.
 func (x *exchange) head(status int, code api.Code) {
 	if code != "" {
-		x.trail.code = code
+		x.req.Line.Failed(code)
 		h := x.w.Header()
 		h[api.HeaderNode] = x.node
 		h[api.HeaderError] = codeTexts[code]
@@ -106,8 +106,9 @@ func (x *exchange) fail(err error) {
 		h[api.HeaderRetryAfter] = retryNow
 	case api.CodeOverloaded, api.CodeNotReady:
 		h[api.HeaderRetryAfter] = retryLater
-		if r != nil && r.retry > 0 {
-			setRetryAfter(h, r.retry)
+		var fast *service.TooFastError
+		if errors.As(err, &fast) {
+			setRetryAfter(h, fast.Retry)
 		}
 	case api.CodeQuarantine:
 		var silent *service.LeaseSilentError

@@ -8,15 +8,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
 	"tenure/api"
 	"tenure/internal/ballot"
-	"tenure/server/access"
-	"tenure/server/admission"
-	"tenure/server/audit"
-	"tenure/server/slow"
-	"tenure/server/watch"
+	"tenure/server/service"
 )
 
 // Datacenter is the only name that `dc` may give.
@@ -24,14 +19,13 @@ const Datacenter = "dc1"
 
 // Config is fixed for a run. A zero in any field after Registry means the default written beside it.
 type Config struct {
+	service.Config
 	// Addr is the host:port to listen on. Beyond loopback it is refused unless there is TLS, or Insecure.
 	Addr string
 	// Version is shown by /v1/agent/self and in metrics; Revision too, which is the commit that was built, or "".
 	Version, Revision string
 	// Node is the node's number, which errors carry in X-Tenure-Node.
 	Node ballot.NodeID
-	// Slow is told how long requests took. Nil: nobody is.
-	Slow *slow.Log
 	// Drained reports whether the node is drained and knows no master. Nil: it never is.
 	Drained func() bool
 	// NodeName is the node's name in sessions that name none and in /v1/agent/self. Empty: node-N, N being its number.
@@ -46,29 +40,12 @@ type Config struct {
 	// CertifiedHost reports whether the certificate of TLS is for a name: clients may address the node by such a name too.
 	// Nil: for none.
 	CertifiedHost func(name string) bool
-	// Logger gets panics and what net/http complains about.
-	Logger zerolog.Logger
 	// Registry is what /metrics shows; the HTTP metrics are registered in it. Nil: one of the server's own.
 	Registry *prometheus.Registry
-	// Hub is where the node's changes go, for those who wait for them. Nil: one that never hears of any.
-	Hub *watch.Hub
-	// Access decides what requests may do. Nil: there are no tokens, and everybody may do everything.
-	Access *access.Decider
-	// Audit records each write and administrative act. Nil: no record.
-	Audit *audit.Log
 	// SessionTTLMin is the shortest TTL that a session may have. 10 s.
 	SessionTTLMin time.Duration
-	// MaxLeaseTime is the longest TTL of a named lease. 30 s.
-	MaxLeaseTime time.Duration
-	// MaxValueBytes bounds a value. 512 KiB; at most api.MaxValueBytes.
-	MaxValueBytes int
-	// Limits bound what clients can take: see admission.Limits. They allow more connections than the Hub allows
-	// waiters, so that some are always left for other requests.
-	Limits admission.Limits
 	// MaxHeaderBytes bounds the request line and headers together (net/http answers 431). 64 KiB.
 	MaxHeaderBytes int
-	// ClientTimeout bounds how long a request waits for the Backend. 10 s.
-	ClientTimeout time.Duration
 	// HeaderTimeout bounds how long headers may take to arrive. 10 s.
 	HeaderTimeout time.Duration
 	// BodyTimeout and HeaderTimeout together bound how long headers and body may take to arrive. 30 s.
@@ -97,15 +74,12 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	c.MaxValueBytes = cmp.Or(c.MaxValueBytes, api.DefaultMaxValueBytes)
+	c.Config = c.Config.WithDefaults()
 	if c.Drained == nil {
 		c.Drained = func() bool { return false }
 	}
-	c.MaxLeaseTime = cmp.Or(c.MaxLeaseTime, 30*time.Second)
-	c.Limits = c.Limits.WithDefaults()
 	c.SessionTTLMin = cmp.Or(c.SessionTTLMin, api.DefaultMinSessionTTL)
 	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, DefaultMaxHeaderBytes)
-	c.ClientTimeout = cmp.Or(c.ClientTimeout, 10*time.Second)
 	c.HeaderTimeout = cmp.Or(c.HeaderTimeout, DefaultHeaderTimeout)
 	c.BodyTimeout = cmp.Or(c.BodyTimeout, DefaultBodyTimeout)
 	c.ResponseTimeout = cmp.Or(c.ResponseTimeout, 2*time.Minute)
@@ -113,9 +87,6 @@ func (c Config) withDefaults() Config {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 15*time.Second)
 	c.ListTimeout = cmp.Or(c.ListTimeout, 5*time.Second)
 	c.EventTimeout = cmp.Or(c.EventTimeout, 30*time.Second)
-	if c.Hub == nil {
-		c.Hub = watch.New(watch.DefaultLimits)
-	}
 	if c.Registry == nil {
 		c.Registry = prometheus.NewRegistry()
 	}
@@ -134,10 +105,7 @@ func (c Config) Validate() error {
 			return fmt.Errorf("web: allowed host %w", err)
 		}
 	}
-	if c.MaxValueBytes < 1 || c.MaxValueBytes > api.MaxValueBytes {
-		return fmt.Errorf("web: largest value of %d bytes: must be from 1 to %d", c.MaxValueBytes, api.MaxValueBytes)
-	}
-	if err := c.Limits.Validate(); err != nil {
+	if err := c.Config.Validate(); err != nil {
 		return fmt.Errorf("web: %w", err)
 	}
 	if c.MaxHeaderBytes < api.MaxURLBytes {
@@ -147,7 +115,7 @@ func (c Config) Validate() error {
 		name string
 		d    time.Duration
 	}{
-		{"client", c.ClientTimeout}, {"header", c.HeaderTimeout}, {"body", c.BodyTimeout},
+		{"header", c.HeaderTimeout}, {"body", c.BodyTimeout},
 		{"response", c.ResponseTimeout}, {"list", c.ListTimeout}, {"idle", c.IdleTimeout},
 		{"heartbeat", c.Heartbeat}, {"event", c.EventTimeout},
 	} {

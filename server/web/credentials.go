@@ -7,8 +7,6 @@ import (
 
 	"tenure/api"
 	"tenure/internal/certs"
-	"tenure/kv"
-	"tenure/server/access"
 	"tenure/server/service"
 )
 
@@ -19,34 +17,20 @@ func (d *dispatcher) identify(x *exchange) {
 		return
 	}
 	x.identified = true
-	var who access.Credentials
+	who := service.Credentials{Certificate: certs.Proven(x.r.TLS)}
 	var nobody error
-	if d.decider != nil {
-		who, nobody = credentialsOf(x.r)
+	if d.service.HasTokens() {
+		who.Secret, nobody = secretOf(x.r)
 	}
-	x.req = service.NewRequest(d.backend, d.decider, who, nobody, x.timeout())
+	x.req.Identify(who, nobody, x.timeout())
 }
 
-// mayWrite decides about a command as the log will have it.
-func (x *exchange) mayWrite(c *kv.Command) error {
-	x.trail.aboutCommand(c)
-	return x.req.MayWrite(c)
-}
-
-// who returns the accessor of the token of the request, and whose its certificate is.
-func (x *exchange) who() (accessor, certificate string) {
-	proven := access.Credentials{Certificate: certs.Proven(x.r.TLS)}
-	return x.req.Accessor(), proven.CertificateName()
-}
-
-// credentialsOf returns who a request says it is. As in Consul, the secret of a token in the query goes before one in
-// X-Consul-Token, and that before one in Authorization.
-func credentialsOf(r *http.Request) (access.Credentials, error) {
-	var who access.Credentials
-	who.Certificate = certs.Proven(r.TLS)
+// secretOf returns the secret of the token that a request names, "" if it names none. As in Consul, one in the query goes
+// before one in X-Consul-Token, and that before one in Authorization.
+func secretOf(r *http.Request) (string, error) {
 	secret, err := secretInQuery(r.URL.RawQuery)
 	if err != nil {
-		return who, err
+		return "", err
 	}
 	secret = cmp.Or(secret, r.Header.Get(api.HeaderToken))
 	if secret == "" {
@@ -57,10 +41,9 @@ func credentialsOf(r *http.Request) (access.Credentials, error) {
 		}
 	}
 	if len(secret) > api.MaxSecretBytes {
-		return who, service.Invalid("the token has %d bytes: at most %d are accepted", len(secret), api.MaxSecretBytes)
+		return "", service.Invalid("the token has %d bytes: at most %d are accepted", len(secret), api.MaxSecretBytes)
 	}
-	who.Secret = secret
-	return who, nil
+	return secret, nil
 }
 
 // secretInQuery returns what the query names as the token.

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"tenure/server/acl"
 	"tenure/server/watch"
 )
 
@@ -86,9 +85,9 @@ func (e *eventStream) catchUp() bool {
 // mayTell reports whether the client may know of c.
 func (e *eventStream) mayTell(c *watch.Event) bool {
 	if c.Session != "" {
-		return e.x.req.May(acl.Permission{Kind: acl.Session, Access: acl.Read, Prefix: true})
+		return e.x.req.MaySessions()
 	}
-	return e.x.req.May(acl.KeyRead(c.Key))
+	return e.x.req.MayKey(c.Key)
 }
 
 // event adds one change. Data is one line: JSON has no line ends but where it is pretty.

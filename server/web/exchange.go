@@ -11,9 +11,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/api"
-	"tenure/server/access"
-	"tenure/server/admission"
-	"tenure/server/audit"
 	"tenure/server/service"
 	"tenure/server/slow"
 )
@@ -25,15 +22,12 @@ type exchange struct {
 	began  time.Time
 	node   []string    // value of api.HeaderNode
 	conn   *clientConn // nil: it did not come through our listener
-	conns  *admission.Conns
-	client admission.Client
-	flight admission.Flight
-	status int // of the answer; 0 until its head was sent
+	status int         // of the answer; 0 until its head was sent
 	// bodyRead is set once the end of the request's body was seen.
 	bodyRead   bool
 	identified bool // req says who asks
 	req        service.Request
-	trail      trail
+	op         string // of a command on keys, in the audit log
 	timeouts   timeouts
 	drained    func() bool
 	// waited is how long a blocking query or a stream waited for changes: that is not the time it took.
@@ -78,17 +72,13 @@ func newEndpoint(name string, handlers map[string]handler, m *metrics) *endpoint
 // request, and survives its panics.
 type dispatcher struct {
 	node        []string // value of api.HeaderNode
+	service     *service.Service
 	backend     service.Node
 	metrics     *metrics
 	log         zerolog.Logger
 	hosts       Hosts
 	crossOrigin *http.CrossOriginProtection
-	decider     *access.Decider // nil: there are no tokens
-	audit       *audit.Log      // nil: nothing is written down
 	timeouts    timeouts
-	limits      admission.Limits
-	conns       *admission.Conns
-	rates       *admission.Rates
 	waits       *waits
 	drained     func() bool
 	slow        *slow.Log
@@ -99,8 +89,7 @@ type dispatcher struct {
 func (d *dispatcher) handle(e *endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchanges.Get().(*exchange)
-		*x = exchange{w: w, r: r, began: time.Now(), node: d.node, conns: d.conns, timeouts: d.timeouts, drained: d.drained,
-			trail: trail{on: d.audit != nil && e.isAct(r.Method)}}
+		*x = exchange{w: w, r: r, began: time.Now(), node: d.node, timeouts: d.timeouts, drained: d.drained}
 		d.metrics.inFlight.Add(1)
 		var whole bool
 		defer func() { d.finish(x, e, whole, recover()) }()
@@ -110,6 +99,7 @@ func (d *dispatcher) handle(e *endpoint) http.Handler {
 
 // answer runs the handler of x and reports whether the answer is whole.
 func (d *dispatcher) answer(x *exchange, e *endpoint) bool {
+	d.begin(x, e)
 	err := d.admit(x, e)
 	if err == nil {
 		var h handler
@@ -122,7 +112,8 @@ func (d *dispatcher) answer(x *exchange, e *endpoint) bool {
 	case x.status != 0:
 		return false
 	default:
-		x.trail.lacks(err)
+		x.req.Line.Lacks(err)
+		d.waits.delay(x)
 		x.fail(err)
 	}
 	return true
@@ -157,15 +148,15 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 // is not whole ends with its connection.
 func (d *dispatcher) finish(x *exchange, e *endpoint, whole bool, panicked any) {
 	d.metrics.inFlight.Add(-1)
-	x.flight.End()
+	x.req.Bounds.End()
 	if panicked != nil {
 		whole = d.answerPanic(x, panicked)
 	}
 	took := time.Since(x.began) - x.waited
 	e.latency.observe(x.r.Method, x.status, took)
 	d.slow.Done(took, &x.took, x.describe)
-	d.charge(x)
-	d.writeDown(x, e, whole)
+	x.req.Bounds.Charge()
+	d.record(x, e, whole)
 	w, r, unread := x.w, x.r, x.unread()
 	*x = exchange{}
 	exchanges.Put(x)

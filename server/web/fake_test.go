@@ -261,7 +261,8 @@ func (f *fake) set(t testing.TB, pairs ...string) {
 
 // testConfig is served under the names that httptest and the tests that write to a connection use.
 func testConfig() Config {
-	return Config{Addr: "127.0.0.1:0", Version: "1.2.3", Logger: zerolog.Nop(), AllowedHosts: []string{"example.com", "x"}}
+	return Config{Config: service.Config{Logger: zerolog.Nop()}, Addr: "127.0.0.1:0", Version: "1.2.3",
+		AllowedHosts: []string{"example.com", "x"}}
 }
 
 func newServer(t testing.TB, f *fake, change ...func(*Config)) *Server {

@@ -3,8 +3,6 @@ package web
 import (
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/access"
-	"tenure/server/acl"
 )
 
 // fenceHandler answers requests about fences.
@@ -20,7 +18,7 @@ func (h *fenceHandler) get(x *exchange) error {
 		err = checkFence(name)
 	}
 	if err == nil {
-		err = x.req.Need(access.Fence(name, acl.Read))
+		err = x.req.NeedFence(name)
 	}
 	if err != nil {
 		return err

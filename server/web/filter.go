@@ -6,7 +6,6 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/acl"
 	"tenure/server/service"
 )
 
@@ -19,12 +18,12 @@ type filter struct {
 
 // filterOf returns the filter of a listing of the keys that begin with prefix.
 func filterOf(r *service.Request, prefix string) filter {
-	return filter{req: r, on: !r.May(acl.KeyReadPrefix(prefix))}
+	return filter{req: r, on: !r.MayKeys(prefix)}
 }
 
 // keep reports whether key may be read.
 func (f *filter) keep(key string) bool {
-	readable := f.req.May(acl.KeyRead(key))
+	readable := f.req.MayKey(key)
 	f.hidden = f.hidden || !readable
 	return readable
 }

@@ -47,7 +47,7 @@ func newHandlers(cfg Config, b service.Node, m *metrics, w *waits, addr func() s
 		status:   &statusHandler{cluster: b},
 		agent: &agentHandler{cluster: b, name: name, addr: addr,
 			version: cfg.Version, revision: cfg.Revision, minTTL: cfg.SessionTTLMin},
-		acl:     &aclHandler{decider: cfg.Access, writes: writes, bodies: in},
+		acl:     &aclHandler{writes: writes, bodies: in},
 		health:  &healthHandler{node: b},
 		metrics: m,
 	}

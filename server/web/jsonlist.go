@@ -125,7 +125,7 @@ func (l *jsonList) value(v []byte) bool {
 		l.buf = append(l.buf, "null"...)
 		return true
 	}
-	taken, err := l.x.answering(v)
+	taken, err := l.x.req.Bounds.Answer(len(v))
 	if err != nil {
 		l.err = err
 		return false

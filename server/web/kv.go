@@ -25,6 +25,7 @@ func (h *kvHandler) put(x *exchange) error {
 	}
 	p := bodyBuffers.Get().(*[]byte)
 	if c.Value, err = h.bodies.read(x, p, h.maxValueBytes); err == nil {
+		x.op = opName(&c)
 		err = h.writes.run(x, c)
 	}
 	putBody(p)
@@ -37,6 +38,7 @@ func (h *kvHandler) delete(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	x.op = opName(&c)
 	return h.writes.run(x, c)
 }
 

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"tenure/kv"
-	"tenure/server/acl"
 	"tenure/server/service"
 )
 
@@ -17,7 +16,7 @@ func (h *kvHandler) get(x *exchange) error {
 		err = readRules.checkKey(key, &q)
 	}
 	if err == nil && !q.has(nRecurse|nKeys|nCount) {
-		err = x.req.Need(acl.KeyRead(key))
+		err = x.req.NeedKey(key)
 	}
 	if err != nil {
 		return err
@@ -99,7 +98,7 @@ func (h *kvHandler) answerKey(x *exchange, q *query, e *kv.Entry, found bool, me
 // raw answers with the bytes alone. They are somebody's data on the API's own origin: no browser may take them for a
 // page or a script.
 func (x *exchange) raw(e *kv.Entry, meta service.ReadMeta) error {
-	taken, err := x.answering(e.Value)
+	taken, err := x.req.Bounds.Answer(len(e.Value))
 	if err != nil {
 		return err
 	}

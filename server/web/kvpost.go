@@ -22,12 +22,12 @@ func (h *kvHandler) post(x *exchange) error {
 	if err := h.checkPost(&body, &c); err != nil {
 		return err
 	}
+	x.op = opName(&c)
 	res, err := h.writes.apply(x, &c)
 	switch {
 	case err != nil:
 		return err
 	case res.Code == kv.CodeCondition:
-		x.trail.code = api.CodeCondition
 		x.json(bodyFalse)
 		return nil
 	case res.Code != kv.CodeDone:

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tenure/api"
-	"tenure/server/acl"
 	"tenure/server/service"
 )
 
@@ -27,17 +26,8 @@ func (h *leaseHandler) command(verb string) handler {
 		if err != nil {
 			return err
 		}
-		x.trail.about(r.Name)
-		if err := x.req.Need(acl.LeaseWrite(r.Name)); err != nil {
-			return err
-		}
 		ctx := context.Background()
 		if r.Wait > 0 {
-			place, err := h.waits.wait(x)
-			if err != nil {
-				return err
-			}
-			defer place.Give()
 			ctx = x.r.Context()
 			h.waits.waiting.Add(1)
 			began := time.Now()

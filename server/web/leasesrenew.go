@@ -25,9 +25,6 @@ func (h *leaseHandler) renewMany(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	for i := range in {
-		x.trail.about(in[i].Name)
-	}
 	renewals, errs := make([]service.LeaseCommand, len(in)), make([]error, len(in))
 	for i := range in {
 		body := in[i]
@@ -42,7 +39,6 @@ func (h *leaseHandler) renewMany(x *exchange) error {
 	out := make([]api.LeaseRenewal, len(in))
 	for i := range in {
 		if errs[i] != nil {
-			x.trail.lacks(errs[i])
 			out[i] = notRenewed(&in[i], errs[i])
 			continue
 		}

@@ -54,14 +54,12 @@ func (h *membersHandler) change(kind members.Kind, takes ...string) handler {
 				return err
 			}
 		}
-		x.trail.aboutMember(&op)
 		return x.begun(x.req.ChangeMembers(op))
 	}
 }
 
 // plan answers with what op would do.
 func (h *membersHandler) plan(x *exchange, op members.Operation) error {
-	x.trail.harmless()
 	p, err := x.req.PlanChange(op)
 	if err != nil {
 		return err
@@ -81,7 +79,6 @@ func (h *membersHandler) cancel(x *exchange) error {
 		return service.Invalid("operation is missing: name the one to cancel, as GET %s lists it: nothing was changed",
 			api.PathMembers)
 	}
-	x.trail.about(body.Operation)
 	return x.begun(x.req.CancelChange(body.Operation))
 }
 
@@ -98,7 +95,6 @@ func (h *membersHandler) drain(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.trail.about(nodeText(uint64(node)))
 	if err := x.req.DrainNode(node, body.Off, body.Force); err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"tenure/api"
-	"tenure/server/acl"
 	"tenure/server/admission"
 	"tenure/server/watch"
 )
@@ -110,12 +109,12 @@ func (m *metrics) show(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
 		return err
 	}
-	if err := x.req.Need(acl.AgentRead(m.node())); err != nil {
+	if err := x.req.NeedAgent(m.node()); err != nil {
 		return err
 	}
 	x.begin(http.StatusOK)
 	page := m.page
-	if !x.req.May(acl.OperatorRead()) {
+	if !x.req.MayOperator() {
 		page = m.pageWithoutPrefixes
 	}
 	page.ServeHTTP(&metricsWriter{ResponseWriter: x.w, x: x}, x.r)

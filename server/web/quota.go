@@ -5,7 +5,6 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/acl"
 	"tenure/server/service"
 )
 
@@ -49,7 +48,7 @@ func (h *quotaHandler) get(x *exchange) error {
 func (h *quotaHandler) read(x *exchange, answer func(*kv.Snapshot) (any, error)) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &quotaReadRules)
 	if err == nil {
-		err = x.req.Need(acl.OperatorRead())
+		err = x.req.NeedOperator()
 	}
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"tenure/api"
 	"tenure/server/service"
@@ -17,7 +16,6 @@ type refusal struct {
 	text   string
 	allow  string // value of Allow, for 405
 	close  bool   // the rest of the request is not read: the connection ends
-	retry  time.Duration
 }
 
 func (e *refusal) Error() string { return e.text }
@@ -83,8 +81,12 @@ func codeOf(err error) (status int, code api.Code) {
 		}
 	}
 	var r *refusal
-	if errors.As(err, &r) && r.status != 0 {
+	var fast *service.TooFastError
+	switch {
+	case errors.As(err, &r) && r.status != 0:
 		return r.status, code
+	case errors.As(err, &fast):
+		return http.StatusTooManyRequests, code
 	}
 	return statuses[code], code
 }

@@ -27,7 +27,7 @@ func (h *backupHandler) restore(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := x.mayWrite(&c); err != nil {
+	if err := x.req.MayWrite(&c); err != nil {
 		return err
 	}
 	if x.r.ContentLength > maxRestoreBytes {
@@ -52,7 +52,6 @@ func (h *backupHandler) restore(x *exchange) error {
 	if err := notRestored(&c, &r); err != nil {
 		return err
 	}
-	x.trail.revision = r.Revision
 	header := x.w.Header()
 	header[api.HeaderRevision] = []string{strconv.FormatUint(r.Revision, 10)}
 	header[api.HeaderCount] = []string{strconv.FormatUint(r.Count, 10)}

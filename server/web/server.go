@@ -22,7 +22,7 @@ type Server struct {
 	port     port
 	metrics  *metrics
 	node     string // its number
-	control  *admission.Control
+	service  *service.Service
 	waits    *waits
 	routes   []route
 	router   router
@@ -38,20 +38,17 @@ func newFor(p port, cfg Config, b service.Node) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if b == nil {
-		return nil, errors.New("web: no backend")
-	}
 	cfg = cfg.withDefaults()
 	m, err := newMetrics(cfg.Registry, cfg.Hub)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, port: p, metrics: m, node: strconv.FormatUint(uint64(cfg.Node), 10),
-		control: admission.NewControl(cfg.Limits, cfg.Logger, m.admission)}
-	s.conns.open, s.conns.limits, s.conns.pending = &m.conns, s.control.Conns, s.control.Pending
-	s.waits = &waits{hub: cfg.Hub, reader: b, waiting: &m.waiting,
-		stopping: make(chan struct{}),
-		places:   s.control.Places, conns: s.conns.limits}
+	s := &Server{cfg: cfg, port: p, metrics: m, node: strconv.FormatUint(uint64(cfg.Node), 10)}
+	if s.service, err = service.New(cfg.Config, b, m.admission); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	s.conns.open, s.conns.limits, s.conns.pending = &m.conns, s.Admission().Conns, s.Admission().Pending
+	s.waits = &waits{hub: cfg.Hub, reader: b, waiting: &m.waiting, stopping: make(chan struct{})}
 	s.routes = slices.DeleteFunc(newHandlers(cfg, b, m, s.waits, s.Addr).table(),
 		func(r route) bool { return r.use&p.only != p.only })
 	s.router = newRouter(s.routes, p.none(s.routes), s.newDispatcher(b))
@@ -78,10 +75,9 @@ func newFor(p port, cfg Config, b service.Node) (*Server, error) {
 func (s *Server) newDispatcher(b service.Node) *dispatcher {
 	cfg, m := s.cfg, s.metrics
 	return &dispatcher{
-		node: []string{s.node}, backend: b, metrics: m, slow: cfg.Slow, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
-		crossOrigin: http.NewCrossOriginProtection(), decider: cfg.Access, audit: cfg.Audit, timeouts: timeoutsOf(cfg),
-		limits: cfg.Limits, waits: s.waits, conns: s.conns.limits,
-		rates: s.control.Rates, drained: cfg.Drained,
+		node: []string{s.node}, service: s.service, backend: b, metrics: m, slow: cfg.Slow, log: cfg.Logger,
+		hosts:       NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
+		crossOrigin: http.NewCrossOriginProtection(), timeouts: timeoutsOf(cfg), waits: s.waits, drained: cfg.Drained,
 	}
 }
 
@@ -103,13 +99,13 @@ func (s *Server) Listen() error {
 		s.cfg.Logger.Warn().Err(err).Msg("no client can be taken until others close their connections: raise LimitNOFILE or ulimit -n")
 	}}
 	s.listener = &limitListener{Listener: waiting, conns: &s.conns, tooMany: tooMany(s.node), refused: s.metrics.refused,
-		here: s.port.kind, errors: s.http.ErrorLog, tls: s.cfg.TLS, pending: s.control.Pending,
+		here: s.port.kind, errors: s.http.ErrorLog, tls: s.cfg.TLS, pending: s.Admission().Pending,
 		slots: make(chan struct{}, min(farewells, max(1, s.cfg.Limits.Conns/8)))}
 	return nil
 }
 
 // Admission returns the bounds on the clients of this server, for other protocols that share its limits.
-func (s *Server) Admission() *admission.Control { return s.control }
+func (s *Server) Admission() *admission.Control { return s.service.Admission() }
 
 // Addr is where the server listens; before Listen, where it was told to.
 func (s *Server) Addr() string {

@@ -8,7 +8,6 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/acl"
 	"tenure/server/service"
 )
 
@@ -112,7 +111,7 @@ func (h *sessionHandler) info(x *exchange) error {
 	if id == "" {
 		return badSessionID(id)
 	}
-	return h.read(x, true, acl.SessionRead(""), func(view *kv.Snapshot, show func(kv.Session) bool) {
+	return h.read(x, (*service.Request).NeedSomeSession, func(view *kv.Snapshot, show func(kv.Session) bool) {
 		if e, ok := view.Session(strings.ToLower(id)); ok {
 			show(e)
 		}
@@ -125,13 +124,13 @@ func (h *sessionHandler) ofNode(x *exchange) error {
 	if node == "" {
 		return service.Invalid("Missing node name: give it at the end of the path")
 	}
-	return h.read(x, false, acl.SessionRead(node),
+	return h.read(x, func(r *service.Request) error { return r.NeedSessionsOf(node) },
 		func(view *kv.Snapshot, show func(kv.Session) bool) { view.Sessions(node, show) })
 }
 
 // list lists all sessions.
 func (h *sessionHandler) list(x *exchange) error {
-	return h.read(x, true, acl.SessionRead(""),
+	return h.read(x, (*service.Request).NeedSomeSession,
 		func(view *kv.Snapshot, show func(kv.Session) bool) { view.Sessions("", show) })
 }
 
@@ -145,22 +144,18 @@ func (x *exchange) hidesSessions(view *kv.Snapshot, choose chooser, details bool
 		return false
 	}
 	choose(view, func(e kv.Session) bool {
-		hidden = !x.req.May(acl.SessionRead(e.Node)) || details && !x.req.May(acl.KeyReadPrefix(""))
+		hidden = !x.req.MaySessionsOf(e.Node) || details && !x.req.MayKeys("")
 		return !hidden
 	})
 	return hidden
 }
 
-// read answers with those sessions that choose shows and x may read, and may block. It needs p, or some of that. The
+// read answers with those sessions that choose shows and x may read, and may block. It needs what need asks for. The
 // index of all of them is that of the newest creation or end of any session.
-func (h *sessionHandler) read(x *exchange, some bool, p acl.Permission, choose chooser) error {
+func (h *sessionHandler) read(x *exchange, need func(*service.Request) error, choose chooser) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &sessionRules)
-	switch {
-	case err != nil:
-	case some:
-		err = x.req.NeedSome(p)
-	default:
-		err = x.req.Need(p)
+	if err == nil {
+		err = need(&x.req)
 	}
 	if err != nil {
 		return err
@@ -182,7 +177,7 @@ func (h *sessionHandler) read(x *exchange, some bool, p acl.Permission, choose c
 			show = func(e kv.Session) bool { return list.sessionDetails(&e, view) }
 		}
 		list.filtered = func() (bool, error) { return x.hidesSessions(view, choose, q.has(nDetails)), nil }
-		choose(view, func(e kv.Session) bool { return !x.req.May(acl.SessionRead(e.Node)) || show(e) })
+		choose(view, func(e kv.Session) bool { return !x.req.MaySessionsOf(e.Node) || show(e) })
 		return true, list.end(nil)
 	}
 	if !q.blocks() {

@@ -6,7 +6,6 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/acl"
 )
 
 // session adds e and reports whether to go on.
@@ -35,7 +34,7 @@ func (l *jsonList) sessionDetails(e *kv.Session, view *kv.Snapshot) bool {
 		}
 	}
 	view.Held(e.ID, func(key string) bool {
-		if !l.x.req.May(acl.KeyRead(key)) {
+		if !l.x.req.MayKey(key) {
 			return true
 		}
 		if d.held++; d.held <= maxShownKeys {

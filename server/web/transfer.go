@@ -23,7 +23,6 @@ type transferHandler struct {
 func (h *transferHandler) transfer(x *exchange) error {
 	to, err := h.target(x)
 	if err == nil {
-		x.trail.about(nodeText(uint64(to))) // 0: whom the master chooses
 		err = x.req.Transfer(to)
 	}
 	if err != nil {

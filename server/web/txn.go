@@ -117,7 +117,7 @@ func (h *txnHandler) run(x *exchange) error {
 		return err
 	}
 	if !changesAnything(&c) {
-		x.trail.harmless()
+		x.req.Line.Omit()
 	}
 	if len(c.Parts) == 0 {
 		x.req.NeedsNothing()

@@ -7,8 +7,6 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/access"
-	"tenure/server/acl"
 	"tenure/server/service"
 )
 
@@ -41,34 +39,18 @@ func (h *txnHandler) apply(x *exchange, c *kv.Command) error {
 // transaction with 200 and 409 only. Otherwise it returns err, also if it is the fence of c that is not allowed, or
 // if the token is unknown: that is no operation's fault.
 func (x *exchange) txnDenied(c *kv.Command, err error) error {
-	var denied *access.DeniedError
+	var denied *service.DeniedError
 	if !errors.As(err, &denied) {
 		return err
 	}
-	i := partThatNeeds(c, denied)
+	i := service.PartDenied(c, denied)
 	if i < 0 {
 		return err
 	}
-	x.trail.lacks(err)
+	x.req.Line.Lacks(err)
 	out := kv.Outcomes{Errors: []kv.PartError{{Part: i, What: denied.Error()}}}
 	x.send(http.StatusConflict, api.CodeDenied, jsonType, appendTxnAnswer(nil, out, false))
 	return nil
-}
-
-// partThatNeeds returns the place of the first part of c that needs what is missing, or -1.
-func partThatNeeds(c *kv.Command, lacking *access.DeniedError) int {
-	for i := range c.Parts {
-		needs := access.EachNeed(&c.Parts[i], func(p acl.Permission, some bool) error {
-			if p == lacking.Missing && some == lacking.Some {
-				return lacking
-			}
-			return nil
-		})
-		if needs != nil {
-			return i
-		}
-	}
-	return -1
 }
 
 // txnDone answers with what a transaction came to.

@@ -38,9 +38,6 @@ func (h *upgradeHandler) finish(x *exchange) error {
 	if err := h.bodies.readJSON(x, maxUpgradeBytes, &body); err != nil {
 		return fmt.Errorf(`%w: send {"dry_run":true} to change nothing, or no body`, err)
 	}
-	if body.DryRun {
-		x.trail.harmless()
-	}
 	out, err := x.req.FinishUpgrade(body.DryRun)
 	if err != nil {
 		return err

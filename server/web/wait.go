@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tenure/api"
-	"tenure/server/admission"
 	"tenure/server/service"
 	"tenure/server/watch"
 )
@@ -33,8 +32,6 @@ func (q *query) blocks() bool { return q.index != 0 }
 type waits struct {
 	hub      *watch.Hub
 	reader   service.Reader
-	places   *admission.Places
-	conns    *admission.Conns
 	waiting  *atomic.Int64 // how many wait now
 	blocking atomic.Int64  // how many blocking queries wait, or are answered after that
 	stopping chan struct{} // closed when nobody may wait any more
@@ -75,11 +72,12 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 	}
 	defer waiter.Close()
 	x.req.MustBeDecided()
-	place, err := w.wait(x)
+	place, err := x.req.Bounds.Wait()
 	if err != nil {
 		return err
 	}
 	defer place.Give()
+	x.req.Bounds.End()
 	late := w.stops()
 	w.blocking.Add(1)
 	defer w.blocking.Add(-1)

@@ -10,7 +10,6 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
-	"tenure/server/acl"
 	"tenure/server/service"
 	"tenure/server/watch"
 )
@@ -51,7 +50,7 @@ func (h *watchHandler) stream(x *exchange) error {
 		err = q.resume(x.r.Header)
 	}
 	if err == nil {
-		err = x.req.NeedSome(acl.KeyRead(q.prefix))
+		err = x.req.NeedSomeKey(q.prefix)
 	}
 	if err != nil {
 		return err
@@ -61,11 +60,12 @@ func (h *watchHandler) stream(x *exchange) error {
 		return service.Overloaded(err)
 	}
 	defer w.Close()
-	place, err := h.waits.wait(x)
+	place, err := x.req.Bounds.Wait()
 	if err != nil {
 		return err
 	}
 	defer place.Give()
+	x.req.Bounds.End()
 	e := eventStream{x: x, waits: h.waits, heartbeat: h.heartbeat, timeout: h.timeout,
 		rc: http.NewResponseController(x.w)}
 	from, missed, err := h.waits.ofAnotherStore(q.index, x.timeout())

@@ -83,16 +83,11 @@ func (w *writes) drawKey(c *kv.Command) {
 // apply applies c, and sets the headers of every write. Its error says that the outcome of c is unknown, or that c was
 // not proposed.
 func (w *writes) apply(x *exchange, c *kv.Command) (kv.Result, error) {
-	x.trail.aboutCommand(c)
 	asked := time.Now()
 	res, err := x.req.Write(*c, c.IdemKey != "" && !keyed(x), &x.took.Write)
 	x.took.Store += time.Since(asked)
 	if err != nil {
 		return res, err
-	}
-	x.trail.revision = res.Revision
-	if c.Op == kv.OpTestAndSet && res.Count == 0 {
-		x.trail.code = api.CodeCondition
 	}
 	h := x.w.Header()
 	h[api.HeaderRevision] = []string{strconv.FormatUint(res.Revision, 10)}
@@ -107,8 +102,9 @@ func (w *writes) apply(x *exchange, c *kv.Command) (kv.Result, error) {
 
 // nothingToDo sets the headers of a write for which no command was needed.
 func (w *writes) nothingToDo(x *exchange) {
-	x.trail.revision = w.revision()
-	x.w.Header()[api.HeaderRevision] = []string{strconv.FormatUint(x.trail.revision, 10)}
+	revision := w.revision()
+	x.req.Line.At(revision)
+	x.w.Header()[api.HeaderRevision] = []string{strconv.FormatUint(revision, 10)}
 }
 
 // run has c applied and answers true, or false if its condition did not hold.
@@ -121,7 +117,6 @@ func (w *writes) run(x *exchange, c kv.Command) error {
 	case kv.CodeDone:
 		x.json(bodyTrue)
 	case kv.CodeCondition:
-		x.trail.code = api.CodeCondition
 		x.json(bodyFalse)
 	default:
 		return service.NotDone(&c, &res)

@@ -1,10 +1,8 @@
-package web
+package access
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"net/http/httptest"
 	"net/url"
 	"testing"
 )
@@ -26,10 +24,8 @@ func TestACommonNameIsMarkedInTheAuditLog(t *testing.T) {
 			}
 			cert.URIs = []*url.URL{u}
 		}
-		r := httptest.NewRequest("GET", "/", nil)
-		r.TLS = &tls.ConnectionState{HandshakeComplete: true, PeerCertificates: []*x509.Certificate{cert}}
-		p := exchange{r: r}
-		if _, got := p.who(); got != c.want {
+		who := Credentials{Certificate: cert}
+		if got := who.CertificateName(); got != c.want {
 			t.Errorf("%q instead of %q", got, c.want)
 		}
 	}

@@ -1,0 +1,147 @@
+package service
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"tenure/api"
+	"tenure/server/admission"
+)
+
+// End is the client's end of a connection.
+type End struct {
+	Addr string          // HOST:PORT
+	Conn *admission.Conn // as it was let in; nil: not through a listener
+	// Moved has the bytes that came and went and that nobody was charged for. Nil: they are not counted.
+	Moved *atomic.Int64
+}
+
+// Bounds is what one client takes of the bounds on all clients.
+type Bounds struct {
+	from    string
+	control *admission.Control
+	conn    *admission.Conn  // nil: it did not come through a listener
+	client  admission.Client // whose rate and waits count; without a Key nobody's yet
+	rated   bool             // the rate of this client is counted
+	moved   *atomic.Int64
+	flight  admission.Flight
+	slow    bool // the client asks for more than it may: refusals come late
+}
+
+func boundsOf(c *admission.Control, at End) Bounds {
+	return Bounds{from: at.Addr, control: c, conn: at.Conn, moved: at.Moved}
+}
+
+// countFor has waits and rates counted for the holder of a token, from any address, else for the address. Only a token
+// that this node knows names a client: with free names a client would have any number of rates. The anonymous token names
+// none, since all clients share it.
+func (b *Bounds) countFor(who *Permit) {
+	if b.conn != nil {
+		b.client = b.conn.Client
+	} else {
+		b.client = b.control.Limits.ClientOf(admission.ParseSource(b.from))
+	}
+	if accessor := who.Accessor(); cmp.Or(accessor, api.AnonymousAccessor) != api.AnonymousAccessor {
+		b.client = b.client.Holding(accessor)
+	}
+	b.rated = !b.control.Rates.Unbounded(b.client)
+}
+
+// Begin counts a request in flight, or what of Redis's has arrived together. operator: it may use the reserved places.
+func (b *Bounds) Begin(operator bool) (err error) {
+	if b.flight, err = b.control.Conns.Begin(b.conn, operator); err != nil {
+		b.slow = b.slow || errors.Is(err, admission.ErrSourceRequests)
+		return Overloaded(err)
+	}
+	return nil
+}
+
+// Ask counts a request with that many lines of headers for the rate of its client. The error is a *TooFastError.
+func (b *Bounds) Ask(lines int) error {
+	if !b.rated {
+		return nil
+	}
+	retry, err := b.control.Rates.TakeCost(b.client, admission.Cost(lines), time.Now())
+	if err == nil {
+		return nil
+	}
+	b.slow = true
+	return &TooFastError{Retry: max(retry, time.Millisecond),
+		err: fmt.Errorf("%w: %w: at most %d a second", ErrOverloaded, err, b.control.Limits.Rate.PerSecond)}
+}
+
+// TooFastError is an ErrOverloaded: the client asks more often than it may.
+type TooFastError struct {
+	Retry time.Duration // when it may ask again
+	err   error
+}
+
+// Error returns the text.
+func (e *TooFastError) Error() string { return e.err.Error() }
+
+// Unwrap returns an ErrOverloaded.
+func (e *TooFastError) Unwrap() error { return e.err }
+
+// Charge charges the client for the bytes that came and went.
+func (b *Bounds) Charge() {
+	if !b.rated || b.moved == nil {
+		return
+	}
+	cost, rest := admission.CostOfBytes(b.moved.Swap(0))
+	b.moved.Add(rest)
+	if cost > 0 {
+		b.control.Rates.Charge(b.client, cost, time.Now())
+	}
+}
+
+// Wait takes a place among the waits of the client, to be given back.
+func (b *Bounds) Wait() (admission.Place, error) {
+	place, err := b.control.Places.Take(b.client)
+	if err != nil {
+		b.slow = true
+		err = Overloaded(err)
+	}
+	return place, err
+}
+
+// largeAnswer is the size in bytes from which an answer counts while it is sent: smaller ones fit into the system's
+// buffers.
+const largeAnswer = 64 << 10
+
+// Answer counts an answer that is about to be sent, until taken is called, or returns why it must not be sent. Only reads
+// call it, so its error is never the outcome of a write.
+func (b *Bounds) Answer(bytes int) (taken func(), err error) {
+	if bytes < largeAnswer {
+		return func() {}, nil
+	}
+	if taken, err = b.control.Conns.Answering(b.conn, int64(bytes)); err != nil {
+		b.slow = true
+		return func() {}, Overloaded(err)
+	}
+	return taken, nil
+}
+
+// End says that the request is over, or waits from now on. A second call does nothing.
+func (b *Bounds) End() { b.flight.End() }
+
+// Slow has the refusals of the request come late.
+func (b *Bounds) Slow() { b.slow = true }
+
+// Delay waits before a refusal is sent to a client that asks for more than it may, or until one of the channels is
+// closed. The request is no longer in flight.
+func (b *Bounds) Delay(gone, stopping <-chan struct{}) {
+	b.End()
+	if b.slow {
+		b.control.Conns.SlowDown(b.conn, gone, stopping)
+		b.slow = false
+	}
+}
+
+// From returns the client's address, as HOST:PORT.
+func (b *Bounds) From() string { return b.from }
+
+// Key tells the clients apart that have entries in what all share.
+func (b *Bounds) Key() string { return b.client.Key }
