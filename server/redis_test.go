@@ -22,7 +22,12 @@ type redisClient struct {
 
 func dialRedis(t *testing.T, h *host) *redisClient {
 	t.Helper()
-	nc, err := net.Dial("tcp", h.cfg.RedisAddr)
+	return dialRedisAt(t, h.cfg.RedisAddr)
+}
+
+func dialRedisAt(t *testing.T, addr string) *redisClient {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

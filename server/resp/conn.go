@@ -42,7 +42,7 @@ func newConn(nc net.Conn, s *Server, as *admission.Conn) *conn {
 	c := &conn{net: nc, in: proto.NewReader(counted, cfg.limits()), cfg: cfg, shared: shared}
 	c.in.Known, counted.in = true, c.in
 	c.out = sender{net: counted, timeout: cfg.SendTimeout, mu: &c.subs.mu}
-	c.to = store{backend: s.backend, timeout: cfg.ClientTimeout, listing: cfg.ListingTimeout}
+	c.to = store{service: s.service, timeout: cfg.ClientTimeout, listing: cfg.ListingTimeout}
 	s.service.Begin(&c.to.Request, service.End{Addr: nc.RemoteAddr().String(), Conn: as, Moved: &counted.moved})
 	c.subs = subscriptions{net: nc, cfg: cfg, to: &c.to, shared: shared}
 	c.trail = trail{client: &c.to}

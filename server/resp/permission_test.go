@@ -156,7 +156,7 @@ func TestWaitBehindADeniedWrite(t *testing.T) {
 // A command is never sent to the node by somebody who has forgotten to decide.
 func TestACommandWithoutADecisionPanics(t *testing.T) {
 	g := newGuarded(t)
-	s := store{backend: g, timeout: time.Second}
+	s := store{service: g.service, timeout: time.Second}
 	g.service.Begin(&s.Request, service.End{})
 	s.begin(service.Credentials{})
 	defer func() {

@@ -20,7 +20,6 @@ import (
 type Server struct {
 	cfg      Config
 	service  *service.Service
-	backend  service.Node
 	listener net.Listener
 
 	shared  shared
@@ -49,7 +48,7 @@ func New(cfg Config, b service.Node) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.withDefaults(), backend: b, conns: make(map[*conn]struct{})}
+	s := &Server{cfg: cfg.withDefaults(), conns: make(map[*conn]struct{})}
 	var err error
 	if s.service, err = service.New(s.cfg.Config, b, admission.NewMetrics()); err != nil {
 		return nil, fmt.Errorf("resp: %w", err)

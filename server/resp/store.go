@@ -17,7 +17,7 @@ import (
 // belongs to one connection, and only its goroutine uses it.
 type store struct {
 	service.Request // what is asked for now
-	backend         service.Node
+	service         *service.Service
 	timeout         time.Duration // of a request, and for this node to find out whether something is allowed
 	listing         time.Duration // of a view
 	mode            service.Mode  // of reads
@@ -120,14 +120,9 @@ func (s *store) ReadPoint() error {
 // its reads. This node has applied it. It reads nothing.
 func (s *store) Revision() (uint64, error) { return s.Request.ReadPoint(service.Default) }
 
-// Remaining returns about how long the time of a key that was read has left.
-func (s *store) Remaining(key string) (time.Duration, bool) {
-	return s.backend.Remaining(kv.TimedKey, key)
-}
-
 // left returns about what is left of the time to live of a key that was read.
 func (s *store) left(key string, ttl time.Duration) time.Duration {
-	if left, runs := s.Remaining(key); runs {
+	if left, runs := s.Remaining(kv.TimedKey, key); runs {
 		return left
 	}
 	return ttl
@@ -166,13 +161,13 @@ func (s *store) countKeys() (keys, expiring int, known bool) {
 	keys, err = v.Count(kv.Range{Limit: countedKeys})
 	known = err == nil
 	if keys == countedKeys {
-		keys, known = s.backend.KeyCount()
+		keys, known = s.KeyCount()
 	}
 	return keys, v.snapshot.Expiring(), known
 }
 
 // Status returns the node's view of itself and of the other nodes. It needs no permission, as over HTTP.
-func (s *store) Status() api.Status { return s.backend.Status() }
+func (s *store) Status() api.Status { return s.service.Status() }
 
 // Lease carries out r if the client may write the lease, for as long as it may.
 func (s *store) Lease(ctx context.Context, r service.LeaseCommand) (service.LeaseGrant, error) {

@@ -53,7 +53,7 @@ func TestWatchSaysHowFarItIs(t *testing.T) {
 }
 
 func TestWatchIsRefused(t *testing.T) {
-	_, server := startTold(t, Config{}, watch.Limits{Waiting: 8, Events: 4, Bytes: 1 << 20})
+	f, server := startTold(t, Config{}, watch.Limits{Waiting: 8, Events: 4, Bytes: 1 << 20})
 	s := dial(t, server)
 	s.want("TENURE.WATCH p/ -1", "-ERR the revision of TENURE.WATCH is a number, from 0 up: see TENURE.REVISION")
 	s.want("TENURE.WATCH "+strings.Repeat("p", 1025)+" 0", "-ERR the prefix of TENURE.WATCH has at most 1024 bytes")
@@ -64,7 +64,7 @@ func TestWatchIsRefused(t *testing.T) {
 		"TENURE.REVISION, then read the keys anew, then watch from that revision")
 	s.send("HELLO 3")
 	s.reply()
-	now := server.backend.(*fake).state.Revision()
+	now := f.state.Revision()
 	s.want(fmt.Sprint("TENURE.WATCH p/ ", now), fmt.Sprintf("[tenure.watch p/ %d]", now))
 	s.want("TENURE.WATCH q/ 9", "-ERR this connection watches a prefix already: use another connection")
 }

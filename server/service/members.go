@@ -26,4 +26,6 @@ type Members interface {
 	// node if this is another one. Without force it is refused, with api.CodeQuorumLoss, if no other voter could be
 	// master then, or too few would be alive once the node is stopped.
 	DrainNode(timeout time.Duration, node ballot.NodeID, off, force bool) error
+	// Transfer asks the master to hand over, to node `to` if it is not 0.
+	Transfer(timeout time.Duration, to ballot.NodeID) error
 }

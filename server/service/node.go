@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"tenure/api"
-	"tenure/internal/ballot"
 )
 
 // Node is the node as the requests of clients see it. Whoever needs a part takes only that. All methods are safe for
@@ -22,7 +21,7 @@ type Node interface {
 	Health
 }
 
-// Health says how the node is.
+// Health says how the node is, to everybody.
 type Health interface {
 	// Ready returns nil if the node knows a master that is ready, and is caught up; else it says what is missing.
 	Ready() error
@@ -30,7 +29,7 @@ type Health interface {
 	Full() string
 }
 
-// Cluster is what the node knows of itself and its peers.
+// Cluster is what the node knows of itself and its peers, for everybody.
 type Cluster interface {
 	// Status returns the node's view of itself and its peers. It never waits for the disk or the log.
 	Status() api.Status
@@ -40,8 +39,6 @@ type Cluster interface {
 	Peers() []string
 	// Leader returns the peer address of the master, or "".
 	Leader() string
-	// Transfer asks the master to hand over, to node `to` if it is not 0.
-	Transfer(timeout time.Duration, to ballot.NodeID) error
 }
 
 // Upgrades tells which feature level the cluster has, and raises it.

@@ -17,7 +17,7 @@ type Request struct {
 	Line   Line // in the audit log
 
 	service *Service
-	node    Node
+	node    Node // of service
 }
 
 // Begin makes r a request of the client at that end of a connection, about whom nothing is known yet: see Identify.

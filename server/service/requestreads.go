@@ -2,7 +2,6 @@ package service
 
 import (
 	"tenure/kv"
-	"tenure/server/acl"
 )
 
 // Get reads one key, about which something was decided.
@@ -19,9 +18,11 @@ func (r *Request) Get(mode Mode, key string) (kv.Entry, bool, ReadMeta, error) {
 // and returns the revision of the state. The entry of a key that is absent has ModifyIndex 0. It may begin again with the
 // first key. After an error each may have been called with entries that the client must not get.
 func (r *Request) GetMany(mode Mode, keys []string, each func(i int, e kv.Entry) bool) (uint64, error) {
-	if r.Decides() {
+	if !r.Decides() {
+		r.NeedsNothing()
+	} else {
 		for _, k := range keys {
-			if err := r.need(acl.KeyRead(k)); err != nil {
+			if err := r.NeedKey(k); err != nil {
 				return 0, err
 			}
 		}

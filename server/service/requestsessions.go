@@ -60,6 +60,15 @@ func (r *Request) Session(id string) (kv.Session, bool) {
 	return r.node.Session(id)
 }
 
+// KeyCount returns how many keys there were a little while ago. known is false if they were not counted yet. The client
+// must be allowed to read all of them.
+func (r *Request) KeyCount() (keys int, known bool) {
+	if !r.MayKeys("") {
+		return 0, false
+	}
+	return r.node.KeyCount()
+}
+
 // Remaining returns about how long the time that runs on name has left; runs is false if none is known to run.
 func (r *Request) Remaining(kind kv.TimedKind, name string) (left time.Duration, runs bool) {
 	r.MustBeDecided()

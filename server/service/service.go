@@ -70,6 +70,8 @@ func (c Config) Validate() error {
 
 // Service is a node as the clients of one listener reach it. All methods are safe for concurrent use.
 type Service struct {
+	Cluster
+	Health
 	cfg  Config
 	node Node
 }
@@ -83,11 +85,20 @@ func New(cfg Config, n Node, m *admission.Metrics) (*Service, error) {
 	if cfg.Admission == nil {
 		cfg.Admission = admission.NewControl(cfg.Limits, cfg.Logger, m)
 	}
-	return &Service{cfg: cfg, node: n}, nil
+	return &Service{Cluster: n, Health: n, cfg: cfg, node: n}, nil
 }
 
 // Admission returns the bounds on the clients.
 func (s *Service) Admission() *admission.Control { return s.cfg.Admission }
+
+// Revision returns that of the store as this node has applied it.
+func (s *Service) Revision() uint64 { return s.Status().Revision }
+
+// CatchUp waits until this node has applied every command that was acknowledged before the call, and returns the store's
+// revision then.
+func (s *Service) CatchUp(timeout time.Duration) (revision uint64, err error) {
+	return s.node.CatchUp(timeout)
+}
 
 // HasTokens reports whether there are tokens, so that not everything is allowed.
 func (s *Service) HasTokens() bool { return s.cfg.Access != nil }

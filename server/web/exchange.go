@@ -73,7 +73,6 @@ func newEndpoint(name string, handlers map[string]handler, m *metrics) *endpoint
 type dispatcher struct {
 	node        []string // value of api.HeaderNode
 	service     *service.Service
-	backend     service.Node
 	metrics     *metrics
 	log         zerolog.Logger
 	hosts       Hosts

@@ -23,10 +23,10 @@ type handlers struct {
 	metrics  *metrics
 }
 
-// newHandlers wires the handlers to the parts of b that each uses. addr is where the server listens.
-func newHandlers(cfg Config, b service.Node, m *metrics, w *waits, addr func() string) *handlers {
+// newHandlers wires the handlers to what each uses. addr is where the server listens.
+func newHandlers(cfg Config, b *service.Service, m *metrics, w *waits, addr func() string) *handlers {
 	in := &bodies{timeout: cfg.HeaderTimeout + cfg.BodyTimeout, maxValue: cfg.MaxValueBytes}
-	writes := &writes{revision: func() uint64 { return b.Status().Revision }}
+	writes := &writes{revision: b.Revision}
 	name := func() string { return nodeName(cfg.NodeName, b) }
 	m.node = name
 	return &handlers{

@@ -84,7 +84,7 @@ func (d *dispatcher) fromBrowser(r *http.Request) error {
 func (d *dispatcher) forCluster(r *http.Request) error {
 	names, own := r.Header[api.HeaderCluster], ""
 	if len(names) > 0 {
-		own = d.backend.ClusterID()
+		own = d.service.ClusterID()
 	}
 	if own == "" || len(names) == 1 && names[0] == own {
 		return nil

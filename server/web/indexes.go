@@ -18,7 +18,7 @@ func (w *waits) ofAnotherStore(index uint64, timeout time.Duration) (revision ui
 	if applied, err := w.hub.Newest(); err == nil && index <= applied {
 		return applied, false, nil
 	}
-	revision, err = w.reader.CatchUp(timeout)
+	revision, err = w.service.CatchUp(timeout)
 	return revision, err == nil && index > revision, err
 }
 

@@ -140,8 +140,8 @@ func TestNoRouteIsWithoutADecision(t *testing.T) {
 func TestAnAnswerWithoutADecisionPanics(t *testing.T) {
 	g := newGuarded(t)
 	g.fake.set(t, "k", "secret")
-	h := newHandlers(g.cfg, g.fake, g.metrics, g.waits, g.Addr)
-	d := g.newDispatcher(g.fake)
+	h := newHandlers(g.cfg, g.service, g.metrics, g.waits, g.Addr)
+	d := g.newDispatcher()
 	answer := func(by handler, w *httptest.ResponseRecorder) {
 		r := httptest.NewRequest("GET", "http://127.0.0.1/x", nil)
 		r.Header.Set(api.HeaderToken, root)

@@ -48,10 +48,10 @@ func newFor(p port, cfg Config, b service.Node) (*Server, error) {
 		return nil, fmt.Errorf("web: %w", err)
 	}
 	s.conns.open, s.conns.limits, s.conns.pending = &m.conns, s.Admission().Conns, s.Admission().Pending
-	s.waits = &waits{hub: cfg.Hub, reader: b, waiting: &m.waiting, stopping: make(chan struct{})}
-	s.routes = slices.DeleteFunc(newHandlers(cfg, b, m, s.waits, s.Addr).table(),
+	s.waits = &waits{hub: cfg.Hub, service: s.service, waiting: &m.waiting, stopping: make(chan struct{})}
+	s.routes = slices.DeleteFunc(newHandlers(cfg, s.service, m, s.waits, s.Addr).table(),
 		func(r route) bool { return r.use&p.only != p.only })
-	s.router = newRouter(s.routes, p.none(s.routes), s.newDispatcher(b))
+	s.router = newRouter(s.routes, p.none(s.routes), s.newDispatcher())
 	s.http = &http.Server{
 		Handler:           s.router,
 		ReadHeaderTimeout: cfg.HeaderTimeout,
@@ -72,10 +72,10 @@ func newFor(p port, cfg Config, b service.Node) (*Server, error) {
 }
 
 // newDispatcher returns what all requests have in common.
-func (s *Server) newDispatcher(b service.Node) *dispatcher {
+func (s *Server) newDispatcher() *dispatcher {
 	cfg, m := s.cfg, s.metrics
 	return &dispatcher{
-		node: []string{s.node}, service: s.service, backend: b, metrics: m, slow: cfg.Slow, log: cfg.Logger,
+		node: []string{s.node}, service: s.service, metrics: m, slow: cfg.Slow, log: cfg.Logger,
 		hosts:       NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
 		crossOrigin: http.NewCrossOriginProtection(), timeouts: timeoutsOf(cfg), waits: s.waits, drained: cfg.Drained,
 	}

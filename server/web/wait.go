@@ -31,7 +31,7 @@ func (q *query) blocks() bool { return q.index != 0 }
 // waits is the common part of blocking queries and streams of events.
 type waits struct {
 	hub      *watch.Hub
-	reader   service.Reader
+	service  *service.Service
 	waiting  *atomic.Int64 // how many wait now
 	blocking atomic.Int64  // how many blocking queries wait, or are answered after that
 	stopping chan struct{} // closed when nobody may wait any more
