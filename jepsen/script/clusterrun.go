@@ -65,7 +65,7 @@ func (w *cluster) write(c *Command) error {
 	nd, label := w.node(c), c.Word("a label")
 	cmd := kv.Command{Op: kv.OpSet, Key: c.Word("a key"), Value: []byte(c.Word("a value"))}
 	until := w.read(nd) + c.Time("wait", defaultWait)
-	nd.input(&replica.Event{Write: &replica.WriteRequest{ID: nd.label(label), Command: kv.EncodeCommand(&cmd),
+	nd.input(&replica.Event{Write: &replica.Write{ID: nd.label(label), Command: kv.EncodeCommand(&cmd),
 		Until: until}})
 	return nil
 }

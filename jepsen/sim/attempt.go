@@ -84,8 +84,8 @@ func (a *attempt) askPoint() {
 	a.node.log.put(input{read: a})
 }
 
-func (a *attempt) asWrite() *replica.WriteRequest {
-	return &replica.WriteRequest{ID: a.request, Command: a.command, Frees: a.frees, Keyed: a.keyed, Until: a.deadline}
+func (a *attempt) asWrite() *replica.Write {
+	return &replica.Write{ID: a.request, Command: a.command, Frees: a.frees, Keyed: a.keyed, Until: a.deadline}
 }
 
 func (a *attempt) asRead() *replica.ReadRequest {

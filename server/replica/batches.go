@@ -37,9 +37,9 @@ func (b *batches) propose(now time.Duration, q *queue, core *multipaxos.Core, te
 		value := append(make([]byte, 0, size), tagBatch)
 		writes := append([]write(nil), q.items[:n]...)
 		for i := range writes {
-			value = kv.AppendBatch(value, writes[i].command)
+			value = kv.AppendBatch(value, writes[i].Command)
 			if !writes[i].again() {
-				writes[i].command = nil
+				writes[i].Command = nil
 			}
 		}
 		slot, ok := core.Propose(value)
@@ -58,8 +58,8 @@ func (b *batches) propose(now time.Duration, q *queue, core *multipaxos.Core, te
 // more than the state machine takes.
 func (q *queue) first(maxBytes int) (n, size int) {
 	size = 1
-	for n < min(len(q.items), kv.MaxBatchCommands) && (n == 0 || size+len(q.items[n].command) <= maxBytes) {
-		size += len(q.items[n].command) + batchOverhead
+	for n < min(len(q.items), kv.MaxBatchCommands) && (n == 0 || size+len(q.items[n].Command) <= maxBytes) {
+		size += len(q.items[n].Command) + batchOverhead
 		n++
 	}
 	return n, size
@@ -121,9 +121,9 @@ func (b *batches) expire(now time.Duration, out *outbox) {
 	for i := range b.inFlight {
 		x := &b.inFlight[i]
 		for j := range x.writes {
-			if w := &x.writes[j]; w.id != 0 && now >= w.until {
+			if w := &x.writes[j]; w.ID != 0 && now >= w.Until {
 				out.answer(*w, Unknown, TimedOut, kv.Result{})
-				w.id = 0
+				w.ID = 0
 			}
 		}
 	}

@@ -16,7 +16,7 @@ func TestTheNextBatchIsBounded(t *testing.T) {
 	} {
 		q := queue{items: make([]write, c.waiting)}
 		for i := range q.items {
-			q.items[i].command = make([]byte, c.bytes)
+			q.items[i].Command = make([]byte, c.bytes)
 		}
 		if n, _ := q.first(c.most); n != c.want {
 			t.Errorf("%d writes of %d bytes: %d in a batch of %d bytes, want %d", c.waiting, c.bytes, n, c.most, c.want)

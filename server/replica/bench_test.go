@@ -102,13 +102,13 @@ func BenchmarkWrites(b *testing.B) {
 				c := kv.Command{Op: kv.OpSet, Key: fmt.Sprintf("bench/%08d", i), Value: make([]byte, 256)}
 				commands[i] = kv.EncodeCommand(&c)
 			}
-			requests := make([]WriteRequest, 1024)
+			requests := make([]Write, 1024)
 			id := uint64(0)
 			b.ReportAllocs()
 			for b.Loop() {
 				for range n {
 					id++
-					requests[id%1024] = WriteRequest{ID: id, Command: commands[id%1024], Until: time.Hour}
+					requests[id%1024] = Write{ID: id, Command: commands[id%1024], Until: time.Hour}
 					s.events = append(s.events, Event{Write: &requests[id%1024]})
 				}
 				answered := 0

@@ -139,7 +139,7 @@ func (x *compared) write(keys int) {
 	for range keys {
 		x.loads++
 		c := set(fmt.Sprint(x.loads), strings.Repeat("v", 1<<9))
-		x.give(Event{Write: &WriteRequest{ID: x.loads, Command: kv.EncodeCommand(&c), Until: sec}})
+		x.give(Event{Write: &Write{ID: x.loads, Command: kv.EncodeCommand(&c), Until: sec}})
 		x.settle(0, x.pub)
 		if r := x.replies[x.loads]; r.Outcome != Done {
 			x.t.Fatalf("%+v", r)

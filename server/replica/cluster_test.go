@@ -95,7 +95,7 @@ func TestRestartOfAllNodesKeepsAcknowledgedWrites(t *testing.T) {
 func TestPausedMasterAcknowledgesNothingLate(t *testing.T) {
 	c := newCluster(t, 3, 4)
 	old := c.awaitMaster()
-	old.input(Event{Write: &WriteRequest{ID: 7, Command: kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "k",
+	old.input(Event{Write: &Write{ID: 7, Command: kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "k",
 		Value: []byte("old")}),
 		Until: c.now + 10*time.Second}})
 	c.round(old) // proposed and sent
@@ -152,8 +152,8 @@ func TestForwardedWriteAcrossABrokenLink(t *testing.T) {
 	c.until("the follower to know the master", time.Second, func() bool { return f.log.Position().Master == m.id })
 	plain, keyed := set("a", "1"), set("b", "1")
 	keyed.IdemKey = "key"
-	f.input(Event{Write: &WriteRequest{ID: 1, Command: kv.EncodeCommand(&plain), Until: c.now + 3*time.Second}})
-	f.input(Event{Write: &WriteRequest{ID: 2, Command: kv.EncodeCommand(&keyed), Keyed: true,
+	f.input(Event{Write: &Write{ID: 1, Command: kv.EncodeCommand(&plain), Until: c.now + 3*time.Second}})
+	f.input(Event{Write: &Write{ID: 2, Command: kv.EncodeCommand(&keyed), Keyed: true,
 		Until: c.now + 3*time.Second}})
 	c.round(f)
 	c.crash(m)
@@ -178,7 +178,7 @@ func TestKeyedWriteIsAppliedOnceAcrossMasters(t *testing.T) {
 			cmd.Index = e.ModifyIndex
 		}
 		id++
-		f.input(Event{Write: &WriteRequest{ID: id, Command: kv.EncodeCommand(&cmd), Keyed: true,
+		f.input(Event{Write: &Write{ID: id, Command: kv.EncodeCommand(&cmd), Keyed: true,
 			Until: c.now + 5*time.Second}})
 		c.run(time.Duration(round) * time.Millisecond)
 		c.crash(m)

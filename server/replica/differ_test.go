@@ -114,7 +114,7 @@ func TestADifferenceIsFoundWhileCheckpointsRun(t *testing.T) {
 				}
 				c.loads++
 				command := set(fmt.Sprint("k", c.loads%1000), "v")
-				c.awaitMaster().input(Event{Write: &WriteRequest{ID: 1_000_000 + c.loads, Command: kv.EncodeCommand(&command),
+				c.awaitMaster().input(Event{Write: &Write{ID: 1_000_000 + c.loads, Command: kv.EncodeCommand(&command),
 					Until: c.now + time.Second}})
 			}
 		})

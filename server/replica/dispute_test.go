@@ -162,7 +162,7 @@ func TestStatesAreComparedUnderLoad(t *testing.T) {
 				}
 				c.loads++
 				command := set(fmt.Sprint("k", c.loads%1000), "v")
-				master.input(Event{Write: &WriteRequest{ID: 1_000_000 + c.loads, Command: kv.EncodeCommand(&command),
+				master.input(Event{Write: &Write{ID: 1_000_000 + c.loads, Command: kv.EncodeCommand(&command),
 					Until: c.now + time.Second}})
 			}
 		})

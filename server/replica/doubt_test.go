@@ -28,7 +28,7 @@ func TestAVerdictOnASecondCopyTellsOfTheFirst(t *testing.T) {
 		cluster.cut = func(from, to ballot.NodeID) bool {
 			return from == m.id && to == f.id || !c.first && from == f.id && to == m.id
 		}
-		f.input(Event{Write: &WriteRequest{ID: 3, Command: kv.EncodeCommand(&cmd), Keyed: true, Until: cluster.now + 20*time.Second}})
+		f.input(Event{Write: &Write{ID: 3, Command: kv.EncodeCommand(&cmd), Keyed: true, Until: cluster.now + 20*time.Second}})
 		cluster.run(50 * time.Millisecond)
 		if r := cluster.write(m, 4, kv.DropToken(token.Accessor), 5*time.Second); r.Result.Code != kv.CodeDone {
 			t.Fatalf("%+v", r)

@@ -67,7 +67,7 @@ func TestWaitCountsFromTheRound(t *testing.T) {
 	cmd := set("k", "v")
 	for now, want := range map[time.Duration]Outcome{3*sec - 1: 0, 3 * sec: Refused} {
 		b := newBench(t, 1)
-		b.give(Event{Write: &WriteRequest{ID: 1, Command: kv.EncodeCommand(&cmd), Wait: sec}})
+		b.give(Event{Write: &Write{ID: 1, Command: kv.EncodeCommand(&cmd), Wait: sec}})
 		b.give(Event{Read: &ReadRequest{ID: 2, Wait: sec}})
 		b.run(2*sec, Published{})
 		b.tick(now, Published{})

@@ -36,13 +36,13 @@ func (f *forwards) forward(now time.Duration, q *queue, to ballot.NodeID, out *o
 		if f.open >= f.max || f.bytes >= f.maxBytes {
 			break
 		}
-		if size > 0 && size+len(w.command) > f.maxMessage {
+		if size > 0 && size+len(w.Command) > f.maxMessage {
 			out.send(m)
 			size, m.Writes = 0, nil
 		}
 		seq := f.add(w, to)
-		m.Writes = append(m.Writes, ForwardedWrite{ID: seq, Command: w.command, Frees: w.frees, WaitFor: w.until - now})
-		size += len(w.command)
+		m.Writes = append(m.Writes, Write{ID: seq, Command: w.Command, Frees: w.Frees, Wait: w.Until - now})
+		size += len(w.Command)
 		n++
 	}
 	if len(m.Writes) > 0 {
@@ -59,7 +59,7 @@ func (f *forwards) add(w write, to ballot.NodeID) uint64 {
 	}
 	f.next++
 	f.open++
-	f.bytes += len(w.command)
+	f.bytes += len(w.Command)
 	f.items = append(f.items, forwarded{write: w, seq: f.next, to: to})
 	return f.next
 }
@@ -74,11 +74,11 @@ func (f *forwards) answered(now time.Duration, from ballot.NodeID, answers []For
 		if w == nil || w.to != from {
 			continue
 		}
-		switch again := !leaving && now < w.until; {
+		switch again := !leaving && now < w.Until; {
 		case again && a.Outcome == Refused && (a.Reason == NoMaster || a.Reason == Stopping):
 			q.push(w.write)
 			notMaster = true
-		case again && w.keyed && a.Outcome == Unknown && a.Reason == LeaseLost:
+		case again && w.Keyed && a.Outcome == Unknown && a.Reason == LeaseLost:
 			q.push(w.inDoubt())
 			notMaster = true
 		default:
@@ -94,7 +94,7 @@ func (f *forwards) answered(now time.Duration, from ballot.NodeID, answers []For
 func (f *forwards) lost(node ballot.NodeID, q *queue, out *outbox) {
 	for i := range f.items {
 		if a := &f.items[i]; !a.over && a.to == node {
-			if a.keyed {
+			if a.Keyed {
 				q.push(a.inDoubt())
 			} else {
 				out.answer(a.write, Unknown, LinkLost, kv.Result{})
@@ -109,7 +109,7 @@ func (f *forwards) lost(node ballot.NodeID, q *queue, out *outbox) {
 // again.
 func (f *forwards) recall(master ballot.NodeID, q *queue) {
 	for i := range f.items {
-		if a := &f.items[i]; !a.over && a.keyed && a.to != master {
+		if a := &f.items[i]; !a.over && a.Keyed && a.to != master {
 			q.push(a.inDoubt())
 			f.remove(a)
 		}
@@ -120,7 +120,7 @@ func (f *forwards) recall(master ballot.NodeID, q *queue) {
 // expire answers the writes whose clients have waited too long.
 func (f *forwards) expire(now time.Duration, out *outbox) {
 	for i := range f.items {
-		if a := &f.items[i]; !a.over && now >= a.until {
+		if a := &f.items[i]; !a.over && now >= a.Until {
 			out.answer(a.write, Unknown, TimedOut, kv.Result{})
 			f.remove(a)
 		}
@@ -137,8 +137,8 @@ func (f *forwards) find(seq uint64) *forwarded {
 }
 
 func (f *forwards) remove(a *forwarded) {
-	f.bytes -= len(a.command)
-	a.over, a.command = true, nil
+	f.bytes -= len(a.Command)
+	a.over, a.Command = true, nil
 	f.open--
 }
 

@@ -77,7 +77,7 @@ func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 			b.give(Event{Peer: &m})
 			b.run(sec, Published{})
 		}
-		forwarded := func() (out []ForwardedWrite) {
+		forwarded := func() (out []Write) {
 			for _, m := range b.messages {
 				if m.Kind == KindForward {
 					out = append(out, m.Writes...)
@@ -119,7 +119,7 @@ func TestRequestsWaitOutAHandOver(t *testing.T) {
 	b.request(1, 9*sec)
 	b.give(Event{Read: &ReadRequest{ID: 2, Until: 9 * sec}})
 	b.give(Event{Peer: &Message{Kind: KindForward, From: 2, To: 1,
-		Writes: []ForwardedWrite{{ID: 5, Command: []byte("w"), WaitFor: sec}}}})
+		Writes: []Write{{ID: 5, Command: []byte("w"), Wait: sec}}}})
 	b.run(0, p)
 	b.run(0, p)
 	if len(b.replies) != 0 || !b.log.Idle() {
@@ -207,7 +207,7 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 			b := newBench(t, 1, 2, 3)
 			b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}}})
 			cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, c.bytes)}
-			var sent []ForwardedWrite
+			var sent []Write
 			messages := 0
 			step := func() {
 				b.messages = nil
@@ -228,7 +228,7 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 				}
 			}
 			for i := range c.times {
-				b.give(Event{Write: &WriteRequest{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 9 * sec}})
+				b.give(Event{Write: &Write{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 9 * sec}})
 				if c.bytes > 1<<16 || i%40 == 39 {
 					step() // the queue has a bound of its own
 				}
@@ -262,11 +262,11 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 func TestForwardedWritesSayWhatTheyAre(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}}})
-	b.give(Event{Write: &WriteRequest{ID: 1, Command: []byte("w"), Frees: true, Until: 9 * sec}})
-	b.give(Event{Write: &WriteRequest{ID: 2, Command: []byte("v"), Until: 8 * sec}})
+	b.give(Event{Write: &Write{ID: 1, Command: []byte("w"), Frees: true, Until: 9 * sec}})
+	b.give(Event{Write: &Write{ID: 2, Command: []byte("v"), Until: 8 * sec}})
 	b.run(3*sec, Published{})
 	w := b.messages[len(b.messages)-1].Writes
-	if len(w) != 2 || !w[0].Frees || w[1].Frees || w[0].WaitFor != 6*sec || w[1].WaitFor != 5*sec ||
+	if len(w) != 2 || !w[0].Frees || w[1].Frees || w[0].Wait != 6*sec || w[1].Wait != 5*sec ||
 		string(w[0].Command) != "w" {
 		t.Fatalf("forwarded as %+v", w)
 	}
@@ -276,7 +276,7 @@ func TestForwardedWritesSayWhatTheyAre(t *testing.T) {
 func TestANodeWithoutTheLeaseRefusesWhatIsForwarded(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	b.give(Event{Peer: &Message{Kind: KindForward, From: 2, To: 1,
-		Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), WaitFor: sec}, {ID: 6, Command: []byte("w"), WaitFor: sec}}}})
+		Writes: []Write{{ID: 5, Command: []byte("v"), Wait: sec}, {ID: 6, Command: []byte("w"), Wait: sec}}}})
 	b.again()
 	if len(b.messages) != 1 || b.messages[0].Kind != KindForwarded || b.messages[0].To != 2 {
 		t.Fatalf("sent %+v", b.messages)
@@ -297,9 +297,9 @@ func TestForwardedWritesWaitForReadiness(t *testing.T) {
 	b.run(3*sec, tenure(1, 90*sec))
 	b.messages = nil
 	b.give(Event{Peer: &Message{Kind: KindForward, From: 2, To: 1,
-		Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), Frees: true, WaitFor: sec}}}})
+		Writes: []Write{{ID: 5, Command: []byte("v"), Frees: true, Wait: sec}}}})
 	b.again()
-	if q := b.log.queue.items; len(q) != 1 || !q[0].frees || q[0].at != 3*sec {
+	if q := b.log.queue.items; len(q) != 1 || !q[0].Frees || q[0].at != 3*sec {
 		t.Fatalf("waits as %+v", q)
 	}
 	b.tick(4*sec-1, b.pub)
@@ -397,7 +397,7 @@ func TestSoleIsOnlyACopyWithoutAnother(t *testing.T) {
 		f := forwards{max: 9, maxBytes: 1 << 20, maxMessage: 1 << 20}
 		var q queue
 		var out outbox
-		q.push(write{id: 7, keyed: true, command: []byte("c"), until: sec})
+		q.push(write{Write: Write{ID: 7, Keyed: true, Command: []byte("c"), Until: sec}})
 		f.forward(0, &q, 2, &out)
 		to := ballot.NodeID(2)
 		if c.between != nil {
@@ -420,7 +420,7 @@ func TestAKeyedWriteOfALostMasterWaitsForTheNext(t *testing.T) {
 	for _, c := range []struct{ keyed, leaving, waits bool }{{true, false, true}, {false, false, false}, {true, true, false}} {
 		give := func(b *bench) {
 			cmd := set("k", "v")
-			b.give(Event{Write: &WriteRequest{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: c.keyed, Until: 80 * sec}})
+			b.give(Event{Write: &Write{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: c.keyed, Until: 80 * sec}})
 		}
 		follower := newBench(t, 1, 2)
 		follower.give(Event{Up: 2})
@@ -447,7 +447,7 @@ func TestAKeyedWriteOfALostMasterWaitsForTheNext(t *testing.T) {
 		for name, b := range map[string]*bench{"forwarded": follower, "proposed": master} {
 			r, told := b.replies[7]
 			if told == c.waits || told && r.Outcome != Unknown || c.waits && (len(b.log.queue.items) != 1 ||
-				!b.log.queue.items[0].doubt || len(b.log.queue.items[0].command) == 0) {
+				!b.log.queue.items[0].doubt || len(b.log.queue.items[0].Command) == 0) {
 				t.Errorf("%+v, %s: told %v %+v, %d wait", c, name, told, r, len(b.log.queue.items))
 			}
 		}

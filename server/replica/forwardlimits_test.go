@@ -18,7 +18,7 @@ func (b *bench) heardMaster(now time.Duration, from ballot.NodeID, epoch uint64)
 }
 
 // forwarded returns the writes forwarded since the last call, in the groups that they travel in.
-func (b *bench) forwarded(now time.Duration) (groups [][]ForwardedWrite) {
+func (b *bench) forwarded(now time.Duration) (groups [][]Write) {
 	b.t.Helper()
 	b.run(now, Published{})
 	for _, m := range b.messages {
@@ -44,7 +44,7 @@ func forwardTo2(t *testing.T, n int) (*bench, []uint64) {
 	b.heardMaster(0, 2, 7)
 	var ids []uint64
 	for i := range n {
-		b.give(Event{Write: &WriteRequest{ID: uint64(i + 1), Command: []byte{'w', byte(i + 1)}, Keyed: i%2 == 1,
+		b.give(Event{Write: &Write{ID: uint64(i + 1), Command: []byte{'w', byte(i + 1)}, Keyed: i%2 == 1,
 			Until: 9 * sec}})
 	}
 	for _, g := range b.forwarded(0) {
@@ -88,7 +88,7 @@ func TestForwardedWritesFillTheirBounds(t *testing.T) {
 			b.heardMaster(0, 2, 7)
 			var got []int
 			for i, n := range c.sizes {
-				b.give(Event{Write: &WriteRequest{ID: uint64(i + 1), Command: make([]byte, n), Until: 9 * sec}})
+				b.give(Event{Write: &Write{ID: uint64(i + 1), Command: make([]byte, n), Until: 9 * sec}})
 				if n < all/4 && i+1 < len(c.sizes) {
 					continue // the next one goes with it
 				}

@@ -473,7 +473,7 @@ func (c *cluster) awaitMaster() *testNode {
 // write asks node n and waits for the answer.
 func (c *cluster) write(n *testNode, id uint64, cmd kv.Command, wait time.Duration) Reply {
 	c.t.Helper()
-	n.input(Event{Write: &WriteRequest{ID: id, Command: kv.EncodeCommand(&cmd), Keyed: cmd.IdemKey != "",
+	n.input(Event{Write: &Write{ID: id, Command: kv.EncodeCommand(&cmd), Keyed: cmd.IdemKey != "",
 		Frees: cmd.Op != kv.OpSet, Until: c.now + wait}})
 	return c.await(n, id, wait)
 }

@@ -130,9 +130,7 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 	case e.Peer != nil:
 		l.receive(now, e.Peer)
 	case e.Write != nil:
-		r := e.Write
-		l.admit(write{id: r.ID, command: r.Command, frees: r.Frees, keyed: r.Keyed, at: now,
-			until: waitsUntil(now, r.Until, r.Wait)})
+		l.admit(writeAt(now, 0, *e.Write))
 	case e.Read != nil:
 		l.reads.add(now, e.Read, l.leaving, &l.out)
 	case e.Persisted != 0:
@@ -176,7 +174,7 @@ func (l *Log) receive(now time.Duration, m *Message) {
 		l.hear(now, m.From, m.Heartbeat)
 	case KindForward:
 		for _, f := range m.Writes {
-			l.admit(write{id: f.ID, from: m.From, command: f.Command, frees: f.Frees, at: now, until: now + f.WaitFor})
+			l.admit(writeAt(now, m.From, f))
 		}
 	case KindForwarded:
 		if l.forwards.answered(now, m.From, m.Answers, l.leaving, &l.queue, &l.out) {

@@ -15,7 +15,7 @@ func (l *Log) admit(w write) {
 		l.out.answer(w, Refused, Stopping, kv.Result{})
 	case l.queue.full(w):
 		l.out.answer(w, Refused, Overloaded, kv.Result{})
-	case l.epoch.ready && !l.members.spaceFor(w.frees):
+	case l.epoch.ready && !l.members.spaceFor(w.Frees):
 		l.out.answer(w, Refused, NoSpace, kv.Result{})
 	default:
 		l.queue.push(w)

@@ -74,7 +74,7 @@ func (b *bench) give(e Event) { b.events = append(b.events, e) }
 // request gives a write of a client that waits until then.
 func (b *bench) request(id uint64, until time.Duration) {
 	cmd := set("k", "v")
-	b.give(Event{Write: &WriteRequest{ID: id, Command: kv.EncodeCommand(&cmd), Until: until}})
+	b.give(Event{Write: &Write{ID: id, Command: kv.EncodeCommand(&cmd), Until: until}})
 }
 
 // run makes a round at now.

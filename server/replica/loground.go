@@ -13,7 +13,7 @@ import (
 type Event struct {
 	Log          *multipaxos.Message
 	Peer         *Message
-	Write        *WriteRequest
+	Write        *Write
 	Read         *ReadRequest
 	Persisted    uint64 // every Persist up to this one is durable
 	Checkpointed bool   // what effect.Checkpoint has handed out is durable and visible

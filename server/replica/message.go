@@ -28,7 +28,7 @@ type Message struct {
 	Kind      MessageKind
 	From, To  ballot.NodeID
 	Heartbeat Heartbeat
-	Writes    []ForwardedWrite
+	Writes    []Write
 	Answers   []ForwardedAnswer
 	Read      ReadPoint
 	Snapshot  *snapshots.Message // of KindSnapshotAsk and KindSnapshotPiece only
@@ -59,15 +59,7 @@ type Heartbeat struct {
 	Silent time.Duration
 }
 
-// ForwardedWrite is a client's write on its way to the master.
-type ForwardedWrite struct {
-	ID      uint64 // the forwarding node's
-	Command []byte
-	Frees   bool
-	WaitFor time.Duration // how long the client still waits, when this was sent
-}
-
-// ForwardedAnswer is the master's answer to one of them.
+// ForwardedAnswer is the master's answer to a forwarded write.
 type ForwardedAnswer struct {
 	ID      uint64
 	Outcome Outcome

@@ -76,17 +76,17 @@ func (o *outbox) reply(r Reply) { o.out.Replies = append(o.out.Replies, r) }
 // answer gives w its one answer: to the client here, or to the node that forwarded it. A write whose id is 0 has had
 // its answer.
 func (o *outbox) answer(w write, outcome Outcome, why Reason, r kv.Result) {
-	if w.id == 0 {
+	if w.ID == 0 {
 		return
 	}
 	if w.doubt && outcome == Refused {
 		outcome = Unknown
 	}
 	if w.from == 0 {
-		o.reply(Reply{ID: w.id, Outcome: outcome, Reason: why, Result: r, Slot: w.slot, Sole: !w.doubt})
+		o.reply(Reply{ID: w.ID, Outcome: outcome, Reason: why, Result: r, Slot: w.slot, Sole: !w.doubt})
 		return
 	}
-	o.answerNode(w.from, ForwardedAnswer{ID: w.id, Outcome: outcome, Reason: why, Result: r})
+	o.answerNode(w.from, ForwardedAnswer{ID: w.ID, Outcome: outcome, Reason: why, Result: r})
 }
 
 // answerNode gathers the answers for one node into as few messages per round as their number and their bodies allow.

@@ -84,7 +84,7 @@ func TestAStrangerIsForwardedNothing(t *testing.T) {
 	before := b.state.Applied()
 	cmd := set("owned", "by a stranger")
 	b.give(Event{Peer: &Message{Kind: KindForward, From: stranger, To: 1,
-		Writes: []ForwardedWrite{{ID: 7, Command: kv.EncodeCommand(&cmd), WaitFor: sec}}}})
+		Writes: []Write{{ID: 7, Command: kv.EncodeCommand(&cmd), Wait: sec}}}})
 	b.give(Event{Peer: &Message{Kind: KindReadPoint, From: stranger, To: 1, Read: ReadPoint{ID: 5}}})
 	for range 5 {
 		b.run(sec, p)

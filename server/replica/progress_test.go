@@ -105,7 +105,7 @@ func TestM6LargeFramesDoNotArrive(t *testing.T) {
 	if r := c.write(m, 1, set("k", "small"), time.Second); r.Outcome != Done {
 		t.Fatalf("a small write: %+v", r)
 	}
-	m.input(Event{Write: &WriteRequest{ID: 2, Command: kv.EncodeCommand(&large), Until: c.now + time.Minute}})
+	m.input(Event{Write: &Write{ID: 2, Command: kv.EncodeCommand(&large), Until: c.now + time.Minute}})
 	c.until("another master", testBound+2*testLease, func() bool { n := c.master(); return n != nil && n != m })
 	if len(m.letGo) != 1 || m.letGo[0].Reason != elector.ReasonStuck || m.letGo[0].For < testBound {
 		t.Fatalf("let go: %v", m.letGo)
@@ -142,7 +142,7 @@ func TestM6AllDisksSlowMovesNobody(t *testing.T) {
 		n.frozen = true
 	}
 	cmd := set("k", "v")
-	m.input(Event{Write: &WriteRequest{ID: 1, Command: kv.EncodeCommand(&cmd), Until: c.now + time.Minute}})
+	m.input(Event{Write: &Write{ID: 1, Command: kv.EncodeCommand(&cmd), Until: c.now + time.Minute}})
 	c.run(3 * testBound)
 	for _, n := range c.nodes {
 		n.frozen = false
@@ -324,7 +324,7 @@ func TestM6WhoLacksSpaceServesRatherThanNobody(t *testing.T) {
 			c.awaitMaster()
 			c.large = third.id
 			large := kv.Command{Op: kv.OpDelete, Key: strings.Repeat("k", 10*smallFrame)}
-			third.input(Event{Write: &WriteRequest{ID: 2, Command: kv.EncodeCommand(&large), Frees: true,
+			third.input(Event{Write: &Write{ID: 2, Command: kv.EncodeCommand(&large), Frees: true,
 				Until: c.now + time.Hour}})
 		}
 		c.run(3 * testBound)
@@ -345,7 +345,7 @@ func TestDeletesGoOnBehindAWriteWithoutSpace(t *testing.T) {
 		m := c.awaitMaster()
 		c.run(testBound)
 		put := set("k", "v")
-		m.input(Event{Write: &WriteRequest{ID: 1, Command: kv.EncodeCommand(&put), Until: c.now + time.Minute}})
+		m.input(Event{Write: &Write{ID: 1, Command: kv.EncodeCommand(&put), Until: c.now + time.Minute}})
 		for _, n := range c.nodes {
 			if n != m || own {
 				n.log.SetDisk(Disk{Space: SpaceTight})

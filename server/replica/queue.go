@@ -15,19 +15,19 @@ type queue struct {
 
 // full reports whether there is no place for w.
 func (q *queue) full(w write) bool {
-	return len(q.items) >= q.max || q.bytes+len(w.command) > q.maxBytes
+	return len(q.items) >= q.max || q.bytes+len(w.Command) > q.maxBytes
 }
 
 // push adds w, whether the queue is full or not.
 func (q *queue) push(w write) {
 	q.items = append(q.items, w)
-	q.bytes += len(w.command)
+	q.bytes += len(w.Command)
 }
 
 // drop forgets the first n items.
 func (q *queue) drop(n int) {
 	for i := range n {
-		q.bytes -= len(q.items[i].command)
+		q.bytes -= len(q.items[i].Command)
 		q.items[i] = write{}
 	}
 	q.items = q.items[n:]
@@ -43,7 +43,7 @@ func (q *queue) remove(match func(write) bool) []write {
 	for _, w := range q.items {
 		if match(w) {
 			out = append(out, w)
-			q.bytes -= len(w.command)
+			q.bytes -= len(w.Command)
 		} else {
 			kept = append(kept, w)
 		}
@@ -71,7 +71,7 @@ func (q *queue) sendBack(out *outbox) {
 
 // expire refuses what has waited too long: it was never proposed or forwarded.
 func (q *queue) expire(now time.Duration, why Reason, out *outbox) {
-	q.refuse(func(w write) bool { return now >= w.until }, why, out)
+	q.refuse(func(w write) bool { return now >= w.Until }, why, out)
 }
 
 // refuseFull refuses what waits to be proposed and has no space any more: it may have come in while there was some. It
@@ -81,7 +81,7 @@ func (q *queue) refuseFull(m *membersView, out *outbox) bool {
 		return true
 	}
 	all := !m.quorumWith(true)
-	q.refuse(func(w write) bool { return !w.own && (all || !w.frees) }, NoSpace, out)
+	q.refuse(func(w write) bool { return !w.own && (all || !w.Frees) }, NoSpace, out)
 	return !all
 }
 

@@ -10,14 +10,17 @@ import (
 	"tenure/server/members"
 )
 
-// WriteRequest is a write of a client of this node.
-type WriteRequest struct {
-	ID      uint64 // drawn by the runner, never used twice in a run
-	Command []byte // encoded by kv.EncodeCommand; shared from here on, never changed
-	Frees   bool   // see kv.Command.Frees: accepted while the disk is low
-	Keyed   bool   // it has an idempotency key: may be forwarded again
-	Until   time.Duration
-	Wait    time.Duration // if positive, it counts instead of Until, from the reading of the round that takes it
+// Write is a client's write, on its way from there to the log: at the client's node, and if that is not the master
+// forwarded from there.
+type Write struct {
+	ID      uint64        // drawn by the runner, never used twice in a run; forwarded: what the client's node calls it
+	Command []byte        // encoded by kv.EncodeCommand; shared from here on, never changed
+	Frees   bool          // see kv.Command.Frees: accepted while the disk is low
+	Wait    time.Duration // if not 0, it counts instead of Until, from the reading of the round that takes it
+
+	// What only the client's node knows.
+	Keyed bool          `msgpack:"-"` // it has an idempotency key: may be forwarded again
+	Until time.Duration `msgpack:"-"`
 }
 
 // ReadRequest asks for a point from which this node's own state may be read.
@@ -25,18 +28,18 @@ type ReadRequest struct {
 	ID         uint64
 	Consistent bool
 	Until      time.Duration
-	Wait       time.Duration // as in WriteRequest
+	Wait       time.Duration // as in Write
 }
 
 // waitsUntil returns until when a request with these fields Until and Wait waits, if a round takes it at now.
 func waitsUntil(now, until, wait time.Duration) time.Duration {
-	if wait > 0 {
+	if wait != 0 {
 		return now + wait
 	}
 	return until
 }
 
-// Reply answers a WriteRequest, ReadRequest, MembersRequest or LevelRequest by its ID, exactly once.
+// Reply answers a Write, ReadRequest, MembersRequest or LevelRequest by its ID, exactly once.
 type Reply struct {
 	ID      uint64
 	Outcome Outcome
@@ -61,7 +64,7 @@ type MembersRequest struct {
 	// Known are members with addresses that the record may lack yet.
 	Known []ident.Member
 	Until time.Duration
-	Wait  time.Duration // as in WriteRequest
+	Wait  time.Duration // as in Write
 }
 
 // MembersAnswer goes with the Reply to a MembersRequest. Done: the operation has begun, or had begun before, or is

@@ -283,7 +283,7 @@ func TestBatchesGather(t *testing.T) {
 	b.settle(sec+gather, p)
 	big := kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, 3000)})
 	for id := uint64(5); id < 8; id++ {
-		b.give(Event{Write: &WriteRequest{ID: id, Command: big, Until: 8 * sec}})
+		b.give(Event{Write: &Write{ID: id, Command: big, Until: 8 * sec}})
 		propose(sec + gather)
 	}
 	if n := len(b.log.batches.inFlight); n != 2 {
@@ -329,13 +329,13 @@ func TestRefusalOfASecondCopyIsNotARefusal(t *testing.T) {
 		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Master: true, Epoch: 1}}})
 		cmd := set("k", "v")
 		cmd.IdemKey = "key"
-		b.give(Event{Write: &WriteRequest{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: true, Until: sec}})
+		b.give(Event{Write: &Write{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: true, Until: sec}})
 		b.run(0, Published{})
 		lose(b)
 		b.messages = nil
 		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 3, Heartbeat: Heartbeat{Master: true, Epoch: 9}}})
 		b.run(0, Published{})
-		var sent *ForwardedWrite
+		var sent *Write
 		for i := range b.messages {
 			if m := &b.messages[i]; m.Kind == KindForward && m.To == 3 {
 				sent = &m.Writes[0]
@@ -359,7 +359,7 @@ func TestNoSpaceRefusesWritesButNotDeletes(t *testing.T) {
 	b.log.SetDisk(Disk{Space: SpaceLow})
 	b.request(1, sec)
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
-	b.give(Event{Write: &WriteRequest{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec}})
+	b.give(Event{Write: &Write{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec}})
 	b.settle(0, p)
 	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoSpace {
 		t.Fatalf("set: %+v", r)
@@ -391,7 +391,7 @@ func TestNoSpaceOnAMemberRefusesToo(t *testing.T) {
 		if c.set {
 			cmd = set("k", "v")
 		}
-		b.give(Event{Write: &WriteRequest{ID: id, Command: kv.EncodeCommand(&cmd), Frees: !c.set, Until: sec}})
+		b.give(Event{Write: &Write{ID: id, Command: kv.EncodeCommand(&cmd), Frees: !c.set, Until: sec}})
 		b.run(0, p)
 		if r := b.replies[id]; (r.Reason == NoSpace) != c.refused {
 			t.Errorf("space %d, set %v: %+v", c.space, c.set, r)

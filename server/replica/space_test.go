@@ -38,8 +38,8 @@ func TestSpaceIsTheBestQuorums(t *testing.T) {
 		}
 		b.log.SetDisk(Disk{Space: r.own})
 		put, del := set("k", "v"), kv.Command{Op: kv.OpDelete, Key: "k"}
-		b.give(Event{Write: &WriteRequest{ID: 1, Command: kv.EncodeCommand(&put), Frees: put.Frees(), Until: sec}})
-		b.give(Event{Write: &WriteRequest{ID: 2, Command: kv.EncodeCommand(&del), Frees: del.Frees(), Until: sec}})
+		b.give(Event{Write: &Write{ID: 1, Command: kv.EncodeCommand(&put), Frees: put.Frees(), Until: sec}})
+		b.give(Event{Write: &Write{ID: 2, Command: kv.EncodeCommand(&del), Frees: del.Frees(), Until: sec}})
 		b.run(0, p)
 		if set, del := b.replies[1].Reason != NoSpace, b.replies[2].Reason != NoSpace; set != r.sets || del != r.deletes {
 			t.Errorf("%+v: sets %v, deletes %v", r, set, del)
@@ -114,7 +114,7 @@ func TestShortSpaceCheckpointsAtOnce(t *testing.T) {
 		t.Fatal("nothing has changed, and another checkpoint")
 	}
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
-	b.give(Event{Write: &WriteRequest{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec}})
+	b.give(Event{Write: &Write{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec}})
 	b.settle(0, p)
 	if !started() {
 		t.Fatal("no checkpoint after a delete")

@@ -110,7 +110,7 @@ func (x *timer) end() kv.Command { return kv.Timed{Kind: x.kind, Name: x.name, A
 
 // push queues a command that nobody waits for.
 func (t *timers) push(c *kv.Command, now time.Duration, q *queue) {
-	q.push(write{command: kv.EncodeCommand(c), frees: true, own: true, at: now, until: math.MaxInt64})
+	q.push(write{Write: Write{Command: kv.EncodeCommand(c), Frees: true, Until: math.MaxInt64}, own: true, at: now})
 	t.out++
 }
 

@@ -172,7 +172,7 @@ func TestNotTooManyEndAtATime(t *testing.T) {
 	for i := range keys / 64 {
 		for j := range 64 {
 			cmd := expiring(fmt.Sprint(i*64+j), 800*time.Millisecond)
-			m.input(Event{Write: &WriteRequest{ID: uint64(i*64 + j + 1), Command: kv.EncodeCommand(&cmd),
+			m.input(Event{Write: &Write{ID: uint64(i*64 + j + 1), Command: kv.EncodeCommand(&cmd),
 				Until: c.now + time.Second}})
 		}
 		c.run(10 * time.Millisecond)

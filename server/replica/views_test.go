@@ -84,7 +84,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	p := b.settle(0, tenure(1, 90*sec))
 	cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, 1500)}
 	for i := range 8 {
-		b.give(Event{Write: &WriteRequest{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 90 * sec}})
+		b.give(Event{Write: &Write{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 90 * sec}})
 	}
 	most, writes := testConfig(ballot.Incarnation{}, quorum.Set{}).MaxBatchBytes, 0
 	for range 10 {

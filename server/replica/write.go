@@ -11,23 +11,25 @@ import (
 // write is a command while it waits here to be proposed or forwarded, or is in flight. from is the node that forwarded
 // it, or 0 for a client of this node and for the node's own commands.
 type write struct {
-	id      uint64
-	from    ballot.NodeID
-	command []byte
-	frees   bool
-	keyed   bool
-	own     bool            // of the timers, or a new feature level: nobody waits for it, and it has no id
-	slot    multipaxos.Slot // in which it was chosen; 0 until then
-	at      time.Duration   // when it came here
-	until   time.Duration
+	Write
+	from ballot.NodeID
+	own  bool            // of the timers, or a new feature level: nobody waits for it, and it has no ID
+	slot multipaxos.Slot // in which it was chosen; 0 until then
+	at   time.Duration   // when it came here
 	// doubt: an earlier copy of this write may have been applied, or may still be. From then on only a verdict on the
 	// write itself settles it; a refusal speaks of one copy.
 	doubt bool
 }
 
+// writeAt returns w as it comes at now, with until when it waits.
+func writeAt(now time.Duration, from ballot.NodeID, w Write) write {
+	w.Until = waitsUntil(now, w.Until, w.Wait)
+	return write{Write: w, from: from, at: now}
+}
+
 // again reports whether this node may have a second copy of the write decided if it cannot tell what became of the first.
 // A forwarded one is for the node of its client.
-func (w write) again() bool { return w.keyed && w.from == 0 && w.id != 0 }
+func (w write) again() bool { return w.Keyed && w.from == 0 && w.ID != 0 }
 
 // lose ends a write whose outcome this master cannot tell. A keyed write of its own clients waits for the next master,
 // unless q is nil. Other writes are unknown.

@@ -25,7 +25,7 @@ var (
 // the time went, unless took is nil. The error is ErrOverloaded or ErrNoAnswer.
 func (l *Log) Write(wait time.Duration, c kv.Command, took *slow.Write) (replica.Reply, error) {
 	r := newReplyWait()
-	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{Write: &replica.WriteRequest{
+	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{Write: &replica.Write{
 		ID: l.nextID.Add(1), Command: kv.EncodeCommand(&c), Keyed: c.IdemKey != "" || repeatable(c.Op),
 		Frees: c.Frees(), Wait: max(wait, 1),
 	}}}) {

@@ -15,7 +15,7 @@ func TestWriteUnderLeaseReadsTheClockAfterApplying(t *testing.T) {
 		l := newLoneLog(t)
 		reply := make(chan answer, 1)
 		cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: []byte("v")}
-		l.inbox.putClient(logEvent{reply: reply, Event: replica.Event{Write: &replica.WriteRequest{
+		l.inbox.putClient(logEvent{reply: reply, Event: replica.Event{Write: &replica.Write{
 			ID: 1, Command: kv.EncodeCommand(&cmd), Until: l.cfg.Clock.Now() + time.Hour}}})
 		if err := l.round(); err != nil {
 			t.Fatal(err)

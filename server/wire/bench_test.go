@@ -104,7 +104,7 @@ func frequentMessages() []frequent {
 		Slot: 1<<20 + 1, Through: 1<<20 + 1}
 	command := kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "bench/00000000", Value: make([]byte, 256)})
 	forward := &replica.Message{Kind: replica.KindForward, From: 2, To: 1,
-		Writes: []replica.ForwardedWrite{{ID: 5, Command: command}}}
+		Writes: []replica.Write{{ID: 5, Command: command}}}
 	done := kv.Result{Code: kv.CodeDone, Revision: 1 << 20}
 	answer := &replica.Message{Kind: replica.KindForwarded, From: 1, To: 2,
 		Answers: []replica.ForwardedAnswer{{ID: 5, Outcome: replica.Done, Result: done}}}

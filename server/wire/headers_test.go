@@ -78,8 +78,8 @@ func drawReplica(t *rapid.T) *replica.Message {
 			Header: drawBytes(t), Piece: drawBytes(t)}
 	}
 	for range rapid.IntRange(0, 40).Draw(t, "writes") {
-		m.Writes = append(m.Writes, replica.ForwardedWrite{ID: u.Draw(t, "id"), Command: drawBytes(t),
-			Frees: rapid.Bool().Draw(t, "frees"), WaitFor: wait()})
+		m.Writes = append(m.Writes, replica.Write{ID: u.Draw(t, "id"), Command: drawBytes(t),
+			Frees: rapid.Bool().Draw(t, "frees"), Wait: wait()})
 	}
 	for range rapid.IntRange(0, 40).Draw(t, "answers") {
 		m.Answers = append(m.Answers, replica.ForwardedAnswer{ID: u.Draw(t, "id"),

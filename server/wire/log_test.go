@@ -18,8 +18,8 @@ func sampleLog() *multipaxos.Message {
 }
 
 func sampleReplica() *replica.Message {
-	return &replica.Message{Kind: replica.KindForward, From: 2, To: 1, Writes: []replica.ForwardedWrite{
-		{ID: 5, Command: []byte("command"), WaitFor: 3}, {ID: 6, Command: []byte("other"), Frees: true}}}
+	return &replica.Message{Kind: replica.KindForward, From: 2, To: 1, Writes: []replica.Write{
+		{ID: 5, Command: []byte("command"), Wait: 3}, {ID: 6, Command: []byte("other"), Frees: true}}}
 }
 
 // Messages that share their bytes are those that have the same.

@@ -23,7 +23,7 @@ import (
 //	      5 Membership      6 Excluding (ns)      7 Level
 //	      8 DigestFormat    9 Digests: nil, or an array of at most MaxDigests arrays of 2: Slot, Sum
 //	      10 Silent (ns)
-//	    4 Writes   nil, or an array of arrays of 4: ID, nil in place of Command, Frees (bool), WaitFor (ns)
+//	    4 Writes   nil, or an array of arrays of 4: ID, nil in place of Command, Frees (bool), Wait (ns)
 //	    5 Answers  nil, or an array of arrays of 4: ID, Outcome, Reason, Result
 //	               Result: array of 3: Code, Revision, Count; or of 5 if it was dropped: nil in place of Body, true
 //	    6 Read     array of 4: ID, Consistent (bool), Granted (bool), Slot
@@ -96,7 +96,7 @@ func appendReplicaHeader(b []byte, m *replica.Message) []byte {
 	if m.Snapshot != nil {
 		b = appendSnapshot(b, m.Snapshot)
 	}
-	b = appendLengths(b, m.Writes, func(w *replica.ForwardedWrite) int { return len(w.Command) })
+	b = appendLengths(b, m.Writes, func(w *replica.Write) int { return len(w.Command) })
 	if bodies {
 		b = appendLengths(b, m.Answers, func(a *replica.ForwardedAnswer) int { return len(a.Result.Body) })
 	}
@@ -194,7 +194,7 @@ func readDigests(r *codec.Reader) []replica.Digest {
 	return list
 }
 
-func appendWrites(b []byte, writes []replica.ForwardedWrite) []byte {
+func appendWrites(b []byte, writes []replica.Write) []byte {
 	if writes == nil {
 		return codec.AppendNil(b)
 	}
@@ -205,7 +205,7 @@ func appendWrites(b []byte, writes []replica.ForwardedWrite) []byte {
 		b = codec.AppendUint(b, w.ID)
 		b = codec.AppendNil(b)
 		b = codec.AppendBool(b, w.Frees)
-		b = codec.AppendInt(b, int64(w.WaitFor))
+		b = codec.AppendInt(b, int64(w.Wait))
 	}
 	return b
 }
@@ -314,12 +314,12 @@ func readWrites(r *codec.Reader, headerBytes int, m *replica.Message) {
 	if n == 0 {
 		return
 	}
-	m.Writes = make([]replica.ForwardedWrite, 0, min(n, headerBytes/leastWrite+1))
+	m.Writes = make([]replica.Write, 0, min(n, headerBytes/leastWrite+1))
 	for i := 0; i < n && !r.Failed(); i++ {
 		w := r.Struct()
-		x := replica.ForwardedWrite{ID: w.Uint()}
+		x := replica.Write{ID: w.Uint()}
 		w.Skip() // Command
-		x.Frees, x.WaitFor = w.Bool(), time.Duration(w.Int())
+		x.Frees, x.Wait = w.Bool(), time.Duration(w.Int())
 		w.End()
 		m.Writes = append(m.Writes, x)
 	}
