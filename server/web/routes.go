@@ -120,8 +120,10 @@ func (h *handlers) table() []route {
 	}
 }
 
-// newRouter routes the requests of a table, and answers others by none.
-func newRouter(table []route, none func(path string) error, d *dispatcher) router {
+// newRouter routes the requests of a table, and answers others by none. Of mux it has the list of routes with their
+// methods, and paths that stay as they are. Its patterns would run regular expressions, twice, and its ServeHTTP would
+// copy each request twice for mux.Vars and mux.CurrentRoute, which nothing here reads.
+func newRouter(table []route, none func(path string) error, d *dispatcher) http.Handler {
 	m := mux.NewRouter().SkipClean(true) // keys hold // and .. as they are
 	nowhere := newEndpoint("none", nil, d.metrics)
 	nowhere.none = none
@@ -136,7 +138,11 @@ func newRouter(table []route, none func(path string) error, d *dispatcher) route
 			row.Methods(slices.Collect(maps.Keys(r.handlers))...)
 		}
 	}
-	return router{m}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var match mux.RouteMatch
+		m.Match(r, &match) // always: there is a NotFoundHandler
+		match.Handler.ServeHTTP(w, r)
+	})
 }
 
 // slashes are several of them in a row.
@@ -187,8 +193,7 @@ func noEndpoint(path, meant string) error {
 		", and a page for browsers under "+api.PathUI)
 }
 
-// matcherOf returns what matches a path of the table, and whether it ends in a word behind the braces. To compare costs
-// less than mux's own regular expressions, which would run twice for each request.
+// matcherOf returns what matches a path of the table, and whether it ends in a word behind the braces.
 func matcherOf(path string) (match mux.MatcherFunc, narrow bool) {
 	before, rest, named := strings.Cut(path, "{")
 	_, after, _ := strings.Cut(rest, "}")
@@ -199,15 +204,4 @@ func matcherOf(path string) (match mux.MatcherFunc, narrow bool) {
 		p := r.URL.Path
 		return len(p) >= len(before)+len(after) && strings.HasPrefix(p, before) && strings.HasSuffix(p, after)
 	}, after != ""
-}
-
-// router is a mux.Router that keeps the request: mux's own ServeHTTP copies it twice, for mux.Vars and
-// mux.CurrentRoute, which nothing here reads.
-type router struct{ *mux.Router }
-
-// ServeHTTP answers a request by its route.
-func (r router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	var match mux.RouteMatch
-	r.Match(req, &match) // always: there is a NotFoundHandler
-	match.Handler.ServeHTTP(w, req)
 }

@@ -25,7 +25,7 @@ type Server struct {
 	service  *service.Service
 	waits    *waits
 	routes   []route
-	router   router
+	router   http.Handler
 	http     *http.Server
 	conns    connections
 	listener *limitListener // nil before Listen
