@@ -89,7 +89,8 @@ var Layout = Rules{
 		{Path: "server/backup/tarred"},
 		{Path: "server/admission", Never: []string{"server"}},
 		{Path: "server/service", May: []string{
-			"server/access", "server/acl", "server/admission", "server/audit", "server/slow", "server/watch", "server/members", "kv",
+			"server/access", "server/acl", "server/admission", "server/audit", "server/slow", "server/watch", "server/members",
+			"server/replica/leases", "kv",
 		}, Never: []string{"server"}},
 		{Path: "server/web/ui", Never: []string{"server"}},
 		{

@@ -31,17 +31,13 @@ type Leases struct{ cfg LeasesConfig }
 // NewLeases returns a Leases.
 func NewLeases(c LeasesConfig) *Leases { return &Leases{cfg: c} }
 
-var leaseOps = map[service.LeaseOp]leases.Op{
-	service.LeaseAcquire: leases.Acquire, service.LeaseRenew: leases.Renew, service.LeaseRelease: leases.Release,
-}
-
 // Lease carries out r. When ctx ends, a request that waits ends at once, and an attempt under way soon.
 func (b *Leases) Lease(ctx context.Context, r service.LeaseCommand) (service.LeaseGrant, error) {
 	if why := b.cfg.Clocks.Problem(); why != "" && r.Op != service.LeaseRelease {
 		return service.LeaseGrant{}, fmt.Errorf("%w: this node takes no part in leases: %s; ask another node", service.ErrNotApplied, why)
 	}
 	a, err := b.cfg.Runner.Lease(ctx, leases.Request{
-		Op: leaseOps[r.Op], Name: b.name(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name,
+		Op: r.Op, Name: b.name(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name,
 		Duration: r.TTL, Timeout: max(r.Timeout, 1), Wait: r.Wait,
 	})
 	switch {

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/server/replica/leases"
 )
 
 // LeaseOp is what a client wants of a named lease.
-type LeaseOp uint8
+type LeaseOp = leases.Op
 
 // The operations.
 const (
-	LeaseAcquire LeaseOp = iota + 1
-	LeaseRenew
-	LeaseRelease
+	LeaseAcquire = leases.Acquire
+	LeaseRenew   = leases.Renew
+	LeaseRelease = leases.Release
 )
 
 // LeaseCommand is a client's request, checked.
