@@ -66,14 +66,10 @@ func (r *Rates) bucket() *rate.Limiter {
 // it.
 func (r *Rates) Unbounded(c Client) bool { return r.cfg.Mode == Off || c.Free }
 
-// Take is TakeCost of an ordinary request.
-func (r *Rates) Take(c Client, now time.Time) (retry time.Duration, err error) {
-	return r.TakeCost(c, 1, now)
-}
-
-// TakeCost counts a request of c at now with that cost. The error is ErrRate if the request must be refused; then retry
-// is how long the client should wait.
-func (r *Rates) TakeCost(c Client, cost int, now time.Time) (retry time.Duration, err error) {
+// Take counts a request of c at now with that cost. The error is ErrRate if the request must be refused; then retry is how
+// long the client should wait. A Release is refused only when the client owes all that it can: until then the client goes
+// on to owe.
+func (r *Rates) Take(c Client, cost int, p Priority, now time.Time) (retry time.Duration, err error) {
 	if r.Unbounded(c) {
 		return 0, nil
 	}
@@ -87,11 +83,15 @@ func (r *Rates) TakeCost(c Client, cost int, now time.Time) (retry time.Duration
 	if r.cfg.Mode == Permissive {
 		return 0, nil
 	}
+	if p == Release && b.TokensAt(now) >= float64(1-r.cfg.Burst) {
+		r.Charge(c, cost, now)
+		return 0, nil
+	}
 	missing := max(0, float64(cost)-b.TokensAt(now))
 	return time.Duration(missing / float64(r.cfg.PerSecond) * float64(time.Second)), ErrRate
 }
 
-// Charge charges c with the cost of a request that was found after TakeCost had admitted it.
+// Charge charges c with the cost of a request that was found after Take had admitted it.
 func (r *Rates) Charge(c Client, cost int, now time.Time) {
 	if r.cfg.Mode == Off || c.Free || cost == 0 {
 		return

@@ -24,7 +24,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // took returns how many of n requests of c at now are taken, and the last error with its delay.
 func took(r *Rates, c Client, n int, now time.Time) (taken int, retry time.Duration, err error) {
 	for range n {
-		d, e := r.Take(c, now)
+		d, e := r.Take(c, 1, Ordinary, now)
 		if e == nil {
 			taken++
 		} else {
@@ -59,6 +59,27 @@ func TestRateOfOneClient(t *testing.T) {
 	}
 }
 
+// S5: a client that may ask nothing more gives back what it has, on credit.
+func TestReleasesAreOnCredit(t *testing.T) {
+	r := newRates(Rate{Mode: Enforcing, PerSecond: 10, Burst: 20}, nil)
+	a := Client{Key: "a"}
+	if n, _, _ := took(r, a, 100, start); n != 20 {
+		t.Errorf("%d at once", n)
+	}
+	n := 0
+	for ; n < 100; n++ {
+		if _, err := r.Take(a, 1, Release, start); err != nil {
+			break
+		}
+	}
+	if n != 20 {
+		t.Errorf("%d releases on credit", n)
+	}
+	if n, _, _ := took(r, a, 100, start.Add(3*time.Second)); n != 10 {
+		t.Errorf("%d when a second is left of three, of which two went into debts", n)
+	}
+}
+
 // A client pays the cost of its request, partly after the fact: then it owes the rest.
 func TestWhatARequestCosts(t *testing.T) {
 	for lines, want := range map[int]int{0: 1, 20: 1, 32: 2, 100: 4} {
@@ -71,13 +92,13 @@ func TestWhatARequestCosts(t *testing.T) {
 	}
 	r := newRates(Rate{Mode: Enforcing, PerSecond: 10, Burst: 20}, nil)
 	a := Client{Key: "a"}
-	if _, err := r.TakeCost(a, 15, start); err != nil {
+	if _, err := r.Take(a, 15, Ordinary, start); err != nil {
 		t.Error(err)
 	}
-	if retry, err := r.TakeCost(a, 15, start); !errors.Is(err, ErrRate) || retry != time.Second {
+	if retry, err := r.Take(a, 15, Ordinary, start); !errors.Is(err, ErrRate) || retry != time.Second {
 		t.Errorf("%v, again after %v", err, retry)
 	}
-	if _, err := r.TakeCost(Client{Key: "b"}, 1000, start); err != nil {
+	if _, err := r.Take(Client{Key: "b"}, 1000, Ordinary, start); err != nil {
 		t.Errorf("more than a full bucket is never enough for: %v", err)
 	}
 	for range 10 {
@@ -103,7 +124,7 @@ func TestDebtsAreNotForgotten(t *testing.T) {
 	const owes = 19 // in tenths of a second, just before another generation may begin
 	for tenth := range 60 {
 		now := start.Add(time.Duration(tenth) * 100 * time.Millisecond)
-		_, _ = r.Take(other, now) // keeps the generations going
+		_, _ = r.Take(other, 1, Ordinary, now) // keeps the generations going
 		switch {
 		case tenth == owes:
 			took(r, a, 20, now)
@@ -122,12 +143,12 @@ func TestModesOfTheRate(t *testing.T) {
 		r := newRates(Rate{Mode: mode, PerSecond: 1, Burst: 1}, &log)
 		taken := 0
 		for i := range 1000 {
-			if _, err := r.Take(Client{Key: "10.0.0.7"}, start.Add(time.Duration(i)*10*time.Millisecond)); err == nil {
+			if _, err := r.Take(Client{Key: "10.0.0.7"}, 1, Ordinary, start.Add(time.Duration(i)*10*time.Millisecond)); err == nil {
 				taken++
 			}
 		}
-		_, _ = r.Take(Client{Key: "10.0.0.7"}, start.Add(10*time.Second+20*time.Millisecond))
-		_, _ = r.Take(Client{Key: "10.0.0.7"}, start.Add(10*time.Second+30*time.Millisecond))
+		_, _ = r.Take(Client{Key: "10.0.0.7"}, 1, Ordinary, start.Add(10*time.Second+20*time.Millisecond))
+		_, _ = r.Take(Client{Key: "10.0.0.7"}, 1, Ordinary, start.Add(10*time.Second+30*time.Millisecond))
 		if taken != want.taken && taken != want.taken-1 {
 			t.Errorf("%v: %d of 1000 were taken", mode, taken)
 		}
@@ -148,7 +169,7 @@ func TestForgettingGivesNothing(t *testing.T) {
 		taken += n
 		for range maxBuckets / 20 {
 			others++
-			_, _ = r.Take(Client{Key: fmt.Sprint(others)}, now)
+			_, _ = r.Take(Client{Key: fmt.Sprint(others)}, 1, Ordinary, now)
 		}
 		if n := r.known(); n > maxBuckets {
 			t.Fatalf("%d buckets", n)
@@ -161,7 +182,7 @@ func TestForgettingGivesNothing(t *testing.T) {
 	// The table is full of those: more of them are one client together.
 	many := 0
 	for i := range 10 * maxBuckets {
-		if _, err := r.Take(Client{Key: fmt.Sprint("late ", i)}, now); err == nil {
+		if _, err := r.Take(Client{Key: fmt.Sprint("late ", i)}, 1, Ordinary, now); err == nil {
 			many++
 		}
 	}

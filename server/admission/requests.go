@@ -70,11 +70,20 @@ type Flight struct {
 	own   *source
 }
 
-// Begin counts a request in flight. It returns ErrRequests or ErrSourceRequests if there are too many. A request with
-// operator may use the reserved places, half of which are for this machine only. conn is nil if the request did not
-// come through the listener: then no bound for each source applies.
-func (c *Conns) Begin(conn *Conn, operator bool) (Flight, error) {
-	if c.inFlight.Add(1) > c.mostRequests(conn, operator) {
+// Priority says which places a request may take besides the ordinary ones.
+type Priority uint8
+
+// The priorities.
+const (
+	Ordinary Priority = iota
+	Release           // gives back what others wait for, such as a lock: a few of the reserved places
+	Operator          // half of the reserved places, and from this machine all of them
+)
+
+// Begin counts a request in flight. It returns ErrRequests or ErrSourceRequests if there are too many. conn is nil if the
+// request did not come through the listener: then no bound for each source applies.
+func (c *Conns) Begin(conn *Conn, p Priority) (Flight, error) {
+	if c.inFlight.Add(1) > c.mostRequests(conn, p) {
 		c.inFlight.Add(-1)
 		c.reached.requests.Inc()
 		return Flight{}, ErrRequests
@@ -84,7 +93,7 @@ func (c *Conns) Begin(conn *Conn, operator bool) (Flight, error) {
 		return f, nil
 	}
 	most := int64(c.limits.RequestsPerSource)
-	if operator {
+	if p != Ordinary {
 		most += reservedPerSource
 	}
 	if conn.own.inFlight.Add(1) > most {
@@ -98,13 +107,15 @@ func (c *Conns) Begin(conn *Conn, operator bool) (Flight, error) {
 }
 
 // mostRequests returns the bound on all requests in flight for a request on conn.
-func (c *Conns) mostRequests(conn *Conn, operator bool) int64 {
+func (c *Conns) mostRequests(conn *Conn, p Priority) int64 {
 	kept := c.limits.Reserved
 	switch {
-	case operator && conn != nil && conn.Source.Loopback():
+	case p == Operator && conn != nil && conn.Source.Loopback():
 		kept = 0
-	case operator:
+	case p == Operator:
 		kept -= kept / 2
+	case p == Release:
+		kept -= kept / 4
 	}
 	return int64(c.limits.Requests - kept)
 }

@@ -7,9 +7,9 @@ import (
 )
 
 // begin begins requests until one is refused, and returns how many were taken and why no more.
-func begin(c *Conns, conn *Conn, operator bool) (all []*Flight, err error) {
+func begin(c *Conns, conn *Conn, p Priority) (all []*Flight, err error) {
 	for {
-		f, err := c.Begin(conn, operator)
+		f, err := c.Begin(conn, p)
 		if err != nil {
 			return all, err
 		}
@@ -32,18 +32,18 @@ func TestRequestsOfOperators(t *testing.T) {
 	far, here := c.Admit(from("192.0.2.1")), c.Admit(from("127.0.0.1"))
 	defer release(c, far, here)
 	for range 2 {
-		ordinary, err := begin(c, far, false)
+		ordinary, err := begin(c, far, Ordinary)
 		if len(ordinary) != 80 || !errors.Is(err, ErrRequests) {
 			t.Errorf("%d ordinary requests, %v", len(ordinary), err)
 		}
-		if _, err := c.Begin(here, false); !errors.Is(err, ErrRequests) {
+		if _, err := c.Begin(here, Ordinary); !errors.Is(err, ErrRequests) {
 			t.Errorf("an ordinary request of this machine: %v", err)
 		}
-		operators, err := begin(c, far, true)
+		operators, err := begin(c, far, Operator)
 		if len(operators) != 10 || !errors.Is(err, ErrRequests) {
 			t.Errorf("%d requests of operators, %v", len(operators), err)
 		}
-		local, err := begin(c, here, true)
+		local, err := begin(c, here, Operator)
 		if len(local) != 10 || !errors.Is(err, ErrRequests) {
 			t.Errorf("%d requests of operators here, %v", len(local), err)
 		}
@@ -54,28 +54,55 @@ func TestRequestsOfOperators(t *testing.T) {
 	}
 }
 
+// S5: when there is no place for others, some are left for requests that give something back, and they leave most of the
+// reserved ones to operators.
+func TestReleasesHaveAReserve(t *testing.T) {
+	c := newConns(Limits{Requests: 100, RequestsPerSource: 1000, Reserved: 20})
+	far, here := c.Admit(from("192.0.2.1")), c.Admit(from("127.0.0.1"))
+	defer release(c, far, here)
+	ordinary, _ := begin(c, far, Ordinary)
+	releases, err := begin(c, here, Release)
+	if len(ordinary) != 80 || len(releases) != 5 || !errors.Is(err, ErrRequests) {
+		t.Errorf("%d releases beside %d other requests, %v", len(releases), len(ordinary), err)
+	}
+	operators, _ := begin(c, far, Operator)
+	if len(operators) != 5 {
+		t.Errorf("%d requests of operators beside them", len(operators))
+	}
+	end(ordinary, releases, operators)
+
+	c = newConns(Limits{Requests: 100, RequestsPerSource: 10})
+	far = c.Admit(from("192.0.2.1"))
+	defer release(c, far)
+	ordinary, _ = begin(c, far, Ordinary)
+	if releases, err = begin(c, far, Release); len(releases) != reservedPerSource || !errors.Is(err, ErrSourceRequests) {
+		t.Errorf("%d releases of a source with %d other requests, %v", len(releases), len(ordinary), err)
+	}
+	end(ordinary, releases)
+}
+
 // One source does not take all places, except this machine. An operator at that address has some left.
 func TestRequestsOfOneSource(t *testing.T) {
 	c := newConns(Limits{Requests: 100, RequestsPerSource: 10, Reserved: 20})
 	one, same, other := c.Admit(from("192.0.2.1")), c.Admit(from("192.0.2.1")), c.Admit(from("192.0.2.2"))
 	here := c.Admit(from("127.0.0.1"))
 	defer release(c, one, same, other, here)
-	ordinary, err := begin(c, one, false)
+	ordinary, err := begin(c, one, Ordinary)
 	if len(ordinary) != 10 || !errors.Is(err, ErrSourceRequests) {
 		t.Errorf("%d requests, %v", len(ordinary), err)
 	}
-	if _, err := c.Begin(same, false); !errors.Is(err, ErrSourceRequests) {
+	if _, err := c.Begin(same, Ordinary); !errors.Is(err, ErrSourceRequests) {
 		t.Errorf("on another connection: %v", err)
 	}
-	operator, err := begin(c, same, true)
+	operator, err := begin(c, same, Operator)
 	if len(operator) != reservedPerSource || !errors.Is(err, ErrSourceRequests) {
 		t.Errorf("%d requests of an operator, %v", len(operator), err)
 	}
-	others, err := begin(c, other, false)
+	others, err := begin(c, other, Ordinary)
 	if len(others) != 10 || !errors.Is(err, ErrSourceRequests) {
 		t.Errorf("%d requests of another source, %v", len(others), err)
 	}
-	local, err := begin(c, here, false)
+	local, err := begin(c, here, Ordinary)
 	if len(local) != 80-20-reservedPerSource || !errors.Is(err, ErrRequests) {
 		t.Errorf("%d requests of this machine, %v", len(local), err)
 	}

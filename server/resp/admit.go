@@ -12,7 +12,7 @@ import (
 // beginArrival counts the commands that have arrived together as one request in flight.
 func (c *conn) beginArrival() {
 	if a := &c.arrived; !a.begun {
-		a.begun, a.refusal = true, c.to.Bounds.Begin(false)
+		a.begun, a.refusal = true, c.to.Bounds.Begin(service.Ordinary)
 	}
 }
 
@@ -33,9 +33,14 @@ func (x *executor) tooMuchUnread() error {
 	return service.Overloaded(errUnread)
 }
 
-// admit returns why a command is not even looked at. cmd is nil if there is no such command.
-func (c *conn) admit(cmd *command) error {
-	err := c.to.Bounds.Ask(0)
+// admit returns why a command is not even looked at. cmd is nil if there is no such command, and args are if they were too
+// large. When the commands that have arrived together are too many, those that release something have a reserve.
+func (c *conn) admit(cmd *command, args [][]byte) error {
+	p := service.Ordinary
+	if cmd != nil && cmd.releases != nil && len(args) > 1 && cmd.releases(args) {
+		p = service.Release
+	}
+	err := c.to.Bounds.Ask(0, p)
 	switch {
 	case cmd != nil && cmd.ends:
 		return nil
@@ -43,7 +48,13 @@ func (c *conn) admit(cmd *command) error {
 		return err
 	case cmd != nil && cmd.stranger:
 		return nil
-	case c.arrived.refusal != nil:
+	case c.arrived.refusal == nil:
+	case p == service.Release && !c.arrived.released:
+		if err := c.to.Bounds.Begin(p); err != nil {
+			return err
+		}
+		c.arrived.released = true
+	case p != service.Release:
 		return c.arrived.refusal
 	}
 	return c.known()
@@ -76,7 +87,7 @@ func (e *sizeError) APICode() api.Code { return api.CodeTooLarge }
 // tooLarge answers a command that was dropped because it is too large.
 func (c *conn) tooLarge(e *proto.TooLarge) {
 	cmd := lookup(e.Name)
-	if err := c.admit(cmd); err != nil {
+	if err := c.admit(cmd, nil); err != nil {
 		c.turnAway(cmd, nil, err)
 		return
 	}

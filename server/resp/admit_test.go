@@ -110,6 +110,43 @@ func TestRequestsInFlight(t *testing.T) {
 	}
 }
 
+// S5: a flood holds neither locks nor leases, and what arrives beside a release is refused all the same.
+func TestReleasesGetThrough(t *testing.T) {
+	const unlock = "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 lock mine"
+	b := &blocked{newFake(t), make(chan struct{}), make(chan struct{})}
+	server := limited(t, b, admission.Limits{RequestsPerSource: 1})
+	first, second := dial(t, server), dial(t, server)
+	second.want("GET k", "nil")
+	first.send("SET k 1")
+	<-b.arrived
+	second.wantPrefix("-TRYAGAIN", "EVALSHA 1cac51482acf5858da00f6d685d68f886cd6b6b2 1 lock mine 5000")
+	second.want("TENURE.LEASE RELEASE l me ACQUISITION a", "OK")
+	second.send(unlock + "\r\nSET k 2\r\ntenure.lease Release l me ACQUISITION a\r\nPING")
+	<-b.arrived
+	close(b.release)
+	for i, want := range []string{"0", "-TRYAGAIN ", "OK", "-TRYAGAIN "} {
+		if got := second.reply(); !strings.HasPrefix(got, want) {
+			t.Errorf("reply %d: %s, want %s", i, got, want)
+		}
+	}
+	if got := first.reply(); got != "OK" {
+		t.Error(got)
+	}
+}
+
+// So does a client that asks faster than it may.
+func TestReleasesOfAFastClient(t *testing.T) {
+	server := limited(t, newFake(t), admission.Limits{Rate: admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 3}})
+	s := dial(t, server)
+	s.want("GET k", "nil")
+	s.send(strings.TrimSuffix(strings.Repeat("GET k\r\n", 4)+strings.Repeat("TENURE.LEASE RELEASE l me ACQUISITION a\r\n", 2), "\r\n"))
+	for i, want := range []string{"nil", "nil", "-TRYAGAIN ", "-TRYAGAIN ", "OK", "OK"} {
+		if got := s.reply(); !strings.HasPrefix(got, want) {
+			t.Errorf("reply %d: %s, want %s", i, got, want)
+		}
+	}
+}
+
 func TestWaitsOfOneClient(t *testing.T) {
 	server := limited(t, newFake(t), admission.Limits{WaitingPerClient: 1})
 	first, second := dial(t, server), dial(t, server)

@@ -32,7 +32,9 @@ type conn struct {
 type arrival struct {
 	begun   bool  // there are such: they are one request in flight, as which they go to the log
 	refusal error // why none of them is carried out any more
-	nobody  error // why the client is nobody
+	// released: those of them that release something are, from the reserve.
+	released bool
+	nobody   error // why the client is nobody
 }
 
 // newConn returns the connection nc, which was admitted. It is not served yet.
@@ -126,7 +128,7 @@ func (c *conn) execute() {
 // run runs one command: it adds to the batch.
 func (c *conn) run(args [][]byte) {
 	cmd := lookup(args[0])
-	refusal := c.admit(cmd)
+	refusal := c.admit(cmd, args)
 	switch {
 	case refusal != nil:
 		c.turnAway(cmd, args, refusal)

@@ -18,6 +18,9 @@ var leaseForms = map[string]string{
 	"get":     "GET NAME",
 }
 
+// isRelease reports whether TENURE.LEASE has these arguments to end a lease.
+func isRelease(args [][]byte) bool { return strings.EqualFold(string(args[1]), "release") }
+
 // leaseCommand is TENURE.LEASE: named leases, as HTTP has them at /v1/lease.
 func leaseCommand(c *conn, args [][]byte) {
 	do, name := strings.ToLower(string(args[1])), string(args[2])

@@ -197,7 +197,7 @@ func (w *refusingWorld) refuse(how int) {
 	w.rest()
 	switch how {
 	case 0:
-		w.flight, _ = w.server.cfg.Admission.Conns.Begin(w.other, false)
+		w.flight, _ = w.server.cfg.Admission.Conns.Begin(w.other, admission.Ordinary)
 	case 1:
 		rates := w.server.cfg.Admission.Rates
 		for range 2 {

@@ -16,38 +16,39 @@ import (
 // anyway, and are carried out by equivalent steps. compat computes the hashes from the libraries.
 var scriptCommands = []command{
 	{name: "script", arity: -2, run: script},
-	{name: "evalsha", arity: -3, acts: true, alone: true, run: evalsha},
-	{name: "eval", arity: -3, acts: true, alone: true, run: eval},
+	{name: "evalsha", arity: -3, acts: true, alone: true, releases: unlocks, run: evalsha},
+	{name: "eval", arity: -3, acts: true, alone: true, releases: unlocks, run: eval},
 }
 
 // lockScript is a known script, with the least numbers of its keys and arguments.
 type lockScript struct {
 	keys, args int
 	run        func(c *conn, keys []string, args [][]byte)
+	unlocks    bool
 }
 
 // lockScripts is the scripts by the SHA-1 of their texts.
 var lockScripts = map[string]lockScript{
 	// redsync 4
-	"e950836ed1e694540c503ef9972b8de518044d3b": {1, 1, unlockTold},
-	"d75bb8b5bd13532ddedd17762e772346e39b321e": {1, 2, prolong},
-	"b6b55c439e02c6f52ffb8be7ec8c0d0ac816ea79": {1, 2, prolongOrLock},
+	"e950836ed1e694540c503ef9972b8de518044d3b": {1, 1, unlockTold, true},
+	"d75bb8b5bd13532ddedd17762e772346e39b321e": {1, 2, prolong, false},
+	"b6b55c439e02c6f52ffb8be7ec8c0d0ac816ea79": {1, 2, prolongOrLock, false},
 	// redislock 0.9
-	"80a1b5f2cfccec3b7119ba7721d2127682b691a7": {1, 3, obtain},
-	"a7aba3bc5d6e99b3003da8b9d80a63b9f4092ecf": {1, 2, prolong},
-	"cf0e94b2e9ffc7e04395cf88f7583fc309985910": {1, 1, unlockAll},
-	"6484da7d58920897fdc22b7f9afd1a3d47524ea8": {1, 1, lockTTL},
+	"80a1b5f2cfccec3b7119ba7721d2127682b691a7": {1, 3, obtain, false},
+	"a7aba3bc5d6e99b3003da8b9d80a63b9f4092ecf": {1, 2, prolong, false},
+	"cf0e94b2e9ffc7e04395cf88f7583fc309985910": {1, 1, unlockAll, true},
+	"6484da7d58920897fdc22b7f9afd1a3d47524ea8": {1, 1, lockTTL, false},
 	// redis-py 4 to 7
-	"c3f8721cbb97f72bc19e972846bd7aaf91901658": {1, 1, unlockAll},
-	"1cac51482acf5858da00f6d685d68f886cd6b6b2": {1, 2, prolong},
-	"a4e8783852e6b949f9ef3a97212805108459a890": {1, 3, extend},
+	"c3f8721cbb97f72bc19e972846bd7aaf91901658": {1, 1, unlockAll, true},
+	"1cac51482acf5858da00f6d685d68f886cd6b6b2": {1, 2, prolong, false},
+	"a4e8783852e6b949f9ef3a97212805108459a890": {1, 3, extend, false},
 	// node-redlock 4 and 5
-	"e5a322e2634ef59a516e8ea150cb085afafee684": {1, 2, lockAll},
-	"96da70f7716f27d278a5218544df37fd8b0a5e4c": {1, 2, lockAll},
-	"ce46f80993d5dac20dd066eb301a4e37994bdbed": {1, 2, prolongAll},
-	"aed6f382e410db8ba7926d4e5e9aab410bf2a78a": {1, 2, prolongAll},
-	"0f0f23b9048b36752b5be114f357ba083449f908": {1, 1, unlockAll},
-	"e4612211c9f8f51c257e26e056b0a654b3187242": {1, 1, unlockAll},
+	"e5a322e2634ef59a516e8ea150cb085afafee684": {1, 2, lockAll, false},
+	"96da70f7716f27d278a5218544df37fd8b0a5e4c": {1, 2, lockAll, false},
+	"ce46f80993d5dac20dd066eb301a4e37994bdbed": {1, 2, prolongAll, false},
+	"aed6f382e410db8ba7926d4e5e9aab410bf2a78a": {1, 2, prolongAll, false},
+	"0f0f23b9048b36752b5be114f357ba083449f908": {1, 1, unlockAll, true},
+	"e4612211c9f8f51c257e26e056b0a654b3187242": {1, 1, unlockAll, true},
 }
 
 const (
@@ -55,6 +56,20 @@ const (
 	errNoLua    = "ERR there is no Lua here: of scripts, only those are carried out with which redsync, redislock, redis-py and " +
 		"redlock hold their locks: see docs/redis.md"
 )
+
+// unlocks reports whether EVAL or EVALSHA has a script that gives a lock back.
+func unlocks(args [][]byte) bool {
+	switch text := args[1]; {
+	case len(text) == 2*sha1.Size:
+		return lockScripts[strings.ToLower(string(text))].unlocks
+	case len(text) <= maxUnlockBytes:
+		return lockScripts[scriptHash(text)].unlocks
+	}
+	return false
+}
+
+// maxUnlockBytes is more than any of the scripts that unlock has.
+const maxUnlockBytes = 2 << 10
 
 func scriptHash(text []byte) string {
 	sum := sha1.Sum(text)

@@ -18,7 +18,7 @@ var tenureCommands = []command{
 	{name: "tenure.fence", arity: -3, acts: true, alone: true, run: fenced},
 	{name: "tenure.revision", arity: -1, alone: true, run: revision},
 	{name: "tenure.watch", arity: 3, alone: true, run: watchPrefix},
-	{name: "tenure.lease", arity: -3, alone: true, run: leaseCommand},
+	{name: "tenure.lease", arity: -3, alone: true, releases: isRelease, run: leaseCommand},
 	{name: "tenure.read", arity: 2, alone: true, run: readMode},
 }
 

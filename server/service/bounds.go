@@ -50,9 +50,19 @@ func (b *Bounds) countFor(who *Permit) {
 	b.rated = !b.control.Rates.Unbounded(b.client)
 }
 
-// Begin counts a request in flight, or what of Redis's has arrived together. operator: it may use the reserved places.
-func (b *Bounds) Begin(operator bool) (err error) {
-	if b.flight, err = b.control.Conns.Begin(b.conn, operator); err != nil {
+// Priority says which of the reserved places a request may take.
+type Priority = admission.Priority
+
+// The priorities.
+const (
+	Ordinary = admission.Ordinary
+	Release  = admission.Release  // it gives back what others wait for, such as a lock
+	Operator = admission.Operator // it is one of those who watch over the cluster
+)
+
+// Begin counts a request in flight, or what of Redis's has arrived together.
+func (b *Bounds) Begin(p Priority) (err error) {
+	if b.flight, err = b.control.Conns.Begin(b.conn, p); err != nil {
 		b.slow = b.slow || errors.Is(err, admission.ErrSourceRequests)
 		return Overloaded(err)
 	}
@@ -60,11 +70,11 @@ func (b *Bounds) Begin(operator bool) (err error) {
 }
 
 // Ask counts a request with that many lines of headers for the rate of its client. The error is a *TooFastError.
-func (b *Bounds) Ask(lines int) error {
+func (b *Bounds) Ask(lines int, p Priority) error {
 	if !b.rated {
 		return nil
 	}
-	retry, err := b.control.Rates.TakeCost(b.client, admission.Cost(lines), time.Now())
+	retry, err := b.control.Rates.Take(b.client, admission.Cost(lines), p, time.Now())
 	if err == nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"tenure/api"
@@ -27,18 +28,30 @@ func (d *dispatcher) admit(x *exchange, e *endpoint) error {
 	if ambiguous(x.r) {
 		x.w.Header()["Connection"] = closeConn
 	}
-	operator := d.forOperator(x, e)
+	p := d.priority(x, e)
 	if x.conn != nil && x.conn.admitted.Reserved() {
 		x.w.Header()["Connection"] = closeConn
-		if !operator {
+		if p != service.Operator {
 			return &refusal{code: api.CodeOverloaded, close: true, text: tooManyText}
 		}
 	}
-	if err := x.req.Bounds.Begin(operator); err != nil {
+	if err := x.req.Bounds.Begin(p); err != nil {
 		return err
 	}
 	d.identify(x)
-	return x.req.Bounds.Ask(headerLines(x.r.Header))
+	return x.req.Bounds.Ask(headerLines(x.r.Header), p)
+}
+
+// priority says which of the reserved places x may take. A release is known by its route, or as Consul's by its query,
+// whose parameters are checked later.
+func (d *dispatcher) priority(x *exchange, e *endpoint) service.Priority {
+	switch {
+	case d.forOperator(x, e):
+		return service.Operator
+	case e.use&releases != 0, e.use&unlocks != 0 && strings.Contains(x.r.URL.RawQuery, api.QueryRelease+"="):
+		return service.Release
+	}
+	return service.Ordinary
 }
 
 // headerLines returns how many lines the headers of a request had.

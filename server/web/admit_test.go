@@ -137,6 +137,43 @@ func TestRequestsOfOperatorsGetThrough(t *testing.T) {
 	}
 }
 
+// S5: a flood holds neither locks nor leases.
+func TestReleasesGetThrough(t *testing.T) {
+	f := newFake(t)
+	id := "00000000-0000-4000-8000-000000000001"
+	leave := blocked(f)
+	s, addr := limited(t, f, admission.Limits{RequestsPerSource: 2})
+	for range 2 {
+		writeAndWait(t, dialFrom(t, "127.0.0.66", addr))
+	}
+	waitFor(t, func() bool { return s.metrics.inFlight.Load() == 2 })
+	refused := dialFrom(t, "127.0.0.66", addr)
+	writeAndWait(t, refused)
+	if r, _ := answer(t, bufio.NewReader(refused)); r.StatusCode != 503 {
+		t.Errorf("one more write: %s", r.Status)
+	}
+	lease := dialFrom(t, "127.0.0.66", addr)
+	const body = `{"Owner":"me","Acquisition":"mine"}`
+	fmt.Fprintf(lease, "POST /v1/lease/l/release HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	if r, text := answer(t, bufio.NewReader(lease)); r.StatusCode == 503 {
+		t.Errorf("the end of a lease: %s %s", r.Status, text)
+	}
+	var unlocks []net.Conn
+	for _, line := range []string{"/v1/kv/k?release=" + id, "/v1/session/destroy/" + id} {
+		c := dialFrom(t, "127.0.0.66", addr)
+		fmt.Fprintf(c, "PUT %s HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", line)
+		unlocks = append(unlocks, c)
+	}
+	waitFor(t, func() bool { return s.metrics.inFlight.Load() == 4 })
+	close(leave)
+	for _, c := range unlocks {
+		if r, text := answer(t, bufio.NewReader(c)); r.StatusCode == 503 {
+			t.Errorf("an unlock: %s %s", r.Status, text)
+		}
+	}
+	waitFor(t, func() bool { return s.metrics.inFlight.Load() == 0 })
+}
+
 func TestRequestsOfOneAddress(t *testing.T) {
 	f := newFake(t)
 	leave := blocked(f)

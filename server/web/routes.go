@@ -39,6 +39,8 @@ const (
 	watched      // those who watch over the node have it at the port for health checks too
 	exported     // its GET takes everything out of the cluster, which is an administrative act
 	paged        // it is of the web page
+	releases     // gives back what others wait for: it has a reserve
+	unlocks      // does so with the query for it
 )
 
 // keysPath is the path of all keys, without the slash, as Consul's clients send it. It stands for the empty key.
@@ -50,12 +52,12 @@ func (h *handlers) table() []route {
 	type methods = map[string]handler
 	keys := methods{"GET": h.kv.get, "PUT": h.kv.put, "DELETE": h.kv.delete, "POST": h.kv.post}
 	return []route{
-		{api.PathKV + "{key}", "kv", ordinary, keys},
+		{api.PathKV + "{key}", "kv", unlocks, keys},
 		{keysPath, "kv", ordinary, keys},
 		{api.PathTxn, "txn", ordinary, methods{"PUT": h.txn.run}},
 
 		{api.PathSessionCreate, "session-create", ordinary, methods{"PUT": h.session.create}},
-		{api.PathSessionDestroy + "{id}", "session-destroy", ordinary, methods{"PUT": h.session.destroy}},
+		{api.PathSessionDestroy + "{id}", "session-destroy", releases, methods{"PUT": h.session.destroy}},
 		{api.PathSessionRenew + "{id}", "session-renew", ordinary, methods{"PUT": h.session.renew}},
 		{api.PathSessionInfo + "{id}", "session-info", ordinary, methods{"GET": h.session.info}},
 		{api.PathSessionNode + "{node}", "session-node", ordinary, methods{"GET": h.session.ofNode}},
@@ -63,7 +65,7 @@ func (h *handlers) table() []route {
 
 		{api.PathLease + "{name}" + api.LeaseAcquire, "lease-acquire", ordinary, methods{"POST": h.lease.command(api.LeaseAcquire)}},
 		{api.PathLease + "{name}" + api.LeaseRenew, "lease-renew", ordinary, methods{"POST": h.lease.command(api.LeaseRenew)}},
-		{api.PathLease + "{name}" + api.LeaseRelease, "lease-release", ordinary, methods{"POST": h.lease.command(api.LeaseRelease)}},
+		{api.PathLease + "{name}" + api.LeaseRelease, "lease-release", releases, methods{"POST": h.lease.command(api.LeaseRelease)}},
 		{api.PathLease + "{name}", "lease-show", ordinary, methods{"GET": h.lease.show}},
 		{api.PathLeasesRenew, "leases-renew", ordinary, methods{"POST": h.lease.renewMany}},
 		{api.PathLeases, "leases-list", ordinary, methods{"GET": h.lease.list}},
