@@ -122,7 +122,11 @@ func TestReleasesGetThrough(t *testing.T) {
 	second.wantPrefix("-TRYAGAIN", "EVALSHA 1cac51482acf5858da00f6d685d68f886cd6b6b2 1 lock mine 5000")
 	second.want("TENURE.LEASE RELEASE l me ACQUISITION a", "OK")
 	second.send(unlock + "\r\nSET k 2\r\ntenure.lease Release l me ACQUISITION a\r\nPING")
-	<-b.arrived
+	select {
+	case <-b.arrived:
+	case <-time.After(5 * time.Second):
+		t.Error("the unlock does not arrive")
+	}
 	close(b.release)
 	for i, want := range []string{"0", "-TRYAGAIN ", "OK", "-TRYAGAIN "} {
 		if got := second.reply(); !strings.HasPrefix(got, want) {
