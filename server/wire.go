@@ -9,7 +9,6 @@ import (
 	"tenure/internal/ident"
 	"tenure/server/archiver"
 	"tenure/server/backend"
-	"tenure/server/replica"
 	"tenure/server/runner"
 )
 
@@ -43,7 +42,7 @@ func (n *node) wire(p *parts) *runners {
 	r := &runners{
 		members: members,
 		life:    runner.NewLifecycle(n.store.Interrupt), mastership: runner.NewMastership(), state: runner.NewState(p.state),
-		health: runner.NewHealth(members, replica.ProgressFor(n.cfg.LeaseTime).Bound),
+		health: runner.NewHealth(members),
 		disk:   n.newDisk(p), guardian: n.newGuard(p, members),
 	}
 	r.clocks = runner.NewClocks(runner.ClocksConfig{DriftPPM: n.cfg.ClockDriftPPM, Master: p.exclusion[0],

@@ -82,7 +82,7 @@ func (w *cluster) stepLease(nd *replicaNode, e elector.Event) {
 		case effect.Take:
 			nd.lease.Add(e)
 		case effect.Clock:
-			nd.lease.Read(w.read(nd), false)
+			nd.lease.Read(w.read(nd), elector.View{})
 		case effect.Lease:
 			s := nd.lease.State()
 			nd.pub = nd.pub.WithLease(s.Tenure, s.Deadline)

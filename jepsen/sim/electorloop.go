@@ -28,6 +28,7 @@ type electorLoop struct {
 	round    *elector.Round
 	effect   effect.Effect    // to be carried out next
 	standing replica.Standing // what the log loop shows
+	reports  replica.Reports  // what the others say, for the log loop
 	inbox    []leaseEvent
 	about    leaseEvent // what the round is about
 	busy     bool       // somebody runs the loop, or the processor was lost in it
@@ -95,11 +96,8 @@ func (l *electorLoop) do(e effect.Effect) {
 		l.inbox = slices.Delete(l.inbox, 0, 1) // which keeps its memory
 		r.Add(l.about.event())
 	case effect.Clock:
-		now, distrusted := l.reading(), l.distrusted()
-		if in, t := r.Event(), l.elector.State(now).Tenure; distrusted && t != 0 && *in == (elector.Event{}) {
-			in.LetGo = elector.LetGo{Tenure: t, Reason: elector.ReasonClock}
-		}
-		r.Read(now, distrusted || l.standing.Barred)
+		r.Read(l.reading(), elector.View{Distrusted: l.distrusted(), Barred: l.standing.Barred, Ticked: l.standing.At,
+			Able: func() time.Duration { return l.reports.Able(l.end.drive.members.Voters()) }})
 	case effect.Lease:
 		l.noteEvent()
 		l.publish(r.State())

@@ -34,11 +34,10 @@ type logLoop struct {
 	effect  effect.Effect // to be carried out next
 	inbox   []input
 	ticked  bool
-	poked   bool                         // the lease loop changed what is published
-	waking  bool                         // a round is on the agenda
-	waiting map[uint64]*attempt          // never ranged over
-	asked   map[uint64]*memberAsk        // of the operator; never ranged over
-	healths [maxMachines]*replica.Health // the newest reports of the others, by node
+	poked   bool                  // the lease loop changed what is published
+	waking  bool                  // a round is on the agenda
+	waiting map[uint64]*attempt   // never ranged over
+	asked   map[uint64]*memberAsk // of the operator; never ranged over
 }
 
 // life is what a loop asks of the node that it runs on.
@@ -234,11 +233,9 @@ func (l *logLoop) take() {
 	}
 	l.ticked = false
 	l.round.Add(&replica.Event{Tick: true})
-	for i, h := range l.healths {
-		if h != nil {
-			l.healths[i] = nil
-			l.round.Add(&replica.Event{Health: h, From: l.net.nodes[i].id})
-		}
+	healths := l.elector.reports.Take(nil)
+	for i := range healths {
+		l.round.Add(&healths[i])
 	}
 }
 

@@ -53,7 +53,7 @@ func newNode(m *machine, d *drive, s *site) *node {
 				n.elector.put(e)
 			}
 		},
-		takeHealth: func(from *machine, h *replica.Health) { n.log.healths[from.i] = h },
+		takeHealth: func(from *machine, h *replica.Health) { n.elector.reports.Hear(n.reading(), from.id, *h) },
 		takeNamed: func(e namedEvent) {
 			if !n.distrusted() {
 				n.leases.put(e)

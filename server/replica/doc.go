@@ -29,7 +29,7 @@
 //	the log part: its data, configuration and status     log.go, config.go, output.go, status.go
 //	the order of a round, and its steps                  loground.go, logadvance.go, logapply.go, logmaster.go,
 //	                                                     logtick.go
-//	what joins it and the elector                        published.go, standing.go, progress.go
+//	what joins it and the elector                        published.go, standing.go, progress.go, reports.go
 //	mastership: epoch, who is master, hand-over          epoch.go, master.go, handover.go
 //	requests and replies; what a client may be told      request.go, outcome.go
 //	writes: waiting, proposed, forwarded                 write.go, queue.go, batches.go, forward.go

@@ -351,7 +351,7 @@ func (c *cluster) stepLease(n *testNode, event elector.Event) {
 		case effect.Take:
 			n.lease.Add(event)
 		case effect.Clock:
-			n.lease.Read(c.now, n.log.Standing(c.now).Barred)
+			n.lease.Read(c.now, elector.View{Barred: n.log.Standing(c.now).Barred})
 		case effect.Lease:
 			s := n.lease.State()
 			n.pub = n.pub.WithLease(s.Tenure, s.Deadline)

@@ -19,7 +19,7 @@ type ProgressConfig struct {
 
 // ProgressFor returns the bounds for a lease time of the master lease.
 func ProgressFor(leaseTime time.Duration) ProgressConfig {
-	return ProgressConfig{Bound: max(4*leaseTime, 2*time.Second), StandBack: 2 * time.Second, MaxStandBack: time.Minute}
+	return ProgressConfig{Bound: elector.BoundFor(leaseTime), StandBack: 2 * time.Second, MaxStandBack: time.Minute}
 }
 
 // longest is how many bounds a count may last in all, whatever is acknowledged meanwhile.
@@ -61,7 +61,7 @@ type progress struct {
 	probed time.Duration // when the newest probe was asked for
 }
 
-// voterHealth is what another voter last said of itself.
+// voterHealth is what another node last said of itself.
 type voterHealth struct {
 	node   ballot.NodeID
 	health Health

@@ -1,7 +1,6 @@
 // Package runner runs the parts of a node on a machine: the elector, the log part and the part for named leases. It
 // reads the clock, and carries out the effects of their drivers: on the disk, at the peers, for waiting handlers. The
-// drivers decide each next step. The runner alone decides that a node gives the lease up because its log hangs or its
-// clock cannot be trusted (M6). DESIGN.md argues for this choice of threads.
+// drivers decide each next step. DESIGN.md argues for this choice of threads.
 //
 // # Where things are
 //

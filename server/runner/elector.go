@@ -191,21 +191,15 @@ func (e *Elector) do(next effect.Effect) {
 	}
 }
 
-// readClock reads the clock and what the log says, and lets the lease go if the log hangs.
+// readClock reads the clock, and then what the rest of the node shows.
 func (e *Elector) readClock() {
 	now := e.cfg.Clock.Now()
 	gap := e.gap.read(now)
 	e.noteLateness(now-e.due, gap)
 	e.cfg.Part.Gap(gap)
-	distrusted := e.cfg.Distrusted()
-	if in := e.driver.Event(); *in == (elector.Event{}) {
-		tenure := e.cfg.Part.State(now).Tenure
-		in.LetGo = e.cfg.Health.hung(now, tenure)
-		if distrusted && tenure != 0 {
-			in.LetGo = elector.LetGo{Tenure: tenure, Reason: elector.ReasonClock}
-		}
-	}
-	e.driver.Read(now, distrusted || e.cfg.Health.Standing().Barred)
+	s := e.cfg.Health.Standing()
+	e.driver.Read(now, elector.View{Distrusted: e.cfg.Distrusted(), Barred: s.Barred, Ticked: s.At,
+		Able: e.cfg.Health.able})
 }
 
 // publish shows the others whether the lease is held, and until when.

@@ -80,6 +80,9 @@ func (e *Elector) noteEvent() {
 	if e.driver.HasLetGo() {
 		g := e.driver.Event().LetGo
 		e.metrics.letGo.WithLabelValues(g.Reason).Inc()
+		if g.Reason == elector.ReasonHung {
+			e.cfg.Health.hangs()
+		}
 		e.cfg.Logger.Warn().Str("reason", g.String()).Uint64("tenure", g.Tenure).
 			Msg("this node lets go of the master lease, and stands back")
 	}

@@ -86,7 +86,7 @@ func newLoneLog(t *testing.T) *Log {
 	}
 	l := NewLog(LogConfig{
 		Part: part, Members: testMembers(1), State: NewState(state), Clock: clock.New(), Mastership: NewMastership(),
-		Health: NewHealth(testMembers(1), replica.ProgressFor(time.Second).Bound), Disk: testDisk(nil), Send: noPeers{},
+		Health: NewHealth(testMembers(1)), Disk: testDisk(nil), Send: noPeers{},
 		LetGo: func(elector.LetGo) {}, RequireLevel: func(uint64) {}, Dismiss: func(uint64) {},
 		Roster: func(ident.Roster) {}, Lifecycle: NewLifecycle(func() {}), Registry: prometheus.NewRegistry(),
 		Logger: zerolog.Nop(),

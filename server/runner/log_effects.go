@@ -79,7 +79,7 @@ func (l *Log) gather() {
 		return
 	}
 	l.ticking.Store(false)
-	l.healths = l.cfg.Health.appendReports(l.healths[:0])
+	l.healths = l.cfg.Health.takeReports(l.healths[:0])
 	for i := range l.healths {
 		l.driver.Add(&l.healths[i])
 	}

@@ -8,7 +8,8 @@
 //	round.go                  the driver and its events
 //	part.go                   attempts, renewals, releases, and the waits between attempts
 //	members.go                changes of the members
-//	letgo.go                  orders of the log part, or of the runner, to give the lease up (M6)
+//	letgo.go                  when the lease is given up because its holder gets nowhere (M6): by order of the log part,
+//	                          because that hangs, or because the clock cannot be trusted
 //	tenures.go, causes.go     why each tenure began and ended, for people
 //
 // # Where the rules are
@@ -21,6 +22,7 @@
 //	P7  no Accept leaves behind its Release                   Part.route
 //	A3  nobody gives up the lease of another                  Part.deliver
 //	M6  a barred node starts no attempt                       Part.doDue
+//	M6  a node whose log hangs lets go                        Part.logHangs
 //	    a node that is no voter starts none, and gets no vote Part.votes, Part.foreign
 //	    voters try in turn after an owner, seldom at once     Part.rank
 package elector

@@ -32,7 +32,7 @@ func (d *driven) give(now time.Duration, e Event) {
 		case effect.Take:
 			d.round.Add(e)
 		case effect.Clock:
-			d.round.Read(now, d.unable)
+			d.round.Read(now, View{Barred: d.unable})
 		case effect.Send:
 			d.messages = append(d.messages, d.round.Messages()...)
 		case effect.Done:

@@ -12,6 +12,53 @@ type LetGo struct {
 	For    time.Duration
 }
 
+// BoundFor returns the bound of M6 for a lease time of the master lease: how long its holder may get nowhere.
+func BoundFor(leaseTime time.Duration) time.Duration { return max(4*leaseTime, 2*time.Second) }
+
+// View is what the rest of the node shows the elector, as of a reading of the clock.
+type View struct {
+	Distrusted bool          // the clock cannot be trusted
+	Barred     bool          // the log part bars fresh attempts
+	Ticked     time.Duration // reading at which the log part last ticked; 0: it has not
+	// Able returns the reading at which another voter last reported that it is able or fit, of the reports that the log
+	// part has not taken; 0: none has. It is called only while the log part does not tick.
+	Able func() time.Duration
+}
+
+// look takes a view. While the clock cannot be trusted, or the log part bars it, this node starts no fresh attempt. Nor
+// does it after it has let go because the log hangs, until that ticks.
+func (e *Part) look(v View) {
+	e.view = v
+	e.barred = v.Distrusted || v.Barred || v.Ticked != 0 && v.Ticked == e.hung
+}
+
+// finds returns what the elector lets go of by itself: a lease that it holds by a clock that cannot be trusted, or while
+// the log hangs (M6).
+func (e *Part) finds(now time.Duration) LetGo {
+	switch tenure := e.State(now).Tenure; {
+	case tenure == 0:
+		return LetGo{}
+	case e.view.Distrusted:
+		return LetGo{Tenure: tenure, Reason: ReasonClock}
+	case e.logHangs(now):
+		e.hung, e.barred = e.view.Ticked, true
+		return LetGo{Tenure: tenure, Reason: ReasonHung, For: now - e.view.Ticked}
+	}
+	return LetGo{}
+}
+
+// logHangs reports whether the log part has not ticked for a bound, in a disk call or for want of a processor, and
+// another voter has reported since that it is able or fit. The log part is not asked to step down: it acts by what is
+// published, and finds no tenure there when it goes on.
+func (e *Part) logHangs(now time.Duration) bool {
+	bound := BoundFor(e.cfg.Duration)
+	if e.view.Ticked == 0 || now-e.view.Ticked < bound {
+		return false
+	}
+	able := e.view.Able()
+	return able != 0 && now-able < bound/4
+}
+
 // cause is that of the end of the tenure.
 func (g LetGo) cause() Cause {
 	switch g.Reason {
@@ -35,10 +82,10 @@ const (
 	ReasonUnready = "unready"
 	ReasonBehind  = "behind" // unready, and only a snapshot would help: it does not wait for the bound
 	ReasonStuck   = "stuck"
-	ReasonHung    = "hung" // the log loop itself, as the runner finds it
+	ReasonHung    = "hung" // the log loop itself, as the elector finds it
 	ReasonNoVoter = "no voter any more"
 	ReasonDiffers = "differs"                     // its state is not that of the others
-	ReasonClock   = "its clock cannot be trusted" // as the runner finds it
+	ReasonClock   = "its clock cannot be trusted" // as the elector finds it
 )
 
 // LetGoReasons returns all reasons of a LetGo.

@@ -22,7 +22,7 @@ func oneRound(r *Round, now time.Duration, event Event) (order []effect.Effect, 
 		case effect.Take:
 			r.Add(event)
 		case effect.Clock:
-			r.Read(now, false)
+			r.Read(now, View{})
 		case effect.Send:
 			sent = append(sent, r.Messages()...)
 		}

@@ -36,6 +36,8 @@ type Part struct {
 	trying   bool
 	retired  bool // never tries again: the node is stopping
 	barred   bool // starts no fresh attempt (M6)
+	view     View
+	hung     time.Duration // view.Ticked when it last let go because the log hung
 	// Of a hand-over that is under way: until then this node is the one that should try, or should let another try.
 	favoured time.Duration
 	standOff time.Duration
@@ -150,7 +152,7 @@ func (e *Part) drain() []lease.Message {
 }
 
 // letGo gives the lease up (P6) if it is still held as this tenure, and reports whether it was. The log part has
-// decided so (M6), or the runner because the log hangs or the clock cannot be trusted. The others may try first.
+// decided so (M6), or finds has. The others may try first.
 func (e *Part) letGo(now time.Duration, g LetGo) bool {
 	h, held := e.proposer.Held(now)
 	if !held || h.Number != g.Tenure {

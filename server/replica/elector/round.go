@@ -36,12 +36,11 @@ type Crash struct {
 
 // Round drives the elector, as replica.LogRound drives the log part. A round is one event.
 type Round struct {
-	part   *Part
-	at     int // in order
-	clock  effect.ClockStep
-	barred bool
-	event  Event
-	out    []lease.Message
+	part  *Part
+	at    int // in order
+	clock effect.ClockStep
+	event Event
+	out   []lease.Message
 
 	letGo, cleared bool
 }
@@ -84,14 +83,14 @@ func (r *Round) Next() effect.Effect {
 // Add hands the event of the round over, as the answer to effect.Take.
 func (r *Round) Add(e Event) { r.event = e }
 
-// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, and whether the log part bars
-// fresh attempts by now (Standing.Barred).
-func (r *Round) Read(now time.Duration, barred bool) {
+// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, and what the rest of the node
+// shows by now.
+func (r *Round) Read(now time.Duration, v View) {
 	r.clock.Read(now)
-	r.barred = barred
+	r.part.look(v)
 }
 
-// Event is what the round is about. Between effect.Clock and the next call of Next the caller may replace it.
+// Event is what the round is about. A round of the timer may let go of the lease; that is then its event.
 func (r *Round) Event() *Event { return &r.event }
 
 // Now is the newest reading of the clock.
@@ -127,7 +126,9 @@ func (r *Round) readClock() effect.Effect { return r.clock.Ask() }
 // handle gives the event to the elector, and then does what is due.
 func (r *Round) handle() effect.Effect {
 	l, e, now := r.part, &r.event, r.clock.Now()
-	l.barred = r.barred
+	if *e == (Event{}) {
+		e.LetGo = l.finds(now)
+	}
 	switch {
 	case e.Message != nil:
 		l.handle(now, *e.Message)

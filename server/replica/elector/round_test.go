@@ -50,7 +50,7 @@ func TestP6P7NothingLeavesBeforeItIsShown(t *testing.T) {
 	var order []effect.Effect
 	for e := effect.Effect(0); e != effect.Done; order = append(order, e) {
 		if e = r.Next(); e == effect.Clock {
-			r.Read(time.Second, false)
+			r.Read(time.Second, View{})
 		}
 	}
 	want := []effect.Effect{effect.Take, effect.Clock, effect.Lease, effect.Tenures, effect.Note, effect.Send,
@@ -69,7 +69,7 @@ func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
 			case effect.Take:
 				r.Add(event)
 			case effect.Clock:
-				r.Read(time.Second, false)
+				r.Read(time.Second, View{})
 			case effect.Lease:
 				s = r.State()
 			}

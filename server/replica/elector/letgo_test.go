@@ -1,0 +1,80 @@
+package elector
+
+import (
+	"testing"
+	"time"
+
+	"tenure/server/replica/effect"
+)
+
+// round makes a round of event at now.
+func (r *Round) round(now time.Duration, event Event, v View) {
+	for e := r.Next(); e != effect.Done; e = r.Next() {
+		switch e {
+		case effect.Take:
+			r.Add(event)
+		case effect.Clock:
+			r.Read(now, v)
+		}
+	}
+}
+
+// M6: if the log hangs the elector lets go, but only while another voter says that it is able. Then it starts no attempt
+// until the log ticks.
+func TestM6LogThatHangs(t *testing.T) {
+	const ticked = 10 * time.Minute
+	bound := BoundFor(testLease)
+	for _, tc := range []struct {
+		name   string
+		ticked time.Duration // reading at the log's last tick
+		able   time.Duration // reading of the report
+		after  time.Duration // the last tick
+		event  Event
+		lets   bool
+	}{
+		{"it ticks", ticked, ticked + bound - 2, bound - 1, Event{}, false},
+		{"it hangs, and nobody is able", ticked, 0, bound, Event{}, false},
+		{"it hangs, and the other said so long ago", ticked, ticked + bound*3/4, bound, Event{}, false},
+		{"it has not ticked yet", 0, ticked + bound, bound, Event{}, false},
+		{"it hangs, and this is about something else", ticked, ticked + bound, bound, Event{Nudged: true}, false},
+		{"it hangs, and another is able", ticked, ticked + bound*3/4 + 1, bound, Event{}, true},
+	} {
+		r, now := newTestRound(t, 1), ticked+tc.after
+		r.round(now-1, Event{}, View{})
+		r.round(now, tc.event, View{Ticked: tc.ticked, Able: func() time.Duration { return tc.able }})
+		if g := r.Event().LetGo; r.HasLetGo() != tc.lets || tc.lets && (g.Reason != ReasonHung || g.For != bound) {
+			t.Errorf("%s: %+v", tc.name, g)
+		}
+		if !tc.lets {
+			continue
+		}
+		for _, at := range []time.Duration{ticked, ticked + 1} {
+			r.round(now+time.Hour, Event{}, View{Ticked: at, Able: func() time.Duration { return 0 }})
+			if held := r.State().Tenure != 0; held != (at > ticked) {
+				t.Errorf("the log ticked %v after it hung: holds the lease: %t", at-ticked, held)
+			}
+		}
+	}
+}
+
+// A node whose clock cannot be trusted lets go of the lease, and starts no attempt.
+func TestAClockThatCannotBeTrustedHoldsNoLease(t *testing.T) {
+	r := newTestRound(t, 1)
+	r.round(time.Second, Event{}, View{})
+	r.round(time.Second, Event{Nudged: true}, View{Distrusted: true})
+	if r.HasLetGo() {
+		t.Error("let go in a round that is about something else")
+	}
+	r.round(time.Second, Event{}, View{Distrusted: true})
+	if g := r.Event().LetGo; !r.HasLetGo() || g.Reason != ReasonClock {
+		t.Errorf("lets go of %+v", g)
+	}
+	r.round(time.Hour, Event{}, View{Distrusted: true})
+	if s := r.State(); s.Tenure != 0 {
+		t.Errorf("won %+v", s)
+	}
+	r.round(time.Hour, Event{}, View{})
+	if s := r.State(); s.Tenure == 0 {
+		t.Error("does not try by a clock that is trusted again")
+	}
+}
