@@ -137,7 +137,6 @@ func (nd *replicaNode) boot(voters quorum.Set, timing lease.Timing, duration tim
 			CacheBytes: 1 << 16, KeepEntries: 100},
 		MaxBatchBytes: 1 << 12, MaxInFlight: 4, MaxQueued: 64, MaxQueuedBytes: 1 << 20, MaxForwarded: 64, MaxReads: 64,
 		ApplyBytes: 1 << 16, CheckpointBytes: 1 << 20, CheckpointLogBytes: 1 << 20,
-		MasterTimeout: time.Second, Progress: replica.ProgressFor(time.Second),
 		CompareEvery: time.Hour, // a script says itself when a checkpoint is made
 	}
 	base := multipaxos.Membership{Number: 1, Voters: voters}

@@ -45,7 +45,8 @@ type plan struct {
 	nodes  int
 	faults Fault
 	timing lease.Timing
-	lease  time.Duration // D_P
+	lease  time.Duration          // D_P
+	bounds replica.ProgressConfig // of M6
 	limits kv.Limits
 	part   replica.Config // without Self
 	voters quorum.Set
@@ -132,6 +133,7 @@ func draw(c Config) plan {
 		p.steps = DefaultSteps
 	}
 	p.lease = time.Duration(pick(&r, 30, 60, 100, 200, 400)) * time.Millisecond
+	p.bounds = replica.ProgressFor(p.lease)
 	p.timing = lease.Timing{MaxMaster: p.lease, MaxUser: p.lease, DriftPPM: pick(&r, int64(0), 10_000, 50_000),
 		Margin: pick(&r, 0, time.Millisecond, 5*time.Millisecond)}
 	p.drawFaults(&r)
@@ -235,8 +237,6 @@ func (p *plan) drawNode(r *random) {
 		ApplyBytes:         pick(r, 100, 1<<16),
 		CheckpointBytes:    pick(r, int64(2000), 1<<20),
 		CheckpointLogBytes: 100 * pick(r, int64(5), 30, 200),
-		MasterTimeout:      max(4*p.lease, 500*time.Millisecond),
-		Progress:           replica.ProgressFor(p.lease),
 		CompareEvery:       time.Second,
 	}
 }

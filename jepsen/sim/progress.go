@@ -47,7 +47,7 @@ type truth struct {
 // lost is able, since its disk answers: two of them may win one after the other, and each again when it has stood back
 // for the first time.
 func (x *progress) servedWithin() time.Duration {
-	d := 2 * x.plan.part.Progress.Bound * time.Duration(max(1, x.stuck))
+	d := 2 * x.plan.bounds.Bound * time.Duration(max(1, x.stuck))
 	if x.faulty(Drop | LogDrop | Delay | Reorder | Duplicate | Lag) {
 		d *= 2
 	}
@@ -118,7 +118,7 @@ func (x *progress) look() {
 
 // lookAt brings what is known of one node up to date.
 func (x *progress) lookAt(n *node) {
-	t, d, p := &x.truths[n.i], n.disk, &x.plan.part.Progress
+	t, d, p := &x.truths[n.i], n.disk, &x.plan.bounds
 	ok := n.up() && n.elector.elector.QuarantineLeft(n.reading()) == 0 && !n.paused && !n.out && n.hand == nil && !n.distrusted() &&
 		!n.isStuck() && d.space == replica.SpaceEnough && d.stall == 0 && !d.eio && d.slow == 0 &&
 		x.now >= n.laggard && t.run == n.run && !x.faulty(Freeze)
@@ -199,7 +199,7 @@ func (x *progress) letGo(m *machine, g elector.LetGo) {
 	if g.Reason == elector.ReasonDiffers || g.Reason == elector.ReasonNoVoter {
 		return
 	}
-	recent := x.plan.part.Progress.Bound*3/4 + 100*time.Millisecond
+	recent := x.plan.bounds.Bound*3/4 + 100*time.Millisecond
 	if x.phase == phaseFaults {
 		recent += 4 * x.plan.lease // reports and loops are late
 	}
@@ -218,7 +218,7 @@ func (x *progress) stoodBack(m *machine) { x.truths[m.i].since, x.truths[m.i].ab
 
 // won checks that a node that cannot serve makes way for one that can: node m has just won the lease.
 func (x *progress) won(m *machine) {
-	n, t, p := x.nodes[m.i], &x.truths[m.i], x.plan.part.Progress
+	n, t, p := x.nodes[m.i], &x.truths[m.i], x.plan.bounds
 	t.won = m.reading()
 	slack := 250*time.Millisecond + x.plan.lease // of what was known when the attempt began
 	unable := n.disk.frozen && x.now-n.disk.synced > p.Bound+slack

@@ -38,7 +38,7 @@ func (x *nemesis) stick(r *random, f Fault) {
 		return
 	}
 	n.freeze(f)
-	x.at(nil, kindFault, r.skewed(x.plan.lease, 4*x.plan.part.Progress.Bound), func() {
+	x.at(nil, kindFault, r.skewed(x.plan.lease, 4*x.plan.bounds.Bound), func() {
 		if x.phase == phaseFaults {
 			n.thaw(&x.stucks)
 		}
@@ -90,7 +90,7 @@ func (x *nemesis) misfortune(left int, over func()) {
 	case n.up() && !n.isStuck():
 		n.handOver(0, false)
 	}
-	bound := x.plan.part.Progress.Bound
+	bound := x.plan.bounds.Bound
 	x.at(nil, kindHeal, r.skewed(x.plan.lease, 2*bound), func() { x.misfortune(left-1, over) })
 }
 
@@ -103,7 +103,7 @@ func (x *nemesis) stallAll(r *random) {
 			list = append(list, n)
 		}
 	}
-	bound := x.plan.part.Progress.Bound
+	bound := x.plan.bounds.Bound
 	x.at(nil, kindHeal, r.between(bound, 4*bound), func() {
 		for _, n := range list {
 			n.thaw(&x.stucks)
@@ -132,6 +132,6 @@ func (x *nemesis) killMaster(r *random) {
 // hunt has whoever serves next die soon, now and then, while a node that let go of the lease stands back.
 func (x *nemesis) hunt() {
 	if r := &x.stucks; r.chance(500) {
-		x.at(nil, kindHeal, r.between(3*x.plan.lease, x.plan.part.Progress.StandBack*3/4), func() { x.killMaster(r) })
+		x.at(nil, kindHeal, r.between(3*x.plan.lease, x.plan.bounds.StandBack*3/4), func() { x.killMaster(r) })
 	}
 }

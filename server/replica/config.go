@@ -29,16 +29,15 @@ type Config struct {
 	// CheckpointBytes is how many bytes of changes start a checkpoint, up to largestCheckpoint times as many if the state
 	// database is large: the bound of memory.
 	CheckpointBytes    int64
-	CheckpointLogBytes int64         // values applied since the last checkpoint that start one: the bound of the log
-	MasterTimeout      time.Duration // without heartbeats for so long, the master is unknown
+	CheckpointLogBytes int64 // values applied since the last checkpoint that start one: the bound of the log
 	// CompareEvery is about how often a checkpoint is made so that the digests of the nodes can be compared.
 	CompareEvery time.Duration
 	// Digest is that of the state database as it was opened; 0: it is not known.
-	Digest   uint64
-	Progress ProgressConfig
+	Digest uint64
 	// Membership is the durable one of this node's identity. It holds as long as the state has no record of the members.
 	Membership ident.Membership
-	// Timing is that of the leases: how long those under an older membership may live yet.
+	// Timing is that of the leases: how long those under an older membership may live yet. The lease time of the master
+	// lease also sets the bounds of progress, and after which silence a master is unknown.
 	Timing lease.Timing
 	Level  LevelConfig
 }
@@ -54,9 +53,7 @@ func (c Config) Validate() error {
 		{"MaxForwarded", int64(c.MaxForwarded)}, {"MaxReads", int64(c.MaxReads)},
 		{"ApplyBytes", int64(c.ApplyBytes)}, {"CheckpointBytes", c.CheckpointBytes}, {"CheckpointLogBytes",
 			c.CheckpointLogBytes},
-		{"MasterTimeout", int64(c.MasterTimeout)},
-		{"CompareEvery", int64(c.CompareEvery)}, {"Progress.Bound", int64(c.Progress.Bound)},
-		{"Progress.StandBack", int64(c.Progress.StandBack)}, {"Progress.MaxStandBack", int64(c.Progress.MaxStandBack)},
+		{"CompareEvery", int64(c.CompareEvery)},
 	} {
 		if b.value <= 0 {
 			return fmt.Errorf("replica: %s must be positive", b.name)

@@ -83,7 +83,7 @@ func testConfig(self ballot.Incarnation, voters quorum.Set) Config {
 			CacheBytes: 1 << 16, KeepEntries: 8, NeedOf: NeedOf, MembershipOf: MembershipOf},
 		MaxBatchBytes: 4096, MaxInFlight: 2, MaxQueued: 64, MaxQueuedBytes: 1 << 20, MaxForwarded: 64, MaxReads: 64,
 		ApplyBytes: 1 << 16, CheckpointBytes: 1 << 14, CheckpointLogBytes: 50 * (entryOverhead + 40),
-		MasterTimeout: time.Second, Progress: ProgressFor(time.Second), CompareEvery: time.Second,
+		CompareEvery: time.Second,
 	}
 }
 

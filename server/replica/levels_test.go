@@ -133,7 +133,8 @@ func TestTheLevelIsRaisedByItselfAfterAWhile(t *testing.T) {
 			r.start(n)
 		}
 	}
-	r.until("the level to be raised", after, func() bool { return r.levels() == "[1 1 1]" })
+	heartbeat := heartbeatTicks * TickEvery
+	r.until("the level to be raised", after+heartbeat, func() bool { return r.levels() == "[1 1 1]" })
 }
 
 // A node that goes back to the release before, while the level is not raised, starts the time anew.

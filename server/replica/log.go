@@ -82,7 +82,7 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 		compareSlots: newCompareSlots(cfg.CompareEvery, state.Applied()),
 		pins:         noPins(),
 		timers:       timers{byName: map[timerName]*timer{}},
-		progress:     newProgress(cfg.Progress, self.Node, newest.Voters()),
+		progress:     newProgress(ProgressFor(cfg.Timing.MaxMaster), self.Node, newest.Voters()),
 		out:          outbox{self: self.Node, maxBytes: cfg.MaxBatchBytes},
 	}
 	l.members.follow(record.Membership, record.NextNode)

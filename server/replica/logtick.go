@@ -22,7 +22,7 @@ func (l *Log) tick(now time.Duration, p Published) error {
 	l.batches.expire(now, &l.out)
 	l.forwards.expire(now, &l.out)
 	l.reads.expire(now, why, &l.out)
-	l.master.expire(now, l.cfg.MasterTimeout)
+	l.master.expire(now, masterTimeout(l.cfg.Timing.MaxMaster))
 	l.changes.expire(now, &l.out)
 	l.changes.tick(l.ticks, l.state.Applied())
 	if l.ticks%heartbeatTicks == 0 {

@@ -51,6 +51,11 @@ func (m *masterView) forget(node ballot.NodeID) {
 	}
 }
 
+// masterTimeout is how long a node hears no master until none is known to it.
+func masterTimeout(leaseTime time.Duration) time.Duration {
+	return max(4*leaseTime, 500*time.Millisecond)
+}
+
 // expire makes the master unknown after a time without heartbeats.
 func (m *masterView) expire(now, timeout time.Duration) {
 	if !m.isSelf() && now-m.heard > timeout {

@@ -11,7 +11,7 @@ import (
 )
 
 // testBound is the bound of M6 under testConfig.
-const testBound = 4 * time.Second
+const testBound = 2 * time.Second
 
 // elect makes n the next master: everybody else is paused until it holds the lease.
 func (c *cluster) elect(n *testNode) {

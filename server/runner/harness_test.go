@@ -73,7 +73,7 @@ func newLoneLog(t *testing.T) *Log {
 			CacheBytes: 4 << 20, KeepEntries: 64, NeedOf: replica.NeedOf},
 		MaxBatchBytes: 1 << 20, MaxInFlight: 4, GatherFor: time.Millisecond, MaxQueued: 100, MaxQueuedBytes: 32 << 20,
 		MaxForwarded: 100, MaxReads: 100, ApplyBytes: 1 << 20, CheckpointBytes: 16 << 20, CheckpointLogBytes: 64 << 20,
-		MasterTimeout: 4 * time.Second, Progress: replica.ProgressFor(time.Second), CompareEvery: time.Second,
+		CompareEvery: time.Second,
 	}
 	base := multipaxos.Membership{Number: 1, Voters: quorum.Of(1)}
 	core, err := multipaxos.New(cfg.Core, base, multipaxos.Durable{}, noDisk{})
