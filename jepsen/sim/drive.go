@@ -24,6 +24,7 @@ type drive struct {
 	eio    bool          // the next commit fails
 	space  replica.Space
 	frozen bool          // it answers nothing
+	hangs  bool          // and then the log loop waits for it, when it comes to use the state database
 	owed   []owed        // what it would have answered
 	synced time.Duration // true time at which its newest commit ended
 	wiped  bool          // the disk was replaced by an empty one

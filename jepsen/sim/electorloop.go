@@ -144,6 +144,9 @@ func (l *electorLoop) noteEvent() {
 	}
 	why := l.round.Event().LetGo
 	l.counts.LetGo++
+	if why.Reason == elector.ReasonHung {
+		l.counts.Hung++
+	}
 	if why.Reason != elector.ReasonClock {
 		l.progress.letGo(l.machine, why)
 	}

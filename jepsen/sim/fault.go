@@ -33,7 +33,7 @@ const (
 	Low                         // a disk reaches its reserve, or has no space at all
 	HandOver                    // the master hands over, or a node is stopped in order
 	Guardian                    // a process that dies leaves a guardian (P7), which tells the others late or not at all
-	StuckDisk                   // a disk returns from nothing any more
+	StuckDisk                   // a disk returns from nothing any more; in half of the cases the log loop waits for it
 	LargeLost                   // large messages of the log from or to a node never arrive, small ones do
 	Cut                         // frames are cut off: the connection breaks in the middle of one
 	Garble                      // bytes of a frame change on the way

@@ -36,6 +36,7 @@ type logLoop struct {
 	ticked  bool
 	poked   bool                  // the lease loop changed what is published
 	waking  bool                  // a round is on the agenda
+	hung    time.Duration         // true time since which it waits for a frozen disk; 0: it does not
 	waiting map[uint64]*attempt   // never ranged over
 	asked   map[uint64]*memberAsk // of the operator; never ranged over
 }
@@ -110,6 +111,9 @@ func (l *logLoop) rounds() {
 		if l.effect == effect.Take && len(l.inbox) == 0 && !l.ticked && !l.poked {
 			return
 		}
+		if l.hangs() {
+			return
+		}
 		if !l.do(l.effect) {
 			return
 		}
@@ -130,6 +134,16 @@ func (l *logLoop) rounds() {
 			return
 		}
 	}
+}
+
+// hangs reports whether the loop waits for a frozen disk. Then it goes on when that thaws. It may wait where it uses the
+// state database; all else that it asks of the disk is done beside it.
+func (l *logLoop) hangs() bool {
+	uses := l.effect == effect.Apply || l.effect == effect.Freeze || l.effect == effect.Checkpointed
+	if l.hung = 0; uses && l.disk.hangs && l.disk.owes(kindStage, l.rounds) {
+		l.hung = l.now
+	}
+	return l.hung > 0
 }
 
 // settled reports whether the loop has nothing to do, and all chosen entries are applied. For a leader all its proposals

@@ -28,6 +28,7 @@ type site struct {
 	loops      random // when loops are scheduled
 	leasing    *random
 	changes    random // of everything about members that change
+	hangs      random // whether a loop waits for a frozen disk
 	net        *network
 	ledger     *ledger
 	masters    *masters
@@ -252,7 +253,7 @@ func (n *node) resume() {
 func (n *node) freeze(f Fault) {
 	n.effect(f)
 	if f == StuckDisk {
-		n.disk.frozen = true
+		n.disk.frozen, n.disk.hangs = true, n.site.hangs.chance(500)
 	} else {
 		n.end.large = smallest
 	}

@@ -142,7 +142,7 @@ func (x *progress) lookAt(n *node) {
 
 // serves reports whether n is a ready master at which nothing waits in vain.
 func (x *progress) serves(n *node) bool {
-	if !n.up() || n.paused {
+	if !n.up() || n.paused || n.log.hung > 0 {
 		return false
 	}
 	if _, ok := n.board.pub.Begin(); !ok || !n.board.held() {
@@ -221,7 +221,8 @@ func (x *progress) won(m *machine) {
 	n, t, p := x.nodes[m.i], &x.truths[m.i], x.plan.bounds
 	t.won = m.reading()
 	slack := 250*time.Millisecond + x.plan.lease // of what was known when the attempt began
-	unable := n.disk.frozen && x.now-n.disk.synced > p.Bound+slack
+	// A node knows of a log that hangs after a bound.
+	unable := n.disk.frozen && x.now-max(n.disk.synced, n.log.hung) > p.Bound+slack
 	if x.plan.clocked() && t.run == n.run && t.letGo > 0 && x.now-t.letGo < p.StandBack*9/10 {
 		unable = true
 	}

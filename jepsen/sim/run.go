@@ -35,6 +35,7 @@ type Counts struct {
 	Cut                    int                  // commits that a crash cut off while the journal was written
 	Replayed               int                  // records of journals that a restart found
 	LetGo                  int                  // of the master lease, because its holder got nowhere (M6)
+	Hung                   int                  // times that a master let go because its log hung
 	Waited                 time.Duration        // the longest that a majority that was well waited for a master
 	Digests                int                  // compared with another node's
 	Sequences              int                  // applied
@@ -108,7 +109,7 @@ func newWorld(c Config) *world {
 	g.trace.out = c.Trace
 	w := &world{engine: g}
 	leasing := g.stream(10)
-	w.disks, w.changes = g.stream(2), g.stream(25)
+	w.disks, w.changes, w.hangs = g.stream(2), g.stream(25), g.stream(200)
 	w.loops, w.site.leasing = g.stream(3), &leasing
 	w.net = newNetwork(g, &leasing)
 	w.members = newMemberHistory(g)

@@ -83,6 +83,7 @@ func (c *Counts) add(o *Counts) {
 	c.Cut += o.Cut
 	c.Replayed += o.Replayed
 	c.LetGo += o.LetGo
+	c.Hung += o.Hung
 	c.Waited = max(c.Waited, o.Waited)
 	c.Digests += o.Digests
 	c.Sequences += o.Sequences
@@ -157,6 +158,10 @@ func (r *Report) Worked() error {
 		return fmt.Errorf("sim: in %d runs %d uploads took the place of the state: too few to have tested anything", r.Seeds,
 			r.Counts.Uploads)
 	}
+	if r.Counts.Hung < r.Seeds/1000 {
+		return fmt.Errorf("sim: in %d runs %d masters let go because their log hung: too few to have tested anything",
+			r.Seeds, r.Counts.Hung)
+	}
 	for i, n := range r.Counts.Faults {
 		if n == 0 && !(r.Members && Copied&(1<<i) != 0) { // that is for members that do not change
 			return fmt.Errorf("sim: in %d runs no fault of class %s took effect", r.Seeds, faultNames[i])
@@ -185,7 +190,8 @@ func (r *Report) String() string {
 	}
 	s += fmt.Sprintf("%d uploads took the place of the state, %d were given up; %d clocks that erred were found\n", c.Uploads,
 		c.UploadsLost, c.ClocksFound)
-	s += fmt.Sprintf("%d times a master let go, a majority that was well waited %v at most\n", c.LetGo, c.Waited)
+	s += fmt.Sprintf("%d times a master let go, %d times because its log hung; a majority that was well waited %v at most\n",
+		c.LetGo, c.Hung, c.Waited)
 	s += fmt.Sprintf("journals: %d moves to log.db, %d commits cut off, %d records replayed\nfaults:", c.Moves, c.Cut,
 		c.Replayed)
 	for i, n := range c.Faults {
