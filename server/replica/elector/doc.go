@@ -22,7 +22,7 @@
 //	P7  no Accept leaves behind its Release                   Part.route
 //	A3  nobody gives up the lease of another                  Part.deliver
 //	M6  a barred node starts no attempt                       Part.doDue
-//	M6  a node whose log hangs lets go                        Part.logHangs
+//	M6  a node whose log hangs lets go                        View.logHangs
 //	    a node that is no voter starts none, and gets no vote Part.votes, Part.foreign
 //	    voters try in turn after an owner, seldom at once     Part.rank
 package elector

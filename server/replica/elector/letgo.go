@@ -25,11 +25,11 @@ type View struct {
 	Able func() time.Duration
 }
 
-// look takes a view. While the clock cannot be trusted, or the log part bars it, this node starts no fresh attempt. Nor
-// does it after it has let go because the log hangs, until that ticks.
-func (e *Part) look(v View) {
-	e.view = v
-	e.barred = v.Distrusted || v.Barred || v.Ticked != 0 && v.Ticked == e.hung
+// look takes a view. This node starts no fresh attempt while the clock cannot be trusted, the log part bars it, or the
+// log hangs.
+func (e *Part) look(now time.Duration, v View) {
+	e.view, e.hangs = v, v.logHangs(now, BoundFor(e.cfg.Duration))
+	e.barred = v.Distrusted || v.Barred || e.hangs
 }
 
 // finds returns what the elector lets go of by itself: a lease that it holds by a clock that cannot be trusted, or while
@@ -40,8 +40,7 @@ func (e *Part) finds(now time.Duration) LetGo {
 		return LetGo{}
 	case e.view.Distrusted:
 		return LetGo{Tenure: tenure, Reason: ReasonClock}
-	case e.logHangs(now):
-		e.hung, e.barred = e.view.Ticked, true
+	case e.hangs:
 		return LetGo{Tenure: tenure, Reason: ReasonHung, For: now - e.view.Ticked}
 	}
 	return LetGo{}
@@ -50,12 +49,11 @@ func (e *Part) finds(now time.Duration) LetGo {
 // logHangs reports whether the log part has not ticked for a bound, in a disk call or for want of a processor, and
 // another voter has reported since that it is able or fit. The log part is not asked to step down: it acts by what is
 // published, and finds no tenure there when it goes on.
-func (e *Part) logHangs(now time.Duration) bool {
-	bound := BoundFor(e.cfg.Duration)
-	if e.view.Ticked == 0 || now-e.view.Ticked < bound {
+func (v *View) logHangs(now, bound time.Duration) bool {
+	if v.Ticked == 0 || now-v.Ticked < bound {
 		return false
 	}
-	able := e.view.Able()
+	able := v.Able()
 	return able != 0 && now-able < bound/4
 }
 

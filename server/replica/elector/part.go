@@ -36,8 +36,8 @@ type Part struct {
 	trying   bool
 	retired  bool // never tries again: the node is stopping
 	barred   bool // starts no fresh attempt (M6)
+	hangs    bool // the log hangs, as of view
 	view     View
-	hung     time.Duration // view.Ticked when it last let go because the log hung
 	// Of a hand-over that is under way: until then this node is the one that should try, or should let another try.
 	favoured time.Duration
 	standOff time.Duration

@@ -87,7 +87,7 @@ func (r *Round) Add(e Event) { r.event = e }
 // shows by now.
 func (r *Round) Read(now time.Duration, v View) {
 	r.clock.Read(now)
-	r.part.look(v)
+	r.part.look(now, v)
 }
 
 // Event is what the round is about. A round of the timer may let go of the lease; that is then its event.
