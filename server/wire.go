@@ -66,7 +66,7 @@ func (n *node) wire(p *parts) *runners {
 		Connect:   func(m ident.Membership) { n.ports.peers.SetMembership(m, n.addresses) },
 		Lifecycle: r.life, Logger: n.log,
 	})
-	r.handover = &runner.Handover{LeaseTime: n.cfg.LeaseTime, Clock: n.clock, Log: r.log, Elector: r.elector}
+	r.handover = &runner.Handover{Clock: n.clock, Log: r.log, Elector: r.elector}
 	r.drain = runner.NewDrain(runner.DrainConfig{LeaseTime: n.cfg.LeaseTime, Clock: n.clock, Members: members,
 		Mastership: r.mastership, Elector: r.elector, Logger: n.log})
 	r.snapshot = runner.NewSnapshots(runner.SnapshotsConfig{

@@ -126,7 +126,7 @@ func (e *leaseEvent) event() elector.Event {
 	out := elector.Event{Message: e.message, Nudged: e.nudged, StandBack: e.standBack, LetGo: e.letGo,
 		Membership: e.members}
 	if h := e.release; h != nil {
-		out.Release = &elector.Release{StandBack: h.standBack, Why: h.why(), Next: h.next}
+		out.Release = h.release
 	}
 	if e.crash != nil {
 		out.Crash = &elector.Crash{Owner: e.crash.owner, Counters: e.crash.counters}

@@ -10,6 +10,7 @@ import (
 	"tenure/multipaxos"
 	"tenure/server/replica"
 	"tenure/server/replica/effect"
+	"tenure/server/replica/elector"
 )
 
 // logLoop is the log loop of one process: it carries out the effects of the log part's driver.
@@ -43,12 +44,12 @@ type logLoop struct {
 
 // life is what a loop asks of the node that it runs on.
 type life struct {
-	damaged  func(err error)          // the disk is damaged: the node must stop
-	differs  func(*replica.Differs)   // its state is not that of the others: the node must stop
-	ioFailed func()                   // a commit failed: the process must end
-	relieve  func(next ballot.NodeID) // the master hands over to another node
-	goOver   func(ident.Membership)   // a membership is chosen and applied
-	dismiss  func(number uint64)      // who is in no membership from that number on is needed no more
+	damaged  func(err error)                             // the disk is damaged: the node must stop
+	differs  func(*replica.Differs)                      // its state is not that of the others: the node must stop
+	ioFailed func()                                      // a commit failed: the process must end
+	relieve  func(next ballot.NodeID, why elector.Cause) // the master hands over to another node
+	goOver   func(ident.Membership)                      // a membership is chosen and applied
+	dismiss  func(number uint64)                         // who is in no membership from that number on is needed no more
 }
 
 // input is one event of the log loop's inbox.
@@ -199,8 +200,8 @@ func (l *logLoop) do(e effect.Effect) bool {
 		l.check.compareDigest()
 	case effect.Standing:
 		l.stand()
-		if next, _ := l.log.Relief(); next != 0 {
-			l.life.relieve(next)
+		if next, why := l.log.Relief(); next != 0 {
+			l.life.relieve(next, why)
 		}
 	case effect.Persist:
 		l.check.writes(out.Persists)

@@ -6,6 +6,7 @@ import (
 	"tenure/multipaxos"
 	"tenure/server/members"
 	"tenure/server/replica"
+	"tenure/server/replica/elector"
 )
 
 // nemesis does the faults of a run: those that are no rates of the network.
@@ -338,15 +339,15 @@ func handOverOne(x *nemesis, r *random) {
 	}
 	x.effect(HandOver)
 	if r.chance(300) {
-		n.handOver(0, true)
+		n.handOver(0, elector.CauseStopping)
 		return
 	}
 	next := x.nodes[r.below(len(x.nodes))]
 	if next == n {
-		n.handOver(0, false)
+		n.handOver(0, elector.CauseHandedOver)
 		return
 	}
-	n.handOver(next.id, false)
+	n.handOver(next.id, elector.CauseHandedOver)
 }
 
 // askGuardian tempts the guardian of a process that lives.

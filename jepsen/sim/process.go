@@ -72,7 +72,7 @@ func (n *node) openLog() (err error) {
 		machine: n.machine, own: n.run, loops: &n.site.loops, disk: n.disk, net: n.site.net, end: n.end, board: n.board,
 		elector: p.elector, waiting: map[uint64]*attempt{}, asked: map[uint64]*memberAsk{},
 		life: life{damaged: n.damaged, differs: n.differs, ioFailed: n.ioFailed, goOver: p.over.begin, dismiss: n.dismiss,
-			relieve: func(next ballot.NodeID) { n.handOver(next, false) }},
+			relieve: n.handOver},
 	}
 	n.disk.resume()
 	if l.state, err = kv.Open(n.disk, n.plan.limits); err != nil {

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"time"
+
+	"tenure/server/replica/elector"
 )
 
 // Nodes that are stuck (M6): a disk whose calls never return, and a path that loses large messages of the log while
@@ -88,7 +90,7 @@ func (x *nemesis) misfortune(left int, over func()) {
 	case k == 8:
 		x.stallAll(r)
 	case n.up() && !n.isStuck():
-		n.handOver(0, false)
+		n.handOver(0, elector.CauseHandedOver)
 	}
 	bound := x.plan.bounds.Bound
 	x.at(nil, kindHeal, r.skewed(x.plan.lease, 2*bound), func() { x.misfortune(left-1, over) })

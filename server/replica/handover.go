@@ -9,11 +9,42 @@ import (
 )
 
 const (
-	// FinishFor is how long a master that stops or hands over may take to finish writes in flight.
-	FinishFor = 100 * time.Millisecond
-	// StandBackLeases is for how many lease times it then stands back.
-	StandBackLeases = 4
+	// finishFor is how long a master that stops or hands over may take to finish writes in flight.
+	finishFor = 100 * time.Millisecond
+	// standBackLeases is for how many lease times it then stands back.
+	standBackLeases = 4
 )
+
+// Handover is the end of this node's mastership by its own will, in the order that server/runner/DESIGN.md argues for:
+// no new work, finish what is in flight, stop acting as master, and only then release the lease. Once the Release has
+// left, a node that stays calls Log.Resume. There must be one at a time: the end of one would let the log lead while
+// another releases the lease.
+type Handover struct {
+	Next ballot.NodeID // the node that should try first; 0: whoever likes to
+	Why  elector.Cause // one of those that are releases; CauseStopping: for good
+
+	until time.Duration // writes in flight may finish until then; 0: it has not begun
+}
+
+// HandoverEvery is the time between two steps of a Handover.
+const HandoverEvery = time.Millisecond
+
+// Stays reports whether the node takes up work afterwards.
+func (h *Handover) Stays() bool { return h.Why != elector.CauseStopping }
+
+// Step does what is due, in a round of the log part. It returns nil, and is called again, until this node does not act
+// as master any more. Then it returns what to tell the elector.
+func (h *Handover) Step(l *Log, now time.Duration) *elector.Release {
+	if h.until == 0 {
+		h.until = now + finishFor
+		l.HandOver(h.Stays())
+	}
+	if now < h.until && !l.Idle() {
+		return nil
+	}
+	l.StepDown(now)
+	return &elector.Release{StandBack: standBackLeases * l.cfg.Timing.MaxMaster, Why: h.Why, Next: h.Next}
+}
 
 // NudgeStandBack returns how long a node stands back that hears the old master name another as the next one: the named
 // one tries meanwhile.

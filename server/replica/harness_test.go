@@ -109,7 +109,7 @@ type testNode struct {
 	nextTick      time.Duration
 	inForce       *ident.Membership      // to be made durable and put in force
 	removed       bool                   // it has learned that it is no member any more
-	handsOver     ballot.NodeID          // to this node; 0: it does not
+	handsOver     *Handover              // under way; nil: none is
 	attempts      map[ballot.Ballot]bool // for the lease, in this run
 	letGo         []elector.LetGo        // in this run
 	differs       *Differs               // what it has ended of
@@ -225,7 +225,7 @@ func (c *cluster) start(n *testNode) {
 	}
 	n.round, n.events = NewLogRound(n.log), nil
 	n.pub, n.persists, n.checkpointing, n.replies = Published{}, nil, nil, map[uint64]Reply{}
-	n.attempts, n.letGo, n.inForce, n.handsOver = map[ballot.Ballot]bool{}, nil, nil, 0
+	n.attempts, n.letGo, n.inForce, n.handsOver = map[ballot.Ballot]bool{}, nil, nil, nil
 	n.up, n.paused, n.nextTick, n.requires = true, false, c.now, 0
 	c.tellInForce(n)
 	for _, o := range c.nodes {
@@ -411,9 +411,8 @@ func (c *cluster) do(n *testNode, e effect.Effect) {
 	case effect.Members:
 		n.inForce = out.Members
 	case effect.Standing:
-		if next, _ := n.log.Relief(); next != 0 && n.handsOver == 0 {
-			n.handsOver = next
-			n.input(Event{Call: func(time.Duration) { n.log.HandOver(true) }})
+		if next, why := n.log.Relief(); next != 0 && n.handsOver == nil {
+			n.handsOver = &Handover{Next: next, Why: why}
 		}
 	}
 }

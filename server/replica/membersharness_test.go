@@ -35,15 +35,16 @@ func (c *cluster) tellInForce(n *testNode) {
 
 // handOver is what the runner does when the log part asks for relief.
 func (c *cluster) handOver(n *testNode) {
-	if n.handsOver == 0 || !n.log.stopping || !n.log.Idle() {
+	if n.handsOver == nil {
 		return
 	}
-	next := n.handsOver
-	n.handsOver = 0
-	n.input(Event{Call: func(now time.Duration) { n.log.StepDown(now) }})
-	c.stepLog(n)
-	c.stepLease(n, elector.Event{Release: &elector.Release{StandBack: StandBackLeases * testLease,
-		Why: elector.CauseHandedOver, Next: next}})
+	var release *elector.Release
+	n.input(Event{Call: func(now time.Duration) { release = n.handsOver.Step(n.log, now) }})
+	if c.stepLog(n); release == nil {
+		return
+	}
+	n.handsOver = nil
+	c.stepLease(n, elector.Event{Release: release})
 	n.input(Event{Call: func(time.Duration) { n.log.Resume() }})
 }
 

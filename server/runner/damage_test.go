@@ -18,7 +18,7 @@ func TestStopAfterDamageWaitsForNobody(t *testing.T) {
 	l.inbox.close()
 	gone := make(chan struct{})
 	go func() {
-		h := Handover{LeaseTime: time.Second, Clock: l.cfg.Clock, Log: l} // without an Elector
+		h := Handover{Clock: l.cfg.Clock, Log: l} // without an Elector
 		h.Give(0, elector.CauseStopping)
 		close(gone)
 	}()
