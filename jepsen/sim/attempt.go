@@ -24,13 +24,11 @@ var modeNames = [...]string{"write", "default", "consistent", "stale"}
 // the caller waits for it.
 type attempt struct {
 	*access
-	caller  *caller
-	serial  uint64 // the caller's: it ignores answers to older ones
-	mode    mode
-	key     string
-	command []byte
-	frees   bool
-	keyed   bool
+	caller *caller
+	serial uint64 // the caller's: it ignores answers to older ones
+	mode   mode
+	key    string
+	write  replica.Write // of a write, without what the attempt decides
 
 	node     *node
 	process  *process
@@ -85,7 +83,8 @@ func (a *attempt) askPoint() {
 }
 
 func (a *attempt) asWrite() *replica.Write {
-	return &replica.Write{ID: a.request, Command: a.command, Frees: a.frees, Keyed: a.keyed, Until: a.deadline}
+	a.write.ID, a.write.Until = a.request, a.deadline
+	return &a.write
 }
 
 func (a *attempt) asRead() *replica.ReadRequest {

@@ -34,7 +34,7 @@ func (c *caller) begin(m mode, key string) *attempt {
 	c.attempt = c.nextRequest()
 	a := &attempt{access: c.access, caller: c, serial: c.attempt, mode: m, key: key}
 	if a.isWrite() {
-		a.command, a.keyed = kv.EncodeCommand(&c.command), c.command.IdemKey != ""
+		a.write = replica.WriteOf(&c.command)
 	}
 	return a
 }

@@ -183,7 +183,7 @@ func (c *client) ask() {
 	p := &c.plan.clients
 	c.tries++
 	a := c.begin(c.mode(), c.op.Key)
-	a.acked, a.frees = c.masters.acked, c.command.Op == kv.OpDelete
+	a.acked = c.masters.acked
 	timeout := p.timeout/2 + c.random.between(0, p.timeout/2)
 	wait := timeout
 	switch c.random.below(4) {

@@ -18,7 +18,7 @@ func TestHandoverStepsDownBeforeItReleases(t *testing.T) {
 			n.frozen = n != m
 		}
 		w := set("k", "v")
-		m.input(Event{Write: &WriteRequest{ID: 1, Command: kv.EncodeCommand(&w), Until: c.now + time.Minute}})
+		m.input(Event{Write: &Write{ID: 1, Command: kv.EncodeCommand(&w), Until: c.now + time.Minute}})
 		c.run(time.Millisecond)
 		if m.log.Idle() {
 			t.Fatal("nothing is in flight")

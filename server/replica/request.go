@@ -19,9 +19,18 @@ type Write struct {
 	Wait    time.Duration // if not 0, it counts instead of Until, from the reading of the round that takes it
 
 	// What only the client's node knows.
-	Keyed bool          `msgpack:"-"` // it has an idempotency key: may be forwarded again
+	Keyed bool          `msgpack:"-"` // it has an idempotency key, or is repeatable: may be forwarded again
 	Until time.Duration `msgpack:"-"`
 }
+
+// WriteOf returns the request to write c, yet without its ID and how long it waits.
+func WriteOf(c *kv.Command) Write {
+	return Write{Command: kv.EncodeCommand(c), Frees: c.Frees(), Keyed: c.IdemKey != "" || repeatable(c.Op)}
+}
+
+// repeatable reports whether a second copy of op does nothing more, however late it comes: a session is renewed while
+// it lives, and ends once.
+func repeatable(op kv.Op) bool { return op == kv.OpSessionRenew || op == kv.OpSessionDestroy }
 
 // ReadRequest asks for a point from which this node's own state may be read.
 type ReadRequest struct {

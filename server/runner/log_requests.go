@@ -24,11 +24,9 @@ var (
 // Write has the command applied through the master, wherever it is, and waits for about so long. It adds to took where
 // the time went, unless took is nil. The error is ErrOverloaded or ErrNoAnswer.
 func (l *Log) Write(wait time.Duration, c kv.Command, took *slow.Write) (replica.Reply, error) {
-	r := newReplyWait()
-	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{Write: &replica.Write{
-		ID: l.nextID.Add(1), Command: kv.EncodeCommand(&c), Keyed: c.IdemKey != "" || repeatable(c.Op),
-		Frees: c.Frees(), Wait: max(wait, 1),
-	}}}) {
+	r, w := newReplyWait(), replica.WriteOf(&c)
+	w.ID, w.Wait = l.nextID.Add(1), max(wait, 1)
+	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{Write: &w}}) {
 		return replica.Reply{}, ErrOverloaded
 	}
 	a, err := r.answer(wait, l.cfg.Lifecycle.Ended())
@@ -37,10 +35,6 @@ func (l *Log) Write(wait time.Duration, c kv.Command, took *slow.Write) (replica
 	}
 	return a.Reply, err
 }
-
-// repeatable reports whether a second copy of op does nothing more, however late it comes: a session is renewed while
-// it lives, and ends once.
-func repeatable(op kv.Op) bool { return op == kv.OpSessionRenew || op == kv.OpSessionDestroy }
 
 // ReadPoint waits for a point from which this node's state may be read. The error is ErrOverloaded or ErrNoAnswer.
 func (l *Log) ReadPoint(wait time.Duration, consistent bool) (replica.Reply, error) {
