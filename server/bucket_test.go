@@ -28,7 +28,7 @@ func TestN4TheNextRunIsSilentForTheBucket(t *testing.T) {
 			case effect.Take:
 				r.Add(&e)
 			case effect.Clock:
-				r.Read(n.clock.Now())
+				r.Read(n.clock.Now(), false)
 			case effect.Bucket:
 				b = r.Bucket()
 			case effect.Done:

@@ -59,7 +59,8 @@ func (n *node) wire(p *parts) *runners {
 	})
 	r.leases = runner.NewLeases(runner.LeasesConfig{
 		Part: p.leases, Self: n.self, SilentUntil: p.began + p.silence, FirstID: p.firstID, Clock: n.clock, Store: n.store,
-		State: r.state, Log: r.log, Send: n.ports.peers, Lifecycle: r.life, Registry: n.registry, Logger: n.log,
+		State: r.state, Log: r.log, Send: n.ports.peers, Lifecycle: r.life,
+		Distrusted: func() bool { return r.clocks.Problem() != "" }, Registry: n.registry, Logger: n.log,
 	})
 	r.changes = runner.NewMemberChanges(runner.MemberChangesConfig{
 		Members: members, Store: n.store, Follow: r.guardian.follow, Elector: r.elector, Leases: r.leases, Log: r.log,

@@ -32,10 +32,9 @@ func (p *plan) drawClocks(seed uint64) {
 }
 
 const (
-	clockStampEvery = 500 * time.Millisecond // the runner's
-	clockSlack      = 3 * time.Second        // for stamps on their way, and the looks
-	awaitAtMost     = 10 * time.Minute       // from when a clock began to err until the node is back
-	clocksRest      = time.Second            // of a client between two operations, since this takes minutes
+	clockSlack  = 3 * time.Second  // for stamps on their way, and the looks
+	awaitAtMost = 10 * time.Minute // from when a clock began to err until the node is back
+	clocksRest  = time.Second      // of a client between two operations, since this takes minutes
 )
 
 // clockWatch runs a process' watch.
@@ -82,7 +81,6 @@ func (w *clockWatch) tick() {
 		if w.trace.on() {
 			w.trace.note("node %d is out: %q", w.id, w.why)
 		}
-		w.elector.put(leaseEvent{})
 	}
 	w.site.clockFacts.check(w)
 	for _, to := range w.site.net.nodes {
@@ -90,7 +88,7 @@ func (w *clockWatch) tick() {
 			w.send(w.site.nodeOf(to.id), w.watch.Stamp(now, to.id))
 		}
 	}
-	w.later(kindClock, w.clock.span(clockStampEvery), w.tick)
+	w.later(kindClock, w.clock.span(clocks.StampEvery), w.tick)
 }
 
 // send sends a stamp. It may be lost and be late like any lease message, but never outlives its connection.

@@ -190,7 +190,7 @@ func (a *acquisition) ask(op leases.Op, wait time.Duration) {
 func (x *leasers) call(n *node, c *leaseCall) {
 	c.request.ID = x.nextRequest()
 	n.reach(kindLeaser, x.leasing.skewed(x.plan.hop, x.plan.clientHop), func() {
-		if !n.up() || n.distrusted() && c.request.Op != leases.Release {
+		if !n.up() {
 			c.tell(&leases.Answer{Outcome: leases.NotApplied})
 			return
 		}

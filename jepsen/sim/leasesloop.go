@@ -14,16 +14,17 @@ import (
 // leasesLoop is the loop of named leases of one process: it carries out the effects of their driver.
 type leasesLoop struct {
 	*machine
-	own      uint64  // the run that the loop belongs to
-	leasing  *random // shared by everything about named leases
-	disk     *drive
-	net      *network
-	end      *endpoint
-	owners   *leaseOwners
-	self     ballot.Incarnation
-	askEra   func()
-	inForce  func(part int, number uint64, excluding time.Duration)
-	eraAsked int // keys under which this run has asked the log for an era
+	own        uint64  // the run that the loop belongs to
+	leasing    *random // shared by everything about named leases
+	disk       *drive
+	net        *network
+	end        *endpoint
+	owners     *leaseOwners
+	self       ballot.Incarnation
+	askEra     func()
+	distrusted func() bool // the clock cannot be trusted
+	inForce    func(part int, number uint64, excluding time.Duration)
+	eraAsked   int // keys under which this run has asked the log for an era
 
 	part    *leases.Part
 	round   *leases.Round
@@ -87,7 +88,7 @@ func (l *leasesLoop) do(e effect.Effect) {
 		clear(l.inbox)
 		l.inbox = l.inbox[:0]
 	case effect.Clock:
-		l.round.Read(l.reading())
+		l.round.Read(l.reading(), l.distrusted())
 	case effect.Send:
 		batches := l.round.Batches()
 		for i := range batches {

@@ -48,18 +48,10 @@ func newNode(m *machine, d *drive, s *site) *node {
 	n.board = &board{machine: m, masters: s.masters}
 	n.end = &endpoint{
 		machine: m, drive: d,
-		takeLog: n.takeLog,
-		takeLease: func(e leaseEvent) {
-			if e.message == nil || !n.distrusted() {
-				n.elector.put(e)
-			}
-		},
+		takeLog:    n.takeLog,
+		takeLease:  func(e leaseEvent) { n.elector.put(e) },
 		takeHealth: func(from *machine, h *replica.Health) { n.elector.reports.Hear(n.reading(), from.id, *h) },
-		takeNamed: func(e namedEvent) {
-			if !n.distrusted() {
-				n.leases.put(e)
-			}
-		},
+		takeNamed:  func(e namedEvent) { n.leases.put(e) },
 	}
 	if m.plan.members.on {
 		n.end.removed = n.isRemoved

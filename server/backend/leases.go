@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -33,9 +34,6 @@ func NewLeases(c LeasesConfig) *Leases { return &Leases{cfg: c} }
 
 // Lease carries out r. When ctx ends, a request that waits ends at once, and an attempt under way soon.
 func (b *Leases) Lease(ctx context.Context, r service.LeaseCommand) (service.LeaseGrant, error) {
-	if why := b.cfg.Clocks.Problem(); why != "" && r.Op != service.LeaseRelease {
-		return service.LeaseGrant{}, fmt.Errorf("%w: this node takes no part in leases: %s; ask another node", service.ErrNotApplied, why)
-	}
 	a, err := b.cfg.Runner.Lease(ctx, leases.Request{
 		Op: r.Op, Name: b.name(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name,
 		Duration: r.TTL, Timeout: max(r.Timeout, 1), Wait: r.Wait,
@@ -70,6 +68,9 @@ func (b *Leases) grant(a leases.Answer) (service.LeaseGrant, error) {
 		return service.LeaseGrant{}, fmt.Errorf("%w: %s; wait until some have ended, or start the nodes with a larger "+
 			"--max-leases",
 			service.ErrOverloaded, a.Reason)
+	case leases.Distrusted:
+		return service.LeaseGrant{}, fmt.Errorf("%w: this node takes no part in leases: %s; ask another node",
+			service.ErrNotApplied, cmp.Or(b.cfg.Clocks.Problem(), a.Reason.String()))
 	case leases.Overloaded:
 		return service.LeaseGrant{}, fmt.Errorf("%w: %s; try again later", service.ErrOverloaded, a.Reason)
 	}

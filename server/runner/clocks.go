@@ -15,9 +15,6 @@ import (
 	"tenure/server/wire"
 )
 
-// stampEvery is the time between two comparisons of clocks.
-const stampEvery = 500 * time.Millisecond
-
 // ClocksConfig configures a Clocks. All fields are required.
 type ClocksConfig struct {
 	DriftPPM int64 // allowed drift, in parts per million
@@ -30,9 +27,8 @@ type ClocksConfig struct {
 	Logger       zerolog.Logger
 }
 
-// Clocks compares this node's clock with those of the others. While the clock cannot be trusted, this node takes no
-// part in leases: it drops lease messages, and the elector starts no attempt and releases a lease that is held. Its
-// exported methods are safe for concurrent use.
+// Clocks compares this node's clock with those of the others. While the clock cannot be trusted, the lease parts take no
+// part in leases. Its exported methods are safe for concurrent use.
 type Clocks struct {
 	cfg ClocksConfig
 
@@ -76,7 +72,7 @@ func (c *Clocks) differing() int {
 func (c *Clocks) Loops() []Loop { return []Loop{c.run} }
 
 func (c *Clocks) run(stop <-chan struct{}) error {
-	ticker := time.NewTicker(stampEvery)
+	ticker := time.NewTicker(clocks.StampEvery)
 	defer ticker.Stop()
 	for {
 		select {

@@ -16,7 +16,7 @@ func TestAPeersClockIsForgottenWhenItConnects(t *testing.T) {
 	c := NewClocks(ClocksConfig{DriftPPM: 10_000, Clock: clock.New(), Members: testMembers(1, 2, 3),
 		Registry: prometheus.NewRegistry(), Logger: zerolog.Nop()})
 	other := clocks.NewWatch(10_000)
-	for now := time.Second; now < 5*time.Minute; now += stampEvery {
+	for now := time.Second; now < 5*time.Minute; now += clocks.StampEvery {
 		fast := now + now/20
 		c.watch.Hear(now, 2, other.Stamp(fast, 1))
 		other.Hear(fast, 1, c.watch.Stamp(now, 2))

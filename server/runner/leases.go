@@ -29,6 +29,7 @@ type LeasesConfig struct {
 	Log         *Log // allots the era (N3)
 	Send        Sender
 	Lifecycle   *Lifecycle
+	Distrusted  func() bool // reports whether the clock cannot be trusted
 	Registry    prometheus.Registerer
 	Logger      zerolog.Logger
 }
@@ -126,7 +127,7 @@ func (l *Leases) round() {
 		case effect.Take:
 			l.gather()
 		case effect.Clock:
-			l.driver.Read(l.cfg.Clock.Now())
+			l.driver.Read(l.cfg.Clock.Now(), l.cfg.Distrusted())
 		case effect.Send:
 			l.send(l.driver.Batches())
 		case effect.Reply:

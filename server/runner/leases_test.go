@@ -27,7 +27,7 @@ func newLoneLeases(t *testing.T, store *storage.Store) *Leases {
 		t.Fatal(err)
 	}
 	return NewLeases(LeasesConfig{Part: part, Self: self, Clock: c, Store: store, Send: noPeers{}, Lifecycle: NewLifecycle(func() {}),
-		Registry: prometheus.NewRegistry(), Logger: zerolog.Nop()})
+		Distrusted: func() bool { return false }, Registry: prometheus.NewRegistry(), Logger: zerolog.Nop()})
 }
 
 // T2: no event is handled under a reading of the clock from before it came.

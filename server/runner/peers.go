@@ -106,7 +106,7 @@ func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte
 	}
 	switch { // the elector decides itself what it takes from outsiders
 	case b.Message != nil:
-		if !p.cfg.Clocks.Distrusted() && b.Message.From == from && b.Message.To == p.cfg.Self {
+		if b.Message.From == from && b.Message.To == p.cfg.Self {
 			p.cfg.Elector.put(elector.Event{Message: b.Message})
 		}
 	case p.outsider(from):
@@ -124,7 +124,7 @@ func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte
 // NamedFrame takes a frame of named leases from a peer.
 func (p *Peers) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool) {
 	b, err := wire.DecodeNamed(body)
-	if p.decoded(from, err) && !p.outsider(from) && p.cfg.Clocks.Problem() == "" {
+	if p.decoded(from, err) && !p.outsider(from) {
 		p.cfg.Leases.inbox.putPeer(leasesEvent{Event: leases.Event{Batch: b, From: inc}}, more)
 	}
 }

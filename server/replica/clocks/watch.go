@@ -90,6 +90,9 @@ func (w *Watch) err(now time.Duration, why string) {
 	w.erred, w.doubted, w.last, w.why = true, true, now, why
 }
 
+// StampEvery is the time between two comparisons of clocks.
+const StampEvery = 500 * time.Millisecond
+
 // Out returns why this node takes no part now in leases that live for up to silence after they were granted, "" if it
 // does.
 func (w *Watch) Out(now, silence time.Duration) string {

@@ -26,7 +26,7 @@ type View struct {
 }
 
 // look takes a view. This node starts no fresh attempt while the clock cannot be trusted, the log part bars it, or the
-// log hangs.
+// log hangs. While the clock cannot be trusted it takes no message of others either.
 func (e *Part) look(now time.Duration, v View) {
 	e.view, e.hangs = v, v.logHangs(now, BoundFor(e.cfg.Duration))
 	e.barred = v.Distrusted || v.Barred || e.hangs

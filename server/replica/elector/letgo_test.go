@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"tenure/internal/quorum"
+	"tenure/lease"
 	"tenure/server/replica/effect"
 )
 
@@ -81,5 +83,23 @@ func TestAClockThatCannotBeTrustedHoldsNoLease(t *testing.T) {
 	r.round(time.Hour, Event{}, View{})
 	if s := r.State(); s.Tenure == 0 {
 		t.Error("does not try by a clock that is trusted again")
+	}
+}
+
+// A node whose clock cannot be trusted does not vote.
+func TestAClockThatCannotBeTrustedDoesNotVote(t *testing.T) {
+	other, err := New(Config{Self: incarnation(2), Voters: quorum.Of(1, 2), Timing: testTiming, Duration: testLease,
+		Acceptor: lease.AcceptorConfig{Self: 2, Timing: testTiming}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := NewRound(other)
+	asks.round(time.Second, Event{}, View{})
+	for _, distrusted := range []bool{true, false} {
+		r := newTestRound(t, 1, 2)
+		r.round(0, Event{Message: &asks.Messages()[0]}, View{Distrusted: distrusted, Barred: true})
+		if votes := len(r.Messages()) > 0; votes == distrusted {
+			t.Errorf("distrusted: %t, votes: %t", distrusted, votes)
+		}
 	}
 }

@@ -131,7 +131,9 @@ func (r *Round) handle() effect.Effect {
 	}
 	switch {
 	case e.Message != nil:
-		l.handle(now, *e.Message)
+		if !l.view.Distrusted {
+			l.handle(now, *e.Message)
+		}
 	case e.Nudged:
 		l.nudge(now)
 	case e.StandBack > 0:

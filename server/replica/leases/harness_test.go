@@ -10,12 +10,13 @@ import (
 // driven is a part for named leases that rounds of its driver step, and what they have handed out.
 type driven struct {
 	*Part
-	round   *Round
-	batches []Batch
-	replied []Answer
-	bucket  named.Bucket // the newest that is to be made durable
-	eras    int          // asked for
-	told    int          // memberships that are in force
+	round      *Round
+	distrusted bool // the clock
+	batches    []Batch
+	replied    []Answer
+	bucket     named.Bucket // the newest that is to be made durable
+	eras       int          // asked for
+	told       int          // memberships that are in force
 }
 
 func drive(l *Part) *driven {
@@ -31,7 +32,7 @@ func (d *driven) give(now time.Duration, events ...Event) {
 				d.round.Add(&events[i])
 			}
 		case effect.Clock:
-			d.round.Read(now)
+			d.round.Read(now, d.distrusted)
 		case effect.Send:
 			d.batches = append(d.batches, d.round.Batches()...)
 		case effect.Reply:

@@ -33,6 +33,8 @@ type Round struct {
 	asking  bool // an era was asked for and has not come
 	telling bool // a membership came, and effect.InForce has not told of it
 
+	distrusted bool // the clock cannot be trusted
+
 	batches []Batch
 	answers []Answer
 	bucket  named.Bucket
@@ -74,8 +76,12 @@ func (r *Round) Next() effect.Effect {
 // Add hands an event over, as an answer to effect.Take. It is the round's until effect.Done.
 func (r *Round) Add(e *Event) { r.events = append(r.events, e) }
 
-// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock.
-func (r *Round) Read(now time.Duration) { r.clock.Read(now) }
+// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, and whether that clock cannot be
+// trusted. Meanwhile messages are dropped, and requests are refused, except that a lease may be released.
+func (r *Round) Read(now time.Duration, distrusted bool) {
+	r.clock.Read(now)
+	r.distrusted = distrusted
+}
 
 // Now is the newest reading of the clock.
 func (r *Round) Now() time.Duration { return r.clock.Now() }
@@ -119,7 +125,11 @@ func (r *Round) handleOne(e *Event) {
 	l, now := r.part, r.clock.Now()
 	switch {
 	case e.Batch != nil:
-		l.receive(now, e.From, e.Batch)
+		if !r.distrusted {
+			l.receive(now, e.From, e.Batch)
+		}
+	case e.Request != nil && r.distrusted && e.Request.Op != Release:
+		l.out.answers = append(l.out.answers, Answer{ID: e.Request.ID, Outcome: NotApplied, Reason: Distrusted})
 	case e.Request != nil:
 		l.request(now, e.Request.takenAt(now))
 	case e.Cancel != 0:

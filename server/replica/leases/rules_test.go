@@ -102,6 +102,31 @@ func TestAReleaseIsConfirmedByAQuorum(t *testing.T) {
 	w.want(id, Done)
 }
 
+// A node whose clock cannot be trusted neither votes nor grants a lease, and still releases one.
+func TestAClockThatCannotBeTrustedTakesNoPart(t *testing.T) {
+	w := newWorld(t)
+	w.want(w.acquired("x"), Done)
+	w.nodes[1].distrusted = true
+	if a := w.want(w.acquired("y"), NotApplied); a.Reason != Distrusted {
+		t.Errorf("%+v", a)
+	}
+	id := w.ask(1, Release, "x", "a", 0)
+	w.nodes[1].distrusted = false // its answers come
+	w.pass(soon)
+	w.want(id, Done)
+	w.nodes[2].distrusted, w.nodes[3].distrusted = true, true
+	if a := w.answers[w.acquired("y")]; a.Outcome == Done {
+		t.Errorf("granted by nodes that take no part: %+v", a)
+	}
+}
+
+// acquired asks node 1 for a lease, and lets the time pass within which that is answered.
+func (w *world) acquired(name string) uint64 {
+	id := w.ask(1, Acquire, name, "a", 0)
+	w.pass(3 * time.Second)
+	return id
+}
+
 // A reply about another name says nothing about this one, whatever its counter.
 func TestRepliesAboutAnotherNameAreDropped(t *testing.T) {
 	w := newWorld(t)

@@ -69,14 +69,16 @@ const (
 	NoSpace
 	EraUsedUp
 	Stopping
-	Silent // after a restart; RetryAfter is for how long
+	Silent     // after a restart; RetryAfter is for how long
+	Distrusted // the clock
 )
 
 var reasons = [...]string{"", "no quorum of nodes answered about named leases in time",
 	"too many requests about leases wait on this node",
 	"the nodes have no space for another named lease",
 	"the era of fencing tokens is used up and the next one is not there yet", "this node is stopping",
-	"the nodes have restarted, and keep silent about leases that they may have forgotten"}
+	"the nodes have restarted, and keep silent about leases that they may have forgotten",
+	"the clock of this node cannot be trusted"}
 
 // String is half a sentence for people.
 func (r Reason) String() string { return reasons[r] }
