@@ -20,15 +20,15 @@ type DiskConfig struct {
 	Store      *storage.Store
 	Clock      *clock.Clock
 	Quarantine lease.Quarantine
-	// Began is the one reading from which A4 counts, the acceptor's silence and the second write alike.
+	// Began is the one reading from which the silence after a restart counts, the acceptor's and the disk's alike.
 	Began    time.Duration
 	Registry prometheus.Registerer
 	Logger   zerolog.Logger
 }
 
 // Disk measures the disk and publishes what the log must know of it. It also scrubs state.db, gives back its free
-// pages, and makes A4's second write. Only the persister calls committed. The other methods are safe for concurrent
-// use.
+// pages, and lowers on disk how long the next run is silent. Only the persister calls committed. The other methods are
+// safe for concurrent use.
 type Disk struct {
 	cfg             DiskConfig
 	space           atomic.Uint32 // a replica.Space
@@ -87,8 +87,8 @@ func (d *Disk) run(stop <-chan struct{}) error {
 	}
 }
 
-// lowerQuarantine is A4's second write: once the silence has been served, the next run owes less. The quarantine of
-// named leases is lowered with their bucket (N4).
+// lowerQuarantine makes durable that the next run owes less silence, once this one has served its own. The quarantine
+// of named leases is lowered with their bucket.
 func (d *Disk) lowerQuarantine() error {
 	r := d.cfg.Quarantine.Record(d.cfg.Clock.Now() - d.cfg.Began)
 	if r == d.written {

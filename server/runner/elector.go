@@ -16,7 +16,7 @@ import (
 	"tenure/server/wire"
 )
 
-// Guardian is where an Elector shows the ballots that would have to be released if the process died now (P7).
+// Guardian is where an Elector shows the ballots that would have to be released if the process died now.
 type Guardian interface {
 	// Note makes counters those of the ballots that are shown. It must not wait, and does not keep counters.
 	Note(counters []uint64)
@@ -45,7 +45,7 @@ type Elector struct {
 	in          chan electorEvent
 	metrics     *electorMetrics
 	tenures     tenureChanges
-	silentUntil time.Duration // reading of the clock at which the acceptor answers again (A4)
+	silentUntil time.Duration // reading of the clock at which the acceptor answers again
 	inForce     chan inForce  // one for each membership that enforce was given; capacity 1
 	// inForceAtStart is what the acceptor went by when the run began.
 	inForceAtStart inForce
@@ -86,7 +86,7 @@ func (e *Elector) Loops() []Loop { return []Loop{e.run} }
 // Changes returns the last beginnings and ends of this node's tenures, oldest first.
 func (e *Elector) Changes() []api.TenureChange { return e.tenures.list() }
 
-// QuarantineLeft returns how long the acceptor stays silent from now on (A4).
+// QuarantineLeft returns how long the acceptor, which was restarted, stays silent from now on.
 func (e *Elector) QuarantineLeft(now time.Duration) time.Duration {
 	return max(0, e.silentUntil-now)
 }
@@ -95,7 +95,7 @@ func (e *Elector) QuarantineLeft(now time.Duration) time.Duration {
 // owner is dead.
 func (e *Elector) Cleared() uint64 { return e.cleared.Load() }
 
-// LetGo has the lease given up because its holder gets nowhere (M6). A full inbox drops it: the log says it again.
+// LetGo has the lease given up because its holder gets nowhere. A full inbox drops it: the log says it again.
 func (e *Elector) LetGo(g elector.LetGo) {
 	select {
 	case e.in <- electorEvent{Event: elector.Event{LetGo: g}}:
@@ -106,7 +106,7 @@ func (e *Elector) LetGo(g elector.LetGo) {
 // releaseWait bounds how long a Release waits for space in the inbox.
 const releaseWait = time.Second
 
-// Release gives the lease up (P6), and returns when the messages are with the transport, or the run ends. If there is
+// Release gives the lease up, and returns when the messages are with the transport, or the run ends. If there is
 // no space for so long, the lease ends by itself.
 func (e *Elector) Release(r elector.Release) {
 	in := electorEvent{done: make(chan struct{}), Event: elector.Event{Release: &r}}
@@ -211,7 +211,7 @@ func (e *Elector) publish(now time.Duration, s elector.State) {
 	}
 }
 
-// noteBallots is P7's order: what is about to leave is shown to the guardian before it does.
+// noteBallots shows the guardian the ballots of what is about to leave.
 func (e *Elector) noteBallots(now time.Duration) {
 	e.noted = e.cfg.Part.AppendNoted(e.noted[:0], now)
 	e.cfg.Guardian.Note(e.noted)

@@ -21,12 +21,12 @@ import (
 type LeasesConfig struct {
 	Part        *leases.Part
 	Self        ballot.Incarnation
-	SilentUntil time.Duration // reading of the clock before which the acceptor is silent (A4)
+	SilentUntil time.Duration // reading of the clock before which the acceptor, which was restarted, is silent
 	FirstID     uint64        // of requests; another one in each run
 	Clock       *clock.Clock
 	Store       *storage.Store
 	State       *State
-	Log         *Log // allots the era (N3)
+	Log         *Log // allots the era of fencing tokens
 	Send        Sender
 	Lifecycle   *Lifecycle
 	Distrusted  func() bool // reports whether the clock cannot be trusted
@@ -186,7 +186,7 @@ func (l *Leases) send(batches []leases.Batch) {
 	}
 }
 
-// writeBuckets makes buckets durable (N4) until stop is closed. Lease messages do not wait for it: the acceptor drops
+// writeBuckets makes buckets durable until stop is closed. Lease messages do not wait for it: the acceptor drops
 // what needs the new one.
 func (l *Leases) writeBuckets(stop <-chan struct{}) error {
 	for {

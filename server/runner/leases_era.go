@@ -15,8 +15,8 @@ const (
 	eraRetry   = 100 * time.Millisecond
 )
 
-// askEra has the log allot an era to this run (N3), however long that takes. The entry carries this run's incarnation
-// and nonce in its key, and what is taken is the result of that very entry.
+// askEra has the log allot an era of fencing tokens to this run, however long that takes. The entry carries this run's
+// incarnation and nonce in its key, and what is taken is the result of that very entry.
 func (l *Leases) askEra() {
 	c := kv.Command{Op: kv.OpNewEra, IdemKey: l.eraKey(), Base: l.cfg.State.Revision()}
 	for {

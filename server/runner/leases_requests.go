@@ -30,7 +30,7 @@ func (l *Leases) Lease(ctx context.Context, r leases.Request) (leases.Answer, er
 	}
 }
 
-// Show returns what this node's acceptor knows of a name: a hint (L1).
+// Show returns what this node's acceptor knows of a name: a hint.
 func (l *Leases) Show(name named.Name) (lease named.Lease, found bool) {
 	type answer struct {
 		lease named.Lease
@@ -77,7 +77,7 @@ func (l *Leases) Refuse() {
 // View returns the newest published status. It is not changed any more.
 func (l *Leases) View() *leases.Status { return l.view.Load() }
 
-// QuarantineLeft returns how long the acceptor stays silent about named leases from now on (A4).
+// QuarantineLeft returns how long the acceptor, which was restarted, stays silent about named leases from now on.
 func (l *Leases) QuarantineLeft(now time.Duration) time.Duration {
 	return max(0, l.cfg.SilentUntil-now)
 }

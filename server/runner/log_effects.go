@@ -152,7 +152,7 @@ func (l *Log) sendReplica(ms []replica.Message) {
 	}
 }
 
-// deliverProgress sends this node's health, and has the lease released if the log part wants that (M6). What bars
+// deliverProgress sends this node's health, and has the lease released if the log part wants that. What bars
 // further attempts is published first. The wish comes again with each tick until it is fulfilled.
 func (l *Log) deliverProgress(out *replica.Output) {
 	if out.Health != nil {
