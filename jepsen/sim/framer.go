@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
@@ -28,6 +29,7 @@ type framer struct {
 type packet struct {
 	bytes []byte
 	fault Fault // Cut, Garble or none
+	sent  time.Duration
 }
 
 // clusterID is the cluster of every run.
@@ -39,16 +41,16 @@ func (f *framer) pack(frame []byte) packet {
 	r := &f.damages
 	switch {
 	case f.faulty(Cut) && r.chance(f.plan.cutting):
-		return packet{frame[:1+r.below(len(frame)-1)], Cut}
+		return packet{frame[:1+r.below(len(frame)-1)], Cut, f.now}
 	case f.faulty(Garble) && r.chance(f.plan.garbling):
 		frame = bytes.Clone(frame)
 		at, burst := 3+r.below(len(frame)-6), r.next()|1
 		for i := range 4 {
 			frame[at+i] ^= byte(burst >> (8 * i))
 		}
-		return packet{frame, Garble}
+		return packet{frame, Garble, f.now}
 	}
-	return packet{bytes: frame}
+	return packet{bytes: frame, sent: f.now}
 }
 
 // readFrame reads the first frame of a stream.

@@ -34,7 +34,7 @@ func TestHandshakeRefuses(t *testing.T) {
 			t.Errorf("%s: admitted: %v", c.name, got)
 		}
 		hello := w.net.hello(wire.KindLog, a, b)
-		if w.net.hears(b, packet{hello[:len(hello)/2], Cut}) {
+		if w.net.hears(b, packet{bytes: hello[:len(hello)/2], fault: Cut}) {
 			t.Errorf("%s: a hello that was cut off is taken for one", c.name)
 		}
 	}

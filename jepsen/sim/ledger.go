@@ -15,10 +15,11 @@ type ledger struct {
 	*engine
 	promised  [maxMachines]ballot.Ballot // the highest promise that was ever durable on each node, on an earlier disk too
 	members   *memberHistory
-	onChosen  func()      // called when one more slot is known to be chosen
-	slots     []slotFacts // of slot 1, 2, …
-	revisions []uint64    // of the state after slot 1, 2, …; plus one, 0: not known yet
-	digests   []digestAt  // of the state after slot 1, 2, …
+	onChosen  func()          // called when one more slot is known to be chosen
+	slots     []slotFacts     // of slot 1, 2, …
+	revisions []uint64        // of the state after slot 1, 2, …; plus one, 0: not known yet
+	applied   []time.Duration // when slot 1, 2, … was first applied
+	digests   []digestAt      // of the state after slot 1, 2, …
 }
 
 // slotFacts is what is known of one slot. Values are shared with the messages that brought them.
@@ -190,7 +191,7 @@ func (l *ledger) choose(n *machine, e *multipaxos.Entry) {
 // compareRevision compares the revision of a node's state after slot s with that of other nodes.
 func (l *ledger) compareRevision(m *machine, s, revision uint64) {
 	for uint64(len(l.revisions)) < s {
-		l.revisions = append(l.revisions, 0)
+		l.revisions, l.applied = append(l.revisions, 0), append(l.applied, l.now)
 	}
 	if r := &l.revisions[s-1]; *r == 0 {
 		*r = revision + 1

@@ -170,5 +170,7 @@ func (l *link) receive(i int, p packet) (m input, ok bool) {
 	}
 	x.mustBeWhole(stream, body, lane.fault)
 	from, to := l.ends(i)
-	return x.decodeLog(from.machine, to.machine, body), true
+	m = x.decodeLog(from.machine, to.machine, body)
+	m.sent = p.sent
+	return m, true
 }

@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"slices"
+	"time"
+
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/server/replica"
@@ -17,6 +20,7 @@ type logCheck struct {
 	confirmed  *multipaxos.Message        // the first message of the newest output that noteConfirmed has looked at
 	led        bool                       // this round the node led, for a part at least
 	told       replica.Space              // the space that the log part was told of this round
+	accepts    []accept                   // that the log part was given this round
 	anyApplied func(multipaxos.Slot) bool // whether any running node has applied a slot
 }
 
@@ -159,8 +163,23 @@ func (c *logCheck) writes(ps []multipaxos.Persist) {
 	}
 }
 
+// accept is an Accept that a round takes.
+type accept struct {
+	first, last multipaxos.Slot
+	sent        time.Duration
+}
+
+// took takes an event that the log part is given.
+func (c *logCheck) took(e *input) {
+	if m := e.log; m != nil && m.Kind == multipaxos.KindAccept {
+		c.accepts = append(c.accepts, accept{m.Entries[0].Slot, m.Entries[len(m.Entries)-1].Slot, e.sent})
+	}
+}
+
 // mayJam reports whether the member may store slot without space for it: no running node has applied the slot, so the
-// log may stand still otherwise.
+// log may stand still otherwise. Or none had when the Accept was sent: it may have been on its way for long.
 func (c *logCheck) mayJam(slot multipaxos.Slot) bool {
-	return c.told == replica.SpaceTight && !c.anyApplied(slot)
+	return c.told == replica.SpaceTight && (!c.anyApplied(slot) || slices.ContainsFunc(c.accepts, func(a accept) bool {
+		return a.first <= slot && slot <= a.last && a.sent <= c.ledger.applied[slot-1]
+	}))
 }

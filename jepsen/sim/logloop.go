@@ -55,6 +55,7 @@ type life struct {
 // input is one event of the log loop's inbox.
 type input struct {
 	log          *multipaxos.Message
+	sent         time.Duration // of log
 	peer         *replica.Message
 	write        *attempt
 	read         *attempt
@@ -236,9 +237,10 @@ func (l *logLoop) do(e effect.Effect) bool {
 func (l *logLoop) take() {
 	l.poked = false
 	l.log.SetDisk(replica.Disk{Space: l.disk.space})
-	l.check.told, l.check.led = l.disk.space, l.core.Phase() != multipaxos.Following
+	l.check.told, l.check.led, l.check.accepts = l.disk.space, l.core.Phase() != multipaxos.Following, l.check.accepts[:0]
 	for i := range l.inbox {
 		l.spares.took(&l.inbox[i])
+		l.check.took(&l.inbox[i])
 		l.round.Add(l.event(&l.inbox[i]))
 	}
 	clear(l.inbox)
