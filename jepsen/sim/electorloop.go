@@ -49,12 +49,9 @@ type leaseEvent struct {
 	came time.Duration // reading of the node's clock
 }
 
-// maxLeaseEvents is the runner's bound: a full inbox drops the newest.
-const maxLeaseEvents = 1024
-
 // put queues an event.
 func (l *electorLoop) put(e leaseEvent) {
-	if len(l.inbox) >= maxLeaseEvents {
+	if len(l.inbox) >= elector.MaxEvents {
 		return
 	}
 	e.came = l.reading()

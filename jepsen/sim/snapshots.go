@@ -29,9 +29,6 @@ type transfers struct {
 	pinned  uint64 // the log behind this slot is kept; 0: as otherwise
 }
 
-// receiveTick is the runner's distance between two looks at whether this node is behind.
-const receiveTick = 200 * time.Millisecond
-
 func newTransfers(n *node) *transfers {
 	t := &transfers{node: n, own: n.run}
 	t.tick()
@@ -44,7 +41,7 @@ func (t *transfers) take(m *replica.Message) {
 		t.ask(func() { t.sender.Ask(t.reading(), m.From, m.Snapshot) })
 		return
 	}
-	if len(t.pieces) < 2*snapshots.Window { // else it is asked for again
+	if len(t.pieces) < snapshots.MaxPieces {
 		t.pieces = append(t.pieces, m)
 		t.nextPiece()
 	}
@@ -71,7 +68,7 @@ func (t *transfers) ask(tell func()) {
 }
 
 func (t *transfers) tick() {
-	t.later(kindMembers, t.clock.span(receiveTick), func() {
+	t.later(kindMembers, t.clock.span(snapshots.TickEvery), func() {
 		if !t.writing {
 			t.carryOut(t.receiver.Tick(t.reading(), t.view()))
 		}

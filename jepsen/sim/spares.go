@@ -197,7 +197,7 @@ func (x *nemesis) mayShrink(n *node, ends bool, hidden machineSet) bool {
 			if i == j || a == n || b == n || a.lost() || b.lost() || !voters.has(i) || !voters.has(j) {
 				continue
 			}
-			if since := x.progress.pairs[i][j]; since == 0 || x.now-since < heardWithin || !x.net.connected(a.end, b.end) {
+			if since := x.progress.pairs[i][j]; since == 0 || x.now-since < replica.AliveFor || !x.net.connected(a.end, b.end) {
 				return true
 			}
 		}
@@ -234,9 +234,6 @@ func (h *memberHistory) ended(r *members.Record, o *members.Operation) members.S
 	now, _ := r.Operation(o.ID)
 	return now.State
 }
-
-// heardWithin is how long ago a member may have been heard at most that counts as alive, as package replica has it.
-const heardWithin = time.Second
 
 // spareCheck checks what a process proposes for spares as the master. It notes, beside the log part, whom that hears:
 // all times are readings of the node's clock, as the log part takes them.
@@ -282,7 +279,7 @@ func (c *spareCheck) silent(i int) time.Duration {
 
 // alive reports whether the master may count a node as alive.
 func (c *spareCheck) alive(i int) bool {
-	return i == c.i || c.heard[i].connected && c.now-c.heard[i].at < heardWithin
+	return i == c.i || c.heard[i].connected && c.now-c.heard[i].at < replica.AliveFor
 }
 
 // writes checks what a round writes: each record that the node proposes, when it does so first.

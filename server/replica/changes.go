@@ -228,7 +228,7 @@ func (l *Log) facts(now time.Duration) members.Facts {
 	for i := range l.members.peers {
 		p := &l.members.peers[i]
 		n := members.Node{ID: p.node, Silent: now - max(p.heard, c.since)}
-		n.Alive = p.connected && n.Silent < aliveFor // a new master gives it so long to be heard
+		n.Alive = p.connected && n.Silent < AliveFor // a new master gives it so long to be heard
 		n.CaughtUp, n.Old = n.Alive && p.applied >= c.marks[0], p.heard > 0 && p.inForce == 0
 		n.InForce, n.Quarantine = p.inForce, p.silent
 		n.Agrees = l.digests.confirmed(p.node, c.slot, f.Self, l.members.voters, l.members.peers)

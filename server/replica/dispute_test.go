@@ -33,7 +33,7 @@ func newDispute(t *testing.T, seed uint64) (c *cluster, good, bad *testNode) {
 	if c.awaitMaster() != good {
 		t.Fatal("the wrong one is master; choose another seed")
 	}
-	c.run(2 * aliveFor)
+	c.run(2 * AliveFor)
 	return c, good, bad
 }
 

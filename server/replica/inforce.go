@@ -6,6 +6,19 @@ import (
 	"tenure/multipaxos"
 )
 
+// PartInForce is what a lease part goes by: it takes no stamp older than Number, and a lease that it has accepted under
+// an older one lives for Excluding at most.
+type PartInForce struct {
+	Number    uint64
+	Excluding time.Duration
+}
+
+// InForceIn returns what the log part is told when both lease parts go by a membership.
+func InForceIn(master, named PartInForce) *MembersInForce {
+	return &MembersInForce{Number: min(master.Number, named.Number), Excluding: max(master.Excluding, named.Excluding),
+		Silent: master.Excluding}
+}
+
 // inForceHere puts the newest membership in force on this node. The node's heartbeats acknowledge it.
 type inForceHere struct {
 	number    uint64          // of the membership in force, as its lease parts have told; 0: they have not

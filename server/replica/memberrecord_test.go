@@ -118,7 +118,7 @@ func TestWhoIsCaughtUp(t *testing.T) {
 	if applied := b.log.state.Applied(); caughtUp(applied-1) || !caughtUp(applied) {
 		t.Fatal("a node is caught up when it has applied what the master had a moment ago")
 	}
-	if b.run(b.now+2*aliveFor, p); b.log.facts(b.now).Nodes[0].Alive {
+	if b.run(b.now+2*AliveFor, p); b.log.facts(b.now).Nodes[0].Alive {
 		t.Fatal("a node that is not heard is alive")
 	}
 }

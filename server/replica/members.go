@@ -43,14 +43,14 @@ type peerView struct {
 	digests   []Digest      // as it said then; of another format than this node's: none
 }
 
-// heardLately reports whether p is connected, and its last heartbeat came less than aliveFor ago. The facts for package
+// heardLately reports whether p is connected, and its last heartbeat came less than AliveFor ago. The facts for package
 // members (Log.facts) give a new master so long to hear it first.
 func (p *peerView) heardLately(now time.Duration) bool {
-	return p.connected && p.heard > 0 && now-p.heard < aliveFor
+	return p.connected && p.heard > 0 && now-p.heard < AliveFor
 }
 
-// aliveFor is how long ago a member may have been heard at most that counts as alive, if it is connected.
-const aliveFor = time.Second
+// AliveFor is how long ago a member may have been heard at most that counts as alive, if it is connected.
+const AliveFor = time.Second
 
 // maxPeers bounds membersView.peers: a connected node that newest does not list is added only to fewer peers.
 const maxPeers = 64

@@ -174,7 +174,7 @@ func TestADeadNodeIsReplaced(t *testing.T) {
 	c.writes("before")
 	dead := c.nodes[c.awaitMaster().id%3]
 	c.crash(dead)
-	c.run(2 * aliveFor)
+	c.run(2 * AliveFor)
 	n := c.add("op", members.Operation{Kind: members.Replace, Node: dead.id, Unheard: true, Member: comer(4)})
 	c.operationDone("op")
 	if v := c.record().Membership.Voters(); v.Has(dead.id) || !v.Has(n.id) || v.Len() != 3 {
@@ -280,7 +280,7 @@ func TestReplacementGoesOnAfterAChangeOfMaster(t *testing.T) {
 			old := c.nodes[c.awaitMaster().id%3]
 			if dead {
 				c.crash(old)
-				c.run(2 * aliveFor)
+				c.run(2 * AliveFor)
 			}
 			n := c.add("op", members.Operation{Kind: members.Replace, Node: old.id, Member: comer(4)})
 			c.run(time.Duration(seed) * 137 * time.Millisecond)
@@ -358,7 +358,7 @@ func TestARemovedNodeElectsNobody(t *testing.T) {
 	gone := c.nodes[m.id%3]
 	other := c.nodes[(m.id+1)%3]
 	c.crash(gone)
-	c.run(2 * aliveFor)
+	c.run(2 * AliveFor)
 	c.change(members.Operation{ID: "op", Kind: members.Remove, Node: gone.id})
 	c.operationDone("op")
 	c.crash(m)

@@ -11,6 +11,7 @@ import (
 	"tenure/api"
 	"tenure/internal/clock"
 	"tenure/server/members"
+	"tenure/server/replica"
 	"tenure/server/replica/effect"
 	"tenure/server/replica/elector"
 	"tenure/server/wire"
@@ -45,10 +46,10 @@ type Elector struct {
 	in          chan electorEvent
 	metrics     *electorMetrics
 	tenures     tenureChanges
-	silentUntil time.Duration // reading of the clock at which the acceptor answers again
-	inForce     chan inForce  // one for each membership that enforce was given; capacity 1
+	silentUntil time.Duration            // reading of the clock at which the acceptor answers again
+	inForce     chan replica.PartInForce // one for each membership that enforce was given; capacity 1
 	// inForceAtStart is what the acceptor went by when the run began.
-	inForceAtStart inForce
+	inForceAtStart replica.PartInForce
 	cleared        atomic.Uint64 // records cleared here because a guardian has said that their owner is dead
 
 	// Of the loop:
@@ -66,15 +67,12 @@ type electorEvent struct {
 	done chan struct{} // of a Release: closed when the messages have been handed to the transport
 }
 
-// maxElectorEvents bounds the elector's inbox. A full one drops the newest: lease messages are resent.
-const maxElectorEvents = 1024
-
 // NewElector returns an Elector before its first round. It registers its figures.
 func NewElector(c ElectorConfig) *Elector {
-	e := &Elector{cfg: c, in: make(chan electorEvent, maxElectorEvents), metrics: newElectorMetrics(c.Registry),
-		driver: elector.NewRound(c.Part), inForce: make(chan inForce, 1)}
+	e := &Elector{cfg: c, in: make(chan electorEvent, elector.MaxEvents), metrics: newElectorMetrics(c.Registry),
+		driver: elector.NewRound(c.Part), inForce: make(chan replica.PartInForce, 1)}
 	now := c.Clock.Now()
-	e.inForceAtStart.number, e.inForceAtStart.excluding = c.Part.InForce(now)
+	e.inForceAtStart.Number, e.inForceAtStart.Excluding = c.Part.InForce(now)
 	e.silentUntil = now + c.Part.QuarantineLeft(now)
 	e.registerGauges()
 	return e
@@ -175,7 +173,7 @@ func (e *Elector) do(next effect.Effect) {
 		e.noteTenures(now)
 	case effect.InForce:
 		number, excluding := e.driver.InForce()
-		e.inForce <- inForce{number, excluding}
+		e.inForce <- replica.PartInForce{Number: number, Excluding: excluding}
 	case effect.Note:
 		e.noteBallots(now)
 	case effect.Send:

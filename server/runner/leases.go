@@ -11,6 +11,7 @@ import (
 	"tenure/internal/clock"
 	"tenure/lease/named"
 	"tenure/server/members"
+	"tenure/server/replica"
 	"tenure/server/replica/effect"
 	"tenure/server/replica/leases"
 	"tenure/server/wire"
@@ -45,9 +46,9 @@ type Leases struct {
 	buckets chan named.Bucket // to be made durable; capacity 1, and the part asks for one at a time
 	view    atomic.Pointer[leases.Status]
 	nextID  atomic.Uint64
-	inForce chan inForce // one for each membership that enforce was given; capacity 1
+	inForce chan replica.PartInForce // one for each membership that enforce was given; capacity 1
 	// inForceAtStart is what the acceptor went by when the run began.
-	inForceAtStart inForce
+	inForceAtStart replica.PartInForce
 
 	// Of the round under way:
 	driver  *leases.Round
@@ -65,8 +66,8 @@ type leasesEvent struct {
 func NewLeases(c LeasesConfig) *Leases {
 	l := &Leases{cfg: c, driver: leases.NewRound(c.Part), inbox: newInbox[leasesEvent](),
 		replies: map[uint64]chan leases.Answer{}, onward: make(chan struct{}, 1), rearm: make(chan struct{}, 1),
-		buckets: make(chan named.Bucket, 1), inForce: make(chan inForce, 1)}
-	l.inForceAtStart.number, l.inForceAtStart.excluding = c.Part.InForce(c.Clock.Now())
+		buckets: make(chan named.Bucket, 1), inForce: make(chan replica.PartInForce, 1)}
+	l.inForceAtStart.Number, l.inForceAtStart.Excluding = c.Part.InForce(c.Clock.Now())
 	l.nextID.Store(c.FirstID)
 	l.view.Store(&leases.Status{})
 	l.inbox.drain = l.drain
@@ -137,7 +138,7 @@ func (l *Leases) round() {
 			}
 		case effect.InForce:
 			number, excluding := l.driver.InForce()
-			l.inForce <- inForce{number, excluding}
+			l.inForce <- replica.PartInForce{Number: number, Excluding: excluding}
 		case effect.Bucket:
 			l.buckets <- l.driver.Bucket()
 		case effect.Era:

@@ -3,7 +3,6 @@ package runner
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -90,8 +89,8 @@ func (c *MemberChanges) enforce(m ident.Membership, stop <-chan struct{}) error 
 	in := members.InForce{Number: m.Number, Voters: m.Voters(), Era: m.Era}
 	c.cfg.Elector.enforce(in, stop)
 	c.cfg.Leases.enforce(in)
-	var told [2]inForce
-	for i, from := range [...]<-chan inForce{c.cfg.Elector.inForce, c.cfg.Leases.inForce} {
+	var told [2]replica.PartInForce
+	for i, from := range [...]<-chan replica.PartInForce{c.cfg.Elector.inForce, c.cfg.Leases.inForce} {
 		select {
 		case <-stop:
 			return nil
@@ -102,15 +101,7 @@ func (c *MemberChanges) enforce(m ident.Membership, stop <-chan struct{}) error 
 	return nil
 }
 
-// inForce is the membership of a lease part. It accepts no stamp older than number. A lease that it has accepted under
-// an older stamp lives for excluding at most.
-type inForce struct {
-	number    uint64
-	excluding time.Duration
-}
-
 // tell tells the log part what holds in both lease parts.
-func (c *MemberChanges) tell(a, b inForce) {
-	c.cfg.Log.inbox.put(logEvent{Event: replica.Event{InForce: &replica.MembersInForce{
-		Number: min(a.number, b.number), Excluding: max(a.excluding, b.excluding), Silent: a.excluding}}})
+func (c *MemberChanges) tell(master, named replica.PartInForce) {
+	c.cfg.Log.inbox.put(logEvent{Event: replica.Event{InForce: replica.InForceIn(master, named)}})
 }

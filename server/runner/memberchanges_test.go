@@ -15,9 +15,10 @@ func TestTheLogIsToldWhatHoldsInBothLeaseParts(t *testing.T) {
 	l := newLoneLog(t)
 	l.inbox.drain = func() {} // it keeps the turn
 	c := &MemberChanges{cfg: MemberChangesConfig{Log: l}}
-	master, named := inForce{number: 2, excluding: time.Second}, inForce{number: 3, excluding: time.Minute}
+	master := replica.PartInForce{Number: 2, Excluding: time.Second}
+	named := replica.PartInForce{Number: 3, Excluding: time.Minute}
 	for _, x := range []struct {
-		a, b inForce
+		a, b replica.PartInForce
 		want replica.MembersInForce
 	}{
 		{master, named, replica.MembersInForce{Number: 2, Excluding: time.Minute, Silent: time.Second}},

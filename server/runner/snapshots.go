@@ -81,7 +81,7 @@ type snapshotMetrics struct {
 // NewSnapshots returns a Snapshots before its first round. It registers its figures.
 func NewSnapshots(c SnapshotsConfig) *Snapshots {
 	s := &Snapshots{
-		cfg: c, pieces: make(chan *replica.Message, 2*snapshots.Window), asks: make(chan snapshotAsk, 32),
+		cfg: c, pieces: make(chan *replica.Message, snapshots.MaxPieces), asks: make(chan snapshotAsk, 32),
 		received: make(chan struct{}),
 		metrics: snapshotMetrics{
 			sent:     metrics.Counter(c.Registry, "snapshot_sent_bytes_total", "Bytes of snapshots sent to other members."),
@@ -139,12 +139,9 @@ func (s *Snapshots) ask(a snapshotAsk) {
 	}
 }
 
-// receiveTick is the distance between two looks at whether this node is behind.
-const receiveTick = 200 * time.Millisecond
-
 // receive gets snapshots for this node until one is whole.
 func (s *Snapshots) receive(stop <-chan struct{}) error {
-	ticker := time.NewTicker(receiveTick)
+	ticker := time.NewTicker(snapshots.TickEvery)
 	defer ticker.Stop()
 	defer s.abort()
 	for {

@@ -21,6 +21,10 @@ type Event struct {
 	Membership *members.InForce
 }
 
+// MaxEvents bounds the events that wait for a round. Where there is no space the newest is dropped: lease messages are
+// resent.
+const MaxEvents = 1024
+
 // Release has the lease given up (P6). The log part has stepped down.
 type Release struct {
 	StandBack time.Duration // this node does not try for so long

@@ -13,6 +13,10 @@ const (
 	// transfer has on the way.
 	PieceBytes = 256 << 10
 	Window     = 4
+	// MaxPieces is how many pieces may wait for a Receiver. What does not fit is asked for again.
+	MaxPieces = 2 * Window
+	// TickEvery is the time between two calls of Receiver.Tick.
+	TickEvery = 200 * time.Millisecond
 
 	// behindFor is how long a node is behind, without getting on, before it asks for a snapshot.
 	behindFor = time.Second
