@@ -1,10 +1,8 @@
 package sim
 
 import (
-	"fmt"
 	"time"
 
-	"tenure/internal/ballot"
 	"tenure/kv"
 	"tenure/server/replica"
 )
@@ -78,37 +76,26 @@ func (c *caller) answered(ans answer) {
 	c.took(&ans)
 }
 
-// eraRetry is how long a node waits before it asks the log for an era again.
-const eraRetry = 20 * time.Millisecond
-
-// askEra has the log allot an era to this run of the node, however long that takes, as the runner does.
+// askEra has the log allot an era to this run of the node.
 func (n *node) askEra() {
 	p := n.process
 	c := &caller{access: n.site.clients.access, id: 400 + n.i, via: n}
-	key := func() {
-		p.leases.eraAsked++
-		c.command = kv.Command{Op: kv.OpNewEra, IdemKey: eraKey(p.self, p.leases.eraAsked),
-			Base: p.log.state.Revision()}
-	}
-	key()
 	// The answer comes to the node itself; only if that is paused does it wait.
-	once := func() { c.begin(write, "").arrive(n, time.Second) }
+	once := func() {
+		c.command = p.leases.era.Next(p.log.state.Revision())
+		c.begin(write, "").arrive(n, replica.EraTimeout)
+	}
 	c.took = func(ans *answer) {
-		switch {
-		case n.process != p:
+		if n.process != p {
 			return
-		case ans.outcome == replica.Done && ans.result.Code == kv.CodeDone:
-			n.leases.put(namedEvent{era: uint32(ans.result.Count)})
-			return
-		case ans.outcome == replica.Done:
-			key()
 		}
-		n.later(kindLeaser, eraRetry, once)
+		if ans.outcome == replica.Done {
+			if era := p.leases.era.Took(&ans.result); era != 0 {
+				n.leases.put(namedEvent{era: era})
+				return
+			}
+		}
+		n.later(kindLeaser, replica.EraRetry, once)
 	}
 	n.later(kindLeaser, 0, once)
-}
-
-// eraKey returns the idempotency key of a run's number-th request for an era. No other run has it.
-func eraKey(run ballot.Incarnation, number int) string {
-	return fmt.Sprintf("era %d.%d.%016x.%d", run.Node, run.Restart, run.Nonce, number)
 }

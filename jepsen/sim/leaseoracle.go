@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/lease/named"
+	"tenure/server/replica"
 	"tenure/server/replica/leases"
 )
 
@@ -124,7 +125,7 @@ func (o *leaseOwners) opens(run ballot.Incarnation, asked int, era uint32) {
 	}
 	o.runs[era] = run
 	for i := 1; i <= asked; i++ {
-		if o.eras[eraKey(run, i)] == era {
+		if o.eras[replica.EraKey(run, i)] == era {
 			return
 		}
 	}

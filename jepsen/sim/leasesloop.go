@@ -7,6 +7,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/lease/named"
 	"tenure/server/members"
+	"tenure/server/replica"
 	"tenure/server/replica/effect"
 	"tenure/server/replica/leases"
 )
@@ -24,7 +25,7 @@ type leasesLoop struct {
 	askEra     func()
 	distrusted func() bool // the clock cannot be trusted
 	inForce    func(part int, number uint64, excluding time.Duration)
-	eraAsked   int // keys under which this run has asked the log for an era
+	era        replica.EraAsk
 
 	part    *leases.Part
 	round   *leases.Round
@@ -124,7 +125,7 @@ func (l *leasesLoop) event(e *namedEvent) *leases.Event {
 		l.accepts.note(e)
 	}
 	if e.era != 0 {
-		l.owners.opens(l.self, l.eraAsked, e.era)
+		l.owners.opens(l.self, l.era.Keys, e.era)
 	}
 	return out
 }

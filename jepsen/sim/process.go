@@ -123,7 +123,7 @@ func (n *node) openLeases(silence time.Duration) error {
 	p.leases = &leasesLoop{
 		machine: n.machine, own: n.run, leasing: n.site.leasing, disk: n.disk, net: n.site.net, end: n.end,
 		owners: n.site.owners, self: p.self, part: part, round: leases.NewRound(part), accepts: newAccepts(),
-		askEra: n.askEra, inForce: p.over.inForce, distrusted: n.distrusted,
+		era: replica.EraAsk{Self: p.self}, askEra: n.askEra, inForce: p.over.inForce, distrusted: n.distrusted,
 	}
 	p.leases.effect = p.leases.round.Next()
 	return nil

@@ -35,6 +35,7 @@
 //	writes: waiting, proposed, forwarded                 write.go, queue.go, batches.go, forward.go
 //	reads: read points, and the end of a read            reads.go, readround.go
 //	times that run in the state                          timers.go
+//	how a run gets an era of fencing tokens              era.go
 //	the values of the log, and messages beside its own   value.go, message.go
 //	members: this node's view of them, space, level      members.go, space.go, levels.go
 //	members: changes, records, acknowledgements          changes.go, memberrecord.go, inforce.go, settling.go

@@ -50,6 +50,8 @@ type Leases struct {
 	// inForceAtStart is what the acceptor went by when the run began.
 	inForceAtStart replica.PartInForce
 
+	era replica.EraAsk // of the goroutine of askEra
+
 	// Of the round under way:
 	driver  *leases.Round
 	events  []leasesEvent
@@ -64,7 +66,7 @@ type leasesEvent struct {
 
 // NewLeases returns a Leases before its first round. It registers its figures.
 func NewLeases(c LeasesConfig) *Leases {
-	l := &Leases{cfg: c, driver: leases.NewRound(c.Part), inbox: newInbox[leasesEvent](),
+	l := &Leases{cfg: c, driver: leases.NewRound(c.Part), era: replica.EraAsk{Self: c.Self}, inbox: newInbox[leasesEvent](),
 		replies: map[uint64]chan leases.Answer{}, onward: make(chan struct{}, 1), rearm: make(chan struct{}, 1),
 		buckets: make(chan named.Bucket, 1), inForce: make(chan replica.PartInForce, 1)}
 	l.inForceAtStart.Number, l.inForceAtStart.Excluding = c.Part.InForce(c.Clock.Now())
