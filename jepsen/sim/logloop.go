@@ -138,8 +138,8 @@ func (l *logLoop) rounds() {
 	}
 }
 
-// hangs reports whether the loop waits for a frozen disk. Then it goes on when that thaws. It may wait where it uses the
-// state database; all else that it asks of the disk is done beside it.
+// hangs reports whether the loop waits for a frozen disk. Then it goes on when that thaws. It may wait where it uses
+// the state database; all else that it asks of the disk is done beside it.
 func (l *logLoop) hangs() bool {
 	uses := l.effect == effect.Apply || l.effect == effect.Freeze || l.effect == effect.Checkpointed
 	if l.hung = 0; uses && l.disk.hangs && l.disk.owes(kindStage, l.rounds) {

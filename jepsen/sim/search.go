@@ -190,8 +190,8 @@ func (r *Report) String() string {
 	}
 	s += fmt.Sprintf("%d uploads took the place of the state, %d were given up; %d clocks that erred were found\n", c.Uploads,
 		c.UploadsLost, c.ClocksFound)
-	s += fmt.Sprintf("%d times a master let go, %d times because its log hung; a majority that was well waited %v at most\n",
-		c.LetGo, c.Hung, c.Waited)
+	s += fmt.Sprintf("%d times a master let go, %d times because its log hung; "+
+		"a majority that was well waited %v at most\n", c.LetGo, c.Hung, c.Waited)
 	s += fmt.Sprintf("journals: %d moves to log.db, %d commits cut off, %d records replayed\nfaults:", c.Moves, c.Cut,
 		c.Replayed)
 	for i, n := range c.Faults {

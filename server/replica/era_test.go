@@ -7,8 +7,8 @@ import (
 	"tenure/kv"
 )
 
-// N3: without a verdict a run asks by the same command, so that one entry at most allots an era. After a verdict it asks
-// under another key, which no other run has.
+// N3: without a verdict a run asks by the same command, so that one entry at most allots an era. After a verdict it
+// asks under another key, which no other run has.
 func TestN3ARunAsksForAnEraUnderItsOwnKeys(t *testing.T) {
 	a := EraAsk{Self: ballot.Incarnation{Node: 1, Restart: 2, Nonce: 3}}
 	first := a.Next(7)

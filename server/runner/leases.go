@@ -66,9 +66,9 @@ type leasesEvent struct {
 
 // NewLeases returns a Leases before its first round. It registers its figures.
 func NewLeases(c LeasesConfig) *Leases {
-	l := &Leases{cfg: c, driver: leases.NewRound(c.Part), era: replica.EraAsk{Self: c.Self}, inbox: newInbox[leasesEvent](),
-		replies: map[uint64]chan leases.Answer{}, onward: make(chan struct{}, 1), rearm: make(chan struct{}, 1),
-		buckets: make(chan named.Bucket, 1), inForce: make(chan replica.PartInForce, 1)}
+	l := &Leases{cfg: c, driver: leases.NewRound(c.Part), era: replica.EraAsk{Self: c.Self},
+		inbox: newInbox[leasesEvent](), replies: map[uint64]chan leases.Answer{},
+		onward: make(chan struct{}, 1), rearm: make(chan struct{}, 1), buckets: make(chan named.Bucket, 1), inForce: make(chan replica.PartInForce, 1)}
 	l.inForceAtStart.Number, l.inForceAtStart.Excluding = c.Part.InForce(c.Clock.Now())
 	l.nextID.Store(c.FirstID)
 	l.view.Store(&leases.Status{})

@@ -32,8 +32,8 @@ func (e *Part) look(now time.Duration, v View) {
 	e.barred = v.Distrusted || v.Barred || e.hangs
 }
 
-// finds returns what the elector lets go of by itself: a lease that it holds by a clock that cannot be trusted, or while
-// the log hangs (M6).
+// finds returns what the elector lets go of by itself: a lease that it holds by a clock that cannot be trusted, or
+// while the log hangs (M6).
 func (e *Part) finds(now time.Duration) LetGo {
 	switch tenure := e.State(now).Tenure; {
 	case tenure == 0:

@@ -76,8 +76,8 @@ func (r *Round) Next() effect.Effect {
 // Add hands an event over, as an answer to effect.Take. It is the round's until effect.Done.
 func (r *Round) Add(e *Event) { r.events = append(r.events, e) }
 
-// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, and whether that clock cannot be
-// trusted. Meanwhile messages are dropped, and requests are refused, except that a lease may be released.
+// Read hands a reading of the node's elapsed clock over, as the answer to effect.Clock, and whether that clock cannot
+// be trusted. While it cannot, messages are dropped, and all requests but releases are refused.
 func (r *Round) Read(now time.Duration, distrusted bool) {
 	r.clock.Read(now)
 	r.distrusted = distrusted
