@@ -55,8 +55,7 @@ func (s *State) applyCommand(cmd []byte, limit uint64) (r Result, within bool, e
 	c := &s.command
 	*c = Command{Parts: s.parts[:0]}
 	defer s.keepParts(c)
-	s.steps = s.steps[:0]
-	if err := decodeCommand(cmd, c, &s.steps); err != nil {
+	if err := decodeCommand(cmd, c); err != nil {
 		return Result{Code: CodeMalformed, Revision: s.exec.revision}, true, nil
 	}
 	if !s.allows(c) {
@@ -125,28 +124,22 @@ func (s *State) execute(c *Command) (Result, error) {
 	case OpInstall:
 		return s.install(c)
 	case OpSequence:
-		return s.sequencer.run(&s.exec, c, s.steps)
+		return s.sequencer.run(&s.exec, c)
 	}
 	return s.exec.execute(c)
 }
 
-// keepParts keeps the space of c's parts and steps for the next command, unless it has become large. Keys and values of
-// parts, which the state keeps, are not in that space.
+// keepParts keeps the space of c's parts for the next command, unless it has become large. Keys and values of parts,
+// which the state keeps, are not in that space.
 func (s *State) keepParts(c *Command) {
 	clear(c.Parts)
-	clear(s.steps)
-	if cap(s.steps) > keepSteps {
-		s.steps = nil
-	}
 	if s.parts = c.Parts[:0]; cap(s.parts) > keepParts {
 		s.parts = nil
 	}
 }
 
-const (
-	keepParts = 1 << 8
-	keepSteps = MaxSteps
-)
+// keepParts is as many steps as a node gathers of one pipeline.
+const keepParts = 1 << 10
 
 // release closes what one slot needed.
 func (s *State) release() {

@@ -39,17 +39,22 @@ type operation struct {
 	name    string // in audit lines, plans and listings of a log, as in the HTTP API where it has them
 	named   named  // 0: the operation is not known
 	takes   fields
+	modes   Mode   // that it may have
 	level   uint64 // the feature level that it needs
 	part    bool   // it may be part of a transaction
 	step    bool   // it may be a step of a sequence
 	partial bool   // it may be a part or step only
 	space   space
 	writes  written
+	// rule, unless nil, checks what no other column says. It does not read the catalogue.
+	rule func(c *Command) error
 }
 
 const (
 	idem   = hasIdem | hasBase | hasDecided
 	fenced = idem | hasFence | hasToken
+
+	conditions = ModeAbsent | ModePresent | ModeEqual
 )
 
 var catalogue = [...]operation{
@@ -66,41 +71,54 @@ var catalogue = [...]operation{
 	OpSessionCreate:  {name: "create-session", named: byNone, takes: hasSessionID | hasSessionBody | idem},
 	OpSessionDestroy: {name: "destroy-session", named: byNone, takes: hasSessionID | idem, space: frees},
 	OpSessionRenew:   {name: "renew-session", named: byNone, takes: hasSessionID | idem, space: frees},
-	OpDropFence:      {name: "drop-fence", named: byNone, takes: hasFence | hasIndex | idem, space: frees},
-	OpEndSession:     {name: "end-session", named: byNone, takes: hasSessionID | hasArm, space: frees},
-	OpEndKey:         {name: "end-key", named: byKey, takes: hasArm, space: frees, writes: itsKey},
-	OpEndDelay:       {name: "end-lock-delay", named: byKey, takes: hasArm, space: frees},
-	OpNewEra:         {name: "new-era", named: byNone, takes: idem, space: frees},
-	OpQuota:          {name: "quota", named: byKey, takes: hasValue | hasArm | idem, level: 1, space: frees},
-	OpLevel:          {name: "feature-level", named: byNone, takes: hasNum | hasValue, space: frees},
+	OpDropFence: {name: "drop-fence", named: byNone, takes: hasFence | hasIndex | idem, space: frees,
+		rule: (*Command).validateDropFence},
+	OpEndSession: {name: "end-session", named: byNone, takes: hasSessionID | hasArm, space: frees},
+	OpEndKey:     {name: "end-key", named: byKey, takes: hasArm, space: frees, writes: itsKey},
+	OpEndDelay:   {name: "end-lock-delay", named: byKey, takes: hasArm, space: frees},
+	OpNewEra:     {name: "new-era", named: byNone, takes: idem, space: frees, rule: (*Command).validateEra},
+	OpQuota: {name: "quota", named: byKey, takes: hasValue | hasArm | idem, level: 1, space: frees,
+		rule: (*Command).validateQuota},
+	OpLevel: {name: "feature-level", named: byNone, takes: hasNum | hasValue, space: frees,
+		rule: (*Command).validateLevel},
 
-	OpStage: {name: "stage-upload", named: byNone, takes: hasSessionID | hasNum | hasValue | hasDecided, level: 1},
+	OpStage: {name: "stage-upload", named: byNone, takes: hasSessionID | hasNum | hasValue | hasDecided, level: 1,
+		rule: (*Command).validatePiece},
 	OpInstall: {name: "install-upload", named: byNone, takes: hasSessionID | hasNum | idem,
-		level: 1, writes: everyKey},
+		level: 1, writes: everyKey, rule: (*Command).validatePiece},
 	OpDropStaged: {name: "drop-upload", named: byNone, takes: hasSessionID | hasArm | hasDecided,
 		level: 1, space: frees},
 
-	OpPutPolicy:  {name: "put-policy", named: byNone, takes: hasValue | hasIndex | idem, level: 1},
-	OpDropPolicy: {name: "delete-policy", named: byNone, takes: hasValue | idem, level: 1, space: frees},
-	OpPutToken:   {name: "put-token", named: byNone, takes: hasValue | hasIndex | idem | hasSaid, level: 1},
-	OpDropToken:  {name: "delete-token", named: byNone, takes: hasValue | idem, level: 1, space: frees},
-	OpEndToken:   {name: "end-token", named: byNone, takes: hasValue | hasArm, level: 1, space: frees},
-	OpBootstrap:  {name: "bootstrap", named: byNone, takes: hasValue | hasNum | idem, level: 1, space: frees},
+	OpPutPolicy: {name: "put-policy", named: byNone, takes: hasValue | hasIndex | idem, level: 1,
+		rule: (*Command).validateACL},
+	OpDropPolicy: {name: "delete-policy", named: byNone, takes: hasValue | idem, level: 1, space: frees,
+		rule: (*Command).validateACL},
+	OpPutToken: {name: "put-token", named: byNone, takes: hasValue | hasIndex | idem | hasSaid, level: 1,
+		rule: (*Command).validateACL},
+	OpDropToken: {name: "delete-token", named: byNone, takes: hasValue | idem, level: 1, space: frees,
+		rule: (*Command).validateACL},
+	OpEndToken: {name: "end-token", named: byNone, takes: hasValue | hasArm, level: 1, space: frees,
+		rule: (*Command).validateACL},
+	OpBootstrap: {name: "bootstrap", named: byNone, takes: hasValue | hasNum | idem, level: 1, space: frees,
+		rule: (*Command).validateACL},
 
 	OpPut: {name: "put", named: byKey, takes: hasValue | hasTTL | hasTest | hasMode | fenced,
-		level: 1, step: true, writes: itsKey},
+		modes: conditions | ModeKeepTTL | ModeReturn, level: 1, step: true, writes: itsKey},
 	OpAppend:    {name: "append", named: byKey, takes: hasValue | hasNum | fenced, level: 1, step: true, writes: itsKey},
 	OpIncrement: {name: "increment", named: byKey, takes: hasNum | fenced, level: 1, step: true, writes: itsKey},
 	OpUnlink: {name: "unlink", named: byKey, takes: hasTest | hasMode | fenced,
-		level: 1, step: true, space: frees, writes: itsKey},
+		modes: conditions | ModeReturn, level: 1, step: true, space: frees, writes: itsKey},
 	OpRetime: {name: "set-ttl", named: byKey, takes: hasTTL | hasTest | hasMode | fenced,
-		level: 1, step: true, writes: itsKey},
-	OpMove:     {name: "move", named: byKey, takes: hasNewKey | hasMode | fenced, level: 1, step: true, writes: itsKey},
-	OpFetch:    {name: "fetch", named: byKey, level: 1, step: true, partial: true, space: reads},
-	OpMeasure:  {name: "measure", named: byKey, level: 1, step: true, partial: true, space: reads},
-	OpSequence: {name: "sequence", named: byNone, takes: hasParts | hasMode | fenced | hasSaid, level: 1},
+		modes: conditions | ModeReturn, level: 1, step: true, writes: itsKey},
+	OpMove: {name: "move", named: byKey, takes: hasNewKey | hasMode | fenced,
+		modes: ModeAbsent, level: 1, step: true, writes: itsKey},
+	OpFetch:   {name: "fetch", named: byKey, level: 1, step: true, partial: true, space: reads},
+	OpMeasure: {name: "measure", named: byKey, level: 1, step: true, partial: true, space: reads},
+	OpSequence: {name: "sequence", named: byNone, takes: hasParts | hasMode | fenced | hasSaid,
+		modes: ModeWhole, level: 1},
 	OpPutAll: {name: "put-all", named: byNone, takes: hasValue | hasTTL | hasTest | hasMode,
-		level: 1, step: true, partial: true, writes: itsPairs},
+		modes: ModeAbsent | ModeEqual, level: 1, step: true, partial: true, writes: itsPairs,
+		rule: (*Command).validatePairs},
 
 	OpGet:        {name: "get", named: byKey, part: true, partial: true, space: reads},
 	OpGetOrEmpty: {name: "get-or-empty", named: byKey, part: true, partial: true, space: reads},

@@ -26,8 +26,11 @@ func TestEveryOperationAndModeHasAName(t *testing.T) {
 		t.Errorf("%d operations, and %d rows", len(seen), rows)
 	}
 	all := Mode(0)
-	for _, modes := range stepModes {
-		all |= modes
+	for _, o := range catalogue {
+		all |= o.modes
+		if takes := o.takes&hasMode != 0; takes != (o.modes != 0) {
+			t.Errorf("%s takes a mode: %v, and has the modes %v", o.name, takes, o.modes)
+		}
 	}
 	if got := all.String(); got != "if-absent if-present if-equal keep-ttl return whole" {
 		t.Errorf("%q", got)

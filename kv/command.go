@@ -17,10 +17,10 @@ var ErrCommand = errors.New("invalid command")
 //
 //	struct { Op Op; Key string; Flags uint64; HasIndex bool; Index uint64; IdemKey string; Base uint64; More []byte }
 //
-// and, from feature level 1 on, Decided uint64 and Said []byte. A command with a Mode has it in the place of Flags.
-// Without More, Decided and Said the header ends before them: the busiest commands do not pay for unused fields. More is
-// a commandMore. The order of the fields is the encoding. Reflection over the header took half the time of Apply;
-// command_test.go holds it against the library.
+// and, from feature level 1 on, Decided uint64 and Said []byte, but without the fields behind the last that is used
+// (headerFields): a plain put has two. A command with a Mode has it in the place of Flags. More is a commandMore. The
+// order of the fields is the encoding. Reflection over the header took half the time of Apply; command_test.go holds it
+// against the library.
 
 // commandMore is the fields that most commands leave zero.
 type commandMore struct {
@@ -101,63 +101,75 @@ const (
 )
 
 func appendHeader(b []byte, c *Command) []byte {
-	more, fields := c.present()&moreFields != 0, 7
-	switch {
-	case c.Said != "":
-		fields = 10
-	case c.Decided != 0:
-		fields = 9
-	case more:
-		fields = 8
-	}
-	b = codec.AppendArray(b, fields)
+	more, flags := c.present()&moreFields != 0, c.Flags|uint64(c.Mode) // no command has both
+	n := headerFields(c, more, flags)
+	b = codec.AppendArray(b, n)
 	b = codec.AppendUint(b, uint64(c.Op))
 	b = codec.AppendString(b, c.Key)
-	b = codec.AppendUint(b, c.Flags|uint64(c.Mode)) // no command has both
-	b = codec.AppendBool(b, c.HasIndex)
-	b = codec.AppendUint(b, c.Index)
-	b = codec.AppendString(b, c.IdemKey)
-	b = codec.AppendUint(b, c.Base)
+	if n > 2 {
+		b = codec.AppendUint(b, flags)
+	}
+	if n > 3 {
+		b = codec.AppendUint(codec.AppendBool(b, c.HasIndex), c.Index)
+	}
+	if n > 5 {
+		b = codec.AppendUint(codec.AppendString(b, c.IdemKey), c.Base)
+	}
 	switch {
 	case more:
 		m := c.more()
 		b = codec.AppendBytes(b, codec.Marshal(&m))
-	case fields > 8:
+	case n > 7:
 		b = codec.AppendNil(b)
 	}
-	if fields > 8 {
+	if n > 8 {
 		b = codec.AppendUint(b, c.Decided)
 	}
-	if fields > 9 {
+	if n > 9 {
 		b = codec.AppendBytes(b, []byte(c.Said))
 	}
 	return b
+}
+
+// headerFields returns how many fields the header of c has: those up to the last that is not zero. HasIndex and Index
+// come together, and so do IdemKey and Base.
+func headerFields(c *Command, more bool, flags uint64) int {
+	switch {
+	case c.Said != "":
+		return 10
+	case c.Decided != 0:
+		return 9
+	case more:
+		return 8
+	case c.IdemKey != "" || c.Base != 0:
+		return 7
+	case c.HasIndex || c.Index != 0:
+		return 5
+	case flags != 0:
+		return 3
+	}
+	return 2
 }
 
 // DecodeCommand returns the valid command that fills b. It copies: the result does not keep b alive. An empty value
 // comes out nil. Errors wrap ErrCommand.
 func DecodeCommand(b []byte) (Command, error) {
 	var c Command
-	if err := decodeCommand(b, &c, nil); err != nil {
+	if err := decodeCommand(b, &c); err != nil {
 		return Command{}, err
 	}
 	return c, nil
 }
 
-// decodeCommand is DecodeCommand into a zero c. After an error c is of no use. If steps is not nil, the steps of a
-// sequence are appended to it. A plain put then aliases b and is not among c.Parts, unless c has an idempotency key:
-// all of c is remembered under the key.
-func decodeCommand(b []byte, c *Command, steps *[]step) error {
+// decodeCommand is DecodeCommand into a zero c, except that c.Parts may have space. After an error c is of no use.
+func decodeCommand(b []byte, c *Command) error {
 	payload, err := decodeHeader(b, c)
 	if err != nil {
 		return err
 	}
 	if c.Op.hasParts() {
-		if err := decodeParts(payload, c, steps); err != nil {
+		if err := decodeParts(payload, c); err != nil {
 			return err
-		}
-		if steps != nil && c.Op == OpSequence {
-			return c.validateSequence(*steps)
 		}
 		return c.Validate()
 	}
@@ -181,15 +193,17 @@ func decodeHeader(b []byte, c *Command) (payload []byte, err error) {
 	}
 	r := codec.NewReader(header)
 	f := r.Struct()
-	c.Op, c.Key, c.Flags = Op(f.Small(math.MaxUint8)), string(f.Bytes()), f.Uint()
-	c.HasIndex, c.Index, c.IdemKey, c.Base = f.Bool(), f.Uint(), string(f.Bytes()), f.Uint()
-	more := f.Bytes()
-	c.Decided, c.Said = f.Uint(), string(f.Bytes())
-	f.End()
+	c.Op, c.Key = Op(f.Small(math.MaxUint8)), string(f.Bytes())
+	var more []byte
+	if f.More() {
+		c.Flags, c.HasIndex, c.Index, c.IdemKey, c.Base = f.Uint(), f.Bool(), f.Uint(), string(f.Bytes()), f.Uint()
+		more, c.Decided, c.Said = f.Bytes(), f.Uint(), string(f.Bytes())
+		f.End()
+	}
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCommand, err)
 	}
-	if stepModes[c.Op] != 0 {
+	if known(c.Op).modes != 0 {
 		c.Flags, c.Mode = c.Flags&^math.MaxUint8, Mode(c.Flags&math.MaxUint8)
 	}
 	if len(more) == 0 {
@@ -218,34 +232,21 @@ func decodeMore(b []byte, c *Command) (test uint64, err error) {
 	return m.TestBytes, nil
 }
 
-// decodeParts reads the parts of a transaction or sequence, and its steps as decodeCommand says. Only plain puts are
-// known to be valid yet.
-func decodeParts(payload []byte, c *Command, steps *[]step) error {
+// decodeParts reads the parts of a transaction or sequence, which validates them.
+func decodeParts(payload []byte, c *Command) error {
 	most, tooMany := MaxParts, errTooManyParts
 	if c.Op == OpSequence {
 		most, tooMany = MaxSteps, errTooManySteps
 	}
-	stepwise := steps != nil && c.Op == OpSequence
-	plain := stepwise && c.IdemKey == ""
-	n := 0
 	if len(payload) > MaxPartsBytes {
 		return fmt.Errorf("%w: the parts have %d bytes, at most %d are allowed",
 			ErrCommand, len(payload), MaxPartsBytes)
 	}
 	var broken error
 	err := DecodeBatch(payload, func(b []byte) bool {
-		if n++; n > most {
+		if len(c.Parts) == most {
 			broken = tooMany
 			return false
-		}
-		if plain {
-			if key, value, ok := cutPlainPut(b); ok {
-				*steps = append(*steps, step{plain: true, key: key, value: value})
-				return true
-			}
-		}
-		if stepwise {
-			*steps = append(*steps, step{})
 		}
 		c.Parts = append(c.Parts, Part{})
 		broken = decodePart(b, &c.Parts[len(c.Parts)-1])

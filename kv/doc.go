@@ -30,8 +30,7 @@
 //	entries, and reads of them                entries.go, layers.go, memtable.go, list.go, snapshot.go
 //	registers                                 registers.go, sessions.go, times.go, timed.go, fences.go, tombstones.go
 //	                                          quotas.go, level*.go, acl.go
-//	commands on keys                          executor.go, keys.go, values.go, locks.go, steps.go, plainput.go
-//	                                          putall.go
+//	commands on keys                          executor.go, keys.go, values.go, locks.go, steps.go, putall.go
 //	transactions, sequences, tokens           transaction.go, sequence.go, aclapply.go
 //	an upload that replaces the state         staged.go, stagedpieces.go, install.go
 //	idempotency keys                          dedup.go
@@ -136,6 +135,6 @@
 // operation uses existing fields, or puts its data into Value. Decided is no part of the sums: a retry that was decided
 // anew is the same command.
 //
-// A command that uses none of the later fields is encoded as it was before them. Records, too, have a second layout for
-// later fields. The first layout is written wherever it is enough.
+// A command is encoded up to its last field that is not zero. Records have a second layout for later fields. The first
+// layout is written wherever it is enough.
 package kv

@@ -34,7 +34,7 @@ func BatchFrees(batch []byte) bool {
 		if err != nil {
 			return true
 		}
-		if c.Value = payload; c.Op.hasParts() && decodeParts(payload, &c, nil) != nil {
+		if c.Value = payload; c.Op.hasParts() && decodeParts(payload, &c) != nil {
 			return true
 		}
 		frees = c.Frees()

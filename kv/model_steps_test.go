@@ -10,7 +10,7 @@ import (
 
 // drawMode draws a mode that c's Op takes, and takes the TTL away that it excludes.
 func drawMode(t *rapid.T, c *Command) {
-	all := stepModes[c.Op]
+	all := known(c.Op).modes
 	c.Mode = all & rapid.SampledFrom([]Mode{0, 0, ModeAbsent, ModePresent, ModeEqual}).Draw(t, "condition")
 	c.Mode |= all & rapid.SampledFrom([]Mode{0, ModeReturn | ModeWhole, ModeKeepTTL, ModeReturn | ModeKeepTTL}).Draw(t, "mode")
 	if c.Mode&ModeKeepTTL != 0 {

@@ -1,38 +1,9 @@
 package kv
 
 import (
-	"bytes"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-// A step that is cut as a plain put is one, and valid; every plain put that EncodeCommand makes is cut as one.
-func FuzzCutPlainPut(f *testing.F) {
-	long := strings.Repeat("k", 255)
-	for _, c := range []Command{put("k", "v"), put("k", ""), put(long[:31], "v"), put(long[:32], "v"), put(long, "v"),
-		put(long+"k", "v"), put("", "v"), put("\xff", "v"), {Op: OpPut, Key: "k", Mode: ModeAbsent},
-		{Op: OpPut, Key: "k", TTL: 1}, {Op: OpSet, Key: "k", Value: []byte("v")}, {Op: OpFetch, Key: "k"}} {
-		f.Add(EncodeCommand(&c))
-	}
-	f.Add([]byte("\x09\x97\x30\xd9\x01k\x00\xc2\x00\xa0\x00"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var p Part
-		err := decodePart(b, &p)
-		if err == nil {
-			err = p.validate()
-		}
-		want := err == nil && cmp.Equal(p, Part{Op: OpPut, Key: p.Key, Value: p.Value})
-		key, value, ok := cutPlainPut(b)
-		switch {
-		case ok && (!want || string(key) != p.Key || !bytes.Equal(value, p.Value)):
-			t.Errorf("%q is cut as a put of %q and %q, and is %+v, %v", b, key, value, p, err)
-		case !ok && want && len(p.Key) < 256 && bytes.Equal(EncodeCommand(&p), b):
-			t.Errorf("%q is a plain put and is not cut as one", b)
-		}
-	})
-}
 
 // The state keeps nothing of a batch: neither keys nor values change with its memory.
 func TestPlainPutsAreCopied(t *testing.T) {

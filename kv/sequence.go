@@ -19,21 +19,17 @@ import (
 // sequencer carries out sequences on an executor. It owns the space for their results.
 type sequencer struct{ results []byte }
 
-// run carries out OpSequence, whose steps are in steps or, where these say so, in c.Parts. The revision moves once, at
-// the first step that changes something.
-func (q *sequencer) run(x *executor, c *Command, steps []step) (Result, error) {
-	results, parts, left := q.results[:0], c.Parts, 0
+// run carries out OpSequence. The revision moves once, at the first step that changes something.
+func (q *sequencer) run(x *executor, c *Command) (Result, error) {
+	results, left := q.results[:0], 0
 	whole, bound := c.Mode&ModeWhole != 0, sequenceBytes
 	var before savepoint
 	if whole {
 		before, bound = x.save(), MaxBodyBytes
 	}
-	for i := range steps {
-		var p *Command // nil: it is plain
-		if !steps[i].plain {
-			p, parts = &parts[0], parts[1:]
-		}
-		if p != nil && p.Op.checks() {
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		if p.Op.checks() {
 			holds, err := p.holds(&x.entries, &x.reg.tombstones)
 			if err != nil {
 				return Result{}, err
@@ -43,12 +39,12 @@ func (q *sequencer) run(x *executor, c *Command, steps []step) (Result, error) {
 			}
 			continue
 		}
-		r, fits, err := x.within(&steps[i], p, len(results), len(steps)-i, bound)
+		r, fits, err := x.within(p, len(results), len(c.Parts)-i, bound)
 		if err != nil {
 			return Result{}, err
 		}
 		if !fits && !whole {
-			left = len(steps) - i
+			left = len(c.Parts) - i
 			break
 		}
 		if whole && (!fits || r.Code.forSpace()) {
@@ -78,10 +74,10 @@ const sequenceBytes = 1 << 20
 // within runs the first of so many steps that are left, if its result fits behind used bytes of results into bound.
 // Otherwise fits is false and nothing was done. The result of the first step of a sequence always fits. So does that of
 // a step without a value behind others of its kind: the steps of one command are not separated, except those that only
-// read. p is the step unless it is plain.
-func (x *executor) within(s *step, p *Command, used, left, bound int) (r Result, fits bool, err error) {
+// read.
+func (x *executor) within(p *Part, used, left, bound int) (r Result, fits bool, err error) {
 	need := left*stepBytes + maxOverQuotaBytes
-	if p != nil && (p.Mode&ModeReturn != 0 || p.Op == OpFetch) {
+	if p.Mode&ModeReturn != 0 || p.Op == OpFetch {
 		old, err := x.entries.entry(p.Key)
 		if err != nil {
 			return Result{}, false, err
@@ -93,11 +89,7 @@ func (x *executor) within(s *step, p *Command, used, left, bound int) (r Result,
 	if used > 0 && used+need > bound {
 		return x.unchanged(CodeTooLarge), false, nil
 	}
-	if p == nil {
-		r, err = x.putPlain(s.key, s.value)
-	} else {
-		r, err = x.execute(p)
-	}
+	r, err = x.execute(p)
 	return r, true, err
 }
 
@@ -216,41 +208,16 @@ func (c *Command) validateSteps() error {
 	return validateStepsBytes(total)
 }
 
-// validateSequence is Validate for a sequence whose plain puts are valid, and not among the parts.
-func (c *Command) validateSequence(steps []step) error {
-	if err := c.validate(); err != nil {
-		return err
-	}
-	if err := c.validateSession(); err != nil {
-		return err
-	}
-	total, checking, parts := 0, true, c.Parts
-	for i := range steps {
-		if s := &steps[i]; s.plain {
-			checking = false
-			total += StepOverhead + len(s.key) + len(s.value)
-			continue
-		}
-		size, err := parts[0].validateStep(i, &checking)
-		if err != nil {
-			return err
-		}
-		total += size
-		parts = parts[1:]
-	}
-	return validateStepsBytes(total)
-}
-
 // validateStep checks step i of a sequence, and returns about how many bytes it takes. checking is whether all before it
 // are checks, and becomes whether it is one as well.
 func (p *Part) validateStep(i int, checking *bool) (size int, err error) {
 	*checking = *checking && p.Op.checks()
-	belongs := known(p.Op).step || p.Op.checks() && *checking
-	if !belongs || p.present()&(fenced|hasParts) != 0 {
+	belongs, has := known(p.Op).step || *checking, p.present()
+	if !belongs || has&(fenced|hasParts) != 0 {
 		return 0, fmt.Errorf("%w: step %d of the sequence: operation %d, or a field of it, does not belong there",
 			ErrCommand, i, p.Op)
 	}
-	if err := p.validate(); err != nil {
+	if err := p.validate(has); err != nil {
 		return 0, fmt.Errorf("step %d of the sequence: %w", i, err)
 	}
 	return StepOverhead + len(p.Key) + len(p.NewKey) + len(p.Value) + len(p.Test), nil

@@ -12,7 +12,6 @@ type State struct {
 	checkpoint checkpoint
 	command    Command // scratch of Apply
 	parts      []Part  // space for its parts
-	steps      []step  // likewise for its steps
 }
 
 // Open returns the state that src holds. l must be the same on all nodes and in all runs (see Limits). It reads the

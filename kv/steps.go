@@ -24,22 +24,11 @@ const (
 	ModeWhole   Mode = 1 << 5 // OpSequence: all steps or none, see there
 )
 
-// stepModes is what modes each of these commands takes.
-var stepModes = map[Op]Mode{
-	OpPut:    ModeAbsent | ModePresent | ModeEqual | ModeKeepTTL | ModeReturn,
-	OpUnlink: ModeAbsent | ModePresent | ModeEqual | ModeReturn,
-	OpRetime: ModeAbsent | ModePresent | ModeEqual | ModeReturn,
-	OpMove:   ModeAbsent,
-	OpPutAll: ModeAbsent | ModeEqual,
-
-	OpSequence: ModeWhole,
-}
-
 // validMode reports whether c has only modes that its Op takes, and none that exclude each other.
 func (c *Command) validMode() bool {
-	exclusive := c.Mode & (ModeAbsent | ModePresent | ModeEqual)
+	exclusive := c.Mode & conditions
 	switch {
-	case c.Mode&^stepModes[c.Op] != 0, exclusive&(exclusive-1) != 0:
+	case c.Mode&^known(c.Op).modes != 0, exclusive&(exclusive-1) != 0:
 		return false
 	case len(c.Test) > 0 && c.Mode&ModeEqual == 0 && c.Op != OpTestAndSet:
 		return false

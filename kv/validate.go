@@ -11,7 +11,7 @@ func (c *Command) Validate() error {
 	if known(c.Op).partial {
 		return fmt.Errorf("%w: operation %d is for transactions and sequences only", ErrCommand, c.Op)
 	}
-	if err := c.validate(); err != nil {
+	if err := c.validate(c.present()); err != nil {
 		return err
 	}
 	if err := c.validateSession(); err != nil {
@@ -23,16 +23,16 @@ func (c *Command) Validate() error {
 	return c.validateParts()
 }
 
-// validate makes the checks that commands and parts have in common, except those of sessions.
-func (c *Command) validate() error {
-	r, p := known(c.Op), c.present()
+// validate makes the checks that commands and parts have in common, except those of sessions. has is what c has.
+func (c *Command) validate(has fields) error {
+	r := known(c.Op)
 	if r.named == 0 {
 		return fmt.Errorf("%w: operation %d is not known to this version", ErrCommand, c.Op)
 	}
-	if err := c.validateNames(r.named, p); err != nil {
+	if err := c.validateNames(r.named, has); err != nil {
 		return err
 	}
-	if extra := p &^ r.takes; extra != 0 {
+	if extra := has &^ r.takes; extra != 0 {
 		return fmt.Errorf("%w: operation %d takes no %s", ErrCommand, c.Op, extra)
 	}
 	switch {
@@ -44,14 +44,19 @@ func (c *Command) validate() error {
 	case len(c.IdemKey) > MaxIdemKeyBytes:
 		return fmt.Errorf("%w: the idempotency key has %d bytes, at most %d are allowed",
 			ErrCommand, len(c.IdemKey), MaxIdemKeyBytes)
-	case p&moreFields != 0 || c.Op > OpPrune:
-		return c.validateMore()
+	case has&(moreFields|hasMode|hasSaid) != 0:
+		if err := c.validateMore(); err != nil {
+			return err
+		}
+	}
+	if r.rule != nil {
+		return r.rule(c)
 	}
 	return nil
 }
 
 // validateNames checks the keys of c.
-func (c *Command) validateNames(n named, p fields) error {
+func (c *Command) validateNames(n named, has fields) error {
 	if n == byNone {
 		if c.Key != "" {
 			return fmt.Errorf("%w: operation %d takes no key", ErrCommand, c.Op)
@@ -64,7 +69,7 @@ func (c *Command) validateNames(n named, p fields) error {
 	if err := ValidatePrefix(c.Key); err != nil {
 		return err
 	}
-	if c.Op == OpRename || c.Op == OpMove || p&hasNewKey != 0 {
+	if c.Op == OpRename || c.Op == OpMove || has&hasNewKey != 0 {
 		return ValidateKey(c.NewKey)
 	}
 	return nil
@@ -82,29 +87,44 @@ func (c *Command) validateMore() error {
 		return fmt.Errorf("%w: lock %d is not known to this version", ErrCommand, c.Lock)
 	case c.Lock != LockNone && c.HasIndex:
 		return fmt.Errorf("%w: a lock and an index exclude each other", ErrCommand)
-	case c.Op == OpNewEra && c.IdemKey == "":
-		return fmt.Errorf("%w: a new era without the key of the run that asks for it", ErrCommand)
 	case c.Said != "" && (len(c.Said) != sha256.Size || c.IdemKey == ""):
 		return fmt.Errorf("%w: a hash of %d bytes of what was sent: must be %d bytes, of a command with an idempotency key",
 			ErrCommand, len(c.Said), sha256.Size)
-	case c.Op == OpQuota:
-		return c.validateQuota()
-	case c.Op == OpPutAll:
-		return c.validatePairs()
-	case c.Op >= OpPutPolicy && c.Op <= OpBootstrap:
-		return c.validateACL()
-	case c.Op == OpLevel && (c.Num < 1 || len(c.Value) > MaxReleaseBytes):
-		return fmt.Errorf("%w: feature level %d of a release whose name has %d bytes: must be at least 1, and at "+
-			"most %d", ErrCommand, c.Num, len(c.Value), MaxReleaseBytes)
-	case (c.Op == OpStage || c.Op == OpInstall) && c.Num < 0:
-		return fmt.Errorf("%w: piece %d of an upload: must be from 0 up", ErrCommand, c.Num)
-	case c.Op == OpDropFence && c.Fence == "":
-		return fmt.Errorf("%w: no fence is named", ErrCommand)
 	case c.Fence == "" && c.Token != 0:
 		return fmt.Errorf("%w: token %d without a fence", ErrCommand, c.Token)
 	}
 	if c.Fence != "" {
 		return ValidateFence(c.Fence)
+	}
+	return nil
+}
+
+// validateEra checks that an OpNewEra says whose era it is.
+func (c *Command) validateEra() error {
+	if c.IdemKey == "" {
+		return fmt.Errorf("%w: a new era without the key of the run that asks for it", ErrCommand)
+	}
+	return nil
+}
+
+func (c *Command) validateDropFence() error {
+	if c.Fence == "" {
+		return fmt.Errorf("%w: no fence is named", ErrCommand)
+	}
+	return nil
+}
+
+func (c *Command) validateLevel() error {
+	if c.Num < 1 || len(c.Value) > MaxReleaseBytes {
+		return fmt.Errorf("%w: feature level %d of a release whose name has %d bytes: must be at least 1, and at "+
+			"most %d", ErrCommand, c.Num, len(c.Value), MaxReleaseBytes)
+	}
+	return nil
+}
+
+func (c *Command) validatePiece() error {
+	if c.Num < 0 {
+		return fmt.Errorf("%w: piece %d of an upload: must be from 0 up", ErrCommand, c.Num)
 	}
 	return nil
 }
@@ -135,12 +155,12 @@ func (c *Command) validateParts() error {
 	}
 	total := 0
 	for i := range c.Parts {
-		p := &c.Parts[i]
-		if !known(p.Op).part || p.present()&(fenced|hasParts) != 0 {
+		p, has := &c.Parts[i], c.Parts[i].present()
+		if !known(p.Op).part || has&(fenced|hasParts) != 0 {
 			return fmt.Errorf("%w: part %d of the transaction: operation %d, or a field of it, does not belong there",
 				ErrCommand, i, p.Op)
 		}
-		if err := p.validate(); err != nil {
+		if err := p.validate(has); err != nil {
 			return fmt.Errorf("part %d of the transaction: %w", i, err)
 		}
 		if err := p.validatePartSession(); err != nil {
