@@ -116,8 +116,8 @@ var catalogue = [...]operation{
 	OpMeasure: {name: "measure", named: byKey, level: 1, step: true, partial: true, space: reads},
 	OpSequence: {name: "sequence", named: byNone, takes: hasParts | hasMode | fenced | hasSaid,
 		modes: ModeWhole, level: 1},
-	OpPutAll: {name: "put-all", named: byNone, takes: hasValue | hasTTL | hasTest | hasMode,
-		modes: ModeAbsent | ModeEqual, level: 1, step: true, partial: true, writes: itsPairs,
+	OpPutAll: {name: "put-all", named: byNone, takes: hasValue | hasTTL | hasTest | hasMode | fenced,
+		modes: ModeAbsent | ModeEqual, level: 1, step: true, writes: itsPairs,
 		rule: (*Command).validatePairs},
 
 	OpGet:        {name: "get", named: byKey, part: true, partial: true, space: reads},

@@ -82,7 +82,7 @@ const (
 	OpSequence Op = 56
 
 	// OpPutAll writes all of the keys that Value holds with their values (AppendPair), each with the TTL, or if one is
-	// refused none; with ModeAbsent or ModeEqual only if that holds for all. Only a step.
+	// refused none; with ModeAbsent or ModeEqual only if that holds for all.
 	OpPutAll Op = 57
 )
 

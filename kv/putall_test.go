@@ -70,7 +70,6 @@ func TestInvalidPairs(t *testing.T) {
 			t.Errorf("%s: %v", name, s.Validate())
 		}
 	}
-	if c := putAll("a", "1"); !errors.Is(c.Validate(), ErrCommand) {
-		t.Error("it stands alone")
-	}
+	m := leveled(t, DefaultLimits)
+	m.want(putAll("a", "1", "b", "2").keyed("w", 1), done(2))
 }

@@ -96,7 +96,7 @@ func (b *batch) tryOut(cmd *command, args [][]byte) (steps []kv.Command, refusal
 	alone := batch{maxValueBytes: b.maxValueBytes}
 	cmd.steps(&alone, args)
 	if refusal = alone.failed; refusal == "" && len(alone.steps) > 0 {
-		if err := whole(alone.steps).Validate(); err != nil {
+		if err := validate(alone.steps); err != nil {
 			refusal = errorText(err)
 		}
 	}
@@ -165,8 +165,19 @@ func (b *batch) fits(args [][]byte) bool {
 	return steps <= kv.MaxSteps && bytes+steps*kv.StepOverhead <= kv.MaxPartsBytes
 }
 
-// whole returns steps as one sequence.
-func whole(steps []kv.Command) *kv.Command { return &kv.Command{Op: kv.OpSequence, Parts: steps} }
+// asOne returns steps as one command of the log: the only one that writes as it is, others as a sequence.
+func asOne(steps []kv.Command) kv.Command {
+	if len(steps) == 1 && writes(&steps[0]) {
+		return steps[0]
+	}
+	return kv.Command{Op: kv.OpSequence, Parts: steps}
+}
+
+// validate reports why the log would not take steps as one command.
+func validate(steps []kv.Command) error {
+	c := asOne(steps)
+	return c.Validate()
+}
 
 // reset empties b for the next batch.
 func (b *batch) reset() {

@@ -280,6 +280,27 @@ func TestAPipelineIsOneCommandOfTheLog(t *testing.T) {
 	}
 }
 
+// A write alone goes to the log as what it is, and its reply is what it came to there.
+func TestAWriteAloneIsNoSequence(t *testing.T) {
+	f := newFake(t)
+	s := dial(t, start(t, f, Config{}))
+	for _, c := range []struct {
+		command, reply string
+		op             kv.Op
+	}{
+		{"set a 1", "OK", kv.OpPut}, {"set a 2 nx get", "1", kv.OpPut}, {"incr a", "2", kv.OpIncrement},
+		{"append a 0", "2", kv.OpAppend}, {"mset b 1 c 2", "OK", kv.OpPutAll}, {"rename b d", "OK", kv.OpMove},
+		{"del d", "1", kv.OpUnlink}, {"incr c", "3", kv.OpIncrement}, {"del a c", "2", kv.OpSequence},
+	} {
+		f.told()
+		s.send(c.command)
+		got := s.reply()
+		if len(f.writes) != 1 || f.writes[0].Op != c.op || got != c.reply {
+			t.Errorf("%s: %s, by %+v", c.command, got, f.writes)
+		}
+	}
+}
+
 func TestALongPipelineIsTakenInParts(t *testing.T) {
 	f := newFake(t)
 	s := dial(t, start(t, f, Config{}))

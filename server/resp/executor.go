@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -51,13 +52,14 @@ func kept[T any](list []T) []T {
 	return list[:0]
 }
 
-// write carries out a batch that writes, as one sequence. If the values that it reads have no space in one result, the
-// results are those of the first commands.
+// write carries out a batch that writes, as one command of the log. If the values that it reads have no space in one
+// result, the results are those of the first commands.
 func (x *executor) write() error {
-	r, err := x.apply(kv.Command{Op: kv.OpSequence, Parts: x.batch.steps})
+	c := asOne(x.batch.steps)
+	r, err := x.apply(c)
 	switch {
 	case err == nil:
-		err = x.stepsOf(&r, 0)
+		err = x.stepsOf(&c, &r, 0)
 	case errors.Is(err, service.ErrNoSpace):
 		err = x.writeWithoutSpace(err)
 	}
@@ -84,12 +86,13 @@ func (x *executor) writeWithoutSpace(full error) error {
 	if len(some) == 0 || len(some) == len(all) {
 		return full
 	}
-	r, err := x.apply(kv.Command{Op: kv.OpSequence, Parts: some})
+	c := asOne(some)
+	r, err := x.apply(c)
 	if err != nil {
 		return err
 	}
 	x.batch.steps = some
-	err = x.stepsOf(&r, 0)
+	err = x.stepsOf(&c, &r, 0)
 	x.batch.steps = all
 	done := x.results
 	x.results = make([]result, 0, len(all))
@@ -106,21 +109,23 @@ func (x *executor) writeWithoutSpace(full error) error {
 	return err
 }
 
-// stepsOf reads the results of the batch's steps, which are behind so many checks, as far as there are any. After an
-// error nobody knows what was done.
-func (x *executor) stepsOf(r *kv.Result, checks int) error {
+// stepsOf reads the results of the batch's steps, which are behind so many checks, as far as there are any in r, the
+// result of c. After an error nobody knows what was done.
+func (x *executor) stepsOf(c *kv.Command, r *kv.Result, checks int) error {
 	n := len(x.batch.steps) - checks
+	x.held.hold(len(r.Body)) // what was written is told, whatever waits on this node
+	if c.Op != kv.OpSequence {
+		x.results = append(x.results, result{code: r.Code, count: r.Count, body: r.Body})
+		return nil
+	}
 	if r.Code != kv.CodeDone { // the same for all of them
-		for range n {
-			x.results = append(x.results, result{code: r.Code})
-		}
+		x.results = append(x.results, slices.Repeat([]result{{code: r.Code}}, n)...)
 		return nil
 	}
 	if r.Count > uint64(n) {
 		return service.InDoubt(fmt.Errorf("%w: of %d steps %d are left out", kv.ErrBody, n, r.Count))
 	}
 	n -= int(r.Count)
-	x.held.hold(len(r.Body)) // what was written is told, whatever waits on this node
 	steps := kv.StepsOf(r)
 	for range n {
 		s, err := steps.Next()
@@ -193,7 +198,8 @@ func (x *executor) inOneState(checks int) error {
 	if checks == 0 && b.writes == 0 {
 		return x.readWhole()
 	}
-	r, err := x.apply(kv.Command{Op: kv.OpSequence, Mode: kv.ModeWhole, Parts: b.steps})
+	c := kv.Command{Op: kv.OpSequence, Mode: kv.ModeWhole, Parts: b.steps}
+	r, err := x.apply(c)
 	switch {
 	case err != nil:
 		return err
@@ -202,7 +208,7 @@ func (x *executor) inOneState(checks int) error {
 	case r.Code == kv.CodeQuota, r.Code == kv.CodeFull, r.Code == kv.CodeTooLarge:
 		return &undoneError{result{code: r.Code, count: r.Count, body: r.Body}}
 	}
-	return x.stepsOf(&r, checks)
+	return x.stepsOf(&c, &r, checks)
 }
 
 // apply has a command applied, and notes whether the outcome of the connection's last write is unknown.

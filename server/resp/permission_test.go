@@ -292,3 +292,20 @@ func TestListingsLeaveOutWhatMayNotBeRead(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A step that a quota refuses does not tell how much others use of it, but to an operator.
+func TestAPipelineTellsNoUsage(t *testing.T) {
+	g := newGuarded(t)
+	g.apply(t, kv.Command{Op: kv.OpQuota, Key: "all/", Value: kv.QuotaLimits(4321, 0)})
+	g.may("app", `key_prefix "all/mine/" { policy = "write" }`)
+	for secret, told := range map[string]bool{"app": false, root: true} {
+		s := g.as(secret)
+		s.send("set all/mine/a "+strings.Repeat("v", 4400), "set all/mine/b 1")
+		if got := s.reply(); !strings.HasPrefix(got, "-OOM ") || strings.Contains(got, "4321") != told {
+			t.Errorf("%s is told %s", secret, got)
+		}
+		if got := s.reply(); got != "OK" {
+			t.Error(got)
+		}
+	}
+}

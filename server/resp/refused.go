@@ -25,7 +25,7 @@ func (x *executor) carryOut() error {
 		}
 		switch {
 		case errors.Is(err, kv.ErrCommand):
-			if x.leaveOut(func(steps []kv.Command) error { return whole(steps).Validate() }) == 0 {
+			if x.leaveOut(validate) == 0 {
 				return err
 			}
 		case !service.IsDenied(err):

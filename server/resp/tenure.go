@@ -94,7 +94,7 @@ func (c *conn) wrapped(args [][]byte, around kv.Command) {
 		c.appliedBefore(&r)
 		return
 	case err == nil:
-		err = c.exec.stepsOf(&r, 0)
+		err = c.exec.stepsOf(&around, &r, 0)
 	}
 	c.trail.batch(b, 0, c.exec.results, err)
 	c.out.answer(func() { b.replies(&c.out.Writer, c.exec.results, err) })
