@@ -23,14 +23,14 @@ const (
 	reads                   // changes nothing
 )
 
-// written says which keys an operation writes or deletes.
-type written uint8
+// keys says which keys an operation is about.
+type keys uint8
 
 const (
-	noKey     written = iota
-	itsKey            // Key, and NewKey if there is one
-	keysBelow         // all that start with Key
-	itsPairs          // those of EachPair
+	noKey     keys = iota
+	itsKey         // Key, and of what is written NewKey if there is one
+	keysBelow      // all that start with Key
+	itsPairs       // those of EachPair
 	everyKey
 )
 
@@ -44,8 +44,13 @@ type operation struct {
 	part    bool   // it may be part of a transaction
 	step    bool   // it may be a step of a sequence
 	partial bool   // it may be a part or step only
+	own     bool   // only nodes ask for it
 	space   space
-	writes  written
+	// tells is the keys of which its result tells something. An operation that may have one of the tellingModes tells of
+	// them with such a mode only.
+	tells keys
+	// writes is the keys that it writes or deletes.
+	writes keys
 	// rule, unless nil, checks what no other column says. It does not read the catalogue.
 	rule func(c *Command) error
 }
@@ -54,18 +59,23 @@ const (
 	idem   = hasIdem | hasBase | hasDecided
 	fenced = idem | hasFence | hasToken
 
-	conditions = ModeAbsent | ModePresent | ModeEqual
+	conditions   = ModeAbsent | ModePresent | ModeEqual
+	tellingModes = ModeReturn | ModeEqual
 )
 
 var catalogue = [...]operation{
 	OpSet: {name: "set", named: byKey,
 		takes: hasValue | hasFlags | hasIndex | hasLock | hasTTL | hasSessionID | fenced, part: true, writes: itsKey},
-	OpDelete:         {name: "delete", named: byKey, takes: hasIndex | fenced, part: true, space: frees, writes: itsKey},
-	OpPrune:          {name: "prune", named: byPrefix, takes: fenced, part: true, step: true, space: frees, writes: keysBelow},
-	OpAdd:            {name: "add", named: byKey, takes: hasNum | fenced, part: true, writes: itsKey},
-	OpTestAndSet:     {name: "test-and-set", named: byKey, takes: hasTest | hasValue | fenced, writes: itsKey},
-	OpRename:         {name: "rename", named: byKey, takes: hasNewKey | fenced, part: true, writes: itsKey},
-	OpRemove:         {name: "remove", named: byKey, takes: fenced, space: frees, writes: itsKey},
+	OpDelete: {name: "delete", named: byKey, takes: hasIndex | fenced,
+		part: true, space: frees, writes: itsKey},
+	OpPrune: {name: "prune", named: byPrefix, takes: fenced,
+		part: true, step: true, space: frees, writes: keysBelow},
+	OpAdd: {name: "add", named: byKey, takes: hasNum | fenced, part: true, tells: itsKey, writes: itsKey},
+	OpTestAndSet: {name: "test-and-set", named: byKey, takes: hasTest | hasValue | fenced,
+		tells: itsKey, writes: itsKey},
+	OpRename: {name: "rename", named: byKey, takes: hasNewKey | fenced,
+		part: true, tells: itsKey, writes: itsKey},
+	OpRemove:         {name: "remove", named: byKey, takes: fenced, space: frees, tells: itsKey, writes: itsKey},
 	OpExpire:         {name: "expire", named: byKey, takes: hasTTL | fenced, writes: itsKey},
 	OpTransaction:    {name: "transaction", named: byNone, takes: hasParts | fenced},
 	OpSessionCreate:  {name: "create-session", named: byNone, takes: hasSessionID | hasSessionBody | idem},
@@ -73,21 +83,22 @@ var catalogue = [...]operation{
 	OpSessionRenew:   {name: "renew-session", named: byNone, takes: hasSessionID | idem, space: frees},
 	OpDropFence: {name: "drop-fence", named: byNone, takes: hasFence | hasIndex | idem, space: frees,
 		rule: (*Command).validateDropFence},
-	OpEndSession: {name: "end-session", named: byNone, takes: hasSessionID | hasArm, space: frees},
-	OpEndKey:     {name: "end-key", named: byKey, takes: hasArm, space: frees, writes: itsKey},
-	OpEndDelay:   {name: "end-lock-delay", named: byKey, takes: hasArm, space: frees},
-	OpNewEra:     {name: "new-era", named: byNone, takes: idem, space: frees, rule: (*Command).validateEra},
+	OpEndSession: {name: "end-session", named: byNone, takes: hasSessionID | hasArm, own: true, space: frees},
+	OpEndKey:     {name: "end-key", named: byKey, takes: hasArm, own: true, space: frees, writes: itsKey},
+	OpEndDelay:   {name: "end-lock-delay", named: byKey, takes: hasArm, own: true, space: frees},
+	OpNewEra:     {name: "new-era", named: byNone, takes: idem, own: true, space: frees, rule: (*Command).validateEra},
 	OpQuota: {name: "quota", named: byKey, takes: hasValue | hasArm | idem, level: 1, space: frees,
 		rule: (*Command).validateQuota},
-	OpLevel: {name: "feature-level", named: byNone, takes: hasNum | hasValue, space: frees,
+	OpLevel: {name: "feature-level", named: byNone, takes: hasNum | hasValue, own: true, space: frees,
 		rule: (*Command).validateLevel},
 
-	OpStage: {name: "stage-upload", named: byNone, takes: hasSessionID | hasNum | hasValue | hasDecided, level: 1,
+	OpStage: {name: "stage-upload", named: byNone, takes: hasSessionID | hasNum | hasValue | hasDecided,
+		level: 1, own: true,
 		rule: (*Command).validatePiece},
 	OpInstall: {name: "install-upload", named: byNone, takes: hasSessionID | hasNum | idem,
 		level: 1, writes: everyKey, rule: (*Command).validatePiece},
 	OpDropStaged: {name: "drop-upload", named: byNone, takes: hasSessionID | hasArm | hasDecided,
-		level: 1, space: frees},
+		level: 1, own: true, space: frees},
 
 	OpPutPolicy: {name: "put-policy", named: byNone, takes: hasValue | hasIndex | idem, level: 1,
 		rule: (*Command).validateACL},
@@ -97,38 +108,43 @@ var catalogue = [...]operation{
 		rule: (*Command).validateACL},
 	OpDropToken: {name: "delete-token", named: byNone, takes: hasValue | idem, level: 1, space: frees,
 		rule: (*Command).validateACL},
-	OpEndToken: {name: "end-token", named: byNone, takes: hasValue | hasArm, level: 1, space: frees,
+	OpEndToken: {name: "end-token", named: byNone, takes: hasValue | hasArm, level: 1, own: true, space: frees,
 		rule: (*Command).validateACL},
 	OpBootstrap: {name: "bootstrap", named: byNone, takes: hasValue | hasNum | idem, level: 1, space: frees,
 		rule: (*Command).validateACL},
 
 	OpPut: {name: "put", named: byKey, takes: hasValue | hasTTL | hasTest | hasMode | fenced,
-		modes: conditions | ModeKeepTTL | ModeReturn, level: 1, step: true, writes: itsKey},
-	OpAppend:    {name: "append", named: byKey, takes: hasValue | hasNum | fenced, level: 1, step: true, writes: itsKey},
-	OpIncrement: {name: "increment", named: byKey, takes: hasNum | fenced, level: 1, step: true, writes: itsKey},
+		modes: conditions | ModeKeepTTL | ModeReturn, level: 1, step: true, tells: itsKey, writes: itsKey},
+	OpAppend: {name: "append", named: byKey, takes: hasValue | hasNum | fenced, level: 1, step: true,
+		tells: itsKey, writes: itsKey},
+	OpIncrement: {name: "increment", named: byKey, takes: hasNum | fenced, level: 1, step: true,
+		tells: itsKey, writes: itsKey},
 	OpUnlink: {name: "unlink", named: byKey, takes: hasTest | hasMode | fenced,
-		modes: conditions | ModeReturn, level: 1, step: true, space: frees, writes: itsKey},
+		modes: conditions | ModeReturn, level: 1, step: true, space: frees, tells: itsKey, writes: itsKey},
 	OpRetime: {name: "set-ttl", named: byKey, takes: hasTTL | hasTest | hasMode | fenced,
-		modes: conditions | ModeReturn, level: 1, step: true, writes: itsKey},
+		modes: conditions | ModeReturn, level: 1, step: true, tells: itsKey, writes: itsKey},
 	OpMove: {name: "move", named: byKey, takes: hasNewKey | hasMode | fenced,
-		modes: ModeAbsent, level: 1, step: true, writes: itsKey},
-	OpFetch:   {name: "fetch", named: byKey, level: 1, step: true, partial: true, space: reads},
-	OpMeasure: {name: "measure", named: byKey, level: 1, step: true, partial: true, space: reads},
+		modes: ModeAbsent, level: 1, step: true, tells: itsKey, writes: itsKey},
+	OpFetch:   {name: "fetch", named: byKey, level: 1, step: true, partial: true, space: reads, tells: itsKey},
+	OpMeasure: {name: "measure", named: byKey, level: 1, step: true, partial: true, space: reads, tells: itsKey},
 	OpSequence: {name: "sequence", named: byNone, takes: hasParts | hasMode | fenced | hasSaid,
 		modes: ModeWhole, level: 1},
 	OpPutAll: {name: "put-all", named: byNone, takes: hasValue | hasTTL | hasTest | hasMode | fenced,
-		modes: ModeAbsent | ModeEqual, level: 1, step: true, writes: itsPairs,
+		modes: ModeAbsent | ModeEqual, level: 1, step: true, tells: itsPairs, writes: itsPairs,
 		rule: (*Command).validatePairs},
 
-	OpGet:        {name: "get", named: byKey, part: true, partial: true, space: reads},
-	OpGetOrEmpty: {name: "get-or-empty", named: byKey, part: true, partial: true, space: reads},
-	OpGetTree:    {name: "get-tree", named: byPrefix, part: true, partial: true, space: reads},
-	OpCheckIndex: {name: "check-index", named: byKey, takes: hasIndex, part: true, partial: true, space: reads},
+	OpGet:        {name: "get", named: byKey, part: true, partial: true, space: reads, tells: itsKey},
+	OpGetOrEmpty: {name: "get-or-empty", named: byKey, part: true, partial: true, space: reads, tells: itsKey},
+	OpGetTree:    {name: "get-tree", named: byPrefix, part: true, partial: true, space: reads, tells: keysBelow},
+	OpCheckIndex: {name: "check-index", named: byKey, takes: hasIndex,
+		part: true, partial: true, space: reads, tells: itsKey},
 	OpCheckSession: {name: "check-session", named: byKey, takes: hasSessionID,
-		part: true, partial: true, space: reads},
-	OpCheckNotExists: {name: "check-not-exists", named: byKey, part: true, partial: true, space: reads},
-	OpCheckValue:     {name: "check-value", named: byKey, takes: hasValue, part: true, partial: true, space: reads},
-	OpCheckUnchanged: {name: "check-unchanged", named: byKey, takes: hasIndex, level: 1, partial: true, space: reads},
+		part: true, partial: true, space: reads, tells: itsKey},
+	OpCheckNotExists: {name: "check-not-exists", named: byKey, part: true, partial: true, space: reads, tells: itsKey},
+	OpCheckValue: {name: "check-value", named: byKey, takes: hasValue,
+		part: true, partial: true, space: reads, tells: itsKey},
+	OpCheckUnchanged: {name: "check-unchanged", named: byKey, takes: hasIndex, level: 1, partial: true,
+		space: reads, tells: itsKey},
 }
 
 // known returns the row of op. For an operation that this release does not know, or only from a feature level on that it
@@ -167,27 +183,51 @@ func (op Op) OnlyReads() bool { return known(op).space == reads }
 // hasParts reports whether a command of op consists of others.
 func (op Op) hasParts() bool { return known(op).takes&hasParts != 0 }
 
+// OnKeys reports whether op is for clients, and about keys or made of operations that are.
+func (op Op) OnKeys() bool {
+	r := known(op)
+	return !r.own && (r.tells != noKey || r.writes != noKey || op.hasParts())
+}
+
+// EachTold calls fn with the keys of which the result of c tells something, as EachWritten does, but leaves out those of
+// its parts.
+func (c *Command) EachTold(fn func(key string, below bool) bool) (more bool) {
+	r := known(c.Op)
+	if r.modes&tellingModes != 0 && c.Mode&tellingModes == 0 {
+		return true
+	}
+	return c.each(r.tells, fn)
+}
+
 // EachWritten calls fn with the keys that c writes or deletes, until fn returns false, and then returns false. If below
 // is true, all keys that start with key are meant. Other things that c changes, such as sessions, are not named.
 func (c *Command) EachWritten(fn func(key string, below bool) bool) (more bool) {
-	more = true
-	switch known(c.Op).writes {
-	case itsKey:
-		if more = fn(c.Key, false); more && c.NewKey != "" {
-			more = fn(c.NewKey, false)
-		}
-	case keysBelow:
-		more = fn(c.Key, true)
-	case itsPairs:
-		_ = c.EachPair(func(key string, _ []byte) bool { // what is not valid has no pairs
-			more = fn(key, false)
-			return more
-		})
-	case everyKey:
-		more = fn("", true)
+	r := known(c.Op)
+	if more = c.each(r.writes, fn); more && r.writes == itsKey && c.NewKey != "" {
+		more = fn(c.NewKey, false)
 	}
 	for i := 0; more && i < len(c.Parts); i++ {
 		more = c.Parts[i].EachWritten(fn)
 	}
 	return more
+}
+
+// each calls fn with those keys of c, but for its NewKey and those of its parts.
+func (c *Command) each(which keys, fn func(key string, below bool) bool) (more bool) {
+	switch which {
+	case itsKey:
+		return fn(c.Key, false)
+	case keysBelow:
+		return fn(c.Key, true)
+	case everyKey:
+		return fn("", true)
+	case itsPairs:
+		more = true
+		_ = c.EachPair(func(key string, _ []byte) bool { // what is not valid has no pairs
+			more = fn(key, false)
+			return more
+		})
+		return more
+	}
+	return true
 }

@@ -21,7 +21,7 @@ func EachNeed(c *kv.Command, need func(p acl.Permission, some bool) error) error
 			return err
 		}
 	}
-	all := func(list ...acl.Permission) error {
+	if list, named := besideKeys(c); named {
 		for _, p := range list {
 			if err := need(p, false); err != nil {
 				return err
@@ -29,91 +29,55 @@ func EachNeed(c *kv.Command, need func(p acl.Permission, some bool) error) error
 		}
 		return nil
 	}
-	switch c.Op {
-	case kv.OpTransaction:
-		for i := range c.Parts {
-			if err := EachNeed(&c.Parts[i], need); err != nil {
-				return err
-			}
-		}
-		return nil
-	case kv.OpSet, kv.OpDelete, kv.OpExpire:
-		return all(acl.KeyWrite(c.Key))
-	case kv.OpAdd, kv.OpTestAndSet, kv.OpRemove: // they answer with what was there
-		return all(acl.KeyRead(c.Key), acl.KeyWrite(c.Key))
-	case kv.OpRename, kv.OpMove: // what was there can be read under the new name
-		return all(acl.KeyRead(c.Key), acl.KeyWrite(c.Key), acl.KeyWrite(c.NewKey))
-	case kv.OpPrune:
-		return all(acl.KeyWritePrefix(c.Key))
-	case kv.OpGet, kv.OpGetOrEmpty, kv.OpCheckIndex, kv.OpCheckSession, kv.OpCheckNotExists, kv.OpCheckValue,
-		kv.OpCheckUnchanged:
-		return all(acl.KeyRead(c.Key))
-	case kv.OpGetTree: // nothing can be left out: what is hidden would count for the size of the outcome
-		return all(acl.KeyReadPrefix(c.Key))
-	case kv.OpSessionCreate:
-		return all(acl.SessionWrite(c.Session.Node))
-	case kv.OpSessionDestroy, kv.OpSessionRenew, kv.OpBootstrap: // see above
-		return nil
-	case kv.OpDropFence:
-		return all(toDrop(c)...)
-	case kv.OpQuota:
-		return all(acl.OperatorWrite())
-	case kv.OpInstall:
-		return all(acl.OperatorWrite(), acl.KeyWritePrefix(""), // and it replaces sessions, and raises fences
-			acl.Permission{Kind: acl.Session, Access: acl.Write, Prefix: true},
-			acl.Permission{Kind: acl.Lease, Access: acl.Write, Prefix: true})
-	case kv.OpPutPolicy, kv.OpDropPolicy, kv.OpPutToken, kv.OpDropToken:
-		return all(acl.ACLWrite())
+	if !c.Op.OnKeys() {
+		panic(fmt.Sprintf("access: nobody knows what operation %d needs", c.Op))
 	}
-	return eachNeedOfSteps(c, need)
-}
-
-// eachNeedOfSteps is EachNeed for the commands of kv/steps.go and sequences of them.
-func eachNeedOfSteps(c *kv.Command, need func(p acl.Permission, some bool) error) error {
-	switch c.Op {
-	case kv.OpSequence:
-		for i := range c.Parts {
-			if err := EachNeed(&c.Parts[i], need); err != nil {
-				return err
-			}
-		}
-		return nil
-	case kv.OpFetch, kv.OpMeasure:
-		return need(acl.KeyRead(c.Key), false)
-	case kv.OpPut, kv.OpUnlink, kv.OpRetime:
-		if c.Mode&(kv.ModeReturn|kv.ModeEqual) != 0 { // they tell what was there
-			if err := need(acl.KeyRead(c.Key), false); err != nil {
-				return err
-			}
-		}
-		return need(acl.KeyWrite(c.Key), false)
-	case kv.OpAppend, kv.OpIncrement: // they tell how long it was, or what
-		if err := need(acl.KeyRead(c.Key), false); err != nil {
+	for i := range c.Parts {
+		if err := EachNeed(&c.Parts[i], need); err != nil {
 			return err
 		}
-		return need(acl.KeyWrite(c.Key), false)
-	case kv.OpPutAll:
-		return eachNeedOfPairs(c, need)
 	}
-	panic(fmt.Sprintf("access: nobody knows what operation %d needs", c.Op))
+	if len(c.Parts) > 0 {
+		return nil
+	}
+	return eachNeedOnKeys(c, need)
 }
 
-// eachNeedOfPairs is EachNeed for a command that writes several keys.
-func eachNeedOfPairs(c *kv.Command, need func(p acl.Permission, some bool) error) error {
-	var denied error
-	err := c.EachPair(func(key string, _ []byte) bool {
-		if c.Mode&(kv.ModeReturn|kv.ModeEqual) != 0 { // they tell what was there
-			denied = need(acl.KeyRead(key), false)
-		}
-		if denied == nil {
-			denied = need(acl.KeyWrite(key), false)
-		}
-		return denied == nil
-	})
-	if denied != nil {
-		return denied
+// eachNeedOnKeys calls need with what it takes to see the keys of which c tells something, and to write those that it
+// writes. A key that is moved can be read under its new name, so moving tells of it.
+func eachNeedOnKeys(c *kv.Command, need func(p acl.Permission, some bool) error) error {
+	err := errNoKey
+	all := func(access acl.Access, key string, below bool) bool {
+		err = need(acl.Permission{Kind: acl.Key, Access: access, Name: key, Prefix: below}, false)
+		return err == nil
+	}
+	if c.EachTold(func(key string, below bool) bool { return all(acl.Read, key, below) }) {
+		c.EachWritten(func(key string, below bool) bool { return all(acl.Write, key, below) })
 	}
 	return err
+}
+
+var errNoKey = fmt.Errorf("%w: it names no key", kv.ErrCommand)
+
+// besideKeys returns what an operation needs that is about other things than keys. named is false for all others.
+func besideKeys(c *kv.Command) (list []acl.Permission, named bool) {
+	switch c.Op {
+	case kv.OpSessionCreate:
+		list = []acl.Permission{acl.SessionWrite(c.Session.Node)}
+	case kv.OpSessionDestroy, kv.OpSessionRenew, kv.OpBootstrap: // see EachNeed
+	case kv.OpDropFence:
+		list = toDrop(c)
+	case kv.OpQuota:
+		list = []acl.Permission{acl.OperatorWrite()}
+	case kv.OpInstall: // it replaces sessions too, and raises fences
+		list = []acl.Permission{acl.OperatorWrite(), acl.KeyWritePrefix(""),
+			{Kind: acl.Session, Access: acl.Write, Prefix: true}, {Kind: acl.Lease, Access: acl.Write, Prefix: true}}
+	case kv.OpPutPolicy, kv.OpDropPolicy, kv.OpPutToken, kv.OpDropToken:
+		list = []acl.Permission{acl.ACLWrite()}
+	default:
+		return nil, false
+	}
+	return list, true
 }
 
 // Fence returns the permission to do something with a fence: it can keep others from writing, or says how far they have

@@ -25,30 +25,35 @@ func needed(c kv.Command) (list []string, panicked bool) {
 
 // Every operation that a request can be is known to need something.
 func TestEveryOperationNeedsSomething(t *testing.T) {
-	for op := kv.OpSet; op <= kv.OpSequence; op++ {
-		list, panicked := needed(kv.Command{Op: op, Fence: "kv/f"})
+	known := slices.Collect(kv.Ops())
+	for op := range kv.Op(255) {
+		c := kv.Command{Op: op, Fence: "kv/f", Key: "k", NewKey: "l"}
+		if op == kv.OpPutAll {
+			c.Value = kv.AppendPair(nil, "k", nil)
+		}
+		list, panicked := needed(c)
 		switch n := len(list); op {
 		case kv.OpEndSession, kv.OpEndKey, kv.OpEndDelay, kv.OpNewEra, kv.OpLevel, kv.OpStage, kv.OpDropStaged, kv.OpEndToken:
 			if !panicked {
-				t.Errorf("operation %d is the cluster's own, and was decided about", op)
+				t.Errorf("%v is the cluster's own, and was decided about", op)
 			}
 		case kv.OpTransaction, kv.OpSequence, kv.OpSessionDestroy, kv.OpSessionRenew, kv.OpBootstrap:
 			if n != 1 || panicked { // of the fence
-				t.Errorf("operation %d needs %d", op, n)
+				t.Errorf("%v needs %d", op, n)
 			}
 		default:
-			known := op < kv.OpBootstrap || op >= kv.OpGet && op <= kv.OpCheckUnchanged || op >= kv.OpPut
-			if known && (n < 2 || panicked) {
-				t.Errorf("operation %d needs %d, %v", op, n, panicked)
+			is := slices.Contains(known, op)
+			if is && (n < 2 || panicked) {
+				t.Errorf("%v needs %d, %v", op, n, panicked)
 			}
-			if !known && !panicked {
-				t.Errorf("operation %d, which there is not, needs %v", op, list)
+			if !is && !panicked {
+				t.Errorf("%v, which there is not, needs %v", op, list)
 			}
 		}
 	}
 }
 
-func TestWhatStepsNeed(t *testing.T) {
+func TestWhatCommandsNeed(t *testing.T) {
 	const read, write = `'key:read' on "k"`, `'key:write' on "k"`
 	for _, c := range []struct {
 		command kv.Command
@@ -68,14 +73,32 @@ func TestWhatStepsNeed(t *testing.T) {
 		{kv.Command{Op: kv.OpAppend}, []string{read, write}},
 		{kv.Command{Op: kv.OpIncrement}, []string{read, write}},
 		{kv.Command{Op: kv.OpMove, NewKey: "new"}, []string{read, write, `'key:write' on "new"`}},
+		{kv.Command{Op: kv.OpSet}, []string{write}},
+		{kv.Command{Op: kv.OpTestAndSet}, []string{read, write}},
+		{kv.Command{Op: kv.OpRemove}, []string{read, write}},
+		{kv.Command{Op: kv.OpRename, NewKey: "new"}, []string{read, write, `'key:write' on "new"`}},
+		{kv.Command{Op: kv.OpGetTree}, []string{`'key:read' on everything that begins with "k"`}},
+		{kv.Command{Op: kv.OpPutAll, Value: kv.AppendPair(kv.AppendPair(nil, "k", nil), "l", nil)},
+			[]string{write, `'key:write' on "l"`}},
+		{kv.Command{Op: kv.OpPutAll, Mode: kv.ModeEqual, Value: kv.AppendPair(nil, "k", nil)}, []string{read, write}},
 		{kv.Command{Op: kv.OpSequence, Fence: "lease/l", Parts: []kv.Part{{Op: kv.OpCheckNotExists, Key: "k"},
 			{Op: kv.OpPut, Key: "k"}, {Op: kv.OpPrune, Key: "p"}}},
 			[]string{`'lease:write' on "l"`, read, write, `'key:write' on everything that begins with "p"`}},
 	} {
-		c.command.Key = "k"
+		if c.command.Op != kv.OpPutAll {
+			c.command.Key = "k"
+		}
 		if got, panicked := needed(c.command); panicked || !slices.Equal(got, c.want) {
 			t.Errorf("operation %d with mode %d needs %v, want %v", c.command.Op, c.command.Mode, got, c.want)
 		}
+	}
+}
+
+// A command that names no key, since its pairs cannot be read, is refused and not allowed without a permission.
+func TestUnreadablePairsAreRefused(t *testing.T) {
+	c := kv.Command{Op: kv.OpPutAll, Value: []byte{200}}
+	if err := EachNeed(&c, func(acl.Permission, bool) error { return nil }); !errors.Is(err, kv.ErrCommand) {
+		t.Error(err)
 	}
 }
 
