@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 )
@@ -51,6 +52,8 @@ type operation struct {
 	tells keys
 	// writes is the keys that it writes or deletes.
 	writes keys
+	// beside is what it changes that is neither a key nor a fence, in words.
+	beside string
 	// rule, unless nil, checks what no other column says. It does not read the catalogue.
 	rule func(c *Command) error
 }
@@ -75,43 +78,49 @@ var catalogue = [...]operation{
 		tells: itsKey, writes: itsKey},
 	OpRename: {name: "rename", named: byKey, takes: hasNewKey | fenced,
 		part: true, tells: itsKey, writes: itsKey},
-	OpRemove:         {name: "remove", named: byKey, takes: fenced, space: frees, tells: itsKey, writes: itsKey},
-	OpExpire:         {name: "expire", named: byKey, takes: hasTTL | fenced, writes: itsKey},
-	OpTransaction:    {name: "transaction", named: byNone, takes: hasParts | fenced},
-	OpSessionCreate:  {name: "create-session", named: byNone, takes: hasSessionID | hasSessionBody | idem},
-	OpSessionDestroy: {name: "destroy-session", named: byNone, takes: hasSessionID | idem, space: frees},
-	OpSessionRenew:   {name: "renew-session", named: byNone, takes: hasSessionID | idem, space: frees},
+	OpRemove:      {name: "remove", named: byKey, takes: fenced, space: frees, tells: itsKey, writes: itsKey},
+	OpExpire:      {name: "expire", named: byKey, takes: hasTTL | fenced, writes: itsKey},
+	OpTransaction: {name: "transaction", named: byNone, takes: hasParts | fenced},
+	OpSessionCreate: {name: "create-session", named: byNone, takes: hasSessionID | hasSessionBody | idem,
+		beside: "session"},
+	OpSessionDestroy: {name: "destroy-session", named: byNone, takes: hasSessionID | idem, space: frees,
+		beside: "session"},
+	OpSessionRenew: {name: "renew-session", named: byNone, takes: hasSessionID | idem, space: frees,
+		beside: "session"},
 	OpDropFence: {name: "drop-fence", named: byNone, takes: hasFence | hasIndex | idem, space: frees,
 		rule: (*Command).validateDropFence},
-	OpEndSession: {name: "end-session", named: byNone, takes: hasSessionID | hasArm, own: true, space: frees},
-	OpEndKey:     {name: "end-key", named: byKey, takes: hasArm, own: true, space: frees, writes: itsKey},
-	OpEndDelay:   {name: "end-lock-delay", named: byKey, takes: hasArm, own: true, space: frees},
-	OpNewEra:     {name: "new-era", named: byNone, takes: idem, own: true, space: frees, rule: (*Command).validateEra},
+	OpEndSession: {name: "end-session", named: byNone, takes: hasSessionID | hasArm, own: true, space: frees,
+		beside: "session"},
+	OpEndKey: {name: "end-key", named: byKey, takes: hasArm, own: true, space: frees, writes: itsKey},
+	OpEndDelay: {name: "end-lock-delay", named: byKey, takes: hasArm, own: true, space: frees,
+		beside: "lock-delay of key"},
+	OpNewEra: {name: "new-era", named: byNone, takes: idem, own: true, space: frees,
+		beside: "the era of leases' tokens", rule: (*Command).validateEra},
 	OpQuota: {name: "quota", named: byKey, takes: hasValue | hasArm | idem, level: 1, space: frees,
-		rule: (*Command).validateQuota},
+		beside: "quota of prefix", rule: (*Command).validateQuota},
 	OpLevel: {name: "feature-level", named: byNone, takes: hasNum | hasValue, own: true, space: frees,
-		rule: (*Command).validateLevel},
+		beside: "the feature level", rule: (*Command).validateLevel},
 
 	OpStage: {name: "stage-upload", named: byNone, takes: hasSessionID | hasNum | hasValue | hasDecided,
 		level: 1, own: true,
-		rule: (*Command).validatePiece},
+		beside: "uploaded snapshot", rule: (*Command).validatePiece},
 	OpInstall: {name: "install-upload", named: byNone, takes: hasSessionID | hasNum | idem,
 		level: 1, writes: everyKey, rule: (*Command).validatePiece},
 	OpDropStaged: {name: "drop-upload", named: byNone, takes: hasSessionID | hasArm | hasDecided,
-		level: 1, own: true, space: frees},
+		level: 1, own: true, space: frees, beside: "uploaded snapshot"},
 
 	OpPutPolicy: {name: "put-policy", named: byNone, takes: hasValue | hasIndex | idem, level: 1,
-		rule: (*Command).validateACL},
+		beside: "policy", rule: (*Command).validateACL},
 	OpDropPolicy: {name: "delete-policy", named: byNone, takes: hasValue | idem, level: 1, space: frees,
-		rule: (*Command).validateACL},
+		beside: "policy", rule: (*Command).validateACL},
 	OpPutToken: {name: "put-token", named: byNone, takes: hasValue | hasIndex | idem | hasSaid, level: 1,
-		rule: (*Command).validateACL},
+		beside: "token", rule: (*Command).validateACL},
 	OpDropToken: {name: "delete-token", named: byNone, takes: hasValue | idem, level: 1, space: frees,
-		rule: (*Command).validateACL},
+		beside: "token", rule: (*Command).validateACL},
 	OpEndToken: {name: "end-token", named: byNone, takes: hasValue | hasArm, level: 1, own: true, space: frees,
-		rule: (*Command).validateACL},
+		beside: "token", rule: (*Command).validateACL},
 	OpBootstrap: {name: "bootstrap", named: byNone, takes: hasValue | hasNum | idem, level: 1, space: frees,
-		rule: (*Command).validateACL},
+		beside: "token", rule: (*Command).validateACL},
 
 	OpPut: {name: "put", named: byKey, takes: hasValue | hasTTL | hasTest | hasMode | fenced,
 		modes: conditions | ModeKeepTTL | ModeReturn, level: 1, step: true, tells: itsKey, writes: itsKey},
@@ -183,6 +192,9 @@ func (op Op) OnlyReads() bool { return known(op).space == reads }
 // hasParts reports whether a command of op consists of others.
 func (op Op) hasParts() bool { return known(op).takes&hasParts != 0 }
 
+// TakesValue reports whether Value is, to op, what a key holds.
+func (op Op) TakesValue() bool { return known(op).named == byKey && known(op).takes&hasValue != 0 }
+
 // OnKeys reports whether op is for clients, and about keys or made of operations that are.
 func (op Op) OnKeys() bool {
 	r := known(op)
@@ -230,4 +242,13 @@ func (c *Command) each(which keys, fn func(key string, below bool) bool) (more b
 		return more
 	}
 	return true
+}
+
+// Beside returns what c changes that is neither a key nor a fence, in words such as "session", and its name if it has one.
+// If there is nothing, both are empty.
+func (c *Command) Beside() (what, name string) {
+	if what = known(c.Op).beside; what == "" {
+		return "", ""
+	}
+	return what, cmp.Or(c.Key, c.Session.ID, c.ACLSubject())
 }

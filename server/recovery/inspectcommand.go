@@ -74,7 +74,8 @@ func (p *inspector) describe(c *kv.Command) command {
 	return out
 }
 
-// describeValue describes the value of c: as what the operation takes it for.
+// describeValue describes the value of c: as what the operation takes it for. Each form that is not a value of a key is
+// named, since each is shown in another way.
 func (p *inspector) describeValue(c *kv.Command, out *command) {
 	switch c.Op {
 	case kv.OpPutAll:
@@ -92,10 +93,8 @@ func (p *inspector) describeValue(c *kv.Command, out *command) {
 		out.ACLToken = tokenOf(kv.TokenOf(c))
 	case kv.OpLevel:
 		out.Release = string(c.Value)
-	case kv.OpSet, kv.OpTestAndSet, kv.OpCheckValue, kv.OpPut:
-		out.Value = p.content(c.Value)
 	default:
-		if len(c.Value) > 0 && out.Subject == "" {
+		if c.Op.TakesValue() || len(c.Value) > 0 && out.Subject == "" {
 			out.Value = p.content(c.Value)
 		}
 	}

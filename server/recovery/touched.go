@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tenure/kv"
 	"tenure/server/recovery/merge"
@@ -58,14 +59,12 @@ const (
 	everyKey = "every key: an uploaded snapshot replaces the store"
 )
 
-// command takes what a command writes. Each operation is named here: see TestEveryOperationIsInThePlan.
+// command takes what a command writes: see TestEveryOperationIsInThePlan.
 func (t *touched) command(c *kv.Command, s merge.Slot) {
 	if c.Fence != "" {
 		t.add(fmt.Sprintf("fence %q", c.Fence), s)
 	}
-	keys := false
 	c.EachWritten(func(key string, below bool) bool {
-		keys = true
 		switch {
 		case c.Op == kv.OpInstall:
 			t.add(everyKey, s)
@@ -76,34 +75,13 @@ func (t *touched) command(c *kv.Command, s merge.Slot) {
 		}
 		return true
 	})
-	if what := register(c); what != "" && !keys {
-		t.add(what, s)
+	switch what, name := c.Beside(); {
+	case what == "":
+	case name == c.Key && name != "":
+		t.add(fmt.Sprintf("%s %q", what, name), s)
+	default:
+		t.add(strings.TrimSuffix(what+" "+name, " "), s)
 	}
-}
-
-// register returns what a command writes that is no key, "" for nothing.
-func register(c *kv.Command) string {
-	switch c.Op {
-	case kv.OpTransaction, kv.OpSequence, kv.OpDropFence: // keys, and the fence
-		return ""
-	case kv.OpSessionCreate, kv.OpSessionDestroy, kv.OpSessionRenew, kv.OpEndSession:
-		return "session " + c.Session.ID
-	case kv.OpEndDelay:
-		return fmt.Sprintf("lock-delay of key %q", c.Key)
-	case kv.OpQuota:
-		return fmt.Sprintf("quota of prefix %q", c.Key)
-	case kv.OpPutPolicy, kv.OpDropPolicy:
-		return "policy " + c.ACLSubject()
-	case kv.OpPutToken, kv.OpDropToken, kv.OpEndToken, kv.OpBootstrap:
-		return "token " + c.ACLSubject()
-	case kv.OpStage, kv.OpDropStaged:
-		return "uploaded snapshot " + c.Session.ID
-	case kv.OpNewEra:
-		return "the era of leases' tokens"
-	case kv.OpLevel:
-		return "the feature level"
-	}
-	return "what " + c.Op.String() + " does"
 }
 
 func (t *touched) add(name string, s merge.Slot) {

@@ -64,7 +64,7 @@ func (b *batch) step(c kv.Command) {
 }
 
 // writes reports whether a step may change something.
-func writes(step *kv.Command) bool { return step.Op != kv.OpFetch && step.Op != kv.OpMeasure }
+func writes(step *kv.Command) bool { return !step.Op.OnlyReads() }
 
 // op ends a command: reply is called with the results of its steps, which are the last n.
 func (b *batch) op(n int, reply replyFunc) *op {

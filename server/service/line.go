@@ -50,12 +50,10 @@ func (l *Line) AboutCommand(c *kv.Command) (acts bool) {
 		l.names.Add(key)
 		return true
 	})
-	switch c.Op {
-	case kv.OpSessionCreate, kv.OpSessionDestroy, kv.OpSessionRenew:
-		l.names.Add(c.Session.ID)
-	case kv.OpQuota:
-		l.names.Add(c.Key)
-	case kv.OpDropFence:
+	if _, name := c.Beside(); name != "" {
+		l.names.Add(name)
+	}
+	if c.Op == kv.OpDropFence { // other commands are only done under one
 		l.names.Add(c.Fence)
 	}
 	for i := range c.Parts {

@@ -133,7 +133,7 @@ var errTooManyOps = service.Refuse(api.CodeTooLarge, fmt.Sprintf("transaction to
 // changesAnything reports whether the transaction may change something. Under a fence also one that only reads does: it
 // may raise the fence, which keeps others from writing.
 func changesAnything(c *kv.Command) bool {
-	return slices.ContainsFunc(c.Parts, func(p kv.Part) bool { return p.Op < kv.OpGet }) || c.Fence != "" && len(c.Parts) > 0
+	return slices.ContainsFunc(c.Parts, func(p kv.Part) bool { return !p.Op.OnlyReads() }) || c.Fence != "" && len(c.Parts) > 0
 }
 
 // parts makes parts of ops.
