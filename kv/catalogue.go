@@ -35,6 +35,19 @@ const (
 	everyKey
 )
 
+// rule is what an operation must be, beside what the other columns say.
+type rule uint8
+
+const (
+	namesFence rule = iota + 1
+	namesRun        // of the node that asks, as its idempotency key
+	isQuota
+	isLevel
+	isPiece // of an upload
+	isACL   // a policy, a token, or the ID of one
+	arePairs
+)
+
 // operation is a row of the catalogue: what this release knows of an operation, besides how it is applied.
 type operation struct {
 	name    string // in audit lines, plans and listings of a log, as in the HTTP API where it has them
@@ -54,8 +67,7 @@ type operation struct {
 	writes keys
 	// beside is what it changes that is neither a key nor a fence, in words.
 	beside string
-	// rule, unless nil, checks what no other column says. It does not read the catalogue.
-	rule func(c *Command) error
+	rule   rule
 }
 
 const (
@@ -68,7 +80,8 @@ const (
 
 var catalogue = [...]operation{
 	OpSet: {name: "set", named: byKey,
-		takes: hasValue | hasFlags | hasIndex | hasLock | hasTTL | hasSessionID | fenced, part: true, writes: itsKey},
+		takes: hasValue | hasFlags | hasIndex | hasLock | hasTTL | hasSessionID | hasTest | hasMode | fenced,
+		modes: conditions | ModeKeepTTL | ModeReturn, part: true, step: true, tells: itsKey, writes: itsKey},
 	OpDelete: {name: "delete", named: byKey, takes: hasIndex | fenced,
 		part: true, space: frees, writes: itsKey},
 	OpPrune: {name: "prune", named: byPrefix, takes: fenced,
@@ -87,43 +100,39 @@ var catalogue = [...]operation{
 		beside: "session"},
 	OpSessionRenew: {name: "renew-session", named: byNone, takes: hasSessionID | idem, space: frees,
 		beside: "session"},
-	OpDropFence: {name: "drop-fence", named: byNone, takes: hasFence | hasIndex | idem, space: frees,
-		rule: (*Command).validateDropFence},
+	OpDropFence: {name: "drop-fence", named: byNone, takes: hasFence | hasIndex | idem, space: frees, rule: namesFence},
 	OpEndSession: {name: "end-session", named: byNone, takes: hasSessionID | hasArm, own: true, space: frees,
 		beside: "session"},
 	OpEndKey: {name: "end-key", named: byKey, takes: hasArm, own: true, space: frees, writes: itsKey},
 	OpEndDelay: {name: "end-lock-delay", named: byKey, takes: hasArm, own: true, space: frees,
 		beside: "lock-delay of key"},
 	OpNewEra: {name: "new-era", named: byNone, takes: idem, own: true, space: frees,
-		beside: "the era of leases' tokens", rule: (*Command).validateEra},
+		beside: "the era of leases' tokens", rule: namesRun},
 	OpQuota: {name: "quota", named: byKey, takes: hasValue | hasArm | idem, level: 1, space: frees,
-		beside: "quota of prefix", rule: (*Command).validateQuota},
+		beside: "quota of prefix", rule: isQuota},
 	OpLevel: {name: "feature-level", named: byNone, takes: hasNum | hasValue, own: true, space: frees,
-		beside: "the feature level", rule: (*Command).validateLevel},
+		beside: "the feature level", rule: isLevel},
 
 	OpStage: {name: "stage-upload", named: byNone, takes: hasSessionID | hasNum | hasValue | hasDecided,
-		level: 1, own: true,
-		beside: "uploaded snapshot", rule: (*Command).validatePiece},
+		level: 1, own: true, beside: "uploaded snapshot", rule: isPiece},
 	OpInstall: {name: "install-upload", named: byNone, takes: hasSessionID | hasNum | idem,
-		level: 1, writes: everyKey, rule: (*Command).validatePiece},
+		level: 1, writes: everyKey, rule: isPiece},
 	OpDropStaged: {name: "drop-upload", named: byNone, takes: hasSessionID | hasArm | hasDecided,
 		level: 1, own: true, space: frees, beside: "uploaded snapshot"},
 
 	OpPutPolicy: {name: "put-policy", named: byNone, takes: hasValue | hasIndex | idem, level: 1,
-		beside: "policy", rule: (*Command).validateACL},
+		beside: "policy", rule: isACL},
 	OpDropPolicy: {name: "delete-policy", named: byNone, takes: hasValue | idem, level: 1, space: frees,
-		beside: "policy", rule: (*Command).validateACL},
+		beside: "policy", rule: isACL},
 	OpPutToken: {name: "put-token", named: byNone, takes: hasValue | hasIndex | idem | hasSaid, level: 1,
-		beside: "token", rule: (*Command).validateACL},
+		beside: "token", rule: isACL},
 	OpDropToken: {name: "delete-token", named: byNone, takes: hasValue | idem, level: 1, space: frees,
-		beside: "token", rule: (*Command).validateACL},
+		beside: "token", rule: isACL},
 	OpEndToken: {name: "end-token", named: byNone, takes: hasValue | hasArm, level: 1, own: true, space: frees,
-		beside: "token", rule: (*Command).validateACL},
+		beside: "token", rule: isACL},
 	OpBootstrap: {name: "bootstrap", named: byNone, takes: hasValue | hasNum | idem, level: 1, space: frees,
-		beside: "token", rule: (*Command).validateACL},
+		beside: "token", rule: isACL},
 
-	OpPut: {name: "put", named: byKey, takes: hasValue | hasTTL | hasTest | hasMode | fenced,
-		modes: conditions | ModeKeepTTL | ModeReturn, level: 1, step: true, tells: itsKey, writes: itsKey},
 	OpAppend: {name: "append", named: byKey, takes: hasValue | hasNum | fenced, level: 1, step: true,
 		tells: itsKey, writes: itsKey},
 	OpIncrement: {name: "increment", named: byKey, takes: hasNum | fenced, level: 1, step: true,
@@ -139,8 +148,7 @@ var catalogue = [...]operation{
 	OpSequence: {name: "sequence", named: byNone, takes: hasParts | hasMode | fenced | hasSaid,
 		modes: ModeWhole, level: 1},
 	OpPutAll: {name: "put-all", named: byNone, takes: hasValue | hasTTL | hasTest | hasMode | fenced,
-		modes: ModeAbsent | ModeEqual, level: 1, step: true, tells: itsPairs, writes: itsPairs,
-		rule: (*Command).validatePairs},
+		modes: ModeAbsent | ModeEqual, level: 1, step: true, tells: itsPairs, writes: itsPairs, rule: arePairs},
 
 	OpGet:        {name: "get", named: byKey, part: true, partial: true, space: reads, tells: itsKey},
 	OpGetOrEmpty: {name: "get-or-empty", named: byKey, part: true, partial: true, space: reads, tells: itsKey},

@@ -15,12 +15,11 @@ var ErrCommand = errors.New("invalid command")
 
 // The header of a command, field by field, is what codec.Marshal would make of
 //
-//	struct { Op Op; Key string; Flags uint64; HasIndex bool; Index uint64; IdemKey string; Base uint64; More []byte }
+//	struct { Op Op; Key string; Mode Mode; Flags uint64; HasIndex bool; Index uint64; IdemKey string; Base uint64; More []byte }
 //
 // and, from feature level 1 on, Decided uint64 and Said []byte, but without the fields behind the last that is used
-// (headerFields): a plain put has two. A command with a Mode has it in the place of Flags. More is a commandMore. The
-// order of the fields is the encoding. Reflection over the header took half the time of Apply; command_test.go holds it
-// against the library.
+// (headerFields): a plain set has two. More is a commandMore. The order of the fields is the encoding. Reflection over
+// the header took half the time of Apply; command_test.go holds it against the library.
 
 // commandMore is the fields that most commands leave zero.
 type commandMore struct {
@@ -101,31 +100,34 @@ const (
 )
 
 func appendHeader(b []byte, c *Command) []byte {
-	more, flags := c.present()&moreFields != 0, c.Flags|uint64(c.Mode) // no command has both
-	n := headerFields(c, more, flags)
+	more := c.present()&moreFields != 0
+	n := headerFields(c, more)
 	b = codec.AppendArray(b, n)
 	b = codec.AppendUint(b, uint64(c.Op))
 	b = codec.AppendString(b, c.Key)
 	if n > 2 {
-		b = codec.AppendUint(b, flags)
+		b = codec.AppendUint(b, uint64(c.Mode))
 	}
 	if n > 3 {
+		b = codec.AppendUint(b, c.Flags)
+	}
+	if n > 4 {
 		b = codec.AppendUint(codec.AppendBool(b, c.HasIndex), c.Index)
 	}
-	if n > 5 {
+	if n > 6 {
 		b = codec.AppendUint(codec.AppendString(b, c.IdemKey), c.Base)
 	}
 	switch {
 	case more:
 		m := c.more()
 		b = codec.AppendBytes(b, codec.Marshal(&m))
-	case n > 7:
+	case n > 8:
 		b = codec.AppendNil(b)
 	}
-	if n > 8 {
+	if n > 9 {
 		b = codec.AppendUint(b, c.Decided)
 	}
-	if n > 9 {
+	if n > 10 {
 		b = codec.AppendBytes(b, []byte(c.Said))
 	}
 	return b
@@ -133,19 +135,21 @@ func appendHeader(b []byte, c *Command) []byte {
 
 // headerFields returns how many fields the header of c has: those up to the last that is not zero. HasIndex and Index
 // come together, and so do IdemKey and Base.
-func headerFields(c *Command, more bool, flags uint64) int {
+func headerFields(c *Command, more bool) int {
 	switch {
 	case c.Said != "":
-		return 10
+		return 11
 	case c.Decided != 0:
-		return 9
+		return 10
 	case more:
-		return 8
+		return 9
 	case c.IdemKey != "" || c.Base != 0:
-		return 7
+		return 8
 	case c.HasIndex || c.Index != 0:
-		return 5
-	case flags != 0:
+		return 6
+	case c.Flags != 0:
+		return 4
+	case c.Mode != 0:
 		return 3
 	}
 	return 2
@@ -196,15 +200,13 @@ func decodeHeader(b []byte, c *Command) (payload []byte, err error) {
 	c.Op, c.Key = Op(f.Small(math.MaxUint8)), string(f.Bytes())
 	var more []byte
 	if f.More() {
-		c.Flags, c.HasIndex, c.Index, c.IdemKey, c.Base = f.Uint(), f.Bool(), f.Uint(), string(f.Bytes()), f.Uint()
+		c.Mode, c.Flags, c.HasIndex, c.Index, c.IdemKey, c.Base = Mode(f.Small(math.MaxUint8)), f.Uint(), f.Bool(), f.Uint(),
+			string(f.Bytes()), f.Uint()
 		more, c.Decided, c.Said = f.Bytes(), f.Uint(), string(f.Bytes())
 		f.End()
 	}
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCommand, err)
-	}
-	if known(c.Op).modes != 0 {
-		c.Flags, c.Mode = c.Flags&^math.MaxUint8, Mode(c.Flags&math.MaxUint8)
 	}
 	if len(more) == 0 {
 		return payload, nil

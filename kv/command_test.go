@@ -36,15 +36,14 @@ func TestHeadersAreTheLibrarys(t *testing.T) {
 		c.Base, c.Flags, c.Index = numbers.Draw(t, "base"), numbers.Draw(t, "flags"), numbers.Draw(t, "index")
 		c.Decided = numbers.Draw(t, "decided under")
 		c.Said = strings.Repeat("s", rapid.SampledFrom([]int{0, 32}).Draw(t, "said"))
-		flags := c.Flags | uint64(c.Mode)
 		var more []byte
 		if m := c.more(); m != (commandMore{}) {
 			more = codec.Marshal(&m)
 		}
-		fields := []any{c.Op, c.Key, flags, c.HasIndex, c.Index, c.IdemKey, c.Base, more, c.Decided, []byte(c.Said)}
-		ends := []bool{true, flags != 0, c.HasIndex || c.Index != 0, c.IdemKey != "" || c.Base != 0, more != nil,
+		fields := []any{c.Op, c.Key, c.Mode, c.Flags, c.HasIndex, c.Index, c.IdemKey, c.Base, more, c.Decided, []byte(c.Said)}
+		ends := []bool{true, c.Mode != 0, c.Flags != 0, c.HasIndex || c.Index != 0, c.IdemKey != "" || c.Base != 0, more != nil,
 			c.Decided != 0, c.Said != ""}
-		last := [...]int{2, 3, 5, 7, 8, 9, 10}[lastTrue(ends)]
+		last := [...]int{2, 3, 4, 6, 8, 9, 10, 11}[lastTrue(ends)]
 		header := appendHeader(nil, &c)
 		if want := codec.Marshal(fields[:last]); !bytes.Equal(header, want) {
 			t.Fatalf("%x, the library writes %x", header, want)
@@ -54,7 +53,7 @@ func TestHeadersAreTheLibrarys(t *testing.T) {
 			&got); err != nil && len(c.Test) == 0 {
 			t.Fatal(err)
 		}
-		if got.Op != c.Op || got.Key != c.Key || got.Flags|uint64(got.Mode) != flags || got.HasIndex != c.HasIndex ||
+		if got.Op != c.Op || got.Key != c.Key || got.Mode != c.Mode || got.Flags != c.Flags || got.HasIndex != c.HasIndex ||
 			got.Index != c.Index ||
 			got.IdemKey != c.IdemKey || got.Base != c.Base || got.Decided != c.Decided || got.Said != c.Said ||
 			len(c.Test) == 0 && got.more() != c.more() {
@@ -88,7 +87,7 @@ func TestCommandValidation(t *testing.T) {
 		"said without a key":   {Command{Op: OpSequence, Said: long[:32]}, false},
 		"said, too short":      {Command{Op: OpSequence, Said: long[:31]}.keyed("w", 1), false},
 		"said by a set":        {Command{Op: OpSet, Key: "a", Said: long[:32]}.keyed("w", 1), false},
-		"said by a step":       {Command{Op: OpSequence, Parts: []Part{{Op: OpPut, Key: "a", Said: long[:32]}}}, false},
+		"said by a step":       {Command{Op: OpSequence, Parts: []Part{{Op: OpSet, Key: "a", Said: long[:32]}}}, false},
 		"key too long":         {set(long+"k", ""), false},
 		"empty key":            {set("", "x"), false},
 		"empty key deleted":    {del(""), false},

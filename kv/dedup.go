@@ -141,7 +141,7 @@ func (d *dedup) hash(c *Command) sum {
 		b[1] = 1
 	}
 	b = binary.AppendUvarint(b, c.Index)
-	b = binary.AppendUvarint(b, c.Flags|uint64(c.Mode)) // no command has both
+	b = binary.AppendUvarint(b, c.Flags)
 	b = binary.AppendUvarint(b, uint64(len(c.Key)))
 	b = append(b, c.Key...)
 	if c.present()&moreFields != 0 {
@@ -151,6 +151,10 @@ func (d *dedup) hash(c *Command) sum {
 			more.Session.ID, more.Session.Node = "", ""
 		}
 		b = codec.Append(b, &more) // it tells its own length
+	}
+	if c.Mode != 0 {
+		b[1] |= 8
+		b = append(b, byte(c.Mode))
 	}
 	if c.Said != "" {
 		b[1] |= 4

@@ -86,7 +86,7 @@ func TestDedupAReusedKeyThatWasForgottenLeavesDoubt(t *testing.T) {
 func TestDedupComparesWhatWasSaid(t *testing.T) {
 	hash, other := strings.Repeat("1", 32), strings.Repeat("2", 32)
 	said := func(said string, parts ...Part) Command { return Command{Op: OpSequence, Parts: parts, Said: said} }
-	first := Command{Op: OpPut, Key: "a", Value: []byte("1"), TTL: 9}
+	first := Command{Op: OpSet, Key: "a", Value: []byte("1"), TTL: 9}
 	later, gone := first, Command{Op: OpUnlink, Key: "a"}
 	later.TTL = 8
 	m := newMachine(t, small).atLevel()
@@ -105,7 +105,7 @@ func TestDedupComparesWhatWasSaid(t *testing.T) {
 func TestDedupCountsTheStepsOfALargeResult(t *testing.T) {
 	m := newMachine(t, small).atLevel()
 	m.do(set("a", strings.Repeat("x", MaxRememberedBody+1)))
-	exchanged := Part{Op: OpPut, Key: "a", Value: []byte("1"), Mode: ModeReturn}
+	exchanged := Part{Op: OpSet, Key: "a", Value: []byte("1"), Mode: ModeReturn}
 	refused := exchanged
 	refused.Mode |= ModeAbsent
 	for i, c := range []Command{{Op: OpSequence, Parts: []Part{refused}}, {Op: OpSequence, Parts: []Part{refused, exchanged}}} {

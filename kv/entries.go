@@ -77,6 +77,18 @@ func (s *entries) indexes(key string) (Entry, bool, error) {
 	return s.beneath(key)
 }
 
+// before returns the newest entry of c's key, with its value if c tells of it, or else as indexes does.
+func (s *entries) before(c *Command) (old Entry, found bool, err error) {
+	if c.Mode&tellingModes == 0 {
+		return s.indexes(c.Key)
+	}
+	e, err := s.entry(c.Key)
+	if err != nil || e == nil {
+		return Entry{}, false, err
+	}
+	return *e, true, nil
+}
+
 // beneath is indexes below the active memtable.
 func (s *entries) beneath(key string) (Entry, bool, error) {
 	if s.frozen != nil {

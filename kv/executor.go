@@ -63,7 +63,7 @@ func (x *executor) execute(c *Command) (Result, error) {
 		return x.reg.staged.stage(c, x.reg.level, &x.reg.changes, &x.ledger), nil
 	case OpDropStaged:
 		return x.reg.staged.drop(c, &x.reg.changes, &x.ledger), nil
-	case OpPut, OpAppend, OpIncrement, OpUnlink, OpRetime, OpMove, OpFetch, OpMeasure, OpPutAll:
+	case OpAppend, OpIncrement, OpUnlink, OpRetime, OpMove, OpFetch, OpMeasure, OpPutAll:
 		return x.step(c)
 	}
 	return x.executeACL(c), nil

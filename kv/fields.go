@@ -22,7 +22,7 @@ const (
 	hasToken
 	hasDecided
 	hasSaid
-	hasMode // in the place of the flags: not one of moreFields
+	hasMode // not one of moreFields
 
 	moreFields = hasLock | hasTTL | hasNum | hasNewKey | hasTest | hasSessionID | hasSessionBody | hasArm |
 		hasFence | hasToken

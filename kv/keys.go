@@ -7,39 +7,54 @@ import (
 
 // The commands that write, move and delete keys.
 
+// set carries out OpSet. Only with a Mode it counts whether the key was there: without, nobody asks, and a set that looks
+// at nothing is quicker.
 func (x *executor) set(c *Command) (Result, error) {
-	if !c.HasIndex && c.Lock == LockNone && c.TTL == 0 && !x.reg.quotas.cover(c.Key) {
+	if !c.HasIndex && c.Lock == LockNone && c.TTL == 0 && c.Mode == 0 && !x.reg.quotas.cover(c.Key) {
 		return x.overwrite(c.Key, c.Value, c.Flags)
 	}
-	old, found, err := x.entries.indexes(c.Key)
+	old, found, err := x.entries.before(c)
 	if err != nil {
 		return Result{}, err
 	}
-	if c.HasIndex && c.Index != old.ModifyIndex {
-		return x.unchanged(CodeCondition), nil
+	r := x.setOver(c, &old, found)
+	if found && c.Mode != 0 && (r.Code == CodeDone || r.Code == CodeCondition) {
+		r.Count = 1
 	}
-	e := &Entry{Key: c.Key, Flags: c.Flags, LockIndex: old.LockIndex, Session: old.Session, TTL: c.TTL}
-	if code := x.reg.lock(c, &old, e, x.limits.Locks); code != CodeDone {
-		return x.unchanged(code), nil
+	if found && c.Mode&ModeReturn != 0 && r.Code != CodeQuota {
+		r.Body = string(old.Value)
 	}
-	if !x.reg.times.mayExpire(old.TTL, c.TTL, x.limits.ExpiringKeys) {
-		return x.unchanged(CodeFull), nil
+	return r, nil
+}
+
+// setOver sets c's key, which old holds if it was found.
+func (x *executor) setOver(c *Command, old *Entry, found bool) Result {
+	if c.HasIndex && c.Index != old.ModifyIndex || !c.meets(old, found) {
+		return x.unchanged(CodeCondition)
+	}
+	e := &Entry{Key: c.Key, Flags: c.Flags, CreateIndex: old.CreateIndex, LockIndex: old.LockIndex,
+		Session: old.Session, TTL: c.TTL}
+	if c.Mode&ModeKeepTTL != 0 {
+		e.TTL = old.TTL
+	}
+	if code := x.reg.lock(c, old, e, x.limits.Locks); code != CodeDone {
+		return x.unchanged(code)
+	}
+	if !x.reg.times.mayExpire(old.TTL, e.TTL, x.limits.ExpiringKeys) {
+		return x.unchanged(CodeFull)
 	}
 	if len(c.Value) > 0 {
 		e.Value = c.Value
 	}
 	// A lock is released while a quota is full as it is while a disk is.
-	if r, over := x.reg.quotas.refuse(grows(e.Key, e, &old), growth{}, &x.ledger); over && !c.Frees() {
-		return r, nil
+	if r, over := x.reg.quotas.refuse(grows(e.Key, e, old), growth{}, &x.ledger); over && !c.Frees() {
+		return r
 	}
-	e.ModifyIndex = x.stamp()
-	e.CreateIndex = e.ModifyIndex
-	if found {
-		e.CreateIndex = old.CreateIndex
+	r := x.renew(e, old)
+	if c.Mode&ModeKeepTTL == 0 {
+		x.setExpiry(e.Key, old.TTL, e.TTL)
 	}
-	x.place(e, &old)
-	x.setExpiry(e.Key, old.TTL, e.TTL)
-	return Result{Code: CodeDone, Revision: x.revision}, nil
+	return r
 }
 
 // overwrite carries out a set that only writes the value, and keeps key and value. It looks at the old entry only after

@@ -71,7 +71,7 @@ func TestBelowItsLevelNothingIsDone(t *testing.T) {
 	m.do(set("a", "1").keyed("w", 1), newEra("run"))
 	decided := set("a", "2")
 	decided.Decided = 1
-	for _, c := range []Command{decided, PutToken(tokenOf(1), true), PutPolicy(policyOf(1, "p"), true),
+	for _, c := range []Command{decided, {Op: OpSet, Key: "a", Mode: ModeReturn}, PutToken(tokenOf(1), true), PutPolicy(policyOf(1, "p"), true),
 		DropToken(sessionID(1)), Bootstrap(tokenOf(1), 0), quotaOf("a", 100, 2), sequence(put("a", "2"))} {
 		m.want(c, Result{Code: CodeLevel, Revision: 2})
 	}

@@ -47,7 +47,7 @@ var (
 		OpTransaction, OpSessionCreate, OpSessionCreate,
 		OpSessionDestroy, OpSessionRenew, OpDropFence, OpEndSession, OpEndKey, OpEndDelay,
 		OpQuota, OpQuota, OpSequence, OpSequence, OpSequence}, append(stepOps, plainOps...)...)
-	stepOps = []Op{OpPut, OpPut, OpPut, OpAppend, OpIncrement, OpUnlink, OpRetime, OpMove}
+	stepOps = []Op{OpSet, OpSet, OpSet, OpAppend, OpIncrement, OpUnlink, OpRetime, OpMove}
 	partOps = append([]Op{OpSet, OpAdd, OpRename, OpGet, OpGetOrEmpty, OpGetTree, OpCheckIndex, OpCheckSession,
 		OpCheckNotExists, OpCheckValue}, plainOps...)
 )
@@ -131,6 +131,7 @@ func drawRest(t *rapid.T, m *model, c *Command, takes fields) {
 	case OpTransaction:
 		for range rapid.IntRange(0, 5).Draw(t, "parts") {
 			p := drawOp(t, m, rapid.SampledFrom(partOps).Draw(t, "op"))
+			p.Mode, p.Test = 0, nil
 			if p.Session.ID != "" && rapid.IntRange(0, 7).Draw(t, "no session") == 0 {
 				p.Session.ID = rapid.SampledFrom([]string{"", "x", strings.ToUpper(sessionID(1))}).Draw(t, "no ID")
 			}

@@ -194,9 +194,28 @@ func (m *model) locked() (n int) {
 
 func (m *model) set(c Command) Result {
 	old, found := m.entries[c.Key]
+	r := m.setOver(c, old, found)
+	if found && c.Mode != 0 && (r.Code == CodeDone || r.Code == CodeCondition) {
+		r.Count = 1
+	}
+	if found && c.Mode&ModeReturn != 0 && r.Code != CodeQuota {
+		r.Body = string(old.Value)
+	}
+	return r
+}
+
+func (m *model) setOver(c Command, old Entry, found bool) Result {
 	e := Entry{Key: c.Key, Value: c.Value, Flags: c.Flags, LockIndex: old.LockIndex, Session: old.Session, TTL: c.TTL}
 	if c.HasIndex && (c.Index == 0) == found || c.HasIndex && found && old.ModifyIndex != c.Index {
 		return m.answer(CodeCondition)
+	}
+	if c.Mode&ModeAbsent != 0 && found || c.Mode&ModePresent != 0 && !found ||
+		c.Mode&ModeEqual != 0 && (!found || !bytes.Equal(old.Value, c.Test)) {
+		return m.answer(CodeCondition)
+	}
+	keep := c.Mode&ModeKeepTTL != 0
+	if keep {
+		e.TTL = old.TTL
 	}
 	if c.Lock == LockRelease {
 		if old.Session != c.Session.ID {
@@ -219,13 +238,13 @@ func (m *model) set(c Command) Result {
 		}
 		e.Session = c.Session.ID
 	}
-	if c.TTL > 0 && old.TTL == 0 && len(m.expiry) >= m.l.ExpiringKeys {
+	if e.TTL > 0 && old.TTL == 0 && len(m.expiry) >= m.l.ExpiringKeys {
 		return m.answer(CodeFull)
 	}
 	if c.Lock == LockRelease && len(c.Value) <= smallValueBytes {
-		return m.put(e, false)
+		return m.put(e, keep)
 	}
-	return m.within(func() Result { return m.put(e, false) })
+	return m.within(func() Result { return m.put(e, keep) })
 }
 
 func (m *model) execute(c Command) Result {

@@ -38,7 +38,9 @@ func drawSteps(t *rapid.T, m *model, c *Command) {
 	}
 	ops := append([]Op{OpFetch, OpMeasure, OpPrune, OpPutAll, OpPutAll}, stepOps...)
 	for range rapid.IntRange(0, 6).Draw(t, "steps") {
-		c.Parts = append(c.Parts, drawOp(t, m, rapid.SampledFrom(ops).Draw(t, "op")))
+		p := drawOp(t, m, rapid.SampledFrom(ops).Draw(t, "op"))
+		p.Lock, p.Session = LockNone, Session{}
+		c.Parts = append(c.Parts, p)
 	}
 }
 
@@ -127,7 +129,7 @@ func (m *model) putAll(c Command) Result {
 			old, found := m.entries[key]
 			switch {
 			case !conditions:
-				r = m.step(Command{Op: OpPut, Key: key, Value: value, TTL: c.TTL}, old, found)
+				r = m.set(Command{Op: OpSet, Key: key, Value: value, TTL: c.TTL})
 			case c.Mode == ModeAbsent && found, c.Mode == ModeEqual && (!found || !bytes.Equal(old.Value, c.Test)):
 				r = m.answer(CodeCondition)
 			}
@@ -145,14 +147,10 @@ func (m *model) putAll(c Command) Result {
 func (m *model) stepOver(c Command, old Entry, found bool) Result {
 	e := old
 	e.Key = c.Key
-	keep := c.Op == OpAppend || c.Op == OpIncrement || c.Mode&ModeKeepTTL != 0
-	count, body := map[bool]uint64{true: 1}[found && c.Mode != 0 || c.Op == OpRetime], ""
+	keep := c.Op == OpAppend || c.Op == OpIncrement
+	count, body := map[bool]uint64{true: 1}[c.Op == OpRetime], ""
 	holds := true
 	switch c.Op {
-	case OpPut:
-		e.Value, e.Flags = c.Value, 0
-		holds = (c.Mode&ModeAbsent == 0 || !found) && (c.Mode&ModePresent == 0 || found) &&
-			(c.Mode&ModeEqual == 0 || found && bytes.Equal(old.Value, c.Test))
 	case OpAppend:
 		e.Value = append(bytes.Clone(old.Value), c.Value...)
 		if c.Num > 0 && int64(len(e.Value)) > c.Num {

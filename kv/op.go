@@ -7,7 +7,7 @@ type Op uint8
 
 // The commands. Numbers are on disks and wires: they are never reused.
 const (
-	OpSet    Op = 1 // write Key
+	OpSet    Op = 1 // write Key; with a Mode, Result.Count is 1 if it existed
 	OpDelete Op = 2 // delete Key; done also when it is absent
 	OpPrune  Op = 3 // delete every key that starts with Key, which may be empty; Result.Count says how many
 
@@ -65,7 +65,6 @@ const (
 
 // The commands on keys of the Redis protocol (steps.go), each alone or as a step of an OpSequence.
 const (
-	OpPut       Op = 48 // write Key; with a Mode, Result.Count is 1 if it existed
 	OpAppend    Op = 49 // write Value behind that of Key; Result.Count is 1 + the length of the whole; Num bounds it
 	OpIncrement Op = 50 // add Num to the decimal int64 that Key holds, 0 if absent; Result.Body is the sum in decimal
 	OpUnlink    Op = 51 // delete Key; Result.Count is 1 if it existed
@@ -128,11 +127,11 @@ type Command struct {
 	Base    uint64
 
 	Lock    Lock          // OpSet
-	TTL     time.Duration // OpSet, OpPut: the key expires after that long; OpExpire, OpRetime. 0: permanent
+	TTL     time.Duration // OpSet: the key expires after that long; OpExpire, OpRetime. 0: permanent
 	Num     int64         // OpAdd; OpLevel: the level; OpStage and OpInstall: see there
 	NewKey  string        // OpRename, OpMove
 	Test    []byte        // OpTestAndSet, ModeEqual
-	Mode    Mode          // of the commands in steps.go
+	Mode    Mode          // see there
 	Session Session       // OpSession…, OpCheckSession, with a Lock, and an upload: of these only the ID
 	Arm     uint64        // OpEnd…
 	Parts   []Part        // OpTransaction, at most MaxParts; OpSequence, at most MaxSteps

@@ -84,7 +84,7 @@ func (c *Command) holdsForAll(s *entries) (bool, error) {
 	_ = c.EachPair(func(key string, _ []byte) bool { // c is valid
 		var old *Entry
 		if old, err = s.entry(key); err == nil {
-			holds = c.meets(old)
+			holds = c.meets(old, old != nil)
 		}
 		return err == nil && holds
 	})
@@ -95,7 +95,7 @@ func (c *Command) holdsForAll(s *entries) (bool, error) {
 func (x *executor) putEach(c *Command) (Result, error) {
 	r, err := x.unchanged(CodeDone), error(nil)
 	_ = c.EachPair(func(key string, value []byte) bool { // c is valid
-		r, err = x.step(&Command{Op: OpPut, Key: key, Value: bytes.Clone(value), TTL: c.TTL})
+		r, err = x.set(&Command{Op: OpSet, Key: key, Value: bytes.Clone(value), TTL: c.TTL})
 		return err == nil && r.Code == CodeDone
 	})
 	return r, err

@@ -213,7 +213,7 @@ func (c *Command) validateSteps() error {
 func (p *Part) validateStep(i int, checking *bool) (size int, err error) {
 	*checking = *checking && p.Op.checks()
 	belongs, has := known(p.Op).step || *checking, p.present()
-	if !belongs || has&(fenced|hasParts) != 0 {
+	if !belongs || has&(fenced|hasParts|hasLock|hasSessionID) != 0 {
 		return 0, fmt.Errorf("%w: step %d of the sequence: operation %d, or a field of it, does not belong there",
 			ErrCommand, i, p.Op)
 	}

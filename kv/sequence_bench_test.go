@@ -18,7 +18,7 @@ func BenchmarkSequence(b *testing.B) {
 	next := 0
 	fill := func() {
 		for i := range c.Parts {
-			c.Parts[i] = Command{Op: OpPut, Key: keys[next%len(keys)], Value: value}
+			c.Parts[i] = Command{Op: OpSet, Key: keys[next%len(keys)], Value: value}
 			next += 7
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 func sequence(parts ...Part) Command { return Command{Op: OpSequence, Parts: parts} }
 
-func put(key, value string) Command { return Command{Op: OpPut, Key: key, Value: []byte(value)} }
+func put(key, value string) Command { return Command{Op: OpSet, Key: key, Value: []byte(value)} }
 
 // leveled is a machine at the newest feature level.
 func leveled(t *testing.T, l Limits) *machine {
@@ -124,7 +124,7 @@ func TestASequenceIsAppliedOnceUnderItsKey(t *testing.T) {
 	if e, _, _ := m.Get("n"); string(e.Value) != "1" {
 		t.Errorf("n is %q", e.Value)
 	}
-	other := sequence(Command{Op: OpPut, Key: "n", Mode: ModeAbsent}).keyed("x", m.Revision())
+	other := sequence(Command{Op: OpSet, Key: "n", Mode: ModeAbsent}).keyed("x", m.Revision())
 	m.do(other)
 	other.Parts[0].Mode = ModePresent
 	if r := m.do(other)[0]; r.Code != CodeKeyReused {
@@ -139,7 +139,7 @@ func TestASequenceEndsBeforeAResultThatDoesNotFit(t *testing.T) {
 	large, largest := strings.Repeat("v", MaxValueBytes/2+1<<12), strings.Repeat("w", MaxValueBytes)
 	m.do(put("large", large))
 	m.do(put("largest", largest))
-	steps := []Part{{Op: OpFetch, Key: "large"}, {Op: OpPut, Key: "large", Mode: ModeReturn},
+	steps := []Part{{Op: OpFetch, Key: "large"}, {Op: OpSet, Key: "large", Mode: ModeReturn},
 		put("behind", "1"), {Op: OpFetch, Key: "largest"}, {Op: OpUnlink, Key: "behind"}}
 	for i, want := range []struct {
 		done  int
@@ -192,7 +192,7 @@ func TestAWholeSequenceIsAppliedOrNot(t *testing.T) {
 	l := DefaultLimits
 	l.ExpiringKeys = 1
 	quota := Command{Op: OpQuota, Key: "q/", Value: QuotaLimits(10, 0)}
-	expiring := Command{Op: OpPut, Key: "e", Value: []byte("1"), TTL: time.Hour}
+	expiring := Command{Op: OpSet, Key: "e", Value: []byte("1"), TTL: time.Hour}
 	for _, c := range []struct {
 		name string
 		step Command
@@ -203,7 +203,7 @@ func TestAWholeSequenceIsAppliedOrNot(t *testing.T) {
 		{"too long", Command{Op: OpAppend, Key: "text", Value: []byte("yz"), Num: 2}, CodeTooLarge},
 		{"no space for the results", Command{Op: OpFetch, Key: "large"}, CodeTooLarge},
 		{"no number", Command{Op: OpIncrement, Key: "text", Num: 1}, CodeDone},
-		{"a condition", Command{Op: OpPut, Key: "text", Mode: ModeAbsent}, CodeDone},
+		{"a condition", Command{Op: OpSet, Key: "text", Mode: ModeAbsent}, CodeDone},
 	} {
 		m := leveled(t, l)
 		for _, before := range []Command{quota, expiring, put("text", "x"), put("large", strings.Repeat("v", MaxValueBytes))} {
@@ -233,7 +233,7 @@ func TestWhatRedisDoesWithATTL(t *testing.T) {
 		want time.Duration
 	}{
 		{"a put ends it", put("k", "2"), 0},
-		{"unless it keeps it", Command{Op: OpPut, Key: "k", Mode: ModeKeepTTL}, minute},
+		{"unless it keeps it", Command{Op: OpSet, Key: "k", Mode: ModeKeepTTL}, minute},
 		{"an increment leaves it", Command{Op: OpIncrement, Key: "k", Num: 1}, minute},
 		{"an append leaves it", Command{Op: OpAppend, Key: "k", Value: []byte("0")}, minute},
 		{"NX finds one", Command{Op: OpRetime, Key: "k", TTL: time.Hour, Mode: ModeAbsent}, minute},
@@ -241,7 +241,7 @@ func TestWhatRedisDoesWithATTL(t *testing.T) {
 		{"made permanent", Command{Op: OpRetime, Key: "k"}, 0},
 	} {
 		m := leveled(t, DefaultLimits)
-		m.do(Command{Op: OpPut, Key: "k", Value: []byte("1"), TTL: minute})
+		m.do(Command{Op: OpSet, Key: "k", Value: []byte("1"), TTL: minute})
 		m.do(c.do)
 		if e, _, _ := m.Get("k"); e.TTL != c.want {
 			t.Errorf("%s: the TTL is %v, want %v", c.name, e.TTL, c.want)
@@ -263,14 +263,14 @@ func TestAnAppendStaysWithinItsBound(t *testing.T) {
 
 func TestModesThatMakeNoSense(t *testing.T) {
 	for _, c := range []Command{
-		{Op: OpPut, Key: "k", Mode: ModeAbsent | ModePresent},
-		{Op: OpPut, Key: "k", Mode: 1 << 7},
-		{Op: OpPut, Key: "k", Mode: ModeKeepTTL, TTL: time.Second},
-		{Op: OpPut, Key: "k", Test: []byte("x")},
+		{Op: OpSet, Key: "k", Mode: ModeAbsent | ModePresent},
+		{Op: OpSet, Key: "k", Mode: 1 << 7},
+		{Op: OpSet, Key: "k", Mode: ModeKeepTTL, TTL: time.Second},
+		{Op: OpSet, Key: "k", Test: []byte("x")},
 		{Op: OpIncrement, Key: "k", Mode: ModeReturn},
-		{Op: OpPut, Key: "k", Flags: 1},
 		{Op: OpFetch, Key: "k"},
-		sequence(Command{Op: OpSet, Key: "k"}),
+		sequence(acquire("k", one)),
+		transaction(Command{Op: OpSet, Key: "k", Mode: ModeAbsent}),
 		sequence(sequence()),
 		{Op: OpMove, Key: "k"},
 	} {

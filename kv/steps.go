@@ -7,7 +7,7 @@ import (
 )
 
 // The commands on keys as the Redis protocol knows them. Each may stand alone or be a step of a sequence. They treat a
-// lock as OpSet does: it is advisory, and stays. They treat a TTL as Redis does: OpPut, OpPutAll and OpUnlink end it
+// lock as OpSet does: it is advisory, and stays. They treat a TTL as Redis does: OpSet, OpPutAll and OpUnlink end it
 // unless told otherwise, OpRetime sets it, and the others keep it.
 
 // Mode says how one of these commands differs from its plain form.
@@ -15,11 +15,11 @@ type Mode uint8
 
 // The modes. Numbers are on disks and wires: they are never reused.
 const (
-	// ModeAbsent: OpPut, OpPutAll, OpMove: only if the key, or NewKey, is absent; OpRetime, OpUnlink: if Key has no TTL.
+	// ModeAbsent: OpSet, OpPutAll, OpMove: only if the key, or NewKey, is absent; OpRetime, OpUnlink: if Key has no TTL.
 	ModeAbsent  Mode = 1 << 0
-	ModePresent Mode = 1 << 1 // OpPut: only if Key exists; OpRetime, OpUnlink: only if it has a TTL
-	ModeEqual   Mode = 1 << 2 // OpPut, OpPutAll, OpUnlink, OpRetime: only if Key holds Test
-	ModeKeepTTL Mode = 1 << 3 // OpPut: the TTL stays as it is
+	ModePresent Mode = 1 << 1 // OpSet: only if Key exists; OpRetime, OpUnlink: only if it has a TTL
+	ModeEqual   Mode = 1 << 2 // OpSet, OpPutAll, OpUnlink, OpRetime: only if Key holds Test
+	ModeKeepTTL Mode = 1 << 3 // OpSet: the TTL stays as it is
 	ModeReturn  Mode = 1 << 4 // Result.Body is the value that was there before; also with CodeCondition
 	ModeWhole   Mode = 1 << 5 // OpSequence: all steps or none, see there
 )
@@ -38,9 +38,6 @@ func (c *Command) validMode() bool {
 
 // step runs one of the commands of this file.
 func (x *executor) step(c *Command) (Result, error) {
-	if c.Op == OpPut && c.Mode == 0 && c.TTL == 0 && !x.reg.quotas.cover(c.Key) {
-		return x.overwrite(c.Key, c.Value, 0)
-	}
 	switch c.Op {
 	case OpMove:
 		return x.move(c)
@@ -53,8 +50,6 @@ func (x *executor) step(c *Command) (Result, error) {
 	}
 	var r Result
 	switch c.Op {
-	case OpPut:
-		r = x.putOver(c, old)
 	case OpAppend:
 		r = x.appendTo(c, old)
 	case OpIncrement:
@@ -84,18 +79,15 @@ func lengthOf(e *Entry) uint64 {
 	return 1 + uint64(len(e.Value))
 }
 
-// existed returns 1 if a key was there.
-func existed(old *Entry) uint64 { return min(lengthOf(old), 1) }
-
-// meets reports whether the condition of c holds for old, nil for a key that is absent.
-func (c *Command) meets(old *Entry) bool {
+// meets reports whether the condition of c holds for old, if it was found.
+func (c *Command) meets(old *Entry, found bool) bool {
 	switch {
 	case c.Mode&ModeAbsent != 0:
-		return old == nil
+		return !found
 	case c.Mode&ModePresent != 0:
-		return old != nil
+		return found
 	case c.Mode&ModeEqual != 0:
-		return old != nil && bytes.Equal(old.Value, c.Test)
+		return found && bytes.Equal(old.Value, c.Test)
 	}
 	return true
 }
@@ -108,39 +100,7 @@ func (c *Command) meetsTimed(old *Entry) bool {
 	case c.Mode&ModePresent != 0:
 		return old.TTL != 0
 	}
-	return c.meets(old)
-}
-
-// putOver writes c's value over old, which may be nil. With a mode Result.Count is 1 if there was one; without, nobody
-// asks, and a put that looks at nothing is quicker.
-func (x *executor) putOver(c *Command, old *Entry) Result {
-	if !c.meets(old) {
-		r := x.unchanged(CodeCondition)
-		r.Count = existed(old)
-		return r
-	}
-	was := Entry{Key: c.Key}
-	if old != nil {
-		was = *old
-	}
-	e := &Entry{Key: c.Key, LockIndex: was.LockIndex, Session: was.Session, TTL: c.TTL, CreateIndex: was.CreateIndex}
-	if c.Mode&ModeKeepTTL != 0 {
-		e.TTL = was.TTL
-	}
-	if len(c.Value) > 0 {
-		e.Value = c.Value
-	}
-	if !x.reg.times.mayExpire(was.TTL, e.TTL, x.limits.ExpiringKeys) {
-		return x.unchanged(CodeFull)
-	}
-	r, done := x.write(e, &was)
-	if done && c.Mode&ModeKeepTTL == 0 {
-		x.setExpiry(e.Key, was.TTL, e.TTL)
-	}
-	if done && c.Mode != 0 {
-		r.Count = existed(old)
-	}
-	return r
+	return c.meets(old, true)
 }
 
 // write makes e the newest entry of its key in the place of old, unless a quota does not allow it. If there was no
@@ -149,12 +109,17 @@ func (x *executor) write(e, old *Entry) (r Result, done bool) {
 	if r, over := x.reg.quotas.refuse(grows(e.Key, e, old), growth{}, &x.ledger); over {
 		return r, false
 	}
+	return x.renew(e, old), true
+}
+
+// renew is write without a look at the quotas.
+func (x *executor) renew(e, old *Entry) Result {
 	e.ModifyIndex = x.stamp()
 	if e.CreateIndex == 0 {
 		e.CreateIndex = e.ModifyIndex
 	}
 	x.place(e, old)
-	return Result{Code: CodeDone, Revision: x.revision}, true
+	return Result{Code: CodeDone, Revision: x.revision}
 }
 
 // change writes value over old's, or makes the key, and leaves all else.

@@ -40,7 +40,7 @@ func TestRetimeBeginsTheTime(t *testing.T) {
 // A key that is moved to itself stays as it is, with its revision and its time.
 func TestAMoveToItselfChangesNothing(t *testing.T) {
 	m := leveled(t, DefaultLimits)
-	m.do(Command{Op: OpPut, Key: "k", Value: []byte("v"), TTL: time.Minute})
+	m.do(Command{Op: OpSet, Key: "k", Value: []byte("v"), TTL: time.Minute})
 	revision := m.Revision()
 	m.want(Command{Op: OpMove, Key: "k", NewKey: "k"}, done(revision))
 	m.want(Command{Op: OpMove, Key: "none", NewKey: "none"}, Result{Code: CodeMissing, Revision: revision})
@@ -58,7 +58,7 @@ func TestAPutThatFindsTheKey(t *testing.T) {
 		{ModeAbsent, "k", CodeCondition}, {ModeAbsent, "none", CodeDone},
 		{ModePresent, "k", CodeDone}, {ModePresent, "nil", CodeCondition},
 	} {
-		if r := m.do(Command{Op: OpPut, Key: c.key, Value: []byte("2"), Mode: c.mode})[0]; r.Code != c.want {
+		if r := m.do(Command{Op: OpSet, Key: c.key, Value: []byte("2"), Mode: c.mode})[0]; r.Code != c.want {
 			t.Errorf("mode %d of %s: %v, want %v", c.mode, c.key, r.Code, c.want)
 		}
 	}

@@ -49,8 +49,8 @@ func (c *Command) validate(has fields) error {
 			return err
 		}
 	}
-	if r.rule != nil {
-		return r.rule(c)
+	if r.rule != 0 {
+		return c.validateRule(r.rule)
 	}
 	return nil
 }
@@ -99,31 +99,23 @@ func (c *Command) validateMore() error {
 	return nil
 }
 
-// validateEra checks that an OpNewEra says whose era it is.
-func (c *Command) validateEra() error {
-	if c.IdemKey == "" {
+// validateRule checks what the rule of c's operation says.
+func (c *Command) validateRule(r rule) error {
+	switch {
+	case r == isQuota:
+		return c.validateQuota()
+	case r == isACL:
+		return c.validateACL()
+	case r == arePairs:
+		return c.validatePairs()
+	case r == namesRun && c.IdemKey == "":
 		return fmt.Errorf("%w: a new era without the key of the run that asks for it", ErrCommand)
-	}
-	return nil
-}
-
-func (c *Command) validateDropFence() error {
-	if c.Fence == "" {
+	case r == namesFence && c.Fence == "":
 		return fmt.Errorf("%w: no fence is named", ErrCommand)
-	}
-	return nil
-}
-
-func (c *Command) validateLevel() error {
-	if c.Num < 1 || len(c.Value) > MaxReleaseBytes {
+	case r == isLevel && (c.Num < 1 || len(c.Value) > MaxReleaseBytes):
 		return fmt.Errorf("%w: feature level %d of a release whose name has %d bytes: must be at least 1, and at "+
 			"most %d", ErrCommand, c.Num, len(c.Value), MaxReleaseBytes)
-	}
-	return nil
-}
-
-func (c *Command) validatePiece() error {
-	if c.Num < 0 {
+	case r == isPiece && c.Num < 0:
 		return fmt.Errorf("%w: piece %d of an upload: must be from 0 up", ErrCommand, c.Num)
 	}
 	return nil
@@ -156,7 +148,7 @@ func (c *Command) validateParts() error {
 	total := 0
 	for i := range c.Parts {
 		p, has := &c.Parts[i], c.Parts[i].present()
-		if !known(p.Op).part || has&(fenced|hasParts) != 0 {
+		if !known(p.Op).part || has&(fenced|hasParts|hasMode|hasTest) != 0 {
 			return fmt.Errorf("%w: part %d of the transaction: operation %d, or a field of it, does not belong there",
 				ErrCommand, i, p.Op)
 		}

@@ -129,7 +129,7 @@ func (p *pipeliner) steps(r *random) (steps []kv.Command) {
 		case 1:
 			steps = append(steps, kv.Command{Op: kv.OpIncrement, Key: fmt.Sprintf("n%d", p.id), Num: 1})
 		case 2:
-			steps = append(steps, kv.Command{Op: kv.OpPut, Key: other, Value: word,
+			steps = append(steps, kv.Command{Op: kv.OpSet, Key: other, Value: word,
 				TTL: r.skewed(p.plan.lockers.short, 8*p.plan.lockers.short)})
 		case 3:
 			steps = append(steps, kv.Command{Op: kv.OpRetime, Key: other, TTL: p.plan.lockers.short * time.Duration(r.below(3))})

@@ -61,10 +61,10 @@ func TestWhatCommandsNeed(t *testing.T) {
 	}{
 		{kv.Command{Op: kv.OpFetch}, []string{read}},
 		{kv.Command{Op: kv.OpMeasure}, []string{read}},
-		{kv.Command{Op: kv.OpPut}, []string{write}},
-		{kv.Command{Op: kv.OpPut, Mode: kv.ModeAbsent}, []string{write}},
-		{kv.Command{Op: kv.OpPut, Mode: kv.ModeReturn}, []string{read, write}},
-		{kv.Command{Op: kv.OpPut, Mode: kv.ModeEqual}, []string{read, write}},
+		{kv.Command{Op: kv.OpSet}, []string{write}},
+		{kv.Command{Op: kv.OpSet, Mode: kv.ModeAbsent}, []string{write}},
+		{kv.Command{Op: kv.OpSet, Mode: kv.ModeReturn}, []string{read, write}},
+		{kv.Command{Op: kv.OpSet, Mode: kv.ModeEqual}, []string{read, write}},
 		{kv.Command{Op: kv.OpUnlink}, []string{write}},
 		{kv.Command{Op: kv.OpUnlink, Mode: kv.ModeReturn}, []string{read, write}},
 		{kv.Command{Op: kv.OpUnlink, Mode: kv.ModeEqual}, []string{read, write}},
@@ -82,7 +82,7 @@ func TestWhatCommandsNeed(t *testing.T) {
 			[]string{write, `'key:write' on "l"`}},
 		{kv.Command{Op: kv.OpPutAll, Mode: kv.ModeEqual, Value: kv.AppendPair(nil, "k", nil)}, []string{read, write}},
 		{kv.Command{Op: kv.OpSequence, Fence: "lease/l", Parts: []kv.Part{{Op: kv.OpCheckNotExists, Key: "k"},
-			{Op: kv.OpPut, Key: "k"}, {Op: kv.OpPrune, Key: "p"}}},
+			{Op: kv.OpSet, Key: "k"}, {Op: kv.OpPrune, Key: "p"}}},
 			[]string{`'lease:write' on "l"`, read, write, `'key:write' on everything that begins with "p"`}},
 	} {
 		if c.command.Op != kv.OpPutAll {
@@ -105,7 +105,7 @@ func TestUnreadablePairsAreRefused(t *testing.T) {
 // The first thing that is missing ends it, in whichever step it is.
 func TestASequenceIsDecidedStepByStep(t *testing.T) {
 	missing := errors.New("missing")
-	c := kv.Command{Op: kv.OpSequence, Parts: []kv.Part{{Op: kv.OpFetch, Key: "a"}, {Op: kv.OpPut, Key: "b"}, {Op: kv.OpPut, Key: "c"}}}
+	c := kv.Command{Op: kv.OpSequence, Parts: []kv.Part{{Op: kv.OpFetch, Key: "a"}, {Op: kv.OpSet, Key: "b"}, {Op: kv.OpSet, Key: "c"}}}
 	for _, without := range []string{"a", "b", "c"} {
 		err := EachNeed(&c, func(p acl.Permission, _ bool) error {
 			if p.Name == without {

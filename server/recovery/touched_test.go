@@ -41,7 +41,8 @@ func examples() map[kv.Op]example {
 	rules := kv.PutPolicy(kv.Policy{ID: policyID, Name: "app", Rules: `key "k" { policy = "read" }`}, true)
 	pairs := kv.AppendPair(kv.AppendPair(nil, "k", []byte("1")), "l", []byte("\x1b"))
 	return map[kv.Op]example{
-		kv.OpSet:    of(kv.Command{Op: kv.OpSet, Key: "k", Value: []byte("v")}, key, `set "k" = "v"`),
+		kv.OpSet: of(kv.Command{Op: kv.OpSet, Key: "k", Test: []byte("t"), Mode: kv.ModeEqual | kv.ModeReturn}, key,
+			`set if-equal return "k" = "" if it is "t"`),
 		kv.OpDelete: on(kv.OpDelete, key, `delete "k"`),
 		kv.OpPrune:  on(kv.OpPrune, []string{`keys with prefix "k"`}, `prune "k"`),
 		kv.OpAdd:    of(kv.Command{Op: kv.OpAdd, Key: "k", Num: 2}, key, `add "k" 2`),
@@ -53,8 +54,8 @@ func examples() map[kv.Op]example {
 		kv.OpTransaction: of(kv.Command{Op: kv.OpTransaction, Parts: []kv.Part{{Op: kv.OpGet, Key: "a"}, {Op: kv.OpDelete, Key: "k"}}},
 			key, "transaction\n        get \"a\"\n        delete \"k\""),
 		kv.OpSequence: of(kv.Command{Op: kv.OpSequence, Fence: "kv/\x1b", Token: 3,
-			Parts: []kv.Part{{Op: kv.OpFetch, Key: "a"}, {Op: kv.OpPut, Key: "k"}}}, []string{`fence "kv/\x1b"`, `key "k"`},
-			"sequence fence \"kv/\\x1b\" token 3\n        fetch \"a\"\n        put \"k\" = \"\""),
+			Parts: []kv.Part{{Op: kv.OpFetch, Key: "a"}, {Op: kv.OpSet, Key: "k"}}}, []string{`fence "kv/\x1b"`, `key "k"`},
+			"sequence fence \"kv/\\x1b\" token 3\n        fetch \"a\"\n        set \"k\" = \"\""),
 		kv.OpSessionCreate:  of(kv.Command{Op: kv.OpSessionCreate, Session: id}, session, `create-session session "`+sessionOne+`"`),
 		kv.OpSessionDestroy: of(kv.Command{Op: kv.OpSessionDestroy, Session: id}, session, `destroy-session session "`+sessionOne+`"`),
 		kv.OpSessionRenew:   of(kv.Command{Op: kv.OpSessionRenew, Session: id}, session, `renew-session session "`+sessionOne+`"`),
@@ -76,8 +77,6 @@ func examples() map[kv.Op]example {
 		kv.OpDropToken: of(kv.DropToken(accessor), token, "delete-token "+accessor),
 		kv.OpEndToken:  of(kv.Command{Op: kv.OpEndToken, Value: []byte(accessor)}, token, "end-token "+accessor),
 		kv.OpBootstrap: of(first, token, "bootstrap "+accessor+` "", description "d", policies []`),
-		kv.OpPut: of(kv.Command{Op: kv.OpPut, Key: "k", Test: []byte("t"), Mode: kv.ModeEqual | kv.ModeReturn}, key,
-			`put if-equal return "k" = "" if it is "t"`),
 		kv.OpAppend:    of(kv.Command{Op: kv.OpAppend, Key: "k", Value: []byte("v")}, key, `append "k" = "v"`),
 		kv.OpIncrement: of(kv.Command{Op: kv.OpIncrement, Key: "k", Num: -1}, key, `increment "k" -1`),
 		kv.OpUnlink:    of(kv.Command{Op: kv.OpUnlink, Key: "k", Mode: kv.ModeReturn}, key, `unlink return "k"`),

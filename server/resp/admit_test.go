@@ -168,8 +168,8 @@ func TestBytesCountForTheRate(t *testing.T) {
 	set := "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$262144\r\n" + large
 	for command, size := range map[string]string{set: "large", "GET large": "large", "GET small": "small"} {
 		f := newFake(t)
-		f.apply(t, kv.Command{Op: kv.OpPut, Key: "large", Value: []byte(large)})
-		f.apply(t, kv.Command{Op: kv.OpPut, Key: "small", Value: []byte("x")})
+		f.apply(t, kv.Command{Op: kv.OpSet, Key: "large", Value: []byte(large)})
+		f.apply(t, kv.Command{Op: kv.OpSet, Key: "small", Value: []byte("x")})
 		rate := admission.Rate{Mode: admission.Enforcing, PerSecond: 1, Burst: 40}
 		s := dial(t, limited(t, f, admission.Limits{Rate: rate}))
 		done := 0

@@ -63,7 +63,7 @@ func BenchmarkBatch(b *testing.B) {
 				if !tokens {
 					cfg.Access = nil
 				}
-				parts := slices.Repeat([]kv.Command{{Op: kv.OpPut, Key: "k"}}, x.n)
+				parts := slices.Repeat([]kv.Command{{Op: kv.OpSet, Key: "k"}}, x.n)
 				done, err := g.fake.Write(0, kv.Command{Op: kv.OpSequence, Parts: parts}, nil)
 				if err != nil {
 					b.Fatal(err)

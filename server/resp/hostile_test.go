@@ -118,7 +118,7 @@ func TestAPipelineOfReadsInParts(t *testing.T) {
 	var want []string
 	for i := range 20 {
 		k, value := fmt.Sprint("k", i), strings.Repeat(fmt.Sprint(i%10), 150<<10)
-		f.apply(t, kv.Command{Op: kv.OpPut, Key: k, Value: []byte(value)})
+		f.apply(t, kv.Command{Op: kv.OpSet, Key: k, Value: []byte(value)})
 		want = append(want, value, "hi", fmt.Sprint(len(value)), "["+value+" nil]")
 	}
 	var ask []string

@@ -31,7 +31,7 @@ func TestInfoIsTrue(t *testing.T) {
 	if got, there := s.infoOf("")["db0"]; there {
 		t.Errorf("an empty store: %q", got)
 	}
-	f.apply(t, kv.Command{Op: kv.OpPut, Key: "forever", Value: []byte("v")})
+	f.apply(t, kv.Command{Op: kv.OpSet, Key: "forever", Value: []byte("v")})
 	for i := range 3 {
 		s.want(fmt.Sprintf("set k%d v ex 1000", i), "OK")
 	}

@@ -39,7 +39,7 @@ func TestRandomKeyOfOddNames(t *testing.T) {
 	want := map[string]int{"a": 0, "a/b": 0, "a/bb": 0, "a/b/c/d": 0, "b": 0, "é": 0, "世界": 0, "世": 0,
 		strings.Repeat("z", 1024): 0, "zz": 0, "\x01": 0, "\x00": 0}
 	for key := range want {
-		f.apply(t, kv.Command{Op: kv.OpPut, Key: key, Value: []byte("v")})
+		f.apply(t, kv.Command{Op: kv.OpSet, Key: key, Value: []byte("v")})
 	}
 	snapshot, err := f.state.Snapshot()
 	if err != nil {

@@ -20,7 +20,7 @@ func fill(t *testing.T, f *fake, n int, name func(int) string) {
 	for from := 0; from < n; from += 1000 {
 		var parts []kv.Command
 		for i := from; i < min(from+1000, n); i++ {
-			parts = append(parts, kv.Command{Op: kv.OpPut, Key: name(i), Value: []byte("v")})
+			parts = append(parts, kv.Command{Op: kv.OpSet, Key: name(i), Value: []byte("v")})
 		}
 		f.apply(t, kv.Command{Op: kv.OpSequence, Parts: parts})
 	}

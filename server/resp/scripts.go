@@ -184,7 +184,7 @@ func prolongOrLock(c *conn, keys []string, args [][]byte) {
 		return
 	}
 	c.batch.step(kv.Command{Op: kv.OpRetime, Key: keys[0], TTL: ttl, Mode: kv.ModeEqual, Test: args[0]})
-	c.batch.step(kv.Command{Op: kv.OpPut, Key: keys[0], Value: args[0], TTL: ttl, Mode: kv.ModeAbsent})
+	c.batch.step(kv.Command{Op: kv.OpSet, Key: keys[0], Value: args[0], TTL: ttl, Mode: kv.ModeAbsent})
 	c.batch.op(2, func(w *proto.Writer, _ *op, results []result) {
 		prolonged, locked := results[0], results[1]
 		switch {
@@ -272,7 +272,7 @@ func obtain(c *conn, keys []string, args [][]byte) {
 		return
 	}
 	same = max(0, min(same, int64(len(value))))
-	write := kv.Command{Op: kv.OpPut, Key: keys[0], Value: value, TTL: ttl}
+	write := kv.Command{Op: kv.OpSet, Key: keys[0], Value: value, TTL: ttl}
 	c.changing(keys[0], func(e kv.Entry) (step kv.Command, reply func(*proto.Writer)) {
 		if e.ModifyIndex != 0 && (int64(len(e.Value)) < same || string(e.Value[:same]) != string(value[:same])) {
 			return kv.Command{}, (*proto.Writer).Null
@@ -312,7 +312,7 @@ func (c *conn) changing(key string, decide func(kv.Entry) (kv.Command, func(*pro
 		})
 		if err != nil {
 			if service.IsDenied(err) {
-				c.trail.command(c.batch.name, []kv.Command{{Op: kv.OpPut, Key: key}}, nil, err)
+				c.trail.command(c.batch.name, []kv.Command{{Op: kv.OpSet, Key: key}}, nil, err)
 			}
 			c.fail(errorText(err))
 			return

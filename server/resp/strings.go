@@ -36,7 +36,7 @@ var stringCommands = []command{
 // put adds a command that writes one key.
 func (b *batch) put(key, value []byte, mode kv.Mode, ttl time.Duration, reply replyFunc) {
 	if k, ok := b.key(key); ok {
-		b.one(kv.Command{Op: kv.OpPut, Key: k, Value: value, Mode: mode, TTL: ttl}, reply)
+		b.one(kv.Command{Op: kv.OpSet, Key: k, Value: value, Mode: mode, TTL: ttl}, reply)
 	}
 }
 
@@ -78,7 +78,7 @@ func set(b *batch, args [][]byte) {
 		b.setGone(key, s, reply)
 		return
 	}
-	b.one(kv.Command{Op: kv.OpPut, Key: key, Value: args[2], Mode: s.mode, TTL: s.ttl, Test: s.test}, reply)
+	b.one(kv.Command{Op: kv.OpSet, Key: key, Value: args[2], Mode: s.mode, TTL: s.ttl, Test: s.test}, reply)
 }
 
 // setGone is a SET whose time has passed: if its condition holds, the key is gone.

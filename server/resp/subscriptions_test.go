@@ -174,14 +174,14 @@ func TestSubscribersAreNotToldOfWhatWasBefore(t *testing.T) {
 	hub := watch.New(testHub)
 	hub.Begin(f.state.Revision())
 	f.state.Observe(kv.Observer{Changed: hub.Changed})
-	b := &behind{fake: f, t: t, late: &kv.Command{Op: kv.OpPut, Key: "before"}}
+	b := &behind{fake: f, t: t, late: &kv.Command{Op: kv.OpSet, Key: "before"}}
 	server := start(t, b, Config{Config: service.Config{Hub: hub}})
 	s, writer := dial(t, server), dial(t, server)
 	s.want("PSUBSCRIBE __keyspace*", "[psubscribe __keyspace* 1]")
 	writer.want("SET a 1", "OK")
 	s.next("[pmessage __keyspace* __keyspace@0__:a set]")
 	s.want("PUNSUBSCRIBE", "[punsubscribe __keyspace* 0]")
-	b.late = &kv.Command{Op: kv.OpPut, Key: "c"}
+	b.late = &kv.Command{Op: kv.OpSet, Key: "c"}
 	s.want("SUBSCRIBE __keyspace@0__:c", "[subscribe __keyspace@0__:c 1]") // the notifier may be behind
 	writer.want("DEL c", "1")
 	s.next("[message __keyspace@0__:c del]")

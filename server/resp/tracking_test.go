@@ -68,10 +68,10 @@ type changing struct {
 func (c *changing) GetMany(d time.Duration, m service.Mode, keys []string, each func(int, kv.Entry) bool) (uint64, error) {
 	revision, err := c.fake.GetMany(d, m, keys, each)
 	if keys[0] == "read" {
-		c.apply(c.t, kv.Command{Op: kv.OpPut, Key: "read", Value: []byte("new")})
+		c.apply(c.t, kv.Command{Op: kv.OpSet, Key: "read", Value: []byte("new")})
 		time.Sleep(20 * time.Millisecond) // who tells of it could do so now
 		for i := range c.more {
-			c.apply(c.t, kv.Command{Op: kv.OpPut, Key: fmt.Sprint(i)})
+			c.apply(c.t, kv.Command{Op: kv.OpSet, Key: fmt.Sprint(i)})
 		}
 	}
 	return revision, err
@@ -80,7 +80,7 @@ func (c *changing) GetMany(d time.Duration, m service.Mode, keys []string, each 
 // A change that a read has not seen is told behind the reply, or the client would keep what it has read.
 func TestTrackingTellsBehindTheReply(t *testing.T) {
 	f, hub := newFake(t), watch.New(testHub)
-	f.apply(t, kv.Command{Op: kv.OpPut, Key: "read", Value: []byte("old")})
+	f.apply(t, kv.Command{Op: kv.OpSet, Key: "read", Value: []byte("old")})
 	hub.Begin(f.state.Revision())
 	f.state.Observe(kv.Observer{Changed: hub.Changed})
 	s := dial(t, start(t, &changing{fake: f, t: t}, Config{Config: service.Config{Hub: hub}}))
@@ -104,6 +104,6 @@ func TestTrackingDropsEverythingWhenChangesAreLost(t *testing.T) {
 	s.want("get read", "nil") // while it is carried out nothing is told
 	s.next("[invalidate [read]]")
 	s.next("[invalidate nil]")
-	f.apply(t, kv.Command{Op: kv.OpPut, Key: "later"})
+	f.apply(t, kv.Command{Op: kv.OpSet, Key: "later"})
 	s.next("[invalidate [later]]")
 }

@@ -27,7 +27,7 @@ func (c *counting) GetMany(d time.Duration, m service.Mode, keys []string, each 
 // A client that asks again and again and reads nothing has few replies made for it: the system buffers little of them.
 func TestLittleLiesUnsent(t *testing.T) {
 	f := &counting{fake: newFake(t)}
-	f.apply(t, kv.Command{Op: kv.OpPut, Key: "big", Value: []byte(strings.Repeat("v", 256<<10))})
+	f.apply(t, kv.Command{Op: kv.OpSet, Key: "big", Value: []byte(strings.Repeat("v", 256<<10))})
 	s := dial(t, start(t, f, Config{}))
 	if err := s.Conn.(*net.TCPConn).SetReadBuffer(16 << 10); err != nil { // which bounds what is on its way
 		t.Fatal(err)
