@@ -86,7 +86,8 @@ var catalogue = [...]operation{
 		part: true, space: frees, writes: itsKey},
 	OpPrune: {name: "prune", named: byPrefix, takes: fenced,
 		part: true, step: true, space: frees, writes: keysBelow},
-	OpAdd: {name: "add", named: byKey, takes: hasNum | fenced, part: true, tells: itsKey, writes: itsKey},
+	OpAdd: {name: "add", named: byKey, takes: hasNum | hasMode | fenced, modes: ModeCreate,
+		part: true, step: true, tells: itsKey, writes: itsKey},
 	OpTestAndSet: {name: "test-and-set", named: byKey, takes: hasTest | hasValue | fenced,
 		tells: itsKey, writes: itsKey},
 	OpRename: {name: "rename", named: byKey, takes: hasNewKey | fenced,
@@ -134,8 +135,6 @@ var catalogue = [...]operation{
 		beside: "token", rule: isACL},
 
 	OpAppend: {name: "append", named: byKey, takes: hasValue | hasNum | fenced, level: 1, step: true,
-		tells: itsKey, writes: itsKey},
-	OpIncrement: {name: "increment", named: byKey, takes: hasNum | fenced, level: 1, step: true,
 		tells: itsKey, writes: itsKey},
 	OpUnlink: {name: "unlink", named: byKey, takes: hasTest | hasMode | fenced,
 		modes: conditions | ModeReturn, level: 1, step: true, space: frees, tells: itsKey, writes: itsKey},

@@ -32,7 +32,7 @@ func TestEveryOperationAndModeHasAName(t *testing.T) {
 			t.Errorf("%s takes a mode: %v, and has the modes %v", o.name, takes, o.modes)
 		}
 	}
-	if got := all.String(); got != "if-absent if-present if-equal keep-ttl return whole" {
+	if got := all.String(); got != "if-absent if-present if-equal keep-ttl return whole create" {
 		t.Errorf("%q", got)
 	}
 	if got := (ModeAbsent | 1<<7).String(); got != "if-absent mode-128" {

@@ -30,8 +30,6 @@ func (x *executor) execute(c *Command) (Result, error) {
 		return x.delete(c)
 	case OpPrune:
 		return x.prune(c)
-	case OpAdd:
-		return x.add(c)
 	case OpTestAndSet:
 		return x.testAndSet(c)
 	case OpRename:
@@ -63,7 +61,7 @@ func (x *executor) execute(c *Command) (Result, error) {
 		return x.reg.staged.stage(c, x.reg.level, &x.reg.changes, &x.ledger), nil
 	case OpDropStaged:
 		return x.reg.staged.drop(c, &x.reg.changes, &x.ledger), nil
-	case OpAppend, OpIncrement, OpUnlink, OpRetime, OpMove, OpFetch, OpMeasure, OpPutAll:
+	case OpAdd, OpAppend, OpUnlink, OpRetime, OpMove, OpFetch, OpMeasure, OpPutAll:
 		return x.step(c)
 	}
 	return x.executeACL(c), nil

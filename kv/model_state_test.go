@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -305,16 +304,6 @@ func (m *model) eraseAll(keys []string) Result {
 func (m *model) change(c Command, old Entry) (r Result) {
 	e := old
 	switch c.Op {
-	case OpAdd:
-		n, err := strconv.ParseInt(string(old.Value), 10, 64)
-		if sum := n + c.Num; err != nil || c.Num > 0 && sum < n || c.Num < 0 && sum > n {
-			return m.answer(CodeNotNumber)
-		}
-		e.Value = strconv.AppendInt(nil, n+c.Num, 10)
-		r = m.within(func() Result { return m.put(e, true) })
-		if r.Code == CodeDone {
-			r.Body = string(e.Value)
-		}
 	case OpTestAndSet:
 		if !bytes.Equal(old.Value, c.Test) {
 			r = m.answer(CodeDone)

@@ -12,7 +12,7 @@ import (
 func drawMode(t *rapid.T, c *Command) {
 	all := known(c.Op).modes
 	c.Mode = all & rapid.SampledFrom([]Mode{0, 0, ModeAbsent, ModePresent, ModeEqual}).Draw(t, "condition")
-	c.Mode |= all & rapid.SampledFrom([]Mode{0, ModeReturn | ModeWhole, ModeKeepTTL, ModeReturn | ModeKeepTTL}).Draw(t, "mode")
+	c.Mode |= all & rapid.SampledFrom([]Mode{0, ModeReturn | ModeWhole | ModeCreate, ModeKeepTTL, ModeReturn | ModeKeepTTL}).Draw(t, "mode")
 	if c.Mode&ModeKeepTTL != 0 {
 		c.TTL = 0
 	}
@@ -147,7 +147,7 @@ func (m *model) putAll(c Command) Result {
 func (m *model) stepOver(c Command, old Entry, found bool) Result {
 	e := old
 	e.Key = c.Key
-	keep := c.Op == OpAppend || c.Op == OpIncrement
+	keep := c.Op == OpAppend || c.Op == OpAdd
 	count, body := map[bool]uint64{true: 1}[c.Op == OpRetime], ""
 	holds := true
 	switch c.Op {
@@ -157,8 +157,11 @@ func (m *model) stepOver(c Command, old Entry, found bool) Result {
 			return m.answer(CodeTooLarge)
 		}
 		count = 1 + uint64(len(e.Value))
-	case OpIncrement:
+	case OpAdd:
 		n := int64(0)
+		if !found && c.Mode == 0 {
+			return m.answer(CodeMissing)
+		}
 		if found {
 			var err error
 			if n, err = strconv.ParseInt(string(old.Value), 10, 64); err != nil {

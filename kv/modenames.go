@@ -6,7 +6,7 @@ import (
 )
 
 // modeNames is the names of the modes, by bit.
-var modeNames = [...]string{"if-absent", "if-present", "if-equal", "keep-ttl", "return", "whole"}
+var modeNames = [...]string{"if-absent", "if-present", "if-equal", "keep-ttl", "return", "whole", "create"}
 
 // String returns the names of the modes in m, separated by spaces.
 func (m Mode) String() string {

@@ -65,13 +65,12 @@ const (
 
 // The commands on keys of the Redis protocol (steps.go), each alone or as a step of an OpSequence.
 const (
-	OpAppend    Op = 49 // write Value behind that of Key; Result.Count is 1 + the length of the whole; Num bounds it
-	OpIncrement Op = 50 // add Num to the decimal int64 that Key holds, 0 if absent; Result.Body is the sum in decimal
-	OpUnlink    Op = 51 // delete Key; Result.Count is 1 if it existed
-	OpRetime    Op = 52 // set the TTL of Key, with a TTL of 0 make it permanent; Result.Count is 1 if it exists
-	OpMove      Op = 53 // OpRename; with ModeAbsent only if NewKey is absent, else CodeCondition with Count 1
-	OpFetch     Op = 54 // Result.Body is the value of Key, Count 1 + its length, 0 if absent; only a step
-	OpMeasure   Op = 55 // OpFetch, but Body is the TTL in ns as a uvarint, if there is one; only a step
+	OpAppend  Op = 49 // write Value behind that of Key; Result.Count is 1 + the length of the whole; Num bounds it
+	OpUnlink  Op = 51 // delete Key; Result.Count is 1 if it existed
+	OpRetime  Op = 52 // set the TTL of Key, with a TTL of 0 make it permanent; Result.Count is 1 if it exists
+	OpMove    Op = 53 // OpRename; with ModeAbsent only if NewKey is absent, else CodeCondition with Count 1
+	OpFetch   Op = 54 // Result.Body is the value of Key, Count 1 + its length, 0 if absent; only a step
+	OpMeasure Op = 55 // OpFetch, but Body is the TTL in ns as a uvarint, if there is one; only a step
 
 	// OpSequence applies Parts one after the other, each by itself; Result.Body is their results (StepsOf), as far as they
 	// have space, and Result.Count how many parts are left out for want of it. Checks at their beginning (OpCheckIndex,

@@ -44,7 +44,7 @@ func TestWatchersSeeTheLastChangeOfASequence(t *testing.T) {
 		{sequence(put("a", "1"), put("b", "2"), put("a", "3")), "b=2 a=3"},
 		{sequence(put("a", "1"), del("a"), put("b", "2"), put("a", "4")), "b=2 a=4"},
 		{sequence(del("old"), put("old", "5"), put("new", "6")), "old=5 new=6"},
-		{sequence(put("x", "1"), Command{Op: OpIncrement, Key: "x", Num: 1}, del("b")), "x=2 b"},
+		{sequence(put("x", "1"), Command{Op: OpAdd, Mode: ModeCreate, Key: "x", Num: 1}, del("b")), "x=2 b"},
 		{sequence(put("a", "7"), put("b", "8"), put("c", "9")), "a=7 b=8 c=9"},
 	} {
 		var told []string

@@ -44,8 +44,8 @@ func TestStepsSeeThoseBeforeThemAndFailAlone(t *testing.T) {
 	before := m.Revision()
 	got := m.steps(sequence(
 		Command{Op: OpFetch, Key: "n"},
-		Command{Op: OpIncrement, Key: "n", Num: 5},
-		Command{Op: OpIncrement, Key: "text", Num: 1},
+		Command{Op: OpAdd, Mode: ModeCreate, Key: "n", Num: 5},
+		Command{Op: OpAdd, Mode: ModeCreate, Key: "text", Num: 1},
 		Command{Op: OpFetch, Key: "n"},
 		Command{Op: OpUnlink, Key: "n"},
 		Command{Op: OpMeasure, Key: "n"},
@@ -116,7 +116,7 @@ func TestAKeyIsUnchangedSinceARevision(t *testing.T) {
 
 func TestASequenceIsAppliedOnceUnderItsKey(t *testing.T) {
 	m := leveled(t, DefaultLimits)
-	c := sequence(Command{Op: OpIncrement, Key: "n", Num: 1}).keyed("w", m.Revision())
+	c := sequence(Command{Op: OpAdd, Mode: ModeCreate, Key: "n", Num: 1}).keyed("w", m.Revision())
 	first := m.do(c)[0]
 	if again := m.do(c)[0]; again != first {
 		t.Errorf("again: %+v, at first %+v", again, first)
@@ -202,7 +202,7 @@ func TestAWholeSequenceIsAppliedOrNot(t *testing.T) {
 		{"too many that expire", Command{Op: OpRetime, Key: "text", TTL: time.Hour}, CodeFull},
 		{"too long", Command{Op: OpAppend, Key: "text", Value: []byte("yz"), Num: 2}, CodeTooLarge},
 		{"no space for the results", Command{Op: OpFetch, Key: "large"}, CodeTooLarge},
-		{"no number", Command{Op: OpIncrement, Key: "text", Num: 1}, CodeDone},
+		{"no number", Command{Op: OpAdd, Mode: ModeCreate, Key: "text", Num: 1}, CodeDone},
 		{"a condition", Command{Op: OpSet, Key: "text", Mode: ModeAbsent}, CodeDone},
 	} {
 		m := leveled(t, l)
@@ -234,7 +234,7 @@ func TestWhatRedisDoesWithATTL(t *testing.T) {
 	}{
 		{"a put ends it", put("k", "2"), 0},
 		{"unless it keeps it", Command{Op: OpSet, Key: "k", Mode: ModeKeepTTL}, minute},
-		{"an increment leaves it", Command{Op: OpIncrement, Key: "k", Num: 1}, minute},
+		{"an increment leaves it", Command{Op: OpAdd, Mode: ModeCreate, Key: "k", Num: 1}, minute},
 		{"an append leaves it", Command{Op: OpAppend, Key: "k", Value: []byte("0")}, minute},
 		{"NX finds one", Command{Op: OpRetime, Key: "k", TTL: time.Hour, Mode: ModeAbsent}, minute},
 		{"XX finds one", Command{Op: OpRetime, Key: "k", TTL: time.Hour, Mode: ModePresent}, time.Hour},
@@ -267,7 +267,7 @@ func TestModesThatMakeNoSense(t *testing.T) {
 		{Op: OpSet, Key: "k", Mode: 1 << 7},
 		{Op: OpSet, Key: "k", Mode: ModeKeepTTL, TTL: time.Second},
 		{Op: OpSet, Key: "k", Test: []byte("x")},
-		{Op: OpIncrement, Key: "k", Mode: ModeReturn},
+		{Op: OpAdd, Key: "k", Mode: ModeReturn},
 		{Op: OpFetch, Key: "k"},
 		sequence(acquire("k", one)),
 		transaction(Command{Op: OpSet, Key: "k", Mode: ModeAbsent}),

@@ -3,7 +3,6 @@ package kv
 import (
 	"bytes"
 	"encoding/binary"
-	"strconv"
 )
 
 // The commands on keys as the Redis protocol knows them. Each may stand alone or be a step of a sequence. They treat a
@@ -22,6 +21,7 @@ const (
 	ModeKeepTTL Mode = 1 << 3 // OpSet: the TTL stays as it is
 	ModeReturn  Mode = 1 << 4 // Result.Body is the value that was there before; also with CodeCondition
 	ModeWhole   Mode = 1 << 5 // OpSequence: all steps or none, see there
+	ModeCreate  Mode = 1 << 6 // OpAdd: a key that is absent counts as 0
 )
 
 // validMode reports whether c has only modes that its Op takes, and none that exclude each other.
@@ -52,8 +52,8 @@ func (x *executor) step(c *Command) (Result, error) {
 	switch c.Op {
 	case OpAppend:
 		r = x.appendTo(c, old)
-	case OpIncrement:
-		r = x.increment(c, old)
+	case OpAdd:
+		r = x.add(c, old)
 	case OpUnlink:
 		r = x.unlink(c, old)
 	case OpRetime:
@@ -154,29 +154,6 @@ func (x *executor) appendTo(c *Command, old *Entry) Result {
 	r, done := x.change(c.Key, old, whole)
 	if done {
 		r.Count = 1 + uint64(len(whole))
-	}
-	return r
-}
-
-// increment is OpAdd to a key that counts as 0 while it is absent. With CodeNotNumber, Result.Count is 1 if the value is a
-// number and the sum would not be one.
-func (x *executor) increment(c *Command, old *Entry) Result {
-	value := []byte("0")
-	if old != nil {
-		value = old.Value
-	}
-	sum, ok := addDecimal(value, c.Num)
-	if !ok {
-		r := x.unchanged(CodeNotNumber)
-		if _, number := addDecimal(value, 0); number {
-			r.Count = 1
-		}
-		return r
-	}
-	body := strconv.FormatInt(sum, 10)
-	r, done := x.change(c.Key, old, []byte(body))
-	if done {
-		r.Body = body
 	}
 	return r
 }

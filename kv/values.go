@@ -9,20 +9,29 @@ import (
 // The commands that change a value in place. They leave flags, lock and TTL as they are: the TTL goes on from where it
 // was set.
 
-func (x *executor) add(c *Command) (Result, error) {
-	old, err := x.entries.entry(c.Key)
-	if err != nil || old == nil {
-		return x.unchanged(CodeMissing), err
+// add carries out OpAdd. With CodeNotNumber, Result.Count is 1 if the value is a number and the sum would not be one.
+func (x *executor) add(c *Command, old *Entry) Result {
+	value := []byte("0")
+	switch {
+	case old != nil:
+		value = old.Value
+	case c.Mode&ModeCreate == 0:
+		return x.unchanged(CodeMissing)
 	}
-	sum, ok := addDecimal(old.Value, c.Num)
+	sum, ok := addDecimal(value, c.Num)
 	if !ok {
-		return x.unchanged(CodeNotNumber), nil
+		r := x.unchanged(CodeNotNumber)
+		if _, number := addDecimal(value, 0); number {
+			r.Count = 1
+		}
+		return r
 	}
 	body := strconv.FormatInt(sum, 10)
-	if r, over := x.rewrite(old, []byte(body)); over {
-		return r, nil
+	r, done := x.change(c.Key, old, []byte(body))
+	if done {
+		r.Body = body
 	}
-	return Result{Code: CodeDone, Revision: x.revision, Body: body}, nil
+	return r
 }
 
 // addDecimal returns the sum of num and the number that value holds.
@@ -68,22 +77,9 @@ func (x *executor) testAndSet(c *Command) (Result, error) {
 	case !bytes.Equal(old.Value, c.Test):
 		return Result{Code: CodeDone, Revision: x.revision, Body: string(old.Value)}, nil
 	}
-	if r, over := x.rewrite(old, c.Value); over {
-		return r, nil
+	r, done := x.change(c.Key, old, c.Value)
+	if done {
+		r.Count, r.Body = 1, string(c.Value)
 	}
-	return Result{Code: CodeDone, Revision: x.revision, Count: 1, Body: string(c.Value)}, nil
-}
-
-// rewrite replaces the value of old, and nothing else. over is true, with the refusal, if a quota does not allow that.
-func (x *executor) rewrite(old *Entry, value []byte) (refused Result, over bool) {
-	e := *old
-	if e.Value = nil; len(value) > 0 {
-		e.Value = value
-	}
-	if refused, over = x.reg.quotas.refuse(grows(e.Key, &e, old), growth{}, &x.ledger); over {
-		return refused, true
-	}
-	e.ModifyIndex = x.stamp()
-	x.place(&e, old)
-	return Result{}, false
+	return r, nil
 }

@@ -28,6 +28,9 @@ func TestAdd(t *testing.T) {
 		flagged.Flags = 3
 		m.do(flagged)
 		want := Result{Code: CodeNotNumber, Revision: 2}
+		if _, number := ParseDecimal([]byte(c.value)); number {
+			want.Count = 1
+		}
 		if c.want != "" {
 			want = Result{Code: CodeDone, Revision: 3, Body: c.want}
 		}
@@ -36,8 +39,9 @@ func TestAdd(t *testing.T) {
 			m.shows("a", "a="+c.want+" f3 c2 m3 l0")
 		}
 	}
-	m := newMachine(t, small)
+	m := leveled(t, small)
 	m.want(Command{Op: OpAdd, Key: "a", Num: 1}, missing(1))
+	m.want(Command{Op: OpAdd, Key: "a", Num: 7, Mode: ModeCreate}, Result{Code: CodeDone, Revision: 2, Body: "7"})
 }
 
 func TestTestAndSetRenameRemoveExpire(t *testing.T) {

@@ -127,7 +127,7 @@ func (p *pipeliner) steps(r *random) (steps []kv.Command) {
 		case 0:
 			steps = append(steps, kv.Command{Op: kv.OpMeasure, Key: list})
 		case 1:
-			steps = append(steps, kv.Command{Op: kv.OpIncrement, Key: fmt.Sprintf("n%d", p.id), Num: 1})
+			steps = append(steps, kv.Command{Op: kv.OpAdd, Mode: kv.ModeCreate, Key: fmt.Sprintf("n%d", p.id), Num: 1})
 		case 2:
 			steps = append(steps, kv.Command{Op: kv.OpSet, Key: other, Value: word,
 				TTL: r.skewed(p.plan.lockers.short, 8*p.plan.lockers.short)})
@@ -136,7 +136,7 @@ func (p *pipeliner) steps(r *random) (steps []kv.Command) {
 		case 4:
 			steps = append(steps, kv.Command{Op: kv.OpUnlink, Key: other, Mode: kv.ModeReturn})
 		case 5:
-			steps = append(steps, kv.Command{Op: kv.OpIncrement, Key: list, Num: 1}) // fails alone: it is no number
+			steps = append(steps, kv.Command{Op: kv.OpAdd, Key: list, Num: 1}) // fails alone: it is no number
 		}
 	}
 	return append(steps, kv.Command{Op: kv.OpFetch, Key: list})
@@ -212,9 +212,9 @@ func (p *pipeliner) step(c *kv.Command, r *kv.Result, list string) string {
 		ok = ok && r.Body == list
 	case c.Op == kv.OpMeasure:
 		ok = ok && r.Count == 1+uint64(len(list))
-	case c.Op == kv.OpIncrement && c.Key == p.list.name:
+	case c.Op == kv.OpAdd && c.Key == p.list.name:
 		ok = r.Code == kv.CodeNotNumber
-	case c.Op == kv.OpIncrement: // the counter is its own
+	case c.Op == kv.OpAdd: // the counter is its own
 		n, err := strconv.ParseInt(r.Body, 10, 64)
 		ok = ok && err == nil && n > p.counted
 		p.counted = n

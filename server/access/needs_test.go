@@ -71,7 +71,7 @@ func TestWhatCommandsNeed(t *testing.T) {
 		{kv.Command{Op: kv.OpRetime}, []string{write}},
 		{kv.Command{Op: kv.OpRetime, Mode: kv.ModeReturn | kv.ModePresent}, []string{read, write}},
 		{kv.Command{Op: kv.OpAppend}, []string{read, write}},
-		{kv.Command{Op: kv.OpIncrement}, []string{read, write}},
+		{kv.Command{Op: kv.OpAdd}, []string{read, write}},
 		{kv.Command{Op: kv.OpMove, NewKey: "new"}, []string{read, write, `'key:write' on "new"`}},
 		{kv.Command{Op: kv.OpSet}, []string{write}},
 		{kv.Command{Op: kv.OpTestAndSet}, []string{read, write}},

@@ -311,7 +311,7 @@ func getrange(b *batch, args [][]byte) {
 
 func (b *batch) increment(key []byte, by int64) {
 	if k, ok := b.key(key); ok {
-		b.one(kv.Command{Op: kv.OpIncrement, Key: k, Num: by}, replyNumber)
+		b.one(kv.Command{Op: kv.OpAdd, Mode: kv.ModeCreate, Key: k, Num: by}, replyNumber)
 	}
 }
 
