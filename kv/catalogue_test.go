@@ -60,7 +60,7 @@ func TestEachWritten(t *testing.T) {
 		{Command{Op: OpQuota, Key: "k"}, nil},
 		{Command{Op: OpEndDelay, Key: "k"}, nil},
 		{Command{Op: OpDropFence, Fence: "kv/k"}, nil},
-		{Command{Op: OpSequence, Parts: []Part{{Op: OpFetch, Key: "k"}, {Op: OpPutAll, Value: pairs}, {Op: OpUnlink, Key: "u"}}},
+		{Command{Op: OpSequence, Parts: []Part{{Op: OpFetch, Key: "k"}, {Op: OpPutAll, Value: pairs}, {Op: OpDelete, Key: "u"}}},
 			[]string{"p", "q", "u"}},
 		{Command{Op: OpTransaction, Parts: []Part{{Op: OpGetTree, Key: ""}, {Op: OpDelete, Key: "d"}}}, []string{"d"}},
 	} {

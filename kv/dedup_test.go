@@ -87,7 +87,7 @@ func TestDedupComparesWhatWasSaid(t *testing.T) {
 	hash, other := strings.Repeat("1", 32), strings.Repeat("2", 32)
 	said := func(said string, parts ...Part) Command { return Command{Op: OpSequence, Parts: parts, Said: said} }
 	first := Command{Op: OpSet, Key: "a", Value: []byte("1"), TTL: 9}
-	later, gone := first, Command{Op: OpUnlink, Key: "a"}
+	later, gone := first, Command{Op: OpDelete, Key: "a"}
 	later.TTL = 8
 	m := newMachine(t, small).atLevel()
 	m.do(said(hash, first).keyed("w", 1))

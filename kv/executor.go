@@ -61,7 +61,7 @@ func (x *executor) execute(c *Command) (Result, error) {
 		return x.reg.staged.stage(c, x.reg.level, &x.reg.changes, &x.ledger), nil
 	case OpDropStaged:
 		return x.reg.staged.drop(c, &x.reg.changes, &x.ledger), nil
-	case OpAdd, OpAppend, OpUnlink, OpRetime, OpMove, OpFetch, OpMeasure, OpPutAll:
+	case OpAdd, OpAppend, OpRetime, OpMove, OpFetch, OpMeasure, OpPutAll:
 		return x.step(c)
 	}
 	return x.executeACL(c), nil

@@ -4,7 +4,7 @@ import "testing"
 
 // Every operation is in exactly one of these, so that a new one cannot be forgotten.
 var (
-	freeing = []Op{OpDelete, OpPrune, OpRemove, OpUnlink, OpSessionDestroy, OpSessionRenew, OpDropFence, OpEndSession,
+	freeing = []Op{OpDelete, OpPrune, OpRemove, OpSessionDestroy, OpSessionRenew, OpDropFence, OpEndSession,
 		OpEndKey, OpEndDelay, OpNewEra, OpLevel, OpQuota, OpDropStaged, OpDropPolicy, OpDropToken, OpEndToken, OpBootstrap}
 	reading = []Op{OpGet, OpGetOrEmpty, OpGetTree, OpCheckIndex, OpCheckSession, OpCheckNotExists, OpCheckValue,
 		OpCheckUnchanged, OpFetch, OpMeasure}

@@ -95,18 +95,19 @@ func (x *executor) succeed(e, old *Entry) {
 }
 
 func (x *executor) delete(c *Command) (Result, error) {
-	old, found, err := x.entries.indexes(c.Key)
-	if err != nil {
-		return Result{}, err
+	old, found, err := x.entries.before(c)
+	if err != nil || !found {
+		return x.unchanged(CodeDone), err
 	}
-	if !found {
-		return x.unchanged(CodeDone), nil
+	r := x.unchanged(CodeCondition)
+	if (!c.HasIndex || c.Index == old.ModifyIndex) && c.meetsTimed(&old) {
+		x.erase(doom(c.Key, &old))
+		r = Result{Code: CodeDone, Revision: x.revision, Count: 1}
 	}
-	if c.HasIndex && c.Index != old.ModifyIndex {
-		return x.unchanged(CodeCondition), nil
+	if c.Mode&ModeReturn != 0 {
+		r.Body = string(old.Value)
 	}
-	x.erase(doom(c.Key, &old))
-	return Result{Code: CodeDone, Revision: x.revision, Count: 1}, nil
+	return r, nil
 }
 
 // doomed is a key that is being deleted, and what hangs on it.

@@ -252,10 +252,17 @@ func (m *model) execute(c Command) Result {
 	case OpSet:
 		return m.set(c)
 	case OpDelete:
-		if found && c.HasIndex && old.ModifyIndex != c.Index {
-			return m.answer(CodeCondition)
+		var r Result
+		if found && (c.HasIndex && old.ModifyIndex != c.Index || c.Mode&ModeEqual != 0 && !bytes.Equal(old.Value, c.Test) ||
+			c.Mode&ModeAbsent != 0 && old.TTL != 0 || c.Mode&ModePresent != 0 && old.TTL == 0) {
+			r = m.answer(CodeCondition)
+		} else {
+			r = m.eraseAll([]string{c.Key})
 		}
-		return m.eraseAll([]string{c.Key})
+		if found && c.Mode&ModeReturn != 0 {
+			r.Body = string(old.Value)
+		}
+		return r
 	case OpPrune:
 		keys := m.keys(c.Key)
 		if len(keys) > m.l.PruneKeys {

@@ -97,13 +97,6 @@ func (m *model) step(c Command, old Entry, found bool) Result {
 			return r
 		}
 		return m.change(Command{Op: OpRename, Key: c.Key, NewKey: c.NewKey}, old)
-	case OpUnlink:
-		if found && (c.Mode&ModeEqual != 0 && !bytes.Equal(old.Value, c.Test) || c.Mode&ModeAbsent != 0 && old.TTL != 0 ||
-			c.Mode&ModePresent != 0 && old.TTL == 0) {
-			r = m.answer(CodeCondition)
-		} else {
-			r = m.eraseAll([]string{c.Key})
-		}
 	default:
 		r = m.stepOver(c, old, found)
 	}

@@ -8,7 +8,7 @@ type Op uint8
 // The commands. Numbers are on disks and wires: they are never reused.
 const (
 	OpSet    Op = 1 // write Key; with a Mode, Result.Count is 1 if it existed
-	OpDelete Op = 2 // delete Key; done also when it is absent
+	OpDelete Op = 2 // delete Key; done also when it is absent; Result.Count is 1 if it was there
 	OpPrune  Op = 3 // delete every key that starts with Key, which may be empty; Result.Count says how many
 
 	OpAdd         Op = 4 // add Num to the decimal int64 that Key holds; Result.Body is the sum in decimal
@@ -66,7 +66,6 @@ const (
 // The commands on keys of the Redis protocol (steps.go), each alone or as a step of an OpSequence.
 const (
 	OpAppend  Op = 49 // write Value behind that of Key; Result.Count is 1 + the length of the whole; Num bounds it
-	OpUnlink  Op = 51 // delete Key; Result.Count is 1 if it existed
 	OpRetime  Op = 52 // set the TTL of Key, with a TTL of 0 make it permanent; Result.Count is 1 if it exists
 	OpMove    Op = 53 // OpRename; with ModeAbsent only if NewKey is absent, else CodeCondition with Count 1
 	OpFetch   Op = 54 // Result.Body is the value of Key, Count 1 + its length, 0 if absent; only a step

@@ -36,7 +36,7 @@ func TestPlainPutsAreCopied(t *testing.T) {
 func TestWatchersSeeTheLastChangeOfASequence(t *testing.T) {
 	m := leveled(t, DefaultLimits)
 	m.do(put("old", "0"))
-	del := func(key string) Command { return Command{Op: OpUnlink, Key: key} }
+	del := func(key string) Command { return Command{Op: OpDelete, Key: key} }
 	for _, c := range []struct {
 		steps Command
 		want  string

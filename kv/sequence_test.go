@@ -47,7 +47,7 @@ func TestStepsSeeThoseBeforeThemAndFailAlone(t *testing.T) {
 		Command{Op: OpAdd, Mode: ModeCreate, Key: "n", Num: 5},
 		Command{Op: OpAdd, Mode: ModeCreate, Key: "text", Num: 1},
 		Command{Op: OpFetch, Key: "n"},
-		Command{Op: OpUnlink, Key: "n"},
+		Command{Op: OpDelete, Key: "n"},
 		Command{Op: OpMeasure, Key: "n"},
 		Command{Op: OpAppend, Key: "text", Value: []byte("yz")}))
 	want := "done 0; done 0 5; not a number 0; done 2 5; done 1; done 0; done 4"
@@ -100,13 +100,13 @@ func TestAKeyIsUnchangedSinceARevision(t *testing.T) {
 	holds("one that was written", "there", before, false)
 	m.do(put("absent", "1"))
 	holds("one that was made", "absent", before, false)
-	m.do(Command{Op: OpUnlink, Key: "absent"})
+	m.do(Command{Op: OpDelete, Key: "absent"})
 	holds("one that was made and deleted", "absent", before, false)
 	holds("since its deletion", "absent", m.Revision(), true)
 	before = m.Revision()
 	for _, key := range []string{"x", "y", "z"} { // more than are remembered one by one
 		m.do(put(key, "1"))
-		m.do(Command{Op: OpUnlink, Key: key})
+		m.do(Command{Op: OpDelete, Key: key})
 	}
 	holds("a deletion that is forgotten", "x", before, false)
 	if err := (&Command{Op: OpTransaction, Parts: since("x", 1).Parts[:1]}).Validate(); !errors.Is(err, ErrCommand) {
@@ -140,7 +140,7 @@ func TestASequenceEndsBeforeAResultThatDoesNotFit(t *testing.T) {
 	m.do(put("large", large))
 	m.do(put("largest", largest))
 	steps := []Part{{Op: OpFetch, Key: "large"}, {Op: OpSet, Key: "large", Mode: ModeReturn},
-		put("behind", "1"), {Op: OpFetch, Key: "largest"}, {Op: OpUnlink, Key: "behind"}}
+		put("behind", "1"), {Op: OpFetch, Key: "largest"}, {Op: OpDelete, Key: "behind"}}
 	for i, want := range []struct {
 		done  int
 		value string // of large, then
@@ -171,7 +171,7 @@ func TestASequenceEndsBeforeManyStepsWithoutValues(t *testing.T) {
 	m.do(put("large", strings.Repeat("v", sequenceBytes-1500)))
 	steps := []Part{{Op: OpFetch, Key: "large"}}
 	for i := range 1000 {
-		steps = append(steps, Command{Op: OpUnlink, Key: fmt.Sprint("k", i)})
+		steps = append(steps, Command{Op: OpDelete, Key: fmt.Sprint("k", i)})
 	}
 	if r := m.do(sequence(steps...))[0]; r.Code != CodeDone || r.Count != 1000 {
 		t.Errorf("%v, %d steps are left, want all behind the value", r.Code, r.Count)

@@ -6,7 +6,7 @@ import (
 )
 
 // The commands on keys as the Redis protocol knows them. Each may stand alone or be a step of a sequence. They treat a
-// lock as OpSet does: it is advisory, and stays. They treat a TTL as Redis does: OpSet, OpPutAll and OpUnlink end it
+// lock as OpSet does: it is advisory, and stays. They treat a TTL as Redis does: OpSet, OpPutAll and OpDelete end it
 // unless told otherwise, OpRetime sets it, and the others keep it.
 
 // Mode says how one of these commands differs from its plain form.
@@ -14,10 +14,10 @@ type Mode uint8
 
 // The modes. Numbers are on disks and wires: they are never reused.
 const (
-	// ModeAbsent: OpSet, OpPutAll, OpMove: only if the key, or NewKey, is absent; OpRetime, OpUnlink: if Key has no TTL.
+	// ModeAbsent: OpSet, OpPutAll, OpMove: only if the key, or NewKey, is absent; OpRetime, OpDelete: if Key has no TTL.
 	ModeAbsent  Mode = 1 << 0
-	ModePresent Mode = 1 << 1 // OpSet: only if Key exists; OpRetime, OpUnlink: only if it has a TTL
-	ModeEqual   Mode = 1 << 2 // OpSet, OpPutAll, OpUnlink, OpRetime: only if Key holds Test
+	ModePresent Mode = 1 << 1 // OpSet: only if Key exists; OpRetime, OpDelete: only if it has a TTL
+	ModeEqual   Mode = 1 << 2 // OpSet, OpPutAll, OpDelete, OpRetime: only if Key holds Test
 	ModeKeepTTL Mode = 1 << 3 // OpSet: the TTL stays as it is
 	ModeReturn  Mode = 1 << 4 // Result.Body is the value that was there before; also with CodeCondition
 	ModeWhole   Mode = 1 << 5 // OpSequence: all steps or none, see there
@@ -54,8 +54,6 @@ func (x *executor) step(c *Command) (Result, error) {
 		r = x.appendTo(c, old)
 	case OpAdd:
 		r = x.add(c, old)
-	case OpUnlink:
-		r = x.unlink(c, old)
 	case OpRetime:
 		r = x.retime(c, old)
 	case OpFetch, OpMeasure:
@@ -156,18 +154,6 @@ func (x *executor) appendTo(c *Command, old *Entry) Result {
 		r.Count = 1 + uint64(len(whole))
 	}
 	return r
-}
-
-// unlink deletes old, if it is there. Result.Count is 1 if it was.
-func (x *executor) unlink(c *Command, old *Entry) Result {
-	if old == nil {
-		return x.unchanged(CodeDone)
-	}
-	if !c.meetsTimed(old) {
-		return x.unchanged(CodeCondition)
-	}
-	x.erase(doom(c.Key, old))
-	return Result{Code: CodeDone, Revision: x.revision, Count: 1}
 }
 
 // retime sets the TTL of old to c's, or with none makes it permanent. Result.Count is 1 if it is there.

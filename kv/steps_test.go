@@ -11,7 +11,7 @@ func TestStepsChargeQuotas(t *testing.T) {
 	m := leveled(t, DefaultLimits)
 	m.do(quotaOf("q/", 10, 0))
 	got := m.steps(sequence(put("q/a", "1234"), put("free", "1234567890"), put("q/b", "12345"), put("q/a", "12"),
-		Command{Op: OpAppend, Key: "q/a", Value: []byte("34")}, Command{Op: OpUnlink, Key: "q/a"}, put("q/b", "1")))
+		Command{Op: OpAppend, Key: "q/a", Value: []byte("34")}, Command{Op: OpDelete, Key: "q/a"}, put("q/b", "1")))
 	want := "done 0; done 0; over a quota 0"
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q first", got, want)

@@ -134,7 +134,7 @@ func (p *pipeliner) steps(r *random) (steps []kv.Command) {
 		case 3:
 			steps = append(steps, kv.Command{Op: kv.OpRetime, Key: other, TTL: p.plan.lockers.short * time.Duration(r.below(3))})
 		case 4:
-			steps = append(steps, kv.Command{Op: kv.OpUnlink, Key: other, Mode: kv.ModeReturn})
+			steps = append(steps, kv.Command{Op: kv.OpDelete, Key: other, Mode: kv.ModeReturn})
 		case 5:
 			steps = append(steps, kv.Command{Op: kv.OpAdd, Key: list, Num: 1}) // fails alone: it is no number
 		}

@@ -43,7 +43,7 @@ func examples() map[kv.Op]example {
 	return map[kv.Op]example{
 		kv.OpSet: of(kv.Command{Op: kv.OpSet, Key: "k", Test: []byte("t"), Mode: kv.ModeEqual | kv.ModeReturn}, key,
 			`set if-equal return "k" = "" if it is "t"`),
-		kv.OpDelete: on(kv.OpDelete, key, `delete "k"`),
+		kv.OpDelete: of(kv.Command{Op: kv.OpDelete, Key: "k", Mode: kv.ModeReturn}, key, `delete return "k"`),
 		kv.OpPrune:  on(kv.OpPrune, []string{`keys with prefix "k"`}, `prune "k"`),
 		kv.OpAdd:    of(kv.Command{Op: kv.OpAdd, Key: "k", Num: -2, Mode: kv.ModeCreate}, key, `add create "k" -2`),
 		kv.OpRemove: on(kv.OpRemove, key, `remove "k"`),
@@ -78,7 +78,6 @@ func examples() map[kv.Op]example {
 		kv.OpEndToken:  of(kv.Command{Op: kv.OpEndToken, Value: []byte(accessor)}, token, "end-token "+accessor),
 		kv.OpBootstrap: of(first, token, "bootstrap "+accessor+` "", description "d", policies []`),
 		kv.OpAppend:    of(kv.Command{Op: kv.OpAppend, Key: "k", Value: []byte("v")}, key, `append "k" = "v"`),
-		kv.OpUnlink:    of(kv.Command{Op: kv.OpUnlink, Key: "k", Mode: kv.ModeReturn}, key, `unlink return "k"`),
 		kv.OpRetime:    of(kv.Command{Op: kv.OpRetime, Key: "k", TTL: time.Second, Mode: kv.ModePresent}, key, `set-ttl if-present "k" ttl 1000 ms`),
 		kv.OpMove:      of(kv.Command{Op: kv.OpMove, Key: "k", NewKey: "l", Mode: kv.ModeAbsent}, both, `move if-absent "k" to "l"`),
 		kv.OpPutAll: of(kv.Command{Op: kv.OpPutAll, Value: pairs, TTL: time.Second, Mode: kv.ModeAbsent}, both,

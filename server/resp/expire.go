@@ -25,7 +25,7 @@ func expireCommand(name string, unit time.Duration, at bool) command {
 			if key, ttl, x, ok := b.expiry(args, unit, at); ok && ttl > 0 {
 				b.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: x.mode()}, replyCount)
 			} else if ok {
-				b.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: x.mode()}, replyCount)
+				b.one(kv.Command{Op: kv.OpDelete, Key: key, Mode: x.mode()}, replyCount)
 			}
 		},
 		run: func(c *conn, args [][]byte) {
@@ -96,7 +96,7 @@ func (c *conn) expireIf(key string, ttl time.Duration, x expiry) {
 			x.earlier && timed && ttl >= left:
 			return kv.Command{}, func(w *proto.Writer) { w.Int(0) }
 		}
-		step = kv.Command{Op: kv.OpUnlink, Key: key}
+		step = kv.Command{Op: kv.OpDelete, Key: key}
 		if ttl > 0 {
 			step = kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl}
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 var keyCommands = []command{
-	{name: "del", arity: -2, acts: true, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpUnlink) }},
-	{name: "unlink", arity: -2, acts: true, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpUnlink) }},
+	{name: "del", arity: -2, acts: true, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpDelete) }},
+	{name: "unlink", arity: -2, acts: true, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpDelete) }},
 	{name: "delifeq", arity: 3, acts: true, steps: func(b *batch, a [][]byte) { b.deleteIf(a[1], a[2]) }},
 	{name: "delex", arity: -2, acts: true, steps: delex},
 	{name: "exists", arity: -2, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpMeasure) }},
@@ -39,7 +39,7 @@ func (b *batch) each(keys [][]byte, op kv.Op) {
 // deleteIf deletes a key that holds value.
 func (b *batch) deleteIf(key, value []byte) {
 	if k, ok := b.key(key); ok {
-		b.one(kv.Command{Op: kv.OpUnlink, Key: k, Mode: kv.ModeEqual, Test: value}, replyCount)
+		b.one(kv.Command{Op: kv.OpDelete, Key: k, Mode: kv.ModeEqual, Test: value}, replyCount)
 	}
 }
 
@@ -47,7 +47,7 @@ func (b *batch) deleteIf(key, value []byte) {
 func delex(b *batch, args [][]byte) {
 	switch {
 	case len(args) == 2:
-		b.each(args[1:], kv.OpUnlink)
+		b.each(args[1:], kv.OpDelete)
 	case len(args) == 4 && strings.EqualFold(string(args[2]), "ifeq"):
 		b.deleteIf(args[1], args[3])
 	default:

@@ -148,7 +148,7 @@ func (b *batch) milliseconds(arg []byte) (time.Duration, bool) {
 
 // unlockTold deletes a key that holds a value: 1, 0 if it holds another, -1 if there is none.
 func unlockTold(c *conn, keys []string, args [][]byte) {
-	step := kv.Command{Op: kv.OpUnlink, Key: keys[0], Mode: kv.ModeEqual, Test: args[0]}
+	step := kv.Command{Op: kv.OpDelete, Key: keys[0], Mode: kv.ModeEqual, Test: args[0]}
 	c.batch.one(step, func(w *proto.Writer, _ *op, results []result) {
 		switch r := results[0]; {
 		case refused(w, results):
@@ -165,7 +165,7 @@ func unlockTold(c *conn, keys []string, args [][]byte) {
 // unlockAll deletes those of the keys that hold a value, and replies how many did.
 func unlockAll(c *conn, keys []string, args [][]byte) {
 	for _, k := range keys {
-		c.batch.step(kv.Command{Op: kv.OpUnlink, Key: k, Mode: kv.ModeEqual, Test: args[0]})
+		c.batch.step(kv.Command{Op: kv.OpDelete, Key: k, Mode: kv.ModeEqual, Test: args[0]})
 	}
 	c.batch.op(len(keys), replyCount)
 }

@@ -88,11 +88,11 @@ func (b *batch) setGone(key string, s setting, reply replyFunc) {
 	case s.mode&kv.ModeAbsent != 0 && returns != 0:
 		b.one(kv.Command{Op: kv.OpFetch, Key: key}, reply)
 	case s.mode&(kv.ModeAbsent|kv.ModePresent) == 0 || returns != 0:
-		b.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: s.mode & (kv.ModeEqual | kv.ModeReturn), Test: s.test}, reply)
+		b.one(kv.Command{Op: kv.OpDelete, Key: key, Mode: s.mode & (kv.ModeEqual | kv.ModeReturn), Test: s.test}, reply)
 	case s.mode&kv.ModeAbsent != 0:
 		b.one(kv.Command{Op: kv.OpMeasure, Key: key}, replyOKIf(false))
 	default:
-		b.one(kv.Command{Op: kv.OpUnlink, Key: key}, replyOKIf(true))
+		b.one(kv.Command{Op: kv.OpDelete, Key: key}, replyOKIf(true))
 	}
 }
 
@@ -202,7 +202,7 @@ func get(b *batch, args [][]byte) {
 
 func getdel(b *batch, args [][]byte) {
 	if key, ok := b.key(args[1]); ok {
-		b.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: kv.ModeReturn}, replyValue)
+		b.one(kv.Command{Op: kv.OpDelete, Key: key, Mode: kv.ModeReturn}, replyValue)
 	}
 }
 
@@ -246,7 +246,7 @@ func (b *batch) getAndRetime(key, unit string, at []byte) {
 	case refusal != "": // Redis looks at the key before the time
 		b.one(kv.Command{Op: kv.OpMeasure, Key: key}, replyIfThere(refusal))
 	case gone:
-		b.one(kv.Command{Op: kv.OpUnlink, Key: key, Mode: kv.ModeReturn}, replyValue)
+		b.one(kv.Command{Op: kv.OpDelete, Key: key, Mode: kv.ModeReturn}, replyValue)
 	default:
 		b.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: kv.ModeReturn}, replyValue)
 	}
