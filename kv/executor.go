@@ -61,7 +61,9 @@ func (x *executor) execute(c *Command) (Result, error) {
 		return x.reg.staged.stage(c, x.reg.level, &x.reg.changes, &x.ledger), nil
 	case OpDropStaged:
 		return x.reg.staged.drop(c, &x.reg.changes, &x.ledger), nil
-	case OpAdd, OpAppend, OpRetime, OpMove, OpFetch, OpMeasure, OpPutAll:
+	case OpPutAll:
+		return x.putAll(c)
+	case OpAdd, OpAppend, OpRetime, OpFetch, OpMeasure:
 		return x.step(c)
 	}
 	return x.executeACL(c), nil

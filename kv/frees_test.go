@@ -9,7 +9,7 @@ var (
 	reading = []Op{OpGet, OpGetOrEmpty, OpGetTree, OpCheckIndex, OpCheckSession, OpCheckNotExists, OpCheckValue,
 		OpCheckUnchanged, OpFetch, OpMeasure}
 	taking = []Op{OpSet, OpAdd, OpTestAndSet, OpRename, OpExpire, OpSessionCreate, OpStage, OpInstall, OpPutPolicy,
-		OpPutToken, OpAppend, OpRetime, OpMove, OpPutAll}
+		OpPutToken, OpAppend, OpRetime, OpPutAll}
 	containing = []Op{OpTransaction, OpSequence}
 )
 

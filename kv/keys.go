@@ -156,12 +156,16 @@ func (x *executor) rename(c *Command) (Result, error) {
 	if err != nil || from == nil {
 		return x.unchanged(CodeMissing), err
 	}
-	if c.NewKey == c.Key {
-		return x.unchanged(CodeDone), nil
-	}
 	to, found, err := x.entries.indexes(c.NewKey)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Result{}, err
+	case found && c.Mode&ModeAbsent != 0:
+		r := x.unchanged(CodeCondition)
+		r.Count = 1 // there is one: the names are not locked
+		return r, nil
+	case c.NewKey == c.Key:
+		return x.unchanged(CodeDone), nil
 	}
 	if from.Session != "" || to.Session != "" {
 		return x.unchanged(CodeCondition), nil

@@ -47,7 +47,7 @@ var (
 		OpTransaction, OpSessionCreate, OpSessionCreate,
 		OpSessionDestroy, OpSessionRenew, OpDropFence, OpEndSession, OpEndKey, OpEndDelay,
 		OpQuota, OpQuota, OpSequence, OpSequence, OpSequence}, append(stepOps, plainOps...)...)
-	stepOps = []Op{OpSet, OpSet, OpSet, OpAppend, OpAdd, OpDelete, OpRetime, OpMove}
+	stepOps = []Op{OpSet, OpSet, OpSet, OpAppend, OpAdd, OpDelete, OpRetime, OpRename}
 	partOps = append([]Op{OpSet, OpAdd, OpRename, OpGet, OpGetOrEmpty, OpGetTree, OpCheckIndex, OpCheckSession,
 		OpCheckNotExists, OpCheckValue}, plainOps...)
 )

@@ -86,7 +86,7 @@ func (m *model) step(c Command, old Entry, found bool) Result {
 				r.Body = string(binary.AppendUvarint(nil, uint64(old.TTL)))
 			}
 		}
-	case OpMove:
+	case OpRename:
 		_, taken := m.entries[c.NewKey]
 		switch {
 		case !found:
@@ -96,7 +96,7 @@ func (m *model) step(c Command, old Entry, found bool) Result {
 			r.Count = 1
 			return r
 		}
-		return m.change(Command{Op: OpRename, Key: c.Key, NewKey: c.NewKey}, old)
+		return m.change(c, old)
 	default:
 		r = m.stepOver(c, old, found)
 	}

@@ -67,7 +67,6 @@ const (
 const (
 	OpAppend  Op = 49 // write Value behind that of Key; Result.Count is 1 + the length of the whole; Num bounds it
 	OpRetime  Op = 52 // set the TTL of Key, with a TTL of 0 make it permanent; Result.Count is 1 if it exists
-	OpMove    Op = 53 // OpRename; with ModeAbsent only if NewKey is absent, else CodeCondition with Count 1
 	OpFetch   Op = 54 // Result.Body is the value of Key, Count 1 + its length, 0 if absent; only a step
 	OpMeasure Op = 55 // OpFetch, but Body is the TTL in ns as a uvarint, if there is one; only a step
 
@@ -127,7 +126,7 @@ type Command struct {
 	Lock    Lock          // OpSet
 	TTL     time.Duration // OpSet: the key expires after that long; OpExpire, OpRetime. 0: permanent
 	Num     int64         // OpAdd; OpLevel: the level; OpStage and OpInstall: see there
-	NewKey  string        // OpRename, OpMove
+	NewKey  string        // OpRename
 	Test    []byte        // OpTestAndSet, ModeEqual
 	Mode    Mode          // see there
 	Session Session       // OpSession…, OpCheckSession, with a Lock, and an upload: of these only the ID

@@ -272,7 +272,7 @@ func TestModesThatMakeNoSense(t *testing.T) {
 		sequence(acquire("k", one)),
 		transaction(Command{Op: OpSet, Key: "k", Mode: ModeAbsent}),
 		sequence(sequence()),
-		{Op: OpMove, Key: "k"},
+		{Op: OpRename, Key: "k"},
 	} {
 		if err := c.Validate(); !errors.Is(err, ErrCommand) {
 			t.Errorf("%+v: %v", c, err)

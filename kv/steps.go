@@ -14,7 +14,8 @@ type Mode uint8
 
 // The modes. Numbers are on disks and wires: they are never reused.
 const (
-	// ModeAbsent: OpSet, OpPutAll, OpMove: only if the key, or NewKey, is absent; OpRetime, OpDelete: if Key has no TTL.
+	// ModeAbsent: OpSet, OpPutAll, OpRename: only if the key, or NewKey, is absent, and for OpRename the Count of
+	// CodeCondition is then 1; OpRetime, OpDelete: if Key has no TTL.
 	ModeAbsent  Mode = 1 << 0
 	ModePresent Mode = 1 << 1 // OpSet: only if Key exists; OpRetime, OpDelete: only if it has a TTL
 	ModeEqual   Mode = 1 << 2 // OpSet, OpPutAll, OpDelete, OpRetime: only if Key holds Test
@@ -36,14 +37,8 @@ func (c *Command) validMode() bool {
 	return c.Mode&ModeKeepTTL == 0 || c.TTL == 0
 }
 
-// step runs one of the commands of this file.
+// step runs a command that needs the value of its key, or only looks at it.
 func (x *executor) step(c *Command) (Result, error) {
-	switch c.Op {
-	case OpMove:
-		return x.move(c)
-	case OpPutAll:
-		return x.putAll(c)
-	}
 	old, err := x.entries.entry(c.Key)
 	if err != nil {
 		return Result{}, err
@@ -174,20 +169,4 @@ func (x *executor) retime(c *Command, old *Entry) Result {
 	x.place(&e, old)
 	x.setExpiry(e.Key, old.TTL, e.TTL)
 	return Result{Code: CodeDone, Revision: x.revision, Count: 1}
-}
-
-// move is OpRename with a condition on what is overwritten.
-func (x *executor) move(c *Command) (Result, error) {
-	if c.Mode&ModeAbsent != 0 {
-		from, err := x.entries.entry(c.Key)
-		if err != nil || from == nil {
-			return x.unchanged(CodeMissing), err
-		}
-		if to, err := x.entries.entry(c.NewKey); err != nil || to != nil {
-			r := x.unchanged(CodeCondition)
-			r.Count = 1 // there is one: the names are not locked
-			return r, err
-		}
-	}
-	return x.rename(c)
 }

@@ -42,8 +42,8 @@ func TestAMoveToItselfChangesNothing(t *testing.T) {
 	m := leveled(t, DefaultLimits)
 	m.do(Command{Op: OpSet, Key: "k", Value: []byte("v"), TTL: time.Minute})
 	revision := m.Revision()
-	m.want(Command{Op: OpMove, Key: "k", NewKey: "k"}, done(revision))
-	m.want(Command{Op: OpMove, Key: "none", NewKey: "none"}, Result{Code: CodeMissing, Revision: revision})
+	m.want(Command{Op: OpRename, Key: "k", NewKey: "k"}, done(revision))
+	m.want(Command{Op: OpRename, Key: "none", NewKey: "none"}, Result{Code: CodeMissing, Revision: revision})
 	m.want(Command{Op: OpEndKey, Key: "k", Arm: revision}, deleted(revision+1, 1))
 }
 

@@ -69,7 +69,7 @@ func (c *Command) validateNames(n named, has fields) error {
 	if err := ValidatePrefix(c.Key); err != nil {
 		return err
 	}
-	if c.Op == OpRename || c.Op == OpMove || has&hasNewKey != 0 {
+	if c.Op == OpRename || has&hasNewKey != 0 {
 		return ValidateKey(c.NewKey)
 	}
 	return nil

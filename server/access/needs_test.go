@@ -72,7 +72,7 @@ func TestWhatCommandsNeed(t *testing.T) {
 		{kv.Command{Op: kv.OpRetime, Mode: kv.ModeReturn | kv.ModePresent}, []string{read, write}},
 		{kv.Command{Op: kv.OpAppend}, []string{read, write}},
 		{kv.Command{Op: kv.OpAdd}, []string{read, write}},
-		{kv.Command{Op: kv.OpMove, NewKey: "new"}, []string{read, write, `'key:write' on "new"`}},
+		{kv.Command{Op: kv.OpRename, NewKey: "new"}, []string{read, write, `'key:write' on "new"`}},
 		{kv.Command{Op: kv.OpSet}, []string{write}},
 		{kv.Command{Op: kv.OpTestAndSet}, []string{read, write}},
 		{kv.Command{Op: kv.OpRemove}, []string{read, write}},

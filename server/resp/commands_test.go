@@ -289,7 +289,7 @@ func TestAWriteAloneIsNoSequence(t *testing.T) {
 		op             kv.Op
 	}{
 		{"set a 1", "OK", kv.OpSet}, {"set a 2 nx get", "1", kv.OpSet}, {"incr a", "2", kv.OpAdd},
-		{"append a 0", "2", kv.OpAppend}, {"mset b 1 c 2", "OK", kv.OpPutAll}, {"rename b d", "OK", kv.OpMove},
+		{"append a 0", "2", kv.OpAppend}, {"mset b 1 c 2", "OK", kv.OpPutAll}, {"rename b d", "OK", kv.OpRename},
 		{"del d", "1", kv.OpDelete}, {"incr c", "3", kv.OpAdd}, {"del a c", "2", kv.OpSequence},
 	} {
 		f.told()

@@ -75,7 +75,7 @@ func (b *batch) rename(args [][]byte, mode kv.Mode, reply replyFunc) {
 		return
 	}
 	if to, ok := b.key(args[2]); ok {
-		b.one(kv.Command{Op: kv.OpMove, Key: from, NewKey: to, Mode: mode}, reply)
+		b.one(kv.Command{Op: kv.OpRename, Key: from, NewKey: to, Mode: mode}, reply)
 	}
 }
 
