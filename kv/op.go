@@ -63,7 +63,7 @@ const (
 	OpBootstrap  Op = 28 // make the first token; CodeBootstrapped unless Num is the revision at which that was done
 )
 
-// The commands on keys of the Redis protocol (steps.go), each alone or as a step of an OpSequence.
+// The commands on keys that only the Redis protocol has (steps.go), each alone or as a step of an OpSequence.
 const (
 	OpAppend  Op = 49 // write Value behind that of Key; Result.Count is 1 + the length of the whole; Num bounds it
 	OpRetime  Op = 52 // set the TTL of Key, with a TTL of 0 make it permanent; Result.Count is 1 if it exists
@@ -125,7 +125,7 @@ type Command struct {
 
 	Lock    Lock          // OpSet
 	TTL     time.Duration // OpSet: the key expires after that long; OpExpire, OpRetime. 0: permanent
-	Num     int64         // OpAdd; OpLevel: the level; OpStage and OpInstall: see there
+	Num     int64         // OpAdd; OpAppend: a bound; OpLevel: the level; OpStage and OpInstall: see there
 	NewKey  string        // OpRename
 	Test    []byte        // OpTestAndSet, ModeEqual
 	Mode    Mode          // see there
@@ -149,8 +149,7 @@ type Command struct {
 	Said string
 }
 
-// Part is one operation of a transaction or sequence: a Command without idempotency key, fence and parts of its own. In
-// a transaction its Op is OpSet (with a condition or a Lock or neither), OpDelete, OpPrune, OpAdd, OpRename or a verb
-// that only parts have. Its Session.ID may be any text of at most MaxPartSessionBytes: one that is no session fails the
-// part.
+// Part is one operation of a transaction or sequence: a Command without idempotency key, fence and parts of its own. The
+// catalogue says which Op may be part of which. In a transaction it has no Mode, and its Session.ID may be any text of at
+// most MaxPartSessionBytes: one that is no session fails the part. In a sequence it has no Lock.
 type Part = Command
