@@ -60,8 +60,8 @@ type operation struct {
 	partial bool   // it may be a part or step only
 	own     bool   // only nodes ask for it
 	space   space
-	// tells is the keys of which its result tells something. An operation that may have one of the tellingModes tells of
-	// them with such a mode only.
+	// tells is the keys of which its result tells something. An operation that may have one of the tellingModes tells
+	// of them with such a mode only.
 	tells keys
 	// writes is the keys that it writes or deletes.
 	writes keys
@@ -82,7 +82,8 @@ var catalogue = [...]operation{
 	OpSet: {name: "set", named: byKey,
 		takes: hasValue | hasFlags | hasIndex | hasLock | hasTTL | hasSessionID | hasTest | hasMode | fenced,
 		modes: conditions | ModeKeepTTL | ModeReturn, part: true, step: true, tells: itsKey, writes: itsKey},
-	OpDelete: {name: "delete", named: byKey, takes: hasIndex | hasTest | hasMode | fenced, modes: conditions | ModeReturn,
+	OpDelete: {name: "delete",
+		named: byKey, takes: hasIndex | hasTest | hasMode | fenced, modes: conditions | ModeReturn,
 		part: true, step: true, space: frees, tells: itsKey, writes: itsKey},
 	OpPrune: {name: "prune", named: byPrefix, takes: fenced,
 		part: true, step: true, space: frees, writes: keysBelow},
@@ -159,8 +160,8 @@ var catalogue = [...]operation{
 		space: reads, tells: itsKey},
 }
 
-// known returns the row of op. For an operation that this release does not know, or only from a feature level on that it
-// cannot reach, that is an empty one, whose named is 0.
+// known returns the row of op. For an operation that this release does not know, or only from a feature level on that
+// it cannot reach, that is an empty one, whose named is 0.
 func known(op Op) *operation {
 	if int(op) < len(catalogue) && catalogue[op].level <= NewestLevel {
 		return &catalogue[op]
@@ -204,8 +205,8 @@ func (op Op) OnKeys() bool {
 	return !r.own && (r.tells != noKey || r.writes != noKey || op.hasParts())
 }
 
-// EachTold calls fn with the keys of which the result of c tells something, as EachWritten does, but leaves out those of
-// its parts.
+// EachTold calls fn with the keys of which the result of c tells something, as EachWritten does, but leaves out those
+// of its parts.
 func (c *Command) EachTold(fn func(key string, below bool) bool) (more bool) {
 	r := known(c.Op)
 	if r.modes&tellingModes != 0 && c.Mode&tellingModes == 0 {
@@ -247,8 +248,8 @@ func (c *Command) each(which keys, fn func(key string, below bool) bool) (more b
 	return true
 }
 
-// Beside returns what c changes that is neither a key nor a fence, in words such as "session", and its name if it has one.
-// If there is nothing, both are empty.
+// Beside returns what c changes that is neither a key nor a fence, in words such as "session", and its name if it has
+// one. If there is nothing, both are empty.
 func (c *Command) Beside() (what, name string) {
 	if what = known(c.Op).beside; what == "" {
 		return "", ""

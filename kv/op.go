@@ -149,7 +149,7 @@ type Command struct {
 	Said string
 }
 
-// Part is one operation of a transaction or sequence: a Command without idempotency key, fence and parts of its own. The
-// catalogue says which Op may be part of which. In a transaction it has no Mode, and its Session.ID may be any text of at
-// most MaxPartSessionBytes: one that is no session fails the part. In a sequence it has no Lock.
+// Part is one operation of a transaction or sequence: a Command without idempotency key, fence and parts of its own.
+// The catalogue says which Op may be part of which. In a transaction it has no Mode, and its Session.ID may be any text
+// of at most MaxPartSessionBytes: one that is no session fails the part. In a sequence it has no Lock.
 type Part = Command

@@ -39,8 +39,9 @@ type protocol interface {
 	Shutdown(context.Context) error
 }
 
-// protocols open the listeners of those that there are, with what they have in common with HTTP's, such as the bounds on
-// clients. Nil: it is not asked for. A node without one of them is a node without its line here, its file and its package.
+// protocols open the listeners besides HTTP's. They are configured as HTTP's is in what all have in common, and share
+// its bounds on clients. A nil protocol is not asked for. To leave one out of a build, delete its line, file and
+// package.
 var protocols = []func(n *node, served service.Config) (protocol, error){
 	listenRedis,
 }

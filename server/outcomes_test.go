@@ -153,8 +153,8 @@ func toldCases() []told {
 	}
 }
 
-// Whatever the log says to the copies of a write, both protocols tell the same of it, each in its words, and so does the
-// audit log (S3).
+// Whatever the log says to the copies of a write, both protocols tell the same of it, each in its words, and so does
+// the audit log (S3).
 func TestBothProtocolsTellTheSameOutcome(t *testing.T) {
 	for _, c := range toldCases() {
 		t.Run(c.name, func(t *testing.T) {

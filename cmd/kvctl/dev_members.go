@@ -322,7 +322,8 @@ func (d *dev) replace(ctx context.Context, args []string) error {
 		return fmt.Errorf("node %d is %v (pid %d); lose its disk first: %s", n.ID, p.State, p.PID, d.hint("wipe", n.ID))
 	}
 	if files, err := lostfound.ReadDir(n.Data); err == nil && len(files) > 0 {
-		return fmt.Errorf("node %d has data in %s; to keep it: %s; to replace the node, lose its disk first: %s", n.ID, n.Data,
+		return fmt.Errorf("node %d has data in %s; to keep it: %s; to replace the node, lose its disk first: %s",
+			n.ID, n.Data,
 			d.hint("start", n.ID), d.hint("wipe", n.ID))
 	}
 	join, err := d.running(ctx, s, n.Data)

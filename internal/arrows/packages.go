@@ -89,13 +89,15 @@ var Layout = Rules{
 		{Path: "server/backup/tarred"},
 		{Path: "server/admission", Never: []string{"server"}},
 		{Path: "server/service", May: []string{
-			"server/access", "server/acl", "server/admission", "server/audit", "server/slow", "server/watch", "server/members",
+			"server/access", "server/acl", "server/admission", "server/audit", "server/slow", "server/watch",
+			"server/members",
 			"server/replica/leases", "kv",
 		}, Never: []string{"server"}},
 		{Path: "server/web/ui", Never: []string{"server"}},
 		{
 			Path: "server/web", May: []string{
-				"server/service", "server/web/ui", "server/admission", "server/slow", "server/watch", "server/backup/tarred",
+				"server/service", "server/web/ui", "server/admission", "server/slow", "server/watch",
+				"server/backup/tarred",
 				"server/members", "kv",
 			},
 			Never: []string{"server"},
@@ -103,7 +105,8 @@ var Layout = Rules{
 		{Path: "server/resp/proto"},
 		{Path: "server/resp/glob"},
 		{Path: "server/resp", May: []string{
-			"server/service", "server/resp/proto", "server/resp/glob", "server/admission", "server/slow", "server/watch", "kv",
+			"server/service", "server/resp/proto", "server/resp/glob", "server/admission", "server/slow",
+			"server/watch", "kv",
 		}, Never: []string{"server"}},
 		{Path: "server/guardian", May: []string{"lease", "server/wire"}, Never: []string{"server"}},
 		{Path: "server/metrics", Never: []string{"server"}},
@@ -154,8 +157,9 @@ var Layout = Rules{
 		}},
 		{Path: "client"},
 		{
-			Path:  "client/clienttest",
-			May:   []string{"server/service", "server/web", "server/access", "server/members", "server/slow", "server/watch", "kv"},
+			Path: "client/clienttest",
+			May: []string{"server/service", "server/web", "server/access", "server/members", "server/slow",
+				"server/watch", "kv"},
 			Never: []string{"server"},
 		},
 		{Path: "cmd/kvnode/...", May: []string{

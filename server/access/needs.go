@@ -43,8 +43,8 @@ func EachNeed(c *kv.Command, need func(p acl.Permission, some bool) error) error
 	return eachNeedOnKeys(c, need)
 }
 
-// eachNeedOnKeys calls need with what it takes to see the keys of which c tells something, and to write those that it
-// writes. A key that is moved can be read under its new name, so moving tells of it.
+// eachNeedOnKeys calls need with the permissions to read the keys of EachTold and to write those of EachWritten. A key
+// that is moved can be read under its new name, so moving tells of it.
 func eachNeedOnKeys(c *kv.Command, need func(p acl.Permission, some bool) error) error {
 	err := errNoKey
 	all := func(access acl.Access, key string, below bool) bool {

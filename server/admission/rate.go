@@ -66,9 +66,9 @@ func (r *Rates) bucket() *rate.Limiter {
 // it.
 func (r *Rates) Unbounded(c Client) bool { return r.cfg.Mode == Off || c.Free }
 
-// Take counts a request of c at now with that cost. The error is ErrRate if the request must be refused; then retry is how
-// long the client should wait. A Release is refused only when the client owes all that it can: until then the client goes
-// on to owe.
+// Take counts a request of c at now with that cost. The error is ErrRate if the request must be refused; then retry is
+// how long the client should wait. A Release is refused only when the client owes all that it can: until then the
+// client goes on to owe.
 func (r *Rates) Take(c Client, cost int, p Priority, now time.Time) (retry time.Duration, err error) {
 	if r.Unbounded(c) {
 		return 0, nil

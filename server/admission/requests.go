@@ -23,8 +23,8 @@ const (
 	slowDownTogether = 16 // refusals that wait at a time before they wait longer
 )
 
-// SlowDown waits before a refusal on conn is sent, or until one of the channels is closed. conn is nil if the request did
-// not come through the listener.
+// SlowDown waits before a refusal on conn is sent, or until one of the channels is closed. conn is nil if the request
+// did not come through the listener.
 func (c *Conns) SlowDown(conn *Conn, gone, stopping <-chan struct{}) {
 	d, done := c.delay(conn)
 	defer done()
@@ -80,8 +80,8 @@ const (
 	Operator          // half of the reserved places, and from this machine all of them
 )
 
-// Begin counts a request in flight. It returns ErrRequests or ErrSourceRequests if there are too many. conn is nil if the
-// request did not come through the listener: then no bound for each source applies.
+// Begin counts a request in flight. It returns ErrRequests or ErrSourceRequests if there are too many. conn is nil if
+// the request did not come through the listener: then no bound for each source applies.
 func (c *Conns) Begin(conn *Conn, p Priority) (Flight, error) {
 	if c.inFlight.Add(1) > c.mostRequests(conn, p) {
 		c.inFlight.Add(-1)

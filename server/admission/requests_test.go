@@ -54,8 +54,8 @@ func TestRequestsOfOperators(t *testing.T) {
 	}
 }
 
-// S5: when there is no place for others, some are left for requests that give something back, and they leave most of the
-// reserved ones to operators.
+// S5: when there is no place for others, some are left for requests that give something back, and they leave most of
+// the reserved ones to operators.
 func TestReleasesHaveAReserve(t *testing.T) {
 	c := newConns(Limits{Requests: 100, RequestsPerSource: 1000, Reserved: 20})
 	far, here := c.Admit(from("192.0.2.1")), c.Admit(from("127.0.0.1"))

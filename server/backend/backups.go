@@ -107,7 +107,8 @@ func (b *Backups) open(places chan struct{}, timeout time.Duration) (out *outgoi
 	}
 	snapshot, held, err := b.snapshot(places, checkpointFor-time.Since(begin))
 	if errors.Is(err, storage.ErrInterrupted) || errors.Is(err, storage.ErrRefused) {
-		return nil, held, fmt.Errorf("%w: this node has no whole checkpoint: try again, or another node", service.ErrNotApplied)
+		return nil, held, fmt.Errorf("%w: this node has no whole checkpoint: try again, or another node",
+			service.ErrNotApplied)
 	}
 	if errors.Is(err, errCheckpoint) {
 		return nil, held, err

@@ -76,7 +76,8 @@ func (b *KV) write(timeout time.Duration, c kv.Command, took *slow.Write) (repli
 	case errors.Is(err, runner.ErrOverloaded):
 		return replica.Reply{}, overloaded(err)
 	case err != nil:
-		return replica.Reply{}, fmt.Errorf("%w: %w; the write may have been applied, or may still be", service.ErrUnknown, err)
+		return replica.Reply{}, fmt.Errorf("%w: %w; the write may have been applied, or may still be",
+			service.ErrUnknown, err)
 	}
 	if r.Outcome == replica.Done && !r.Sole {
 		err = inDoubt(&c, &r.Result)
@@ -114,7 +115,8 @@ func (b *KV) outcome(r replica.Reply) error {
 		return nil
 	case replica.Refused:
 		if r.Reason == replica.NoSpace {
-			return fmt.Errorf("%w: %s: nothing was changed; delete keys or make space there, then try again", service.ErrNoSpace, b.noSpace())
+			return fmt.Errorf("%w: %s: nothing was changed; delete keys or make space there, then try again",
+				service.ErrNoSpace, b.noSpace())
 		}
 		if r.Reason == replica.NotCaughtUp {
 			return service.ErrNotCaughtUp

@@ -42,7 +42,8 @@ func (b *Leases) Lease(ctx context.Context, r service.LeaseCommand) (service.Lea
 	case errors.Is(err, runner.ErrOverloaded):
 		return service.LeaseGrant{}, overloaded(err)
 	case err != nil:
-		return service.LeaseGrant{}, fmt.Errorf("%w: %w; the lease may have been granted, or may still be", service.ErrUnknown, err)
+		return service.LeaseGrant{}, fmt.Errorf("%w: %w; the lease may have been granted, or may still be",
+			service.ErrUnknown, err)
 	}
 	return b.grant(a)
 }

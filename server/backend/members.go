@@ -91,7 +91,8 @@ func (m *Members) operation(record []byte, id string) (api.MemberOperation, erro
 	}
 	op, ok := r.Operation(id)
 	if !ok {
-		return api.MemberOperation{}, fmt.Errorf("%w: the operation is not in the record of the members any more", service.ErrUnknown)
+		return api.MemberOperation{}, fmt.Errorf("%w: the operation is not in the record of the members any more",
+			service.ErrUnknown)
 	}
 	return shownOperation(op), nil
 }

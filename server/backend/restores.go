@@ -44,7 +44,8 @@ func uploadID(key string, pieces [][]byte) string {
 // without an error is that of the install, or of a refused piece.
 func (b *Backups) Restore(timeout time.Duration, body io.Reader, install kv.Command) (kv.Result, error) {
 	if !b.restoring.TryLock() {
-		return kv.Result{}, fmt.Errorf("%w: this node is uploading another snapshot: try again later", service.ErrOverloaded)
+		return kv.Result{}, fmt.Errorf("%w: this node is uploading another snapshot: try again later",
+			service.ErrOverloaded)
 	}
 	defer b.restoring.Unlock()
 	pieces, err := readPieces(body)
@@ -100,7 +101,8 @@ func (b *Backups) stage(timeout time.Duration, c kv.Command) (r kv.Result, err e
 			return r, err
 		}
 		if time.Now().After(end) || b.cfg.Lifecycle.Stopping() {
-			return r, service.NotApplied(fmt.Sprintf("piece %d of the snapshot was not taken: nothing was replaced", c.Num),
+			return r, service.NotApplied(fmt.Sprintf("piece %d of the snapshot was not taken: nothing was replaced",
+				c.Num),
 				errors.New(err.Error())) // whether that piece was taken does not matter any more
 		}
 	}

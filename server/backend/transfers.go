@@ -38,7 +38,8 @@ type Transfers struct {
 	busy atomic.Bool                    // a hand-over is under way here
 }
 
-var errBusy = fmt.Errorf("%w: another hand-over is under way; look who is master, then try again", service.ErrNotApplied)
+var errBusy = fmt.Errorf("%w: another hand-over is under way; look who is master, then try again",
+	service.ErrNotApplied)
 
 // NewTransfers returns a Transfers.
 func NewTransfers(c TransfersConfig) *Transfers {

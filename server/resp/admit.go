@@ -16,8 +16,8 @@ func (c *conn) beginArrival() {
 	}
 }
 
-// endArrival is called when the commands are carried out, before their replies are sent. A client beyond its bounds gets
-// the replies later, as over HTTP, so that it does not ask again at once.
+// endArrival is called when the commands are carried out, before their replies are sent. A client beyond its bounds
+// gets the replies later, as over HTTP, so that it does not ask again at once.
 func (c *conn) endArrival() {
 	c.to.Bounds.Charge()
 	c.to.Bounds.Delay(nil, c.stopping)
@@ -33,8 +33,8 @@ func (x *executor) tooMuchUnread() error {
 	return service.Overloaded(errUnread)
 }
 
-// admit returns why a command is not even looked at. cmd is nil if there is no such command, and args are if they were too
-// large. When the commands that have arrived together are too many, those that release something have a reserve.
+// admit returns why a command is not even looked at. cmd is nil if there is no such command, and args are if they were
+// too large. When the commands that have arrived together are too many, those that release something have a reserve.
 func (c *conn) admit(cmd *command, args [][]byte) error {
 	p := service.Ordinary
 	if cmd != nil && cmd.releases != nil && len(args) > 1 && cmd.releases(args) {

@@ -106,9 +106,9 @@ func (b *batch) wholeOps(n int) (steps int) {
 	return steps
 }
 
-// answering counts what was read and is about to be sent, until taken is called. The error wraps service.ErrOverloaded: it
-// must not be sent, since too much to this client's address is on its way. What a batch with writes came to is told in
-// any case.
+// answering counts what was read and is about to be sent, until taken is called. The error wraps service.ErrOverloaded:
+// it must not be sent, since too much to this client's address is on its way. What a batch with writes came to is told
+// in any case.
 func (x *executor) answering() (taken func(), err error) {
 	bytes := len(x.batch.ready)
 	for i := range x.results {

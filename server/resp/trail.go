@@ -84,22 +84,29 @@ func (t *trail) add(l *service.Line, command string) {
 // cameTo notes what a command came to whose steps have these results. One that was done in part was done, and its code
 // says why the rest was not.
 func (t *trail) cameTo(l *service.Line, results []result) {
-	done, code := false, api.Code("")
+	done, code := outcomeOf(results)
+	if !done {
+		l.Failed(code)
+		return
+	}
+	l.DoneBut(code)
+	l.At(t.client.revision)
+}
+
+// outcomeOf returns whether any of the steps was done, and the code of the first that was not. Without results they
+// were applied before, and nobody remembers with what result.
+func outcomeOf(results []result) (done bool, code api.Code) {
+	done = len(results) == 0
 	for _, r := range results {
 		switch {
 		case r.err == nil && r.code == kv.CodeDone:
 			done = true
 		case code != "":
 		case r.err != nil:
-			code, _ = service.CodeOf(r.err)
+			code = service.CodeInLine(r.err)
 		default:
 			code = service.CodeOfResult(r.code)
 		}
 	}
-	if !done && len(results) > 0 {
-		l.Failed(code)
-		return
-	}
-	l.DoneBut(code) // without results it was applied before, and nobody remembers with what result
-	l.At(t.client.revision)
+	return done, code
 }

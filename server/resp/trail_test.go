@@ -2,10 +2,12 @@ package resp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"tenure/api"
 	"tenure/kv"
 	"tenure/server/audit"
 	"tenure/server/service"
@@ -126,6 +128,23 @@ func TestTheAuditLogSaysWhatIsNotKnown(t *testing.T) {
 			`"outcome":"not applied","code":"no-space"`}[i]
 		if !strings.Contains(line, want) {
 			t.Errorf("%s, want %s", line, want)
+		}
+	}
+}
+
+// A command that failed without a code is not in the audit log as done.
+func TestOutcomeOfSteps(t *testing.T) {
+	done, odd := result{code: kv.CodeDone}, result{err: errors.New("a page cannot be read")}
+	for _, c := range []struct {
+		results []result
+		done    bool
+		code    api.Code
+	}{
+		{nil, true, ""}, {[]result{done}, true, ""}, {[]result{odd}, false, api.CodeInternal},
+		{[]result{done, odd}, true, api.CodeInternal}, {[]result{{code: kv.CodeFenced}, odd}, false, api.CodeFenced},
+	} {
+		if d, code := outcomeOf(c.results); d != c.done || code != c.code {
+			t.Errorf("%+v: done %t, code %q", c.results, d, code)
 		}
 	}
 }

@@ -27,8 +27,8 @@ type ClocksConfig struct {
 	Logger       zerolog.Logger
 }
 
-// Clocks compares this node's clock with those of the others. While the clock cannot be trusted, this node takes no part
-// in leases: see elector.View and leases.Round. Its exported methods are safe for concurrent use.
+// Clocks compares this node's clock with those of the others. While the clock cannot be trusted, this node takes no
+// part in leases: see elector.View and leases.Round. Its exported methods are safe for concurrent use.
 type Clocks struct {
 	cfg ClocksConfig
 

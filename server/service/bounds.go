@@ -36,8 +36,8 @@ func boundsOf(c *admission.Control, at End) Bounds {
 }
 
 // countFor has waits and rates counted for the holder of a token, from any address, else for the address. Only a token
-// that this node knows names a client: with free names a client would have any number of rates. The anonymous token names
-// none, since all clients share it.
+// that this node knows names a client: with free names a client would have any number of rates. The anonymous token
+// names none, since all clients share it.
 func (b *Bounds) countFor(who *Permit) {
 	if b.conn != nil {
 		b.client = b.conn.Client
@@ -121,8 +121,8 @@ func (b *Bounds) Wait() (admission.Place, error) {
 // buffers.
 const largeAnswer = 64 << 10
 
-// Answer counts an answer that is about to be sent, until taken is called, or returns why it must not be sent. Only reads
-// call it, so its error is never the outcome of a write.
+// Answer counts an answer that is about to be sent, until taken is called, or returns why it must not be sent. Only
+// reads call it, so its error is never the outcome of a write.
 func (b *Bounds) Answer(bytes int) (taken func(), err error) {
 	if bytes < largeAnswer {
 		return func() {}, nil

@@ -61,7 +61,8 @@ func IsDenied(err error) bool {
 		(errors.As(err, &denied) || errors.Is(err, access.ErrUnknownToken) || errors.Is(err, access.ErrUnsure))
 }
 
-// IsUnknown reports whether a request that ended with err, which is not nil, may have been carried out, or may still be.
+// IsUnknown reports whether a request that ended with err, which is not nil, may have been carried out, or may still
+// be.
 func IsUnknown(err error) bool {
 	code, ok := CodeOf(err)
 	return !ok || OutcomeOf(code) == audit.Unknown

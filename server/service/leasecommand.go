@@ -11,8 +11,9 @@ import (
 	"tenure/internal/days"
 )
 
-// NewLeaseCommand makes a command on the lease of that name, without a timeout. body is what the client has sent besides
-// the name; a member that the command does not take is refused. An error is for the client; nothing was changed then.
+// NewLeaseCommand makes a command on the lease of that name, without a timeout. body is what the client has sent
+// besides the name; a member that the command does not take is refused. An error is for the client; nothing was changed
+// then.
 func NewLeaseCommand(op LeaseOp, name string, body api.LeaseRequest, maxTTL time.Duration) (LeaseCommand, error) {
 	r := LeaseCommand{Op: op, Name: name, Owner: body.Owner}
 	err := ValidateLeaseName(r.Name)
@@ -129,7 +130,8 @@ func ValidateLeaseName(name string) error {
 func checkLeaseOwner(owner, acquisition string) error {
 	for _, t := range [...]struct{ member, text string }{{"Owner", owner}, {"Acquisition", acquisition}} {
 		if len(t.text) > api.MaxLeaseOwnerBytes || !utf8.ValidString(t.text) {
-			return Invalid("%s has at most %d bytes of UTF-8, this one has %d", t.member, api.MaxLeaseOwnerBytes, len(t.text))
+			return Invalid("%s has at most %d bytes of UTF-8, this one has %d",
+				t.member, api.MaxLeaseOwnerBytes, len(t.text))
 		}
 	}
 	if owner == "" {

@@ -10,8 +10,8 @@ import (
 	"tenure/server/audit"
 )
 
-// Line is what the audit log will say of a request, or of one of several commands in it. Names are noted before anything
-// is decided, as the store sees them, however the client spelt them. The zero Line notes nothing.
+// Line is what the audit log will say of a request, or of one of several commands in it. Names are noted before
+// anything is decided, as the store sees them, however the client spelt them. The zero Line notes nothing.
 type Line struct {
 	on       bool
 	names    audit.Names
@@ -96,9 +96,15 @@ func (l *Line) Lacks(err error) {
 // FailedBy notes that the act ended with err.
 func (l *Line) FailedBy(err error) {
 	l.Lacks(err)
-	if l.code, _ = CodeOf(err); l.code == "" {
-		l.code = api.CodeInternal
+	l.code = CodeInLine(err)
+}
+
+// CodeInLine returns the code of err in the audit log, where an act that failed without one would be done.
+func CodeInLine(err error) api.Code {
+	if code, ok := CodeOf(err); ok {
+		return code
 	}
+	return api.CodeInternal
 }
 
 func (l *Line) put(r *audit.Record) {

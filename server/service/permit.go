@@ -23,7 +23,7 @@ var (
 )
 
 // Permit is who asks, and what that client was found allowed. A Permit is used by one goroutine at a time. The zero
-// Permit allows everything.
+// Permit is that of a node without tokens, and allows everything.
 type Permit struct {
 	who     Credentials
 	timeout time.Duration   // for the node to find out whether something is allowed
@@ -123,7 +123,8 @@ func (p *Permit) may(need acl.Permission) bool {
 // missing returns the error that the client lacks need. Something must have been decided before.
 func (p *Permit) missing(need acl.Permission) error { return p.tokens.Missing(need) }
 
-// Accessor returns the accessor of the client's token, "" if there is none that this node knows, or there are no tokens.
+// Accessor returns the accessor of the client's token, "" if there is none that this node knows, or there are no
+// tokens.
 func (p *Permit) Accessor() string {
 	if p.tokens == nil {
 		return ""

@@ -1,14 +1,15 @@
 package service
 
 import (
+	"fmt"
 	"time"
 
 	"tenure/server/audit"
 )
 
 // Request is what one client asks of a node. Keys, sessions and leases are reached only through it: it asks first
-// whether the client may, and after a read once more, since what was read may be newer than the decision. The needs of a
-// write are read off the command as the log will have it.
+// whether the client may, and after a read once more, since what was read may be newer than the decision. The needs of
+// a write are read off the command as the log will have it.
 //
 // Of HTTP there is one for each request, of Redis one for a connection. It is used by one goroutine at a time.
 type Request struct {
@@ -20,13 +21,18 @@ type Request struct {
 	node    Node // of service
 }
 
-// Begin makes r a request of the client at that end of a connection, about whom nothing is known yet: see Identify.
+// Begin makes r a request of the client at that end of a connection. With tokens it is allowed nothing before Identify.
 func (s *Service) Begin(r *Request, at End) {
 	*r = Request{service: s, node: s.node, Bounds: boundsOf(s.cfg.Admission, at)}
+	if s.HasTokens() {
+		r.nobody = errNotIdentified
+	}
 }
 
-// Identify says whose request r is. It may take longest timeout for each question to the node. If the credentials cannot
-// be read, nobody says why. With tokens it takes a hash, so it comes after the bounds on requests where it can.
+var errNotIdentified = fmt.Errorf("%w: nothing is known of the client yet", ErrNotApplied)
+
+// Identify says whose request r is. It may take longest timeout for each question to the node. If the credentials
+// cannot be read, nobody says why. With tokens it takes a hash, so it comes after the bounds on requests where it can.
 func (r *Request) Identify(who Credentials, nobody error, timeout time.Duration) {
 	r.Permit = permitFor(r.service.cfg.Access, who, nobody, timeout)
 	r.Bounds.countFor(&r.Permit)

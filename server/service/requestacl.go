@@ -39,8 +39,8 @@ func (r *Request) OwnToken() (*kv.ACL, *kv.Token, error) {
 	return r.service.cfg.Access.ACL(), r.tokens.Token(), nil
 }
 
-// ACLAt returns the tokens and policies of that revision or a later one as soon as this node has them, and when the time
-// of the request is over the newest that it has. Something must have been decided.
+// ACLAt returns the tokens and policies of that revision or a later one as soon as this node has them, and when the
+// time of the request is over the newest that it has. Something must have been decided.
 func (r *Request) ACLAt(revision uint64) *kv.ACL {
 	r.MustBeDecided()
 	return r.service.cfg.Access.Await(revision, r.timeout)

@@ -9,8 +9,8 @@ import (
 	"tenure/server/acl"
 )
 
-// Lease carries out c. One that waits has a place among the waits, and is no request in flight. It ends with ctx, or when
-// it is no longer allowed. If it may have been granted by then, that is unknown, and not denied.
+// Lease carries out c. One that waits has a place among the waits, and is no request in flight. It ends with ctx, or
+// when it is no longer allowed. If it may have been granted by then, that is unknown, and not denied.
 func (r *Request) Lease(ctx context.Context, c LeaseCommand) (LeaseGrant, error) {
 	r.Line.About(c.Name)
 	if err := r.need(acl.LeaseWrite(c.Name)); err != nil {
@@ -37,8 +37,8 @@ func (r *Request) Lease(ctx context.Context, c LeaseCommand) (LeaseGrant, error)
 // renewalsAtOnce bounds what one call has under way, so that a few of them do not crowd out everybody else.
 const renewalsAtOnce = 128
 
-// RenewLeases renews leases, each by itself, and puts into errs why one was not renewed. What has an error there before is
-// not tried. The error is that of a client that may renew none.
+// RenewLeases renews leases, each by itself, and puts into errs why one was not renewed. What has an error there before
+// is not tried. The error is that of a client that may renew none.
 func (r *Request) RenewLeases(renewals []LeaseCommand, errs []error) ([]LeaseGrant, error) {
 	for i := range renewals {
 		r.Line.About(renewals[i].Name)

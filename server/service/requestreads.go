@@ -14,9 +14,9 @@ func (r *Request) Get(mode Mode, key string) (kv.Entry, bool, ReadMeta, error) {
 	return e, found, meta, err
 }
 
-// GetMany reads keys that the client may read, in one state, calls each with every one in order, until it returns false,
-// and returns the revision of the state. The entry of a key that is absent has ModifyIndex 0. It may begin again with the
-// first key. After an error each may have been called with entries that the client must not get.
+// GetMany reads keys that the client may read, in one state, calls each with every one in order, until it returns
+// false, and returns the revision of the state. The entry of a key that is absent has ModifyIndex 0. It may begin again
+// with the first key. After an error each may have been called with entries that the client must not get.
 func (r *Request) GetMany(mode Mode, keys []string, each func(i int, e kv.Entry) bool) (uint64, error) {
 	if !r.Decides() {
 		r.NeedsNothing()

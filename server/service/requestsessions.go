@@ -10,8 +10,8 @@ import (
 
 // MayEndSession decides, by the session's node, whether the request may end or renew a session. If there is false, this
 // node has made sure that the session does not exist: then the caller sends no command, which could meet a session made
-// meanwhile. A client that may read no session does not learn whether it exists, and a client that may not read this one
-// does not learn its node. Without tokens MayEndSession does not look.
+// meanwhile. A client that may read no session does not learn whether it exists, and a client that may not read this
+// one does not learn its node. Without tokens MayEndSession does not look.
 func (r *Request) MayEndSession(id string) (there bool, err error) {
 	r.Line.About(id)
 	if !r.Decides() {

@@ -45,12 +45,12 @@ func (r *Request) MayWriteHere(c *kv.Command) error {
 	return access.EachNeed(c, r.tokens.NeedHere)
 }
 
-// Write has c applied once, if the client may do all of it. drawn says that the idempotency key of c is this node's own.
-// took may be nil. An error says that c was not proposed, or that its outcome is unknown.
+// Write has c applied once, if the client may do all of it. drawn says that the idempotency key of c is this node's
+// own. took may be nil. An error says that c was not proposed, or that its outcome is unknown.
 //
-// If permissions were taken away meanwhile, so that the log has refused c, this node decides once more and sends another
-// copy. That verdict is about one copy. So once the log says that an earlier one may have been applied, every error is
-// an ErrUnknown.
+// If permissions were taken away meanwhile, so that the log has refused c, this node decides once more and sends
+// another copy. That verdict is about one copy. So once the log says that an earlier one may have been applied, every
+// error is an ErrUnknown.
 func (r *Request) Write(c kv.Command, drawn bool, took *slow.Write) (kv.Result, error) {
 	if err := r.MayWrite(&c); err != nil {
 		return kv.Result{}, err
@@ -120,8 +120,8 @@ func (r *Request) decideAgain(revision uint64, left time.Duration) error {
 	return r.tokens.AgainAt(revision, left)
 }
 
-// inDoubtOf returns the error of a write whose last copy came to err. doubt: an earlier copy may have been applied. Then
-// the error is an ErrUnknown, and not a denial. So is an error that says nothing of the outcome.
+// inDoubtOf returns the error of a write whose last copy came to err. doubt: an earlier copy may have been applied.
+// Then the error is an ErrUnknown, and not a denial. So is an error that says nothing of the outcome.
 func inDoubtOf(err error, doubt bool) error {
 	if !doubt || errors.Is(err, ErrUnknown) {
 		return InDoubt(err)

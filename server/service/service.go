@@ -31,8 +31,8 @@ type Config struct {
 	Hub *watch.Hub
 	// Admission bounds what clients can take. Listeners that share it share its limits. Nil: one of Limits.
 	Admission *admission.Control
-	// Limits are those of an Admission of the listener's own. They allow more connections than the Hub allows waiters, so
-	// that some are always left for other requests.
+	// Limits are those of an Admission of the listener's own. They allow more connections than the Hub allows waiters,
+	// so that some are always left for other requests.
 	Limits admission.Limits
 	// MaxValueBytes bounds a value. 512 KiB; at most api.MaxValueBytes.
 	MaxValueBytes int
@@ -94,8 +94,8 @@ func (s *Service) Admission() *admission.Control { return s.cfg.Admission }
 // Revision returns that of the store as this node has applied it.
 func (s *Service) Revision() uint64 { return s.Status().Revision }
 
-// CatchUp waits until this node has applied every command that was acknowledged before the call, and returns the store's
-// revision then.
+// CatchUp waits until this node has applied every command that was acknowledged before the call, and returns the
+// store's revision then.
 func (s *Service) CatchUp(timeout time.Duration) (revision uint64, err error) {
 	return s.node.CatchUp(timeout)
 }

@@ -84,7 +84,8 @@ func linkOf(link api.ACLLink, a *kv.ACL) (string, error) {
 	id := link.ID
 	if p, there := a.PolicyByName(link.Name); there {
 		if id != "" && id != p.ID {
-			return "", service.Invalid("policy %q has another ID than %.80q: give one of them: nothing was changed", link.Name, id)
+			return "", service.Invalid("policy %q has another ID than %.80q: give one of them: nothing was changed",
+				link.Name, id)
 		}
 		return p.ID, nil
 	}
@@ -107,8 +108,8 @@ func (in *tokenBody) expires(t *kv.Token, now time.Time) error {
 		return nil
 	}
 	if t.TTL < api.MinTokenTTL || t.TTL > api.MaxTokenTTL {
-		return service.Invalid("a token may live from %v to %v, not %v: nothing was changed", api.MinTokenTTL, api.MaxTokenTTL,
-			t.TTL)
+		return service.Invalid("a token may live from %v to %v, not %v: nothing was changed",
+			api.MinTokenTTL, api.MaxTokenTTL, t.TTL)
 	}
 	t.Expires = now.Add(t.TTL).UnixNano()
 	return nil

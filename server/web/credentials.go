@@ -25,8 +25,8 @@ func (d *dispatcher) identify(x *exchange) {
 	x.req.Identify(who, nobody, x.timeout())
 }
 
-// secretOf returns the secret of the token that a request names, "" if it names none. As in Consul, one in the query goes
-// before one in X-Consul-Token, and that before one in Authorization.
+// secretOf returns the secret of the token that a request names, "" if it names none. As in Consul, one in the query
+// goes before one in X-Consul-Token, and that before one in Authorization.
 func secretOf(r *http.Request) (string, error) {
 	secret, err := secretInQuery(r.URL.RawQuery)
 	if err != nil {

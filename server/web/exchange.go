@@ -129,7 +129,8 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 	h := e.handlers[method]
 	switch {
 	case len(x.r.RequestURI) > api.MaxURLBytes:
-		return nil, service.Invalid("the URL has %d bytes: at most %d are accepted", len(x.r.RequestURI), api.MaxURLBytes)
+		return nil, service.Invalid("the URL has %d bytes: at most %d are accepted",
+			len(x.r.RequestURI), api.MaxURLBytes)
 	case len(e.handlers) == 0 && e.use&paged != 0 && opensPage(x.r):
 		return toPage, nil
 	case len(e.handlers) == 0:

@@ -69,7 +69,8 @@ func readJSONList[T any](b *bodies, x *exchange, limit, most int, tooMany error,
 	case err != nil:
 		return undecoded(err, list)
 	case begin != json.Delim('['):
-		return service.Invalid("Request decode failed: the body must be a list, not %s: nothing was changed", tokenKind(begin))
+		return service.Invalid("Request decode failed: the body must be a list, not %s: nothing was changed",
+			tokenKind(begin))
 	}
 	for d.More() {
 		if len(*list) == most {
@@ -182,5 +183,6 @@ func atDefault(member, value string, usual ...string) error {
 	if value == "" || slices.Contains(usual, value) {
 		return nil
 	}
-	return service.Invalid("%s %.80q: is not taken here, only its default: leave it out: nothing was changed", member, value)
+	return service.Invalid("%s %.80q: is not taken here, only its default: leave it out: nothing was changed",
+		member, value)
 }

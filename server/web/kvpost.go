@@ -92,7 +92,8 @@ func (h *kvHandler) checkPost(body *api.Command, c *kv.Command) error {
 		return nil
 	}
 	if len(given) != 1 || given[0] != p.takes {
-		return service.Invalid("Op %q takes %s and nothing else, it has %q: nothing was changed", body.Op, p.takes, given)
+		return service.Invalid("Op %q takes %s and nothing else, it has %q: nothing was changed",
+			body.Op, p.takes, given)
 	}
 	return only(body, c)
 }

@@ -154,7 +154,8 @@ func operationOf(kind members.Kind, b *api.MemberRequest) (members.Operation, er
 	}
 	if err == nil && kind == members.Readmit {
 		if b.Name == "" {
-			err = service.Invalid("name is missing: GET %s lists the removed ones: nothing was changed", api.PathMembers)
+			err = service.Invalid("name is missing: GET %s lists the removed ones: nothing was changed",
+				api.PathMembers)
 		}
 		return op, err
 	}
@@ -166,12 +167,14 @@ func operationOf(kind members.Kind, b *api.MemberRequest) (members.Operation, er
 	case kind == members.Replace && b.By != 0:
 		op.Member.Node, err = memberNode("by", b.By)
 		if err == nil && op.Member.Node == op.Node {
-			err = service.Invalid("node and by are both %d: name another member to take its place: nothing was changed", op.Node)
+			err = service.Invalid("node and by are both %d: name another member to take its place: nothing was changed",
+				op.Node)
 		}
 	case kind == members.Update && b.Name+b.PeerAddress+b.ClientAddress == "":
 		err = service.Invalid("there is nothing to update: give name, peer_address or client_address: nothing was changed")
 	case b.ForceQuorumLoss < 0:
-		err = service.Invalid("force_quorum_loss %d: must be how many voters are alive: nothing was changed", b.ForceQuorumLoss)
+		err = service.Invalid("force_quorum_loss %d: must be how many voters are alive: nothing was changed",
+			b.ForceQuorumLoss)
 	}
 	return op, err
 }
@@ -240,7 +243,8 @@ func checkMemberAddress(what, address string) error {
 	ip := net.ParseIP(host)
 	if err != nil || bad != nil || number == 0 || host == "" || !hostname.ValidAddress(address) ||
 		len(address) > api.MaxMemberAddressBytes || ip != nil && ip.IsUnspecified() {
-		return service.Invalid("%s %.80q: must be the HOST:PORT at which others reach the node: nothing was changed", what, address)
+		return service.Invalid("%s %.80q: must be the HOST:PORT at which others reach the node: nothing was changed",
+			what, address)
 	}
 	return nil
 }

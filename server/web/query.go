@@ -252,7 +252,8 @@ func (q *query) setFence(value string) (err error) {
 
 func checkFence(name string) error {
 	if err := kv.ValidateFence(name); err != nil {
-		return service.Invalid("fence %q: must be lease/NAME or kv/KEY, each of 1 to %d bytes of UTF-8", name, api.MaxKeyBytes)
+		return service.Invalid("fence %q: must be lease/NAME or kv/KEY, each of 1 to %d bytes of UTF-8",
+			name, api.MaxKeyBytes)
 	}
 	return nil
 }

@@ -43,7 +43,8 @@ func (h *backupHandler) restore(x *exchange) error {
 	case errors.Is(err, service.ErrSnapshotTooLarge):
 		return tooLargeToRestore(err)
 	case errors.Is(err, os.ErrDeadlineExceeded) && !body.end:
-		return service.Invalid("the snapshot came too slowly: %d KiB must arrive within %v: nothing was changed", paceBytes>>10, h.piece)
+		return service.Invalid("the snapshot came too slowly: %d KiB must arrive within %v: nothing was changed",
+			paceBytes>>10, h.piece)
 	case errors.Is(err, service.ErrSnapshot):
 		return service.Invalid("%s: nothing was changed", err)
 	case err != nil:

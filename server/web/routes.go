@@ -31,8 +31,8 @@ type use uint8
 
 const (
 	ordinary use = 0
-	// mends: people need it to see and mend an overloaded node, so that places are kept for it. To mend it may mean to end
-	// the token that floods it.
+	// mends: people need it to see and mend an overloaded node, so that places are kept for it. To mend it may mean to
+	// end the token that floods it.
 	mends    use = 1 << (iota - 1)
 	public       // mends, and needs no token
 	scraped      // mends, and whoever may see the node may have it

@@ -114,7 +114,8 @@ func setBehavior(e *kv.Session, text string) error {
 	case api.BehaviorDelete:
 		e.Behavior = kv.Delete
 	default:
-		return service.Invalid("Invalid Behavior setting '%.80s': must be release or delete: no session was created", text)
+		return service.Invalid("Invalid Behavior setting '%.80s': must be release or delete: no session was created",
+			text)
 	}
 	return nil
 }

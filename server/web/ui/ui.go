@@ -1,6 +1,6 @@
 // Package ui holds the web page that every node has for people: plain HTML, CSS and modules of JavaScript in files/,
-// embedded as they are. The node only hands them out. In the browser the page asks the API of that node, with the token of
-// whoever looks at it, and may do what that token may.
+// embedded as they are. The node only hands them out. In the browser the page asks the API of that node, with the token
+// of whoever looks at it, and may do what that token may.
 //
 // Rules that the tests keep:
 //
