@@ -296,7 +296,7 @@ func (c *cluster) deliver() {
 		case e.peer != nil:
 			n.input(Event{Peer: e.peer})
 		case e.health != nil:
-			n.input(Event{Health: e.health, From: e.from})
+			n.input(Event{Health: e.health, From: e.from, Heard: c.now})
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 		l.progress.durable(e.Persisted)
 		l.core.Persisted(e.Persisted)
 	case e.Health != nil:
-		l.progress.hear(now, e.From, *e.Health)
+		l.progress.hear(e.Heard, e.From, *e.Health)
 	case e.Up != 0:
 		l.members.connected(e.Up, true)
 		l.core.Connected(e.Up)

@@ -8,7 +8,7 @@ import (
 	"tenure/server/replica/effect"
 )
 
-// Event is one input of the log part. At most one of its fields is set, but From goes with Health, and Digest with
+// Event is one input of the log part. At most one of its fields is set, but From and Heard go with Health, and Digest with
 // Checkpointed. An empty event only makes a round happen. What an event points to belongs to the log part from then on.
 type Event struct {
 	Log          *multipaxos.Message
@@ -21,6 +21,7 @@ type Event struct {
 	Tick         bool   // comes every TickEvery
 	Health       *Health
 	From         ballot.NodeID // of Health
+	Heard        time.Duration // of Health: when it came, which may be long ago if the log has hung
 	Up, Down     ballot.NodeID // the log connection to that peer stands, or is broken
 	Members      *MembersRequest
 	Level        *LevelRequest

@@ -93,10 +93,10 @@ func (g *progress) follow(self ballot.NodeID, voters quorum.Set) {
 }
 
 // hear takes another voter's health.
-func (g *progress) hear(now time.Duration, from ballot.NodeID, h Health) {
+func (g *progress) hear(at time.Duration, from ballot.NodeID, h Health) {
 	for i := range g.others {
 		if g.others[i].node == from {
-			g.others[i].health, g.others[i].at = h, now
+			g.others[i].health, g.others[i].at = h, at
 		}
 	}
 }

@@ -96,6 +96,26 @@ func TestM6WhoIsNotAbleMakesWay(t *testing.T) {
 	}
 }
 
+// TestM6AReportCountsFromWhenItCame, and not from when the log part takes it, which may have hung in between.
+func TestM6AReportCountsFromWhenItCame(t *testing.T) {
+	c := newCluster(t, 3, 1)
+	m := c.awaitMaster()
+	for _, o := range c.nodes {
+		if o != m {
+			c.crash(o)
+		}
+	}
+	c.run(testBound)
+	for ago, counts := range map[time.Duration]bool{testBound: false, 0: true} {
+		m.input(Event{Health: &Health{Able: true}, From: c.nodes[0].id%3 + 1, Heard: c.now - ago})
+		m.input(Event{Health: &Health{Able: true}, From: c.nodes[1].id%3 + 1, Heard: c.now - ago})
+		c.run(testBound / 20)
+		if m.log.progress.hears(c.now, able) != counts {
+			t.Errorf("a report of %v ago counts: %v", ago, !counts)
+		}
+	}
+}
+
 // TestM6LargeFramesDoNotArrive: a ready master whose large frames are lost is stuck once something large waits.
 func TestM6LargeFramesDoNotArrive(t *testing.T) {
 	c := newCluster(t, 3, 2)

@@ -23,7 +23,7 @@ func (r *Reports) Hear(now time.Duration, from ballot.NodeID, said Health) {
 // Take removes the reports, and appends them to events.
 func (r *Reports) Take(events []Event) []Event {
 	for _, x := range r.newest {
-		events = append(events, Event{Health: &x.health, From: x.node})
+		events = append(events, Event{Health: &x.health, From: x.node, Heard: x.at})
 	}
 	r.newest = r.newest[:0]
 	return events

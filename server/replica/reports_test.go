@@ -30,7 +30,8 @@ func TestReportsAreTakenOnce(t *testing.T) {
 	r.Hear(2, 3, Health{Able: true})
 	r.Hear(3, 2, Health{})
 	taken := r.Take(nil)
-	if len(taken) != 2 || taken[0].From != 3 || !taken[0].Health.Able || taken[1].From != 2 || taken[1].Health.Able {
+	if len(taken) != 2 || taken[0].From != 3 || !taken[0].Health.Able || taken[1].From != 2 || taken[1].Health.Able ||
+		taken[0].Heard != 2 || taken[1].Heard != 3 {
 		t.Errorf("%+v", taken)
 	}
 	if again := r.Take(nil); len(again) != 0 || r.Able(quorum.Of(2, 3)) != 0 {
