@@ -42,8 +42,8 @@ func awaitAll(t *testing.T, n *node, sign, peer string, times int) {
 }
 
 func TestMembersComeAndGoWhileServing(t *testing.T) {
-	a, b := pair(t, quick)
-	c := listen(t, 3, "", quick)
+	a, b := pair(t, nil) // who dials back soon may replace a connection
+	c := listen(t, 3, "", nil)
 	three := with(changed(2, 1, 2, 3), a, b, c)
 	c.serve(three)
 	for _, n := range []*node{a, b} {
