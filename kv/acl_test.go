@@ -153,7 +153,7 @@ func TestAnOldDecisionIsRefused(t *testing.T) {
 func TestAnOldDecisionTellsOfAnEarlierCopy(t *testing.T) {
 	m := newMachine(t, small).atLevel()
 	m.do(set("a", "old"), PutPolicy(policyOf(1, "p"), true), PutToken(tokenOf(1, "p"), true)) // revision 4
-	applied := Command{Op: OpRemove, Key: "a"}.keyed("w", 2).decided(4)
+	applied := Command{Op: OpDelete, Mode: ModeEntry, Key: "a"}.keyed("w", 2).decided(4)
 	m.do(applied)                 // revision 5
 	m.do(DropToken(sessionID(1))) // revision 6
 	inDoubt := Result{Code: CodeDecideInDoubt, Revision: 6, Count: 6}

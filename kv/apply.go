@@ -119,12 +119,10 @@ func (s *State) execute(c *Command) (Result, error) {
 		return s.exec.unchanged(code), nil
 	}
 	switch c.Op {
-	case OpTransaction:
-		return transact(&s.exec, c)
+	case OpTransaction, OpSequence:
+		return s.compounds.run(&s.exec, c)
 	case OpInstall:
 		return s.install(c)
-	case OpSequence:
-		return s.sequencer.run(&s.exec, c)
 	}
 	return s.exec.execute(c)
 }

@@ -53,10 +53,11 @@ type operation struct {
 	name    string // in audit lines, plans and listings of a log, as in the HTTP API where it has them
 	named   named  // 0: the operation is not known
 	takes   fields
-	modes   Mode   // that it may have
+	modes   Mode   // each that it may have
 	level   uint64 // the feature level that it needs
 	part    bool   // it may be part of a transaction
 	step    bool   // it may be a step of a sequence
+	check   bool   // it may stand at the beginning of a sequence
 	partial bool   // it may be a part or step only
 	own     bool   // only nodes ask for it
 	space   space
@@ -75,26 +76,24 @@ const (
 	fenced = idem | hasFence | hasToken
 
 	conditions   = ModeAbsent | ModePresent | ModeEqual
-	tellingModes = ModeReturn | ModeEqual
+	tellingModes = ModeReturn | ModeEntry | ModeEqual
 )
 
 var catalogue = [...]operation{
 	OpSet: {name: "set", named: byKey,
-		takes: hasValue | hasFlags | hasIndex | hasLock | hasTTL | hasSessionID | hasTest | hasMode | fenced,
-		modes: conditions | ModeKeepTTL | ModeReturn, part: true, step: true, tells: itsKey, writes: itsKey},
+		takes: hasValue | hasFlags | hasIndex | hasLock | hasTTL | hasSessionID | hasTest | fenced,
+		modes: conditions | ModeKeep | ModeReturn, part: true, step: true, tells: itsKey, writes: itsKey},
 	OpDelete: {name: "delete",
-		named: byKey, takes: hasIndex | hasTest | hasMode | fenced, modes: conditions | ModeReturn,
+		named: byKey, takes: hasIndex | hasTest | fenced, modes: conditions | ModeReturn | ModeEntry,
 		part: true, step: true, space: frees, tells: itsKey, writes: itsKey},
 	OpPrune: {name: "prune", named: byPrefix, takes: fenced,
 		part: true, step: true, space: frees, writes: keysBelow},
-	OpAdd: {name: "add", named: byKey, takes: hasNum | hasMode | fenced, modes: ModeCreate,
+	OpAdd: {name: "add", named: byKey, takes: hasNum | fenced, modes: ModeCreate,
 		part: true, step: true, tells: itsKey, writes: itsKey},
-	OpTestAndSet: {name: "test-and-set", named: byKey, takes: hasTest | hasValue | fenced,
-		tells: itsKey, writes: itsKey},
-	OpRename: {name: "rename", named: byKey, takes: hasNewKey | hasMode | fenced, modes: ModeAbsent,
+	OpRename: {name: "rename", named: byKey, takes: hasNewKey | fenced, modes: ModeAbsent,
 		part: true, step: true, tells: itsKey, writes: itsKey},
-	OpRemove:      {name: "remove", named: byKey, takes: fenced, space: frees, tells: itsKey, writes: itsKey},
-	OpExpire:      {name: "expire", named: byKey, takes: hasTTL | fenced, writes: itsKey},
+	OpSetTTL: {name: "set-ttl", named: byKey, takes: hasTTL | hasTest | fenced,
+		modes: conditions | ModeReturn, step: true, tells: itsKey, writes: itsKey},
 	OpTransaction: {name: "transaction", named: byNone, takes: hasParts | fenced},
 	OpSessionCreate: {name: "create-session", named: byNone, takes: hasSessionID | hasSessionBody | idem,
 		beside: "session"},
@@ -137,26 +136,24 @@ var catalogue = [...]operation{
 
 	OpAppend: {name: "append", named: byKey, takes: hasValue | hasNum | fenced, level: 1, step: true,
 		tells: itsKey, writes: itsKey},
-	OpRetime: {name: "set-ttl", named: byKey, takes: hasTTL | hasTest | hasMode | fenced,
-		modes: conditions | ModeReturn, level: 1, step: true, tells: itsKey, writes: itsKey},
 	OpFetch:   {name: "fetch", named: byKey, level: 1, step: true, partial: true, space: reads, tells: itsKey},
 	OpMeasure: {name: "measure", named: byKey, level: 1, step: true, partial: true, space: reads, tells: itsKey},
-	OpSequence: {name: "sequence", named: byNone, takes: hasParts | hasMode | fenced | hasSaid,
+	OpSequence: {name: "sequence", named: byNone, takes: hasParts | fenced | hasSaid,
 		modes: ModeWhole, level: 1},
-	OpPutAll: {name: "put-all", named: byNone, takes: hasValue | hasTTL | hasTest | hasMode | fenced,
+	OpPutAll: {name: "put-all", named: byNone, takes: hasValue | hasTTL | hasTest | fenced,
 		modes: ModeAbsent | ModeEqual, level: 1, step: true, tells: itsPairs, writes: itsPairs, rule: arePairs},
 
 	OpGet:        {name: "get", named: byKey, part: true, partial: true, space: reads, tells: itsKey},
 	OpGetOrEmpty: {name: "get-or-empty", named: byKey, part: true, partial: true, space: reads, tells: itsKey},
 	OpGetTree:    {name: "get-tree", named: byPrefix, part: true, partial: true, space: reads, tells: keysBelow},
 	OpCheckIndex: {name: "check-index", named: byKey, takes: hasIndex,
-		part: true, partial: true, space: reads, tells: itsKey},
+		part: true, check: true, partial: true, space: reads, tells: itsKey},
 	OpCheckSession: {name: "check-session", named: byKey, takes: hasSessionID,
 		part: true, partial: true, space: reads, tells: itsKey},
-	OpCheckNotExists: {name: "check-not-exists", named: byKey, part: true, partial: true, space: reads, tells: itsKey},
+	OpCheckNotExists: {name: "check-not-exists", named: byKey, part: true, check: true, partial: true, space: reads, tells: itsKey},
 	OpCheckValue: {name: "check-value", named: byKey, takes: hasValue,
-		part: true, partial: true, space: reads, tells: itsKey},
-	OpCheckUnchanged: {name: "check-unchanged", named: byKey, takes: hasIndex, level: 1, partial: true,
+		part: true, check: true, partial: true, space: reads, tells: itsKey},
+	OpCheckUnchanged: {name: "check-unchanged", named: byKey, takes: hasIndex, level: 1, check: true, partial: true,
 		space: reads, tells: itsKey},
 }
 

@@ -236,18 +236,14 @@ func decodeMore(b []byte, c *Command) (test uint64, err error) {
 
 // decodeParts reads the parts of a transaction or sequence, which validates them.
 func decodeParts(payload []byte, c *Command) error {
-	most, tooMany := MaxParts, errTooManyParts
-	if c.Op == OpSequence {
-		most, tooMany = MaxSteps, errTooManySteps
-	}
 	if len(payload) > MaxPartsBytes {
 		return fmt.Errorf("%w: the parts have %d bytes, at most %d are allowed",
 			ErrCommand, len(payload), MaxPartsBytes)
 	}
 	var broken error
 	err := DecodeBatch(payload, func(b []byte) bool {
-		if len(c.Parts) == most {
-			broken = tooMany
+		if len(c.Parts) == c.Op.maxParts() {
+			broken = c.Op.tooManyParts()
 			return false
 		}
 		c.Parts = append(c.Parts, Part{})

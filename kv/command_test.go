@@ -175,7 +175,7 @@ func FuzzDecodeCommand(f *testing.F) {
 	for _, c := range []Command{set("a", "1").at(3).keyed("w", 2), del("b"), prune(""),
 		acquire("a", one).under("lease/x", 3), create(Session{ID: one, TTL: 5}),
 		transaction(set("a", "1"), Part{Op: OpGetTree}),
-		{Op: OpTestAndSet, Key: "a", Test: []byte("x"), Value: []byte("y")}, {Op: OpRename, Key: "a", NewKey: "b"}} {
+		{Op: OpSet, Mode: ModeEqual, Key: "a", Test: []byte("x"), Value: []byte("y")}, {Op: OpRename, Key: "a", NewKey: "b"}} {
 		f.Add(EncodeCommand(&c))
 	}
 	f.Add([]byte{0x07, 0x97, 0x01, 0xdb, 0x7f, 0xff, 0xff, 0xff})

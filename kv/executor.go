@@ -21,7 +21,7 @@ func (x *executor) begin(c *Command) Code {
 	return x.reg.fences.pass(c.Fence, c.Token, x.limits.Fences, &x.reg.changes)
 }
 
-// execute runs a command that is no transaction, or a part of a transaction that changes something.
+// execute runs a command that is no compound, or a part of one.
 func (x *executor) execute(c *Command) (Result, error) {
 	switch c.Op {
 	case OpSet:
@@ -30,14 +30,8 @@ func (x *executor) execute(c *Command) (Result, error) {
 		return x.delete(c)
 	case OpPrune:
 		return x.prune(c)
-	case OpTestAndSet:
-		return x.testAndSet(c)
 	case OpRename:
 		return x.rename(c)
-	case OpRemove:
-		return x.remove(c)
-	case OpExpire:
-		return x.expire(c)
 	case OpSessionCreate:
 		return x.reg.sessions.create(c, x.limits.Sessions, &x.reg.changes, &x.ledger), nil
 	case OpSessionDestroy, OpEndSession:
@@ -63,8 +57,16 @@ func (x *executor) execute(c *Command) (Result, error) {
 		return x.reg.staged.drop(c, &x.reg.changes, &x.ledger), nil
 	case OpPutAll:
 		return x.putAll(c)
-	case OpAdd, OpAppend, OpRetime, OpFetch, OpMeasure:
+	case OpAdd, OpAppend, OpSetTTL:
 		return x.step(c)
+	case OpFetch, OpMeasure:
+		return x.measure(c)
+	case OpGet, OpGetOrEmpty:
+		return x.look(c)
+	case OpGetTree:
+		return x.tree(c)
+	case OpCheckIndex, OpCheckSession, OpCheckNotExists, OpCheckValue, OpCheckUnchanged:
+		return x.check(c)
 	}
 	return x.executeACL(c), nil
 }

@@ -4,12 +4,12 @@ import "testing"
 
 // Every operation is in exactly one of these, so that a new one cannot be forgotten.
 var (
-	freeing = []Op{OpDelete, OpPrune, OpRemove, OpSessionDestroy, OpSessionRenew, OpDropFence, OpEndSession,
+	freeing = []Op{OpDelete, OpPrune, OpSessionDestroy, OpSessionRenew, OpDropFence, OpEndSession,
 		OpEndKey, OpEndDelay, OpNewEra, OpLevel, OpQuota, OpDropStaged, OpDropPolicy, OpDropToken, OpEndToken, OpBootstrap}
 	reading = []Op{OpGet, OpGetOrEmpty, OpGetTree, OpCheckIndex, OpCheckSession, OpCheckNotExists, OpCheckValue,
 		OpCheckUnchanged, OpFetch, OpMeasure}
-	taking = []Op{OpSet, OpAdd, OpTestAndSet, OpRename, OpExpire, OpSessionCreate, OpStage, OpInstall, OpPutPolicy,
-		OpPutToken, OpAppend, OpRetime, OpPutAll}
+	taking = []Op{OpSet, OpAdd, OpRename, OpSetTTL, OpSessionCreate, OpStage, OpInstall, OpPutPolicy,
+		OpPutToken, OpAppend, OpPutAll}
 	containing = []Op{OpTransaction, OpSequence}
 )
 

@@ -34,8 +34,8 @@ func (x *executor) setOver(c *Command, old *Entry, found bool) Result {
 	}
 	e := &Entry{Key: c.Key, Flags: c.Flags, CreateIndex: old.CreateIndex, LockIndex: old.LockIndex,
 		Session: old.Session, TTL: c.TTL}
-	if c.Mode&ModeKeepTTL != 0 {
-		e.TTL = old.TTL
+	if c.Mode&ModeKeep != 0 {
+		e.TTL, e.Flags = old.TTL, old.Flags
 	}
 	if code := x.reg.lock(c, old, e, x.limits.Locks); code != CodeDone {
 		return x.unchanged(code)
@@ -51,7 +51,7 @@ func (x *executor) setOver(c *Command, old *Entry, found bool) Result {
 		return r
 	}
 	r := x.renew(e, old)
-	if c.Mode&ModeKeepTTL == 0 {
+	if c.Mode&ModeKeep == 0 {
 		x.setExpiry(e.Key, old.TTL, e.TTL)
 	}
 	return r
@@ -104,7 +104,10 @@ func (x *executor) delete(c *Command) (Result, error) {
 		x.erase(doom(c.Key, &old))
 		r = Result{Code: CodeDone, Revision: x.revision, Count: 1}
 	}
-	if c.Mode&ModeReturn != 0 {
+	switch {
+	case c.Mode&ModeEntry != 0:
+		r.Body = EncodeEntries(old)
+	case c.Mode&ModeReturn != 0:
 		r.Body = string(old.Value)
 	}
 	return r, nil
@@ -181,30 +184,6 @@ func (x *executor) rename(c *Command) (Result, error) {
 	}
 	x.place(e, &to)
 	x.setExpiry(e.Key, to.TTL, e.TTL)
-	return Result{Code: CodeDone, Revision: x.revision}, nil
-}
-
-func (x *executor) remove(c *Command) (Result, error) {
-	old, err := x.entries.entry(c.Key)
-	if err != nil || old == nil {
-		return x.unchanged(CodeMissing), err
-	}
-	x.erase(doom(c.Key, old))
-	return Result{Code: CodeDone, Revision: x.revision, Count: 1, Body: EncodeEntries(*old)}, nil
-}
-
-func (x *executor) expire(c *Command) (Result, error) {
-	old, err := x.entries.entry(c.Key)
-	if err != nil || old == nil {
-		return x.unchanged(CodeMissing), err
-	}
-	if !x.reg.times.mayExpire(old.TTL, c.TTL, x.limits.ExpiringKeys) {
-		return x.unchanged(CodeFull), nil
-	}
-	e := *old
-	e.TTL, e.ModifyIndex = c.TTL, x.stamp()
-	x.place(&e, old)
-	x.setExpiry(e.Key, old.TTL, e.TTL)
 	return Result{Code: CodeDone, Revision: x.revision}, nil
 }
 

@@ -52,9 +52,6 @@ func TestBodiesWithOtherThanEntriesAreRefused(t *testing.T) {
 		if es, err := DecodeEntries(body); !errors.Is(err, ErrBody) {
 			t.Errorf("%s: %+v, %v", name, es, err)
 		}
-		if o, err := DecodeOutcomes("\x01\x00" + body); !errors.Is(err, ErrBody) {
-			t.Errorf("%s: %+v, %v", name, o, err)
-		}
 	}
 }
 

@@ -8,9 +8,6 @@ import (
 // LevelOfACL is the feature level from which on there are tokens, policies and Command.Decided.
 const LevelOfACL = 1
 
-// levelOfModes is the feature level from which on a command may have a Mode.
-const levelOfModes = 1
-
 // levelOfFloors is the feature level from which on OpDropFence may set a floor.
 const levelOfFloors = 1
 
@@ -37,9 +34,6 @@ func (c *Command) Level() uint64 {
 	level := known(c.Op).level
 	if c.Op == OpDropFence && c.HasIndex {
 		level = max(level, levelOfFloors)
-	}
-	if c.Mode != 0 {
-		level = max(level, levelOfModes)
 	}
 	if c.Decided != 0 {
 		level = max(level, LevelOfACL)

@@ -61,8 +61,8 @@ func TestACommandAboveTheLevelChangesNothing(t *testing.T) {
 	}
 	m.do(level(1))
 	m.want(add.keyed("w", 1), Result{Code: CodeDone, Revision: 3, Body: "6"})
-	m.want(transaction(add), Result{Code: CodeDone, Revision: 4, Body: EncodeOutcomes(Outcomes{
-		Results: []Outcome{{Entry: &Entry{Key: "n", Value: []byte("11"), CreateIndex: 2, ModifyIndex: 4}}}})})
+	m.want(transaction(add), Result{Code: CodeDone, Revision: 4, Body: string(appendStep(nil, &Result{Code: CodeDone,
+		Body: EncodeEntries(Entry{Key: "n", Value: []byte("11"), CreateIndex: 2, ModifyIndex: 4})}))})
 }
 
 // TestBelowItsLevelNothingIsDone: a state at level 0 refuses the commands of level 1, and has no record of them.
@@ -71,7 +71,7 @@ func TestBelowItsLevelNothingIsDone(t *testing.T) {
 	m.do(set("a", "1").keyed("w", 1), newEra("run"))
 	decided := set("a", "2")
 	decided.Decided = 1
-	for _, c := range []Command{decided, {Op: OpSet, Key: "a", Mode: ModeReturn}, PutToken(tokenOf(1), true), PutPolicy(policyOf(1, "p"), true),
+	for _, c := range []Command{decided, PutToken(tokenOf(1), true), PutPolicy(policyOf(1, "p"), true),
 		DropToken(sessionID(1)), Bootstrap(tokenOf(1), 0), quotaOf("a", 100, 2), sequence(put("a", "2"))} {
 		m.want(c, Result{Code: CodeLevel, Revision: 2})
 	}

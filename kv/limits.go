@@ -32,8 +32,8 @@ const (
 	MaxBodyBytes = MaxValueBytes + 4096
 	// MaxRememberedBody is how much of it is remembered with an idempotency key.
 	MaxRememberedBody = 1 << 10
-	// MaxOutcomes is how many entries the outcome of a transaction may hold.
-	MaxOutcomes = 1 << 16
+	// MaxListed is how many entries of trees the result of a transaction may have.
+	MaxListed = 1 << 16
 
 	sessionIDBytes = 36 // a UUID as text
 )

@@ -144,8 +144,8 @@ func TestWhatKeepsATTL(t *testing.T) {
 		m.want(Command{Op: OpAdd, Key: "a", Num: 4}, Result{Code: CodeDone, Revision: 4, Body: "5"})
 		m.shows("a", "a=5 f0 c3 m4 l0 t1m0s")
 		next()
-		m.want(Command{Op: OpTestAndSet, Key: "a", Test: []byte("5"), Value: []byte("6")},
-			Result{Code: CodeDone, Revision: 5, Count: 1, Body: "6"})
+		m.want(Command{Op: OpSet, Mode: ModeEqual | ModeKeep, Key: "a", Test: []byte("5"), Value: []byte("6")},
+			Result{Code: CodeDone, Revision: 5, Count: 1})
 		locked := acquire("a", one)
 		locked.TTL = time.Second
 		m.want(locked, done(6))
@@ -160,9 +160,9 @@ func TestWhatKeepsATTL(t *testing.T) {
 		m.want(set("b", "p"), done(9))
 		m.shows("b", "b=p f0 c8 m9 l0")
 		m.want(Command{Op: OpEndKey, Key: "b", Arm: 8}, refused(9))
-		m.want(Command{Op: OpExpire, Key: "b", TTL: time.Second}, done(10))
+		m.want(Command{Op: OpSetTTL, Key: "b", TTL: time.Second}, Result{Code: CodeDone, Revision: 10, Count: 1})
 		next()
-		m.want(Command{Op: OpExpire, Key: "b"}, done(11))
+		m.want(Command{Op: OpSetTTL, Key: "b"}, Result{Code: CodeDone, Revision: 11, Count: 1})
 		m.want(Command{Op: OpEndKey, Key: "b", Arm: 10}, refused(11))
 	})
 }
@@ -187,7 +187,7 @@ func TestLimitsOfTheRegisters(t *testing.T) {
 	m.want(timed, done(10))
 	timed.Key = "u"
 	m.want(timed, full(10))
-	m.want(Command{Op: OpExpire, Key: "a", TTL: time.Second}, full(10))
+	m.want(Command{Op: OpSetTTL, Key: "a", TTL: time.Second}, full(10))
 	m.want(Command{Op: OpRename, Key: "t", NewKey: "u"}, done(11))
 	m.want(set("a", "").under("kv/x", 1), done(12))
 	m.want(set("a", "").under("kv/y", 1), full(12))

@@ -43,11 +43,11 @@ func drawValue(t *rapid.T) []byte {
 
 var (
 	plainOps = []Op{OpSet, OpSet, OpSet, OpDelete, OpDelete, OpPrune}
-	allOps   = append([]Op{OpSet, OpSet, OpAdd, OpTestAndSet, OpRename, OpRemove, OpExpire, OpTransaction,
+	allOps   = append([]Op{OpSet, OpSet, OpAdd, OpRename, OpTransaction,
 		OpTransaction, OpSessionCreate, OpSessionCreate,
 		OpSessionDestroy, OpSessionRenew, OpDropFence, OpEndSession, OpEndKey, OpEndDelay,
 		OpQuota, OpQuota, OpSequence, OpSequence, OpSequence}, append(stepOps, plainOps...)...)
-	stepOps = []Op{OpSet, OpSet, OpSet, OpAppend, OpAdd, OpDelete, OpRetime, OpRename}
+	stepOps = []Op{OpSet, OpSet, OpSet, OpAppend, OpAdd, OpDelete, OpSetTTL, OpRename}
 	partOps = append([]Op{OpSet, OpAdd, OpRename, OpGet, OpGetOrEmpty, OpGetTree, OpCheckIndex, OpCheckSession,
 		OpCheckNotExists, OpCheckValue}, plainOps...)
 )
@@ -99,13 +99,13 @@ func drawOp(t *rapid.T, m *model, op Op) Command {
 	if r.takes&hasNum != 0 {
 		c.Num = rapid.SampledFrom([]int64{0, 1, -9223372036854775808}).Draw(t, "num")
 	}
-	if r.takes&hasMode != 0 {
+	if r.modes != 0 {
 		drawMode(t, &c)
 	}
 	if r.takes&hasNewKey != 0 {
 		c.NewKey = drawKey.Draw(t, "new key")
 	}
-	if r.takes&hasTest != 0 && (c.Op == OpTestAndSet || c.Mode&ModeEqual != 0) {
+	if r.takes&hasTest != 0 && c.Mode&ModeEqual != 0 {
 		if c.Test = m.entries[c.Key].Value; rapid.IntRange(0, 3).Draw(t, "other") == 0 {
 			c.Test = drawValue(t)
 		}

@@ -127,7 +127,7 @@ func TestQuotasFollowTheModel(t *testing.T) {
 		l.Quotas = rapid.IntRange(2, 4).Draw(rt, "quotas")
 		l.CountKeys = rapid.IntRange(1, 4).Draw(rt, "keys counted at a time")
 		w := newWorld(t, l)
-		w.ops = []Op{OpSet, OpSet, OpSet, OpDelete, OpPrune, OpAdd, OpTestAndSet, OpRename, OpRename, OpRemove,
+		w.ops = []Op{OpSet, OpSet, OpSet, OpDelete, OpPrune, OpAdd, OpRename, OpRename,
 			OpTransaction, OpTransaction, OpQuota, OpQuota, OpQuota, OpSessionCreate, OpSessionDestroy}
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 			w.step(rt)

@@ -212,9 +212,9 @@ func (m *model) setOver(c Command, old Entry, found bool) Result {
 		c.Mode&ModeEqual != 0 && (!found || !bytes.Equal(old.Value, c.Test)) {
 		return m.answer(CodeCondition)
 	}
-	keep := c.Mode&ModeKeepTTL != 0
+	keep := c.Mode&ModeKeep != 0
 	if keep {
-		e.TTL = old.TTL
+		e.TTL, e.Flags = old.TTL, old.Flags
 	}
 	if c.Lock == LockRelease {
 		if old.Session != c.Session.ID {
@@ -259,7 +259,10 @@ func (m *model) execute(c Command) Result {
 		} else {
 			r = m.eraseAll([]string{c.Key})
 		}
-		if found && c.Mode&ModeReturn != 0 {
+		switch {
+		case found && c.Mode&ModeEntry != 0:
+			r.Body = EncodeEntries(old)
+		case found && c.Mode&ModeReturn != 0:
 			r.Body = string(old.Value)
 		}
 		return r
@@ -311,26 +314,6 @@ func (m *model) eraseAll(keys []string) Result {
 func (m *model) change(c Command, old Entry) (r Result) {
 	e := old
 	switch c.Op {
-	case OpTestAndSet:
-		if !bytes.Equal(old.Value, c.Test) {
-			r = m.answer(CodeDone)
-			r.Body = string(old.Value)
-			return r
-		}
-		e.Value = c.Value
-		r = m.within(func() Result { return m.put(e, true) })
-		if r.Code == CodeDone {
-			r.Body, r.Count = string(c.Value), 1
-		}
-	case OpExpire:
-		if c.TTL > 0 && old.TTL == 0 && len(m.expiry) >= m.l.ExpiringKeys {
-			return m.answer(CodeFull)
-		}
-		e.TTL = c.TTL
-		r = m.put(e, false)
-	case OpRemove:
-		r = m.eraseAll([]string{c.Key})
-		r.Body = EncodeEntries(old)
 	case OpRename:
 		to := m.entries[c.NewKey]
 		if c.Key == c.NewKey {
@@ -397,106 +380,107 @@ func (m *model) session(c Command) Result {
 	return r
 }
 
+// transaction is the state machine's, part by part on a copy.
 func (m *model) transaction(c Command) Result {
 	work := m.clone()
-	var o Outcomes
+	var steps, failed []byte
 	var overs []string
-	for i, p := range c.Parts {
-		results, what, over := work.part(p)
-		if over != "" {
-			overs = append(overs, over)
+	failures := 0
+	for _, p := range c.Parts {
+		r, entries := work.part(p)
+		r.Revision = 0
+		if entries != nil {
+			r.Body = EncodeEntries(entries...)
 		}
-		for _, e := range results {
-			o.Results = append(o.Results, Outcome{i, &e})
+		steps = appendStep(steps, &r)
+		if r.Code != CodeDone {
+			failures++
 		}
-		if what != "" {
-			o.Errors = append(o.Errors, PartError{i, what})
+		if r.Code == CodeQuota {
+			overs = append(overs, r.Body)
 		}
+		if r.Code != CodeCondition {
+			r.Count, r.Body = 0, ""
+		}
+		failed = appendStep(failed, &r)
 	}
-	r := m.answer(CodeCondition)
-	if len(o.Errors) > 0 && len(overs) == len(o.Errors) {
+	switch {
+	case failures == 0:
+		*m = *work
+		return Result{Code: CodeDone, Revision: m.revision, Body: string(steps)}
+	case len(overs) == failures:
 		return Result{Code: CodeQuota, Revision: m.revision, Body: overs[0]}
 	}
-	if len(o.Errors) > 0 {
-		o.Results = nil
-	} else {
-		*m = *work
-		r = m.answer(CodeDone)
-	}
-	r.Body = EncodeOutcomes(o)
-	return r
+	return Result{Code: CodeCondition, Revision: m.revision, Body: string(failed)}
 }
 
-// part is what a part answers, or why it fails.
-func (m *model) part(p Part) (out []Entry, what, over string) {
+// part is what a part of a transaction comes to, and the entries that it tells of, if that is another Body than its own.
+func (m *model) part(p Part) (Result, []Entry) {
 	old, found := m.entries[p.Key]
+	if _, lives := m.sessions[p.Session.ID]; !lives && (p.Lock != LockNone || p.Op == OpCheckSession) {
+		return m.answer(CodeNoSession), nil
+	}
 	bare := func(key string) []Entry {
 		e := m.entries[key]
 		e.Value = nil
 		return []Entry{e}
 	}
-	if to := map[bool]string{p.Lock == LockAcquire: "lock", p.Lock == LockRelease: "unlock",
-		p.Op == OpCheckSession: "check the session of"}[true]; to != "" {
-		if _, lives := m.sessions[p.Session.ID]; p.Session.ID == "" {
-			return nil, fmt.Sprintf("failed to %s key %q, missing session", to, p.Key), ""
-		} else if !lives {
-			return nil, fmt.Sprintf("failed to %s key %q, invalid session %q", to, p.Key, p.Session.ID), ""
-		}
-	}
+	r := m.answer(CodeDone)
+	holds := true
 	switch p.Op {
 	case OpGetTree:
-		for _, k := range m.keys(p.Key) {
-			out = append(out, m.entries[k])
+		keys := m.keys(p.Key)
+		out := make([]Entry, len(keys))
+		for i, k := range keys {
+			out[i] = m.entries[k]
 		}
-		return out, "", ""
-	case OpGetOrEmpty:
-		old.Key = p.Key
-		return []Entry{old}, "", ""
+		r.Count = uint64(len(keys))
+		return r, out
+	case OpGet, OpGetOrEmpty:
+		if found {
+			return r, []Entry{old}
+		}
+		if p.Op == OpGet {
+			r.Code = CodeMissing
+		}
+		return r, nil
 	case OpCheckNotExists:
 		if found {
-			return nil, fmt.Sprintf("key %q exists", p.Key), ""
+			r.Code = CodeExists
 		}
-		return nil, "", ""
-	case OpGet, OpCheckIndex, OpCheckSession, OpCheckValue:
-		if !found {
-			return nil, fmt.Sprintf("key %q doesn't exist", p.Key), ""
-		}
-	}
-	switch p.Op {
-	case OpGet:
-		return []Entry{old}, "", ""
+		return r, nil
 	case OpCheckIndex:
-		if old.ModifyIndex != p.Index {
-			return nil, fmt.Sprintf("failed index check for key %q: its modify index is %d, not %d", p.Key,
-				old.ModifyIndex, p.Index), ""
-		}
-		return bare(p.Key), "", ""
+		holds = old.ModifyIndex == p.Index
 	case OpCheckSession:
-		if old.Session != p.Session.ID {
-			return nil, fmt.Sprintf("failed session check for key %q: its session is %q, not %q", p.Key, old.Session,
-				p.Session.ID), ""
-		}
-		return bare(p.Key), "", ""
+		holds = old.Session == p.Session.ID
 	case OpCheckValue:
-		if !bytes.Equal(old.Value, p.Value) {
-			return nil, fmt.Sprintf("failed value check for key %q: it holds another value", p.Key), ""
-		}
-		return bare(p.Key), "", ""
-	}
-	switch r := m.execute(p); r.Code {
-	case CodeDone:
-	case CodeQuota:
-		return nil, fmt.Sprintf("failed at key %q: the quota of a prefix does not allow it", p.Key), r.Body
+		holds = bytes.Equal(old.Value, p.Value)
 	default:
-		return nil, whyFailed(&p, r.Code), ""
+		return m.written(p)
 	}
-	switch p.Op {
-	case OpSet:
-		return bare(p.Key), "", ""
-	case OpRename:
-		return bare(p.NewKey), "", ""
-	case OpAdd:
-		return []Entry{m.entries[p.Key]}, "", ""
+	switch {
+	case !found:
+		r.Code = CodeMissing
+		return r, nil
+	case !holds:
+		r.Code = CodeCondition
 	}
-	return nil, "", ""
+	return r, bare(p.Key)
+}
+
+// written is part for one that may change something.
+func (m *model) written(p Part) (Result, []Entry) {
+	r := m.execute(p)
+	key := p.Key
+	switch {
+	case r.Code != CodeDone, p.Op == OpDelete, p.Op == OpPrune:
+		return r, nil
+	case p.Op == OpRename:
+		key = p.NewKey
+	}
+	e := m.entries[key]
+	if p.Op != OpAdd {
+		e.Value = nil
+	}
+	return r, []Entry{e}
 }

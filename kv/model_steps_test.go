@@ -12,9 +12,9 @@ import (
 func drawMode(t *rapid.T, c *Command) {
 	all := known(c.Op).modes
 	c.Mode = all & rapid.SampledFrom([]Mode{0, 0, ModeAbsent, ModePresent, ModeEqual}).Draw(t, "condition")
-	c.Mode |= all & rapid.SampledFrom([]Mode{0, ModeReturn | ModeWhole | ModeCreate, ModeKeepTTL, ModeReturn | ModeKeepTTL}).Draw(t, "mode")
-	if c.Mode&ModeKeepTTL != 0 {
-		c.TTL = 0
+	c.Mode |= all & rapid.SampledFrom([]Mode{0, ModeReturn | ModeWhole | ModeCreate, ModeKeep, ModeReturn | ModeKeep, ModeEntry}).Draw(t, "mode")
+	if c.Mode&ModeKeep != 0 {
+		c.TTL, c.Flags = 0, 0
 	}
 }
 
@@ -58,7 +58,7 @@ func (m *model) sequence(c Command) Result {
 			r.Count = uint64(i)
 			return r
 		}
-		if !p.Op.checks() {
+		if !known(p.Op).check {
 			step := m.execute(p)
 			if c.Mode == ModeWhole && (step.Code == CodeQuota || step.Code == CodeFull || step.Code == CodeTooLarge) {
 				*m = *before
@@ -141,7 +141,7 @@ func (m *model) stepOver(c Command, old Entry, found bool) Result {
 	e := old
 	e.Key = c.Key
 	keep := c.Op == OpAppend || c.Op == OpAdd
-	count, body := map[bool]uint64{true: 1}[c.Op == OpRetime], ""
+	count, body := map[bool]uint64{true: 1}[c.Op == OpSetTTL], ""
 	holds := true
 	switch c.Op {
 	case OpAppend:
@@ -169,9 +169,9 @@ func (m *model) stepOver(c Command, old Entry, found bool) Result {
 		}
 		body = strconv.FormatInt(sum, 10)
 		e.Value, count = []byte(body), 0
-	case OpRetime:
+	case OpSetTTL:
 		if !found {
-			return m.answer(CodeDone)
+			return m.answer(CodeMissing)
 		}
 		holds = (c.Mode&ModeAbsent == 0 || old.TTL == 0) && (c.Mode&ModePresent == 0 || old.TTL != 0) &&
 			(c.Mode&ModeEqual == 0 || bytes.Equal(old.Value, c.Test))
@@ -189,7 +189,7 @@ func (m *model) stepOver(c Command, old Entry, found bool) Result {
 	}
 	write := func() Result { return m.put(e, keep) }
 	r := m.answer(CodeDone)
-	if c.Op == OpRetime {
+	if c.Op == OpSetTTL {
 		r = write()
 	} else {
 		r = m.within(write)

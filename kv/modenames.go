@@ -1,12 +1,9 @@
 package kv
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
-// modeNames is the names of the modes, by bit.
-var modeNames = [...]string{"if-absent", "if-present", "if-equal", "keep-ttl", "return", "whole", "create"}
+// modeNames is the names of the modes, by bit: all bits are used.
+var modeNames = [...]string{"if-absent", "if-present", "if-equal", "keep", "return", "whole", "create", "entry"}
 
 // String returns the names of the modes in m, separated by spaces.
 func (m Mode) String() string {
@@ -15,9 +12,6 @@ func (m Mode) String() string {
 		if m&(1<<i) != 0 {
 			names = append(names, name)
 		}
-	}
-	if rest := m >> len(modeNames) << len(modeNames); rest != 0 {
-		names = append(names, fmt.Sprintf("mode-%d", uint8(rest)))
 	}
 	return strings.Join(names, " ")
 }

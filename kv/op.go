@@ -12,11 +12,15 @@ const (
 	OpPrune  Op = 3 // delete every key that starts with Key, which may be empty; Result.Count says how many
 
 	OpAdd         Op = 4 // add Num to the decimal int64 that Key holds; Result.Body is the sum in decimal
-	OpTestAndSet  Op = 5 // write Value if Key holds Test; Result.Body is the value now, Count 1 if written
 	OpRename      Op = 6 // move Key to NewKey, overwriting it, or onto itself; CodeCondition if either is locked
-	OpRemove      Op = 7 // delete Key; Result.Body is the entry that was there (DecodeEntries)
-	OpExpire      Op = 8 // set TTL of Key, or with a TTL of 0 make it permanent; the value stays
-	OpTransaction Op = 9 // all of Parts or none; Result.Body is an Outcomes
+	OpSetTTL      Op = 8 // set the TTL of Key, with a TTL of 0 make it permanent; the value stays; with CodeMissing, Key is absent
+	OpTransaction Op = 9 // all of Parts or none, see below
+
+	// The Result.Body of OpTransaction is the results of its parts (StepsOf). If one fails the code is CodeCondition, and
+	// the results tell of each that fails, or it is CodeQuota if all of them fail for quotas. The Body of OpAdd is its
+	// entry then, as are those of OpGet and OpGetOrEmpty; those of OpSet, OpRename, and of checks that hold or have
+	// CodeCondition, are the entry without its value; that of OpGetTree is all entries (DecodeEntries). A lock, or check,
+	// of a session that is none has CodeNoSession.
 
 	OpSessionCreate  Op = 10 // Session, with its ID drawn by the node that received the request; Result.Body is the ID
 	OpSessionDestroy Op = 11 // end Session.ID; done also when there is none
@@ -66,7 +70,6 @@ const (
 // The commands on keys that only the Redis protocol has (steps.go), each alone or as a step of an OpSequence.
 const (
 	OpAppend  Op = 49 // write Value behind that of Key; Result.Count is 1 + the length of the whole; Num bounds it
-	OpRetime  Op = 52 // set the TTL of Key, with a TTL of 0 make it permanent; Result.Count is 1 if it exists
 	OpFetch   Op = 54 // Result.Body is the value of Key, Count 1 + its length, 0 if absent; only a step
 	OpMeasure Op = 55 // OpFetch, but Body is the TTL in ns as a uvarint, if there is one; only a step
 
@@ -124,10 +127,10 @@ type Command struct {
 	Base    uint64
 
 	Lock    Lock          // OpSet
-	TTL     time.Duration // OpSet: the key expires after that long; OpExpire, OpRetime. 0: permanent
+	TTL     time.Duration // OpSet, OpPutAll, OpSetTTL: the key expires after that long. 0: permanent
 	Num     int64         // OpAdd; OpAppend: a bound; OpLevel: the level; OpStage and OpInstall: see there
 	NewKey  string        // OpRename
-	Test    []byte        // OpTestAndSet, ModeEqual
+	Test    []byte        // ModeEqual
 	Mode    Mode          // see there
 	Session Session       // OpSession…, OpCheckSession, with a Lock, and an upload: of these only the ID
 	Arm     uint64        // OpEnd…

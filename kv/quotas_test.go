@@ -67,14 +67,14 @@ func TestAQuotaBoundsEveryCommand(t *testing.T) {
 	m.refused(Command{Op: OpSet, Key: "t/v", Value: []byte("12345678"), Lock: LockAcquire, Session: Session{ID: id}},
 		bytes(4))
 	m.refused(Command{Op: OpAdd, Key: "t/n", Num: 99990}, bytes(4))
-	m.refused(Command{Op: OpTestAndSet, Key: "t/v", Test: []byte("1234"), Value: []byte("12345678")}, bytes(4))
+	m.refused(Command{Op: OpSet, Mode: ModeEqual | ModeKeep, Key: "t/v", Test: []byte("1234"), Value: []byte("12345678")}, bytes(4))
 	m.refused(Command{Op: OpRename, Key: "o", NewKey: "t/o"}, bytes(5))
 	m.refused(transaction(set("x", "1"), del("o"), set("t/v", "12345678")), bytes(4))
 	m.refused(transaction(set("t/v", "12345"), set("t/n", "1234")), OverQuota{Prefix: "t/", Limit: 14, Used: 12, More: 3})
 	for _, c := range []Command{
 		set("t/v", "1234567"), set("t/v", "123"), {Op: OpRename, Key: "t/v", NewKey: "t/w"},
-		{Op: OpRename, Key: "o", NewKey: "x"}, {Op: OpAdd, Key: "t/n", Num: 1}, {Op: OpExpire, Key: "t/n", TTL: 1e9}, transaction(del("t/w"), set("t/z", "12")),
-		{Op: OpRemove, Key: "t/z"}, prune("t/"),
+		{Op: OpRename, Key: "o", NewKey: "x"}, {Op: OpAdd, Key: "t/n", Num: 1}, {Op: OpSetTTL, Key: "t/n", TTL: 1e9}, transaction(del("t/w"), set("t/z", "12")),
+		{Op: OpDelete, Mode: ModeEntry, Key: "t/z"}, prune("t/"),
 	} {
 		if r := m.do(c)[0]; r.Code != CodeDone {
 			t.Fatalf("%+v: %+v", c, r)

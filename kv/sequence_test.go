@@ -199,7 +199,7 @@ func TestAWholeSequenceIsAppliedOrNot(t *testing.T) {
 		want Code
 	}{
 		{"over a quota", put("q/a", "more than that"), CodeQuota},
-		{"too many that expire", Command{Op: OpRetime, Key: "text", TTL: time.Hour}, CodeFull},
+		{"too many that expire", Command{Op: OpSetTTL, Key: "text", TTL: time.Hour}, CodeFull},
 		{"too long", Command{Op: OpAppend, Key: "text", Value: []byte("yz"), Num: 2}, CodeTooLarge},
 		{"no space for the results", Command{Op: OpFetch, Key: "large"}, CodeTooLarge},
 		{"no number", Command{Op: OpAdd, Mode: ModeCreate, Key: "text", Num: 1}, CodeDone},
@@ -233,12 +233,12 @@ func TestWhatRedisDoesWithATTL(t *testing.T) {
 		want time.Duration
 	}{
 		{"a put ends it", put("k", "2"), 0},
-		{"unless it keeps it", Command{Op: OpSet, Key: "k", Mode: ModeKeepTTL}, minute},
+		{"unless it keeps it", Command{Op: OpSet, Key: "k", Mode: ModeKeep}, minute},
 		{"an increment leaves it", Command{Op: OpAdd, Mode: ModeCreate, Key: "k", Num: 1}, minute},
 		{"an append leaves it", Command{Op: OpAppend, Key: "k", Value: []byte("0")}, minute},
-		{"NX finds one", Command{Op: OpRetime, Key: "k", TTL: time.Hour, Mode: ModeAbsent}, minute},
-		{"XX finds one", Command{Op: OpRetime, Key: "k", TTL: time.Hour, Mode: ModePresent}, time.Hour},
-		{"made permanent", Command{Op: OpRetime, Key: "k"}, 0},
+		{"NX finds one", Command{Op: OpSetTTL, Key: "k", TTL: time.Hour, Mode: ModeAbsent}, minute},
+		{"XX finds one", Command{Op: OpSetTTL, Key: "k", TTL: time.Hour, Mode: ModePresent}, time.Hour},
+		{"made permanent", Command{Op: OpSetTTL, Key: "k"}, 0},
 	} {
 		m := leveled(t, DefaultLimits)
 		m.do(Command{Op: OpSet, Key: "k", Value: []byte("1"), TTL: minute})
@@ -265,7 +265,7 @@ func TestModesThatMakeNoSense(t *testing.T) {
 	for _, c := range []Command{
 		{Op: OpSet, Key: "k", Mode: ModeAbsent | ModePresent},
 		{Op: OpSet, Key: "k", Mode: 1 << 7},
-		{Op: OpSet, Key: "k", Mode: ModeKeepTTL, TTL: time.Second},
+		{Op: OpSet, Key: "k", Mode: ModeKeep, TTL: time.Second},
 		{Op: OpSet, Key: "k", Test: []byte("x")},
 		{Op: OpAdd, Key: "k", Mode: ModeReturn},
 		{Op: OpFetch, Key: "k"},

@@ -59,6 +59,12 @@ func (s *sessions) lives(id string) bool {
 	return lives
 }
 
+// lacks reports whether p needs a session and names none that there is. It comes before all else in a transaction: no ID
+// at all would be that of a key without a lock.
+func (s *sessions) lacks(p *Part) bool {
+	return (p.Lock != LockNone || p.Op == OpCheckSession) && !s.lives(p.Session.ID)
+}
+
 // put makes e the session of its ID, and returns the time that runs for it.
 func (s *sessions) put(e *Session, c *changes) Timed {
 	s.byID.Set(e.ID, e)

@@ -7,7 +7,7 @@ import "fmt"
 type State struct {
 	applied    uint64
 	exec       executor
-	sequencer  sequencer
+	compounds  compounds
 	dedup      dedup
 	checkpoint checkpoint
 	command    Command // scratch of Apply

@@ -1,13 +1,10 @@
 package kv
 
-import (
-	"bytes"
-	"encoding/binary"
-)
+import "bytes"
 
 // The commands on keys as the Redis protocol knows them. Each may stand alone or be a step of a sequence. They treat a
 // lock as OpSet does: it is advisory, and stays. They treat a TTL as Redis does: OpSet, OpPutAll and OpDelete end it
-// unless told otherwise, OpRetime sets it, and the others keep it.
+// unless told otherwise, OpSetTTL sets it, and the others keep it.
 
 // Mode says how one of these commands differs from its plain form.
 type Mode uint8
@@ -15,14 +12,15 @@ type Mode uint8
 // The modes. Numbers are on disks and wires: they are never reused.
 const (
 	// ModeAbsent: OpSet, OpPutAll, OpRename: only if the key, or NewKey, is absent, and for OpRename the Count of
-	// CodeCondition is then 1; OpRetime, OpDelete: if Key has no TTL.
+	// CodeCondition is then 1; OpSetTTL, OpDelete: if Key has no TTL.
 	ModeAbsent  Mode = 1 << 0
-	ModePresent Mode = 1 << 1 // OpSet: only if Key exists; OpRetime, OpDelete: only if it has a TTL
-	ModeEqual   Mode = 1 << 2 // OpSet, OpPutAll, OpDelete, OpRetime: only if Key holds Test
-	ModeKeepTTL Mode = 1 << 3 // OpSet: the TTL stays as it is
+	ModePresent Mode = 1 << 1 // OpSet: only if Key exists; OpSetTTL, OpDelete: only if it has a TTL
+	ModeEqual   Mode = 1 << 2 // OpSet, OpPutAll, OpDelete, OpSetTTL: only if Key holds Test
+	ModeKeep    Mode = 1 << 3 // OpSet: TTL and flags stay as they are
 	ModeReturn  Mode = 1 << 4 // Result.Body is the value that was there before; also with CodeCondition
 	ModeWhole   Mode = 1 << 5 // OpSequence: all steps or none, see there
 	ModeCreate  Mode = 1 << 6 // OpAdd: a key that is absent counts as 0
+	ModeEntry   Mode = 1 << 7 // OpDelete: as ModeReturn, but the whole entry (DecodeEntries)
 )
 
 // validMode reports whether c has only modes that its Op takes, and none that exclude each other.
@@ -31,13 +29,13 @@ func (c *Command) validMode() bool {
 	switch {
 	case c.Mode&^known(c.Op).modes != 0, exclusive&(exclusive-1) != 0:
 		return false
-	case len(c.Test) > 0 && c.Mode&ModeEqual == 0 && c.Op != OpTestAndSet:
+	case len(c.Test) > 0 && c.Mode&ModeEqual == 0:
 		return false
 	}
-	return c.Mode&ModeKeepTTL == 0 || c.TTL == 0
+	return c.Mode&ModeKeep == 0 || c.TTL == 0 && c.Flags == 0
 }
 
-// step runs a command that needs the value of its key, or only looks at it.
+// step runs a command that writes what depends on the value of its key.
 func (x *executor) step(c *Command) (Result, error) {
 	old, err := x.entries.entry(c.Key)
 	if err != nil {
@@ -49,27 +47,13 @@ func (x *executor) step(c *Command) (Result, error) {
 		r = x.appendTo(c, old)
 	case OpAdd:
 		r = x.add(c, old)
-	case OpRetime:
-		r = x.retime(c, old)
-	case OpFetch, OpMeasure:
-		r = x.unchanged(CodeDone)
-		r.Count = lengthOf(old)
+	case OpSetTTL:
+		r = x.setTTL(c, old)
 	}
-	if c.Op == OpMeasure && old != nil && old.TTL > 0 {
-		r.Body = string(binary.AppendUvarint(nil, uint64(old.TTL)))
-	}
-	if old != nil && r.Code != CodeQuota && (c.Mode&ModeReturn != 0 || c.Op == OpFetch) {
+	if old != nil && r.Code != CodeQuota && c.Mode&ModeReturn != 0 {
 		r.Body = string(old.Value)
 	}
 	return r, nil
-}
-
-// lengthOf returns 1 + the length of e's value, or 0 for a key that is absent.
-func lengthOf(e *Entry) uint64 {
-	if e == nil {
-		return 0
-	}
-	return 1 + uint64(len(e.Value))
 }
 
 // meets reports whether the condition of c holds for old, if it was found.
@@ -151,10 +135,10 @@ func (x *executor) appendTo(c *Command, old *Entry) Result {
 	return r
 }
 
-// retime sets the TTL of old to c's, or with none makes it permanent. Result.Count is 1 if it is there.
-func (x *executor) retime(c *Command, old *Entry) Result {
+// setTTL carries out OpSetTTL. Result.Count is 1 if the key is there.
+func (x *executor) setTTL(c *Command, old *Entry) Result {
 	if old == nil {
-		return x.unchanged(CodeDone)
+		return x.unchanged(CodeMissing)
 	}
 	switch {
 	case !c.meetsTimed(old):

@@ -25,15 +25,15 @@ func TestStepsChargeQuotas(t *testing.T) {
 func TestRetimeBeginsTheTime(t *testing.T) {
 	m := leveled(t, DefaultLimits)
 	m.do(put("k", "v"))
-	m.do(Command{Op: OpRetime, Key: "k", TTL: time.Minute})
+	m.do(Command{Op: OpSetTTL, Key: "k", TTL: time.Minute})
 	first := m.Revision()
-	m.do(Command{Op: OpRetime, Key: "k", TTL: time.Hour})
+	m.do(Command{Op: OpSetTTL, Key: "k", TTL: time.Hour})
 	m.want(Command{Op: OpEndKey, Key: "k", Arm: first}, refused(first+1))
 	m.want(Command{Op: OpEndKey, Key: "k", Arm: first + 1}, deleted(first+2, 1))
 	m.do(put("k", "v"))
-	m.do(Command{Op: OpRetime, Key: "k", TTL: time.Minute})
+	m.do(Command{Op: OpSetTTL, Key: "k", TTL: time.Minute})
 	begun := m.Revision()
-	m.do(Command{Op: OpRetime, Key: "k"}) // permanent again
+	m.do(Command{Op: OpSetTTL, Key: "k"}) // permanent again
 	m.want(Command{Op: OpEndKey, Key: "k", Arm: begun}, refused(begun+1))
 }
 

@@ -17,9 +17,6 @@ func (c *Command) Validate() error {
 	if err := c.validateSession(); err != nil {
 		return err
 	}
-	if c.Op == OpSequence {
-		return c.validateSteps()
-	}
 	return c.validateParts()
 }
 
@@ -32,7 +29,7 @@ func (c *Command) validate(has fields) error {
 	if err := c.validateNames(r.named, has); err != nil {
 		return err
 	}
-	if extra := has &^ r.takes; extra != 0 {
+	if extra := has &^ (r.takes | hasMode); extra != 0 {
 		return fmt.Errorf("%w: operation %d takes no %s", ErrCommand, c.Op, extra)
 	}
 	switch {
@@ -140,37 +137,4 @@ func (c *Command) validateQuota() error {
 	return nil
 }
 
-// validateParts checks the parts, alone and together.
-func (c *Command) validateParts() error {
-	if len(c.Parts) > MaxParts {
-		return errTooManyParts
-	}
-	total := 0
-	for i := range c.Parts {
-		p, has := &c.Parts[i], c.Parts[i].present()
-		if !known(p.Op).part || has&(fenced|hasParts|hasMode|hasTest) != 0 {
-			return fmt.Errorf("%w: part %d of the transaction: operation %d, or a field of it, does not belong there",
-				ErrCommand, i, p.Op)
-		}
-		if err := p.validate(has); err != nil {
-			return fmt.Errorf("part %d of the transaction: %w", i, err)
-		}
-		if err := p.validatePartSession(); err != nil {
-			return fmt.Errorf("part %d of the transaction: %w", i, err)
-		}
-		total += partOverhead + len(p.Key) + len(p.NewKey) + len(p.Value) + len(p.Session.ID)
-	}
-	if total > MaxPartsBytes {
-		return fmt.Errorf("%w: the parts of the transaction have about %d bytes, at most %d are allowed", ErrCommand,
-			total, MaxPartsBytes)
-	}
-	return nil
-}
-
-// partOverhead bounds what a part takes beside its keys, its value and its session once it is encoded.
-const partOverhead = 192
-
-var (
-	errNoKey        = fmt.Errorf("%w: the key is empty", ErrCommand)
-	errTooManyParts = fmt.Errorf("%w: the transaction has more than %d parts", ErrCommand, MaxParts)
-)
+var errNoKey = fmt.Errorf("%w: the key is empty", ErrCommand)

@@ -68,18 +68,3 @@ func ParseDecimal(b []byte) (int64, bool) {
 
 // maxDecimalBytes is how many bytes the longest int64 has.
 const maxDecimalBytes = 20
-
-func (x *executor) testAndSet(c *Command) (Result, error) {
-	old, err := x.entries.entry(c.Key)
-	switch {
-	case err != nil || old == nil:
-		return x.unchanged(CodeMissing), err
-	case !bytes.Equal(old.Value, c.Test):
-		return Result{Code: CodeDone, Revision: x.revision, Body: string(old.Value)}, nil
-	}
-	r, done := x.change(c.Key, old, c.Value)
-	if done {
-		r.Count, r.Body = 1, string(c.Value)
-	}
-	return r, nil
-}

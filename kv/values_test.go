@@ -44,23 +44,23 @@ func TestAdd(t *testing.T) {
 	m.want(Command{Op: OpAdd, Key: "a", Num: 7, Mode: ModeCreate}, Result{Code: CodeDone, Revision: 2, Body: "7"})
 }
 
-func TestTestAndSetRenameRemoveExpire(t *testing.T) {
+func TestSetIfEqualRenameDeleteAndTTL(t *testing.T) {
 	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
 		tas := func(test, value string) Command {
-			return Command{Op: OpTestAndSet, Key: "a", Test: []byte(test), Value: []byte(value)}
+			return Command{Op: OpSet, Mode: ModeEqual | ModeKeep | ModeReturn, Key: "a", Test: []byte(test), Value: []byte(value)}
 		}
 		rename := func(from, to string) Command { return Command{Op: OpRename, Key: from, NewKey: to} }
-		m.want(tas("", "x"), missing(1))
+		m.want(tas("", "x"), refused(1))
 		m.want(rename("a", "b"), missing(1))
 		m.want(rename("a", "a"), missing(1))
-		m.want(Command{Op: OpRemove, Key: "a"}, missing(1))
-		m.want(Command{Op: OpExpire, Key: "a", TTL: 1}, missing(1))
+		m.want(Command{Op: OpDelete, Mode: ModeEntry, Key: "a"}, done(1))
+		m.want(Command{Op: OpSetTTL, Key: "a", TTL: 1}, missing(1))
 		m.do(set("a", ""), set("c", "c"), create(Session{ID: one})) // 2, 3, 4
 		next()
-		m.want(tas("x", "y"), Result{Code: CodeDone, Revision: 4})
-		m.want(tas("", "new"), Result{Code: CodeDone, Revision: 5, Count: 1, Body: "new"})
+		m.want(tas("x", "y"), Result{Code: CodeCondition, Revision: 4, Count: 1})
+		m.want(tas("", "new"), Result{Code: CodeDone, Revision: 5, Count: 1})
 		next()
-		m.want(tas("", "y"), Result{Code: CodeDone, Revision: 5, Body: "new"})
+		m.want(tas("", "y"), Result{Code: CodeCondition, Revision: 5, Count: 1, Body: "new"})
 		m.want(rename("a", "a"), done(5))
 		m.want(rename("a", "c"), done(6))
 		next()
@@ -71,9 +71,9 @@ func TestTestAndSetRenameRemoveExpire(t *testing.T) {
 		m.want(rename("a", "z"), refused(7))
 		m.want(rename("c", "a"), refused(7))
 		m.want(rename("a", "a"), done(7))
-		m.do(Command{Op: OpExpire, Key: "a", TTL: time.Second})
+		m.do(Command{Op: OpSetTTL, Key: "a", TTL: time.Second})
 		next()
-		r := m.do(Command{Op: OpRemove, Key: "a"}.keyed("w", 0))[0]
+		r := m.do(Command{Op: OpDelete, Mode: ModeEntry, Key: "a"}.keyed("w", 0))[0]
 		got, err := DecodeEntries(r.Body)
 		want := []Entry{{Key: "a", Value: []byte("v"), CreateIndex: 7, ModifyIndex: 8, LockIndex: 1, Session: one,
 			TTL: time.Second}}
@@ -81,7 +81,7 @@ func TestTestAndSetRenameRemoveExpire(t *testing.T) {
 			t.Fatalf("%+v %v %s", r, err, d)
 		}
 		next()
-		m.want(Command{Op: OpRemove, Key: "a"}.keyed("w", 0), r)
+		m.want(Command{Op: OpDelete, Mode: ModeEntry, Key: "a"}.keyed("w", 0), r)
 		m.do(destroy(one))
 		m.want(acquire("a", one), Result{Code: CodeNoSession, Revision: 10})
 	})
@@ -92,14 +92,14 @@ func TestLargeBodiesAreNotRemembered(t *testing.T) {
 	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
 		value := strings.Repeat("v", MaxRememberedBody)
 		m.do(set("a", value), set("b", value+"v"))
-		ask := func(key, idem string) Command { return Command{Op: OpTestAndSet, Key: key}.keyed(idem, 0) }
+		ask := func(key, idem string) Command { return Command{Op: OpSet, Mode: ModeEqual | ModeReturn, Key: key}.keyed(idem, 0) }
 		for range 2 {
-			m.want(ask("a", "w1"), Result{Code: CodeDone, Revision: 3, Body: value})
+			m.want(ask("a", "w1"), Result{Code: CodeCondition, Revision: 3, Count: 1, Body: value})
 			next()
 		}
-		m.want(ask("b", "w2"), Result{Code: CodeDone, Revision: 3, Body: value + "v"})
+		m.want(ask("b", "w2"), Result{Code: CodeCondition, Revision: 3, Count: 1, Body: value + "v"})
 		next()
-		m.want(ask("b", "w2"), Result{Code: CodeDone, Revision: 3, Dropped: true})
+		m.want(ask("b", "w2"), Result{Code: CodeCondition, Revision: 3, Count: 1, Dropped: true})
 	})
 }
 

@@ -128,7 +128,7 @@ func (l *locker) draw(r *random) kv.Command {
 		return kv.Command{Op: kv.OpSet, Key: fmt.Sprintf("e%d", r.below(3)), Value: value,
 			TTL: l.duration(r) * time.Duration(r.below(4))}
 	case p < 83:
-		return kv.Command{Op: kv.OpExpire, Key: fmt.Sprintf("e%d", r.below(3)),
+		return kv.Command{Op: kv.OpSetTTL, Key: fmt.Sprintf("e%d", r.below(3)),
 			TTL: l.duration(r) * time.Duration(r.below(2))}
 	case p < 86:
 		return kv.Command{Op: kv.OpPrune, Key: pick(r, "e", "l", "t")}

@@ -132,7 +132,7 @@ func (p *pipeliner) steps(r *random) (steps []kv.Command) {
 			steps = append(steps, kv.Command{Op: kv.OpSet, Key: other, Value: word,
 				TTL: r.skewed(p.plan.lockers.short, 8*p.plan.lockers.short)})
 		case 3:
-			steps = append(steps, kv.Command{Op: kv.OpRetime, Key: other, TTL: p.plan.lockers.short * time.Duration(r.below(3))})
+			steps = append(steps, kv.Command{Op: kv.OpSetTTL, Key: other, TTL: p.plan.lockers.short * time.Duration(r.below(3))})
 		case 4:
 			steps = append(steps, kv.Command{Op: kv.OpDelete, Key: other, Mode: kv.ModeReturn})
 		case 5:

@@ -53,7 +53,7 @@ func (p *inspector) describe(c *kv.Command) command {
 		TTLMS: c.TTL.Milliseconds(), Number: c.Num, Session: c.Session.ID, SessionName: c.Session.Name, Armed: c.Arm, Fence: c.Fence, Token: c.Token,
 		IdempotencyKey: c.IdemKey, Base: c.Base, Subject: c.ACLSubject(), Decided: c.Decided}
 	p.describeValue(c, &out)
-	if c.Op == kv.OpTestAndSet || c.Mode&kv.ModeEqual != 0 {
+	if c.Mode&kv.ModeEqual != 0 {
 		out.Test = p.content(c.Test)
 	}
 	switch {

@@ -155,7 +155,7 @@ func TestAStaleEndChangesNothing(t *testing.T) {
 	if _, lives := m.state.Session(testSession); !lives || !c.has(m, "a") {
 		t.Error("it ended although it was renewed")
 	}
-	c.done(m, 31, kv.Command{Op: kv.OpExpire, Key: "a"})
+	c.done(m, 31, kv.Command{Op: kv.OpSetTTL, Key: "a"})
 	c.run(2 * ttl)
 	if !c.has(m, "a") {
 		t.Error("a permanent key expired")

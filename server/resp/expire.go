@@ -23,7 +23,7 @@ func expireCommand(name string, unit time.Duration, at bool) command {
 	return command{name: name, arity: -3, acts: true, aloneIf: compares,
 		steps: func(b *batch, args [][]byte) {
 			if key, ttl, x, ok := b.expiry(args, unit, at); ok && ttl > 0 {
-				b.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: x.mode()}, replyCount)
+				b.one(kv.Command{Op: kv.OpSetTTL, Key: key, TTL: ttl, Mode: x.mode()}, replyCount)
 			} else if ok {
 				b.one(kv.Command{Op: kv.OpDelete, Key: key, Mode: x.mode()}, replyCount)
 			}
@@ -98,7 +98,7 @@ func (c *conn) expireIf(key string, ttl time.Duration, x expiry) {
 		}
 		step = kv.Command{Op: kv.OpDelete, Key: key}
 		if ttl > 0 {
-			step = kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl}
+			step = kv.Command{Op: kv.OpSetTTL, Key: key, TTL: ttl}
 		}
 		return step, func(w *proto.Writer) { w.Int(1) }
 	})

@@ -105,7 +105,7 @@ func replyRenamedIf(w *proto.Writer, o *op, results []result) {
 
 func persist(b *batch, args [][]byte) {
 	if key, ok := b.key(args[1]); ok {
-		b.one(kv.Command{Op: kv.OpRetime, Key: key, Mode: kv.ModePresent}, replyCount)
+		b.one(kv.Command{Op: kv.OpSetTTL, Key: key, Mode: kv.ModePresent}, replyCount)
 	}
 }
 

@@ -173,7 +173,7 @@ func unlockAll(c *conn, keys []string, args [][]byte) {
 // prolong gives a key that holds a value another time to live: 1, or 0 if it does not hold it.
 func prolong(c *conn, keys []string, args [][]byte) {
 	if ttl, ok := c.batch.milliseconds(args[1]); ok {
-		c.batch.one(kv.Command{Op: kv.OpRetime, Key: keys[0], TTL: ttl, Mode: kv.ModeEqual, Test: args[0]}, replyCount)
+		c.batch.one(kv.Command{Op: kv.OpSetTTL, Key: keys[0], TTL: ttl, Mode: kv.ModeEqual, Test: args[0]}, replyCount)
 	}
 }
 
@@ -183,7 +183,7 @@ func prolongOrLock(c *conn, keys []string, args [][]byte) {
 	if !ok {
 		return
 	}
-	c.batch.step(kv.Command{Op: kv.OpRetime, Key: keys[0], TTL: ttl, Mode: kv.ModeEqual, Test: args[0]})
+	c.batch.step(kv.Command{Op: kv.OpSetTTL, Key: keys[0], TTL: ttl, Mode: kv.ModeEqual, Test: args[0]})
 	c.batch.step(kv.Command{Op: kv.OpSet, Key: keys[0], Value: args[0], TTL: ttl, Mode: kv.ModeAbsent})
 	c.batch.op(2, func(w *proto.Writer, _ *op, results []result) {
 		prolonged, locked := results[0], results[1]
@@ -297,7 +297,7 @@ func extend(c *conn, keys []string, args [][]byte) {
 		if !replace {
 			ttl += c.to.left(keys[0], e.TTL)
 		}
-		return kv.Command{Op: kv.OpRetime, Key: keys[0], TTL: min(ttl, kv.MaxTTL)}, func(w *proto.Writer) { w.Int(1) }
+		return kv.Command{Op: kv.OpSetTTL, Key: keys[0], TTL: min(ttl, kv.MaxTTL)}, func(w *proto.Writer) { w.Int(1) }
 	})
 }
 

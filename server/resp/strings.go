@@ -125,7 +125,7 @@ func parseSetting(args [][]byte, name string) (s setting, refusal string) {
 		case "get":
 			mode = kv.ModeReturn
 		case "keepttl":
-			mode = kv.ModeKeepTTL
+			mode = kv.ModeKeep
 		case "ifeq":
 			mode = kv.ModeEqual
 		}
@@ -144,7 +144,7 @@ func parseSetting(args [][]byte, name string) (s setting, refusal string) {
 		s.mode |= mode
 	}
 	exclusive := s.mode & (kv.ModeAbsent | kv.ModePresent | kv.ModeEqual)
-	if exclusive&(exclusive-1) != 0 || unit != "" && s.mode&kv.ModeKeepTTL != 0 {
+	if exclusive&(exclusive-1) != 0 || unit != "" && s.mode&kv.ModeKeep != 0 {
 		return s, errSyntax
 	}
 	if unit != "" {
@@ -231,7 +231,7 @@ func getex(b *batch, args [][]byte) {
 	case persist && unit != "":
 		b.fail(errSyntax)
 	case persist:
-		b.one(kv.Command{Op: kv.OpRetime, Key: key, Mode: kv.ModePresent | kv.ModeReturn}, replyValue)
+		b.one(kv.Command{Op: kv.OpSetTTL, Key: key, Mode: kv.ModePresent | kv.ModeReturn}, replyValue)
 	case unit == "":
 		b.one(kv.Command{Op: kv.OpFetch, Key: key}, replyValue)
 	default:
@@ -251,7 +251,7 @@ func (b *batch) getAndRetime(key, unit string, at []byte) {
 	case gone:
 		b.one(kv.Command{Op: kv.OpDelete, Key: key, Mode: kv.ModeReturn}, replyValue)
 	default:
-		b.one(kv.Command{Op: kv.OpRetime, Key: key, TTL: ttl, Mode: kv.ModeReturn}, replyValue)
+		b.one(kv.Command{Op: kv.OpSetTTL, Key: key, TTL: ttl, Mode: kv.ModeReturn}, replyValue)
 	}
 }
 

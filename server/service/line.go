@@ -80,7 +80,7 @@ func (l *Line) Unknown() { l.outcome = audit.Unknown }
 // cameTo notes the result of c.
 func (l *Line) cameTo(c *kv.Command, res *kv.Result) {
 	l.revision = res.Revision
-	if res.Code == kv.CodeCondition || c.Op == kv.OpTestAndSet && res.Count == 0 {
+	if res.Code == kv.CodeCondition {
 		l.code = api.CodeCondition
 	}
 }

@@ -20,12 +20,12 @@ func TestARetryWhoseAnswerIsNotRemembered(t *testing.T) {
 		again                string
 	}{
 		"test-and-set, done": {"POST", "/v1/kv/k", `{"Op":"test-and-set","Test":"` + coded + `","Value":"` + coded + `"}`, 200,
-			`{"Success":true,"Value":null}`},
+			`{"Success":true,"Value":"` + coded + `"}`},
 		"test-and-set, not done": {"POST", "/v1/kv/k", `{"Op":"test-and-set","Test":"","Value":""}`, 200,
 			`{"Success":false,"Value":null}`},
 		"remove":      {"POST", "/v1/kv/k", `{"Op":"remove"}`, 200, "null"},
 		"transaction": {"PUT", "/v1/txn", `[{"KV":{"Verb":"get","Key":"k"}}]`, 200, `{"Results":[],"Errors":null}`},
-		"transaction, refused": {"PUT", "/v1/txn", "[" + strings.Repeat(`{"KV":{"Verb":"check-not-exists","Key":"k"}},`, 99) +
+		"transaction, refused": {"PUT", "/v1/txn", "[" + strings.Repeat(`{"KV":{"Verb":"check-index","Key":"k","Index":1}},`, 99) +
 			`{"KV":{"Verb":"set","Key":"k","Value":""}}]`, 409, `{"Results":null,"Errors":[]}`},
 	} {
 		f := newFake(t)

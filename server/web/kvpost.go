@@ -22,18 +22,31 @@ func (h *kvHandler) post(x *exchange) error {
 	if err := h.checkPost(&body, &c); err != nil {
 		return err
 	}
-	x.op = opName(&c)
+	x.op = body.Op
 	res, err := h.writes.apply(x, &c)
 	switch {
 	case err != nil:
 		return err
-	case res.Code == kv.CodeCondition:
+	case missed(body.Op, &res):
+		return service.NotDone(&c, &kv.Result{Code: kv.CodeMissing, Revision: res.Revision})
+	case res.Code == kv.CodeCondition && body.Op != api.OpTestAndSet:
 		x.json(bodyFalse)
 		return nil
-	case res.Code != kv.CodeDone:
+	case res.Code != kv.CodeDone && res.Code != kv.CodeCondition:
 		return service.NotDone(&c, &res)
 	}
-	return x.posted(&c, &res)
+	return x.posted(body.Op, &c, &res)
+}
+
+// missed reports whether op was not done because there is no such key. In the log these two do not need one.
+func missed(op string, res *kv.Result) bool {
+	switch op {
+	case api.OpTestAndSet:
+		return res.Code == kv.CodeCondition && res.Count == 0
+	case api.OpRemove:
+		return res.Code == kv.CodeDone && res.Count == 0
+	}
+	return false
 }
 
 // fieldsOf returns the names of the members that are set in b, except Op.
@@ -56,13 +69,14 @@ func fieldsOf(b *api.Command) (list []string) {
 // missing value means an empty one.
 var posts = map[string]struct {
 	op    kv.Op
+	mode  kv.Mode
 	takes string
 }{
-	api.OpTestAndSet: {kv.OpTestAndSet, "Test Value"},
-	api.OpAdd:        {kv.OpAdd, "Num"},
-	api.OpRename:     {kv.OpRename, "NewKey"},
-	api.OpRemove:     {kv.OpRemove, ""},
-	api.OpExpire:     {kv.OpExpire, "TTL"},
+	api.OpTestAndSet: {kv.OpSet, kv.ModeEqual | kv.ModeKeep | kv.ModeReturn, "Test Value"},
+	api.OpAdd:        {kv.OpAdd, 0, "Num"},
+	api.OpRename:     {kv.OpRename, 0, "NewKey"},
+	api.OpRemove:     {kv.OpDelete, kv.ModeEntry, ""},
+	api.OpExpire:     {kv.OpSetTTL, 0, "TTL"},
 }
 
 // checkPost fills c from body.
@@ -71,10 +85,10 @@ func (h *kvHandler) checkPost(body *api.Command, c *kv.Command) error {
 	if !ok {
 		return service.Invalid(`Op %q: must be one of test-and-set, add, rename, remove and expire: nothing was changed`, body.Op)
 	}
-	c.Op = p.op
+	c.Op, c.Mode = p.op, p.mode
 	given := fieldsOf(body)
-	switch p.op {
-	case kv.OpTestAndSet:
+	switch body.Op {
+	case api.OpTestAndSet:
 		c.Test, c.Value = body.Test, body.Value
 		if n := max(len(c.Test), len(c.Value)); n > h.maxValueBytes {
 			return h.bodies.tooLarge("the value", h.maxValueBytes)
@@ -85,7 +99,7 @@ func (h *kvHandler) checkPost(body *api.Command, c *kv.Command) error {
 			}
 		}
 		return nil
-	case kv.OpRemove:
+	case api.OpRemove:
 		if len(given) != 0 {
 			return service.Invalid("a remove takes no %s: nothing was changed", given[0])
 		}
@@ -108,7 +122,7 @@ func only(b *api.Command, c *kv.Command) error {
 		if err := kv.ValidateKey(c.NewKey); err != nil {
 			return service.Invalid("NewKey: %v: nothing was changed", err)
 		}
-	case kv.OpExpire:
+	case kv.OpSetTTL:
 		if *b.TTL == "" {
 			return nil // it stays
 		}
@@ -119,22 +133,25 @@ func only(b *api.Command, c *kv.Command) error {
 	return nil
 }
 
-// posted answers with the result of c. If the result was dropped, because this is a late retry of a command with a
+// posted answers with the result of c, which is op. If the result was dropped, because this is a late retry of a command with a
 // large result, the answer has the known part, and a header says so.
-func (x *exchange) posted(c *kv.Command, res *kv.Result) error {
-	switch c.Op {
-	case kv.OpAdd:
+func (x *exchange) posted(op string, c *kv.Command, res *kv.Result) error {
+	switch op {
+	case api.OpAdd:
 		if _, err := strconv.ParseInt(res.Body, 10, 64); err != nil {
 			return fmt.Errorf("%w: the sum came as %.40q", errResult, res.Body)
 		}
 		x.json([]byte(`{"Value":` + res.Body + `}`))
-	case kv.OpTestAndSet:
-		answer := api.TestAndSet{Success: res.Count == 1, Value: []byte(res.Body)}
+	case api.OpTestAndSet:
+		answer := api.TestAndSet{Success: res.Code == kv.CodeDone, Value: c.Value}
+		if !answer.Success {
+			answer.Value = []byte(res.Body)
+		}
 		if len(answer.Value) == 0 {
 			answer.Value = nil
 		}
 		x.marshalled(answer)
-	case kv.OpRemove:
+	case api.OpRemove:
 		return x.removed(res)
 	default:
 		x.json(bodyTrue)

@@ -80,7 +80,7 @@ func TestPostsAgain(t *testing.T) {
 
 func TestPostResultsThatCannotBeRead(t *testing.T) {
 	for body, result := range map[string]kv.Result{
-		`{"Op":"add","Num":1}`: {Code: kv.CodeDone, Body: "x"}, `{"Op":"remove"}`: {Code: kv.CodeDone, Body: "\xff"},
+		`{"Op":"add","Num":1}`: {Code: kv.CodeDone, Body: "x"}, `{"Op":"remove"}`: {Code: kv.CodeDone, Count: 1, Body: "\xff"},
 	} {
 		f := newFake(t)
 		f.result = result

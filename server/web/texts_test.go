@@ -77,7 +77,7 @@ var situations = map[string]func(*fake, *Config){
 	"the log says: exists":           decided(kv.Result{Code: kv.CodeExists}),
 	"the log says: result too large": decided(kv.Result{Code: kv.CodeTooLarge}),
 	"the log says: malformed":        decided(kv.Result{Code: kv.CodeMalformed}),
-	"the log says: nonsense":         decided(kv.Result{Code: kv.CodeDone, Body: "\xff"}),
+	"the log says: nonsense":         decided(kv.Result{Code: kv.CodeDone, Count: 1, Body: "\xff"}),
 }
 
 // always is a backend that answers everything with err.

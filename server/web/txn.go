@@ -121,7 +121,7 @@ func (h *txnHandler) run(x *exchange) error {
 	}
 	if len(c.Parts) == 0 {
 		x.req.NeedsNothing()
-		x.txnDone(kv.Outcomes{}, true)
+		x.txnDone(txnOutcome{}, true)
 		return nil
 	}
 	return h.apply(x, &c)

@@ -133,6 +133,7 @@ func TestLargestTxn(t *testing.T) {
 }
 
 func TestTxnResults(t *testing.T) {
+	entry := kv.Entry{Key: "k", CreateIndex: 1, ModifyIndex: 1}
 	for _, c := range []struct {
 		name   string
 		result kv.Result
@@ -145,7 +146,7 @@ func TestTxnResults(t *testing.T) {
 		{"full", kv.Result{Code: kv.CodeFull}, 507, "no-space"},
 		{"too large", kv.Result{Code: kv.CodeTooLarge}, 413, "too-large"},
 		{"not a body", kv.Result{Code: kv.CodeDone, Body: "\xff"}, 504, "unknown"},
-		{"of another transaction", kv.Result{Code: kv.CodeDone, Body: kv.EncodeOutcomes(kv.Outcomes{Results: []kv.Outcome{{Part: 7, Entry: &kv.Entry{Key: "k", CreateIndex: 1, ModifyIndex: 1}}}})}, 504, "unknown"},
+		{"of another transaction", kv.Result{Code: kv.CodeDone, Body: string(kv.AppendBatch([]byte{byte(kv.CodeDone), 0}, []byte(kv.EncodeEntries(entry, entry))))}, 504, "unknown"},
 	} {
 		f := newFake(t)
 		f.result = c.result

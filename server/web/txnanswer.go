@@ -19,15 +19,10 @@ func (h *txnHandler) apply(x *exchange, c *kv.Command) error {
 	if res.Code != kv.CodeDone && res.Code != kv.CodeCondition {
 		return service.NotDone(c, &res)
 	}
-	var out kv.Outcomes
+	var out txnOutcome
 	if !res.Dropped {
-		if out, err = kv.DecodeOutcomes(res.Body); err != nil {
-			return errResult
-		}
-	}
-	for i := range out.Results {
-		if r := &out.Results[i]; r.Part < 0 || r.Part >= len(c.Parts) || r.Entry == nil {
-			return errResult
+		if out, err = outcomeOf(c, &res); err != nil {
+			return err
 		}
 	}
 	setReadMeta(x.w.Header(), res.Revision, service.ReadMeta{Revision: res.Revision, KnownLeader: true})
@@ -48,13 +43,13 @@ func (x *exchange) txnDenied(c *kv.Command, err error) error {
 		return err
 	}
 	x.req.Line.Lacks(err)
-	out := kv.Outcomes{Errors: []kv.PartError{{Part: i, What: denied.Error()}}}
+	out := txnOutcome{errors: []txnError{{i, denied.Error()}}}
 	x.send(http.StatusConflict, api.CodeDenied, jsonType, appendTxnAnswer(nil, out, false))
 	return nil
 }
 
 // txnDone answers with what a transaction came to.
-func (x *exchange) txnDone(out kv.Outcomes, done bool) {
+func (x *exchange) txnDone(out txnOutcome, done bool) {
 	b := appendTxnAnswer(nil, out, done)
 	if done {
 		x.json(b)
@@ -64,20 +59,20 @@ func (x *exchange) txnDone(out kv.Outcomes, done bool) {
 }
 
 // appendTxnAnswer appends an api.TxnAnswer. Of Results and Errors, the one that is not meant is null.
-func appendTxnAnswer(b []byte, out kv.Outcomes, done bool) []byte {
+func appendTxnAnswer(b []byte, out txnOutcome, done bool) []byte {
 	b = append(b, `{"Results":`...)
-	for i, r := range out.Results {
+	for i := range out.entries {
 		b = append(b, "[,"[min(i, 1)])
-		b = append(appendEntry(append(b, `{"KV":`...), r.Entry, true), '}')
+		b = append(appendEntry(append(b, `{"KV":`...), &out.entries[i], true), '}')
 	}
-	b = closeList(b, len(out.Results), done)
+	b = closeList(b, len(out.entries), done)
 	b = append(b, `,"Errors":`...)
-	for i, e := range out.Errors {
+	for i, e := range out.errors {
 		b = append(b, "[,"[min(i, 1)])
-		b = strconv.AppendInt(append(b, `{"OpIndex":`...), int64(e.Part), 10)
-		b = append(appendJSONString(append(b, `,"What":`...), e.What), '}')
+		b = strconv.AppendInt(append(b, `{"OpIndex":`...), int64(e.part), 10)
+		b = append(appendJSONString(append(b, `,"What":`...), e.what), '}')
 	}
-	return append(closeList(b, len(out.Errors), !done), '}')
+	return append(closeList(b, len(out.errors), !done), '}')
 }
 
 // closeList ends a list of n elements. An empty one has not been begun.

@@ -1,0 +1,204 @@
+package kv
+
+// A compound is a command made of others, its parts, which are applied one after the other, each on what those before
+// have made, in one slot and under one revision. There are three kinds:
+//
+//   - A transaction is carried out as a whole or not at all. If a part fails the others run too, to tell of all that
+//     fail.
+//   - A sequence is what one connection has sent in a row: each step succeeds or fails by itself. So a pipeline of
+//     writes costs one command, and a read between writes sees only the writes before it. Checks at its beginning
+//     decide about all of it: if one does not hold nothing is applied. It ends before the first step whose result has
+//     no space behind the others, and says how many steps it has left out.
+//   - A sequence with ModeWhole is a transaction of the Redis protocol, whose checks are the watched keys. A step that
+//     is refused for its size or for space undoes all steps; one that fails otherwise, as an increment of a text does,
+//     fails alone.
+
+// compounds carries out compounds on an executor. It owns the space for the results of their parts.
+type compounds struct{ results []byte }
+
+// compound is a compound that is being carried out.
+type compound struct {
+	*executor
+	results []byte
+	listed  uint64 // entries of trees in results
+	before  savepoint
+}
+
+// run carries out c. The revision moves once, at the first part that changes something.
+func (s *compounds) run(x *executor, c *Command) (r Result, err error) {
+	t := compound{executor: x, results: s.results[:0]}
+	if c.Op == OpTransaction {
+		r, err = t.transaction(c.Parts)
+	} else {
+		r, err = t.sequence(c)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	x.notes.settle()
+	if s.results = t.results; cap(s.results) > keepResultsBytes {
+		s.results = nil
+	}
+	return r, nil
+}
+
+// keepResultsBytes bounds the space for results that is kept for the next compound.
+const keepResultsBytes = 64 << 10
+
+// transaction carries out all of parts or none.
+func (t *compound) transaction(parts []Part) (Result, error) {
+	t.before = t.save()
+	var over Result // the first part that a quota has refused
+	failed, overs := 0, 0
+	for i := range parts {
+		r, err := t.told(&parts[i])
+		if err != nil {
+			return Result{}, err
+		}
+		if r.Code != CodeDone {
+			failed++
+		}
+		if r.Code == CodeQuota {
+			if overs++; overs == 1 {
+				over = r
+			}
+		}
+		if r.Code == CodeTooLarge || !t.fits(&r) || t.listed > MaxListed {
+			return t.undone(Result{Code: CodeTooLarge}), nil
+		}
+		t.results = appendStep(t.results, &r)
+	}
+	switch failed {
+	case 0:
+		return t.done(0), nil
+	case overs: // with space it would be done
+		return t.undone(Result{Code: CodeQuota, Body: over.Body}), nil
+	}
+	return t.undone(Result{Code: CodeCondition, Body: failures(t.results)}), nil
+}
+
+// told carries out a part of a transaction, and adds to its result the entry that it tells of.
+func (t *compound) told(p *Part) (Result, error) {
+	if t.reg.sessions.lacks(p) {
+		return t.unchanged(CodeNoSession), nil
+	}
+	r, err := t.execute(p)
+	if err != nil || r.Code != CodeDone && (r.Code != CodeCondition || !p.Op.OnlyReads()) {
+		return r, err
+	}
+	key := p.Key
+	switch p.Op {
+	case OpGetTree:
+		t.listed += r.Count
+		return r, nil
+	case OpRename:
+		key = p.NewKey
+	case OpSet, OpAdd, OpCheckIndex, OpCheckSession, OpCheckValue:
+	default:
+		return r, nil
+	}
+	e, err := t.entries.entry(key)
+	if err != nil {
+		return Result{}, err
+	}
+	told := *e
+	if p.Op != OpAdd {
+		told.Value = nil
+	}
+	r.Body = EncodeEntries(told)
+	return r, nil
+}
+
+// failures returns the results of a transaction that is undone: what its parts have told is left out, but for checks.
+func failures(results []byte) string {
+	var b []byte
+	for s := (Steps{rest: string(results)}); s.rest != ""; {
+		r, _ := s.Next() // appendStep has written it
+		if r.Code != CodeCondition {
+			r.Count, r.Body = 0, ""
+		}
+		b = appendStep(b, &r)
+	}
+	return string(b)
+}
+
+// sequence carries out the steps of c.
+func (t *compound) sequence(c *Command) (Result, error) {
+	whole := c.Mode&ModeWhole != 0
+	if whole {
+		t.before = t.save()
+	}
+	for i := range c.Parts {
+		p, left := &c.Parts[i], len(c.Parts)-i
+		if !whole {
+			if fits, err := t.mayFit(p, left); err != nil || !fits {
+				return t.done(uint64(left)), err
+			}
+		}
+		r, err := t.execute(p)
+		if err != nil {
+			return Result{}, err
+		}
+		if known(p.Op).check {
+			if r.Code != CodeDone {
+				return Result{Code: CodeCondition, Revision: t.revision, Count: uint64(i)}, nil
+			}
+			continue
+		}
+		if whole && !t.fits(&r) {
+			r = Result{Code: CodeTooLarge}
+		}
+		if whole && r.Code.forSpace() {
+			r.Count = uint64(i)
+			return t.undone(r), nil
+		}
+		t.results = appendStep(t.results, &r)
+	}
+	return t.done(0), nil
+}
+
+// forSpace reports whether a command with this code was refused for its size or for space.
+func (c Code) forSpace() bool { return c == CodeQuota || c == CodeFull || c == CodeTooLarge }
+
+// done returns the result of a compound that has left out so many of its parts.
+func (t *compound) done(left uint64) Result {
+	return Result{Code: CodeDone, Revision: t.revision, Count: left, Body: string(t.results)}
+}
+
+// undone returns r as the result of a compound that has changed nothing.
+func (t *compound) undone(r Result) Result {
+	t.restore(t.before)
+	r.Revision = t.revision
+	return r
+}
+
+// fits reports whether r has space behind the results, of a compound that can be undone.
+func (t *compound) fits(r *Result) bool { return len(t.results)+stepBytes+len(r.Body) <= MaxBodyBytes }
+
+// mayFit reports whether the result of p, the first of so many steps that are left, fits behind those before into
+// sequenceBytes, before it is carried out. That of the first step always does. So does that of a step without a value
+// behind others of its kind: the steps of one command are not separated, except those that only read.
+func (t *compound) mayFit(p *Part, left int) (bool, error) {
+	used := len(t.results)
+	if used == 0 {
+		return true, nil
+	}
+	need := left*stepBytes + maxOverQuotaBytes
+	if p.Mode&(ModeReturn|ModeEntry) != 0 || p.Op == OpFetch {
+		old, err := t.entries.entry(p.Key)
+		if err != nil {
+			return false, err
+		}
+		if old != nil {
+			need += len(old.Value) + len(old.Key) + entryHeaderBytes
+		}
+	}
+	return used+need <= sequenceBytes, nil
+}
+
+// sequenceBytes bounds the results of a sequence that goes on with another one: whoever sent it has them in memory until
+// its client has taken them.
+const sequenceBytes = 1 << 20
+
+// maxOverQuotaBytes bounds the body of a refusal for a quota, and that of a number.
+const maxOverQuotaBytes = MaxQuotaPrefixBytes + 64
