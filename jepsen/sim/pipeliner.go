@@ -212,6 +212,8 @@ func (p *pipeliner) step(c *kv.Command, r *kv.Result, list string) string {
 		ok = ok && r.Body == list
 	case c.Op == kv.OpMeasure:
 		ok = ok && r.Count == 1+uint64(len(list))
+	case c.Op == kv.OpSetTTL:
+		ok = ok || r.Code == kv.CodeMissing
 	case c.Op == kv.OpAdd && c.Key == p.list.name:
 		ok = r.Code == kv.CodeNotNumber
 	case c.Op == kv.OpAdd: // the counter is its own
