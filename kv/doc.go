@@ -19,8 +19,7 @@
 //	ledger      the revision, and notes: what the Observer will be told
 //	executor    carries out commands on those three; what touches one register alone is a method of the register
 //	aclChange   a command on tokens or policies
-//	attempt     carries out a transaction on the executor, part by part
-//	sequencer   carries out sequences on the executor, step by step
+//	compounds   carries out transactions and sequences on the executor, part by part
 //	dedup       the remembered idempotency keys
 //	checkpoint  the newest checkpoint in the state database, and those on their way (Frozen)
 //
@@ -30,8 +29,8 @@
 //	entries, and reads of them                entries.go, layers.go, memtable.go, list.go, snapshot.go
 //	registers                                 registers.go, sessions.go, times.go, timed.go, fences.go, tombstones.go
 //	                                          quotas.go, level*.go, acl.go
-//	commands on keys                          executor.go, keys.go, values.go, locks.go, steps.go, putall.go
-//	transactions, sequences, tokens           transaction.go, sequence.go, aclapply.go
+//	commands on keys                          executor.go, keys.go, values.go, locks.go, steps.go, putall.go, reads.go
+//	transactions and sequences; tokens        compound.go; aclapply.go
 //	an upload that replaces the state         staged.go, stagedpieces.go, install.go
 //	idempotency keys                          dedup.go
 //	what observers are told                   ledger.go, observe.go
@@ -39,7 +38,7 @@
 //	what goes on while a disk is nearly full  frees.go
 //	checkpoints, and what they are made into  checkpoint.go, statedb.go, memstatedb.go, digest.go, damaged.go
 //	a command: its fields, bytes and rules    op.go, modenames.go, command.go, fields.go, batch.go, validate*.go, limits.go
-//	what it came to                           result.go, outcomes.go
+//	what it came to                           result.go, bodies.go
 //	records in the state database             meta.go, record.go, registerrecord.go, quotarecord.go, aclrecord.go
 //
 // # Ownership and concurrency
@@ -97,7 +96,7 @@
 // database, and a checkpoint writes only its changes. The tables share their nodes with their copies, so a snapshot, a
 // checkpoint and the way back of a transaction that fails (savepoint) cost a few words each.
 //
-//	lock         Entry.Session and a record of it in the session's name. A plain set and a test-and-set leave it, a
+//	lock         Entry.Session and a record of it in the session's name. A set leaves it unless it releases it, a
 //	             delete ends it. A key that is locked is not renamed, and not renamed onto.
 //	lock-delay   of every key whose lock ended with its session, by executor.endSession; until OpEndDelay
 //	TTL          ended by a set without one; kept, and not started anew, by commands that change the value in place

@@ -92,7 +92,9 @@ func TestLargeBodiesAreNotRemembered(t *testing.T) {
 	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
 		value := strings.Repeat("v", MaxRememberedBody)
 		m.do(set("a", value), set("b", value+"v"))
-		ask := func(key, idem string) Command { return Command{Op: OpSet, Mode: ModeEqual | ModeReturn, Key: key}.keyed(idem, 0) }
+		ask := func(key, idem string) Command {
+			return Command{Op: OpSet, Mode: ModeEqual | ModeReturn, Key: key}.keyed(idem, 0)
+		}
 		for range 2 {
 			m.want(ask("a", "w1"), Result{Code: CodeCondition, Revision: 3, Count: 1, Body: value})
 			next()
