@@ -37,7 +37,7 @@
 //	all that is known of each operation       catalogue.go
 //	what goes on while a disk is nearly full  frees.go
 //	checkpoints, and what they are made into  checkpoint.go, statedb.go, memstatedb.go, digest.go, damaged.go
-//	a command: its fields, bytes and rules    op.go, modenames.go, command.go, fields.go, batch.go, validate*.go, limits.go
+//	a command: its fields, bytes and rules    op.go, mode.go, command.go, fields.go, batch.go, validate*.go, limits.go
 //	what it came to                           result.go, bodies.go
 //	records in the state database             meta.go, record.go, registerrecord.go, quotarecord.go, aclrecord.go
 //

@@ -57,8 +57,12 @@ func (x *executor) execute(c *Command) (Result, error) {
 		return x.reg.staged.drop(c, &x.reg.changes, &x.ledger), nil
 	case OpPutAll:
 		return x.putAll(c)
-	case OpAdd, OpAppend, OpSetTTL:
-		return x.step(c)
+	case OpAdd:
+		return x.add(c)
+	case OpAppend:
+		return x.appendTo(c)
+	case OpSetTTL:
+		return x.setTTL(c)
 	case OpFetch, OpMeasure:
 		return x.measure(c)
 	case OpGet, OpGetOrEmpty:

@@ -6,56 +6,6 @@ import "bytes"
 // lock as OpSet does: it is advisory, and stays. They treat a TTL as Redis does: OpSet, OpPutAll and OpDelete end it
 // unless told otherwise, OpSetTTL sets it, and the others keep it.
 
-// Mode says how one of these commands differs from its plain form.
-type Mode uint8
-
-// The modes. Numbers are on disks and wires: they are never reused.
-const (
-	// ModeAbsent: OpSet, OpPutAll, OpRename: only if the key, or NewKey, is absent, and for OpRename the Count of
-	// CodeCondition is then 1; OpSetTTL, OpDelete: if Key has no TTL.
-	ModeAbsent  Mode = 1 << 0
-	ModePresent Mode = 1 << 1 // OpSet: only if Key exists; OpSetTTL, OpDelete: only if it has a TTL
-	ModeEqual   Mode = 1 << 2 // OpSet, OpPutAll, OpDelete, OpSetTTL: only if Key holds Test
-	ModeKeep    Mode = 1 << 3 // OpSet: TTL and flags stay as they are
-	ModeReturn  Mode = 1 << 4 // Result.Body is the value that was there before; also with CodeCondition
-	ModeWhole   Mode = 1 << 5 // OpSequence: all steps or none, see there
-	ModeCreate  Mode = 1 << 6 // OpAdd: a key that is absent counts as 0
-	ModeEntry   Mode = 1 << 7 // OpDelete: as ModeReturn, but the whole entry (DecodeEntries)
-)
-
-// validMode reports whether c has only modes that its Op takes, and none that exclude each other.
-func (c *Command) validMode() bool {
-	exclusive := c.Mode & conditions
-	switch {
-	case c.Mode&^known(c.Op).modes != 0, exclusive&(exclusive-1) != 0:
-		return false
-	case len(c.Test) > 0 && c.Mode&ModeEqual == 0:
-		return false
-	}
-	return c.Mode&ModeKeep == 0 || c.TTL == 0 && c.Flags == 0
-}
-
-// step runs a command that writes what depends on the value of its key.
-func (x *executor) step(c *Command) (Result, error) {
-	old, err := x.entries.entry(c.Key)
-	if err != nil {
-		return Result{}, err
-	}
-	var r Result
-	switch c.Op {
-	case OpAppend:
-		r = x.appendTo(c, old)
-	case OpAdd:
-		r = x.add(c, old)
-	case OpSetTTL:
-		r = x.setTTL(c, old)
-	}
-	if old != nil && r.Code != CodeQuota && c.Mode&ModeReturn != 0 {
-		r.Body = string(old.Value)
-	}
-	return r, nil
-}
-
 // meets reports whether the condition of c holds for old, if it was found.
 func (c *Command) meets(old *Entry, found bool) bool {
 	switch {
@@ -114,7 +64,11 @@ func (x *executor) change(key string, old *Entry, value []byte) (Result, bool) {
 
 // appendTo writes c's value behind that of old, if the whole has at most c.Num bytes; 0 stands for MaxValueBytes.
 // Result.Count is 1 + the length of the whole.
-func (x *executor) appendTo(c *Command, old *Entry) Result {
+func (x *executor) appendTo(c *Command) (Result, error) {
+	old, err := x.entries.entry(c.Key)
+	if err != nil {
+		return Result{}, err
+	}
 	var value []byte
 	if old != nil {
 		value = old.Value
@@ -124,7 +78,7 @@ func (x *executor) appendTo(c *Command, old *Entry) Result {
 		most = min(c.Num, most)
 	}
 	if int64(len(value)+len(c.Value)) > most {
-		return x.unchanged(CodeTooLarge)
+		return x.unchanged(CodeTooLarge), nil
 	}
 	whole := make([]byte, 0, len(value)+len(c.Value))
 	whole = append(append(whole, value...), c.Value...)
@@ -132,25 +86,30 @@ func (x *executor) appendTo(c *Command, old *Entry) Result {
 	if done {
 		r.Count = 1 + uint64(len(whole))
 	}
-	return r
+	return r, nil
 }
 
 // setTTL carries out OpSetTTL. Result.Count is 1 if the key is there.
-func (x *executor) setTTL(c *Command, old *Entry) Result {
-	if old == nil {
-		return x.unchanged(CodeMissing)
+func (x *executor) setTTL(c *Command) (Result, error) {
+	old, err := x.entries.entry(c.Key)
+	if err != nil || old == nil {
+		return x.unchanged(CodeMissing), err
 	}
+	r := Result{Code: CodeDone, Count: 1}
 	switch {
 	case !c.meetsTimed(old):
-		r := x.unchanged(CodeCondition)
-		r.Count = 1
-		return r
+		r.Code = CodeCondition
 	case !x.reg.times.mayExpire(old.TTL, c.TTL, x.limits.ExpiringKeys):
-		return x.unchanged(CodeFull)
+		r = Result{Code: CodeFull}
+	default:
+		e := *old
+		e.TTL, e.ModifyIndex = c.TTL, x.stamp()
+		x.place(&e, old)
+		x.setExpiry(e.Key, old.TTL, e.TTL)
 	}
-	e := *old
-	e.TTL, e.ModifyIndex = c.TTL, x.stamp()
-	x.place(&e, old)
-	x.setExpiry(e.Key, old.TTL, e.TTL)
-	return Result{Code: CodeDone, Revision: x.revision, Count: 1}
+	r.Revision = x.revision
+	if c.Mode&ModeReturn != 0 {
+		r.Body = string(old.Value)
+	}
+	return r, nil
 }

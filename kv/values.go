@@ -10,13 +10,17 @@ import (
 // was set.
 
 // add carries out OpAdd. With CodeNotNumber, Result.Count is 1 if the value is a number and the sum would not be one.
-func (x *executor) add(c *Command, old *Entry) Result {
+func (x *executor) add(c *Command) (Result, error) {
+	old, err := x.entries.entry(c.Key)
+	if err != nil {
+		return Result{}, err
+	}
 	value := []byte("0")
 	switch {
 	case old != nil:
 		value = old.Value
 	case c.Mode&ModeCreate == 0:
-		return x.unchanged(CodeMissing)
+		return x.unchanged(CodeMissing), nil
 	}
 	sum, ok := addDecimal(value, c.Num)
 	if !ok {
@@ -24,14 +28,14 @@ func (x *executor) add(c *Command, old *Entry) Result {
 		if _, number := addDecimal(value, 0); number {
 			r.Count = 1
 		}
-		return r
+		return r, nil
 	}
 	body := strconv.FormatInt(sum, 10)
 	r, done := x.change(c.Key, old, []byte(body))
 	if done {
 		r.Body = body
 	}
-	return r
+	return r, nil
 }
 
 // addDecimal returns the sum of num and the number that value holds.
