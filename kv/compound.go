@@ -1,7 +1,7 @@
 package kv
 
-// A compound is a command made of others, its parts, which are applied one after the other, each on what those before
-// have made, in one slot and under one revision. There are three kinds:
+// A compound is a command made of others, its parts. They are applied in order, each on what those before have made, in
+// one slot and under one revision. There are three kinds:
 //
 //   - A transaction is carried out as a whole or not at all. If a part fails the others run too, to tell of all that
 //     fail.

@@ -13,14 +13,13 @@ const (
 
 	OpAdd         Op = 4 // add Num to the decimal int64 that Key holds; Result.Body is the sum in decimal
 	OpRename      Op = 6 // move Key to NewKey, overwriting it, or onto itself; CodeCondition if either is locked
-	OpSetTTL      Op = 8 // set the TTL of Key, with a TTL of 0 make it permanent; the value stays; with CodeMissing, Key is absent
-	OpTransaction Op = 9 // all of Parts or none, see below
+	OpSetTTL      Op = 8 // set the TTL of Key, with a TTL of 0 make it permanent; Result.Count is 1
+	OpTransaction Op = 9 // all of Parts or none
 
-	// The Result.Body of OpTransaction is the results of its parts (StepsOf). If one fails the code is CodeCondition, and
-	// the results tell of each that fails, or it is CodeQuota if all of them fail for quotas. The Body of OpAdd is its
-	// entry then, as are those of OpGet and OpGetOrEmpty; those of OpSet, OpRename, and of checks that hold or have
-	// CodeCondition, are the entry without its value; that of OpGetTree is all entries (DecodeEntries). A lock, or check,
-	// of a session that is none has CodeNoSession.
+	// Result.Body of OpTransaction has the results of its parts (StepsOf). If parts failed the code is CodeCondition, or
+	// CodeQuota if each of them was refused for a quota. OpGet and OpGetOrEmpty answer the entry, OpAdd the new one, and
+	// OpGetTree all entries (DecodeEntries). OpSet, OpRename and checks answer the entry without its value, a check also
+	// with CodeCondition. A lock or check of a session that does not exist has CodeNoSession.
 
 	OpSessionCreate  Op = 10 // Session, with its ID drawn by the node that received the request; Result.Body is the ID
 	OpSessionDestroy Op = 11 // end Session.ID; done also when there is none

@@ -6,8 +6,8 @@ import (
 	"tenure/kv"
 )
 
-// txnOutcome is what a transaction came to, as Consul tells it: all entries that its operations tell of, or why those
-// failed that did.
+// txnOutcome is what a transaction came to, as Consul tells it: all entries that its operations answer or, if it was not
+// done, why operations failed.
 type txnOutcome struct {
 	entries []kv.Entry
 	errors  []txnError
