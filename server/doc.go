@@ -8,6 +8,9 @@
 //	wire.go                      what runs the parts, and how they are connected
 //	config.go, identity.go       what a node may be told, and what its data directory contradicts
 //
+// Errors about a Config name the flags of kvnode that set its fields: they are for who has typed them, and the package
+// has no other user.
+//
 // # Threads of a node
 //
 //	elector        runs elector.Round; never waits for anything but its inbox and its timer
