@@ -23,7 +23,7 @@ func appendStep(b []byte, r *Result) []byte {
 // Steps reads the results of the parts of a transaction or sequence, one after the other. The zero Steps has none.
 type Steps struct{ rest string }
 
-// StepsOf returns the results in r, that of a transaction or of a sequence that was done.
+// StepsOf returns the results in r: of a transaction, or of a sequence that was done.
 func StepsOf(r *Result) Steps { return Steps{rest: r.Body} }
 
 // Next returns the next result; its Revision is 0. Its Body is a part of the whole. An error wraps ErrBody: there
@@ -32,17 +32,15 @@ func (s *Steps) Next() (Result, error) {
 	if len(s.rest) == 0 {
 		return Result{}, fmt.Errorf("%w: it has fewer results than parts", ErrBody)
 	}
-	r := Result{Code: Code(s.rest[0])}
-	rest := s.rest[1:]
-	var okCount, okBody bool
-	r.Count, rest, okCount = cutUvarint(rest)
+	code := Code(s.rest[0])
+	count, rest, okCount := cutUvarint(s.rest[1:])
 	size, rest, okBody := cutUvarint(rest)
-	if !okCount || !okBody || size > uint64(len(rest)) || r.Code == 0 || r.Code > maxCode {
+	if !okCount || !okBody || size > uint64(len(rest)) || code == 0 || code > maxCode {
 		s.rest = ""
 		return Result{}, fmt.Errorf("%w: the results of parts", ErrBody)
 	}
-	r.Body, s.rest = rest[:size], rest[size:]
-	return r, nil
+	s.rest = rest[size:]
+	return Result{Code: code, Count: count, Body: rest[:size]}, nil
 }
 
 // doneSteps returns how many steps of a sequence were done, by its result.
@@ -85,7 +83,7 @@ func EncodeEntries(entries ...Entry) string {
 	return string(b)
 }
 
-// DecodeEntries reads what EncodeEntries wrote. Values alias nothing. Errors wrap ErrBody.
+// DecodeEntries reads what EncodeEntries wrote. Values are parts of one copy of body. Errors wrap ErrBody.
 func DecodeEntries(body string) ([]Entry, error) {
 	var entries []Entry
 	for r := (reader{b: []byte(body)}); len(r.b) > 0; {
@@ -100,7 +98,7 @@ func DecodeEntries(body string) ([]Entry, error) {
 
 // appendNamed writes an entry with its key: both as pieces, the entry as it is in the state database.
 func appendNamed(b []byte, e *Entry) []byte {
-	b = AppendBatch(b, []byte(e.Key))
+	b = appendPiece(b, e.Key)
 	space := make([]byte, 0, entryHeaderBytes+len(e.Value))
 	return AppendBatch(b, appendEntry(space, e))
 }

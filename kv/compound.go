@@ -4,7 +4,7 @@ package kv
 // one slot and under one revision. There are three kinds:
 //
 //   - A transaction is carried out as a whole or not at all. If a part fails the others run too, to tell of all that
-//     fail.
+//     fail. If what the parts tell becomes too large before that, it ends.
 //   - A sequence is what one connection has sent in a row: each step succeeds or fails by itself. So a pipeline of
 //     writes costs one command, and a read between writes sees only the writes before it. Checks at its beginning
 //     decide about all of it: if one does not hold nothing is applied. It ends before the first step whose result has
@@ -35,7 +35,6 @@ func (s *compounds) run(x *executor, c *Command) (r Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	x.notes.settle()
 	if s.results = t.results; cap(s.results) > keepResultsBytes {
 		s.results = nil
 	}
@@ -51,9 +50,12 @@ func (t *compound) transaction(parts []Part) (Result, error) {
 	var over Result // the first part that a quota has refused
 	failed, overs := 0, 0
 	for i := range parts {
-		r, err := t.told(&parts[i])
+		r, err := t.runPart(&parts[i])
 		if err != nil {
 			return Result{}, err
+		}
+		if failed == 0 && (r.Code == CodeTooLarge || !t.fits(&r) || t.listed > MaxListed) {
+			return t.undone(Result{Code: CodeTooLarge}), nil
 		}
 		if r.Code != CodeDone {
 			failed++
@@ -63,27 +65,28 @@ func (t *compound) transaction(parts []Part) (Result, error) {
 				over = r
 			}
 		}
-		if r.Code == CodeTooLarge || !t.fits(&r) || t.listed > MaxListed {
-			return t.undone(Result{Code: CodeTooLarge}), nil
+		if failed > 0 && r.Code != CodeCondition {
+			r.Count, r.Body = 0, "" // nothing was changed, so there is nothing to tell but of checks
 		}
 		t.results = appendStep(t.results, &r)
 	}
-	switch failed {
-	case 0:
+	switch {
+	case failed == 0:
 		return t.done(0), nil
-	case overs: // with space it would be done
+	case failed == overs: // with space it would be done
 		return t.undone(Result{Code: CodeQuota, Body: over.Body}), nil
 	}
 	return t.undone(Result{Code: CodeCondition, Body: failures(t.results)}), nil
 }
 
-// told carries out a part of a transaction, and adds to its result the entry that it tells of.
-func (t *compound) told(p *Part) (Result, error) {
+// runPart carries out a part of a transaction, and adds to its result the entry that it tells of.
+func (t *compound) runPart(p *Part) (Result, error) {
 	if t.reg.sessions.lacks(p) {
 		return t.unchanged(CodeNoSession), nil
 	}
 	r, err := t.execute(p)
-	if err != nil || r.Code != CodeDone && (r.Code != CodeCondition || !p.Op.OnlyReads()) {
+	unmet := r.Code == CodeCondition && p.Op.OnlyReads()
+	if tells := r.Code == CodeDone || unmet; err != nil || !tells {
 		return r, err
 	}
 	key := p.Key
@@ -176,8 +179,9 @@ func (t *compound) undone(r Result) Result {
 func (t *compound) fits(r *Result) bool { return len(t.results)+stepBytes+len(r.Body) <= MaxBodyBytes }
 
 // mayFit reports whether the result of p, the first of so many steps that are left, fits behind those before into
-// sequenceBytes, before it is carried out. That of the first step always does. So does that of a step without a value
-// behind others of its kind: the steps of one command are not separated, except those that only read.
+// SequenceBytes, before it is carried out. That of the first step always does. There is space for the results of all
+// steps that are left, as far as they have no body: of what a client sends as one command only deletions, which have
+// none, write in several steps, and so are not separated.
 func (t *compound) mayFit(p *Part, left int) (bool, error) {
 	used := len(t.results)
 	if used == 0 {
@@ -193,12 +197,8 @@ func (t *compound) mayFit(p *Part, left int) (bool, error) {
 			need += len(old.Value) + len(old.Key) + entryHeaderBytes
 		}
 	}
-	return used+need <= sequenceBytes, nil
+	return used+need <= SequenceBytes, nil
 }
-
-// sequenceBytes bounds the results of a sequence that goes on with another one: whoever sent it has them in memory until
-// its client has taken them.
-const sequenceBytes = 1 << 20
 
 // maxOverQuotaBytes bounds the body of a refusal for a quota, and that of a number.
 const maxOverQuotaBytes = MaxQuotaPrefixBytes + 64

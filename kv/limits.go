@@ -30,6 +30,9 @@ const (
 
 	// MaxBodyBytes bounds Result.Body: an entry with the largest value and key fits.
 	MaxBodyBytes = MaxValueBytes + 4096
+	// SequenceBytes bounds the results of a sequence that goes on with another one: whoever sent it has them in memory
+	// until its client has taken them.
+	SequenceBytes = 1 << 20
 	// MaxRememberedBody is how much of it is remembered with an idempotency key.
 	MaxRememberedBody = 1 << 10
 	// MaxListed is how many entries of trees the result of a transaction may have.

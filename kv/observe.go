@@ -100,6 +100,7 @@ func (n *notes) backTo(m notesMark) {
 
 // tell passes on what was noted for one command.
 func (n *notes) tell() {
+	n.settle()
 	n.repeats = false
 	if last := len(n.changed) - 1; last >= 0 {
 		n.changed[last].Last = true
@@ -133,7 +134,7 @@ func reuse[T any](list []T) []T {
 
 const keepNotes = 256
 
-// settle leaves of each key that a transaction changed several times only the last change: nobody ever sees the others.
+// settle leaves of each key that a command changed several times only the last change: nobody ever sees the others.
 func (n *notes) settle() {
 	if len(n.changed) < 2 || !n.repeats {
 		return

@@ -13,13 +13,13 @@ const (
 
 	OpAdd         Op = 4 // add Num to the decimal int64 that Key holds; Result.Body is the sum in decimal
 	OpRename      Op = 6 // move Key to NewKey, overwriting it, or onto itself; CodeCondition if either is locked
-	OpSetTTL      Op = 8 // set the TTL of Key, with a TTL of 0 make it permanent; Result.Count is 1
+	OpSetTTL      Op = 8 // set the TTL of Key, with a TTL of 0 make it permanent; Result.Count is 1 if done
 	OpTransaction Op = 9 // all of Parts or none
 
 	// Result.Body of OpTransaction has the results of its parts (StepsOf). If parts failed the code is CodeCondition, or
 	// CodeQuota if each of them was refused for a quota. OpGet and OpGetOrEmpty answer the entry, OpAdd the new one, and
-	// OpGetTree all entries (DecodeEntries). OpSet, OpRename and checks answer the entry without its value, a check also
-	// with CodeCondition. A lock or check of a session that does not exist has CodeNoSession.
+	// OpGetTree all entries (DecodeEntries). OpSet, OpRename and the checks of a key that is there answer the entry without its
+	// value, a check also with CodeCondition. A lock or check of a session that does not exist has CodeNoSession.
 
 	OpSessionCreate  Op = 10 // Session, with its ID drawn by the node that received the request; Result.Body is the ID
 	OpSessionDestroy Op = 11 // end Session.ID; done also when there is none
@@ -66,7 +66,7 @@ const (
 	OpBootstrap  Op = 28 // make the first token; CodeBootstrapped unless Num is the revision at which that was done
 )
 
-// The commands on keys that only the Redis protocol has (steps.go), each alone or as a step of an OpSequence.
+// What only the Redis protocol uses. OpFetch and OpMeasure are steps of an OpSequence only.
 const (
 	OpAppend  Op = 49 // write Value behind that of Key; Result.Count is 1 + the length of the whole; Num bounds it
 	OpFetch   Op = 54 // Result.Body is the value of Key, Count 1 + its length, 0 if absent; only a step
@@ -84,7 +84,7 @@ const (
 	OpPutAll Op = 57
 )
 
-// The verbs that only a Part has; they change nothing.
+// What only parts of a transaction, or checks of a sequence, are; they change nothing.
 const (
 	OpGet            Op = 32 // the entry of Key must exist, and is in the outcome
 	OpGetOrEmpty     Op = 33 // the entry of Key if it exists

@@ -7,7 +7,7 @@ import (
 
 // The operations that only read: parts of transactions, and steps and checks of sequences.
 
-// look returns the entry of c's key; with one that must be there and is not, the code is CodeMissing.
+// look carries out OpGet, which gets CodeMissing if there is no such key, and OpGetOrEmpty.
 func (x *executor) look(c *Command) (Result, error) {
 	e, err := x.entries.entry(c.Key)
 	if err != nil {

@@ -168,7 +168,7 @@ func TestASequenceEndsBeforeAResultThatDoesNotFit(t *testing.T) {
 // The steps of one command that writes are carried out together.
 func TestASequenceEndsBeforeManyStepsWithoutValues(t *testing.T) {
 	m := leveled(t, DefaultLimits)
-	m.do(put("large", strings.Repeat("v", sequenceBytes-1500)))
+	m.do(put("large", strings.Repeat("v", SequenceBytes-1500)))
 	steps := []Part{{Op: OpFetch, Key: "large"}}
 	for i := range 1000 {
 		steps = append(steps, Command{Op: OpDelete, Key: fmt.Sprint("k", i)})

@@ -62,7 +62,7 @@ func (x *executor) change(key string, old *Entry, value []byte) (Result, bool) {
 	return x.write(&e, &was)
 }
 
-// appendTo writes c's value behind that of old, if the whole has at most c.Num bytes; 0 stands for MaxValueBytes.
+// appendTo writes c's value behind that of old, if the whole has at most c.Num bytes; 0 or less stands for MaxValueBytes.
 // Result.Count is 1 + the length of the whole.
 func (x *executor) appendTo(c *Command) (Result, error) {
 	old, err := x.entries.entry(c.Key)

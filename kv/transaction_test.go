@@ -166,6 +166,17 @@ func TestTheResultOfATransactionIsBounded(t *testing.T) {
 	m.want(transaction(Part{Op: OpGetTree}), Result{Code: CodeTooLarge, Revision: MaxListed + 2})
 }
 
+// What a transaction would have told is not too large if it fails: it tells why.
+func TestAFailedTransactionIsNotTooLarge(t *testing.T) {
+	m := newMachine(t, small)
+	m.do(Command{Op: OpSet, Key: "big", Value: make([]byte, MaxValueBytes/2)})
+	get := Part{Op: OpGet, Key: "big"}
+	got := story(t, m.do(transaction(get, Part{Op: OpCheckIndex, Key: "big", Index: 9}, get, get, get))[0])
+	if want := "condition not met 2; 1! condition not met; 1: big= f0 c2 m2 l0"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 func TestObserverSeesOneLastChangeOfARevision(t *testing.T) {
 	m := newMachine(t, small)
 	var got []string
@@ -182,8 +193,9 @@ func TestObserverSeesOneLastChangeOfARevision(t *testing.T) {
 	m.do(create(Session{ID: one, Behavior: Delete}), acquire("a", one), acquire("b", one), set("a", "x"),
 		set("a", "").at(99), del("zz"),
 		transaction(set("c", "1"), set("d", "1"), set("c", "2")), transaction(Part{Op: OpGet, Key: "zz"}, set("c", "")),
-		Command{Op: OpRename, Key: "c", NewKey: "e"}, destroy(one), prune(""))
-	want := "2 " + one + "., 3 a=v., 4 b=v., 5 a=x., 6 d=1, 6 c=2., 7 c, 7 e=2., 8 a, 8 b, 8 " + one + "., 9 d, 9 e."
+		Command{Op: OpRename, Key: "c", NewKey: "e"}, destroy(one), prune(""), level(NewestLevel),
+		Command{Op: OpPutAll, Value: AppendPair(AppendPair(AppendPair(nil, "k", nil), "l", nil), "k", []byte("2"))})
+	want := "2 " + one + "., 3 a=v., 4 b=v., 5 a=x., 6 d=1, 6 c=2., 7 c, 7 e=2., 8 a, 8 b, 8 " + one + "., 9 d, 9 e., 10 l=, 10 k=2."
 	if s := strings.Join(got, ", "); s != want {
 		t.Errorf("%s\nwant %s", s, want)
 	}

@@ -20,7 +20,7 @@ func (c *Command) validateSession() error {
 }
 
 // validatePartSession is validateSession for a part. An ID that no session can have fails the part only when it is
-// applied, like one that no session has (noSession): the transaction then tells its other failures too.
+// applied, like one that no session has (sessions.lacks): the transaction then tells its other failures too.
 func (c *Command) validatePartSession() error {
 	switch id := c.Session.ID; {
 	case id != "" && c.Op == OpSet && c.Lock == LockNone:

@@ -1,5 +1,5 @@
 // The page of a cluster whose disks are at their quota.
-import { api, check, end, has, nodes, open, picture, run, show, sound, until } from "./harness.mjs";
+import { api, check, end, has, nodes, open, picture, run, show, sound, statusOf, until } from "./harness.mjs";
 
 const value = new Uint8Array(500000);
 crypto.getRandomValues(value.subarray(0, 65536));
@@ -10,6 +10,8 @@ await until("the quota", async () => {
     if (status === 507) return true;
   }
 });
+// The others reach it a little later; until then one of them takes over, and takes writes.
+await until("the quota of all", async () => (await statusOf(nodes[0])).full.length === nodes.length);
 
 await run("at the quota", async () => {
   const page = await open(nodes[0], { quiet: true });

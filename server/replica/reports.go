@@ -11,7 +11,7 @@ import (
 // Reports are what other nodes have said of their health since the log part last took it. The elector looks here while
 // the log hangs (M6).
 type Reports struct {
-	newest []voterHealth // one of a node
+	newest []voterHealth // at most one of a node
 }
 
 // Hear takes what a node says of itself.

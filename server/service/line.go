@@ -77,8 +77,8 @@ func (l *Line) DoneBut(code api.Code) { l.outcome, l.code = audit.Done, code }
 // Unknown notes that the answer was cut off: the client does not know what came of the act.
 func (l *Line) Unknown() { l.outcome = audit.Unknown }
 
-// cameTo notes the result of c.
-func (l *Line) cameTo(c *kv.Command, res *kv.Result) {
+// cameTo notes the result of a command.
+func (l *Line) cameTo(res *kv.Result) {
 	l.revision = res.Revision
 	if res.Code == kv.CodeCondition {
 		l.code = api.CodeCondition

@@ -25,19 +25,19 @@ var (
 // Permit is who asks, and what that client was found allowed. A Permit is used by one goroutine at a time. The zero
 // Permit is that of a node without tokens, and allows everything.
 type Permit struct {
-	who     Credentials
-	timeout time.Duration   // for the node to find out whether something is allowed
-	tokens  *access.Request // who asks; nil without tokens, when everything is allowed
-	nobody  error           // why nobody can say who asks
-	asked   bool            // tokens has decided something
-	decided bool            // something was found allowed, or nothing is needed
+	who          Credentials
+	timeout      time.Duration   // for the node to find out whether something is allowed
+	tokens       *access.Request // who asks; nil without tokens, when everything is allowed
+	unidentified error           // why it is not known who asks
+	asked        bool            // tokens was asked to decide something
+	decided      bool            // something was found allowed, or nothing is needed
 }
 
 // permitFor returns what a client with the credentials who may do. Without tokens decider is nil. If the credentials
-// cannot be read, nobody says why.
-func permitFor(decider *access.Decider, who Credentials, nobody error, timeout time.Duration) Permit {
-	p := Permit{who: who, timeout: timeout, nobody: nobody}
-	if decider != nil && nobody == nil {
+// cannot be read, unidentified says why.
+func permitFor(decider *access.Decider, who Credentials, unidentified error, timeout time.Duration) Permit {
+	p := Permit{who: who, timeout: timeout, unidentified: unidentified}
+	if decider != nil && unidentified == nil {
 		p.tokens = decider.Begin(who)
 	}
 	return p
@@ -51,7 +51,7 @@ func (p *Permit) Next() {
 }
 
 // Decides reports whether there are tokens, so that not everything is allowed.
-func (p *Permit) Decides() bool { return p.tokens != nil || p.nobody != nil }
+func (p *Permit) Decides() bool { return p.tokens != nil || p.unidentified != nil }
 
 // NeedsNothing decides that the request needs no permission: its answer is for everybody.
 func (p *Permit) NeedsNothing() { p.decided = true }
@@ -83,7 +83,7 @@ func (p *Permit) NeedKnown() error {
 // KnownHere is NeedKnown by this node's present state, without a wait.
 func (p *Permit) KnownHere() error {
 	if p.tokens == nil {
-		return p.nobody
+		return p.unidentified
 	}
 	p.asked = true
 	return p.tokens.Again()
@@ -91,7 +91,7 @@ func (p *Permit) KnownHere() error {
 
 // Another returns a permit of the same client for another goroutine. Nothing was decided about it.
 func (p *Permit) Another() Permit {
-	other := Permit{who: p.who, timeout: p.timeout, nobody: p.nobody}
+	other := Permit{who: p.who, timeout: p.timeout, unidentified: p.unidentified}
 	if p.tokens != nil {
 		other.tokens = p.tokens.Another()
 	}
@@ -99,8 +99,8 @@ func (p *Permit) Another() Permit {
 }
 
 func (p *Permit) decide(how func(*access.Request, acl.Permission, time.Duration) error, need acl.Permission) error {
-	if p.nobody != nil {
-		return p.nobody
+	if p.unidentified != nil {
+		return p.unidentified
 	}
 	if p.tokens != nil {
 		p.asked = true

@@ -25,16 +25,16 @@ type Request struct {
 func (s *Service) Begin(r *Request, at End) {
 	*r = Request{service: s, node: s.node, Bounds: boundsOf(s.cfg.Admission, at)}
 	if s.HasTokens() {
-		r.nobody = errNotIdentified
+		r.unidentified = errNotIdentified
 	}
 }
 
 var errNotIdentified = fmt.Errorf("%w: nothing is known of the client yet", ErrNotApplied)
 
-// Identify says whose request r is. It may take longest timeout for each question to the node. If the credentials
-// cannot be read, nobody says why. With tokens it takes a hash, so it comes after the bounds on requests where it can.
-func (r *Request) Identify(who Credentials, nobody error, timeout time.Duration) {
-	r.Permit = permitFor(r.service.cfg.Access, who, nobody, timeout)
+// Identify says whose request r is, or why that is not known. Each question to the node takes at most timeout. With
+// tokens it takes a hash, so it comes after the bounds on requests where it can.
+func (r *Request) Identify(who Credentials, unidentified error, timeout time.Duration) {
+	r.Permit = permitFor(r.service.cfg.Access, who, unidentified, timeout)
 	r.Bounds.countFor(&r.Permit)
 }
 

@@ -39,7 +39,7 @@ func (r *Request) MayWrite(c *kv.Command) error {
 // the master.
 func (r *Request) MayWriteHere(c *kv.Command) error {
 	if r.tokens == nil {
-		return r.nobody
+		return r.unidentified
 	}
 	r.asked = true
 	return access.EachNeed(c, r.tokens.NeedHere)
@@ -55,8 +55,8 @@ func (r *Request) Write(c kv.Command, drawn bool, took *slow.Write) (kv.Result, 
 	if err := r.MayWrite(&c); err != nil {
 		return kv.Result{}, err
 	}
-	asked, doubt := time.Now(), false
-	for left := r.timeout; left > 0; left = r.timeout - time.Since(asked) {
+	until, doubt := time.Now().Add(r.timeout), false
+	for left := r.timeout; left > 0; left = time.Until(until) {
 		c.Decided = r.decidedAt()
 		write := r.node.Write
 		if drawn && !doubt { // a new base would make a second write of a copy in doubt
@@ -70,10 +70,10 @@ func (r *Request) Write(c kv.Command, drawn bool, took *slow.Write) (kv.Result, 
 			case kv.CodeDecideAgain:
 			default:
 				r.hide(&res)
-				r.Line.cameTo(&c, &res)
+				r.Line.cameTo(&res)
 				return res, nil
 			}
-			err = r.decideAgain(res.Count, left)
+			err = r.decideAgain(res.Count, time.Until(until))
 		}
 		if err != nil {
 			return kv.Result{}, inDoubtOf(err, doubt)

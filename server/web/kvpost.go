@@ -93,6 +93,9 @@ func (h *kvHandler) checkPost(body *api.Command, c *kv.Command) error {
 		if n := max(len(c.Test), len(c.Value)); n > h.maxValueBytes {
 			return h.bodies.tooLarge("the value", h.maxValueBytes)
 		}
+		if len(c.Test)+len(c.Value) > kv.MaxValueBytes {
+			return h.bodies.tooLarge("what Test and Value have together", kv.MaxValueBytes)
+		}
 		for _, m := range given {
 			if m != "Test" && m != "Value" {
 				return service.Invalid("a test-and-set takes Test and Value, not %s: nothing was changed", m)
@@ -144,7 +147,9 @@ func (x *exchange) posted(op string, c *kv.Command, res *kv.Result) error {
 		x.json([]byte(`{"Value":` + res.Body + `}`))
 	case api.OpTestAndSet:
 		answer := api.TestAndSet{Success: res.Code == kv.CodeDone, Value: c.Value}
-		if !answer.Success {
+		if answer.Success {
+			x.w.Header().Del(api.HeaderDropped) // the answer is whole without the rest of the result
+		} else {
 			answer.Value = []byte(res.Body)
 		}
 		if len(answer.Value) == 0 {

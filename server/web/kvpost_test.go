@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -75,6 +76,31 @@ func TestPostsAgain(t *testing.T) {
 	}
 	if again.Code != 200 || again.Body.String() != "null" || head(again, api.HeaderDropped) != "true" || head(again, api.HeaderRevision) != head(first, api.HeaderRevision) {
 		t.Errorf("%d %s %v", again.Code, again.Body, again.Header())
+	}
+}
+
+// The answer to a test-and-set that is done has all that it says from the request: a retry gets it whole.
+func TestATestAndSetAgain(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	large := strings.Repeat("x", kv.MaxRememberedBody+1)
+	f.set(t, "k", large)
+	body := `{"Op":"test-and-set","Test":"` + base64.StdEncoding.EncodeToString([]byte(large)) + `","Value":"eQ=="}`
+	for range 2 {
+		w := call(s, "POST", "/v1/kv/k", body, "Idempotency-Key: a", "X-Tenure-Base: 0")
+		if w.Code != 200 || w.Body.String() != `{"Success":true,"Value":"eQ=="}` || head(w, api.HeaderDropped) != "" {
+			t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
+		}
+	}
+}
+
+// Together, the two values of a test-and-set have no more space in the log than one.
+func TestATestAndSetTooLarge(t *testing.T) {
+	s := newServer(t, newFake(t), func(c *Config) { c.MaxValueBytes = kv.MaxValueBytes })
+	text := base64.StdEncoding.EncodeToString(make([]byte, kv.MaxValueBytes/2+1))
+	w := call(s, "POST", "/v1/kv/k", `{"Op":"test-and-set","Test":"`+text+`","Value":"`+text+`"}`)
+	if w.Code != 413 || code(w) != api.CodeTooLarge {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 

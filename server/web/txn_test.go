@@ -146,6 +146,7 @@ func TestTxnResults(t *testing.T) {
 		{"full", kv.Result{Code: kv.CodeFull}, 507, "no-space"},
 		{"too large", kv.Result{Code: kv.CodeTooLarge}, 413, "too-large"},
 		{"not a body", kv.Result{Code: kv.CodeDone, Body: "\xff"}, 504, "unknown"},
+		{"not a body, refused", kv.Result{Code: kv.CodeCondition, Body: "\xff"}, 409, `{"Results":null,"Errors":[]}`},
 		{"of another transaction", kv.Result{Code: kv.CodeDone, Body: string(kv.AppendBatch([]byte{byte(kv.CodeDone), 0}, []byte(kv.EncodeEntries(entry, entry))))}, 504, "unknown"},
 	} {
 		f := newFake(t)

@@ -21,8 +21,8 @@ func (h *txnHandler) apply(x *exchange, c *kv.Command) error {
 	}
 	var out txnOutcome
 	if !res.Dropped {
-		if out, err = outcomeOf(c, &res); err != nil {
-			return err
+		if out, err = outcomeOf(c, &res); err != nil && res.Code == kv.CodeDone {
+			return err // otherwise nothing was changed, and only the reasons are not known
 		}
 	}
 	setReadMeta(x.w.Header(), res.Revision, service.ReadMeta{Revision: res.Revision, KnownLeader: true})

@@ -19,7 +19,8 @@ type txnError struct {
 }
 
 // outcomeOf reads res, the result of the transaction c.
-func outcomeOf(c *kv.Command, res *kv.Result) (out txnOutcome, err error) {
+func outcomeOf(c *kv.Command, res *kv.Result) (txnOutcome, error) {
+	var out txnOutcome
 	steps := kv.StepsOf(res)
 	for i := range c.Parts {
 		p := &c.Parts[i]
@@ -35,7 +36,7 @@ func outcomeOf(c *kv.Command, res *kv.Result) (out txnOutcome, err error) {
 			continue
 		}
 		told, err := kv.DecodeEntries(r.Body)
-		if many := p.Op == kv.OpGetTree || len(told) <= 1; err != nil || !many {
+		if err != nil || len(told) > 1 && p.Op != kv.OpGetTree {
 			return txnOutcome{}, errResult
 		}
 		if len(told) == 0 && p.Op == kv.OpGetOrEmpty {
