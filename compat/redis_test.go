@@ -26,8 +26,7 @@ import (
 func startRedis(t *testing.T) (*cluster.Cluster, []string) {
 	t.Helper()
 	c, addresses := startRedisWith(t)
-	first := redisClient(t, addresses[0])
-	waitFor(t, func() bool { return first.Del(t.Context(), "none").Err() == nil }) // a new cluster raises its level soon
+	must(t, c.WaitLevel(within(t, startFor))) // a new cluster raises its level soon
 	return c, addresses
 }
 
