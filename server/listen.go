@@ -68,7 +68,7 @@ func (n *node) listen() (err error) {
 	p.clients, err = web.New(web.Config{Config: served,
 		Addr: n.cfg.ClientAddr, Version: n.cfg.Version, Revision: n.cfg.Revision,
 		Node: n.cfg.Node, NodeName: n.cfg.NodeName, Insecure: n.cfg.Insecure, Registry: n.registry,
-		Drained: n.front.Drained, SessionTTLMin: n.cfg.SessionTTLMin, AllowedHosts: n.cfg.hosts(),
+		SessionTTLMin: n.cfg.SessionTTLMin, AllowedHosts: n.cfg.hosts(),
 		TLS: n.tls.clientConfig(), CertifiedHost: n.tls.certifies, MaxHeaderBytes: limits.MaxHeaderBytes,
 		HeaderTimeout: limits.HeaderTimeout, BodyTimeout: limits.BodyTimeout,
 	}, n.front)
@@ -126,7 +126,7 @@ func (n *node) listenHealth(p *ports) (err error) {
 	}
 	own, _ := n.cfg.Limits.healthLimits(openFiles())
 	p.health, err = web.NewHealth(web.Config{Config: service.Config{Logger: n.log, Hub: n.hub, Limits: own},
-		Addr: n.cfg.HealthAddr, Node: n.cfg.Node, NodeName: n.cfg.NodeName, Drained: n.front.Drained,
+		Addr: n.cfg.HealthAddr, Node: n.cfg.Node, NodeName: n.cfg.NodeName,
 		AllowedHosts: n.cfg.hosts(), CertifiedHost: n.tls.certifies, MaxHeaderBytes: n.cfg.Limits.MaxHeaderBytes,
 		HeaderTimeout: n.cfg.Limits.HeaderTimeout, BodyTimeout: n.cfg.Limits.BodyTimeout}, n.registry, n.front)
 	if err != nil {

@@ -82,6 +82,9 @@ func (s *scripted) apply(c kv.Command) (kv.Result, error) {
 	return res[0], nil
 }
 
+func (s *scripted) Serves() error { return nil }
+func (s *scripted) Drained() bool { return false }
+
 func (s *scripted) Write(_ time.Duration, c kv.Command, _ *slow.Write) (kv.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +195,7 @@ func TestBothProtocolsTellTheSameOutcome(t *testing.T) {
 
 // overHTTP returns what is wrong with the answer, and its code.
 func (c *told) overHTTP(t *testing.T, cfg service.Config, s *scripted) (wrong string, code api.Code) {
-	h, err := web.New(web.Config{Config: cfg, Addr: "127.0.0.1:0", Node: 1, AllowedHosts: []string{"example.com"}}, s)
+	h, err := web.New(web.Config{Config: cfg, Addr: "127.0.0.1:0", Node: 1, AllowedHosts: []string{"example.com"}}, service.FrontOf(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +210,7 @@ func (c *told) overHTTP(t *testing.T, cfg service.Config, s *scripted) (wrong st
 
 // overRedis returns what is wrong with the reply. The protocol has no codes, so the code is that of the case.
 func (c *told) overRedis(t *testing.T, cfg service.Config, s *scripted) (wrong string, code api.Code) {
-	server, err := resp.New(resp.Config{Config: cfg, Addr: "127.0.0.1:0"}, s)
+	server, err := resp.New(resp.Config{Config: cfg, Addr: "127.0.0.1:0"}, service.FrontOf(s))
 	if err == nil {
 		err = server.Listen()
 	}

@@ -14,10 +14,10 @@ import (
 	"tenure/internal/clock"
 	"tenure/server/access"
 	"tenure/server/audit"
-	"tenure/server/backend"
 	"tenure/server/metrics"
 	"tenure/server/replica/elector"
 	"tenure/server/runner"
+	"tenure/server/service"
 	"tenure/server/slow"
 	"tenure/server/transport"
 	"tenure/server/watch"
@@ -48,7 +48,7 @@ type node struct {
 	addresses map[ballot.NodeID]string // of peers, as hints
 	registry  *prometheus.Registry
 	hub       *watch.Hub     // is told of changes while the state is held for writing
-	front     *backend.Front // what the HTTP API talks to
+	front     *service.Front // what the listeners reach the node through
 	ports     *ports
 	tls       *secrets   // nil without TLS
 	audit     *audit.Log // nil: nothing is written down
@@ -157,7 +157,7 @@ func newNode(cfg Config, tls *secrets) *node {
 		cfg: cfg, tls: tls, log: cfg.Logger.With().Uint64("node", uint64(cfg.Node)).Logger(), clock: clock.New(),
 		addresses: map[ballot.NodeID]string{}, registry: prometheus.NewRegistry(), hub: watch.New(cfg.watch()),
 		tokens: make(chan struct{}, 1),
-		front: backend.NewFront(api.Status{Node: uint64(cfg.Node), Version: cfg.Version, Role: api.RoleNone,
+		front: service.NewFront(api.Status{Node: uint64(cfg.Node), Version: cfg.Version, Role: api.RoleNone,
 			ACL: cfg.ACL, Problem: waitsForStore}),
 	}
 	n.started = n.clock.Now()

@@ -32,7 +32,7 @@ func (n *Node) serve() {
 }
 
 func newServer(cfg web.Config, b service.Node) *web.Server {
-	s, err := web.New(cfg, b)
+	s, err := web.New(cfg, service.FrontOf(b))
 	must(err)
 	return s
 }
@@ -178,6 +178,8 @@ func (b *backend) Ready() error {
 
 var errNone = fmt.Errorf("%w: a pretended cluster has none", service.ErrNotApplied)
 
+func (b *backend) Serves() error   { return nil }
+func (b *backend) Drained() bool   { return false }
 func (b *backend) Full() string    { return "" }
 func (b *backend) Peers() []string { return nil }
 func (b *backend) Leader() string  { return "" }

@@ -13,6 +13,7 @@ import (
 	"tenure/server/guardian"
 	"tenure/server/replica"
 	"tenure/server/runner"
+	"tenure/server/service"
 	"tenure/server/transport"
 	"tenure/storage"
 )
@@ -89,6 +90,20 @@ func (b *Cluster) Ready() error {
 			return fmt.Errorf("this node has applied slot %d and cannot catch up: %s", v.Applied, fullNodes(v.Full))
 		}
 		return fmt.Errorf("this node has applied slot %d and is catching up with the master", v.Applied)
+	}
+	return nil
+}
+
+// Serves returns nil if this node may serve clients. One that has founded a cluster alone serves nobody while it waits.
+func (b *Cluster) Serves() error {
+	if !b.foundedAlone() {
+		return nil
+	}
+	if why := b.Sought(); why != "" {
+		return fmt.Errorf("%w: %s", service.ErrOtherCluster, why)
+	}
+	if why := b.FounderWaits(); why != "" {
+		return fmt.Errorf("%w: %s", service.ErrNotApplied, why)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@
 // # Where things are
 //
 //	Backend    the types below, joined                               backend.go
-//	Front      what a node answers before it is a member             front.go, serving.go
 //	KV         keys, transactions and sessions                       kv.go, kv_reads.go
 //	Leases     named leases                                          leases.go, leases_list.go
 //	Transfers  mastership: a transfer, and handing it over           transfers.go

@@ -22,6 +22,7 @@ type silent struct {
 	steps kv.Result
 }
 
+func (s *silent) Serves() error { return nil }
 func (s *silent) Write(time.Duration, kv.Command, *slow.Write) (kv.Result, error) {
 	return s.steps, nil
 }
@@ -68,7 +69,7 @@ func BenchmarkBatch(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				server, err := New(cfg, &silent{steps: done})
+				server, err := New(cfg, service.FrontOf(&silent{steps: done}))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -50,6 +50,8 @@ func (f *fake) apply(t testing.TB, c kv.Command) {
 	}
 }
 
+func (f *fake) Serves() error { return nil }
+
 func (f *fake) Write(_ time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,7 +143,7 @@ type session struct {
 func start(t testing.TB, b service.Node, c Config) *Server {
 	t.Helper()
 	c.Addr = "127.0.0.1:0"
-	s, err := New(c, b)
+	s, err := New(c, service.FrontOf(b))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func newRefusingWorld(t *testing.T, random *rand.Rand) *refusingWorld {
 	w.apply(t, kv.Command{Op: kv.OpQuota, Key: "q/", Value: kv.QuotaLimits(modelQuotaBytes, 0)})
 	cfg.Hub.Begin(w.state.Revision())
 	var err error
-	if w.server, err = New(cfg, w); err != nil {
+	if w.server, err = New(cfg, service.FrontOf(w)); err != nil {
 		t.Fatal(err)
 	}
 	near, far := net.Pipe()

@@ -44,13 +44,13 @@ type shared struct {
 }
 
 // New returns a server that does not listen yet.
-func New(cfg Config, b service.Node) (*Server, error) {
+func New(cfg Config, f *service.Front) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	s := &Server{cfg: cfg.withDefaults(), conns: make(map[*conn]struct{})}
 	var err error
-	if s.service, err = service.New(s.cfg.Config, b, admission.NewMetrics()); err != nil {
+	if s.service, err = service.New(s.cfg.Config, f, admission.NewMetrics()); err != nil {
 		return nil, fmt.Errorf("resp: %w", err)
 	}
 	s.cfg.Admission = s.service.Admission()

@@ -2,6 +2,7 @@
 //
 // # Where things are
 //
+//	front.go               whether there is a node yet, and whether it serves
 //	service.go             the part of a listener's configuration that all protocols have
 //	request.go             a request; no other way leads to keys, sessions and leases
 //	permit.go, needs.go    who asks, and what was found allowed; what may be asked of that

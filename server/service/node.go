@@ -19,12 +19,17 @@ type Node interface {
 	Backups
 	Upgrades
 	Health
+	// Serves returns nil if the node may carry out requests, else the error to refuse them with. It never waits, and it
+	// is called for every request.
+	Serves() error
 }
 
 // Health says how the node is, to everybody.
 type Health interface {
 	// Ready returns nil if the node knows a master that is ready, and is caught up; else it says what is missing.
 	Ready() error
+	// Drained reports whether the node is drained and knows no master.
+	Drained() bool
 	// Full says which members are short of space, as this node knows it, or is "".
 	Full() string
 }

@@ -22,25 +22,16 @@ var (
 	ErrNoSecret     = access.ErrNoSecret
 )
 
-// Permit is who asks, and what that client was found allowed. A Permit is used by one goroutine at a time. The zero
-// Permit is that of a node without tokens, and allows everything.
+// Permit is who asks, and what that client was found allowed. It allows nothing while the node serves no clients. A
+// Permit is used by one goroutine at a time. The zero Permit is that of a node without tokens, and allows everything.
 type Permit struct {
+	front        *Front // nil: nothing is asked of a node
 	who          Credentials
 	timeout      time.Duration   // for the node to find out whether something is allowed
 	tokens       *access.Request // who asks; nil without tokens, when everything is allowed
 	unidentified error           // why it is not known who asks
 	asked        bool            // tokens was asked to decide something
 	decided      bool            // something was found allowed, or nothing is needed
-}
-
-// permitFor returns what a client with the credentials who may do. Without tokens decider is nil. If the credentials
-// cannot be read, unidentified says why.
-func permitFor(decider *access.Decider, who Credentials, unidentified error, timeout time.Duration) Permit {
-	p := Permit{who: who, timeout: timeout, unidentified: unidentified}
-	if decider != nil && unidentified == nil {
-		p.tokens = decider.Begin(who)
-	}
-	return p
 }
 
 // Next makes p the next request of the same client, about which nothing was decided.
@@ -53,8 +44,24 @@ func (p *Permit) Next() {
 // Decides reports whether there are tokens, so that not everything is allowed.
 func (p *Permit) Decides() bool { return p.tokens != nil || p.unidentified != nil }
 
-// NeedsNothing decides that the request needs no permission: its answer is for everybody.
+// NeedsNothing decides that the request needs no permission: its answer is for everybody, even from a node that serves
+// no clients yet.
 func (p *Permit) NeedsNothing() { p.decided = true }
+
+// needNothing returns nil if the node serves clients: the request needs no permission for what it asks of the node.
+func (p *Permit) needNothing() error {
+	err := p.refusal()
+	p.decided = p.decided || err == nil
+	return err
+}
+
+// refusal returns nil if the node serves clients, else what it tells them.
+func (p *Permit) refusal() error {
+	if p.front == nil {
+		return nil
+	}
+	return p.front.refusal()
+}
 
 // MustBeDecided panics unless something was decided about the request: whoever forgot to would answer anybody.
 func (p *Permit) MustBeDecided() {
@@ -91,7 +98,7 @@ func (p *Permit) KnownHere() error {
 
 // Another returns a permit of the same client for another goroutine. Nothing was decided about it.
 func (p *Permit) Another() Permit {
-	other := Permit{who: p.who, timeout: p.timeout, unidentified: p.unidentified}
+	other := Permit{front: p.front, who: p.who, timeout: p.timeout, unidentified: p.unidentified}
 	if p.tokens != nil {
 		other.tokens = p.tokens.Another()
 	}
@@ -99,6 +106,9 @@ func (p *Permit) Another() Permit {
 }
 
 func (p *Permit) decide(how func(*access.Request, acl.Permission, time.Duration) error, need acl.Permission) error {
+	if err := p.refusal(); err != nil {
+		return err
+	}
 	if p.unidentified != nil {
 		return p.unidentified
 	}
@@ -151,8 +161,8 @@ func (p *Permit) Refresh() error {
 // Again decides by this node's present state. Call it after a read that is none of the methods here, and whenever a
 // stream has news.
 func (p *Permit) Again() error {
-	if !p.asked {
-		return nil
+	if err := p.refusal(); err != nil || !p.asked {
+		return err
 	}
 	return p.tokens.Again()
 }

@@ -18,12 +18,14 @@ type Request struct {
 	Line   Line // in the audit log
 
 	service *Service
-	node    Node // of service
 }
+
+// node returns the node of a request about which something was decided.
+func (r *Request) node() Node { return *r.front.node.Load() }
 
 // Begin makes r a request of the client at that end of a connection. With tokens it is allowed nothing before Identify.
 func (s *Service) Begin(r *Request, at End) {
-	*r = Request{service: s, node: s.node, Bounds: boundsOf(s.cfg.Admission, at)}
+	*r = Request{service: s, Permit: Permit{front: s.front}, Bounds: boundsOf(s.cfg.Admission, at)}
 	if s.HasTokens() {
 		r.unidentified = errNotIdentified
 	}
@@ -34,7 +36,10 @@ var errNotIdentified = fmt.Errorf("%w: nothing is known of the client yet", ErrN
 // Identify says whose request r is, or why that is not known. Each question to the node takes at most timeout. With
 // tokens it takes a hash, so it comes after the bounds on requests where it can.
 func (r *Request) Identify(who Credentials, unidentified error, timeout time.Duration) {
-	r.Permit = permitFor(r.service.cfg.Access, who, unidentified, timeout)
+	r.Permit = Permit{front: r.service.front, who: who, timeout: timeout, unidentified: unidentified}
+	if decider := r.service.cfg.Access; decider != nil && unidentified == nil {
+		r.tokens = decider.Begin(who)
+	}
 	r.Bounds.countFor(&r.Permit)
 }
 

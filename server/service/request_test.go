@@ -17,7 +17,7 @@ func TestAClientThatIsNotIdentifiedMayNothing(t *testing.T) {
 		if tokens {
 			cfg.Access = g.decider
 		}
-		s, err := New(cfg, &waiting{}, admission.NewMetrics())
+		s, err := New(cfg, FrontOf(&waiting{}), admission.NewMetrics())
 		if err != nil {
 			t.Fatal(err)
 		}

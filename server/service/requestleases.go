@@ -17,7 +17,7 @@ func (r *Request) Lease(ctx context.Context, c LeaseCommand) (LeaseGrant, error)
 		return LeaseGrant{}, err
 	}
 	if c.Wait <= 0 {
-		g, err := r.node.Lease(ctx, c)
+		g, err := r.node().Lease(ctx, c)
 		return g, InDoubt(err)
 	}
 	place, err := r.Bounds.Wait()
@@ -27,7 +27,7 @@ func (r *Request) Lease(ctx context.Context, c LeaseCommand) (LeaseGrant, error)
 	defer place.Give()
 	r.Bounds.End()
 	ctx, done := r.while(ctx)
-	g, err := r.node.Lease(ctx, c)
+	g, err := r.node().Lease(ctx, c)
 	if denied := done(); err != nil && denied != nil && !IsUnknown(err) {
 		err = denied
 	}
@@ -52,7 +52,7 @@ func (r *Request) RenewLeases(renewals []LeaseCommand, errs []error) ([]LeaseGra
 	for i := range renewals {
 		if errs[i] == nil {
 			all.Go(func() error {
-				g, err := r.node.Lease(context.Background(), renewals[i])
+				g, err := r.node().Lease(context.Background(), renewals[i])
 				grants[i], errs[i] = g, InDoubt(err)
 				return nil
 			})
@@ -93,7 +93,7 @@ func (r *Request) ListLeases(ctx context.Context, q LeaseQuery) (list LeaseList,
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	list, err = r.node.ListLeases(ctx, q)
+	list, err = r.node().ListLeases(ctx, q)
 	return list, hidden, err
 }
 
@@ -102,6 +102,6 @@ func (r *Request) ShowLease(name string) (l LeaseHint, found bool, err error) {
 	if err := r.need(acl.LeaseRead(name)); err != nil {
 		return l, false, err
 	}
-	l, found = r.node.ShowLease(name)
+	l, found = r.node().ShowLease(name)
 	return l, found, nil
 }

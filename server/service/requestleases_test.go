@@ -19,6 +19,8 @@ type waiting struct {
 	err   error
 }
 
+func (w *waiting) Serves() error { return nil }
+
 func (w *waiting) Lease(ctx context.Context, _ LeaseCommand) (LeaseGrant, error) {
 	close(w.began)
 	<-ctx.Done()
@@ -66,7 +68,7 @@ func TestARevokedRequestForALease(t *testing.T) {
 		g.apply(kv.PutPolicy(kv.Policy{ID: policy, Name: "app", Rules: `lease_prefix "" { policy = "write" }`}, true))
 		g.apply(kv.PutToken(kv.Token{Accessor: app, Secret: kv.HashSecret("app"), Policies: []string{policy}}, true))
 		w := &waiting{began: make(chan struct{}), err: c.err}
-		s, err := New(Config{Access: g.decider}, w, admission.NewMetrics())
+		s, err := New(Config{Access: g.decider}, FrontOf(w), admission.NewMetrics())
 		if err != nil {
 			t.Fatal(err)
 		}

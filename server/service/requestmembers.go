@@ -15,7 +15,7 @@ func (r *Request) ListMembers() (api.MemberList, error) {
 	if err := r.need(acl.OperatorRead()); err != nil {
 		return api.MemberList{}, err
 	}
-	return r.node.ListMembers()
+	return r.node().ListMembers()
 }
 
 // PlanChange says what ChangeMembers would do, and refuses what it would refuse. It changes nothing.
@@ -24,7 +24,7 @@ func (r *Request) PlanChange(op members.Operation) (api.MemberPlan, error) {
 	if err := r.need(acl.OperatorRead()); err != nil {
 		return api.MemberPlan{}, err
 	}
-	return r.node.PlanChange(r.timeout, op)
+	return r.node().PlanChange(r.timeout, op)
 }
 
 // ChangeMembers begins the operation, and returns it once it is in the log; see Members.
@@ -41,7 +41,7 @@ func (r *Request) ChangeMembers(op members.Operation) (api.MemberOperation, erro
 	if err := r.needNow(acl.OperatorWrite()); err != nil {
 		return api.MemberOperation{}, err
 	}
-	begun, err := r.node.ChangeMembers(r.timeout, op)
+	begun, err := r.node().ChangeMembers(r.timeout, op)
 	return begun, inDoubtWith(err, "ask again with the operation "+op.ID)
 }
 
@@ -51,7 +51,7 @@ func (r *Request) CancelChange(operation string) (api.MemberOperation, error) {
 	if err := r.needNow(acl.OperatorWrite()); err != nil {
 		return api.MemberOperation{}, err
 	}
-	op, err := r.node.CancelChange(r.timeout, operation)
+	op, err := r.node().CancelChange(r.timeout, operation)
 	return op, inDoubtWith(err, "ask again with the operation "+operation)
 }
 
@@ -61,7 +61,7 @@ func (r *Request) DrainNode(node ballot.NodeID, off, force bool) error {
 	if err := r.needNow(acl.OperatorWrite()); err != nil {
 		return err
 	}
-	return inDoubtWith(r.node.DrainNode(r.timeout, node, off, force), "ask again")
+	return inDoubtWith(r.node().DrainNode(r.timeout, node, off, force), "ask again")
 }
 
 // Transfer asks the master to hand over, to node `to` if it is not 0.
@@ -70,7 +70,7 @@ func (r *Request) Transfer(to ballot.NodeID) error {
 	if err := r.needNow(acl.OperatorWrite()); err != nil {
 		return err
 	}
-	return InDoubt(r.node.Transfer(r.timeout, to))
+	return InDoubt(r.node().Transfer(r.timeout, to))
 }
 
 func nodeText(id ballot.NodeID) string { return strconv.FormatUint(uint64(id), 10) }
@@ -85,8 +85,10 @@ func inDoubtWith(err error, advice string) error {
 
 // Upgrade returns what this node knows of the feature level.
 func (r *Request) Upgrade() (api.Upgrade, error) {
-	err := r.needForLevel(acl.OperatorRead())
-	return r.node.Upgrade(), err
+	if err := r.needForLevel(acl.OperatorRead()); err != nil {
+		return api.Upgrade{}, err
+	}
+	return r.node().Upgrade(), nil
 }
 
 // FinishUpgrade has the master raise the level to the newest that this node knows, and waits until it is; dry: it only
@@ -95,19 +97,24 @@ func (r *Request) FinishUpgrade(dry bool) (api.Upgrade, error) {
 	if dry {
 		r.Line.Omit()
 	}
-	if err := r.needForLevel(acl.OperatorWrite()); err != nil || dry {
-		return r.node.Upgrade(), err
+	if err := r.needForLevel(acl.OperatorWrite()); err != nil {
+		return api.Upgrade{}, err
 	}
-	out, err := r.node.FinishUpgrade(r.timeout)
+	if dry {
+		return r.node().Upgrade(), nil
+	}
+	out, err := r.node().FinishUpgrade(r.timeout)
 	return out, InDoubt(err)
 }
 
 // needForLevel decides whether the request may see or raise the level. Below the level of tokens no token can exist, so
 // everybody may. The next step, the bootstrap, is open to everybody as well.
 func (r *Request) needForLevel(p acl.Permission) error {
-	if r.node.Upgrade().FeatureLevel < kv.LevelOfACL {
-		r.NeedsNothing()
-		return nil
+	if err := r.refusal(); err != nil {
+		return err
+	}
+	if r.node().Upgrade().FeatureLevel < kv.LevelOfACL {
+		return r.needNothing()
 	}
 	return r.needNow(p)
 }
@@ -124,7 +131,7 @@ func (r *Request) Backup() (Backup, error) {
 			return nil, err
 		}
 	}
-	out, err := r.node.Backup(r.timeout)
+	out, err := r.node().Backup(r.timeout)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 // Get reads one key, about which something was decided.
 func (r *Request) Get(mode Mode, key string) (kv.Entry, bool, ReadMeta, error) {
 	r.MustBeDecided()
-	e, found, meta, err := r.node.Get(r.timeout, mode, key)
+	e, found, meta, err := r.node().Get(r.timeout, mode, key)
 	if err == nil {
 		err = r.Again()
 	}
@@ -19,7 +19,9 @@ func (r *Request) Get(mode Mode, key string) (kv.Entry, bool, ReadMeta, error) {
 // with the first key. After an error each may have been called with entries that the client must not get.
 func (r *Request) GetMany(mode Mode, keys []string, each func(i int, e kv.Entry) bool) (uint64, error) {
 	if !r.Decides() {
-		r.NeedsNothing()
+		if err := r.needNothing(); err != nil {
+			return 0, err
+		}
 	} else {
 		for _, k := range keys {
 			if err := r.NeedKey(k); err != nil {
@@ -27,7 +29,7 @@ func (r *Request) GetMany(mode Mode, keys []string, each func(i int, e kv.Entry)
 			}
 		}
 	}
-	revision, err := r.node.GetMany(r.timeout, mode, keys, each)
+	revision, err := r.node().GetMany(r.timeout, mode, keys, each)
 	if err == nil {
 		err = r.Again()
 	}
@@ -38,7 +40,7 @@ func (r *Request) GetMany(mode Mode, keys []string, each func(i int, e kv.Entry)
 // revision is not above that of the meta.
 func (r *Request) Snapshot(mode Mode) (*kv.Snapshot, ReadMeta, error) {
 	r.MustBeDecided()
-	view, meta, err := r.node.Snapshot(r.timeout, mode)
+	view, meta, err := r.node().Snapshot(r.timeout, mode)
 	if err != nil {
 		return nil, meta, err
 	}
@@ -53,7 +55,10 @@ func (r *Request) Snapshot(mode Mode) (*kv.Snapshot, ReadMeta, error) {
 // ReadPoint waits until this node has applied every write acknowledged before the call, as mode requires, and returns a
 // revision of the state then. It reads nothing, so it needs no permission.
 func (r *Request) ReadPoint(mode Mode) (revision uint64, err error) {
-	return r.node.GetMany(r.timeout, mode, []string{anyKey}, func(int, kv.Entry) bool { return true })
+	if err := r.needNothing(); err != nil {
+		return 0, err
+	}
+	return r.node().GetMany(r.timeout, mode, []string{anyKey}, func(int, kv.Entry) bool { return true })
 }
 
 // anyKey is read where only the moment of reading matters.

@@ -15,18 +15,17 @@ import (
 func (r *Request) MayEndSession(id string) (there bool, err error) {
 	r.Line.About(id)
 	if !r.Decides() {
-		r.NeedsNothing()
-		return true, nil
+		return true, r.needNothing()
 	}
 	if err := r.needSome(acl.SessionRead("")); err != nil {
 		return false, ofOthers(err)
 	}
-	e, there := r.node.Session(id)
+	e, there := r.node().Session(id)
 	if !there {
 		if err := r.Refresh(); err != nil {
 			return false, err
 		}
-		if e, there = r.node.Session(id); !there {
+		if e, there = r.node().Session(id); !there {
 			return false, nil
 		}
 	}
@@ -57,7 +56,7 @@ func (e *hiddenError) Unwrap() error { return e.denied }
 // Session returns a session as this node has applied it. Something must have been decided.
 func (r *Request) Session(id string) (kv.Session, bool) {
 	r.MustBeDecided()
-	return r.node.Session(id)
+	return r.node().Session(id)
 }
 
 // KeyCount returns how many keys there were a little while ago. known is false if they were not counted yet. The client
@@ -66,11 +65,11 @@ func (r *Request) KeyCount() (keys int, known bool) {
 	if !r.MayKeys("") {
 		return 0, false
 	}
-	return r.node.KeyCount()
+	return r.node().KeyCount()
 }
 
 // Remaining returns about how long the time that runs on name has left; runs is false if none is known to run.
 func (r *Request) Remaining(kind kv.TimedKind, name string) (left time.Duration, runs bool) {
 	r.MustBeDecided()
-	return r.node.Remaining(kind, name)
+	return r.node().Remaining(kind, name)
 }

@@ -16,12 +16,14 @@ import (
 // decoded fields. It panics if the command has no needs and nothing was decided before.
 func (r *Request) MayWrite(c *kv.Command) error {
 	r.Line.AboutCommand(c)
-	if c.Op == kv.OpBootstrap {
-		r.NeedsNothing() // the state allows it once
-	}
 	if !r.Decides() {
-		r.decided = true
-		return nil
+		if err := r.needNothing(); err != nil {
+			return err
+		}
+		return r.front.makeSure(r.timeout)
+	}
+	if c.Op == kv.OpBootstrap { // the state allows it once
+		return r.needNothing()
 	}
 	err := access.EachNeed(c, func(p acl.Permission, some bool) error {
 		if some {
@@ -58,9 +60,9 @@ func (r *Request) Write(c kv.Command, drawn bool, took *slow.Write) (kv.Result, 
 	until, doubt := time.Now().Add(r.timeout), false
 	for left := r.timeout; left > 0; left = time.Until(until) {
 		c.Decided = r.decidedAt()
-		write := r.node.Write
+		write := r.node().Write
 		if drawn && !doubt { // a new base would make a second write of a copy in doubt
-			write = r.node.WriteDrawn
+			write = r.node().WriteDrawn
 		}
 		res, err := write(left, c, took)
 		if err == nil {
@@ -87,7 +89,7 @@ func (r *Request) Write(c kv.Command, drawn bool, took *slow.Write) (kv.Result, 
 func (r *Request) Restore(body io.Reader, c kv.Command) (kv.Result, error) {
 	r.MustBeDecided()
 	c.Decided = r.decidedAt()
-	res, err := r.node.Restore(r.timeout, body, c)
+	res, err := r.node().Restore(r.timeout, body, c)
 	if err == nil && res.Code == kv.CodeDone {
 		r.Line.At(res.Revision)
 	}

@@ -72,20 +72,21 @@ func (c Config) Validate() error {
 type Service struct {
 	Cluster
 	Health
-	cfg  Config
-	node Node
+	cfg   Config
+	front *Front
 }
 
-// New returns the service of n. A listener whose Config has no Admission gets one of its own, which counts in m.
-func New(cfg Config, n Node, m *admission.Metrics) (*Service, error) {
-	if n == nil {
+// New returns the service of the node behind f. A listener whose Config has no Admission gets one of its own, which
+// counts in m.
+func New(cfg Config, f *Front, m *admission.Metrics) (*Service, error) {
+	if f == nil {
 		return nil, errors.New("no node to serve")
 	}
 	cfg = cfg.WithDefaults()
 	if cfg.Admission == nil {
 		cfg.Admission = admission.NewControl(cfg.Limits, cfg.Logger, m)
 	}
-	return &Service{Cluster: n, Health: n, cfg: cfg, node: n}, nil
+	return &Service{Cluster: f, Health: f, cfg: cfg, front: f}, nil
 }
 
 // Admission returns the bounds on the clients.
@@ -97,7 +98,7 @@ func (s *Service) Revision() uint64 { return s.Status().Revision }
 // CatchUp waits until this node has applied every command that was acknowledged before the call, and returns the
 // store's revision then.
 func (s *Service) CatchUp(timeout time.Duration) (revision uint64, err error) {
-	return s.node.CatchUp(timeout)
+	return s.front.CatchUp(timeout)
 }
 
 // HasTokens reports whether there are tokens, so that not everything is allowed.

@@ -162,7 +162,7 @@ func TestALeaseThatIsWaitedForIsAnswered(t *testing.T) {
 	cfg := testConfig()
 	cfg.Hub = f.hub
 	cfg.HeaderTimeout, cfg.BodyTimeout, cfg.ClientTimeout, cfg.ResponseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond, 150*time.Millisecond
-	s, err := New(cfg, slowLeases{f, 400 * time.Millisecond})
+	s, err := New(cfg, service.FrontOf(slowLeases{f, 400 * time.Millisecond}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func TestAClientThatReadsNothingLosesItsBackup(t *testing.T) {
 // serveBackup serves f and returns the address of its backup.
 func serveBackup(t *testing.T, f *fake, piece time.Duration) string {
 	t.Helper()
-	s, err := New(Config{Addr: "127.0.0.1:0", Node: 1, EventTimeout: piece, AllowedHosts: []string{"x"}}, f)
+	s, err := New(Config{Addr: "127.0.0.1:0", Node: 1, EventTimeout: piece, AllowedHosts: []string{"x"}}, service.FrontOf(f))
 	if err == nil {
 		err = s.Listen()
 	}

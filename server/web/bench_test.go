@@ -40,7 +40,7 @@ type rewound struct{ *bytes.Reader }
 func (rewound) Close() error { return nil }
 
 func bench(b *testing.B, method, target string, body []byte) {
-	s, err := New(testConfig(), &still{newFake(b), kv.Entry{Key: "bench/key-000123", Value: make([]byte, 256), CreateIndex: 5, ModifyIndex: 123456}})
+	s, err := New(testConfig(), service.FrontOf(&still{newFake(b), kv.Entry{Key: "bench/key-000123", Value: make([]byte, 256), CreateIndex: 5, ModifyIndex: 123456}}))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -216,3 +216,15 @@ func TestTooManyConnectionsHasACode(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// A client that asks for a master learns from a drained node that knows none that to try again may be of no use.
+func TestADrainedNodeSaysSo(t *testing.T) {
+	for _, drained := range []bool{false, true} {
+		f := newFake(t)
+		f.readErr, f.drained = service.ErrNotApplied, drained
+		w := call(newServer(t, f), "GET", api.PathKV+"a", "")
+		if got := head(w, api.HeaderDrained) != ""; got != drained {
+			t.Errorf("drained %t: %v", drained, w.Header())
+		}
+	}
+}

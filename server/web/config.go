@@ -26,8 +26,6 @@ type Config struct {
 	Version, Revision string
 	// Node is the node's number, which errors carry in X-Tenure-Node.
 	Node ballot.NodeID
-	// Drained reports whether the node is drained and knows no master. Nil: it never is.
-	Drained func() bool
 	// NodeName is the node's name in sessions that name none and in /v1/agent/self. Empty: node-N, N being its number.
 	NodeName string
 	// Insecure allows listening where others can reach the node without TLS.
@@ -75,9 +73,6 @@ const (
 
 func (c Config) withDefaults() Config {
 	c.Config = c.Config.WithDefaults()
-	if c.Drained == nil {
-		c.Drained = func() bool { return false }
-	}
 	c.SessionTTLMin = cmp.Or(c.SessionTTLMin, api.DefaultMinSessionTTL)
 	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, DefaultMaxHeaderBytes)
 	c.HeaderTimeout = cmp.Or(c.HeaderTimeout, DefaultHeaderTimeout)

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // overConn measures one request and its reply over a connection of the real server: parsing and writing,
 // the handler, and two crossings of loopback. The client is bytes made before, so that what is counted is the
 // server's.
 func overConn(b *testing.B, method, target string, body []byte) {
-	s, err := New(testConfig(), &still{newFake(b), kv.Entry{Key: "bench/key-000123", Value: make([]byte, 256), CreateIndex: 5, ModifyIndex: 123456}})
+	s, err := New(testConfig(), service.FrontOf(&still{newFake(b), kv.Entry{Key: "bench/key-000123", Value: make([]byte, 256), CreateIndex: 5, ModifyIndex: 123456}}))
 	if err != nil {
 		b.Fatal(err)
 	}

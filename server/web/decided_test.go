@@ -87,7 +87,7 @@ func TestTheVerdictOnASecondCopy(t *testing.T) {
 			}}
 			cfg := testConfig()
 			cfg.Hub, cfg.Access = g.hub, g.decider
-			s, err := New(cfg, w)
+			s, err := New(cfg, service.FrontOf(w))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,6 +38,7 @@ type fake struct {
 
 	writeErr, readErr, transferErr, readyErr error
 	full                                     string
+	drained                                  bool
 	result                                   kv.Result           // if Code is set, the answer to every write
 	meta                                     service.ReadMeta    // LastContact and KnownLeader of reads
 	onWrite                                  func(time.Duration) // called before a write is applied
@@ -237,6 +238,8 @@ func (f *fake) asked(what string, details ...any) {
 }
 
 func (f *fake) Ready() error    { return f.readyErr }
+func (f *fake) Serves() error   { return nil }
+func (f *fake) Drained() bool   { return f.drained }
 func (f *fake) Full() string    { return f.full }
 func (f *fake) Peers() []string { return f.peers }
 func (f *fake) Leader() string  { return f.leader }
@@ -271,7 +274,7 @@ func newServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
 	for _, c := range change {
 		c(&cfg)
 	}
-	s, err := New(cfg, f)
+	s, err := New(cfg, service.FrontOf(f))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,13 +55,13 @@ func notHere(string) error {
 // NewHealth returns a server of a port for health checks that does not listen yet. It shows the metrics of shown,
 // except those that name prefixes of keys. It ignores TLS, tokens, the audit log, the shared bounds and the registry in
 // cfg: it identifies no client, and does not export its own figures.
-func NewHealth(cfg Config, shown prometheus.Gatherer, b service.Node) (*Server, error) {
+func NewHealth(cfg Config, shown prometheus.Gatherer, f *service.Front) (*Server, error) {
 	if shown == nil {
 		return nil, errors.New("web: no metrics to show")
 	}
 	cfg.TLS, cfg.Access, cfg.Audit, cfg.Admission, cfg.Registry, cfg.Insecure = nil, nil, nil, nil, nil, true
 	cfg.IdleTimeout = healthIdle
-	s, err := newFor(healthPort, cfg, b)
+	s, err := newFor(healthPort, cfg, f)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"tenure/api"
 	"tenure/internal/wrongport"
 	"tenure/server/admission"
+	"tenure/server/service"
 )
 
 // newHealthPort returns a port for health checks that shows the metrics of shown.
@@ -22,7 +23,7 @@ func newHealthPort(t *testing.T, f *fake, shown *prometheus.Registry, change ...
 	for _, c := range change {
 		c(&cfg)
 	}
-	s, err := NewHealth(cfg, shown, f)
+	s, err := NewHealth(cfg, shown, service.FrontOf(f))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tenure/api"
+	"tenure/server/service"
 )
 
 // A page of anybody can have a browser send requests here by a name of its own: none of them is answered, whatever
@@ -15,7 +16,7 @@ func TestOtherHostsAreRefused(t *testing.T) {
 	cfg := testConfig()
 	cfg.AllowedHosts = []string{"KV.example.com", "kv1"}
 	b := newFake(t)
-	s, err := New(cfg, b)
+	s, err := New(cfg, service.FrontOf(b))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestOtherHostsAreRefused(t *testing.T) {
 
 // No method that changes something is open to pages of another origin, also where the browser asks nobody first.
 func TestOtherOriginsAreRefused(t *testing.T) {
-	s, err := New(testConfig(), newFake(t))
+	s, err := New(testConfig(), service.FrontOf(newFake(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 
 // What a page of another origin has loaded would tell it, by loading or not, whether a key is there. A link may lead here.
 func TestFetchedByOtherOriginsIsRefused(t *testing.T) {
-	s, err := New(testConfig(), newFake(t))
+	s, err := New(testConfig(), service.FrontOf(newFake(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

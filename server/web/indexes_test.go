@@ -77,7 +77,7 @@ func TestAnUnknownIndexWithoutAMaster(t *testing.T) {
 	b := &noCatchUp{fake: f, err: noMaster}
 	cfg := testConfig()
 	cfg.Hub = f.hub
-	s, err := New(cfg, b)
+	s, err := New(cfg, service.FrontOf(b))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"tenure/server/service"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -48,7 +50,7 @@ func TestMetricsThatAreTaken(t *testing.T) {
 	newServer(t, newFake(t), func(c *Config) { c.Registry = r })
 	cfg := testConfig()
 	cfg.Registry = r
-	if _, err := New(cfg, newFake(t)); err == nil || !strings.Contains(err.Error(), "register HTTP metrics") {
+	if _, err := New(cfg, service.FrontOf(newFake(t))); err == nil || !strings.Contains(err.Error(), "register HTTP metrics") {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tenure/api"
+	"tenure/server/service"
 	"tenure/server/web/ui"
 )
 
@@ -162,7 +163,7 @@ func TestThePageNeedsNoToken(t *testing.T) {
 // The port for health checks has no page: nobody is asked for a token there.
 func TestTheHealthPortHasNoPage(t *testing.T) {
 	cfg := testConfig()
-	s, err := NewHealth(cfg, prometheus.NewRegistry(), newFake(t))
+	s, err := NewHealth(cfg, prometheus.NewRegistry(), service.FrontOf(newFake(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

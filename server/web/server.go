@@ -32,9 +32,9 @@ type Server struct {
 }
 
 // New returns a server that does not listen yet. It registers the HTTP metrics in cfg.Registry.
-func New(cfg Config, b service.Node) (*Server, error) { return newFor(clientPort, cfg, b) }
+func New(cfg Config, f *service.Front) (*Server, error) { return newFor(clientPort, cfg, f) }
 
-func newFor(p port, cfg Config, b service.Node) (*Server, error) {
+func newFor(p port, cfg Config, f *service.Front) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func newFor(p port, cfg Config, b service.Node) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, port: p, metrics: m, node: strconv.FormatUint(uint64(cfg.Node), 10)}
-	if s.service, err = service.New(cfg.Config, b, m.admission); err != nil {
+	if s.service, err = service.New(cfg.Config, f, m.admission); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
 	s.conns.open, s.conns.limits, s.conns.pending = &m.conns, s.Admission().Conns, s.Admission().Pending
@@ -77,7 +77,7 @@ func (s *Server) newDispatcher() *dispatcher {
 	return &dispatcher{
 		node: []string{s.node}, service: s.service, metrics: m, slow: cfg.Slow, log: cfg.Logger,
 		hosts:       NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
-		crossOrigin: http.NewCrossOriginProtection(), timeouts: timeoutsOf(cfg), waits: s.waits, drained: cfg.Drained,
+		crossOrigin: http.NewCrossOriginProtection(), timeouts: timeoutsOf(cfg), waits: s.waits, drained: s.service.Drained,
 	}
 }
 

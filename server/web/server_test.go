@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"tenure/server/service"
+
 	"go.uber.org/goleak"
 )
 
@@ -36,7 +38,7 @@ func TestConfigThatIsRefused(t *testing.T) {
 	} {
 		cfg := testConfig()
 		c.change(&cfg)
-		if _, err := New(cfg, newFake(t)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := New(cfg, service.FrontOf(newFake(t))); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("want %q: %v", c.says, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"tenure/internal/certs"
 	"tenure/internal/certs/certstest"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // BenchmarkTLS is a read of a value over a connection that is open, with TLS and without. The client is the same in both,
@@ -27,7 +28,7 @@ func BenchmarkTLS(b *testing.B) {
 					cfg.TLS = files.Config()
 					dial = func(addr string) (net.Conn, error) { return tls.Dial("tcp", addr, &tls.Config{RootCAs: ca.Pool(b)}) }
 				}
-				s, err := New(cfg, &still{newFake(b), kv.Entry{Key: "k", Value: make([]byte, size), CreateIndex: 5, ModifyIndex: 123456}})
+				s, err := New(cfg, service.FrontOf(&still{newFake(b), kv.Entry{Key: "k", Value: make([]byte, size), CreateIndex: 5, ModifyIndex: 123456}}))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -205,7 +205,7 @@ func TestNoChangeFallsBetween(t *testing.T) {
 	}
 	cfg := testConfig()
 	cfg.Hub = b.hub
-	s, err := New(cfg, b)
+	s, err := New(cfg, service.FrontOf(b))
 	if err != nil {
 		t.Fatal(err)
 	}
