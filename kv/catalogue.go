@@ -58,13 +58,13 @@ type operation struct {
 	part    bool   // it may be part of a transaction
 	step    bool   // it may be a step of a sequence
 	check   bool   // it may stand at the beginning of a sequence
-	partial bool   // it may be a part or step only
+	inside  bool   // it may be nothing but a part or step
 	own     bool   // only nodes ask for it
 	space   space
-	// tells is the keys of which its result tells something. An operation that may have one of the tellingModes tells
-	// of them with such a mode only.
+	// tells is the keys of which its result tells something: a client must be allowed to read them. An operation that
+	// may have one of the tellingModes tells of them with such a mode only.
 	tells keys
-	// writes is the keys that it writes or deletes.
+	// writes is the keys that it writes or deletes: a client must be allowed to write them.
 	writes keys
 	// beside is what it changes that is neither a key nor a fence, in words.
 	beside string
@@ -136,24 +136,24 @@ var catalogue = [...]operation{
 
 	OpAppend: {name: "append", named: byKey, takes: hasValue | hasNum | fenced, level: 1, step: true,
 		tells: itsKey, writes: itsKey},
-	OpFetch:   {name: "fetch", named: byKey, level: 1, step: true, partial: true, space: reads, tells: itsKey},
-	OpMeasure: {name: "measure", named: byKey, level: 1, step: true, partial: true, space: reads, tells: itsKey},
+	OpFetch:   {name: "fetch", named: byKey, level: 1, step: true, inside: true, space: reads, tells: itsKey},
+	OpMeasure: {name: "measure", named: byKey, level: 1, step: true, inside: true, space: reads, tells: itsKey},
 	OpSequence: {name: "sequence", named: byNone, takes: hasParts | fenced | hasSaid,
 		modes: ModeWhole, level: 1},
 	OpPutAll: {name: "put-all", named: byNone, takes: hasValue | hasTTL | hasTest | fenced,
 		modes: ModeAbsent | ModeEqual, level: 1, step: true, tells: itsPairs, writes: itsPairs, rule: arePairs},
 
-	OpGet:        {name: "get", named: byKey, part: true, partial: true, space: reads, tells: itsKey},
-	OpGetOrEmpty: {name: "get-or-empty", named: byKey, part: true, partial: true, space: reads, tells: itsKey},
-	OpGetTree:    {name: "get-tree", named: byPrefix, part: true, partial: true, space: reads, tells: keysBelow},
+	OpGet:        {name: "get", named: byKey, part: true, inside: true, space: reads, tells: itsKey},
+	OpGetOrEmpty: {name: "get-or-empty", named: byKey, part: true, inside: true, space: reads, tells: itsKey},
+	OpGetTree:    {name: "get-tree", named: byPrefix, part: true, inside: true, space: reads, tells: keysBelow},
 	OpCheckIndex: {name: "check-index", named: byKey, takes: hasIndex,
-		part: true, check: true, partial: true, space: reads, tells: itsKey},
+		part: true, check: true, inside: true, space: reads, tells: itsKey},
 	OpCheckSession: {name: "check-session", named: byKey, takes: hasSessionID,
-		part: true, partial: true, space: reads, tells: itsKey},
-	OpCheckNotExists: {name: "check-not-exists", named: byKey, part: true, check: true, partial: true, space: reads, tells: itsKey},
+		part: true, inside: true, space: reads, tells: itsKey},
+	OpCheckNotExists: {name: "check-not-exists", named: byKey, part: true, check: true, inside: true, space: reads, tells: itsKey},
 	OpCheckValue: {name: "check-value", named: byKey, takes: hasValue,
-		part: true, check: true, partial: true, space: reads, tells: itsKey},
-	OpCheckUnchanged: {name: "check-unchanged", named: byKey, takes: hasIndex, level: 1, check: true, partial: true,
+		part: true, check: true, inside: true, space: reads, tells: itsKey},
+	OpCheckUnchanged: {name: "check-unchanged", named: byKey, takes: hasIndex, level: 1, check: true, inside: true,
 		space: reads, tells: itsKey},
 }
 

@@ -57,16 +57,18 @@ func (t *compound) transaction(parts []Part) (Result, error) {
 		if failed == 0 && (r.Code == CodeTooLarge || !t.fits(&r) || t.listed > MaxListed) {
 			return t.undone(Result{Code: CodeTooLarge}), nil
 		}
-		if r.Code != CodeDone {
-			failed++
-		}
 		if r.Code == CodeQuota {
 			if overs++; overs == 1 {
 				over = r
 			}
 		}
+		if r.Code != CodeDone {
+			if failed++; failed == 1 {
+				t.onlyDone(i)
+			}
+		}
 		if failed > 0 && r.Code != CodeCondition {
-			r.Count, r.Body = 0, "" // nothing was changed, so there is nothing to tell but of checks
+			r = Result{Code: r.Code} // nothing will be changed, so only checks have something to tell
 		}
 		t.results = appendStep(t.results, &r)
 	}
@@ -76,7 +78,15 @@ func (t *compound) transaction(parts []Part) (Result, error) {
 	case failed == overs: // with space it would be done
 		return t.undone(Result{Code: CodeQuota, Body: over.Body}), nil
 	}
-	return t.undone(Result{Code: CodeCondition, Body: failures(t.results)}), nil
+	return t.undone(Result{Code: CodeCondition, Body: string(t.results)}), nil
+}
+
+// onlyDone has the results say of the first n parts, of a transaction that will be undone, only that they were done.
+func (t *compound) onlyDone(n int) {
+	t.results = t.results[:0]
+	for range n {
+		t.results = appendStep(t.results, &Result{Code: CodeDone})
+	}
 }
 
 // runPart carries out a part of a transaction, and adds to its result the entry that it tells of.
@@ -110,19 +120,6 @@ func (t *compound) runPart(p *Part) (Result, error) {
 	}
 	r.Body = EncodeEntries(told)
 	return r, nil
-}
-
-// failures returns the results of a transaction that is undone: what its parts have told is left out, but for checks.
-func failures(results []byte) string {
-	var b []byte
-	for s := (Steps{rest: string(results)}); s.rest != ""; {
-		r, _ := s.Next() // appendStep has written it
-		if r.Code != CodeCondition {
-			r.Count, r.Body = 0, ""
-		}
-		b = appendStep(b, &r)
-	}
-	return string(b)
 }
 
 // sequence carries out the steps of c.
@@ -178,10 +175,10 @@ func (t *compound) undone(r Result) Result {
 // fits reports whether r has space behind the results, of a compound that can be undone.
 func (t *compound) fits(r *Result) bool { return len(t.results)+stepBytes+len(r.Body) <= MaxBodyBytes }
 
-// mayFit reports whether the result of p, the first of so many steps that are left, fits behind those before into
-// SequenceBytes, before it is carried out. That of the first step always does. There is space for the results of all
-// steps that are left, as far as they have no body: of what a client sends as one command only deletions, which have
-// none, write in several steps, and so are not separated.
+// mayFit reports whether SequenceBytes has space for the result of p, the first of so many steps that are left. It is
+// asked before p is carried out; the first step of a sequence always fits. The other steps that are left are counted as
+// if their results had no body. That of a deletion has none, and deletions are all that a client sends as one command
+// and the log has as several steps: so these are done together or not at all.
 func (t *compound) mayFit(p *Part, left int) (bool, error) {
 	used := len(t.results)
 	if used == 0 {

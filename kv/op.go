@@ -132,7 +132,7 @@ type Command struct {
 	Test    []byte        // ModeEqual
 	Mode    Mode          // see there
 	Session Session       // OpSession…, OpCheckSession, with a Lock, and an upload: of these only the ID
-	Arm     uint64        // OpEnd…
+	Arm     uint64        // OpEnd…, OpQuota, OpDropStaged: see there
 	Parts   []Part        // OpTransaction, at most MaxParts; OpSequence, at most MaxSteps
 	// Fence and Token refuse the command with CodeFenced if a larger token of that name was seen, and else make Token
 	// the largest, whatever becomes of the command's condition. The name is `lease/N` or `kv/K`. An empty Fence is

@@ -8,7 +8,7 @@ import (
 // Validate reports the first thing about c that would make every node answer CodeMalformed. A field that c's Op does
 // not use must be zero, so that no client relies on an ignored field. Without an idempotency key Base means nothing.
 func (c *Command) Validate() error {
-	if known(c.Op).partial {
+	if known(c.Op).inside {
 		return fmt.Errorf("%w: operation %d is for transactions and sequences only", ErrCommand, c.Op)
 	}
 	if err := c.validate(c.present()); err != nil {

@@ -12,7 +12,7 @@ import (
 // beginArrival counts the commands that have arrived together as one request in flight.
 func (c *conn) beginArrival() {
 	if a := &c.arrived; !a.begun {
-		a.begun, a.refusal = true, c.to.Bounds.Begin(service.Ordinary)
+		a.begun, a.refusal = true, c.to.Bounds.Enter(service.Ordinary)
 	}
 }
 
@@ -26,7 +26,7 @@ func (c *conn) endArrival() {
 
 // tooMuchUnread returns the error for a read that held.hold has stopped. Who gets it gets it late.
 func (x *executor) tooMuchUnread() error {
-	x.to.Bounds.Slow()
+	x.to.Bounds.RefuseLate()
 	if x.held.greedy {
 		return service.Overloaded(admission.ErrAnswers)
 	}
@@ -50,7 +50,7 @@ func (c *conn) admit(cmd *command, args [][]byte) error {
 		return nil
 	case c.arrived.refusal == nil:
 	case p == service.Release && !c.arrived.released:
-		if err := c.to.Bounds.Begin(p); err != nil {
+		if err := c.to.Bounds.Enter(p); err != nil {
 			return err
 		}
 		c.arrived.released = true

@@ -132,9 +132,7 @@ func (x *executor) stepsOf(c *kv.Command, r *kv.Result, checks int) error {
 		if err != nil {
 			return service.InDoubt(err)
 		}
-		if s.Code == kv.CodeQuota && !x.to.MayOperator() {
-			s.Body = "" // how much others have under the prefix
-		}
+		x.to.Hide(&s)
 		x.results = append(x.results, result{code: s.Code, count: s.Count, body: s.Body})
 	}
 	for i := range x.results {

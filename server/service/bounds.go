@@ -28,7 +28,7 @@ type Bounds struct {
 	rated   bool             // the rate of this client is counted
 	moved   *atomic.Int64
 	flight  admission.Flight
-	slow    bool // the client asks for more than it may: refusals come late
+	late    bool // the client asks for more than it may: refusals come late
 }
 
 func boundsOf(c *admission.Control, at End) Bounds {
@@ -60,10 +60,10 @@ const (
 	Operator = admission.Operator // it is one of those who watch over the cluster
 )
 
-// Begin counts a request in flight, or what of Redis's has arrived together.
-func (b *Bounds) Begin(p Priority) (err error) {
+// Enter counts a request in flight, or what of Redis's has arrived together.
+func (b *Bounds) Enter(p Priority) (err error) {
 	if b.flight, err = b.control.Conns.Begin(b.conn, p); err != nil {
-		b.slow = b.slow || errors.Is(err, admission.ErrSourceRequests)
+		b.late = b.late || errors.Is(err, admission.ErrSourceRequests)
 		return Overloaded(err)
 	}
 	return nil
@@ -78,7 +78,7 @@ func (b *Bounds) Ask(lines int, p Priority) error {
 	if err == nil {
 		return nil
 	}
-	b.slow = true
+	b.late = true
 	return &TooFastError{Retry: max(retry, time.Millisecond),
 		err: fmt.Errorf("%w: %w: at most %d a second", ErrOverloaded, err, b.control.Limits.Rate.PerSecond)}
 }
@@ -111,7 +111,7 @@ func (b *Bounds) Charge() {
 func (b *Bounds) Wait() (admission.Place, error) {
 	place, err := b.control.Places.Take(b.client)
 	if err != nil {
-		b.slow = true
+		b.late = true
 		err = Overloaded(err)
 	}
 	return place, err
@@ -128,25 +128,25 @@ func (b *Bounds) Answer(bytes int) (taken func(), err error) {
 		return func() {}, nil
 	}
 	if taken, err = b.control.Conns.Answering(b.conn, int64(bytes)); err != nil {
-		b.slow = true
+		b.late = true
 		return func() {}, Overloaded(err)
 	}
 	return taken, nil
 }
 
-// End says that the request is over, or waits from now on. A second call does nothing.
-func (b *Bounds) End() { b.flight.End() }
+// Leave says that the request is over, or waits from now on. A second call does nothing.
+func (b *Bounds) Leave() { b.flight.End() }
 
-// Slow has the refusals of the request come late.
-func (b *Bounds) Slow() { b.slow = true }
+// RefuseLate has the refusals of the request come late.
+func (b *Bounds) RefuseLate() { b.late = true }
 
 // Delay waits before a refusal is sent to a client that asks for more than it may, or until one of the channels is
 // closed. The request is no longer in flight.
 func (b *Bounds) Delay(gone, stopping <-chan struct{}) {
-	b.End()
-	if b.slow {
+	b.Leave()
+	if b.late {
 		b.control.Conns.SlowDown(b.conn, gone, stopping)
-		b.slow = false
+		b.late = false
 	}
 }
 

@@ -25,7 +25,7 @@ func (r *Request) Lease(ctx context.Context, c LeaseCommand) (LeaseGrant, error)
 		return LeaseGrant{}, err
 	}
 	defer place.Give()
-	r.Bounds.End()
+	r.Bounds.Leave()
 	ctx, done := r.while(ctx)
 	g, err := r.node().Lease(ctx, c)
 	if denied := done(); err != nil && denied != nil && !IsUnknown(err) {

@@ -71,7 +71,7 @@ func (r *Request) Write(c kv.Command, drawn bool, took *slow.Write) (kv.Result, 
 				doubt = true
 			case kv.CodeDecideAgain:
 			default:
-				r.hide(&res)
+				r.Hide(&res)
 				r.Line.cameTo(&res)
 				return res, nil
 			}
@@ -104,8 +104,9 @@ func (r *Request) decidedAt() uint64 {
 	return r.tokens.Revision()
 }
 
-// hide takes out of a result what the client may not read: how much others have under the prefix of a quota.
-func (r *Request) hide(res *kv.Result) {
+// Hide takes out of a result, or that of a part, what the client may not read: how much others have under the prefix of
+// a quota. Write does it for the result of the whole.
+func (r *Request) Hide(res *kv.Result) {
 	if res.Code == kv.CodeQuota && !r.may(acl.OperatorRead()) {
 		res.Body = ""
 	}

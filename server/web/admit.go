@@ -35,7 +35,7 @@ func (d *dispatcher) admit(x *exchange, e *endpoint) error {
 			return &refusal{code: api.CodeOverloaded, close: true, text: tooManyText}
 		}
 	}
-	if err := x.req.Bounds.Begin(p); err != nil {
+	if err := x.req.Bounds.Enter(p); err != nil {
 		return err
 	}
 	d.identify(x)

@@ -148,7 +148,7 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 // is not whole ends with its connection.
 func (d *dispatcher) finish(x *exchange, e *endpoint, whole bool, panicked any) {
 	d.metrics.inFlight.Add(-1)
-	x.req.Bounds.End()
+	x.req.Bounds.Leave()
 	if panicked != nil {
 		whole = d.answerPanic(x, panicked)
 	}

@@ -77,7 +77,7 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 		return err
 	}
 	defer place.Give()
-	x.req.Bounds.End()
+	x.req.Bounds.Leave()
 	late := w.stops()
 	w.blocking.Add(1)
 	defer w.blocking.Add(-1)

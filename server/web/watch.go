@@ -65,7 +65,7 @@ func (h *watchHandler) stream(x *exchange) error {
 		return err
 	}
 	defer place.Give()
-	x.req.Bounds.End()
+	x.req.Bounds.Leave()
 	e := eventStream{x: x, waits: h.waits, heartbeat: h.heartbeat, timeout: h.timeout,
 		rc: http.NewResponseController(x.w)}
 	from, missed, err := h.waits.ofAnotherStore(q.index, x.timeout())
