@@ -57,11 +57,12 @@ func (r *Request) NeedSome(p acl.Permission, timeout time.Duration) error {
 // NeedNow is Need after this node has caught up. It is for requests that are not commands of the log, where
 // kv.Command.Decided could refuse them.
 func (r *Request) NeedNow(p acl.Permission, timeout time.Duration) error {
+	until := time.Now().Add(timeout)
 	r.needs = append(r.needs, need{p, false})
 	if err := r.decider.rounds.wait(timeout, r.Again() == nil); err != nil {
 		return err
 	}
-	return r.settle(timeout)
+	return r.settle(time.Until(until))
 }
 
 // NeedHere is Need, or NeedSome, by this node's present state, without a wait. It is for callers that have just caught
@@ -243,10 +244,11 @@ func (r *Request) Expires() (time.Time, bool) {
 // AgainAt is Need for all needs so far, by the tokens and policies of that revision or a later one. It is for a command
 // that was refused because it was decided with older ones.
 func (r *Request) AgainAt(revision uint64, timeout time.Duration) error {
+	until := time.Now().Add(timeout)
 	if a := r.decider.ACL(); a == nil || a.Revision() < revision {
 		if err := r.decider.rounds.wait(timeout, true); err != nil {
 			return err
 		}
 	}
-	return r.settle(timeout)
+	return r.settle(time.Until(until))
 }
