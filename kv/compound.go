@@ -4,7 +4,7 @@ package kv
 // one slot and under one revision. There are three kinds:
 //
 //   - A transaction is carried out as a whole or not at all. If a part fails the others run too, to tell of all that
-//     fail. If what the parts tell becomes too large before that, it ends.
+//     fail; then only checks tell more than a code. If no part has failed and the results become too large, it ends.
 //   - A sequence is what one connection has sent in a row: each step succeeds or fails by itself. So a pipeline of
 //     writes costs one command, and a read between writes sees only the writes before it. Checks at its beginning
 //     decide about all of it: if one does not hold nothing is applied. It ends before the first step whose result has
@@ -47,19 +47,24 @@ const keepResultsBytes = 64 << 10
 // transaction carries out all of parts or none.
 func (t *compound) transaction(parts []Part) (Result, error) {
 	t.before = t.save()
-	var over Result // the first part that a quota has refused
-	failed, overs := 0, 0
+	var noSpace Result // of the first part that was refused for space
+	failed, forSpace := 0, 0
 	for i := range parts {
-		r, err := t.runPart(&parts[i])
+		p := &parts[i]
+		if failed > 0 && (p.Op == OpGetTree || p.Op == OpGetOrEmpty) {
+			t.results = appendStep(t.results, &Result{Code: CodeDone}) // it cannot fail, and what it reads is not told
+			continue
+		}
+		r, err := t.runPart(p)
 		if err != nil {
 			return Result{}, err
 		}
-		if failed == 0 && (r.Code == CodeTooLarge || !t.fits(&r) || t.listed > MaxListed) {
+		if failed == 0 && (r.Code == CodeTooLarge || r.Code == CodeDone && !t.fits(&r) || t.listed > MaxListed) {
 			return t.undone(Result{Code: CodeTooLarge}), nil
 		}
-		if r.Code == CodeQuota {
-			if overs++; overs == 1 {
-				over = r
+		if r.Code == CodeQuota || r.Code == CodeFull {
+			if forSpace++; forSpace == 1 {
+				noSpace = Result{Code: r.Code, Body: r.Body}
 			}
 		}
 		if r.Code != CodeDone {
@@ -72,11 +77,11 @@ func (t *compound) transaction(parts []Part) (Result, error) {
 		}
 		t.results = appendStep(t.results, &r)
 	}
-	switch {
-	case failed == 0:
+	switch failed {
+	case 0:
 		return t.done(0), nil
-	case failed == overs: // with space it would be done
-		return t.undone(Result{Code: CodeQuota, Body: over.Body}), nil
+	case forSpace: // with space it would be done
+		return t.undone(noSpace), nil
 	}
 	return t.undone(Result{Code: CodeCondition, Body: string(t.results)}), nil
 }

@@ -384,7 +384,7 @@ func (m *model) session(c Command) Result {
 func (m *model) transaction(c Command) Result {
 	work := m.clone()
 	var steps, failed []byte
-	var overs []string
+	var noSpace []Result
 	failures := 0
 	for _, p := range c.Parts {
 		r, entries := work.part(p)
@@ -396,8 +396,8 @@ func (m *model) transaction(c Command) Result {
 		if r.Code != CodeDone {
 			failures++
 		}
-		if r.Code == CodeQuota {
-			overs = append(overs, r.Body)
+		if r.Code == CodeQuota || r.Code == CodeFull {
+			noSpace = append(noSpace, Result{Code: r.Code, Revision: m.revision, Body: r.Body})
 		}
 		if r.Code != CodeCondition {
 			r.Count, r.Body = 0, ""
@@ -408,8 +408,8 @@ func (m *model) transaction(c Command) Result {
 	case failures == 0:
 		*m = *work
 		return Result{Code: CodeDone, Revision: m.revision, Body: string(steps)}
-	case len(overs) == failures:
-		return Result{Code: CodeQuota, Revision: m.revision, Body: overs[0]}
+	case len(noSpace) == failures:
+		return noSpace[0]
 	}
 	return Result{Code: CodeCondition, Revision: m.revision, Body: string(failed)}
 }

@@ -164,6 +164,27 @@ func TestTheResultOfATransactionIsBounded(t *testing.T) {
 		m.do(cs...)
 	}
 	m.want(transaction(Part{Op: OpGetTree}), Result{Code: CodeTooLarge, Revision: MaxListed + 2})
+
+	// After a failure trees are not read: a client could have so many read for nothing.
+	failed := m.do(transaction(Part{Op: OpGetTree, Key: "none"}, Part{Op: OpGet, Key: "none"}, Part{Op: OpGetTree}))[0]
+	if got := story(t, failed); got != fmt.Sprintf("condition not met %d; 1! no such key", MaxListed+2) {
+		t.Error(got)
+	}
+}
+
+// A transaction that lacks only space in a table is refused for that.
+func TestATransactionThatLacksSpaceInATable(t *testing.T) {
+	m := newMachine(t, small)
+	m.do(create(Session{ID: one}))
+	lock := func(i int) Part { return acquire(fmt.Sprint("k", i), one) }
+	for i := range small.Locks {
+		m.do(transaction(lock(i)))
+	}
+	revision := m.Revision()
+	m.want(transaction(set("x", ""), lock(small.Locks), lock(small.Locks+1)), Result{Code: CodeFull, Revision: revision})
+	if got := m.do(transaction(lock(small.Locks), Part{Op: OpGet, Key: "none"}))[0]; got.Code != CodeCondition {
+		t.Error(got)
+	}
 }
 
 // What a transaction would have told is not too large if it fails: it tells why.

@@ -1,6 +1,9 @@
 package audit
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // maxNameBytes bounds the names in a line. They are noted before the decision about the act, so without the bound any
 // client could fill the log with them.
@@ -16,9 +19,12 @@ type Names struct {
 // Add notes objects, each once.
 func (n *Names) Add(names ...string) {
 	for _, name := range names {
+		if len(name) > maxNameBytes { // nothing has such a name
+			name = strings.ToValidUTF8(name[:maxNameBytes-len("…")], "") + "…"
+		}
 		switch {
 		case slices.Contains(n.list, name):
-		case n.bytes+len(name) > maxNameBytes && len(n.list) > 0 || n.more > 0:
+		case n.bytes+len(name) > maxNameBytes || n.more > 0:
 			n.more++
 		default:
 			n.list, n.bytes = append(n.list, name), n.bytes+len(name)

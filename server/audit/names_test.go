@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A line has each object once, and 4 KiB of names, but one name in any case. That of a denied act has one.
+// A line has each object once, and at most 4 KiB of names. A longer one is cut. The line of a denied act has one.
 func TestNames(t *testing.T) {
 	var many, long Names
 	for i := range 1000 {
@@ -23,8 +23,8 @@ func TestNames(t *testing.T) {
 	} {
 		r := Record{Outcome: c.outcome}
 		c.of.Put(&r)
-		if len(r.Keys) != c.keys || r.More != c.more {
-			t.Errorf("%s: %d keys and %d more, want %d and %d", c.outcome, len(r.Keys), r.More, c.keys, c.more)
+		if bytes := len(strings.Join(r.Keys, "")); len(r.Keys) != c.keys || r.More != c.more || bytes > maxNameBytes {
+			t.Errorf("%s: %d keys of %d bytes and %d more, want %d and %d", c.outcome, len(r.Keys), bytes, r.More, c.keys, c.more)
 		}
 	}
 }

@@ -70,6 +70,9 @@ func everything(t *testing.T, f *Front) map[string]error {
 		"raise":       func(r *Request) error { _, err := r.FinishUpgrade(false); return err },
 		"raise later": func(r *Request) error { _, err := r.FinishUpgrade(true); return err },
 		"backup":      func(r *Request) error { _, err := r.Backup(); return err },
+		"known here":  func(r *Request) error { return r.KnownHere() },
+		"write here":  func(r *Request) error { return r.MayWriteHere(&kv.Command{Op: kv.OpSet, Key: "k"}) },
+		"again":       func(r *Request) error { return r.Again() },
 		"restore": func(r *Request) error {
 			install := kv.Command{Op: kv.OpInstall}
 			if err := r.MayWrite(&install); err != nil {

@@ -89,6 +89,9 @@ func (p *Permit) NeedKnown() error {
 
 // KnownHere is NeedKnown by this node's present state, without a wait.
 func (p *Permit) KnownHere() error {
+	if err := p.refusal(); err != nil {
+		return err
+	}
 	if p.tokens == nil {
 		return p.unidentified
 	}

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -39,46 +38,56 @@ const renewalsAtOnce = 128
 
 // RenewLeases renews leases, each by itself, and puts into errs why one was not renewed. What has an error there before
 // is not tried. The error is that of a client that may renew none.
+//
+// Leases work without a master. So what the client may renew by this node's present state is renewed first; about the
+// rest the node asks the master.
 func (r *Request) RenewLeases(renewals []LeaseCommand, errs []error) ([]LeaseGrant, error) {
+	var tried []int
 	for i := range renewals {
-		r.Line.About(renewals[i].Name)
+		if errs[i] == nil {
+			r.Line.About(renewals[i].Name)
+			tried = append(tried, i)
+		}
 	}
-	if err := r.mayRenew(renewals, errs); err != nil {
+	if err := r.needSome(acl.LeaseWrite("")); err != nil {
 		return nil, err
 	}
 	grants := make([]LeaseGrant, len(renewals))
-	var all errgroup.Group
-	all.SetLimit(renewalsAtOnce)
-	for i := range renewals {
-		if errs[i] == nil {
-			all.Go(func() error {
-				g, err := r.node().Lease(context.Background(), renewals[i])
-				grants[i], errs[i] = g, InDoubt(err)
-				return nil
-			})
-		}
+	refused := r.renewAllowed(tried, renewals, grants, errs)
+	if len(refused) == 0 {
+		return grants, nil
 	}
-	return grants, all.Wait() // nil
+	err := r.Refresh()
+	if err == nil {
+		refused = r.renewAllowed(refused, renewals, grants, errs)
+	}
+	for _, i := range refused {
+		if errs[i] = err; err == nil {
+			errs[i] = r.missing(acl.LeaseWrite(renewals[i].Name))
+		}
+		r.Line.Lacks(errs[i])
+	}
+	return grants, nil
 }
 
-// mayRenew decides about each of the leases by itself, and puts into errs why one may not be renewed.
-func (r *Request) mayRenew(renewals []LeaseCommand, errs []error) error {
-	if err := r.needSome(acl.LeaseWrite("")); err != nil || !r.Decides() {
-		return err
-	}
-	refused := func(c LeaseCommand) bool { return !r.may(acl.LeaseWrite(c.Name)) }
-	if slices.ContainsFunc(renewals, refused) {
-		if err := r.Refresh(); err != nil {
-			return err
+// renewAllowed renews those of the leases at the places that the client may renew by the last decision, and returns the
+// places of the others.
+func (r *Request) renewAllowed(places []int, renewals []LeaseCommand, grants []LeaseGrant, errs []error) (refused []int) {
+	var all errgroup.Group
+	all.SetLimit(renewalsAtOnce)
+	for _, i := range places {
+		if !r.may(acl.LeaseWrite(renewals[i].Name)) {
+			refused = append(refused, i)
+			continue
 		}
+		all.Go(func() error {
+			g, err := r.node().Lease(context.Background(), renewals[i])
+			grants[i], errs[i] = g, InDoubt(err)
+			return nil
+		})
 	}
-	for i := range renewals {
-		if refused(renewals[i]) {
-			errs[i] = r.missing(acl.LeaseWrite(renewals[i].Name))
-			r.Line.Lacks(errs[i])
-		}
-	}
-	return nil
+	_ = all.Wait() // nil
+	return refused
 }
 
 // ListLeases returns what this node alone knows of the leases that the client may read. hidden: there are others.

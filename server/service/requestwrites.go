@@ -40,6 +40,9 @@ func (r *Request) MayWrite(c *kv.Command) error {
 // MayWriteHere is MayWrite by this node's present state, without a wait. Call it when the node has just caught up with
 // the master.
 func (r *Request) MayWriteHere(c *kv.Command) error {
+	if err := r.refusal(); err != nil {
+		return err
+	}
 	if r.tokens == nil {
 		return r.unidentified
 	}

@@ -53,7 +53,7 @@ func TestDecidingAgainEndsInTime(t *testing.T) {
 				}
 				return nil
 			}})
-			g.mayWriteKeys()
+			g.mayWrite(`key_prefix "" { policy = "write" }`)
 			n := &outdated{g: g, takes: 600 * time.Millisecond, revokes: c.revoked}
 			s, err := New(Config{Access: g.decider}, FrontOf(n), admission.NewMetrics())
 			if err != nil {
@@ -70,15 +70,4 @@ func TestDecidingAgainEndsInTime(t *testing.T) {
 			time.Sleep(time.Hour) // the last round ends
 		})
 	}
-}
-
-const appAccessor = "00000000-0000-4000-8000-00000000000b"
-
-// mayWriteKeys has the holder of the secret "app" write every key.
-func (g *guard) mayWriteKeys() {
-	const root = "00000000-0000-4000-8000-00000000000a"
-	const policy = "00000000-0000-4000-8000-00000000000c"
-	g.apply(kv.Bootstrap(kv.Token{Accessor: root, Secret: kv.HashSecret("root")}, 0))
-	g.apply(kv.PutPolicy(kv.Policy{ID: policy, Name: "app", Rules: `key_prefix "" { policy = "write" }`}, true))
-	g.apply(kv.PutToken(kv.Token{Accessor: appAccessor, Secret: kv.HashSecret("app"), Policies: []string{policy}}, true))
 }
