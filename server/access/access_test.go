@@ -484,8 +484,14 @@ func TestACertificateIsDecidedNeedByNeed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if at, ok := r.Expires(); !ok || at.UnixNano() != 2001 {
+		t.Errorf("it expires at %v, %t", at, ok)
+	}
 	w.now.Store(2001)
 	if r.Again() == nil {
 		t.Error("what was needed before is not decided again once the certificate has expired")
+	}
+	if at, ok := r.Expires(); ok {
+		t.Errorf("it expires once more at %v", at)
 	}
 }

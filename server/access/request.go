@@ -176,7 +176,7 @@ func (s *subject) check(n *need) error {
 
 // Missing returns the error that the token by which the request was allowed does not allow p.
 func (r *Request) Missing(p acl.Permission) error {
-	return &DeniedError{Accessor: r.subject.token.Accessor, Missing: p}
+	return &DeniedError{Accessor: r.Accessor(), Missing: p}
 }
 
 // Refresh decides all needs so far again after this node has caught up.
@@ -229,16 +229,33 @@ func (r *Request) Revision() uint64 { return r.against.acl.Revision() }
 // Token returns the token by which the request was allowed.
 func (r *Request) Token() *kv.Token { return r.subject.token }
 
-// May reports whether the token by which the request was allowed allows p too.
-func (r *Request) May(p acl.Permission) bool { return r.subject.may.Allows(p) }
+// May reports whether the token by which the request was allowed allows p too. Before it was, nothing is allowed.
+func (r *Request) May(p acl.Permission) bool { return r.subject != nil && r.subject.may.Allows(p) }
 
-// News is closed when there are newer tokens or policies than those with which the request was allowed.
-func (r *Request) News() <-chan struct{} { return r.against.over }
+// News is closed when there are newer tokens or policies than those with which the request was allowed. Nil before it
+// was.
+func (r *Request) News() <-chan struct{} {
+	if r.against == nil {
+		return nil
+	}
+	return r.against.over
+}
 
-// Expires returns when the token of the request expires; false: never.
-func (r *Request) Expires() (time.Time, bool) {
-	at := r.subject.token.Expires
-	return time.Unix(0, at), at != 0
+// Expires returns when the token of the request expires, or the certificate that names it; false: never.
+func (r *Request) Expires() (at time.Time, ok bool) {
+	if r.subject == nil {
+		return time.Time{}, false
+	}
+	if e := r.subject.token.Expires; e != 0 {
+		at, ok = time.Unix(0, e), true
+	}
+	if r.who.Secret != "" || r.namesNow() == nil { // an expired certificate names nobody, and so cannot expire again
+		return at, ok
+	}
+	if end := r.who.Certificate.NotAfter.Add(1); !ok || end.Before(at) {
+		return end, true
+	}
+	return at, ok
 }
 
 // AgainAt is Need for all needs so far, by the tokens and policies of that revision or a later one. It is for a command

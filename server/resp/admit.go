@@ -2,6 +2,7 @@ package resp
 
 import (
 	"fmt"
+	"time"
 
 	"tenure/api"
 	"tenure/server/admission"
@@ -11,8 +12,13 @@ import (
 
 // beginArrival counts the commands that have arrived together as one request in flight.
 func (c *conn) beginArrival() {
-	if a := &c.arrived; !a.begun {
-		a.begun, a.refusal = true, c.to.Bounds.Enter(service.Ordinary)
+	a := &c.arrived
+	if a.begun {
+		return
+	}
+	a.begun, a.refusal = true, c.to.Bounds.Enter(service.Ordinary)
+	if c.to.Recorded() {
+		c.trail.began = time.Now()
 	}
 }
 
@@ -70,7 +76,7 @@ func (c *conn) known() error {
 
 // turnAway replies that a command is not looked at. args are nil if they were too large.
 func (c *conn) turnAway(cmd *command, args [][]byte, why error) {
-	if cmd != nil && cmd.acts {
+	if cmd != nil && cmd.acts && (cmd.reads == nil || args == nil || !cmd.reads(args)) {
 		c.trail.refused(cmd.name, why)
 	}
 	c.refuse(cmd, args, errorText(why))

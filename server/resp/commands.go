@@ -19,6 +19,8 @@ type command struct {
 	aloneIf func(args [][]byte) bool
 	// acts commands change something: the audit log has them also when they are refused before they run.
 	acts bool
+	// reads reports whether these arguments have one of the acts commands change nothing; nil: none do.
+	reads func(args [][]byte) bool
 	// stranger commands are answered for any client, also under a token that no longer exists.
 	stranger bool
 	// ends commands begin a transaction or end what was begun. They are never refused for load or for the rate: what a

@@ -220,7 +220,7 @@ func (x *executor) apply(cmd kv.Command) (kv.Result, error) {
 	})
 	switch {
 	case err == nil:
-		x.doubtful = false
+		x.doubtful = service.MayBeApplied(r.Code)
 	case service.IsUnknown(err):
 		x.doubtful = true
 	}

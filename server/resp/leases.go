@@ -21,6 +21,9 @@ var leaseForms = map[string]string{
 // isRelease reports whether TENURE.LEASE has these arguments to end a lease.
 func isRelease(args [][]byte) bool { return strings.EqualFold(string(args[1]), "release") }
 
+// isLeaseGet reports whether TENURE.LEASE has these arguments to show a lease.
+func isLeaseGet(args [][]byte) bool { return len(args) > 1 && strings.EqualFold(string(args[1]), "get") }
+
 // leaseCommand is TENURE.LEASE: named leases, as HTTP has them at /v1/lease.
 func leaseCommand(c *conn, args [][]byte) {
 	do, name := strings.ToLower(string(args[1])), string(args[2])
@@ -86,6 +89,9 @@ func leaseRequest(do string, args [][]byte) (op service.LeaseOp, body api.LeaseR
 func (c *conn) lease(r service.LeaseCommand) {
 	g, err := c.to.Lease(context.Background(), r)
 	c.trail.lease(c.batch.name, r.Name, err)
+	if r.Wait > 0 {
+		c.arrived.begun = false // it was no request in flight meanwhile: what arrived with it has to be one again
+	}
 	switch {
 	case err != nil:
 		c.fail(errorText(err))

@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"tenure/kv"
 	"tenure/server/admission"
 	"tenure/server/service"
+	"tenure/server/slow"
 )
 
 func TestLeases(t *testing.T) {
@@ -101,4 +103,36 @@ func TestWaitsForLeasesCountAsWaits(t *testing.T) {
 		t.Error(got)
 	}
 	second.wantPrefix("[name l", "TENURE.LEASE ACQUIRE l you 5s WAIT 1m")
+}
+
+// waitingAndBlocked is a fake whose leases are busy, and whose writes wait.
+type waitingAndBlocked struct {
+	*waitingLeases
+	writes *blocked
+}
+
+func (w *waitingAndBlocked) Write(timeout time.Duration, c kv.Command, took *slow.Write) (kv.Result, error) {
+	return w.writes.Write(timeout, c, took)
+}
+
+// What stands behind a wait for a lease in a pipeline is a request in flight again.
+func TestWhatStandsBehindAWaitForALeaseIsInFlight(t *testing.T) {
+	f := newFake(t)
+	waits := &waitingLeases{f, make(chan struct{}, 1), make(chan struct{})}
+	writes := &blocked{f, make(chan struct{}, 1), make(chan struct{})}
+	server := limited(t, &waitingAndBlocked{waits, writes}, admission.Limits{RequestsPerSource: 1})
+	first, second := dial(t, server), dial(t, server)
+	first.send("TENURE.LEASE ACQUIRE l me 5s WAIT 1m\r\nSET k 1")
+	<-waits.arrived
+	second.want("GET k", "nil")
+	close(waits.release)
+	<-writes.arrived
+	second.wantPrefix("-TRYAGAIN not applied: overloaded: too many requests", "GET k")
+	close(writes.release)
+	for _, want := range []string{"[name l", "OK"} {
+		if got := first.reply(); !strings.HasPrefix(got, want) {
+			t.Error(got)
+		}
+	}
+	second.want("GET k", "1")
 }

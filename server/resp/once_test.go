@@ -8,6 +8,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/service"
+	"tenure/server/slow"
 )
 
 // once sends a command under a key of its own, and returns the reply.
@@ -124,4 +125,22 @@ func TestARetryWhoseReplyIsNotRemembered(t *testing.T) {
 			t.Error(line)
 		}
 	}
+}
+
+// forgetful is a fake that does not know any more whether it has applied a command.
+type forgetful struct{ *fake }
+
+func (forgetful) Write(time.Duration, kv.Command, *slow.Write) (kv.Result, error) {
+	return kv.Result{Code: kv.CodeKeyTooOld}, nil
+}
+
+// WAIT does not vouch for a write of which nobody knows whether it was applied.
+func TestWaitAfterAForgottenKey(t *testing.T) {
+	f := newFake(t)
+	s := dial(t, start(t, f, Config{}))
+	s.want("TENURE.ONCE a 1 SET k v", "OK")
+	s.want("WAIT 0 0", "1")
+	s = dial(t, start(t, forgetful{f}, Config{}))
+	s.wantPrefix("-UNKNOWN", "TENURE.ONCE a 1 SET k v")
+	s.want("WAIT 0 0", "0")
 }

@@ -18,7 +18,7 @@ var tenureCommands = []command{
 	{name: "tenure.fence", arity: -3, acts: true, alone: true, run: fenced},
 	{name: "tenure.revision", arity: -1, alone: true, run: revision},
 	{name: "tenure.watch", arity: 3, alone: true, run: watchPrefix},
-	{name: "tenure.lease", arity: -3, alone: true, releases: isRelease, run: leaseCommand},
+	{name: "tenure.lease", arity: -3, acts: true, reads: isLeaseGet, alone: true, releases: isRelease, run: leaseCommand},
 	{name: "tenure.read", arity: 2, alone: true, run: readMode},
 }
 
@@ -56,7 +56,7 @@ func fenced(c *conn, args [][]byte) {
 		c.fail("ERR TENURE.FENCE takes NAME:TOKEN, with a name that begins with lease/ or kv/: " + err.Error())
 		return
 	}
-	c.trail.fence = string(args[1])
+	c.trail.fence = name + ":" + strconv.FormatUint(token, 10)
 	c.wrapped(args[2:], kv.Command{Fence: name, Token: token})
 	c.trail.fence = ""
 }

@@ -10,7 +10,8 @@ import (
 
 // trail adds lines about the client of one connection to the audit log.
 type trail struct {
-	fence  string // under which the command that is being run writes, and its token
+	began  time.Time // when the commands came that are being carried out
+	fence  string    // under which the command that is being run writes, and its token
 	client *store
 }
 
@@ -78,7 +79,7 @@ func (t *trail) refused(name string, err error) {
 
 // add adds a line about a command of the client.
 func (t *trail) add(l *service.Line, command string) {
-	t.client.Record(l, "redis."+command, time.Now())
+	t.client.Record(l, "redis."+command, t.began)
 }
 
 // cameTo notes what a command came to whose steps have these results. One that was done in part was done, and its code

@@ -1,11 +1,13 @@
 package resp
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"tenure/api"
 	"tenure/kv"
@@ -146,5 +148,55 @@ func TestOutcomeOfSteps(t *testing.T) {
 		if d, code := outcomeOf(c.results); d != c.done || code != c.code {
 			t.Errorf("%+v: done %t, code %q", c.results, d, code)
 		}
+	}
+}
+
+// A command on a lease that is turned away has a line, as over HTTP, unless it only shows one. The time of a line is
+// when the command came, and a fence is written as it is parsed.
+func TestTheAuditLogOfLeases(t *testing.T) {
+	g := newGuarded(t)
+	app := g.may("app", `key_prefix "" { policy = "write" } lease_prefix "" { policy = "write" }`)
+	s := g.as("app")
+	before := time.Now()
+	s.want("TENURE.FENCE lease/f:007 SET k v", "OK")
+	s.wantPrefix("[name l", "TENURE.LEASE ACQUIRE l me 5s")
+	g.apply(t, kv.DropToken(app))
+	s.wantPrefix("-NOAUTH", "TENURE.LEASE GET l", "TENURE.LEASE RELEASE l me GRANT")
+	want := []string{"set done lease/f:7", "tenure.lease done ", "tenure.lease denied "}
+	for i, line := range g.lines(len(want)) {
+		var r audit.Record
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%s %s %s", strings.TrimPrefix(r.Act, "redis."), r.Outcome, r.Fence); got != want[i] {
+			t.Errorf("%q, want %q", got, want[i])
+		}
+		if r.Time.Before(before.Truncate(0)) || r.Time.After(time.Now()) {
+			t.Errorf("the time of %s", line)
+		}
+	}
+}
+
+// slowLeases is a guarded fake whose leases take a while.
+type slowLeases struct{ *guarded }
+
+func (s slowLeases) Lease(ctx context.Context, r service.LeaseCommand) (service.LeaseGrant, error) {
+	time.Sleep(50 * time.Millisecond)
+	return s.guarded.Lease(ctx, r)
+}
+
+// The time of a line is when the command came, not when it was done.
+func TestTheTimeOfAnAuditLine(t *testing.T) {
+	g := newGuarded(t)
+	s := dial(t, start(t, slowLeases{g}, g.cfg))
+	s.want("AUTH "+root, "OK")
+	s.wantPrefix("[name l", "TENURE.LEASE ACQUIRE l me 5s WAIT 1s")
+	after := time.Now()
+	var r audit.Record
+	if err := json.Unmarshal([]byte(g.lines(1)[0]), &r); err != nil {
+		t.Fatal(err)
+	}
+	if after.Sub(r.Time) < 50*time.Millisecond {
+		t.Errorf("it says %v before the answer", after.Sub(r.Time))
 	}
 }

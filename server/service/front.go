@@ -69,6 +69,11 @@ func (f *Front) refusal() error {
 	if n := f.begun(); n != nil {
 		return n.Serves()
 	}
+	return f.nobody()
+}
+
+// nobody says why there is no node.
+func (f *Front) nobody() error {
 	return fmt.Errorf("%w: %s", ErrNotApplied, f.starting.Load().Problem)
 }
 
@@ -109,7 +114,7 @@ func (f *Front) Ready() error {
 	if n := f.begun(); n != nil {
 		return n.Ready()
 	}
-	return f.refusal()
+	return f.nobody()
 }
 
 // ClusterID returns the id of the cluster, "" until the node takes part in it.

@@ -145,8 +145,10 @@ func TestWhatIsReadWhileTheFrontIsClosedIsRefused(t *testing.T) {
 			_, _, _, err := r.Get(Stale, "k")
 			return err
 		},
-		"many":  func(r *Request) error { _, err := r.GetMany(Stale, []string{"k"}, nil); return err },
-		"write": func(r *Request) error { _, err := r.Write(kv.Command{Op: kv.OpSet, Key: "k"}, false, nil); return err },
+		"many":     func(r *Request) error { _, err := r.GetMany(Stale, []string{"k"}, nil); return err },
+		"write":    func(r *Request) error { _, err := r.Write(kv.Command{Op: kv.OpSet, Key: "k"}, false, nil); return err },
+		"transfer": func(r *Request) error { return r.Transfer(1) },
+		"members":  func(r *Request) error { _, err := r.ChangeMembers(members.Operation{}); return err },
 	} {
 		n := &asked{}
 		f := NewFront(api.Status{}) // it asks for no tokens, and makes sure before a write that there are none
@@ -185,5 +187,21 @@ func TestTheStatusBeforeTheNodeServes(t *testing.T) {
 	f.Close("this cluster has tokens")
 	if s := f.Status(); s.Node != 3 || s.Problem != "this cluster has tokens" {
 		t.Error(s)
+	}
+}
+
+// A node that serves nobody does not say either that a bootstrap was done.
+func TestTheBootstrapOfANodeThatServesNobody(t *testing.T) {
+	g := newGuard(t)
+	g.mayWrite("")
+	s, err := New(Config{Access: g.decider}, FrontOf(&asked{refuses: NotApplied("", ErrOtherCluster)}), admission.NewMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r Request
+	s.Begin(&r, End{})
+	r.Identify(Credentials{}, nil, time.Second)
+	if _, made, err := r.MayBootstrap("root"); made != nil || !errors.Is(err, ErrOtherCluster) {
+		t.Error(made, err)
 	}
 }

@@ -30,7 +30,7 @@ type Permit struct {
 	timeout      time.Duration   // for the node to find out whether something is allowed
 	tokens       *access.Request // who asks; nil without tokens, when everything is allowed
 	unidentified error           // why it is not known who asks
-	asked        bool            // tokens was asked to decide something
+	asked        bool            // tokens was asked to decide something, whatever it said
 	decided      bool            // something was found allowed, or nothing is needed
 }
 
@@ -80,7 +80,20 @@ func (p *Permit) needSome(need acl.Permission) error {
 
 // needNow is need for a change that is no command of the log: this node first asks the master whether permissions have
 // changed.
-func (p *Permit) needNow(need acl.Permission) error { return p.decide((*access.Request).NeedNow, need) }
+func (p *Permit) needNow(need acl.Permission) error {
+	if err := p.decide((*access.Request).NeedNow, need); err != nil || p.Decides() {
+		return err
+	}
+	return p.makeSure()
+}
+
+// makeSure has a node without tokens make sure that its cluster has none.
+func (p *Permit) makeSure() error {
+	if p.front == nil {
+		return nil
+	}
+	return p.front.makeSure(p.timeout)
+}
 
 // NeedKnown returns nil if the request has no token, or an existing one.
 func (p *Permit) NeedKnown() error {

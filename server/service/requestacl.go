@@ -52,6 +52,9 @@ func (r *Request) MayBootstrap(secret string) (reset int64, made *kv.Token, err 
 	if !r.Decides() {
 		return 0, nil, ErrNoTokens
 	}
+	if err := r.refusal(); err != nil {
+		return 0, nil, err
+	}
 	reset, made, err = r.service.cfg.Access.Bootstrap(secret, r.timeout)
 	var done *access.BootstrappedError
 	switch {

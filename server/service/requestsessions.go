@@ -59,10 +59,10 @@ func (r *Request) Session(id string) (kv.Session, bool) {
 	return r.node().Session(id)
 }
 
-// KeyCount returns how many keys there were a little while ago. known is false if they were not counted yet. The client
-// must be allowed to read all of them.
+// KeyCount returns how many keys there were a little while ago. known is false if they were not counted yet, or the
+// client may not read all of them. Something must have been decided.
 func (r *Request) KeyCount() (keys int, known bool) {
-	if !r.MayKeys("") {
+	if r.MustBeDecided(); !r.MayKeys("") {
 		return 0, false
 	}
 	return r.node().KeyCount()

@@ -20,7 +20,7 @@ func (r *Request) MayWrite(c *kv.Command) error {
 		if err := r.needNothing(); err != nil {
 			return err
 		}
-		return r.front.makeSure(r.timeout)
+		return r.makeSure()
 	}
 	if c.Op == kv.OpBootstrap { // the state allows it once
 		return r.needNothing()

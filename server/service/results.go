@@ -5,6 +5,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/audit"
 )
 
 // CodeOfResult returns the code of a command that came through the log and to this result; "" if it was applied.
@@ -41,6 +42,10 @@ func CodeOfResult(c kv.Code) api.Code {
 	}
 	return api.CodeInternal
 }
+
+// MayBeApplied reports whether a command that came through the log and to this result, which is not kv.CodeDone, may have
+// been applied, as an earlier copy.
+func MayBeApplied(c kv.Code) bool { return OutcomeOf(CodeOfResult(c)) == audit.Unknown }
 
 // NotDone returns the refusal of a command that came through the log and was not applied.
 func NotDone(c *kv.Command, res *kv.Result) *Error {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 
 	"tenure/kv"
@@ -54,7 +55,7 @@ func whyFailed(p *kv.Part, r *kv.Result) string {
 	case r.Code == kv.CodeNoSession:
 		return noSession(p)
 	case r.Code == kv.CodeQuota: // its figures are not for every client
-		return fmt.Sprintf("failed at key %q: the quota of a prefix does not allow it", p.Key)
+		return fmt.Sprintf("failed at key %q: the quota of a prefix does not allow it", cmp.Or(p.NewKey, p.Key))
 	case r.Code == kv.CodeMissing:
 		return fmt.Sprintf("key %q doesn't exist", p.Key)
 	case r.Code == kv.CodeExists:
