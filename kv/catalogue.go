@@ -50,19 +50,19 @@ const (
 
 // operation is a row of the catalogue: what this release knows of an operation, besides how it is applied.
 type operation struct {
-	name    string // in audit lines, plans and listings of a log, as in the HTTP API where it has them
-	named   named  // 0: the operation is not known
-	takes   fields
-	modes   Mode   // each that it may have
-	level   uint64 // the feature level that it needs
-	part    bool   // it may be part of a transaction
-	step    bool   // it may be a step of a sequence
-	check   bool   // it may stand at the beginning of a sequence
-	inside  bool   // it may be nothing but a part or step
-	own     bool   // only nodes ask for it
-	space   space
-	// tells is the keys of which its result tells something: a client must be allowed to read them. An operation that
-	// may have one of the tellingModes tells of them with such a mode only.
+	name   string // in audit lines, plans and listings of a log, as in the HTTP API where it has them
+	named  named  // 0: the operation is not known
+	takes  fields
+	modes  Mode   // each that it may have
+	level  uint64 // the feature level that it needs
+	part   bool   // it may be part of a transaction
+	step   bool   // it may be a step of a sequence
+	check  bool   // it may stand at the beginning of a sequence
+	inside bool   // it may be nothing but a part or step
+	own    bool   // only nodes ask for it
+	space  space
+	// tells is the keys of which its result tells something: a client must be allowed to read them. If modes has one of
+	// the tellingModes, that holds only for commands with such a mode.
 	tells keys
 	// writes is the keys that it writes or deletes: a client must be allowed to write them.
 	writes keys
@@ -202,8 +202,8 @@ func (op Op) OnKeys() bool {
 	return !r.own && (r.tells != noKey || r.writes != noKey || op.hasParts())
 }
 
-// EachTold calls fn with the keys of which the result of c tells something, as EachWritten does, but leaves out those
-// of its parts.
+// EachTold calls fn with the keys of which the result of c tells something, as EachWritten does, but leaves out NewKey
+// and the keys of its parts.
 func (c *Command) EachTold(fn func(key string, below bool) bool) (more bool) {
 	r := known(c.Op)
 	if r.modes&tellingModes != 0 && c.Mode&tellingModes == 0 {

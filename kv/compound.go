@@ -20,8 +20,8 @@ type compounds struct{ results []byte }
 type compound struct {
 	*executor
 	results []byte
-	listed  uint64 // entries of trees in results
-	before  savepoint
+	listed  uint64    // entries of trees in results
+	before  savepoint // set if the compound can be undone
 }
 
 // run carries out c. The revision moves once, at the first part that changes something.
@@ -166,8 +166,8 @@ func (t *compound) sequence(c *Command) (Result, error) {
 func (c Code) forSpace() bool { return c == CodeQuota || c == CodeFull || c == CodeTooLarge }
 
 // done returns the result of a compound that has left out so many of its parts.
-func (t *compound) done(left uint64) Result {
-	return Result{Code: CodeDone, Revision: t.revision, Count: left, Body: string(t.results)}
+func (t *compound) done(leftOut uint64) Result {
+	return Result{Code: CodeDone, Revision: t.revision, Count: leftOut, Body: string(t.results)}
 }
 
 // undone returns r as the result of a compound that has changed nothing.

@@ -16,10 +16,11 @@ const (
 	OpSetTTL      Op = 8 // set the TTL of Key, with a TTL of 0 make it permanent; Result.Count is 1 if done
 	OpTransaction Op = 9 // all of Parts or none
 
-	// Result.Body of OpTransaction has the results of its parts (StepsOf). If parts failed the code is CodeCondition, or
-	// CodeQuota if each of them was refused for a quota. OpGet and OpGetOrEmpty answer the entry, OpAdd the new one, and
-	// OpGetTree all entries (DecodeEntries). OpSet, OpRename and the checks of a key that is there answer the entry without its
-	// value, a check also with CodeCondition. A lock or check of a session that does not exist has CodeNoSession.
+	// Result.Body of OpTransaction has the results of its parts (StepsOf). OpGet and OpGetOrEmpty answer the entry, OpAdd
+	// the new one, and OpGetTree all entries (DecodeEntries). OpSet, OpRename and the checks of a key that is there answer
+	// the entry without its value, a check also with CodeCondition. A lock or check of a session that does not exist has
+	// CodeNoSession. If parts failed the code of the whole is CodeCondition. If each of them was refused for space it is
+	// that of the first, CodeQuota or CodeFull. If it would tell too much it is CodeTooLarge.
 
 	OpSessionCreate  Op = 10 // Session, with its ID drawn by the node that received the request; Result.Body is the ID
 	OpSessionDestroy Op = 11 // end Session.ID; done also when there is none

@@ -22,7 +22,9 @@ var leaseForms = map[string]string{
 func isRelease(args [][]byte) bool { return strings.EqualFold(string(args[1]), "release") }
 
 // isLeaseGet reports whether TENURE.LEASE has these arguments to show a lease.
-func isLeaseGet(args [][]byte) bool { return len(args) > 1 && strings.EqualFold(string(args[1]), "get") }
+func isLeaseGet(args [][]byte) bool {
+	return len(args) > 1 && strings.EqualFold(string(args[1]), "get")
+}
 
 // leaseCommand is TENURE.LEASE: named leases, as HTTP has them at /v1/lease.
 func leaseCommand(c *conn, args [][]byte) {

@@ -16,7 +16,7 @@ type Coded interface {
 	APICode() api.Code
 }
 
-// The codes of errors that are neither Coded nor an ErrUnknown. The first that fits is that of an error.
+// The codes of errors that are neither Coded nor an ErrUnknown: that of the first row that the error is.
 var codes = []struct {
 	err  error
 	code api.Code

@@ -41,8 +41,8 @@ func TestCodesOfErrors(t *testing.T) {
 		{err: fmt.Errorf("%w: %w", ErrUnknown, Invalid("no")), code: api.CodeUnknown, unknown: true},
 		{err: fmt.Errorf("%w: %w", ErrUnknown, &access.DeniedError{}), code: api.CodeUnknown, unknown: true},
 		{err: NotApplied("why", ErrNotCaughtUp), code: api.CodeNotReady},
-		{err: inDoubtOf(&access.DeniedError{}, true), code: api.CodeUnknown, unknown: true},
-		{err: inDoubtOf(&access.DeniedError{}, false), code: api.CodeDenied},
+		{err: afterDoubt(&access.DeniedError{}, true), code: api.CodeUnknown, unknown: true},
+		{err: afterDoubt(&access.DeniedError{}, false), code: api.CodeDenied},
 		{err: other, unknown: true},
 	} {
 		for _, err := range []error{c.err, fmt.Errorf("wrapped: %w", c.err)} {

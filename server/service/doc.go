@@ -8,7 +8,7 @@
 //	permit.go, needs.go    who asks, and what was found allowed; what may be asked of that
 //	bounds.go              what it takes of the bounds on all clients
 //	line.go                what the audit log says of it
-//	requestwrites.go       a command is applied once; a verdict on one copy is no verdict on the write
+//	requestwrites.go       a command is applied once; where one copy is refused, an earlier one may have been applied
 //	requestreads.go        a read is decided again after it
 //	requestleases.go       one that waits ends when it is no longer allowed
 //	requestsessions.go     who may end a session; what of a session or a key only this node knows

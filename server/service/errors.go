@@ -10,18 +10,18 @@ import (
 
 // What a Node reports instead of a result. Each is wrapped with what happened and what to do.
 var (
-	// ErrNotApplied: refused before anything was proposed; safe to retry (503).
+	// ErrNotApplied: refused before anything was proposed; safe to retry.
 	ErrNotApplied = errors.New("not applied")
 	// ErrOtherCluster is an ErrNotApplied of a node that must not serve clients, because its cluster was founded beside
-	// another one. The client should ask another node (503, so that Consul's clients do).
+	// another one. The client should ask another node.
 	ErrOtherCluster = fmt.Errorf("%w", ErrNotApplied)
-	// ErrNotCaughtUp: a read, which another node could answer (503).
+	// ErrNotCaughtUp: a read, which another node could answer.
 	ErrNotCaughtUp = errors.New("this node has not caught up with the others: ask another one")
-	// ErrOverloaded: not applied, because too much waits already; come back later (503).
+	// ErrOverloaded: not applied, because too much waits already; come back later.
 	ErrOverloaded = errors.New("not applied: overloaded")
-	// ErrUnknown: the write may have been applied, or may still be (504).
+	// ErrUnknown: the write may have been applied, or may still be.
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrNoSpace: the disk's reserve or the quota is reached; deletes and reads go on (507).
+	// ErrNoSpace: the disk's reserve or the quota is reached; deletes and reads go on.
 	ErrNoSpace = errors.New("no room")
 )
 

@@ -13,9 +13,10 @@ import (
 // safe for concurrent use.
 type Front struct {
 	node     atomic.Pointer[Node]       // nil before Serve
-	starting atomic.Pointer[api.Status] // before Serve, and what the node waits for
+	starting atomic.Pointer[api.Status] // the status without a node: what it waits for, or why it was closed
 	closed   atomic.Bool
-	// sure is set once this node knows whether the cluster has tokens. One that asks for them need not know.
+	// sure is set once this node knows that its cluster has no tokens that it must ask for. It is set at once where the
+	// node asks for tokens anyway.
 	sure atomic.Bool
 }
 
@@ -32,9 +33,10 @@ func NewFront(starting api.Status) *Front {
 	return f
 }
 
-// FrontOf returns the Front of a node that serves already, and whose cluster will have no tokens but those it knows.
+// FrontOf returns the Front of a pretended node: one that serves already, and knows the tokens of its cluster.
 func FrontOf(n Node) *Front {
-	f := NewFront(api.Status{ACL: true})
+	f := NewFront(api.Status{})
+	f.sure.Store(true)
 	f.Serve(n)
 	return f
 }
@@ -49,8 +51,8 @@ func (f *Front) Wait(problem string) {
 // Serve has requests carried out by n from now on.
 func (f *Front) Serve(n Node) { f.node.Store(&n) }
 
-// Close refuses every request with problem from now on, also reads under way. If the caller holds the state's lock for
-// writing, no client sees the state as of then or later.
+// Close refuses every request with problem from now on, also reads of keys under way. If the caller holds the state's
+// lock for writing, no client sees keys as of then or later.
 func (f *Front) Close(problem string) {
 	f.Wait(problem)
 	f.closed.Store(true)

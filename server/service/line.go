@@ -99,7 +99,8 @@ func (l *Line) FailedBy(err error) {
 	l.code = CodeInLine(err)
 }
 
-// CodeInLine returns the code of err in the audit log, where an act that failed without one would be done.
+// CodeInLine returns the code of err in the audit log. No code means there that the act was done, so an error without
+// one has api.CodeInternal.
 func CodeInLine(err error) api.Code {
 	if code, ok := CodeOf(err); ok {
 		return code

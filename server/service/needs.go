@@ -6,8 +6,9 @@ import (
 	"tenure/server/acl"
 )
 
-// What protocols ask of a Permit before a read that takes a while or shows a part of many things. Each is decided once
-// more after the read: see requestreads.go.
+// What protocols ask of a Permit before a read that takes a while or shows a part of many things: Need… refuses the
+// request, and for keys is decided once more after the read (requestreads.go). May… says, by the last decision, what of
+// many things to show.
 
 // NeedKey returns nil if the client may read a key.
 func (p *Permit) NeedKey(key string) error { return p.need(acl.KeyRead(key)) }

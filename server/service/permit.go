@@ -48,8 +48,8 @@ func (p *Permit) Decides() bool { return p.tokens != nil || p.unidentified != ni
 // no clients yet.
 func (p *Permit) NeedsNothing() { p.decided = true }
 
-// needNothing returns nil if the node serves clients: the request needs no permission for what it asks of the node.
-func (p *Permit) needNothing() error {
+// needServing returns nil if the node serves clients: the request needs no permission for what it asks of the node.
+func (p *Permit) needServing() error {
 	err := p.refusal()
 	p.decided = p.decided || err == nil
 	return err
@@ -174,8 +174,8 @@ func (p *Permit) Refresh() error {
 	return p.tokens.Refresh(p.timeout)
 }
 
-// Again decides by this node's present state. Call it after a read that is none of the methods here, and whenever a
-// stream has news.
+// Again decides by this node's present state. Call it after a read that goes past the methods of Request, and whenever
+// a stream has news.
 func (p *Permit) Again() error {
 	if err := p.refusal(); err != nil || !p.asked {
 		return err

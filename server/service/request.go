@@ -8,8 +8,8 @@ import (
 )
 
 // Request is what one client asks of a node. Keys, sessions and leases are reached only through it: it asks first
-// whether the client may, and after a read once more, since what was read may be newer than the decision. The needs of
-// a write are read off the command as the log will have it.
+// whether the client may, and after a read of keys once more, since what was read may be newer than the decision. The
+// needs of a write are read off the command as the log will have it.
 //
 // Of HTTP there is one for each request, of Redis one for a connection. It is used by one goroutine at a time.
 type Request struct {

@@ -114,7 +114,7 @@ func (r *Request) needForLevel(p acl.Permission) error {
 		return err
 	}
 	if r.node().Upgrade().FeatureLevel < kv.LevelOfACL {
-		return r.needNothing()
+		return r.needServing()
 	}
 	return r.needNow(p)
 }

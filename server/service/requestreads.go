@@ -19,7 +19,7 @@ func (r *Request) Get(mode Mode, key string) (kv.Entry, bool, ReadMeta, error) {
 // with the first key. After an error each may have been called with entries that the client must not get.
 func (r *Request) GetMany(mode Mode, keys []string, each func(i int, e kv.Entry) bool) (uint64, error) {
 	if !r.Decides() {
-		if err := r.needNothing(); err != nil {
+		if err := r.needServing(); err != nil {
 			return 0, err
 		}
 	} else {
@@ -55,7 +55,7 @@ func (r *Request) Snapshot(mode Mode) (*kv.Snapshot, ReadMeta, error) {
 // ReadPoint waits until this node has applied every write acknowledged before the call, as mode requires, and returns a
 // revision of the state then. It reads nothing, so it needs no permission.
 func (r *Request) ReadPoint(mode Mode) (revision uint64, err error) {
-	if err := r.needNothing(); err != nil {
+	if err := r.needServing(); err != nil {
 		return 0, err
 	}
 	return r.node().GetMany(r.timeout, mode, []string{anyKey}, func(int, kv.Entry) bool { return true })

@@ -15,7 +15,7 @@ import (
 func (r *Request) MayEndSession(id string) (there bool, err error) {
 	r.Line.About(id)
 	if !r.Decides() {
-		return true, r.needNothing()
+		return true, r.needServing()
 	}
 	if err := r.needSome(acl.SessionRead("")); err != nil {
 		return false, ofOthers(err)

@@ -17,13 +17,13 @@ import (
 func (r *Request) MayWrite(c *kv.Command) error {
 	r.Line.AboutCommand(c)
 	if !r.Decides() {
-		if err := r.needNothing(); err != nil {
+		if err := r.needServing(); err != nil {
 			return err
 		}
 		return r.makeSure()
 	}
 	if c.Op == kv.OpBootstrap { // the state allows it once
-		return r.needNothing()
+		return r.needServing()
 	}
 	err := access.EachNeed(c, func(p acl.Permission, some bool) error {
 		if some {
@@ -81,10 +81,10 @@ func (r *Request) Write(c kv.Command, drawn bool, took *slow.Write) (kv.Result, 
 			err = r.decideAgain(res.Count, time.Until(until))
 		}
 		if err != nil {
-			return kv.Result{}, inDoubtOf(err, doubt)
+			return kv.Result{}, afterDoubt(err, doubt)
 		}
 	}
-	return kv.Result{}, inDoubtOf(ErrAlwaysNew, doubt)
+	return kv.Result{}, afterDoubt(ErrAlwaysNew, doubt)
 }
 
 // Restore replaces the state of the cluster by the snapshot that body has; c was found allowed by MayWrite. Its errors
@@ -126,9 +126,9 @@ func (r *Request) decideAgain(revision uint64, left time.Duration) error {
 	return r.tokens.AgainAt(revision, left)
 }
 
-// inDoubtOf returns the error of a write whose last copy came to err. doubt: an earlier copy may have been applied.
-// Then the error is an ErrUnknown, and not a denial. So is an error that says nothing of the outcome.
-func inDoubtOf(err error, doubt bool) error {
+// afterDoubt returns the error of a write whose last copy came to err. doubt: an earlier copy may have been applied.
+// Then the error is an ErrUnknown, and not a denial. Without doubt only an error without a code becomes one.
+func afterDoubt(err error, doubt bool) error {
 	if !doubt || errors.Is(err, ErrUnknown) {
 		return InDoubt(err)
 	}

@@ -43,8 +43,7 @@ func CodeOfResult(c kv.Code) api.Code {
 	return api.CodeInternal
 }
 
-// MayBeApplied reports whether a command that came through the log and to this result, which is not kv.CodeDone, may have
-// been applied, as an earlier copy.
+// MayBeApplied reports whether a command that was not done, by this result, may have been applied as an earlier copy.
 func MayBeApplied(c kv.Code) bool { return OutcomeOf(CodeOfResult(c)) == audit.Unknown }
 
 // NotDone returns the refusal of a command that came through the log and was not applied.

@@ -1,9 +1,9 @@
-// Package web is the HTTP API of a node: Consul's KV and status wire format on gorilla/mux, over a
-// service.Node and the watch.Hub that it feeds.
+// Package web is the HTTP API of a node: Consul's KV and status wire format on gorilla/mux, over
+// package service and the watch.Hub that the node feeds.
 //
 // The package has routes, query and header parsing, JSON encoding, status codes, the limits of one connection and one
-// request, and HTTP metrics. It never decides whether a write is applied or a read is fresh: the node does. The
-// package passes the node's answer to the client, and never turns "unknown" into "failed".
+// request, and HTTP metrics. It never decides whether a write is applied or a read is fresh, nor who may: package
+// service and the node do. The package passes their answer to the client, and never turns "unknown" into "failed".
 //
 // # The way of a request
 //

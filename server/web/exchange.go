@@ -48,7 +48,7 @@ type handler func(*exchange) error
 type endpoint struct {
 	handlers map[string]handler
 	allow    string // value of Allow: the methods, sorted
-	use      use    // of its route; of the endpoint without handlers paged, if the server has the web page
+	use      use    // of its route; that of the endpoint without handlers is paged if the server has the web page
 	// none refuses a path that no route has. Only the endpoint without handlers has it.
 	none    func(path string) error
 	latency methodLatency

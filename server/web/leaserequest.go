@@ -23,7 +23,7 @@ func (h *leaseHandler) request(x *exchange, verb string) (service.LeaseCommand, 
 		err = h.bodies.readJSON(x, maxLeaseBytes, &body)
 	}
 	if err == nil && op == service.LeaseAcquire && body.Acquisition == "" {
-		err = x.drawn("Acquisition")
+		err = x.refuseKeyFor("Acquisition")
 	}
 	if err != nil {
 		return service.LeaseCommand{}, err

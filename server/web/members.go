@@ -50,7 +50,7 @@ func (h *membersHandler) change(kind members.Kind, takes ...string) handler {
 			return h.plan(x, op)
 		}
 		if body.Operation == "" {
-			if err := x.drawn("operation"); err != nil {
+			if err := x.refuseKeyFor("operation"); err != nil {
 				return err
 			}
 		}

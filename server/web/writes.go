@@ -62,8 +62,9 @@ func (w *writes) identify(h http.Header, c *kv.Command) error {
 // thinks of them.
 func keyed(x *exchange) bool { return len(x.r.Header[api.HeaderIdempotencyKey]) > 0 }
 
-// drawn refuses an idempotency key for a request in which this node is to draw member: a copy would be another request.
-func (x *exchange) drawn(member string) error {
+// refuseKeyFor refuses an idempotency key of a request in which this node is to draw member: a copy would be another
+// request.
+func (x *exchange) refuseKeyFor(member string) error {
 	if !keyed(x) {
 		return nil
 	}
@@ -72,8 +73,8 @@ func (x *exchange) drawn(member string) error {
 }
 
 // drawKey gives a command that locks, unlocks or makes a session a key of this node's own, so that it may be sent again
-// when the master changes. Consul's clients send no key, and take an unknown outcome for the loss of their lock. The
-// Backend draws the key for a replacement of the whole state. Other writes are too many: each key is remembered.
+// when the master changes: Consul's clients send no key, and take an unknown outcome for the loss of their lock. Other
+// writes, and transactions, are too many: each key is remembered.
 func (w *writes) drawKey(c *kv.Command) {
 	if c.Lock != kv.LockNone || c.Op == kv.OpSessionCreate {
 		c.IdemKey, c.Base = uuid.NewString(), w.revision()
