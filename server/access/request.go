@@ -232,6 +232,11 @@ func (r *Request) Token() *kv.Token { return r.subject.token }
 // May reports whether the token by which the request was allowed allows p too. Before it was, nothing is allowed.
 func (r *Request) May(p acl.Permission) bool { return r.subject != nil && r.subject.may.Allows(p) }
 
+// MaySome is May for any one name that begins with that of p.
+func (r *Request) MaySome(p acl.Permission) bool {
+	return r.subject != nil && r.subject.may.AllowsSome(p)
+}
+
 // News is closed when there are newer tokens or policies than those with which the request was allowed. Nil before it
 // was.
 func (r *Request) News() <-chan struct{} {

@@ -42,6 +42,7 @@ type timer struct {
 	after time.Duration // from when it is armed until it is due
 	due   time.Duration // on the node's elapsed clock
 	place int           // in the queue
+	asked bool          // it was due, and its command has been asked for: due is when to ask again
 }
 
 // learn takes over what the state tells of a time; it gets its clock reading in settle.
@@ -71,7 +72,7 @@ func (t *timers) set(x kv.Timed, now time.Duration) {
 		heap.Push(&t.queue, n)
 	default:
 		old.arm, old.after = x.Arm, untilDue(x)
-		old.due = now + old.after
+		old.due, old.asked = now+old.after, false
 		heap.Fix(&t.queue, old.place)
 	}
 }
@@ -86,7 +87,7 @@ func untilDue(x kv.Timed) time.Duration {
 // rearm gives every timer its full time from now on.
 func (t *timers) rearm(now time.Duration) {
 	for _, x := range t.queue {
-		x.due = now + x.after
+		x.due, x.asked = now+x.after, false
 	}
 	heap.Init(&t.queue)
 }
@@ -100,7 +101,7 @@ func (t *timers) ask(now time.Duration, q *queue) {
 		x := t.queue[0]
 		c := x.end()
 		t.push(&c, now, q)
-		x.due = now + askAgain
+		x.due, x.asked = now+askAgain, true
 		heap.Fix(&t.queue, 0)
 	}
 }
@@ -130,8 +131,11 @@ func (t *timers) recall(q *queue) { t.over(q.remove(func(w write) bool { return 
 // anything. It must be called by whoever steps the log part.
 func (l *Log) Remaining(kind kv.TimedKind, name string, now time.Duration) (left time.Duration, runs bool) {
 	x := l.timers.byName[timerName{kind, name}]
-	if x == nil {
+	switch {
+	case x == nil:
 		return 0, false
+	case x.asked:
+		return 0, true
 	}
 	return max(0, x.due-now), true
 }

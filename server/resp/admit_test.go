@@ -215,3 +215,42 @@ func TestRefusalsOfOneAddressComeLater(t *testing.T) {
 		t.Errorf("the server stops after %v: %v", time.Since(began), err)
 	}
 }
+
+// A wait for a lease that is refused, with another command behind it, leaves nothing in flight for ever.
+func TestARefusedWaitForALeaseIsInFlightOnce(t *testing.T) {
+	server := limited(t, newFake(t), admission.Limits{Requests: 8, Reserved: 1, WaitingPerClient: 1})
+	dial(t, server).wantPrefix("[", "SUBSCRIBE x") // it has the only place among the waits
+	for range 10 {
+		s := dial(t, server)
+		s.send("TENURE.LEASE ACQUIRE a o 1s WAIT 1s\r\nPING")
+		for _, want := range []string{"-TRYAGAIN", "PONG"} {
+			if got := s.reply(); !strings.HasPrefix(got, want) {
+				t.Fatal(got)
+			}
+		}
+		_ = s.Close()
+	}
+	dial(t, server).want("GET a", "nil")
+}
+
+// A fault ends its connection, and leaves nothing in flight.
+func TestAFaultLeavesNothingInFlight(t *testing.T) {
+	server := limited(t, panicking{newFake(t)}, admission.Limits{Requests: 4, Reserved: 1})
+	for range 6 {
+		s := dial(t, server)
+		s.send("SET k v")
+		if got := s.reply(); !strings.HasPrefix(got, "-UNKNOWN") {
+			t.Fatal(got)
+		}
+		_, _ = s.in.ReadByte() // it is closed
+	}
+	s := dial(t, server)
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		s.send("GET a")
+		if got := s.reply(); got == "nil" {
+			return
+		} else if time.Now().After(end) {
+			t.Fatal(got)
+		}
+	}
+}

@@ -81,6 +81,7 @@ func (c *conn) serve() {
 // end closes the connection, and ends what tells it of changes.
 func (c *conn) end() {
 	_ = c.net.Close()
+	c.to.Bounds.Leave() // a fault may have ended it in the middle of a request
 	c.track.off()
 	c.subs.stopTelling()
 	c.subs.leaveAll()

@@ -49,7 +49,7 @@ func leaseCommand(c *conn, args [][]byte) {
 		return
 	}
 	r.Timeout = c.cfg.ClientTimeout
-	c.lease(r)
+	c.lease(do, r)
 }
 
 // leaseRequest reads the arguments behind the name of the lease.
@@ -87,10 +87,10 @@ func leaseRequest(do string, args [][]byte) (op service.LeaseOp, body api.LeaseR
 	return op, body, true
 }
 
-// lease carries out r. Who waits for a busy lease waits also when its client is gone, for no longer than it has said.
-func (c *conn) lease(r service.LeaseCommand) {
+// lease carries out r, which is to do that. Who waits for a busy lease waits also when its client is gone, for no longer than it has said.
+func (c *conn) lease(do string, r service.LeaseCommand) {
 	g, err := c.to.Lease(context.Background(), r)
-	c.trail.lease(c.batch.name, r.Name, err)
+	c.trail.lease(c.batch.name+"."+do, r.Name, err)
 	if r.Wait > 0 {
 		c.arrived.begun = false // it was no request in flight meanwhile: what arrived with it has to be one again
 	}

@@ -31,6 +31,9 @@ func (r *reader) again() error {
 // may reports whether the client may see the key, by the last result of again.
 func (r *reader) may(key string) bool { return r.denied == nil && r.permit.MayKey(key) }
 
+// maySome reports whether the client may see any key that begins with prefix, by the last result of again.
+func (r *reader) maySome(prefix string) bool { return r.denied == nil && r.permit.MaySomeKey(prefix) }
+
 // news returns a channel that is closed when permissions change after the last decision, and one that receives when the
 // token expires. A nil channel means never. The caller calls stop when it no longer listens.
 func (r *reader) news() (changed <-chan struct{}, expires <-chan time.Time, stop func()) {

@@ -156,12 +156,20 @@ func TestNotificationsLeaveOutWhatMayNotBeRead(t *testing.T) {
 	s.next("[pmessage * __keyspace@0__:mine/a set]")
 	s.next("[pmessage * __keyevent@0__:set mine/a]")
 	watcher.next(fmt.Sprintf("[tenure.change set mine/a 2 %d 1]", first+1))
-	writer.want("MSET mhidden 1", "OK")
-	watcher.next(fmt.Sprintf("[tenure.passed m %d]", first+2))
+	writer.want("MSET mhidden 1", "OK") // of which it learns nothing, not even when it was written
+	writer.want("SET mine/b 1", "OK")
+	watcher.next(fmt.Sprintf("[tenure.change set mine/b 1 %d 1]", first+3))
+	s.next("[pmessage * __keyspace@0__:mine/b set]")
+	s.next("[pmessage * __keyevent@0__:set mine/b]")
 	g.apply(t, kv.PutPolicy(kv.Policy{ID: policy, Name: "narrow", Rules: `key "mine/b" { policy = "read" }`}, false))
 	writer.want("SET mine/a 3", "OK")
 	writer.want("SET mine/b 4", "OK")
 	s.next("[pmessage * __keyspace@0__:mine/b set]")
+	watcher.next(fmt.Sprintf("[tenure.change set mine/b 4 %d 1]", first+6))
+
+	// Nothing that is watched may be read any more, so the watch ends.
+	g.apply(t, kv.PutPolicy(kv.Policy{ID: policy, Name: "none", Rules: `key "other" { policy = "read" }`}, false))
+	watcher.ends()
 
 	secret := g.as(root)
 	secret.want("SUBSCRIBE __keyspace@0__:theirs", "[subscribe __keyspace@0__:theirs 1]")

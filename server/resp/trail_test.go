@@ -162,7 +162,7 @@ func TestTheAuditLogOfLeases(t *testing.T) {
 	s.wantPrefix("[name l", "TENURE.LEASE ACQUIRE l me 5s")
 	g.apply(t, kv.DropToken(app))
 	s.wantPrefix("-NOAUTH", "TENURE.LEASE GET l", "TENURE.LEASE RELEASE l me GRANT")
-	want := []string{"set done lease/f:7", "tenure.lease done ", "tenure.lease denied "}
+	want := []string{"set done lease/f:7", "tenure.lease.acquire done ", "tenure.lease denied "}
 	for i, line := range g.lines(len(want)) {
 		var r audit.Record
 		if err := json.Unmarshal([]byte(line), &r); err != nil {

@@ -227,6 +227,7 @@ func exec(c *conn, _ [][]byte) {
 	for _, q := range t.queued {
 		b.name = q.cmd.name
 		if q.cmd.do(c, q.args); len(b.ready) > maxReadBytes {
+			c.trail.batch(b, checks, nil, errLargeRead)
 			b.reset()
 			c.out.Error(aborted(errorText(errLargeRead)))
 			return

@@ -74,6 +74,9 @@ func (c *conn) ofAnotherStore(after uint64) (refusal string) {
 	return ""
 }
 
+// errWatchDenied: the client may read nothing of what it watches any more.
+var errWatchDenied = errors.New("the permission for what is watched was taken away")
+
 // watching is what a notifier does for TENURE.WATCH.
 type watching struct {
 	*notifier
@@ -84,16 +87,13 @@ type watching struct {
 func (w *watching) changes(events []watch.Event) error {
 	w.subs.mu.Lock()
 	defer w.subs.mu.Unlock()
+	if !w.subs.reader.maySome(w.prefix) {
+		return errWatchDenied
+	}
 	w.out.V3 = w.subs.v3
 	for i := range events {
 		e := &events[i]
-		if e.Session != "" {
-			continue
-		}
-		if !w.subs.reader.may(e.Key) {
-			if e.Whole { // the next watch may begin behind it all the same
-				w.passed(e.Revision)
-			}
+		if e.Session != "" || !w.subs.reader.may(e.Key) { // position tells how far it has come
 			continue
 		}
 		w.out.Push(6)

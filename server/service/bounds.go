@@ -60,8 +60,9 @@ const (
 	Operator = admission.Operator // it is one of those who watch over the cluster
 )
 
-// Enter counts a request in flight, or what of Redis's has arrived together.
+// Enter counts a request in flight, or what of Redis's has arrived together. The one before is over.
 func (b *Bounds) Enter(p Priority) (err error) {
+	b.Leave()
 	if b.flight, err = b.control.Conns.Begin(b.conn, p); err != nil {
 		b.late = b.late || errors.Is(err, admission.ErrSourceRequests)
 		return Overloaded(err)

@@ -85,6 +85,26 @@ func (l *Line) cameTo(res *kv.Result) {
 	}
 }
 
+// partsCameTo notes what the parts of an act came to that are carried out each by itself: it was done if one of them
+// was.
+func (l *Line) partsCameTo(errs []error) {
+	done, first := false, error(nil)
+	for _, err := range errs {
+		done = done || err == nil
+		if first == nil && err != nil {
+			first = err
+		}
+	}
+	switch {
+	case first == nil:
+	case done:
+		l.Lacks(first)
+		l.DoneBut(CodeInLine(first))
+	default:
+		l.FailedBy(first)
+	}
+}
+
 // Lacks notes the permission that is missing, if err is about one.
 func (l *Line) Lacks(err error) {
 	var denied *access.DeniedError

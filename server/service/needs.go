@@ -19,6 +19,9 @@ func (p *Permit) NeedSomeKey(prefix string) error { return p.needSome(acl.KeyRea
 // MayKey reports whether the client may read a key.
 func (p *Permit) MayKey(key string) bool { return p.may(acl.KeyRead(key)) }
 
+// MaySomeKey reports whether the client may read any key that begins with prefix.
+func (p *Permit) MaySomeKey(prefix string) bool { return p.maySome(acl.KeyRead(prefix)) }
+
 // MayKeys reports whether the client may read every key that begins with prefix.
 func (p *Permit) MayKeys(prefix string) bool { return p.may(acl.KeyReadPrefix(prefix)) }
 

@@ -146,6 +146,14 @@ func (p *Permit) may(need acl.Permission) bool {
 	return p.tokens.May(need)
 }
 
+// maySome is may for any one name that begins with that of need.
+func (p *Permit) maySome(need acl.Permission) bool {
+	if !p.asked {
+		return !p.Decides()
+	}
+	return p.tokens.MaySome(need)
+}
+
 // missing returns the error that the client lacks need. Something must have been decided before.
 func (p *Permit) missing(need acl.Permission) error { return p.tokens.Missing(need) }
 

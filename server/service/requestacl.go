@@ -28,6 +28,19 @@ func (r *Request) aclFor(need acl.Permission) (*kv.ACL, error) {
 	return r.service.cfg.Access.ACL(), nil
 }
 
+// AboutToken notes, for the audit log, the accessor of a token that this node knows. Another text may be a secret, sent
+// by mistake. If this node only does not know the token yet, the command about it is noted.
+func (r *Request) AboutToken(accessor string) {
+	if !r.service.HasTokens() {
+		return
+	}
+	if a := r.service.cfg.Access.ACL(); a != nil {
+		if _, there := a.Token(accessor); there {
+			r.Line.About(accessor)
+		}
+	}
+}
+
 // OwnToken returns the tokens and policies as this node knows them, and the client's own token.
 func (r *Request) OwnToken() (*kv.ACL, *kv.Token, error) {
 	if !r.Decides() {

@@ -44,8 +44,7 @@ const renewalsAtOnce = 128
 func (r *Request) RenewLeases(renewals []LeaseCommand, errs []error) ([]LeaseGrant, error) {
 	var tried []int
 	for i := range renewals {
-		if errs[i] == nil {
-			r.Line.About(renewals[i].Name)
+		if r.Line.About(renewals[i].Name); errs[i] == nil {
 			tried = append(tried, i)
 		}
 	}
@@ -53,20 +52,18 @@ func (r *Request) RenewLeases(renewals []LeaseCommand, errs []error) ([]LeaseGra
 		return nil, err
 	}
 	grants := make([]LeaseGrant, len(renewals))
-	refused := r.renewAllowed(tried, renewals, grants, errs)
-	if len(refused) == 0 {
-		return grants, nil
-	}
-	err := r.Refresh()
-	if err == nil {
-		refused = r.renewAllowed(refused, renewals, grants, errs)
-	}
-	for _, i := range refused {
-		if errs[i] = err; err == nil {
-			errs[i] = r.missing(acl.LeaseWrite(renewals[i].Name))
+	if refused := r.renewAllowed(tried, renewals, grants, errs); len(refused) > 0 {
+		err := r.Refresh()
+		if err == nil {
+			refused = r.renewAllowed(refused, renewals, grants, errs)
 		}
-		r.Line.Lacks(errs[i])
+		for _, i := range refused {
+			if errs[i] = err; err == nil {
+				errs[i] = r.missing(acl.LeaseWrite(renewals[i].Name))
+			}
+		}
 	}
+	r.Line.partsCameTo(errs)
 	return grants, nil
 }
 

@@ -58,7 +58,11 @@ func (r *Request) CancelChange(operation string) (api.MemberOperation, error) {
 // DrainNode makes a node hand mastership over, and take no new clients until off is given; see Members.
 func (r *Request) DrainNode(node ballot.NodeID, off, force bool) error {
 	r.Line.About(nodeText(node))
-	if err := r.needNow(acl.OperatorWrite()); err != nil {
+	decide := r.needNow
+	if off { // a cluster whose nodes are all drained has no master to ask, and needs this to get one
+		decide = r.need
+	}
+	if err := decide(acl.OperatorWrite()); err != nil {
 		return err
 	}
 	return inDoubtWith(r.node().DrainNode(r.timeout, node, off, force), "ask again")

@@ -44,7 +44,7 @@ func (l Limits) Validate() error {
 }
 
 // ErrFull says that Limits.Waiting is reached.
-var ErrFull = errors.New("too many queries wait on this node")
+var ErrFull = errors.New("too many queries wait on this node (--max-waiting)")
 
 // Hub receives a node's changes as they are applied. The zero Hub is not usable: see New.
 type Hub struct {

@@ -68,10 +68,8 @@ func (e *eventStream) catchUp() bool {
 			return false
 		}
 		for i := range events {
-			if e.mayTell(&events[i]) {
+			if e.mayTell(&events[i]) { // nothing is told of others, not even when they change: the heartbeat tells how far it is
 				e.event(&events[i])
-			} else if events[i].Whole {
-				e.position(events[i].Revision)
 			}
 		}
 		clear(events) // the values go with the history

@@ -133,13 +133,34 @@ func TestTheIndexOfAnEmptyStoreIsItsOwn(t *testing.T) {
 	}
 }
 
+// A stale query whose index nobody can assign to a store waits no longer than it is to.
+func TestAnUnknownIndexTakesNoLongerThanTheWait(t *testing.T) {
+	f := newFake(t)
+	f.set(t, "k", "1")
+	cfg := testConfig()
+	cfg.Hub = f.hub
+	s, err := New(cfg, service.FrontOf(&noCatchUp{fake: f, err: service.ErrNotApplied, waits: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	w := call(s, "GET", "/v1/kv/k?index=100&stale&wait=300ms", "")
+	if took := time.Since(began); w.Code != 200 || took > 550*time.Millisecond {
+		t.Errorf("%d after %v", w.Code, took)
+	}
+}
+
 // noCatchUp is a node that cannot reach the master.
 type noCatchUp struct {
 	*fake
-	err error
+	err   error
+	waits bool // it takes the whole of its time to find out
 }
 
 func (b *noCatchUp) CatchUp(timeout time.Duration) (uint64, error) {
+	if b.waits {
+		time.Sleep(timeout)
+	}
 	revision, err := b.fake.CatchUp(timeout)
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -95,6 +95,9 @@ func (h *membersHandler) drain(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	if body.Off {
+		x.op = "off"
+	}
 	if err := x.req.DrainNode(node, body.Off, body.Force); err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (h *sessionHandler) renewed(x *exchange, id string) error {
 	if !found {
 		view, _, err := readView(x, service.Default)
 		if err != nil {
-			return service.InDoubt(err)
+			return service.AsUnknown(err, "the session was renewed, and this node cannot show it: renew it again")
 		}
 		e, found = view.Session(id)
 		view.Close()

@@ -12,6 +12,7 @@ import (
 
 	"tenure/api"
 	"tenure/kv"
+	"tenure/server/service"
 )
 
 // create makes a session and returns its ID.
@@ -325,5 +326,16 @@ func TestASessionUnderAKnownKeyIsTheOneOfThen(t *testing.T) {
 	first := ask("1")
 	if second := ask("0"); second != first {
 		t.Errorf("%s, and then %s", first, second)
+	}
+}
+
+// A renewal that was applied, and that this node cannot show, was not "not applied".
+func TestARenewalThatCannotBeShown(t *testing.T) {
+	f := newFake(t)
+	f.result = kv.Result{Code: kv.CodeDone, Revision: 5} // of a session that this node has not applied yet
+	f.readErr = fmt.Errorf("%w: no master is known", service.ErrNotApplied)
+	w := call(newServer(t, f), "PUT", "/v1/session/renew/11111111-0000-4000-8000-000000000000", "")
+	if code(w) != api.CodeUnknown || !strings.Contains(w.Body.String(), "was renewed") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

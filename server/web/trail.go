@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -56,10 +57,15 @@ func opName(c *kv.Command) string {
 	return c.Op.String()
 }
 
-// aboutIDIn notes the ID of a token or policy in a path, as idAt reads it.
+// aboutIDIn notes the ID of a token or policy in a path, as idAt reads it. That of no token may be the secret of one.
 func (x *exchange) aboutIDIn(path string) {
 	for part := range strings.SplitSeq(path, "/") {
-		if id := strings.ToLower(part); kv.ValidateSessionID(id) == nil {
+		id := strings.ToLower(part)
+		switch {
+		case kv.ValidateSessionID(id) != nil:
+		case strings.HasPrefix(path, api.PathACLTokens):
+			x.req.AboutToken(id)
+		default:
 			x.req.Line.About(id)
 		}
 	}

@@ -36,6 +36,10 @@ func (h *transferHandler) target(x *exchange) (ballot.NodeID, error) {
 	if _, err := parseQuery(x.r.URL.RawQuery, &plainWriteRules); err != nil {
 		return 0, err
 	}
+	if keyed(x) {
+		return 0, service.Invalid("%s means nothing here, since a second copy would hand over once more: ask who is master first: "+
+			"nothing was changed", api.HeaderIdempotencyKey)
+	}
 	var body api.Transfer
 	if err := h.bodies.readJSON(x, maxTransferBytes, &body); err != nil {
 		return 0, fmt.Errorf(`%w: send {"Node":N} with the id of a node, or no body`, err)

@@ -82,18 +82,20 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 	w.blocking.Add(1)
 	defer w.blocking.Add(-1)
 	var timer *time.Timer
-	d := q.wait()
+	d, began := q.wait(), time.Now()
 	index := queryIndex{n: q.index, stale: q.has(nStale)}
 	for must := false; ; {
 		waiter.Arm()
-		if err := w.decide(&index, min(d, x.timeout())); err != nil {
-			return err
+		if !must {
+			if err := w.decide(&index, min(max(0, d-time.Since(began)), x.timeout())); err != nil {
+				return err
+			}
 		}
 		if answered, err := look(must || index.foreign); answered || err != nil {
 			return err
 		}
 		if timer == nil {
-			timer = time.NewTimer(d)
+			timer = time.NewTimer(d - time.Since(began)) // to decide may have taken a while
 			defer timer.Stop()
 			x.extend(d)
 		}
