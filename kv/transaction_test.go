@@ -221,3 +221,38 @@ func TestObserverSeesOneLastChangeOfARevision(t *testing.T) {
 		t.Errorf("%s\nwant %s", s, want)
 	}
 }
+
+// What goes through the same keys again and again is refused: it would keep the log busy for seconds.
+func TestRangesThatOverlap(t *testing.T) {
+	for name, c := range map[string]struct {
+		prefixes []string
+		valid    bool
+	}{
+		"four times the same":     {[]string{"a/", "a/", "a/", "a/"}, true},
+		"five times the same":     {[]string{"a/", "a/", "b/", "a/", "a/", "a/"}, false},
+		"one in the other":        {[]string{"", "a", "a/b", "a/b/c", "a/b/c/d"}, false},
+		"side by side":            {[]string{"", "a/", "b/", "c/", "d/", "e/", "f/"}, true},
+		"side by side, read once": {[]string{"a/1", "a/2", "a/3", "a/4", "a/5", "a"}, true},
+	} {
+		for i, op := range []Op{OpPrune, OpGetTree} {
+			tx, seq := Command{Op: OpTransaction}, Command{Op: OpSequence}
+			for _, p := range c.prefixes {
+				tx.Parts = append(tx.Parts, Part{Op: op, Key: p})
+				seq.Parts = append(seq.Parts, Part{Op: OpPrune, Key: p})
+			}
+			if err := tx.Validate(); (err == nil) != c.valid {
+				t.Errorf("%s, %v: %v", name, op, err)
+			}
+			if err := seq.Validate(); i == 0 && (err == nil) != c.valid {
+				t.Errorf("%s, as a sequence: %v", name, err)
+			}
+		}
+	}
+	many := Command{Op: OpSequence}
+	for i := range MaxParts + 1 {
+		many.Parts = append(many.Parts, Part{Op: OpPrune, Key: fmt.Sprint(i, "/")})
+	}
+	if many.Validate() == nil {
+		t.Error("a sequence deletes more prefixes than a transaction may")
+	}
+}

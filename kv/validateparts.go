@@ -1,6 +1,9 @@
 package kv
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // validateParts checks the parts of a transaction or sequence, alone and together.
 func (c *Command) validateParts() error {
@@ -21,6 +24,38 @@ func (c *Command) validateParts() error {
 	if total > MaxPartsBytes {
 		return fmt.Errorf("%w: the parts of the %s have about %d bytes, at most %d are allowed", ErrCommand, c.Op, total,
 			MaxPartsBytes)
+	}
+	return c.validateRanges()
+}
+
+// maxOverlap bounds how many parts of a command read or delete all keys below prefixes of which one begins with the
+// other. Such a part visits every key there, and what was deleted a moment ago, so without the bound one command could
+// keep the log busy for seconds.
+const maxOverlap = 4
+
+// validateRanges refuses parts that would go through the same keys again and again.
+func (c *Command) validateRanges() error {
+	var ranges []string // their prefixes
+	for i := range c.Parts {
+		if r := known(c.Parts[i].Op); r.writes == keysBelow || r.tells == keysBelow {
+			ranges = append(ranges, c.Parts[i].Key)
+		}
+	}
+	if len(ranges) > MaxParts {
+		return fmt.Errorf("%w: the %s reads or deletes whole prefixes %d times, at most %d are allowed", ErrCommand, c.Op,
+			len(ranges), MaxParts)
+	}
+	for _, prefix := range ranges {
+		over := 0
+		for _, other := range ranges {
+			if strings.HasPrefix(prefix, other) {
+				over++
+			}
+		}
+		if over > maxOverlap {
+			return fmt.Errorf("%w: the %s reads or deletes all that begins with %.80q %d times, at most %d are allowed: use "+
+				"several", ErrCommand, c.Op, prefix, over, maxOverlap)
+		}
 	}
 	return nil
 }

@@ -152,7 +152,12 @@ func keyRefusal(key string) string {
 	return ""
 }
 
+// full reports whether the batch takes no other command. It has one that goes through all keys at most: the log refuses a
+// sequence that does so again and again.
 func (b *batch) full() bool {
+	if n := len(b.steps); n > 0 && b.steps[n-1].Op == kv.OpPrune {
+		return true
+	}
 	return len(b.ops) >= maxSteps || len(b.steps) >= maxSteps || b.bytes >= maxBatchBytes || len(b.ready) >= partBytes
 }
 

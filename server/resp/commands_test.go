@@ -522,3 +522,20 @@ func TestOneConnectionTooMany(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// However many commands that delete everything arrive together, each is carried out.
+func TestManyFlushesInAPipeline(t *testing.T) {
+	s := dial(t, start(t, newFake(t), Config{}))
+	s.send(strings.TrimSuffix(strings.Repeat("SET k v\r\nFLUSHALL\r\n", 20), "\r\n"))
+	for range 40 {
+		if got := s.reply(); got != "OK" {
+			t.Fatal(got)
+		}
+	}
+	s.want("DBSIZE", "0")
+	s.want("MULTI", "OK")
+	for range 5 {
+		s.want("FLUSHALL", "QUEUED")
+	}
+	s.wantPrefix("-EXECABORT", "EXEC")
+}
