@@ -3,6 +3,7 @@ package resp
 import (
 	"cmp"
 	"errors"
+	"strings"
 
 	"tenure/api"
 	"tenure/kv"
@@ -37,7 +38,11 @@ func errorText(err error) string {
 		return undone.Error()
 	}
 	code, _ := service.CodeOf(err)
-	return cmp.Or(prefixes[code], "ERR") + " " + err.Error()
+	text := err.Error()
+	if code == api.CodeUnknown { // the prefix says so
+		text = strings.TrimPrefix(text, service.ErrUnknown.Error()+": ")
+	}
+	return cmp.Or(prefixes[code], "ERR") + " " + text
 }
 
 // The texts of Redis, which clients and their tests know.

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -41,4 +42,17 @@ func TestRefusalsBeginAsTheirCode(t *testing.T) {
 			t.Errorf("%v: %q, code %q", code, text, service.CodeOfResult(code))
 		}
 	}
+}
+
+func TestUnknownIsSaidOnce(t *testing.T) {
+	err := fmt.Errorf("%w: the connection to the master broke", service.ErrUnknown)
+	if got := errorText(err); got != "UNKNOWN outcome: the connection to the master broke" {
+		t.Error(got)
+	}
+}
+
+func TestPatternsOfConfigGetAreBounded(t *testing.T) {
+	s := dial(t, start(t, newFake(t), Config{}))
+	s.wantPrefix("-ERR CONFIG GET takes at most 128 patterns", "CONFIG GET"+strings.Repeat(" a", 129))
+	s.wantPrefix("[maxmemory", "CONFIG GET maxmemory"+strings.Repeat(" a", 127))
 }

@@ -37,8 +37,13 @@ func (c *conn) parameters() []parameter {
 	}
 }
 
+// maxConfigPatterns bounds the patterns of one CONFIG GET. There are far fewer parameters.
+const maxConfigPatterns = 128
+
 func config(c *conn, args [][]byte) {
 	switch sub := strings.ToLower(string(args[1])); {
+	case sub == "get" && len(args)-2 > maxConfigPatterns:
+		c.fail(fmt.Sprintf("ERR CONFIG GET takes at most %d patterns", maxConfigPatterns))
 	case sub == "get" && len(args) > 2:
 		var found []parameter
 		for _, p := range c.parameters() {
