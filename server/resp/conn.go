@@ -25,7 +25,9 @@ type conn struct {
 	batch batch
 	exec  executor
 	tx    transaction
-	trail trail
+	// queuing counts what tx has queued.
+	queuing holding
+	trail   trail
 }
 
 // arrival is what the commands that have arrived together have in common.
@@ -51,6 +53,7 @@ func newConn(nc net.Conn, s *Server, as *admission.Conn) *conn {
 	c.batch = batch{maxValueBytes: cfg.MaxValueBytes, left: c.to.left}
 	c.exec = executor{batch: &c.batch, to: &c.to, trail: &c.trail, slow: cfg.Slow}
 	c.exec.held = holding{all: &shared.unread, own: shared.sources.join(as), admitted: as, most: cfg.MaxUnreadBytes}
+	c.queuing = c.exec.held
 	return c
 }
 
@@ -86,6 +89,7 @@ func (c *conn) end() {
 	c.subs.stopTelling()
 	c.subs.leaveAll()
 	c.exec.held.letGo()
+	c.queuing.letGo()
 	c.sources.leave(c.exec.held.admitted)
 }
 

@@ -144,7 +144,7 @@ func selectDB(b *batch, args [][]byte) {
 // reset makes the connection as it was when it began.
 func reset(c *conn, _ [][]byte) {
 	c.execute()
-	c.tx.end()
+	c.endTransaction()
 	c.subs.leaveAll()
 	c.track.off()
 	c.subs.stopTelling()

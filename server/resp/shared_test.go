@@ -133,3 +133,62 @@ func TestUnreadRepliesOfOneAddressLeaveSpace(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
+
+// What all clients have queued for EXEC is bounded together, and so are the replies that EXEC has ready.
+func TestWhatWaitsForExecIsBounded(t *testing.T) {
+	const most = 16 << 20
+	limited := admission.NewControl(admission.Limits{Loopback: true}, zerolog.Nop(), admission.NewMetrics())
+	for name, control := range map[string]*admission.Control{"all": nil, "one source": limited} {
+		server := start(t, newFake(t), Config{Config: service.Config{Admission: control}, MaxUnreadBytes: most})
+		echo := fmt.Sprintf("*2\r\n$4\r\nECHO\r\n$%d\r\n%s", 1<<19, strings.Repeat("e", 1<<19))
+		var open []*session
+		refusal := ""
+		for range 2 * most >> 20 {
+			s := dial(t, server)
+			s.want("MULTI", "OK")
+			s.send(echo)
+			if got := s.reply(); got != "QUEUED" {
+				refusal = got
+				s.wantPrefix("-EXECABORT", "EXEC")
+				break
+			}
+			s.send(echo)
+			if got := s.reply(); got != "QUEUED" {
+				refusal = got
+				s.wantPrefix("-EXECABORT", "EXEC")
+				break
+			}
+			open = append(open, s)
+		}
+		if !strings.HasPrefix(refusal, "-TRYAGAIN not applied: overloaded: too many bytes of commands and replies wait") {
+			t.Errorf("%s: after %d: %.100s", name, len(open), refusal)
+		}
+		open[0].want("DISCARD", "OK")
+		_ = open[1].Close()
+		open[2].send("RESET")
+		open[2].reply()
+		s := dial(t, server)
+		for end := time.Now().Add(5 * time.Second); server.shared.unread.Load() > int64(len(open)-3)<<20+1<<19; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: %d bytes wait after three transactions have ended", name, server.shared.unread.Load())
+			}
+		}
+		s.want("MULTI", "OK")
+		s.send(echo)
+		if got := s.reply(); got != "QUEUED" {
+			t.Errorf("%s: %.100s", name, got)
+		}
+	}
+
+	server := start(t, newFake(t), Config{MaxUnreadBytes: 1 << 20})
+	s := dial(t, server)
+	s.want("MULTI", "OK")
+	for range 1000 {
+		s.want("COMMAND", "QUEUED")
+	}
+	s.wantPrefix("-EXECABORT Transaction discarded because of: TRYAGAIN", "EXEC")
+	if left := server.shared.unread.Load(); left != 0 {
+		t.Errorf("%d bytes wait", left)
+	}
+	s.want("PING", "PONG")
+}

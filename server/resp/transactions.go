@@ -16,7 +16,7 @@ import (
 var transactionCommands = []command{
 	{name: "multi", arity: 1, immediate: true, stranger: true, ends: true, run: multi},
 	{name: "exec", arity: 1, acts: true, immediate: true, stranger: true, ends: true, run: exec,
-		refused: func(c *conn, _ [][]byte, text string) string { return c.tx.abort(text) }},
+		refused: func(c *conn, _ [][]byte, text string) string { return c.abort(text) }},
 	{name: "discard", arity: 1, immediate: true, stranger: true, ends: true, run: discard},
 	{name: "watch", arity: -2, immediate: true, run: watchKeys, refused: notWatched},
 	{name: "unwatch", arity: 1, stranger: true, ends: true, run: unwatch},
@@ -80,6 +80,13 @@ func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
 			"(1 MiB more than --max-value-bytes)", most))
 		return
 	}
+	if !c.holds(args) {
+		t.queued = nil // EXEC will not need it
+		c.queuing.letGo()
+		c.to.Bounds.RefuseLate()
+		c.fail(errorText(service.Overloaded(errQueued)))
+		return
+	}
 	q := queued{cmd: cmd, args: make([][]byte, len(args))}
 	for i, a := range args {
 		q.args[i] = bytes.Clone(a)
@@ -87,6 +94,18 @@ func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
 	t.queued = append(t.queued, q)
 	c.batch.reply(func(w *proto.Writer) { w.Simple("QUEUED") })
 }
+
+// holds counts the arguments of a command that is to wait for EXEC. It reports false if all clients together, or those of
+// the same source, have too many bytes on this node.
+func (c *conn) holds(args [][]byte) bool {
+	bytes := 0
+	for _, a := range args {
+		bytes += len(a)
+	}
+	return c.queuing.hold(bytes)
+}
+
+var errQueued = errors.New("too many bytes of commands and replies wait on this node: send EXEC or DISCARD, and read the replies")
 
 // mostBytes bounds the arguments of the commands. With the checks of what is watched they are one sequence of the log,
 // whose bound counts the steps too.
@@ -98,13 +117,16 @@ func (t *transaction) mostBytes(maxValueBytes int) int {
 	return min(maxBatchBytes+maxValueBytes, most)
 }
 
-// end forgets the transaction and what was watched for it.
-func (t *transaction) end() { *t = transaction{} }
+// endTransaction forgets the transaction and what was watched for it.
+func (c *conn) endTransaction() {
+	c.tx = transaction{}
+	c.queuing.letGo()
+}
 
 // abort ends the transaction, if there is one, and returns the reply to an EXEC that was refused with text.
-func (t *transaction) abort(text string) string {
-	if t.open {
-		t.end()
+func (c *conn) abort(text string) string {
+	if c.tx.open {
+		c.endTransaction()
 	}
 	return aborted(text)
 }
@@ -128,7 +150,7 @@ func discard(c *conn, _ [][]byte) {
 		c.fail("ERR DISCARD without MULTI")
 		return
 	}
-	c.tx.end()
+	c.endTransaction()
 	c.batch.reply((*proto.Writer).OK)
 }
 
@@ -204,7 +226,8 @@ func exec(c *conn, _ [][]byte) {
 		c.fail("ERR EXEC without MULTI")
 		return
 	}
-	c.tx.end()
+	c.tx = transaction{}
+	defer c.queuing.letGo()
 	switch {
 	case t.broken:
 		c.fail("EXECABORT Transaction discarded because of previous errors.")
@@ -226,12 +249,21 @@ func exec(c *conn, _ [][]byte) {
 	}
 	for _, q := range t.queued {
 		b.name = q.cmd.name
-		if q.cmd.do(c, q.args); len(b.ready) > maxReadBytes {
-			c.trail.batch(b, checks, nil, errLargeRead)
-			b.reset()
-			c.out.Error(aborted(errorText(errLargeRead)))
-			return
+		known := len(b.ready)
+		q.cmd.do(c, q.args)
+		var err error
+		switch {
+		case len(b.ready) > maxReadBytes:
+			err = errLargeRead
+		case !c.exec.held.hold(len(b.ready) - known):
+			err = c.exec.tooMuchUnread()
+		default:
+			continue
 		}
+		c.trail.batch(b, checks, nil, err)
+		c.out.Error(aborted(errorText(err)))
+		c.exec.forget()
+		return
 	}
 	taken, err := func() {}, c.exec.atomically(checks)
 	if err == nil {
