@@ -152,7 +152,7 @@ func keyRefusal(key string) string {
 	return ""
 }
 
-// full reports whether the batch takes no other command. It has one that goes through all keys at most: the log refuses a
+// full reports whether the batch takes no other command. It ends with one that deletes all keys: the log refuses a
 // sequence that does so again and again.
 func (b *batch) full() bool {
 	if n := len(b.steps); n > 0 && b.steps[n-1].Op == kv.OpPrune {

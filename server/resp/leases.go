@@ -87,7 +87,8 @@ func leaseRequest(do string, args [][]byte) (op service.LeaseOp, body api.LeaseR
 	return op, body, true
 }
 
-// lease carries out r, which is to do that. Who waits for a busy lease waits also when its client is gone, for no longer than it has said.
+// lease carries out r; do is what it is called in the audit log. Who waits for a busy lease waits also when its client
+// is gone, for no longer than it has said.
 func (c *conn) lease(do string, r service.LeaseCommand) {
 	g, err := c.to.Lease(context.Background(), r)
 	c.trail.lease(c.batch.name+"."+do, r.Name, err)

@@ -95,8 +95,8 @@ func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
 	c.batch.reply(func(w *proto.Writer) { w.Simple("QUEUED") })
 }
 
-// holds counts the arguments of a command that is to wait for EXEC. It reports false if all clients together, or those of
-// the same source, have too many bytes on this node.
+// holds counts the arguments of a command that is to wait for EXEC. It reports false if all clients together, or those
+// of the same source, have too many bytes on this node.
 func (c *conn) holds(args [][]byte) bool {
 	bytes := 0
 	for _, a := range args {
@@ -105,7 +105,8 @@ func (c *conn) holds(args [][]byte) bool {
 	return c.queuing.hold(bytes)
 }
 
-var errQueued = errors.New("too many bytes of commands and replies wait on this node: send EXEC or DISCARD, and read the replies")
+var errQueued = errors.New("too many bytes of commands and replies wait on this node: " +
+	"send EXEC or DISCARD, and read the replies")
 
 // mostBytes bounds the arguments of the commands. With the checks of what is watched they are one sequence of the log,
 // whose bound counts the steps too.

@@ -69,7 +69,8 @@ func (r *Request) RenewLeases(renewals []LeaseCommand, errs []error) ([]LeaseGra
 
 // renewAllowed renews those of the leases at the places that the client may renew by the last decision, and returns the
 // places of the others.
-func (r *Request) renewAllowed(places []int, renewals []LeaseCommand, grants []LeaseGrant, errs []error) (refused []int) {
+func (r *Request) renewAllowed(places []int, renewals []LeaseCommand, grants []LeaseGrant, errs []error,
+) (refused []int) {
 	var all errgroup.Group
 	all.SetLimit(renewalsAtOnce)
 	for _, i := range places {

@@ -68,7 +68,8 @@ func (e *eventStream) catchUp() bool {
 			return false
 		}
 		for i := range events {
-			if e.mayTell(&events[i]) { // nothing is told of others, not even when they change: the heartbeat tells how far it is
+			// Nothing is told of the others, not even when they change. The heartbeat tells how far it has come.
+			if e.mayTell(&events[i]) {
 				e.event(&events[i])
 			}
 		}

@@ -37,8 +37,8 @@ func (h *transferHandler) target(x *exchange) (ballot.NodeID, error) {
 		return 0, err
 	}
 	if keyed(x) {
-		return 0, service.Invalid("%s means nothing here, since a second copy would hand over once more: ask who is master first: "+
-			"nothing was changed", api.HeaderIdempotencyKey)
+		return 0, service.Invalid("%s means nothing here, since a second copy would hand over once more: "+
+			"ask who is master first: nothing was changed", api.HeaderIdempotencyKey)
 	}
 	var body api.Transfer
 	if err := h.bodies.readJSON(x, maxTransferBytes, &body); err != nil {

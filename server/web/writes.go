@@ -72,8 +72,8 @@ func (x *exchange) refuseKeyFor(member string) error {
 		api.HeaderIdempotencyKey, member)
 }
 
-// drawKey gives a command that locks, unlocks or makes a session a key of this node's own, so that it may be sent again
-// when the master changes: Consul's clients send no key, and take an unknown outcome for the loss of their lock. Other
+// drawKey draws a key for a command that locks, unlocks or makes a session. So the node may send the command again when
+// the master changes: Consul's clients send no key, and take an unknown outcome for the loss of their lock. Other
 // writes, and transactions, are too many: each key is remembered.
 func (w *writes) drawKey(c *kv.Command) {
 	if c.Lock != kv.LockNone || c.Op == kv.OpSessionCreate {
