@@ -76,7 +76,7 @@ func (c *conn) known() error {
 
 // turnAway replies that a command is not looked at. args are nil if they were too large.
 func (c *conn) turnAway(cmd *command, args [][]byte, why error) {
-	if cmd != nil && cmd.acts && (cmd.reads == nil || args == nil || !cmd.reads(args)) {
+	if cmd != nil && cmd.changes(args) {
 		c.trail.refused(cmd.name, why)
 	}
 	c.refuse(cmd, args, errorText(why))

@@ -49,6 +49,12 @@ func (cmd *command) do(c *conn, args [][]byte) {
 	}
 }
 
+// changes reports whether the command, with these arguments, is to change something. The arguments are nil if they were
+// too large.
+func (cmd *command) changes(args [][]byte) bool {
+	return cmd.acts && (cmd.reads == nil || args == nil || !cmd.reads(args))
+}
+
 // takes reports whether the command takes n arguments.
 func (cmd *command) takes(n int) bool {
 	if cmd.arity < 0 {

@@ -178,6 +178,7 @@ func TestCommands(t *testing.T) {
 			tenure.once k2 99 incr n => -NOTONCE the base is above the store's revision: nothing was changed
 			tenure.once k2 x incr n => -ERR the base of TENURE.ONCE is a revision, from 0 up: see TENURE.REVISION
 			tenure.once k2 1 get n => -ERR 'get' writes nothing: send it as it is
+			tenure.once k2 1 ping => -ERR 'ping' writes nothing: send it as it is
 			tenure.once k2 1 nosuch => -ERR unknown command 'nosuch', with args beginning with: 
 			tenure.once k2 1 incr => -ERR 'incr' with these arguments cannot be behind TENURE.ONCE or TENURE.FENCE
 			tenure.once k2 1 mset a 1 b 2 => OK
@@ -244,6 +245,10 @@ func TestCommands(t *testing.T) {
 			multi => OK
 			keys * => -ERR keys is not possible in a transaction
 			discard => OK
+			multi => OK
+			client getname => QUEUED
+			config get save => QUEUED
+			exec => [nil [save ]]
 			get a => z`,
 	} {
 		t.Run(name, func(t *testing.T) {

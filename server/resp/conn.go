@@ -149,12 +149,19 @@ func (c *conn) run(args [][]byte) {
 	case c.tx.open && !cmd.immediate:
 		c.tx.queue(c, cmd, args)
 	default:
-		if cmd.isAlone(args) || !c.batch.fits(args) {
+		if cmd.isAlone(args) || !c.batch.fits(args) || c.parted(cmd, args) {
 			c.execute()
 		}
 		c.batch.name = cmd.name
 		cmd.do(c, args)
 	}
+}
+
+// parted reports whether a command cannot be one sequence with the batch because reads are stale: they are answered also
+// when nobody can write.
+func (c *conn) parted(cmd *command, args [][]byte) bool {
+	b := &c.batch
+	return c.to.mode == service.Stale && len(b.steps) > 0 && b.writes > 0 != cmd.changes(args)
 }
 
 // refuse replies that a command is not begun.

@@ -17,7 +17,7 @@ var connectionCommands = []command{
 	{name: "reset", arity: 1, immediate: true, stranger: true, subscriber: true, ends: true, run: reset},
 	{name: "readonly", arity: 1, alone: true, run: func(c *conn, _ [][]byte) { c.readIn(service.Stale) }},
 	{name: "readwrite", arity: 1, alone: true, run: func(c *conn, _ [][]byte) { c.readIn(service.Default) }},
-	{name: "client", arity: -2, run: client},
+	{name: "client", arity: -2, aloneIf: changesConnection, run: client},
 }
 
 func ping(c *conn, args [][]byte) {
@@ -160,6 +160,12 @@ func reset(c *conn, _ [][]byte) {
 func (c *conn) readIn(m service.Mode) {
 	c.to.mode = m
 	c.batch.reply((*proto.Writer).OK)
+}
+
+// changesConnection reports whether CLIENT has these arguments to change the connection. A transaction that is not
+// applied must change nothing, so none has such a command.
+func changesConnection(args [][]byte) bool {
+	return len(args) > 1 && (strings.EqualFold(string(args[1]), "setname") || strings.EqualFold(string(args[1]), "tracking"))
 }
 
 // client answers the subcommands of CLIENT that are about this connection.

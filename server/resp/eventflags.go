@@ -14,15 +14,20 @@ const (
 	allEventFlags = eventClasses + "KEmn"
 )
 
-// change makes text, as CONFIG SET has it, what the connection is told, and reports whether it can be.
-func (s *subscriptions) change(text string) bool {
+// change makes f what the connection is told.
+func (s *subscriptions) change(f eventFlags) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = f
+}
+
+// parse sets f to text, as CONFIG SET has it, and reports whether it can be that.
+func (f *eventFlags) parse(text string) bool {
 	set := strings.ReplaceAll(text, "A", eventClasses)
 	if strings.Trim(set, allEventFlags) != "" {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.events = eventFlags{&set}
+	f.set = &set
 	return true
 }
 

@@ -16,7 +16,7 @@ import (
 // The commands that tell clients what server this is.
 var infoCommands = []command{
 	{name: "info", arity: -1, alone: true, run: info},
-	{name: "config", arity: -2, run: config},
+	{name: "config", arity: -2, aloneIf: isConfigSet, run: config},
 	{name: "command", arity: -1, run: commandCommand},
 	{name: "function", arity: -2, run: function},
 	{name: "time", arity: 1, run: nowTime},
@@ -39,6 +39,9 @@ func (c *conn) parameters() []parameter {
 
 // maxConfigPatterns bounds the patterns of one CONFIG GET. There are far fewer parameters.
 const maxConfigPatterns = 128
+
+// isConfigSet reports whether CONFIG has these arguments to change what the connection is told.
+func isConfigSet(args [][]byte) bool { return len(args) > 1 && strings.EqualFold(string(args[1]), "set") }
 
 func config(c *conn, args [][]byte) {
 	switch sub := strings.ToLower(string(args[1])); {
@@ -68,7 +71,9 @@ func config(c *conn, args [][]byte) {
 }
 
 // setParameters changes notifyEvents, and takes values that other parameters have anyway: those are flags of the node.
+// It changes nothing if it refuses one of the pairs.
 func (c *conn) setParameters(pairs [][]byte) {
+	events := c.subs.events
 	for i := 0; i < len(pairs); i += 2 {
 		name := strings.ToLower(string(pairs[i]))
 		at := slices.IndexFunc(c.parameters(), func(p parameter) bool { return p.name == name })
@@ -76,12 +81,13 @@ func (c *conn) setParameters(pairs [][]byte) {
 		case at < 0:
 			c.fail("ERR Unknown option or number of arguments for CONFIG SET - '" + name + "'")
 			return
-		case name == notifyEvents && c.subs.change(string(pairs[i+1])):
+		case name == notifyEvents && events.parse(string(pairs[i+1])):
 		case c.parameters()[at].value != string(pairs[i+1]):
 			c.fail("ERR CONFIG SET failed - " + name + " is fixed here: settings are flags of kvnode")
 			return
 		}
 	}
+	c.subs.change(events)
 	c.batch.reply((*proto.Writer).OK)
 }
 

@@ -10,6 +10,7 @@ import (
 	"tenure/kv"
 	"tenure/server/admission"
 	"tenure/server/service"
+	"tenure/server/slow"
 )
 
 // busy makes first's next command wait in the node b, and so uses up the requests in flight that its source may have,
@@ -80,7 +81,16 @@ func TestATransactionWithARefusedPartNeverRuns(t *testing.T) {
 		"a login that is too late":  {"AUTH x"},
 		"too large, then MULTI":     {large, "MULTI"},
 		"an APPEND beyond its size": {"APPEND long " + strings.Repeat("x", 300)},
+		"a wrong subcommand":        {"CLIENT NOSUCH"},
+		"PUBLISH":                   {"PUBLISH to 1"},
+		"a name for the connection": {"CLIENT SETNAME x"},
+		"a setting":                 {"CONFIG SET notify-keyspace-events K"},
 	} {
+		late := map[string]string{
+			"an APPEND beyond its size": "string exceeds",
+			"a wrong subcommand":        "unknown subcommand",
+			"PUBLISH":                   "nothing can be published",
+		}[name]
 		f := newFake(t)
 		f.apply(t, kv.Command{Op: kv.OpSet, Key: "long", Value: []byte(strings.Repeat("x", 300))})
 		s := dial(t, start(t, f, Config{Config: service.Config{MaxValueBytes: 512}}))
@@ -102,14 +112,56 @@ func TestATransactionWithARefusedPartNeverRuns(t *testing.T) {
 			if from || got != "-ERR EXEC without MULTI" {
 				t.Errorf("%s: then EXEC %s, and it was carried out: %v", name, got, from)
 			}
-		case name == "an APPEND beyond its size":
-			if from || behind || !strings.HasPrefix(got, "-EXECABORT Transaction discarded because of: string exceeds") {
+		case late != "":
+			if from || behind || !strings.HasPrefix(got, "-EXECABORT Transaction discarded because of: "+late) {
 				t.Errorf("%s: EXEC %s; written: %v, %v", name, got, from, behind)
 			}
 		case from || behind || got != exec:
 			t.Errorf("%s: EXEC %s; written: %v, %v", name, got, from, behind)
 		}
 		s.want("SET after 1", "OK")
+	}
+}
+
+// What changes a connection is not possible in a transaction, which may come to nothing. A CONFIG SET that is refused
+// changes nothing.
+func TestARefusalLeavesTheSettingsOfAConnection(t *testing.T) {
+	s := dial(t, start(t, newFake(t), Config{}))
+	for _, command := range []string{
+		"CLIENT SETNAME x", "client setname x", "CLIENT TRACKING OFF", "CONFIG SET notify-keyspace-events K",
+	} {
+		s.want("WATCH k", "OK")
+		s.want("MULTI", "OK")
+		name, _, _ := strings.Cut(strings.ToLower(command), " ")
+		s.want(command, "-ERR "+name+" is not possible in a transaction")
+		s.want("EXEC", "-EXECABORT Transaction discarded because of previous errors.")
+	}
+	s.wantPrefix("-ERR Unknown option", "CONFIG SET notify-keyspace-events K nosuch 1")
+	s.want("CLIENT GETNAME", "nil")
+	s.want("CONFIG GET notify-keyspace-events", "[notify-keyspace-events AKE]")
+	s.want("CONFIG SET notify-keyspace-events K save 60", "-ERR CONFIG SET failed - save is fixed here: settings are flags of kvnode")
+	s.want("CONFIG SET notify-keyspace-events K databases 1", "OK")
+	s.want("CONFIG GET notify-keyspace-events", "[notify-keyspace-events K]")
+}
+
+// writeless is a node that reaches no master.
+type writeless struct{ *fake }
+
+func (writeless) Write(time.Duration, kv.Command, *slow.Write) (kv.Result, error) {
+	return kv.Result{}, service.ErrNotApplied
+}
+
+// A stale read needs no master, whatever is beside it in a pipeline.
+func TestAStaleReadBesideAWriteNeedsNoMaster(t *testing.T) {
+	f := newFake(t)
+	f.apply(t, kv.Command{Op: kv.OpSet, Key: "k", Value: []byte("v")})
+	s := dial(t, start(t, writeless{f}, Config{}))
+	s.want("READONLY", "OK")
+	s.send("GET k", "SET k w", "GET k", "EXISTS k", "DEL k", "INCR n", "STRLEN k")
+	for _, want := range []string{"v", "-", "v", "1", "-", "-", "1"} {
+		if got := s.reply(); got != want && (want != "-" || !strings.HasPrefix(got, "-CLUSTERDOWN")) {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

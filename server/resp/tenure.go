@@ -68,6 +68,9 @@ func (c *conn) wrapped(args [][]byte, around kv.Command) {
 	case cmd == nil:
 		c.fail(unknownCommand(args))
 		return
+	case cmd.takes(len(args)) && cmd.steps == nil && !cmd.alone && !cmd.immediate:
+		c.fail(errWritesNothing(cmd))
+		return
 	case !cmd.takes(len(args)) || cmd.isAlone(args) || cmd.immediate:
 		c.fail("ERR '" + cmd.name + "' with these arguments cannot be behind TENURE.ONCE or TENURE.FENCE")
 		return
@@ -78,7 +81,7 @@ func (c *conn) wrapped(args [][]byte, around kv.Command) {
 	b.once = false
 	if len(b.steps) > 0 && b.writes == 0 {
 		b.reset()
-		c.fail("ERR '" + cmd.name + "' writes nothing: send it as it is")
+		c.fail(errWritesNothing(cmd))
 		return
 	}
 	if len(b.steps) == 0 {
@@ -99,6 +102,11 @@ func (c *conn) wrapped(args [][]byte, around kv.Command) {
 	c.trail.batch(b, 0, c.exec.results, err)
 	c.out.answer(func() { b.replies(&c.out.Writer, c.exec.results, err) })
 	c.exec.forget()
+}
+
+// errWritesNothing is the reply to a command behind TENURE.ONCE or TENURE.FENCE that these are not for.
+func errWritesNothing(cmd *command) string {
+	return "ERR '" + cmd.name + "' writes nothing: send it as it is"
 }
 
 // appliedBefore answers a retry when nobody remembers the reply to the first copy, which was too large.

@@ -248,19 +248,7 @@ func exec(c *conn, _ [][]byte) {
 	for _, w := range t.watched {
 		b.steps = append(b.steps, w.check())
 	}
-	for _, q := range t.queued {
-		b.name = q.cmd.name
-		known := len(b.ready)
-		q.cmd.do(c, q.args)
-		var err error
-		switch {
-		case len(b.ready) > maxReadBytes:
-			err = errLargeRead
-		case !c.exec.held.hold(len(b.ready) - known):
-			err = c.exec.tooMuchUnread()
-		default:
-			continue
-		}
+	if err := c.collect(t.queued); err != nil {
 		c.trail.batch(b, checks, nil, err)
 		c.out.Error(aborted(errorText(err)))
 		c.exec.forget()
@@ -286,6 +274,25 @@ func exec(c *conn, _ [][]byte) {
 	}
 	taken()
 	c.exec.forget()
+}
+
+// collect adds queued commands to the batch. An error is why none of them is carried out.
+func (c *conn) collect(queued []queued) error {
+	b := &c.batch
+	for _, q := range queued {
+		known := len(b.ready)
+		b.name, b.failed = q.cmd.name, ""
+		q.cmd.do(c, q.args)
+		switch {
+		case b.failed != "": // of a command without steps, which could not be tried out when it was queued
+			return service.Invalid("%s", strings.TrimPrefix(b.failed, "ERR "))
+		case len(b.ready) > maxReadBytes:
+			return errLargeRead
+		case !c.exec.held.hold(len(b.ready) - known):
+			return c.exec.tooMuchUnread()
+		}
+	}
+	return nil
 }
 
 // check is the step that holds while nobody has written or deleted the key. To compare its ModifyIndex would not do: one
