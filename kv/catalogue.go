@@ -20,7 +20,7 @@ type space uint8
 
 const (
 	takesSpace space = iota // refused then
-	frees                   // gives space back, keeps what is there alive, or ends it
+	frees                   // gives space back, keeps what is there alive, ends it, or is what an operator needs then
 	reads                   // changes nothing
 )
 
@@ -61,8 +61,8 @@ type operation struct {
 	inside bool   // it may be nothing but a part or step
 	own    bool   // only nodes ask for it
 	space  space
-	// tells is the keys of which its result tells something: a client must be allowed to read them. If modes has one of
-	// the tellingModes, that holds only for commands with such a mode.
+	// tells is the keys that its result tells of: a client must be allowed to read them. If modes has one of the
+	// tellingModes, that holds only for commands with such a mode.
 	tells keys
 	// writes is the keys that it writes or deletes: a client must be allowed to write them.
 	writes keys

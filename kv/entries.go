@@ -65,8 +65,8 @@ func (s *entries) entry(key string) (*Entry, error) {
 	return &e, nil
 }
 
-// indexes returns the newest entry of key. Its value must not be used: it may go with the view. A missing key has
-// ModifyIndex 0, which no entry has.
+// indexes returns the newest entry of key. Of its value only the length may be used after the command: the value may go
+// with the view. A missing key has ModifyIndex 0, which no entry has.
 func (s *entries) indexes(key string) (Entry, bool, error) {
 	if e, known := s.active.Get(key); known {
 		if e == nil {

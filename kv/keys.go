@@ -7,8 +7,8 @@ import (
 
 // The commands that write, move and delete keys.
 
-// set carries out OpSet. Only with a Mode it counts whether the key was there: without, nobody asks, and a set that
-// looks at nothing is quicker.
+// set carries out OpSet. Only with a Mode does Result.Count say whether the key was there: a set without any does not
+// look at the old entry, which is quicker.
 func (x *executor) set(c *Command) (Result, error) {
 	if !c.HasIndex && c.Lock == LockNone && c.TTL == 0 && c.Mode == 0 && !x.reg.quotas.cover(c.Key) {
 		return x.overwrite(c.Key, c.Value, c.Flags)

@@ -39,7 +39,7 @@ type Archive struct {
 // FounderWait is the time within which a reachable member looks for a node that was started again.
 const FounderWait = transport.SeekTime
 
-// Config is fixed for a run of a node. See api.md's section on kvnode for the flags that fill it.
+// Config is fixed for a run of a node. docs/operations.md has the flags of kvnode that fill it.
 type Config struct {
 	// Node is 0 if a cluster is to give this node its id: with Join, in a data directory that is nobody's yet.
 	Node ballot.NodeID

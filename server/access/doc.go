@@ -7,6 +7,7 @@
 //	subject.go      subject: a token with its permissions, cached while tokens and policies stay unchanged
 //	needs.go        EachNeed: the permissions for a command of the log
 //	request.go      Request: one request, its needs so far, and the decision about them
+//	while.go        a context that ends when a request is not allowed any more
 //	errors.go       the errors of refusals
 //	catchup.go      rounds of reads from the master, shared by all requests that would be refused
 //	credentials.go  Credentials: the identity of a request

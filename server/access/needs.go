@@ -9,7 +9,7 @@ import (
 )
 
 // EachNeed calls need with each permission that a client needs for c, and returns the first error. If some is true, the
-// client needs p for any one name with the prefix p.Name. EachNeed reads only c, as the store does: every listener
+// client needs p for at least one name that begins with p.Name. EachNeed reads only c, as the store does: every listener
 // decides about every command with it. It panics for an unknown operation, and for an operation that no client may
 // request.
 //

@@ -49,13 +49,13 @@ func (r *Request) Need(p acl.Permission, timeout time.Duration) error {
 	return r.add(need{p, false}, timeout)
 }
 
-// NeedSome is Need for any one name that begins with p.Name.
+// NeedSome is Need for at least one name that begins with p.Name.
 func (r *Request) NeedSome(p acl.Permission, timeout time.Duration) error {
 	return r.add(need{p, true}, timeout)
 }
 
-// NeedNow is Need after this node has caught up. It is for requests that are not commands of the log, where
-// kv.Command.Decided could refuse them.
+// NeedNow is Need after this node has caught up. It is for requests that are not commands of the log. (Those are refused
+// by the log if permissions have changed: see kv.Command.Decided.)
 func (r *Request) NeedNow(p acl.Permission, timeout time.Duration) error {
 	until := time.Now().Add(timeout)
 	r.needs = append(r.needs, need{p, false})

@@ -1,7 +1,7 @@
 // Package admission bounds the resources that strangers can take of a node: connections, requests in flight, waits and
 // rates, in all and for each source or client. DESIGN.md beside it argues for these bounds.
 //
-//	limits.go    Limits: every bound with its default and its valid range
+//	limits.go    Limits: the bounds that can be set, with their defaults and ranges
 //	source.go    Source: the address of a connection, as it is counted
 //	conns.go     Conns: the bounds on connections
 //	pending.go   Pending: connections over TLS with an unfinished handshake

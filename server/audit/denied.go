@@ -19,6 +19,7 @@ type denials struct {
 	each  int // lines a second, for each source
 	since time.Time
 	of    map[string]int // requests since then
+	late  *time.Timer    // tells of those without a line, if no other act does; nil: there are none
 }
 
 // takes reports whether a request from that address, which was denied, gets a line.

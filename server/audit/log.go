@@ -162,6 +162,8 @@ func (l *Log) Add(r Record) {
 	complain := l.tellDenied(r.Time, false)
 	if r.Outcome != Denied || l.denied.takes(r.From) {
 		complain = l.enqueue(r) || complain
+	} else if l.denied.late == nil && !l.closed {
+		l.denied.late = time.AfterFunc(time.Second, l.tellLate)
 	}
 	lost := l.lost
 	l.mu.Unlock()
@@ -177,6 +179,17 @@ func (l *Log) tellDenied(now time.Time, ends bool) (complain bool) {
 		complain = l.enqueue(r) || complain
 	}
 	return complain
+}
+
+// tellLate tells of denied requests without a line, when a second is over.
+func (l *Log) tellLate() {
+	l.mu.Lock()
+	l.denied.late = nil
+	if !l.closed {
+		l.tellDenied(time.Now(), true)
+	}
+	l.mu.Unlock()
+	l.again()
 }
 
 // enqueue adds the line of r to those that wait, or counts it as lost, and reports whether to say so. The caller holds
@@ -285,7 +298,9 @@ func (l *Log) Close(ctx context.Context) error {
 	if !l.closed {
 		l.tellDenied(time.Now(), true)
 	}
-	l.closed = true
+	if l.closed = true; l.denied.late != nil {
+		l.denied.late.Stop()
+	}
 	l.mu.Unlock()
 	l.again()
 	select {

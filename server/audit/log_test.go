@@ -346,6 +346,31 @@ func TestDeniedRequestsDoNotFillTheLog(t *testing.T) {
 	}
 }
 
+// The number of denied requests is told when their second is over, also if nothing else happens.
+func TestDeniedRequestsAreToldWithoutAnother(t *testing.T) {
+	s := &sink{}
+	l := to(s, io.Discard)
+	for range 2 * deniedEach {
+		l.Add(Record{Time: time.Now(), From: "10.0.0.1:1", Act: "kv.set", Outcome: Denied})
+	}
+	told := func() string {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.text.String()
+	}
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(told(), actDenied); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nobody is told of the others")
+		}
+	}
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := told(); strings.Count(got, actDenied) != 1 || !strings.Contains(got, `"denied":20}`) {
+		t.Error(got)
+	}
+}
+
 // Standard output cannot be cut back: the next write ends the line.
 func TestATornLineOfStandardOutputIsEnded(t *testing.T) {
 	var out short

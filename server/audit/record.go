@@ -40,7 +40,7 @@ type Record struct {
 	Outcome  Outcome `json:"outcome"`
 	Code     string  `json:"code,omitempty"`    // why it was not done: an error code of the API
 	Missing  string  `json:"missing,omitempty"` // the permission that was missing, in words
-	// Lost is the number of missing lines before this one. Such a line has no other fields than the time and the node.
+	// Lost is the number of missing lines before this one. Such a line has an act of its own, and is about no client.
 	Lost uint64 `json:"lost,omitempty"`
 	// Denied is the number of denied requests from that source in the last second without a line.
 	Denied uint64 `json:"denied,omitempty"`

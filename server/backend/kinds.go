@@ -105,7 +105,7 @@ func (k *kind[Q, A]) askWhile(wait time.Duration, node ballot.NodeID, q Q, goOn 
 // outcomeOf returns the error of a request to this node's own log part that has no reply, or an unknown one.
 func outcomeOf(err error, o replica.Outcome) error {
 	switch {
-	case errors.Is(err, runner.ErrOverloaded):
+	case errors.Is(err, runner.ErrOverloaded), errors.Is(err, runner.ErrClosed):
 		return &notTaken{why: err.Error()}
 	case err != nil || o == replica.Unknown:
 		return fmt.Errorf("%w: the master did not answer in time, or is the master no more", service.ErrUnknown)

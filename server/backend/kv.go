@@ -72,9 +72,9 @@ func mayGetNewBase(r *replica.Reply) bool {
 
 func (b *KV) write(timeout time.Duration, c kv.Command, took *slow.Write) (replica.Reply, error) {
 	r, err := b.cfg.Log.Write(timeout, c, took)
-	switch {
-	case errors.Is(err, runner.ErrOverloaded):
-		return replica.Reply{}, overloaded(err)
+	switch refused := untaken(err); {
+	case refused != nil:
+		return replica.Reply{}, refused
 	case err != nil:
 		return replica.Reply{}, fmt.Errorf("%w: %w; the write may have been applied, or may still be",
 			service.ErrUnknown, err)
@@ -88,8 +88,8 @@ func (b *KV) write(timeout time.Duration, c kv.Command, took *slow.Write) (repli
 }
 
 // inDoubt looks at the verdict on a copy of c of which an earlier one may have been applied, or may still be. A verdict
-// that no copy remembers says nothing of the others: it is an error. A command without a key is not found by the log
-// that has it decided again, so that is told here.
+// that the log does not remember under the key says nothing of the earlier copy: it is an error. Without a key the log
+// does not find the earlier copy when it has the command decided again, so that is told here.
 func inDoubt(c *kv.Command, r *kv.Result) error {
 	switch r.Code {
 	case kv.CodeMalformed, kv.CodeBaseAhead, kv.CodeLevel:
@@ -103,9 +103,15 @@ func inDoubt(c *kv.Command, r *kv.Result) error {
 	return nil
 }
 
-// overloaded is what a client is told of runner.ErrOverloaded.
-func overloaded(err error) error {
-	return fmt.Errorf("%w: %w; try again later", service.ErrOverloaded, err)
+// untaken returns what a client is told if err, of a runner, says that it has not taken the request, else nil.
+func untaken(err error) error {
+	switch {
+	case errors.Is(err, runner.ErrOverloaded):
+		return fmt.Errorf("%w: %w; try again later", service.ErrOverloaded, err)
+	case errors.Is(err, runner.ErrClosed):
+		return fmt.Errorf("%w: %w; ask another", service.ErrNotApplied, err)
+	}
+	return nil
 }
 
 // outcome returns what the client is told of r.

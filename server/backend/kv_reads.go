@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -107,9 +106,9 @@ func (b *KV) takeUnderLease(t replica.Ticket, take func() (uint64, error)) (m se
 // readPoint waits for a point from which this node's state may be read.
 func (b *KV) readPoint(timeout time.Duration, consistent bool) (replica.Reply, error) {
 	r, err := b.cfg.Log.ReadPoint(timeout, consistent)
-	switch {
-	case errors.Is(err, runner.ErrOverloaded):
-		return r, overloaded(err)
+	switch refused := untaken(err); {
+	case refused != nil:
+		return r, refused
 	case err != nil:
 		return r, fmt.Errorf("%w: no master answered in time; try again, or read with ?stale", service.ErrNotApplied)
 	}

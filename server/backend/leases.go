@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"time"
 
@@ -38,9 +37,9 @@ func (b *Leases) Lease(ctx context.Context, r service.LeaseCommand) (service.Lea
 		Op: r.Op, Name: b.name(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name,
 		Duration: r.TTL, Timeout: max(r.Timeout, 1), Wait: r.Wait,
 	})
-	switch {
-	case errors.Is(err, runner.ErrOverloaded):
-		return service.LeaseGrant{}, overloaded(err)
+	switch refused := untaken(err); {
+	case refused != nil:
+		return service.LeaseGrant{}, refused
 	case err != nil:
 		return service.LeaseGrant{}, fmt.Errorf("%w: %w; the lease may have been granted, or may still be",
 			service.ErrUnknown, err)

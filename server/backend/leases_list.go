@@ -24,9 +24,9 @@ func (b *Leases) ListLeases(ctx context.Context, q service.LeaseQuery) (service.
 	for from, done := uint32(0), false; !done; {
 		part := leasePage{query: q}
 		next, err := b.cfg.Runner.Walk(ctx, from, leaseScan, part.add)
-		switch {
-		case errors.Is(err, runner.ErrOverloaded):
-			return service.LeaseList{}, overloaded(err)
+		switch refused := untaken(err); {
+		case refused != nil:
+			return service.LeaseList{}, refused
 		case errors.Is(err, runner.ErrEnded):
 			return service.LeaseList{}, fmt.Errorf("%w: %w", service.ErrNotApplied, err)
 		case err != nil:

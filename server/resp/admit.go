@@ -36,7 +36,7 @@ func (x *executor) tooMuchUnread() error {
 	if x.held.greedy {
 		return service.Overloaded(admission.ErrAnswers)
 	}
-	return service.Overloaded(errUnread)
+	return service.Overloaded(x.held.tooMuch())
 }
 
 // admit returns why a command is not even looked at. cmd is nil if there is no such command, and args are if they were
@@ -76,8 +76,8 @@ func (c *conn) known() error {
 
 // turnAway replies that a command is not looked at. args are nil if they were too large.
 func (c *conn) turnAway(cmd *command, args [][]byte, why error) {
-	if cmd != nil && cmd.changes(args) {
-		c.trail.refused(cmd.name, why)
+	if cmd != nil && cmd.changes(args) && c.to.Recorded() {
+		c.trail.turnedAway(cmd.name, c.batch.stepsOf(cmd, args), why)
 	}
 	c.refuse(cmd, args, errorText(why))
 }

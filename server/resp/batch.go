@@ -103,6 +103,15 @@ func (b *batch) tryOut(cmd *command, args [][]byte) (steps []kv.Command, refusal
 	return alone.steps, refusal
 }
 
+// stepsOf returns the steps that a command would have, as far as its arguments say: none for one of another number.
+func (b *batch) stepsOf(cmd *command, args [][]byte) []kv.Command {
+	if !cmd.takes(len(args)) || cmd.isAlone(args) {
+		return nil
+	}
+	steps, _ := b.tryOut(cmd, args)
+	return steps
+}
+
 // key returns a key that an argument names; if none can be named so it replies why.
 func (b *batch) key(arg []byte) (string, bool) {
 	key := string(arg)

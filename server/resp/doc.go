@@ -9,7 +9,7 @@
 //
 //	proto        splits what arrives into commands, and makes replies
 //	conn.go      takes all commands that have arrived, runs each, executes the batch, sends all replies in one go
-//	commands.go  the table: name, number of arguments, where the keys are, who runs it
+//	commands.go  the table: name, number of arguments, who runs it
 //	strings.go, keys.go, connection.go, transactions.go
 //	             turn a command into steps of the batch, or into a reply that is known at once
 //	listing.go, scan.go, random.go, byclient.go

@@ -4,7 +4,7 @@ import "strings"
 
 // eventFlags is notify-keyspace-events: what a connection is told of keys. It belongs to the connection, so that no
 // client can switch off what others are told. The default is everything.
-type eventFlags struct{ set *string }
+type eventFlags struct{ set *string } // each flag once, in the order of allEventFlags
 
 // notifyEvents is the parameter's name.
 const notifyEvents = "notify-keyspace-events"
@@ -23,9 +23,14 @@ func (s *subscriptions) change(f eventFlags) {
 
 // parse sets f to text, as CONFIG SET has it, and reports whether it can be that.
 func (f *eventFlags) parse(text string) bool {
-	set := strings.ReplaceAll(text, "A", eventClasses)
-	if strings.Trim(set, allEventFlags) != "" {
+	if strings.Trim(text, allEventFlags+"A") != "" {
 		return false
+	}
+	var set string // each flag once: the text may be as long as a value
+	for _, flag := range strings.Split(allEventFlags, "") {
+		if strings.Contains(text, flag) || strings.Contains(text, "A") && strings.Contains(eventClasses, flag) {
+			set += flag
+		}
 	}
 	f.set = &set
 	return true
@@ -41,16 +46,10 @@ func (f eventFlags) text() string {
 	if f.set == nil {
 		return "AKE"
 	}
-	var out string
-	for _, flag := range strings.Split(allEventFlags, "") {
-		if strings.Contains(*f.set, flag) {
-			out += flag
-		}
+	if rest, all := strings.CutPrefix(*f.set, eventClasses); all {
+		return "A" + rest
 	}
-	if rest, all := strings.CutPrefix(out, eventClasses); all {
-		out = "A" + rest
-	}
-	return out
+	return *f.set
 }
 
 // classOf returns the flag of an event.

@@ -178,7 +178,7 @@ func TestAllThatIsUnread(t *testing.T) {
 			for range 20 {
 				dial(t, server).send(ask)
 			}
-			want := "-TRYAGAIN not applied: overloaded: too many bytes of replies wait on this node"
+			want := "-TRYAGAIN not applied: overloaded: too many bytes of queued commands and unread replies wait on this node"
 			for end := time.Now().Add(20 * time.Second); ; {
 				if server.shared.unread.Load() < 20<<20 { // those before were cut off, or have not asked yet
 					dial(t, server).send(ask)

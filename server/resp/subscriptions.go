@@ -38,7 +38,7 @@ type subscriptions struct {
 	channels []subscription
 	patterns []subscription
 	reader   reader         // who is told
-	client   string         // the key of admitted.client
+	client   string         // Bounds.Key of the client
 	events   eventFlags     // what of keys is told
 	asked    []string       // the last names of masters that this connection asked for
 	v3       bool           // how messages are written

@@ -200,6 +200,10 @@ func TestWhatIsToldCanBeChosen(t *testing.T) {
 	if got := s.reply(); !strings.HasPrefix(got, "-ERR CONFIG SET failed") {
 		t.Error(got)
 	}
+	var long eventFlags
+	if !long.parse(strings.Repeat("AKE", 1<<16)) || long.text() != "AKE" || len(*long.set) > len(allEventFlags) {
+		t.Errorf("%d bytes are kept", len(*long.set))
+	}
 	s.want("psubscribe *", "[psubscribe * 1]")
 	writer.want("set a 1", "OK")
 	s.next("[pmessage * __keyevent@0__:set a]")

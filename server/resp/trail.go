@@ -61,6 +61,16 @@ func (t *trail) command(name string, steps []kv.Command, results []result, err e
 	t.add(&l, name)
 }
 
+// turnedAway adds a command that is not looked at; steps is what it would have done, as far as that can be told.
+func (t *trail) turnedAway(name string, steps []kv.Command, err error) {
+	l := service.NewLine()
+	for i := range steps {
+		l.AboutCommand(&steps[i])
+	}
+	l.FailedBy(err)
+	t.add(&l, name)
+}
+
 // lease adds a command that changes a lease; err is why the command failed.
 func (t *trail) lease(command, name string, err error) {
 	l := service.NewLine()

@@ -99,9 +99,13 @@ func TestTheAuditLogHasWhatIsTurnedAway(t *testing.T) {
 	g.apply(t, kv.DropToken(app))
 	s.want("GET k", gone)
 	s.want("SET k 1", gone)
-	line := g.lines(1)[0]
-	if !strings.Contains(line, `"accessor":"`+app+`","act":"redis.set","outcome":"denied","code":"unknown-token"`) {
-		t.Error(line)
+	s.want("MSET k 1 l 2", gone)
+	s.want("SET k", gone)
+	lines := g.lines(3)
+	for i, act := range []string{`redis.set","keys":["k"]`, `redis.mset","keys":["k"],"more":1`, `redis.set"`} {
+		if !strings.Contains(lines[i], `"accessor":"`+app+`","act":"`+act+`,"outcome":"denied","code":"unknown-token"`) {
+			t.Error(lines[i])
+		}
 	}
 }
 

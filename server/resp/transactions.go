@@ -84,7 +84,7 @@ func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
 		t.queued = nil // EXEC will not need it
 		c.queuing.letGo()
 		c.to.Bounds.RefuseLate()
-		c.fail(errorText(service.Overloaded(errQueued)))
+		c.fail(errorText(service.Overloaded(fmt.Errorf("%w: send EXEC or DISCARD, and read the replies", c.queuing.tooMuch()))))
 		return
 	}
 	q := queued{cmd: cmd, args: make([][]byte, len(args))}
@@ -100,13 +100,13 @@ func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
 func (c *conn) holds(args [][]byte) bool {
 	bytes := 0
 	for _, a := range args {
-		bytes += len(a)
+		bytes += argOverhead + len(a)
 	}
 	return c.queuing.hold(bytes)
 }
 
-var errQueued = errors.New("too many bytes of commands and replies wait on this node: " +
-	"send EXEC or DISCARD, and read the replies")
+// argOverhead is what an argument takes in memory beside its bytes.
+const argOverhead = 24
 
 // mostBytes bounds the arguments of the commands. With the checks of what is watched they are one sequence of the log,
 // whose bound counts the steps too.
@@ -158,6 +158,9 @@ func discard(c *conn, _ [][]byte) {
 // unwatch is queued by a transaction, and then does nothing: EXEC has forgotten what was watched.
 func unwatch(c *conn, _ [][]byte) {
 	c.tx.watched, c.tx.unwatched, c.tx.lost = nil, nil, false
+	if !c.tx.open {
+		c.queuing.letGo()
+	}
 	c.batch.reply((*proto.Writer).OK)
 }
 
@@ -173,6 +176,10 @@ func notWatched(c *conn, args [][]byte, text string) string {
 	for _, a := range args[1:] {
 		if kv.ValidateKey(asText(a)) != nil {
 			c.tx.lost = true // it cannot be watched after all
+			return text
+		}
+		if !c.holds([][]byte{a}) {
+			c.tx.lost = true
 			return text
 		}
 		c.tx.unwatched = append(c.tx.unwatched, string(a))
@@ -203,6 +210,15 @@ func watchKeys(c *conn, args [][]byte) {
 	}
 	if len(added)+len(c.tx.watched) > maxWatched {
 		c.failWatch(args, "ERR too many keys are watched: a connection watches at most "+strconv.Itoa(maxWatched))
+		return
+	}
+	bytes := 0
+	for _, key := range added {
+		bytes += argOverhead + len(key)
+	}
+	if !c.queuing.hold(bytes) {
+		c.to.Bounds.RefuseLate()
+		c.failWatch(args, errorText(service.Overloaded(c.queuing.tooMuch())))
 		return
 	}
 	revision, err := c.to.GetMany(keys, func(int, kv.Entry) bool { return true })

@@ -1,15 +1,17 @@
 package resp
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"tenure/server/admission"
 )
 
-// holding counts the bytes that a connection has read and not sent yet. all bounds these bytes of all connections
-// together, while they are read. So a refusal costs no memory. One source has at most as many as are free beside it,
-// so that others always find some: it is refused before them. It may have one reply in any case.
+// holding counts the bytes that a connection has read and not sent yet, or those of the commands that it has queued for
+// EXEC and of the keys that it watches. They are counted while they are read, so a refusal costs no memory. All
+// connections together hold at most as many as most says. One source holds at most half of what the others leave, so it
+// is refused before them; but it may always hold one reply.
 type holding struct {
 	all      *atomic.Int64   // shared.unread
 	own      *source         // nil: without that bound
@@ -36,6 +38,11 @@ func (h *holding) hold(bytes int) bool {
 	own := h.own.unread.Add(more)
 	h.greedy = own > h.counted && own > h.most-all
 	return all <= h.most && !h.greedy
+}
+
+// tooMuch is why hold has reported false.
+func (h *holding) tooMuch() error {
+	return fmt.Errorf("too many bytes of queued commands and unread replies wait on this node (%d MiB)", h.most>>20)
 }
 
 // letGo says that what was held is sent, or dropped.

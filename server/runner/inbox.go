@@ -63,17 +63,24 @@ func (b *inbox[E]) putPeer(e E, more bool) {
 	b.step()
 }
 
-// putClient adds a client's request, or says that too many wait.
-func (b *inbox[E]) putClient(e E) bool {
+// putClient adds a client's request. It was not taken if the error is ErrOverloaded or ErrClosed.
+func (b *inbox[E]) putClient(e E) error {
 	b.mu.Lock()
-	if b.clients >= MaxClientRequests || b.closed {
+	var err error
+	switch {
+	case b.closed:
+		err = ErrClosed
+	case b.clients >= MaxClientRequests:
+		err = ErrOverloaded
+	}
+	if err != nil {
 		b.mu.Unlock()
-		return false
+		return err
 	}
 	b.clients++
 	b.add(e)
 	b.step()
-	return true
+	return nil
 }
 
 func (b *inbox[E]) add(e E) {

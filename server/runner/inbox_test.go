@@ -67,7 +67,7 @@ func TestOneAtATimeSteps(t *testing.T) {
 				case 1:
 					b.putPeer(logEvent{Event: replica.Event{Persisted: 1}}, i%2 == 0)
 				default:
-					b.putClient(logEvent{Event: replica.Event{Persisted: 1}})
+					_ = b.putClient(logEvent{Event: replica.Event{Persisted: 1}})
 				}
 			}
 		})
@@ -108,15 +108,15 @@ func TestClosedInboxEndsTheTurn(t *testing.T) {
 func TestInboxRefusesClientsBeyondItsBound(t *testing.T) {
 	b := newInbox[logEvent]()
 	for range MaxClientRequests {
-		if !b.putClient(logEvent{}) {
+		if b.putClient(logEvent{}) != nil {
 			t.Fatal("refused below the bound")
 		}
 	}
-	if b.putClient(logEvent{}) {
+	if err := b.putClient(logEvent{}); err != ErrOverloaded {
 		t.Fatal("no bound")
 	}
 	b.popAll()
-	if !b.putClient(logEvent{}) {
+	if b.putClient(logEvent{}) != nil {
 		t.Fatal("refused although there is space again")
 	}
 }
@@ -157,7 +157,7 @@ func TestClosedInboxLetsNobodyWait(t *testing.T) {
 		synctest.Wait()
 		b.close()
 		synctest.Wait() // would report a deadlock
-		if b.putClient(logEvent{}) {
+		if err := b.putClient(logEvent{}); err != ErrClosed {
 			t.Fatal("a closed inbox took a request")
 		}
 	})

@@ -9,12 +9,13 @@ import (
 )
 
 // Lease carries out r, whose ID it draws. When ctx ends, a request that waits ends at once, and an attempt under way
-// ends at its next resend. The error is ErrOverloaded or ErrEnded.
+// ends at its next resend. The error is ErrOverloaded, ErrClosed or
+// ErrEnded.
 func (l *Leases) Lease(ctx context.Context, r leases.Request) (leases.Answer, error) {
 	r.ID = l.nextID.Add(1)
 	reply := make(chan leases.Answer, 1)
-	if !l.inbox.putClient(leasesEvent{reply: reply, Event: leases.Event{Request: &r}}) {
-		return leases.Answer{}, ErrOverloaded
+	if err := l.inbox.putClient(leasesEvent{reply: reply, Event: leases.Event{Request: &r}}); err != nil {
+		return leases.Answer{}, err
 	}
 	done := ctx.Done()
 	for {
@@ -32,32 +33,32 @@ func (l *Leases) Lease(ctx context.Context, r leases.Request) (leases.Answer, er
 
 // Show returns what this node's acceptor knows of a name: a hint.
 func (l *Leases) Show(name named.Name) (lease named.Lease, found bool) {
-	type answer struct {
+	type shown struct {
 		lease named.Lease
 		found bool
 	}
-	told := make(chan answer, 1)
+	told := make(chan shown, 1)
 	l.inbox.put(leasesEvent{Event: leases.Event{Call: func(now time.Duration) {
 		lease, found := l.cfg.Part.Live(now, name)
-		told <- answer{lease, found}
+		told <- shown{lease, found}
 	}}})
 	select {
-	case a := <-told:
-		return a.lease, a.found
+	case s := <-told:
+		return s.lease, s.found
 	case <-l.cfg.Lifecycle.Ended():
 		return named.Lease{}, false
 	}
 }
 
 // Walk gives add, in one round, the next count records of this node's acceptor from place from on, and returns the
-// place to go on from, or 0. The error is ErrOverloaded, ErrEnded or ctx's; add may then be called yet.
+// place to go on from, or 0. The error is ErrOverloaded, ErrClosed, ErrEnded or ctx's; add may then be called yet.
 func (l *Leases) Walk(ctx context.Context, from uint32, count int, add func(string, named.Lease)) (
 	next uint32, err error) {
 	done := make(chan uint32, 1)
-	if !l.inbox.putClient(leasesEvent{Event: leases.Event{Call: func(now time.Duration) {
+	if err = l.inbox.putClient(leasesEvent{Event: leases.Event{Call: func(now time.Duration) {
 		done <- l.cfg.Part.Walk(now, from, count, add)
-	}}}) {
-		return 0, ErrOverloaded
+	}}}); err != nil {
+		return 0, err
 	}
 	select {
 	case next = <-done:

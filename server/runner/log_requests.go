@@ -15,19 +15,21 @@ import (
 var (
 	// ErrOverloaded: too many requests wait, and this one was not taken.
 	ErrOverloaded = errors.New("too many requests are waiting on this node")
+	// ErrClosed: the node ends, and this request was not taken.
+	ErrClosed = errors.New("this node is stopping")
 	// ErrNoAnswer: none came in time. The request may still have an effect.
 	ErrNoAnswer = errors.New("no answer in time")
 	// ErrEnded: the node has ended. The request may still have an effect.
-	ErrEnded = errors.New("this node is stopping")
+	ErrEnded = errors.New("this node has stopped")
 )
 
 // Write has the command applied through the master, wherever it is, and waits for about so long. It adds to took where
-// the time went, unless took is nil. The error is ErrOverloaded or ErrNoAnswer.
+// the time went, unless took is nil. The error is one of the four above.
 func (l *Log) Write(wait time.Duration, c kv.Command, took *slow.Write) (replica.Reply, error) {
 	r, w := newReplyWait(), replica.WriteOf(&c)
 	w.ID, w.Wait = l.nextID.Add(1), max(wait, 1)
-	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{Write: &w}}) {
-		return replica.Reply{}, ErrOverloaded
+	if err := l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{Write: &w}}); err != nil {
+		return replica.Reply{}, err
 	}
 	a, err := r.answer(wait, l.cfg.Lifecycle.Ended())
 	if took != nil {
@@ -36,34 +38,34 @@ func (l *Log) Write(wait time.Duration, c kv.Command, took *slow.Write) (replica
 	return a.Reply, err
 }
 
-// ReadPoint waits for a point from which this node's state may be read. The error is ErrOverloaded or ErrNoAnswer.
+// ReadPoint waits for a point from which this node's state may be read. Its errors are those of Write.
 func (l *Log) ReadPoint(wait time.Duration, consistent bool) (replica.Reply, error) {
 	r := newReplyWait()
-	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{
-		Read: &replica.ReadRequest{ID: l.nextID.Add(1), Consistent: consistent, Wait: max(wait, 1)}}}) {
-		return replica.Reply{}, ErrOverloaded
+	if err := l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{
+		Read: &replica.ReadRequest{ID: l.nextID.Add(1), Consistent: consistent, Wait: max(wait, 1)}}}); err != nil {
+		return replica.Reply{}, err
 	}
 	return r.wait(wait, l.cfg.Lifecycle.Ended())
 }
 
-// Members has the log part change the members, if this node is the master, or say who is. The error is ErrOverloaded or
-// ErrNoAnswer.
+// Members has the log part change the members, if this node is the master, or say who is. Its errors are those
+// of Write.
 func (l *Log) Members(wait time.Duration, q replica.MembersRequest) (replica.Reply, error) {
 	r := newReplyWait()
 	q.ID, q.Wait = l.nextID.Add(1), max(wait, 1)
-	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{Members: &q}}) {
-		return replica.Reply{}, ErrOverloaded
+	if err := l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{Members: &q}}); err != nil {
+		return replica.Reply{}, err
 	}
 	return r.wait(wait, l.cfg.Lifecycle.Ended())
 }
 
-// Raise has the log part raise the feature level, if this node is the master, or say who is. The error is ErrOverloaded
-// or ErrNoAnswer.
+// Raise has the log part raise the feature level, if this node is the master, or say who is. Its errors are
+// those of Write.
 func (l *Log) Raise(wait time.Duration) (replica.Reply, error) {
 	r := newReplyWait()
-	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{
-		Level: &replica.LevelRequest{ID: l.nextID.Add(1)}}}) {
-		return replica.Reply{}, ErrOverloaded
+	if err := l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{
+		Level: &replica.LevelRequest{ID: l.nextID.Add(1)}}}); err != nil {
+		return replica.Reply{}, err
 	}
 	return r.wait(wait, l.cfg.Lifecycle.Ended())
 }
@@ -71,18 +73,18 @@ func (l *Log) Raise(wait time.Duration) (replica.Reply, error) {
 // Remaining returns about how long the time that runs on name has left, if one is known to run. The log part's timers
 // belong to whoever steps it, so this is a round.
 func (l *Log) Remaining(kind kv.TimedKind, name string) (left time.Duration, runs bool) {
-	type answer struct {
+	type remaining struct {
 		left time.Duration
 		runs bool
 	}
-	told := make(chan answer, 1) // has space: a round that comes when the node has ended waits for nobody
+	told := make(chan remaining, 1) // has space: a round that comes when the node has ended waits for nobody
 	l.Do(func(part *replica.Log) {
 		left, runs := part.Remaining(kind, name, l.cfg.Clock.Now())
-		told <- answer{left, runs}
+		told <- remaining{left, runs}
 	})
 	select {
-	case a := <-told:
-		return a.left, a.runs
+	case r := <-told:
+		return r.left, r.runs
 	default:
 		return 0, false // the node has ended
 	}
@@ -143,7 +145,7 @@ var replyWaits = sync.Pool{New: func() any {
 
 func newReplyWait() *replyWait { return replyWaits.Get().(*replyWait) }
 
-// wait returns the reply, or ErrNoAnswer if the node ends or no reply comes in time. It waits two ticks beyond limit:
+// wait returns the reply, ErrEnded if the node ends, or ErrNoAnswer if no reply comes in time. It waits two ticks beyond limit:
 // the log knows the outcome best, and notices the end of limit within these ticks.
 func (w *replyWait) wait(limit time.Duration, ended <-chan struct{}) (replica.Reply, error) {
 	a, err := w.answer(limit, ended)
@@ -161,7 +163,7 @@ func (w *replyWait) answer(limit time.Duration, ended <-chan struct{}) (r answer
 		select {
 		case r = <-w.reply:
 		case <-time.After(2 * replica.TickEvery):
-			return r, ErrNoAnswer
+			return r, ErrEnded
 		}
 	}
 	w.timer.Stop()

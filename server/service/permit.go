@@ -22,8 +22,9 @@ var (
 	ErrNoSecret     = access.ErrNoSecret
 )
 
-// Permit is who asks, and what that client was found allowed. It allows nothing while the node serves no clients. A
-// Permit is used by one goroutine at a time. The zero Permit is that of a node without tokens, and allows everything.
+// Permit is who asks, and what that client was found allowed. The zero Permit is that of a node without tokens, and
+// allows everything. Any other allows nothing while the node serves no clients. A Permit is used by one goroutine at a
+// time.
 type Permit struct {
 	front        *Front // nil: nothing is asked of a node
 	who          Credentials

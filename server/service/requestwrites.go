@@ -57,11 +57,15 @@ func (r *Request) MayWriteHere(c *kv.Command) error {
 // another copy. That verdict is about one copy. So once the log says that an earlier one may have been applied, every
 // error is an ErrUnknown.
 func (r *Request) Write(c kv.Command, drawn bool, took *slow.Write) (kv.Result, error) {
+	until, doubt := time.Now().Add(r.timeout), false
 	if err := r.MayWrite(&c); err != nil {
 		return kv.Result{}, err
 	}
-	until, doubt := time.Now().Add(r.timeout), false
-	for left := r.timeout; left > 0; left = time.Until(until) {
+	left := r.timeout
+	if r.asked { // which may have taken a while
+		left = max(time.Until(until), 1)
+	}
+	for ; left > 0; left = time.Until(until) {
 		c.Decided = r.decidedAt()
 		write := r.node().Write
 		if drawn && !doubt { // a new base would make a second write of a copy in doubt

@@ -36,6 +36,32 @@ func (o *outdated) Write(timeout time.Duration, _ kv.Command, _ *slow.Write) (kv
 	return kv.Result{Code: kv.CodeDecideAgain, Count: o.g.state.ACL().Revision() + 1}, nil
 }
 
+// What the decision about a write takes of its time limit, the node has not.
+func TestADecisionTakesFromTheTimeOfItsWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		n := &outdated{g: g, takes: time.Hour}
+		g.decider = access.New(access.Config{Now: time.Now, CatchUp: func(time.Duration) error {
+			time.Sleep(900 * time.Millisecond)
+			g.mayWrite(`key_prefix "" { policy = "write" }`) // only now this node knows the token
+			return nil
+		}})
+		s, err := New(Config{Access: g.decider}, FrontOf(n), admission.NewMetrics())
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.apply(kv.Command{Op: kv.OpSet, Key: "k"})
+		var r Request
+		s.Begin(&r, End{})
+		r.Identify(Credentials{Secret: "app"}, nil, 2*time.Second)
+		began := time.Now()
+		_, err = r.Write(kv.Command{Op: kv.OpSet, Key: "k"}, false, nil)
+		if took := time.Since(began); took > 2*time.Second || n.asked != 1 || !errors.Is(err, ErrUnknown) {
+			t.Errorf("after %v, %d copies: %v", took, n.asked, err)
+		}
+	})
+}
+
 // A write that must be decided again ends by its time limit, also if its node cannot ask the master, and if it learns
 // from the master, each time anew, that the client may not.
 func TestDecidingAgainEndsInTime(t *testing.T) {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"fmt"
 	"strconv"
 
 	"tenure/api"
@@ -63,7 +64,8 @@ func whyNotDone(c *kv.Command, res *kv.Result) string {
 		return "the base is above the store's revision, so it was never seen here: nothing was changed: " +
 			"send a revision that this cluster answered"
 	case kv.CodeTooMany:
-		return "prune too large: too many keys start with this: nothing was changed: prune longer prefixes one after another"
+		return "prune too large: more than " + strconv.Itoa(kv.DefaultLimits.PruneKeys) + " keys start with this: nothing was " +
+			"changed: prune longer prefixes one after another"
 	case kv.CodeMissing:
 		return "there is no such key: nothing was changed"
 	case kv.CodeNoSession:
@@ -74,8 +76,7 @@ func whyNotDone(c *kv.Command, res *kv.Result) string {
 		return "fenced: a larger token than " + strconv.FormatUint(c.Token, 10) + " of " + strconv.Quote(c.Fence) +
 			" was seen: nothing was changed: whoever holds the newer token is the owner"
 	case kv.CodeFull:
-		return "no room: as many sessions, locks, expiring keys, fences, quotas, policies or tokens are kept as can be: " +
-			"nothing was changed: end some, then try again"
+		return "no room: " + tables + ": nothing was changed: end some, then try again"
 	case kv.CodeQuota:
 		return "no space: " + overQuota(res) + ": nothing was changed: delete keys under that prefix, or have its quota raised, " +
 			"then try again"
@@ -94,6 +95,11 @@ func whyNotDone(c *kv.Command, res *kv.Result) string {
 	}
 	return "the cluster's nodes do not know this command: bring all nodes to the same version"
 }
+
+// tables says what a cluster keeps at most of what it has in memory whole.
+var tables = fmt.Sprintf("at most %d sessions, %d locks, %d expiring keys, %d fences, %d quotas, %d policies and %d tokens "+
+	"are kept", kv.DefaultLimits.Sessions, kv.DefaultLimits.Locks, kv.DefaultLimits.ExpiringKeys, kv.DefaultLimits.Fences,
+	kv.DefaultLimits.Quotas, kv.DefaultLimits.Policies, kv.DefaultLimits.Tokens)
 
 // overQuota says which quota does not allow a write.
 func overQuota(res *kv.Result) string {

@@ -63,13 +63,13 @@ func headerLines(h http.Header) (n int) {
 }
 
 // forOperator reports whether x may take a place reserved for operators: it is for one of their routes, and with tokens
-// the route is public or x's token has operator:read (for /metrics also agent:read). It decides by this node's present
+// the route needs none or x's token has operator:read (for /metrics also agent:read). It decides by this node's present
 // state: asking the master could take longer than the operator has.
 func (d *dispatcher) forOperator(x *exchange, e *endpoint) bool {
 	switch {
-	case e.use&(mends|public|scraped) == 0:
+	case e.use&(mends|scraped) == 0:
 		return false
-	case e.use&public != 0 || !d.service.HasTokens():
+	case e.use&tokenless != 0 || !d.service.HasTokens():
 		return true
 	}
 	d.identify(x)

@@ -42,7 +42,8 @@ func (e *eventStream) run(w *watch.Waiter) {
 		if !e.catchUp() || !e.flush() {
 			return
 		}
-		switch e.waits.await(e.x, w, beat, nil) {
+		why, _ := e.waits.await(e.x, w, beat, nil) // a stream that was begun tells no error
+		switch why {
 		case timeOut:
 			e.position(e.cursor.Passed())
 		case clientGone, nodeStops, notAllowed:

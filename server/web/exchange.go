@@ -103,6 +103,9 @@ func (d *dispatcher) answer(x *exchange, e *endpoint) bool {
 	if err == nil {
 		var h handler
 		if h, err = d.handlerOf(x, e); err == nil {
+			if e.use&tokenless != 0 {
+				x.req.NeedsNothing()
+			}
 			err = h(x)
 		}
 	}

@@ -16,7 +16,6 @@ func (h *healthHandler) live(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
 		return err
 	}
-	x.req.NeedsNothing()
 	x.text("live")
 	return nil
 }
@@ -26,7 +25,6 @@ func (h *healthHandler) ready(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
 		return err
 	}
-	x.req.NeedsNothing()
 	if err := h.node.Ready(); err != nil {
 		return service.Refuse(api.CodeNotReady, "not ready: "+err.Error())
 	}

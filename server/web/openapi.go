@@ -13,7 +13,6 @@ func openAPI(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &plainRules); err != nil {
 		return err
 	}
-	x.req.NeedsNothing()
 	x.json(openAPIDocument)
 	return nil
 }

@@ -40,7 +40,6 @@ func page(x *exchange) error {
 	if !found {
 		return refuse(http.StatusNotFound, api.CodeInvalid, "the web page has no such file: it begins at "+api.PathUI)
 	}
-	x.req.NeedsNothing()
 	h := x.w.Header()
 	for name, values := range pageHeaders {
 		h[name] = values
@@ -66,7 +65,6 @@ func toPage(x *exchange) error {
 	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
 		return err
 	}
-	x.req.NeedsNothing()
 	h := x.w.Header()
 	h["Location"] = []string{strings.TrimPrefix(api.PathUI, "/")}
 	h["Cache-Control"] = noStore

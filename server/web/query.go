@@ -122,7 +122,7 @@ func (q *query) mode() service.Mode {
 }
 
 // parseQuery reads raw by the rules of one endpoint. It works on the string itself, without a map: most requests
-// have one name or none. Its error is a *refusal.
+// have one name or none. Its error has a code.
 func parseQuery(raw string, rules *rules) (query, error) {
 	var q query
 	for raw != "" {

@@ -33,21 +33,22 @@ const (
 	ordinary use = 0
 	// mends: people need it to see and mend an overloaded node, so that places are kept for it. To mend it may mean to
 	// end the token that floods it.
-	mends    use = 1 << (iota - 1)
-	public       // mends, and needs no token
-	scraped      // mends, and whoever may see the node may have it
-	watched      // those who watch over the node have it at the port for health checks too
-	exported     // its GET takes everything out of the cluster, which is an administrative act
-	paged        // it is of the web page
-	releases     // gives back what others wait for: it has a reserve
-	unlocks      // does so with the query for it
+	mends     use = 1 << (iota - 1)
+	tokenless     // answers anybody, whether there are tokens or not. (The first token is asked for without one, too.)
+	scraped       // has a place kept for whoever has agent:read or operator:read
+	watched       // those who watch over the node have it at the port for health checks too
+	exported      // its GET takes everything out of the cluster, which is an administrative act
+	paged         // it is of the web page
+	releases      // gives back what others wait for: it has a reserve
+	unlocks       // releases, if the query asks for that
 )
 
 // keysPath is the path of all keys, without the slash, as Consul's clients send it. It stands for the empty key.
 var keysPath = strings.TrimSuffix(api.PathKV, "/")
 
 // table is the whole API. The first route whose path matches answers, whatever the method, so that a 405 can name all
-// methods. Only the commands on a lease match no method but POST: the name of a lease may end like one of them.
+// methods. A path that ends in /acquire, /renew or /release is a command on a lease only for POST. For other methods it
+// is the name of a lease.
 func (h *handlers) table() []route {
 	type methods = map[string]handler
 	keys := methods{"GET": h.kv.get, "PUT": h.kv.put, "DELETE": h.kv.delete, "POST": h.kv.post}
@@ -109,16 +110,16 @@ func (h *handlers) table() []route {
 		{api.PathAutopilot, "autopilot-health", ordinary, methods{"GET": h.operator.health}},
 
 		{api.PathTransfer, "master-transfer", mends, methods{"POST": h.transfer.transfer}},
-		{api.PathStatus, "status", public, methods{"GET": h.status.show}},
-		{api.PathStatusLeader, "status-leader", public, methods{"GET": h.status.leader}},
-		{api.PathStatusPeers, "status-peers", public, methods{"GET": h.status.peers}},
+		{api.PathStatus, "status", mends | tokenless, methods{"GET": h.status.show}},
+		{api.PathStatusLeader, "status-leader", mends | tokenless, methods{"GET": h.status.leader}},
+		{api.PathStatusPeers, "status-peers", mends | tokenless, methods{"GET": h.status.peers}},
 		{api.PathAgentSelf, "agent-self", ordinary, methods{"GET": h.agent.self}},
-		{api.PathHealthLive, "health-live", public | watched, methods{"GET": h.health.live}},
-		{api.PathHealthReady, "health-ready", public | watched, methods{"GET": h.health.ready}},
+		{api.PathHealthLive, "health-live", mends | tokenless | watched, methods{"GET": h.health.live}},
+		{api.PathHealthReady, "health-ready", mends | tokenless | watched, methods{"GET": h.health.ready}},
 		{api.PathMetrics, "metrics", scraped | watched, methods{"GET": h.metrics.show}},
-		{api.PathOpenAPI, "openapi", ordinary, methods{"GET": openAPI}},
-		{pagePath, pageRoute, public | paged, methods{"GET": toPage}},
-		{api.PathUI + "{file}", pageRoute, public | paged, methods{"GET": page}},
+		{api.PathOpenAPI, "openapi", tokenless, methods{"GET": openAPI}},
+		{pagePath, pageRoute, mends | tokenless | paged, methods{"GET": toPage}},
+		{api.PathUI + "{file}", pageRoute, mends | tokenless | paged, methods{"GET": page}},
 	}
 }
 

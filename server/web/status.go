@@ -33,13 +33,12 @@ func (h *statusHandler) peers(x *exchange) error {
 	return x.shown(&consulRules, func() any { return append([]string{}, h.cluster.Peers()...) })
 }
 
-// shown answers a read that needs no permission, and has no query names of its own with v, one of our own plain types, as JSON.
+// shown answers a read that has no query names of its own with v, one of our own plain types, as JSON.
 func (x *exchange) shown(rules *rules, v func() any) error {
 	q, err := parseQuery(x.r.URL.RawQuery, rules)
 	if err != nil {
 		return err
 	}
-	x.req.NeedsNothing()
 	x.pretty(&q, v())
 	return nil
 }

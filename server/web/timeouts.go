@@ -10,7 +10,7 @@ import (
 
 // timeouts bound parts of a request; see Config.
 type timeouts struct {
-	client   time.Duration // what the Backend may take
+	client   time.Duration // what the node may take
 	response time.Duration // from the headers of the request to the last byte of the answer
 	stall    time.Duration // for a client to take a piece of a listing
 }
@@ -19,7 +19,7 @@ func timeoutsOf(cfg Config) timeouts {
 	return timeouts{client: cfg.ClientTimeout, response: cfg.ResponseTimeout, stall: cfg.ListTimeout}
 }
 
-// of returns how long the Backend may take over r: the node's own limit, or less if the client says that it will not
+// of returns how long the node may take over r: the node's own limit, or less if the client says that it will not
 // wait so long. A client that is told "not applied" in time knows more than one that hangs up.
 func (t timeouts) of(r *http.Request) time.Duration {
 	if v := r.Header[api.HeaderTimeoutMS]; len(v) == 1 {
@@ -30,7 +30,7 @@ func (t timeouts) of(r *http.Request) time.Duration {
 	return t.client
 }
 
-// timeout returns how long the Backend may take over x.
+// timeout returns how long the node may take over x.
 func (x *exchange) timeout() time.Duration { return x.timeouts.of(x.r) }
 
 // extend moves the end of the answer to x by a wait that is about to begin.

@@ -99,7 +99,8 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 			defer timer.Stop()
 			x.extend(d)
 		}
-		switch w.await(x, waiter, timer, index.recheck()) {
+		why, err := w.await(x, waiter, timer, index.recheck())
+		switch why {
 		case timeOut:
 			must = true
 		case clientGone:
@@ -111,7 +112,7 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 			must = true
 			x.w.Header()["Connection"] = closeConn // so that the next query may go to another node
 		case notAllowed:
-			return x.req.Again()
+			return err
 		}
 	}
 }
@@ -127,8 +128,9 @@ const (
 	notAllowed // any more
 )
 
-// await waits until waiter is signalled, timer ends, or look is ready, which may be nil.
-func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer, look <-chan time.Time) woken {
+// await waits until waiter is signalled, timer ends, or look is ready, which may be nil. The error says why x is not
+// allowed any more.
+func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer, look <-chan time.Time) (woken, error) {
 	began := time.Now()
 	w.waiting.Add(1)
 	defer func() {
@@ -140,25 +142,25 @@ func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer, look
 		select {
 		case <-waiter.C():
 			stop()
-			return changed
+			return changed, nil
 		case <-timer.C:
 			stop()
-			return timeOut
+			return timeOut, nil
 		case <-look:
 			stop()
-			return changed
+			return changed, nil
 		case <-x.r.Context().Done():
 			stop()
-			return clientGone
+			return clientGone, nil
 		case <-w.stopping:
 			stop()
-			return nodeStops
+			return nodeStops, nil
 		case <-x.req.News():
 		case <-expires:
 		}
 		stop()
-		if x.req.Again() != nil {
-			return notAllowed
+		if err := x.req.Again(); err != nil {
+			return notAllowed, err
 		}
 	}
 }
