@@ -8,20 +8,23 @@
 // # The way of a command
 //
 //	proto        splits what arrives into commands, and makes replies
+//	server.go, config.go
+//	             the listener, and how it is configured
 //	conn.go      takes all commands that have arrived, runs each, executes the batch, sends all replies in one go
 //	commands.go  the table: name, number of arguments, who runs it
-//	strings.go, keys.go, connection.go, transactions.go
+//	strings.go, keys.go, pairs.go, expire.go, hello.go, transactions.go, scripts.go, leases.go, tenure.go
 //	             turn a command into steps of the batch, or into a reply that is known at once
+//	replies.go   replies to commands whose steps came to results
 //	listing.go, scan.go, random.go, byclient.go
 //	             look at many keys; the cursors of SCAN; RANDOMKEY; the bounded tables that clients share
 //	info.go, figures.go
 //	             what this server is, and INFO
 //	store.go, view.go, refused.go
-//	             the way to the node, as this client; what becomes of a batch that it may not have carried out whole
+//	             the way to the node, as this client; what of a batch is left when some of it is denied
 //	handshake.go, login.go, admit.go, metered.go, trail.go
 //	             TLS; AUTH; the limits of clients; lines of the audit log
 //	reader.go    the permissions of a client that receives changes
-//	subscriptions.go, watching.go, tracking.go, notifier.go
+//	subscriptions.go, eventflags.go, watching.go, tracking.go, notifier.go
 //	             subscriptions, and the goroutines of a connection that send changes
 //	nodes.go, sentinel.go, wait.go
 //	             this node's view of the others: the master and the addresses

@@ -52,6 +52,35 @@ func kept[T any](list []T) []T {
 	return list[:0]
 }
 
+// maxDecisions bounds how often one batch is decided about: permissions may change each time.
+const maxDecisions = 8
+
+// carryOut carries out the batch. Denied commands in it get their errors, and the others are carried out.
+func (x *executor) carryOut() error {
+	for range maxDecisions {
+		x.dropResults(0)
+		var err error
+		switch b := x.batch; {
+		case len(b.steps) == 0:
+		case b.writes == 0:
+			err = x.read()
+		default:
+			err = x.write()
+		}
+		switch {
+		case errors.Is(err, kv.ErrCommand):
+			if x.leaveOut(validate) == 0 {
+				return err
+			}
+		case !service.IsDenied(err):
+			return err
+		case x.leaveOutDenied(err) == 0 && errors.Is(err, service.ErrUnsure):
+			return err // it was allowed; whether it still is nobody can say
+		}
+	}
+	return service.ErrAlwaysNew
+}
+
 // write carries out a batch that writes, as one command of the log. If the values that it reads have no space in one
 // result, the results are those of the first commands.
 func (x *executor) write() error {
