@@ -210,6 +210,12 @@ func (r *Request) Knows(p acl.Permission) bool {
 	return t != nil && now.subjects.of(now.acl, t).may.Allows(p)
 }
 
+// KnowsSome is Knows for at least one name that begins with p.Name.
+func (r *Request) KnowsSome(p acl.Permission) bool {
+	t, now := r.known()
+	return t != nil && now.subjects.of(now.acl, t).may.AllowsSome(p)
+}
+
 // known returns the request's token in this node's present state, nil if there is none.
 func (r *Request) known() (*kv.Token, *news) {
 	now := r.decider.news.Load()

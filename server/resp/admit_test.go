@@ -112,7 +112,15 @@ func TestRequestsInFlight(t *testing.T) {
 
 // S5: a flood holds neither locks nor leases, and what arrives beside a release is refused all the same.
 func TestReleasesGetThrough(t *testing.T) {
-	const unlock = "EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 lock mine"
+	for _, unlock := range []string{
+		"EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 lock mine", "DELIFEQ lock mine", "delex lock ifeq mine",
+	} {
+		getsThrough(t, unlock)
+	}
+}
+
+func getsThrough(t *testing.T, unlock string) {
+	t.Helper()
 	b := &blocked{newFake(t), make(chan struct{}), make(chan struct{})}
 	server := limited(t, b, admission.Limits{RequestsPerSource: 1})
 	first, second := dial(t, server), dial(t, server)

@@ -44,7 +44,7 @@ func newConn(nc net.Conn, s *Server, as *admission.Conn) *conn {
 	cfg, shared := &s.cfg, &s.shared
 	counted := &metered{Conn: nc, patience: cfg.SendTimeout, stopping: shared.stopping}
 	c := &conn{net: nc, in: proto.NewReader(counted, cfg.limits()), cfg: cfg, shared: shared}
-	c.in.Known, counted.in = true, c.in
+	c.in.Stranger, counted.in = c.to.KnownStranger, c.in
 	c.out = sender{net: counted, timeout: cfg.SendTimeout, mu: &c.subs.mu}
 	c.to = store{service: s.service, timeout: cfg.ClientTimeout, listing: cfg.ListingTimeout}
 	s.service.Begin(&c.to.Request, service.End{Addr: nc.RemoteAddr().String(), Conn: as, Moved: &counted.moved})

@@ -11,8 +11,8 @@ import (
 var keyCommands = []command{
 	{name: "del", arity: -2, acts: true, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpDelete) }},
 	{name: "unlink", arity: -2, acts: true, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpDelete) }},
-	{name: "delifeq", arity: 3, acts: true, steps: func(b *batch, a [][]byte) { b.deleteIf(a[1], a[2]) }},
-	{name: "delex", arity: -2, acts: true, steps: delex},
+	{name: "delifeq", arity: 3, acts: true, releases: ifHeld, steps: func(b *batch, a [][]byte) { b.deleteIf(a[1], a[2]) }},
+	{name: "delex", arity: -2, acts: true, releases: ifHeld, steps: delex},
 	{name: "exists", arity: -2, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpMeasure) }},
 	{name: "touch", arity: -2, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpMeasure) }},
 	{name: "type", arity: 2, steps: typeOf},
@@ -42,6 +42,11 @@ func (b *batch) deleteIf(key, value []byte) {
 	if k, ok := b.key(key); ok {
 		b.one(kv.Command{Op: kv.OpDelete, Key: k, Mode: kv.ModeEqual, Test: value}, replyCount)
 	}
+}
+
+// ifHeld reports whether DELIFEQ or DELEX has these arguments to delete a key if it holds a value: so locks are released.
+func ifHeld(args [][]byte) bool {
+	return len(args) == 3 || len(args) == 4 && strings.EqualFold(string(args[2]), "ifeq")
 }
 
 // delex is DEL of one key, or with IFEQ only if it holds a value.

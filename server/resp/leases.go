@@ -90,9 +90,16 @@ func leaseRequest(do string, args [][]byte) (op service.LeaseOp, body api.LeaseR
 // lease carries out r; do is what it is called in the audit log. Who waits for a busy lease waits also when its client
 // is gone, for no longer than it has said.
 func (c *conn) lease(do string, r service.LeaseCommand) {
+	if r.Wait > 0 { // the replies before it, and changes, do not wait with it
+		if !c.out.flush() {
+			return
+		}
+		c.track.yield()
+	}
 	g, err := c.to.Lease(context.Background(), r)
 	c.trail.lease(c.batch.name+"."+do, r.Name, err)
 	if r.Wait > 0 {
+		c.track.begin()
 		c.arrived.begun = false // it was no request in flight meanwhile: what arrived with it has to be one again
 	}
 	switch {

@@ -10,6 +10,7 @@ import (
 	"tenure/server/admission"
 	"tenure/server/service"
 	"tenure/server/slow"
+	"tenure/server/watch"
 )
 
 func TestLeases(t *testing.T) {
@@ -103,6 +104,30 @@ func TestWaitsForLeasesCountAsWaits(t *testing.T) {
 		t.Error(got)
 	}
 	second.wantPrefix("[name l", "TENURE.LEASE ACQUIRE l you 5s WAIT 1m")
+}
+
+// Neither the replies before a wait for a lease nor the changes of keys wait with it.
+func TestAWaitForALeaseHoldsUpNothingElse(t *testing.T) {
+	f, c := newFake(t), Config{}
+	c.Hub = watch.New(testHub)
+	c.Hub.Begin(f.state.Revision())
+	f.state.Observe(kv.Observer{Changed: c.Hub.Changed})
+	w := &waitingLeases{f, make(chan struct{}, 1), make(chan struct{})}
+	server := start(t, w, c)
+	s, other := dial(t, server), dial(t, server)
+	s.send("HELLO 3")
+	s.reply()
+	s.want("CLIENT TRACKING ON", "OK")
+	s.send("GET a\r\nTENURE.LEASE ACQUIRE l me 5s WAIT 1m\r\nGET a")
+	<-w.arrived
+	s.next("nil")
+	other.want("SET a 1", "OK")
+	s.next("[invalidate [a]]")
+	close(w.release)
+	if got := s.reply(); !strings.HasPrefix(got, "[name l") {
+		t.Error(got)
+	}
+	s.next("1")
 }
 
 // waitingAndBlocked is a fake whose leases are busy, and whose writes wait.

@@ -635,6 +635,37 @@ func TestAWatchWithoutSpaceRefusesItsExec(t *testing.T) {
 	s.wantPrefix("-EXECABORT Transaction discarded because a WATCH before it was refused", "EXEC")
 }
 
+// A client that has not said who it is, and may do nothing until then, has a node keep little of a command.
+func TestTheCommandsOfStrangersAreSmall(t *testing.T) {
+	many := append([]string{"MGET"}, make([]string, 20)...)
+	for i := range many[1:] {
+		many[1+i] = "k"
+	}
+	g := newGuarded(t)
+	g.may("app", `key_prefix "" { policy = "write" }`)
+	server := start(t, g, g.cfg)
+	for _, command := range [][]string{many, {"SET", "k", strings.Repeat("x", 17<<10)}} {
+		s := dial(t, server)
+		sendBulk(s, command...)
+		if got := s.reply(); !strings.HasPrefix(got, "-ERR Protocol error: unauthenticated ") {
+			t.Error(got)
+		}
+		s.ends()
+		s = dial(t, server)
+		s.want("AUTH app", "OK")
+		sendBulk(s, command...)
+		if got := s.reply(); strings.HasPrefix(got, "-") {
+			t.Error(got)
+		}
+	}
+	g.apply(t, kv.PutToken(kv.Token{Accessor: kv.AnonymousToken, Policies: []string{g.policy(`key "k" { policy = "read" }`)}}, false))
+	s := dial(t, server)
+	sendBulk(s, many...)
+	if got := s.reply(); strings.HasPrefix(got, "-") {
+		t.Error(got)
+	}
+}
+
 func TestPatternsAreBounded(t *testing.T) {
 	s := dial(t, start(t, newFake(t), Config{}))
 	long := strings.Repeat("*", maxChannelBytes+1)

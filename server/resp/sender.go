@@ -26,6 +26,13 @@ func (s *sender) send() error {
 	return sendAll(s.net, &s.Writer, s.timeout)
 }
 
+// flush sends the replies so far, and reports whether it could; if not the connection ends.
+func (s *sender) flush() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sendNow()
+}
+
 // sendNow sends the replies so far, with mu held, and reports whether it could. A connection that cannot be sent to
 // ends: no second try waits.
 func (s *sender) sendNow() bool {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"tenure/api"
 	"tenure/kv"
 	"tenure/server/access"
 	"tenure/server/acl"
@@ -54,6 +55,14 @@ func (p *Permit) NeedAgent(node string) error { return p.need(acl.AgentRead(node
 // place. Without tokens nothing is known.
 func (p *Permit) KnownOperator(node string) bool {
 	return p.tokens != nil && (p.tokens.Knows(acl.OperatorRead()) || node != "" && p.tokens.Knows(acl.AgentRead(node)))
+}
+
+// KnownStranger reports whether, as far as this node knows, the client has no token but the anonymous one, which may
+// neither read nor write any key. Like KnownOperator it gives a hint, and does not wait.
+func (p *Permit) KnownStranger() bool {
+	t := p.tokens
+	return t != nil && t.KnownAccessor() == api.AnonymousAccessor && !t.KnowsSome(acl.KeyRead("")) &&
+		!t.KnowsSome(acl.KeyWrite(""))
 }
 
 var everySession = acl.Permission{Kind: acl.Session, Access: acl.Read, Prefix: true}

@@ -48,7 +48,7 @@ func (d *dispatcher) priority(x *exchange, e *endpoint) service.Priority {
 	switch {
 	case d.forOperator(x, e):
 		return service.Operator
-	case e.use&releases != 0, e.use&unlocks != 0 && strings.Contains(x.r.URL.RawQuery, api.QueryRelease+"="):
+	case e.use&releases != 0, e.use&unlocks != 0 && strings.Contains("&"+x.r.URL.RawQuery, "&"+api.QueryRelease+"="):
 		return service.Release
 	}
 	return service.Ordinary

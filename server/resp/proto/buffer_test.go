@@ -36,7 +36,6 @@ func TestAPipelineIsReadAtOnce(t *testing.T) {
 			src.left = append(src.left, pipeline(size))
 		}
 		r := NewReader(src, testLimits)
-		r.Known = true
 		for i := range rounds {
 			before := src.reads
 			for range size {
@@ -61,7 +60,6 @@ func TestTheBufferOfABulkClientIsGivenBack(t *testing.T) {
 		src.left = append(src.left, []byte("PING\r\n"))
 	}
 	r := NewReader(src, Limits{Args: 10, Bulk: 1 << 20, Command: 1 << 20})
-	r.Known = true
 	for range 5000 {
 		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
@@ -87,7 +85,6 @@ func BenchmarkPipeline(b *testing.B) {
 			all := pipeline(size)
 			src := &arrivals{left: [][]byte{all}}
 			r := NewReader(src, testLimits)
-			r.Known = true
 			b.SetBytes(int64(len(all) / size))
 			b.ReportAllocs()
 			left := 0

@@ -52,8 +52,9 @@ var errMore = errors.New("proto: more bytes are needed")
 // Reader splits a stream into commands. It is used by one goroutine.
 type Reader struct {
 	limits Limits
-	// Known is set once the client has said who it is, or need not. Until then its commands must be small.
-	Known bool
+	// Stranger reports whether the client has not said who it is, and has to: then its commands must be small. It is asked
+	// about a command that is not. Nil: nobody has to.
+	Stranger func() bool
 
 	in    buffer
 	begun bool   // a command has come
@@ -173,7 +174,7 @@ func (r *Reader) begin() error {
 		return err
 	case n > mostArgs:
 		return broken("invalid multibulk length")
-	case !r.Known && n > strangerArgs:
+	case n > strangerArgs && r.stranger():
 		return broken("unauthenticated multibulk length")
 	case n <= 0:
 		r.in.drop(size)
@@ -182,6 +183,8 @@ func (r *Reader) begin() error {
 	r.left, r.at = int(n), size
 	return nil
 }
+
+func (r *Reader) stranger() bool { return r.Stranger != nil && r.Stranger() }
 
 // argument reads one argument, or what there is of it.
 func (r *Reader) argument() error {

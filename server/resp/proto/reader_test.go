@@ -16,7 +16,7 @@ var testLimits = Limits{Args: 1 << 20, Bulk: 1 << 20, Command: 4 << 20}
 // commands reads everything from src: a line for each command, and one for what ended it.
 func commands(src io.Reader, l Limits, known bool) string {
 	r := NewReader(src, l)
-	r.Known = known
+	r.Stranger = func() bool { return !known }
 	var out []string
 	for {
 		args, err := r.Next()
@@ -142,7 +142,7 @@ func TestACommandThatIsTooLargeIsDropped(t *testing.T) {
 func TestWhatIsDroppedIsNotKept(t *testing.T) {
 	r := NewReader(io.MultiReader(strings.NewReader("*2\r\n$3\r\nSET\r\n$67108864\r\n"), &endless{of: []byte("x")}),
 		Limits{Args: 10, Bulk: 10, Command: 15})
-	r.Known, r.in.src = true, io.LimitReader(r.in.src, 64<<20)
+	r.in.src = io.LimitReader(r.in.src, 64<<20)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := r.Next(); err != io.ErrUnexpectedEOF {
@@ -196,7 +196,6 @@ func TestAnnouncedLengthsAllocateNothing(t *testing.T) {
 func TestALargeBufferIsGivenBack(t *testing.T) {
 	value := strings.Repeat("v", 1<<19)
 	r := NewReader(strings.NewReader(fmt.Sprintf("*1\r\n$%d\r\n%s\r\nPING\r\n", len(value), value)), testLimits)
-	r.Known = true
 	for range 2 {
 		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
@@ -235,7 +234,6 @@ func FuzzReader(f *testing.F) {
 func BenchmarkReader(b *testing.B) {
 	one := []byte("*3\r\n$3\r\nSET\r\n$16\r\nkey:000000001234\r\n$256\r\n" + strings.Repeat("v", 256) + "\r\n")
 	r := NewReader(&endless{of: one}, testLimits)
-	r.Known = true
 	b.SetBytes(int64(len(one)))
 	b.ReportAllocs()
 	for b.Loop() {

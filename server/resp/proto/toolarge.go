@@ -117,7 +117,7 @@ func (r *Reader) length(at int, total int64) (n int64, size int, err error) {
 		return 0, 0, err
 	case n < 0 || n > max(mostDropped, int64(r.limits.Command))-total:
 		return 0, 0, broken("invalid bulk length")
-	case !r.Known && n > strangerBulk:
+	case n > strangerBulk && r.stranger():
 		return 0, 0, broken("unauthenticated bulk length")
 	}
 	return n, size, nil
