@@ -11,7 +11,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/kv"
-	"tenure/server/service"
 	"tenure/server/slow"
 )
 
@@ -42,8 +41,13 @@ func (l *logged) String() string {
 // unknown.
 func TestAPanicEndsOneConnection(t *testing.T) {
 	log := &logged{}
-	server := start(t, panicking{newFake(t)}, Config{Config: service.Config{Logger: zerolog.New(log)}})
+	g := newGuarded(t)
+	cfg := g.cfg
+	cfg.Logger = zerolog.New(log)
+	server := start(t, panicking{g.fake}, cfg)
 	s, other := dial(t, server), dial(t, server)
+	s.want("AUTH root", "OK")
+	other.want("AUTH root", "OK")
 	other.want("GET k", "nil")
 	s.send("GET k", "SET k v", "GET k")
 	if got := s.reply(); !strings.HasPrefix(got, "-UNKNOWN outcome: internal error") {
@@ -53,6 +57,9 @@ func TestAPanicEndsOneConnection(t *testing.T) {
 		t.Errorf("then %q, %v", rest, err)
 	}
 	other.want("GET k", "nil")
+	if line := g.lines(1)[0]; !strings.Contains(line, `"act":"redis.get","keys":["k"],"outcome":"unknown","code":"unknown"`) {
+		t.Error(line)
+	}
 	if got := log.String(); !strings.Contains(got, "a fault") || !strings.Contains(got, "panic_test.go") {
 		t.Errorf("the log: %s", got)
 	}

@@ -4,6 +4,8 @@ import (
 	"runtime/debug"
 
 	"github.com/rs/zerolog"
+
+	"tenure/server/service"
 )
 
 const errInternal = "UNKNOWN outcome: internal error: a write may have been applied; see the node's log"
@@ -16,6 +18,8 @@ func (c *conn) survive() {
 		return
 	}
 	tellPanic(&c.cfg.Logger, p, c.to.Bounds.From())
+	// One line is about all commands that were carried out together.
+	c.trail.command(c.batch.name, c.batch.steps, nil, service.ErrUnknown)
 	if c.subs.mu.TryLock() { // not if the fault left it locked
 		defer c.subs.mu.Unlock()
 		c.out.Reset()

@@ -132,7 +132,9 @@ func newRouter(table []route, none func(path string) error, d *dispatcher) http.
 	nowhere.none = none
 	m.NotFoundHandler = d.handle(nowhere)
 	for _, r := range table {
-		nowhere.use |= r.use & paged
+		if r.use&paged != 0 {
+			nowhere.use = paged | tokenless // a person at the bare address is led to the page
+		}
 		match, narrow := matcherOf(r.path)
 		e := newEndpoint(r.name, r.handlers, d.metrics)
 		e.use = r.use
