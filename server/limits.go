@@ -8,8 +8,7 @@ import (
 	"tenure/server/runner"
 )
 
-// Limits bound what clients can take of a node. A zero means the default: those of
-// admission.Limits stand there.
+// Limits bound what clients can take of a node. A zero means the default: those of admission.Limits stand there.
 type Limits struct {
 	admission.Limits
 	MaxWaiting                 int // queries and watches that wait for a change; 0: 12,288

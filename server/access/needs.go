@@ -9,8 +9,8 @@ import (
 )
 
 // EachNeed calls need with each permission that a client needs for c, and returns the first error. If some is true, the
-// client needs p for at least one name that begins with p.Name. EachNeed reads only c, as the store does: every listener
-// decides about every command with it. It panics for an unknown operation, and for an operation that no client may
+// client needs p for at least one name that begins with p.Name. EachNeed reads only c, as the store does: with it every
+// listener decides about every command. It panics for an unknown operation, and for an operation that no client may
 // request.
 //
 // It does not call need for the end or renewal of a session, because c lacks the session's node: the caller has decided

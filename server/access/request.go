@@ -54,8 +54,8 @@ func (r *Request) NeedSome(p acl.Permission, timeout time.Duration) error {
 	return r.add(need{p, true}, timeout)
 }
 
-// NeedNow is Need after this node has caught up. It is for requests that are not commands of the log. (Those are refused
-// by the log if permissions have changed: see kv.Command.Decided.)
+// NeedNow is Need after this node has caught up. It is for requests that are not commands of the log. (A command of the
+// log is refused there if permissions have changed: see kv.Command.Decided.)
 func (r *Request) NeedNow(p acl.Permission, timeout time.Duration) error {
 	until := time.Now().Add(timeout)
 	r.needs = append(r.needs, need{p, false})

@@ -26,8 +26,8 @@ type command struct {
 	// ends commands begin a transaction or end what was begun. They are never refused for load or for the rate: what a
 	// refusal would leave open is worse than what they cost.
 	ends bool
-	// releases reports whether these arguments, of which there are two at least, have the command give back what others
-	// wait for: it may take a reserve. Nil: never.
+	// releases reports whether these arguments have the command give back what others wait for: it may take a reserve.
+	// There are two arguments at least. Nil: never.
 	releases func(args [][]byte) bool
 	// refused is told of a refusal, if it matters to the commands behind this one, and returns what is replied. The
 	// arguments are nil if they were too large. Nil: text is replied.

@@ -26,8 +26,8 @@ type Config struct {
 	SendTimeout time.Duration
 	// ListingTimeout bounds how long a command on many keys holds its view of the state. 2 min.
 	ListingTimeout time.Duration
-	// MaxUnreadBytes bounds what reads have taken from the state and clients have not taken yet, together with what waits
-	// for EXEC, of all connections, except what is small. 128 MiB.
+	// MaxUnreadBytes bounds, for all connections together, the replies that clients have not taken yet and the commands
+	// that wait for EXEC. What is small does not count. 128 MiB.
 	MaxUnreadBytes int64
 	// Heartbeat is how often TENURE.WATCH says how far it has come. 15 s.
 	Heartbeat time.Duration

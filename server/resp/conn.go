@@ -157,8 +157,8 @@ func (c *conn) run(args [][]byte) {
 	}
 }
 
-// parted reports whether a command cannot be one sequence with the batch because reads are stale: they are answered also
-// when nobody can write.
+// parted reports whether a command cannot be one sequence with the batch because reads are stale: those are answered
+// also when nobody can write.
 func (c *conn) parted(cmd *command, args [][]byte) bool {
 	b := &c.batch
 	return c.to.mode == service.Stale && len(b.steps) > 0 && b.writes > 0 != cmd.changes(args)

@@ -165,7 +165,11 @@ func (c *conn) readIn(m service.Mode) {
 // changesConnection reports whether CLIENT has these arguments to change the connection. A transaction that is not
 // applied must change nothing, so none has such a command.
 func changesConnection(args [][]byte) bool {
-	return len(args) > 1 && (strings.EqualFold(string(args[1]), "setname") || strings.EqualFold(string(args[1]), "tracking"))
+	if len(args) < 2 {
+		return false
+	}
+	sub := strings.ToLower(string(args[1]))
+	return sub == "setname" || sub == "tracking"
 }
 
 // client answers the subcommands of CLIENT that are about this connection.

@@ -11,7 +11,8 @@ import (
 var keyCommands = []command{
 	{name: "del", arity: -2, acts: true, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpDelete) }},
 	{name: "unlink", arity: -2, acts: true, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpDelete) }},
-	{name: "delifeq", arity: 3, acts: true, releases: ifHeld, steps: func(b *batch, a [][]byte) { b.deleteIf(a[1], a[2]) }},
+	{name: "delifeq", arity: 3, acts: true, releases: ifHeld,
+		steps: func(b *batch, a [][]byte) { b.deleteIf(a[1], a[2]) }},
 	{name: "delex", arity: -2, acts: true, releases: ifHeld, steps: delex},
 	{name: "exists", arity: -2, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpMeasure) }},
 	{name: "touch", arity: -2, steps: func(b *batch, a [][]byte) { b.each(a[1:], kv.OpMeasure) }},
@@ -44,7 +45,8 @@ func (b *batch) deleteIf(key, value []byte) {
 	}
 }
 
-// ifHeld reports whether DELIFEQ or DELEX has these arguments to delete a key if it holds a value: so locks are released.
+// ifHeld reports whether DELIFEQ or DELEX has these arguments to delete a key if it holds a value, as clients do to
+// release a lock.
 func ifHeld(args [][]byte) bool {
 	return len(args) == 3 || len(args) == 4 && strings.EqualFold(string(args[2]), "ifeq")
 }

@@ -57,7 +57,8 @@ func TestAPanicEndsOneConnection(t *testing.T) {
 		t.Errorf("then %q, %v", rest, err)
 	}
 	other.want("GET k", "nil")
-	if line := g.lines(1)[0]; !strings.Contains(line, `"act":"redis.get","keys":["k"],"outcome":"unknown","code":"unknown"`) {
+	const act = `"act":"redis.get","keys":["k"],"outcome":"unknown","code":"unknown"`
+	if line := g.lines(1)[0]; !strings.Contains(line, act) {
 		t.Error(line)
 	}
 	if got := log.String(); !strings.Contains(got, "a fault") || !strings.Contains(got, "panic_test.go") {

@@ -84,7 +84,8 @@ func (t *transaction) queue(c *conn, cmd *command, args [][]byte) {
 		t.queued = nil // EXEC will not need it
 		c.queuing.letGo()
 		c.to.Bounds.RefuseLate()
-		c.fail(errorText(service.Overloaded(fmt.Errorf("%w: send EXEC or DISCARD, and read the replies", c.queuing.tooMuch()))))
+		why := fmt.Errorf("%w: send EXEC or DISCARD, and read the replies", c.queuing.tooMuch())
+		c.fail(errorText(service.Overloaded(why)))
 		return
 	}
 	q := queued{cmd: cmd, args: make([][]byte, len(args))}

@@ -8,8 +8,8 @@ import (
 	"tenure/server/admission"
 )
 
-// holding counts the bytes that a connection has read and not sent yet, or those of the commands that it has queued for
-// EXEC and of the keys that it watches. They are counted while they are read, so a refusal costs no memory. All
+// holding counts bytes that a connection keeps on the node: replies that are not sent yet, or the commands that wait for
+// EXEC and the keys of WATCH. They are counted while they are read, so a refusal costs no memory. All
 // connections together hold at most as many as most says. One source holds at most half of what the others leave, so it
 // is refused before them; but it may always hold one reply.
 type holding struct {

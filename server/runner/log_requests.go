@@ -145,8 +145,8 @@ var replyWaits = sync.Pool{New: func() any {
 
 func newReplyWait() *replyWait { return replyWaits.Get().(*replyWait) }
 
-// wait returns the reply, ErrEnded if the node ends, or ErrNoAnswer if no reply comes in time. It waits two ticks beyond limit:
-// the log knows the outcome best, and notices the end of limit within these ticks.
+// wait returns the reply, ErrEnded if the node ends, or ErrNoAnswer if no reply comes in time. It waits two ticks longer
+// than limit: the log knows the outcome best, and notices the end of limit within these ticks.
 func (w *replyWait) wait(limit time.Duration, ended <-chan struct{}) (replica.Reply, error) {
 	a, err := w.answer(limit, ended)
 	return a.Reply, err

@@ -64,8 +64,8 @@ func whyNotDone(c *kv.Command, res *kv.Result) string {
 		return "the base is above the store's revision, so it was never seen here: nothing was changed: " +
 			"send a revision that this cluster answered"
 	case kv.CodeTooMany:
-		return "prune too large: more than " + strconv.Itoa(kv.DefaultLimits.PruneKeys) + " keys start with this: nothing was " +
-			"changed: prune longer prefixes one after another"
+		return "prune too large: more than " + strconv.Itoa(kv.DefaultLimits.PruneKeys) + " keys start with this: " +
+			"nothing was changed: prune longer prefixes one after another"
 	case kv.CodeMissing:
 		return "there is no such key: nothing was changed"
 	case kv.CodeNoSession:
@@ -97,9 +97,9 @@ func whyNotDone(c *kv.Command, res *kv.Result) string {
 }
 
 // tables says what a cluster keeps at most of what it has in memory whole.
-var tables = fmt.Sprintf("at most %d sessions, %d locks, %d expiring keys, %d fences, %d quotas, %d policies and %d tokens "+
-	"are kept", kv.DefaultLimits.Sessions, kv.DefaultLimits.Locks, kv.DefaultLimits.ExpiringKeys, kv.DefaultLimits.Fences,
-	kv.DefaultLimits.Quotas, kv.DefaultLimits.Policies, kv.DefaultLimits.Tokens)
+var tables = fmt.Sprintf("at most %d sessions, %d locks, %d expiring keys, %d fences, %d quotas, %d policies and "+
+	"%d tokens are kept", kv.DefaultLimits.Sessions, kv.DefaultLimits.Locks, kv.DefaultLimits.ExpiringKeys,
+	kv.DefaultLimits.Fences, kv.DefaultLimits.Quotas, kv.DefaultLimits.Policies, kv.DefaultLimits.Tokens)
 
 // overQuota says which quota does not allow a write.
 func overQuota(res *kv.Result) string {
