@@ -65,6 +65,7 @@ func (n *node) watchClock() {
 			o.clocks.watch.Forget(n.id)
 		}
 	}
+	n.site.clockFacts.anew()
 	w.tick()
 }
 
@@ -121,8 +122,20 @@ type clockFacts struct {
 	*engine
 	nodes []*node
 	errs  *node // whose clock errs, or did last; nil: nobody's ever did
-	erred time.Duration
-	right time.Duration // since when it is right again; 0: it errs
+	erred time.Duration // since when it errs, and all that run now could compare it
+	right time.Duration // since when it is right again, likewise; 0: it errs
+}
+
+// anew begins the time anew within which the clock is found, or trusted again: a node that has started has nothing to
+// compare it with yet.
+func (x *clockFacts) anew() {
+	switch {
+	case x.errs == nil:
+	case x.right == 0:
+		x.erred = x.now
+	default:
+		x.right = x.now
+	}
 }
 
 // check looks at a node after it has looked at its clock.
@@ -188,9 +201,12 @@ func (x *clockFacts) misclock(nodes []*node, r *random, left int, over func()) {
 	}
 	rest := r.between(0, 20*time.Second)
 	x.await(func() bool { return n.distrusted() }, func() {
-		x.counts.ClocksFound++
+		found, run := n.distrusted(), n.run // or too few are there to find it
+		if found {
+			x.counts.ClocksFound++
+		}
 		x.at(nil, kindHeal, rest, func() {
-			if n.up() && !n.distrusted() && !x.few() {
+			if found && n.run == run && n.up() && !n.distrusted() && !x.few() {
 				x.fail("a clock that errs is found", "node %d takes part in leases again while its clock errs", n.id)
 			}
 			x.right = x.now
