@@ -52,11 +52,24 @@ type Status struct {
 	// FeatureLevel is the cluster's, as this node has applied it; see Upgrade.
 	FeatureLevel uint64 `json:"feature_level"`
 	ACL          bool   `json:"acl"` // this node refuses what no token allows
+	// Absence is what the cluster would be without this node; nil: the node does not take part yet.
+	Absence *Absence `json:"absence,omitempty"`
 	// Full lists the members whose disks are short of space, as the node knows it: itself, and those connected to it.
 	Full []uint64 `json:"full"`
 	// Problem says why the node does not work as it should. Examples: it takes no part (its Role is RoleNone then), its
 	// disk is short of space, or the members look for it at another address.
 	Problem string `json:"problem,omitempty"`
+}
+
+// Absence is what the cluster would be without a node, as far as that node has heard. It is a hint: another node may be
+// lost right after.
+type Absence struct {
+	// Harmless: if the node is stopped now, the others elect a master and go on.
+	Harmless bool `json:"harmless"`
+	// WaitMS is in how long that will be so; -1: that cannot be told, or too few voters are heard.
+	WaitMS int64 `json:"wait_ms"`
+	// Why the others cannot go on yet; empty if Harmless.
+	Why string `json:"why,omitempty"`
 }
 
 // MembershipStatus says which list of members a node goes by.

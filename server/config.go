@@ -110,6 +110,10 @@ type Config struct {
 	// Archive is where the cluster is archived while this node is the master. Nil Target: nowhere.
 	Archive Archive
 
+	// StopWait bounds how long a node that is told to stop waits until the others can elect a master without it. 0: it
+	// does not wait.
+	StopWait time.Duration
+
 	// UpgradeAfter is for how long all members must have known a feature level before the master raises the cluster's to it
 	// by itself. 0: never.
 	UpgradeAfter time.Duration

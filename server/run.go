@@ -14,7 +14,9 @@ import (
 	"tenure/internal/clock"
 	"tenure/server/access"
 	"tenure/server/audit"
+	"tenure/server/backend"
 	"tenure/server/metrics"
+	"tenure/server/replica"
 	"tenure/server/replica/elector"
 	"tenure/server/runner"
 	"tenure/server/service"
@@ -254,6 +256,7 @@ func (n *node) runUntil(ctx context.Context, r *runners) error {
 	var err error
 	select {
 	case <-ctx.Done():
+		n.awaitOthers(r)
 		n.stop(r)
 	case <-r.snapshot.Received():
 		n.stop(r)
@@ -282,6 +285,27 @@ func (n *node) stop(r *runners) {
 	r.leases.Refuse()
 	r.handover.Give(0, elector.CauseStopping)
 	n.flushPeers()
+}
+
+// awaitOthers waits until the other voters could elect a master without this node, for StopWait at most, if that is only
+// a matter of time. So whoever restarts one node after the other, and is too quick, does not leave the cluster without a
+// master: after its start a node is silent about the master lease (A4).
+func (n *node) awaitOthers(r *runners) {
+	for end, told := time.Now().Add(n.cfg.StopWait), false; time.Now().Before(end); {
+		a := r.log.View().Absence
+		if _, known := a.Wait(); a.Harmless() || !known && len(a.Behind) == 0 {
+			return
+		}
+		if !told {
+			told = true
+			n.log.Info().Str("why", backend.AbsenceOf(&a).Why).Msg("this node stops when the others can go on without it")
+		}
+		select {
+		case <-time.After(replica.TickEvery):
+		case <-r.life.Failed():
+			return
+		}
+	}
 }
 
 // endWaitsFor bounds how long the queries that wait may take to be answered when the node stops. A read takes a round

@@ -38,6 +38,7 @@ type Node struct {
 	stopped atomic.Bool
 	apart   bool // it takes no part
 	copies  *api.SnapshotStatus
+	absence *api.Absence
 	// What answers its requests: without tokens, with tokens, and while it hears no other node.
 	open, guarded, partitioned *web.Server
 }
@@ -121,6 +122,13 @@ func (n *Node) SetSnapshot(s *api.SnapshotStatus) {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
 	n.copies = s
+}
+
+// SetAbsence makes the status of the node say what the cluster would be without it; nil: it does not say.
+func (n *Node) SetAbsence(a *api.Absence) {
+	n.cluster.mu.Lock()
+	defer n.cluster.mu.Unlock()
+	n.absence = a
 }
 
 // SetFull makes the status of the node say that its disk is short of space. It still takes part.

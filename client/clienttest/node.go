@@ -132,6 +132,7 @@ func (b *backend) Status() api.Status {
 		Promised: fmt.Sprintf("%d@%d.1:00000000", c.epoch, c.master), Chosen: revision, Applied: revision,
 		Revision: revision, UptimeMS: 1000, Problem: n.problem, Peers: []api.PeerStatus{},
 		Lease: api.LeaseStatus{RemainingMS: 800}, Snapshot: n.copies, Draining: c.members.drains(n.ID), ACL: c.guarded,
+		Absence: n.absence,
 	}
 	for _, p := range c.nodes {
 		if p != n {

@@ -12,6 +12,7 @@ import (
 
 func newStatus(a *app) *cobra.Command {
 	var watch bool
+	var restart string
 	interval := time.Second
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -25,10 +26,22 @@ func newStatus(a *app) *cobra.Command {
 			"With --watch, repeat this until interrupted, or until --timeout if that is given; the exit code is\n" +
 			"that of the last state shown. Each change of master is marked with the time between the last\n" +
 			"answer of the old master and the first answer of the new one, as seen from here. Nodes that have\n" +
-			"not answered for a while are marked too: their rows may be out of date.",
-		Example: "  kvctl status\n  kvctl status --json || echo 'no master'\n  kvctl status --watch --timeout 30s",
-		Args:    arguments(0, 0),
+			"not answered for a while are marked too: their rows may be out of date.\n\n" +
+			"With --wait-safe-to-restart NODE, wait until the other voters would elect a master and renew named\n" +
+			"leases without that node, at most for --timeout, and exit with 0 then, else with 1: for the step from\n" +
+			"one node to the next of an upgrade.",
+		Example: "  kvctl status\n  kvctl status --json || echo 'no master'\n  kvctl status --watch --timeout 30s\n" +
+			"  kvctl status --wait-safe-to-restart 2 --timeout 2m && systemctl restart kvnode # on node 2",
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if watch && restart != "" {
+				return usage("--watch does not go with --wait-safe-to-restart")
+			}
+			if restart != "" {
+				return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+					return a.awaitRestart(ctx, c, restart)
+				})
+			}
 			if interval < minInterval {
 				return usage("--interval %v: must be at least %v", interval, minInterval)
 			}
@@ -58,6 +71,7 @@ func newStatus(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "repeat, and mark each change of master")
+	cmd.Flags().StringVar(&restart, "wait-safe-to-restart", "", "wait until the others go on without this `node`")
 	durationVar(cmd.Flags(), &interval, "interval", interval, "with --watch, how often to print")
 	a.timeoutFlag(cmd, "time limit (default 10s; with --watch, none)")
 	return cmd

@@ -29,6 +29,7 @@ func (b *Cluster) Status() api.Status {
 		Guardian: b.guardianStatus(), Leases: b.leasesStatus(now),
 		Able: standing.Able, Draining: b.cfg.Draining(), StandingBackMS: standing.StandBack.Milliseconds(),
 		Snapshot: b.snapshotStatus(), Archive: b.cfg.Archive(),
+		Absence:      AbsenceOf(&v.Absence),
 		FeatureLevel: v.Level.Cluster, ACL: b.cfg.ACL,
 		UptimeMS: (now - b.cfg.Started).Milliseconds(), Problem: b.problem(), Full: numbers(v.Full),
 	}
