@@ -77,8 +77,12 @@ type Config struct {
 	// request for another name is refused: it may be a web page's.
 	AllowedHosts []string
 	TLS          TLS
-	// Reload has the files of TLS read again at once, as far as they have changed. May be nil.
-	Reload <-chan struct{}
+	// Reload has the files of TLS read again at once, as far as they have changed, and calls what it received when that is
+	// done. May be nil.
+	Reload <-chan func()
+	// Told is called, by one goroutine at a time, when the node's Stage has changed: of what is not Ready, at most once a
+	// second. May be nil.
+	Told func(Stage)
 	// WatchHistoryBytes bounds the newest changes that are remembered for watches. 0: 4 MiB.
 	WatchHistoryBytes int64
 	// Guardian is the command line that runs guardian.Main in a process of its own (P7). Empty: a crash costs the rest

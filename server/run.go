@@ -151,6 +151,7 @@ func run(ctx context.Context, cfg Config, tls *secrets, log *audit.Log) error {
 		return err
 	}
 	defer n.ports.close()
+	defer n.tellStages()()
 	return n.open(ctx)
 }
 

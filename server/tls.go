@@ -121,7 +121,7 @@ func (s *secrets) sameNode(c *x509.Certificate) error {
 
 // watch reads the files again when they change or reload receives, until ctx ends or end is called. end waits for the
 // watcher to stop.
-func (s *secrets) watch(ctx context.Context, reload <-chan struct{}) (end func()) {
+func (s *secrets) watch(ctx context.Context, reload <-chan func()) (end func()) {
 	if s == nil {
 		return func() {}
 	}

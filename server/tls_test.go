@@ -77,17 +77,17 @@ func TestBeyondLoopback(t *testing.T) {
 // need a certificate too.
 func overTLS(t *testing.T) (ca *certstest.CA, configure func(*Config), reload func()) {
 	ca = certstest.New(t, "prod")
-	var all []chan struct{}
+	var all []chan func()
 	return ca, func(c *Config) {
-			p, again := ca.Node(t, fmt.Sprintf("n%d", c.Node)), make(chan struct{})
+			p, again := ca.Node(t, fmt.Sprintf("n%d", c.Node)), make(chan func())
 			all = append(all, again)
 			c.TLS = TLS{Clients: certs.Paths{Cert: p.Cert, Key: p.Key}, Peers: p, ClientCA: ca.Bundle, ClientCertRequired: true}
 			c.Reload = again
 		}, func() {
-			for range 2 { // the second is received when the first is done with
-				for _, again := range all {
-					again <- struct{}{}
-				}
+			for _, again := range all {
+				read := make(chan struct{})
+				again <- func() { close(read) }
+				<-read
 			}
 		}
 }

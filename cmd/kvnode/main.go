@@ -17,10 +17,11 @@ import (
 )
 
 // The exit codes. Go's runtime exits with 2 when it gives up, so no other error does: a supervisor is to restart the
-// program then, but not after a wrong configuration.
+// program then, but neither after a wrong configuration nor with a data directory that its cluster does not know.
 const (
 	exitFailed = 1
-	exitConfig = 78 // EX_CONFIG in sysexits.h
+	exitWiped  = 65 // EX_DATAERR in sysexits.h
+	exitConfig = 78 // EX_CONFIG
 )
 
 // errConfig is wrapped by every error about the configuration. Its own text is not shown.
@@ -90,6 +91,8 @@ func exitCode(err error) int {
 	case errors.Is(err, errConfig) || errors.Is(err, server.ErrConfig) || errors.Is(err, dev.ErrConfig) ||
 		errors.Is(err, recovery.ErrRefused):
 		return exitConfig
+	case errors.Is(err, server.ErrWiped):
+		return exitWiped
 	case server.Removed(err):
 		return 0
 	}

@@ -43,7 +43,9 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	}
 	info := buildinfo.Read()
 	cfg.Version, cfg.Revision, cfg.Settings = info.Version, info.Revision, s.changed()
+	to := &supervisor{log: logger}
 	ctx, done := onSignal(ctx, func(sig os.Signal) {
+		to.stopping()
 		cfg.Logger.Info().Stringer("signal", sig).Msg("stopping; a second signal ends the process at once")
 	}, func() {
 		cfg.Logger.Warn().Msg("second signal: ended at once")
@@ -51,7 +53,7 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		os.Exit(exitFailed)
 	})
 	defer done()
-	cfg.Reload = onHangup(ctx, cfg.TLS, cfg.Logger)
+	cfg.Reload, cfg.Told = onHangup(ctx, cfg.TLS, cfg.Logger, to), to.stage
 	if adaptive {
 		if s.process.slack > 0 {
 			if err := relaxMonitor(s.process.slack); err != nil {
@@ -137,10 +139,14 @@ func newLogger(stderr io.Writer, format string, level zerolog.Level) (logger zer
 	}
 	zerolog.TimeFieldFormat = logTime
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
+	form := func(to io.Writer) io.Writer { return jsonLines{to} }
 	if format == "console" {
-		stderr = consoleWriter(stderr, terminal)
+		form = func(to io.Writer) io.Writer { return consoleWriter(to, terminal) }
+	}
+	if isJournal(stderr) {
+		stderr = newJournalLines(stderr, form)
 	} else {
-		stderr = jsonLines{stderr}
+		stderr = form(stderr)
 	}
 	// The bare Writer keeps Close from closing standard error itself.
 	ring := diode.NewWriter(struct{ io.Writer }{stderr}, maxLogLines, 0, func(missed int) {

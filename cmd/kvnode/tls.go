@@ -108,9 +108,9 @@ func (t *tlsSettings) server() server.TLS {
 
 // onHangup returns a channel that receives at each SIGHUP, until ctx ends. Without TLS there is nothing to read again,
 // and the signal only leaves a line in the log: it never ends a node.
-func onHangup(ctx context.Context, t server.TLS, log zerolog.Logger) <-chan struct{} {
+func onHangup(ctx context.Context, t server.TLS, log zerolog.Logger, to *supervisor) <-chan func() {
 	plain := t.Clients.IsZero() && t.Peers.IsZero()
-	hangups, out := make(chan os.Signal, 1), make(chan struct{}, 1)
+	hangups, out := make(chan os.Signal, 1), make(chan func(), 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() {
 		defer signal.Stop(hangups)
@@ -119,12 +119,14 @@ func onHangup(ctx context.Context, t server.TLS, log zerolog.Logger) <-chan stru
 			case <-ctx.Done():
 				return
 			case <-hangups:
+				done := to.reloading()
 				if plain {
 					log.Info().Msg("SIGHUP: without TLS there is nothing to read again")
+					done()
 					continue
 				}
 				select {
-				case out <- struct{}{}:
+				case out <- done:
 				default: // one is waiting
 				}
 			}

@@ -59,20 +59,22 @@ func (w *Watcher) Reloads() uint64 { return w.reloads.Load() }
 // Failures returns how often changed files were of no use.
 func (w *Watcher) Failures() uint64 { return w.failures.Load() }
 
-// Run looks at the files at each WatchEvery, and at once when now receives, until ctx ends.
-func (w *Watcher) Run(ctx context.Context, now <-chan struct{}) {
+// Run looks at the files at each WatchEvery, until ctx ends. When now receives it looks at once, and then calls what was
+// received.
+func (w *Watcher) Run(ctx context.Context, now <-chan func()) {
 	tick := time.NewTicker(WatchEvery)
 	defer tick.Stop()
 	for {
-		asked := false
+		var read func()
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-now:
-			asked = true
+		case read = <-now:
 		}
-		w.look(asked)
+		if w.look(read != nil); read != nil {
+			read()
+		}
 	}
 }
 

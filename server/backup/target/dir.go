@@ -61,7 +61,8 @@ func (d *dir) problem(doing, name string, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return problem(doing, ErrFull, err, "free space there, or name another target")
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return problem(doing, ErrDenied, err, "")
+		return problem(doing, ErrDenied, err, "let the node's account write there; a unit of systemd needs the line "+
+			"ReadWritePaths="+d.root+" for that")
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/server"
+)
+
+// systemd is told when a node is ready, that it gets on until then, that it reads files again, and that it stops.
+func TestASupervisorIsTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	t.Setenv("NOTIFY_SOCKET", path)
+	told := func() string {
+		t.Helper()
+		buf := make([]byte, 1<<10)
+		if err := socket.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := socket.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(buf[:n])
+	}
+	s := &supervisor{log: zerolog.Nop()}
+	want := func(text string) {
+		t.Helper()
+		if got := told(); got != text {
+			t.Errorf("%q, want %q", got, text)
+		}
+	}
+	s.reloading()() // while it starts that is nobody's business
+	s.stage(server.Stage{Text: "no master is known"})
+	want("STATUS=no master is known")
+	s.stage(server.Stage{Text: "catches up", Moves: 7})
+	want("STATUS=catches up\nEXTEND_TIMEOUT_USEC=120000000")
+	s.stage(server.Stage{Ready: true, Text: "follower"})
+	want("STATUS=follower\nREADY=1")
+	s.stage(server.Stage{Text: "no master is known", Moves: 8})
+	want("STATUS=no master is known")
+	done := s.reloading()
+	if got := told(); !strings.HasPrefix(got, "RELOADING=1\nMONOTONIC_USEC=") {
+		t.Errorf("%q", got)
+	}
+	done()
+	want("READY=1")
+	s.stopping()
+	want("STOPPING=1")
+	s.reloading()()
+	s.stage(server.Stage{Ready: true, Text: "stopped"})
+	want("STATUS=stopped")
+}
