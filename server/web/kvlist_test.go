@@ -51,6 +51,35 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// Consul answers `keys` before `recurse`, and both before `raw`. python-consul sends all that its caller asks for.
+func TestKindsOfReadsGoInConsulsOrder(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.set(t, "a/1", "one", "a/b/2", "two")
+	for _, c := range []struct{ queries, like string }{
+		{"recurse&keys recurse=1&keys=1 keys&recurse keys&raw raw&recurse&keys", "keys"},
+		{"recurse&keys&separator=/ keys&separator=/&raw", "keys&separator=/"},
+		{"recurse&keys&start=a/b&limit=1&reverse", "keys&start=a/b&limit=1&reverse"},
+		{"recurse&raw raw&recurse recurse&separator=/ recurse&raw&separator=/", "recurse"},
+	} {
+		want := call(s, "GET", "/v1/kv/a/?"+c.like, "")
+		for _, q := range strings.Fields(c.queries) {
+			w := call(s, "GET", "/v1/kv/a/?"+q, "")
+			if w.Code != 200 || w.Body.String() != want.Body.String() {
+				t.Errorf("%s: %d %s\nwant what %s gets: %s", q, w.Code, w.Body, c.like, want.Body)
+			}
+			if got, index := head(w, api.HeaderIndex), head(want, api.HeaderIndex); got != index {
+				t.Errorf("%s: index %s, want %s", q, got, index)
+			}
+		}
+	}
+	for _, q := range []string{"raw&count", "keys&count", "recurse&count", "recurse&keys&count", "separator=/"} {
+		if w := call(s, "GET", "/v1/kv/a/?"+q, ""); w.Code != 400 || code(w) != api.CodeInvalid {
+			t.Errorf("%s: %d %s", q, w.Code, w.Body)
+		}
+	}
+}
+
 func TestKeysOfAnEmptyStore(t *testing.T) {
 	s := newServer(t, newFake(t))
 	for target, want := range map[string]string{"/v1/kv/?keys": "[]", "/v1/kv/?keys&pretty": "[]\n", "/v1/kv/?count": "0", "/v1/kv/a?count": "0"} {

@@ -13,6 +13,7 @@ type rules struct {
 	known    names      // others are refused, except those of foreign.go
 	writes   bool       // the request changes something
 	consul   bool       // the endpoint is Consul's, so that its clients call it
+	beats    [][2]names // in Consul the second have no effect beside the first
 	exclude  [][2]names // pairs of sets: at most one name of both together
 	needs    [][2]names // the first is senseless without one of the second
 	needsKey names      // the empty key is only for requests with one of these
@@ -24,9 +25,8 @@ var (
 		consul: true,
 		known: nRaw | nRecurse | nKeys | nCount | nSeparator | nStart | nLimit | nReverse | nStale | nConsistent |
 			nIndex | nWait | nCommon,
-		exclude: [][2]names{
-			{nRaw, nRecurse | nKeys | nCount}, {nRecurse, nKeys | nCount}, {nKeys, nCount}, {nStale, nConsistent},
-		},
+		beats: [][2]names{{nKeys, nRecurse | nRaw}, {nRecurse, nRaw | nSeparator}},
+		exclude: [][2]names{{nRaw | nRecurse | nKeys, nCount}, {nStale, nConsistent}},
 		needs: [][2]names{
 			{nSeparator, nKeys}, {nStart | nLimit | nReverse, nRecurse | nKeys},
 		},
@@ -79,8 +79,13 @@ var (
 	probeRules       = rules{what: "probe"} // the health checks and /metrics
 )
 
-// check refuses contradictions, naming both sides.
+// check drops the names that have no effect beside others, and refuses contradictions, naming both sides.
 func (r *rules) check(q *query) error {
+	for _, p := range r.beats {
+		if q.has(p[0]) {
+			q.seen &^= p[1]
+		}
+	}
 	for _, p := range r.exclude {
 		if a, b := q.seen&p[0], q.seen&p[1]; a != 0 && b != 0 {
 			return service.Invalid("%s contradict each other: give one of them", (a | b).list("and"))

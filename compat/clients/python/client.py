@@ -31,6 +31,7 @@ for name in "py/ü 漢%2F+", "py/dir/x", "py/dir/y":
     same(kv.get(name)[1]["Value"].decode(), name)
 same([e["Key"] for e in kv.get("py/", recurse=True)[1]], ["py/a", "py/dir/x", "py/dir/y", "py/ü 漢%2F+"])
 same(kv.get("py/", keys=True, separator="/")[1], ["py/a", "py/dir/", "py/ü 漢%2F+"])
+same(kv.get("py/dir/", recurse=True, keys=True)[1], ["py/dir/x", "py/dir/y"])
 
 # Conditions.
 same(kv.put("py/a", "2", cas=0), False)
