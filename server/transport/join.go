@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"tenure/internal/certs"
@@ -62,8 +63,9 @@ func joinAt(ctx context.Context, addr string, m *wire.JoinMsg, files *certs.File
 		return nil, err
 	}
 	joined, err := expect[*wire.JoinedMsg](c)
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("it ended the connection: %w", err)
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return nil, fmt.Errorf("it ended the connection without an answer (%w): give --join the address that a member "+
+			"has as its --peer, and --tls-cert, --tls-key and --tls-ca if the members speak TLS", err)
 	}
 	if errors.Is(err, wire.ErrTooLarge) { // such as HTTP
 		return nil, refuse(wire.ReasonJoin, "what answers at %s is not the port of a node for its peers: name the address "+

@@ -235,6 +235,27 @@ func TestJoinAtThePortForClients(t *testing.T) {
 	}
 }
 
+// A port that wants TLS, or one of another program, may end the connection in silence. What to give is said all the same.
+func TestJoinWhereNobodyAnswers(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		if nc, err := l.Accept(); err == nil {
+			_, _ = nc.Read(make([]byte, 1<<10))
+			nc.Close()
+		}
+	}()
+	_, err = Join(context.Background(), l.Addr().String(), newcomer(), nil)
+	for _, word := range []string{"--peer", "--tls-cert"} {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%v, want %s", err, word)
+		}
+	}
+}
+
 // Only a member of a cluster answers a greeting, and lets nobody in by it.
 func TestGreet(t *testing.T) {
 	_, member := host(t, 2, func(context.Context, wire.JoinMsg) (wire.JoinedMsg, error) {

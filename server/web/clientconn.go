@@ -76,14 +76,20 @@ func (c *clientConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// explain logs why the handshake of TLS has failed, and tells a client that speaks plain HTTP.
+// explain logs why the handshake of TLS has failed, and tells a client that speaks plain HTTP, or a node.
 func (c *clientConn) explain(err error) {
+	c.errors.Printf(handshakeLine+"%s failed: %v", c.RemoteAddr(), err)
 	var e tls.RecordHeaderError
-	if errors.As(err, &e) && e.Conn != nil && wrongport.Of(e.RecordHeader[:]) == wrongport.HTTP {
+	if !errors.As(err, &e) || e.Conn == nil {
+		return
+	}
+	switch first := e.RecordHeader; {
+	case wrongport.Of(first[:]) == wrongport.HTTP:
 		_, _ = io.WriteString(e.Conn,
 			"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
+	case first[0] == 0: // the length of a frame between nodes, the rest of which TLS has taken
+		farewell(e.Conn, wrongport.Answer(wrongport.Frames, c.here))
 	}
-	c.errors.Printf(handshakeLine+"%s failed: %v", c.RemoteAddr(), err)
 }
 
 // CloseWrite ends what is sent, so that net/http can let the last answer arrive before it closes.

@@ -146,6 +146,15 @@ func TestAuthoritiesOfClientsAreReadAgain(t *testing.T) {
 	}
 }
 
+// TestANodeOnTheTLSPort: a node without TLS gets an answer that it knows, and so does not ask again for ever.
+func TestANodeOnTheTLSPort(t *testing.T) {
+	addr, _ := overTLS(t, nil)
+	got := say(t, addr, "\x00\x00\x00\x06\x01\x02\x03\x04TNUR\x01\x02") // a frame of the handshake between nodes
+	if !strings.HasPrefix(got, "HTTP/1.1 400") || !strings.Contains(got, "(kvnode --peer)") {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestPlainOnTheTLSPort: a client that forgot TLS is told, and a stranger cannot fill the log.
 func TestPlainOnTheTLSPort(t *testing.T) {
 	var log lines
