@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,25 +63,47 @@ func newMasterShow(a *app) *cobra.Command {
 }
 
 func newMasterTransfer(a *app) *cobra.Command {
-	var to uint64
+	var to string
 	cmd := &cobra.Command{
 		Use:   "transfer",
 		Short: "Hand mastership to another node",
-		Long: "Ask the master to finish what is in flight and to hand over, to node N with --to N, and wait until\n" +
+		Long: "Ask the master to finish what is in flight and to hand over, to one node with --to, and wait until\n" +
 			"another node is master. The old master keeps running. The exit code is 3 if the master was asked\n" +
 			"and no other node has been seen to take over.",
-		Args: arguments(0, 0),
+		Example: "  kvctl master transfer\n  kvctl master transfer --to node-2",
+		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("to") && to == 0 {
+			if cmd.Flags().Changed("to") && to == "" {
+				return usage("--to is empty: give the number or the name of a node; without --to the nodes choose")
+			}
+			if n, err := strconv.ParseUint(to, 10, 64); err == nil && n == 0 {
 				return usage("--to 0: there is no node 0; without --to the nodes choose")
 			}
 			return a.change(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				return a.transfer(ctx, c, to)
+				node, err := successor(ctx, c, to)
+				if err != nil {
+					return err
+				}
+				return a.transfer(ctx, c, node)
 			})
 		},
 	}
-	cmd.Flags().Uint64Var(&to, "to", 0, "id of the node that is to become master (default: the nodes choose)")
+	cmd.Flags().StringVar(&to, "to", "",
+		"node that is to become master, by number or name (default: the nodes choose)")
 	return cmd
+}
+
+// successor returns the number of the node that --to names, 0 if it is empty. A number needs no list of the members,
+// which a token may not be allowed to read.
+func successor(ctx context.Context, c *client.Client, to string) (uint64, error) {
+	if to == "" {
+		return 0, nil
+	}
+	if n, err := strconv.ParseUint(to, 10, 64); err == nil {
+		return n, nil
+	}
+	m, err := findMember(ctx, c, to)
+	return m.Node, err
 }
 
 func (a *app) transfer(ctx context.Context, c *client.Client, to uint64) error {

@@ -448,8 +448,13 @@ func TestMaster(t *testing.T) {
 		{"master transfer --to 3", 0, "node 1 -> node 3, epoch 2, took ", ""},
 		{"master transfer", 0, "node 3 -> node 1, epoch 3, took ", ""},
 		{"master transfer --to 1", 0, "node 1 is master already, epoch 3\n", ""},
+		{"master transfer --to node-2", 0, "node 1 -> node 2, epoch 4, took ", ""},
+		{"master transfer --to node-2", 0, "node 2 is master already, epoch 4\n", ""},
+		{"master transfer --to 1", 0, "node 2 -> node 1, epoch 5, took ", ""},
 		{"master transfer --to 9", 2, "", "node 9 is not a member"},
-		{"master show --json", 0, `{"master":1,"epoch":3,"lease_ms":800}` + "\n", ""},
+		{"master transfer --to n9", 1, "", "there is no member n9; members are 1 (node-1), 2 (node-2), 3 (node-3)"},
+		{"master transfer --to=", 2, "", "--to is empty"},
+		{"master show --json", 0, `{"master":1,"epoch":5,"lease_ms":800}` + "\n", ""},
 	} {
 		o := kvctl(t, c, "", strings.Fields(x.line)...)
 		if o.code != x.code || !strings.HasPrefix(o.out, x.out) || !strings.Contains(o.errOut, x.err) {
