@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +35,7 @@ const (
 // space until it is aborted: by Put itself, by a later Put when it is old, or by a lifecycle rule of the bucket.
 type bucket struct {
 	core      *minio.Core
-	transport *http.Transport
+	transport *failures
 	creds     *credentials.Credentials
 	text      string // the URL of the target, for messages
 	endpoint  string // for messages

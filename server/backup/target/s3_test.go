@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -138,6 +139,38 @@ func TestABucketThatCannotBeReached(t *testing.T) {
 	err = x.Delete(t.Context(), "a")
 	if !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "set AWS_ACCESS_KEY_ID") {
 		t.Errorf("%v", err)
+	}
+}
+
+// The library tries again for seconds. If the caller's time ends meanwhile, the error says what all attempts met.
+func TestTheFirstFailureIsTold(t *testing.T) {
+	was := minio.DefaultRetryUnit
+	minio.DefaultRetryUnit = time.Second
+	t.Cleanup(func() { minio.DefaultRetryUnit = was })
+	busy := fakeBucket(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	for word, x := range map[string]Target{
+		"502 Bad Gateway":    busy,
+		"connection refused": opened(t, "s3://bucket/p?region=here&endpoint=http://127.0.0.1:1"),
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		err := x.Put(ctx, "a", strings.NewReader("x"))
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrUnreachable) ||
+			!strings.Contains(err.Error(), word) {
+			t.Errorf("%v, want %s", err, word)
+		}
+	}
+}
+
+// TLS is what an endpoint without a scheme gets.
+func TestAServerWithoutTLS(t *testing.T) {
+	fakeBucket(t, nil) // sets the credentials
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	endpoint := strings.TrimPrefix(s.URL, "http://")
+	err := opened(t, "s3://bucket/p?region=here&endpoint="+endpoint).Put(t.Context(), "a", strings.NewReader("x"))
+	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "write endpoint=http://"+endpoint) {
+		t.Error(err)
 	}
 }
 

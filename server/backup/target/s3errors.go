@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -49,7 +50,11 @@ func (b *bucket) problem(ctx context.Context, doing, name string, err error) err
 	}
 	doing += " " + name + " in " + b.text
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
+		ended := context.Cause(ctx)
+		if first := b.transport.err(); first != nil {
+			return problem(doing, ErrUnreachable, fmt.Errorf("%w, after %w", ended, first), b.isReachable(first))
+		}
+		return fmt.Errorf("%s: %w", doing, ended)
 	}
 	var answer minio.ErrorResponse
 	if errors.As(err, &answer) {
@@ -73,7 +78,16 @@ func (b *bucket) problem(ctx context.Context, doing, name string, err error) err
 	case errors.As(err, &certificate):
 		return problem(doing, ErrUnreachable, err, "name the certificate's authority with SSL_CERT_FILE")
 	case errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return problem(doing, ErrUnreachable, err, "is "+b.endpoint+" right, does the server run, may it be reached?")
+		return problem(doing, ErrUnreachable, err, b.isReachable(err))
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// isReachable is the advice where the server does not answer.
+func (b *bucket) isReachable(err error) string {
+	var record tls.RecordHeaderError
+	if errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &record) {
+		return b.endpoint + " speaks no TLS: if it is the right one, write endpoint=http://" + b.endpoint
+	}
+	return "is " + b.endpoint + " right, does the server run, may it be reached?"
 }

@@ -161,14 +161,14 @@ func newBucket(u *url.URL) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bucket{name: p.bucket, prefix: p.prefix, endpoint: p.endpoint, transport: newTransport()}
+	b := &bucket{name: p.bucket, prefix: p.prefix, endpoint: p.endpoint, transport: &failures{Transport: newTransport()}}
 	b.text = strings.TrimSuffix("s3://"+p.bucket+"/"+p.prefix, "/")
 	if u.RawQuery != "" {
 		b.text += "?" + u.RawQuery
 	}
 	b.creds = credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{},
-		&credentials.IAM{Client: &http.Client{Timeout: metadataTime, Transport: b.transport}},
+		&credentials.IAM{Client: &http.Client{Timeout: metadataTime, Transport: b.transport.Transport}},
 	})
 	b.core, err = minio.NewCore(p.endpoint, &minio.Options{
 		Creds: b.creds, Secure: !p.insecure, Transport: b.transport, Region: p.region, BucketLookup: p.lookup,
