@@ -94,7 +94,7 @@ func newBenchOp(a *app, op, short, long string) *cobra.Command {
 	}
 	if leases {
 		cmd.Long = long + "\n\n" + benchHelp
-		durationVar(f, &c.TTL, "ttl", 10*time.Second, "how long a lease lasts unless it is renewed")
+		ttlVar(f, &c.TTL, 10*time.Second, "how long a lease lasts unless it is renewed")
 	}
 	durationVar(f, &c.Duration, "duration", 10*time.Second, "how long to measure")
 	durationVar(f, &c.Warmup, "warmup", 2*time.Second, "how long to run before measuring")

@@ -85,7 +85,7 @@ func (w *writeFlags) addValueTo(cmd *cobra.Command) {
 	w.addTo(cmd)
 	w.addLiteralTo(cmd)
 	cmd.Flags().Var((*decimal)(&w.flags), "flags", "a number to store with the value")
-	durationVar(cmd.Flags(), &w.ttl, "ttl", 0, "delete the key after this time (0: never)")
+	ttlVar(cmd.Flags(), &w.ttl, 0, "delete the key after this time (default: never)")
 }
 
 func (w *writeFlags) options() client.WriteOptions {
@@ -239,3 +239,23 @@ func (d *lengthFlag) String() string { return time.Duration(*d).String() }
 
 // Type implements pflag.Value.
 func (d *lengthFlag) Type() string { return "duration" }
+
+// ttlVar defines the flag --ttl.
+func ttlVar(f *pflag.FlagSet, to *time.Duration, value time.Duration, usage string) {
+	durationVar(f, to, "ttl", value, usage)
+	f.Lookup("ttl").Value = ttlFlag{(*lengthFlag)(to)}
+}
+
+// ttlFlag is a lengthFlag that refuses 0: some would mean no end by it, and others an end at once.
+type ttlFlag struct{ *lengthFlag }
+
+// Set implements pflag.Value.
+func (d ttlFlag) Set(text string) error {
+	if err := d.lengthFlag.Set(text); err != nil {
+		return err
+	}
+	if *d.lengthFlag <= 0 {
+		return usage("must be above 0; for the default leave the flag out")
+	}
+	return nil
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,5 +121,30 @@ func TestDaysEverywhere(t *testing.T) {
 	each(newRoot(a))
 	if flags < 15 {
 		t.Errorf("only %d flags", flags)
+	}
+}
+
+// A TTL of 0 may be meant as none or as one that ends at once. It is refused wherever a TTL can be given.
+func TestATTLIsAboveZero(t *testing.T) {
+	c := start(t, 1)
+	for _, line := range []string{
+		"set k v", "cas k 0 v", "session create", "lock l -- true", "lease acquire l",
+		"lease renew l g", "lease run l -- true", "elect l -- true", "bench lease",
+	} {
+		verb, rest, _ := strings.Cut(line, " ")
+		for _, ttl := range []string{"0s", "0", "-1s"} {
+			args := append([]string{verb}, strings.Fields(rest)...)
+			at := slices.Index(args, "--")
+			if at < 0 {
+				at = len(args)
+			}
+			o := kvctl(t, c, "", slices.Insert(args, at, "--ttl="+ttl)...)
+			if o.code != exitUsage || !strings.Contains(o.errOut, "must be above 0") {
+				t.Errorf("kvctl %s --ttl=%s: exit %d, %q", line, ttl, o.code, o.errOut)
+			}
+		}
+	}
+	if n := len(c.Sessions()); n != 0 {
+		t.Errorf("%d sessions were made", n)
 	}
 }

@@ -86,7 +86,7 @@ func newLeaseAcquire(a *app) *cobra.Command {
 		},
 	}
 	ownerFlag(cmd, &o.Owner)
-	durationVar(cmd.Flags(), &o.TTL, "ttl", client.DefaultLeaseTTL, "how long the lease lasts unless it is renewed")
+	ttlVar(cmd.Flags(), &o.TTL, client.DefaultLeaseTTL, "how long the lease lasts unless it is renewed")
 	durationVar(cmd.Flags(), &o.Wait, "wait", 0, "how long to wait if somebody else holds the lease (0: do not wait)")
 	cmd.Flags().StringVar(&o.Acquisition, "acquisition", "",
 		"a new name for this acquisition, under which it can be repeated")
@@ -123,7 +123,7 @@ func newLeaseRenew(a *app) *cobra.Command {
 		},
 	}
 	ownerFlag(cmd, &g.Owner)
-	durationVar(cmd.Flags(), &g.TTL, "ttl", 0, "a new TTL (0: keep the TTL)")
+	ttlVar(cmd.Flags(), &g.TTL, 0, "a new TTL (default: keep the TTL)")
 	return cmd
 }
 

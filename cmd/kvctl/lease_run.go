@@ -20,7 +20,7 @@ type leaseRunFlags struct {
 func (o *leaseRunFlags) addTo(cmd *cobra.Command, what, try string) {
 	ownerFlag(cmd, &o.owner)
 	o.holdFlags.addTo(cmd.Flags(), what, try)
-	durationVar(cmd.Flags(), &o.ttl, "ttl", client.DefaultLeaseTTL, "how long the lease lasts after it was last renewed")
+	ttlVar(cmd.Flags(), &o.ttl, client.DefaultLeaseTTL, "how long the lease lasts after it was last renewed")
 }
 
 func newLeaseRun(a *app) *cobra.Command {

@@ -55,7 +55,7 @@ func TestLeaseVerbs(t *testing.T) {
 		{"lease list --limit -1", 2, "", "--limit"},
 		{"lease list --stale", 2, "", "hint"},
 		{"lease renew job", 2, "", "arg"},
-		{"lease renew job GRANT --ttl -1s", 2, "", "TTL"},
+		{"lease renew job GRANT --ttl -1s", 2, "", "--ttl"},
 		{"lease release job", 2, "", "--acquisition"},
 		{"lease release job GRANT --acquisition one", 2, "", "one of them"},
 		{"lease acquire " + strings.Repeat("n", 257), 2, "", "256"},

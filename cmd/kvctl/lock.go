@@ -68,7 +68,7 @@ func newLock(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.addTo(f, "the lock", "fail at once if the lock is held")
-	durationVar(f, &o.session.TTL, "ttl", client.DefaultSessionTTL, "TTL of the session")
+	ttlVar(f, &o.session.TTL, client.DefaultSessionTTL, "TTL of the session")
 	durationVar(f, &o.session.LockDelay, "lock-delay", defaultLockDelay,
 		"how long the lock stays closed if the session ends")
 	f.StringVar(&o.session.Name, "name", "",

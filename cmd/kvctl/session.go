@@ -32,8 +32,8 @@ func newSessionCreate(a *app) *cobra.Command {
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Behavior, o.Once = client.Behavior(behavior), w.once
-			if o.TTL < 0 || o.LockDelay < 0 {
-				return usage("--ttl and --lock-delay must not be negative")
+			if o.LockDelay < 0 {
+				return usage("--lock-delay must not be negative")
 			}
 			if o.LockDelay == 0 {
 				o.LockDelay = client.NoLockDelay
@@ -50,7 +50,7 @@ func newSessionCreate(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.Name, "name", "", "name of the session")
 	f.StringVar(&o.Node, "node", "", "name of the node that the session belongs to (default: the node that creates it)")
-	durationVar(f, &o.TTL, "ttl", 0, "how long the session lives unless it is renewed (0: until it is destroyed)")
+	ttlVar(f, &o.TTL, 0, "how long the session lives unless it is renewed (default: until it is destroyed)")
 	durationVar(f, &o.LockDelay, "lock-delay", defaultLockDelay,
 		"how long nobody can lock a key that the session had not unlocked")
 	f.StringVar(&behavior, "behavior", behavior, "what happens to its keys when it ends: release or delete")

@@ -124,7 +124,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &invalid) {
 		f := invalid.GetFlag()
 		why, known := valueKinds[f.Value.Type()]
-		if !known {
+		var own usageError
+		if errors.As(invalid.Unwrap(), &own) || !known {
 			why = invalid.Unwrap().Error()
 		}
 		return usage("--%s %q: %s", f.Name, invalid.GetValue(), why)
