@@ -19,13 +19,14 @@ func newSet(a *app) *cobra.Command {
 		Use:     "set KEY VALUE|@FILE|-",
 		Aliases: []string{"put"},
 		Short:   "Write a key",
-		Long: "Write a key and print the revision of the write. Put -- before a VALUE that begins with a dash.\n" +
+		Long: "Write a key and print the revision of the write. Put -- before a VALUE that begins with a dash,\n" +
+			"unless it is a number.\n" +
 			valueText + "\n" +
 			"Without --ttl the key stays, even if it was to be deleted after a time before.\n\n" +
 			"With --acquire or --release, also lock or unlock the key for a session. If that fails, nothing is\n" +
 			"changed and the exit code is 1. To run a command under a lock, use kvctl lock.",
 		Example: "  kvctl set hello world\n  kvctl set photo @photo.jpg\n  tar c etc | kvctl set etc -\n" +
-			"  kvctl set --ttl 30s seen/here now\n  kvctl set -- balance -5",
+			"  kvctl set --ttl 30s seen/here now\n  kvctl set balance -5",
 		Args:              arguments(2, 2),
 		ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -113,9 +114,8 @@ func newAdd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add KEY NUMBER",
 		Short: "Add to the number in a key",
-		Long: "Add NUMBER to the decimal number in the key, in one step, and print the sum. The key must exist.\n" +
-			"Put -- before a negative NUMBER.",
-		Example:           "  kvctl add visits 1\n  kvctl add -- stock -3",
+		Long: "Add NUMBER to the decimal number in the key, in one step, and print the sum. The key must exist.",
+		Example:           "  kvctl add visits 1\n  kvctl add stock -3",
 		Args:              arguments(2, 2),
 		ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -52,7 +52,8 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	}
 	a := newApp(environ, stdin, stdout, stderr)
 	root := newRoot(a)
-	root.SetArgs(append([]string{}, doubleDashes(root, args)...)) // never nil: cobra would take those of the process
+	args = negativeNumbers(root, doubleDashes(root, args))
+	root.SetArgs(append([]string{}, args...)) // never nil: cobra would take those of the process
 	err := root.ExecuteContext(ctx)
 	a.close()
 	if a.output.err != nil && (err == nil || errors.Is(err, a.output.err)) {
