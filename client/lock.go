@@ -12,6 +12,9 @@ type LockOptions struct {
 	Flags uint64
 	// Try gives up at once, with ErrCondition, if another session holds the key or its lock-delay runs.
 	Try bool
+	// OnWait, if not nil, is called each time the wait begins or goes on, with who holds the key. It is called by the
+	// goroutine that locks, and must not block.
+	OnWait func(why error)
 	// RemoveMade makes Unlock delete the key if this lock created it and nobody has written it since. Otherwise the key
 	// stays.
 	RemoveMade bool

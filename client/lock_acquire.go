@@ -45,14 +45,29 @@ func (a *lockAttempt) run(ctx context.Context) (Entry, error) {
 		case a.o.Try:
 			return Entry{}, a.busy(a.holder(ctx, e))
 		}
+		if a.o.OnWait != nil && errors.Is(err, ErrCondition) {
+			a.o.OnWait(a.holder(ctx, e))
+		}
 		if ended := a.waitUntilFree(ctx, &e, m); ended != nil {
 			if a.doubt == nil && err != nil && !errors.Is(err, ErrCondition) {
 				return Entry{}, err // no node has said that the key is held
 			}
-			return Entry{}, a.busy(fmt.Errorf("%w: %w", a.holder(ctx, e), ended))
+			return Entry{}, a.busy(fmt.Errorf("%w: %w", a.holder(ctx, e), waitEnded{ended}))
 		}
 	}
 }
+
+// waitEnded is the end of the wait for a lock, in words.
+type waitEnded struct{ error }
+
+func (e waitEnded) Error() string {
+	if errors.Is(e.error, context.DeadlineExceeded) {
+		return "it was not free within the time to wait"
+	}
+	return e.error.Error()
+}
+
+func (e waitEnded) Unwrap() error { return e.error }
 
 // try locks the key and reads it, if the lock succeeded or the key is held.
 func (a *lockAttempt) try(ctx context.Context) (e Entry, m Meta, err, readErr error) {

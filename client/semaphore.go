@@ -14,6 +14,9 @@ type SemaphoreOptions struct {
 	Value []byte // written to the key of this contender, for people
 	// Try gives up at once, with ErrCondition, if there is no free place.
 	Try bool
+	// OnWait, if not nil, is called each time the wait begins or goes on, with who holds the places. It is called by
+	// the goroutine that acquires, and must not block.
+	OnWait func(why error)
 	// RemoveMade makes Release delete the list of holders if it is empty then.
 	RemoveMade bool
 	// Session describes the session of this contender.
@@ -123,6 +126,9 @@ func (m *Semaphore) acquire(ctx context.Context) (uint64, error) {
 			return 0, m.fail(ErrCondition, full)
 		case err == nil:
 			index = at
+			if m.o.OnWait != nil {
+				m.o.OnWait(full)
+			}
 		case ctx.Err() != nil && full != nil:
 			return 0, m.fail(ErrCondition, full)
 		case !mayRetry(err) && !errors.Is(err, ErrUnavailable):

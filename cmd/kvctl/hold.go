@@ -40,7 +40,7 @@ type holdFlags struct {
 // addTo defines the flags; what names the lock or lease in their help texts.
 func (h *holdFlags) addTo(f *pflag.FlagSet, what, try string) {
 	f.BoolVar(&h.try, "try", false, try)
-	durationVar(f, &h.wait, "wait", 0, "fail if "+what+" is not acquired within this time (0: wait without limit)")
+	durationVar(f, &h.wait, "wait", 0, "fail if "+what+" is not acquired within this time (default: wait without limit)")
 	durationVar(f, &h.killAfter, "kill-after", defaultKillAfter,
 		"time between SIGTERM and SIGKILL when COMMAND must stop")
 }
@@ -58,8 +58,11 @@ func (h *holdFlags) program(a *app, cmd *cobra.Command, args []string) (string, 
 }
 
 func (h *holdFlags) check(a *app, cmd *cobra.Command) error {
-	if h.wait < 0 || h.killAfter < 0 {
-		return usage("--wait and --kill-after must not be negative")
+	if cmd.Flags().Changed("wait") && h.wait <= 0 {
+		return usage("--wait must be above 0: --try does not wait, and without either the wait has no limit")
+	}
+	if h.killAfter < 0 {
+		return usage("--kill-after must not be negative")
 	}
 	if cmd.Flags().Changed("timeout") {
 		h.limit = a.timeout

@@ -112,9 +112,9 @@ func newTestAndSet(a *app) *cobra.Command {
 func newAdd(a *app) *cobra.Command {
 	var w writeFlags
 	cmd := &cobra.Command{
-		Use:   "add KEY NUMBER",
-		Short: "Add to the number in a key",
-		Long: "Add NUMBER to the decimal number in the key, in one step, and print the sum. The key must exist.",
+		Use:               "add KEY NUMBER",
+		Short:             "Add to the number in a key",
+		Long:              "Add NUMBER to the decimal number in the key, in one step, and print the sum. The key must exist.",
 		Example:           "  kvctl add visits 1\n  kvctl add stock -3",
 		Args:              arguments(2, 2),
 		ValidArgsFunction: a.completeKeys,

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/internal/shown"
 )
 
 // maxSessionName is the longest name that a session may have, in bytes.
@@ -32,8 +33,8 @@ func newLock(a *app) *cobra.Command {
 			"The lock is lost if the session is not renewed in time or somebody unlocks or deletes KEY. Then\n" +
 			"COMMAND is sent SIGTERM, and SIGKILL after --kill-after; an exit code of 0 becomes 1. If kvctl is\n" +
 			"interrupted or sent SIGTERM, it stops COMMAND in the same way and unlocks KEY. If kvctl is killed,\n" +
-			"so is COMMAND, and what COMMAND has started unless standard input is a terminal; the lock is free\n" +
-			"some time after the session's TTL and lock delay.\n\n" +
+			"so is COMMAND, and what COMMAND has started unless standard input is a terminal; the session then\n" +
+			"ends at most twice --ttl later, and the lock is free --lock-delay after that.\n\n" +
 			"A COMMAND that was suspended may still write when somebody else has the lock. The cluster refuses\n" +
 			"such a write if it carries the fence. The environment of COMMAND has:\n\n" +
 			"  TENURE_FENCE     kv/KEY:TOKEN, for ?fence= and kvctl's --fence\n" +
@@ -68,7 +69,8 @@ func newLock(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.addTo(f, "the lock", "fail at once if the lock is held")
-	ttlVar(f, &o.session.TTL, client.DefaultSessionTTL, "TTL of the session")
+	ttlVar(f, &o.session.TTL, client.DefaultSessionTTL, "how long the session lives without a renewal, or up to\n"+
+		"twice as long; the nodes take 10s to 24h (kvnode --session-ttl-min)")
 	durationVar(f, &o.session.LockDelay, "lock-delay", defaultLockDelay,
 		"how long the lock stays closed if the session ends")
 	f.StringVar(&o.session.Name, "name", "",
@@ -107,11 +109,13 @@ func (o lockFlags) acquire(a *app, ctx context.Context, key string, shared bool)
 		if o.value == "" {
 			o.value = a.ownerOr("")
 		}
-		return o.place(ctx, c, key)
+		return o.place(a, ctx, c, key)
 	}
+	waiting := a.noteWait("the lock of " + shown.Line(key))
 	l, err := c.Locks().Acquire(ctx, key, client.LockOptions{
-		Value: []byte(o.value), Try: o.try, RemoveMade: true, Session: o.session,
+		Value: []byte(o.value), Try: o.try, OnWait: waiting.on, RemoveMade: true, Session: o.session,
 	})
+	waiting.end()
 	if err != nil {
 		return tenure{}, err
 	}
@@ -124,10 +128,12 @@ func (o lockFlags) acquire(a *app, ctx context.Context, key string, shared bool)
 }
 
 // place waits for a place in the semaphore.
-func (o lockFlags) place(ctx context.Context, c *client.Client, prefix string) (tenure, error) {
+func (o lockFlags) place(a *app, ctx context.Context, c *client.Client, prefix string) (tenure, error) {
+	waiting := a.noteWait("a place of " + shown.Line(prefix))
 	s, err := c.Locks().AcquireSemaphore(ctx, prefix, client.SemaphoreOptions{
-		Limit: o.count, Value: []byte(o.value), Try: o.try, RemoveMade: true, Session: o.session,
+		Limit: o.count, Value: []byte(o.value), Try: o.try, OnWait: waiting.on, RemoveMade: true, Session: o.session,
 	})
+	waiting.end()
 	if err != nil {
 		return tenure{}, err
 	}

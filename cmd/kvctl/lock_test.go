@@ -128,6 +128,34 @@ func TestLockThatIsHeld(t *testing.T) {
 	}
 }
 
+// A lock that is not free soon says what it waits for and who has it, once.
+func TestLockSaysWhatItWaitsFor(t *testing.T) {
+	c := start(t, 2)
+	for _, count := range [][]string{nil, {"--count", "1"}} {
+		locked(t, c, func(cancel func()) {
+			for wait, want := range map[string]int{"200ms": 0, "2500ms": 1} {
+				args := append([]string{"lock", "job", "--wait", wait}, count...)
+				o := kvctl(t, c, "", append(args, "--", "true")...)
+				if n := strings.Count(o.errOut, "kvctl: waiting for "); o.code != 1 || n != want {
+					t.Errorf("%q: exit %d, %q", args, o.code, o.errOut)
+				}
+				if note, _, _ := strings.Cut(o.errOut, "\n"); want == 1 &&
+					(!strings.Contains(note, " of job: ") || !strings.Contains(note, "held")) {
+					t.Errorf("%q: %q", args, note)
+				}
+				if count == nil && strings.Contains(o.errOut, "deadline exceeded") {
+					t.Errorf("%q: %q", args, o.errOut)
+				}
+			}
+			cancel()
+		}, append(count, "--", "sh", "-c", obedient)...)
+	}
+	if o := kvctl(t, c, "", "lock", "job", "--wait", "0s", "--", "true"); o.code != 2 ||
+		!strings.Contains(o.errOut, "--try") {
+		t.Errorf("--wait 0s: exit %d, %q", o.code, o.errOut)
+	}
+}
+
 // A lost lock or lease ends kvctl when its command has ended, also if what is left of it cannot be cleared away.
 func TestLostEndsWithItsCommand(t *testing.T) {
 	for _, verb := range [][]string{{"lock", "job", "--lock-delay", "0s"}, {"lease", "run", "job", "--ttl", "1s"}} {

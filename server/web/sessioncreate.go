@@ -147,6 +147,8 @@ func (h *sessionHandler) setTTL(e *kv.Session, text string) (err error) {
 	why := "no session was created"
 	if days.MissesUnit(text) {
 		why += ": the unit is missing: write it like 15s or 2m"
+	} else if err == nil { // Consul's words show nanoseconds
+		why = e.TTL.String() + " is outside of that: " + why
 	}
 	return refuse(http.StatusInternalServerError, api.CodeInvalid, "Invalid Session TTL '"+ttlText(e.TTL, text, err)+
 		"', must be between ["+h.minTTL.String()+"="+api.MaxSessionTTL.String()+"]: "+why)
