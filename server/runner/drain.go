@@ -50,7 +50,7 @@ func (d *Drain) Complete() (bool, error) {
 	if !d.change(wire.DrainBegun, wire.DrainOn) {
 		return false, nil
 	}
-	d.cfg.Logger.Info().Bool("drained", true).Msg("a drain has begun or ended")
+	d.cfg.Logger.Info().Msg("this node is drained: it takes no new clients and does not become master")
 	return true, d.Repeat()
 }
 
@@ -67,7 +67,7 @@ func (d *Drain) Repeat() error {
 // End ends the drain, or takes back one that was begun.
 func (d *Drain) End() {
 	if was := d.state.Swap(uint32(wire.DrainOff)); wire.DrainState(was) == wire.DrainOn {
-		d.cfg.Logger.Info().Bool("drained", false).Msg("a drain has begun or ended")
+		d.cfg.Logger.Info().Msg("the drain of this node has ended")
 	}
 }
 

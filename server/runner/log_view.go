@@ -4,9 +4,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"tenure/internal/ballot"
 	"tenure/server/members"
 	"tenure/server/replica"
+	"tenure/storage"
 )
 
 // LogView is what the log publishes for status, readiness and stale reads, at least once a tick.
@@ -29,7 +32,7 @@ func (l *Log) publishView(now time.Duration) {
 	if old.Master != v.Master {
 		l.masterChanged(old.Master, v)
 	}
-	l.fullChanged(old.Full, v.Full)
+	l.fullChanged(old.Full, v.Full, l.cfg.Members.self, l.cfg.Disk.Usage)
 	l.disputeChanged(old.Dispute, v.Dispute)
 	if v.Level.Cluster > old.Level.Cluster {
 		l.cfg.Logger.Info().Uint64("feature_level", v.Level.Cluster).Msg("the cluster's feature level was raised")
@@ -97,17 +100,24 @@ func (l *Log) readyChanged(tenure, epoch uint64) {
 	l.cfg.Logger.Info().Msg("this node is not the master any more")
 }
 
-// fullChanged logs which members are short of space.
-func (l *Log) fullChanged(old, now []ballot.NodeID) {
+// fullChanged logs which members are short of space, and with the name of this one what it has.
+func (l *Log) fullChanged(old, now []ballot.NodeID, self ballot.NodeID, usage func() storage.Usage) {
+	line := func(e *zerolog.Event, id ballot.NodeID) *zerolog.Event {
+		if e = e.Uint64("member", uint64(id)); id == self {
+			u := usage()
+			e = e.Int64("free_bytes", u.FreeBytes+u.HeldBytes).Int64("used_bytes", u.LogBytes+u.StateBytes).
+				Int64("reserve_bytes", u.ReserveBytes).Int64("quota_bytes", u.QuotaBytes)
+		}
+		return e
+	}
 	for _, id := range now {
 		if !slices.Contains(old, id) {
-			l.cfg.Logger.Warn().Uint64("full", uint64(id)).Msg("the disk of a member has reached its reserve or its quota")
+			line(l.cfg.Logger.Warn(), id).Msg("the disk of a member has reached its reserve or its quota")
 		}
 	}
 	for _, id := range old {
 		if !slices.Contains(now, id) {
-			l.cfg.Logger.Info().Uint64("full", uint64(id)).Msg("the disk of a member has space again, or the member " +
-				"cannot be reached")
+			line(l.cfg.Logger.Info(), id).Msg("the disk of a member has space again, or the member cannot be reached")
 		}
 	}
 }
