@@ -257,6 +257,10 @@ func (d *dev) each(
 func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
 	return d.each(func(ctx context.Context, s *devcluster.State, n devcluster.Node, all bool) error {
 		switch p := process.Find(s, n); {
+		case p.State == process.Running && sig == syscall.SIGCONT && all:
+			return nil
+		case p.State == process.Running && sig == syscall.SIGCONT:
+			return d.done(n, p.PID, "was not paused")
 		case p.State != process.Gone:
 			return d.signalOne(ctx, s, n, p, sig)
 		case all:

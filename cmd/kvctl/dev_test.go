@@ -193,7 +193,10 @@ func TestDev(t *testing.T) {
 		t.Fatal(got)
 	}
 	d.want(1, "paused already", "start", "3")
-	d.want(0, "resumed", "resume", "3")
+	if o := d.run("resume", "all"); o.code != 0 || !strings.Contains(o.out, "resumed") || strings.Count(o.out, "\n") != 1 {
+		t.Fatalf("resume all: exit %d, %q", o.code, o.out)
+	}
+	d.want(0, "was not paused", "resume", "3")
 	before := d.read().Nodes[1].PID
 	d.want(0, fmt.Sprintf("node 2 (pid %d) killed", before), "kill", "master")
 	if got := d.states(); got != "running follower, not running, running follower" || d.read().Nodes[1].PID != 0 {
