@@ -50,7 +50,7 @@ func (c *Config) closeAudit(l *audit.Log) {
 // joinRecord returns the line about a node that wants to join. It comes over the port for peers, where a certificate,
 // and not a token, says who it is.
 func joinRecord(came time.Time, m *wire.JoinMsg, err error) audit.Record {
-	r := audit.Record{Time: came, From: m.PeerAddr, Act: "members-join", Keys: []string{m.Name, m.Operation},
+	r := audit.Record{Time: came, From: m.PeerAddr, Act: "members.join", Keys: []string{m.Name, m.Operation},
 		Outcome: audit.Done}
 	if m.Replace != "" {
 		r.Keys = append(r.Keys, m.Replace)

@@ -31,7 +31,7 @@ func TestJoinsAreInTheAuditLog(t *testing.T) {
 	if err := log.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := `"from":"10.0.0.4:8300","act":"members-join","keys":["n4","op-1","n3"],"outcome":"unknown"`
+	want := `"from":"10.0.0.4:8300","act":"members.join","keys":["n4","op-1","n3"],"outcome":"unknown"`
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("%s, want %s", out.String(), want)
 	}

@@ -93,7 +93,7 @@ func (b *both) lines(t *testing.T) (list []audit.Record) {
 				b.read = len(all)
 				return true
 			}
-			if !strings.HasPrefix(r.Act, "acl-") {
+			if !strings.HasPrefix(r.Act, "acl.") {
 				list = append(list, r)
 			}
 		}

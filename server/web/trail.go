@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -17,21 +18,26 @@ func (e *endpoint) isAct(method string) bool {
 	return e.handlers[method] != nil
 }
 
-// actOf returns the name of a request's act: the route, and the operation if the route has several.
+// actVerbs are what methods do at the routes that are named for a thing. The names of other routes end with a verb.
+var actVerbs = map[string]map[string]string{
+	"kv":         {http.MethodPut: "set", http.MethodDelete: "delete", http.MethodPost: "post"},
+	"txn":        {http.MethodPut: "apply"},
+	"acl-token":  {http.MethodPut: "update", http.MethodDelete: "delete"},
+	"acl-policy": {http.MethodPut: "update", http.MethodDelete: "delete"},
+	"fence":      {http.MethodDelete: "delete"},
+	"quota":      {http.MethodPut: "set", http.MethodDelete: "delete"},
+	"backup":     {http.MethodGet: "create"},
+	"snapshot":   {http.MethodGet: "save", http.MethodPut: "restore"},
+}
+
+// actOf returns the name of a request's act, such as "acl.token.update": what it is about, and what is done to it.
 func (e *endpoint) actOf(x *exchange) string {
-	route, acts := e.latency.route, 0
-	for method := range e.handlers {
-		if method != http.MethodGet {
-			acts++
-		}
+	route := e.latency.route
+	act := strings.ReplaceAll(route, "-", ".")
+	if verb := cmp.Or(x.op, actVerbs[route][x.r.Method]); verb != "" {
+		act += "." + verb
 	}
-	switch {
-	case x.op != "":
-		return route + "." + x.op
-	case acts > 1:
-		return route + "." + strings.ToLower(x.r.Method)
-	}
-	return route
+	return act
 }
 
 // record adds the request to the audit log, if it belongs there.
