@@ -55,6 +55,7 @@ type Config struct {
 	FounderWait   time.Duration
 	AdminAddr     string // pprof; empty is off
 	RedisAddr     string // the Redis protocol; empty is off
+	RedisFlush    bool   // FLUSHALL and FLUSHDB work also without tokens beyond loopback
 	HealthAddr    string // health checks and metrics alone, without TLS and tokens; empty is off
 	LeaseTime     time.Duration
 	MaxLeaseTime  time.Duration
@@ -278,15 +279,20 @@ func (c Config) validateListener(l listenerFlag) error {
 	if l.addr == "" {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(l.addr)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(l.addr); err != nil {
 		return fmt.Errorf("%w: %s %q is not host:port", ErrConfig, l.flag, l.addr)
 	}
-	ip := net.ParseIP(host)
-	if c.Insecure || host == "localhost" || ip != nil && ip.IsLoopback() {
+	if c.Insecure || isLoopback(l.addr) {
 		return nil
 	}
 	return l.protected()
+}
+
+// isLoopback reports whether addr is one that no other machine can reach.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // protected returns an error unless other machines may reach the listener. It alone decides what that takes.

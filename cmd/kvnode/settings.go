@@ -209,6 +209,8 @@ func listenerRows(c *server.Config) []row {
 	return []row{
 		{"admin", listen(&c.AdminAddr, ""), "address to listen on for pprof (default: off)"},
 		{"redis", listen(&c.RedisAddr, ""), "address to listen on for clients of Redis (default: off)"},
+		{"redis-flush", boolean(&c.RedisFlush, "false"), "let clients of Redis delete every key with FLUSHALL and " +
+			"FLUSHDB, although there are no tokens and --redis is not on loopback"},
 		{"health", setting(&c.HealthAddr, "", "addr", parseHealth), "address to listen on for health checks and " +
 			"metrics alone, without TLS and tokens, for load balancers and Prometheus; a port alone is on 127.0.0.1 " +
 			"(default: off)"},

@@ -29,6 +29,7 @@ type batch struct {
 	once bool
 
 	v3            bool // how ready replies are written
+	noFlush       bool // no command may delete all keys
 	maxValueBytes int  // that APPEND makes
 	// left returns about what is left of a key's time to live.
 	left func(key string, ttl time.Duration) time.Duration
@@ -93,7 +94,7 @@ func (b *batch) tryOut(cmd *command, args [][]byte) (steps []kv.Command, refusal
 	if cmd.steps == nil {
 		return nil, ""
 	}
-	alone := batch{maxValueBytes: b.maxValueBytes}
+	alone := batch{noFlush: b.noFlush, maxValueBytes: b.maxValueBytes}
 	cmd.steps(&alone, args)
 	if refusal = alone.failed; refusal == "" && len(alone.steps) > 0 {
 		if err := validate(alone.steps); err != nil {

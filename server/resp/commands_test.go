@@ -528,6 +528,26 @@ func TestOneConnectionTooMany(t *testing.T) {
 	}
 }
 
+// Without a guard of its keys, a node may refuse to delete them all, whatever way the command takes.
+func TestFlushesThatAreRefused(t *testing.T) {
+	f := newFake(t)
+	s := dial(t, start(t, f, Config{RefuseFlush: true}))
+	s.want("SET k v", "OK")
+	for _, line := range []string{"FLUSHALL", "FLUSHDB ASYNC", "TENURE.FENCE kv/f:1 FLUSHALL",
+		"TENURE.ONCE flush 2 FLUSHALL"} {
+		s.send(line)
+		if got := s.reply(); !strings.HasPrefix(got, "-NOPERM ") || !strings.Contains(got, "--redis-flush") {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+	s.want("MULTI", "OK")
+	s.wantPrefix("-NOPERM ", "FLUSHALL")
+	s.wantPrefix("-EXECABORT", "EXEC")
+	s.want("FUNCTION FLUSH", "OK")
+	s.want("SCRIPT FLUSH", "OK")
+	s.want("GET k", "v")
+}
+
 // However many commands that delete everything arrive together, each is carried out.
 func TestManyFlushesInAPipeline(t *testing.T) {
 	s := dial(t, start(t, newFake(t), Config{}))

@@ -22,6 +22,8 @@ type Config struct {
 	Version string
 	// TLS is the configuration with which clients are served over TLS; nil: plain.
 	TLS *tls.Config
+	// RefuseFlush has the node refuse to delete all keys in one command.
+	RefuseFlush bool
 	// SendTimeout bounds how long replies may take to be sent, and each 64 KiB of a command to arrive. 30 s.
 	SendTimeout time.Duration
 	// ListingTimeout bounds how long a command on many keys holds its view of the state. 2 min.

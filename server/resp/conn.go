@@ -50,7 +50,7 @@ func newConn(nc net.Conn, s *Server, as *admission.Conn) *conn {
 	s.service.Begin(&c.to.Request, service.End{Addr: nc.RemoteAddr().String(), Conn: as, Moved: &counted.moved})
 	c.subs = subscriptions{net: nc, cfg: cfg, to: &c.to, shared: shared}
 	c.trail = trail{client: &c.to}
-	c.batch = batch{maxValueBytes: cfg.MaxValueBytes, left: c.to.left}
+	c.batch = batch{noFlush: cfg.RefuseFlush, maxValueBytes: cfg.MaxValueBytes, left: c.to.left}
 	c.exec = executor{batch: &c.batch, to: &c.to, trail: &c.trail, slow: cfg.Slow}
 	c.exec.held = holding{all: &shared.unread, own: shared.sources.join(as), admitted: as, most: cfg.MaxUnreadBytes}
 	c.queuing = c.exec.held

@@ -92,8 +92,16 @@ func keys(c *conn, args [][]byte) {
 	})
 }
 
+// errFlush refuses what deletes the keys of all clients, where anybody who reaches the port could send it.
+const errFlush = "NOPERM this would delete the keys of all clients, and nobody is asked for a token: nothing was " +
+	"changed: give the node --acl, or allow it with --redis-flush"
+
 // flush deletes all keys, in one command of the log.
 func flush(b *batch, args [][]byte) {
+	if b.noFlush {
+		b.fail(errFlush)
+		return
+	}
 	if len(args) > 2 || len(args) == 2 && !strings.EqualFold(string(args[1]), "sync") &&
 		!strings.EqualFold(string(args[1]), "async") {
 		b.fail(errSyntax)
