@@ -4,8 +4,10 @@
 package manpage
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,7 +40,29 @@ func write(root *cobra.Command, section, dir string) error {
 	root.DisableAutoGenTag = true
 	root.InitDefaultCompletionCmd()
 	indent(root)
-	return doc.GenManTree(root, &doc.GenManHeader{Section: section, Source: "Tenure", Manual: "Tenure"}, dir)
+	err := doc.GenManTree(root, &doc.GenManHeader{Section: section, Source: "Tenure", Manual: "Tenure"}, dir)
+	if err != nil {
+		return err
+	}
+	return plainDots(dir)
+}
+
+// plainDots writes "..." for "…" in the pages of dir: in the C locale man shows nothing for the latter.
+func plainDots(dir string) error {
+	pages, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return err
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err == nil {
+			err = os.WriteFile(page, bytes.ReplaceAll(text, []byte("…"), []byte("...")), 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func writeMarkdown(root *cobra.Command, dir string) error {

@@ -12,7 +12,7 @@ import (
 func TestWrite(t *testing.T) {
 	root := &cobra.Command{Use: "prog", Short: "Do things", Long: "prog does things:\n\n  one   the first\n  two   the second"}
 	sub := &cobra.Command{Use: "thing NAME", Short: "Do one thing", Run: func(*cobra.Command, []string) {}}
-	sub.Flags().Bool("twice", false, "do it twice")
+	sub.Flags().Bool("twice", false, "do it twice, ID=HOST:PORT,…")
 	root.AddCommand(sub)
 	dir := t.TempDir()
 	if err := write(root, "8", dir); err != nil {
@@ -20,7 +20,7 @@ func TestWrite(t *testing.T) {
 	}
 	for name, words := range map[string][]string{
 		"prog.8":       {".TH \"PROG\" \"8\"", "prog does things:", "one   the first\ntwo   the second", "prog-thing(8)"},
-		"prog-thing.8": {"prog thing NAME", "--twice"},
+		"prog-thing.8": {"prog thing NAME", "--twice", "HOST:PORT,..."},
 	} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
