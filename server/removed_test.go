@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -149,6 +150,58 @@ func TestARemovedMemberStaysOut(t *testing.T) {
 	}
 	if text := o.knocks(t, 3, "n3"); !strings.Contains(text, "no member of cluster") {
 		t.Errorf("the id is used again: %q", text)
+	}
+}
+
+// A place that an operation keeps for a node goes to the certificate of its name. With any other one a node is refused
+// when it joins, by whatever way it comes, and the members stay as they were.
+func TestACertificateOfAnotherNameTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	ca, configure, _ := overTLS(t)
+	r := &requests{files: ca.Client(t, "c")}
+	hosts := startTLS(t, r, 3, configure)
+	o := &outsider{requests: r, ca: ca, home: hosts[0]}
+	hosts[2].stop(t)
+	o.home.until(t, "the replacement", func() bool {
+		code, _, err := r.do(http.MethodPost, o.home.cfg.ClientAddr, api.PathMembersReplace, `{"node":3,"operation":"move"}`)
+		return err == nil && code == http.StatusOK
+	})
+	join := func(name string, change func(*Config)) (Config, error) {
+		cfg := joinConfig(t)
+		cfg.LeaseTime, cfg.MaxLeaseTime, cfg.LeaseMargin = o.home.cfg.LeaseTime, o.home.cfg.MaxLeaseTime, o.home.cfg.LeaseMargin
+		cfg.Join, cfg.TLS = o.home.cfg.PeerAddr, TLS{Peers: ca.Node(t, name)}
+		change(&cfg)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		return cfg, Run(ctx, cfg)
+	}
+	before := o.list(t).Members
+	for what, c := range map[string]struct {
+		change func(*Config)
+		words  string // of the refusal; "": it asks for as long as the operation runs
+	}{
+		"replace":                 {func(c *Config) { c.Replace = "n3" }, "kvctl ca node n3"},
+		"replace, under its name": {func(c *Config) { c.Replace, c.NodeName = "n3", "n3" }, "leave out --node-name"},
+		"join, under its name":    {func(c *Config) { c.NodeName = "n3" }, "leave out --node-name"},
+		"join":                    {func(*Config) {}, ""},
+		"spare":                   {func(c *Config) { c.Spare = true }, ""},
+	} {
+		cfg, err := join("n9", c.change)
+		if c.words == "" && err != nil || c.words != "" && (!errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.words)) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if id, _, err := storage.ReadIdentity(cfg.Data); err != nil || id.Formed {
+			t.Errorf("%s: it is a member: %+v, %v", what, id, err)
+		}
+	}
+	if now := o.list(t).Members; len(now) != len(before) {
+		t.Errorf("the members were %+v, and are %+v", before, now)
+	}
+	if _, err := join("n3", func(c *Config) { c.Replace = "n3" }); err != nil {
+		t.Errorf("with its own certificate: %v", err)
+	}
+	if l := o.list(t).Members; l[len(l)-1].Node != 4 || l[len(l)-1].Name != "n3" {
+		t.Errorf("with its own certificate it is no member: %+v", l)
 	}
 }
 

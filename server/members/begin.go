@@ -29,8 +29,8 @@ func (r Record) Begin(op Operation, f Facts) (next Record, changed bool, err err
 		}
 		return r, false, nil
 	}
-	if _, ok := r.WithStore(op.Member.Store); ok && (op.Kind == Add || op.Kind == Replace) {
-		return r, false, nil
+	if x, ok := r.WithStore(op.Member.Store); ok && (op.Kind == Add || op.Kind == Replace) {
+		return r, false, letInAs(x, op.Member.Name, certified)
 	}
 	if certified && slices.Contains(r.Removed, op.Member.Name) {
 		return r, false, refuse(WasRemoved, "the member named %[1]s was removed, and a node with its certificate is not let "+
@@ -44,6 +44,9 @@ func (r Record) Begin(op Operation, f Facts) (next Record, changed bool, err err
 			return r, false, refuse(Outdated, "node %d runs a version that knows nothing of changes of the members; "+
 				"upgrade it first", x.Node)
 		}
+	}
+	if err := r.fitsSeat(op, certified); err != nil {
+		return r, false, err
 	}
 	if next, ok := r.claim(op, f); ok {
 		return next, true, nil
@@ -247,25 +250,13 @@ func (r *Record) beginReadmit(op Operation, f *Facts) error {
 // operation whose new node has lost its disk and joins again.
 func (r *Record) claim(op Operation, f Facts) (next Record, ok bool) {
 	run := r.Operations.running()
-	if run == nil || op.Member.Store.IsZero() || op.Kind != Add && op.Kind != Replace || run.BySpare {
+	if run == nil || op.Member.Store.IsZero() || op.Kind != Add && op.Kind != Replace || run.BySpare ||
+		run.Kind != Add && run.Kind != Replace {
 		return Record{}, false
 	}
-	var seat string // the name under which the node must come
-	switch {
-	case run.Kind == Replace:
-		old, _, listed := r.Membership.Find(run.Node)
-		if run.joined() {
-			seat = NameOf(run.Member)
-		} else if listed {
-			seat = NameOf(old)
-		}
-		if op.Kind == Replace && op.Node == run.Node {
-			op.Member.Name = seat
-		}
-	case run.Kind == Add:
-		seat = NameOf(run.Member)
-	default:
-		return Record{}, false
+	seat := r.seat(run)
+	if run.Kind == Replace && op.Kind == Replace && op.Node == run.Node {
+		op.Member.Name = seat
 	}
 	if op.Member.Name != seat || run.joined() && !gone(&r.Membership, run.Member.Node, &f) || op.NonVoter || op.Spare {
 		return Record{}, false
@@ -282,6 +273,46 @@ func (r *Record) claim(op Operation, f Facts) (next Record, ok bool) {
 	op.Member.Node = next.admit(op.Member)
 	run.Member, run.Came = op.Member, true
 	return next, true
+}
+
+// seat returns the name under which a node comes for run, which is an Add or a Replace: that of the node which has come
+// for it before, else that of the replaced one.
+func (r *Record) seat(run *Operation) string {
+	if run.joined() {
+		return NameOf(run.Member)
+	}
+	old, _, listed := r.Membership.Find(run.Node)
+	if !listed {
+		return ""
+	}
+	return NameOf(old)
+}
+
+// fitsSeat refuses a node that comes for the running replacement with the certificate of another name than its seat. As
+// a member of that name no peer would take it, and the operation would wait for it for ever. A node without a
+// certificate takes the name of the seat.
+func (r *Record) fitsSeat(op Operation, certified bool) error {
+	run := r.Operations.running()
+	if run == nil || !certified || op.Kind != Replace || run.Kind != Replace || op.Node != run.Node || run.BySpare {
+		return nil
+	}
+	seat := r.seat(run)
+	if op.Member.Name == seat {
+		return nil
+	}
+	return refuse(Invalid, "operation %v waits for a node named %s, and the certificate of the node that joins is that of "+
+		"%s: give it one of kvctl ca node %[2]s, or take the operation back with kvctl member cancel %[4]s", run,
+		shown.Word(seat), shown.Word(op.Member.Name), shown.Word(run.ID))
+}
+
+// letInAs refuses a node whose directory was let in as x, and which now has the certificate of another name: no peer
+// would take it.
+func letInAs(x ident.Member, name string, certified bool) error {
+	if !certified || NameOf(x) == name {
+		return nil
+	}
+	return refuse(Invalid, "its directory was let in as %[1]s, node %[2]d, and its certificate is that of %[3]s: start it "+
+		"with the certificate of %[1]s, or as %[3]s with an empty directory", shown.Word(NameOf(x)), x.Node, shown.Word(name))
 }
 
 // gone reports whether a future voter is absent: it is silent, and has had the time to connect since it was let in, and
