@@ -14,6 +14,9 @@ import (
 // reports whether there was anything. A crash in its middle leaves files that no node starts on, and that the next
 // SetAside moves (asideOrder).
 func SetAside(dir, name string) (moved bool, err error) {
+	if err := checkOwner(dir); err != nil {
+		return false, err
+	}
 	d, err := os.Open(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

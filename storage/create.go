@@ -30,8 +30,7 @@ func (s *Store) create() error {
 			"make space or choose another disk", s.files.Dir, free, need)
 	}
 	if err := s.createFiles(logBytes, journalBytes); err != nil {
-		return disk.Unusable("cannot create a store in %s: %w; check its permissions and its disk",
-			s.files.Dir, disk.Plain(err))
+		return disk.Unusable("cannot create a store in %s: %w; check its permissions and its disk", s.files.Dir, err)
 	}
 	return nil
 }

@@ -79,13 +79,21 @@ func ofANode(d *os.File, owned bool) (empty bool, err error) {
 		"name an empty directory, or a new one, with --data", d.Name(), entries[0].Name())
 }
 
+// checkOwner refuses a directory of another user: the owner could not open what this process makes there. Whoever opens
+// or creates something in a directory asks it first.
+func checkOwner(dir string) error {
+	if err := ownfile.CheckDir(dir); err != nil {
+		return disk.Unusable("%w", err)
+	}
+	return nil
+}
+
 // lockDir takes the lock of dir. The lock goes with the open file, so that it never outlives the process.
 func lockDir(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	f, err := oslimit.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, disk.Unusable("cannot write in %s: %w; make it writable for user %d or choose another directory",
-			dir, disk.Plain(err), os.Getuid())
+		return nil, disk.CannotOpen(path, err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		defer f.Close()

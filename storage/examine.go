@@ -120,6 +120,9 @@ func (x *Examination) Close() error { return disk.CloseFiles(x.lock) }
 // list lists the files. It refuses a directory without files of a node.
 func (x *Examination) list() error {
 	entries, err := lostfound.ReadDir(x.files.Dir)
+	if other := checkOwner(x.files.Dir); errors.Is(err, fs.ErrPermission) && other != nil {
+		return other
+	}
 	if err != nil {
 		return disk.Unusable("cannot look into %s: %w", x.files.Dir, disk.Plain(err))
 	}

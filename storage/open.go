@@ -56,6 +56,9 @@ func Open(dir string, o Options) (*Store, error) {
 
 // prepare makes sure that there is a directory to open.
 func prepare(dir string, o Options) error {
+	if err := checkOwner(dir); err != nil {
+		return err
+	}
 	if !o.Offline {
 		if err := space.CheckSize(dir, o.ReserveBytes); err != nil {
 			return err

@@ -162,7 +162,7 @@ func TestOpenRefusesAFileAndAnUnwritableDirectory(t *testing.T) {
 		dir := t.TempDir()
 		must(t, os.Chmod(dir, 0o500))
 		_, err = Open(dir, small)
-		wantError(t, err, ErrUnusable, "cannot write in", "make it writable")
+		wantError(t, err, ErrUnusable, "cannot create "+filepath.Join(dir, lockName), "make "+dir+" writable")
 	}
 	_, err = Open("/proc/self", small)
 	wantError(t, err, ErrUnusable, "/proc/self")

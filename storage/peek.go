@@ -12,6 +12,9 @@ import (
 // false. A node acts only on the content that Open finds. ReadIdentity tells which node it is before its ports are
 // opened.
 func ReadIdentity(dir string) (id Identity, ok bool, err error) {
+	if err := checkOwner(dir); err != nil {
+		return Identity{}, false, err
+	}
 	path := filepath.Join(dir, disk.LogName)
 	if ok, err := disk.Exists(path); err != nil || !ok {
 		return Identity{}, false, err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"net"
 	"strings"
 	"time"
@@ -23,6 +25,9 @@ func (s *settings) identify() error {
 		return nil
 	}
 	id, ok, err := server.Identify(s.cfg.Data)
+	if errors.Is(err, fs.ErrPermission) {
+		return err // before any other file is made, such as the audit log
+	}
 	if err != nil || !ok || id.Node == 0 {
 		if s.given("id") && s.given("cluster") {
 			return nil // there is no need to know, and what is wrong with the directory is found when it is opened

@@ -10,6 +10,7 @@ import (
 
 	"tenure/cmd/kvnode/dev"
 	"tenure/internal/completion"
+	"tenure/internal/ownfile"
 	"tenure/internal/shown"
 	"tenure/server"
 	"tenure/server/guardian"
@@ -51,6 +52,9 @@ func main() {
 	}
 	guardianCommand = []string{"/proc/self/exe", guardianArg}
 	adaptive = true
+	if os.Args[0] != initCommand[0] { // the command line of init is that of its child
+		program = os.Args[0]
+	}
 	os.Exit(execute(os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
@@ -82,12 +86,28 @@ func execute(args, environ []string, stdout, stderr io.Writer) int {
 	if code := ended(0); errors.As(err, &code) {
 		return int(code)
 	}
-	fmt.Fprintf(stderr, "kvnode: %s\n", oneLine(err))
+	fmt.Fprintf(stderr, "kvnode: %s\n", oneLine(withOwner(err, args)))
 	return exitCode(err)
 }
 
+// program is how this program was called. Only main sets it: tests have another.
+var program = "kvnode"
+
+// withOwner adds to the refusal of a directory of another user what to type instead of this command line. Every
+// subcommand that opens or makes a data directory ends here.
+func withOwner(err error, args []string) error {
+	var other *ownfile.OtherUser
+	if !errors.As(err, &other) {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, other.Remedy(words(append([]string{program}, args...)), shown.Word(other.Dir)))
+}
+
 func exitCode(err error) int {
+	var other *ownfile.OtherUser
 	switch {
+	case errors.As(err, &other):
+		return exitConfig
 	case errors.Is(err, errConfig) || errors.Is(err, server.ErrConfig) || errors.Is(err, dev.ErrConfig) ||
 		errors.Is(err, recovery.ErrRefused):
 		return exitConfig

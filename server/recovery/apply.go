@@ -15,6 +15,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/internal/lostfound"
+	"tenure/internal/ownfile"
 	"tenure/server/members"
 	"tenure/server/recovery/merge"
 	"tenure/storage"
@@ -78,9 +79,13 @@ func (p Plan) plain() Plan {
 	return p
 }
 
-// mustBeEmpty refuses a directory with anything in it but what an Apply or a Restore that was interrupted has left. If
+// mustBeEmpty refuses a directory of another user, and one with anything in it but what an Apply or a Restore that was
+// interrupted has left. If
 // the interrupted one had begun to move its files, a person must remove them: nothing here tells them from other files.
 func mustBeEmpty(dir string) error {
+	if err := ownfile.CheckDir(dir); err != nil {
+		return refuse("%w", err)
+	}
 	files, err := lostfound.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

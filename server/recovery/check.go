@@ -11,6 +11,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/internal/ownfile"
 	"tenure/internal/shown"
 	"tenure/kv"
 	"tenure/server/members"
@@ -211,8 +212,8 @@ func (r *Report) advice() string {
 		}
 	}
 	return fmt.Sprintf("do not start the node on it; look at the disk, then rebuild the node from the other members: "+
-		"kvnode rejoin --data %s --join %s%s, with the node's own flags or --config as before", shown.Word(r.Dir), join,
-		name)
+		"%skvnode rejoin --data %s --join %s%s, with the node's own flags or --config as before", ownfile.AsOwner(r.Dir),
+		shown.Word(r.Dir), join, name)
 }
 
 // onlySums reports whether nothing but the checksums of the state database's pages is wrong.

@@ -12,6 +12,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"tenure/internal/ownfile"
+	"tenure/internal/shown"
 )
 
 // Errors of package storage, which documents them.
@@ -44,7 +48,17 @@ func Unusable(format string, args ...any) error {
 
 // CannotOpen returns err, of opening the file at path, as one that wraps ErrUnusable.
 func CannotOpen(path string, err error) error {
-	return Unusable("cannot open %s: %w; make it readable and writable for user %d", path, Plain(err), os.Getuid())
+	me := ownfile.UserName(os.Geteuid())
+	owner, other := ownfile.Owner(path)
+	switch {
+	case other && errors.Is(err, fs.ErrPermission):
+		return Unusable("cannot open %s: %w; it belongs to user %s: type as root: chown -R %s: %s", path, Plain(err), owner,
+			me, shown.Word(filepath.Dir(path)))
+	case owner == "":
+		return Unusable("cannot create %s: %w; make %s writable for user %s, or choose another directory", path, Plain(err),
+			filepath.Dir(path), me)
+	}
+	return Unusable("cannot open %s: %w; make it readable and writable for user %s", path, Plain(err), me)
 }
 
 // CannotStat returns err, of looking at the file at path, as one that wraps ErrUnusable.

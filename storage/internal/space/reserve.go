@@ -100,7 +100,7 @@ func (r *Reserve) Open() (note string) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return ""
 		}
-		return fmt.Sprintf("no space is held in reserve: %v", disk.Plain(err))
+		return fmt.Sprintf("no space is held in reserve: %v", err)
 	}
 	r.file = f
 	r.measure()

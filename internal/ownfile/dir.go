@@ -1,0 +1,97 @@
+//go:build unix
+
+package ownfile
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// OtherUser is the error about a directory of another user than that of this process. It wraps fs.ErrPermission.
+type OtherUser struct {
+	Dir   string
+	Owner int // the user id
+	Group int
+	User  int // of this process
+}
+
+// CheckDir returns an *OtherUser if dir is a directory of another user than that of this process. That includes root:
+// it may write everywhere, and the owner of the directory could not open root's files in it. CheckDir returns nil if
+// there is nothing to look at, which the caller finds out by itself.
+func CheckDir(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return nil
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int64(stat.Uid) == int64(os.Geteuid()) {
+		return nil
+	}
+	return &OtherUser{Dir: dir, Owner: int(stat.Uid), Group: int(stat.Gid), User: os.Geteuid()}
+}
+
+// Error says whose the directory is.
+func (e *OtherUser) Error() string {
+	return fmt.Sprintf("%s belongs to user %s, and this process runs as user %s", e.Dir, UserName(e.Owner),
+		UserName(e.User))
+}
+
+// Unwrap returns fs.ErrPermission.
+func (e *OtherUser) Unwrap() error { return fs.ErrPermission }
+
+// Remedy says what to type instead of command, a line for a shell. dir is the directory as a word of such a line.
+func (e *OtherUser) Remedy(command, dir string) string {
+	switch {
+	case e.User == 0:
+		return "type: " + e.as() + command
+	case e.Owner == 0:
+		return fmt.Sprintf("if root has made it for this node, type as root: chown -R %s: %s; else name another directory",
+			UserName(e.User), dir)
+	}
+	return "type as root: " + e.as() + command
+}
+
+// as returns what goes before a command to run it as the owner. runuser takes no number.
+func (e *OtherUser) as() string {
+	if u, err := user.LookupId(strconv.Itoa(e.Owner)); err == nil {
+		return "runuser -u " + u.Username + " -- "
+	}
+	return fmt.Sprintf("setpriv --reuid %d --regid %d --clear-groups -- ", e.Owner, e.Group)
+}
+
+// AsOwner returns what root types before a command that is to run as the owner of dir; "" if that is this user, or if
+// this user is not root.
+func AsOwner(dir string) string {
+	e, ok := CheckDir(dir).(*OtherUser)
+	if !ok || e.User != 0 {
+		return ""
+	}
+	return e.as()
+}
+
+// Owner returns the name of the user to whom the file of that name belongs, and reports whether that is another user
+// than that of this process.
+func Owner(name string) (owner string, other bool) {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return "", false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "", false
+	}
+	return UserName(int(stat.Uid)), int64(stat.Uid) != int64(os.Geteuid())
+}
+
+// UserName returns the name of the user with that id, or the id if it has none here.
+func UserName(id int) string {
+	number := strconv.Itoa(id)
+	if u, err := user.LookupId(number); err == nil {
+		return u.Username
+	}
+	return number
+}

@@ -1,0 +1,63 @@
+//go:build unix
+
+package ownfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+const nobody = 65534
+
+func TestTheOwnerOfADirectory(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{dir, filepath.Join(dir, "none")} {
+		if err := CheckDir(name); err != nil || AsOwner(name) != "" {
+			t.Errorf("%s: %v, %q", name, err, AsOwner(name))
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a directory away")
+	}
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	err := CheckDir(dir)
+	var other *OtherUser
+	if !errors.As(err, &other) || !errors.Is(err, fs.ErrPermission) || *other != (OtherUser{dir, nobody, nobody, 0}) {
+		t.Fatalf("%v", err)
+	}
+	if err := os.Chown(dir, 54321, 54322); err != nil {
+		t.Fatal(err)
+	}
+	if as := AsOwner(dir); as != "setpriv --reuid 54321 --regid 54322 --clear-groups -- " {
+		t.Errorf("%q", as)
+	}
+}
+
+// Whoever is not the owner is told what to type, as that user or as root.
+func TestWhatToTypeAsTheOwner(t *testing.T) {
+	for _, c := range []struct {
+		e    OtherUser
+		want string
+	}{
+		{OtherUser{Owner: 54321, Group: 54322}, "type: setpriv --reuid 54321 --regid 54322 --clear-groups -- kvnode --data d"},
+		{OtherUser{Owner: 54321, User: 54323}, "type as root: setpriv --reuid 54321 --regid 0 --clear-groups -- kvnode --data d"},
+		{OtherUser{User: 54323}, "if root has made it for this node, type as root: chown -R 54323: d; else name another " +
+			"directory"},
+	} {
+		if got := c.e.Remedy("kvnode --data d", "d"); got != c.want {
+			t.Errorf("%+v: %s", c.e, got)
+		}
+	}
+	if UserName(0) != "root" {
+		t.Skip("this machine has no root")
+	}
+	e := OtherUser{Dir: "d", Owner: 0, User: 54323}
+	if got := e.Error(); got != "d belongs to user root, and this process runs as user 54323" {
+		t.Error(got)
+	}
+}
