@@ -56,8 +56,8 @@ type Status struct {
 	Absence *Absence `json:"absence,omitempty"`
 	// Full lists the members whose disks are short of space, as the node knows it: itself, and those connected to it.
 	Full []uint64 `json:"full"`
-	// Problem says why the node does not work as it should. Examples: it takes no part (its Role is RoleNone then), its
-	// disk is short of space, or the members look for it at another address.
+	// Problem says why the node does not work as it should. Examples: it takes no part (its Role is RoleNone then), it hears
+	// no majority of the voters, its disk is short of space, or the members look for it at another address.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -134,7 +134,8 @@ type PeerStatus struct {
 	// Applied is the last slot that the peer has said to have applied. JSON calls it chosen.
 	Applied     uint64 `json:"chosen"`
 	LastHeardMS int64  `json:"last_heard_ms"` // -1: never in this run
-	// Problem says why clients or other members may not find the member, and what to type; empty: nothing is known.
+	// Problem says why clients or other members may not find the member, and what to type, or why it or this node refuses
+	// the connections between them; empty: nothing is known.
 	Problem string `json:"problem,omitempty"`
 }
 

@@ -235,6 +235,6 @@ func TestComposeTakesItsFile(t *testing.T) {
 				t.Errorf("%s: %s is no secret of it", name, variable)
 			}
 		}
-		checkFlags(t, []string{"kvctl", "status"}, s.HealthCheck.Test[2:])
+		checkFlags(t, []string{"kvctl", "master", "show"}, s.HealthCheck.Test[2:])
 	}
 }

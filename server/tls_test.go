@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +23,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"tenure/api"
 	"tenure/internal/certs"
 	"tenure/internal/certs/certstest"
 	"tenure/server/audit"
@@ -223,6 +226,37 @@ func TestANodeNeedsItsOwnCertificate(t *testing.T) {
 		if err := Run(ctx, cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
 		}
+	}
+}
+
+// TestARefusedNodeIsSeenAtItsStatus: a node with the certificate of another authority serves clients, and is no part of
+// the cluster. It says so itself, and so do those that refuse it.
+func TestARefusedNodeIsSeenAtItsStatus(t *testing.T) {
+	t.Parallel()
+	ca, configure, _ := overTLS(t)
+	r := &requests{files: ca.Client(t, "c")}
+	hosts := startTLS(t, r, 3, configure)
+	status := func(h *host) (s api.Status) {
+		_, text, _ := r.do(http.MethodGet, h.cfg.ClientAddr, api.PathStatus, "")
+		_ = json.Unmarshal([]byte(text), &s) // it is asked again
+		return s
+	}
+	one, three := hosts[0], hosts[2]
+	if s := status(three); s.Problem != "" {
+		t.Errorf("while all is well: %q", s.Problem)
+	}
+	three.stop(t)
+	three.cfg.TLS.Peers = certstest.New(t, "prod").Node(t, "n3")
+	three.start(t)
+	three.until(t, "one that says that it is cut off", func() bool {
+		return strings.Contains(status(three).Problem, "this node hears no majority of the voters: node 1: ")
+	})
+	one.until(t, "one that says why", func() bool {
+		i := slices.IndexFunc(status(one).Peers, func(p api.PeerStatus) bool { return p.Node == 3 })
+		return i >= 0 && strings.Contains(status(one).Peers[i].Problem, "none of the authorities")
+	})
+	if s := status(one); s.Problem != "" {
+		t.Errorf("a node that works: %q", s.Problem)
 	}
 }
 

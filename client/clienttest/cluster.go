@@ -35,6 +35,7 @@ type Node struct {
 	server  *httptest.Server
 	problem string
 	known   string // of this node by the others
+	refused string // why the others are not connected with this node; "": they are
 	stopped atomic.Bool
 	apart   bool // it takes no part
 	copies  *api.SnapshotStatus
@@ -115,6 +116,13 @@ func (n *Node) SetKnown(why string) {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
 	n.known = why
+}
+
+// SetRefused makes the status of the other nodes say that they are not connected with this one, and why.
+func (n *Node) SetRefused(why string) {
+	n.cluster.mu.Lock()
+	defer n.cluster.mu.Unlock()
+	n.refused = why
 }
 
 // SetSnapshot makes the status of the node say that it receives a copy of the state; nil: none.

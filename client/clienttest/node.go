@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -137,7 +138,8 @@ func (b *backend) Status() api.Status {
 	for _, p := range c.nodes {
 		if p != n {
 			s.Peers = append(s.Peers, api.PeerStatus{Node: p.ID, ClientAddress: p.address(),
-				Connected: !p.stopped.Load(), NonVoter: c.members.nonVoter(p.ID), Problem: p.known})
+				Connected: !p.stopped.Load() && p.refused == "", NonVoter: c.members.nonVoter(p.ID),
+				Problem: cmp.Or(p.refused, p.known)})
 		}
 	}
 	if c.members.nonVoter(n.ID) {

@@ -8,7 +8,7 @@
 //	session.go                             sessions
 //	lease.go, lease_list.go                leases
 //	lock.go, lease_run.go, elect.go        commands that run a program under a lock or a lease, through hold.go
-//	status.go, status_survey.go, status_table.go
+//	status.go, status_survey.go, status_table.go, status_problem.go
 //	                                       the state of all endpoints at about one moment
 //	status_watch.go, status_tracker.go     how that state changes
 //	master.go                              the master, and its transfer

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,8 +22,10 @@ func newStatus(a *app) *cobra.Command {
 			"LEASE is exact on the node that holds the master lease and a hint (~) elsewhere. GUARDIAN is the\n" +
 			"process that releases the node's lease if the node crashes. LAG is how many chosen slots the node\n" +
 			"has not applied yet. Below the table stand the change of members that runs, and copies of the state\n" +
-			"that are under way. The exit code is 1 if there is no master or no majority of the voters answers:\n" +
-			"then writes and default reads fail, and reads with --stale work.\n\n" +
+			"that are under way, and what is wrong with the nodes whose ROLE says \"see below\". The exit code is 1\n" +
+			"if there is no master or no majority of the voters answers: then writes and default reads fail, and\n" +
+			"reads with --stale work. It is 1 too if a node that answers does not work as it should, or if the\n" +
+			"others refuse it.\n\n" +
 			"With --watch, repeat this until interrupted, or until --timeout if that is given; the exit code is\n" +
 			"that of the last state shown. Each change of master is marked with the time between the last\n" +
 			"answer of the old master and the first answer of the new one, as seen from here. Nodes that have\n" +
@@ -66,7 +69,7 @@ func newStatus(a *app) *cobra.Command {
 				if err := a.print(out, func(w io.Writer) error { return s.write(w, list) }); err != nil {
 					return err
 				}
-				return s.problem()
+				return s.complaint()
 			})
 		},
 	}
@@ -95,8 +98,10 @@ type nodeJSON struct {
 	Error     string `json:"error,omitempty"`
 	Lag       uint64 `json:"lag"`
 	// with --watch: the node has not answered for so long, and Status is its last answer
-	Old    int64          `json:"old_ms,omitempty"`
-	Status *client.Status `json:"status,omitempty"`
+	Old int64 `json:"old_ms,omitempty"`
+	// Problem tells why the node does not work as it should, as it says itself, or why others refuse it.
+	Problem string         `json:"problem,omitempty"`
+	Status  *client.Status `json:"status,omitempty"`
 }
 
 func (s survey) json() surveyJSON {
@@ -111,7 +116,8 @@ func (s survey) json() surveyJSON {
 			out.Nodes = append(out.Nodes, nodeJSON{Endpoint: n.endpoint, Error: n.whyNot()})
 			continue
 		}
-		o := nodeJSON{Endpoint: n.endpoint, Reachable: true, Lag: s.lag(n), Status: &n.status}
+		o := nodeJSON{Endpoint: n.endpoint, Reachable: true, Lag: s.lag(n), Problem: strings.Join(s.wrong(n), "; "),
+			Status: &n.status}
 		if n.old() {
 			o.Old = n.age.Milliseconds()
 		}

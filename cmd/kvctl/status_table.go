@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"tenure/api"
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
 )
@@ -89,6 +88,9 @@ func (s survey) row(n nodeView, list client.MemberList) []string {
 	if x.Draining {
 		role += ", draining"
 	}
+	if len(s.wrong(n)) > 0 {
+		role += ", see below"
+	}
 	if n.old() {
 		role += fmt.Sprintf(" (%s ago)", output.Duration(n.age))
 	}
@@ -167,12 +169,10 @@ func (s survey) notes(list client.MemberList) []string {
 				note += "; " + why
 			}
 			notes = append(notes, note)
-		case n.status.Problem != "":
-			what := ""
-			if n.status.Role == api.RoleNone {
-				what = "takes no part: "
+		default:
+			for _, wrong := range s.wrong(n) {
+				notes = append(notes, fmt.Sprintf("%s: %s", n.endpoint, wrong))
 			}
-			notes = append(notes, fmt.Sprintf("%s: %s%s", n.endpoint, what, n.status.Problem))
 		}
 		if n.answers() && n.status.Guardian.Problem != "" {
 			notes = append(notes, fmt.Sprintf("%s: no guardian: %s", n.endpoint, n.status.Guardian.Problem))

@@ -47,11 +47,11 @@ func TestStatus(t *testing.T) {
 	c.Node(2).SetProblem("its directory was empty")
 	c.Node(3).Stop()
 	o := kvctl(t, c, "", "status")
-	if o.code != 0 || o.errOut != "" {
+	if o.code != 1 || o.errOut != "kvctl: node 2 does not work as it should; the cluster does\n" {
 		t.Fatalf("exit %d, %q", o.code, o.errOut)
 	}
 	for _, want := range []string{
-		"cluster pretended, master is node 1, epoch 1, lease 800 ms left, feature level 0, 2 of 3 nodes answering\n",
+		"none, see below", "cluster pretended, master is node 1, epoch 1, lease 800 ms left, feature level 0, 2 of 3 nodes answering\n",
 		"unreachable", ": connection refused\n", ": takes no part: its directory was empty\n", "~800 ms", "  800 ms  ",
 	} {
 		if !strings.Contains(o.out, want) {
@@ -80,6 +80,48 @@ func TestStatus(t *testing.T) {
 	if o := kvctl(t, c, "", "status"); o.code != 1 || !strings.Contains(o.out, "no master, 0 of 3 nodes answering") ||
 		!strings.Contains(o.errOut, "--endpoints or KVCTL_ENDPOINTS") {
 		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
+	}
+}
+
+// A node that the others refuse is no healthy follower, whatever it says of itself.
+func TestStatusOfANodeThatOthersRefuse(t *testing.T) {
+	c := start(t, 3)
+	const why = "the certificate of tenure://prod/node/n3 is refused"
+	c.Node(3).SetRefused(why)
+	o := kvctl(t, c, "", "status")
+	if o.code != 1 || o.errOut != "kvctl: node 3 does not work as it should; the cluster does\n" {
+		t.Errorf("exit %d, %q", o.code, o.errOut)
+	}
+	row := "3     follower, see below  1 "
+	note := c.Endpoints()[2] + ": not connected with node 1, which says: " + why + "\n"
+	if !strings.Contains(o.out, row) || !strings.Contains(o.out, note) || strings.Count(o.out, "see below") != 1 {
+		t.Errorf("want %q and %q in\n%s", row, note, o.out)
+	}
+	o = kvctl(t, c, "", "status", "--json")
+	s := decode[surveyJSON](t, o.out)
+	if o.code != 1 || s.Problem != "" || s.Nodes[0].Problem != "" || !strings.Contains(s.Nodes[2].Problem, why) {
+		t.Errorf("exit %d, %+v", o.code, s)
+	}
+	if o := kvctl(t, c, "", "status", "--watch", "--timeout", "300ms"); o.code != 1 {
+		t.Errorf("--watch: exit %d, %s", o.code, o.errOut)
+	}
+	c.Node(3).SetRefused("")
+	if o := kvctl(t, c, "", "status"); o.code != 0 || strings.Contains(o.out, "see below") {
+		t.Errorf("connected again: exit %d\n%s", o.code, o.out)
+	}
+}
+
+// A node that is cut off refuses others for a fault of its own: these are well.
+func TestStatusBlamesNobodyForTheFaultOfAnother(t *testing.T) {
+	at := time.Now()
+	s := survey{
+		{endpoint: "http://a", at: at, status: client.Status{Node: 1, Role: "master", Master: 1, Peers: []api.PeerStatus{
+			{Node: 2}}}},
+		{endpoint: "http://b", at: at, status: client.Status{Node: 2, Role: "follower", Problem: "this node hears no majority",
+			Peers: []api.PeerStatus{{Node: 1, Problem: "the certificate of tenure://prod/node/n1 is refused"}}}},
+	}
+	if a, b := s.wrong(s[0]), s.wrong(s[1]); len(a) != 0 || len(b) != 1 || b[0] != "this node hears no majority" {
+		t.Errorf("%q, %q", a, b)
 	}
 }
 

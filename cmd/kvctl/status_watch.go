@@ -49,7 +49,7 @@ func (w *watcher) runFor(ctx context.Context, d time.Duration) error {
 	if err := w.run(timed); err != nil || ctx.Err() != nil {
 		return err
 	}
-	return w.current(time.Now()).problem()
+	return w.current(time.Now()).complaint()
 }
 
 // run shows the cluster until ctx ends. It fails if nothing listens at any endpoint at its start.

@@ -8,7 +8,7 @@
 //	KV         keys, transactions and sessions                       kv.go, kv_reads.go
 //	Leases     named leases                                          leases.go, leases_list.go
 //	Transfers  mastership: a transfer, and handing it over           transfers.go
-//	Cluster    status and readiness of the node and its peers        cluster*.go, status.go, problem.go
+//	Cluster    status and readiness of the node and its peers        cluster*.go, status.go, problem.go, cutoff.go
 //	Members    the members, changes of them, and drains              members.go, drains.go, addresses.go
 //	Backups    backups, and restores into a running cluster          backups.go, restores.go
 //	Upgrades   the feature level                                     upgrades.go

@@ -37,6 +37,14 @@ func listed(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
+// cutOff is the function of that name for this node, which needs a while to connect after it began to serve.
+func (b *Cluster) cutOff() string {
+	if b.cfg.Served() < cutOffAfter {
+		return ""
+	}
+	return cutOff(b.cfg.Identity.Node, b.cfg.Members.Load(), b.cfg.Links())
+}
+
 // problem says in one line what keeps the node from working as it should, or "".
 func (b *Cluster) problem() string {
 	if silent := b.cfg.Health.Standing().DiskSilent; silent >= runner.DiskComplaint {
@@ -46,6 +54,9 @@ func (b *Cluster) problem() string {
 		return d.String()
 	}
 	if why := b.FounderWaits(); why != "" {
+		return why
+	}
+	if why := b.cutOff(); why != "" {
 		return why
 	}
 	if why := b.cfg.Clocks.Problem(); why != "" {

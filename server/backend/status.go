@@ -109,7 +109,9 @@ func (b *Cluster) peers(v *runner.LogView, now time.Duration) []api.PeerStatus {
 			}
 			s.ClientAddress, s.Connected = l.ClientAddr, l.Log.Connected && l.Lease.Connected
 			s.RedisAddress = l.RedisAddr
-			if ok && l.Log.Connected {
+			if !l.Log.Connected {
+				s.Problem = l.Refusal
+			} else if ok {
 				s.Problem = MovedNote(fmt.Sprintf("node %d", p.Node), m, l.Told, l.ClientAddr)
 			}
 		}

@@ -300,8 +300,8 @@ func (r *Record) fitsSeat(op Operation, certified bool) error {
 	if op.Member.Name == seat {
 		return nil
 	}
-	return refuse(Invalid, "operation %v waits for a node named %s, and the certificate of the node that joins is that of "+
-		"%s: give it one of kvctl ca node %[2]s, or take the operation back with kvctl member cancel %[4]s", run,
+	return refuse(Invalid, "operation %v waits for a node named %s, and the certificate of the node that joins is that "+
+		"of %s: give it one of kvctl ca node %[2]s, or take the operation back with kvctl member cancel %[4]s", run,
 		shown.Word(seat), shown.Word(op.Member.Name), shown.Word(run.ID))
 }
 
@@ -311,8 +311,9 @@ func letInAs(x ident.Member, name string, certified bool) error {
 	if !certified || NameOf(x) == name {
 		return nil
 	}
-	return refuse(Invalid, "its directory was let in as %[1]s, node %[2]d, and its certificate is that of %[3]s: start it "+
-		"with the certificate of %[1]s, or as %[3]s with an empty directory", shown.Word(NameOf(x)), x.Node, shown.Word(name))
+	return refuse(Invalid, "its directory was let in as %[1]s, node %[2]d, and its certificate is that of %[3]s: start "+
+		"it with the certificate of %[1]s, or as %[3]s with an empty directory", shown.Word(NameOf(x)), x.Node,
+		shown.Word(name))
 }
 
 // gone reports whether a future voter is absent: it is silent, and has had the time to connect since it was let in, and

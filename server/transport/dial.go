@@ -127,12 +127,13 @@ func (s *peers) connect(p *peer, kind wire.Kind) error {
 	if err == nil {
 		return nil
 	}
-	p.setProblem(err.Error())
+	if !s.refused(p, err) {
+		p.setProblem(err.Error())
+	}
 	if p.ctx.Err() != nil {
 		return err
 	}
 	p.unreached(addr)
-	s.refused(p, err)
 	s.toldRemoved(err)
 	if errors.As(err, &r) {
 		s.log.refusal(ofMember(p.node), c.remote(), r)

@@ -32,6 +32,7 @@ type peer struct {
 	clientAddr string
 	redisAddr  string
 	problem    string
+	refusal    string // problem, if it is that of a handshake that was refused
 }
 
 // end is this node's end of one kind of connection to a peer, across reconnections.
@@ -176,7 +177,14 @@ func (p *peer) goesBy() ident.Membership {
 func (p *peer) setProblem(problem string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.problem = problem
+	p.problem, p.refusal = problem, ""
+}
+
+// setRefusal notes why there is no connection: this node or the peer refuses it.
+func (p *peer) setRefusal(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problem, p.refusal = why, why
 }
 
 // introduce takes what the peer said of itself when it connected.
@@ -184,7 +192,7 @@ func (p *peer) introduce(h *wire.Hello) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inc, p.clientAddr, p.redisAddr = h.Incarnation, h.ClientAddr, h.RedisAddr
-	p.problem, p.has = "", h.Has()
+	p.problem, p.refusal, p.has = "", "", h.Has()
 }
 
 // run serves l until it ends, in place of the link of its kind before it, and returns why it ended.
@@ -250,6 +258,7 @@ type PeerState struct {
 	RedisAddr   string             // the same for clients of Redis; "" also if it does not serve them
 	Incarnation ballot.Incarnation // of its last connection, zero if there was none
 	Problem     string             // why there is no connection, if known
+	Refusal     string             // the same, if this node or the peer has refused the last one
 	Lease, Log  LinkState
 	Named       LinkState
 }
@@ -261,7 +270,8 @@ func (p *peer) state() PeerState {
 	return PeerState{
 		Node: p.node, Addr: at, Moved: p.moved, Proven: at != "" && (at == p.reached || at == p.told),
 		Told: p.told, ClientAddr: p.clientAddr, RedisAddr: p.redisAddr, Incarnation: p.inc, Problem: p.problem,
-		Lease: p.end(wire.KindLease).state(), Log: p.end(wire.KindLog).state(), Named: p.end(wire.KindNamed).state(),
+		Refusal: p.refusal,
+		Lease:   p.end(wire.KindLease).state(), Log: p.end(wire.KindLog).state(), Named: p.end(wire.KindNamed).state(),
 	}
 }
 

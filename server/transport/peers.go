@@ -62,15 +62,17 @@ func (s *peers) accepted(c *conn, m *wire.HelloMsg) error {
 // result while p has a newer membership than this node: then this node may have an old address of p, or none.
 func (s *peers) dials(p *peer) bool { return p != nil && p.node > s.cfg.Self && p.address() != "" }
 
-// refused notes that a handshake with p, which may be nil, has failed.
-func (s *peers) refused(p *peer, err error) {
+// refused notes that a handshake with p, which may be nil, was refused, by this node or by the peer. It reports false if
+// err is something else, or passes by itself.
+func (s *peers) refused(p *peer, err error) bool {
 	var r *Refusal
-	if !errors.As(err, &r) {
-		return
+	if !errors.As(err, &r) || r.Reason == wire.ReasonNotReady {
+		return false
 	}
-	if p != nil && r.Reason != wire.ReasonNotReady {
-		p.setProblem(r.Text)
+	if p != nil {
+		p.setRefusal(r.Text)
 	}
+	return true
 }
 
 // toldRemoved reports the refusal of a dialled member that says this node was removed.

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"tenure/api"
+)
+
+// wrong returns what is wrong with a node that answers: what it says of itself, and why others refuse it. What a node
+// without a master says of others does not count: the fault may be its own.
+func (s survey) wrong(n nodeView) (list []string) {
+	if why := n.status.Problem; why != "" {
+		if n.status.Role == api.RoleNone {
+			why = "takes no part: " + why
+		}
+		list = append(list, why)
+	}
+	for _, o := range s {
+		if !o.answers() || o.old() || o.status.Master == 0 || o.status.Cluster != n.status.Cluster {
+			continue
+		}
+		for _, p := range o.status.Peers {
+			if p.Node == n.status.Node && !p.Connected && p.Problem != "" {
+				list = append(list, fmt.Sprintf("not connected with node %d, which says: %s", o.status.Node, p.Problem))
+			}
+		}
+	}
+	return list
+}
+
+// complaint is problem, and else names the nodes that answer and with which something is wrong.
+func (s survey) complaint() error {
+	if err := s.problem(); err != nil {
+		return err
+	}
+	var nodes []string
+	for _, n := range s {
+		if n.answers() && len(s.wrong(n)) > 0 {
+			nodes = append(nodes, fmt.Sprintf("node %d", n.status.Node))
+		}
+	}
+	switch len(nodes) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s does not work as it should; the cluster does", nodes[0])
+	}
+	return fmt.Errorf("%s do not work as they should; the cluster does", strings.Join(nodes, ", "))
+}
