@@ -80,7 +80,7 @@ func (c Config) openTLS() (*secrets, error) {
 	var err error
 	load := func(to **certs.Files, p certs.Paths, check func(*x509.Certificate) error) {
 		if err == nil && !p.IsZero() {
-			if *to, err = certs.Load(p, check); err == nil {
+			if *to, err = certs.LoadNode(p, check); err == nil {
 				s.watcher.Files = append(s.watcher.Files, *to)
 			}
 		}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
+	"tenure/internal/certs/certstest"
 	"tenure/storage"
 )
 
@@ -31,6 +33,27 @@ func TestValidate(t *testing.T) {
 	}
 	if _, err := os.Lstat("d"); !os.IsNotExist(err) {
 		t.Errorf("the data directory: %v", err)
+	}
+}
+
+// TestValidateTheFilesOfTLS: a start with a certificate in the place of the authority, or with the authority of another
+// cluster, would leave a node that all others refuse.
+func TestValidateTheFilesOfTLS(t *testing.T) {
+	ca, other := certstest.New(t, "prod"), certstest.New(t, "prod")
+	p := ca.Node(t, "n1")
+	for _, x := range []struct{ ca, flags, want string }{
+		{ca.Bundle, "", ""},
+		{p.Cert, "", "has the certificate of tenure://prod/node/n1, which is no authority"},
+		{other.Bundle, "", "has signed the certificate in " + p.Cert},
+		{ca.Bundle, " --tls-client-ca " + other.Bundle, ""},
+		{ca.Bundle, " --tls-client-ca " + p.Cert, "which is no authority"},
+	} {
+		args := fmt.Sprintf("validate --peer 127.0.0.1:9 --tls-cert %s --tls-key %s --tls-ca %s%s", p.Cert, p.Key, x.ca, x.flags)
+		o := command(t, nil, nil, strings.Fields(args)...)
+		if x.want == "" && (o.code != 0 || o.stderr != "") ||
+			x.want != "" && (o.code != exitConfig || !strings.Contains(o.stderr, x.want) || strings.Count(o.stderr, "\n") != 1) {
+			t.Errorf("%s: %+v", args, o)
+		}
 	}
 }
 

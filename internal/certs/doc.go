@@ -8,6 +8,7 @@
 //	show.go        what is in that directory
 //	pem.go         files of certificates and keys
 //	files.go       the files of one end of TLS, read again when they change
+//	fits.go        what a node's files must have in common
 //	lists.go       lists of revoked certificates: who has signed them, and who is on them
 //	revoked.go     their file, and the open connections of those who are on them
 //	watch.go       when files are read again, and what is said of it

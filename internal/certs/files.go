@@ -22,9 +22,10 @@ func (p Paths) IsZero() bool { return p == Paths{} }
 // Files are the certificate, the key and the authorities in files, as of the last successful reading: invalid new
 // content changes nothing. All methods are safe for concurrent use.
 type Files struct {
-	paths Paths
-	check func(*x509.Certificate) error
-	now   atomic.Pointer[content]
+	paths  Paths
+	check  func(*x509.Certificate) error
+	ofNode bool // see LoadNode
+	now    atomic.Pointer[content]
 	// revoked says which certificates are refused although one of the authorities has signed them. Nil: none.
 	revoked *Revocations
 
@@ -42,12 +43,15 @@ type content struct {
 
 // Load reads the files. check may refuse a certificate, now and whenever it has changed; it may be nil.
 func Load(paths Paths, check func(*x509.Certificate) error) (*Files, error) {
-	if (paths.Cert == "") != (paths.Key == "") {
+	return load(&Files{paths: paths, check: check})
+}
+
+// load reads the files for the first time.
+func load(f *Files) (*Files, error) {
+	if (f.paths.Cert == "") != (f.paths.Key == "") {
 		return nil, errors.New("a certificate and its key go together: name both files")
 	}
-	f := &Files{paths: paths, check: check}
-	_, err := f.Reload()
-	if err != nil {
+	if _, err := f.Reload(); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -130,6 +134,9 @@ func (f *Files) parse(c *content) error {
 	c.pool = x509.NewCertPool()
 	for _, a := range c.authorities {
 		c.pool.AddCert(a)
+	}
+	if f.ofNode {
+		return c.fits(f.paths)
 	}
 	return nil
 }
