@@ -47,15 +47,15 @@ func (s *sources) fromFile() error {
 }
 
 func readFile(name string) (map[string]any, error) {
-	decode, err := decoder(name)
-	if err != nil {
-		return nil, err
-	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read (%w); name a file that can", err)
 	}
 	defer f.Close()
+	decode, err := decoder(name)
+	if err != nil {
+		return nil, err
+	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read (%w); name a file that can", err)

@@ -184,6 +184,10 @@ func TestBadConfiguration(t *testing.T) {
 		{"--insecure=maybe", "", `--insecure: "maybe" is neither true nor false`},
 
 		{"--config n.ini", "", "--config n.ini: has an unknown format; its name must end in .toml, .yaml or .yml"},
+		{"--config none", "",
+			"--config none: cannot be read (open none: no such file or directory); name a file that can"},
+		{"--config none.ini", "",
+			"--config none.ini: cannot be read (open none.ini: no such file or directory); name a file that can"},
 		{"--config none.toml", "",
 			"--config none.toml: cannot be read (open none.toml: no such file or directory); name a file that can"},
 		{"--config unknown.toml", "",
