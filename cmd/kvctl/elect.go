@@ -25,7 +25,7 @@ func newElect(a *app) *cobra.Command {
 			"With COMMAND it is kvctl lease run: COMMAND runs while this process leads, and its exit code\n" +
 			"becomes that of kvctl.\n\n" +
 			"With --listen, do not stand for election, and print who leads whenever that changes, as the nodes\n" +
-			"know it: a hint.",
+			"know it: a hint. It goes on until interrupted, or for as long as --timeout says.",
 		Example: "  kvctl elect leader\n  kvctl elect leader --ttl 3s -- ./serve\n  kvctl elect leader --listen",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); at >= 0 && (at != 1 || len(args) < 2) || at < 0 && len(args) != 1 {
@@ -43,7 +43,7 @@ func newElect(a *app) *cobra.Command {
 			case listen && len(command) > 0:
 				return usage("--listen runs no COMMAND: it does not stand for election")
 			case listen:
-				return a.listen(cmd.Context(), name)
+				return a.listen(cmd.Context(), name, o.limit)
 			}
 			program := ""
 			if len(command) > 0 {
@@ -64,8 +64,8 @@ func newElect(a *app) *cobra.Command {
 	}
 	o.addTo(cmd, "the lease", "fail at once if somebody else leads")
 	cmd.Flags().BoolVar(&listen, "listen", false, "only print who leads, whenever that changes")
-	a.timeoutFlag(cmd, "time limit of acquiring the lease (default: none, but 10s with --try), and of releasing it and of each "+
-		"question with --listen (default 10s)")
+	a.timeoutFlag(cmd, "time limit of acquiring the lease (default: none, but 10s with --try), of releasing it (default 10s), and "+
+		"of --listen (default: none), which ends with exit code 0 then")
 	return cmd
 }
 
@@ -94,20 +94,26 @@ func (a *app) lead(ctx context.Context, l *client.Lease) error {
 	return errors.Join(err, lost)
 }
 
-// listen prints who leads until ctx ends. It fails if the first question does.
-func (a *app) listen(ctx context.Context, name string) error {
+// listen prints who leads until ctx ends, or for limit if that is above 0. It fails if the first question does.
+func (a *app) listen(ctx context.Context, name string, limit time.Duration) error {
+	listening := ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		listening, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
 	var last *leaderJSON
-	err := poll(ctx, listenInterval, func() (bool, error) {
+	err := poll(listening, listenInterval, func() (bool, error) {
 		now := leaderJSON{Name: name}
-		err := a.call(ctx, func(ctx context.Context, c *client.Client) (err error) {
+		err := a.call(listening, func(ctx context.Context, c *client.Client) (err error) {
 			now.Owner, now.Token, err = leader(ctx, c, name)
 			return err
 		})
 		switch {
-		case ctx.Err() != nil:
-			return true, nil
 		case err != nil && last == nil:
 			return false, err
+		case listening.Err() != nil:
+			return true, nil
 		case err != nil || last != nil && now.Owner == last.Owner:
 			return false, nil
 		}
@@ -118,7 +124,7 @@ func (a *app) listen(ctx context.Context, name string) error {
 		}
 		return false, a.printf(now, "%s\t%s\n", shown.Line(name), who)
 	})
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || listening.Err() != nil && last != nil {
 		return nil
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 )
 
 // background runs kvctl until stop, and gathers what it writes.
@@ -57,5 +58,18 @@ func TestElect(t *testing.T) {
 		if o := kvctl(t, c, "", strings.Fields(line)...); o.code != 2 {
 			t.Errorf("kvctl %s: %+v", line, o)
 		}
+	}
+}
+
+// --timeout bounds how long elect --listen goes on.
+func TestElectListensForATime(t *testing.T) {
+	c := start(t, 1)
+	began := time.Now()
+	o := kvctl(t, c, "", "elect", "boss", "--listen", "--timeout", "700ms")
+	if o.code != 0 || o.out != "boss\tnobody\n" || o.errOut != "" || time.Since(began) > 5*time.Second {
+		t.Errorf("exit %d after %v, %q, %q", o.code, time.Since(began), o.out, o.errOut)
+	}
+	if o := against("127.0.0.1:1", "", "elect", "boss", "--listen", "--timeout", "300ms"); o.code == 0 {
+		t.Errorf("without a node: %+v", o)
 	}
 }
