@@ -9,6 +9,8 @@ import (
 	"os/user"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // OtherUser is the error about a directory of another user than that of this process. It wraps fs.ErrPermission.
@@ -19,9 +21,10 @@ type OtherUser struct {
 	User  int // of this process
 }
 
-// CheckDir returns an *OtherUser if dir is a directory of another user than that of this process. That includes root:
-// it may write everywhere, and the owner of the directory could not open root's files in it. CheckDir returns nil if
-// there is nothing to look at, which the caller finds out by itself.
+// CheckDir returns an *OtherUser if dir is a directory of another user than that of this process, in which this process
+// cannot make files, or should not: root may write everywhere, and the owner of the directory could not open root's
+// files in it. A group may have a directory of root, such as a volume of Kubernetes. CheckDir returns nil if there is
+// nothing to look at, which the caller finds out by itself.
 func CheckDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
@@ -29,6 +32,9 @@ func CheckDir(dir string) error {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int64(stat.Uid) == int64(os.Geteuid()) {
+		return nil
+	}
+	if os.Geteuid() != 0 && unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS) == nil {
 		return nil
 	}
 	return &OtherUser{Dir: dir, Owner: int(stat.Uid), Group: int(stat.Gid), User: os.Geteuid()}

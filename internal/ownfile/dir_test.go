@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -35,6 +36,33 @@ func TestTheOwnerOfADirectory(t *testing.T) {
 	}
 	if as := AsOwner(dir); as != "setpriv --reuid 54321 --regid 54322 --clear-groups -- " {
 		t.Errorf("%q", as)
+	}
+}
+
+// A directory of root may be one of the group of this process, as the volumes of Kubernetes are.
+func TestADirectoryOfTheGroup(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a directory away")
+	}
+	const group, user = 54322, 54321
+	ours, others := t.TempDir(), t.TempDir()
+	if err := os.Chmod(filepath.Dir(ours), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for dir, gid := range map[string]int{ours: group, others: group + 1} {
+		if err := errors.Join(os.Chown(dir, 0, gid), os.Chmod(dir, 0o770)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(syscall.Setegid(group), syscall.Seteuid(user)); err != nil {
+		t.Fatal(err)
+	}
+	inOurs, inOthers := CheckDir(ours), CheckDir(others)
+	if err := errors.Join(syscall.Seteuid(0), syscall.Setegid(0)); err != nil {
+		t.Fatal(err)
+	}
+	if inOurs != nil || inOthers == nil {
+		t.Errorf("of this group: %v; of another: %v", inOurs, inOthers)
 	}
 }
 
