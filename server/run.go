@@ -292,12 +292,13 @@ func (n *node) stop(r *runners) {
 // a matter of time. So whoever restarts one node after the other, and is too quick, does not leave the cluster without a
 // master: after its start a node is silent about the master lease (A4).
 func (n *node) awaitOthers(r *runners) {
-	for end, told := time.Now().Add(n.cfg.StopWait), false; time.Now().Before(end); {
+	began, told := time.Now(), false
+	for took := time.Duration(0); took < n.cfg.StopWait; took = time.Since(began) {
 		a := r.log.View().Absence
-		if _, known := a.Wait(); a.Harmless() || !known && len(a.Behind) == 0 {
+		if a.Harmless() || !a.Enough && took > hopeFor {
 			return
 		}
-		if !told {
+		if a.Enough && !told {
 			told = true
 			n.log.Info().Str("why", backend.AbsenceOf(&a).Why).Msg("this node stops when the others can go on without it")
 		}
@@ -308,6 +309,9 @@ func (n *node) awaitOthers(r *runners) {
 		}
 	}
 }
+
+// hopeFor is how long a node that is to stop waits for a majority without it: one that was just started may connect.
+const hopeFor = 500 * time.Millisecond
 
 // endWaitsFor bounds how long the queries that wait may take to be answered when the node stops. A read takes a round
 // of messages, or longer than anybody should wait while there is no master.

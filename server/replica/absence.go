@@ -23,6 +23,9 @@ type Absence struct {
 // Harmless reports whether the others could elect a master and go on, at once.
 func (a *Absence) Harmless() bool { return a.Enough && a.Left == 0 }
 
+// freshFor is for how long the first heartbeats of a voter that has just started need not know how long it is silent.
+const freshFor = 3 * heartbeatTicks * TickEvery
+
 // lagOfBehind is how many slots a voter may lack that is about to apply them.
 const lagOfBehind = 1 << 12
 
@@ -44,7 +47,7 @@ func (m *membersView) absence(now time.Duration, applied uint64) Absence {
 			a.Behind = append(a.Behind, p.node)
 			continue
 		}
-		left := max(0, p.silent-max(0, now-p.heard))
+		left := max(0, p.silent-max(0, now-p.heard), p.toldFrom+freshFor-now)
 		if left > 0 {
 			a.Silent = append(a.Silent, p.node)
 		}

@@ -13,10 +13,12 @@ import (
 func TestAbsence(t *testing.T) {
 	const now = 10 * time.Second
 	heard := func(at, silent time.Duration) peerView {
-		return peerView{listed: true, connected: true, told: true, heard: at, silent: silent, applied: 100}
+		return peerView{listed: true, connected: true, told: true, heard: at, silent: silent, applied: 100, toldFrom: time.Second}
 	}
 	well, gone, behind := heard(now, 0), peerView{listed: true}, heard(now, 0)
 	behind.applied = 1
+	fresh := well
+	fresh.toldFrom = now
 	const started, left = now - 100*time.Millisecond, 900 * time.Millisecond
 	for name, c := range map[string]struct {
 		peers   []peerView // voters, from node 2 on
@@ -28,6 +30,7 @@ func TestAbsence(t *testing.T) {
 		"one was heard long ago":      {[]peerView{well, heard(now-AliveFor, 0)}, 100, Absence{}},
 		"one has just started":        {[]peerView{well, heard(started, time.Second)}, 100, Absence{true, nil, []ballot.NodeID{3}, left}},
 		"its silence is over":         {[]peerView{well, heard(started, 99*time.Millisecond)}, 100, Absence{Enough: true}},
+		"one is heard since a moment": {[]peerView{well, fresh}, 100, Absence{true, nil, []ballot.NodeID{3}, freshFor}},
 		"one lacks much":              {[]peerView{well, behind}, 1 << 13, Absence{true, []ballot.NodeID{2, 3}, nil, unknownLeft}},
 		"three of four others do":     {[]peerView{well, heard(now, left), well, well}, 100, Absence{true, nil, []ballot.NodeID{3}, 0}},
 		"the third of four in a time": {[]peerView{heard(now, time.Hour), heard(now, left), well, well}, 100, Absence{true, nil, []ballot.NodeID{2, 3}, left}},

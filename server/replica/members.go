@@ -40,6 +40,7 @@ type peerView struct {
 	silent    time.Duration // as it said then
 	level     uint64        // the highest feature level that it knows, as it said then
 	told      bool          // it said so since it is connected
+	toldFrom  time.Duration // and first at this reading
 	digests   []Digest      // as it said then; of another format than this node's: none
 }
 
@@ -127,6 +128,9 @@ func (m *membersView) hear(now time.Duration, from ballot.NodeID, h Heartbeat) b
 	p.inForce, p.excluding, p.silent = h.Membership, h.Excluding, h.Silent
 	if p.digests = nil; h.DigestFormat == kv.DigestFormat {
 		p.digests = h.Digests
+	}
+	if !p.told {
+		p.toldFrom = now
 	}
 	p.level, p.told = h.Level, true
 	return true
