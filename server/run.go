@@ -288,9 +288,9 @@ func (n *node) stop(r *runners) {
 	n.flushPeers()
 }
 
-// awaitOthers waits until the other voters could elect a master without this node, for StopWait at most, if that is only
-// a matter of time. So whoever restarts one node after the other, and is too quick, does not leave the cluster without a
-// master: after its start a node is silent about the master lease (A4).
+// awaitOthers waits until the other voters could elect a master without this node, for StopWait at most. After its start
+// a node is silent about the master lease (A4): somebody who restarts one node after the other, and is too quick, must
+// not leave the cluster without a master.
 func (n *node) awaitOthers(r *runners) {
 	began, told := time.Now(), false
 	for took := time.Duration(0); took < n.cfg.StopWait; took = time.Since(began) {

@@ -7,8 +7,8 @@ import (
 	"tenure/api"
 )
 
-// wrong returns what is wrong with a node that answers: what it says of itself, and why others refuse it. What a node
-// without a master says of others does not count: the fault may be its own.
+// wrong returns what is wrong with a node that answers, as it says itself and as others say that refuse it. A node
+// without a master is no witness against others: the fault may be its own.
 func (s survey) wrong(n nodeView) (list []string) {
 	if why := n.status.Problem; why != "" {
 		if n.status.Role == api.RoleNone {

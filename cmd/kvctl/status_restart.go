@@ -61,7 +61,7 @@ func memberOf(list client.MemberList, arg string) (client.Member, error) {
 	return client.Member{Node: id, Voter: true}, nil
 }
 
-// whyNotRestart says why m should not be stopped now; "" if the others elect a master without it, and renew named leases.
+// whyNotRestart says why m should not be stopped now; "" if the others elect a master and renew named leases without it.
 func (s survey) whyNotRestart(m client.Member) string {
 	var own *client.Status
 	renewing, silent := 0, int64(0)
@@ -88,8 +88,8 @@ func (s survey) whyNotRestart(m client.Member) string {
 	case !own.Absence.Harmless:
 		return own.Absence.Why
 	case m.Voter && 2*renewing <= voters:
-		return fmt.Sprintf("without it %d of %d voters renew named leases; after a start a node is silent about them, and the "+
-			"last begins in %v", renewing, voters, time.Duration(silent)*time.Millisecond)
+		return fmt.Sprintf("without it %d of %d voters renew named leases; after a start a node is silent about them, and "+
+			"the last begins in %v", renewing, voters, time.Duration(silent)*time.Millisecond)
 	}
 	return ""
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// LoadNode is Load for the files with which a node meets others. It also refuses an authority that is none, and a
-// certificate that none of the authorities has signed, now and whenever they have changed: peers with the same
-// authorities would refuse it, and this node all of them.
+// LoadNode is Load for the files with which a node meets others. It refuses more, now and whenever they have changed: an
+// authority that is none, and a certificate that none of the authorities has signed. Peers with the same authorities
+// would refuse that one.
 func LoadNode(paths Paths, check func(*x509.Certificate) error) (*Files, error) {
 	return load(&Files{paths: paths, check: check, ofNode: true})
 }

@@ -59,8 +59,8 @@ func (w *Watcher) Reloads() uint64 { return w.reloads.Load() }
 // Failures returns how often changed files were of no use.
 func (w *Watcher) Failures() uint64 { return w.failures.Load() }
 
-// Run looks at the files at each WatchEvery, until ctx ends. When now receives it looks at once, and then calls what was
-// received.
+// Run looks at the files at each WatchEvery, until ctx ends. When now receives a function it looks at once, and then
+// calls it.
 func (w *Watcher) Run(ctx context.Context, now <-chan func()) {
 	tick := time.NewTicker(WatchEvery)
 	defer tick.Stop()

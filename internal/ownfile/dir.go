@@ -21,10 +21,9 @@ type OtherUser struct {
 	User  int // of this process
 }
 
-// CheckDir returns an *OtherUser if dir is a directory of another user than that of this process, in which this process
-// cannot make files, or should not: root may write everywhere, and the owner of the directory could not open root's
-// files in it. A group may have a directory of root, such as a volume of Kubernetes. CheckDir returns nil if there is
-// nothing to look at, which the caller finds out by itself.
+// CheckDir returns an *OtherUser if dir belongs to another user, and this process cannot make files there, or is root:
+// the owner could not open root's files. A directory of root may be one of the process's group, such as a volume of
+// Kubernetes. CheckDir returns nil if there is nothing to look at, which the caller finds out by itself.
 func CheckDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
@@ -69,8 +68,8 @@ func (e *OtherUser) as() string {
 	return fmt.Sprintf("setpriv --reuid %d --regid %d --clear-groups -- ", e.Owner, e.Group)
 }
 
-// AsOwner returns what root types before a command that is to run as the owner of dir; "" if that is this user, or if
-// this user is not root.
+// AsOwner returns what root types before a command to run it as the owner of dir; "" if root owns it, or if this user is
+// not root.
 func AsOwner(dir string) string {
 	e, ok := CheckDir(dir).(*OtherUser)
 	if !ok || e.User != 0 {

@@ -275,8 +275,8 @@ func (r *Record) claim(op Operation, f Facts) (next Record, ok bool) {
 	return next, true
 }
 
-// seat returns the name under which a node comes for run, which is an Add or a Replace: that of the node which has come
-// for it before, else that of the replaced one.
+// seat returns the name under which a node comes for run, an Add or a Replace. If a node has come before, it is that
+// node's name, else that of the replaced one.
 func (r *Record) seat(run *Operation) string {
 	if run.joined() {
 		return NameOf(run.Member)

@@ -30,7 +30,7 @@ var actVerbs = map[string]map[string]string{
 	"snapshot":   {http.MethodGet: "save", http.MethodPut: "restore"},
 }
 
-// actOf returns the name of a request's act, such as "acl.token.update": what it is about, and what is done to it.
+// actOf returns the name of a request's act: a thing and what is done to it, as in "acl.token.update".
 func (e *endpoint) actOf(x *exchange) string {
 	route := e.latency.route
 	act := strings.ReplaceAll(route, "-", ".")
