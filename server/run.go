@@ -311,7 +311,7 @@ func (n *node) awaitOthers(r *runners) {
 }
 
 // hopeFor is how long a node that is to stop waits for a majority without it: one that was just started may connect.
-const hopeFor = 500 * time.Millisecond
+const hopeFor = 250 * time.Millisecond
 
 // endWaitsFor bounds how long the queries that wait may take to be answered when the node stops. A read takes a round
 // of messages, or longer than anybody should wait while there is no master.

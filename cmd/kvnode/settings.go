@@ -180,7 +180,7 @@ func stateRows(c *server.Config) []row {
 			"nobody watches"},
 		{"max-leases", advised(within(count(&c.MaxLeases, server.DefaultLeases), 1, server.MostLeases)), "most named " +
 			"leases to remember, some 130 bytes each if their names are short, 1 to 268435456"},
-		{"stop-wait", duration(&c.StopWait, "15s"), "how long a node that is told to stop waits until the others can elect " +
+		{"stop-wait", duration(&c.StopWait, "8s"), "how long a node that is told to stop waits until the others can elect " +
 			"a master without it, if that is a matter of time (0: it stops at once)"},
 		{"upgrade-after", duration(&c.UpgradeAfter, "24h"), "how long all members must have run a new release before " +
 			"the master raises the cluster's feature level to it; there is no way back then (0: only kvctl upgrade " +
