@@ -121,7 +121,7 @@ func (w *clockWatch) send(to *node, s clocks.Stamp) {
 type clockFacts struct {
 	*engine
 	nodes []*node
-	errs  *node // whose clock errs, or did last; nil: nobody's ever did
+	errs  *node         // whose clock errs, or did last; nil: nobody's ever did
 	erred time.Duration // since when it errs, and all that run now could compare it
 	right time.Duration // since when it is right again, likewise; 0: it errs
 }
