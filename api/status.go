@@ -56,8 +56,8 @@ type Status struct {
 	Absence *Absence `json:"absence,omitempty"`
 	// Full lists the members whose disks are short of space, as the node knows it: itself, and those connected to it.
 	Full []uint64 `json:"full"`
-	// Problem says why the node does not work as it should. Examples: it takes no part (its Role is RoleNone then), it hears
-	// no majority of the voters, its disk is short of space, or the members look for it at another address.
+	// Problem says why the node does not work as it should. Examples: it takes no part (its Role is RoleNone then), it
+	// hears no majority of the voters, its disk is short of space, or the members look for it at another address.
 	Problem string `json:"problem,omitempty"`
 }
 

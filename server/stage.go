@@ -14,8 +14,11 @@ type Stage struct {
 	Moves uint64 // rises while a node that is not Ready gets on: it opens its data directory, or catches up
 }
 
-// lookAtStage is how often a node looks how far it has come.
-const lookAtStage = 50 * time.Millisecond
+// lookAtStage is how often a node looks how far it has come until it is ready, and lookWhenReady how often from then on.
+const (
+	lookAtStage   = 50 * time.Millisecond
+	lookWhenReady = time.Second
+)
 
 // tellStages tells of the node's Stage until the returned function is called.
 func (n *node) tellStages() (end func()) {
@@ -25,22 +28,25 @@ func (n *node) tellStages() (end func()) {
 	over := make(chan struct{})
 	var telling sync.WaitGroup
 	telling.Go(func() {
-		look := time.NewTicker(lookAtStage)
+		look, every := time.NewTimer(0), lookAtStage
 		defer look.Stop()
 		var told Stage
 		var at time.Time
 		for {
-			s := n.stage(told.Moves)
-			now := time.Now()
-			if s.Ready != told.Ready || s != told && now.Sub(at) >= time.Second {
-				n.cfg.Told(s)
-				told, at = s, now
-			}
 			select {
 			case <-look.C:
 			case <-over:
 				return
 			}
+			s, now := n.stage(told.Moves), time.Now()
+			if s.Ready != told.Ready || s != told && now.Sub(at) >= time.Second {
+				n.cfg.Told(s)
+				told, at = s, now
+			}
+			if s.Ready {
+				every = lookWhenReady
+			}
+			look.Reset(every)
 		}
 	})
 	return func() {

@@ -64,8 +64,8 @@ func newElect(a *app) *cobra.Command {
 	}
 	o.addTo(cmd, "the lease", "fail at once if somebody else leads")
 	cmd.Flags().BoolVar(&listen, "listen", false, "only print who leads, whenever that changes")
-	a.timeoutFlag(cmd, "time limit of acquiring the lease (default: none, but 10s with --try), of releasing it (default 10s), and "+
-		"of --listen (default: none), which ends with exit code 0 then")
+	a.timeoutFlag(cmd, "time limit of acquiring the lease (default: none, but 10s with --try), of releasing it "+
+		"(default 10s), and of --listen (default: none), which ends with exit code 0 then")
 	return cmd
 }
 

@@ -22,8 +22,12 @@ type restartJSON struct {
 
 // awaitRestart waits until the node that arg names may be stopped, for the time limit of the command at most.
 func (a *app) awaitRestart(ctx context.Context, c *client.Client, arg string) error {
-	for told := false; ; told = true {
+	var r restartJSON // as last seen
+	for {
 		s, list := takeMembers(ctx, c)
+		if r.Node != 0 && ctx.Err() != nil { // the last look may have been cut off
+			break
+		}
 		if s.answering() == 0 {
 			return s.problem()
 		}
@@ -31,7 +35,8 @@ func (a *app) awaitRestart(ctx context.Context, c *client.Client, arg string) er
 		if err != nil {
 			return err
 		}
-		r := restartJSON{Node: m.Node, Why: s.whyNotRestart(m)}
+		told := r.Node != 0
+		r = restartJSON{Node: m.Node, Why: s.whyNotRestart(m)}
 		if r.Safe = r.Why == ""; r.Safe {
 			return a.printf(r, "node %d is safe to restart: the others go on without it\n", r.Node)
 		}
@@ -41,12 +46,12 @@ func (a *app) awaitRestart(ctx context.Context, c *client.Client, arg string) er
 		select {
 		case <-time.After(lookAgain):
 		case <-ctx.Done():
-			if err := a.printf(r, ""); err != nil {
-				return err
-			}
-			return fmt.Errorf("node %d is not safe to restart: %s", r.Node, r.Why)
 		}
 	}
+	if err := a.printf(r, ""); err != nil {
+		return err
+	}
+	return fmt.Errorf("node %d is not safe to restart: %s", r.Node, r.Why)
 }
 
 // memberOf is memberIn, but for a list that nobody told: then arg must be a number, and the node is taken for a voter.

@@ -53,7 +53,10 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		os.Exit(exitFailed)
 	})
 	defer done()
-	cfg.Reload, cfg.Told = onHangup(ctx, cfg.TLS, cfg.Logger, to), to.stage
+	cfg.Reload = onHangup(ctx, cfg.TLS, cfg.Logger, to)
+	if os.Getenv("NOTIFY_SOCKET") != "" { // somebody listens
+		cfg.Told = to.stage
+	}
 	if adaptive {
 		if s.process.slack > 0 {
 			if err := relaxMonitor(s.process.slack); err != nil {

@@ -80,8 +80,8 @@ func (p Plan) plain() Plan {
 }
 
 // mustBeEmpty refuses a directory of another user, and one with anything in it but what an Apply or a Restore that was
-// interrupted has left. If
-// the interrupted one had begun to move its files, a person must remove them: nothing here tells them from other files.
+// interrupted has left. If the interrupted one had begun to move its files, a person must remove them: nothing here
+// tells them from other files.
 func mustBeEmpty(dir string) error {
 	if err := ownfile.CheckDir(dir); err != nil {
 		return refuse("%w", err)

@@ -8,10 +8,10 @@ import (
 	"tenure/server/admission"
 )
 
-// holding counts bytes that a connection keeps on the node: replies that are not sent yet, or the commands that wait for
-// EXEC and the keys of WATCH. They are counted while they are read, so a refusal costs no memory. All
-// connections together hold at most as many as most says. One source holds at most half of what the others leave, so it
-// is refused before them; but it may always hold one reply.
+// holding counts bytes that a connection keeps on the node: replies that are not sent yet, or the commands that wait
+// for EXEC and the keys of WATCH. They are counted while they are read, so a refusal costs no memory. All connections
+// together hold at most as many as most says. One source holds at most half of what the others leave, so it is refused
+// before them; but it may always hold one reply.
 type holding struct {
 	all      *atomic.Int64   // shared.unread
 	own      *source         // nil: without that bound
