@@ -85,7 +85,7 @@ func (w *cluster) stepLease(nd *replicaNode, e elector.Event) {
 			nd.lease.Read(w.read(nd), elector.View{})
 		case effect.Lease:
 			s := nd.lease.State()
-			nd.pub = nd.pub.WithLease(s.Tenure, s.Deadline)
+			nd.pub = nd.pub.WithLease(s)
 		case effect.Send:
 			for _, m := range nd.lease.Messages() {
 				w.network.post(w.now+step, envelope{from: nd.id, to: m.To, lease: true, body: wire.EncodeLease(&m)})

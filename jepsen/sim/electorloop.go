@@ -155,7 +155,7 @@ func (l *electorLoop) noteEvent() {
 // publish publishes what the round has made of the lease, and has the log loop see it.
 func (l *electorLoop) publish(s elector.State) {
 	changed := l.board.pub.Tenure != s.Tenure
-	l.board.publish(l.board.pub.WithLease(s.Tenure, s.Deadline))
+	l.board.publish(l.board.pub.WithLease(s))
 	if !changed {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
+	"tenure/server/replica/elector"
 	"tenure/server/runner"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestReadUnderLeaseReadsTheClockAfterTheData(t *testing.T) {
 	m, c := runner.NewMastership(), clock.New()
 	b := NewKV(KVConfig{Clock: c, Mastership: m})
-	m.SetLease(1, c.Now()+time.Hour)
+	m.SetLease(elector.State{Tenure: 1, Deadline: c.Now() + time.Hour})
 	m.SetReady(1, 7)
 	ticket, ok := m.Load().Begin()
 	if !ok {
@@ -25,7 +26,7 @@ func TestReadUnderLeaseReadsTheClockAfterTheData(t *testing.T) {
 	}
 	_, done, err := b.takeUnderLease(ticket, func() (uint64, error) {
 		deadline := c.Now() + time.Millisecond
-		m.SetLease(1, deadline)
+		m.SetLease(elector.State{Tenure: 1, Deadline: deadline})
 		for c.Now() <= deadline {
 			time.Sleep(100 * time.Microsecond)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
+	"tenure/server/replica/elector"
 	"tenure/server/runner"
 	"tenure/server/service"
 	"tenure/server/wire"
@@ -19,7 +20,7 @@ func TestOneHandOverAtATime(t *testing.T) {
 	sent := make(chan []byte, 8)
 	now := clock.New()
 	m := runner.NewMastership()
-	m.SetLease(1, now.Now()+time.Hour)
+	m.SetLease(elector.State{Tenure: 1, Deadline: now.Now() + time.Hour})
 	m.SetReady(1, 1)
 	asks := questionsOf(func(_ ballot.NodeID, body []byte) bool { sent <- body; return true })
 	transfers := NewTransfers(TransfersConfig{Self: 1, Clock: now, Mastership: m, Questions: asks,

@@ -10,6 +10,7 @@ import (
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/server/replica/effect"
+	"tenure/server/replica/elector"
 )
 
 // solo is the log part of a cluster of one that is master for ever, on a disk that costs nothing.
@@ -39,7 +40,7 @@ func newSolo(b *testing.B) *solo {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &solo{b: b, round: NewLogRound(l), now: time.Second, pub: Published{}.WithLease(1, time.Hour)}
+	s := &solo{b: b, round: NewLogRound(l), now: time.Second, pub: Published{}.WithLease(elector.State{Tenure: 1, Deadline: time.Hour})}
 	for range 10 {
 		s.step()
 	}

@@ -94,6 +94,7 @@ type testNode struct {
 	up            bool
 	paused        bool
 	frozen        bool // its disk does not answer
+	hangs         bool // its log has not ticked for a bound, says what its elector is shown
 	elector       *elector.Part
 	lease         *elector.Round
 	log           *Log
@@ -351,10 +352,14 @@ func (c *cluster) stepLease(n *testNode, event elector.Event) {
 		case effect.Take:
 			n.lease.Add(event)
 		case effect.Clock:
-			n.lease.Read(c.now, elector.View{Barred: n.log.Standing(c.now).Barred})
+			v := elector.View{Barred: n.log.Standing(c.now).Barred}
+			if n.hangs {
+				v.Ticked, v.Able = c.now-elector.BoundFor(testLease), func() time.Duration { return c.now }
+			}
+			n.lease.Read(c.now, v)
 		case effect.Lease:
 			s := n.lease.State()
-			n.pub = n.pub.WithLease(s.Tenure, s.Deadline)
+			n.pub = n.pub.WithLease(s)
 			if n.lease.HasLetGo() {
 				n.letGo = append(n.letGo, event.LetGo)
 			}

@@ -10,6 +10,7 @@ import (
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/server/replica/effect"
+	"tenure/server/replica/elector"
 )
 
 // bench is one log part that rounds of its driver step. The lease is what the test says, and so are the other nodes.
@@ -36,7 +37,7 @@ type bench struct {
 const sec = time.Second
 
 func tenure(n uint64, deadline time.Duration) Published {
-	return Published{}.WithLease(n, deadline)
+	return Published{}.WithLease(elector.State{Tenure: n, Deadline: deadline})
 }
 
 func newBench(t *testing.T, voters ...ballot.NodeID) *bench {

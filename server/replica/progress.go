@@ -59,6 +59,7 @@ type progress struct {
 	own    Health
 	told   Health        // as last sent
 	probed time.Duration // when the newest probe was asked for
+	hungAs uint64        // the newest tenure that the elector let go of because the log hung; 0: none
 }
 
 // voterHealth is what another node last said of itself.
@@ -277,6 +278,15 @@ type standBack struct {
 func (b *standBack) begin(now time.Duration, cfg ProgressConfig) {
 	b.length = min(max(2*b.length, cfg.StandBack), cfg.MaxStandBack)
 	b.until, b.unsynced = now+b.length, true
+}
+
+// hung is told the tenure that the elector let go of last because the log hung. The node stands back for each once.
+func (g *progress) hung(now time.Duration, tenure uint64) {
+	if tenure == g.hungAs {
+		return
+	}
+	g.hungAs = tenure
+	g.back.begin(now, g.cfg)
 }
 
 // served is told that the node is ready.

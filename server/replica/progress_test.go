@@ -193,6 +193,32 @@ func TestM6StandBack(t *testing.T) {
 	}
 }
 
+// TestM6StandsBackAfterALogThatHung: the elector lets go for a log that hangs, and the log stands back when it goes on,
+// once for each time.
+func TestM6StandsBackAfterALogThatHung(t *testing.T) {
+	c := newCluster(t, 3, 5)
+	m := c.awaitMaster()
+	c.run(2 * testBound)
+	m.hangs = true
+	c.stepLease(m, elector.Event{})
+	m.hangs = false
+	if m.pub.Tenure != 0 || m.pub.Hung == 0 {
+		t.Fatalf("the elector has not let go: %+v", m.pub)
+	}
+	tries := len(m.attempts)
+	c.run(testLease)
+	if s := m.log.Standing(c.now); s.Able || s.StandBack < time.Second {
+		t.Errorf("after its log hung: %+v", s)
+	}
+	if other := c.awaitMaster(); other == m || len(m.attempts) != tries {
+		t.Errorf("node %d is master, and the node whose log hung has tried %d times", other.id, len(m.attempts)-tries)
+	}
+	c.run(3 * time.Second)
+	if s := m.log.Standing(c.now); s.StandBack != 0 {
+		t.Errorf("after its time: %+v", s)
+	}
+}
+
 // TestM6StandsBackForOthersOnly: two nodes stand back, one of them for long, and the third dies. Nobody who is able is
 // heard, so one of the two tries at once.
 func TestM6StandsBackForOthersOnly(t *testing.T) {

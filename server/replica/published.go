@@ -1,6 +1,10 @@
 package replica
 
-import "time"
+import (
+	"time"
+
+	"tenure/server/replica/elector"
+)
 
 // Published joins the elector and the log part. It is one value: readers load it whole, so that epoch, deadline
 // and readiness always belong together.
@@ -9,11 +13,12 @@ type Published struct {
 	Deadline time.Duration // on the node's elapsed clock: the lease is held while now < Deadline
 	Ready    uint64        // the tenure for which the log is recovered and opened (M4); 0: none
 	Epoch    uint64        // slot of the barrier entry of that mastership: its fencing token
+	Hung     uint64        // the tenure that the elector let go of last because the log hung (M6); 0: none
 }
 
 // WithLease is p as the elector republishes it.
-func (p Published) WithLease(tenure uint64, deadline time.Duration) Published {
-	p.Tenure, p.Deadline = tenure, deadline
+func (p Published) WithLease(s elector.State) Published {
+	p.Tenure, p.Deadline, p.Hung = s.Tenure, s.Deadline, s.Hung
 	return p
 }
 

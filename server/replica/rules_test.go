@@ -10,6 +10,7 @@ import (
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/server/replica/effect"
+	"tenure/server/replica/elector"
 )
 
 // "win the lease; this opens a new epoch and forgets any earlier recovery … a gap, however short, decided from stored
@@ -21,7 +22,7 @@ func TestM1NewHoldingOpensANewEpoch(t *testing.T) {
 	if b.out.Ready != 1 || first == 0 {
 		t.Fatalf("not ready under tenure 1: %+v", b.out)
 	}
-	p = p.WithLease(2, 5*sec) // the gap between the tenures was never seen: only the number tells
+	p = p.WithLease(elector.State{Tenure: 2, Deadline: 5 * sec}) // the gap between the tenures was never seen: only the number tells
 	if _, ok := p.Begin(); ok {
 		t.Fatal("readiness of tenure 1 counts for tenure 2")
 	}
@@ -39,7 +40,7 @@ func TestM1RenewalKeepsTheEpoch(t *testing.T) {
 	b := newBench(t, 1)
 	p := b.settle(0, tenure(1, sec))
 	first := b.out.Epoch
-	b.settle(sec/2, p.WithLease(1, 2*sec))
+	b.settle(sec/2, p.WithLease(elector.State{Tenure: 1, Deadline: 2 * sec}))
 	if b.out.Ready != 1 || b.out.Epoch != first {
 		t.Fatalf("a renewal changed the epoch: %d after %d", b.out.Epoch, first)
 	}
@@ -123,8 +124,8 @@ func TestWriteIsAcknowledgedOnlyUnderTheLease(t *testing.T) {
 	}{
 		{"held", sec / 2, func(p Published) Published { return p }, Done},
 		{"at the deadline", sec, func(p Published) Published { return p }, Unknown},
-		{"released", sec / 2, func(p Published) Published { return p.WithLease(0, 0) }, Unknown},
-		{"another tenure", sec / 2, func(p Published) Published { return p.WithLease(2, 9*sec) }, Unknown},
+		{"released", sec / 2, func(p Published) Published { return p.WithLease(elector.State{Tenure: 0, Deadline: 0}) }, Unknown},
+		{"another tenure", sec / 2, func(p Published) Published { return p.WithLease(elector.State{Tenure: 2, Deadline: 9 * sec}) }, Unknown},
 	} {
 		b := newBench(t, 1)
 		p := b.settle(0, tenure(1, sec))
@@ -153,10 +154,10 @@ func TestReadGate(t *testing.T) {
 		want bool
 	}{
 		{"held", ready, sec - 1, true},
-		{"renewed", ready.WithLease(3, 2*sec), sec + 1, true},
+		{"renewed", ready.WithLease(elector.State{Tenure: 3, Deadline: 2 * sec}), sec + 1, true},
 		{"at the deadline", ready, sec, false},
-		{"released", ready.WithLease(0, 0), 0, false},
-		{"lost and won again", ready.WithLease(4, 2*sec), 0, false},
+		{"released", ready.WithLease(elector.State{Tenure: 0, Deadline: 0}), 0, false},
+		{"lost and won again", ready.WithLease(elector.State{Tenure: 4, Deadline: 2 * sec}), 0, false},
 		{"recovering under a new ballot", ready.WithReady(0, 0), 0, false},
 		{"new epoch in the same tenure", ready.WithReady(3, 41), 0, false},
 	} {

@@ -35,6 +35,7 @@ func (l *Log) tickProgress(now time.Duration, p Published) {
 	if l.letGo.Tenure != 0 && (!p.Held(now) || p.Tenure != l.letGo.Tenure) {
 		l.letGo = elector.LetGo{}
 	}
+	l.progress.hung(now, p.Hung)
 	// Writes whose clients soon give up come and go, but the backlog of a disk or a full window stays. If there is no
 	// space for the next write, a write counts as waiting.
 	behind, _ := l.core.Behind()

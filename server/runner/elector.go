@@ -203,7 +203,7 @@ func (e *Elector) readClock() {
 // publish shows the others whether the lease is held, and until when.
 func (e *Elector) publish(now time.Duration, s elector.State) {
 	before := e.cfg.Mastership.Load()
-	e.cfg.Mastership.SetLease(s.Tenure, s.Deadline)
+	e.cfg.Mastership.SetLease(s)
 	if s.Tenure != 0 && s.Deadline != before.Deadline {
 		e.metrics.renewal.Observe((now - (s.Deadline - e.cfg.LeaseTime)).Seconds())
 	}

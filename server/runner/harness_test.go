@@ -92,7 +92,7 @@ func newLoneLog(t *testing.T) *Log {
 		Logger: zerolog.Nop(),
 	})
 	l.inbox.drain = nil // stepped by hand
-	l.cfg.Mastership.SetLease(1, l.cfg.Clock.Now()+time.Hour)
+	l.cfg.Mastership.SetLease(elector.State{Tenure: 1, Deadline: l.cfg.Clock.Now() + time.Hour})
 	for range 10 {
 		if err := l.round(); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tenure/server/replica"
+	"tenure/server/replica/elector"
 )
 
 // Mastership is the one published value that joins the runner of the elector, the runner of the log and the readers.
@@ -33,8 +34,8 @@ func (m *Mastership) Serves(now time.Duration) bool {
 }
 
 // SetLease publishes the elector's half. A change of tenure wakes the runner of the log.
-func (m *Mastership) SetLease(tenure uint64, deadline time.Duration) {
-	if !m.setLease(tenure, deadline) {
+func (m *Mastership) SetLease(s elector.State) {
+	if !m.setLease(s) {
 		return
 	}
 	select {
@@ -44,13 +45,13 @@ func (m *Mastership) SetLease(tenure uint64, deadline time.Duration) {
 }
 
 // setLease reports whether the tenure changed.
-func (m *Mastership) setLease(tenure uint64, deadline time.Duration) bool {
+func (m *Mastership) setLease(s elector.State) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := *m.value.Load()
-	next := old.WithLease(tenure, deadline)
+	next := old.WithLease(s)
 	m.value.Store(&next)
-	return old.Tenure != tenure
+	return old.Tenure != s.Tenure
 }
 
 // SetReady publishes the log's half and reports whether it changed.

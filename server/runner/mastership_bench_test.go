@@ -3,13 +3,15 @@ package runner
 import (
 	"testing"
 	"time"
+
+	"tenure/server/replica/elector"
 )
 
 // BenchmarkLeaseCheck is what the lease costs a read at the master: what is published before and after the data, and
 // the clock.
 func BenchmarkLeaseCheck(b *testing.B) {
 	m := NewMastership()
-	m.SetLease(1, time.Hour)
+	m.SetLease(elector.State{Tenure: 1, Deadline: time.Hour})
 	m.SetReady(1, 7)
 	start := time.Now()
 	check := func() bool {

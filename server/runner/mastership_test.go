@@ -4,17 +4,20 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tenure/server/replica/elector"
 )
 
 func TestMastershipKeepsBothHalves(t *testing.T) {
 	m := NewMastership()
-	if !m.setLease(3, time.Second) || m.setLease(3, 2*time.Second) {
+	if !m.setLease(elector.State{Tenure: 3, Deadline: time.Second}) ||
+		m.setLease(elector.State{Tenure: 3, Deadline: 2 * time.Second}) {
 		t.Fatal("a change of tenure is told once, a renewal not at all")
 	}
 	if !m.SetReady(3, 40) || m.SetReady(3, 40) || !m.SetReady(3, 41) {
 		t.Fatal("a change of readiness is told once")
 	}
-	m.setLease(4, 3*time.Second)
+	m.setLease(elector.State{Tenure: 4, Deadline: 3 * time.Second})
 	if p := m.Load(); p.Tenure != 4 || p.Ready != 3 || p.Epoch != 41 || p.Deadline != 3*time.Second {
 		t.Fatalf("%+v", p)
 	}
@@ -29,7 +32,7 @@ func TestMastershipUnderTwoWriters(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range uint64(1000) {
-			m.setLease(i+1, time.Duration(i+1))
+			m.setLease(elector.State{Tenure: i + 1, Deadline: time.Duration(i + 1)})
 		}
 	})
 	wg.Go(func() {

@@ -6,6 +6,7 @@ import (
 
 	"tenure/kv"
 	"tenure/server/replica"
+	"tenure/server/replica/elector"
 )
 
 // "chosen → apply → lease still held, same epoch?" (log.md, One write): the clock that acknowledges is read after the
@@ -32,7 +33,7 @@ func TestWriteUnderLeaseReadsTheClockAfterApplying(t *testing.T) {
 		l.pass(begun)
 		if late {
 			deadline := l.cfg.Clock.Now()
-			l.cfg.Mastership.SetLease(1, deadline)
+			l.cfg.Mastership.SetLease(elector.State{Tenure: 1, Deadline: deadline})
 			l.pass(deadline)
 		}
 		state.mu.RUnlock()

@@ -37,6 +37,7 @@ type Part struct {
 	retired  bool // never tries again: the node is stopping
 	barred   bool // starts no fresh attempt (M6)
 	hangs    bool // the log hangs, as of view
+	hung     uint64
 	view     View
 	// Of a hand-over that is under way: until then this node is the one that should try, or should let another try.
 	favoured time.Duration
@@ -51,6 +52,7 @@ type Part struct {
 type State struct {
 	Tenure   uint64 // 0: not held
 	Deadline time.Duration
+	Hung     uint64 // tenure that was let go of last because the log hung (M6); 0: none
 }
 
 // New returns the elector of a run that begins at now. It first tries after a short wait by rank.
@@ -139,9 +141,9 @@ func (e *Part) nextWake(now time.Duration) time.Duration {
 func (e *Part) State(now time.Duration) State {
 	h, held := e.proposer.Held(now)
 	if !held {
-		return State{}
+		return State{Hung: e.hung}
 	}
-	return State{Tenure: h.Number, Deadline: h.Deadline}
+	return State{Tenure: h.Number, Deadline: h.Deadline, Hung: e.hung}
 }
 
 // drain takes out the messages to send to other nodes.
@@ -157,6 +159,9 @@ func (e *Part) letGo(now time.Duration, g LetGo) bool {
 	h, held := e.proposer.Held(now)
 	if !held || h.Number != g.Tenure {
 		return false
+	}
+	if g.Reason == ReasonHung {
+		e.hung = g.Tenure
 	}
 	e.release(now, e.cfg.Duration/4, g.cause())
 	return true
