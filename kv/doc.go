@@ -29,7 +29,8 @@
 //	entries, and reads of them                entries.go, layers.go, memtable.go, list.go, snapshot.go
 //	registers                                 registers.go, sessions.go, times.go, timed.go, fences.go, tombstones.go
 //	                                          quotas.go, level*.go, acl.go
-//	commands on keys                          executor.go, keys.go, values.go, locks.go, steps.go, putall.go, reads.go
+//	commands on keys                          executor.go, keys.go, values.go, locks.go, putall.go, reads.go
+//	their conditions; how an entry is written condition.go, write.go
 //	transactions and sequences; tokens        compound.go; aclapply.go
 //	an upload that replaces the state         staged.go, stagedpieces.go, install.go
 //	idempotency keys                          dedup.go
@@ -37,7 +38,8 @@
 //	all that is known of each operation       catalogue.go
 //	what goes on while a disk is nearly full  frees.go
 //	checkpoints, and what they are made into  checkpoint.go, statedb.go, memstatedb.go, digest.go, damaged.go
-//	a command: its fields, bytes and rules    op.go, mode.go, command.go, fields.go, batch.go, validate*.go, limits.go
+//	a command: its fields, bytes and rules    op.go, mode.go, command.go, fields.go, batch.go, validate*.go
+//	bounds of a command; of what is kept      formatbounds.go; tablebounds.go
 //	what it came to                           result.go, bodies.go
 //	records in the state database             meta.go, record.go, registerrecord.go, quotarecord.go, aclrecord.go
 //
@@ -123,8 +125,8 @@
 // # Formats
 //
 // Commands and results travel and are stored, so op, code and kind numbers are never reused and fields are only
-// appended. All nodes must agree on what a command does: Limits and the bounds in limits.go are constants of the
-// format, not flags.
+// appended. All nodes must agree on what a command does: Limits and the bounds in formatbounds.go are constants
+// of the format, not flags.
 //
 // The feature level (level.go) says what of the format a cluster uses. A release raises it by one when it adds an
 // operation, a field, a kind of records or a layout: its rule (or RecordKind.Level) says which level it needs. Below

@@ -5,7 +5,10 @@ import (
 	"time"
 )
 
-// The commands that write, move and delete keys.
+// The commands that write, move, delete and expire keys. Those that the Redis protocol has too, here and in values.go,
+// putall.go and reads.go, may stand alone or be a step of a sequence. They treat a lock as OpSet does: it is advisory,
+// and stays. They treat a TTL as Redis does: OpSet, OpPutAll and OpDelete end it unless told otherwise, OpSetTTL sets
+// it, and the others keep it.
 
 // set carries out OpSet. Only with a Mode does Result.Count say whether the key was there: a set without any does not
 // look at the old entry, which is quicker.
@@ -185,6 +188,31 @@ func (x *executor) rename(c *Command) (Result, error) {
 	x.place(e, &to)
 	x.setExpiry(e.Key, to.TTL, e.TTL)
 	return Result{Code: CodeDone, Revision: x.revision}, nil
+}
+
+// setTTL carries out OpSetTTL. Result.Count is 1 if the key is there.
+func (x *executor) setTTL(c *Command) (Result, error) {
+	old, err := x.entries.entry(c.Key)
+	if err != nil || old == nil {
+		return x.unchanged(CodeMissing), err
+	}
+	r := Result{Code: CodeDone, Count: 1}
+	switch {
+	case !c.meetsTimed(old):
+		r.Code = CodeCondition
+	case !x.reg.times.mayExpire(old.TTL, c.TTL, x.limits.ExpiringKeys):
+		r = Result{Code: CodeFull}
+	default:
+		e := *old
+		e.TTL, e.ModifyIndex = c.TTL, x.stamp()
+		x.place(&e, old)
+		x.setExpiry(e.Key, old.TTL, e.TTL)
+	}
+	r.Revision = x.revision
+	if c.Mode&ModeReturn != 0 {
+		r.Body = string(old.Value)
+	}
+	return r, nil
 }
 
 // expireKey deletes c's key if its TTL is still the one that c means.

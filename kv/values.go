@@ -38,6 +38,33 @@ func (x *executor) add(c *Command) (Result, error) {
 	return r, nil
 }
 
+// appendTo writes c's value behind that of old, if the whole has at most c.Num bytes; 0 or less stands for
+// MaxValueBytes. Result.Count is 1 + the length of the whole.
+func (x *executor) appendTo(c *Command) (Result, error) {
+	old, err := x.entries.entry(c.Key)
+	if err != nil {
+		return Result{}, err
+	}
+	var value []byte
+	if old != nil {
+		value = old.Value
+	}
+	most := int64(MaxValueBytes)
+	if c.Num > 0 {
+		most = min(c.Num, most)
+	}
+	if int64(len(value)+len(c.Value)) > most {
+		return x.unchanged(CodeTooLarge), nil
+	}
+	whole := make([]byte, 0, len(value)+len(c.Value))
+	whole = append(append(whole, value...), c.Value...)
+	r, done := x.change(c.Key, old, whole)
+	if done {
+		r.Count = 1 + uint64(len(whole))
+	}
+	return r, nil
+}
+
 // addDecimal returns the sum of num and the number that value holds.
 func addDecimal(value []byte, num int64) (int64, bool) {
 	n, ok := ParseDecimal(value)

@@ -1,10 +1,6 @@
 package lease
 
-import (
-	"time"
-
-	"tenure/internal/quorum"
-)
+import "time"
 
 // promise is P2: it counts distinct acceptors, never messages, and ignores replies of another ballot or phase. An
 // acceptor's first answer stands: it was true when the acceptor promised, and later records of other owners cannot be
@@ -34,19 +30,4 @@ func (p *Proposer) open(now time.Duration, m Message) bool {
 	}
 	_, held := p.Held(now)
 	return held && m.LiveOwner == p.cfg.Self && !m.LiveBallot.Less(p.attempt.base)
-}
-
-// propose is P3: with open promises from a quorum, and in time, Accept goes to all voters.
-func (p *Proposer) propose(now time.Duration) []Message {
-	a := &p.attempt
-	if !quorum.Reached(a.under.voters, a.votes) {
-		return nil
-	}
-	if !a.inTime(now) {
-		p.expire()
-		return nil
-	}
-	a.phase, a.votes, a.refused, a.obstacle = PhaseAccepting, quorum.Set{}, quorum.Set{}, End{}
-	p.unreleased.add(a.ballot)
-	return p.unanswered()
 }

@@ -7,6 +7,7 @@
 //	access.go                    who decides, and why a node without --acl serves no cluster with tokens
 //	wire.go                      what runs the parts, and how they are connected
 //	config.go, identity.go       what a node may be told, and what its data directory contradicts
+//	clientlimits.go              what clients may take of a node, also at the port for health checks
 //
 // Errors about a Config name the flags of kvnode that set its fields: they are for who has typed them, and the package
 // has no other user.
