@@ -8,8 +8,10 @@
 //	KV         keys, transactions and sessions                       kv.go, kv_reads.go
 //	Leases     named leases                                          leases.go, leases_list.go
 //	Transfers  mastership: a transfer, and handing it over           transfers.go
-//	Cluster    status and readiness of the node and its peers        cluster*.go, status.go, problem.go, cutoff.go
-//	Members    the members, changes of them, and drains              members.go, drains.go, addresses.go
+//	Cluster    status and readiness of the node and its peers        cluster.go, status.go, problem.go, cutoff.go,
+//	           and the list of the members                           members_list.go
+//	           what the cluster would be without this node           ifstopped.go
+//	Members    changes of the members, and drains                    members_change.go, drains.go, addresses.go
 //	Backups    backups, and restores into a running cluster          backups.go, restores.go
 //	Upgrades   the feature level                                     upgrades.go
 //	Questions  what nodes ask each other                             questions.go, kinds.go

@@ -47,8 +47,8 @@ func (b *Cluster) cutOff() string {
 
 // problem says in one line what keeps the node from working as it should, or "".
 func (b *Cluster) problem() string {
-	if silent := b.cfg.Health.Standing().DiskSilent; silent >= runner.DiskComplaint {
-		return fmt.Sprintf("the disk has not answered for %d s", silent/time.Second)
+	if unanswered := b.cfg.Health.Standing().DiskUnanswered; unanswered >= runner.DiskComplaint {
+		return fmt.Sprintf("the disk has not answered for %d s", unanswered/time.Second)
 	}
 	if d := b.cfg.Log.View().Dispute; d.Slot != 0 {
 		return d.String()

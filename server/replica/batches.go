@@ -38,7 +38,7 @@ func (b *batches) propose(now time.Duration, q *queue, core *multipaxos.Core, te
 		writes := append([]write(nil), q.items[:n]...)
 		for i := range writes {
 			value = kv.AppendBatch(value, writes[i].Command)
-			if !writes[i].again() {
+			if !writes[i].mayRepeat() {
 				writes[i].Command = nil
 			}
 		}
@@ -121,9 +121,9 @@ func (b *batches) expire(now time.Duration, out *outbox) {
 	for i := range b.inFlight {
 		x := &b.inFlight[i]
 		for j := range x.writes {
-			if w := &x.writes[j]; w.ID != 0 && now >= w.Until {
+			if w := &x.writes[j]; w.awaited() && now >= w.Until {
 				out.answer(*w, Unknown, TimedOut, kv.Result{})
-				w.ID = 0
+				w.setAnswered()
 			}
 		}
 	}

@@ -31,13 +31,14 @@
 //	                                                     logtick.go
 //	what joins it and the elector                        published.go, standing.go, progress.go, reports.go
 //	mastership: epoch, who is master, hand-over          epoch.go, master.go, handover.go
-//	requests and replies; what a client may be told      request.go, outcome.go
+//	requests and replies; what a client may be told      requestreply.go, outcome.go
 //	writes: waiting, proposed, forwarded                 write.go, queue.go, batches.go, forward.go
 //	reads: read points, and the end of a read            reads.go, readround.go
 //	times that run in the state                          timers.go
 //	how a run gets an era of fencing tokens              era.go
 //	the values of the log, and messages beside its own   value.go, message.go
 //	members: this node's view of them, space, level      members.go, space.go, levels.go
+//	what the cluster would be without this node          ifstopped.go
 //	members: changes, records, acknowledgements          changes.go, memberrecord.go, inforce.go, settling.go
 //	nodes that are no members                            removed.go, outsiders.go
 //	checkpoints, who needs the log                       checkpoint.go, pins.go

@@ -16,6 +16,9 @@ type epoch struct {
 	ready   bool
 }
 
+// leads reports whether this node leads the log, ready or not.
+func (e *epoch) leads() bool { return e.tenure != 0 }
+
 // lead starts recovery (M2, M3) for a tenure.
 func (e *epoch) lead(core *multipaxos.Core, tenure uint64) {
 	core.Lead()
@@ -24,7 +27,7 @@ func (e *epoch) lead(core *multipaxos.Core, tenure uint64) {
 
 // open proposes the barrier entry (M4) when recovery is complete.
 func (e *epoch) open(core *multipaxos.Core) {
-	if e.tenure == 0 || e.barrier != 0 || core.Phase() != multipaxos.Leading {
+	if !e.leads() || e.barrier != 0 || core.Phase() != multipaxos.Leading {
 		return
 	}
 	if slot, ok := core.Propose(openValue(core.Ballot())); ok {
@@ -35,7 +38,7 @@ func (e *epoch) open(core *multipaxos.Core) {
 // applied implements M4: the epoch is ready once its barrier entry, and with it every slot below, is chosen and
 // applied. The slot of the barrier entry is the mastership's fencing token.
 func (e *epoch) applied(x multipaxos.Entry) {
-	if e.tenure == 0 || e.ready || e.barrier == 0 || x.Slot != e.barrier || x.Ballot != e.ballot {
+	if !e.leads() || e.ready || e.barrier == 0 || x.Slot != e.barrier || x.Ballot != e.ballot {
 		return
 	}
 	e.ready = true

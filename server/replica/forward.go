@@ -74,11 +74,11 @@ func (f *forwards) answered(now time.Duration, from ballot.NodeID, answers []For
 		if w == nil || w.to != from {
 			continue
 		}
-		switch again := !leaving && now < w.Until; {
-		case again && a.Outcome == Refused && (a.Reason == NoMaster || a.Reason == Stopping):
+		switch waits := !leaving && now < w.Until; {
+		case waits && a.Outcome == Refused && (a.Reason == NoMaster || a.Reason == Stopping):
 			q.push(w.write)
 			notMaster = true
-		case again && w.Keyed && a.Outcome == Unknown && a.Reason == LeaseLost:
+		case waits && w.Keyed && a.Outcome == Unknown && a.Reason == LeaseLost:
 			q.push(w.inDoubt())
 			notMaster = true
 		default:

@@ -36,7 +36,7 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 	}
 	master := Message{From: 2, Heartbeat: Heartbeat{Master: true, Epoch: 7}}
 	heard(master)
-	tick(silentTicks - 1)
+	tick(hangTicks - 1)
 	b.request(1, 90*sec)
 	b.run(at, Published{})
 	if n := forwarded(); n != 1 {
@@ -56,7 +56,7 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 	if n := forwarded(); n != 1 {
 		t.Fatalf("%d writes forwarded when the master spoke again, want 1", n)
 	}
-	tick(silentTicks)
+	tick(hangTicks)
 	b.request(3, 90*sec)
 	tick(1)
 	heard(Message{From: 3, Heartbeat: Heartbeat{Master: true, Epoch: 8}})

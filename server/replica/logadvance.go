@@ -9,7 +9,7 @@ import (
 // admit queues w or refuses it. A node that holds no lease refuses what another node has forwarded.
 func (l *Log) admit(w write) {
 	switch {
-	case w.from != 0 && l.epoch.tenure == 0:
+	case w.from != 0 && !l.epoch.leads():
 		l.out.answer(w, Refused, NoMaster, kv.Result{})
 	case l.leaving || (l.stopping && w.from != 0):
 		l.out.answer(w, Refused, Stopping, kv.Result{})
@@ -28,7 +28,10 @@ func (l *Log) advance(now time.Duration, p Published) {
 	l.follow(now, p)
 	l.epoch.open(l.core)
 	switch {
-	case l.epoch.ready && l.stopping: // what waits goes to the next master
+	case l.epoch.leads() && !l.epoch.ready:
+		// What waits is proposed once the barrier entry is applied.
+	case l.epoch.ready && l.stopping:
+		// What waits goes to the next master.
 	case l.epoch.ready:
 		l.driveMembers(now)
 		if l.changes.holds {
@@ -37,10 +40,10 @@ func (l *Log) advance(now time.Duration, p Published) {
 			l.batches.propose(now, &l.queue, l.core, l.epoch.tenure, &l.out)
 		}
 		l.reads.start(l.core, l.ticks)
-	case l.epoch.tenure == 0:
+	default:
 		l.queue.sendBack(&l.out)
 		master := l.master.other()
-		if master != 0 && !l.master.silent(l.ticks) {
+		if master != 0 && !l.master.hangs(l.ticks) {
 			l.forwards.forward(now, &l.queue, master, &l.out)
 		}
 		l.reads.ask(master, l.ticks, &l.out)

@@ -36,7 +36,7 @@ func (l *Log) follow(now time.Duration, p Published) {
 
 // StepDown ends leading: the lease was lost, or is about to be given up. Unanswered writes become unknown.
 func (l *Log) StepDown(now time.Duration) {
-	if l.epoch.tenure == 0 {
+	if !l.epoch.leads() {
 		return
 	}
 	l.closeEpoch()

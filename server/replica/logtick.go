@@ -17,6 +17,8 @@ func (l *Log) tick(now time.Duration, p Published) error {
 		return err
 	}
 	l.tickProgress(now, p)
+	// What was not proposed or forwarded in time ends as Refused, for why; what was, as Unknown. A queued write of which
+	// an earlier copy is in doubt is Unknown too (outbox.answer). A read is Refused.
 	why := l.master.whyWaiting(l.epoch.ready, l.ticks)
 	l.queue.expire(now, why, &l.out)
 	l.batches.expire(now, &l.out)

@@ -18,13 +18,13 @@ type masterView struct {
 	newest  uint64        // applied as of the newest
 }
 
-// silentTicks is how long the master must have been silent before this node forwards nothing more to it. The master
+// hangTicks is how long nothing must have come from the master before this node forwards nothing more to it. The master
 // sends a heartbeat every heartbeatTicks. If it takes a write without an idempotency key and does not answer, the
 // client never learns the outcome. A write that waits here goes to the next master.
-const silentTicks = 8
+const hangTicks = 8
 
-// silent reports whether the master seems to hang. It decides only what to send to it, nothing about its lease.
-func (m *masterView) silent(tick uint64) bool { return tick-m.sign >= silentTicks }
+// hangs reports whether the master seems to hang. It decides only what to send to it, nothing about its lease.
+func (m *masterView) hangs(tick uint64) bool { return tick-m.sign >= hangTicks }
 
 // sees notes that something came from a peer.
 func (m *masterView) sees(from ballot.NodeID, tick uint64) {
@@ -111,7 +111,7 @@ func (m *masterView) caughtUp(applied uint64) bool {
 
 // whyWaiting is why what waits for the master is not done in time.
 func (m *masterView) whyWaiting(ready bool, tick uint64) Reason {
-	if ready || (m.other() != 0 && !m.silent(tick)) {
+	if ready || (m.other() != 0 && !m.hangs(tick)) {
 		return Overloaded
 	}
 	return NoMaster

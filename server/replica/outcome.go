@@ -18,10 +18,10 @@ type Reason uint8
 const (
 	NoReason    Reason = iota
 	NoMaster           // no master is known, or it did not answer in time
-	Overloaded         // a queue is full
+	Overloaded         // a queue is full; or the master is known, and did not get to the request in time
 	NoSpace            // the disk of a member has reached its reserve or quota
 	Stopping           // the node is shutting down or handing over
-	TimedOut           // proposed or forwarded, and no answer in time
+	TimedOut           // proposed or forwarded, and no answer in time; or a change of members that waited too long
 	LeaseLost          // chosen or proposed, but the lease was no longer held
 	LinkLost           // forwarded, and the connection to the master broke
 	NotCaughtUp        // a read: the master has granted a read point, and this node had not applied so much in time

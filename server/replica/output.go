@@ -73,10 +73,10 @@ func (o *outbox) send(m Message) {
 
 func (o *outbox) reply(r Reply) { o.out.Replies = append(o.out.Replies, r) }
 
-// answer gives w its one answer: to the client here, or to the node that forwarded it. A write whose id is 0 has had
-// its answer.
+// answer gives w its one answer: to the client here, or to the node that forwarded it. A write that is not
+// awaited gets none.
 func (o *outbox) answer(w write, outcome Outcome, why Reason, r kv.Result) {
-	if w.ID == 0 {
+	if !w.awaited() {
 		return
 	}
 	if w.doubt && outcome == Refused {

@@ -207,8 +207,8 @@ func (p *diskWatch) end(seq uint64) bool {
 	return true
 }
 
-// silence returns for how long the disk has not answered.
-func (p *diskWatch) silence(now time.Duration) time.Duration {
+// unanswered returns for how long the disk has not answered.
+func (p *diskWatch) unanswered(now time.Duration) time.Duration {
 	if p.seq == 0 {
 		return 0
 	}

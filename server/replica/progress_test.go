@@ -62,12 +62,12 @@ func TestM6FrozenAtAnElection(t *testing.T) {
 	if len(frozen.attempts) != tries || len(frozen.letGo) != 1 {
 		t.Errorf("the frozen node tried %d times more, and let go: %v", len(frozen.attempts)-tries, frozen.letGo)
 	}
-	if s := frozen.log.Standing(c.now); s.Able || s.StandBack == 0 || s.DiskSilent < testBound {
+	if s := frozen.log.Standing(c.now); s.Able || s.StandBack == 0 || s.DiskUnanswered < testBound {
 		t.Errorf("the frozen node says %+v", s)
 	}
 	frozen.frozen = false
 	c.run(testBound)
-	if s := frozen.log.Standing(c.now); s.StandBack != 0 || s.DiskSilent != 0 {
+	if s := frozen.log.Standing(c.now); s.StandBack != 0 || s.DiskUnanswered != 0 {
 		t.Errorf("after its disk came back: %+v", s)
 	}
 }

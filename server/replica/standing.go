@@ -16,8 +16,8 @@ type Standing struct {
 	// Able, and how long the node stands back yet, for people.
 	Able      bool
 	StandBack time.Duration
-	// DiskSilent is for how long the disk has not answered; 0: it owes no answer.
-	DiskSilent time.Duration
+	// DiskUnanswered is for how long the disk has not answered; 0: it owes no answer.
+	DiskUnanswered time.Duration
 	// At is the reading at which this was so.
 	At time.Duration
 }
@@ -26,7 +26,7 @@ type Standing struct {
 func (l *Log) Standing(now time.Duration) Standing {
 	g := &l.progress
 	return Standing{Barred: g.barred(now) || !l.members.votes(), Able: g.own.Able, StandBack: g.back.left(now),
-		DiskSilent: g.disk.silence(now), At: now}
+		DiskUnanswered: g.disk.unanswered(now), At: now}
 }
 
 // tickProgress implements M6: a holder that gets nowhere stops acting for its lease, and has it released. It repeats

@@ -43,7 +43,7 @@ type Status struct {
 	Waits      string
 	SettleLeft time.Duration
 	Level      LevelStatus
-	Absence    Absence
+	Absence    IfStopped
 }
 
 // PeerStatus is another member as the log part has heard of it.
@@ -79,7 +79,7 @@ func (l *Log) Status(now time.Duration) Status {
 	}
 	s.Agreed, s.Compared, s.Dispute = l.digests.agreed, l.digests.newest.Slot, l.digests.dispute
 	s.Record, s.Level = l.changes.record, l.levels.status(now, l.state.Level(), &l.members)
-	s.Absence = l.members.absence(now, s.Applied)
+	s.Absence = l.members.ifStopped(now, s.Applied)
 	s.Withheld = s.Dispute.Slot != 0 && !s.Dispute.decided(l.cfg.Self.Node, &s.Record)
 	if l.epoch.ready {
 		s.Waits, s.SettleLeft = l.changes.step.Why, l.settling.left(now)

@@ -27,14 +27,21 @@ func writeAt(now time.Duration, from ballot.NodeID, w Write) write {
 	return write{Write: w, from: from, at: now}
 }
 
-// again reports whether this node may have a second copy of the write decided if it cannot tell what became of the first.
-// A forwarded one is for the node of its client.
-func (w write) again() bool { return w.Keyed && w.from == 0 && w.ID != 0 }
+// awaited reports whether somebody waits for an answer to w: nobody does once it was answered, or if it is the node's
+// own.
+func (w write) awaited() bool { return w.ID != 0 }
+
+// setAnswered notes that w has had its answer.
+func (w *write) setAnswered() { w.ID = 0 }
+
+// mayRepeat reports whether this node may have a second copy of the write decided if it cannot tell what became of the
+// first. A forwarded one is for the node of its client.
+func (w write) mayRepeat() bool { return w.Keyed && w.from == 0 && w.awaited() }
 
 // lose ends a write whose outcome this master cannot tell. A keyed write of its own clients waits for the next master,
 // unless q is nil. Other writes are unknown.
 func (w write) lose(q *queue, out *outbox) {
-	if q != nil && w.again() {
+	if q != nil && w.mayRepeat() {
 		q.push(w.inDoubt())
 		return
 	}

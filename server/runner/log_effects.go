@@ -184,12 +184,12 @@ func (l *Log) askRelief() {
 func (l *Log) publishStanding(now time.Duration) {
 	s := l.cfg.Part.Standing(now)
 	l.cfg.Health.standing.Store(&s)
-	switch silent := s.DiskSilent; {
-	case silent >= l.complainAt:
-		l.cfg.Logger.Error().Int64("seconds", int64(silent/time.Second)).Str("data", l.cfg.Data).
-			Msgf("the disk has not answered for %d s", silent/time.Second)
-		l.complainAt = 2 * silent
-	case l.complainAt > DiskComplaint && silent < DiskComplaint:
+	switch unanswered := s.DiskUnanswered; {
+	case unanswered >= l.complainAt:
+		l.cfg.Logger.Error().Int64("seconds", int64(unanswered/time.Second)).Str("data", l.cfg.Data).
+			Msgf("the disk has not answered for %d s", unanswered/time.Second)
+		l.complainAt = 2 * unanswered
+	case l.complainAt > DiskComplaint && unanswered < DiskComplaint:
 		l.cfg.Logger.Info().Str("data", l.cfg.Data).Msg("the disk answers again")
 		l.complainAt = DiskComplaint
 	}

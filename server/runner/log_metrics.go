@@ -73,5 +73,5 @@ func (l *Log) registerGauges() {
 		"For how long this node makes way for others, having let go of the master lease.",
 		nil, func() float64 { return l.cfg.Health.Standing().StandBack.Seconds() })
 	metrics.Gauge(l.cfg.Registry, "disk_silent_seconds", "For how long the disk has not answered a sync that it owes.",
-		nil, func() float64 { return l.cfg.Health.Standing().DiskSilent.Seconds() })
+		nil, func() float64 { return l.cfg.Health.Standing().DiskUnanswered.Seconds() })
 }

@@ -65,13 +65,13 @@ type TenureEnd struct {
 	Cause  Cause
 
 	// Of a tenure that was not renewed in time:
-	Late     time.Duration      // the longest time by which the lease loop woke late since the renewal was due
-	Gap      Gap                // of that time
-	Tries    int                // renewals begun
-	Silent   quorum.Set         // voters from which the last try had no answer
-	Refused  quorum.Set         // voters that refused
-	Promised ballot.Ballot      // the highest promise that a refusal has shown
-	Owner    ballot.Incarnation // another owner that a refusal has shown
+	Late       time.Duration      // the longest time by which the lease loop woke late since the renewal was due
+	Gap        Gap                // of that time
+	Tries      int                // renewals begun
+	Unanswered quorum.Set         // voters from which the last try had no answer
+	Refused    quorum.Set         // voters that refused
+	Promised   ballot.Ballot      // the highest promise that a refusal has shown
+	Owner      ballot.Incarnation // another owner that a refusal has shown
 }
 
 // String is one sentence without its full stop.
@@ -134,8 +134,8 @@ func (e TenureEnd) tries() string {
 		}
 		parts = append(parts, s)
 	}
-	if e.Silent.Len() > 0 {
-		parts = append(parts, nodes(e.Silent)+" did not answer")
+	if e.Unanswered.Len() > 0 {
+		parts = append(parts, nodes(e.Unanswered)+" did not answer")
 	}
 	if len(parts) == 0 {
 		return ""

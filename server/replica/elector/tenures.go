@@ -113,7 +113,7 @@ func (t *tenures) end(at time.Duration, why Cause) {
 		e.Late, e.Gap, e.Tries, e.Refused = t.late, t.lateGap, t.tries, t.refused
 		e.Promised, e.Owner = t.shown.Promised, t.shown.Blocker.Owner
 		if t.tries > 0 {
-			e.Silent = t.silent()
+			e.Unanswered = t.unanswered()
 		}
 	}
 	t.add(TenureChange{End: &e})
@@ -122,12 +122,12 @@ func (t *tenures) end(at time.Duration, why Cause) {
 }
 
 // whyLapsed is why a tenure was not renewed in time. A loop that slept through half of the time for the renewal is the
-// first cause. Next comes silence of acceptors, if silence alone prevented a quorum, and then refusals.
+// first cause. Next come missing answers, if they alone prevented a quorum, and then refusals.
 func (t *tenures) whyLapsed() Cause {
 	spare := t.voters.Len() - t.voters.Need() // voters without whose vote a renewal succeeds
-	silent := 0
+	unanswered := 0
 	if t.tries > 0 {
-		silent = t.silent().Len()
+		unanswered = t.unanswered().Len()
 	}
 	switch {
 	case t.missed >= (t.deadline-t.renewAt)/2 || t.tries == 0 && t.late > 0:
@@ -135,11 +135,11 @@ func (t *tenures) whyLapsed() Cause {
 			return CauseClockJump
 		}
 		return CauseLoopLate
-	case silent > spare:
+	case unanswered > spare:
 		return CauseUnanswered
 	case t.refused.Len() > 0:
 		return CauseRefused
-	case silent > 0:
+	case unanswered > 0:
 		return CauseUnanswered
 	case t.late > 0:
 		return CauseLoopLate
@@ -147,7 +147,8 @@ func (t *tenures) whyLapsed() Cause {
 	return CauseUnknown
 }
 
-func (t *tenures) silent() quorum.Set {
+// unanswered returns the voters from which the last try had no answer.
+func (t *tenures) unanswered() quorum.Set {
 	var s quorum.Set
 	for i := range t.voters.Len() {
 		if id := t.voters.At(i); !t.heard.Has(id) && !t.refused.Has(id) {

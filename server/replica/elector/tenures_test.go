@@ -92,7 +92,7 @@ func TestCauseUnanswered(t *testing.T) {
 	w.cut[id] = true
 	s := w.won(id) // only after its own acceptor's record has run out
 	e := w.lost(id)
-	if e.Cause != CauseUnanswered || e.Silent != others(w, id) || e.Refused.Len() != 0 || e.Tries == 0 ||
+	if e.Cause != CauseUnanswered || e.Unanswered != others(w, id) || e.Refused.Len() != 0 || e.Tries == 0 ||
 		!strings.Contains(e.String(), "nodes ") || !strings.HasSuffix(e.String(), " did not answer") {
 		t.Errorf("%+v: %v", e, e)
 	}
@@ -136,7 +136,7 @@ func TestCauseOfAMixture(t *testing.T) {
 					Class:    lease.ClassMaster, Ballot: ballot.New(high, incarnation(rival))})
 			}
 		}
-		if e := w.lost(id); e.Cause != c.want || e.Silent.Len() != c.silent || e.Refused != quorum.Of(refuser) {
+		if e := w.lost(id); e.Cause != c.want || e.Unanswered.Len() != c.silent || e.Refused != quorum.Of(refuser) {
 			t.Errorf("%+v: %+v", c, e)
 		}
 	}
@@ -147,7 +147,7 @@ func TestCauseUnansweredAccepts(t *testing.T) {
 	w := newElectors(t, 3)
 	id := w.owned()
 	w.drop = func(m lease.Message) bool { return m.Kind == lease.KindAccept && m.From == id }
-	if e := w.lost(id); e.Cause != CauseUnanswered || e.Silent != others(w, id) {
+	if e := w.lost(id); e.Cause != CauseUnanswered || e.Unanswered != others(w, id) {
 		t.Errorf("%+v", e)
 	}
 }
@@ -364,9 +364,9 @@ func TestTheTextOfAnEndNamesTheNodes(t *testing.T) {
 		{TenureEnd{Cause: CauseRefused, Tries: 1, Refused: quorum.Of(2)}, "not renewed in time: node 2 refused"},
 		{TenureEnd{Cause: CauseRefused, Tries: 1, Refused: quorum.Of(2, 3), Promised: ballot.New(7, incarnation(3))},
 			"not renewed in time: nodes 2 and 3 refused, promised to node 3"},
-		{TenureEnd{Cause: CauseRefused, Tries: 1, Refused: quorum.Of(2), Owner: incarnation(3), Silent: quorum.Of(3)},
+		{TenureEnd{Cause: CauseRefused, Tries: 1, Refused: quorum.Of(2), Owner: incarnation(3), Unanswered: quorum.Of(3)},
 			"not renewed in time: node 2 refused, with a live lease of node 3; node 3 did not answer"},
-		{TenureEnd{Cause: CauseUnanswered, Tries: 2, Silent: quorum.Of(1, 3)},
+		{TenureEnd{Cause: CauseUnanswered, Tries: 2, Unanswered: quorum.Of(1, 3)},
 			"not renewed in time: nodes 1 and 3 did not answer"},
 		{TenureEnd{Cause: CauseLoopLate, Late: 30 * time.Millisecond, Gap: gap},
 			"not renewed in time: the lease loop was late by 30 ms (meanwhile this process used 3 ms of processor time, " +

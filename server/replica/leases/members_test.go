@@ -63,8 +63,8 @@ func TestFormerVotersOfNamedLeasesAreForgotten(t *testing.T) {
 		v.follow(now)
 		v.keepsSilent(n, time.Hour)
 		v.keepsSilent(n+50, time.Hour) // none of them
-		if v.silent != quorum.Of(n) {
-			t.Fatalf("of %v: silent %v", now, v.silent)
+		if v.unanswered != quorum.Of(n) {
+			t.Fatalf("of %v: unanswered %v", now, v.unanswered)
 		}
 	}
 }

@@ -29,15 +29,15 @@ func TestRanksAreApart(t *testing.T) {
 	}
 }
 
-// Nodes that are silent are asked first all the same if there are not enough others.
-func TestTheSilentAreAskedForWantOfOthers(t *testing.T) {
-	for _, silent := range []quorum.Set{quorum.Of(2, 3), quorum.Of(1, 2, 3), quorum.Of(1, 2)} {
+// Nodes that did not answer are asked first all the same if there are not enough others.
+func TestTheUnansweredAreAskedForWantOfOthers(t *testing.T) {
+	for _, unanswered := range []quorum.Set{quorum.Of(2, 3), quorum.Of(1, 2, 3), quorum.Of(1, 2)} {
 		w := newWorld(t)
 		l := w.nodes[1]
-		l.voters.silent = silent
+		l.voters.unanswered = unanswered
 		for counter := range uint64(6) {
 			if s := l.voters.first(counter); s.Len() != 2 {
-				t.Errorf("silent %v: %v are asked first", silent, s)
+				t.Errorf("unanswered %v: %v are asked first", unanswered, s)
 			}
 		}
 	}

@@ -12,25 +12,25 @@ import (
 
 // voters is what a node knows of whether the voters answer.
 type voters struct {
-	self   ballot.NodeID
-	voters quorum.Set
-	silent quorum.Set // did not answer in time when they were last asked at once
+	self       ballot.NodeID
+	voters     quorum.Set
+	unanswered quorum.Set // did not answer in time when they were last asked at once
 	// silences is the reading until which other voters keep silent after a restart, as they said; never ranged over.
 	silences map[ballot.NodeID]time.Duration
 }
 
 // first returns the voters that the attempt with this counter asks at once: a smallest quorum, a different one for each
-// attempt, without recently silent voters if enough others remain.
+// attempt, without those that lately did not answer if enough others remain.
 func (v *voters) first(counter uint64) quorum.Set {
 	var s quorum.Set
-	if v.voters.Has(v.self) && !v.silent.Has(v.self) {
+	if v.voters.Has(v.self) && !v.unanswered.Has(v.self) {
 		s.Add(v.self)
 	}
 	all := v.voters.Len()
-	for _, silent := range [...]bool{false, true} {
+	for _, unanswered := range [...]bool{false, true} {
 		for i := 0; i < all && s.Len() < v.voters.Need(); i++ {
 			n := v.voters.At((i + int(counter%uint64(all))) % all)
-			if v.silent.Has(n) == silent {
+			if v.unanswered.Has(n) == unanswered {
 				s.Add(n)
 			}
 		}
@@ -40,14 +40,14 @@ func (v *voters) first(counter uint64) quorum.Set {
 
 // follow goes over to other voters, and forgets its notes about former ones.
 func (v *voters) follow(voters quorum.Set) {
-	v.voters, v.silent = voters, v.silent.In(voters)
+	v.voters, v.unanswered = voters, v.unanswered.In(voters)
 	maps.DeleteFunc(v.silences, func(n ballot.NodeID, _ time.Duration) bool { return !voters.Has(n) })
 }
 
-// note takes n for silent, if it is a voter.
+// note notes that n did not answer, if it is a voter.
 func (v *voters) note(n ballot.NodeID) {
 	if v.voters.Has(n) {
-		v.silent.Add(n)
+		v.unanswered.Add(n)
 	}
 }
 
@@ -62,16 +62,16 @@ func (v *voters) missed(asked quorum.Set, answered func(ballot.NodeID) bool) {
 
 // heard notes that n answers.
 func (v *voters) heard(n ballot.NodeID) {
-	if !v.silent.Has(n) {
+	if !v.unanswered.Has(n) {
 		return
 	}
 	var s quorum.Set
-	for i := range v.silent.Len() {
-		if m := v.silent.At(i); m != n {
+	for i := range v.unanswered.Len() {
+		if m := v.unanswered.At(i); m != n {
 			s.Add(m)
 		}
 	}
-	v.silent = s
+	v.unanswered = s
 }
 
 // keepsSilent notes that n has said so, until a reading.

@@ -9,22 +9,22 @@ import (
 	"tenure/server/replica"
 )
 
-// AbsenceOf returns a in words.
-func AbsenceOf(a *replica.Absence) *api.Absence {
-	wait, known := a.Wait()
-	out := &api.Absence{Harmless: a.Harmless(), WaitMS: -1}
+// AbsenceOf returns s in words.
+func AbsenceOf(s *replica.IfStopped) *api.Absence {
+	left, known := s.HarmlessIn()
+	out := &api.Absence{Harmless: s.Harmless(), WaitMS: -1}
 	if known {
-		out.WaitMS = millisecondsLeft(wait)
+		out.WaitMS = millisecondsLeft(left)
 	}
 	switch {
 	case out.Harmless:
-	case !a.Enough:
+	case !s.Enough:
 		out.Why = "without this node no majority of the voters is heard"
 	case !known:
-		out.Why = nodesText(a.Behind) + " must catch up first"
+		out.Why = nodesText(s.Behind) + " must catch up first"
 	default:
-		out.Why = fmt.Sprintf("%s must be silent about the master lease after a start, for another %v", nodesText(a.Silent),
-			wait.Round(10*time.Millisecond))
+		out.Why = fmt.Sprintf("%s must be silent about the master lease after a start, for another %v", nodesText(s.Silent),
+			left.Round(10*time.Millisecond))
 	}
 	return out
 }

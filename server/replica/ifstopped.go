@@ -7,9 +7,9 @@ import (
 	"tenure/internal/ballot"
 )
 
-// Absence is what the cluster would be without this node, for whoever is about to stop it. It is a hint: a node may be
-// lost right after.
-type Absence struct {
+// IfStopped is what the cluster would be if this node were stopped: api.Absence. It is a hint: another node may be lost
+// right after.
+type IfStopped struct {
 	// Enough: without this node a majority of the voters is heard.
 	Enough bool
 	// Behind are the voters that are heard and lack so much that they could not vote for new slots soon.
@@ -21,20 +21,20 @@ type Absence struct {
 }
 
 // Harmless reports whether the others could elect a master and go on, at once.
-func (a *Absence) Harmless() bool { return a.Enough && a.Left == 0 }
+func (s *IfStopped) Harmless() bool { return s.Enough && s.Left == 0 }
 
-// freshFor is for how long the first heartbeats of a voter that has just started need not know how long it is silent.
+// freshFor is for how long after its start a voter may not know yet how long it is silent: its heartbeats then say 0.
 const freshFor = 3 * heartbeatTicks * TickEvery
 
 // lagOfBehind is how many slots a voter may lack that is about to apply them.
 const lagOfBehind = 1 << 12
 
-// absence returns what the cluster would be without this node, which has applied that slot.
-func (m *membersView) absence(now time.Duration, applied uint64) Absence {
+// ifStopped returns what the cluster would be if this node, which has applied that slot, were stopped.
+func (m *membersView) ifStopped(now time.Duration, applied uint64) IfStopped {
 	if !m.votes() {
-		return Absence{Enough: true}
+		return IfStopped{Enough: true}
 	}
-	var a Absence
+	var s IfStopped
 	var lefts []time.Duration // until each of those answers that have what they need
 	heard := 0
 	for i := range m.peers {
@@ -44,32 +44,32 @@ func (m *membersView) absence(now time.Duration, applied uint64) Absence {
 		}
 		heard++
 		if p.applied+lagOfBehind < applied {
-			a.Behind = append(a.Behind, p.node)
+			s.Behind = append(s.Behind, p.node)
 			continue
 		}
 		left := max(0, p.silent-max(0, now-p.heard), p.toldFrom+freshFor-now)
 		if left > 0 {
-			a.Silent = append(a.Silent, p.node)
+			s.Silent = append(s.Silent, p.node)
 		}
 		lefts = append(lefts, left)
 	}
 	majority := m.voters.Need()
-	a.Enough = heard >= majority
+	s.Enough = heard >= majority
 	slices.Sort(lefts)
 	switch {
-	case !a.Enough:
+	case !s.Enough:
 	case len(lefts) < majority:
-		a.Left = unknownLeft
+		s.Left = unknownLeft
 	default:
-		a.Left = lefts[majority-1]
+		s.Left = lefts[majority-1]
 	}
-	return a
+	return s
 }
 
 // unknownLeft stands for a time that nobody can tell: a voter must catch up first.
 const unknownLeft = time.Hour
 
-// Wait returns in how long the absence is harmless, if that is known.
-func (a *Absence) Wait() (wait time.Duration, known bool) {
-	return a.Left, a.Enough && a.Left < unknownLeft
+// HarmlessIn returns in how long it will be harmless to stop this node, if that is known.
+func (s *IfStopped) HarmlessIn() (left time.Duration, known bool) {
+	return s.Left, s.Enough && s.Left < unknownLeft
 }

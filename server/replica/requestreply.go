@@ -16,7 +16,7 @@ type Write struct {
 	ID      uint64        // drawn by the runner, never used twice in a run; forwarded: what the client's node calls it
 	Command []byte        // encoded by kv.EncodeCommand; shared from here on, never changed
 	Frees   bool          // see kv.Command.Frees: accepted while the disk is low
-	Wait    time.Duration // how long it may wait, from the round that takes it; 0: Until says until when
+	Wait    time.Duration // how long it may wait, from the round that takes it on; 0: until Until
 
 	// What only the client's node knows.
 	Keyed bool          `msgpack:"-"` // it has an idempotency key, or is repeatable: may be forwarded again
