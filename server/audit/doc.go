@@ -1,5 +1,5 @@
 // Package audit writes the audit log: a line of JSON for each write and each administrative act, also for denied ones.
-// It neither decides nor knows requests: packages web and resp pass it the acts and their outcomes.
+// It neither decides nor knows requests: service.Request.Record gives it each act with its outcome.
 //
 //	record.go  Record: one line
 //	log.go     Config, Log: the queue, and the goroutine that writes it

@@ -170,7 +170,7 @@ func (l *Log) Add(r Record) {
 	if complain {
 		l.log.Error().Uint64("lost", lost).Msg("lines of the audit log are lost: it cannot be written fast enough")
 	}
-	l.again()
+	l.wakeWriter()
 }
 
 // tellDenied adds lines about denied requests that have none. It returns what enqueue does. The caller holds mu.
@@ -189,7 +189,7 @@ func (l *Log) tellLate() {
 		l.tellDenied(time.Now(), true)
 	}
 	l.mu.Unlock()
-	l.again()
+	l.wakeWriter()
 }
 
 // enqueue adds the line of r to those that wait, or counts it as lost, and reports whether to say so. The caller holds
@@ -244,13 +244,13 @@ func (l *Log) drain(empty batch) (b batch, closed bool) {
 	defer l.mu.Unlock()
 	b, l.waiting = l.waiting, empty
 	if l.closed {
-		l.again()
+		l.wakeWriter()
 	}
 	return b, l.closed
 }
 
-// again has the writer look once more.
-func (l *Log) again() {
+// wakeWriter has the writer look for lines.
+func (l *Log) wakeWriter() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -275,11 +275,16 @@ func (l *Log) written(b batch) {
 		}
 		complain = l.lose(uint64(part), time.Now())
 	}
-	lost, again := l.lost, l.said && err == nil
-	l.said = l.said && !again || complain && part > 0
+	lost, recovered := l.lost, l.said && err == nil
+	switch {
+	case recovered:
+		l.said = false
+	case complain && part > 0:
+		l.said = true
+	}
 	l.mu.Unlock()
 	switch {
-	case again:
+	case recovered:
 		l.log.Info().Uint64("lost", lost).Msg("the audit log is written again; lost: lines since the node has started")
 	case !complain:
 	case part == 0:
@@ -302,7 +307,7 @@ func (l *Log) Close(ctx context.Context) error {
 		l.denied.late.Stop()
 	}
 	l.mu.Unlock()
-	l.again()
+	l.wakeWriter()
 	select {
 	case <-l.done:
 		return l.to.Close()

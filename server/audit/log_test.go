@@ -195,7 +195,7 @@ func TestAFailingDisk(t *testing.T) {
 			l.mu.Lock()
 			l.waiting.lines = append(append(l.waiting.lines, (&Record{Act: "a"}).line()...), (&Record{Act: "b"}).line()...)
 			l.mu.Unlock()
-			l.again()
+			l.wakeWriter()
 			synctest.Wait()
 		}
 		s.set(func() { s.fail = nil })
