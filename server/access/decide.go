@@ -59,7 +59,8 @@ func (r *Request) NeedSome(p acl.Permission, timeout time.Duration) error {
 func (r *Request) NeedNow(p acl.Permission, timeout time.Duration) error {
 	until := time.Now().Add(timeout)
 	r.needs = append(r.needs, need{p, false})
-	if err := r.decider.rounds.wait(timeout, r.Again() == nil); err != nil {
+	known := r.Again() == nil // by what this node knows so far
+	if err := r.decider.rounds.wait(timeout, known); err != nil {
 		return err
 	}
 	return r.settle(time.Until(until))
