@@ -125,7 +125,7 @@ func (n *node) keepAsking(ctx context.Context, ask func() error) (done bool, err
 			return false, refusedToJoin(err)
 		}
 		text := waitsForCluster + n.cfg.Join + ": " + err.Error()
-		n.front.Wait(text)
+		n.front.SetProblem(text)
 		if now := n.clock.Now(); text != said || now-at > joinLogEvery {
 			n.log.Warn().Str("join", n.cfg.Join).Err(err).Msg("not let into the cluster yet; asking again")
 			said, at = text, now

@@ -200,9 +200,9 @@ func (n *node) open(ctx context.Context) error {
 		return err
 	}
 	if n.store.Identity().Formed {
-		n.front.Wait(waitsForItself)
+		n.front.SetProblem(waitsForItself)
 	} else {
-		n.front.Wait(waitsForMembers)
+		n.front.SetProblem(waitsForMembers)
 	}
 	fresh, err := n.join(ctx)
 	if err != nil {

@@ -44,15 +44,15 @@ func TestStages(t *testing.T) {
 // A node of a new cluster that waits for nodes which nobody has started yet keeps nobody waiting.
 func TestAFounderThatWaitsIsReady(t *testing.T) {
 	n := newNode(Config{Node: 1}, nil)
-	n.front.Wait(waitsForMembers)
+	n.front.SetProblem(waitsForMembers)
 	if s := n.stage(0); !s.Ready || s.Text != waitsForMembers {
 		t.Errorf("%+v", s)
 	}
-	n.front.Wait(waitsForStore)
+	n.front.SetProblem(waitsForStore)
 	if s := n.stage(6); s.Ready || s.Moves != 7 {
 		t.Errorf("while it opens its directory: %+v", s)
 	}
-	n.front.Wait(waitsForItself)
+	n.front.SetProblem(waitsForItself)
 	if s := n.stage(6); s.Ready || s.Moves != 6 {
 		t.Errorf("before it takes part: %+v", s)
 	}

@@ -101,7 +101,7 @@ func (s *subscriptions) notifier(prefix string, after uint64) (*notifier, error)
 	if err != nil {
 		return nil, err
 	}
-	place, err := s.to.Bounds.Wait()
+	place, err := s.to.Bounds.TakePlace()
 	if err != nil {
 		return nil, err
 	}

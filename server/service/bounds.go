@@ -108,8 +108,8 @@ func (b *Bounds) Charge() {
 	}
 }
 
-// Wait takes a place among the waits of the client, to be given back.
-func (b *Bounds) Wait() (admission.Place, error) {
+// TakePlace takes a place among the waits of the client, to be given back. It does not wait.
+func (b *Bounds) TakePlace() (admission.Place, error) {
 	place, err := b.control.Places.Take(b.client)
 	if err != nil {
 		b.late = true

@@ -25,7 +25,7 @@ var codes = []struct {
 	{ErrLeaseGone, api.CodeLost},
 	{ErrOverloaded, api.CodeOverloaded},
 	{ErrNotCaughtUp, api.CodeNotReady},
-	{ErrOtherCluster, api.CodeOtherCluster}, // before what it is besides
+	{ErrOtherCluster, api.CodeOtherCluster}, // before ErrNotApplied, which it wraps
 	{ErrNotApplied, api.CodeNotApplied},
 	{access.ErrUnknownToken, api.CodeUnknownToken},
 	{access.ErrUnsure, api.CodeNotApplied},

@@ -5,7 +5,8 @@
 //	front.go               whether there is a node yet, and whether it serves
 //	service.go             the part of a listener's configuration that all protocols have
 //	request.go             a request; no other way leads to keys, sessions and leases
-//	permit.go, needs.go    who asks, and what was found allowed; what may be asked of that
+//	permit.go              who asks, and what was found allowed
+//	permitneeds.go         the permissions for what is no command of the log
 //	bounds.go              what it takes of the bounds on all clients
 //	line.go                what the audit log says of it
 //	requestwrites.go       a command is applied once; where one copy is refused, an earlier one may have been applied
@@ -18,6 +19,31 @@
 //	grant.go               what a client keeps of a lease
 //	errors.go, codes.go    what is answered instead of a result; its code, and what that says of the outcome
 //	results.go             the same of what the log did not carry out
-//	node.go                what a node does for all that: the types of reads.go, writes.go, leases.go, members.go and
-//	                       backups.go, joined
+//	node.go, node*.go      what a node does for all that: Node joins the interfaces of the other files
+//
+// # Which function does it
+//
+//	a request is decided                       Permit.decide; a command of the log: Request.MayWrite
+//	nobody is served yet, or any more          Front.refusal
+//	decided again by a newer state:
+//	  a write that the log refused             Request.Write, decideAgain
+//	  a refusal that waited for the master     access.Request.settle, by Permit.decide
+//	  a read, after it                         Request.Get, GetMany, Snapshot, Backup, by Permit.Again
+//	  a session or lease that is not found or
+//	  not allowed yet                          Request.MayEndSession, RenewLeases, by Permit.Refresh
+//	  a lease that waits                       Request.Lease, by Permit.while
+//	  a query or stream that waits             the protocol, by Permit.Again after Permit.News or Expires
+//	a place in the bounds on clients           Bounds.Enter, Ask, TakePlace, Answer
+//	the size of a value                        the protocol, where it reads the value: see packages web and resp
+//	an error gets its code                     CodeOf; a result of the log: CodeOfResult
+//	what a code says of the outcome            OutcomeOf
+//	"unknown" is answered:
+//	  the node does not know                   ErrUnknown of the Node: KV.outcome and others in package backend
+//	  an error does not say                    InDoubt
+//	  an earlier copy may have been applied    afterDoubt
+//	the audit line is filled                   the methods of Line
+//	  and written                              Request.Record, by audit.Log.Add
+//	timeouts: how long the node may take       Config.ClientTimeout, or less: the protocol gives it to Request.Identify
+//	  a write with all its decisions           Request.Write
+//	  the wait for a busy lease                LeaseCommand.Wait, besides its Timeout
 package service

@@ -10,10 +10,12 @@ import (
 
 // What a Node reports instead of a result. Each is wrapped with what happened and what to do.
 var (
-	// ErrNotApplied: refused before anything was proposed; safe to retry.
+	// ErrNotApplied: not applied, and never will be; safe to retry. It was refused before it was proposed, or the log has
+	// refused it.
 	ErrNotApplied = errors.New("not applied")
 	// ErrOtherCluster is an ErrNotApplied of a node that must not serve clients, because its cluster was founded beside
-	// another one. The client should ask another node.
+	// another one. The client should ask another node. Its text is that of ErrNotApplied on purpose; that it is another
+	// error gives it another code.
 	ErrOtherCluster = fmt.Errorf("%w", ErrNotApplied)
 	// ErrNotCaughtUp: a read, which another node could answer.
 	ErrNotCaughtUp = errors.New("this node has not caught up with the others: ask another one")

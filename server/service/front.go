@@ -41,8 +41,8 @@ func FrontOf(n Node) *Front {
 	return f
 }
 
-// Wait changes what the node says that it waits for.
-func (f *Front) Wait(problem string) {
+// SetProblem changes what the node says that it waits for.
+func (f *Front) SetProblem(problem string) {
 	s := *f.starting.Load()
 	s.Problem = problem
 	f.starting.Store(&s)
@@ -54,7 +54,7 @@ func (f *Front) Serve(n Node) { f.node.Store(&n) }
 // Close refuses every request with problem from now on, also reads of keys under way. If the caller holds the state's
 // lock for writing, no client sees keys as of then or later.
 func (f *Front) Close(problem string) {
-	f.Wait(problem)
+	f.SetProblem(problem)
 	f.closed.Store(true)
 }
 

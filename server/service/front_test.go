@@ -170,7 +170,7 @@ func TestWhatIsReadWhileTheFrontIsClosedIsRefused(t *testing.T) {
 // What the node says of itself it says before it serves, and not once it was closed.
 func TestTheStatusBeforeTheNodeServes(t *testing.T) {
 	f := NewFront(api.Status{Node: 3, Problem: "it opens its data directory"})
-	f.Wait("it joins")
+	f.SetProblem("it joins")
 	if s := f.Status(); s.Node != 3 || s.Problem != "it joins" {
 		t.Error(s)
 	}

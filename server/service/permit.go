@@ -101,7 +101,8 @@ func (p *Permit) NeedKnown() error {
 	return p.decide(func(t *access.Request, _ acl.Permission, d time.Duration) error { return t.Known(d) }, acl.Permission{})
 }
 
-// KnownHere is NeedKnown by this node's present state, without a wait.
+// KnownHere returns what NeedKnown would, by this node's present state alone: it never waits for the master. Unlike
+// NeedKnown it does not count as a decision; see MustBeDecided.
 func (p *Permit) KnownHere() error {
 	if err := p.refusal(); err != nil {
 		return err
@@ -141,16 +142,22 @@ func (p *Permit) decide(how func(*access.Request, acl.Permission, time.Duration)
 
 // may reports whether the client is allowed need too. Something must have been decided before.
 func (p *Permit) may(need acl.Permission) bool {
+	if !p.Decides() {
+		return true
+	}
 	if !p.asked {
-		return !p.Decides()
+		return false
 	}
 	return p.tokens.May(need)
 }
 
 // maySome is may for any one name that begins with that of need.
 func (p *Permit) maySome(need acl.Permission) bool {
+	if !p.Decides() {
+		return true
+	}
 	if !p.asked {
-		return !p.Decides()
+		return false
 	}
 	return p.tokens.MaySome(need)
 }

@@ -33,8 +33,9 @@ func (s *Service) Begin(r *Request, at End) {
 
 var errNotIdentified = fmt.Errorf("%w: nothing is known of the client yet", ErrNotApplied)
 
-// Identify says whose request r is, or why that is not known. Each question to the node takes at most timeout. With
-// tokens it takes a hash, so it comes after the bounds on requests where it can.
+// Identify says whose request r is or, with unidentified, why that is not known. Each later question to the node takes
+// at most timeout. With tokens, Identify computes a hash: where possible, call it once Bounds.Enter has let the request
+// in.
 func (r *Request) Identify(who Credentials, unidentified error, timeout time.Duration) {
 	r.Permit = Permit{front: r.service.front, who: who, timeout: timeout, unidentified: unidentified}
 	if decider := r.service.cfg.Access; decider != nil && unidentified == nil {

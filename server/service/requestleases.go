@@ -19,7 +19,7 @@ func (r *Request) Lease(ctx context.Context, c LeaseCommand) (LeaseGrant, error)
 		g, err := r.node().Lease(ctx, c)
 		return g, InDoubt(err)
 	}
-	place, err := r.Bounds.Wait()
+	place, err := r.Bounds.TakePlace()
 	if err != nil {
 		return LeaseGrant{}, err
 	}

@@ -51,7 +51,7 @@ func (r *Request) MayWriteHere(c *kv.Command) error {
 }
 
 // Write has c applied once, if the client may do all of it. drawn says that the idempotency key of c is this node's
-// own. took may be nil. An error says that c was not proposed, or that its outcome is unknown.
+// own. took may be nil. An error says that c was not applied and never will be, or that its outcome is unknown.
 //
 // If permissions were taken away meanwhile, so that the log has refused c, this node decides once more and sends
 // another copy. That verdict is about one copy. So once the log says that an earlier one may have been applied, every
@@ -62,13 +62,15 @@ func (r *Request) Write(c kv.Command, drawn bool, took *slow.Write) (kv.Result, 
 		return kv.Result{}, err
 	}
 	left := r.timeout
-	if r.asked { // which may have taken a while
+	if r.asked {
+		// The decision may have waited for the master, and that time counts. But who was found allowed sends one copy,
+		// however late it is.
 		left = max(time.Until(until), 1)
 	}
 	for ; left > 0; left = time.Until(until) {
 		c.Decided = r.decidedAt()
 		write := r.node().Write
-		if drawn && !doubt { // a new base would make a second write of a copy in doubt
+		if drawn && !doubt { // with a new base, this copy could be applied beside the one in doubt
 			write = r.node().WriteDrawn
 		}
 		res, err := write(left, c, took)

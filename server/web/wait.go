@@ -72,7 +72,7 @@ func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
 	}
 	defer waiter.Close()
 	x.req.MustBeDecided()
-	place, err := x.req.Bounds.Wait()
+	place, err := x.req.Bounds.TakePlace()
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (h *watchHandler) stream(x *exchange) error {
 		return service.Overloaded(err)
 	}
 	defer w.Close()
-	place, err := x.req.Bounds.Wait()
+	place, err := x.req.Bounds.TakePlace()
 	if err != nil {
 		return err
 	}
