@@ -24,8 +24,8 @@ type batch struct {
 	failed string // the error that was replied last
 	timed  bool   // a reply is about the time to live of a key
 
-	// once: copies of the commands may be parsed later, and must have as many steps and the same replies. So a moment that
-	// has passed gives the shortest time to live, and does not delete.
+	// once: the commands are behind TENURE.ONCE. A copy of them may be parsed later, and must have as many steps and the
+	// same replies then. So a moment that has passed gives the shortest time to live instead of a deletion.
 	once bool
 
 	v3            bool // how ready replies are written

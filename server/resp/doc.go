@@ -35,5 +35,11 @@
 //	errors.go, survive.go
 //	             replies to errors of the node, to unknown outcomes, and after a fault of this package
 //
+// # The size of a value
+//
+// No value has more than MaxValueBytes. Config.limits gives the bound to the proto.Reader. Its method argument drops a
+// command with a larger argument, and conn.tooLarge refuses it. APPEND makes a value from two: the bound goes with the
+// command (appendTo in strings.go), and the log enforces it.
+//
 // DESIGN.md says why it is built so.
 package resp

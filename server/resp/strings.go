@@ -3,6 +3,7 @@ package resp
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -69,6 +70,8 @@ func set(b *batch, args [][]byte) {
 	if s.mode&kv.ModeReturn != 0 {
 		reply = replyValue
 	}
+	// A time that has passed deletes the key. A copy that is parsed later must have the same steps, so behind TENURE.ONCE
+	// the key is written, and expires at once.
 	if s.gone && b.once {
 		s.gone, s.ttl = false, shortest
 	}
@@ -129,28 +132,33 @@ func parseSetting(args [][]byte, name string) (s setting, refusal string) {
 		case "ifeq":
 			mode = kv.ModeEqual
 		}
-		switch {
-		case mode == kv.ModeEqual && i+1 < len(args):
+		switch last := i+1 == len(args); {
+		case mode != 0 && mode != kv.ModeEqual: // an option without an argument
+		case last:
+			return s, errSyntax
+		case mode == kv.ModeEqual:
 			i++
 			s.test = args[i]
-		case mode == kv.ModeEqual:
-			return s, errSyntax
-		case mode == 0 && (i+1 == len(args) || !isUnit(word) || unit != "" && unit != word):
-			return s, errSyntax
-		case mode == 0:
+		case isUnit(word) && (unit == "" || unit == word):
 			i++
 			unit, at = word, args[i]
+		default:
+			return s, errSyntax
 		}
 		s.mode |= mode
 	}
-	exclusive := s.mode & (kv.ModeAbsent | kv.ModePresent | kv.ModeEqual)
-	if exclusive&(exclusive-1) != 0 || unit != "" && s.mode&kv.ModeKeep != 0 {
+	if s.conditions() > 1 || unit != "" && s.mode&kv.ModeKeep != 0 {
 		return s, errSyntax
 	}
 	if unit != "" {
 		s.ttl, s.gone, refusal = parseTime(unit, at, name)
 	}
 	return s, refusal
+}
+
+// conditions returns how many conditions on the key there are.
+func (s *setting) conditions() int {
+	return bits.OnesCount(uint(s.mode & (kv.ModeAbsent | kv.ModePresent | kv.ModeEqual)))
 }
 
 // isUnit reports whether word is one that parseTime knows.

@@ -28,7 +28,9 @@
 //	query names of Consul's clients without a meaning      foreign.go
 //	unknown members of JSON are refused                    jsonbody.go
 //	keys: 1 to 1,024 bytes of UTF-8, decoded once          kv.go (key), rules.go (checkKey)
-//	a body is bounded before it is allocated               body.go
+//	a body is bounded before it is allocated               body.go (bodies.read)
+//	no value has more than MaxValueBytes                   body.go (read: the body of a PUT is the value), kvpost.go
+//	                                                       (checkPost), txn.go (part); each refuses by bodies.tooLarge
 //	one write, its key and base, its outcome               writes.go
 //	index headers, never 0                                 reads.go (setReadMeta)
 //	listings stream from one snapshot                      kvlist.go, jsonlist.go

@@ -48,7 +48,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// statuses are those of the codes. A session that is none is a 500, as Consul's clients expect.
+// statuses are the HTTP statuses of the codes. An ID that names no session gets 500, as Consul's clients expect.
 var statuses = map[api.Code]int{
 	api.CodeCondition: http.StatusConflict, api.CodeNotFound: http.StatusNotFound,
 	api.CodeNoSession: http.StatusInternalServerError, api.CodeFenced: http.StatusConflict,
@@ -70,8 +70,8 @@ var statuses = map[api.Code]int{
 	api.CodeInternal: http.StatusInternalServerError,
 }
 
-// codeOf returns the status and the code of err. An error that says nothing about the outcome is that of a read here;
-// see service.InDoubt.
+// codeOf returns the status and the code of err. An error without a code comes from a read: those of writes have one,
+// from service.InDoubt.
 func codeOf(err error) (status int, code api.Code) {
 	code, ok := service.CodeOf(err)
 	if !ok {
