@@ -528,7 +528,7 @@ func TestAnAbortedTransactionTellsNothingOfOthers(t *testing.T) {
 	s := g.as("own")
 	s.want("MULTI", "OK")
 	s.want("SET q/mine 0123456789", "QUEUED")
-	s.want("EXEC", "-EXECABORT Transaction discarded because of: OOM no space: the quota of a prefix does not allow it: nothing was changed: delete keys under that prefix, or have its quota raised, then try again")
+	s.want("EXEC", "-EXECABORT Transaction discarded because of: OOM no room under a quota: the quota of a prefix does not allow it: nothing was changed: delete keys under that prefix, or have its quota raised, then try again")
 }
 
 // A connection that asks for nothing keeps little of what it has asked for.

@@ -23,8 +23,9 @@ var (
 	ErrOverloaded = errors.New("not applied: overloaded")
 	// ErrUnknown: the write may have been applied, or may still be.
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrNoSpace: the disk's reserve or the quota is reached; deletes and reads go on.
-	ErrNoSpace = errors.New("no room")
+	// ErrNoSpace: too many disks have reached their reserve or --quota-bytes; deletes and reads go on. A prefix over its
+	// quota and a full table have the same code: see whyNotDone.
+	ErrNoSpace = errors.New("no room on disk")
 )
 
 // Error is a refusal with a code of its own, which says what the outcome is.

@@ -76,10 +76,10 @@ func whyNotDone(c *kv.Command, res *kv.Result) string {
 		return "fenced: a larger token than " + strconv.FormatUint(c.Token, 10) + " of " + strconv.Quote(c.Fence) +
 			" was seen: nothing was changed: whoever holds the newer token is the owner"
 	case kv.CodeFull:
-		return "no room: " + tables + ": nothing was changed: end some, then try again"
+		return "no room in a table: " + tables + ": nothing was changed: end some, then try again"
 	case kv.CodeQuota:
-		return "no space: " + overQuota(res) + ": nothing was changed: delete keys under that prefix, or have its quota raised, " +
-			"then try again"
+		return "no room under a quota: " + overQuota(res) + ": nothing was changed: delete keys under that prefix, " +
+			"or have its quota raised, then try again"
 	case kv.CodeExists:
 		return "a session of this ID exists: use a new idempotency key for each session"
 	case kv.CodeTooLarge:
