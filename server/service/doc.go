@@ -32,17 +32,19 @@
 //	  a session or lease that is not found or
 //	  not allowed yet                          Request.MayEndSession, RenewLeases, by Permit.Refresh
 //	  a lease that waits                       Request.Lease, by Permit.while
-//	  a query or stream that waits             the protocol, by Permit.Again after Permit.News or Expires
+//	  a query or stream that waits             the protocol, after Permit.News or Expires: waits.await and eventStream
+//	                                           of package web by Permit.Again, reader of package resp by KnownHere
 //	a place in the bounds on clients           Bounds.Enter, Ask, TakePlace, Answer
 //	the size of a value                        the protocol, where it reads the value: see packages web and resp
 //	an error gets its code                     CodeOf; a result of the log: CodeOfResult
 //	what a code says of the outcome            OutcomeOf
 //	"unknown" is answered:
-//	  the node does not know                   ErrUnknown of the Node: KV.outcome and others in package backend
+//	  the node does not know                   package backend, such as KV.outcome: ErrUnknown. Why: write.lose and
+//	                                           the functions expire and lost in package replica
 //	  an error does not say                    InDoubt
 //	  an earlier copy may have been applied    afterDoubt
 //	the audit line is filled                   the methods of Line
-//	  and written                              Request.Record, by audit.Log.Add
+//	  and written                              Request.Record, by audit.Log.Add; called in trail.go of both protocols
 //	timeouts: how long the node may take       Config.ClientTimeout, or less: the protocol gives it to Request.Identify
 //	  a write with all its decisions           Request.Write
 //	  the wait for a busy lease                LeaseCommand.Wait, besides its Timeout
