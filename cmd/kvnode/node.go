@@ -54,7 +54,18 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	})
 	defer done()
 	cfg.Reload = onHangup(ctx, cfg.TLS, cfg.Logger, to)
-	if os.Getenv("NOTIFY_SOCKET") != "" { // somebody listens
+	switch {
+	case s.onlyReady:
+		var stop context.CancelFunc
+		ctx, stop = context.WithCancel(ctx)
+		defer stop()
+		cfg.Told = func(x server.Stage) {
+			if x.Ready {
+				logger.Info().Msg("the node is ready, and stops: start it as before")
+				stop()
+			}
+		}
+	case os.Getenv("NOTIFY_SOCKET") != "": // somebody listens
 		cfg.Told = to.stage
 	}
 	if adaptive {

@@ -26,13 +26,14 @@ func newRejoin(environ []string, stderr io.Writer) *cobra.Command {
 		Short: "Join again, in place of oneself, with a data directory that is damaged",
 		Long: "Move all files of the data directory aside, into DIR/aside-DATE-TIME, where they are kept; then join the\n" +
 			"cluster and take the place that this node had in it. It is the same as starting a node with --join and\n" +
-			"--replace on an empty directory, and runs until it is stopped. From then on start it as before, also if that\n" +
-			"is with --id and --cluster: the node has another number then, and its directory knows which one is meant. If\n" +
-			"the cluster has no member of that name any more, it joins as a further one.\n\n" +
+			"--replace on an empty directory, and runs until it is stopped, with --stop-when-ready until the node serves\n" +
+			"clients. From then on start it as before, also if that is with --id and --cluster: the node has another\n" +
+			"number then, and its directory knows which one is meant. If the cluster has no member of that name any more,\n" +
+			"it joins as a further one.\n\n" +
 			"A directory that is in use is refused, and so is one with which the node could go on. Another cluster than\n" +
 			"the one that the node was in refuses it. The other flags are those of kvnode itself. Without --join it asks\n" +
 			"the members that --cluster or the directory names.",
-		Example: "  kvnode rejoin --config /etc/kvnode.toml\n" +
+		Example: "  runuser -u kvnode -- kvnode rejoin --stop-when-ready --config /etc/kvnode.toml\n" +
 			"  kvnode rejoin --data ./node3 --join 127.0.0.1:8300 --peer 127.0.0.1:8302 --client 127.0.0.1:8502",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,9 +62,13 @@ func newRejoin(environ []string, stderr io.Writer) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&s.giveUp, "give-up", false, "also if the directory is whole, and into any cluster: its own is "+
 		"no more, or the node was removed from it")
+	cmd.Flags().BoolVar(&s.onlyReady, stopWhenReady, false, "stop in order once the node is ready: its service goes on "+
+		"with the directory")
 	cmd.Flags().AddFlagSet(s.flags)
 	return cmd
 }
+
+const stopWhenReady = "stop-when-ready"
 
 // isThere returns an error if nobody listens at the address of a member, or it is one for clients: then no file is
 // moved. Who speaks HTTP answers a bad request; a port for peers ends the connection.

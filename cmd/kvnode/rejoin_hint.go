@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"tenure/internal/ownfile"
 	"tenure/internal/shown"
 	"tenure/server"
 	"tenure/server/recovery"
@@ -19,14 +20,14 @@ func (s *settings) withCommand(err error) error {
 		return err
 	}
 	if s.wasAlone() {
-		return fmt.Errorf("%w; it was alone in its cluster: make a new one of a backup, with kvnode restore FILE "+
-			"--data DIR", err)
+		return fmt.Errorf("%w; it was alone in its cluster: make a new one of a backup, with %skvnode restore FILE "+
+			"--data DIR", err, ownfile.AsOwner(s.cfg.Data))
 	}
 	return fmt.Errorf("%w; to rebuild it from the other members: %s", err, s.rejoinCommand())
 }
 
 // rejoinCommand is the command line of kvnode rejoin for this node. What was set by the environment or a file counts
-// again.
+// again. A service is told to stop when it is ready: its supervisor starts it from then on.
 func (s *settings) rejoinCommand() string {
 	was, _ := recovery.FormerOf(s.cfg.Data)
 	args := []string{"kvnode", "rejoin", "--join", "HOST:PORT"}
@@ -55,6 +56,9 @@ func (s *settings) rejoinCommand() string {
 			}
 		}
 	})
+	if as := ownfile.AsOwner(s.cfg.Data); as != "" { // a service, which its supervisor starts again
+		return as + strings.Join(args, " ") + " --" + stopWhenReady
+	}
 	return strings.Join(args, " ")
 }
 

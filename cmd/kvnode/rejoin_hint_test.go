@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -53,6 +56,40 @@ func TestDamageTellsTheCommandToRejoin(t *testing.T) {
 		}
 		if last := strings.TrimSpace(o.stderr); o.code != code || !strings.HasSuffix(last, c.says) {
 			t.Errorf("%q: %d\n%s\nwant\n…%s", c.args, o.code, o.stderr, c.says)
+		}
+	}
+}
+
+// A rescue by hand ends by itself once the node is ready, so that its service can go on with the directory.
+func TestRejoinStopsWhenReady(t *testing.T) {
+	inEmptyDir(t, nil)
+	for _, only := range []bool{true, false} {
+		old := run
+		run = func(ctx context.Context, c server.Config) error {
+			if c.Told == nil {
+				return errors.New("nobody is told")
+			}
+			c.Told(server.Stage{Text: "this node receives a copy of the state", Moves: 1})
+			if ctx.Err() != nil {
+				return errors.New("it stops too soon")
+			}
+			c.Told(server.Stage{Ready: true, Text: "follower"})
+			return ctx.Err()
+		}
+		peer, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		args := []string{"rejoin", "--data", "d", "--node-name", "n3", "--peer", "127.0.0.1:83", "--join", peer.Addr().String()}
+		if only {
+			args = append(args, "--stop-when-ready")
+		}
+		code := execute(args, nil, &out, &out)
+		run = old
+		peer.Close()
+		if said := out.String(); only != strings.Contains(said, "context canceled") || !only != strings.Contains(said, "nobody is told") {
+			t.Errorf("--stop-when-ready=%v: %d\n%s", only, code, said)
 		}
 	}
 }

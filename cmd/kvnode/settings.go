@@ -36,6 +36,7 @@ type settings struct {
 	anew      bool   // the files in the directory are set aside
 	giveUp    bool   // the node may join another cluster than the directory's
 	givenName string // the node's name on the command line, if it has one
+	onlyReady bool   // the node stops once it is ready
 
 	cfg     server.Config // the settings as they were given; build adds the rest
 	tls     tlsSettings

@@ -68,14 +68,20 @@ func (e *OtherUser) as() string {
 	return fmt.Sprintf("setpriv --reuid %d --regid %d --clear-groups -- ", e.Owner, e.Group)
 }
 
-// AsOwner returns what root types before a command to run it as the owner of dir; "" if root owns it, or if this user is
-// not root.
+// maxSystemAccount is the highest user id of accounts for services, as Debian, Fedora and systemd have it. Nobody logs in
+// by such an account, so root types what its processes print.
+const maxSystemAccount = 999
+
+// AsOwner returns what root types before a command to run it as the owner of dir, for a line that this process prints.
+// It is "" if root owns dir, or if this user, who owns it or is not root, can type the command without it.
 func AsOwner(dir string) string {
-	e, ok := CheckDir(dir).(*OtherUser)
-	if !ok || e.User != 0 {
-		return ""
+	if e, ok := CheckDir(dir).(*OtherUser); ok && e.User == 0 {
+		return e.as()
 	}
-	return e.as()
+	if uid := os.Geteuid(); uid > 0 && uid <= maxSystemAccount {
+		return (&OtherUser{Owner: uid, Group: os.Getegid()}).as()
+	}
+	return ""
 }
 
 // Owner returns the name of the user to whom the file of that name belongs, and reports whether that is another user

@@ -89,3 +89,24 @@ func TestWhatToTypeAsTheOwner(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What a service prints is typed by root, since nobody logs in as the service's user.
+func TestASystemAccountIsNamed(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become somebody else")
+	}
+	dir := t.TempDir()
+	as := func(uid int) string {
+		if err := syscall.Seteuid(uid); err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Seteuid(0)
+		return AsOwner(dir)
+	}
+	if got := as(1); got != "runuser -u daemon -- " && got != "runuser -u bin -- " {
+		t.Errorf("as a system account: %q", got)
+	}
+	if got := as(54321); got != "" {
+		t.Errorf("as somebody who logs in: %q", got)
+	}
+}
