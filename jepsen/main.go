@@ -36,7 +36,7 @@ func root() *cobra.Command {
 	c.AddCommand(mutantsCommand())
 	c.AddCommand(oneLineCommand())
 	c.AddCommand(exploreCommand(), compareCommand())
-	c.AddCommand(runCommand(), matrixCommand())
+	c.AddCommand(runCommand(), loadCommand(), matrixCommand())
 	c.AddCommand(damageCommand(), hostileCommand(), alertsCommand())
 	c.AddCommand(benchCommand(), sweepCommand())
 	return c
