@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,6 +60,28 @@ func (k *connection) completeLeases(
 		}
 		return out
 	})
+}
+
+// completeMembers completes a node as the first argument, or as the value of a flag of a command without arguments: by its
+// name if it has one.
+func (k *connection) completeMembers(
+	cmd *cobra.Command, args []string, _ string,
+) ([]string, cobra.ShellCompDirective) {
+	return k.complete(cmd, args, func(ctx context.Context, c *client.Client) (out []completion.Candidate) {
+		list, _ := c.Members().List(ctx)
+		for _, m := range list.Members {
+			number := strconv.FormatUint(m.Node, 10)
+			out = append(out, completion.Candidate{Name: cmp.Or(m.Name, number), About: "node " + number + ", " + roleOf(m, list)})
+		}
+		return out
+	})
+}
+
+// flagOfMembers has the values of a flag completed as members are.
+func (k *connection) flagOfMembers(cmd *cobra.Command, flag string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, k.completeMembers); err != nil {
+		panic(err) // it is not defined
+	}
 }
 
 // complete completes the first argument by what find finds. The scripts of package completion get the names past package

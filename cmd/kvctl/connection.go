@@ -42,6 +42,9 @@ func (k *connection) addEndpoints(f *pflag.FlagSet) {
 // refusedTimeout is how long a command goes on if nothing listens at any endpoint. A node that restarts is back sooner.
 const refusedTimeout = 500 * time.Millisecond
 
+// defaultEndpoints reports whether nobody has named the endpoints.
+func (k *connection) defaultEndpoints() bool { return k.endpointsFrom == "" && !k.endpointsGiven }
+
 // endpointsOrigin returns what has named the endpoints.
 func (k *connection) endpointsOrigin() string {
 	if k.endpointsFrom != "" && !k.endpointsGiven {

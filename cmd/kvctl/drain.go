@@ -24,6 +24,8 @@ func newDrain(a *app) *cobra.Command {
 			"--off ends a drain, and so does a restart of the node. NODE is a number or a name.",
 		Example: "  kvctl drain 2\n  kvctl drain 2 --off\n  kvctl --endpoints localhost:8500 drain --self",
 		Args:    arguments(0, 1),
+
+		ValidArgsFunction: a.completeMembers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case off && force:

@@ -217,6 +217,18 @@ func TestSessionCompletion(t *testing.T) {
 	}
 }
 
+// Nodes are completed by name, also as the value of a flag.
+func TestMemberCompletion(t *testing.T) {
+	c := start(t, 3)
+	for _, line := range []string{"drain", "member remove", "member update", "master transfer --to",
+		"status --wait-safe-to-restart"} {
+		o := kvctl(t, c, "", append(append([]string{"__complete"}, strings.Fields(line)...), "")...)
+		if !strings.HasPrefix(o.out, "node-1\nnode-2\nnode-3\n:") {
+			t.Errorf("%s: %q %q", line, o.out, o.errOut)
+		}
+	}
+}
+
 // TestSessionList shows what sessions hold and how long they have.
 func TestSessionList(t *testing.T) {
 	c := start(t, 1)

@@ -68,7 +68,7 @@ func newLeaseAcquire(a *app) *cobra.Command {
 			"If --timeout is given, the command ends within that time, however long --wait is.",
 		Example:           "  kvctl lease acquire jobs/nightly --ttl 30s --wait 1m",
 		Args:              arguments(1, 1),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeLeases,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Wait < 0 {
 				return usage("--wait must not be negative")
@@ -114,7 +114,7 @@ func newLeaseRenew(a *app) *cobra.Command {
 			"exit code is 1 if the lease is gone. After any other failure the lease lasts as long as before,\n" +
 			"and renewing can be repeated. --owner must be as it was for acquire.",
 		Args:              arguments(2, 2),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeLeases,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.Name, g.Grant, g.Owner = args[0], args[1], a.ownerOr(g.Owner)
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -136,7 +136,7 @@ func newLeaseRelease(a *app) *cobra.Command {
 			"acquire has printed nothing. An acquisition that was released is never granted again. Releasing a\n" +
 			"lease that is not held succeeds.",
 		Args:              arguments(1, 2),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeLeases,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 2) == (acquisition != "") {
 				return usage("name what to release: give the GRANT or --acquisition, one of them")

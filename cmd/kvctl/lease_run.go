@@ -48,7 +48,8 @@ func newLeaseRun(a *app) *cobra.Command {
 			"token of the same owner: once the larger one has been used, the smaller one is refused.",
 		Example: "  kvctl lease run jobs/nightly -- ./nightly.sh\n  kvctl lease run leader --ttl 2s --try -- \\\n" +
 			"    sh -c 'kvctl set --fence \"$TENURE_FENCE\" state running; exec ./serve'",
-		Args: arguments(2, many),
+		Args:              arguments(2, many),
+		ValidArgsFunction: a.completeLeases,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			program, err := o.program(a, cmd, args)
 			if err != nil {

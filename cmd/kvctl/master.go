@@ -90,6 +90,7 @@ func newMasterTransfer(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&to, "to", "",
 		"node that is to become master, by number or name (default: the nodes choose)")
+	a.flagOfMembers(cmd, "to")
 	return cmd
 }
 

@@ -33,7 +33,7 @@ type memberChange struct {
 func newMemberChange(a *app, kind string, cmd *cobra.Command) (*cobra.Command, *memberChange) {
 	m := &memberChange{app: a, kind: kind}
 	m.perform = m.run
-	cmd.Use, cmd.Args = kind+" NODE", arguments(1, 1)
+	cmd.Use, cmd.Args, cmd.ValidArgsFunction = kind+" NODE", arguments(1, 1), a.completeMembers
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.noReadMode(); err != nil {
 			return err
@@ -276,6 +276,7 @@ func newMemberReadmit(a *app) *cobra.Command {
 		Example: "  kvctl member readmit node-3",
 	})
 	cmd.Use, m.perform = client.ChangeReadmit+" NAME", m.readmit
+	cmd.ValidArgsFunction = cobra.NoFileCompletions // the name is no member's any more
 	return cmd
 }
 

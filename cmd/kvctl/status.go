@@ -61,6 +61,9 @@ func newStatus(a *app) *cobra.Command {
 			}
 			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				s, list := takeMembers(ctx, c)
+				if a.defaultEndpoints() {
+					s = s.known(list)
+				}
 				out := s.json()
 				out.Members = &list
 				if list.Node == 0 {
@@ -75,6 +78,7 @@ func newStatus(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "repeat, and mark each change of master")
 	cmd.Flags().StringVar(&restart, "wait-safe-to-restart", "", "wait until the others go on without this `node`")
+	a.flagOfMembers(cmd, "wait-safe-to-restart")
 	durationVar(cmd.Flags(), &interval, "interval", interval, "with --watch, how often to print")
 	a.timeoutFlag(cmd, "time limit (default 10s; with --watch, none)")
 	return cmd

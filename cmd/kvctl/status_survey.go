@@ -96,6 +96,18 @@ func (s survey) others(endpoints []string, list client.MemberList) survey {
 	return surveyOf(slices.DeleteFunc(slices.Clone(endpoints), func(e string) bool { return asked[e] }))
 }
 
+// known returns s without the endpoints at which nobody listens and which no member has: where no endpoints were named,
+// the default ones may have no node.
+func (s survey) known(list client.MemberList) survey {
+	if len(list.Members) == 0 {
+		return s
+	}
+	return slices.DeleteFunc(s, func(n nodeView) bool {
+		_, member := memberAt(list, n.endpoint)
+		return errors.Is(n.err, syscall.ECONNREFUSED) && !member
+	})
+}
+
 // ask asks the endpoints whose views match, all at once.
 func (s survey) ask(ctx context.Context, c *client.Client, match func(nodeView) bool) {
 	var all sync.WaitGroup
@@ -280,6 +292,8 @@ func (s survey) problem() error {
 		return s.unreachable()
 	case s.answering() == 0:
 		return errors.New("no node answers")
+	case len(s.clusters()) == 0:
+		return fmt.Errorf("no cluster yet: %s, and none is a member of one", answers(s.answering()))
 	case len(s.clusters()) > 1:
 		return fmt.Errorf("the endpoints belong to different clusters, %s: what is written through one is not in the other; "+
 			"give those of one cluster", strings.Join(s.clusters(), " and "))

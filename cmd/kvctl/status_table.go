@@ -38,7 +38,7 @@ func (s survey) write(out io.Writer, list client.MemberList) error {
 	fmt.Fprintf(b, "%s\n\n", s.headline())
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ENDPOINT\tNODE\tROLE\tMASTER\tEPOCH\tLEASE\tGUARDIAN\tCHOSEN\tAPPLIED\tCHECKPOINTED\tLAG\t"+
-		"REVISION\tLOG\tSTATE\tFREE\tUPTIME")
+		"REVISION\tLOG\tSTATE\tFREE\tUPTIME\tVERSION")
 	for _, n := range s {
 		fmt.Fprintln(w, strings.Join(s.row(n, list), "\t"))
 	}
@@ -70,7 +70,7 @@ func (s survey) row(n nodeView, list client.MemberList) []string {
 		if m, ok := memberAt(list, n.endpoint); ok {
 			row[1] = fmt.Sprint(m.Node)
 		}
-		for range 13 {
+		for range 14 {
 			row = append(row, "-")
 		}
 		return row
@@ -94,11 +94,15 @@ func (s survey) row(n nodeView, list client.MemberList) []string {
 	if n.old() {
 		role += fmt.Sprintf(" (%s ago)", output.Duration(n.age))
 	}
+	version := x.Version
+	if version == "" {
+		version = "-"
+	}
 	return []string{
 		name, number(x.Node), role, master, number(x.Epoch), lease(n), guardian(x.Guardian),
 		number(x.Chosen), number(x.Applied), number(x.Checkpointed), number(s.lag(n)), number(x.Revision),
 		output.Bytes(x.Disk.LogBytes), output.Bytes(x.Disk.StateBytes), output.Bytes(x.Disk.FreeBytes),
-		output.Duration(time.Duration(x.UptimeMS) * time.Millisecond),
+		output.Duration(time.Duration(x.UptimeMS) * time.Millisecond), version,
 	}
 }
 
@@ -136,8 +140,8 @@ func memberAt(list client.MemberList, endpoint string) (client.Member, bool) {
 	return list.Members[i], true
 }
 
-// known returns what the other nodes know of why no member answers at that endpoint, or "".
-func (s survey) known(list client.MemberList, endpoint string) string {
+// whyAbsent returns what the other nodes know of why no member answers at that endpoint, or "".
+func (s survey) whyAbsent(list client.MemberList, endpoint string) string {
 	m, ok := memberAt(list, endpoint)
 	if !ok {
 		unknown := func(m client.Member) bool { return m.ClientAddress == "" }
@@ -165,7 +169,7 @@ func (s survey) notes(list client.MemberList) []string {
 		switch {
 		case !n.answers():
 			note := fmt.Sprintf("%s: %s", n.endpoint, n.whyNot())
-			if why := s.known(list, n.endpoint); why != "" {
+			if why := s.whyAbsent(list, n.endpoint); why != "" {
 				note += "; " + why
 			}
 			notes = append(notes, note)

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,6 +39,33 @@ func TestStatusOfANodeThatIsElsewhere(t *testing.T) {
 		if !strings.Contains(o.out, want) {
 			t.Errorf("%q is missing in\n%s", want, o.out)
 		}
+	}
+}
+
+// Nobody has named the default endpoints: those without a node are not shown, unless they are a member's.
+func TestStatusOfTheDefaultEndpoints(t *testing.T) {
+	refused := nodeView{endpoint: "http://127.0.0.1:8501", err: syscall.ECONNREFUSED, at: time.Now()}
+	slow := nodeView{endpoint: "http://127.0.0.1:8502", err: context.DeadlineExceeded, at: time.Now()}
+	there := nodeView{endpoint: "http://127.0.0.1:8500", at: time.Now()}
+	for _, c := range []struct {
+		members []string
+		want    int
+	}{{nil, 3}, {[]string{"127.0.0.1:8500"}, 2}, {[]string{"127.0.0.1:8500", "127.0.0.1:8501"}, 3}} {
+		var list client.MemberList
+		for _, addr := range c.members {
+			list.Members = append(list.Members, client.Member{ClientAddress: addr})
+		}
+		if s := (survey{there, refused, slow}).known(list); len(s) != c.want {
+			t.Errorf("members %v: %v", c.members, s)
+		}
+	}
+}
+
+// Nodes that wait to found a cluster are none without a majority.
+func TestStatusBeforeThereIsACluster(t *testing.T) {
+	s := survey{{endpoint: "http://a:1", at: time.Now(), status: client.Status{Node: 1, Role: api.RoleNone}}}
+	if err := s.problem(); err == nil || err.Error() != "no cluster yet: 1 node answers, and none is a member of one" {
+		t.Error(err)
 	}
 }
 
