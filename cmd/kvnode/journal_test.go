@@ -12,7 +12,7 @@ import (
 func TestLinesForTheJournalHaveTheirPriority(t *testing.T) {
 	for name, form := range map[string]func(io.Writer) io.Writer{
 		"json":    func(to io.Writer) io.Writer { return jsonLines{to} },
-		"console": func(to io.Writer) io.Writer { return consoleWriter(to, false) },
+		"console": func(to io.Writer) io.Writer { return consoleWriter(to, false, false) },
 	} {
 		var out bytes.Buffer
 		log := zerolog.New(newJournalLines(&out, form)).Level(zerolog.TraceLevel)

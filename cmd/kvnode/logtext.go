@@ -10,8 +10,8 @@ import (
 )
 
 // consoleWriter returns a writer of log lines for people. A line has names and texts of clients and other nodes: what a
-// terminal would obey or not show is escaped.
-func consoleWriter(out io.Writer, colors bool) io.Writer {
+// terminal would obey or not show is escaped. The lines begin with the time if timed; the journal has its own.
+func consoleWriter(out io.Writer, colors, timed bool) io.Writer {
 	text := func(v any) string { return shown.Text(fmt.Sprintf("%s", v)) } // v may be the bytes of a list
 	styled := func(style, text string) string {
 		if !colors {
@@ -19,8 +19,12 @@ func consoleWriter(out io.Writer, colors bool) io.Writer {
 		}
 		return "\x1b[" + style + "m" + text + "\x1b[0m"
 	}
+	var without []string
+	if !timed {
+		without = append(without, zerolog.TimestampFieldName)
+	}
 	return zerolog.ConsoleWriter{
-		Out: out, NoColor: !colors, TimeFormat: "15:04:05.000",
+		Out: out, NoColor: !colors, TimeFormat: "15:04:05.000", PartsExclude: without, FieldsExclude: without,
 		FormatMessage: func(v any) string {
 			if v == nil {
 				return ""

@@ -140,14 +140,14 @@ func onSignal(ctx context.Context, first func(os.Signal), second func(), also ..
 // maxLogLines is how many lines may wait for whoever reads standard error; more are dropped and counted.
 const maxLogLines = 4096
 
-// newLogger returns a logger to stderr, for people if it is a terminal and format is not set. It never waits: a reader
+// newLogger returns a logger to stderr, for people if it is a terminal or the journal and format is not set. It never waits: a reader
 // that stalls must not delay a loop that logs, least of all that of the lease. flush writes the lines in flight.
 func newLogger(stderr io.Writer, format string, level zerolog.Level) (logger zerolog.Logger, flush func()) {
 	f, isFile := stderr.(*os.File)
-	terminal := isFile && term.IsTerminal(int(f.Fd()))
+	terminal, toJournal := isFile && term.IsTerminal(int(f.Fd())), isJournal(stderr)
 	if format == "" {
 		format = "json"
-		if terminal {
+		if terminal || toJournal {
 			format = "console"
 		}
 	}
@@ -155,9 +155,9 @@ func newLogger(stderr io.Writer, format string, level zerolog.Level) (logger zer
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
 	form := func(to io.Writer) io.Writer { return jsonLines{to} }
 	if format == "console" {
-		form = func(to io.Writer) io.Writer { return consoleWriter(to, terminal) }
+		form = func(to io.Writer) io.Writer { return consoleWriter(to, terminal, !toJournal) }
 	}
-	if isJournal(stderr) {
+	if toJournal {
 		stderr = newJournalLines(stderr, form)
 	} else {
 		stderr = form(stderr)
