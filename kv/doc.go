@@ -100,7 +100,8 @@
 //
 //	lock         Entry.Session and a record of it in the session's name. A set leaves it unless it releases it, a
 //	             delete ends it. A key that is locked is not renamed, and not renamed onto.
-//	lock-delay   of every key whose lock ended with its session, by executor.endSession; until OpEndDelay
+//	lock-delay   of every key whose lock ended with its session, by executor.endSession, for Session.LockDelay. The
+//	             master measures it (timers.go of server/replica), and ends it by OpEndDelay
 //	TTL          ended by a set without one; kept, and not started anew, by commands that change the value in place
 //	             and by the end of a lock; moved, and started anew, by a rename
 //	ACL          policies, and tokens with the hash of their secret; the anonymous token and the policy that allows

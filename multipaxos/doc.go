@@ -39,7 +39,9 @@
 //	nothing above an open membership entry       phase2.go    mayPlace; Core.ProposeMembership
 //	truncation by the node's own bound           truncate.go, tail.go
 //	what a stalled disk may let pile up          writes.go    backlog
-//	what M6 above counts                         status.go    Pieces, Behind; Core.Probe
+//	an entry is gone everywhere: a snapshot      learner.go   handleFetch; status.go Behind. Who fetches one:
+//	                                             package snapshots of server/replica
+//	what progress.step of server/replica counts  status.go    Pieces, Behind; Core.Probe
 //
 // M1 and M4 belong to server/replica, which knows the lease and what is applied. DESIGN.md beside this file argues
 // why the corners are safe.

@@ -14,7 +14,7 @@ type learner struct {
 	hint    ballot.NodeID // whom to ask next
 	waits   int           // ticks until an unanswered Fetch is repeated; 0: none is out
 	gone    Slot          // highest slot that a node has answered to have truncated
-	missed  int           // questions since the newest entry was learned that gone made of no use, or nobody answered
+	missed  int           // questions since the newest entry was learned that brought none: it is gone, or nobody answered
 	starved Slot          // refused for want of space: while it is the next one, asking for it again is of no use
 }
 

@@ -27,8 +27,8 @@ func (a *acceptor) truncate() {
 }
 
 // beyondTail returns the slot through which entries are below the tail: the newest KeepEntries of those that the state
-// database has, and not more than KeepBytes. While space is short the tail is short too. The rest of it is for
-// members that are a moment behind, and would need a snapshot otherwise.
+// database has, and not more than KeepBytes. While space is short the tail is short too. It is
+// there for members that are a moment behind: they would need a snapshot otherwise.
 func (a *acceptor) beyondTail() Slot {
 	entries, bytes := Slot(a.cfg.KeepEntries), a.cfg.KeepBytes
 	if a.space.short {

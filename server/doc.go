@@ -7,7 +7,10 @@
 //	access.go                    who decides, and why a node without --acl serves no cluster with tokens
 //	wire.go                      what runs the parts, and how they are connected
 //	config.go, identity.go       what a node may be told, and what its data directory contradicts
+//	config_derive.go, tls.go     what follows from that; certificates
 //	clientlimits.go              what clients may take of a node, also at the port for health checks
+//	stage.go, startlog.go        what a supervisor is told of a start, and the log
+//	auditlog.go, guardian.go     the audit log of this node, and its guardian
 //
 // Errors about a Config name the flags of kvnode that set its fields: they are for who has typed them, and the package
 // has no other user.

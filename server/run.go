@@ -288,9 +288,9 @@ func (n *node) stop(r *runners) {
 	n.flushPeers()
 }
 
-// awaitOthers waits until the other voters could elect a master without this node, for StopWait at most. After its start
-// a node is silent about the master lease (A4): somebody who restarts one node after the other, and is too quick, must
-// not leave the cluster without a master.
+// awaitOthers waits until the other voters could elect a master without this node, for StopWait at most, and only for
+// hopeFor if they are no majority. After its start a node is silent about the master lease (A4): somebody who restarts
+// one node after the other, and is too quick, must not leave the cluster without a master.
 func (n *node) awaitOthers(r *runners) {
 	began, told := time.Now(), false
 	for took := time.Duration(0); took < n.cfg.StopWait; took = time.Since(began) {

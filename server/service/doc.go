@@ -43,7 +43,7 @@
 //	                                           the functions expire and lost in package replica
 //	  an error does not say                    InDoubt
 //	  an earlier copy may have been applied    afterDoubt
-//	the audit line is filled                   the methods of Line
+//	the audit line is filled                   the methods of Line, its outcome by OutcomeOf
 //	  and written                              Request.Record, by audit.Log.Add; called in trail.go of both protocols
 //	timeouts: how long the node may take       Config.ClientTimeout, or less: the protocol gives it to Request.Identify
 //	  a write with all its decisions           Request.Write
