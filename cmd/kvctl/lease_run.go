@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/internal/shown"
 )
 
 // leaseRunFlags are the flags of `kvctl lease run` and `kvctl elect`.
@@ -91,6 +92,11 @@ func (o leaseRunFlags) acquire(a *app, ctx context.Context, name string) (*clien
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
+	}
+	if wait != 0 {
+		waiting := a.noteWait("the lease " + shown.Line(name))
+		waiting.on(nil)
+		defer waiting.end()
 	}
 	return c.Leases().Acquire(ctx, name, client.LeaseOptions{
 		Owner: a.ownerOr(o.owner), TTL: o.ttl, Wait: wait, OnQuarantine: a.noteQuarantine(wait),

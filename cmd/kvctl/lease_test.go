@@ -154,6 +154,12 @@ func TestLeaseRunThatMustWait(t *testing.T) {
 				t.Errorf("%s: exit %d, %q", how, o.code, o.errOut)
 			}
 		}
+		for _, command := range [][]string{{"lease", "run", "job"}, {"elect", "job"}} {
+			args := append(command, "--wait", (waitNoteAfter * 3 / 2).String(), "--owner", "you", "--", "true")
+			if o := kvctl(t, c, "", args...); o.code != 1 || !strings.Contains(o.errOut, "kvctl: waiting for the lease job\n") {
+				t.Errorf("%s: exit %d, %q", command, o.code, o.errOut)
+			}
+		}
 		cancel()
 	}, "lease", "run", "job", "--owner", "me", "--", "sh", "-c", obedient)
 	if o := kvctl(t, c, "", "lease", "run", "job", "--try", "--", "true"); o.code != 0 {

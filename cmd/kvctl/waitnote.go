@@ -22,7 +22,7 @@ type waitNote struct {
 // noteWait returns a waitNote for a command that may wait for what.
 func (p *printer) noteWait(what string) *waitNote { return &waitNote{to: p, what: what} }
 
-// on says why the command waits.
+// on says why the command waits, nil if nobody tells.
 func (w *waitNote) on(why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +35,11 @@ func (w *waitNote) on(why error) {
 func (w *waitNote) report() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.ended {
+	switch {
+	case w.ended:
+	case w.why == nil:
+		w.to.note("waiting for %s", w.what)
+	default:
 		w.to.note("waiting for %s: %v", w.what, w.why)
 	}
 }
