@@ -17,8 +17,8 @@ import (
 // uiTakes bounds how long the browser may take with the page of one cluster, on a machine with much else to do.
 const uiTakes = 6 * time.Minute
 
-// TestUI uses the web page of a node in a real Chromium: each part of it in health, while the master is killed, without
-// a majority, at the quota of the disks, and with tokens. In each of these states axe finds no serious fault, no
+// TestUI uses the web page of a node in a real Chromium: each part of it in health, while the master is killed ten times,
+// while nodes hang, without a majority, at the quota of the disks, and with tokens. In each of these states axe finds no serious fault, no
 // element is wider than a phone, and the page never violates its policy, whatever the keys and values. With
 // TENURE_UI_PICTURES=DIR it leaves pictures.
 //
@@ -32,6 +32,7 @@ func TestUI(t *testing.T) {
 		backup bool // the script downloads one
 	}{
 		{"open", nil, true},
+		{"cluster", nil, false},
 		{"tokens", []string{"--acl", "--archive", "file://" + t.TempDir()}, true},
 		{"full", []string{"--quota-bytes", "24MiB"}, false},
 	} {
@@ -106,6 +107,10 @@ func obey(c *cluster.Cluster, order string) error {
 		return c.Node(id).Kill()
 	case "start":
 		return c.Node(id).Start()
+	case "pause":
+		return c.Node(id).Pause()
+	case "resume":
+		return c.Node(id).Resume()
 	}
 	return fmt.Errorf("no order %q", order)
 }

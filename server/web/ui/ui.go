@@ -9,7 +9,8 @@
 //	no text hides a part of itself             files/dom.js shows what nobody would see as its number
 //	nothing is loaded from elsewhere           a node may have no way out
 //	a token is in memory or sessionStorage     never in an address, a cookie or a cache: files/api.js
-//	one question a second, none when hidden    files/poll.js
+//	the state of the node once a second,       files/poll.js
+//	the rest less often, nothing when hidden
 package ui
 
 import (

@@ -3,7 +3,7 @@ import { parse } from "./json.js";
 
 const root = new URL("../", import.meta.url);
 const stored = "tenure-token";
-const statusWait = 3000; // ms; nothing that status reads waits for anything
+const statusWait = 2000; // ms; nothing that status reads waits for anything
 const usualWait = 12000; // a node answers within 10 s, or says that it cannot
 const readWait = 4000; // of what is asked again and again
 const spare = 1000; // by how much sooner the node is to answer than the page gives up

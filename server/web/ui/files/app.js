@@ -1,6 +1,8 @@
 // The page as a whole: which part of it is shown, the state of the node on top, and what is asked for them.
 import { Failure, status as askStatus, hasToken } from "./api.js";
 import { h, patch, title } from "./dom.js";
+import { masterOf } from "./heard.js";
+import { maxLooks } from "./lease.js";
 import { Poll } from "./poll.js";
 import { group, time } from "./text.js";
 import * as access from "./access.js";
@@ -48,7 +50,14 @@ const poll = new Poll();
 let shown = { title: "", sources: [], view: () => [] };
 let name = "";
 
-const statusSource = () => ({ name: "status", keep: true, every: name === "cluster" ? 1000 : 3000, ask: look });
+// The status has a lane of its own: no other question holds it up.
+const statusSource = () => ({
+  name: "status",
+  lane: "status",
+  keep: true,
+  every: name === "cluster" ? 1000 : 3000,
+  ask: look,
+});
 
 async function look() {
   try {
@@ -62,14 +71,15 @@ async function look() {
     app.failure = err;
     app.looks.push({ at: Date.now() });
   }
-  app.looks.splice(0, app.looks.length - cluster.maxLooks);
+  app.looks.splice(0, app.looks.length - maxLooks);
   draw();
 }
 
 function noteMaster(before, now) {
-  if (!before || (before.master === now.master && before.epoch === now.epoch)) return;
-  const text = now.master ? `Node ${now.master} is master, epoch ${group(now.epoch)}` : "No master is known";
-  app.seen.unshift({ at: Date.now(), text, master: now.master });
+  if (!before || (masterOf(before) === masterOf(now) && before.epoch === now.epoch)) return;
+  const master = masterOf(now);
+  const text = master ? `Node ${master} is master, epoch ${group(now.epoch)}` : "No master is known";
+  app.seen.unshift({ at: Date.now(), text, master });
   app.seen.splice(maxSeen);
 }
 
@@ -130,8 +140,8 @@ function state() {
       ? ["", "…"]
       : s.role === "none"
         ? ["bad", "Takes no part"]
-        : s.master
-          ? ["good", `Master: node ${s.master}`]
+        : masterOf(s)
+          ? ["good", `Master: node ${masterOf(s)}`]
           : ["bad", "No master"];
   return h("p", { class: "state " + kind }, h("span", { class: "dot", "aria-hidden": "true" }), text);
 }
@@ -159,7 +169,7 @@ function alerts() {
         ),
     );
   }
-  if (s && s.role !== "none" && !s.master) {
+  if (s && s.role !== "none" && !masterOf(s)) {
     return h(
       "div",
       { class: "alert bad" },

@@ -1,11 +1,15 @@
 // The part Cluster: the lease, the members, what runs, and why the master changed.
 import { get } from "./api.js";
 import { h } from "./dom.js";
+import { hears, masterOf, membersNow, voters } from "./heard.js";
+import { lease } from "./lease.js";
 import { operations, row } from "./members.js";
+import { thisNode } from "./node.js";
 import { denial } from "./parts.js";
-import { ago, bytes, group, plural, sentence, span, time } from "./text.js";
+import { timeline } from "./timeline.js";
+import { sentence, span } from "./text.js";
 
-export const maxLooks = 60; // answers about the lease that are shown
+const rarely = "rarely"; // the lane of what is asked less often than the status
 
 export function open(app) {
   const me = { list: null, failure: null, note: null };
@@ -21,7 +25,7 @@ export function open(app) {
   }
   return {
     title: "Cluster",
-    sources: [{ name: "members", every: 3000, ask: members }],
+    sources: [{ name: "members", lane: rarely, every: 5000, ask: members }],
     view: () => (app.status ? view(app, me) : waiting(app)),
   };
 }
@@ -30,10 +34,10 @@ const waiting = (app) => [h("h1", {}, app.failure ? "The node does not answer" :
 
 function view(app, me) {
   const s = app.status;
-  const list = me.list ?? fromStatus(s);
+  const members = membersNow(me.list?.members, s);
   return [
     h("h1", {}, app.failure ? `Node ${s.node} does not answer` : headline(s)),
-    !app.failure && problems(s, list),
+    !app.failure && problems(s, members),
     lease(app),
     h(
       "section",
@@ -43,7 +47,7 @@ function view(app, me) {
       h(
         "ul",
         { class: "members" },
-        list.members.map((m) => row(app, me, m)),
+        members.map((m) => row(app, me, m)),
       ),
       me.failure?.denied && denial(me.failure, "see and change the members"),
     ),
@@ -53,48 +57,12 @@ function view(app, me) {
   ];
 }
 
-// fromStatus makes a list of members of what /v1/status says, for those who may not have the list itself.
-function fromStatus(s) {
-  const self = {
-    node: s.node,
-    name: s.name ?? `node-${s.node}`,
-    voter: votes(s),
-    connected: true,
-    applied: s.applied,
-    lag: s.chosen - s.applied,
-    last_heard_ms: 0,
-    draining: s.draining,
-    snapshot: s.snapshot,
-    client_address: "",
-  };
-  const others = s.peers.map((p) => ({
-    node: p.node,
-    name: p.name,
-    voter: !p.non_voter,
-    connected: p.connected,
-    applied: p.chosen,
-    lag: Math.max(0, s.chosen - p.chosen),
-    last_heard_ms: p.last_heard_ms,
-    client_address: p.client_address,
-  }));
-  return { members: [self, ...others].sort((a, b) => a.node - b.node), operations: [], removed: [] };
-}
-
-const votes = (s) => s.role !== "non-voter" && s.role !== "none";
-
-// heard returns how many voters this node hears, itself included, and how many there are.
-function heard(s) {
-  const voters = s.peers.filter((p) => !p.non_voter);
-  const self = votes(s) ? 1 : 0;
-  return [self + voters.filter((p) => p.connected).length, self + voters.length];
-}
-
 // whyNoMaster says it in words, as far as this node knows.
 export function whyNoMaster(s) {
-  const [n, of] = heard(s);
+  const [n, of] = voters(s);
   if (2 * n <= of) {
-    const heard = `This node hears ${n} of ${of} voters, and that is no majority: nothing can be written.`;
-    return `${heard} Keys can be read as this node has them.`;
+    const few = `This node hears ${n} of ${of} voters, and that is no majority: nothing can be written.`;
+    return `${few} Keys can be read as this node has them.`;
   }
   if (s.lease.quarantine_ms > 0) {
     return `This node was restarted, and takes no part in an election for another ${span(s.lease.quarantine_ms)}.`;
@@ -105,23 +73,20 @@ export function whyNoMaster(s) {
 
 function headline(s) {
   if (s.role === "none") return "This node takes no part in a cluster";
-  if (!s.master) return "No master";
+  if (!masterOf(s)) return s.master ? `Node ${s.master} was master, and is not heard` : "No master";
   const name = s.master === s.node ? s.name : s.peers.find((p) => p.node === s.master)?.name;
   const usual = !name || name === `node-${s.master}`;
   return [`Node ${s.master} is master`, !usual && h("span", { class: "quiet" }, ` ${name}`)];
 }
 
 // problems lists in words what is not as it should be.
-function problems(s, list) {
+function problems(s, members) {
   const all = [];
   if (s.problem) all.push(sentence(s.problem));
-  const [n, of] = heard(s);
-  if (s.master && 2 * n <= of) all.push(`This node hears ${n} of ${of} voters, and that is no majority.`);
-  for (const m of list.members) {
-    if (!m.connected) {
-      const how = m.last_heard_ms < 0 ? "was never heard" : `was last heard ${span(m.last_heard_ms)} ago`;
-      all.push(`Node ${m.node} is not connected; it ${how} by this node.`);
-    }
+  const [n, of] = voters(s);
+  if (masterOf(s) && 2 * n <= of) all.push(`This node hears ${n} of ${of} voters, and that is no majority.`);
+  for (const m of members) {
+    if (m.node !== s.node && !hears(m)) all.push(unheard(m));
     if (m.draining) all.push(`Node ${m.node} is drained: it takes no new clients and does not become master.`);
   }
   for (const p of s.peers) if (p.problem) all.push(sentence(p.problem));
@@ -143,159 +108,7 @@ function problems(s, list) {
   );
 }
 
-// lease is how much of the master lease was left at each look.
-function lease(app) {
-  const s = app.status,
-    l = s.lease;
-  const full = l.time_ms || Math.max(1, ...app.looks.map((x) => x.left ?? 0));
-  const share = (left) => `${Math.min(100, (100 * (left ?? 0)) / full)}%`;
-  const from = `${100 - (100 * app.looks.length) / maxLooks}%`;
-  const left = app.failure ? 0 : l.remaining_ms;
-  const lefts = app.looks.filter((x) => x.left != null && x.master).map((x) => x.left);
-  const range = lefts.length ? `from ${Math.min(...lefts)} to ${Math.max(...lefts)} ms` : "none";
-  return h(
-    "section",
-    { class: "lease", "aria-labelledby": "lease" },
-    h("h2", { id: "lease" }, "Master lease"),
-    h(
-      "div",
-      {
-        class: "meter",
-        role: "meter",
-        "aria-labelledby": "lease",
-        "aria-valuemin": 0,
-        "aria-valuemax": full,
-        "aria-valuenow": left,
-        "aria-valuetext": `${left} of ${full} ms left`,
-      },
-      h("span", { vars: { "--share": share(left) } }),
-    ),
-    h(
-      "p",
-      { class: "figures" },
-      app.failure
-        ? "not known"
-        : [
-            h("strong", {}, `${group(left)} ms`),
-            ` of ${group(full)} ms left `,
-            h(
-              "span",
-              { class: "quiet" },
-              l.held ? "as its holder counts" : "as this node has heard",
-              s.epoch ? ` · epoch ${group(s.epoch)}` : "",
-            ),
-          ],
-    ),
-    h(
-      "div",
-      {
-        class: "strip",
-        role: "img",
-        "aria-label": `Lease left at the last ${plural(app.looks.length, "look")}: ${range}`,
-      },
-      app.looks.toReversed().map((x) =>
-        h("span", {
-          class: x.left == null ? "mute" : x.master ? "" : "none",
-          vars: { "--share": x.left == null || !x.master ? "100%" : share(x.left) },
-        }),
-      ),
-    ),
-    h(
-      "p",
-      { class: "legend quiet" },
-      h("span", { vars: { "--from": from } }, app.looks.length >= maxLooks / 4 && ago(app.looks[0].at)),
-      h("span", {}, "now"),
-    ),
-  );
-}
-
-// thisNode is what only the node itself tells.
-function thisNode(s) {
-  const items = [
-    ["Role", s.role + (s.draining ? ", drained" : "")],
-    ["Version", s.version],
-    ["Running for", span(s.uptime_ms)],
-    ["Revision", group(s.revision)],
-    ["Log: chosen", group(s.chosen)],
-    ["Log: applied", group(s.applied)],
-    ["Log: checkpointed", group(s.checkpointed)],
-    ["Log: truncated", group(s.truncated)],
-    ["Disk: log", bytes(s.disk.log_bytes)],
-    ["Disk: state", bytes(s.disk.state_bytes)],
-    ["Disk: free", bytes(s.disk.free_bytes)],
-    s.disk.quota_bytes > 0 && ["Disk: quota", bytes(s.disk.quota_bytes)],
-    ["Named leases", group(s.leases.records)],
-    ["Waiting for leases", plural(s.leases.waiting, "request")],
-    ["Guardian", s.guardian.pid ? `process ${s.guardian.pid}` : (s.guardian.problem ?? "none")],
-    ["Feature level", group(s.feature_level)],
-  ];
-  return h(
-    "section",
-    { "aria-labelledby": "node" },
-    h("h2", { id: "node" }, `This node`),
-    h(
-      "dl",
-      { class: "facts" },
-      items.filter(Boolean).map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v))),
-    ),
-  );
-}
-
-// timeline is why the master changed: what this node has recorded of its own tenures, and what the page has seen.
-function timeline(app) {
-  const own = (app.status.lease.changes ?? []).map((c) => ({
-    at: Date.parse(c.time),
-    kind: c.event,
-    text: c.event === "won" ? "This node won the lease" : "This node lost the lease",
-    detail: c.detail,
-    extra:
-      c.event === "lost"
-        ? `held for ${span(c.held_ms)}`
-        : c.ownerless_ms > 0
-          ? `nobody owned it for about ${span(c.ownerless_ms)}`
-          : "",
-  }));
-  const told = (x) =>
-    x.master === app.status.node && own.some((c) => c.kind === "won" && Math.abs(c.at - x.at) < 10000);
-  const all = [
-    ...own,
-    ...app.seen.filter((x) => !told(x)).map((x) => ({ ...x, kind: "seen", detail: "seen by this page" })),
-  ].sort((a, b) => b.at - a.at);
-  const others = app.otherNodes();
-  return h(
-    "section",
-    { "aria-labelledby": "changes" },
-    h("h2", { id: "changes" }, "Why the master changed"),
-    all.length === 0 &&
-      h(
-        "p",
-        { class: "quiet" },
-        "This node has not been master since it was started, and the page has seen no change.",
-      ),
-    h(
-      "ol",
-      { class: "timeline" },
-      all.map((c) =>
-        h(
-          "li",
-          { class: c.kind, key: c.kind + c.at + c.text },
-          h("time", { datetime: new Date(c.at).toISOString() }, time(c.at)),
-          h(
-            "div",
-            {},
-            h("p", {}, h("strong", {}, c.text), c.extra && h("span", { class: "quiet" }, ` · ${c.extra}`)),
-            c.detail && h("p", { class: "quiet" }, c.detail),
-          ),
-        ),
-      ),
-    ),
-    others.length > 0 &&
-      h(
-        "p",
-        { class: "quiet" },
-        "Each node records its own tenures. See also ",
-        others.map((o, i) => [i > 0 && ", ", h("a", { href: o.href }, `node ${o.node}`)]),
-        ".",
-      ),
-  );
+function unheard(m) {
+  const how = m.last_heard_ms < 0 ? "was never heard" : `was last heard ${span(m.last_heard_ms)} ago`;
+  return `Node ${m.node} is ${m.connected ? "connected, but silent" : "not connected"}; it ${how} by this node.`;
 }

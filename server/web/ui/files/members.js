@@ -1,25 +1,28 @@
 // A member, what can be done with it, and the operations that change the members.
 import { command } from "./api.js";
 import { confirm, h } from "./dom.js";
+import { hears, masterOf } from "./heard.js";
 import { outcome, press } from "./parts.js";
 import { bytes, group, plural, span } from "./text.js";
+import { confirmTyped } from "./typed.js";
 
 // row is a member in the list.
 export function row(app, me, m) {
   const s = app.status;
-  const master = m.node === s.master;
   const self = m.node === s.node;
+  const heard = self || hears(m);
+  const master = m.node === masterOf(s);
   const role = master ? "master" : !m.voter ? (m.spare ? "spare" : "non-voter") : "follower";
   const known = m.connected || m.applied > 0;
   return h(
     "li",
-    { key: m.node, class: master ? "master" : m.connected ? "" : "gone" },
+    { key: m.node, class: master ? "master" : heard ? "" : "gone" },
     h(
       "div",
       { class: "who" },
       h("h3", {}, `Node ${m.node}`),
       m.name && m.name !== `node-${m.node}` && h("span", { class: "name" }, m.name),
-      h("span", { class: "role" }, m.connected ? role : "not connected"),
+      h("span", { class: "role" }, heard ? role : m.connected ? "silent" : "not connected"),
       drained(app, m) && h("span", { class: "role" }, "drained"),
       self ? h("span", { class: "quiet" }, "this node") : m.client_address && link(m),
     ),
@@ -67,14 +70,24 @@ function actions(app, me, m, master) {
   const button = (text, title, work) =>
     h("button", { ...press(app, me, work), class: "quiet", "aria-label": `${title} node ${m.node}` }, text);
   const list = [];
-  if (m.voter && !master && m.connected)
+  if (m.voter && !master && m.connected && masterOf(app.status))
     list.push(button("Make master", "Make master of", () => transfer(app, me, m)));
   if (m.voter && m.connected && drained(app, m))
     list.push(button("End drain", "End drain of", () => drain(app, me, m, true)));
   else if (m.voter && m.connected) list.push(button("Drain", "Drain", () => drain(app, me, m, false)));
   if (!m.voter) list.push(button("Promote", "Promote", () => plan(app, me, m, "promote")));
   if (m.voter) list.push(button("Replace", "Replace", () => plan(app, me, m, "replace")));
-  list.push(button("Remove", "Remove", () => plan(app, me, m, "remove")));
+  list.push(
+    h(
+      "button",
+      {
+        ...press(app, me, () => plan(app, me, m, "remove")),
+        class: "quiet danger apart",
+        "aria-label": `Remove node ${m.node}`,
+      },
+      "Remove",
+    ),
+  );
   return list;
 }
 
@@ -153,49 +166,12 @@ async function plan(app, me, m, kind) {
     me.note = outcome(err);
     return;
   }
-  const sure = await confirm(
-    `${titles[kind]} node ${m.node}?`,
-    [
-      h(
-        "ol",
-        { class: "steps" },
-        answer.steps.map((step) => h("li", {}, step)),
-      ),
-      h(
-        "table",
-        {},
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ["", "voters", "alive", "may fail"].map((x) => h(x ? "th" : "td", x ? { scope: "col" } : {}, x)),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          [
-            ["before", answer.before],
-            ["meanwhile", answer.meanwhile],
-            ["after", answer.after],
-          ].map(([when, t]) =>
-            h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, when),
-              h("td", {}, String(t.voters)),
-              h("td", {}, String(t.alive)),
-              h("td", { class: t.failures < 0 ? "bad" : "" }, t.failures < 0 ? "no majority" : String(t.failures)),
-            ),
-          ),
-        ),
-      ),
-    ],
-    titles[kind],
-    kind !== "promote",
-  );
+  const question = `${titles[kind]} node ${m.node}?`;
+  const shown = steps(answer);
+  const sure =
+    kind === "remove"
+      ? await confirmTyped(question, shown, titles[kind], m.name || `node-${m.node}`)
+      : await confirm(question, shown, titles[kind], kind !== "promote");
   if (!sure) return;
   const operation =
     "ui-" + Array.from(crypto.getRandomValues(new Uint8Array(8)), (b) => b.toString(16).padStart(2, "0")).join("");
@@ -205,6 +181,48 @@ async function plan(app, me, m, kind) {
     (x) => `The operation ${x.data.id} has begun.`,
     () => command(`v1/members/${kind}`, { node: m.node, operation }),
   );
+}
+
+// steps shows what a change would do, and how many voters may fail meanwhile.
+function steps(answer) {
+  return [
+    h(
+      "ol",
+      { class: "steps" },
+      answer.steps.map((step) => h("li", {}, step)),
+    ),
+    h(
+      "table",
+      {},
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ["", "voters", "alive", "may fail"].map((x) => h(x ? "th" : "td", x ? { scope: "col" } : {}, x)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        [
+          ["before", answer.before],
+          ["meanwhile", answer.meanwhile],
+          ["after", answer.after],
+        ].map(([when, t]) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, when),
+            h("td", {}, String(t.voters)),
+            h("td", {}, String(t.alive)),
+            h("td", { class: t.failures < 0 ? "bad" : "" }, t.failures < 0 ? "no majority" : String(t.failures)),
+          ),
+        ),
+      ),
+    ),
+  ];
 }
 
 // operations lists what runs, and the last that have ended.

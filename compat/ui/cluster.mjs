@@ -1,0 +1,177 @@
+// The part Cluster of the page: how soon it tells of a master that is killed, of a member that hangs and of a node that
+// does not answer, and what can be done then.
+import {
+  api,
+  check,
+  end,
+  has,
+  nodes,
+  open,
+  order,
+  pause,
+  picture,
+  run,
+  show,
+  sound,
+  statusOf,
+  until,
+} from "./harness.mjs";
+
+const tellsWithin = 1500; // ms after the kill of the master
+const rounds = 10;
+
+const masterNow = () =>
+  until("a master", async () => {
+    for (const node of nodes) {
+      const s = await statusOf(node).catch(() => null);
+      if (s?.role === "master") return s.node;
+    }
+  });
+
+const allHeard = (page) => has(page, "All 3 voters are heard");
+
+// watchFor notes when the headline and the table tell that node old is lost, and when they name another master. The
+// page itself looks at the clock: no message to the browser delays it.
+const watchFor = (page, old) =>
+  page.evaluate((old) => {
+    window.told = { lost: 0, next: 0, wrong: "" };
+    const rows = () => [...document.querySelectorAll(".members > li")];
+    const named = (n) => rows().find((li) => li.querySelector("h3").textContent === `Node ${n}`);
+    window.watching = setInterval(() => {
+      const headline = document.querySelector("h1").textContent;
+      const lost = !headline.startsWith(`Node ${old} is master`);
+      const gone = named(old).classList.contains("gone");
+      const fine = document.querySelector("#main").textContent.includes("voters are heard");
+      if ((lost !== gone || lost === fine) && !window.told.wrong)
+        window.told.wrong = `headline "${headline}", row ${gone ? "gone" : "there"}, ${fine ? "no problem" : "problems"}`;
+      if (lost && gone && !fine) window.told.lost ||= Date.now();
+      const next = /^Node (\d+) is master/.exec(headline)?.[1];
+      if (lost && next && named(next).classList.contains("master")) window.told.next ||= Date.now();
+    }, 10);
+  }, old);
+
+await run("ten failovers", async () => {
+  for (let i = 1; i <= rounds; i++) {
+    const old = await masterNow();
+    const page = await open(nodes[old % 3], { quiet: true });
+    await allHeard(page);
+    await watchFor(page, old);
+    await pause(100 * i); // at any moment between two questions
+    const killed = Date.now();
+    await order(`kill ${old}`);
+    await until("the next master on the page", () => page.evaluate(() => window.told.next > 0));
+    const told = await page.evaluate(() => window.told);
+    const [lost, next] = [told.lost - killed, told.next - killed];
+    console.log(`failover ${i}: the loss is told after ${lost} ms, the next master after ${next} ms`);
+    check(`failover ${i}`, lost <= tellsWithin && next <= tellsWithin, `lost ${lost} ms, next ${next} ms`);
+    check(`failover ${i}: headline, table and problems agree`, told.wrong === "", told.wrong);
+    if (i === 1) await sound(page, "a failover");
+    await order(`start ${old}`);
+    await allHeard(page);
+    await page.context().close();
+  }
+});
+
+// within waits for f, and checks that it did not take longer than ms.
+async function within(ms, what, f) {
+  const began = Date.now();
+  await until(what, f);
+  const took = Date.now() - began;
+  console.log(`${what}: after ${took} ms`);
+  check(what, took <= ms, `${took} ms, at most ${ms} are meant`);
+}
+
+const headline = async (page) => page.locator("h1").textContent();
+const row = (page, n) =>
+  page.locator(".members > li", { has: page.getByRole("heading", { name: `Node ${n}` }) });
+
+await run("the node of the page hangs", async () => {
+  const page = await open(nodes[0], { quiet: true });
+  await allHeard(page);
+  await order("pause 1");
+  try {
+    await within(4500, "the page says that its node does not answer", async () =>
+      (await headline(page)).includes("Node 1 does not answer"),
+    );
+    check("nothing can be done there", (await page.locator(".members button").count()) === 0);
+    await show(page, "#backup", "The node does not answer");
+    await show(page, "#cluster", "Node 1 does not answer");
+    await sound(page, "a node that hangs");
+  } finally {
+    await order("resume 1");
+  }
+  await within(6000, "the page shows that its node answers again", async () =>
+    /^Node \d is master/.test(await headline(page)),
+  );
+  await allHeard(page);
+  await page.context().close();
+});
+
+await run("a member hangs", async () => {
+  const master = await masterNow();
+  const [asked, hung] = [1, 2, 3].filter((n) => n !== master);
+  const page = await open(nodes[asked - 1], { quiet: true });
+  await allHeard(page);
+  await order(`pause ${hung}`);
+  try {
+    await within(4500, "the page says that a member is silent", async () =>
+      /gone/.test(await row(page, hung).getAttribute("class")),
+    );
+    await has(page, `Node ${hung} is`);
+    check("not all are heard", (await page.getByText("voters are heard").count()) === 0);
+    await sound(page, "a member that hangs");
+  } finally {
+    await order(`resume ${hung}`);
+  }
+  await allHeard(page);
+  await page.context().close();
+});
+
+await run("without a master", async () => {
+  const page = await open(nodes[0], { quiet: true });
+  await allHeard(page);
+  const drain = (node, more) => api("POST", "/v1/members/drain", JSON.stringify({ node, ...more }));
+  check("a master can be made", (await page.getByRole("button", { name: /Make master/ }).count()) === 2);
+  for (const node of [1, 2, 3]) await drain(node, { force: true });
+  await has(page, "There is no master.");
+  check("no master can be made", (await page.getByRole("button", { name: /Make master/ }).count()) === 0);
+  await sound(page, "all drained");
+  for (const node of [1, 2, 3]) await drain(node, { off: true });
+  await until(
+    "a button",
+    async () => (await page.getByRole("button", { name: /Make master/ }).count()) === 2,
+  );
+  await page.context().close();
+});
+
+await run("to remove a member takes its name", async () => {
+  const page = await open(nodes[0]);
+  await allHeard(page);
+  const look = (name) =>
+    page
+      .getByRole("button", { name })
+      .evaluate((b) => [getComputedStyle(b).color, b.getBoundingClientRect().left]);
+  const [[red, right], [plain], [, replace]] = await Promise.all(
+    ["Remove node 2", "Drain node 2", "Replace node 2"].map(look),
+  );
+  check("Remove looks unlike Drain", red !== plain, red);
+  check("Remove stands apart", right - replace > 100, `${right - replace} px from Replace`);
+  await page.getByRole("button", { name: "Remove node 2" }).click();
+  const dialog = page.locator("dialog");
+  const field = dialog.getByLabel(/type its name/);
+  check("the field has the focus", await field.evaluate((x) => document.activeElement === x));
+  await sound(page, "a name to type");
+  await dialog.getByRole("button", { name: "Remove" }).click({ force: true });
+  await field.fill("node-3");
+  await page.keyboard.press("Enter");
+  check("the question stays", await dialog.evaluate((d) => d.open));
+  check("nothing was begun", JSON.parse(await api("GET", "/v1/members")).operations.length === 0);
+  await field.fill("node-2");
+  await page.keyboard.press("Enter");
+  await has(page, /has begun/);
+  await until("the removal", async () => (await page.locator(".members > li").count()) === 2);
+  await sound(page, "two members");
+  await page.context().close();
+});
+
+await end();
