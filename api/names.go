@@ -43,6 +43,8 @@ const (
 	PathUpgrade        = "/v1/upgrade"
 	PathUpgradeFinish  = "/v1/upgrade/finish"
 	PathStatus         = "/v1/status"
+	PathHistory        = "/v1/history"
+	PathReports        = "/v1/reports"
 	PathStatusLeader   = "/v1/status/leader"
 	PathStatusPeers    = "/v1/status/peers"
 	PathAgentSelf      = "/v1/agent/self"

@@ -85,6 +85,8 @@ func reads(ctx context.Context, c *client.Client) map[string]func() error {
 		"sessions": func() error { _, _, err := c.Sessions().List(ctx, o); return err },
 		"fence":    func() error { _, _, err := c.Fences().Token(ctx, "kv/k", o); return err },
 		"status":   func() error { _, err := c.Nodes().Status(ctx); return err },
+		"history":  func() error { _, err := c.Nodes().History(ctx); return err },
+		"reports":  func() error { _, err := c.Nodes().Reports(ctx); return err },
 	}
 }
 

@@ -18,6 +18,11 @@ type (
 	Guardian     = api.Guardian
 	PeerStatus   = api.PeerStatus
 	DiskStatus   = api.DiskStatus
+
+	History       = api.History
+	HistorySample = api.HistorySample
+	MemberLag     = api.MemberLag
+	Report        = api.Report
 )
 
 // The events of a TenureChange.
@@ -67,6 +72,34 @@ func (n *Nodes) StatusOf(ctx context.Context, endpoint string) (Status, error) {
 		n.s.revision.observeStatus(status.Revision)
 	}
 	return status, nil
+}
+
+// History returns how busy the first node that answers was in the last minutes.
+func (n *Nodes) History(ctx context.Context) (History, error) {
+	var out History
+	r := request{path: api.PathHistory, unmarked: true, anyCluster: true}
+	_, err := n.s.get(ctx, "history", "", r, func(a answer) error {
+		out = History{} // of the node before, whose answer was not understood
+		if err := json.Unmarshal(a.body, &out); err != nil || out.Samples == nil {
+			return errNotUnderstood
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Reports returns what each member says of itself, as the first node that answers has gathered it.
+func (n *Nodes) Reports(ctx context.Context) ([]Report, error) {
+	var out api.Reports
+	r := request{path: api.PathReports, unmarked: true, anyCluster: true}
+	_, err := n.s.get(ctx, "reports", "", r, func(a answer) error {
+		out = api.Reports{}
+		if err := json.Unmarshal(a.body, &out); err != nil || out.Reports == nil {
+			return errNotUnderstood
+		}
+		return nil
+	})
+	return out.Reports, err
 }
 
 // Transfer asks the master to hand over, to node if that is not 0, and returns when it has. The request is sent to one

@@ -17,10 +17,10 @@ import (
 // uiTakes bounds how long the browser may take with the page of one cluster, on a machine with much else to do.
 const uiTakes = 6 * time.Minute
 
-// TestUI uses the web page of a node in a real Chromium: each part of it in health, while the master is killed ten times,
-// while nodes hang, without a majority, at the quota of the disks, and with tokens. In each of these states axe finds no serious fault, no
-// element is wider than a phone, and the page never violates its policy, whatever the keys and values. With
-// TENURE_UI_PICTURES=DIR it leaves pictures.
+// TestUI uses the web page of a node in a real Chromium: each part of it in health, while the master is killed ten
+// times, while nodes hang, without a majority, at the quota of the disks, and with tokens. In each of these states axe
+// finds no serious fault, no element is wider than a phone, and the page never violates its policy, whatever the keys
+// and values. With TENURE_UI_PICTURES=DIR it leaves pictures.
 //
 // It is skipped where there is no Chromium, Node.js or npm: apt-get install chromium nodejs npm.
 func TestUI(t *testing.T) {

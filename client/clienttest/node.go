@@ -154,6 +154,22 @@ func (b *backend) Status() api.Status {
 	return s
 }
 
+func (b *backend) History() api.History {
+	return api.History{Node: b.node.ID, EveryMS: 5000, SpanMS: 600000, Samples: []api.HistorySample{
+		{AgeMS: 1000, RequestsPerS: 10, P99MS: 1.5, Lags: []api.MemberLag{}}}}
+}
+
+func (b *backend) Reports() api.Reports {
+	s := b.Status()
+	out := api.Reports{Reports: []api.Report{{Node: s.Node, Version: s.Version, UptimeMS: s.UptimeMS, Disk: &s.Disk,
+		Changes: []api.TenureChange{}}}}
+	for _, p := range s.Peers {
+		out.Reports = append(out.Reports, api.Report{Node: p.Node, Problem: "a pretended node tells nothing",
+			Changes: []api.TenureChange{}})
+	}
+	return out
+}
+
 // address returns the HOST:PORT of a node that Start made, else "".
 func (n *Node) address() string { return strings.TrimPrefix(n.URL, "http://") }
 

@@ -55,7 +55,8 @@ func TestPurePackages(t *testing.T) {
 	}
 	if got := strings.Join(looked, " "); got != "lease lease/named multipaxos kv storage/journal server/members server/acl "+
 		"server/replica/effect server/replica/clocks server/replica/snapshots server/replica/leases "+
-		"server/replica/elector server/replica server/wire server/archive server/recovery/merge jepsen/compare/flease jepsen/compare/majority" {
+		"server/replica/elector server/replica server/wire server/history server/archive server/recovery/merge "+
+		"jepsen/compare/flease jepsen/compare/majority" {
 		t.Errorf("looked into %s only", got)
 	}
 }

@@ -111,6 +111,7 @@ var Layout = Rules{
 		{Path: "server/guardian", May: []string{"lease", "server/wire"}, Never: []string{"server"}},
 		{Path: "server/metrics", Never: []string{"server"}},
 		{Path: "server/slow", May: []string{"server/metrics"}, Never: []string{"server"}},
+		{Path: "server/history", Pure: true},
 		{
 			Path: "server/runner", May: []string{
 				"server/replica", "server/replica/clocks", "server/replica/snapshots", "server/replica/effect",
@@ -124,7 +125,7 @@ var Layout = Rules{
 			Path: "server/backend", May: []string{
 				"server/runner", "server/replica", "server/replica/effect", "server/replica/elector",
 				"server/replica/leases", "server/members", "server/wire", "server/transport", "server/service",
-				"server/guardian", "server/metrics", "server/slow", "server/backup", "server/backup/tarred",
+				"server/guardian", "server/metrics", "server/slow", "server/history", "server/backup", "server/backup/tarred",
 				"storage", "lease", "lease/named", "kv",
 			},
 			Never: []string{"server"},

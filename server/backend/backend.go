@@ -8,6 +8,8 @@ type Backend struct {
 	*Leases
 	*Transfers
 	*Cluster
+	*Samples
+	*SelfReports
 	*Members
 	*Backups
 	*Upgrades

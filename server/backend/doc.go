@@ -11,6 +11,8 @@
 //	Cluster    status and readiness of the node and its peers        cluster.go, status.go, problem.go, cutoff.go,
 //	           and the list of the members                           members_list.go
 //	           what the cluster would be without this node           ifstopped.go
+//	Samples    how busy the node was in the last minutes             samples.go
+//	SelfReports what the members say of themselves                   reports.go
 //	Members    changes of the members, and drains                    members_change.go, drains.go, addresses.go
 //	Backups    backups, and restores into a running cluster          backups.go, restores.go
 //	Upgrades   the feature level                                     upgrades.go
@@ -20,9 +22,9 @@
 // # Questions to other nodes
 //
 // A request that another node must carry out becomes a question to that node. The master is asked for a change of the
-// members, a transfer and a higher feature level. For a drain the node itself is asked. Each kind of question has a
-// function that answers it. The function runs at the node that is asked, which may be this one. The caller gets the
-// error of the function, wherever it ran:
+// members, a transfer and a higher feature level. For a drain, and for what a node says of itself, the node itself is
+// asked. Each kind of question has a function that answers it. The function runs at the node that is asked, which may
+// be this one. The caller gets the error of the function, wherever it ran:
 //
 //	nil                   it is done
 //	*service.Error        refused: nothing was changed, and asking again does not help

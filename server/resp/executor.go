@@ -57,6 +57,8 @@ const maxDecisions = 8
 
 // carryOut carries out the batch. Denied commands in it get their errors, and the others are carried out.
 func (x *executor) carryOut() error {
+	began, commands := time.Now(), len(x.batch.ops)
+	defer func() { x.slow.Served(commands, time.Since(began)) }()
 	for range maxDecisions {
 		x.dropResults(0)
 		var err error

@@ -111,6 +111,22 @@ func (f *Front) Status() api.Status {
 	return *f.starting.Load()
 }
 
+// History returns how busy the node was in the last minutes.
+func (f *Front) History() api.History {
+	if n := f.begun(); n != nil {
+		return n.History()
+	}
+	return api.History{Node: f.starting.Load().Node, Samples: []api.HistorySample{}}
+}
+
+// Reports returns what each member says of itself.
+func (f *Front) Reports() api.Reports {
+	if n := f.begun(); n != nil {
+		return n.Reports()
+	}
+	return api.Reports{Reports: []api.Report{}}
+}
+
 // Ready returns nil if the node can serve.
 func (f *Front) Ready() error {
 	if n := f.begun(); n != nil {

@@ -38,6 +38,10 @@ type Health interface {
 type Cluster interface {
 	// Status returns the node's view of itself and its peers. It never waits for the disk or the log.
 	Status() api.Status
+	// History returns how busy the node was in the last minutes. It never waits.
+	History() api.History
+	// Reports returns what each member says of itself. It waits for a moment for those that do not answer.
+	Reports() api.Reports
 	// ClusterID returns the id of the cluster, "" until this node is a member of one.
 	ClusterID() string
 	// Peers returns the peer addresses of the members.

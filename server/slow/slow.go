@@ -1,4 +1,4 @@
-// Package slow tells where the time of slow requests went.
+// Package slow tells where the time of slow requests went, and how long requests took lately.
 package slow
 
 import (
@@ -40,6 +40,7 @@ type Request struct {
 // Log tells of requests that took long. Its methods are safe for concurrent use; nil tells nothing.
 type Log struct {
 	above  time.Duration
+	recent Recent
 	log    zerolog.Logger
 	slow   prometheus.Counter
 	phases [len(names)]prometheus.Observer
@@ -65,6 +66,16 @@ func New(reg prometheus.Registerer, above time.Duration, log zerolog.Logger) *Lo
 	}
 	return l
 }
+
+// Served is told that n requests took so long each.
+func (l *Log) Served(n int, took time.Duration) {
+	if l != nil {
+		l.recent.Add(n, took)
+	}
+}
+
+// Recent returns the count of the requests that were Served.
+func (l *Log) Recent() *Recent { return &l.recent }
 
 // Done is told of a request that took so long in all. Of describes it in the line, if there is one.
 func (l *Log) Done(took time.Duration, r *Request, of func(*zerolog.Event)) {

@@ -68,6 +68,9 @@ func newEndpoint(name string, handlers map[string]handler, m *metrics) *endpoint
 	return e
 }
 
+// watches reports whether requests to e ask how the node is: they are not what it is there for.
+func (e *endpoint) watches() bool { return e.use&(tokenless|scraped|mends) != 0 }
+
 // dispatcher does what all requests have in common: it finds the handler of the method, answers its error, counts the
 // request, and survives its panics.
 type dispatcher struct {
@@ -157,6 +160,9 @@ func (d *dispatcher) finish(x *exchange, e *endpoint, whole bool, panicked any) 
 	}
 	took := time.Since(x.began) - x.waited
 	e.latency.observe(x.r.Method, x.status, took)
+	if !e.watches() {
+		d.slow.Served(1, took)
+	}
 	d.slow.Done(took, &x.took, x.describe)
 	x.req.Bounds.Charge()
 	d.record(x, e, whole)

@@ -173,6 +173,15 @@ func (f *fake) Status() api.Status {
 	return s
 }
 
+func (f *fake) History() api.History {
+	return api.History{Node: 1, Samples: []api.HistorySample{{AgeMS: 1, RequestsPerS: 2, P99MS: 3,
+		Lags: []api.MemberLag{{Node: 2, Slots: 4}}}}}
+}
+
+func (f *fake) Reports() api.Reports {
+	return api.Reports{Reports: []api.Report{{Node: 2, Problem: "it is not heard", Changes: []api.TenureChange{}}}}
+}
+
 func (f *fake) Session(id string) (kv.Session, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

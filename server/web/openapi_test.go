@@ -52,7 +52,7 @@ var rulesOf = map[string]*rules{
 	"aclPolicyRead": &consulRules, "aclPolicyUpdate": &consulWriteRules, "aclPolicyDelete": &consulWriteRules,
 	"aclPolicyReadByName": &consulRules, "aclPolicyList": &consulRules,
 	"fenceGet": &fenceReadRules, "fenceDrop": &fenceDropRules, "quotasList": &quotaReadRules, "quotaGet": &quotaReadRules, "quotaPut": &plainWriteRules, "quotaDrop": &plainWriteRules, "watch": &watchRules,
-	"status": &plainRules, "statusLeader": &consulRules, "statusPeers": &consulRules, "agentSelf": &consulRules, "openAPI": &plainRules,
+	"status": &plainRules, "history": &plainRules, "reports": &plainRules, "statusLeader": &consulRules, "statusPeers": &consulRules, "agentSelf": &consulRules, "openAPI": &plainRules,
 	"leaseShow": &plainRules, "leaseAcquire": &plainWriteRules, "leaseRenew": &plainWriteRules, "leaseRelease": &plainWriteRules,
 	"leasesRenew": &plainWriteRules, "leasesList": &leasesRules, "masterTransfer": &plainWriteRules, "membersList": &plainRules, "backup": &plainRules, "upgrade": &plainRules, "upgradeFinish": &plainWriteRules, "snapshotGet": &snapshotRules, "snapshotPut": &consulWriteRules, "membersAdd": &plainWriteRules, "membersRemove": &plainWriteRules,
 	"membersReplace": &plainWriteRules, "membersPromote": &plainWriteRules, "membersUpdate": &plainWriteRules,

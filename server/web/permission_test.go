@@ -49,6 +49,8 @@ var forEverybody = map[string]string{
 	"GET /health/live":         "watchdogs have no token",
 	"GET /health/ready":        "likewise",
 	"GET /v1/status":           "it says no keys, and clients find the master by it",
+	"GET /v1/history":          "it says no keys, and only how many requests there are",
+	"GET /v1/reports":          "each member says the same in its status",
 	"GET /v1/status/leader":    "as in Consul",
 	"GET /v1/status/peers":     "as in Consul",
 	"GET /v1/openapi.json":     "it is the same for all clusters",

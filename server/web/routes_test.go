@@ -30,6 +30,8 @@ func TestMethodsAndAllow(t *testing.T) {
 		"/v1/quota/a/":          "DELETE, GET, HEAD, PUT",
 		"/v1/openapi.json":      "GET, HEAD",
 		"/v1/status":            "GET, HEAD",
+		"/v1/history":           "GET, HEAD",
+		"/v1/reports":           "GET, HEAD",
 		"/v1/status/leader":     "GET, HEAD",
 		"/v1/status/peers":      "GET, HEAD",
 		"/v1/agent/self":        "GET, HEAD",

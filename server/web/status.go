@@ -23,6 +23,16 @@ func (h *statusHandler) show(x *exchange) error {
 	})
 }
 
+// history answers with how busy the node was in the last minutes.
+func (h *statusHandler) history(x *exchange) error {
+	return x.shown(&plainRules, func() any { return h.cluster.History() })
+}
+
+// reports answers with what each member says of itself.
+func (h *statusHandler) reports(x *exchange) error {
+	return x.shown(&plainRules, func() any { return h.cluster.Reports() })
+}
+
 // leader answers with the master's peer address as a JSON string, empty if none is known.
 func (h *statusHandler) leader(x *exchange) error {
 	return x.shown(&consulRules, func() any { return h.cluster.Leader() })

@@ -45,6 +45,9 @@ func TestConsulStatus(t *testing.T) {
 	}
 	check("/v1/status/leader", `""`)
 	check("/v1/status/peers", `[]`)
+	check("/v1/reports", `{"reports":[{"node":2,"problem":"it is not heard","changes":[]}]}`)
+	check("/v1/history", `{"node":1,"every_ms":0,"span_ms":0,"samples":[{"age_ms":1,"requests_per_s":2,"p99_ms":3,`+
+		`"lags":[{"node":2,"slots":4}]}]}`)
 	f.leader, f.peers = "127.0.0.1:8301", []string{"127.0.0.1:8300", "127.0.0.1:8301"}
 	check("/v1/status/leader", `"127.0.0.1:8301"`)
 	check("/v1/status/peers?dc=dc1&wait=5000ms&stale", `["127.0.0.1:8300","127.0.0.1:8301"]`)

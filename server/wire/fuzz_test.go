@@ -113,7 +113,8 @@ func FuzzReplica(f *testing.F) {
 func FuzzQuestionBody(f *testing.F) {
 	types := []func() any{func() any { return new(struct{}) }, func() any { return new(Transfer) },
 		func() any { return new(members.Request) }, func() any { return new(MembersAnswer) },
-		func() any { return new(Drain) }, func() any { return new(DrainTold) }}
+		func() any { return new(Drain) }, func() any { return new(DrainTold) },
+		func() any { return new(Report) }}
 	type typed struct {
 		Of byte
 		V  any
@@ -121,6 +122,7 @@ func FuzzQuestionBody(f *testing.F) {
 	fuzzBodies(f, [][]byte{{0, 0x90}, append([]byte{1}, EncodeBody(&Transfer{To: 3})...),
 		append([]byte{2}, EncodeBody(someRequest())...), append([]byte{3}, EncodeBody(someMembersAnswer())...),
 		append([]byte{4}, EncodeBody(&Drain{Off: true})...), append([]byte{5}, EncodeBody(&DrainTold{State: DrainOn})...),
+		append([]byte{6}, EncodeBody(someReport())...),
 	}, func(body []byte) (typed, error) {
 		if len(body) == 0 || int(body[0]) >= len(types) {
 			return typed{}, ErrUnknownType

@@ -173,7 +173,8 @@ func goldenReplica() []golden {
 		kind QuestionKind
 		body any
 	}{{AskTransfer, &Transfer{To: 3}}, {AskRaise, &struct{}{}}, {AskMembers, someRequest()},
-		{AskDrain, &Drain{Off: true, Force: true}}, {AskDrainState, &struct{}{}}} {
+		{AskDrain, &Drain{Off: true, Force: true}}, {AskDrainState, &struct{}{}},
+		{AskReport, &struct{}{}}} {
 		out = append(out, golden{fmt.Sprintf("question %d", q.kind),
 			EncodeQuestion(&Question{ID: 9, Kind: q.kind, Wait: time.Second, Body: EncodeBody(q.body)})})
 	}
@@ -181,6 +182,7 @@ func goldenReplica() []golden {
 		{Outcome: Done, Body: EncodeBody(&struct{}{})}, {Outcome: Done, Body: EncodeBody(someMembersAnswer())},
 		{Outcome: Done, Body: EncodeBody(&DrainTold{State: DrainBegun})},
 		{Outcome: Refused, Code: api.CodeMemberBusy, Text: "no"}, {Outcome: NotTaken, Master: 2, Text: "no"}, {Outcome: Unknown},
+		{Outcome: Done, Body: EncodeBody(someReport())},
 	} {
 		a.ID = 9
 		out = append(out, golden{fmt.Sprintf("answer %d", i), EncodeAnswer(&a)})
@@ -195,6 +197,12 @@ func someRequest() *members.Request {
 	return &members.Request{Cancel: "op", DryRun: true, Op: members.Operation{ID: "op-1",
 		Kind: members.Replace, Node: 3, Name: "node-3", Member: ident.Member{Node: 4, Store: ident.StoreID{9}, Name: "d",
 			PeerAddr: "d:1", ClientAddr: "d:2"}, NonVoter: true, Unheard: true, Alive: 2}}
+}
+
+func someReport() *Report {
+	return &Report{Version: "1.2", Draining: true, UptimeMS: 3, Disk: DiskUse{Log: 4, State: 5, Free: 6, Quota: 7},
+		Tenures: []Tenure{{AtMS: 1_790_000_000_123, Event: api.TenureWon, Cause: "crashed", Detail: "won", Before: 2,
+			OwnerlessMS: 8, HeldMS: 9}}}
 }
 
 func someMembersAnswer() *MembersAnswer {

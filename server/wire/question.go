@@ -20,6 +20,7 @@ const (
 	AskMembers    QuestionKind = 3 // members.Request: the master changes the members; MembersAnswer
 	AskDrain      QuestionKind = 4 // Drain: the node that is asked is drained, or takes clients again
 	AskDrainState QuestionKind = 5 // how far the drain of that node is; DrainTold
+	AskReport     QuestionKind = 6 // what that node says of itself, for people; Report
 )
 
 // Question asks another node to do something, or to tell something.
@@ -84,6 +85,31 @@ const (
 	DrainBegun DrainState = 1 // the node looks whether enough voters are left, and may take the drain back
 	DrainOn    DrainState = 2
 )
+
+// Report is what a node says of itself, for people.
+type Report struct {
+	Version  string
+	Draining bool
+	UptimeMS int64
+	Disk     DiskUse
+	Tenures  []Tenure // the last of its own in its current run, oldest first
+}
+
+// DiskUse is the use of the disk of a node's data directory, in bytes.
+type DiskUse struct {
+	Log, State, Free, Quota int64
+}
+
+// Tenure is the beginning or the end of a tenure of the master lease: an api.TenureChange.
+type Tenure struct {
+	AtMS        int64 // since 1970, by the clock of that node
+	Event       string
+	Cause       string
+	Detail      string
+	Before      uint64
+	OwnerlessMS int64
+	HeldMS      int64
+}
 
 // The largest bodies of frames with questions and answers. The largest answer has a record of the members.
 const (
