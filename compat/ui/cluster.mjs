@@ -127,6 +127,30 @@ await run("a member hangs", async () => {
   await page.context().close();
 });
 
+await run("curves of the last minutes", async () => {
+  const page = await open(nodes[0], { width: 320, scheme: "dark" });
+  await has(page, "The last ten minutes");
+  const curve = (name) => page.getByRole("img", { name });
+  const most = async () =>
+    Number(/at most ([\d.]+)/.exec(await curve(/Requests a second/).getAttribute("aria-label"))[1]);
+  await until("requests on the curve", async () => {
+    for (let i = 0; i < 20; i++) await api("PUT", "/v1/kv/busy", String(i));
+    return (await curve(/Requests a second/).count()) === 1 && (await most()) > 10;
+  });
+  check("how long they took", /within: [\d.]+ ms now/.test(await curve(/99 %/).getAttribute("aria-label")));
+  for (const n of [2, 3]) {
+    const label = await curve(`Lag of node ${n}`).getAttribute("aria-label");
+    check(`the lag of node ${n}`, /: \d+ slots? now/.test(label), label);
+  }
+  const drawn = await curve(/Requests a second/)
+    .locator("path.line")
+    .boundingBox();
+  check("the curve is drawn", drawn.width > 0 && drawn.height > 20, JSON.stringify(drawn));
+  await sound(page, "curves");
+  await picture(page, "curves-320-dark");
+  await page.context().close();
+});
+
 await run("without a master", async () => {
   const page = await open(nodes[0], { quiet: true });
   await allHeard(page);

@@ -1,5 +1,6 @@
 // The part Cluster: the lease, the members, what runs, and why the master changed.
 import { get } from "./api.js";
+import { charts } from "./charts.js";
 import { h } from "./dom.js";
 import { hears, masterOf, membersNow, voters } from "./heard.js";
 import { lease } from "./lease.js";
@@ -12,7 +13,7 @@ import { sentence, span } from "./text.js";
 const rarely = "rarely"; // the lane of what is asked less often than the status
 
 export function open(app) {
-  const me = { list: null, failure: null, note: null };
+  const me = { list: null, failure: null, note: null, history: null, historyAt: 0 };
   async function members() {
     try {
       me.list = (await get("v1/members")).data;
@@ -23,9 +24,17 @@ export function open(app) {
     }
     app.draw();
   }
+  // An answer that does not come leaves what there is: whether the node answers is told by its status.
+  async function history() {
+    const answer = await get("v1/history").catch(() => null);
+    if (answer) Object.assign(me, { history: answer.data, historyAt: Date.now() });
+  }
   return {
     title: "Cluster",
-    sources: [{ name: "members", lane: rarely, every: 5000, ask: members }],
+    sources: [
+      { name: "members", lane: rarely, every: 5000, ask: members },
+      { name: "history", lane: rarely, every: 10000, ask: history },
+    ],
     view: () => (app.status ? view(app, me) : waiting(app)),
   };
 }
@@ -52,6 +61,7 @@ function view(app, me) {
       me.failure?.denied && denial(me.failure, "see and change the members"),
     ),
     me.list && operations(app, me),
+    charts(me.history, me.historyAt),
     thisNode(s),
     timeline(app),
   ];

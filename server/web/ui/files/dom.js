@@ -52,8 +52,12 @@ function reuse(kid, keyed, free) {
   return free.find(like);
 }
 
+const drawing = "http://www.w3.org/2000/svg";
+const drawn = new Set(["svg", "path"]); // the elements of drawings
+
 function make(kid) {
-  return typeof kid === "object" ? document.createElement(kid.tag) : document.createTextNode(kid);
+  if (typeof kid !== "object") return document.createTextNode(kid);
+  return drawn.has(kid.tag) ? document.createElementNS(drawing, kid.tag) : document.createElement(kid.tag);
 }
 
 function update(node, kid) {
