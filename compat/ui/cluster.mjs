@@ -85,6 +85,55 @@ const headline = async (page) => page.locator("h1").textContent();
 const row = (page, n) =>
   page.locator(".members > li", { has: page.getByRole("heading", { name: `Node ${n}` }) });
 
+await run("why the master changed", async () => {
+  const old = await masterNow();
+  const page = await open(nodes[old % 3], { quiet: true });
+  await allHeard(page);
+  const lines = () => page.locator(".timeline li").allTextContents();
+  const gained = (text) => /Node (\d) gained the lease/.exec(text)?.[1];
+  await until("the record of the master", async () => (await lines()).some((x) => gained(x) === `${old}`));
+  await order(`kill ${old}`);
+  const next = await masterNow();
+  const why = `Node ${next} gained the lease after node ${old}`;
+  await until("the record of the next", async () => (await lines())[0]?.includes(why));
+  const all = await lines();
+  check("why it changed", all[0].includes(`the guardian of node ${old} had told of its crash`), all[0]);
+  check("one line each", all.filter((x) => x.includes(why)).length === 1, all.join(" | "));
+  check(
+    "what was recorded is kept",
+    all.some((x) => gained(x) === `${old}`),
+    all.join(" | "),
+  );
+  check("only so many", all.length <= 40, String(all.length));
+  await has(page, `without an answer: node ${old}.`);
+  await order(`start ${old}`);
+  await allHeard(page);
+  await page.context().close();
+});
+
+await run("version and disk of each member", async () => {
+  const master = await masterNow();
+  const [asked, hung] = [1, 2, 3].filter((n) => n !== master);
+  const page = await open(nodes[asked - 1], { quiet: true });
+  await allHeard(page);
+  const facts = async (n) => (await row(page, n).locator("dl > div").allTextContents()).join(" | ");
+  const { version } = await statusOf(nodes[0]);
+  for (const n of [1, 2, 3])
+    await until(`version and disk of node ${n}`, async () => {
+      const text = await facts(n);
+      return text.includes(`Version${version}`) && /Disk[\d.,]+\s\S+ used, [\d.,]+\s\S+ free/.test(text);
+    });
+  await order(`pause ${hung}`);
+  try {
+    await until("what is not known", async () => (await facts(hung)).includes("Disknot known"));
+    check("the others are known", !(await facts(master)).includes("not known"), await facts(master));
+  } finally {
+    await order(`resume ${hung}`);
+  }
+  await allHeard(page);
+  await page.context().close();
+});
+
 await run("the node of the page hangs", async () => {
   const page = await open(nodes[0], { quiet: true });
   await allHeard(page);
@@ -137,7 +186,7 @@ await run("curves of the last minutes", async () => {
     for (let i = 0; i < 20; i++) await api("PUT", "/v1/kv/busy", String(i));
     return (await curve(/Requests a second/).count()) === 1 && (await most()) > 10;
   });
-  check("how long they took", /within: [\d.]+ ms now/.test(await curve(/99 %/).getAttribute("aria-label")));
+  check("how long they took", /within: [\d.]+\sms now/.test(await curve(/99 %/).getAttribute("aria-label")));
   for (const n of [2, 3]) {
     const label = await curve(`Lag of node ${n}`).getAttribute("aria-label");
     check(`the lag of node ${n}`, /: \d+ slots? now/.test(label), label);

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"time"
 
 	"tenure/api"
 	"tenure/server/service"
@@ -30,7 +31,11 @@ func (h *statusHandler) history(x *exchange) error {
 
 // reports answers with what each member says of itself.
 func (h *statusHandler) reports(x *exchange) error {
-	return x.shown(&plainRules, func() any { return h.cluster.Reports() })
+	return x.shown(&plainRules, func() any {
+		began := time.Now()
+		defer func() { x.waited += time.Since(began) }() // for others: a member that hangs makes no slow request here
+		return h.cluster.Reports()
+	})
 }
 
 // leader answers with the master's peer address as a JSON string, empty if none is known.

@@ -4,7 +4,8 @@ import { h, patch, title } from "./dom.js";
 import { masterOf } from "./heard.js";
 import { maxLooks } from "./lease.js";
 import { Poll } from "./poll.js";
-import { group, time } from "./text.js";
+import { Changes } from "./timeline.js";
+import { time } from "./text.js";
 import * as access from "./access.js";
 import * as backup from "./backup.js";
 import * as cluster from "./cluster.js";
@@ -20,8 +21,6 @@ const tabs = [
   ["backup", "Backup"],
 ];
 
-const maxSeen = 40; // changes of the master that are kept
-
 // app is what the parts share. Each part has open(app, params), which returns {title, sources, view, close}.
 const app = {
   status: null, // the last answer
@@ -30,14 +29,13 @@ const app = {
   at: 0, // when the last answer came
   looks: [], // {at, left, full, master}, or {at} without an answer, for each time that the node was asked
   drained: new Set(), // the nodes that this page has drained
-  seen: [], // changes of the master while the page looked, newest first: {at, text}
+  changes: new Changes(), // of the master
   draw,
   go: (part, params) => {
     location.hash = address(part, params);
   },
   soon: (name) => poll.soon(name),
   use: () => poll.use([statusSource(), ...shown.sources]),
-  otherNodes,
 };
 
 // address returns the fragment that leads to a part.
@@ -56,13 +54,18 @@ const statusSource = () => ({
   lane: "status",
   keep: true,
   every: name === "cluster" ? 1000 : 3000,
+  urgent: () => masterless(), // the next master comes soon
   ask: look,
 });
+
+// masterless reports whether the node, which takes part in a cluster, hears no master.
+const masterless = () => !app.failure && app.status && app.status.role !== "none" && !masterOf(app.status);
 
 async function look() {
   try {
     const s = await askStatus();
-    noteMaster(app.status, s);
+    if (app.changes.look(app.status, s)) poll.soon("reports"); // the members tell why
+    app.changes.take(s.node, s.lease.changes ?? []);
     Object.assign(app, { status: s, failure: null, at: Date.now() });
     app.looks.push({ at: Date.now(), left: s.lease.remaining_ms, full: s.lease.time_ms, master: s.master });
   } catch (err) {
@@ -73,14 +76,6 @@ async function look() {
   }
   app.looks.splice(0, app.looks.length - maxLooks);
   draw();
-}
-
-function noteMaster(before, now) {
-  if (!before || (masterOf(before) === masterOf(now) && before.epoch === now.epoch)) return;
-  const master = masterOf(now);
-  const text = master ? `Node ${master} is master, epoch ${group(now.epoch)}` : "No master is known";
-  app.seen.unshift({ at: Date.now(), text, master });
-  app.seen.splice(maxSeen);
 }
 
 // otherNodes returns the pages of the other members, as far as their addresses are known.
@@ -169,7 +164,7 @@ function alerts() {
         ),
     );
   }
-  if (s && s.role !== "none" && !masterOf(s)) {
+  if (masterless()) {
     return h(
       "div",
       { class: "alert bad" },

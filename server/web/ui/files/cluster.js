@@ -13,7 +13,7 @@ import { sentence, span } from "./text.js";
 const rarely = "rarely"; // the lane of what is asked less often than the status
 
 export function open(app) {
-  const me = { list: null, failure: null, note: null, history: null, historyAt: 0 };
+  const me = { list: null, failure: null, note: null, history: null, historyAt: 0, reports: [] };
   async function members() {
     try {
       me.list = (await get("v1/members")).data;
@@ -29,10 +29,18 @@ export function open(app) {
     const answer = await get("v1/history").catch(() => null);
     if (answer) Object.assign(me, { history: answer.data, historyAt: Date.now() });
   }
+  async function reports() {
+    const answer = await get("v1/reports").catch(() => null);
+    if (!answer) return;
+    me.reports = answer.data.reports;
+    for (const r of me.reports) app.changes.take(r.node, r.changes);
+    app.draw();
+  }
   return {
     title: "Cluster",
     sources: [
       { name: "members", lane: rarely, every: 5000, ask: members },
+      { name: "reports", lane: rarely, every: 5000, ask: reports },
       { name: "history", lane: rarely, every: 10000, ask: history },
     ],
     view: () => (app.status ? view(app, me) : waiting(app)),
@@ -63,9 +71,13 @@ function view(app, me) {
     me.list && operations(app, me),
     charts(me.history, me.historyAt),
     thisNode(s),
-    timeline(app),
+    timeline(app.changes, silent(me, s)),
   ];
 }
+
+// silent are the members that have not told of themselves when they were last asked.
+const silent = (me, s) =>
+  s.peers.map((p) => p.node).filter((n) => !me.reports.some((r) => r.node === n && !r.problem));
 
 // whyNoMaster says it in words, as far as this node knows.
 export function whyNoMaster(s) {

@@ -23,7 +23,7 @@ export function row(app, me, m) {
       h("h3", {}, `Node ${m.node}`),
       m.name && m.name !== `node-${m.node}` && h("span", { class: "name" }, m.name),
       h("span", { class: "role" }, heard ? role : m.connected ? "silent" : "not connected"),
-      drained(app, m) && h("span", { class: "role" }, "drained"),
+      drained(app, me, m) && h("span", { class: "role" }, "drained"),
       self ? h("span", { class: "quiet" }, "this node") : m.client_address && link(m),
     ),
     h(
@@ -33,6 +33,7 @@ export function row(app, me, m) {
       fact("Lag", known ? (m.lag > 0 ? plural(m.lag, "slot") : "none") : "–"),
       fact("Heard", self ? "–" : m.last_heard_ms < 0 ? "never" : `${span(m.last_heard_ms)} ago`),
       fact("Clients", m.client_address || "–"),
+      ...told(app, me, m).map(([k, v]) => fact(k, v ?? h("span", { class: "quiet" }, "not known"))),
     ),
     m.snapshot && snapshot(m.snapshot),
     me.list && !app.failure && h("div", { class: "actions" }, actions(app, me, m, master)),
@@ -40,6 +41,17 @@ export function row(app, me, m) {
 }
 
 const fact = (k, v) => h("div", {}, h("dt", {}, k), h("dd", {}, v));
+
+// told are the version and the disk of a member: this node's own from its status, of others what they have told it.
+function told(app, me, m) {
+  const s = app.status;
+  const r = m.node === s.node ? s : me.reports.find((x) => x.node === m.node);
+  const d = r?.disk;
+  return [
+    ["Version", r?.version],
+    ["Disk", d && `${bytes(d.log_bytes + d.state_bytes)} used, ${bytes(d.free_bytes)} free`],
+  ];
+}
 
 const link = (m) =>
   h(
@@ -72,7 +84,7 @@ function actions(app, me, m, master) {
   const list = [];
   if (m.voter && !master && m.connected && masterOf(app.status))
     list.push(button("Make master", "Make master of", () => transfer(app, me, m)));
-  if (m.voter && m.connected && drained(app, m))
+  if (m.voter && m.connected && drained(app, me, m))
     list.push(button("End drain", "End drain of", () => drain(app, me, m, true)));
   else if (m.voter && m.connected) list.push(button("Drain", "Drain", () => drain(app, me, m, false)));
   if (!m.voter) list.push(button("Promote", "Promote", () => plan(app, me, m, "promote")));
@@ -91,8 +103,12 @@ function actions(app, me, m, master) {
   return list;
 }
 
-// drained reports whether a member is drained, as far as is known here: of other nodes, what this page has done.
-export const drained = (app, m) => m.draining || (m.node !== app.status.node && app.drained.has(m.node));
+// drained reports whether a member is drained, as far as is known here: of other nodes, what they have told, and what
+// this page has done.
+export const drained = (app, me, m) =>
+  m.draining ||
+  (m.node !== app.status.node &&
+    (app.drained.has(m.node) || me.reports.some((r) => r.node === m.node && r.draining)));
 
 // tell runs a command of an operator and says what came of it.
 async function tell(app, me, done, work) {
@@ -131,6 +147,7 @@ async function drain(app, me, m, off) {
   if (off) {
     const ended = () => {
       app.drained.delete(m.node);
+      for (const r of me.reports) if (r.node === m.node) r.draining = false; // until it tells again
       return `The drain of node ${m.node} has ended.`;
     };
     await tell(app, me, ended, () => command("v1/members/drain", { node: m.node, off: true }));

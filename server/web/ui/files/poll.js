@@ -1,12 +1,16 @@
-// What asks the node again and again: in each lane one question at a time, at most one a second, and none while nobody
-// looks.
+// What asks the node again and again: in each lane one question at a time, at most one a second unless it is
+// urgent, and none while nobody looks.
 
 const tick = 250; // ms
 const apart = 1000; // ms between two questions of a lane
 const share = 4; // a question waits for so many times as long as the last answer to it took,
 const most = 3000; // and for so many ms at most: a node that hung must be seen to answer again
 
-// Poll asks the sources in turn. A source is {name, every, ask, keep, lane}: ask returns a promise that never fails, and
+const hurry = 400; // ms between two questions that are urgent
+
+const every = (source) => (source.urgent?.() ? hurry : source.every);
+
+// Poll asks the sources in turn. A source is {name, every, ask, keep, lane, urgent}: ask returns a promise that never fails, and
 // ends within a bounded time. A question that hangs holds up those of its own lane only.
 export class Poll {
   constructor() {
@@ -45,14 +49,14 @@ export class Poll {
     const next = own()
       .filter((s) => s.due <= now)
       .sort((a, b) => a.due - b.due)[0];
-    if (!next || (next.due > 0 && now - lane.last < apart - 50)) return;
+    if (!next || (next.due > 0 && now - lane.last < Math.min(apart, every(next)) - 50)) return;
     lane.busy = true;
     lane.last = now;
     try {
       await next.ask();
     } finally {
       const took = performance.now() - now;
-      next.due = now + Math.max(next.every - 50, took + Math.min(most, share * took));
+      next.due = now + Math.max(every(next) - 50, took + Math.min(most, share * took));
       lane.busy = false;
     }
     if (own().some((s) => s.due === 0)) this.turnOf(name);
