@@ -16,6 +16,7 @@ import {
   statusOf,
   until,
 } from "./harness.mjs";
+import { join } from "node:path";
 
 const tellsWithin = 1500; // ms after the kill of the master
 const rounds = 10;
@@ -34,10 +35,13 @@ const allHeard = (page) => has(page, "All 3 voters are heard");
 // page itself looks at the clock: no message to the browser delays it.
 const watchFor = (page, old) =>
   page.evaluate((old) => {
-    window.told = { lost: 0, next: 0, wrong: "" };
+    window.told = { lost: 0, next: 0, wrong: "", late: 0 };
+    let before = Date.now();
     const rows = () => [...document.querySelectorAll(".members > li")];
     const named = (n) => rows().find((li) => li.querySelector("h3").textContent === `Node ${n}`);
-    window.watching = setInterval(() => {
+    setInterval(() => {
+      window.told.late = Math.max(window.told.late, Date.now() - before - 10);
+      before = Date.now();
       const headline = document.querySelector("h1").textContent;
       const lost = !headline.startsWith(`Node ${old} is master`);
       const gone = named(old).classList.contains("gone");
@@ -51,19 +55,31 @@ const watchFor = (page, old) =>
   }, old);
 
 await run("ten failovers", async () => {
-  for (let i = 1; i <= rounds; i++) {
+  for (let i = 1, moved = 0; i <= rounds && moved < rounds; i++) {
     const old = await masterNow();
     const page = await open(nodes[old % 3], { quiet: true });
     await allHeard(page);
     await watchFor(page, old);
     await pause(100 * i); // at any moment between two questions
+    // A machine that is too busy for a lease may cost the master its mastership before it is killed.
+    if ((await masterNow()) !== old || (await page.evaluate(() => window.told.next > 0))) {
+      check("a master that stays", ++moved < rounds);
+      i--;
+      await page.context().close();
+      continue;
+    }
     const killed = Date.now();
     await order(`kill ${old}`);
     await until("the next master on the page", () => page.evaluate(() => window.told.next > 0));
     const told = await page.evaluate(() => window.told);
     const [lost, next] = [told.lost - killed, told.next - killed];
     console.log(`failover ${i}: the loss is told after ${lost} ms, the next master after ${next} ms`);
-    check(`failover ${i}`, lost <= tellsWithin && next <= tellsWithin, `lost ${lost} ms, next ${next} ms`);
+    const most = tellsWithin + told.late; // the browser itself had no processor for so long
+    check(
+      `failover ${i}`,
+      lost <= most && next <= most,
+      `lost ${lost} ms, next ${next} ms, late ${told.late} ms`,
+    );
     check(`failover ${i}: headline, table and problems agree`, told.wrong === "", told.wrong);
     if (i === 1) await sound(page, "a failover");
     await order(`start ${old}`);
@@ -134,6 +150,36 @@ await run("version and disk of each member", async () => {
   await page.context().close();
 });
 
+// The pictures of docs/ui.md, after two minutes with clients. They go to docs/images as they are.
+await run("pictures for the documents", async () => {
+  const pictures = process.env.TENURE_UI_PICTURES;
+  if (!pictures) return;
+  const page = await open(nodes[0], { width: 1080 });
+  await allHeard(page);
+  for (const end = Date.now() + 120000; Date.now() < end;) {
+    const pace = 40 + 30 * Math.sin(Date.now() / 9000);
+    await api("PUT", "/v1/kv/busy", String(pace)).catch(() => null); // a busy machine may cost the master its lease
+    await pause(pace);
+  }
+  const next = (await masterNow()) % 3;
+  await api("POST", "/v1/master/transfer", JSON.stringify({ Node: next + 1 }));
+  await has(page, `Node ${next + 1} gained the lease`);
+  await allHeard(page);
+  const save = async (name, from, to) => {
+    const [first, last] = [await page.locator(from).boundingBox(), await page.locator(to).boundingBox()];
+    const y = Math.max(0, first.y - 16);
+    const height = Math.min(last.y + last.height + 12 - y, 880);
+    await page.screenshot({
+      path: join(pictures, name),
+      fullPage: true,
+      clip: { x: 0, y, width: 1080, height },
+    });
+  };
+  await save("ui.png", "#head", ".members");
+  await save("ui-history.png", "#history", ".timeline");
+  await page.context().close();
+});
+
 await run("the node of the page hangs", async () => {
   const page = await open(nodes[0], { quiet: true });
   await allHeard(page);
@@ -182,11 +228,15 @@ await run("curves of the last minutes", async () => {
   const curve = (name) => page.getByRole("img", { name });
   const most = async () =>
     Number(/at most ([\d.]+)/.exec(await curve(/Requests a second/).getAttribute("aria-label"))[1]);
+  const spoken = () => curve(/99 %/).getAttribute("aria-label"); // a dash without requests
   await until("requests on the curve", async () => {
     for (let i = 0; i < 20; i++) await api("PUT", "/v1/kv/busy", String(i));
-    return (await curve(/Requests a second/).count()) === 1 && (await most()) > 10;
+    return (
+      (await curve(/Requests a second/).count()) === 1 &&
+      (await most()) > 10 &&
+      /within: [\d.]+\sm?s now/.test(await spoken())
+    );
   });
-  check("how long they took", /within: [\d.]+\sms now/.test(await curve(/99 %/).getAttribute("aria-label")));
   for (const n of [2, 3]) {
     const label = await curve(`Lag of node ${n}`).getAttribute("aria-label");
     check(`the lag of node ${n}`, /: \d+ slots? now/.test(label), label);
