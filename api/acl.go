@@ -102,6 +102,19 @@ type PolicyRequest struct {
 	Datacenters []string `json:",omitempty"` // taken and shown; there is one datacenter
 }
 
+// ACLQuestion is an element of the body of POST PathACLAuthorize: whether the token of the request has a permission.
+type ACLQuestion struct {
+	Resource string // key, session, lease, agent, operator or acl
+	Access   string // read, list or write
+	Segment  string `json:",omitempty"` // the name, as rules have it
+}
+
+// ACLAnswer is an element of its answer. It is what one node has applied, and so a hint.
+type ACLAnswer struct {
+	ACLQuestion
+	Allow bool
+}
+
 // Policy is a named set of rules.
 type Policy struct {
 	ID          string

@@ -66,6 +66,8 @@ const (
 	MaxACLDescriptionBytes  = 512      // of UTF-8: of a token, and of a policy
 	MaxCertificateNameBytes = 512      // of what a token says of a client certificate
 	MaxSecretBytes          = 256      // of what a request carries as the secret of a token
+	MaxACLQuestions         = 128      // of one request to PathACLAuthorize
+	MaxACLQuestionBytes     = 1 << 20  // of its body
 	MinTokenTTL             = time.Second
 	MaxTokenTTL             = 10 * 365 * 24 * time.Hour
 )

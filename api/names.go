@@ -38,6 +38,7 @@ const (
 	PathACLPolicies    = "/v1/acl/policy/" // followed by the id
 	PathACLPolicyName  = "/v1/acl/policy/name/"
 	PathACLPolicyList  = "/v1/acl/policies"
+	PathACLAuthorize   = "/v1/internal/acl/authorize" // as Consul's own page asks
 	PathBackup         = "/v1/backup"
 	PathSnapshot       = "/v1/snapshot"
 	PathUpgrade        = "/v1/upgrade"

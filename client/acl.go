@@ -20,6 +20,8 @@ type (
 	Policy          = api.Policy
 	PolicyListEntry = api.PolicyListEntry
 	PolicyLink      = api.ACLLink
+	ACLQuestion     = api.ACLQuestion
+	ACLAnswer       = api.ACLAnswer
 )
 
 // TokenSpec is what a token is to be.
@@ -215,6 +217,30 @@ func (l *ACL) Policies(ctx context.Context, o ReadOptions) ([]PolicyListEntry, M
 	return readOne(ctx, l.s, "list policies", "", request{path: api.PathACLPolicyList}, o,
 		func(l *[]PolicyListEntry) bool { return *l != nil })
 }
+
+// Authorize tells, in the order of the questions, whether the token of the Client has these permissions. It is what one
+// node has applied, so a request may be refused all the same.
+func (l *ACL) Authorize(ctx context.Context, questions []ACLQuestion) ([]ACLAnswer, error) {
+	const op = "authorize"
+	if len(questions) > api.MaxACLQuestions {
+		return nil, &Error{Op: op, Kind: ErrInvalid, Err: errTooManyQuestions}
+	}
+	ctx, cancel := l.s.bounded(ctx)
+	defer cancel()
+	r := request{method: http.MethodPost, path: api.PathACLAuthorize, body: encode(questions), idempotent: true}
+	var answers []ACLAnswer
+	_, err := l.s.read(ctx, op, "", func() request { return r }, func(a answer) error {
+		var ok bool
+		answers, ok = decodeValid(a.body, func(l *[]ACLAnswer) bool { return len(*l) == len(questions) })
+		if !ok {
+			return errNotUnderstood
+		}
+		return nil
+	})
+	return answers, err
+}
+
+var errTooManyQuestions = errors.New("too many questions in one call")
 
 func (t *TokenSpec) request() api.TokenRequest {
 	return api.TokenRequest{AccessorID: t.AccessorID, SecretID: t.SecretID, Name: t.Name, Description: t.Description,

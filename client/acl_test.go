@@ -93,6 +93,11 @@ func tokensAndPolicies(t *testing.T, c *client.Client, endpoints []string) {
 	if x, _, err := holder.ACL().Self(ctx, r); err != nil || x.AccessorID != made.AccessorID {
 		t.Errorf("%+v, %v", x, err)
 	}
+	may, err := holder.ACL().Authorize(ctx, []client.ACLQuestion{{Resource: "key", Access: "read", Segment: "a"},
+		{Resource: "key", Access: "write", Segment: "a"}})
+	if err != nil || !may[0].Allow || may[1].Allow {
+		t.Errorf("what its holder may: %+v, %v", may, err)
+	}
 	if _, err := holder.Revision(ctx); err != nil {
 		t.Errorf("its holder may read one key and asks how far the store has come: %v", err)
 	}

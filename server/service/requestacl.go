@@ -52,6 +52,22 @@ func (r *Request) OwnToken() (*kv.ACL, *kv.Token, error) {
 	return r.service.cfg.Access.ACL(), r.tokens.Token(), nil
 }
 
+// Authorize reports whether the token of the client has each of the permissions, by the tokens and policies that this
+// node knows, which it returns too.
+func (r *Request) Authorize(wanted []acl.Permission) (*kv.ACL, []bool, error) {
+	if !r.Decides() {
+		return nil, nil, ErrNoTokens
+	}
+	if err := r.NeedKnown(); err != nil {
+		return nil, nil, err
+	}
+	allowed := make([]bool, len(wanted))
+	for i, p := range wanted {
+		allowed[i] = r.may(p)
+	}
+	return r.service.cfg.Access.ACL(), allowed, nil
+}
+
 // ACLAt returns the tokens and policies of that revision or a later one as soon as this node has them, and when the
 // time of the request is over the newest that it has. Something must have been decided.
 func (r *Request) ACLAt(revision uint64) *kv.ACL {

@@ -50,7 +50,7 @@ var rulesOf = map[string]*rules{
 	"aclTokenCreate": &consulWriteRules, "aclTokenUpdate": &consulWriteRules, "aclTokenDelete": &consulWriteRules,
 	"aclTokenClone": &consulWriteRules, "aclTokenList": &tokenListRules, "aclPolicyCreate": &consulWriteRules,
 	"aclPolicyRead": &consulRules, "aclPolicyUpdate": &consulWriteRules, "aclPolicyDelete": &consulWriteRules,
-	"aclPolicyReadByName": &consulRules, "aclPolicyList": &consulRules,
+	"aclPolicyReadByName": &consulRules, "aclPolicyList": &consulRules, "aclAuthorize": &consulRules,
 	"fenceGet": &fenceReadRules, "fenceDrop": &fenceDropRules, "quotasList": &quotaReadRules, "quotaGet": &quotaReadRules, "quotaPut": &plainWriteRules, "quotaDrop": &plainWriteRules, "watch": &watchRules,
 	"status": &plainRules, "history": &plainRules, "reports": &plainRules, "statusLeader": &consulRules, "statusPeers": &consulRules, "agentSelf": &consulRules, "openAPI": &plainRules,
 	"leaseShow": &plainRules, "leaseAcquire": &plainWriteRules, "leaseRenew": &plainWriteRules, "leaseRelease": &plainWriteRules,

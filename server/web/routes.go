@@ -27,7 +27,7 @@ type route struct {
 }
 
 // use is a set of what is special about a route.
-type use uint8
+type use uint16
 
 const (
 	ordinary use = 0
@@ -41,6 +41,7 @@ const (
 	paged         // it is of the web page
 	releases      // gives back what others wait for: it has a reserve
 	unlocks       // releases, if the query asks for that
+	asks          // its POST changes nothing
 )
 
 // keysPath is the path of all keys, without the slash, as Consul's clients send it. It stands for the empty key.
@@ -83,6 +84,7 @@ func (h *handlers) table() []route {
 			"DELETE": h.acl.deletePolicy}},
 		{api.PathACLPolicy, "acl-policy-create", ordinary, methods{"PUT": h.acl.createPolicy}},
 		{api.PathACLPolicyList, "acl-policies", ordinary, methods{"GET": h.acl.listPolicies}},
+		{api.PathACLAuthorize, "acl-authorize", asks, methods{"POST": h.acl.authorize}},
 
 		{api.PathFence + "{name}", "fence", ordinary, methods{"GET": h.fence.get, "DELETE": h.fence.drop}},
 		{api.PathQuotas, "quotas", ordinary, methods{"GET": h.quota.list}},

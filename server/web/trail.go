@@ -15,7 +15,7 @@ func (e *endpoint) isAct(method string) bool {
 	case http.MethodGet, http.MethodHead:
 		return method == http.MethodGet && e.use&exported != 0
 	}
-	return e.handlers[method] != nil
+	return e.handlers[method] != nil && e.use&asks == 0
 }
 
 // actVerbs are what methods do at the routes that are named for a thing. The names of other routes end with a verb.

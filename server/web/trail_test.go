@@ -101,7 +101,7 @@ func TestNothingUnsafeEscapesTheAuditLog(t *testing.T) {
 			var answers []*httptest.ResponseRecorder
 			for _, route := range w.routes {
 				for method := range route.handlers {
-					if method == http.MethodGet {
+					if method == http.MethodGet || route.use&asks != 0 {
 						continue
 					}
 					for _, path := range spellings(route.path) {
