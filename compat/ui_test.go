@@ -35,6 +35,8 @@ func TestUI(t *testing.T) {
 		{"cluster", nil, false},
 		{"tokens", []string{"--acl", "--archive", "file://" + t.TempDir()}, true},
 		{"full", []string{"--quota-bytes", "24MiB"}, false},
+		{"edits", nil, false},
+		{"permits", []string{"--acl"}, false},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			c := start(t, append(x.flags, "--lease-time", "2s")...) // a busy browser costs no master its mastership

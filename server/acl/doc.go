@@ -8,6 +8,7 @@
 //	hcl.go         HCL to that form
 //	json.go        JSON to that form
 //	permission.go  Permission: one thing that a request needs, and how it is called
+//	named.go       Named: a permission that a client names
 //	table.go       the rules of one kind, and the one that governs a name
 //	authorizer.go  Compile, Authorizer: policies to decisions
 //

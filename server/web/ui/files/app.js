@@ -5,7 +5,8 @@ import { masterOf } from "./heard.js";
 import { maxLooks } from "./lease.js";
 import { Poll } from "./poll.js";
 import { Changes } from "./timeline.js";
-import { time } from "./text.js";
+import { group, time } from "./text.js";
+import { onNavigation } from "./unsaved.js";
 import * as access from "./access.js";
 import * as backup from "./backup.js";
 import * as cluster from "./cluster.js";
@@ -194,9 +195,12 @@ document.querySelector(".skip").addEventListener("click", (e) => {
   e.preventDefault();
   document.getElementById("main").focus();
 });
-window.addEventListener("hashchange", () => {
-  open();
-  document.getElementById("main").focus({ preventScroll: true });
-});
+onNavigation(
+  () => shown,
+  () => {
+    open();
+    document.getElementById("main").focus({ preventScroll: true });
+  },
+);
 document.addEventListener("visibilitychange", () => shown.seen?.(!document.hidden));
 open();

@@ -3,8 +3,10 @@
 import { get, path, write } from "./api.js";
 import { dump, fromBase64, fromHex, fromText, start, toHex, toText } from "./codec.js";
 import { h } from "./dom.js";
+import { barred, why } from "./may.js";
 import { outcome, press, unseenIn } from "./parts.js";
 import { group } from "./text.js";
+import { sureToLose } from "./unsaved.js";
 
 const maxTheirs = 64 << 10; // bytes of somebody else's value that are shown
 const maxTheirsHex = 4 << 10; // of them in hexadecimal
@@ -24,7 +26,13 @@ export function begin(me, entry) {
     flags: String(entry?.Flags ?? 0),
     ttl: entry?.ExpiresIn ?? "",
   };
+  me.edit.first = typed(me.edit);
 }
+
+const typed = (e) => JSON.stringify([e.key, e.text, e.flags, e.ttl]);
+
+// dirty reports whether an edit, or null, has something that was typed and not saved.
+export const dirty = (e) => e != null && typed(e) !== e.first;
 
 // editor is the form; fresh: it has a field for the name of the key.
 export function editor(app, me, fresh) {
@@ -45,7 +53,8 @@ export function editor(app, me, fresh) {
         },
       }),
     );
-  const changed = !fresh && !me.theirs && (me.entry?.ModifyIndex ?? 0) !== e.base;
+  const known = !fresh && !me.theirs && !me.last?.asIs; // an old answer is no change
+  const changed = known && (me.entry?.ModifyIndex ?? 0) !== e.base;
   return h(
     "form",
     { class: "editor", onsubmit: (ev) => ev.preventDefault() },
@@ -62,10 +71,12 @@ export function editor(app, me, fresh) {
           spellcheck: "false",
           oninput: (ev) => {
             e.key = ev.target.value;
+            me.may.changed();
           },
         }),
       ),
     fresh && unseenIn("The key", e.key),
+    why(app, me.may),
     h(
       "div",
       { class: "choice", role: "group", "aria-label": "Edit as" },
@@ -120,18 +131,29 @@ export function editor(app, me, fresh) {
       me.theirs
         ? choices(app, me)
         : [
-            h("button", { ...press(app, me, () => save(app, me, fresh)), class: "main" }, "Save"),
+            h(
+              "button",
+              { ...barred(app, me.may, press(app, me, () => save(app, me, fresh))), class: "main" },
+              "Save",
+            ),
             h(
               "button",
               {
                 type: "button",
-                onclick: () => (fresh ? history.back() : ((me.edit = null), (me.note = null), app.draw())),
+                onclick: () => cancel(app, me, fresh),
               },
               "Cancel",
             ),
           ],
     ),
   );
+}
+
+async function cancel(app, me, fresh) {
+  if (dirty(me.edit) && !(await sureToLose())) return;
+  Object.assign(me, { edit: null, note: null });
+  if (fresh) history.back();
+  else app.draw();
 }
 
 // turn changes how the value is edited.
@@ -147,7 +169,9 @@ function turn(me, as) {
     me.note = { kind: "bad", text: "These bytes are no plain text." };
     return;
   }
+  const unchanged = !dirty(e);
   Object.assign(e, { as, text });
+  if (unchanged) e.first = typed(e); // another spelling of the same bytes
 }
 
 const edited = (e) => (e.as === "Hex" ? fromHex(e.text) : fromText(e.text));
@@ -226,11 +250,15 @@ const choices = (app, me) => [
   h(
     "button",
     {
-      ...press(app, me, () => {
-        me.edit.base = me.theirs.base;
-        me.theirs = null;
-        return save(app, me, false);
-      }),
+      ...barred(
+        app,
+        me.may,
+        press(app, me, () => {
+          me.edit.base = me.theirs.base;
+          me.theirs = null;
+          return save(app, me, false);
+        }),
+      ),
       class: "danger",
     },
     "Save mine over theirs",

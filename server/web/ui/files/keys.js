@@ -1,9 +1,10 @@
 // The part Keys: a tree by slashes, in pages, and a live watch of a prefix.
-import { get, path } from "./api.js";
+import { path } from "./api.js";
 import { address } from "./app.js";
+import { notice, read, unwritable } from "./asis.js";
 import { h } from "./dom.js";
 import { trouble } from "./parts.js";
-import { group, plural } from "./text.js";
+import { plural } from "./text.js";
 import { Watch, watched } from "./watch.js";
 
 const pageSize = 100;
@@ -23,15 +24,16 @@ export function open(app, params) {
 
   async function list() {
     try {
-      const query = { keys: true, separator: "/", limit: pageSize + 1, start: me.start || null, stale: app.stale };
-      const { data, headers } = await get(path("v1/kv/", prefix), query).catch(none);
+      const query = { keys: true, separator: "/", limit: pageSize + 1, start: me.start || null };
+      const last = await read(app, path("v1/kv/", prefix), query).catch(none);
+      const { data, headers } = last;
       const names = data ?? [];
       Object.assign(me, {
         names: names.slice(0, pageSize),
         next: names[pageSize] ?? null,
         failure: null,
         filtered: headers?.get("X-Consul-Results-Filtered-By-Acls") === "true",
-        contact: headers?.get("X-Consul-LastContact"),
+        last,
       });
     } catch (err) {
       me.failure = err;
@@ -41,7 +43,7 @@ export function open(app, params) {
 
   async function count() {
     try {
-      me.count = (await get(path("v1/kv/", prefix), { count: true, stale: app.stale })).data;
+      me.count = (await read(app, path("v1/kv/", prefix), { count: true })).data;
     } catch {
       me.count = null;
     }
@@ -72,7 +74,7 @@ export function open(app, params) {
 
 // none takes "there is none" for an empty answer.
 const none = (err) => {
-  if (err.code === "not-found") return { data: null };
+  if (err.code === "not-found") return { data: null, asIs: err.asIs };
   throw err;
 };
 
@@ -141,17 +143,9 @@ function view(app, me) {
         me.watch ? "Stop watching" : "Watch",
       ),
     ),
-    app.stale &&
-      h(
-        "p",
-        { class: "alert" },
-        `What this node has applied, which may be old: it heard from a master ${group(me.contact ?? "?")} ms ago.`,
-      ),
+    notice(me.last),
+    unwritable(app) && h("p", { class: "quiet" }, unwritable(app)),
     me.failure && trouble(me.failure, "see keys"),
-    me.failure &&
-      !me.failure.denied &&
-      !app.stale &&
-      h("p", { class: "quiet" }, "Without a master, look at the keys “as this node has them”."),
     me.watch && watched(me.watch),
     me.names && listing(me),
   ];

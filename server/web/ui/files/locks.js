@@ -1,8 +1,9 @@
 // The part Locks: sessions with the keys that they have locked, and leases.
 import { get, path, write } from "./api.js";
 import { address } from "./app.js";
+import { notice, read } from "./asis.js";
 import { confirm, h } from "./dom.js";
-import { mayBeOld, outcome, press, trouble } from "./parts.js";
+import { outcome, press, trouble } from "./parts.js";
 import { group, milliseconds, plural, span } from "./text.js";
 
 const maxSessions = 200; // that are shown
@@ -12,7 +13,8 @@ export function open(app) {
   const me = { sessions: null, leases: null, failures: {}, filter: "", start: "", note: null };
   async function sessions() {
     try {
-      me.sessions = (await get("v1/session/list", { details: true, stale: app.stale })).data;
+      me.last = await read(app, "v1/session/list", { details: true });
+      me.sessions = me.last.data;
       me.failures.sessions = null;
     } catch (err) {
       me.failures.sessions = err;
@@ -39,7 +41,7 @@ export function open(app) {
     ],
     view: () => [
       h("h1", {}, "Locks, sessions and leases"),
-      mayBeOld(app),
+      notice(me.last),
       sessionsView(app, me),
       leasesView(app, me),
     ],

@@ -15,11 +15,6 @@ export const denial = (failure, what) =>
 export const trouble = (failure, what) =>
   failure.denied ? denial(failure, what) : h("div", { class: "alert bad" }, h("p", {}, failure.message));
 
-// mayBeOld says that what is shown is what this node has applied.
-export const mayBeOld = (app) =>
-  app.stale &&
-  h("p", { class: "alert" }, "This is as this node has it, and may be old. ", h("a", { href: "#keys" }, "Change"));
-
 // outcome says in a sentence what came of a write that failed.
 export function outcome(failure) {
   if (failure.inDoubt)

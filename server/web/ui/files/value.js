@@ -1,11 +1,13 @@
 // One key: its value as text, JSON or in hexadecimal.
-import { get, path, write } from "./api.js";
+import { path, write } from "./api.js";
+import { notice, read as readAsIs } from "./asis.js";
+import { barred, May, why } from "./may.js";
 import { dump, fromBase64, start, toText } from "./codec.js";
 import { confirm, h } from "./dom.js";
-import { begin, editor } from "./edit.js";
+import { begin, dirty, editor } from "./edit.js";
 import { pretty } from "./json.js";
 import { crumbs } from "./keys.js";
-import { download, mayBeOld, outcome, press, trouble } from "./parts.js";
+import { download, outcome, press, trouble } from "./parts.js";
 import { bytes, group, plural } from "./text.js";
 
 const maxShown = 64 << 10; // bytes of a value that are shown
@@ -15,22 +17,29 @@ const maxEdited = 256 << 10; // bytes of a value that can be edited here
 export function open(app, params) {
   const key = params.get("k") ?? "";
   const me = { key, entry: undefined, bytes: null, how: null, edit: null, failure: null, note: null, theirs: null };
+  me.may = new May(app, () => [["key", "write", me.edit ? me.edit.key : key]]);
   const fresh = params.has("n");
 
   async function read() {
     try {
-      const found = (await get(path("v1/kv/", key), { stale: app.stale })).data[0];
-      keep(me, found);
+      me.last = await readAsIs(app, path("v1/kv/", key), {});
+      keep(me, me.last.data[0]);
     } catch (err) {
-      if (err.code === "not-found") keep(me, null);
-      else me.failure = err;
+      if (err.code === "not-found") {
+        me.last = { asIs: err.asIs };
+        keep(me, null);
+      } else me.failure = err;
     }
     app.draw();
   }
   if (fresh) begin(me, null);
   return {
     title: fresh ? "New key" : key,
-    sources: fresh ? [] : [{ name: "value", every: 2000, ask: read }],
+    sources: fresh ? [me.may.source()] : [{ name: "value", every: 2000, ask: read }, me.may.source()],
+    unsaved: () => dirty(me.edit),
+    discard: () => {
+      me.edit = null;
+    },
     view: () =>
       fresh ? [h("h1", {}, "New key"), crumbs(me.key), note(me), me.edit && editor(app, me, true)] : view(app, me),
   };
@@ -64,7 +73,7 @@ function view(app, me) {
   return [
     h("h1", { class: "key" }, me.key),
     crumbs(me.key),
-    mayBeOld(app),
+    notice(me.last),
     me.failure && trouble(me.failure, "see this key"),
     note(me),
     me.entry === undefined
@@ -72,7 +81,7 @@ function view(app, me) {
       : me.entry === null
         ? absent(app, me)
         : [facts(me), me.edit ? null : shown(app, me)],
-    me.edit && editor(app, me, false),
+    me.edit ? editor(app, me, false) : me.entry !== undefined && why(app, me.may),
   ];
 }
 
@@ -89,12 +98,14 @@ const absent = (app, me) =>
           h(
             "button",
             {
-              type: "button",
+              ...barred(app, me.may, {
+                type: "button",
+                onclick: () => {
+                  begin(me, null);
+                  app.draw();
+                },
+              }),
               class: "main",
-              onclick: () => {
-                begin(me, null);
-                app.draw();
-              },
             },
             "Create it",
           ),
@@ -148,13 +159,15 @@ function shown(app, me) {
       h(
         "button",
         {
-          type: "button",
+          ...barred(app, me.may, {
+            type: "button",
+            onclick: () => {
+              begin(me, me.entry);
+              app.draw();
+            },
+          }),
           class: "main",
           disabled: !edits,
-          onclick: () => {
-            begin(me, me.entry);
-            app.draw();
-          },
         },
         "Edit",
       ),
@@ -163,7 +176,7 @@ function shown(app, me) {
         { type: "button", onclick: () => download(new Blob([me.bytes]), me.key.split("/").pop() || "value") },
         "Save to a file",
       ),
-      h("button", { ...press(app, me, () => remove(app, me)), class: "danger" }, "Delete"),
+      h("button", { ...barred(app, me.may, press(app, me, () => remove(app, me))), class: "danger" }, "Delete"),
     ),
     me.bytes.length === 0
       ? h("p", { class: "empty" }, "The value is empty.")

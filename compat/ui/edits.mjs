@@ -1,0 +1,128 @@
+// What a person has typed is not lost without a question, and keys are shown at once when there is no master.
+import { api, check, end, has, nodes, open, order, pause, run, show, sound, statusOf, until } from "./harness.mjs";
+
+const put = (key, value) => api("PUT", "/v1/kv/" + encodeURIComponent(key), value);
+await put("app/config", "first");
+await put("app/other", "another");
+
+const value = (page) => page.getByLabel("Value");
+const question = (page) => page.locator("dialog").getByText("Leave without saving?");
+const answer = (page, name) => page.locator("dialog").getByRole("button", { name }).click();
+
+// edit begins to edit app/config, and types a text.
+async function edit(page, text) {
+  await show(page, "#key?k=app%2Fconfig", "first");
+  await page.getByRole("button", { name: "Edit" }).click();
+  await value(page).fill(text);
+}
+
+await run("an edit is not lost by a link", async () => {
+  const page = await open(nodes[0]);
+  await edit(page, "typed");
+  for (const leave of [
+    () => page.getByRole("link", { name: "Locks" }).click(),
+    () => page.getByRole("navigation", { name: "Path" }).getByRole("link", { name: "app/" }).click(),
+    () => page.evaluate(() => history.back()),
+    () => page.evaluate(() => (location.hash = "#key?k=app%2Fother")),
+    () => page.getByRole("button", { name: "Cancel" }).click(),
+  ]) {
+    await leave();
+    await question(page).waitFor();
+    await sound(page, "a question about an edit");
+    await answer(page, "Cancel");
+    await pause(200);
+    check("what was typed stays", (await value(page).inputValue()) === "typed", String(leave));
+    check("the address stays", page.url().endsWith("#key?k=app%2Fconfig"), page.url());
+  }
+  await page.getByRole("link", { name: "Locks" }).click();
+  await answer(page, "Discard it");
+  await has(page, "Sessions");
+  check("the address is the other one", page.url().endsWith("#locks"), page.url());
+  check("nothing was written", (await api("GET", "/v1/kv/app%2Fconfig?raw")) === "first");
+  await page.context().close();
+});
+
+await run("an edit is not lost by closing the tab", async () => {
+  const page = await open(nodes[0]);
+  page.removeAllListeners("dialog");
+  const asked = [];
+  page.on("dialog", async (d) => {
+    asked.push(d.type());
+    await d.dismiss();
+  });
+  await edit(page, "typed");
+  await page.close({ runBeforeUnload: true });
+  await until("the browser's question", () => asked.length > 0);
+  check("it is about leaving", asked.join() === "beforeunload", asked.join());
+  check("what was typed stays", (await value(page).inputValue()) === "typed");
+  await page.context().close();
+});
+
+await run("what was not changed is left without a question", async () => {
+  const page = await open(nodes[0]);
+  await edit(page, "first");
+  await page.getByRole("button", { name: "Hex" }).click();
+  await page.getByRole("link", { name: "Locks" }).click();
+  await has(page, "Sessions");
+  await show(page, "#key?k=app%2Fconfig", "first");
+  await page.getByRole("button", { name: "Edit" }).click();
+  await value(page).fill("second");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await has(page, "Saved.");
+  await page.getByRole("link", { name: "Locks" }).click();
+  await has(page, "Sessions");
+  await put("app/config", "first");
+  await page.context().close();
+});
+
+await run("an edit is not lost by somebody else's", async () => {
+  const page = await open(nodes[0]);
+  await edit(page, "mine");
+  await api("DELETE", "/v1/kv/app%2Fconfig");
+  await has(page, "Somebody has changed the key");
+  check("what was typed stays", (await value(page).inputValue()) === "mine");
+  await put("app/config", "first");
+  await pause(2500);
+  check("what was typed stays still", (await value(page).inputValue()) === "mine");
+  await page.context().close();
+});
+
+await run("without a master", async () => {
+  const page = await open(nodes[2], { quiet: true, width: 320, scheme: "dark" });
+  const edited = await open(nodes[2], { quiet: true });
+  await edit(edited, "typed before");
+  await order("kill 1");
+  await order("kill 2");
+  await until("that no master is known", async () => (await statusOf(nodes[2])).master === 0);
+  await has(page, "There is no master.");
+  const began = Date.now();
+  await show(page, "#keys?p=app%2F", "config");
+  check("keys are shown at once", Date.now() - began < 1500, `after ${Date.now() - began} ms`);
+  await has(page, "This is as this node has it, and may be old");
+  await has(page, "Nothing can be written: there is no master.");
+  await sound(page, "keys without a master");
+  await show(page, "#key?k=app%2Fconfig", "first");
+  await has(page, "Nothing can be written: there is no master.");
+  await sound(page, "a key without a master");
+  const edits = page.getByRole("button", { name: "Edit" });
+  check("Edit says so", (await edits.getAttribute("aria-disabled")) === "true");
+  await edits.click({ force: true });
+  check("nothing can be typed", (await page.locator("textarea").count()) === 0);
+  await show(page, "#key?k=nothing", "There is no such key.");
+  await has(page, "Nothing can be written: there is no master.");
+
+  await has(edited, "Nothing can be written: there is no master.");
+  check("what was typed stays", (await value(edited).inputValue()) === "typed before");
+  check("it is no change of somebody", (await edited.getByText("Somebody has changed").count()) === 0);
+  await sound(edited, "an edit without a master");
+  await order("start 1");
+  await order("start 2");
+  await until("that it can be saved", async () => (await edited.locator("#why-not").count()) === 0);
+  await edited.getByRole("button", { name: "Save", exact: true }).click();
+  await has(edited, "Saved.");
+  check("it is saved", (await api("GET", "/v1/kv/app%2Fconfig?raw")) === "typed before");
+  await edited.context().close();
+  await page.context().close();
+});
+
+await end();

@@ -1,0 +1,67 @@
+// The page of a cluster with tokens says what a token may not do before a person types or presses.
+import { api, check, end, has, nodes, open, run, show, sound, until } from "./harness.mjs";
+
+const root = JSON.parse(
+  await until("a bootstrap", () => api("PUT", "/v1/acl/bootstrap").catch(() => null)),
+).SecretID;
+const asRoot = { "X-Consul-Token": root };
+
+// token makes one with these rules, and returns its secret.
+async function token(name, rules) {
+  await api("PUT", "/v1/acl/policy", JSON.stringify({ Name: name, Rules: rules }), asRoot);
+  const body = JSON.stringify({ Description: name, Policies: [{ Name: name }] });
+  return JSON.parse(await api("PUT", "/v1/acl/token", body, asRoot)).SecretID;
+}
+const reader = await token("reader", 'key_prefix "app/" { policy = "read" } key "app/mine" { policy = "write" }');
+await api("PUT", "/v1/kv/app%2Fshown", "seen", asRoot);
+await api("PUT", "/v1/kv/app%2Fmine", "own", asRoot);
+
+// logIn gives the page a token.
+async function logIn(page, secret) {
+  await show(page, "#access", "Secret of the token");
+  await page.getByLabel("Secret of the token").fill(secret);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await has(page, "What it may do");
+}
+
+await run("a key that may only be read", async () => {
+  const page = await open(nodes[1], { quiet: true, width: 320, scheme: "dark" });
+  await logIn(page, reader);
+  await show(page, "#key?k=app%2Fshown", "seen");
+  await has(page, "This token lacks key:write on app/shown.");
+  for (const name of ["Edit", "Delete"]) {
+    const button = page.getByRole("button", { name });
+    check(`${name} says so`, (await button.getAttribute("aria-disabled")) === "true");
+    const by = await button.getAttribute("aria-describedby");
+    check(`${name} is described`, (await page.locator("#" + by).textContent()).includes("key:write"));
+    await button.click({ force: true });
+  }
+  check("nothing can be typed", (await page.locator("textarea").count()) === 0);
+  check("nothing is asked", !(await page.locator("dialog").isVisible()));
+  await sound(page, "a key that may only be read");
+  await show(page, "#key?k=app%2Fmine", "own");
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("Value").fill("changed");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await has(page, "Saved.");
+  await page.context().close();
+});
+
+await run("a new key", async () => {
+  const page = await open(nodes[1], { quiet: true });
+  await logIn(page, reader);
+  await show(page, "#key?k=app%2F&n=1", "New key");
+  await has(page, "This token lacks key:write on app/.");
+  await page.getByLabel("Key", { exact: true }).fill("app/mine");
+  await until("that it may be written", async () => (await page.locator("#why-not").count()) === 0);
+  await page.getByLabel("Key", { exact: true }).fill("app/mine2");
+  await has(page, "This token lacks key:write on app/mine2.");
+  check(
+    "Save says so",
+    (await page.getByRole("button", { name: "Save", exact: true }).getAttribute("aria-disabled")) === "true",
+  );
+  await sound(page, "a new key that may not be written");
+  await page.context().close();
+});
+
+await end();

@@ -1,0 +1,78 @@
+// What the token may do, asked of the node before a person begins: a button that would be refused says so at once.
+import { ask, hasToken } from "./api.js";
+import { unwritable } from "./asis.js";
+import { h } from "./dom.js";
+
+const every = 10000; // ms
+const wait = 3000; // ms
+const pause = 300; // ms after the last key that was typed
+
+const nameOf = ([resource, access, segment]) => `${resource}:${access} ${segment ?? ""}`;
+
+// May keeps the answers about the permissions that wants returns, each as [resource, access, name].
+export class May {
+  constructor(app, wants) {
+    Object.assign(this, { app, wants, answers: new Map() });
+  }
+
+  // source is one of a Poll.
+  source() {
+    return { name: "may", every, ask: () => this.ask() };
+  }
+
+  // changed has the node asked about what wants returns now.
+  changed() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.app.soon("may"), pause);
+    this.app.draw();
+  }
+
+  async ask() {
+    const wanted = this.wants();
+    if (!this.app.status?.acl || wanted.length === 0) return;
+    const body = JSON.stringify(wanted.map(([Resource, Access, Segment]) => ({ Resource, Access, Segment })));
+    try {
+      const { data } = await ask("POST", "v1/internal/acl/authorize", { body, wait });
+      this.answers = new Map(data.map((a, i) => [nameOf(wanted[i]), a.Allow]));
+    } catch {
+      this.answers = new Map(); // the node decides about the request itself all the same
+    }
+    this.app.draw();
+  }
+
+  // lacks returns the permissions that are known to be missing.
+  lacks() {
+    return this.wants().filter((w) => this.answers.get(nameOf(w)) === false);
+  }
+}
+
+const id = "why-not";
+
+// why says in an alert why nothing can be written; null if something can.
+export function why(app, may) {
+  const text = unwritable(app);
+  if (text) return h("p", { class: "alert", id, role: "status" }, text);
+  const missing = may.lacks();
+  if (missing.length === 0) return null;
+  return h("p", { class: "alert", id, role: "status" }, needed(missing), !hasToken() && [" ", logIn()]);
+}
+
+const logIn = () => h("a", { href: "#access" }, "Log in with a token");
+
+// needed says which permissions are missing.
+export const needed = (missing) => [
+  hasToken() ? "This token lacks " : "This needs a token with ",
+  missing.map(([resource, access, name], i) => [
+    i > 0 && " and ",
+    h("code", {}, `${resource}:${access}`),
+    name != null && name !== "" && [" on ", h("code", {}, name)],
+  ]),
+  ".",
+];
+
+// barred returns the properties of a button, which does nothing while why says something. It keeps the focus, and is
+// described by that text.
+export function barred(app, may, props) {
+  if (!unwritable(app) && may.lacks().length === 0) return props;
+  return { ...props, "aria-disabled": "true", "aria-describedby": id, onclick: (e) => e.preventDefault() };
+}
