@@ -87,6 +87,48 @@ await run("an edit is not lost by somebody else's", async () => {
   await page.context().close();
 });
 
+await run("blanks and what nobody sees", async () => {
+  const page = await open(nodes[0], { width: 320 });
+  const key = "blank/two  in a row\u00a0x ";
+  const shown = "two⟨2 × U+0020⟩in a row⟨U+00A0⟩x⟨U+0020⟩";
+  await put("blank/plain", "1");
+  await put(key, "ends \nwith\n");
+  await show(page, "#keys?p=blank%2F", "plain");
+  check("the list", (await page.locator(".names li").allTextContents()).includes(shown));
+  await page.getByLabel("Key or prefix").fill("blank/\u200b ");
+  await has(page, "The name has characters that the field does not show");
+  await sound(page, "a list of blanks");
+  await page.getByRole("link", { name: "in a row" }).click();
+  await has(page, "ends⟨U+0020⟩");
+  const texts = () =>
+    page.evaluate(() => ({
+      title: document.title,
+      heading: document.querySelector("h1").textContent,
+      value: document.querySelector(".value").textContent,
+    }));
+  const { title, heading, value: text } = await texts();
+  check("the title", title.startsWith("blank/" + shown + " – "), title);
+  check("the heading", heading === "blank/" + shown, heading);
+  check("the value", text === "ends⟨U+0020⟩\nwith⟨U+000A⟩", text);
+  await sound(page, "a key of blanks");
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.locator("dialog code").getByText(shown).waitFor();
+  await sound(page, "a question about blanks");
+  await answer(page, "Cancel");
+  await page.getByRole("button", { name: "Edit" }).click();
+  await has(page, "The value ends with ⟨U+000A⟩");
+  await page.getByLabel("Value").fill("a\u00a0b");
+  await has(page, "The value has characters that the field does not show: ⟨U+00A0⟩");
+  await sound(page, "an edit of blanks");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await answer(page, "Discard it");
+  await show(page, "#key?k=blank%2F%20&n=1", "New key");
+  await has(page, "The key is blank/⟨U+0020⟩");
+  await show(page, "#keys?p=" + encodeURIComponent("blank/ "), "No key begins with that.");
+  check("the heading of a prefix", (await page.locator("h1").textContent()) === "blank/⟨U+0020⟩");
+  await page.context().close();
+});
+
 await run("without a master", async () => {
   const page = await open(nodes[2], { quiet: true, width: 320, scheme: "dark" });
   const edited = await open(nodes[2], { quiet: true });

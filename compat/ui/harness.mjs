@@ -124,7 +124,7 @@ export async function sound(page, name) {
     );
   }
   const raw = await page.evaluate(() => {
-    const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|\p{Default_Ignorable_Code_Point}/u;
+    const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u00a0\u202f]|\p{Default_Ignorable_Code_Point}/u;
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     const found = [];
     while (walk.nextNode()) {

@@ -1,6 +1,7 @@
 // The part Token: log in, and what the token may do.
 import { get, hasToken, useToken } from "./api.js";
 import { h } from "./dom.js";
+import { name } from "./names.js";
 import { press } from "./parts.js";
 import { time } from "./text.js";
 
@@ -97,8 +98,8 @@ function known(app, me) {
         "dl",
         { class: "facts" },
         [
-          ["Name", t.Name || "(none)"],
-          ["Description", t.Description || "(none)"],
+          ["Name", t.Name ? name(t.Name) : "(none)"],
+          ["Description", t.Description ? name(t.Description) : "(none)"],
           ["Accessor", h("code", {}, t.AccessorID)],
           ["Expires", t.ExpirationTime ? time(t.ExpirationTime) : "never"],
         ].map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v))),

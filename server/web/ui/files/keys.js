@@ -3,8 +3,9 @@ import { path } from "./api.js";
 import { address } from "./app.js";
 import { notice, read, unwritable } from "./asis.js";
 import { h } from "./dom.js";
-import { trouble } from "./parts.js";
-import { plural } from "./text.js";
+import { name } from "./names.js";
+import { trouble, unseenIn } from "./parts.js";
+import { exact, plural } from "./text.js";
 import { Watch, watched } from "./watch.js";
 
 const pageSize = 100;
@@ -13,6 +14,7 @@ export function open(app, params) {
   const prefix = params.get("p") ?? "";
   const me = {
     prefix,
+    typed: "",
     start: params.get("s") ?? "",
     names: null,
     next: null,
@@ -61,7 +63,7 @@ export function open(app, params) {
     app.draw();
   };
   return {
-    title: prefix || "Keys",
+    title: prefix ? exact(prefix) : "Keys",
     sources: [
       { name: "keys", every: 3000, ask: list },
       { name: "count", every: 15000, ask: count },
@@ -79,14 +81,14 @@ const none = (err) => {
 };
 
 // crumbs are links to the prefixes of a key or prefix that end in a slash.
-export function crumbs(name) {
+export function crumbs(key) {
   let sofar = "";
-  const links = name
+  const links = key
     .split("/")
     .slice(0, -1)
     .map((part) => {
       sofar += part + "/";
-      return h("li", {}, h("a", { href: address("keys", { p: sofar }) }, part + "/"));
+      return h("li", {}, h("a", { href: address("keys", { p: sofar }) }, name(part), "/"));
     });
   return h(
     "nav",
@@ -97,7 +99,7 @@ export function crumbs(name) {
 
 function view(app, me) {
   return [
-    h("h1", { class: me.prefix && "key" }, me.prefix || "Keys"),
+    h("h1", { class: me.prefix && "key" }, me.prefix ? name(me.prefix) : "Keys"),
     crumbs(me.prefix),
     h(
       "form",
@@ -114,11 +116,17 @@ function view(app, me) {
           autocapitalize: "off",
           spellcheck: "false",
           placeholder: "app/config",
+          value: me.typed,
+          oninput: (e) => {
+            me.typed = e.target.value;
+            app.draw();
+          },
         }),
       ),
       h("button", { name: "what", value: "keys" }, "List"),
       h("button", { name: "what", value: "key" }, "Open"),
     ),
+    unseenIn("The name", me.typed),
     h(
       "div",
       { class: "row tools" },
@@ -153,9 +161,9 @@ function view(app, me) {
 
 function goTo(app, e) {
   e.preventDefault();
-  const name = e.target.elements.namedItem("name").value;
-  if (e.submitter?.value === "key" && name) app.go("key", { k: name });
-  else app.go("keys", { p: name });
+  const wanted = e.target.elements.namedItem("name").value;
+  if (e.submitter?.value === "key" && wanted) app.go("key", { k: wanted });
+  else app.go("keys", { p: wanted });
 }
 
 function listing(me) {
@@ -164,13 +172,13 @@ function listing(me) {
     h(
       "ul",
       { class: "names" },
-      me.names.map((name) => {
-        const shown = name.slice(me.prefix.length) || name;
-        const below = name.endsWith("/") && name !== me.prefix;
+      me.names.map((full) => {
+        const shown = full.slice(me.prefix.length) || full;
+        const below = full.endsWith("/") && full !== me.prefix;
         return h(
           "li",
-          { key: name, class: below ? "below" : "" },
-          h("a", { href: below ? address("keys", { p: name }) : address("key", { k: name }) }, shown),
+          { key: full, class: below ? "below" : "" },
+          h("a", { href: below ? address("keys", { p: full }) : address("key", { k: full }) }, name(shown)),
         );
       }),
     ),

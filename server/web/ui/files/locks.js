@@ -3,8 +3,9 @@ import { get, path, write } from "./api.js";
 import { address } from "./app.js";
 import { notice, read } from "./asis.js";
 import { confirm, h } from "./dom.js";
+import { name } from "./names.js";
 import { outcome, press, trouble } from "./parts.js";
-import { group, milliseconds, plural, span } from "./text.js";
+import { exact, group, milliseconds, plural, span } from "./text.js";
 
 const maxSessions = 200; // that are shown
 const leasePage = 200;
@@ -101,8 +102,8 @@ function session(app, me, s) {
     h(
       "p",
       {},
-      h("strong", {}, s.Name || "(no name)"),
-      h("span", { class: "quiet" }, " on ", h("bdi", {}, s.Node)),
+      h("strong", {}, s.Name ? name(s.Name) : "(no name)"),
+      h("span", { class: "quiet" }, " on ", h("bdi", {}, name(s.Node))),
       h("code", { class: "quiet" }, s.ID),
     ),
     timeLeft(s),
@@ -110,7 +111,7 @@ function session(app, me, s) {
       ? h(
           "ul",
           { class: "held", "aria-label": "Keys that it has locked" },
-          s.Keys.map((k) => h("li", {}, h("a", { href: address("key", { k }) }, k))),
+          s.Keys.map((k) => h("li", {}, h("a", { href: address("key", { k }) }, name(k)))),
           held > s.Keys.length && h("li", { class: "quiet" }, `and ${group(held - s.Keys.length)} more`),
         )
       : h("p", { class: "quiet" }, "It has locked no key."),
@@ -122,7 +123,7 @@ function session(app, me, s) {
         {
           ...press(app, me, () => end(app, me, s, held)),
           class: "quiet danger",
-          "aria-label": `End session ${s.Name || s.ID}`,
+          "aria-label": `End session ${exact(s.Name || s.ID)}`,
         },
         "End session",
       ),
@@ -156,7 +157,7 @@ async function end(app, me, s, held) {
   const sure = await confirm(
     "End this session?",
     [
-      h("p", {}, h("strong", {}, s.Name || s.ID), " on ", h("bdi", {}, s.Node)),
+      h("p", {}, h("strong", {}, name(s.Name || s.ID)), " on ", h("bdi", {}, name(s.Node))),
       h("p", {}, fate),
       h(
         "p",
@@ -208,7 +209,7 @@ function leasesView(app, me) {
         h(
           "li",
           { key: x.Name },
-          h("p", {}, h("strong", {}, x.Name), h("span", { class: "quiet" }, " owned by "), h("bdi", {}, x.Owner)),
+          h("p", {}, h("strong", {}, name(x.Name)), h("span", { class: "quiet" }, " owned by "), h("bdi", {}, name(x.Owner))),
           h(
             "p",
             {},

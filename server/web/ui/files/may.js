@@ -2,6 +2,7 @@
 import { ask, hasToken } from "./api.js";
 import { unwritable } from "./asis.js";
 import { h } from "./dom.js";
+import { name as shown } from "./names.js";
 
 const every = 10000; // ms
 const wait = 3000; // ms
@@ -65,7 +66,7 @@ export const needed = (missing) => [
   missing.map(([resource, access, name], i) => [
     i > 0 && " and ",
     h("code", {}, `${resource}:${access}`),
-    name != null && name !== "" && [" on ", h("code", {}, name)],
+    name != null && name !== "" && [" on ", h("code", {}, shown(name))],
   ]),
   ".",
 ];

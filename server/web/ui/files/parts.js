@@ -1,6 +1,7 @@
 // Pieces that several parts show.
 import { h } from "./dom.js";
-import { seen } from "./text.js";
+import { ending, name } from "./names.js";
+import { exact, seen } from "./text.js";
 
 // denial says what a token lacks, and how to give another one.
 export const denial = (failure, what) =>
@@ -51,13 +52,17 @@ export function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(url), 60000);
 }
 
-// unseenIn tells that a field does not show all characters of a text. lines: it shows ends of lines and tabs.
+// unseenIn tells that a field does not show all characters of a text. lines: it shows ends of lines and tabs, and the
+// blanks of its last line alone are of interest.
 export function unseenIn(what, text, lines) {
   const hidden = [...new Set(text)].filter((c) => seen(c, lines) !== c).slice(0, 20);
-  return (
+  const blanks = lines ? ending(text) : exact(text) !== text && [h("code", {}, name(text))];
+  return [
     hidden.length > 0 &&
-    h("p", { class: "alert", role: "status" }, `${what} has characters that the field does not show: `, [
-      hidden.map((c) => h("code", {}, c)),
-    ])
-  );
+      h("p", { class: "alert", role: "status" }, `${what} has characters that the field does not show: `, [
+        hidden.map((c) => h("code", {}, c)),
+      ]),
+    blanks?.length > 0 &&
+      h("p", { class: "quiet", role: "status" }, lines ? `${what} ends with ` : `${what} is `, blanks),
+  ];
 }

@@ -3,9 +3,15 @@
 // unseen is what nobody would see in a text, and what changes the order of the text around it: controls, formats, spaces
 // of other widths, parts of characters, and what has no sign of its own.
 const unseen =
-  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\u1680\u2000-\u200a\u205f\u2800\u3000]|\p{Default_Ignorable_Code_Point}/gu;
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]|\p{Default_Ignorable_Code_Point}/gu;
 
 const marked = (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
+// blank writes a run of one blank or line end as its number.
+export const blank = (run) => (run.length === 1 ? marked(run) : `⟨${run.length} × ${marked(run).slice(1)}`);
+
+// exact writes the blanks at the ends of a name, and several in a row, as their number: for titles and labels.
+export const exact = (name) => String(name).replace(/ {2,}|^ | $/g, blank);
+
 const isLine = (c) => c === "\n" || c === "\t";
 
 // seen writes the number of each unseen character in its place. lines: ends of lines and tabs stay.
@@ -33,8 +39,8 @@ export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) +
 
 export const plural = (n, what) => `${group(n)} ${what}${Number(n) === 1 ? "" : "s"}`;
 
-// group writes a whole number with thin spaces between thousands. Numbers above 2^53 are texts: see json.js.
-export const group = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+// group writes a whole number with commas between thousands. Numbers above 2^53 are texts: see json.js.
+export const group = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 
 export function bytes(n) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -43,14 +49,14 @@ export function bytes(n) {
     n /= 1024;
     i++;
   }
-  return `${i === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)}\u00a0${units[i]}`;
+  return `${i === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${units[i]}`;
 }
 
 // span writes a length of time.
 export function span(ms) {
-  if (ms < 1000) return `${Math.round(ms)}\u00a0ms`;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
   const s = ms / 1000;
-  if (s < 60) return `${s < 10 ? s.toFixed(1) : Math.round(s)}\u00a0s`;
+  if (s < 60) return `${s < 10 ? s.toFixed(1) : Math.round(s)} s`;
   const parts = [
     [86400, "d"],
     [3600, "h"],
@@ -61,7 +67,7 @@ export function span(ms) {
   const [size, unit] = parts[i];
   const whole = Math.floor(s / size);
   const rest = i + 1 < parts.length ? Math.floor((s - whole * size) / parts[i + 1][0]) : 0;
-  return `${whole}\u00a0${unit}` + (rest ? ` ${rest}\u00a0${parts[i + 1][1]}` : "");
+  return `${whole} ${unit}` + (rest ? ` ${rest} ${parts[i + 1][1]}` : "");
 }
 
 // milliseconds reads one of the API's lengths of time, such as 1m2.5s.
@@ -82,7 +88,8 @@ const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" 
 
 export function time(date) {
   const d = new Date(date);
-  return d.toDateString() === new Date().toDateString() ? clock.format(d) : `${day.format(d)} ${clock.format(d)}`;
+  const text = d.toDateString() === new Date().toDateString() ? clock.format(d) : `${day.format(d)} ${clock.format(d)}`;
+  return text.replace(/[\u00a0\u202f]/g, " ").replace(/\p{Cf}/gu, ""); // the browser's, and nobody's name
 }
 
 export const ago = (ms) => `${span(Math.max(0, Date.now() - ms))} ago`;

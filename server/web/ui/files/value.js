@@ -7,8 +7,9 @@ import { confirm, h } from "./dom.js";
 import { begin, dirty, editor } from "./edit.js";
 import { pretty } from "./json.js";
 import { crumbs } from "./keys.js";
+import { name, value } from "./names.js";
 import { download, outcome, press, trouble } from "./parts.js";
-import { bytes, group, plural } from "./text.js";
+import { bytes, exact, group, plural } from "./text.js";
 
 const maxShown = 64 << 10; // bytes of a value that are shown
 const maxHex = 4 << 10; // of them in hexadecimal
@@ -34,7 +35,7 @@ export function open(app, params) {
   }
   if (fresh) begin(me, null);
   return {
-    title: fresh ? "New key" : key,
+    title: fresh ? "New key" : exact(key),
     sources: fresh ? [me.may.source()] : [{ name: "value", every: 2000, ask: read }, me.may.source()],
     unsaved: () => dirty(me.edit),
     discard: () => {
@@ -71,7 +72,7 @@ const ways = (me) => [me.text != null && "Text", me.json != null && "JSON", "Hex
 
 function view(app, me) {
   return [
-    h("h1", { class: "key" }, me.key),
+    h("h1", { class: "key" }, name(me.key)),
     crumbs(me.key),
     notice(me.last),
     me.failure && trouble(me.failure, "see this key"),
@@ -180,7 +181,7 @@ function shown(app, me) {
     ),
     me.bytes.length === 0
       ? h("p", { class: "empty" }, "The value is empty.")
-      : h("pre", { class: "value", tabindex: 0, role: "region", "aria-label": "Value" }, text),
+      : h("pre", { class: "value", tabindex: 0, role: "region", "aria-label": "Value" }, me.how === "Text" ? value(text) : text),
     part.length < me.bytes.length &&
       h("p", { class: "quiet" }, `The first ${bytes(part.length)} of ${bytes(me.bytes.length)}.`),
     !edits && h("p", { class: "quiet" }, `Values above ${bytes(maxEdited)} are not edited here: use kvctl set.`),
@@ -191,7 +192,7 @@ async function remove(app, me) {
   const seen = me.entry.ModifyIndex; // the page may learn of a newer one while the person thinks
   const sure = await confirm(
     "Delete this key?",
-    [h("p", {}, h("code", {}, me.key)), h("p", {}, "It is deleted only if nobody has changed it meanwhile.")],
+    [h("p", {}, h("code", {}, name(me.key))), h("p", {}, "It is deleted only if nobody has changed it meanwhile.")],
     "Delete",
     true,
   );

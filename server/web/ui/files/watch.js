@@ -3,6 +3,7 @@ import { ask } from "./api.js";
 import { h } from "./dom.js";
 import { fromBase64, start, toText } from "./codec.js";
 import { parse } from "./json.js";
+import { name } from "./names.js";
 import { bytes, time } from "./text.js";
 
 const maxEvents = 50; // that are kept
@@ -133,7 +134,7 @@ export function watched(w) {
       h(
         "span",
         { class: "quiet" },
-        w.why ?? (w.prefix ? [" changes below ", h("code", {}, w.prefix)] : " all changes"),
+        w.why ?? (w.prefix ? [" changes below ", h("code", {}, name(w.prefix))] : " all changes"),
       ),
     ),
     h(
@@ -145,7 +146,12 @@ export function watched(w) {
           { key: e.n, class: e.kind },
           h("time", { datetime: new Date(e.at).toISOString() }, time(e.at)),
           h("span", { class: "role" }, kinds[e.kind] ?? e.kind),
-          h("span", { class: "what" }, h("code", {}, e.key), e.text && h("span", { class: "text" }, e.text)),
+          h(
+            "span",
+            { class: "what" },
+            h("code", {}, name(e.key)),
+            e.text && h("span", { class: "text" }, name(e.text)),
+          ),
         ),
       ),
     ),
