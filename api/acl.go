@@ -64,10 +64,12 @@ type Token struct {
 	Local          bool
 	Certificate    string     `json:",omitempty"`
 	ExpirationTime *time.Time `json:",omitempty"` // nil: it does not expire
-	CreateTime     time.Time
-	Hash           []byte // changes with what the token allows
-	CreateIndex    uint64
-	ModifyIndex    uint64
+	// LastUsed is when the answering node last allowed it something, to within a second; nil: not since that node started.
+	LastUsed    *time.Time `json:",omitempty"`
+	CreateTime  time.Time
+	Hash        []byte // changes with what the token allows
+	CreateIndex uint64
+	ModifyIndex uint64
 }
 
 // TokenExpanded is the answer to GET PathACLTokens followed by an accessor, with QueryExpanded.
@@ -86,10 +88,12 @@ type TokenListEntry struct {
 	Local          bool
 	Certificate    string     `json:",omitempty"`
 	ExpirationTime *time.Time `json:",omitempty"`
-	CreateTime     time.Time
-	Hash           []byte
-	CreateIndex    uint64
-	ModifyIndex    uint64
+	// LastUsed is when the answering node last allowed it something, to within a second; nil: not since that node started.
+	LastUsed    *time.Time `json:",omitempty"`
+	CreateTime  time.Time
+	Hash        []byte
+	CreateIndex uint64
+	ModifyIndex uint64
 }
 
 // PolicyRequest is the body of PUT PathACLPolicy and of PUT PathACLPolicies followed by an id. The answer is the

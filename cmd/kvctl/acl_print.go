@@ -36,6 +36,9 @@ func writeToken(w io.Writer, t client.Token) error {
 	if t.ExpirationTime != nil {
 		fmt.Fprintf(w, "Expiration Time:  %s\n", timeText(t.ExpirationTime))
 	}
+	if t.LastUsed != nil {
+		fmt.Fprintf(w, "Last Used:        %s, on the node that answered\n", timeText(t.LastUsed))
+	}
 	var err error
 	if len(t.Policies) > 0 {
 		_, err = fmt.Fprintln(w, "Policies:")

@@ -128,6 +128,7 @@ func (r *Request) Again() error {
 		}
 	}
 	r.against, r.decided, r.subject = now, len(r.needs), s
+	s.used.note(r.decider.cfg.Now())
 	return nil
 }
 

@@ -25,6 +25,7 @@ type Decider struct {
 	rounds  rounds
 	news    atomic.Pointer[news]
 	publish sync.Mutex // held by Publish
+	uses    uses
 }
 
 // news is the last publication, with the subjects made from it.
@@ -47,6 +48,7 @@ func (d *Decider) Publish(acl *kv.ACL) {
 	defer d.publish.Unlock()
 	before := d.news.Load()
 	next := &news{acl: acl, over: make(chan struct{})}
+	next.subjects.uses = &d.uses
 	next.subjects.policies = before.subjects.policiesThatRemain(acl)
 	d.news.Store(next)
 	close(before.over)

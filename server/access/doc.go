@@ -5,6 +5,7 @@
 //
 //	decider.go      Decider: this node's tokens and policies, and notice of newer ones
 //	subject.go      subject: a token with its permissions, cached while tokens and policies stay unchanged
+//	uses.go         when each token was last used on this node
 //	commandneeds.go EachNeed: the permissions for a command of the log
 //	decide.go       Request: one request, its needs so far, and the decision about them
 //	while.go        a context that ends when a request is not allowed any more

@@ -8,10 +8,11 @@ import (
 	"tenure/server/acl"
 )
 
-// subject is a token and what its policies allow. It never changes.
+// subject is a token and what its policies allow. It never changes, but for its last use.
 type subject struct {
 	token *kv.Token
 	may   *acl.Authorizer
+	used  *lastUse
 }
 
 // maxSubjects bounds the cached subjects. One more empties the cache: making a subject anew takes microseconds.
@@ -22,6 +23,7 @@ type subjects struct {
 	mu       sync.Mutex
 	made     map[*kv.Token]*subject
 	policies map[*kv.Policy]*acl.Policy // parsed
+	uses     *uses
 }
 
 // of returns the subject of t, which is a token of a.
@@ -38,7 +40,7 @@ func (s *subjects) of(a *kv.ACL, t *kv.Token) *subject {
 	if s.made == nil || len(s.made) >= maxSubjects {
 		s.made = make(map[*kv.Token]*subject)
 	}
-	x := &subject{token: t, may: acl.Compile(rules...)}
+	x := &subject{token: t, may: acl.Compile(rules...), used: s.uses.of(t.Accessor, a)}
 	s.made[t] = x
 	return x
 }

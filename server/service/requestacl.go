@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"time"
 
 	"tenure/api"
 	"tenure/kv"
@@ -66,6 +67,13 @@ func (r *Request) Authorize(wanted []acl.Permission) (*kv.ACL, []bool, error) {
 		allowed[i] = r.may(p)
 	}
 	return r.service.cfg.Access.ACL(), allowed, nil
+}
+
+// TokenLastUsed returns when this node last allowed that token something; zero: not since it started. Something must
+// have been decided.
+func (r *Request) TokenLastUsed(accessor string) time.Time {
+	r.MustBeDecided()
+	return r.service.cfg.Access.LastUsed(accessor)
 }
 
 // ACLAt returns the tokens and policies of that revision or a later one as soon as this node has them, and when the

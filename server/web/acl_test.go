@@ -35,6 +35,13 @@ func TestTokenEndpoints(t *testing.T) {
 	g.wants("GET", "/v1/acl/token/self?expanded", "", 200, `"Rules":"key \"k\" { policy = \"read\" }"`)
 	g.wants("GET", "/v1/acl/token/"+made.AccessorID, "", 403, "'acl:read'")
 	g.as(root)
+	if read.LastUsed != nil {
+		t.Errorf("used at %v before it was", read.LastUsed)
+	}
+	g.as(root).decoded("GET", "/v1/acl/token/"+made.AccessorID, "", &read)
+	if read.LastUsed == nil || time.Since(*read.LastUsed) > time.Minute {
+		t.Errorf("last used at %v", read.LastUsed)
+	}
 	read = api.Token{}
 	// The body is the answer to a read, with another description. Omitted fields are cleared, except the certificate.
 	g.decoded("PUT", "/v1/acl/token/"+made.AccessorID, `{"AccessorID":"`+made.AccessorID+`","SecretID":"<hidden>","Description":"e"}`, &read)

@@ -34,6 +34,7 @@ type tokenBody struct {
 	Namespace           string
 	Partition           string
 	CreateTime          json.RawMessage
+	LastUsed            json.RawMessage
 	Hash                json.RawMessage
 	CreateIndex         json.RawMessage
 	ModifyIndex         json.RawMessage

@@ -43,10 +43,10 @@ func (h *aclHandler) readToken(x *exchange) error {
 // token answers with t, and with its policies if that is asked for.
 func (x *exchange) token(q *query, a *kv.ACL, t *kv.Token) {
 	if !q.has(nExpanded) {
-		x.shows(q, a, tokenOut(t, a))
+		x.shows(q, a, x.tokenUsed(t, a))
 		return
 	}
-	out := api.TokenExpanded{ExpandedPolicies: []api.Policy{}, Token: tokenOut(t, a)}
+	out := api.TokenExpanded{ExpandedPolicies: []api.Policy{}, Token: x.tokenUsed(t, a)}
 	for _, p := range a.PoliciesOf(t) {
 		out.ExpandedPolicies = append(out.ExpandedPolicies, policyOut(p))
 	}
@@ -62,7 +62,7 @@ func (h *aclHandler) listTokens(x *exchange) error {
 	out, now := []api.TokenListEntry{}, time.Now().UnixNano()
 	hasID := func(l api.ACLLink) bool { return l.ID == q.policy }
 	a.Tokens(func(t *kv.Token) bool {
-		s := tokenOut(t, a)
+		s := x.tokenUsed(t, a)
 		if t.Expires != 0 && now >= t.Expires || q.policy != "" && !slices.ContainsFunc(s.Policies, hasID) {
 			return true
 		}
@@ -71,6 +71,16 @@ func (h *aclHandler) listTokens(x *exchange) error {
 	})
 	x.shows(&q, a, out)
 	return nil
+}
+
+// tokenUsed returns t as it is shown, with its last use on this node.
+func (x *exchange) tokenUsed(t *kv.Token, a *kv.ACL) api.Token {
+	out := tokenOut(t, a)
+	if used := x.req.TokenLastUsed(t.Accessor); !used.IsZero() {
+		used = used.UTC()
+		out.LastUsed = &used
+	}
+	return out
 }
 
 // tokenOut returns t as it is shown, without its secret, which nobody knows.

@@ -5,7 +5,7 @@ import { masterOf } from "./heard.js";
 import { maxLooks } from "./lease.js";
 import { Poll } from "./poll.js";
 import { Changes } from "./timeline.js";
-import { group, time } from "./text.js";
+import { time } from "./text.js";
 import { onNavigation } from "./unsaved.js";
 import * as access from "./access.js";
 import * as backup from "./backup.js";
