@@ -37,6 +37,7 @@ func TestUI(t *testing.T) {
 		{"full", []string{"--quota-bytes", "24MiB"}, false},
 		{"edits", nil, false},
 		{"permits", []string{"--acl"}, false},
+		{"policies", []string{"--acl"}, false},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			c := start(t, append(x.flags, "--lease-time", "2s")...) // a busy browser costs no master its mastership

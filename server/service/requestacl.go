@@ -53,20 +53,24 @@ func (r *Request) OwnToken() (*kv.ACL, *kv.Token, error) {
 	return r.service.cfg.Access.ACL(), r.tokens.Token(), nil
 }
 
-// Authorize reports whether the token of the client has each of the permissions, by the tokens and policies that this
-// node knows, which it returns too.
-func (r *Request) Authorize(wanted []acl.Permission) (*kv.ACL, []bool, error) {
+// Authorize answers questions about the permissions of the client's token, by the tokens and policies that this node
+// knows, which it returns too.
+func (r *Request) Authorize(questions []api.ACLQuestion) (*kv.ACL, []api.ACLAnswer, error) {
 	if !r.Decides() {
 		return nil, nil, ErrNoTokens
 	}
 	if err := r.NeedKnown(); err != nil {
 		return nil, nil, err
 	}
-	allowed := make([]bool, len(wanted))
-	for i, p := range wanted {
-		allowed[i] = r.may(p)
+	answers := make([]api.ACLAnswer, len(questions))
+	for i, q := range questions {
+		p, err := acl.Named(q.Resource, q.Access, q.Segment)
+		if err != nil {
+			return nil, nil, Invalid("question %d: %v", i, err)
+		}
+		answers[i] = api.ACLAnswer{ACLQuestion: q, Allow: r.may(p)}
 	}
-	return r.service.cfg.Access.ACL(), allowed, nil
+	return r.service.cfg.Access.ACL(), answers, nil
 }
 
 // TokenLastUsed returns when this node last allowed that token something; zero: not since it started. Something must

@@ -2,7 +2,6 @@ package web
 
 import (
 	"tenure/api"
-	"tenure/server/acl"
 	"tenure/server/service"
 )
 
@@ -19,20 +18,10 @@ func (h *aclHandler) authorize(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	wanted := make([]acl.Permission, len(in))
-	for i, question := range in {
-		if wanted[i], err = acl.Named(question.Resource, question.Access, question.Segment); err != nil {
-			return service.Invalid("question %d: %v", i, err)
-		}
-	}
-	a, allowed, err := x.req.Authorize(wanted)
+	a, answers, err := x.req.Authorize(in)
 	if err != nil {
 		return err
 	}
-	out := make([]api.ACLAnswer, len(in))
-	for i := range in {
-		out[i] = api.ACLAnswer{ACLQuestion: in[i], Allow: allowed[i]}
-	}
-	x.shows(&q, a, out)
+	x.shows(&q, a, answers)
 	return nil
 }

@@ -79,7 +79,7 @@ func TestFilesAreThere(t *testing.T) {
 
 // The page stays small: it is in every node, and read over slow lines.
 func TestThePageIsSmall(t *testing.T) {
-	const limit = 128 << 10
+	const limit = 192 << 10
 	sum := 0
 	for _, file := range files {
 		sum += len(file.Body)

@@ -1,5 +1,6 @@
 // The part Token: log in, and what the token may do.
 import { get, hasToken, useToken } from "./api.js";
+import { aclNav } from "./choose.js";
 import { h } from "./dom.js";
 import { name } from "./names.js";
 import { press } from "./parts.js";
@@ -39,7 +40,10 @@ function view(app, me, self) {
       ),
     ];
   }
-  return [h("h1", {}, hasToken() ? "Token" : "Log in"), hasToken() ? known(app, me) : form(app, me, self)];
+  return [
+    h("h1", {}, hasToken() ? "Token" : "Log in"),
+    hasToken() ? [aclNav("access"), known(app, me)] : form(app, me, self),
+  ];
 }
 
 function form(app, me, self) {

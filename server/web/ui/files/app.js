@@ -12,9 +12,14 @@ import * as backup from "./backup.js";
 import * as cluster from "./cluster.js";
 import * as keys from "./keys.js";
 import * as locks from "./locks.js";
+import * as policies from "./policies.js";
+import * as token from "./token.js";
+import * as tokens from "./tokens.js";
 import * as value from "./value.js";
 
 const parts = { cluster, keys, key: value, locks, backup, access };
+Object.assign(parts, { tokens, token, policies, policy: policies });
+const under = { key: "keys", tokens: "access", token: "access", policies: "access", policy: "access" }; // in the menu
 const tabs = [
   ["cluster", "Cluster"],
   ["keys", "Keys"],
@@ -110,7 +115,7 @@ function draw() {
 }
 
 function head() {
-  const current = name === "key" ? "keys" : name;
+  const current = under[name] ?? name;
   const all = app.status?.acl || hasToken() ? [...tabs, ["access", hasToken() ? "Token" : "Log in"]] : tabs;
   return [
     h(

@@ -1,15 +1,16 @@
 // What a person has typed is not lost without a question: by a link, by another address, or by closing the tab.
 import { confirm, h } from "./dom.js";
 
-// sureToLose asks whether what was typed may be lost.
-export const sureToLose = () =>
-  confirm("Leave without saving?", [h("p", {}, "What you have typed here is not saved.")], "Discard it", true);
+// sureToLose asks whether what was typed may be lost. text says what it is.
+export const sureToLose = (text = "What you have typed here is not saved.") =>
+  confirm("Leave without saving?", [h("p", {}, text)], "Discard it", true);
 
 // onNavigation calls go when the address has changed, but asks first if part() has something unsaved. A part that can
-// have some has unsaved(), and discard() to forget it.
+// have some has unsaved(), which may be the text to ask with, and discard() to forget it.
 export function onNavigation(part, go) {
   async function ask(wanted) {
-    if (!(await sureToLose())) return;
+    const text = part().unsaved();
+    if (!(await sureToLose(typeof text === "string" && text ? text : undefined))) return;
     part().discard();
     location.hash = wanted;
   }
