@@ -106,3 +106,17 @@ type Fence struct {
 	Token uint64 // the largest that was seen
 	Floor bool   // no token of this name is kept: it is the floor of its kind
 }
+
+// KeyDetails is an element of a listing with QueryDetails: what there is about a key besides its value, or how many keys
+// a name is of.
+type KeyDetails struct {
+	Key         string // with a separator also the name that several keys are cut to
+	Count       uint64 `json:",omitempty"` // of the keys of that name; 0: it is one key
+	Size        int    // of the value in bytes
+	Flags       uint64
+	LockIndex   uint64
+	Session     string `json:",omitempty"` // that holds the lock
+	CreateIndex uint64
+	ModifyIndex uint64
+	ExpiresIn   string `json:",omitempty"`
+}

@@ -7,7 +7,8 @@ const (
 	MaxURLBytes            = 16 << 10 // of a request's target
 	MaxKeyBytes            = 1024     // of UTF-8; a key has at least 1
 	MaxIdempotencyKeyBytes = 128
-	MaxTxnOps              = 128 // operations of a transaction
+	MaxTxnOps              = 128  // operations of a transaction
+	MaxKeyDetails          = 1000 // elements of a listing with QueryDetails
 	// TxnSpaceBytes is what the operations of a transaction may have beside the largest value.
 	TxnSpaceBytes       = 64 << 10
 	MaxQuotaPrefixBytes = 512     // of UTF-8; a prefix that has a quota has at least 1

@@ -23,6 +23,29 @@ func (c *kv) Keys(ctx context.Context, prefix string, o ListOptions) ([]string, 
 	return c.keys(ctx, prefix, o, newerThan{})
 }
 
+// KeyDetails is what there is about a key besides its value, or how many keys a name is of.
+type KeyDetails = api.KeyDetails
+
+// KeyDetails is Keys with sizes, indexes, locks and times to live, and the number of keys of a name that ends in the
+// separator. o.Limit is at most api.MaxKeyDetails; 0 means that.
+func (c *kv) KeyDetails(ctx context.Context, prefix string, o ListOptions) ([]KeyDetails, Meta, error) {
+	if o.Limit == 0 {
+		o.Limit = api.MaxKeyDetails
+	}
+	q := query{api.QueryKeys}
+	q.name(api.QueryDetails)
+	if o.Separator != "" {
+		q.value(api.QuerySeparator, o.Separator)
+	}
+	q.list(o)
+	var details []KeyDetails
+	meta, err := c.read(ctx, "list", prefix, q, newerThan{}, func(a answer) error {
+		details = nil
+		return decodeJSON(a, &details)
+	})
+	return details, meta, err
+}
+
 // Count returns how many keys start with prefix.
 func (c *kv) Count(ctx context.Context, prefix string, o ReadOptions) (uint64, Meta, error) {
 	var n uint64

@@ -55,6 +55,14 @@ func TestReads(t *testing.T) {
 				continue
 			}
 			var names []string
+			details, _, err := c.KeyDetails(ctx, x.prefix, x.o)
+			for _, d := range details {
+				names = append(names, d.Key)
+			}
+			if got := strings.Join(names, " "); err != nil || got != x.want || len(details) > 0 && details[0].Size < 2 {
+				t.Errorf("details of %q %+v: %+v, %v; want %q", x.prefix, x.o, details, err, x.want)
+			}
+			names = nil
 			entries, _, err := c.List(ctx, x.prefix, x.o)
 			for _, e := range entries {
 				names = append(names, e.Key)

@@ -94,6 +94,39 @@ func (v *Snapshot) Walk(r Range, fn func(Entry) bool) error {
 // Keys calls fn with the names of r in order, until fn says false. With a separator, keys are cut after the first
 // separator behind the prefix, and those that become equal come once; Limit counts what fn sees.
 func (v *Snapshot) Keys(r Range, separator string, fn func(key string) bool) error {
+	return v.names(r, separator, func(name string, _ *hit) bool { return fn(name) })
+}
+
+// Head is what there is about a key besides its value, or the name of several keys.
+type Head struct {
+	Entry          // without a value; of several keys only Key is set
+	Size      int  // of the value in bytes
+	OfSeveral bool // Key is the name that several keys are cut to
+}
+
+// Heads is Keys with the heads. It copies no values.
+func (v *Snapshot) Heads(r Range, separator string, fn func(Head) bool) error {
+	var bad error
+	err := v.names(r, separator, func(name string, h *hit) bool {
+		if h == nil {
+			return fn(Head{Entry: Entry{Key: name}, OfSeveral: true})
+		}
+		var e Entry
+		if e, bad = h.peek(); bad != nil {
+			return false
+		}
+		size := len(e.Value)
+		e.Value = nil
+		return fn(Head{Entry: e, Size: size})
+	})
+	if err == nil {
+		err = bad
+	}
+	return err
+}
+
+// names calls fn with the names of Keys, and with the key of that name, nil if the name is that of several.
+func (v *Snapshot) names(r Range, separator string, fn func(name string, h *hit) bool) error {
 	w := walk{r: &r}
 	s := r.span(separator)
 	for again := true; again; {
@@ -108,10 +141,10 @@ func (v *Snapshot) Keys(r Range, separator string, fn func(key string) bool) err
 			key := h.name()
 			g := group(r.Prefix, key, separator)
 			if g == "" {
-				return fn(key) && w.more()
+				return fn(key, h) && w.more()
 			}
 			// One seek passes the group, however many keys are in it.
-			again = fn(g) && w.more() && s.pass(g)
+			again = fn(g, nil) && w.more() && s.pass(g)
 			return false
 		})
 		if err = w.end(err); err != nil {

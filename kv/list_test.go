@@ -23,6 +23,33 @@ func layered(t *testing.T) *machine {
 	return m
 }
 
+// Heads are of the names that Keys lists, from all layers, without values.
+func TestHeadsAreOfTheNamesOfKeys(t *testing.T) {
+	m := layered(t)
+	v, err := m.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	for _, separator := range []string{"", "/"} {
+		var got []string
+		err := v.Heads(Range{}, separator, func(h Head) bool {
+			got = append(got, h.Key)
+			if h.Value != nil || h.OfSeveral != strings.HasSuffix(h.Key, "/") {
+				t.Errorf("%+v", h)
+			}
+			if e, found, err := v.Get(h.Key); !h.OfSeveral && (err != nil || !found || h.Size != len(e.Value) ||
+				h.ModifyIndex != e.ModifyIndex || h.Size == 0) {
+				t.Errorf("%+v, the entry is %+v, %v, %v", h, e, found, err)
+			}
+			return true
+		})
+		if want := names(t, v, Range{}, separator); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q: heads of %q, want %s, %v", separator, got, want, err)
+		}
+	}
+}
+
 func names(t *testing.T, v *Snapshot, r Range, separator string) string {
 	t.Helper()
 	var keys []string

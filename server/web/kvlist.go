@@ -3,6 +3,7 @@ package web
 import (
 	"strconv"
 
+	"tenure/api"
 	"tenure/kv"
 	"tenure/server/service"
 )
@@ -23,6 +24,9 @@ import (
 func (h *kvHandler) list(x *exchange, prefix string, q *query) error {
 	if err := x.req.NeedSomeKey(prefix); err != nil {
 		return err
+	}
+	if q.has(nDetails) && q.limit > api.MaxKeyDetails {
+		return service.Invalid("`details` lists at most %d names: ask for no more with `limit`", api.MaxKeyDetails)
 	}
 	l := listing{x: x, prefix: prefix, q: *q}
 	if !q.blocks() {
@@ -95,7 +99,9 @@ func (l *listing) answer(view *kv.Snapshot, over func() error) error {
 		list.filtered = func() (bool, error) { return l.filter.hides(view, l.prefix, over) }
 	}
 	var err error
-	if l.q.has(nKeys) {
+	if l.q.has(nDetails) {
+		err = l.details(view, r, list)
+	} else if l.q.has(nKeys) {
 		err = view.Keys(r, l.q.separator, list.key)
 	} else {
 		err = l.walk(view, r, list)

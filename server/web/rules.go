@@ -24,11 +24,12 @@ var (
 		what:   "read",
 		consul: true,
 		known: nRaw | nRecurse | nKeys | nCount | nSeparator | nStart | nLimit | nReverse | nStale | nConsistent |
-			nIndex | nWait | nCommon,
+			nIndex | nWait | nDetails | nCommon,
 		beats:   [][2]names{{nKeys, nRecurse | nRaw}, {nRecurse, nRaw | nSeparator}},
 		exclude: [][2]names{{nRaw | nRecurse | nKeys, nCount}, {nStale, nConsistent}},
 		needs: [][2]names{
 			{nSeparator, nKeys}, {nStart | nLimit | nReverse, nRecurse | nKeys},
+			{nDetails, nKeys}, {nDetails, nLimit},
 		},
 		needsKey: nRecurse | nKeys | nCount,
 	}
