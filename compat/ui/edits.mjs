@@ -94,7 +94,7 @@ await run("blanks and what nobody sees", async () => {
   await put("blank/plain", "1");
   await put(key, "ends \nwith\n");
   await show(page, "#keys?p=blank%2F", "plain");
-  check("the list", (await page.locator(".names li").allTextContents()).includes(shown));
+  check("the list", (await page.locator(".names li > a").allTextContents()).includes(shown));
   await page.getByLabel("Key or prefix").fill("blank/\u200b ");
   await has(page, "The name has characters that the field does not show");
   await sound(page, "a list of blanks");
@@ -126,6 +126,55 @@ await run("blanks and what nobody sees", async () => {
   await has(page, "The key is blank/⟨U+0020⟩");
   await show(page, "#keys?p=" + encodeURIComponent("blank/ "), "No key begins with that.");
   check("the heading of a prefix", (await page.locator("h1").textContent()) === "blank/⟨U+0020⟩");
+  await page.context().close();
+});
+
+await run("the list tells what there is about keys", async () => {
+  const page = await open(nodes[0], { width: 320 });
+  await put("about/sub/1", "1");
+  await put("about/sub/2", "2");
+  await api("PUT", "/v1/kv/about%2Fshort?ttl=1h", "12345");
+  const session = JSON.parse(await api("PUT", "/v1/session/create", "{}")).ID;
+  await api("PUT", `/v1/kv/about%2Flock?acquire=${session}`, "me");
+  const entry = JSON.parse(await api("GET", "/v1/kv/about%2Fshort"))[0];
+  await show(page, "#keys?p=about%2F", "2 keys");
+  const row = (text) => page.locator(".names li").filter({ hasText: text });
+  const short = await row("short").textContent();
+  check("a key", /^short5 B · revision \d+ · expires in 59m/.test(short), short);
+  check("its revision", short.includes(`revision ${entry.ModifyIndex} `), short);
+  check("a lock", (await row("lock").first().textContent()).endsWith("locked"));
+  check("a folder", (await row("sub/").textContent()) === "sub/2 keys", await row("sub/").textContent());
+  await sound(page, "what there is about keys");
+  for (let i = 0; i < 6; i++) await put(`about/more${i}`, "");
+  await page.getByLabel("Only those on this page with").fill("SHO");
+  await has(page, "1 of 9 names");
+  check("the filter", (await page.locator(".names li").count()) === 1);
+  await page.context().close();
+});
+
+await run("several keys are deleted", async () => {
+  const page = await open(nodes[0], { quiet: true, width: 320, scheme: "dark" });
+  for (const name of ["1", "2", "3 ", "sub/x"]) await put("del/" + name, "old");
+  await show(page, "#keys?p=del%2F", "sub/");
+  await page.getByLabel("Choose 1").check();
+  await page.getByRole("button", { name: "Choose all on this page" }).click();
+  await page.getByLabel("Choose 2").uncheck();
+  await page.getByRole("button", { name: "Delete 2 keys" }).click();
+  await page.locator("dialog").getByText("Delete 2 keys?").waitFor();
+  const plan = await page.locator("dialog .plan li code").allTextContents();
+  check("the plan", plan.join() === "del/1,del/3⟨U+0020⟩", plan.join());
+  await sound(page, "a plan of a deletion");
+  await put("del/1", "new"); // while the person reads
+  await answer(page, "Delete");
+  await has(page, "Nothing was deleted: somebody has changed this key since");
+  check("it is named", (await page.locator(".alert li code").allTextContents()).join() === "del/1");
+  check("nothing is deleted", (await api("GET", "/v1/kv/del%2F?count")) === "4");
+  await sound(page, "a deletion that was refused");
+  await page.getByRole("button", { name: "Delete 1 key" }).click();
+  await answer(page, "Delete");
+  await has(page, "1 key deleted.");
+  const left = JSON.parse(await api("GET", "/v1/kv/del%2F?keys"));
+  check("the others stay", left.join() === "del/1,del/2,del/sub/x", left.join());
   await page.context().close();
 });
 

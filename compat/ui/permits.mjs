@@ -47,6 +47,21 @@ await run("a key that may only be read", async () => {
   await page.context().close();
 });
 
+await run("keys that may only be read", async () => {
+  const page = await open(nodes[1], { quiet: true });
+  await logIn(page, reader);
+  await show(page, "#keys?p=app%2F", "shown");
+  await page.getByLabel("Choose mine").check();
+  await page.getByLabel("Choose shown").check();
+  await has(page, "This token lacks key:write on app/shown.");
+  const button = page.getByRole("button", { name: "Delete 2 keys" });
+  check("Delete says so", (await button.getAttribute("aria-disabled")) === "true");
+  await sound(page, "keys that may only be read");
+  await page.getByLabel("Choose shown").uncheck();
+  await until("that it may be deleted", async () => (await page.locator("#why-not").count()) === 0);
+  await page.context().close();
+});
+
 await run("a new key", async () => {
   const page = await open(nodes[1], { quiet: true });
   await logIn(page, reader);

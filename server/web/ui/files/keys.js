@@ -2,9 +2,12 @@
 import { path } from "./api.js";
 import { address } from "./app.js";
 import { notice, read, unwritable } from "./asis.js";
+import { maxDeleted, remove, report } from "./deletion.js";
 import { h } from "./dom.js";
+import { choose, listing } from "./list.js";
+import { barred, May, why } from "./may.js";
 import { name } from "./names.js";
-import { trouble, unseenIn } from "./parts.js";
+import { press, trouble, unseenIn } from "./parts.js";
 import { exact, plural } from "./text.js";
 import { Watch, watched } from "./watch.js";
 
@@ -22,17 +25,21 @@ export function open(app, params) {
     filtered: false,
     failure: null,
     watch: null,
+    only: "",
+    chosen: new Map(), // from a key to the revision at which it was chosen
+    note: null,
   };
+  me.may = new May(app, () => [...me.chosen.keys()].map((key) => ["key", "write", key]));
 
   async function list() {
     try {
-      const query = { keys: true, separator: "/", limit: pageSize + 1, start: me.start || null };
+      const query = { keys: true, details: true, separator: "/", limit: pageSize + 1, start: me.start || null };
       const last = await read(app, path("v1/kv/", prefix), query).catch(none);
       const { data, headers } = last;
       const names = data ?? [];
       Object.assign(me, {
         names: names.slice(0, pageSize),
-        next: names[pageSize] ?? null,
+        next: names[pageSize]?.Key ?? null,
         failure: null,
         filtered: headers?.get("X-Consul-Results-Filtered-By-Acls") === "true",
         last,
@@ -67,6 +74,7 @@ export function open(app, params) {
     sources: [
       { name: "keys", every: 3000, ask: list },
       { name: "count", every: 15000, ask: count },
+      me.may.source(),
     ],
     view: () => view(app, me),
     seen: (visible) => me.watch?.pause(!visible),
@@ -155,8 +163,40 @@ function view(app, me) {
     unwritable(app) && h("p", { class: "quiet" }, unwritable(app)),
     me.failure && trouble(me.failure, "see keys"),
     me.watch && watched(me.watch),
-    me.names && listing(me),
+    report(me.note),
+    me.names && [chosen(app, me), listing(app, me), pages(me)],
   ];
+}
+
+// chosen are the buttons about the keys that are chosen.
+function chosen(app, me) {
+  const n = me.chosen.size;
+  return [
+    n > 0 && why(app, me.may),
+    h(
+      "div",
+      { class: "actions" },
+      choose(app, me),
+      n > 0 &&
+        h(
+          "button",
+          { ...barred(app, me.may, press(app, me, () => drop(app, me))), class: "danger" },
+          `Delete ${plural(n, "key")} …`,
+        ),
+    ),
+    n > maxDeleted && h("p", { class: "quiet" }, `The first ${maxDeleted} of them are deleted at once.`),
+  ];
+}
+
+// drop deletes what is chosen. Keys that somebody has changed stay, and are not chosen any more.
+async function drop(app, me) {
+  const result = await remove(me.chosen);
+  if (!result) return;
+  me.note = result.note;
+  if (result.done) me.chosen = new Map([...me.chosen].slice(maxDeleted));
+  for (const key of result.changed) me.chosen.delete(key);
+  app.soon("keys");
+  app.soon("count");
 }
 
 function goTo(app, e) {
@@ -166,28 +206,12 @@ function goTo(app, e) {
   else app.go("keys", { p: wanted });
 }
 
-function listing(me) {
-  if (me.names.length === 0) return h("p", { class: "empty" }, "No key begins with that.");
-  return [
-    h(
-      "ul",
-      { class: "names" },
-      me.names.map((full) => {
-        const shown = full.slice(me.prefix.length) || full;
-        const below = full.endsWith("/") && full !== me.prefix;
-        return h(
-          "li",
-          { key: full, class: below ? "below" : "" },
-          h("a", { href: below ? address("keys", { p: full }) : address("key", { k: full }) }, name(shown)),
-        );
-      }),
-    ),
-    me.filtered && h("p", { class: "quiet" }, "Keys that the token may not read are left out."),
-    h(
-      "nav",
-      { class: "pages", "aria-label": "Pages" },
-      me.start && h("a", { class: "button", href: address("keys", { p: me.prefix }) }, "First page"),
-      me.next && h("a", { class: "button", href: address("keys", { p: me.prefix, s: me.next }) }, "Next page"),
-    ),
-  ];
-}
+const pages = (me) => [
+  me.filtered && h("p", { class: "quiet" }, "Keys that the token may not read are left out."),
+  h(
+    "nav",
+    { class: "pages", "aria-label": "Pages" },
+    me.start && h("a", { class: "button", href: address("keys", { p: me.prefix }) }, "First page"),
+    me.next && h("a", { class: "button", href: address("keys", { p: me.prefix, s: me.next }) }, "Next page"),
+  ),
+];

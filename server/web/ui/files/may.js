@@ -60,14 +60,17 @@ export function why(app, may) {
 
 const logIn = () => h("a", { href: "#access" }, "Log in with a token");
 
+const maxNeeded = 5; // permissions that are named
+
 // needed says which permissions are missing.
-export const needed = (missing) => [
+const needed = (missing) => [
   hasToken() ? "This token lacks " : "This needs a token with ",
-  missing.map(([resource, access, name], i) => [
+  missing.slice(0, maxNeeded).map(([resource, access, name], i) => [
     i > 0 && " and ",
     h("code", {}, `${resource}:${access}`),
     name != null && name !== "" && [" on ", h("code", {}, shown(name))],
   ]),
+  missing.length > maxNeeded && ` and ${missing.length - maxNeeded} more`,
   ".",
 ];
 
