@@ -27,6 +27,7 @@ await run("at the quota", async () => {
   check("what was typed is kept", (await page.getByLabel("Value").inputValue()).length === 200000);
   await sound(page, "a refused write");
   await page.getByRole("button", { name: "Cancel" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Discard it" }).click();
   await page.getByRole("button", { name: "Delete" }).click();
   await page.locator("dialog").getByRole("button", { name: "Delete" }).click();
   await has(page, "There is no such key.");

@@ -12,7 +12,7 @@ async function token(name, rules) {
   const body = JSON.stringify({ Description: name, Policies: [{ Name: name }] });
   return JSON.parse(await api("PUT", "/v1/acl/token", body, asRoot)).SecretID;
 }
-const reader = await token("reader", 'key_prefix "app/" { policy = "read" } key "app/mine" { policy = "write" }');
+const reader = await token("reader", 'key_prefix "app/" { policy = "read" } key "app/mine" { policy = "write" } session_prefix "" { policy = "read" }');
 await api("PUT", "/v1/kv/app%2Fshown", "seen", asRoot);
 await api("PUT", "/v1/kv/app%2Fmine", "own", asRoot);
 
@@ -59,6 +59,25 @@ await run("keys that may only be read", async () => {
   await sound(page, "keys that may only be read");
   await page.getByLabel("Choose shown").uncheck();
   await until("that it may be deleted", async () => (await page.locator("#why-not").count()) === 0);
+  await page.context().close();
+});
+
+await run("sessions that may only be seen, and a backup", async () => {
+  await api("PUT", "/v1/session/create", JSON.stringify({ Name: "theirs" }), asRoot);
+  const page = await open(nodes[1], { quiet: true, width: 320 });
+  await show(page, "#backup", "This needs a token with operator:read.");
+  check("there is no link", (await page.getByRole("link", { name: "Download" }).count()) === 0);
+  await logIn(page, reader);
+  await show(page, "#locks", "This token lacks session:write on ");
+  const end = page.getByRole("button", { name: "End session theirs" });
+  check("End says so", (await end.getAttribute("aria-disabled")) === "true");
+  await end.click({ force: true });
+  check("nothing is asked", !(await page.locator("dialog").isVisible()));
+  await sound(page, "sessions that may only be seen");
+  await show(page, "#backup", "This token lacks operator:read.");
+  const save = page.getByRole("button", { name: "Download" });
+  check("Download says so", (await save.getAttribute("aria-disabled")) === "true");
+  await sound(page, "a backup without permission");
   await page.context().close();
 });
 

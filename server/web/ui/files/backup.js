@@ -1,16 +1,24 @@
 // The part Backup: how far the archive is, and a backup to download.
 import { ask, hasToken } from "./api.js";
 import { h } from "./dom.js";
+import { May, off, whyFor } from "./may.js";
 import { download, press } from "./parts.js";
 import { ago, bytes, group, plural, span, time } from "./text.js";
 
 const maxInMemory = 512 << 20; // bytes of a backup that the browser cannot write to a file as they come
 
+// What a backup takes of a token, as far as it can be asked for: also everything that is in it.
+const needs = [
+  ["operator", "read"],
+  ["acl", "read"],
+];
+
 export function open(app) {
   const me = { note: null, got: 0 };
+  me.may = new May(app, () => needs);
   return {
     title: "Backup",
-    sources: [],
+    sources: [me.may.source()],
     view: () => [h("h1", {}, "Backup"), app.status && archive(app.status), save(app, me)],
   };
 }
@@ -71,6 +79,7 @@ function archive(s) {
 const fileName = () => `tenure-${new Date().toISOString().slice(0, 19).replace(/:/g, "")}.backup`;
 
 function save(app, me) {
+  const lacks = me.may.lacks()[0];
   return h(
     "section",
     { "aria-labelledby": "download" },
@@ -85,17 +94,20 @@ function save(app, me) {
     h(
       "div",
       { class: "actions" },
-      hasToken()
+      hasToken() || lacks
         ? h(
             "button",
-            { ...press(app, me, () => fetchBackup(app, me)), class: "main" },
+            { ...allowed(me, lacks, press(app, me, () => fetchBackup(app, me))), class: "main" },
             me.working ? `${bytes(me.got)} …` : "Download",
           )
         : h("a", { class: "button main", href: "../v1/backup", download: fileName() }, "Download"),
     ),
+    lacks && whyFor(me.may, lacks, "need-backup"),
     h("p", { class: "quiet" }, "Check that it is whole: ", h("code", {}, "kvctl backup verify FILE")),
   );
 }
+
+const allowed = (me, lacks, props) => (lacks ? off("need-backup", props) : props);
 
 // fetchBackup downloads with the token, which a link cannot send.
 async function fetchBackup(app, me) {

@@ -3,15 +3,21 @@ import { get, path, write } from "./api.js";
 import { address } from "./app.js";
 import { notice, read } from "./asis.js";
 import { confirm, h } from "./dom.js";
+import { barredFor, May, whyFor, whyNot } from "./may.js";
 import { name } from "./names.js";
 import { outcome, press, trouble } from "./parts.js";
 import { exact, group, milliseconds, plural, span } from "./text.js";
 
 const maxSessions = 200; // that are shown
 const leasePage = 200;
+const maxNodes = 100; // whose sessions the node is asked about
+
+// toEnd is the permission to end a session of a node.
+const toEnd = (node) => ["session", "write", node];
 
 export function open(app) {
   const me = { sessions: null, leases: null, failures: {}, filter: "", start: "", note: null };
+  me.may = new May(app, () => [...new Set((me.sessions ?? []).map((s) => s.Node))].slice(0, maxNodes).map(toEnd));
   async function sessions() {
     try {
       me.last = await read(app, "v1/session/list", { details: true });
@@ -39,10 +45,12 @@ export function open(app) {
     sources: [
       { name: "sessions", every: 2000, ask: sessions },
       { name: "leases", every: 2000, ask: leases },
+      me.may.source(),
     ],
     view: () => [
       h("h1", {}, "Locks, sessions and leases"),
       notice(me.last),
+      whyNot(app),
       sessionsView(app, me),
       leasesView(app, me),
     ],
@@ -121,13 +129,14 @@ function session(app, me, s) {
       h(
         "button",
         {
-          ...press(app, me, () => end(app, me, s, held)),
+          ...barredFor(app, me.may, toEnd(s.Node), `need-${s.ID}`, press(app, me, () => end(app, me, s, held))),
           class: "quiet danger",
           "aria-label": `End session ${exact(s.Name || s.ID)}`,
         },
         "End session",
       ),
     ),
+    whyFor(me.may, toEnd(s.Node), `need-${s.ID}`),
   );
 }
 

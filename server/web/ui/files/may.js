@@ -41,18 +41,23 @@ export class May {
     this.app.draw();
   }
 
-  // lacks returns the permissions that are known to be missing.
-  lacks() {
-    return this.wants().filter((w) => this.answers.get(nameOf(w)) === false);
+  // lacks returns those of the permissions, without an argument of all, that are known to be missing.
+  lacks(of = this.wants()) {
+    return of.filter((w) => this.answers.get(nameOf(w)) === false);
   }
 }
 
 const id = "why-not";
 
+// whyNot says in an alert why nobody can write; null if there is no such reason.
+export function whyNot(app) {
+  const text = unwritable(app);
+  return text ? h("p", { class: "alert", id, role: "status" }, text) : null;
+}
+
 // why says in an alert why nothing can be written; null if something can.
 export function why(app, may) {
-  const text = unwritable(app);
-  if (text) return h("p", { class: "alert", id, role: "status" }, text);
+  if (unwritable(app)) return whyNot(app);
   const missing = may.lacks();
   if (missing.length === 0) return null;
   return h("p", { class: "alert", id, role: "status" }, needed(missing), !hasToken() && [" ", logIn()]);
@@ -77,6 +82,25 @@ const needed = (missing) => [
 // barred returns the properties of a button, which does nothing while why says something. It keeps the focus, and is
 // described by that text.
 export function barred(app, may, props) {
-  if (!unwritable(app) && may.lacks().length === 0) return props;
-  return { ...props, "aria-disabled": "true", "aria-describedby": id, onclick: (e) => e.preventDefault() };
+  return unwritable(app) || may.lacks().length > 0 ? off(id, props) : props;
+}
+
+// off returns the properties of a button that does nothing, for the reason in the text with that id.
+export const off = (by, props) => ({
+  ...props,
+  "aria-disabled": "true",
+  "aria-describedby": by,
+  onclick: (e) => e.preventDefault(),
+});
+
+// barredFor is barred for a button that needs one permission of several. by is the id of the text of whyFor.
+export function barredFor(app, may, want, by, props) {
+  if (unwritable(app)) return off(id, props);
+  return may.lacks([want]).length > 0 ? off(by, props) : props;
+}
+
+// whyFor says that one permission is missing, if it is.
+export function whyFor(may, want, by) {
+  const missing = may.lacks([want]);
+  return missing.length > 0 && h("p", { class: "quiet", id: by }, needed(missing));
 }
