@@ -70,16 +70,19 @@ await run("ten failovers", async () => {
     }
     const killed = Date.now();
     await order(`kill ${old}`);
+    const elected = masterNow().then(() => Date.now() - killed);
     await until("the next master on the page", () => page.evaluate(() => window.told.next > 0));
     const told = await page.evaluate(() => window.told);
     const [lost, next] = [told.lost - killed, told.next - killed];
-    console.log(`failover ${i}: the loss is told after ${lost} ms, the next master after ${next} ms`);
-    const most = tellsWithin + told.late; // the browser itself had no processor for so long
-    check(
-      `failover ${i}`,
-      lost <= most && next <= most,
-      `lost ${lost} ms, next ${next} ms, late ${told.late} ms`,
-    );
+    const times =
+      `the loss is told after ${lost} ms, the next master, who was there after ` +
+      `${await elected} ms, after ${next} ms`;
+    console.log(`failover ${i}: ${times}`);
+    // On a busy machine the browser itself has no processor for a while, and an election takes longer: once there is a
+    // master, the page has as long as from one question to the next.
+    const most = tellsWithin + told.late;
+    const ok = lost <= most && next <= Math.max(most, (await elected) + 1000 + told.late);
+    check(`failover ${i}`, ok, `${times}; the browser was late by ${told.late} ms`);
     check(`failover ${i}: headline, table and problems agree`, told.wrong === "", told.wrong);
     if (i === 1) await sound(page, "a failover");
     await order(`start ${old}`);
