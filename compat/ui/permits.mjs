@@ -12,7 +12,11 @@ async function token(name, rules) {
   const body = JSON.stringify({ Description: name, Policies: [{ Name: name }] });
   return JSON.parse(await api("PUT", "/v1/acl/token", body, asRoot)).SecretID;
 }
-const reader = await token("reader", 'key_prefix "app/" { policy = "read" } key "app/mine" { policy = "write" } session_prefix "" { policy = "read" }');
+const reader = await token(
+  "reader",
+  `key_prefix "app/" { policy = "read" } key "app/mine" { policy = "write" }
+   session_prefix "" { policy = "read" }`,
+);
 await api("PUT", "/v1/kv/app%2Fshown", "seen", asRoot);
 await api("PUT", "/v1/kv/app%2Fmine", "own", asRoot);
 

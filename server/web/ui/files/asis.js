@@ -1,5 +1,5 @@
-// Reads that need no master. Without one a node still has the keys that it has applied: they are shown at once, and said
-// to be that.
+// Reads that need no master. Without one a node still has the keys that it has applied: they are shown at once, and
+// said to be that.
 import { get } from "./api.js";
 import { h } from "./dom.js";
 import { group } from "./text.js";

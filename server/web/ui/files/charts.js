@@ -28,7 +28,7 @@ export function charts(history, at) {
 function curves({ samples }) {
   const of = (value) => samples.map((s) => [s.age_ms, value(s)]);
   const nodes = [...new Set(samples.flatMap((s) => s.lags.map((l) => l.node)))].sort((a, b) => a - b);
-  const ms = (x) => (x === 0 ? "–" : x >= 1000 ? span(x) : `${x}\u00a0ms`);
+  const ms = (x) => (x === 0 ? "–" : x >= 1000 ? span(x) : `${x} ms`);
   return [
     {
       name: "Requests a second",

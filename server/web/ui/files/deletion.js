@@ -33,7 +33,8 @@ export async function remove(chosen) {
   } catch (err) {
     const failed = err.code === "condition" || err.code === "denied" ? failures(err.message, plan) : [];
     if (failed.length === 0) return { done: false, changed: [], note: outcome(err) };
-    return { done: false, changed: err.code === "condition" ? failed.map((f) => f.key) : [], note: told(err.code, failed) };
+    const changed = err.code === "condition" ? failed.map((f) => f.key) : [];
+    return { done: false, changed, note: told(err.code, failed) };
   }
 }
 
@@ -41,8 +42,10 @@ const planned = ([key, revision]) =>
   h("li", {}, h("code", {}, name(key)), h("span", { class: "quiet" }, ` revision ${group(revision)}`));
 
 // transaction is its body. A revision may be larger than a number of JavaScript, and is then a text here.
-const transaction = (plan) =>
-  `[${plan.map(([key, revision]) => `{"KV":{"Verb":"delete-cas","Key":${JSON.stringify(key)},"Index":${revision}}}`).join()}]`;
+const transaction = (plan) => `[${plan.map(operation).join()}]`;
+
+const operation = ([key, revision]) =>
+  `{"KV":{"Verb":"delete-cas","Key":${JSON.stringify(key)},"Index":${revision}}}`;
 
 // failures are the keys whose deletion failed, with the reasons.
 function failures(text, plan) {

@@ -4,8 +4,8 @@ import { h } from "./dom.js";
 import { name } from "./names.js";
 import { bytes, exact, group, plural } from "./text.js";
 
-// listing shows a page of keys. me has names, prefix, only, and chosen, a map from a key to the revision at which it was
-// chosen.
+// listing shows a page of keys. me has names, prefix, only, and chosen, a map from a key to the revision at which it
+// was chosen.
 export function listing(app, me) {
   if (me.names.length === 0) return h("p", { class: "empty" }, "No key begins with that.");
   const fits = me.names.filter((k) => k.Key.slice(me.prefix.length).toLowerCase().includes(me.only.toLowerCase()));
@@ -39,7 +39,8 @@ const filter = (app, me, fits) =>
         },
       }),
     ),
-    me.only && h("p", { class: "quiet", role: "status" }, `${group(fits.length)} of ${plural(me.names.length, "name")}`),
+    me.only &&
+      h("p", { class: "quiet", role: "status" }, `${group(fits.length)} of ${plural(me.names.length, "name")}`),
   );
 
 const isFolder = (k) => k.Count != null;

@@ -218,7 +218,13 @@ function leasesView(app, me) {
         h(
           "li",
           { key: x.Name },
-          h("p", {}, h("strong", {}, name(x.Name)), h("span", { class: "quiet" }, " owned by "), h("bdi", {}, name(x.Owner))),
+          h(
+            "p",
+            {},
+            h("strong", {}, name(x.Name)),
+            h("span", { class: "quiet" }, " owned by "),
+            h("bdi", {}, name(x.Owner)),
+          ),
           h(
             "p",
             {},

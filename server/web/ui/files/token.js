@@ -84,7 +84,8 @@ function buttons(app, me) {
         h("button", { ...barred(app, me.may, press(app, me, () => revoke(app, me))), class: "danger" }, "Revoke"),
     ),
     own && h("p", { class: "quiet" }, "This is your own token: it cannot revoke itself."),
-    nobody && h("p", { class: "quiet" }, "Every request without a token has this one: it cannot be revoked, only narrowed."),
+    nobody &&
+      h("p", { class: "quiet" }, "Every request without a token has this one: it cannot be revoked, only narrowed."),
   ];
 }
 
@@ -123,6 +124,8 @@ const form = (app, me) =>
     ),
   );
 
+const changed = "Nothing was changed: somebody has changed this token since.";
+
 // save changes the token, after it has shown what it is given and what is taken from it.
 async function save(app, me) {
   const f = me.form;
@@ -144,7 +147,7 @@ async function save(app, me) {
     if (now.ModifyIndex !== f.base) {
       me.token = now;
       f.base = now.ModifyIndex;
-      me.note = { kind: "bad", text: "Nothing was changed: somebody has changed this token since. It is shown as it is now." };
+      me.note = { kind: "bad", text: `${changed} It is shown as it is now.` };
       return;
     }
     const Policies = [...f.chosen].map((ID) => ({ ID }));

@@ -26,7 +26,7 @@ export function open(app) {
   return {
     title: "Tokens",
     sources: [{ name: "tokens", every: 10000, ask: list }, me.may.source()],
-    unsaved: () => (me.made ? lost : me.form != null && (me.form.name + me.form.description !== "" || me.form.chosen.size > 0)),
+    unsaved: () => (me.made ? lost : begun(me.form)),
     discard: () => Object.assign(me, { form: null, made: null }),
     view: () => [
       h("h1", {}, "Tokens"),
@@ -39,6 +39,8 @@ export function open(app) {
     ],
   };
 }
+
+const begun = (f) => f != null && (f.name + f.description + f.ttl !== "" || f.chosen.size > 0);
 
 const lost = "The secret of the new token is not shown again.";
 
@@ -116,7 +118,12 @@ function secret(app, me) {
     "section",
     { "aria-labelledby": "made", class: "editor" },
     h("h2", { id: "made" }, "Its secret"),
-    h("p", { class: "alert" }, h("strong", {}, "Copy it now: it is not shown again. "), "The cluster keeps a hash only."),
+    h(
+      "p",
+      { class: "alert" },
+      h("strong", {}, "Copy it now: it is not shown again. "),
+      "The cluster keeps a hash only.",
+    ),
     h(
       "label",
       {},
@@ -191,8 +198,10 @@ const row = (t) =>
       (t.Policies ?? []).length === 0 && h("span", { class: "quiet" }, "no policy"),
       (t.Policies ?? []).map((p) => h("span", { class: "role" }, p.Name)),
     ),
-    h("p", { class: "quiet" }, use(t), " · ", t.ExpirationTime ? `expires ${time(t.ExpirationTime)}` : "does not expire"),
+    h("p", { class: "quiet" }, use(t), " · ", ends(t)),
   );
+
+const ends = (t) => (t.ExpirationTime ? `expires ${time(t.ExpirationTime)}` : "does not expire");
 
 // title is what people call a token.
 export const title = (t) => name(t.Name || t.Description || t.AccessorID);

@@ -181,7 +181,11 @@ function shown(app, me) {
     ),
     me.bytes.length === 0
       ? h("p", { class: "empty" }, "The value is empty.")
-      : h("pre", { class: "value", tabindex: 0, role: "region", "aria-label": "Value" }, me.how === "Text" ? value(text) : text),
+      : h(
+          "pre",
+          { class: "value", tabindex: 0, role: "region", "aria-label": "Value" },
+          me.how === "Text" ? value(text) : text,
+        ),
     part.length < me.bytes.length &&
       h("p", { class: "quiet" }, `The first ${bytes(part.length)} of ${bytes(me.bytes.length)}.`),
     !edits && h("p", { class: "quiet" }, `Values above ${bytes(maxEdited)} are not edited here: use kvctl set.`),
