@@ -86,15 +86,16 @@ func (l *ledger) promise(i int, b ballot.Ballot) { l.promised[i] = l.promised[i]
 
 // checkProposal checks Phase 1's rule, as seen from above. A proposed value must be that of the highest vote below the
 // ballot in some quorum that has promised the ballot durably. Without such a vote any value will do. Those nodes vote
-// below the ballot no more, so it does not matter when this is checked.
+// below the ballot no more, so it does not matter when this is checked. Votes older than the membership that decides the
+// slot choose nothing (multipaxos/DESIGN.md, Members that change), so they do not count.
 func (l *ledger) checkProposal(m *machine, e *multipaxos.Entry) {
-	f := l.slot(e.Slot)
+	f, since := l.slot(e.Slot), l.firstBallot(l.members.governing(e.Slot).slot)
 	below := false
 	for i := range f.votes {
 		if f.votes[i].ballot == e.Ballot {
 			return // proposed before
 		}
-		below = below || f.votes[i].ballot.Less(e.Ballot)
+		below = below || f.votes[i].isBetween(since, e.Ballot)
 	}
 	if !below {
 		return
@@ -106,7 +107,7 @@ func (l *ledger) checkProposal(m *machine, e *multipaxos.Entry) {
 		}
 	}
 	for q := promised; q != 0; q = (q - 1) & promised {
-		if q.majorityOf(voters) && f.safe(q, e) {
+		if q.majorityOf(voters) && f.safe(q, since, e) {
 			return
 		}
 	}
@@ -115,12 +116,33 @@ func (l *ledger) checkProposal(m *machine, e *multipaxos.Entry) {
 		m.id, e.Slot, e.Ballot)
 }
 
-// safe reports whether e's value is that of the highest vote below its ballot in quorum q, or q has none.
-func (f *slotFacts) safe(q machineSet, e *multipaxos.Entry) bool {
+// firstBallot returns the first ballot under which the chosen value of slot s was proposed: no leader before could count
+// votes in slots that this value governs. It is zero for the base of the first membership, which every leader has.
+func (l *ledger) firstBallot(s multipaxos.Slot) (first ballot.Ballot) {
+	if s == 0 {
+		return first
+	}
+	f := l.slot(s)
+	for i := range f.votes {
+		if v := &f.votes[i]; bytes.Equal(v.value, f.value) && (first.IsZero() || v.ballot.Less(first)) {
+			first = v.ballot
+		}
+	}
+	return first
+}
+
+// isBetween reports whether the vote is under a ballot from since on and below b.
+func (v *vote) isBetween(since, b ballot.Ballot) bool {
+	return !v.ballot.Less(since) && v.ballot.Less(b)
+}
+
+// safe reports whether e's value is that of the highest vote from since on and below its ballot in quorum q, or q has
+// none.
+func (f *slotFacts) safe(q machineSet, since ballot.Ballot, e *multipaxos.Entry) bool {
 	var best *vote
 	for i := range f.votes {
 		v := &f.votes[i]
-		if v.nodes&q != 0 && v.ballot.Less(e.Ballot) && (best == nil || best.ballot.Less(v.ballot)) {
+		if v.nodes&q != 0 && v.isBetween(since, e.Ballot) && (best == nil || best.ballot.Less(v.ballot)) {
 			best = v
 		}
 	}
