@@ -71,7 +71,8 @@ func (k *connection) completeMembers(
 		list, _ := c.Members().List(ctx)
 		for _, m := range list.Members {
 			number := strconv.FormatUint(m.Node, 10)
-			out = append(out, completion.Candidate{Name: cmp.Or(m.Name, number), About: "node " + number + ", " + roleOf(m, list)})
+			about := "node " + number + ", " + roleOf(m, list)
+			out = append(out, completion.Candidate{Name: cmp.Or(m.Name, number), About: about})
 		}
 		return out
 	})

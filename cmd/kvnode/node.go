@@ -140,8 +140,9 @@ func onSignal(ctx context.Context, first func(os.Signal), second func(), also ..
 // maxLogLines is how many lines may wait for whoever reads standard error; more are dropped and counted.
 const maxLogLines = 4096
 
-// newLogger returns a logger to stderr, for people if it is a terminal or the journal and format is not set. It never waits: a reader
-// that stalls must not delay a loop that logs, least of all that of the lease. flush writes the lines in flight.
+// newLogger returns a logger to stderr, for people if it is a terminal or the journal and format is not set. It never
+// waits: a reader that stalls must not delay a loop that logs, least of all that of the lease. flush writes the lines
+// in flight.
 func newLogger(stderr io.Writer, format string, level zerolog.Level) (logger zerolog.Logger, flush func()) {
 	f, isFile := stderr.(*os.File)
 	terminal, toJournal := isFile && term.IsTerminal(int(f.Fd())), isJournal(stderr)

@@ -32,8 +32,8 @@ const (
 	checkLoad = 60 * time.Second
 )
 
-// Run drives the clients until ctx ends, and checks what they saw: that it is linearizable, that the keys at the end are
-// so too, and that the longest time without an acknowledged write is not longer than it may be.
+// Run drives the clients until ctx ends. Then it reads all keys, and checks what the clients saw: it must be
+// linearizable, and no gap between two acknowledged writes may be longer than LongestGap.
 func (l *Load) Run(ctx context.Context) error {
 	cfg := workload.Config{Endpoints: l.Endpoints, Clients: l.Clients, Timeout: loadTimeout, Seed: l.Seed}
 	rec := history.NewRecorder()
@@ -45,8 +45,8 @@ func (l *Load) Run(ctx context.Context) error {
 	if err := workload.Final(context.WithoutCancel(ctx), cfg, rec); err != nil {
 		return err
 	}
-	fmt.Fprintf(l.Out, "%d operations done, %d not applied, %d unknown; longest time without an acknowledged write: %.0f ms, "+
-		"%.1f s after the start\n", ok, failed, unknown, milliseconds(gap), from.Seconds())
+	fmt.Fprintf(l.Out, "%d operations done, %d not applied, %d unknown; longest time without an acknowledged write: "+
+		"%.0f ms, %.1f s after the start\n", ok, failed, unknown, milliseconds(gap), from.Seconds())
 	result := check.RegisterProblems(rec.Ops(), checkLoad)
 	fmt.Fprintf(l.Out, "%d operations on %d keys checked\n", result.Checked, result.Keys)
 	switch {
