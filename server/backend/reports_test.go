@@ -3,6 +3,7 @@ package backend
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,7 @@ func TestReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, down := connected(t, 4)
 		var members ident.Membership
-		asked := map[ballot.NodeID]int{}
+		var asked [5]atomic.Int64 // by node
 		for id := range ballot.NodeID(5) {
 			if id != 0 {
 				members.Members = append(members.Members, ident.Member{Node: id})
@@ -33,7 +34,7 @@ func TestReports(t *testing.T) {
 		for id, q := range nodes {
 			all[id] = NewSelfReports(SelfReportsConfig{Self: id, Questions: q,
 				Members: runner.NewMembers(id, members, nil), Status: func() api.Status {
-					asked[id]++
+					asked[id].Add(1)
 					if id == 4 {
 						time.Sleep(time.Hour)
 					}
@@ -56,13 +57,13 @@ func TestReports(t *testing.T) {
 				t.Error(diff)
 			}
 		}
-		if asked[1] != 1 || asked[2] != 1 {
-			t.Errorf("asked %v times for two answers", asked)
+		if one, two := asked[1].Load(), asked[2].Load(); one != 1 || two != 1 {
+			t.Errorf("nodes 1 and 2 were asked %d and %d times for two answers", one, two)
 		}
 		time.Sleep(2 * reportFresh)
 		all[1].Reports()
-		if asked[2] != 2 {
-			t.Errorf("node 2 was asked %d times", asked[2])
+		if n := asked[2].Load(); n != 2 {
+			t.Errorf("node 2 was asked %d times", n)
 		}
 		time.Sleep(2 * time.Hour) // node 4 answers at last
 	})
