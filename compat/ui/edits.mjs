@@ -122,6 +122,7 @@ await run("blanks and what nobody sees", async () => {
   await sound(page, "an edit of blanks");
   await page.getByRole("button", { name: "Cancel" }).click();
   await answer(page, "Discard it");
+  await has(page, "ends⟨U+0020⟩"); // the edit is over
   await show(page, "#key?k=blank%2F%20&n=1", "New key");
   await has(page, "The key is blank/⟨U+0020⟩");
   await show(page, "#keys?p=" + encodeURIComponent("blank/ "), "No key begins with that.");
