@@ -20,7 +20,8 @@ func (n *node) join(ctx context.Context) (fresh bool, err error) {
 		list = append(list, wire.Address(a))
 	}
 	_, membership, fresh, err := n.ports.peers.Bootstrap(ctx, transport.BootstrapConfig{
-		Self: n.cfg.Node, Store: n.store.Identity().Store, Data: n.cfg.Data, List: list, Found: n.store.Found,
+		Self: n.cfg.Node, Store: n.store.Identity().Store, Name: n.cfg.NodeName, Data: n.cfg.Data, List: list,
+		Found: n.store.Found,
 		Formed: func() (ident.ClusterID, ident.Membership, bool) {
 			id := n.store.Identity()
 			return id.Cluster, id.Membership, id.Formed

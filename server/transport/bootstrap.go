@@ -52,6 +52,7 @@ func forGood(kind error, format string, args ...any) *BootstrapError {
 type BootstrapConfig struct {
 	Self  ballot.NodeID
 	Store ident.StoreID
+	Name  string // of the node's certificate, or that it is given; "": the one that follows from Self
 	Data  string // the data directory, for texts
 	// List is the static list, this node included; an address only matters if there are several nodes. A node that has
 	// its membership needs none.

@@ -19,6 +19,7 @@ import (
 // disk is what a node keeps across runs.
 type disk struct {
 	store      ident.StoreID
+	name       string // of the node
 	mu         sync.Mutex
 	cluster    ident.ClusterID
 	membership ident.Membership
@@ -51,7 +52,8 @@ type outcome struct {
 func (n *node) bootstrap(ctx context.Context, d *disk, list []wire.Address) outcome {
 	var o outcome
 	o.cluster, o.membership, o.fresh, o.err = n.Bootstrap(ctx,
-		BootstrapConfig{Self: n.cfg.Self, Store: d.store, Data: fmt.Sprint("/data/", n.cfg.Self), List: list, Formed: d.Formed, Found: d.Found})
+		BootstrapConfig{Self: n.cfg.Self, Store: d.store, Name: d.name, Data: fmt.Sprint("/data/", n.cfg.Self), List: list,
+			Formed: d.Formed, Found: d.Found})
 	return o
 }
 
@@ -303,6 +305,20 @@ func TestClusterFormedWithoutThisNode(t *testing.T) {
 	o := n.bootstrap(within(t), &disk{store: store(3)}, append(list, wire.Address{Node: 3, Addr: n.Addr().String()}))
 	if !errors.Is(o.err, ErrFormedElsewhere) || !strings.Contains(o.err.Error(), disks[0].membership.String()) ||
 		!strings.Contains(o.err.Error(), disks[0].cluster.String()) {
+		t.Fatalf("%+v", o)
+	}
+}
+
+// A node that has taken its own place has another number. If it loses its disk again, its name tells who it is.
+func TestADiskLostAgain(t *testing.T) {
+	nodes, disks, list := town(t, 2)
+	formAll(t, nodes, disks, list)
+	n := listen(t, 3, "", nil)
+	o := n.bootstrap(within(t), &disk{store: store(3), name: "node-2"},
+		append(list, wire.Address{Node: 3, Addr: n.Addr().String()}))
+	var refused *BootstrapError
+	if !errors.Is(o.err, ErrWiped) || !errors.As(o.err, &refused) || !refused.Lost || refused.Name != "node-2" ||
+		!strings.Contains(o.err.Error(), "for node 2") {
 		t.Fatalf("%+v", o)
 	}
 }

@@ -151,6 +151,9 @@ func (a *asker) evaluate(r reply) (done bool, err error) {
 	}
 	member, _, listed := known.Membership.Find(self)
 	switch {
+	case !listed && a.replacedBy(known.Membership) != nil:
+		member := a.replacedBy(known.Membership)
+		return false, lostPlace(r.peer.Addr, nameOf(*member), a.wiped(*member, known.Membership, source(r)))
 	case !listed:
 		return false, lostPlace(r.peer.Addr, "", forGood(ErrFormedElsewhere, "node %d takes no part: node %d at %s belongs to cluster %s "+
 			"with membership %s, which does not list node %d. This node was started with the list %s: "+
@@ -158,8 +161,7 @@ func (a *asker) evaluate(r reply) (done bool, err error) {
 			self, known.Node, r.peer.Addr, known.Cluster, known.Membership, self, showList(a.cfg.List),
 			joinCommand(r.peer.Addr, nil, a.cfg.Data)))
 	case member.Store != a.cfg.Store:
-		source := fmt.Sprintf("node %d at %s (cluster %s)", known.Node, r.peer.Addr, known.Cluster)
-		return false, lostPlace(r.peer.Addr, nameOf(member), a.wiped(known.Membership, source))
+		return false, lostPlace(r.peer.Addr, nameOf(member), a.wiped(member, known.Membership, source(r)))
 	case known.Membership.Number != 1:
 		return false, forGood(ErrFormedElsewhere, "node %d takes no part: it never got its bootstrap, "+
 			"and meanwhile its cluster has come to membership %s (says node %d at %s). "+
@@ -174,6 +176,23 @@ func (a *asker) evaluate(r reply) (done bool, err error) {
 		return false, err
 	}
 	return true, nil
+}
+
+// source says who has replied, for a text.
+func source(r reply) string {
+	return fmt.Sprintf("node %d at %s (cluster %s)", r.answer.Node, r.peer.Addr, r.answer.Cluster)
+}
+
+// replacedBy returns the member of m that has this node's name and another store, nil if there is none. It came in when
+// this node took its own place, under a new id; what was lost since is that member's data.
+func (b *bootstrap) replacedBy(m ident.Membership) *ident.Member {
+	name := nameOf(ident.Member{Name: b.cfg.Name, Node: b.cfg.Self})
+	for _, x := range m.All() {
+		if nameOf(x) == name && x.Store != b.cfg.Store {
+			return &x
+		}
+	}
+	return nil
 }
 
 // lostPlace completes err: the place is lost, and the member at addr can be asked for the place of the node of that

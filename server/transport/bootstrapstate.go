@@ -56,7 +56,8 @@ func (b *bootstrap) checkOwn(m ident.Membership) error {
 			"with membership %s, which does not list it: start it with the --id it had, or with another --data",
 			b.cfg.Self, m)
 	case store != b.cfg.Store:
-		return b.wiped(m, "its own data directory")
+		was, _, _ := m.Find(b.cfg.Self)
+		return b.wiped(was, m, "its own data directory")
 	}
 	return nil
 }
@@ -78,15 +79,15 @@ func (b *bootstrap) addressOf(m ident.Membership) string {
 	return "HOST:PORT"
 }
 
-// wiped returns the error of a node whose store differs from its store in m, a membership learned from source.
-func (b *bootstrap) wiped(m ident.Membership, source string) *BootstrapError {
-	was, _, _ := m.Find(b.cfg.Self)
+// wiped returns the error of a node whose store differs from that of was, which it is in m, a membership learned from
+// source.
+func (b *bootstrap) wiped(was ident.Member, m ident.Membership, source string) *BootstrapError {
 	return forGood(ErrWiped, "node %d takes no part: its data directory is new or another one's (store %s), "+
 		"while membership %d of its cluster, says %s, has store %s for node %d. "+
 		"A node that has lost its disk must not vote, since it has forgotten what it promised. "+
 		"If the old data directory still exists, start the node with it. Otherwise its id %d cannot be used again, "+
 		"and the other members go on without it until it joins under a new id",
-		b.cfg.Self, b.cfg.Store, m.Number, source, was.Store, b.cfg.Self, b.cfg.Self)
+		b.cfg.Self, b.cfg.Store, m.Number, source, was.Store, was.Node, was.Node)
 }
 
 // adopt makes a membership durable if this node may take it, from any sender.
