@@ -107,8 +107,8 @@ type Fence struct {
 	Floor bool   // no token of this name is kept: it is the floor of its kind
 }
 
-// KeyDetails is an element of a listing with QueryDetails: what there is about a key besides its value, or how many keys
-// a name is of.
+// KeyDetails is an element of a listing with QueryDetails: what there is about a key besides its value, or how many
+// keys a name is of.
 type KeyDetails struct {
 	Key         string // with a separator also the name that several keys are cut to
 	Count       uint64 `json:",omitempty"` // of the keys of that name; 0: it is one key

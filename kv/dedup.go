@@ -76,8 +76,8 @@ func (q *dedupQueue) share() dedupQueue {
 	return dedupQueue{first: q.first, next: q.next, chunks: slices.Clone(q.chunks)}
 }
 
-// check reports whether a command may be applied at revision; if not, why or what its first copy came to. It does
-// as the rules of the package comment do in their order.
+// check reports whether a command may be applied at revision; if not, why or what its first copy came to. The outcome
+// is that of the rules of the package comment in their order.
 func (d *dedup) check(c *Command, s sum, revision uint64) (Result, bool) {
 	if seq, known := d.index[c.IdemKey]; known {
 		m := d.queue.at(seq)

@@ -14,7 +14,8 @@ type Stage struct {
 	Moves uint64 // rises while a node that is not Ready gets on: it opens its data directory, or catches up
 }
 
-// lookAtStage is how often a node looks how far it has come until it is ready, and lookWhenReady how often from then on.
+// lookAtStage is how often a node looks how far it has come until it is ready, and lookWhenReady how often from then
+// on.
 const (
 	lookAtStage   = 50 * time.Millisecond
 	lookWhenReady = time.Second

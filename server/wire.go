@@ -149,8 +149,8 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 		Cluster: cluster,
 		Samples: backend.NewSamples(backend.SamplesConfig{Self: n.cfg.Node, Clock: n.clock, Recent: n.slow.Recent(),
 			View: r.log.View}),
-		SelfReports: backend.NewSelfReports(backend.SelfReportsConfig{Self: n.cfg.Node, Questions: questions, Members: r.members,
-			Status: cluster.Status}),
+		SelfReports: backend.NewSelfReports(backend.SelfReportsConfig{Self: n.cfg.Node, Questions: questions,
+			Members: r.members, Status: cluster.Status}),
 		Members: backend.NewMembers(backend.MembersConfig{Self: n.cfg.Node, Questions: questions, Cluster: cluster,
 			List: r.members, Links: n.ports.peers.Peers, Log: r.log, Lifecycle: r.life, Drain: r.drain, Logger: n.log}),
 		KV: keys,
@@ -168,7 +168,8 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 // loops are the goroutines of the run, each of which ends the run if it fails.
 func (r *runners) loops() [][]runner.Loop {
 	all := [][]runner.Loop{r.log.Loops(), r.disk.Loops(), r.elector.Loops(), r.leases.Loops(),
-		r.changes.Loops(), r.clocks.Loops(), r.drain.Loops(), r.snapshot.Loops(), {r.backend.Relieve, r.backend.FollowAddresses, r.backend.Sample}}
+		r.changes.Loops(), r.clocks.Loops(), r.drain.Loops(), r.snapshot.Loops(),
+		{r.backend.Relieve, r.backend.FollowAddresses, r.backend.Sample}}
 	if r.archiver != nil {
 		all = append(all, r.archiver.Loops())
 	}

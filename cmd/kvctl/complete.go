@@ -62,8 +62,8 @@ func (k *connection) completeLeases(
 	})
 }
 
-// completeMembers completes a node as the first argument, or as the value of a flag of a command without arguments: by its
-// name if it has one.
+// completeMembers completes a node as the first argument, or as the value of a flag of a command without arguments: by
+// its name if it has one.
 func (k *connection) completeMembers(
 	cmd *cobra.Command, args []string, _ string,
 ) ([]string, cobra.ShellCompDirective) {

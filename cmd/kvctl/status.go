@@ -59,21 +59,7 @@ func newStatus(a *app) *cobra.Command {
 				}
 				return w.run(cmd.Context())
 			}
-			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				s, list := takeMembers(ctx, c)
-				if a.defaultEndpoints() {
-					s = s.known(list)
-				}
-				out := s.json()
-				out.Members = &list
-				if list.Node == 0 {
-					out.Members = nil
-				}
-				if err := a.print(out, func(w io.Writer) error { return s.write(w, list) }); err != nil {
-					return err
-				}
-				return s.complaint()
-			})
+			return a.call(cmd.Context(), a.printStatus)
 		},
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "repeat, and mark each change of master")
@@ -82,6 +68,22 @@ func newStatus(a *app) *cobra.Command {
 	durationVar(cmd.Flags(), &interval, "interval", interval, "with --watch, how often to print")
 	a.timeoutFlag(cmd, "time limit (default 10s; with --watch, none)")
 	return cmd
+}
+
+// printStatus asks the nodes once, and returns an error if not all is well.
+func (a *app) printStatus(ctx context.Context, c *client.Client) error {
+	s, list := takeMembers(ctx, c)
+	if a.defaultEndpoints() {
+		s = s.known(list)
+	}
+	out := s.json()
+	if list.Node != 0 {
+		out.Members = &list
+	}
+	if err := a.print(out, func(w io.Writer) error { return s.write(w, list) }); err != nil {
+		return err
+	}
+	return s.complaint()
 }
 
 // surveyJSON is a survey as --json prints it.

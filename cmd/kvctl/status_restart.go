@@ -66,7 +66,8 @@ func memberOf(list client.MemberList, arg string) (client.Member, error) {
 	return client.Member{Node: id, Voter: true}, nil
 }
 
-// whyNotRestart says why m should not be stopped now; "" if the others elect a master and renew named leases without it.
+// whyNotRestart says why m should not be stopped now; "" if the others elect a master and renew named leases without
+// it.
 func (s survey) whyNotRestart(m client.Member) string {
 	var own *client.Status
 	renewing, silent := 0, int64(0)

@@ -69,24 +69,7 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		cfg.Told = to.stage
 	}
 	if adaptive {
-		if s.process.slack > 0 {
-			if err := relaxMonitor(s.process.slack); err != nil {
-				cfg.Logger.Debug().Err(err).Msg("Go's monitor thread keeps its timer slack")
-			}
-		}
-		if s.process.realtime {
-			if err := beRealtime(); err != nil {
-				cfg.Logger.Warn().Err(err).Msg("--realtime has no effect: it needs CAP_SYS_NICE, or RLIMIT_RTPRIO of 1")
-			}
-		}
-		if s.process.batch {
-			if err := beBatch(); err != nil {
-				cfg.Logger.Debug().Err(err).Msg("threads keep their scheduling policy")
-			}
-		}
-		if s.process.adapt {
-			go adaptProcessors(ctx)
-		}
+		s.process.schedule(ctx, logger)
 	}
 	err := s.withCommand(run(ctx, cfg))
 	// The line on standard error is for people, this one for log collectors.
@@ -97,6 +80,28 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		cfg.Logger.Error().Err(err).Msg("stopped")
 	}
 	return err
+}
+
+// schedule has the kernel and Go schedule this process as the settings say.
+func (p *processSettings) schedule(ctx context.Context, logger zerolog.Logger) {
+	if p.slack > 0 {
+		if err := relaxMonitor(p.slack); err != nil {
+			logger.Debug().Err(err).Msg("Go's monitor thread keeps its timer slack")
+		}
+	}
+	if p.realtime {
+		if err := beRealtime(); err != nil {
+			logger.Warn().Err(err).Msg("--realtime has no effect: it needs CAP_SYS_NICE, or RLIMIT_RTPRIO of 1")
+		}
+	}
+	if p.batch {
+		if err := beBatch(); err != nil {
+			logger.Debug().Err(err).Msg("threads keep their scheduling policy")
+		}
+	}
+	if p.adapt {
+		go adaptProcessors(ctx)
+	}
 }
 
 // oneSignal is the time within which a second signal counts as the first: a supervisor may signal the process and its

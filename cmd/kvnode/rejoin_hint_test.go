@@ -81,14 +81,16 @@ func TestRejoinStopsWhenReady(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		args := []string{"rejoin", "--data", "d", "--node-name", "n3", "--peer", "127.0.0.1:83", "--join", peer.Addr().String()}
+		args := []string{"rejoin", "--data", "d", "--node-name", "n3", "--peer", "127.0.0.1:83",
+			"--join", peer.Addr().String()}
 		if only {
 			args = append(args, "--stop-when-ready")
 		}
 		code := execute(args, nil, &out, &out)
 		run = old
 		peer.Close()
-		if said := out.String(); only != strings.Contains(said, "context canceled") || !only != strings.Contains(said, "nobody is told") {
+		said := out.String()
+		if only != strings.Contains(said, "context canceled") || only == strings.Contains(said, "nobody is told") {
 			t.Errorf("--stop-when-ready=%v: %d\n%s", only, code, said)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// LoadNode is Load for the files with which a node meets others. It refuses more, now and whenever they have changed: an
-// authority that is none, and a certificate that none of the authorities has signed. Peers with the same authorities
+// LoadNode is Load for the files with which a node meets others. It refuses more, now and whenever they have changed:
+// an authority that is none, and a certificate that none of the authorities has signed. Peers with the same authorities
 // would refuse that one.
 func LoadNode(paths Paths, check func(*x509.Certificate) error) (*Files, error) {
 	return load(&Files{paths: paths, check: check, ofNode: true})

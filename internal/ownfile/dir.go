@@ -68,8 +68,8 @@ func (e *OtherUser) as() string {
 	return fmt.Sprintf("setpriv --reuid %d --regid %d --clear-groups -- ", e.Owner, e.Group)
 }
 
-// maxSystemAccount is the highest user id of accounts for services, as Debian, Fedora and systemd have it. Nobody logs in
-// by such an account, so root types what its processes print.
+// maxSystemAccount is the highest user id of accounts for services, as Debian, Fedora and systemd have it. Nobody logs
+// in by such an account, so root types what its processes print.
 const maxSystemAccount = 999
 
 // AsOwner returns what root types before a command to run it as the owner of dir, for a line that this process prints.

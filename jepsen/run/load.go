@@ -40,7 +40,7 @@ func (l *Load) Run(ctx context.Context) error {
 	if err := workload.Paced(ctx, cfg, rec, loadPrefix, l.Every); err != nil {
 		return err
 	}
-	gap, from := longestGap(rec.Ops())
+	gap, from := longestGap(rec.Ops(), rec.Now())
 	ok, failed, unknown := outcomes(rec.Ops())
 	if err := workload.Final(context.WithoutCancel(ctx), cfg, rec); err != nil {
 		return err
@@ -64,16 +64,20 @@ func (l *Load) Run(ctx context.Context) error {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// longestGap returns the longest time between two acknowledged writes, of whichever clients, and when it began. It is 0
-// if there are no two.
-func longestGap(ops []history.Op) (gap, from time.Duration) {
+// longestGap returns the longest time between two acknowledged writes, of whichever clients, or from the last one to
+// the end, and when it began. It is 0 if there are no two.
+func longestGap(ops []history.Op, end time.Duration) (gap, from time.Duration) {
 	var acked []time.Duration
 	for _, op := range ops {
 		if op.Done() {
 			acked = append(acked, op.Return)
 		}
 	}
+	if len(acked) < 2 {
+		return 0, 0
+	}
 	slices.Sort(acked)
+	acked = append(acked, end)
 	for i := 1; i < len(acked); i++ {
 		if d := acked[i] - acked[i-1]; d > gap {
 			gap, from = d, acked[i-1]

@@ -18,10 +18,13 @@ func TestLongestGap(t *testing.T) {
 		op(history.Get, history.OK, 60*ms), op(history.Put, history.Fail, 70*ms), op(history.CAS, history.OK, 80*ms),
 		op(history.Put, history.OK, 130*ms),
 	}
-	if gap, from := longestGap(ops); gap != 80*ms || from != 20*ms {
+	if gap, from := longestGap(ops, 140*ms); gap != 80*ms || from != 20*ms {
 		t.Errorf("%v from %v", gap, from)
 	}
-	if gap, _ := longestGap(ops[:1]); gap != 0 {
+	if gap, from := longestGap(ops, 300*ms); gap != 170*ms || from != 130*ms {
+		t.Errorf("with none at the end: %v from %v", gap, from)
+	}
+	if gap, _ := longestGap(ops[:1], 300*ms); gap != 0 {
 		t.Errorf("of one write: %v", gap)
 	}
 }

@@ -86,8 +86,8 @@ func (l *ledger) promise(i int, b ballot.Ballot) { l.promised[i] = l.promised[i]
 
 // checkProposal checks Phase 1's rule, as seen from above. A proposed value must be that of the highest vote below the
 // ballot in some quorum that has promised the ballot durably. Without such a vote any value will do. Those nodes vote
-// below the ballot no more, so it does not matter when this is checked. Votes older than the membership that decides the
-// slot choose nothing (multipaxos/DESIGN.md, Members that change), so they do not count.
+// below the ballot no more, so it does not matter when this is checked. Votes older than the membership that decides
+// the slot choose nothing (multipaxos/DESIGN.md, Members that change), so they do not count.
 func (l *ledger) checkProposal(m *machine, e *multipaxos.Entry) {
 	f, since := l.slot(e.Slot), l.firstBallot(l.members.governing(e.Slot).slot)
 	below := false
@@ -116,8 +116,9 @@ func (l *ledger) checkProposal(m *machine, e *multipaxos.Entry) {
 		m.id, e.Slot, e.Ballot)
 }
 
-// firstBallot returns the first ballot under which the chosen value of slot s was proposed: no leader before could count
-// votes in slots that this value governs. It is zero for the base of the first membership, which every leader has.
+// firstBallot returns the first ballot under which the chosen value of slot s was proposed: no leader before could
+// count votes in slots that this value governs. It is zero for the base of the first membership, which every leader
+// has.
 func (l *ledger) firstBallot(s multipaxos.Slot) (first ballot.Ballot) {
 	if s == 0 {
 		return first

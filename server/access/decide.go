@@ -127,8 +127,10 @@ func (r *Request) Again() error {
 			return err
 		}
 	}
+	if r.decided == 0 { // once a request: it reads the clock
+		s.used.note(r.decider.cfg.Now())
+	}
 	r.against, r.decided, r.subject = now, len(r.needs), s
-	s.used.note(r.decider.cfg.Now())
 	return nil
 }
 

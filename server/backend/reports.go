@@ -89,7 +89,8 @@ func (r *SelfReports) report(time.Duration, struct{}) (wire.Report, error) {
 	return out, nil
 }
 
-// shownReport returns what a node has told as the API has it. Members are trusted, but not with the memory of this node.
+// shownReport returns what a node has told as the API has it. Members are trusted, but not with the memory of this
+// node.
 func shownReport(node ballot.NodeID, told *wire.Report, err error) api.Report {
 	out := api.Report{Node: uint64(node), Changes: []api.TenureChange{}}
 	if err != nil {

@@ -40,7 +40,8 @@ func newSolo(b *testing.B) *solo {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &solo{b: b, round: NewLogRound(l), now: time.Second, pub: Published{}.WithLease(elector.State{Tenure: 1, Deadline: time.Hour})}
+	s := &solo{b: b, round: NewLogRound(l), now: time.Second,
+		pub: Published{}.WithLease(elector.State{Tenure: 1, Deadline: time.Hour})}
 	for range 10 {
 		s.step()
 	}

@@ -22,7 +22,8 @@ func TestM1NewHoldingOpensANewEpoch(t *testing.T) {
 	if b.out.Ready != 1 || first == 0 {
 		t.Fatalf("not ready under tenure 1: %+v", b.out)
 	}
-	p = p.WithLease(elector.State{Tenure: 2, Deadline: 5 * sec}) // the gap between the tenures was never seen: only the number tells
+	// The gap between the tenures was never seen: only the number tells.
+	p = p.WithLease(elector.State{Tenure: 2, Deadline: 5 * sec})
 	if _, ok := p.Begin(); ok {
 		t.Fatal("readiness of tenure 1 counts for tenure 2")
 	}
@@ -124,8 +125,10 @@ func TestWriteIsAcknowledgedOnlyUnderTheLease(t *testing.T) {
 	}{
 		{"held", sec / 2, func(p Published) Published { return p }, Done},
 		{"at the deadline", sec, func(p Published) Published { return p }, Unknown},
-		{"released", sec / 2, func(p Published) Published { return p.WithLease(elector.State{Tenure: 0, Deadline: 0}) }, Unknown},
-		{"another tenure", sec / 2, func(p Published) Published { return p.WithLease(elector.State{Tenure: 2, Deadline: 9 * sec}) }, Unknown},
+		{"released", sec / 2, func(p Published) Published { return p.WithLease(elector.State{}) }, Unknown},
+		{"another tenure", sec / 2, func(p Published) Published {
+			return p.WithLease(elector.State{Tenure: 2, Deadline: 9 * sec})
+		}, Unknown},
 	} {
 		b := newBench(t, 1)
 		p := b.settle(0, tenure(1, sec))
@@ -156,7 +159,7 @@ func TestReadGate(t *testing.T) {
 		{"held", ready, sec - 1, true},
 		{"renewed", ready.WithLease(elector.State{Tenure: 3, Deadline: 2 * sec}), sec + 1, true},
 		{"at the deadline", ready, sec, false},
-		{"released", ready.WithLease(elector.State{Tenure: 0, Deadline: 0}), 0, false},
+		{"released", ready.WithLease(elector.State{}), 0, false},
 		{"lost and won again", ready.WithLease(elector.State{Tenure: 4, Deadline: 2 * sec}), 0, false},
 		{"recovering under a new ballot", ready.WithReady(0, 0), 0, false},
 		{"new epoch in the same tenure", ready.WithReady(3, 41), 0, false},

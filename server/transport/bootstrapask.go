@@ -150,10 +150,10 @@ func (a *asker) evaluate(r reply) (done bool, err error) {
 		return false, nil
 	}
 	member, _, listed := known.Membership.Find(self)
+	successor, replaced := a.successor(known.Membership)
 	switch {
-	case !listed && a.replacedBy(known.Membership) != nil:
-		member := a.replacedBy(known.Membership)
-		return false, lostPlace(r.peer.Addr, nameOf(*member), a.wiped(*member, known.Membership, source(r)))
+	case !listed && replaced:
+		return false, lostPlace(r.peer.Addr, nameOf(successor), a.wiped(successor, known.Membership, source(r)))
 	case !listed:
 		return false, lostPlace(r.peer.Addr, "", forGood(ErrFormedElsewhere, "node %d takes no part: node %d at %s belongs to cluster %s "+
 			"with membership %s, which does not list node %d. This node was started with the list %s: "+
@@ -183,16 +183,16 @@ func source(r reply) string {
 	return fmt.Sprintf("node %d at %s (cluster %s)", r.answer.Node, r.peer.Addr, r.answer.Cluster)
 }
 
-// replacedBy returns the member of m that has this node's name and another store, nil if there is none. It came in when
-// this node took its own place, under a new id; what was lost since is that member's data.
-func (b *bootstrap) replacedBy(m ident.Membership) *ident.Member {
+// successor returns the member of m that has this node's name and another store, if there is one. It came in when this
+// node took its own place, under a new id, and it is that member's data that is lost now.
+func (b *bootstrap) successor(m ident.Membership) (ident.Member, bool) {
 	name := nameOf(ident.Member{Name: b.cfg.Name, Node: b.cfg.Self})
 	for _, x := range m.All() {
 		if nameOf(x) == name && x.Store != b.cfg.Store {
-			return &x
+			return x, true
 		}
 	}
-	return nil
+	return ident.Member{}, false
 }
 
 // lostPlace completes err: the place is lost, and the member at addr can be asked for the place of the node of that

@@ -114,7 +114,7 @@ func (h *handlers) table() []route {
 		{api.PathTransfer, "master-transfer", mends, methods{"POST": h.transfer.transfer}},
 		{api.PathStatus, "status", mends | tokenless, methods{"GET": h.status.show}},
 		{api.PathHistory, "history", mends | tokenless, methods{"GET": h.status.history}},
-		{api.PathReports, "reports", mends | tokenless, methods{"GET": h.status.reports}},
+		{api.PathReports, "reports", tokenless, methods{"GET": h.status.reports}},
 		{api.PathStatusLeader, "status-leader", mends | tokenless, methods{"GET": h.status.leader}},
 		{api.PathStatusPeers, "status-peers", mends | tokenless, methods{"GET": h.status.peers}},
 		{api.PathAgentSelf, "agent-self", ordinary, methods{"GET": h.agent.self}},

@@ -81,8 +81,8 @@ func (w *writes) drawKey(c *kv.Command) {
 	}
 }
 
-// apply applies c, and sets the headers of every write. Its error says that c was not applied and never will be, or that
-// its outcome is unknown.
+// apply applies c, and sets the headers of every write. Its error says that c was not applied and never will be, or
+// that its outcome is unknown.
 func (w *writes) apply(x *exchange, c *kv.Command) (kv.Result, error) {
 	asked := time.Now()
 	res, err := x.req.Write(*c, c.IdemKey != "" && !keyed(x), &x.took.Write)
