@@ -259,7 +259,7 @@ func TestWipedNodeIsToldSo(t *testing.T) {
 				t.Fatalf("%+v", o)
 			}
 			for _, w := range []string{fmt.Sprintf("node %d", wiped+1), disks[wiped].store.String(),
-				fresh.store.String(), "must not vote", "cannot be used again", "new id"} {
+				fresh.store.String(), "must not vote", "under its name, with another number"} {
 				if !strings.Contains(g.Text, w) {
 					t.Errorf("%q is not in: %s", w, g.Text)
 				}

@@ -82,12 +82,12 @@ func (b *bootstrap) addressOf(m ident.Membership) string {
 // wiped returns the error of a node whose store differs from that of was, which it is in m, a membership learned from
 // source.
 func (b *bootstrap) wiped(was ident.Member, m ident.Membership, source string) *BootstrapError {
-	return forGood(ErrWiped, "node %d takes no part: its data directory is new or another one's (store %s), "+
-		"while membership %d of its cluster, says %s, has store %s for node %d. "+
+	return forGood(ErrWiped, "node %d takes no part: its data directory is new or another one's. "+
+		"It has store %s, and membership %d of the cluster, says %s, has store %s for node %d. "+
 		"A node that has lost its disk must not vote, since it has forgotten what it promised. "+
-		"If the old data directory still exists, start the node with it. Otherwise its id %d cannot be used again, "+
-		"and the other members go on without it until it joins under a new id",
-		b.cfg.Self, b.cfg.Store, m.Number, source, was.Store, was.Node, was.Node)
+		"If the old data directory still exists, start the node with it. "+
+		"Otherwise the node joins again under its name, with another number",
+		b.cfg.Self, b.cfg.Store, m.Number, source, was.Store, was.Node)
 }
 
 // adopt makes a membership durable if this node may take it, from any sender.
