@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/internal/certs"
+	"tenure/internal/ownfile"
 	"tenure/internal/shown"
 	"tenure/server/members"
 	"tenure/server/metrics"
@@ -96,7 +97,7 @@ func (c Config) openTLS() (*secrets, error) {
 		s.revoked, err = certs.LoadRevocations(c.TLS.CRL, s.peers, s.clientCAs)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: TLS: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: TLS: %w", ErrConfig, ownfile.Unreadable(err))
 	}
 	if s.revoked != nil {
 		s.watcher.Files = append(s.watcher.Files, s.revoked)

@@ -22,7 +22,9 @@ import (
 func prepareDir(dir string) error {
 	d, err := oslimit.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := os.MkdirAll(dir, 0o700); errors.Is(err, syscall.EROFS) {
+			return disk.CannotOpen(dir, err)
+		} else if err != nil {
 			return disk.Unusable("cannot create %s: %w; create it yourself or choose another directory",
 				dir, disk.Plain(err))
 		}
@@ -48,7 +50,9 @@ func prepareDir(dir string) error {
 		return disk.Unusable("%s is a directory for the files of all users (mode %04o), and is left as it is; "+
 			"name a directory in it with --data", dir, info.Mode().Perm()|0o1000)
 	}
-	if err := d.Chmod(0o700); err != nil {
+	if err := d.Chmod(0o700); errors.Is(err, syscall.EROFS) {
+		return disk.CannotOpen(dir, err)
+	} else if err != nil {
 		return disk.Unusable("%s can be entered by other users (mode %04o) and that cannot be changed: %w; "+
 			"run: chmod 700 %s",
 			dir, info.Mode().Perm(), disk.Plain(err), dir)

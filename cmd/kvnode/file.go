@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"github.com/BurntSushi/toml"
 	"go.yaml.in/yaml/v3"
 
+	"tenure/internal/ownfile"
 	"tenure/internal/suggest"
 	"tenure/internal/utf8text"
 )
@@ -49,7 +52,7 @@ func (s *sources) fromFile() error {
 func readFile(name string) (map[string]any, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("cannot be read (%w); name a file that can", err)
+		return nil, cannotBeRead(err)
 	}
 	defer f.Close()
 	decode, err := decoder(name)
@@ -58,7 +61,7 @@ func readFile(name string) (map[string]any, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("cannot be read (%w); name a file that can", err)
+		return nil, cannotBeRead(err)
 	}
 	if len(b) > maxFileBytes {
 		return nil, fmt.Errorf("is larger than %d bytes; is it the right file?", maxFileBytes)
@@ -74,6 +77,13 @@ func readFile(name string) (map[string]any, error) {
 		return nil, fmt.Errorf("is malformed: %w", err)
 	}
 	return values, nil
+}
+
+func cannotBeRead(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("cannot be read: %w", ownfile.Unreadable(err))
+	}
+	return fmt.Errorf("cannot be read (%w); name a file that can", err)
 }
 
 func decoder(name string) (func([]byte, any) error, error) {

@@ -7,8 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/internal/shown"
 	"tenure/server"
 )
 
@@ -106,6 +109,22 @@ func (s *settings) checkJoin() error {
 			s.cfg.ReplaceAfter, minReplaceAfter, maxReplaceAfter)
 	}
 	return nil
+}
+
+// tellReplace logs what --replace does at this start, and that it may stay behind: then a directory that is empty later,
+// maybe because its disk is not mounted, costs its node's place without a word of an operator.
+func (s *settings) tellReplace(log zerolog.Logger) {
+	if s.cfg.Replace == "" || s.anew {
+		return
+	}
+	const after = "while it is set, an empty directory is filled from the other members without a question"
+	if s.member {
+		log.Info().Msgf("%s %s: has no effect on a directory that is a member's, and can be removed: %s",
+			s.name("replace"), shown.Word(s.cfg.Replace), after)
+		return
+	}
+	log.Warn().Msgf("%s %s: this node takes the place of %[2]s, with a copy of the state of the others; remove the setting "+
+		"once the node is a member: %s", s.name("replace"), shown.Word(s.cfg.Replace), after)
 }
 
 // checkAdvertised refuses to join with addresses at which the others could not reach this node. They are told the

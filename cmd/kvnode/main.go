@@ -86,26 +86,33 @@ func execute(args, environ []string, stdout, stderr io.Writer) int {
 	if code := ended(0); errors.As(err, &code) {
 		return int(code)
 	}
-	fmt.Fprintf(stderr, "kvnode: %s\n", oneLine(withOwner(err, args)))
+	err = withOwner(err, args)
+	showEnd(stderr, err)
 	return exitCode(err)
 }
 
 // program is how this program was called. Only main sets it: tests have another.
 var program = "kvnode"
 
-// withOwner adds to the refusal of a directory of another user what to type instead of this command line. Every
-// subcommand that opens or makes a data directory ends here.
+// withOwner adds to the refusal of a directory or a file of another user what to type instead of this command line.
+// Every subcommand that opens or makes a data directory ends here.
 func withOwner(err error, args []string) error {
 	var other *ownfile.OtherUser
-	if !errors.As(err, &other) {
+	var reads *readingError
+	switch {
+	case errors.As(err, &reads) && reads.denied:
+		return reads.fromRoot(args)
+	case !errors.As(err, &other):
 		return err
 	}
-	return fmt.Errorf("%w; %s", err, other.Remedy(words(append([]string{program}, args...)), shown.Word(other.Dir)))
+	return fmt.Errorf("%w; %s", err, other.Remedy(words([]string{program})+" "+asOwner(err, other, args), shown.Word(other.Dir)))
 }
 
 func exitCode(err error) int {
 	var other *ownfile.OtherUser
 	switch {
+	case errors.As(err, new(*protectedError)):
+		return exitConfig
 	case errors.As(err, &other):
 		return exitConfig
 	case errors.Is(err, errConfig) || errors.Is(err, server.ErrConfig) || errors.Is(err, dev.ErrConfig) ||

@@ -155,7 +155,7 @@ func TestBadConfiguration(t *testing.T) {
 		{"--advertise-client :8500", "", `--advertise-client: ":8500" is not an address that others can reach; give ` +
 			`a host and a port, like 10.0.0.1:8300`},
 		{"--log-level loud", "", `--log-level: "loud" is not a level; use trace, debug, info, warn or error`},
-		{"", "KVNODE_LOG_FORMAT=xml", `KVNODE_LOG_FORMAT: "xml" is not a format; use json or console`},
+		{"", "KVNODE_LOG_FORMAT=xml", `KVNODE_LOG_FORMAT: "xml" is not a format; use json or text`},
 		{"--client 10.0.0.1:1 --tls-ca a --tls-cert c --tls-key k", "",
 			"--client 10.0.0.1:1: may be reachable from other machines, and whoever reaches it could read and write; give " +
 				"--acl, use a loopback address, or accept it with --insecure"},

@@ -12,9 +12,9 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/rs/zerolog/diode"
-	"golang.org/x/term"
 
 	"tenure/internal/buildinfo"
+	"tenure/internal/progress"
 	"tenure/server"
 	"tenure/server/recovery"
 )
@@ -41,6 +41,7 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		logger.Warn().Msg("this node is process 1, and when that ends the kernel kills its guardian too: a crash costs the " +
 			"rest of the lease; start it with kvnode init")
 	}
+	s.tellReplace(logger)
 	info := buildinfo.Read()
 	cfg.Version, cfg.Revision, cfg.Settings = info.Version, info.Revision, s.changed()
 	to := &supervisor{log: logger}
@@ -71,9 +72,10 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	if adaptive {
 		s.process.schedule(ctx, logger)
 	}
-	err := s.withCommand(run(ctx, cfg))
-	// The line on standard error is for people, this one for log collectors.
+	err := s.withAdvice(run(ctx, cfg))
+	// The last lines on standard error are for people, this one for log collectors.
 	switch {
+	case formatOf(stderr, s.process.logFormat) == formatText:
 	case server.Removed(err):
 		cfg.Logger.Info().Err(err).Msg("stopped")
 	case err != nil && exitCode(err) != exitConfig:
@@ -142,25 +144,33 @@ func onSignal(ctx context.Context, first func(os.Signal), second func(), also ..
 	}
 }
 
+// The values of --log-format.
+const (
+	formatJSON = "json"
+	formatText = "text"
+)
+
 // maxLogLines is how many lines may wait for whoever reads standard error; more are dropped and counted.
 const maxLogLines = 4096
+
+// formatOf returns the format of the log: that of --log-format if it is set, else text where people read it.
+func formatOf(stderr io.Writer, format string) string {
+	if format == "" && (progress.IsTerminal(stderr) || isJournal(stderr)) {
+		return formatText
+	}
+	return or(format, formatJSON)
+}
 
 // newLogger returns a logger to stderr, for people if it is a terminal or the journal and format is not set. It never
 // waits: a reader that stalls must not delay a loop that logs, least of all that of the lease. flush writes the lines
 // in flight.
 func newLogger(stderr io.Writer, format string, level zerolog.Level) (logger zerolog.Logger, flush func()) {
-	f, isFile := stderr.(*os.File)
-	terminal, toJournal := isFile && term.IsTerminal(int(f.Fd())), isJournal(stderr)
-	if format == "" {
-		format = "json"
-		if terminal || toJournal {
-			format = "console"
-		}
-	}
+	format = formatOf(stderr, format)
+	terminal, toJournal := progress.IsTerminal(stderr), isJournal(stderr)
 	zerolog.TimeFieldFormat = logTime
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
 	form := func(to io.Writer) io.Writer { return jsonLines{to} }
-	if format == "console" {
+	if format == formatText {
 		form = func(to io.Writer) io.Writer { return consoleWriter(to, terminal, !toJournal) }
 	}
 	if toJournal {

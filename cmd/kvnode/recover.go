@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tenure/internal/ownfile"
 	"tenure/internal/progress"
 	"tenure/internal/shown"
 	"tenure/server/recovery"
@@ -67,7 +68,7 @@ func newRecoverPlan(stdout, stderr io.Writer) *cobra.Command {
 func newRecoverApply(stdout, stderr io.Writer) *cobra.Command {
 	var data, lose string
 	cmd := &cobra.Command{
-		Use:   "apply PLAN",
+		Use:   "apply PLAN|-",
 		Short: "Make the data directory of a new cluster's first node",
 		Long: "Make a new data directory, of a cluster of one voter with a new cluster id, from all directories of the\n" +
 			"plan. Those are kept as they are. Then start a node on the new directory, and have the others join it: with\n" +
@@ -77,12 +78,21 @@ func newRecoverApply(stdout, stderr io.Writer) *cobra.Command {
 		Example: "  kvnode recover apply plan.json --data ./new1",
 		Args:    oneArg("recover apply: give the file that kvnode recover plan has written"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := readPlan(args[0])
+			p, err := readPlan(args[0], cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
+			if err := ownfile.CheckDir(data); err != nil { // before anybody is asked
+				reads := &readingError{error: err, file: args[0]}
+				if lose == "" { // the line is complete, and works without a terminal
+					reads.more = []string{"--yes-i-lose", p.Confirm}
+				}
+				return reads
+			}
 			if lose == "" {
-				if lose, err = confirm(p, cmd.InOrStdin(), stderr); err != nil {
+				in, done := answers(cmd, args[0])
+				defer done()
+				if lose, err = confirm(p, in, stderr); err != nil {
 					return err
 				}
 			}
@@ -101,10 +111,26 @@ func newRecoverApply(stdout, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func readPlan(name string) (recovery.Plan, error) {
+// answers returns from where a person's answer is read: the terminal if the plan is standard input.
+func answers(cmd *cobra.Command, plan string) (in io.Reader, done func()) {
+	if plan != stdinName {
+		return cmd.InOrStdin(), func() {}
+	}
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return strings.NewReader(""), func() {}
+	}
+	return tty, func() { _ = tty.Close() }
+}
+
+// readPlan reads the plan in the file of that name, or standard input.
+func readPlan(name string, stdin io.Reader) (recovery.Plan, error) {
+	if name == stdinName {
+		return recovery.ReadPlan(stdin)
+	}
 	f, err := os.Open(name)
 	if err != nil {
-		return recovery.Plan{}, badConfig("%v; give the file that kvnode recover plan has written", err)
+		return recovery.Plan{}, cannotRead(name, err, "give the file that kvnode recover plan has written")
 	}
 	defer f.Close()
 	return recovery.ReadPlan(f)

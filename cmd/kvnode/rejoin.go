@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/internal/certs"
+	"tenure/internal/ownfile"
 	"tenure/internal/shown"
 	"tenure/server"
 	"tenure/server/recovery"
@@ -160,7 +161,7 @@ func (s *settings) certified() (string, error) {
 	}
 	f, err := certs.Load(certs.Paths{Cert: p.Cert, Key: p.Key}, nil)
 	if err != nil {
-		return "", badConfig("rejoin: nothing was moved: %v", err)
+		return "", badConfig("rejoin: nothing was moved: %v", ownfile.Unreadable(err))
 	}
 	id, err := certs.IdentityOf(f.Certificate().Leaf)
 	if err != nil {

@@ -2,8 +2,8 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -13,17 +13,20 @@ import (
 	"tenure/server/recovery"
 )
 
-// withCommand adds to an error that says that the data is damaged or lost what to type to have the node rebuilt from
-// the others.
-func (s *settings) withCommand(err error) error {
+// withAdvice adds to an error that says that the data is damaged or lost what to type to have the node rebuilt from the
+// others, and to one about a directory that the node's unit protects how to have it let the node write.
+func (s *settings) withAdvice(err error) error {
+	if errors.Is(err, syscall.EROFS) {
+		return s.withUnit(err)
+	}
 	if !errors.Is(err, server.ErrDamaged) && !errors.Is(err, server.ErrWiped) {
 		return err
 	}
 	if s.wasAlone() {
-		return fmt.Errorf("%w; it was alone in its cluster: make a new one of a backup, with %skvnode restore FILE "+
-			"--data DIR", err, ownfile.AsOwner(s.cfg.Data))
+		return &adviceError{err, []string{"it was alone in its cluster: make a new one of a backup, with:",
+			ownfile.AsOwner(s.cfg.Data) + "kvnode restore FILE --data DIR"}}
 	}
-	return fmt.Errorf("%w; to rebuild it from the other members: %s", err, s.rejoinCommand())
+	return &adviceError{err, []string{"to rebuild it from the other members:", s.rejoinCommand()}}
 }
 
 // rejoinCommand is the command line of kvnode rejoin for this node. What was set by the environment or a file counts

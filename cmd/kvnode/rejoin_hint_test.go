@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tenure/server"
+	"tenure/server/transport"
 )
 
 // The last line of a node that ends with damage is the command that mends it.
@@ -30,19 +31,19 @@ func TestDamageTellsTheCommandToRejoin(t *testing.T) {
 	}{
 		{found, "", nil, []string{"--id", "3", "--cluster", list, "--data", "my d", "--client", "127.0.0.1:9",
 			"--quota-bytes", "1GiB", "--insecure"},
-			"page 7 fails its checksum; to rebuild it from the other members: kvnode rejoin --join 127.0.0.1:84 " +
+			"page 7 fails its checksum\n  to rebuild it from the other members:\n  kvnode rejoin --join 127.0.0.1:84 " +
 				"--id 3 --cluster " + list + " --data 'my d' --client 127.0.0.1:9 --quota-bytes 1GiB --insecure=true"},
 		{found, "", []string{"KVNODE_CLIENT=127.0.0.1:9"}, []string{"--data", "my d", "--join", "127.0.0.1:84",
 			"--peer", "127.0.0.1:83"},
 			"kvnode rejoin --join 127.0.0.1:84 --data 'my d' --peer 127.0.0.1:83"},
-		{lost, "", nil, []string{"--config", "n.toml"}, "joins under a new id; to rebuild it from the other members: " +
-			"kvnode rejoin --join 127.0.0.1:84 --config n.toml"},
+		{lost, "", nil, []string{"--config", "n.toml"}, "joins under a new id\n  to rebuild it from the other members:\n" +
+			"  kvnode rejoin --join 127.0.0.1:84 --config n.toml"},
 		{errors.New("no network"), "", nil, []string{"--id", "3", "--cluster", list, "--data", "my d"}, "kvnode: no network"},
 		{found, "log.db", nil, []string{"--id", "3", "--cluster", list, "--data", "my d"},
 			"kvnode rejoin --join 127.0.0.1:84 --id 3 --cluster " + list + " --data 'my d'"},
 		{nil, "", nil, []string{"--data", "my d"}, // log.db is spoilt, so that nothing says who it is
 			"kvnode rejoin --join HOST:PORT --node-name NAME --peer 127.0.0.1:8300 --data 'my d'"},
-		{found, "", nil, []string{"--config", "n.toml"}, "to rebuild it from the other members: kvnode rejoin --join " +
+		{found, "", nil, []string{"--config", "n.toml"}, "to rebuild it from the other members:\n  kvnode rejoin --join " +
 			"127.0.0.1:84 --config n.toml"},
 	} {
 		if c.spoil != "" {
@@ -92,6 +93,20 @@ func TestRejoinStopsWhenReady(t *testing.T) {
 		said := out.String()
 		if only != strings.Contains(said, "context canceled") || only == strings.Contains(said, "nobody is told") {
 			t.Errorf("--stop-when-ready=%v: %d\n%s", only, code, said)
+		}
+	}
+}
+
+// What is said of a node without its data are lines that can be read, and each is said once where people read the log.
+func TestAWipedNodeIsToldInLines(t *testing.T) {
+	inEmptyDir(t, nil)
+	lost := &transport.BootstrapError{Kind: server.ErrWiped, Text: "node 3 takes no part. It has store a. Start the node with it"}
+	for format, times := range map[string]int{formatText: 1, formatJSON: 2} {
+		o := command(t, lost, nil, "--id", "3", "--cluster", "3=127.0.0.1:83,4=127.0.0.1:84", "--log-format", format)
+		const want = "kvnode: node 3 takes no part\n  It has store a\n  Start the node with it\n" +
+			"  to rebuild it from the other members:\n  kvnode rejoin --join 127.0.0.1:84 "
+		if !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "takes no part") != times {
+			t.Errorf("%s:\n%s", format, o.stderr)
 		}
 	}
 }

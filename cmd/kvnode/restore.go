@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/internal/input"
+	"tenure/internal/ownfile"
 	"tenure/internal/progress"
 	"tenure/internal/shown"
 	"tenure/server/backup"
@@ -69,7 +70,11 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 			case isArchive(args[0]):
 				return restoreArchive(ctx, args[0], f, stdout, stderr)
 			}
-			return restoreFile(ctx, args[0], f, cmd.InOrStdin(), stdout, stderr)
+			err := restoreFile(ctx, args[0], f, cmd.InOrStdin(), stdout, stderr)
+			if errors.As(err, new(*ownfile.OtherUser)) && args[0] != stdinName && !target.IsURL(args[0]) {
+				return &readingError{error: err, file: args[0]}
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&f.data, "data", defaultData, "data directory to make; must be empty, or not there")
@@ -88,13 +93,13 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 // check refuses flags that would be ignored.
 func (f *restoreFlags) check(name string, dataGiven bool) error {
 	archive := isArchive(name)
-	if !archive && name != "-" && !target.IsURL(name) {
+	if !archive && name != stdinName && !target.IsURL(name) {
 		if err := target.CheckText(name); err != nil {
 			return badConfig("restore: %v", err)
 		}
 		if _, err := os.Stat(name); err != nil {
-			return badConfig("%v; give the file or the URL of a backup that kvctl backup create has written, or the target of "+
-				"--archive", err)
+			return cannotRead(name, err, "give the file or the URL of a backup that kvctl backup create has written, or the "+
+				"target of --archive")
 		}
 	}
 	switch {
@@ -141,10 +146,10 @@ func restoreFile(ctx context.Context, name string, f restoreFlags, stdin io.Read
 		return errInterrupted
 	}
 	if err != nil {
-		return badConfig("%v", err)
+		return badConfig("%v", ownfile.Unreadable(err))
 	}
 	r, size := io.NopCloser(stdin), int64(0)
-	if name != "-" {
+	if name != stdinName {
 		r, err = input.Await(ctx, name, func() (r io.ReadCloser, err error) {
 			r, size, err = target.OpenObject(ctx, name)
 			return r, err
@@ -153,7 +158,7 @@ func restoreFile(ctx context.Context, name string, f restoreFlags, stdin io.Read
 			return errInterrupted
 		}
 		if err != nil {
-			return badConfig("%v; give the file or the URL of a backup that kvctl backup create has written", err)
+			return cannotRead(name, err, "give the file or the URL of a backup that kvctl backup create has written")
 		}
 	}
 	defer r.Close()

@@ -15,6 +15,7 @@ import (
 
 	"tenure/internal/ident"
 	"tenure/internal/input"
+	"tenure/internal/ownfile"
 	"tenure/internal/progress"
 	"tenure/internal/shown"
 	"tenure/server/archive"
@@ -137,7 +138,7 @@ func openArchive(ctx context.Context, name string, files []string) (target.Targe
 		return nil, errInterrupted
 	}
 	if err != nil {
-		return nil, badConfig("%v", err)
+		return nil, badConfig("%v", ownfile.Unreadable(err))
 	}
 	from, err := target.Open(name, target.Config{})
 	if err != nil {

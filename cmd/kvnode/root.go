@@ -36,7 +36,7 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.resolve(environ)
 			if err != nil {
-				return s.withCommand(err)
+				return s.withAdvice(err)
 			}
 			return runNode(cmd.Context(), cfg, s, stderr)
 		},

@@ -221,8 +221,8 @@ func listenerRows(c *server.Config) []row {
 func (p *processSettings) logRows() []row {
 	return []row{
 		{"log-level", setting(&p.logLevel, "info", "level", parseLevel), "trace, debug, info, warn or error"},
-		{"log-format", setting(&p.logFormat, "", "format", parseFormat), "json, or console: text with the message " +
-			"first (default: console on a terminal and in the journal, else json)"},
+		{"log-format", setting(&p.logFormat, "", "format", parseFormat), "json, or text: for people, with the message " +
+			"first (default: text on a terminal and in the journal, else json)"},
 	}
 }
 

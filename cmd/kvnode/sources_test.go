@@ -66,7 +66,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"peer":       ":81",
 		"lease-time": "1s", "max-lease-time": "1m", "clock-drift": "0.5%", "lease-margin": "20ms",
 		"max-value-bytes": "1MiB", "quota-bytes": "10GiB", "admin": "127.0.0.1:82", "redis": "127.0.0.1:83", "redis-flush": "true", "health": ":84", "log-level": "warn",
-		"log-format": "console", "insecure": "true", "guardian": "false", "slow-request": "90ms", "session-ttl-min": "2s",
+		"log-format": "text", "insecure": "true", "guardian": "false", "slow-request": "90ms", "session-ttl-min": "2s",
 		"watch-history-bytes": "64KiB", "max-leases": "1234", "batch-scheduling": "false", "adapt-processors": "false",
 		"realtime": "true", "monitor-slack": "1ms",
 		"node-name": "rack 7", "advertise-peer": "peer.example:81", "advertise-client": "client.example:80",

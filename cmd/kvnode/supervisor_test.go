@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"path/filepath"
 	"strings"
@@ -14,25 +15,7 @@ import (
 
 // systemd is told when a node is ready, that it gets on until then, that it reads files again, and that it stops.
 func TestASupervisorIsTold(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "notify")
-	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer socket.Close()
-	t.Setenv("NOTIFY_SOCKET", path)
-	told := func() string {
-		t.Helper()
-		buf := make([]byte, 1<<10)
-		if err := socket.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		n, err := socket.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(buf[:n])
-	}
+	told := listening(t)
 	s := &supervisor{log: zerolog.Nop()}
 	want := func(text string) {
 		t.Helper()
@@ -60,4 +43,42 @@ func TestASupervisorIsTold(t *testing.T) {
 	s.reloading()()
 	s.stage(server.Stage{Ready: true, Text: "stopped"})
 	want("STATUS=stopped")
+}
+
+// A supervisor that shows how a node is shows in the end why it failed, also if it has not begun.
+func TestASupervisorIsToldWhyANodeFailed(t *testing.T) {
+	inEmptyDir(t, nil)
+	told := listening(t)
+	command(t, errors.New("the disk\nis gone"), nil)
+	if got := told(); got != "STATUS=the disk is gone" {
+		t.Errorf("%q", got)
+	}
+	command(t, nil, nil, "--lease-time", "soon")
+	if got := told(); !strings.HasPrefix(got, `STATUS=--lease-time: "soon" is not`) {
+		t.Errorf("%q", got)
+	}
+}
+
+// listening returns a function that waits for what a supervisor is told.
+func listening(t *testing.T) (told func() string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { socket.Close() })
+	t.Setenv("NOTIFY_SOCKET", path)
+	return func() string {
+		t.Helper()
+		buf := make([]byte, 1<<10)
+		if err := socket.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := socket.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(buf[:n])
+	}
 }

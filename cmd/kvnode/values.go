@@ -314,10 +314,13 @@ func parseLevel(s string) (zerolog.Level, error) {
 }
 
 func parseFormat(s string) (string, error) {
-	if s != "json" && s != "console" {
-		return "", fmt.Errorf("%q is not a format; use json or console", s)
+	switch s {
+	case formatJSON, formatText:
+		return s, nil
+	case "console": // zerolog's word for it
+		return formatText, nil
 	}
-	return s, nil
+	return "", fmt.Errorf("%q is not a format; use json or text", s)
 }
 
 func parseBool(s string) (bool, error) {

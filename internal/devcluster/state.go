@@ -95,7 +95,7 @@ func (s *State) Remove(data string) {
 }
 
 // lastOwn ends the arguments that kvnode dev gives to a node by itself; those of its user follow.
-var lastOwn = []string{"--log-format", "console"}
+var lastOwn = []string{"--log-format", "text"}
 
 // OwnArgs returns a node's arguments: who, its identity ("--id" and "--cluster", or "--join"), then its directory, its
 // addresses and what else kvnode dev sets, then the user's arguments, more.

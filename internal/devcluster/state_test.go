@@ -99,7 +99,7 @@ func TestArguments(t *testing.T) {
 	n := Node{Data: "/d", Client: "c:1", Peer: "p:1"}
 	n.Args = n.OwnArgs([]string{"--id", "1"}, "--lease-time", "1s")
 	if got := strings.Join(n.Args, " "); got !=
-		"--id 1 --data /d --client c:1 --peer p:1 --log-format console --lease-time 1s" {
+		"--id 1 --data /d --client c:1 --peer p:1 --log-format text --lease-time 1s" {
 		t.Error(got)
 	}
 	if got := strings.Join(n.MoreArgs(), " "); got != "--lease-time 1s" {

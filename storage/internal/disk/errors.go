@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"tenure/internal/ownfile"
 	"tenure/internal/shown"
@@ -54,6 +55,9 @@ func CannotOpen(path string, err error) error {
 	case other && errors.Is(err, fs.ErrPermission):
 		return Unusable("cannot open %s: %w; it belongs to user %s: type as root: chown -R %s: %s", path, Plain(err), owner,
 			me, shown.Word(filepath.Dir(path)))
+	case errors.Is(err, syscall.EROFS):
+		return Unusable("cannot write %s: %w; have its file system mounted for writing, or choose another directory", path,
+			Plain(err))
 	case owner == "":
 		return Unusable("cannot create %s: %w; make %s writable for user %s, or choose another directory", path, Plain(err),
 			filepath.Dir(path), me)
