@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"os"
-	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"tenure/internal/ownfile"
@@ -91,13 +91,19 @@ func isReadOnly(options string) bool { return options == "ro" || strings.HasPref
 
 // protected returns err with what to type to have the unit let the node write in dir.
 func protected(err error, unit, dir string) error {
-	me, word := ownfile.UserName(os.Geteuid()), shown.Word(dir)
-	return &protectedError{adviceError{err, []string{
+	advice := []string{
 		"its unit, " + unit + ", lets it write nowhere but to its own directories (ProtectSystem); type as root:",
-		"install -d -o " + me + " -m 700 " + word,
-		"systemctl edit " + unit + "   # and put in these two lines:",
+	}
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) { // of one that is there neither owner nor mode are changed
+		advice = append(advice, "install -d -o "+ownfile.UserName(os.Geteuid())+" -m 700 "+shown.Word(dir))
+	}
+	value := dir
+	if strings.ContainsAny(dir, " \t\"'\\") {
+		value = strconv.Quote(dir)
+	}
+	return &protectedError{adviceError{err, append(advice,
+		"systemctl edit "+unit+"   # and put in these two lines:",
 		"  [Service]",
-		"  ReadWritePaths=" + path.Clean(dir),
-		"systemctl restart " + unit,
-	}}}
+		"  ReadWritePaths="+value,
+		"systemctl restart "+unit)}}
 }

@@ -54,6 +54,11 @@ func TestTheUnitIsTold(t *testing.T) {
 			t.Errorf("%q is missing:\n%s", want, out.String())
 		}
 	}
+	out.Reset()
+	showEnd(&out, protected(syscall.EROFS, "kvnode.service", os.TempDir()))
+	if strings.Contains(out.String(), "install") {
+		t.Errorf("a directory that is there is changed:\n%s", out.String())
+	}
 	if exitCode(err) != exitConfig || !errors.Is(err, syscall.EROFS) {
 		t.Errorf("exit code %d", exitCode(err))
 	}
