@@ -15,7 +15,7 @@ import (
 func TestANodeWithAnotherAddress(t *testing.T) {
 	hosts := startCluster(t, 3)
 	moved := hosts[2]
-	for i, text := range []string{"", "kvctl member update 3 --peer-address "} {
+	for i, text := range []string{"", "kvctl member update node-3 --peer-address "} {
 		moved.stop(t)
 		addr := freeAddr(t)
 		moved.cfg.Cluster = slices.Clone(moved.cfg.Cluster)
@@ -120,7 +120,7 @@ func TestAMovedNodeIsToldOfBothAddresses(t *testing.T) {
 	addr := moved.move(t)
 	moved.awaitReady(t)
 	advice := fmt.Sprintf("at peer %s and client %s, and it was started with %s and %s: if it is reached where they look, "+
-		"start it with --advertise-peer %[1]s --advertise-client %[2]s; otherwise type: kvctl member update 3 "+
+		"start it with --advertise-peer %[1]s --advertise-client %[2]s; otherwise type: kvctl member update node-3 "+
 		"--peer-address %[3]s --client-address %[4]s", was.PeerAddr, was.ClientAddr, addr, moved.cfg.ClientAddr)
 	moved.until(t, "told", func() bool { return moved.status(t).Problem == "the members look for this node "+advice })
 	for _, h := range hosts[:2] {

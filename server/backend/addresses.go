@@ -9,6 +9,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/internal/shown"
 	"tenure/server/members"
 	"tenure/server/service"
 	"tenure/server/transport"
@@ -33,7 +34,7 @@ func (m *Members) FollowAddresses(stop <-chan struct{}) error {
 		}
 		for _, l := range m.cfg.Links() {
 			if x, _, ok := m.cfg.List.Load().Find(l.Node); ok && hasMoved(x, &l) {
-				m.writeAddress(&l, said)
+				m.writeAddress(&x, &l, said)
 			}
 		}
 	}
@@ -46,7 +47,7 @@ func hasMoved(x ident.Member, l *transport.PeerState) bool {
 
 // writeAddress has the address at which a member is reached written down. Each run of the member has one operation for
 // that, whichever nodes ask for it.
-func (m *Members) writeAddress(l *transport.PeerState, said map[ballot.NodeID]string) {
+func (m *Members) writeAddress(x *ident.Member, l *transport.PeerState, said map[ballot.NodeID]string) {
 	op := members.Operation{ID: fmt.Sprintf("address-%s", l.Incarnation), Kind: members.Update, Node: l.Node}
 	op.Member.PeerAddr = l.Addr
 	_, err := m.changes.askMaster(addressWait, members.Request{Op: op})
@@ -59,7 +60,7 @@ func (m *Members) writeAddress(l *transport.PeerState, said map[ballot.NodeID]st
 	case errors.As(err, &refused) && said[l.Node] != refused.Text:
 		said[l.Node] = refused.Text
 		log.Warn().Err(err).Msgf("the new address of this member could not be written down: if that stays so, type kvctl "+
-			"member update %d --peer-address %s", l.Node, l.Addr)
+			"member update %s --peer-address %s", shown.Word(members.NameOf(*x)), l.Addr)
 	}
 }
 
@@ -92,6 +93,6 @@ func MovedNote(who string, m ident.Member, peer, client string) string {
 		return ""
 	}
 	return fmt.Sprintf("the members look for %s at %s, and it was started with %s: if it is reached where they look, start "+
-		"it with %s; otherwise type: kvctl member update %d %s", who, strings.Join(listed, " and "), strings.Join(own, " and "),
-		strings.Join(advertise, " "), m.Node, strings.Join(update, " "))
+		"it with %s; otherwise type: kvctl member update %s %s", who, strings.Join(listed, " and "), strings.Join(own, " and "),
+		strings.Join(advertise, " "), shown.Word(members.NameOf(m)), strings.Join(update, " "))
 }

@@ -7,6 +7,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/internal/quorum"
+	"tenure/internal/shown"
 )
 
 // memberOf returns the member that an operation is about; next is the id of the next member.
@@ -42,12 +43,12 @@ func fitsAfter(all *ident.Membership, m ident.Member) error {
 	switch x, what := clash(all, m, m.Node); what {
 	case clashName:
 		return refuse(NameTaken, "node %d is named %q; choose another name, or rename that node first: kvctl member update "+
-			"%d --name NAME", x.Node, NameOf(m), x.Node)
+			"%s --name NAME", x.Node, NameOf(m), shown.Word(NameOf(x)))
 	case clashAddress:
 		return refuse(NameTaken, "node %[1]d has the address %[2]s, and no two members can have the same. If node %[1]d has "+
-			"moved, first write down where to: kvctl member update %[1]d --peer-address HOST:PORT. If nodes %[3]d and %[1]d "+
+			"moved, first write down where to: kvctl member update %[4]s --peer-address HOST:PORT. If nodes %[3]d and %[1]d "+
 			"exchange their addresses, first give node %[1]d one that nobody has, then update node %[3]d, and then give node "+
-			"%[1]d its own", x.Node, m.PeerAddr, m.Node)
+			"%[1]d its own", x.Node, m.PeerAddr, m.Node, shown.Word(NameOf(x)))
 	}
 	return nil
 }

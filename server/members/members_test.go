@@ -524,7 +524,7 @@ func TestTwoMembersExchangeAddresses(t *testing.T) {
 	}
 	rename := Operation{ID: "5", Kind: Update, Node: 1, Member: ident.Member{Name: "node-2"}}
 	if err := w.begin(rename); !errors.As(err, &r) || strings.Contains(r.Text, "--replace") ||
-		!strings.HasSuffix(r.Text, "or rename that node first: kvctl member update 2 --name NAME") {
+		!strings.HasSuffix(r.Text, "or rename that node first: kvctl member update node-2 --name NAME") {
 		t.Error(err)
 	}
 }

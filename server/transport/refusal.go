@@ -6,6 +6,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/internal/shown"
 	"tenure/server/wire"
 )
 
@@ -25,13 +26,23 @@ func refuse(reason wire.Reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
 }
 
-// wrongNode returns the refusal of a connection that was meant for one node and has reached another. If members have
-// been changed, that is normal for a while: a node has taken the place of another one on the same machine.
+// wrongNode returns the refusal of a connection that was meant for one node and has reached another. While a node takes
+// the place of another one on the same machine, that is as it should be, and passes: both are members, of one name. A
+// node that this one does not know as a member yet may be about to do so.
 func wrongNode(dialled, answered ballot.NodeID, m ident.Membership) *Refusal {
-	if m.Number > 1 || m.Change > 0 {
-		return refuse(wire.ReasonNode, "the address of node %d leads to node %d. If that has taken its place, "+
-			"this ends when node %[1]d is removed; otherwise mend it with: kvctl member update %[1]d --peer-address HOST:PORT",
-			dialled, answered)
+	was, _, _ := m.Find(dialled)
+	now, _, known := m.Find(answered)
+	switch {
+	case known && nameOf(was) == nameOf(now):
+		return refuse(wire.ReasonNotReady, "node %d takes the place of node %d, %s, at the address of which it answers: this "+
+			"ends when node %[2]d is removed", answered, dialled, nameOf(was))
+	case !known && (m.Number > 1 || m.Change > 0):
+		return refuse(wire.ReasonNode, "the address of node %d, %s, leads to node %d, which is not in membership %d: if it "+
+			"takes the place of that node, this ends by itself; otherwise it is started at an address of another node",
+			dialled, nameOf(was), answered, m.Number)
+	case m.Number > 1 || m.Change > 0:
+		return refuse(wire.ReasonNode, "the address of node %d leads to node %d, %s: mend it with: kvctl member update %s "+
+			"--peer-address HOST:PORT", dialled, answered, nameOf(now), shown.Word(nameOf(was)))
 	}
 	return refuse(wire.ReasonNode, "the address that the list gives for node %d leads to node %d: "+
 		"mend --cluster or start the node with its own --id and --data", dialled, answered)

@@ -14,6 +14,22 @@ import (
 	"tenure/server/wire"
 )
 
+// A node that takes the place of another one, with its address and name, is no mistake that an operator is to mend.
+func TestARescueIsNoMistake(t *testing.T) {
+	m := changed(2, 1, 2, 3, 4)
+	m.Members[2].Name, m.Members[3].Name = "n3", "n3"
+	if r := wrongNode(3, 4, m); r.Reason != wire.ReasonNotReady || strings.Contains(r.Text, "update") ||
+		!strings.Contains(r.Text, "node 4 takes the place of node 3, n3") {
+		t.Errorf("%+v", r)
+	}
+	if r := wrongNode(3, 5, m); r.Reason != wire.ReasonNode || strings.Contains(r.Text, "update") {
+		t.Errorf("of a node that is no member yet: %+v", r)
+	}
+	if r := wrongNode(2, 4, m); r.Reason != wire.ReasonNode || !strings.Contains(r.Text, "kvctl member update node-2 ") {
+		t.Errorf("of a node at the address of another one: %+v", r)
+	}
+}
+
 // Every refusal is seen by both nodes, with the same words, and no frame flows.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -27,7 +43,7 @@ func TestRefusals(t *testing.T) {
 		"another node": {wire.ReasonNode, func(h *wire.Hello) { h.Node, h.Incarnation.Node = 3, 3 }, members(1, 2),
 			[]string{"gives for node 2", "leads to node 3"}},
 		"another node, since": {wire.ReasonNode, func(h *wire.Hello) { h.Node, h.Incarnation.Node = 3, 3 }, changed(2, 1, 2, 3),
-			[]string{"of node 2 leads to node 3", "kvctl member update 2 --peer-address"}},
+			[]string{"of node 2 leads to node 3, node-3", "kvctl member update node-2 --peer-address"}},
 		"same id": {wire.ReasonNode, func(h *wire.Hello) { h.Node, h.Incarnation.Node = 1, 1 }, members(1, 2),
 			[]string{"gives for node 2", "leads to node 1"}},
 		"itself": {wire.ReasonSelf, func(h *wire.Hello) { h.Node, h.Incarnation = 1, honest(1).Incarnation },
