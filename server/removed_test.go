@@ -180,7 +180,7 @@ func TestACertificateOfAnotherNameTakesNoPlace(t *testing.T) {
 		change func(*Config)
 		words  string // of the refusal; "": it asks for as long as the operation runs
 	}{
-		"replace":                 {func(c *Config) { c.Replace = "n3" }, "kvctl ca node n3"},
+		"replace":                 {func(c *Config) { c.Replace = "n3" }, "kvctl ca node n3 --hosts HOST --out DIR"},
 		"replace, under its name": {func(c *Config) { c.Replace, c.NodeName = "n3", "n3" }, "leave out --node-name"},
 		"join, under its name":    {func(c *Config) { c.NodeName = "n3" }, "leave out --node-name"},
 		"join":                    {func(*Config) {}, ""},

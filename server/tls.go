@@ -235,8 +235,9 @@ func (s *secrets) checkMember(id storage.Identity) error {
 	}
 	x, _, listed := id.Membership.Find(id.Node)
 	if name := members.NameOf(x); listed && name != s.peers.Identity().Name {
-		return fmt.Errorf("%w: the certificate in %s is that of %s, and the members know node %d as %s: make one with "+
-			"kvctl ca node %s", ErrConfig, s.peers.Paths().Cert, s.peers.Identity(), id.Node, name, shown.Word(name))
+		return fmt.Errorf("%w: the certificate in %s is that of %s, and the members know this node as %s: make one where "+
+			"the authority is, with: %s", ErrConfig, s.peers.Paths().Cert, s.peers.Identity(), name,
+			certs.CommandForNode(name, s.peers.Certificate().Leaf))
 	}
 	return nil
 }
@@ -247,8 +248,8 @@ func (s *secrets) checkJoin(name string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: --node-name %s: the certificate in %s is that of %s, and a node joins under the name of its "+
-		"certificate: leave out --node-name, or make a certificate with kvctl ca node %[2]s", ErrConfig, shown.Word(name),
-		s.peers.Paths().Cert, s.peers.Identity())
+		"certificate: leave out --node-name, or make a certificate where the authority is, with: %s", ErrConfig,
+		shown.Word(name), s.peers.Paths().Cert, s.peers.Identity(), certs.CommandForNode(name, s.peers.Certificate().Leaf))
 }
 
 // register registers the figures of the files.

@@ -216,9 +216,9 @@ func TestANodeNeedsItsOwnCertificate(t *testing.T) {
 	cfg := h.cfg
 	cfg.Logger, cfg.Reload = zerolog.New(&log), nil
 	for want, p := range map[string]certs.Paths{
-		"is that of tenure://prod/node/other, and the members know node 1 as n1": ca.Node(t, "other"),
-		"a node needs one of role node":                                          ca.Client(t, "n1"),
-		"no such file":                                                           {Cert: "/none", Key: "/none", CA: ca.Bundle},
+		"is that of tenure://prod/node/other, and the members know this node as n1": ca.Node(t, "other"),
+		"a node needs one of role node":                                             ca.Client(t, "n1"),
+		"no such file":                                                              {Cert: "/none", Key: "/none", CA: ca.Bundle},
 	} {
 		cfg.TLS = TLS{Peers: p}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

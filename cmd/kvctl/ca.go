@@ -19,6 +19,10 @@ import (
 // defaultCADir is the directory of an authority if none is named.
 const defaultCADir = "./tenure-ca"
 
+// otherFiles is a sentence of the help of commands that look into the directory of an authority.
+const otherFiles = "Certificates that are\nelsewhere, such as those that were made with --out, are not looked for: name their " +
+	"files."
+
 func newCA(a *app) *cobra.Command {
 	var dir string
 	cmd := group(&cobra.Command{
@@ -127,7 +131,7 @@ func newCARenew(a *app, dir *string) *cobra.Command {
 		Short: "Make certificates anew, before they expire, or the authority",
 		Long: "Make a new certificate and a new key for whoever each FILE names, with the same hosts, in the place of the\n" +
 			"files; without FILE, for all nodes and clients in the directory. A node or client that uses the files takes\n" +
-			"the new ones within seconds, and keeps its connections.\n\n" +
+			"the new ones within seconds, and keeps its connections. " + otherFiles + "\n\n" +
 			"With --authority, make another authority, which signs from now on. ca.pem has both then, so that the\n" +
 			"certificates of either are taken: give it to every node and client, renew all certificates, give those out\n" +
 			"too, and end it with kvctl ca retire and the ca.pem that it leaves.",
@@ -194,22 +198,25 @@ func openCA(path string) (d *certs.Dir, release func(), err error) {
 
 func newCARetire(a *app, dir *string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "retire",
+		Use:   "retire [FILE]...",
 		Short: "Take the old authorities out of ca.pem, after renew --authority",
 		Long: "Take all authorities but the one that signs out of ca.pem, and their lists out of crl.pem. It is refused\n" +
-			"while the directory has a certificate that another one has signed.",
-		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error {
+			"while a certificate in the directory, or in a FILE, is signed by another one. " + otherFiles,
+		Example: "  kvctl ca retire --dir ./tenure-ca ./moved/node-n3.pem",
+		Args:    arguments(0, many),
+		RunE: func(_ *cobra.Command, args []string) error {
 			d, release, err := openCA(*dir)
 			if err != nil {
 				return err
 			}
 			defer release()
 			a.changes = true
-			gone, err := d.Retire(time.Now())
+			gone, err := d.Retire(time.Now(), args...)
 			if err != nil {
 				return err
 			}
+			a.note("certificates of the old authority are refused from now on; those outside %s were not looked at, but for "+
+				"the files that were named", *dir)
 			bundle := filepath.Join(*dir, certs.BundleName)
 			return a.printf(struct {
 				Retired int    `json:"retired"`
@@ -221,17 +228,19 @@ func newCARetire(a *app, dir *string) *cobra.Command {
 
 func newCAShow(a *app, dir *string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "show",
+		Use:   "show [FILE]...",
 		Short: "Show the authority and the certificates in its directory",
-		Long: "Show the authority and the certificates in its directory, and how many are on its list of revoked ones:\n" +
-			"with --json, which. The exit code is 1 if one of them is of no use now, or the next update of the list is overdue.",
-		Args: arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error {
+		Long: "Show the authority and the certificates in its directory and in each FILE, and how many are on its list of\n" +
+			"revoked ones: with --json, which. The exit code is 1 if one of them is of no use now, or the next update of\n" +
+			"the list is overdue. " + otherFiles,
+		Example: "  kvctl ca show --dir ./tenure-ca ./moved/node-n3.pem",
+		Args:    arguments(0, many),
+		RunE: func(_ *cobra.Command, args []string) error {
 			d, err := certs.Open(*dir)
 			if err != nil {
 				return err
 			}
-			list, err := d.Show(time.Now())
+			list, err := d.Show(time.Now(), args...)
 			if err != nil {
 				return err
 			}

@@ -43,6 +43,7 @@ func TestCertificatesFromTheFirstToTheLast(t *testing.T) {
 		{"ca node n1 --hosts 10.0.0.1,n1.example.com --dir DIR", exitDone, "tenure://prod/node/n1, until", ""},
 		{"ca node n1 --hosts 10.0.0.1 --dir DIR", exitFailed, "", "nothing is overwritten"},
 		{"ca client deploy --dir DIR --validity 12h", exitDone, "tenure://prod/client/deploy, until", ""},
+		{"ca node n2 --hosts 10.0.0.2 --dir DIR --out DIR/out", exitDone, "tenure://prod/node/n2, until", ""},
 		{"ca show --dir DIR", exitDone, "n1.example.com,10.0.0.1", ""},
 		{"ca show --dir DIR --json", exitDone, `"of":"tenure://prod/node/n1","hosts":["n1.example.com","10.0.0.1"]`, ""},
 		{"ca renew --dir DIR DIR/node-n1.pem", exitDone, "tenure://prod/node/n1, until", ""},
@@ -62,10 +63,15 @@ func TestCertificatesFromTheFirstToTheLast(t *testing.T) {
 		{"ca renew --authority --dir DIR", exitDone, "has the old and the new authority", ""},
 		{"ca retire --dir DIR", exitFailed, "", "renew it with kvctl ca renew first"},
 		{"ca renew --dir DIR", exitDone, "tenure://prod/client/deploy, until", ""},
-		{"ca retire --dir DIR", exitDone, "the authority that signs, and no other", ""},
+		{"ca show --dir DIR DIR/out/node-n2.pem", exitDone, "out/node-n2.pem  ", ""},
+		{"ca retire --dir DIR DIR/out/node-n2.pem", exitFailed, "", "out/node-n2.pem is signed by an authority that would be retired"},
+		{"ca renew --dir DIR DIR/out/node-n2.pem", exitDone, "tenure://prod/node/n2, until", ""},
+		{"ca retire --dir DIR DIR/out/node-n2.pem", exitDone, "the authority that signs, and no other", "outside DIR were not looked at"},
+		{"ca show --dir DIR DIR/out/none.pem", exitFailed, "", "none.pem"},
 		{"ca", exitUsage, "", "kvctl ca needs a command"},
 	} {
 		o := alone(nil, strings.Fields(strings.ReplaceAll(x.line, "DIR", dir))...)
+		x.err = strings.ReplaceAll(x.err, "DIR", dir)
 		if o.code != x.code || !strings.Contains(o.out, x.out) || !strings.Contains(o.errOut, x.err) ||
 			x.code != exitDone && o.out != "" {
 			t.Errorf("kvctl %s: exit %d, %q, %q; want exit %d, %q, %q", x.line, o.code, o.out, o.errOut, x.code, x.out, x.err)

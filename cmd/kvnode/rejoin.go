@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -116,7 +117,7 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 	if err := s.checkCluster(); s.given("cluster") && err != nil {
 		return server.Config{}, err
 	}
-	certified, err := s.certified()
+	certified, leaf, err := s.certified()
 	if err != nil {
 		return server.Config{}, err
 	}
@@ -135,8 +136,9 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 	}
 	if certified != "" && s.cfg.Replace != certified {
 		return server.Config{}, badConfig("rejoin: this node was %s, and the certificate in %s is that of %s: nothing was moved; "+
-			"make a certificate with kvctl ca node %[1]s; if the node was renamed since (see kvctl member list), give "+
-			"its new name with --node-name", shown.Word(s.cfg.Replace), s.tls.forPeers().Cert, certified)
+			"if the node was renamed since (see kvctl member list), give its new name with --node-name; else make a "+
+			"certificate where the authority is, with: %s", shown.Word(s.cfg.Replace), s.tls.forPeers().Cert, certified,
+			certs.CommandForNode(s.cfg.Replace, leaf))
 	}
 	s.cfg.NodeName = s.cfg.Replace
 	if err := s.chooseMember(was); err != nil {
@@ -153,21 +155,21 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 	return cfg, err
 }
 
-// certified returns the name in the certificate that this node shows its peers, "" without one.
-func (s *settings) certified() (string, error) {
+// certified returns the certificate that this node shows its peers, and the name in it, "" without one.
+func (s *settings) certified() (name string, leaf *x509.Certificate, err error) {
 	p := s.tls.forPeers()
 	if p.Cert == "" || p.Key == "" {
-		return "", nil // checkTLS refuses half of it
+		return "", nil, nil // checkTLS refuses half of it
 	}
 	f, err := certs.Load(certs.Paths{Cert: p.Cert, Key: p.Key}, nil)
 	if err != nil {
-		return "", badConfig("rejoin: nothing was moved: %v", ownfile.Unreadable(err))
+		return "", nil, badConfig("rejoin: nothing was moved: %v", ownfile.Unreadable(err))
 	}
 	id, err := certs.IdentityOf(f.Certificate().Leaf)
 	if err != nil {
-		return "", badConfig("rejoin: nothing was moved: %s: %v", p.Cert, err)
+		return "", nil, badConfig("rejoin: nothing was moved: %s: %v", p.Cert, err)
 	}
-	return id.Name, nil
+	return id.Name, f.Certificate().Leaf, nil
 }
 
 // chooseMember makes sure that the address of --join is one at which a member may be. Without --join it takes the first

@@ -19,8 +19,9 @@ type Shown struct {
 	List *RevokedList
 }
 
-// Show returns what is in the bundle, in the lists of revoked certificates, and in the files of nodes and clients.
-func (d *Dir) Show(now time.Time) ([]Shown, error) {
+// Show returns what is in the bundle, in the lists of revoked certificates, and in the files of nodes and clients: those
+// in the directory, and also those that are elsewhere.
+func (d *Dir) Show(now time.Time, also ...string) ([]Shown, error) {
 	var out []Shown
 	pool := x509.NewCertPool()
 	for _, a := range d.authorities {
@@ -39,7 +40,7 @@ func (d *Dir) Show(now time.Time) ([]Shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range files {
+	for _, name := range append(files, also...) {
 		list, err := readCertificates(name)
 		if err != nil {
 			return nil, err

@@ -39,7 +39,7 @@ func TestANodeJoinsUnderItsOwnNameOnly(t *testing.T) {
 		words  string // of the refusal; "": it is let in
 	}{
 		"in place of a node, by an operation":              {replacing, comes("c"), ""},
-		"in place of a node, by an operation, misnamed":    {replacing, comes("d"), "kvctl ca node c"},
+		"in place of a node, by an operation, misnamed":    {replacing, comes("d"), "kvctl ca node c --hosts HOST --out DIR"},
 		"in place of one that has lost its disk":           {lostAgain, comes("c"), ""},
 		"in place of one that has lost its disk, misnamed": {lostAgain, comes("d"), "kvctl member cancel move"},
 		"beside an operation":                              {replacing, add("c"), ""},

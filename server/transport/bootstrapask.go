@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tenure/internal/certs"
 	"tenure/internal/ident"
 	"tenure/server/wire"
 )
@@ -244,8 +245,8 @@ func (a *asker) found(replies []reply) error {
 		}
 		for _, y := range m.Members {
 			if x.Name != "" && x.Name == y.Name {
-				return forGood(ErrLists, "nodes %d and %d have certificates of the same name, %s: give each its own, from "+
-					"kvctl ca node", y.Node, x.Node, x.Name)
+				return forGood(ErrLists, "nodes %d and %d have certificates of the same name, %s: give each its own, from: %s",
+					y.Node, x.Node, x.Name, certs.CommandForNode("NAME", nil))
 			}
 		}
 		m.Members = append(m.Members, x)

@@ -129,6 +129,6 @@ func checkName(node ballot.NodeID, cert string, m ident.Membership, self ballot.
 		return nil
 	}
 	return refuse(wire.ReasonCertificate, "node %d comes with the certificate of %s, but membership %s, which node %d has, "+
-		"lists it as %s: start it with a certificate of that name, from kvctl ca node %[5]s", node, cert, m, self,
-		shown.Word(nameOf(x)))
+		"lists it as %s: start it with a certificate of that name, from: %s", node, cert, m, self, shown.Word(nameOf(x)),
+		certs.CommandForNode(nameOf(x), nil))
 }
