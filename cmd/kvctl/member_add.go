@@ -83,7 +83,7 @@ func (m *memberAdd) run(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	command := m.command(m.app.joinCommand(ctx, c))
+	command := m.command(m.app.joinCommand(m.app.joinAddress(ctx, c)))
 	err = m.app.print(added{p, command}, func(w io.Writer) error {
 		if err := writePlan(w, p); err != nil {
 			return err
@@ -146,9 +146,9 @@ func (m *memberAdd) await(ctx context.Context, c *client.Client) error {
 	})
 }
 
-// joinCommand returns the beginning of the command that starts a node which joins the cluster. If no node listens for
-// that, a note says what to do first.
-func (a *app) joinCommand(ctx context.Context, c *client.Client) string {
+// joinAddress returns the address at which a node joins the cluster. If no node listens for that, a note says what to do
+// first.
+func (a *app) joinAddress(ctx context.Context, c *client.Client) string {
 	address := "HOST:PORT"
 	if l, err := c.Members().List(ctx); err == nil {
 		for _, x := range l.Members {
@@ -160,6 +160,11 @@ func (a *app) joinCommand(ctx context.Context, c *client.Client) string {
 			a.note("%s", note)
 		}
 	}
+	return address
+}
+
+// joinCommand returns the beginning of the command that starts a node which joins the cluster at that address.
+func (a *app) joinCommand(address string) string {
 	command := "kvnode --data DIR --join " + shown.Word(address)
 	host, _, err := net.SplitHostPort(address)
 	switch {

@@ -86,11 +86,19 @@ func (m *memberChange) run(ctx context.Context, c *client.Client, arg string) er
 		return err
 	}
 	if m.kind == client.ChangeReplace && op.By == 0 && op.State == client.OperationRunning {
-		m.app.note("no spare is caught up; start a node in its place, on an empty directory:")
-		m.app.note("  %s --peer HOST:PORT --client HOST:PORT --replace %s", m.app.joinCommand(ctx, c),
-			shown.Word(target.Name))
+		m.noteReplacement(m.app.joinAddress(ctx, c), target.Name)
 	}
 	return m.wait(ctx, c, op)
+}
+
+// noteReplacement tells how to start a node in place of the one of that name, by hand and by the file of a package.
+func (m *memberChange) noteReplacement(join, name string) {
+	m.app.note("no spare is caught up; start a node in its place, on an empty directory:")
+	m.app.note("  %s --peer HOST:PORT --client HOST:PORT --replace %s", m.app.joinCommand(join), shown.Word(name))
+	m.app.note("or, if a package has installed it, with these lines in /etc/kvnode.toml in place of id and cluster:")
+	m.app.note("  join = %q", join)
+	m.app.note("  peer = %q", "HOST:PORT")
+	m.app.note("  replace = %q   # remove it once the node is a member", name)
 }
 
 // begun returns the operation of the id that was given, if it was begun before.

@@ -203,7 +203,11 @@ func TestMemberReplaceSaysWhatToStart(t *testing.T) {
 	c := start(t, 3)
 	editMember(c, 1, func(m *api.Member) { m.PeerAddress = "10.0.0.1:8300" })
 	editMember(c, 2, func(m *api.Member) { m.PeerAddress = "10.0.0.2:8300" })
-	expect(t, c, "member replace 3 --no-wait", 0, "", "kvctl:   kvnode --data DIR --join 10.0.0.1:8300 --insecure --peer HOST:PORT --client HOST:PORT --replace node-3\n")
+	o := expect(t, c, "member replace 3 --no-wait", 0, "", "kvctl:   kvnode --data DIR --join 10.0.0.1:8300 --insecure --peer HOST:PORT --client HOST:PORT --replace node-3\n")
+	const file = "kvctl:   join = \"10.0.0.1:8300\"\nkvctl:   peer = \"HOST:PORT\"\nkvctl:   replace = \"node-3\" "
+	if !strings.Contains(o.errOut, file) {
+		t.Errorf("what a package's file needs is missing: %s", o.errOut)
+	}
 }
 
 // The command for a cluster with TLS and tokens has what a node needs there.
@@ -213,7 +217,7 @@ func TestTheCommandToJoinHasTLS(t *testing.T) {
 	for secret, want := range map[string]string{"": "FILE", "s": "FILE --acl"} {
 		a := newApp(nil, nil, io.Discard, io.Discard)
 		a.endpoints, a.token = []string{"https://h:1"}, secret
-		got := a.joinCommand(t.Context(), dial(t, c))
+		got := a.joinCommand(a.joinAddress(t.Context(), dial(t, c)))
 		if got != "kvnode --data DIR --join 10.0.0.1:8300 --tls-cert FILE --tls-key FILE --tls-ca "+want {
 			t.Error(got)
 		}
