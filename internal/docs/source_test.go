@@ -184,9 +184,9 @@ func TestMetricsThatAreNamedExist(t *testing.T) {
 
 var flagName = regexp.MustCompile(`(?:^|[\s'"(\[])--([a-z][a-z0-9-]+)`)
 
-// otherFlags are flags of every command, and of other programs: curl, docker, kubectl, etcd, chrt.
+// otherFlags are flags of every command, and of other programs: curl, docker, kubectl, etcd, chrt, apt, dpkg.
 var otherFlags = []string{"help", "version", "url-query", "init", "heartbeat-interval", "election-timeout", "rr",
-	"detach", "from-file", "from-literal"}
+	"detach", "from-file", "from-literal", "no-install-recommends", "force-confold"}
 
 // TestFlagsThatAreNamedExist looks at all flags, also those that stand alone. That a command has them is for the tests of
 // cmd/kvnode, cmd/kvctl and jepsen.
