@@ -45,7 +45,7 @@ func (a *Archiver) register(reg prometheus.Registerer) {
 			func(s *api.ArchiveStatus) float64 { return ageOf(s.Full, a.now()) }},
 		"archive_verified_age_seconds": {"Age of the newest full copy that was verified; -1: none is known.",
 			func(s *api.ArchiveStatus) float64 { return ageOf(s.Verified, a.now()) }},
-		"archive_last_verified_seconds": {"Time since a verification has last succeeded; -1: none is known.",
+		"archive_verification_age_seconds": {"Time since a verification has last succeeded; -1: none is known.",
 			func(s *api.ArchiveStatus) float64 {
 				if s.Verified == nil {
 					return -1
