@@ -95,7 +95,8 @@ func protected(err error, unit, dir string) error {
 		"its unit, " + unit + ", lets it write nowhere but to its own directories (ProtectSystem); type as root:",
 	}
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) { // of one that is there neither owner nor mode are changed
-		advice = append(advice, "install -d -o "+ownfile.UserName(os.Geteuid())+" -m 700 "+shown.Word(dir))
+		word := shown.Word(dir)
+		advice = append(advice, "mkdir -p "+word+" && chown "+ownfile.UserName(os.Geteuid())+": "+word)
 	}
 	value := dir
 	if strings.ContainsAny(dir, " \t\"'\\") {
