@@ -20,8 +20,8 @@ import (
 const defaultCADir = "./tenure-ca"
 
 // otherFiles is a sentence of the help of commands that look into the directory of an authority.
-const otherFiles = "Certificates that are\nelsewhere, such as those that were made with --out, are not looked for: name their " +
-	"files."
+const otherFiles = "Certificates that are\nelsewhere, such as those that were made with --out, are not looked for: " +
+	"name their files."
 
 func newCA(a *app) *cobra.Command {
 	var dir string

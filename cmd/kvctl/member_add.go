@@ -146,8 +146,8 @@ func (m *memberAdd) await(ctx context.Context, c *client.Client) error {
 	})
 }
 
-// joinAddress returns the address at which a node joins the cluster. If no node listens for that, a note says what to do
-// first.
+// joinAddress returns the address at which a node joins the cluster. If no node listens for that, a note says what to
+// do first.
 func (a *app) joinAddress(ctx context.Context, c *client.Client) string {
 	address := "HOST:PORT"
 	if l, err := c.Members().List(ctx); err == nil {

@@ -12,8 +12,8 @@ import (
 	"tenure/server"
 )
 
-// adviceError is an error and what to do about it: sentences and command lines. On standard error each has a line of its
-// own, from which a command can be copied.
+// adviceError is an error and what to do about it: sentences and command lines. On standard error each has a line of
+// its own, from which a command can be copied.
 type adviceError struct {
 	err    error
 	advice []string
@@ -48,7 +48,8 @@ func lines(err error) []string {
 	return list
 }
 
-// showEnd tells why this process ends: a person, the journal, and a supervisor, which would show what the node did last.
+// showEnd tells why this process ends: a person, the journal, and a supervisor, which would show what the node did
+// last.
 func showEnd(stderr io.Writer, err error) {
 	priority := ""
 	switch {

@@ -111,8 +111,8 @@ func (s *settings) checkJoin() error {
 	return nil
 }
 
-// tellReplace logs what --replace does at this start, and that it may stay behind: then a directory that is empty later,
-// maybe because its disk is not mounted, costs its node's place without a word of an operator.
+// tellReplace logs what --replace does at this start, and that it may stay behind: then a directory that is empty
+// later, maybe because its disk is not mounted, costs its node's place without a word of an operator.
 func (s *settings) tellReplace(log zerolog.Logger) {
 	if s.cfg.Replace == "" || s.anew {
 		return
@@ -123,8 +123,8 @@ func (s *settings) tellReplace(log zerolog.Logger) {
 			s.name("replace"), shown.Word(s.cfg.Replace), after)
 		return
 	}
-	log.Warn().Msgf("%s %s: this node takes the place of %[2]s, with a copy of the state of the others; remove the setting "+
-		"once the node is a member: %s", s.name("replace"), shown.Word(s.cfg.Replace), after)
+	log.Warn().Msgf("%s %s: this node takes the place of %[2]s, with a copy of the state of the others; remove the "+
+		"setting once the node is a member: %s", s.name("replace"), shown.Word(s.cfg.Replace), after)
 }
 
 // checkAdvertised refuses to join with addresses at which the others could not reach this node. They are told the

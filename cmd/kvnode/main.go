@@ -105,7 +105,8 @@ func withOwner(err error, args []string) error {
 	case !errors.As(err, &other):
 		return err
 	}
-	return fmt.Errorf("%w; %s", err, other.Remedy(words([]string{program})+" "+asOwner(err, other, args), shown.Word(other.Dir)))
+	command := words([]string{program}) + " " + asOwner(err, other, args)
+	return fmt.Errorf("%w; %s", err, other.Remedy(command, shown.Word(other.Dir)))
 }
 
 func exitCode(err error) int {

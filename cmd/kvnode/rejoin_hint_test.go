@@ -100,7 +100,8 @@ func TestRejoinStopsWhenReady(t *testing.T) {
 // What is said of a node without its data are lines that can be read, and each is said once where people read the log.
 func TestAWipedNodeIsToldInLines(t *testing.T) {
 	inEmptyDir(t, nil)
-	lost := &transport.BootstrapError{Kind: server.ErrWiped, Text: "node 3 takes no part. It has store a. Start the node with it"}
+	lost := &transport.BootstrapError{Kind: server.ErrWiped,
+		Text: "node 3 takes no part. It has store a. Start the node with it"}
 	for format, times := range map[string]int{formatText: 1, formatJSON: 2} {
 		o := command(t, lost, nil, "--id", "3", "--cluster", "3=127.0.0.1:83,4=127.0.0.1:84", "--log-format", format)
 		const want = "kvnode: node 3 takes no part\n  It has store a\n  Start the node with it\n" +

@@ -240,8 +240,8 @@ func (d *Dir) RenewAuthority(validity time.Duration, now time.Time) (*x509.Certi
 }
 
 // Retire takes all authorities but the one that signs out of the bundle, and returns them. A certificate in the
-// directory, or in the files also, that one of them has signed is an error: it would be good no more. Their lists of revoked certificates go
-// with them: a node refuses a list of nobody.
+// directory, or in the files also, that one of them has signed is an error: it would be good no more. Their lists of
+// revoked certificates go with them: a node refuses a list of nobody.
 func (d *Dir) Retire(now time.Time, also ...string) ([]*x509.Certificate, error) {
 	files, err := d.Leaves()
 	if err != nil {

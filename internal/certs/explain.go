@@ -112,7 +112,8 @@ func (e explained) Error() string { return e.text }
 func (e explained) Unwrap() error { return e.err }
 
 // CommandForNode returns the command line that makes a certificate for the node of that name where the authority is,
-// beside the files that are there. has is a certificate of the node's machine, whose hosts it takes; nil if none is known.
+// beside the files that are there. has is a certificate of the node's machine, whose hosts it takes; nil if none is
+// known.
 func CommandForNode(name string, has *x509.Certificate) string {
 	hosts := "HOST"
 	if has != nil && len(Hosts(has)) > 0 {

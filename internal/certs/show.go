@@ -19,8 +19,8 @@ type Shown struct {
 	List *RevokedList
 }
 
-// Show returns what is in the bundle, in the lists of revoked certificates, and in the files of nodes and clients: those
-// in the directory, and also those that are elsewhere.
+// Show returns what is in the bundle, in the lists of revoked certificates, and in the files of nodes and clients:
+// those in the directory, and also those that are elsewhere.
 func (d *Dir) Show(now time.Time, also ...string) ([]Shown, error) {
 	var out []Shown
 	pool := x509.NewCertPool()

@@ -99,8 +99,8 @@ func (p *prometheus) query(ctx context.Context, expr string) ([]sample, error) {
 	return answer.Data.Result, nil
 }
 
-// notTried is an alert that most clusters here would have for good, since nobody makes a backup of them. The unit test of
-// the rules tries it.
+// notTried is an alert that most clusters here would have for good, since nobody makes a backup of them. The unit test
+// of the rules tries it.
 const notTried = "TenureBackupNone"
 
 // firing returns the alerts that fire, sorted.

@@ -93,6 +93,7 @@ func MovedNote(who string, m ident.Member, peer, client string) string {
 		return ""
 	}
 	return fmt.Sprintf("the members look for %s at %s, and it was started with %s: if it is reached where they look, start "+
-		"it with %s; otherwise type: kvctl member update %s %s", who, strings.Join(listed, " and "), strings.Join(own, " and "),
+		"it with %s; otherwise type: kvctl member update %s %s", who, strings.Join(listed, " and "),
+		strings.Join(own, " and "),
 		strings.Join(advertise, " "), shown.Word(members.NameOf(m)), strings.Join(update, " "))
 }

@@ -301,7 +301,8 @@ func (r *Record) fitsSeat(op Operation, certified bool) error {
 		return nil
 	}
 	return refuse(Invalid, "operation %v waits for a node named %s, and the certificate of the node that joins is that "+
-		"of %s: give it one of kvctl ca node %[2]s --hosts HOST --out DIR, or take the operation back with kvctl member cancel %[4]s", run,
+		"of %s: give it one of kvctl ca node %[2]s --hosts HOST --out DIR, or take the operation back with kvctl member "+
+		"cancel %[4]s", run,
 		shown.Word(seat), shown.Word(op.Member.Name), shown.Word(run.ID))
 }
 

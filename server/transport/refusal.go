@@ -34,8 +34,8 @@ func wrongNode(dialled, answered ballot.NodeID, m ident.Membership) *Refusal {
 	now, _, known := m.Find(answered)
 	switch {
 	case known && nameOf(was) == nameOf(now):
-		return refuse(wire.ReasonNotReady, "node %d takes the place of node %d, %s, at the address of which it answers: this "+
-			"ends when node %[2]d is removed", answered, dialled, nameOf(was))
+		return refuse(wire.ReasonNotReady, "node %d takes the place of node %d, %s, at the address of which it answers: "+
+			"this ends when node %[2]d is removed", answered, dialled, nameOf(was))
 	case !known && (m.Number > 1 || m.Change > 0):
 		return refuse(wire.ReasonNode, "the address of node %d, %s, leads to node %d, which is not in membership %d: if it "+
 			"takes the place of that node, this ends by itself; otherwise it is started at an address of another node",
