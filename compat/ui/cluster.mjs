@@ -5,6 +5,7 @@ import {
   check,
   end,
   has,
+  masterNow,
   nodes,
   open,
   order,
@@ -20,14 +21,6 @@ import { join } from "node:path";
 
 const tellsWithin = 1500; // ms after the kill of the master
 const rounds = 10;
-
-const masterNow = () =>
-  until("a master", async () => {
-    for (const node of nodes) {
-      const s = await statusOf(node).catch(() => null);
-      if (s?.role === "master") return s.node;
-    }
-  });
 
 const allHeard = (page) => has(page, "All 3 voters are heard");
 

@@ -1,13 +1,27 @@
 // What a person has typed is not lost without a question, and keys are shown at once when there is no master.
-import { api, check, end, has, nodes, open, order, pause, run, show, sound, statusOf, until } from "./harness.mjs";
+import {
+  answer,
+  api,
+  check,
+  end,
+  has,
+  nodes,
+  open,
+  order,
+  pause,
+  put,
+  run,
+  show,
+  sound,
+  statusOf,
+  until,
+} from "./harness.mjs";
 
-const put = (key, value) => api("PUT", "/v1/kv/" + encodeURIComponent(key), value);
 await put("app/config", "first");
 await put("app/other", "another");
 
 const value = (page) => page.getByLabel("Value");
 const question = (page) => page.locator("dialog").getByText("Leave without saving?");
-const answer = (page, name) => page.locator("dialog").getByRole("button", { name }).click();
 
 // edit begins to edit app/config, and types a text.
 async function edit(page, text) {

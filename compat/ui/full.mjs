@@ -1,9 +1,9 @@
 // The page of a cluster whose disks are at their quota.
-import { api, check, end, has, nodes, open, picture, run, show, sound, statusOf, until } from "./harness.mjs";
+import { check, end, has, nodes, open, picture, put, run, show, sound, statusOf, until } from "./harness.mjs";
 
 const value = new Uint8Array(500000);
 crypto.getRandomValues(value.subarray(0, 65536));
-await api("PUT", "/v1/kv/kept", "small");
+await put("kept", "small");
 await until("the quota", async () => {
   for (let i = 0; i < 100; i++) {
     const { status } = await fetch(`${nodes[0]}/v1/kv/fill%2F${i}`, { method: "PUT", body: value });

@@ -28,7 +28,9 @@ export function check(what, ok, more = "") {
   }
 }
 
+// run carries out one scenario. TENURE_UI_ONLY, a regular expression, picks those whose names match.
 export async function run(name, f) {
+  if (process.env.TENURE_UI_ONLY && !new RegExp(process.env.TENURE_UI_ONLY).test(name)) return;
   const began = Date.now();
   try {
     await f();
@@ -59,6 +61,38 @@ export async function api(method, path, body, headers = {}) {
 }
 
 export const statusOf = async (node) => JSON.parse(await api("GET", node + "/v1/status"));
+
+// put writes a key.
+export const put = (key, value, headers) => api("PUT", "/v1/kv/" + encodeURIComponent(key), value, headers);
+
+// masterNow waits for a master, and returns its number.
+export const masterNow = () =>
+  until("a master", async () => {
+    for (const node of nodes) {
+      const s = await statusOf(node).catch(() => null);
+      if (s?.role === "master") return s.node;
+    }
+  });
+
+// hostile is a name that would become an element if the page took text for markup.
+export const hostile = "<img src=x onerror=alert(1)>";
+
+// as returns the headers of a request with a token.
+export const as = (secret) => ({ "X-Consul-Token": secret });
+
+// bootstrap makes the first token of a cluster, which may do everything, and returns its secret.
+export const bootstrap = async () =>
+  JSON.parse(await until("a bootstrap", () => api("PUT", "/v1/acl/bootstrap").catch(() => null))).SecretID;
+
+// policy makes one, as a token may.
+export const policy = (root, Name, Rules, more) =>
+  api("PUT", "/v1/acl/policy", JSON.stringify({ Name, Rules, ...more }), as(root));
+
+// token makes one that has policies, and returns its secret.
+export async function token(root, Policies, more) {
+  const body = JSON.stringify({ Policies: Policies.map((Name) => ({ Name })), ...more });
+  return JSON.parse(await api("PUT", "/v1/acl/token", body, as(root))).SecretID;
+}
 
 const browser = await chromium.launch({
   executablePath: program,
@@ -105,6 +139,20 @@ export async function show(page, fragment, text) {
   }, fragment);
   await has(page, text);
 }
+
+// logIn gives the page a token, and waits for what it then says.
+export async function logIn(page, secret, says = "What it may do") {
+  await show(page, "#access", "Secret of the token");
+  await page.getByLabel("Secret of the token").fill(secret);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await has(page, says);
+}
+
+// button finds one by its whole name.
+export const button = (page, name) => page.getByRole("button", { name, exact: true });
+
+// answer presses a button of the question that is asked.
+export const answer = (page, name) => page.locator("dialog").getByRole("button", { name }).click();
 
 export const has = (page, text) => page.locator("#main").getByText(text).first().waitFor();
 

@@ -6,11 +6,14 @@ import {
   dir,
   end,
   has,
+  hostile,
+  masterNow,
   nodes,
   open,
   order,
   pause,
   picture,
+  put,
   run,
   show,
   sound,
@@ -19,9 +22,6 @@ import {
 } from "./harness.mjs";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-
-const hostile = "<img src=x onerror=alert(1)>";
-const put = (key, value) => api("PUT", "/v1/kv/" + encodeURIComponent(key), value);
 
 await put(hostile, hostile);
 const reversed = "rtl/\u202eevil\u200b"; // looks like another name
@@ -240,18 +240,10 @@ await run("a backup is downloaded", async () => {
   await page.context().close();
 });
 
-const master = async () =>
-  until("a master", async () => {
-    for (const node of nodes) {
-      const s = await statusOf(node).catch(() => null);
-      if (s?.role === "master") return s.node;
-    }
-  });
-
 await run("plans, drains and transfers", async () => {
   const page = await open(nodes[0]);
   await show(page, "#cluster", "Members");
-  const old = await master();
+  const old = await masterNow();
   const other = [1, 2, 3].find((n) => n !== old);
   await page.getByRole("button", { name: `Remove node ${other}` }).click();
   await page.locator("dialog").getByText("is settled").waitFor();
@@ -271,18 +263,18 @@ await run("plans, drains and transfers", async () => {
   await page.locator("dialog").getByRole("button", { name: "Hand over" }).click();
   await page.getByRole("heading", { name: `Node ${other} is master` }).waitFor();
   await has(page, `Node ${other} gained the lease`);
-  check("the nodes agree", (await master()) === other);
+  check("the nodes agree", (await masterNow()) === other);
   await page.context().close();
 });
 
 await run("the master is killed", async () => {
-  const old = await master();
+  const old = await masterNow();
   const left = [1, 2, 3].filter((n) => n !== old);
   const page = await open(nodes[left[0] - 1], { quiet: true });
   const lost = await open(nodes[old - 1], { quiet: true });
   for (const p of [page, lost]) await has(p, "All 3 voters are heard");
   await order(`kill ${old}`);
-  const now = await master();
+  const now = await masterNow();
   await page.getByRole("heading", { name: `Node ${now} is master` }).waitFor();
   await has(page, `Node ${old} is not connected`);
   await sound(page, "without a node");

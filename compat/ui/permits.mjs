@@ -1,32 +1,34 @@
 // The page of a cluster with tokens says what a token may not do before a person types or presses.
-import { api, check, end, has, nodes, open, run, show, sound, until } from "./harness.mjs";
+import {
+  api,
+  as,
+  bootstrap,
+  check,
+  end,
+  has,
+  logIn,
+  nodes,
+  open,
+  policy,
+  put,
+  run,
+  show,
+  sound,
+  token,
+  until,
+} from "./harness.mjs";
 
-const root = JSON.parse(
-  await until("a bootstrap", () => api("PUT", "/v1/acl/bootstrap").catch(() => null)),
-).SecretID;
-const asRoot = { "X-Consul-Token": root };
-
-// token makes one with these rules, and returns its secret.
-async function token(name, rules) {
-  await api("PUT", "/v1/acl/policy", JSON.stringify({ Name: name, Rules: rules }), asRoot);
-  const body = JSON.stringify({ Description: name, Policies: [{ Name: name }] });
-  return JSON.parse(await api("PUT", "/v1/acl/token", body, asRoot)).SecretID;
-}
-const reader = await token(
+const root = await bootstrap();
+const asRoot = as(root);
+await policy(
+  root,
   "reader",
   `key_prefix "app/" { policy = "read" } key "app/mine" { policy = "write" }
    session_prefix "" { policy = "read" }`,
 );
-await api("PUT", "/v1/kv/app%2Fshown", "seen", asRoot);
-await api("PUT", "/v1/kv/app%2Fmine", "own", asRoot);
-
-// logIn gives the page a token.
-async function logIn(page, secret) {
-  await show(page, "#access", "Secret of the token");
-  await page.getByLabel("Secret of the token").fill(secret);
-  await page.getByRole("button", { name: "Log in" }).click();
-  await has(page, "What it may do");
-}
+const reader = await token(root, ["reader"], { Description: "reader" });
+await put("app/shown", "seen", asRoot);
+await put("app/mine", "own", asRoot);
 
 await run("a key that may only be read", async () => {
   const page = await open(nodes[1], { quiet: true, width: 320, scheme: "dark" });

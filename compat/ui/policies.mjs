@@ -1,31 +1,34 @@
 // Tokens and policies on the page: listed, made, narrowed and revoked; a secret is shown once.
-import { api, check, end, has, nodes, open, run, show, sound, until } from "./harness.mjs";
+import {
+  answer,
+  api,
+  as,
+  bootstrap,
+  button,
+  check,
+  end,
+  has,
+  hostile,
+  logIn,
+  nodes,
+  open,
+  policy,
+  run,
+  show,
+  sound,
+  token,
+  until,
+} from "./harness.mjs";
 
-const root = JSON.parse(
-  await until("a bootstrap", () => api("PUT", "/v1/acl/bootstrap").catch(() => null)),
-).SecretID;
-const asRoot = { "X-Consul-Token": root };
-const as = (secret) => ({ "X-Consul-Token": secret });
-const hostile = "<img src=x onerror=alert(1)>";
+const root = await bootstrap();
+const asRoot = as(root);
 for (const [Name, Rules] of [
   ["reader", 'key_prefix "" { policy = "read" }'],
   ["writer", 'key_prefix "" { policy = "write" }'],
   ["lister", 'acl = "read"'],
 ])
-  await api("PUT", "/v1/acl/policy", JSON.stringify({ Name, Rules, Description: hostile }), asRoot);
-const lister = JSON.parse(
-  await api("PUT", "/v1/acl/token", JSON.stringify({ Name: "lister", Policies: [{ Name: "lister" }] }), asRoot),
-).SecretID;
-
-// logIn gives the page a token.
-async function logIn(page, secret) {
-  await show(page, "#access", "Secret of the token");
-  await page.getByLabel("Secret of the token").fill(secret);
-  await page.getByRole("button", { name: "Log in" }).click();
-  await has(page, "What it may do");
-}
-const button = (page, name) => page.getByRole("button", { name, exact: true });
-const answer = (page, name) => page.locator("dialog").getByRole("button", { name }).click();
+  await policy(root, Name, Rules, { Description: hostile });
+const lister = await token(root, ["lister"], { Name: "lister" });
 const status = async (secret, method, path) =>
   (await fetch(nodes[0] + path, { method, body: method === "PUT" ? "x" : undefined, headers: as(secret) })).status;
 

@@ -1,31 +1,30 @@
 // The page of a cluster with tokens: what it shows without one, how a person logs in, and that the secret stays in the
 // tab.
-import { api, check, dir, end, has, nodes, open, picture, run, show, sound, until } from "./harness.mjs";
+import {
+  as,
+  bootstrap,
+  check,
+  dir,
+  end,
+  has,
+  logIn,
+  nodes,
+  open,
+  picture,
+  policy,
+  put,
+  run,
+  show,
+  sound,
+  token,
+} from "./harness.mjs";
 import { join } from "node:path";
 
-const root = JSON.parse(
-  await until("a bootstrap", () => api("PUT", "/v1/acl/bootstrap").catch(() => null)),
-).SecretID;
-const asRoot = { "X-Consul-Token": root };
-const rules = 'key_prefix "app/" { policy = "read" } session_prefix "" { policy = "read" }';
-await api("PUT", "/v1/acl/policy", JSON.stringify({ Name: "reader", Rules: rules }), asRoot);
-const reader = JSON.parse(
-  await api(
-    "PUT",
-    "/v1/acl/token",
-    JSON.stringify({ Description: "for dashboards", Policies: [{ Name: "reader" }] }),
-    asRoot,
-  ),
-).SecretID;
-await api("PUT", "/v1/kv/app%2Fshown", "seen", asRoot);
-await api("PUT", "/v1/kv/hidden", "secret", asRoot);
-
-// logIn gives the page a token.
-async function logIn(page, secret) {
-  await show(page, "#access", "Secret of the token");
-  await page.getByLabel("Secret of the token").fill(secret);
-  await page.getByRole("button", { name: "Log in" }).click();
-}
+const root = await bootstrap();
+await policy(root, "reader", 'key_prefix "app/" { policy = "read" } session_prefix "" { policy = "read" }');
+const reader = await token(root, ["reader"], { Description: "for dashboards" });
+await put("app/shown", "seen", as(root));
+await put("hidden", "secret", as(root));
 
 await run("without a token", async () => {
   const page = await open(nodes[0], { quiet: true });
@@ -42,8 +41,7 @@ await run("without a token", async () => {
     await sound(page, fragment);
   }
   check("no secret is shown", !(await page.content()).includes("secret"));
-  await logIn(page, "no-such-token");
-  await has(page, "ACL not found");
+  await logIn(page, "no-such-token", "ACL not found");
   await sound(page, "a wrong token");
   await picture(page, "login-1280-light");
   await page.context().close();
@@ -51,8 +49,7 @@ await run("without a token", async () => {
 
 await run("with a token that may read some", async () => {
   const page = await open(nodes[1], { quiet: true, width: 320, scheme: "dark" });
-  await logIn(page, reader);
-  await has(page, 'key_prefix "app/"');
+  await logIn(page, reader, 'key_prefix "app/"');
   await has(page, "for dashboards");
   await sound(page, "what a token may do");
   await picture(page, "token-320-dark");
@@ -92,8 +89,7 @@ await run("with a token that may read some", async () => {
 
 await run("a backup with a token", async () => {
   const page = await open(nodes[0], { quiet: true });
-  await logIn(page, root);
-  await has(page, "global-management");
+  await logIn(page, root, "global-management");
   await page.evaluate(() => {
     delete window.showSaveFilePicker;
   }); // nobody answers its question here
