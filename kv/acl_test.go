@@ -76,6 +76,35 @@ func TestTokensAndPolicies(t *testing.T) {
 	}
 }
 
+// An update with an index replaces what has that ModifyIndex. Else it changes nothing.
+func TestUpdatesOfTokensAndPoliciesWithAnIndex(t *testing.T) {
+	m := newMachine(t, small).atLevel()
+	m.do(PutPolicy(policyOf(1, "p"), true), PutToken(tokenOf(1, "p"), true), PutPolicy(policyOf(1, "q"), false)) // 2 to 4
+	token := tokenOf(1)
+	token.Secret = SecretHash{}
+	stale := Result{Code: CodeCondition, Revision: 4}
+	for _, index := range []uint64{1, 2, 3, 5} {
+		m.want(IfAt(PutPolicy(policyOf(1, "r"), false), index), stale)
+	}
+	m.want(IfAt(PutToken(token, false), 4), stale)
+	m.want(IfAt(PutPolicy(policyOf(2, "r"), false), 4), Result{Code: CodeMissing, Revision: 4, Body: "policy " + sessionID(2)})
+	if p, _ := m.ACL().Policy(sessionID(1)); m.ACL().Revision() != 4 || p.Name != "q" || m.rights("secret1") != "1 q" {
+		t.Errorf("a refused update has changed something: %+v, %s", p, m.rights("secret1"))
+	}
+	m.want(IfAt(PutPolicy(policyOf(1, "r"), false), 4), Result{Code: CodeDone, Revision: 5})
+	m.want(IfAt(PutToken(token, false), 3), Result{Code: CodeDone, Revision: 6})
+	if p, _ := m.ACL().Policy(sessionID(1)); p.Name != "r" || p.ModifyIndex != 5 || p.CreateIndex != 2 {
+		t.Errorf("%+v", p)
+	}
+	anyone := Token{Accessor: AnonymousToken, Policies: []string{"r"}}
+	m.want(IfAt(PutToken(anyone, false), 2), Result{Code: CodeCondition, Revision: 6})
+	m.want(IfAt(PutToken(anyone, false), FirstRevision), Result{Code: CodeDone, Revision: 7})
+	made := IfAt(PutToken(tokenOf(2), true), 7)
+	if err := made.Validate(); err == nil {
+		t.Error("an update may give a secret")
+	}
+}
+
 func TestWhatIsRefusedOfTokensAndPolicies(t *testing.T) {
 	m := newMachine(t, small).atLevel()
 	certified := func(n int, cert string) Token {

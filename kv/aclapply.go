@@ -47,6 +47,12 @@ func (x *aclChange) changeACL(narrows bool) *ACL {
 	return next
 }
 
+// creates reports whether a put of a policy or token makes a new one.
+func (c *Command) creates() bool { return c.HasIndex && c.Index == 0 }
+
+// finds reports whether a put of a policy or token that has that ModifyIndex meets its condition.
+func (c *Command) finds(modified uint64) bool { return !c.HasIndex || c.Index == modified }
+
 // putPolicy carries out OpPutPolicy.
 func (x *aclChange) putPolicy(c *Command) Result {
 	p, _ := decodePolicyValue(c.Value)
@@ -54,10 +60,12 @@ func (x *aclChange) putPolicy(c *Command) Result {
 	old, exists := a.policies.Get(p.ID)
 	named, taken := a.PolicyByName(p.Name)
 	switch {
-	case c.HasIndex && exists:
+	case c.creates() && exists:
 		return x.because(CodeExists, "policy %s", p.ID)
-	case !c.HasIndex && !exists:
+	case !c.creates() && !exists:
 		return x.because(CodeMissing, "policy %s", p.ID)
+	case exists && !c.finds(old.ModifyIndex):
+		return x.unchanged(CodeCondition)
 	case taken && named.ID != p.ID:
 		return x.because(CodeExists, "a policy named %q", p.Name)
 	case !exists && a.policies.Len() >= x.limits.Policies:
@@ -93,12 +101,15 @@ func (x *aclChange) putToken(c *Command) Result {
 	if missing := x.acl.link(t); missing != "" {
 		return x.because(CodeMissing, "policy %s", missing)
 	}
-	if c.HasIndex {
+	if c.creates() {
 		return x.createToken(t)
 	}
 	old, exists := x.acl.Token(t.Accessor)
 	if !exists {
 		return x.because(CodeMissing, "token %s", t.Accessor)
+	}
+	if !c.finds(old.ModifyIndex) {
+		return x.unchanged(CodeCondition)
 	}
 	if other, taken := x.acl.TokenOfCertificate(t.Certificate); taken && other.Accessor != t.Accessor {
 		return x.because(CodeExists, "a token of certificate %q", t.Certificate)

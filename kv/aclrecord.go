@@ -61,6 +61,13 @@ func Bootstrap(t Token, reset int64) Command {
 	return Command{Op: OpBootstrap, Num: reset, Value: codec.Marshal(t.value())}
 }
 
+// IfAt returns a command of PutPolicy or PutToken that replaces, made conditional on the ModifyIndex of what it
+// replaces, which is at least 1.
+func IfAt(c Command, index uint64) Command {
+	c.HasIndex, c.Index = true, index
+	return c
+}
+
 // DropPolicy returns the command that deletes a policy.
 func DropPolicy(id string) Command { return Command{Op: OpDropPolicy, Value: []byte(id)} }
 
@@ -133,10 +140,10 @@ func (c *Command) validateACL() error {
 		_, err = decodePolicyValue(c.Value)
 	case OpPutToken:
 		t, err = decodeTokenValue(c.Value)
-		if err == nil && c.HasIndex != (t.Secret != SecretHash{}) {
+		if err == nil && c.creates() != (t.Secret != SecretHash{}) {
 			err = fmt.Errorf("a secret is given when a token is created, and only then")
 		}
-		if err == nil && !c.HasIndex && (t.Created|t.Expires != 0) {
+		if err == nil && !c.creates() && (t.Created|t.Expires != 0) {
 			err = fmt.Errorf("the times of a token are given when it is created, and only then")
 		}
 	case OpBootstrap:
@@ -148,9 +155,6 @@ func (c *Command) validateACL() error {
 		if id := string(c.Value); !validUUID(id) || id == ManagementPolicy || id == AnonymousToken {
 			err = fmt.Errorf("%.40q is not the ID of what can be deleted", id)
 		}
-	}
-	if err == nil && c.Index != 0 {
-		err = fmt.Errorf("index %d: must be 0", c.Index)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrCommand, err)

@@ -56,9 +56,10 @@ const (
 	OpInstall    Op = 21 // the upload, of Num pieces, replaces the state; Result.Count is how many keys it has
 	OpDropStaged Op = 22 // forget the upload; with an Arm, which the master gives, only if it has so many pieces
 
-	// Tokens and policies (acl.go). Value is what PutPolicy and PutToken make of one, or an ID. With HasIndex a put
-	// creates: the policy or token must not exist yet (CodeExists). Without, it must exist (CodeMissing). With either
-	// code Result.Body names it.
+	// Tokens and policies (acl.go). Value is what PutPolicy and PutToken make of one, or an ID. With HasIndex and an
+	// Index of 0 a put creates: the policy or token must not exist yet (CodeExists). Else it must exist (CodeMissing).
+	// With either code Result.Body names it. With HasIndex and another Index, that must be its ModifyIndex
+	// (CodeCondition).
 	OpPutPolicy  Op = 23
 	OpDropPolicy Op = 24
 	OpPutToken   Op = 25
@@ -118,7 +119,8 @@ type Command struct {
 	Value []byte
 	Flags uint64
 	// HasIndex makes OpSet and OpDelete conditional on Key's ModifyIndex being Index. For OpSet an Index of 0 means
-	// that Key must be absent. For OpDelete an absent Key satisfies every Index, and a present one never 0.
+	// that Key must be absent. For OpDelete an absent Key satisfies every Index, and a present one never 0. For OpPrune,
+	// OpDropFence, OpPutPolicy and OpPutToken see there.
 	HasIndex bool
 	Index    uint64
 	// IdemKey and Base make the command applied at most once (see the package comment). An empty IdemKey is none; Base

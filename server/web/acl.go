@@ -3,6 +3,7 @@ package web
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -33,8 +34,11 @@ func (h *aclHandler) read(x *exchange, rules *rules) (*kv.ACL, query, error) {
 }
 
 // mayWrite reads the query and the body of a request to change tokens or policies, and returns what there is now.
-func (h *aclHandler) mayWrite(x *exchange, body any) (*kv.ACL, query, error) {
-	q, err := parseQuery(x.r.URL.RawQuery, &consulWriteRules)
+func (h *aclHandler) mayWrite(x *exchange, rules *rules, body any) (*kv.ACL, query, error) {
+	q, err := parseQuery(x.r.URL.RawQuery, rules)
+	if err == nil && q.has(nCas) && q.cas == 0 {
+		err = errNothingThere
+	}
 	if err == nil && body != nil {
 		err = h.bodies.readJSON(x, maxACLBytes, body)
 	}
@@ -44,6 +48,18 @@ func (h *aclHandler) mayWrite(x *exchange, body any) (*kv.ACL, query, error) {
 	x.aboutIDIn(x.r.URL.Path)
 	a, err := x.req.MayChangeACL()
 	return a, q, err
+}
+
+// errNothingThere refuses a condition that never holds: what is changed exists.
+var errNothingThere = service.Invalid("`cas=0` is never true of what exists: give the ModifyIndex that you have read: " +
+	"nothing was changed")
+
+// ifAt makes c, which replaces a policy or token, conditional if the query says so.
+func (q *query) ifAt(c kv.Command) kv.Command {
+	if q.has(nCas) {
+		return kv.IfAt(c, q.cas)
+	}
+	return c
 }
 
 // apply has c applied, and returns tokens and policies that have it, if this node has applied it in time; else older
@@ -66,6 +82,9 @@ func (h *aclHandler) apply(x *exchange, c *kv.Command) (kv.Result, *kv.ACL, erro
 		return res, nil, service.Bootstrapped(res.Count) // by another one just now
 	case kv.CodeExists:
 		return res, nil, service.Invalid("there is %s already: nothing was changed", res.Body)
+	case kv.CodeCondition:
+		return res, nil, service.Refuse(api.CodeCondition, "its ModifyIndex is not "+strconv.FormatUint(c.Index, 10)+
+			": somebody has changed it: nothing was changed: read it again")
 	case kv.CodeMissing:
 		return res, nil, service.Invalid("there is no %s: nothing was changed", res.Body)
 	}

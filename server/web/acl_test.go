@@ -95,6 +95,46 @@ func TestPolicyEndpoints(t *testing.T) {
 	g.wants("GET", "/v1/acl/policy/"+p.ID, "", 404, "does not exist")
 }
 
+// An update with cas is done only if nobody has changed the policy or token since it was read.
+func TestUpdatesWithACondition(t *testing.T) {
+	g := newGuarded(t).as(root)
+	var p, changed api.Policy
+	var token, again api.Token
+	g.decoded("PUT", "/v1/acl/policy", `{"Name":"app"}`, &p)
+	g.decoded("PUT", "/v1/acl/token", `{"Description":"d"}`, &token)
+	at := func(path, id string, index uint64) string { return fmt.Sprintf("%s%s?cas=%d", path, id, index) }
+	g.decoded("PUT", at(api.PathACLPolicies, p.ID, p.ModifyIndex), `{"Name":"app","Description":"first"}`, &changed)
+	w := g.call("PUT", at(api.PathACLPolicies, p.ID, p.ModifyIndex), `{"Name":"app","Description":"second"}`)
+	if w.Code != 409 || code(w) != api.CodeCondition ||
+		!strings.Contains(w.Body.String(), fmt.Sprintf("its ModifyIndex is not %d", p.ModifyIndex)) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	g.wants("GET", api.PathACLPolicies+p.ID, "", 200, `"Description":"first"`)
+	g.decoded("PUT", at(api.PathACLPolicies, p.ID, changed.ModifyIndex), `{"Name":"app","Description":"third"}`, &p)
+
+	g.decoded("PUT", at(api.PathACLTokens, token.AccessorID, token.ModifyIndex), `{"Description":"first"}`, &again)
+	g.wants("PUT", at(api.PathACLTokens, token.AccessorID, token.ModifyIndex), `{"Description":"second"}`, 409, "ModifyIndex")
+	g.wants("GET", api.PathACLTokens+token.AccessorID, "", 200, `"Description":"first"`)
+	// A retry under its key gets the answer of the first copy, and another condition is another write.
+	for _, c := range []struct {
+		target string
+		status int
+	}{
+		{at(api.PathACLTokens, token.AccessorID, again.ModifyIndex), 200},
+		{at(api.PathACLTokens, token.AccessorID, again.ModifyIndex), 200},
+		{at(api.PathACLTokens, token.AccessorID, again.ModifyIndex+1), 409}, {api.PathACLTokens + token.AccessorID, 409},
+	} {
+		if w := g.keyedCall("PUT", c.target, `{"Description":"kept"}`, "once"); w.Code != c.status {
+			t.Errorf("%s: %d %s", c.target, w.Code, w.Body)
+		}
+	}
+	for _, target := range []string{at(api.PathACLPolicies, p.ID, 0), at(api.PathACLTokens, token.AccessorID, 0)} {
+		g.wants("PUT", target, `{"Name":"app"}`, 400, "never true of what exists")
+	}
+	g.wants("PUT", "/v1/acl/token?cas=1", `{}`, 400, "unknown query name")
+	g.wants("DELETE", at(api.PathACLPolicies, p.ID, 1), "", 400, "unknown query name")
+}
+
 func TestWhatIsWrongAboutTokensIsSaid(t *testing.T) {
 	g := newGuarded(t).as(root)
 	g.made("app", "")

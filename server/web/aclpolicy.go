@@ -42,7 +42,7 @@ func (in *policyBody) policy(id string) (kv.Policy, error) {
 
 func (h *aclHandler) createPolicy(x *exchange) error {
 	var in policyBody
-	_, q, err := h.mayWrite(x, &in)
+	_, q, err := h.mayWrite(x, &consulWriteRules, &in)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (h *aclHandler) createPolicy(x *exchange) error {
 
 func (h *aclHandler) updatePolicy(x *exchange) error {
 	var in policyBody
-	a, q, err := h.mayWrite(x, &in)
+	a, q, err := h.mayWrite(x, &aclUpdateRules, &in)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (h *aclHandler) putPolicy(x *exchange, in *policyBody, q *query, id string,
 		return err
 	}
 	x.req.Line.About(p.Name)
-	c := kv.PutPolicy(p, create)
+	c := q.ifAt(kv.PutPolicy(p, create))
 	res, a, err := h.apply(x, &c)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (h *aclHandler) listPolicies(x *exchange) error {
 
 // deletePolicy ends a policy; true also if there is none.
 func (h *aclHandler) deletePolicy(x *exchange) error {
-	a, q, err := h.mayWrite(x, nil)
+	a, q, err := h.mayWrite(x, &consulWriteRules, nil)
 	if err != nil {
 		return err
 	}

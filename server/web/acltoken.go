@@ -128,7 +128,7 @@ func validToken(c *kv.Command) error {
 
 func (h *aclHandler) updateToken(x *exchange) error {
 	var in tokenBody
-	a, q, err := h.mayWrite(x, &in)
+	a, q, err := h.mayWrite(x, &aclUpdateRules, &in)
 	if err != nil {
 		return err
 	}
@@ -153,11 +153,12 @@ func (h *aclHandler) updateToken(x *exchange) error {
 	if in.Certificate == nil {
 		t.Certificate = old.Certificate
 	}
-	c := kv.PutToken(t, false)
+	c := q.ifAt(kv.PutToken(t, false))
 	c.Said = string(hashOf(struct {
 		Update string
 		To     tokenBody
-	}{accessor, in}))
+		If     uint64 `json:",omitempty"`
+	}{accessor, in, q.cas}))
 	if err := validToken(&c); err != nil {
 		return err
 	}
@@ -199,7 +200,7 @@ func tokenOf(a *kv.ACL, accessor string) (*kv.Token, error) {
 
 // deleteToken ends a token; true also if there is none.
 func (h *aclHandler) deleteToken(x *exchange) error {
-	a, q, err := h.mayWrite(x, nil)
+	a, q, err := h.mayWrite(x, &consulWriteRules, nil)
 	if err != nil {
 		return err
 	}

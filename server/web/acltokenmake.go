@@ -84,7 +84,7 @@ func (x *exchange) made(q *query, a *kv.ACL, res *kv.Result, t kv.Token, secret 
 
 func (h *aclHandler) createToken(x *exchange) error {
 	var in tokenBody
-	a, q, err := h.mayWrite(x, &in)
+	a, q, err := h.mayWrite(x, &consulWriteRules, &in)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (x *exchange) showsSecret(q *query, a *kv.ACL, t *kv.Token, secret string) 
 // cloneToken makes a token with the policies and the end of another one.
 func (h *aclHandler) cloneToken(x *exchange) error {
 	var in api.CloneRequest
-	a, q, err := h.mayWrite(x, &in)
+	a, q, err := h.mayWrite(x, &consulWriteRules, &in)
 	if err != nil {
 		return err
 	}
