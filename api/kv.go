@@ -60,6 +60,7 @@ const (
 	VerbDelete         Verb = "delete"
 	VerbDeleteCAS      Verb = "delete-cas"
 	VerbDeleteTree     Verb = "delete-tree"
+	VerbDeleteTreeCAS  Verb = "delete-tree-cas" // only if no key there was made or changed at a revision above Index
 	VerbCheckValue     Verb = "check-value"
 	VerbAdd            Verb = "add"
 	VerbRename         Verb = "rename"

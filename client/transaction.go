@@ -37,6 +37,7 @@ const (
 	TxnDelete         = api.VerbDelete         // does not fail if the key is absent
 	TxnDeleteCAS      = api.VerbDeleteCAS      // Index: fails unless the key is at Index
 	TxnDeleteTree     = api.VerbDeleteTree     // deletes all entries that start with Key
+	TxnDeleteTreeCAS  = api.VerbDeleteTreeCAS  // Index: fails if one was made or changed at a revision above it
 	TxnAdd            = api.VerbAdd            // Num: fails unless the key holds a number
 	TxnRename         = api.VerbRename         // NewKey: fails if there is no entry
 )

@@ -112,6 +112,28 @@ func TestPruneTakesOneRevision(t *testing.T) {
 	})
 }
 
+// A prune with an index deletes what was there at that revision, and nothing if a key has come or changed since. What
+// was deleted since does not matter.
+func TestAPruneWithAnIndexDeletesOnlyWhatWasSeen(t *testing.T) {
+	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
+		m.atLevel().do(set("a/1", "x"), set("a/2", "x"), set("b", "x")) // 2 to 4
+		next()
+		m.want(prune("a/").at(2), refused(4))
+		m.want(set("a/1", "y"), done(5))
+		m.want(prune("a/").at(4), refused(5))
+		m.want(set("a/3", "y"), done(6))
+		r := m.do(transaction(del("b"), prune("a/").at(5)))[0]
+		if got := story(t, r); got != "condition not met 6; 1! condition not met" {
+			t.Fatal(got)
+		}
+		next()
+		m.want(del("a/3"), deleted(7, 1))
+		m.want(prune("a/").at(5), deleted(8, 2))
+		m.want(prune("a/").at(0), done(8))
+		m.shows("b", "b=x f0 c4 m4 l0")
+	})
+}
+
 func TestPruneOfTooManyIsRefusedWhole(t *testing.T) {
 	m := newMachine(t, small.with(1, 1, 2))
 	m.do(set("a", "1"), set("b", "1"))

@@ -86,7 +86,7 @@ var catalogue = [...]operation{
 	OpDelete: {name: "delete",
 		named: byKey, takes: hasIndex | hasTest | fenced, modes: conditions | ModeReturn | ModeEntry,
 		part: true, step: true, space: frees, tells: itsKey, writes: itsKey},
-	OpPrune: {name: "prune", named: byPrefix, takes: fenced,
+	OpPrune: {name: "prune", named: byPrefix, takes: hasIndex | fenced,
 		part: true, step: true, space: frees, writes: keysBelow},
 	OpAdd: {name: "add", named: byKey, takes: hasNum | fenced, modes: ModeCreate,
 		part: true, step: true, tells: itsKey, writes: itsKey},

@@ -102,7 +102,7 @@ func TestCommandValidation(t *testing.T) {
 		"largest value":        {Command{Op: OpSet, Key: "a", Value: make([]byte, MaxValueBytes)}, true},
 		"delete with a value":  {valued, false},
 		"prune with flags":     {flagged, false},
-		"prune with an index":  {prune("a").at(1), false},
+		"prune with an index":  {prune("a").at(1), true},
 		"index, no condition":  {indexed, false},
 		"longest idem key":     {set("a", "").keyed(long[:MaxIdemKeyBytes], 0), true},
 		"idem key too long":    {set("a", "").keyed(long[:MaxIdemKeyBytes+1], 0), false},

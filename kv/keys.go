@@ -132,20 +132,24 @@ func doom(key string, e *Entry) doomed {
 func (x *executor) prune(c *Command) (Result, error) {
 	var keys []doomed
 	var broken error
-	bare := x.reg.sessions.held.Len()+x.reg.times.expiry.Len()+x.reg.quotas.byPrefix.Len() == 0
+	unmet := false
+	bare := !c.HasIndex && x.reg.sessions.held.Len()+x.reg.times.expiry.Len()+x.reg.quotas.byPrefix.Len() == 0
 	err := x.entries.scan(span{lo: c.Key, hi: prefixEnd(c.Key)}, func(h *hit) bool {
 		d := doomed{key: h.name()}
 		if !bare {
 			var e Entry
 			e, broken = h.peek()
 			d = doom(d.key, &e)
+			unmet = c.HasIndex && e.ModifyIndex > c.Index
 		}
 		keys = append(keys, d)
-		return broken == nil && len(keys) <= x.limits.PruneKeys
+		return broken == nil && !unmet && len(keys) <= x.limits.PruneKeys
 	})
 	switch {
 	case err != nil || broken != nil:
 		return Result{}, errors.Join(err, broken)
+	case unmet:
+		return x.unchanged(CodeCondition), nil
 	case len(keys) > x.limits.PruneKeys:
 		return x.unchanged(CodeTooMany), nil
 	}

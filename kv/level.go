@@ -8,8 +8,8 @@ import (
 // LevelOfACL is the feature level from which on there are tokens, policies and Command.Decided.
 const LevelOfACL = 1
 
-// levelOfFloors is the feature level from which on OpDropFence may set a floor.
-const levelOfFloors = 1
+// levelOfIndexes is the feature level from which on OpDropFence may set a floor and OpPrune may have a condition.
+const levelOfIndexes = 1
 
 // ErrNewer is wrapped by errors that mean that the state has a feature level which this release does not know. The node
 // must stop: it would apply later commands differently from the other nodes.
@@ -31,15 +31,21 @@ func (s *State) Level() uint64 { return s.exec.reg.level }
 // Level returns the lowest feature level at which c is applied. Below it a node answers CodeLevel, or CodeMalformed if
 // its release does not know c, and neither changes nor remembers anything, so that all states stay equal.
 func (c *Command) Level() uint64 {
-	level := known(c.Op).level
-	if c.Op == OpDropFence && c.HasIndex {
-		level = max(level, levelOfFloors)
-	}
+	level := c.ownLevel()
 	if c.Decided != 0 {
 		level = max(level, LevelOfACL)
 	}
 	for i := range c.Parts {
-		level = max(level, known(c.Parts[i].Op).level)
+		level = max(level, c.Parts[i].ownLevel())
+	}
+	return level
+}
+
+// ownLevel is Level without regard to parts and Decided.
+func (c *Command) ownLevel() uint64 {
+	level := known(c.Op).level
+	if c.HasIndex && (c.Op == OpDropFence || c.Op == OpPrune) {
+		level = max(level, levelOfIndexes)
 	}
 	return level
 }

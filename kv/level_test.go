@@ -72,7 +72,8 @@ func TestBelowItsLevelNothingIsDone(t *testing.T) {
 	decided := set("a", "2")
 	decided.Decided = 1
 	for _, c := range []Command{decided, PutToken(tokenOf(1), true), PutPolicy(policyOf(1, "p"), true),
-		DropToken(sessionID(1)), Bootstrap(tokenOf(1), 0), quotaOf("a", 100, 2), sequence(put("a", "2"))} {
+		DropToken(sessionID(1)), Bootstrap(tokenOf(1), 0), quotaOf("a", 100, 2), sequence(put("a", "2")),
+		prune("a").at(2), transaction(prune("a").at(2))} {
 		m.want(c, Result{Code: CodeLevel, Revision: 2})
 	}
 	if slices.ContainsFunc(listed(m.Freeze().Checkpoint()), func(c Change) bool { return c.Kind > KindMembers }) {

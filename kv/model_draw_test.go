@@ -128,6 +128,10 @@ func drawRest(t *rapid.T, m *model, c *Command, takes fields) {
 		} else if c.Op == OpSet {
 			c.Lock = rapid.SampledFrom([]Lock{LockAcquire, LockNone, LockAcquire, LockRelease}).Draw(t, "lock")
 		}
+	case OpPrune:
+		if c.HasIndex = rapid.IntRange(0, 2).Draw(t, "conditional") == 2; c.HasIndex {
+			c.Index = m.revision - min(m.revision, rapid.Uint64Range(0, 3).Draw(t, "ago"))
+		}
 	case OpTransaction:
 		for range rapid.IntRange(0, 5).Draw(t, "parts") {
 			p := drawOp(t, m, rapid.SampledFrom(partOps).Draw(t, "op"))

@@ -268,6 +268,11 @@ func (m *model) execute(c Command) Result {
 		return r
 	case OpPrune:
 		keys := m.keys(c.Key)
+		for _, k := range keys[:min(len(keys), m.l.PruneKeys+1)] {
+			if c.HasIndex && m.entries[k].ModifyIndex > c.Index {
+				return m.answer(CodeCondition)
+			}
+		}
 		if len(keys) > m.l.PruneKeys {
 			return m.answer(CodeTooMany)
 		}

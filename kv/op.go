@@ -11,6 +11,8 @@ const (
 	OpDelete Op = 2 // delete Key; done also when it is absent; Result.Count is 1 if it was there
 	OpPrune  Op = 3 // delete every key that starts with Key, which may be empty; Result.Count says how many
 
+	// With HasIndex, OpPrune deletes them only if none was made or changed at a revision above Index (CodeCondition).
+
 	OpAdd         Op = 4 // add Num to the decimal int64 that Key holds; Result.Body is the sum in decimal
 	OpRename      Op = 6 // move Key to NewKey, overwriting it, or onto itself; CodeCondition if either is locked
 	OpSetTTL      Op = 8 // set the TTL of Key, with a TTL of 0 make it permanent; Result.Count is 1 if done

@@ -31,7 +31,7 @@ func newTxn(a *app) *cobra.Command {
 			"  add KEY NUMBER              check-session KEY SESSION   get-tree PREFIX\n" +
 			"  rename KEY NEWKEY           check-not-exists KEY        delete KEY\n" +
 			"  lock KEY SESSION VALUE      delete-cas KEY INDEX        delete-tree PREFIX\n" +
-			"  unlock KEY SESSION VALUE\n\n" +
+			"  unlock KEY SESSION VALUE    delete-tree-cas PREFIX INDEX\n\n" +
 			"Words are quoted as in a shell ('...', \"...\", backslash); quoted words may contain line ends.\n" +
 			"Nothing is expanded. A VALUE of @NAME is the content of the file NAME; write '@NAME' for the text\n" +
 			"itself. After a VALUE that is written, flags=NUMBER sets the key's flags. # starts a comment. A\n" +

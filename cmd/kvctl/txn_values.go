@@ -53,7 +53,8 @@ func (m *txnMatch) from(op, first int) bool {
 func (m *txnMatch) returned(op *client.TxnOp, first int) (least, most int, valued bool) {
 	rest := m.entries[first:]
 	switch op.Verb {
-	case client.TxnDelete, client.TxnDeleteCAS, client.TxnDeleteTree, client.TxnCheckNotExists:
+	case client.TxnDelete, client.TxnDeleteCAS, client.TxnDeleteTree, client.TxnDeleteTreeCAS,
+		client.TxnCheckNotExists:
 		return 0, 0, false
 	case client.TxnGetTree:
 		for most < len(rest) && strings.HasPrefix(rest[most].Key, op.Key) &&

@@ -69,6 +69,7 @@ var verbs = map[api.Verb]struct {
 	api.VerbDelete:         {op: kv.OpDelete},
 	api.VerbDeleteCAS:      {op: kv.OpDelete, index: true},
 	api.VerbDeleteTree:     {op: kv.OpPrune},
+	api.VerbDeleteTreeCAS:  {op: kv.OpPrune, index: true},
 	api.VerbAdd:            {op: kv.OpAdd},
 	api.VerbRename:         {op: kv.OpRename},
 }

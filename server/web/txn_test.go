@@ -56,6 +56,35 @@ func TestTxn(t *testing.T) {
 	}
 }
 
+// A tree is deleted as it was seen, or not at all.
+func TestTxnDeletesATreeAsItWasSeen(t *testing.T) {
+	f := newFake(t)
+	f.apply(t, kv.Command{Op: kv.OpLevel, Num: kv.NewestLevel})
+	s := newServer(t, f)
+	for _, key := range []string{"t/1", "t/2", "u"} {
+		f.set(t, key, "x")
+	}
+	seen := head(call(s, "GET", "/v1/kv/t/?count", ""), api.HeaderIndex)
+	drop := `[{"KV":{"Verb":"delete","Key":"u"}},{"KV":{"Verb":"delete-tree-cas","Key":"t/","Index":` + seen + `}}]`
+	f.set(t, "u", "later")
+	f.set(t, "t/3", "later")
+	w := call(s, "PUT", "/v1/txn", drop)
+	if w.Code != 409 || code(w) != api.CodeCondition || !strings.Contains(w.Body.String(), `{"OpIndex":1,"What":"failed to `+
+		`delete keys with prefix \"t/\", one was made or changed since index `+seen+`"}`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if n := call(s, "GET", "/v1/kv/?count", "").Body.String(); n != "4" {
+		t.Errorf("%s keys are left", n)
+	}
+	f.apply(t, kv.Command{Op: kv.OpDelete, Key: "t/3"})
+	if w := call(s, "PUT", "/v1/txn", drop); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if n := call(s, "GET", "/v1/kv/?count", "").Body.String(); n != "0" {
+		t.Errorf("%s keys are left", n)
+	}
+}
+
 // One operation that fails keeps all from being done; every one that fails is named.
 func TestTxnConflict(t *testing.T) {
 	f := newFake(t)

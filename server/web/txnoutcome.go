@@ -64,6 +64,8 @@ func whyFailed(p *kv.Part, r *kv.Result) string {
 		return fmt.Sprintf("failed at key %q: %s", p.Key, r.Code)
 	case p.Op.OnlyReads():
 		return whyUnmet(p, r)
+	case p.Op == kv.OpPrune:
+		return fmt.Sprintf("failed to delete keys with prefix %q, one was made or changed since index %d", p.Key, p.Index)
 	case p.Op == kv.OpDelete:
 		return fmt.Sprintf("failed to delete key %q, index is stale", p.Key)
 	case p.Op == kv.OpRename:

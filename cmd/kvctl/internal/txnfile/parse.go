@@ -36,7 +36,8 @@ var operands = map[client.Verb]string{
 	client.TxnCheckIndex: "KEY INDEX", client.TxnCheckSession: "KEY SESSION", client.TxnCheckNotExists: "KEY",
 	client.TxnCheckValue: "KEY VALUE",
 	client.TxnDelete:     "KEY", client.TxnDeleteCAS: "KEY INDEX", client.TxnDeleteTree: "PREFIX",
-	client.TxnAdd: "KEY NUMBER", client.TxnRename: "KEY NEWKEY",
+	client.TxnDeleteTreeCAS: "PREFIX INDEX",
+	client.TxnAdd:           "KEY NUMBER", client.TxnRename: "KEY NEWKEY",
 }
 
 // Parse reads a transaction: JSON in the API's format if the text begins with [, and else an operation a line. The

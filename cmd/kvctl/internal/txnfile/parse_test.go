@@ -30,6 +30,7 @@ func TestTxnFiles(t *testing.T) {
 				`2 {"Verb":"unlock","Key":"k","Value":"dg==","Session":"S"} 3 {"Verb":"check-session","Key":"k",` +
 				`"Session":"S"} 4 {"Verb":"check-index","Key":"k","Index":3} 5 {"Verb":"check-not-exists",` +
 				`"Key":"k"}`},
+		{"delete-tree-cas p 4", `1 {"Verb":"delete-tree-cas","Key":"p","Index":4}`},
 		{"get k\ndelete k\ndelete-cas k 4\ndelete-tree p\nget-or-empty k\ncheck-value k v",
 			`1 {"Verb":"get","Key":"k"} 2 {"Verb":"delete","Key":"k"} ` +
 				`3 {"Verb":"delete-cas","Key":"k","Index":4} 4 {"Verb":"delete-tree","Key":"p"} 5 ` +
