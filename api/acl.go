@@ -109,7 +109,7 @@ type PolicyRequest struct {
 // ACLQuestion is an element of the body of POST PathACLAuthorize: whether the token of the request has a permission.
 type ACLQuestion struct {
 	Resource string // key, session, lease, agent, operator or acl
-	Access   string // read, list or write
+	Access   string // read, list or write, or write-prefix of all keys that start with Segment
 	Segment  string `json:",omitempty"` // the name, as rules have it
 }
 
@@ -117,6 +117,21 @@ type ACLQuestion struct {
 type ACLAnswer struct {
 	ACLQuestion
 	Allow bool
+}
+
+// TokenUses is the answer to POST PathACLUses, whose body is a list of at most MaxTokenUses accessors: when the tokens
+// were last used, as all members tell it.
+type TokenUses struct {
+	Uses []TokenUse `json:"uses"` // in the order of the accessors
+	// Silent are the members that told nothing. A token may have been used there later.
+	Silent []uint64 `json:"silent"`
+}
+
+// TokenUse is when a member last allowed a token something, to within a second, by the clock of that member.
+type TokenUse struct {
+	Accessor string     `json:"accessor"`
+	LastUsed *time.Time `json:"last_used,omitempty"` // nil: not since the members that told were started
+	Node     uint64     `json:"node,omitempty"`      // the member that told of it
 }
 
 // Policy is a named set of rules.

@@ -69,6 +69,7 @@ const (
 	MaxSecretBytes          = 256      // of what a request carries as the secret of a token
 	MaxACLQuestions         = 128      // of one request to PathACLAuthorize
 	MaxACLQuestionBytes     = 1 << 20  // of its body
+	MaxTokenUses            = 200      // accessors of one request to PathACLUses
 	MinTokenTTL             = time.Second
 	MaxTokenTTL             = 10 * 365 * 24 * time.Hour
 )

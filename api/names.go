@@ -34,6 +34,7 @@ const (
 	PathACLTokens      = "/v1/acl/token/" // followed by the accessor
 	PathACLTokenSelf   = "/v1/acl/token/self"
 	PathACLTokenList   = "/v1/acl/tokens"
+	PathACLUses        = "/v1/acl/uses"
 	PathACLPolicy      = "/v1/acl/policy"  // makes one
 	PathACLPolicies    = "/v1/acl/policy/" // followed by the id
 	PathACLPolicyName  = "/v1/acl/policy/name/"

@@ -29,6 +29,14 @@ func (n *node) newDecider() *access.Decider {
 		ResetFile: filepath.Join(n.cfg.Data, access.ResetFileName)})
 }
 
+// lastUsed returns when this node last allowed a token something; zero: not since it started.
+func (n *node) lastUsed(accessor string) time.Time {
+	if n.access == nil {
+		return time.Time{}
+	}
+	return n.access.LastUsed(accessor)
+}
+
 // followACL has decisions made with the tokens and policies of state from now on. A node without --acl must not serve a
 // cluster with tokens. If the state has tokens already, followACL returns an error. Otherwise, when the first token is
 // applied, it closes the front for clients while the state is locked for writing, and ends the node.

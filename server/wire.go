@@ -151,6 +151,8 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 			View: r.log.View}),
 		SelfReports: backend.NewSelfReports(backend.SelfReportsConfig{Self: n.cfg.Node, Questions: questions,
 			Members: r.members, Status: cluster.Status}),
+		LastUses: backend.NewLastUses(backend.LastUsesConfig{Questions: questions, Members: r.members,
+			LastUsed: n.lastUsed}),
 		Members: backend.NewMembers(backend.MembersConfig{Self: n.cfg.Node, Questions: questions, Cluster: cluster,
 			List: r.members, Links: n.ports.peers.Peers, Log: r.log, Lifecycle: r.life, Drain: r.drain, Logger: n.log}),
 		KV: keys,

@@ -3,8 +3,11 @@ package acl
 import "fmt"
 
 // Named returns the permission to do what access says, read, list or write, with something of that kind. Keys are
-// listed below a prefix.
+// listed below a prefix, and all keys below one are written with write-prefix.
 func Named(kind, access, name string) (Permission, error) {
+	if kind == kindNames[Key] && access == "write-prefix" {
+		return KeyWritePrefix(name), nil
+	}
 	p := Permission{Name: name}
 	if !indexOf(kindNames[:], kind, &p.Kind) {
 		return p, fmt.Errorf("%.40q is none of key, session, lease, agent, operator and acl", kind)

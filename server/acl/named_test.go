@@ -11,6 +11,8 @@ func TestNamed(t *testing.T) {
 		{"key", "write", "a", KeyWrite("a"), false},
 		{"key", "read", "", KeyRead(""), false},
 		{"key", "list", "a/", KeyList("a/"), false},
+		{"key", "write-prefix", "a/", KeyWritePrefix("a/"), false},
+		{"session", "write-prefix", "n1", Permission{}, true},
 		{"session", "write", "n1", SessionWrite("n1"), false},
 		{"lease", "read", "l", LeaseRead("l"), false},
 		{"operator", "write", "ignored", OperatorWrite(), false},

@@ -10,6 +10,7 @@ type Backend struct {
 	*Cluster
 	*Samples
 	*SelfReports
+	*LastUses
 	*Members
 	*Backups
 	*Upgrades

@@ -18,6 +18,7 @@ type Node interface {
 	Members
 	Backups
 	Upgrades
+	Uses
 	Health
 	// Serves returns nil if the node may carry out requests, else the error to refuse them with. It never waits, and it
 	// is called for every request.
@@ -48,6 +49,13 @@ type Cluster interface {
 	Peers() []string
 	// Leader returns the peer address of the master, or "".
 	Leader() string
+}
+
+// Uses tells when tokens were last used.
+type Uses interface {
+	// TokenUses returns that of the tokens with these accessors, in their order, as the members tell it. It waits for a
+	// moment for those that do not answer.
+	TokenUses(accessors []string) api.TokenUses
 }
 
 // Upgrades tells which feature level the cluster has, and raises it.

@@ -80,6 +80,12 @@ func (r *Request) TokenLastUsed(accessor string) time.Time {
 	return r.service.cfg.Access.LastUsed(accessor)
 }
 
+// TokenUses returns when tokens were last used, as all members tell it. Something must have been decided.
+func (r *Request) TokenUses(accessors []string) api.TokenUses {
+	r.MustBeDecided()
+	return r.node().TokenUses(accessors)
+}
+
 // ACLAt returns the tokens and policies of that revision or a later one as soon as this node has them, and when the
 // time of the request is over the newest that it has. Something must have been decided.
 func (r *Request) ACLAt(revision uint64) *kv.ACL {

@@ -182,6 +182,15 @@ func (f *fake) Reports() api.Reports {
 	return api.Reports{Reports: []api.Report{{Node: 2, Problem: "it is not heard", Changes: []api.TenureChange{}}}}
 }
 
+func (f *fake) TokenUses(accessors []string) api.TokenUses {
+	out := api.TokenUses{Silent: []uint64{3}}
+	for _, a := range accessors {
+		at := time.Unix(1_790_000_000, 0).UTC()
+		out.Uses = append(out.Uses, api.TokenUse{Accessor: a, LastUsed: &at, Node: 2})
+	}
+	return out
+}
+
 func (f *fake) Session(id string) (kv.Session, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

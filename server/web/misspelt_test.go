@@ -20,6 +20,7 @@ var misspeltBodies = map[string]string{
 	"PUT /v1/acl/policy":              `{"Name":"n","Colour":"red"}`,
 	"PUT /v1/acl/policy/{id}":         `{"Name":"n","Colour":"red"}`,
 	"POST /v1/internal/acl/authorize": `[{"Resource":"acl","Access":"read","Colour":"red"}]`,
+	"POST /v1/acl/uses":               "", // a list of texts
 	"PUT /v1/txn":                     `[{"KV":{"Verb":"set","Key":"k","Colour":"red"}}]`,
 	"PUT /v1/session/create":          `{"TTL":"15s","Colour":"red"}`,
 	"PUT /v1/session/destroy/{id}":    "",

@@ -50,7 +50,7 @@ var rulesOf = map[string]*rules{
 	"aclTokenCreate": &consulWriteRules, "aclTokenUpdate": &aclUpdateRules, "aclTokenDelete": &consulWriteRules,
 	"aclTokenClone": &consulWriteRules, "aclTokenList": &tokenListRules, "aclPolicyCreate": &consulWriteRules,
 	"aclPolicyRead": &consulRules, "aclPolicyUpdate": &aclUpdateRules, "aclPolicyDelete": &consulWriteRules,
-	"aclPolicyReadByName": &consulRules, "aclPolicyList": &consulRules, "aclAuthorize": &consulRules,
+	"aclPolicyReadByName": &consulRules, "aclPolicyList": &consulRules, "aclAuthorize": &consulRules, "aclUses": &plainRules,
 	"fenceGet": &fenceReadRules, "fenceDrop": &fenceDropRules, "quotasList": &quotaReadRules, "quotaGet": &quotaReadRules, "quotaPut": &plainWriteRules, "quotaDrop": &plainWriteRules, "watch": &watchRules,
 	"status": &plainRules, "history": &plainRules, "reports": &plainRules, "statusLeader": &consulRules, "statusPeers": &consulRules, "agentSelf": &consulRules, "openAPI": &plainRules,
 	"leaseShow": &plainRules, "leaseAcquire": &plainWriteRules, "leaseRenew": &plainWriteRules, "leaseRelease": &plainWriteRules,

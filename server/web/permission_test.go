@@ -37,6 +37,7 @@ var bodiesOfAll = map[string]string{
 	"POST /v1/members/readmit":     `{"name":"n"}`,
 	"POST /v1/members/cancel":      `{"operation":"o"}`,
 	"POST /v1/members/drain":       `{"node":1}`,
+	"POST /v1/acl/uses":            `["99999999-0000-4000-8000-0000000000bb"]`,
 	"PUT /v1/acl/token":            `{"Description":"d"}`,
 	"PUT /v1/acl/token/{id}":       `{"Description":"d"}`,
 	"PUT /v1/acl/policy":           `{"Name":"new"}`,

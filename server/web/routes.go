@@ -84,6 +84,7 @@ func (h *handlers) table() []route {
 			"DELETE": h.acl.deletePolicy}},
 		{api.PathACLPolicy, "acl-policy-create", ordinary, methods{"PUT": h.acl.createPolicy}},
 		{api.PathACLPolicyList, "acl-policies", ordinary, methods{"GET": h.acl.listPolicies}},
+		{api.PathACLUses, "acl-uses", asks, methods{"POST": h.acl.uses}},
 		{api.PathACLAuthorize, "acl-authorize", asks, methods{"POST": h.acl.authorize}},
 
 		{api.PathFence + "{name}", "fence", ordinary, methods{"GET": h.fence.get, "DELETE": h.fence.drop}},

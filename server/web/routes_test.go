@@ -32,6 +32,7 @@ func TestMethodsAndAllow(t *testing.T) {
 		"/v1/status":            "GET, HEAD",
 		"/v1/history":           "GET, HEAD",
 		"/v1/reports":           "GET, HEAD",
+		"/v1/acl/uses":          "POST",
 		"/v1/status/leader":     "GET, HEAD",
 		"/v1/status/peers":      "GET, HEAD",
 		"/v1/agent/self":        "GET, HEAD",

@@ -21,6 +21,7 @@ const (
 	AskDrain      QuestionKind = 4 // Drain: the node that is asked is drained, or takes clients again
 	AskDrainState QuestionKind = 5 // how far the drain of that node is; DrainTold
 	AskReport     QuestionKind = 6 // what that node says of itself, for people; Report
+	AskUses       QuestionKind = 7 // Uses: when that node last allowed tokens something; UsesTold
 )
 
 // Question asks another node to do something, or to tell something.
@@ -109,6 +110,17 @@ type Tenure struct {
 	Before      uint64
 	OwnerlessMS int64
 	HeldMS      int64
+}
+
+// Uses names tokens by their accessors.
+type Uses struct {
+	Accessors []string
+}
+
+// UsesTold is when each of them was last used, since 1970 by the clock of the node that is asked; 0: not since that
+// node started.
+type UsesTold struct {
+	AtMS []int64
 }
 
 // The largest bodies of frames with questions and answers. The largest answer has a record of the members.
