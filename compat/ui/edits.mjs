@@ -161,7 +161,7 @@ await run("the list tells what there is about keys", async () => {
   check("a folder", (await row("sub/").textContent()) === "sub/2 keys", await row("sub/").textContent());
   await sound(page, "what there is about keys");
   for (let i = 0; i < 6; i++) await put(`about/more${i}`, "");
-  await page.getByLabel("Only those on this page with").fill("SHO");
+  await page.getByLabel("Only those with").fill("SHO");
   await has(page, "1 of 9 names");
   check("the filter", (await page.locator(".names li").count()) === 1);
   await page.context().close();
@@ -172,7 +172,7 @@ await run("several keys are deleted", async () => {
   for (const name of ["1", "2", "3 ", "sub/x"]) await put("del/" + name, "old");
   await show(page, "#keys?p=del%2F", "sub/");
   await page.getByLabel("Choose 1").check();
-  await page.getByRole("button", { name: "Choose all on this page" }).click();
+  await page.getByRole("button", { name: "Choose all keys shown" }).click();
   await page.getByLabel("Choose 2").uncheck();
   await page.getByRole("button", { name: "Delete 2 keys" }).click();
   await page.locator("dialog").getByText("Delete 2 keys?").waitFor();
@@ -181,7 +181,7 @@ await run("several keys are deleted", async () => {
   await sound(page, "a plan of a deletion");
   await put("del/1", "new"); // while the person reads
   await answer(page, "Delete");
-  await has(page, "Nothing was deleted: somebody has changed this key since");
+  await has(page, "Nothing was deleted: somebody has changed this since");
   check("it is named", (await page.locator(".alert li code").allTextContents()).join() === "del/1");
   check("nothing is deleted", (await api("GET", "/v1/kv/del%2F?count")) === "4");
   await sound(page, "a deletion that was refused");
@@ -190,6 +190,81 @@ await run("several keys are deleted", async () => {
   await has(page, "1 key deleted.");
   const left = JSON.parse(await api("GET", "/v1/kv/del%2F?keys"));
   check("the others stay", left.join() === "del/1,del/2,del/sub/x", left.join());
+  await page.context().close();
+});
+
+await run("a folder is deleted", async () => {
+  const page = await open(nodes[0], { quiet: true, width: 320, scheme: "dark" });
+  for (const name of ["x/1", "x/2", "x/deep/3", "xy", "y/1", "z"]) await put("fold/" + name, "old");
+  await show(page, "#keys?p=fold%2F", "xy");
+  await page.getByLabel("Choose folder x/").check();
+  await page.getByRole("button", { name: "Delete 1 folder" }).click();
+  const dialog = page.locator("dialog");
+  await dialog.getByText("Delete 1 folder with 3 keys?").waitFor();
+  const plan = () => dialog.locator(".plan li").allTextContents();
+  check("the plan", (await plan()).join() === "fold/x/ and all below: 3 keys", (await plan()).join());
+  await sound(page, "a plan of the deletion of a folder");
+  await put("fold/x/new", "theirs"); // while the person reads
+  await answer(page, "Delete");
+  await has(page, "Nothing was deleted: somebody has changed this since");
+  check("it is named", (await page.locator(".alert li code").allTextContents()).join() === "fold/x/");
+  check("nothing is deleted", (await api("GET", "/v1/kv/fold%2F?count")) === "7");
+  await sound(page, "the deletion of a folder that was refused");
+  await page.getByLabel("Choose folder x/").check();
+  await page.getByLabel("Choose z").check();
+  await page.getByRole("button", { name: "Delete 1 key and 1 folder" }).click();
+  await dialog.getByText("Delete 1 key and 1 folder with 4 keys?").waitFor();
+  await api("DELETE", "/v1/kv/fold%2Fx%2F1"); // what is gone already does not matter
+  await answer(page, "Delete");
+  await has(page, "1 key and 1 folder with 4 keys deleted.");
+  const left = JSON.parse(await api("GET", "/v1/kv/fold%2F?keys"));
+  check("the others stay", left.join() === "fold/xy,fold/y/1", left.join());
+  await page.context().close();
+});
+
+await run("a folder of very many keys is not deleted", async () => {
+  const page = await open(nodes[0], { quiet: true });
+  await put("vast/sub/1", "");
+  await page.route("**/v1/kv/vast%2Fsub%2F?count=*", (route) => route.fulfill({ body: "100001" }));
+  await show(page, "#keys?p=vast%2F", "sub/");
+  await page.getByLabel("Choose folder sub/").check();
+  await page.getByRole("button", { name: "Delete 1 folder" }).click();
+  await has(page, "the folders have 100,001 keys, and the page deletes at most 100,000 at once");
+  check("nothing is asked", !(await page.locator("dialog").isVisible()));
+  await page.context().close();
+});
+
+await run("the filter looks behind the page", async () => {
+  const page = await open(nodes[0], { width: 320 });
+  const names = Array.from({ length: 650 }, (_, i) => `find/${1000 + i}`);
+  names.push("find/1300-Needle", "find/1649-needle/below");
+  for (let i = 0; i < names.length; i += 100) {
+    const ops = names.slice(i, i + 100).map((Key) => ({ KV: { Verb: "set", Key } }));
+    await api("PUT", "/v1/txn", JSON.stringify(ops));
+  }
+  await show(page, "#keys?p=find%2F", "1000");
+  await page.getByLabel("Only those with").fill("needle");
+  await has(page, "0 of 100 names looked through, and there are more");
+  const more = page.getByRole("button", { name: "Look through 500 more" });
+  page.requests.length = 0;
+  await more.click();
+  await has(page, "1 of 600 names looked through, and there are more");
+  await sound(page, "a filter that looks further");
+  const asked = page.requests.filter((url) => url.includes("limit=501"));
+  check("one bounded listing", asked.length === 1, page.requests.join(" "));
+  await more.click();
+  await has(page, "2 of 652 names");
+  check("there are no more", (await more.count()) === 0);
+  const found = await page.locator(".names li > a").allTextContents();
+  check("what was found", found.join() === "1300-Needle,1649-needle/", found.join());
+  await page.getByRole("button", { name: "Choose all keys shown" }).click();
+  await page.getByRole("button", { name: "Delete 1 key " }).click();
+  await page.locator("dialog").getByText("find/1300-Needle").waitFor();
+  await answer(page, "Delete");
+  await has(page, "1 key deleted.");
+  check("it is gone", (await api("GET", "/v1/kv/find%2F?count")) === "651");
+  await page.getByLabel("Only those with").fill("1649-needle");
+  await has(page, "0 of 100 names looked through"); // another text is looked for anew
   await page.context().close();
 });
 

@@ -68,6 +68,18 @@ await run("keys that may only be read", async () => {
   await page.context().close();
 });
 
+await run("a folder that may only be read", async () => {
+  const page = await open(nodes[1], { quiet: true, width: 320 });
+  await logIn(page, reader);
+  await show(page, "#keys", "app/");
+  await page.getByLabel("Choose folder app/").check();
+  await has(page, "This token lacks key:write on everything below app/.");
+  const button = page.getByRole("button", { name: "Delete 1 folder" });
+  check("Delete says so", (await button.getAttribute("aria-disabled")) === "true");
+  await sound(page, "a folder that may only be read");
+  await page.context().close();
+});
+
 await run("sessions that may only be seen, and a backup", async () => {
   await api("PUT", "/v1/session/create", JSON.stringify({ Name: "theirs" }), asRoot);
   const page = await open(nodes[1], { quiet: true, width: 320 });

@@ -10,8 +10,10 @@ import {
   has,
   hostile,
   logIn,
+  masterNow,
   nodes,
   open,
+  order,
   policy,
   run,
   show,
@@ -65,8 +67,82 @@ await run("a token is made, and its secret shown once", async () => {
   await page.reload();
   await has(page, "for the tests⟨U+0020⟩");
   const row = page.locator(".list li").filter({ hasText: "for the tests" });
-  check("its use is shown", /last used .* ago on this node/.test(await row.textContent()), await row.textContent());
+  await until("its use", async () => /last used .* ago on node 1/.test(await row.textContent()));
   check("its secret is not", !(await page.content()).includes(made));
+  await page.context().close();
+});
+
+await run("the last use of a token on any node", async () => {
+  await api("GET", nodes[1] + "/v1/kv/a", undefined, as(made));
+  const page = await open(nodes[0], { quiet: true, width: 320 });
+  await logIn(page, root);
+  await show(page, "#tokens", "All tokens");
+  const row = page.locator(".list li").filter({ hasText: "for the tests" });
+  await until("its use on another node", async () => /last used .* ago on node 2/.test(await row.textContent()));
+  const unused = page.locator(".list li").filter({ hasText: "lister" });
+  check("another", /not used since the nodes started/.test(await unused.textContent()), await unused.textContent());
+  check("all have told", (await page.getByText("Without an answer").count()) === 0);
+  const master = await masterNow();
+  const hung = [2, 3].find((n) => n !== master);
+  await order(`pause ${hung}`);
+  try {
+    await has(page, `Without an answer: node ${hung}. A token may have been used there later.`);
+    await sound(page, "a member that tells of no uses");
+  } finally {
+    await order(`resume ${hung}`);
+  }
+  await until("all tell again", async () => (await page.getByText("Without an answer").count()) === 0);
+  await page.locator(".list").getByRole("link", { name: hostile }).click();
+  await has(page, "ago on node 2");
+  await page.context().close();
+});
+
+// meanwhile changes what the page is about to write, between its last read and its write.
+const meanwhile = (page, where, body) =>
+  page.route(
+    where,
+    async (route) => {
+      if (route.request().method() === "PUT")
+        await api("PUT", new URL(route.request().url()).pathname, JSON.stringify(body), asRoot);
+      await route.continue();
+    },
+    { times: 1 },
+  );
+
+await run("a policy that two people change", async () => {
+  await policy(root, "shared", 'key "a" { policy = "read" }');
+  const page = await open(nodes[0], { quiet: true, width: 320, scheme: "dark" });
+  await logIn(page, root);
+  await show(page, "#policies", "All policies");
+  await page.locator(".list").getByRole("link", { name: "shared" }).click();
+  await button(page, "Change").click();
+  const mine = 'key "mine" { policy = "read" }';
+  const theirs = { Name: "shared", Description: "by them", Rules: 'key "theirs" { policy = "read" }' };
+  await page.getByLabel("Rules").fill(mine);
+  await meanwhile(page, "**/v1/acl/policy/*", theirs);
+  await button(page, "Save").click();
+  await has(page, "Nothing was changed: somebody has changed this policy since.");
+  check("theirs is shown", (await page.getByLabel("Theirs").inputValue()) === theirs.Rules);
+  await has(page, "by them");
+  check("mine is kept", (await page.getByLabel("Rules").inputValue()) === mine);
+  const rules = async () => JSON.parse(await api("GET", "/v1/acl/policy/name/shared", undefined, asRoot)).Rules;
+  check("the cluster has theirs", (await rules()) === theirs.Rules, await rules());
+  await sound(page, "a conflict about a policy");
+  await meanwhile(page, "**/v1/acl/policy/*", { ...theirs, Rules: 'key "again" { policy = "read" }' });
+  await button(page, "Save mine over theirs").click();
+  await until("what they wrote then", async () => (await page.getByLabel("Theirs").inputValue()).includes("again"));
+  check("the cluster has that", (await rules()).includes("again"), await rules());
+  await button(page, "Save mine over theirs").click();
+  await has(page, "Saved.");
+  check("the cluster has mine", (await rules()) === mine, await rules());
+  await button(page, "Change").click();
+  await page.getByLabel("Rules").fill('key "typed" { policy = "read" }');
+  await meanwhile(page, "**/v1/acl/policy/*", theirs);
+  await button(page, "Save").click();
+  await has(page, "Theirs, revision");
+  await button(page, "Keep theirs").click();
+  await has(page, 'key "theirs"');
+  check("the cluster keeps theirs", (await rules()) === theirs.Rules, await rules());
   await page.context().close();
 });
 
@@ -92,10 +168,13 @@ await run("a token is narrowed and revoked", async () => {
   await button(page, "Change").click();
   await page.getByLabel("reader").uncheck();
   const accessor = new URL(page.url()).hash.replace("#token?a=", "");
-  await api("PUT", "/v1/acl/token/" + accessor, JSON.stringify({ Description: "theirs" }), asRoot);
+  await meanwhile(page, "**/v1/acl/token/*", { Description: "theirs" });
   await button(page, "Save").click();
   await answer(page, "Change it");
   await has(page, "somebody has changed this token since");
+  await page.locator(".facts").getByText("theirs").waitFor();
+  check("what was typed stays", (await page.getByLabel("Description").inputValue()) === "for the tests ");
+  await sound(page, "a conflict about a token");
   check("nothing was changed", (await api("GET", "/v1/acl/token/" + accessor, undefined, asRoot)).includes("theirs"));
   await button(page, "Cancel").click();
   await answer(page, "Discard it");

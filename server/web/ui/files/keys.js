@@ -2,7 +2,7 @@
 import { path } from "./api.js";
 import { address } from "./app.js";
 import { notice, read, unwritable } from "./asis.js";
-import { maxDeleted, remove, report } from "./deletion.js";
+import { counted, maxDeleted, remove, report } from "./deletion.js";
 import { h } from "./dom.js";
 import { choose, listing } from "./list.js";
 import { barred, May, why } from "./may.js";
@@ -26,10 +26,13 @@ export function open(app, params) {
     failure: null,
     watch: null,
     only: "",
-    chosen: new Map(), // from a key to the revision at which it was chosen
+    behind: null, // what was found behind this page: see list.js
+    chosen: new Map(), // from a key to the revision at which it was chosen, and from a folder to null
     note: null,
   };
-  me.may = new May(app, () => [...me.chosen.keys()].map((key) => ["key", "write", key]));
+  me.may = new May(app, () =>
+    [...me.chosen].map(([key, revision]) => ["key", revision == null ? "write-prefix" : "write", key]),
+  );
 
   async function list() {
     try {
@@ -181,7 +184,7 @@ function chosen(app, me) {
         h(
           "button",
           { ...barred(app, me.may, press(app, me, () => drop(app, me))), class: "danger" },
-          `Delete ${plural(n, "key")} …`,
+          `Delete ${counted([...me.chosen])} …`,
         ),
     ),
     n > maxDeleted && h("p", { class: "quiet" }, `The first ${maxDeleted} of them are deleted at once.`),
@@ -193,7 +196,7 @@ async function drop(app, me) {
   const result = await remove(me.chosen);
   if (!result) return;
   me.note = result.note;
-  if (result.done) me.chosen = new Map([...me.chosen].slice(maxDeleted));
+  if (result.done) Object.assign(me, { behind: null, chosen: new Map([...me.chosen].slice(maxDeleted)) });
   for (const key of result.changed) me.chosen.delete(key);
   app.soon("keys");
   app.soon("count");

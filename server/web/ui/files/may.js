@@ -72,8 +72,9 @@ const needed = (missing) => [
   hasToken() ? "This token lacks " : "This needs a token with ",
   missing.slice(0, maxNeeded).map(([resource, access, name], i) => [
     i > 0 && " and ",
-    h("code", {}, `${resource}:${access}`),
-    name != null && name !== "" && [" on ", h("code", {}, shown(name))],
+    h("code", {}, `${resource}:${access.replace("-prefix", "")}`),
+    name != null &&
+      name !== "" && [access === "write-prefix" ? " on everything below " : " on ", h("code", {}, shown(name))],
   ]),
   missing.length > maxNeeded && ` and ${missing.length - maxNeeded} more`,
   ".",

@@ -51,11 +51,14 @@ export function open(app, params) {
   };
 }
 
+const where = (me) => path("v1/acl/policy/", me.id);
+
 const typed = (f) => JSON.stringify([f.name, f.description, f.rules]);
 const dirty = (f) => f != null && typed(f) !== f.first;
 
 function begin(app, me, p) {
   me.form = { name: p?.Name ?? "", description: p?.Description ?? "", rules: p?.Rules ?? "", base: p?.ModifyIndex };
+  me.form.theirs = null; // what somebody else has made of the policy since
   me.form.first = typed(me.form);
   me.note = null;
   app.draw();
@@ -134,39 +137,61 @@ const form = (app, me) =>
     input(app, me.form, "name", "Name", "letters, digits, - and _"),
     input(app, me.form, "description", "Description"),
     h(
-      "label",
-      {},
-      h("span", {}, "Rules"),
-      h("textarea", {
-        rows: 10,
-        spellcheck: "false",
-        autocapitalize: "off",
-        value: me.form.rules,
-        placeholder: example,
-        oninput: (e) => {
-          me.form.rules = e.target.value;
-          app.draw();
-        },
-      }),
+      "div",
+      { class: me.form.theirs ? "both" : "" },
+      h(
+        "label",
+        {},
+        h("span", {}, "Rules"),
+        h("textarea", {
+          rows: 10,
+          spellcheck: "false",
+          autocapitalize: "off",
+          value: me.form.rules,
+          placeholder: example,
+          oninput: (e) => {
+            me.form.rules = e.target.value;
+            app.draw();
+          },
+        }),
+      ),
+      me.form.theirs && theirs(me.form.theirs),
     ),
     h(
       "div",
       { class: "actions" },
-      h("button", { ...barred(app, me.may, press(app, me, () => save(app, me))), class: "main" }, "Save"),
       h(
         "button",
         {
-          type: "button",
-          onclick: async () => {
-            if (dirty(me.form) && !(await sureToLose())) return;
-            me.form = null;
-            app.draw();
-          },
+          ...barred(app, me.may, press(app, me, () => save(app, me))),
+          class: me.form.theirs ? "danger" : "main",
         },
-        "Cancel",
+        me.form.theirs ? "Save mine over theirs" : "Save",
       ),
+      h("button", { type: "button", onclick: () => cancel(app, me) }, me.form.theirs ? "Keep theirs" : "Cancel"),
     ),
   );
+
+// theirs is what somebody else has made of the policy.
+const theirs = (p) =>
+  h(
+    "div",
+    {},
+    h(
+      "label",
+      {},
+      h("span", {}, `Theirs, revision ${group(p.ModifyIndex)}`),
+      h("textarea", { rows: 10, readonly: true, value: p.Rules }),
+    ),
+    h("p", { class: "quiet" }, `Named ${p.Name}, described as: `, p.Description ? name(p.Description) : "(nothing)"),
+  );
+
+async function cancel(app, me) {
+  if (!me.form.theirs && dirty(me.form) && !(await sureToLose())) return;
+  Object.assign(me, { form: null, note: null });
+  app.soon("policies");
+  app.draw();
+}
 
 async function save(app, me) {
   const f = me.form;
@@ -178,19 +203,24 @@ async function save(app, me) {
       app.go("policy", { id: data.ID });
       return;
     }
-    const where = path("v1/acl/policy/", me.id);
-    const now = (await get(where)).data; // a write of a policy has no condition: look just before
-    if (now.ModifyIndex !== f.base) {
-      me.note = { kind: "bad", text: `Nothing was changed: somebody has changed this policy since, to: ${now.Rules}` };
-      f.base = now.ModifyIndex;
-      return;
-    }
-    await write("PUT", where, { body });
+    await write("PUT", where(me), { query: { cas: f.base }, body });
     Object.assign(me, { form: null, note: { kind: "good", text: "Saved." } });
+  } catch (err) {
+    if (err.code !== "condition") me.note = outcome(err);
+    else await show(me);
+  }
+  app.soon("policies");
+}
+
+// show fetches what somebody else has made of the policy. What was typed stays, and would be saved over that.
+async function show(me) {
+  try {
+    me.form.theirs = (await get(where(me))).data;
+    me.form.base = me.form.theirs.ModifyIndex;
+    me.note = { kind: "bad", text: "Nothing was changed: somebody has changed this policy since." };
   } catch (err) {
     me.note = outcome(err);
   }
-  app.soon("policies");
 }
 
 async function remove(app, me) {
@@ -207,7 +237,7 @@ async function remove(app, me) {
   );
   if (!sure) return;
   try {
-    await write("DELETE", path("v1/acl/policy/", me.id));
+    await write("DELETE", where(me));
     app.go("policies");
   } catch (err) {
     me.note = outcome(err);

@@ -7,8 +7,9 @@ import { barred, May, why } from "./may.js";
 import { name } from "./names.js";
 import { outcome, press, trouble } from "./parts.js";
 import { time } from "./text.js";
-import { title, use } from "./tokens.js";
+import { title } from "./tokens.js";
 import { sureToLose } from "./unsaved.js";
+import { Uses } from "./uses.js";
 
 const anonymous = "00000000-0000-0000-0000-000000000002";
 const where = (me) => path("v1/acl/token/", me.accessor);
@@ -16,6 +17,7 @@ const where = (me) => path("v1/acl/token/", me.accessor);
 export function open(app, params) {
   const me = { accessor: params.get("a") ?? "", token: null, policies: [], failure: null, note: null, form: null };
   me.may = new May(app, () => [["acl", "write"]]);
+  me.uses = new Uses(app, () => [me.accessor]);
   async function read() {
     try {
       me.self ??= (await get("v1/acl/token/self")).data.AccessorID;
@@ -31,7 +33,7 @@ export function open(app, params) {
   }
   return {
     title: "Token",
-    sources: [{ name: "token", every: 10000, ask: read }, me.may.source()],
+    sources: [{ name: "token", every: 10000, ask: read }, me.uses.source(), me.may.source()],
     unsaved: () => me.form != null && typed(me.form) !== me.form.first,
     discard: () => {
       me.form = null;
@@ -41,7 +43,7 @@ export function open(app, params) {
       aclNav(""),
       me.failure && trouble(me.failure, "see tokens"),
       me.note && h("p", { class: "alert " + me.note.kind, role: "status" }, me.note.text),
-      me.token && [facts(me), why(app, me.may), me.form ? form(app, me) : buttons(app, me)],
+      me.token && [facts(me), me.uses.gap(), why(app, me.may), me.form ? form(app, me) : buttons(app, me)],
     ],
   };
 }
@@ -55,7 +57,7 @@ function facts(me) {
     ["Accessor", h("code", {}, t.AccessorID)],
     ["Made", Date.parse(t.CreateTime) > 0 ? time(t.CreateTime) : "with the cluster"],
     ["Expires", t.ExpirationTime ? time(t.ExpirationTime) : "never"],
-    ["Last use", use(t)],
+    ["Last use", me.uses.of(t)],
     t.Certificate && ["Certificate", name(t.Certificate)],
     ["Policies", links(t.Policies ?? [])],
   ].filter(Boolean);
@@ -124,8 +126,6 @@ const form = (app, me) =>
     ),
   );
 
-const changed = "Nothing was changed: somebody has changed this token since.";
-
 // save changes the token, after it has shown what it is given and what is taken from it.
 async function save(app, me) {
   const f = me.form;
@@ -142,22 +142,28 @@ async function save(app, me) {
     "Change it",
   );
   if (!sure) return;
+  const Policies = [...f.chosen].map((ID) => ({ ID }));
+  const body = { AccessorID: me.accessor, Name: f.name, Description: f.description, Local: me.token.Local, Policies };
   try {
-    const now = (await get(where(me))).data; // a write of a token has no condition: look just before
-    if (now.ModifyIndex !== f.base) {
-      me.token = now;
-      f.base = now.ModifyIndex;
-      me.note = { kind: "bad", text: `${changed} It is shown as it is now.` };
-      return;
-    }
-    const Policies = [...f.chosen].map((ID) => ({ ID }));
-    const body = { AccessorID: me.accessor, Name: f.name, Description: f.description, Local: now.Local, Policies };
-    await write("PUT", where(me), { body: JSON.stringify(body) });
+    await write("PUT", where(me), { query: { cas: f.base }, body: JSON.stringify(body) });
     Object.assign(me, { form: null, note: { kind: "good", text: "Saved." } });
+  } catch (err) {
+    if (err.code !== "condition") me.note = outcome(err);
+    else await show(me);
+  }
+  app.soon("token");
+}
+
+// show fetches what somebody else has made of the token. What was typed stays, and would be saved over that.
+async function show(me) {
+  try {
+    me.token = (await get(where(me))).data;
+    me.form.base = me.token.ModifyIndex;
+    const text = "Nothing was changed: somebody has changed this token since. Above the form it is as it is now.";
+    me.note = { kind: "bad", text };
   } catch (err) {
     me.note = outcome(err);
   }
-  app.soon("token");
 }
 
 async function revoke(app, me) {
@@ -165,9 +171,10 @@ async function revoke(app, me) {
     "Revoke this token?",
     [
       h("p", {}, h("strong", {}, title(me.token)), " ", h("code", {}, me.accessor)),
-      h("p", {}, `It was ${use(me.token)}.`),
+      h("p", {}, `It was ${me.uses.of(me.token)}.`),
+      me.uses.gap(),
       h("p", {}, "Whoever uses it is refused at once, through every node. It cannot be taken back."),
-    ],
+    ].filter(Boolean),
     "Revoke",
     true,
   );

@@ -6,16 +6,20 @@ import { h } from "./dom.js";
 import { barred, May, why } from "./may.js";
 import { name } from "./names.js";
 import { outcome, press, trouble } from "./parts.js";
-import { ago, group, plural, time } from "./text.js";
+import { group, plural, time } from "./text.js";
+import { Uses } from "./uses.js";
 
 const maxShown = 200;
 
 export function open(app) {
   const me = { list: null, policies: [], failure: null, note: null, only: "", form: null, made: null };
   me.may = new May(app, () => [["acl", "write"]]);
+  me.uses = new Uses(app, () => (me.list ? fitting(me).map((t) => t.AccessorID) : []));
   async function list() {
     try {
+      const first = me.list == null;
       me.list = (await get("v1/acl/tokens")).data;
+      if (first) app.soon("uses");
       me.policies = await policies();
       me.failure = null;
     } catch (err) {
@@ -25,7 +29,7 @@ export function open(app) {
   }
   return {
     title: "Tokens",
-    sources: [{ name: "tokens", every: 10000, ask: list }, me.may.source()],
+    sources: [{ name: "tokens", every: 10000, ask: list }, me.uses.source(), me.may.source()],
     unsaved: () => (me.made ? lost : begun(me.form)),
     discard: () => Object.assign(me, { form: null, made: null }),
     view: () => [
@@ -169,20 +173,29 @@ function secret(app, me) {
 
 const called = (t) => [t.Name, t.Description, t.AccessorID, t.Certificate, ...(t.Policies ?? []).map((p) => p.Name)];
 
+// fitting are the tokens that have what is looked for.
+const fitting = (me) =>
+  me.list.filter((t) => called(t).some((x) => x?.toLowerCase().includes(me.only.toLowerCase())));
+
 function listing(app, me) {
-  const list = me.list.filter((t) => called(t).some((x) => x?.toLowerCase().includes(me.only.toLowerCase())));
+  const list = fitting(me);
   return h(
     "section",
     { "aria-labelledby": "all-tokens" },
     h("h2", { id: "all-tokens" }, "All tokens", h("span", { class: "count" }, group(me.list.length))),
     me.list.length > 5 && input(app, me, "only", "Only those with"),
     list.length === 0 && h("p", { class: "empty" }, "There is none."),
-    h("ul", { class: "list" }, list.slice(0, maxShown).map(row)),
+    me.uses.gap(),
+    h(
+      "ul",
+      { class: "list" },
+      list.slice(0, maxShown).map((t) => row(me, t)),
+    ),
     list.length > maxShown && h("p", { class: "quiet" }, `The first ${maxShown} of ${plural(list.length, "token")}.`),
   );
 }
 
-const row = (t) =>
+const row = (me, t) =>
   h(
     "li",
     { key: t.AccessorID },
@@ -198,14 +211,10 @@ const row = (t) =>
       (t.Policies ?? []).length === 0 && h("span", { class: "quiet" }, "no policy"),
       (t.Policies ?? []).map((p) => h("span", { class: "role" }, p.Name)),
     ),
-    h("p", { class: "quiet" }, use(t), " · ", ends(t)),
+    h("p", { class: "quiet" }, me.uses.of(t), " · ", ends(t)),
   );
 
 const ends = (t) => (t.ExpirationTime ? `expires ${time(t.ExpirationTime)}` : "does not expire");
 
 // title is what people call a token.
 export const title = (t) => name(t.Name || t.Description || t.AccessorID);
-
-// use says when a token was last used.
-export const use = (t) =>
-  t.LastUsed ? `last used ${ago(Date.parse(t.LastUsed))} on this node` : "not used on this node since it started";
