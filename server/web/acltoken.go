@@ -157,8 +157,7 @@ func (h *aclHandler) updateToken(x *exchange) error {
 	c.Said = string(hashOf(struct {
 		Update string
 		To     tokenBody
-		If     uint64 `json:",omitempty"`
-	}{accessor, in, q.cas}))
+	}{accessor, in}))
 	if err := validToken(&c); err != nil {
 		return err
 	}
