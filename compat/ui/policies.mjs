@@ -175,7 +175,14 @@ await run("a token is narrowed and revoked", async () => {
   await page.locator(".facts").getByText("theirs").waitFor();
   check("what was typed stays", (await page.getByLabel("Description").inputValue()) === "for the tests ");
   await sound(page, "a conflict about a token");
-  check("nothing was changed", (await api("GET", "/v1/acl/token/" + accessor, undefined, asRoot)).includes("theirs"));
+  const now = () => api("GET", "/v1/acl/token/" + accessor, undefined, asRoot);
+  check("nothing was changed", (await now()).includes("theirs"), await now());
+  await button(page, "Save").click();
+  await answer(page, "Change it");
+  await has(page, "Saved.");
+  check("it is as it was typed", (await now()).includes('"for the tests "'), await now());
+  await button(page, "Change").click();
+  await page.getByLabel("Description").fill("typed");
   await button(page, "Cancel").click();
   await answer(page, "Discard it");
 
