@@ -30,9 +30,7 @@ export function open(app, params) {
     chosen: new Map(), // from a key to the revision at which it was chosen, and from a folder to null
     note: null,
   };
-  me.may = new May(app, () =>
-    [...me.chosen].map(([key, revision]) => ["key", revision == null ? "write-prefix" : "write", key]),
-  );
+  me.may = new May(app, () => wants(me));
 
   async function list() {
     try {
@@ -84,6 +82,10 @@ export function open(app, params) {
     close: () => me.watch?.close(),
   };
 }
+
+// wants are the permissions to delete what is chosen.
+const wants = (me) =>
+  [...me.chosen].map(([key, revision]) => ["key", revision == null ? "write-prefix" : "write", key]);
 
 // none takes "there is none" for an empty answer.
 const none = (err) => {
