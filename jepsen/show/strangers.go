@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,17 +71,30 @@ func theStrangers(c *cluster.Cluster, dir string) ([]stranger, error) {
 		err = errors.Join(err, failed)
 		return certs.Paths{Cert: w.Cert, Key: w.Key, CA: bundle}
 	}
+	// A stranger of another authority trusts that and ours: else it would not start.
+	trusting := func(p certs.Paths, authority string) certs.Paths {
+		var both []byte
+		for _, name := range []string{bundle, filepath.Join(dir, authority, certs.BundleName)} {
+			b, failed := os.ReadFile(name)
+			both, err = append(both, b...), errors.Join(err, failed)
+		}
+		p.CA = filepath.Join(dir, authority+"-and-ours.pem")
+		err = errors.Join(err, os.WriteFile(p.CA, both, 0o600))
+		return p
+	}
 	ours, node := c.Certificates().Authority, certs.RoleNode
 	const unknown = "none of the authorities that are known here has signed it"
-	return []stranger{
+	list := []stranger{
 		{"a client's", issue(ours, certs.RoleClient, "node-3", now), "a node needs one of role node", ""},
-		{"another node's", issue(ours, node, "node-2", now), "and the members know node 3 as node-3", ""},
+		{"another node's", issue(ours, node, "node-2", now), "and the members know this node as node-3", ""},
 		{"an expired one", issue(ours, node, "node-3", now.Add(-2*time.Hour)), "", "it expired on"},
 		{"one that is not yet valid", issue(ours, node, "node-3", now.Add(time.Hour)), "", "it is not valid before"},
-		{"one of an unknown authority", issue(other, node, "node-3", now), "", unknown},
-		{"another cluster's", issue(test, node, "node-3", now), "", unknown},
+		{"one that it does not trust itself", issue(other, node, "node-3", now), "has signed the certificate in", ""},
+		{"one of an unknown authority", trusting(issue(other, node, "node-3", now), "other"), "", unknown},
+		{"another cluster's", trusting(issue(test, node, "node-3", now), "test"), "", unknown},
 		{"none, without TLS", certs.Paths{}, "", "the node at 127.0.0.1 does not"},
-	}, err
+	}
+	return list, err
 }
 
 // comes starts node 3 as a stranger. The two others must refuse it, and serve.
