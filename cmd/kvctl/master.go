@@ -38,6 +38,8 @@ func findMaster(ctx context.Context, c *client.Client) (client.Status, error) {
 	switch {
 	case s.unreachable() != nil:
 		return m, s.unreachable()
+	case !ok && s.vouched() != 0:
+		return m, fmt.Errorf("the master is node %d, which does not answer here; see kvctl status", s.vouched())
 	case !ok:
 		return m, errNoMaster
 	}

@@ -25,7 +25,7 @@ func newStatus(a *app) *cobra.Command {
 			"that are under way, and what is wrong with the nodes whose ROLE says \"see below\". The exit code is 1\n" +
 			"if there is no master or no majority of the voters answers: then writes and default reads fail, and\n" +
 			"reads with --stale work. It is 1 too if a node that answers does not work as it should, or if the\n" +
-			"others refuse it.\n\n" +
+			"others refuse it. A master that answers the other nodes, but not kvctl, is no reason to fail.\n\n" +
 			"With --watch, repeat this until interrupted, or until --timeout if that is given; the exit code is\n" +
 			"that of the last state shown. Each change of master is marked with the time between the last\n" +
 			"answer of the old master and the first answer of the new one, as seen from here. Nodes that have\n" +

@@ -283,10 +283,25 @@ func (s survey) unasked() uint64 {
 	return 0
 }
 
+// vouched returns the master if it was asked and does not answer here, while a node that is connected to it has heard
+// from it of a lease that has not expired, and else 0. Such a lease is also proof of a majority. Then the fault is
+// between here and the master, as with a certificate that only this client refuses.
+func (s survey) vouched() uint64 {
+	for _, n := range s {
+		x := n.status
+		if n.answers() && !n.old() && x.Role != client.RoleMaster && x.Lease.RemainingMS > 0 &&
+			slices.ContainsFunc(x.Peers, func(p api.PeerStatus) bool { return p.Node == x.Master && p.Connected }) {
+			return x.Master
+		}
+	}
+	return 0
+}
+
 // problem returns what keeps the cluster from serving writes, or has some of them served by another cluster, or nil.
 func (s survey) problem() error {
 	n, of := s.alive(), s.voters()
 	_, ok := s.master()
+	vouched := !ok && s.vouched() != 0
 	switch {
 	case s.unreachable() != nil:
 		return s.unreachable()
@@ -297,6 +312,8 @@ func (s survey) problem() error {
 	case len(s.clusters()) > 1:
 		return fmt.Errorf("the endpoints belong to different clusters, %s: what is written through one is not in the other; "+
 			"give those of one cluster", strings.Join(s.clusters(), " and "))
+	case vouched:
+		return nil
 	case 2*n <= of:
 		return fmt.Errorf("no majority: %d of %s; stale reads work", n, answers(of))
 	case !ok && s.unasked() == 0 && s.drained() == n:

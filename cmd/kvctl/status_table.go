@@ -23,6 +23,8 @@ func (s survey) headline() string {
 			fmt.Sprintf("lease %d ms left", m.Lease.RemainingMS), fmt.Sprintf("feature level %d", m.FeatureLevel))
 	} else if n := s.unasked(); n != 0 {
 		parts = append(parts, fmt.Sprintf("master is node %d, which is not among the endpoints", n))
+	} else if n := s.vouched(); n != 0 {
+		parts = append(parts, fmt.Sprintf("master is node %d, which does not answer here", n))
 	} else if n := s.believed(); n != 0 {
 		parts = append(parts, fmt.Sprintf("no node says that it is master; the last was node %d", n))
 	} else {

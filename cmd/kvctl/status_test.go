@@ -185,6 +185,29 @@ func TestStatusFails(t *testing.T) {
 	}
 }
 
+// A master that only this client cannot reach is one: another node is connected to it and has heard of its lease. So it
+// is no reason to fail, but a lease that has expired or a connection that is gone is.
+func TestStatusOfAMasterThatAnswersOthersOnly(t *testing.T) {
+	seen := func(left int64, connected bool) survey {
+		return survey{
+			{endpoint: "http://a:1", at: time.Now(), err: errors.New("x509: certificate signed by unknown authority")},
+			{endpoint: "http://b:1", at: time.Now(), status: client.Status{Cluster: "c", Node: 2, Role: api.RoleFollower,
+				Master: 1, Lease: api.LeaseStatus{RemainingMS: left},
+				Peers: []api.PeerStatus{{Node: 1, ClientAddress: "a:1", Connected: connected}, {Node: 3}}}},
+			{endpoint: "http://c:1", at: time.Now(), err: context.DeadlineExceeded},
+		}
+	}
+	s := seen(300, true)
+	if err := s.complaint(); err != nil || !strings.Contains(s.headline(), "master is node 1, which does not answer here") {
+		t.Errorf("%v, %s", err, s.headline())
+	}
+	for _, s := range []survey{seen(0, true), seen(300, false)} {
+		if err := s.problem(); err == nil || !strings.Contains(s.headline(), "the last was node 1") {
+			t.Errorf("%v, %s", err, s.headline())
+		}
+	}
+}
+
 // The watch ends when its time is over, and says how it is then.
 func TestWatchObeysTimeout(t *testing.T) {
 	c := start(t, 3)

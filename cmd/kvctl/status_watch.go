@@ -228,6 +228,8 @@ func (w *watcher) line(s survey, now time.Time) string {
 	master := fmt.Sprintf("master %d  epoch %d  lease %d ms", m.Node, m.Epoch, m.Lease.RemainingMS)
 	if b := s.believed(); !ok && s.unasked() != 0 {
 		master, ok = fmt.Sprintf("master %d, which is not among the endpoints", b), true
+	} else if b := s.vouched(); !ok && b != 0 {
+		master, ok = fmt.Sprintf("master %d, which does not answer here", b), true
 	}
 	if d := w.without(now, m); d > 0 {
 		master = fmt.Sprintf("no master for %s, the last was node %d", output.Duration(d), w.tracker.master)
