@@ -81,16 +81,33 @@ func writeMembers(w io.Writer, l client.MemberList) error {
 	if len(l.Removed) > 0 {
 		notes = append(notes, shown.Line("removed: "+strings.Join(l.Removed, ", ")))
 	}
-	for _, o := range l.Operations {
-		if o.State != client.OperationRunning {
-			notes = append(notes, endedText(o))
-		}
+	notes = append(notes, endedNotes(l)...)
+	if l.Master == 0 && l.Node != 0 {
+		notes = append(notes, fmt.Sprintf("node %d knows no master: the members may have changed since it knew one", l.Node))
 	}
 	if len(notes) == 0 {
 		return nil
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(notes, "\n"))
 	return err
+}
+
+// endedShown is how many ended operations are shown to people.
+const endedShown = 5
+
+// endedNotes returns lines about the last operations that have ended.
+func endedNotes(l client.MemberList) []string {
+	var notes []string
+	for _, o := range l.Operations {
+		if o.State != client.OperationRunning {
+			notes = append(notes, endedText(o))
+		}
+	}
+	if n := len(notes) - endedShown; n > 0 {
+		notes[n-1] = fmt.Sprintf("%s before these: see --json", output.Plural(uint64(n), "operation"))
+		notes = notes[n-1:]
+	}
+	return notes
 }
 
 // roleOf returns what a member is, in a word or two.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,21 @@ func TestMemberList(t *testing.T) {
 	}
 	if l := decode[client.MemberList](t, expect(t, c, "member ls --json", 0, "", "").out); len(l.Members) != 4 {
 		t.Errorf("%+v", l)
+	}
+}
+
+// A list for people has the last of the operations that have ended, and says how many are left out.
+func TestEndedOperations(t *testing.T) {
+	ended := client.MemberOperation{Kind: "drain", Node: 3, State: client.OperationDone}
+	l := client.MemberList{Operations: slices.Repeat([]client.MemberOperation{ended}, endedShown)}
+	l.Operations[0].ID = "oldest"
+	if notes := endedNotes(l); len(notes) != endedShown || !strings.Contains(notes[0], "oldest") {
+		t.Errorf("%q", notes)
+	}
+	l.Operations = append(l.Operations, ended, ended, client.MemberOperation{State: client.OperationRunning})
+	notes := endedNotes(l)
+	if len(notes) != endedShown+1 || notes[0] != "2 operations before these: see --json" {
+		t.Errorf("%q", notes)
 	}
 }
 
