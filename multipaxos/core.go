@@ -142,6 +142,7 @@ func (c *Core) ProposeMembership(value []byte) (Slot, bool) {
 		panic("multipaxos: what is proposed as a membership entry is none")
 	}
 	a.memberships.mustFollow(m)
+	l.prompt.hurry = true
 	return l.place(value, a), true
 }
 
@@ -149,9 +150,10 @@ func (c *Core) ProposeMembership(value []byte) (Slot, bool) {
 // joins one that was already sent.
 func (c *Core) Confirm() uint64 { return c.leader.startRound(&c.acceptor, &c.out) }
 
-// Advertise tells one peer at once how far the log is, if it has not been told: reads wait there for it.
+// Advertise sends one peer at once the entries that it has not been sent, and tells it how far the log is, if it has
+// not been told: reads wait there for it.
 func (c *Core) Advertise(id ballot.NodeID) {
-	c.leader.advertise(id, c.learner.advertised(c.acceptor.chosen), &c.out)
+	c.leader.advertise(id, c.learner.advertised(c.acceptor.chosen), &c.acceptor, &c.out)
 }
 
 // Connected is told that a new connection to a peer stands. Messages in flight on the old one are lost, and are sent

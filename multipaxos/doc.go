@@ -16,7 +16,7 @@
 //	memberships  who decides which slot, as the log says
 //	acceptor     the promise, the log and its chosen mark, with writes and space
 //	learner      what others say is chosen, and fetching it
-//	leader       this node's attempt to lead: phase1, phase2, confirm, and a peer for each other member
+//	leader       this node's attempt to lead: phase1, phase2, confirm, prompt, and a peer for each other member
 //
 // Which rule lives where (rules of the log and M2–M5):
 //
@@ -32,6 +32,7 @@
 //	votes are sets of voters                     phase2.go    vote, advance
 //	chosen-through only under the same ballot    learner.go   advanceByMark
 //	chosen values from others                    acceptor.go  learn; learner.go handleLearn
+//	whom entries are sent at once: policy        prompt.go    holdsBack; phase2.go flush, send
 //	leadership confirmed by a quorum             acceptor.go  handleConfirm; confirm.go countConfirm
 //	a slot is decided by the membership below it membership.go governing; phase2.go vote, advance
 //	promises carry the newest membership         membership.go told

@@ -29,6 +29,7 @@ type leader struct {
 	phase1    phase1
 	phase2    phase2
 	confirm   confirm
+	prompt    prompt
 
 	stalePeers bool // phase1.met has changed since follow made the peers
 	// What M6 counts and listens to. Nothing here depends on them.
@@ -63,6 +64,7 @@ func (l *leader) clear(out *outbox) {
 	l.phase1 = phase1{}
 	l.phase2 = phase2{}
 	l.confirm.done = 0
+	l.prompt = prompt{}
 	l.stalePeers = true
 	l.peers.reset()
 	out.cancel(KindPrepare, func(Message) bool { return true })
@@ -133,6 +135,8 @@ func (l *leader) tickLeading(n Slot, a *acceptor, out *outbox) {
 	if idle {
 		f.quiet = 0
 	}
+	l.prompt.hurry = true
+	l.flush(n, a, out) // before the marks: a peer fetches what it is told of and lacks
 	for i := range l.peers {
 		p := &l.peers[i]
 		p.tick(l.owed(p, a))
@@ -164,9 +168,14 @@ func (l *leader) handleMarkReply(m *Message, chosen Slot) {
 	p.rewind(m.Slot)
 }
 
-// advertise tells one peer at once how far the log is, if it has not been told.
-func (l *leader) advertise(id ballot.NodeID, n Slot, out *outbox) {
-	if p := l.peers.get(id); l.phase == Leading && p != nil && p.told != n {
+// advertise sends one peer at once what it has not been sent, and how far the log is if it has not been told.
+func (l *leader) advertise(id ballot.NodeID, n Slot, a *acceptor, out *outbox) {
+	p := l.peers.get(id)
+	if l.phase != Leading || p == nil {
+		return
+	}
+	l.send(p, &sharedPage{}, n, a, out)
+	if p.told != n {
 		l.sendMark(p, n, out)
 	}
 }

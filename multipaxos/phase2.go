@@ -62,30 +62,46 @@ func (l *leader) place(value []byte, a *acceptor) Slot {
 	l.phase2.next++
 	l.phase2.votes.push(quorum.Set{})
 	l.phase2.bytes += len(value)
+	l.prompt.proposed(len(value))
 	a.store(Entry{Slot: s, Ballot: l.ballot, Value: value})
 	return s
 }
 
-// flush sends every peer what it has not been sent, as far as its window allows. Chosen slots are skipped: a peer
-// that lacks one fetches it. Peers that are equally far share one page.
+// flush sends the peers what they have not been sent, as far as their windows allow, but for those that are to wait.
 func (l *leader) flush(n Slot, a *acceptor, out *outbox) {
 	if l.phase != Leading {
 		return
 	}
-	var page []Entry
-	var bytes int
+	var page sharedPage
 	for i := range l.peers {
-		p := &l.peers[i]
-		p.next = max(p.next, a.chosen+1)
-		for p.next < l.phase2.next && p.mayFly(l.cfg) {
-			if len(page) == 0 || page[0].Slot != p.next {
-				page, bytes = a.log.page(p.next, l.phase2.next, l.cfg.PageBytes)
-			}
-			p.told = n
-			p.sent(page[len(page)-1].Slot, len(page), bytes)
-			m := Message{Kind: KindAccept, To: p.node, Ballot: l.ballot, Entries: page, Chosen: n}
-			out.now(m)
+		if p := &l.peers[i]; !l.prompt.holdsBack(p, a) {
+			l.send(p, &page, n, a, out)
 		}
+	}
+	if l.prompt.hurry {
+		l.prompt.sent()
+	}
+}
+
+// sharedPage is a page that peers share which are equally far.
+type sharedPage struct {
+	entries []Entry
+	bytes   int
+}
+
+// send sends a peer what it has not been sent, as far as its window allows. Slots that were chosen meanwhile are sent
+// while memory has them. If it does not, all chosen ones are skipped: a peer that lacks one fetches it.
+func (l *leader) send(p *peer, page *sharedPage, n Slot, a *acceptor, out *outbox) {
+	if p.next < a.log.base {
+		p.next = max(p.next, a.chosen+1)
+	}
+	for p.next < l.phase2.next && p.mayFly(l.cfg) {
+		if len(page.entries) == 0 || page.entries[0].Slot != p.next {
+			page.entries, page.bytes = a.log.page(p.next, l.phase2.next, l.cfg.PageBytes)
+		}
+		p.told = n
+		p.sent(page.entries[len(page.entries)-1].Slot, len(page.entries), page.bytes)
+		out.now(Message{Kind: KindAccept, To: p.node, Ballot: l.ballot, Entries: page.entries, Chosen: n})
 	}
 }
 

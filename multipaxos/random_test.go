@@ -59,6 +59,11 @@ func (w *world) step(op uint32) {
 		w.checkpoint(n)
 	case k < 234:
 		w.startRead(n)
+	case k < 236:
+		n.core.SetPrompt(w.someOf(arg))
+	case k < 237:
+		n.core.Hurry()
+		w.drain(n)
 	case k < 240:
 		n.core.Connected(w.nodes[arg%len(w.nodes)].id)
 		w.drain(n)
@@ -76,6 +81,16 @@ func (w *world) step(op uint32) {
 	default:
 		w.crash(n, arg%3)
 	}
+}
+
+// someOf returns some nodes, one for each bit of which; none at times.
+func (w *world) someOf(which int) (some quorum.Set) {
+	for i, n := range w.nodes[:min(len(w.nodes), quorum.MaxVoters)] {
+		if which>>i&1 == 1 {
+			some.Add(n.id)
+		}
+	}
+	return some
 }
 
 // change makes a leader propose that a node comes or goes: a stranger becomes a non-voter, a non-voter that has caught

@@ -204,6 +204,9 @@ func (s *state) leader(l *leader) {
 		s.set(*f.votes.at(i))
 	}
 	s.num(l.confirm.round, l.confirm.done, uint64(l.confirm.quiet))
+	s.set(l.prompt.set)
+	s.num(uint64(l.prompt.held))
+	s.flag(l.prompt.hurry)
 	for i := range l.peers {
 		s.peer(&l.peers[i])
 	}
