@@ -253,6 +253,8 @@ func (l *Log) adopt(e multipaxos.Entry) error {
 	newest := l.members.newest.Newer(before)
 	if newest {
 		l.progress.follow(l.cfg.Self.Node, l.members.voters)
+		l.prompt.follow(l.cfg.Self.Node, l.members.voters)
+		l.hurry(l.now)
 	}
 	if l.inForce.apply(record.Membership.Number, e.Slot, newest) {
 		l.core.Probe()

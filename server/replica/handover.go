@@ -55,6 +55,7 @@ func NudgeStandBack(leaseTime time.Duration) time.Duration { return leaseTime / 
 // more, and refuses those that are not proposed.
 func (l *Log) HandOver(stays bool) {
 	l.stopping = true
+	l.hurry(l.now)
 	l.timers.recall(&l.queue)
 	if stays {
 		l.queue.sendBack(&l.out)

@@ -42,6 +42,7 @@ type Log struct {
 	differing    differing
 	timers       timers
 	progress     progress
+	prompt       prompt
 	now          time.Duration // the reading of the tick or advance under way, or of the last one
 	deadline     time.Duration // of the lease, as published last
 	ticks        uint64
@@ -86,6 +87,7 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 		out:          outbox{self: self.Node, maxBytes: cfg.MaxBatchBytes},
 	}
 	l.members.follow(record.Membership, record.NextNode)
+	l.prompt.follow(self.Node, l.members.voters)
 	l.digests.add(Digest{Slot: state.Applied(), Sum: cfg.Digest}, false)
 	state.Observe(kv.Observer{Timed: l.timers.learn})
 	state.Timed(l.timers.learn)
@@ -126,6 +128,9 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 		} else {
 			l.master.sees(e.Log.From, l.ticks)
 		}
+		if e.Log.Kind == multipaxos.KindAccepted {
+			l.prompt.acknowledged(now, e.Log)
+		}
 		return l.core.Step(*e.Log)
 	case e.Peer != nil:
 		l.receive(now, e.Peer)
@@ -140,6 +145,7 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 		l.progress.hear(e.Heard, e.From, *e.Health)
 	case e.Up != 0:
 		l.members.connected(e.Up, true)
+		l.prompt.forget(e.Up)
 		l.core.Connected(e.Up)
 		l.out.send(Message{Kind: KindHeartbeat, To: e.Up, Heartbeat: l.heartbeat(now)})
 	case e.Down != 0:
@@ -173,6 +179,7 @@ func (l *Log) receive(now time.Duration, m *Message) {
 	case KindHeartbeat:
 		l.hear(now, m.From, m.Heartbeat)
 	case KindForward:
+		l.prompt.asked(m.From, l.ticks)
 		for _, f := range m.Writes {
 			l.admit(writeAt(now, m.From, f))
 		}
@@ -181,6 +188,7 @@ func (l *Log) receive(now time.Duration, m *Message) {
 			l.master.forget(m.From)
 		}
 	case KindReadPoint:
+		l.prompt.asked(m.From, l.ticks)
 		l.reads.fromFollower(now, m.From, m.Read, l.epoch.ready && !l.stopping, &l.out)
 	case KindReadPointR:
 		if l.reads.fromMaster(m.From, m.Read) {
@@ -212,6 +220,9 @@ func (l *Log) hear(now time.Duration, from ballot.NodeID, h Heartbeat) {
 // disconnected forgets what is on its way to peer: keyed writes and reads start again, other writes are unknown.
 func (l *Log) disconnected(peer ballot.NodeID) {
 	l.members.connected(peer, false)
+	if l.prompt.forget(peer); l.prompt.named.Has(peer) {
+		l.hurry(l.now)
+	}
 	l.master.forget(peer)
 	l.forwards.lost(peer, &l.queue, &l.out)
 	l.reads.recall(peer)

@@ -33,6 +33,9 @@ func (l *Log) advance(now time.Duration, p Published) {
 	case l.epoch.ready && l.stopping:
 		// What waits goes to the next master.
 	case l.epoch.ready:
+		if l.prompt.late(now) {
+			l.hurry(now)
+		}
 		l.driveMembers(now)
 		if l.changes.holds {
 			l.queue.refuseFull(&l.members, &l.out)

@@ -48,6 +48,7 @@ func (l *Log) StepDown(now time.Duration) {
 // closeEpoch ends readiness. Writes proposed and not acknowledged stay unknown. Queued writes wait on.
 func (l *Log) closeEpoch() {
 	l.epoch.close()
+	l.prompt.forgetAll()
 	l.master.resign()
 	l.changes.end(l.master.node, &l.out)
 	l.levels.end()

@@ -302,6 +302,7 @@ func (r *LogRound) drainOutput() Output {
 	}
 	out := l.out.drain()
 	out.Persists, out.Log = o.Persists, o.Messages
+	l.prompt.sends(l.now, o.Messages)
 	out.Apply = uint64(l.core.Chosen()) > l.state.Applied()
 	out.Level = l.levels.required(l.state.Level())
 	if l.epoch.ready {

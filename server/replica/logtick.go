@@ -34,6 +34,7 @@ func (l *Log) tick(now time.Duration, p Published) error {
 		l.timers.ask(now, &l.queue)
 	}
 	l.tickLevels(now, p)
+	l.namePrompt(now)
 	return l.core.Tick()
 }
 

@@ -66,6 +66,8 @@ type Log struct {
 	nudged       chan struct{}          // asks for a round; capacity 1
 	onward       chan struct{}          // the turn to step, handed on; capacity 1
 	members      func(ident.Membership) // has a membership put in force; set before the first round
+	hedge        *time.Timer            // asks for a round when a voter's answer is late
+	hedging      atomic.Bool            // it runs
 	relief       chan Relief            // unbuffered: who is not listening is told again with the next tick
 
 	// Of the round under way:
@@ -104,6 +106,7 @@ func NewLog(c LogConfig) *Log {
 	l := &Log{
 		cfg: c, inbox: newInbox[logEvent](), metrics: newLogMetrics(c.Registry),
 		nudged: make(chan struct{}, 1), onward: make(chan struct{}, 1), relief: make(chan Relief),
+		hedge:  newStoppedTimer(),
 		driver: replica.NewLogRound(c.Part), waiting: map[uint64]waiter{}, stages: newStages(c.Registry, c.Members),
 		complainAt: DiskComplaint,
 	}
@@ -136,10 +139,28 @@ func (l *Log) run(stop <-chan struct{}) error {
 			l.inbox.put(logEvent{})
 		case <-l.nudged:
 			l.inbox.put(logEvent{})
+		case <-l.hedge.C:
+			l.hedging.Store(false)
+			l.inbox.put(logEvent{})
 		case <-l.onward:
 			for l.turn() {
 			}
 		}
+	}
+}
+
+// newStoppedTimer returns a timer that does not run yet.
+func newStoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// armHedge sees to a round at the time at which the log part wants one. A timer that runs is left alone, since times
+// only get later: the round that it brings arms it anew.
+func (l *Log) armHedge() {
+	if at := l.cfg.Part.HedgeAt(); at > 0 && !l.hedging.Swap(true) {
+		l.hedge.Reset(max(0, at-l.driver.Now()))
 	}
 }
 

@@ -113,6 +113,7 @@ func (l *Log) done() {
 	if l.driver.Output().Ready == 0 {
 		l.stages.forget()
 	}
+	l.armHedge()
 	if l.tick || at.Master != l.view.Load().Master {
 		l.publishView(l.cfg.Clock.Now())
 	}
