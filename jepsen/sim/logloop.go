@@ -37,6 +37,7 @@ type logLoop struct {
 	ticked  bool
 	poked   bool                  // the lease loop changed what is published
 	waking  bool                  // a round is on the agenda
+	hedging bool                  // a round for a late answer is
 	hung    time.Duration         // true time since which it waits for a frozen disk; 0: it does not
 	waiting map[uint64]*attempt   // never ranged over
 	asked   map[uint64]*memberAsk // of the operator; never ranged over
@@ -88,6 +89,19 @@ func (l *logLoop) tick() {
 func (l *logLoop) poke() {
 	l.poked = true
 	l.wake()
+}
+
+// armHedge sees to a round at the time at which the log part wants one.
+func (l *logLoop) armHedge() {
+	at := l.log.HedgeAt()
+	if at == 0 || l.hedging {
+		return
+	}
+	l.hedging = true
+	l.later(kindRound, l.clock.span(max(0, at-l.reading())), func() {
+		l.hedging = false
+		l.poke()
+	})
 }
 
 // wake lets the loop take a round if it is not in one: at once, or when the scheduler gets to it.
@@ -224,6 +238,8 @@ func (l *logLoop) do(e effect.Effect) bool {
 		l.life.goOver(*out.Members)
 	case effect.Dismiss:
 		l.life.dismiss(out.Dismiss)
+	case effect.Done:
+		l.armHedge()
 	case effect.Checkpoint:
 		l.disk.ends(kindCheckpoint, l.disk.beginCheckpoint(out.Checkpoint), func() {
 			l.disk.endCheckpoint()
