@@ -98,7 +98,8 @@ func (l *logLoop) armHedge() {
 		return
 	}
 	l.hedging = true
-	l.later(kindRound, l.clock.span(max(0, at-l.reading())), func() {
+	// A fast clock makes no time of a nanosecond, and the round would come before the time that it is for.
+	l.later(kindRound, l.clock.span(max(time.Microsecond, at-l.reading())), func() {
 		l.hedging = false
 		l.poke()
 	})
