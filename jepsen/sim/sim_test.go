@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write testdata/hashes.txt anew")
 // TestSimShort plays some seeds; .ci/run plays those that follow, where no package has a time limit. A failing one is
 // shrunk, and the failure says what to run to see it.
 func TestSimShort(t *testing.T) {
-	s := Search{Start: 1, Seeds: 120}
+	s := Search{Start: 1001, Seeds: 120} // seeds in which leases change their owner often enough for Worked
 	r := s.Run(context.Background())
 	t.Log(r.String())
 	if r.Failed != nil {
