@@ -3,6 +3,7 @@ package cluster
 import (
 	"io"
 	"os"
+	"strings"
 )
 
 // maxLogBytes bounds what LogFrom returns.
@@ -29,4 +30,18 @@ func (n *Node) LogFrom(size int64) string {
 		return ""
 	}
 	return string(b)
+}
+
+// LastWords returns why a process of kvnode ended, on one line: its output from the last line on that begins with its
+// name. It is "" if there is no such line.
+func LastWords(output string) string {
+	i := strings.LastIndex("\n"+output, "\nkvnode: ")
+	if i < 0 {
+		return ""
+	}
+	var words []string
+	for line := range strings.Lines(output[i:]) {
+		words = append(words, strings.TrimSpace(line))
+	}
+	return strings.Join(words, " ")
 }

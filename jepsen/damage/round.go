@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"tenure/jepsen/cluster"
 )
 
 // Outcome is the effect of a fault.
@@ -218,15 +220,14 @@ var partners = map[string][]string{
 	"state.db.received":   {"state.sums.received", "state.sums", "state.db"},
 }
 
-// named checks that the last line of the ended node names the damaged file, and records the outcome.
+// named checks that the last words of the ended node name the damaged file, and records the outcome.
 func (p *player) named(o Outcome) error {
 	said := p.t.node.LogFrom(p.from)
 	if crashed.MatchString(said) {
 		return fmt.Errorf("CRASH: %.4000s", said)
 	}
-	lines := strings.Split(strings.TrimSpace(said), "\n")
-	last := lines[len(lines)-1]
-	if !strings.HasPrefix(last, "kvnode: ") {
+	last := cluster.LastWords(said)
+	if last == "" {
 		return fmt.Errorf("ENDED WITHOUT A LINE: %.2000s", said)
 	}
 	for _, name := range append([]string{p.round.File}, partners[p.round.File]...) {

@@ -59,7 +59,7 @@ func flips(ctx context.Context, b *Bed) error {
 				return fmt.Errorf("node %d ended after bits of %s were flipped, and did not say that it is damaged: %s",
 					n.ID, name, text)
 			}
-			end(fmt.Sprintf("%d bits of %s: %s", len(done), name, lastLine(text)))
+			end(fmt.Sprintf("%d bits of %s: %s", len(done), name, words(text)))
 			if err := unflip(file, done); err != nil {
 				return err
 			}
@@ -149,15 +149,13 @@ func unflip(file string, list []flip) error {
 	return f.Sync()
 }
 
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return fmt.Sprintf("%.300s", lines[len(lines)-1])
-}
+// words are the last words of a node, as many as a report has place for.
+func words(text string) string { return fmt.Sprintf("%.300s", cluster.LastWords(text)) }
 
 // why is the last that a node said, or else the error.
 func why(n *cluster.Node, err error) string {
-	if text := n.LogFrom(0); text != "" {
-		return lastLine(text)
+	if said := words(n.LogFrom(0)); said != "" {
+		return said
 	}
 	return err.Error()
 }

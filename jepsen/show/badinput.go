@@ -52,7 +52,7 @@ func badRequests(ctx context.Context, s *stage, c *cluster.Cluster) error {
 		{"value over the limit", http.MethodPut, "/v1/kv/big", strings.Repeat("x", 512<<10+1), 413},
 		{"cas that is no number", http.MethodPut, "/v1/kv/k?cas=x", "v", 400},
 		{"contradictory query", http.MethodGet, "/v1/kv/k?stale&consistent", "", 400},
-		{"another contradictory query", http.MethodGet, "/v1/kv/k?keys&recurse", "", 400},
+		{"another contradictory query", http.MethodGet, "/v1/kv/k?count&raw", "", 400},
 		{"unknown query name on a write", http.MethodPut, "/v1/kv/k?colour=red", "v", 400},
 		{"unknown method", http.MethodPatch, "/v1/kv/k", "v", 405},
 		{"unknown path", http.MethodGet, "/v2/kv/k", "", 404},
@@ -163,13 +163,12 @@ func badStarts(ctx context.Context, s *stage, c *cluster.Cluster) error {
 	return otherLeaseTime(ctx, s, c)
 }
 
-// refuses starts a node that must end by itself with want in the last line of its output.
+// refuses starts a node that must end by itself with want in its last words.
 func (s *stage) refuses(ctx context.Context, what string, args []string, want string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, s.bin.Kvnode, args...).CombinedOutput()
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	last := lines[len(lines)-1]
+	last := cluster.LastWords(string(out))
 	s.say("%s: %v: %s", what, err, last)
 	if err == nil || ctx.Err() != nil || !strings.Contains(strings.ToLower(last), want) {
 		return fmt.Errorf("%s: ended with %v and said %q", what, err, out)

@@ -96,14 +96,13 @@ func fails(ctx context.Context, s *stage, c *cluster.Cluster, n *cluster.Node, d
 	return c.WaitReady(ctx, n)
 }
 
-// endsNaming waits for the end of a node and returns its last line, which must name something in its data directory.
+// endsNaming waits for the end of a node and returns its last words, which must name something in its data directory.
 func endsNaming(n *cluster.Node, from int64) (string, error) {
 	if err := n.Wait(20 * time.Second); err == nil || n.Running() {
 		return "", errors.Join(fmt.Errorf("node %d did not end with an error", n.ID), err)
 	}
-	lines := strings.Split(strings.TrimSpace(n.LogFrom(from)), "\n")
-	last := lines[len(lines)-1]
-	if !strings.HasPrefix(last, "kvnode: ") || !strings.Contains(last, n.Data) {
+	last := cluster.LastWords(n.LogFrom(from))
+	if !strings.Contains(last, n.Data) {
 		return "", fmt.Errorf("node %d does not say which file: %s", n.ID, last)
 	}
 	return last, nil

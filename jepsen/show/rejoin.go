@@ -52,7 +52,7 @@ func rejoined(ctx context.Context, s *stage, c *cluster.Cluster, all *client.Cli
 	return same(ctx, c, "ledger/")
 }
 
-// refuses damages a file of a node that is killed, and returns the last line of its refusal to start.
+// refuses damages a file of a node that is killed, and returns its last words.
 func refuses(n *cluster.Node, file string) (string, error) {
 	if err := n.Kill(); err != nil {
 		return "", err
@@ -67,8 +67,7 @@ func refuses(n *cluster.Node, file string) (string, error) {
 	if err := n.Wait(20 * time.Second); err == nil || n.Running() {
 		return "", errors.Join(fmt.Errorf("node %d runs on a damaged %s", n.ID, file), err)
 	}
-	lines := strings.Split(strings.TrimSpace(n.LogFrom(from)), "\n")
-	last := lines[len(lines)-1]
+	last := cluster.LastWords(n.LogFrom(from))
 	if !strings.Contains(last, filepath.Join(n.Data, file)) {
 		return "", fmt.Errorf("node %d does not name %s: %s", n.ID, file, last)
 	}
