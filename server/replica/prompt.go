@@ -14,6 +14,8 @@ import (
 type prompt struct {
 	peers []answerer // the other voters
 	named quorum.Set // as the log was told; none: everybody
+	// hurried is how often an answer of a voter that was named was late. For metrics only.
+	hurried uint64
 }
 
 const (
@@ -113,6 +115,9 @@ func (x *prompt) late(now time.Duration) (late bool) {
 			a.lateAt = now
 			late = late || x.named.Has(a.node)
 		}
+	}
+	if late {
+		x.hurried++
 	}
 	return late
 }

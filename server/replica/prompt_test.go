@@ -78,7 +78,7 @@ func TestAVoterThatIsLateIsNotNamed(t *testing.T) {
 	if x.late(sec + 5*ms) {
 		t.Fatal("late too soon")
 	}
-	if !x.late(sec + 6*ms) {
+	if !x.late(sec+6*ms) || x.hurried != 1 {
 		t.Fatal("not late")
 	}
 	expectNamed(t, "late", x, sec+6*ms, anybody, 3)

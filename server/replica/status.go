@@ -33,6 +33,7 @@ type Status struct {
 	Strangers    []PeerStatus    // connected nodes that no membership known here lists
 	Believes     bool            // no majority of the voters was heard to go by no newer membership: strangers are believed
 	Agreed       uint64          // the newest slot at which a majority of the voters had the same digest as this node
+	Hurried      uint64          // how often a voter's answer was late, so that everybody was sent what was held back
 	Compared     uint64          // the newest slot of which this node has told a digest
 	Dispute      Dispute         // voters differ, and no majority tells who is right; Slot 0: they do not
 	Withheld     bool            // there is a Dispute that no operator has decided for this node; see snapshots.SenderView
@@ -77,6 +78,7 @@ func (l *Log) Status(now time.Duration) Status {
 		*to = append(*to, PeerStatus{Node: p.node, Connected: p.connected, Applied: p.applied, Heard: p.heard,
 			Level: p.level, LevelTold: p.told && p.heardLately(now)})
 	}
+	s.Hurried = l.prompt.hurried
 	s.Agreed, s.Compared, s.Dispute = l.digests.agreed, l.digests.newest.Slot, l.digests.dispute
 	s.Record, s.Level = l.changes.record, l.levels.status(now, l.state.Level(), &l.members)
 	s.Absence = l.members.ifStopped(now, s.Applied)

@@ -61,6 +61,9 @@ func (l *Log) registerGauges() {
 		func(v *LogView) float64 { return float64(v.Compared) })
 	view("digest_agreed_slot", "Newest slot at which a majority of the voters had the same digest as this node.",
 		func(v *LogView) float64 { return float64(v.Agreed) })
+	metrics.CounterFunc(l.cfg.Registry, "log_hurried_total",
+		"Times that a voter which is asked first answered late, so that all others were sent at once what they get soon.",
+		func() float64 { return float64(l.view.Load().Hurried) })
 	metrics.Flag(l.cfg.Registry, "replicas_differ",
 		"1 if digests of voters differ and no majority tells which of them is right: nothing is truncated or backed "+
 			"up.",
