@@ -29,7 +29,7 @@ func wiped(ctx context.Context, s *stage, c *cluster.Cluster, all *client.Client
 	if err := victim.Start(); err != nil {
 		return err
 	}
-	if err := saysInLog(ctx, s, victim, "cannot be used again", "must not vote"); err != nil {
+	if err := saysInLog(ctx, s, victim, "must not vote", "joins again under its name"); err != nil {
 		return err
 	}
 	code, text, _, err := ask(ctx, http.MethodPut, "http://"+c.Node(1).Client+"/v1/kv/k", nil)
