@@ -105,6 +105,30 @@ func TestUpdatesOfTokensAndPoliciesWithAnIndex(t *testing.T) {
 	}
 }
 
+// A deletion with an index ends what has that ModifyIndex. Else it changes nothing.
+func TestDeletionsOfTokensAndPoliciesWithAnIndex(t *testing.T) {
+	m := newMachine(t, small).atLevel()
+	m.do(PutPolicy(policyOf(1, "p"), true), PutToken(tokenOf(1, "p"), true), PutPolicy(policyOf(1, "q"), false)) // 2 to 4
+	stale := Result{Code: CodeCondition, Revision: 4}
+	for _, index := range []uint64{0, 1, 2, 5} {
+		m.want(IfAt(DropPolicy(sessionID(1)), index), stale)
+		m.want(IfAt(DropToken(sessionID(1)), index), stale)
+	}
+	if m.ACL().Revision() != 4 || m.rights("secret1") != "1 q" {
+		t.Errorf("a refused deletion has changed something: %s", m.rights("secret1"))
+	}
+	m.want(IfAt(DropPolicy(sessionID(2)), 4), Result{Code: CodeMissing, Revision: 4, Body: "policy " + sessionID(2)})
+	m.want(IfAt(DropPolicy(sessionID(1)), 4), Result{Code: CodeDone, Revision: 5})
+	m.want(IfAt(DropToken(sessionID(1)), 3), Result{Code: CodeDone, Revision: 6})
+	if got := m.rights("secret1"); got != "-" {
+		t.Errorf("a token that was deleted: %s", got)
+	}
+	ended := IfAt(Command{Op: OpEndToken, Value: []byte(sessionID(1)), Arm: 3}, 3)
+	if err := ended.Validate(); err == nil {
+		t.Error("the end of a token takes an index")
+	}
+}
+
 func TestWhatIsRefusedOfTokensAndPolicies(t *testing.T) {
 	m := newMachine(t, small).atLevel()
 	certified := func(n int, cert string) Token {

@@ -50,7 +50,7 @@ func (x *aclChange) changeACL(narrows bool) *ACL {
 // creates reports whether a put of a policy or token makes a new one.
 func (c *Command) creates() bool { return c.HasIndex && c.Index == 0 }
 
-// finds reports whether a put of a policy or token that has that ModifyIndex meets its condition.
+// finds reports whether a put or drop of a policy or token that has that ModifyIndex meets its condition.
 func (c *Command) finds(modified uint64) bool { return !c.HasIndex || c.Index == modified }
 
 // putPolicy carries out OpPutPolicy.
@@ -85,8 +85,11 @@ func (x *aclChange) putPolicy(c *Command) Result {
 func (x *aclChange) dropPolicy(c *Command) Result {
 	id := string(c.Value)
 	p, exists := x.acl.policies.Get(id)
-	if !exists {
+	switch {
+	case !exists:
 		return x.because(CodeMissing, "policy %s", id)
+	case !c.finds(p.ModifyIndex):
+		return x.unchanged(CodeCondition)
 	}
 	next := x.changeACL(true)
 	next.policies.Delete(id)
@@ -180,7 +183,7 @@ func (x *aclChange) dropToken(c *Command) Result {
 	switch {
 	case !exists:
 		return x.because(CodeMissing, "token %s", accessor)
-	case c.Op == OpEndToken && (c.Arm != t.CreateIndex || t.TTL == 0):
+	case c.Op == OpEndToken && (c.Arm != t.CreateIndex || t.TTL == 0), !c.finds(t.ModifyIndex):
 		return x.unchanged(CodeCondition)
 	}
 	x.changeACL(true).unindex(accessor)

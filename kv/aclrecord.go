@@ -61,8 +61,8 @@ func Bootstrap(t Token, reset int64) Command {
 	return Command{Op: OpBootstrap, Num: reset, Value: codec.Marshal(t.value())}
 }
 
-// IfAt returns a command of PutPolicy or PutToken that replaces, made conditional on the ModifyIndex of what it
-// replaces, which is at least 1.
+// IfAt returns a command that replaces or deletes a policy or token, made conditional on the ModifyIndex of what is
+// there, which is at least 1.
 func IfAt(c Command, index uint64) Command {
 	c.HasIndex, c.Index = true, index
 	return c

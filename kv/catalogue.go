@@ -123,11 +123,11 @@ var catalogue = [...]operation{
 
 	OpPutPolicy: {name: "put-policy", named: byNone, takes: hasValue | hasIndex | idem, level: 1,
 		beside: "policy", rule: isACL},
-	OpDropPolicy: {name: "delete-policy", named: byNone, takes: hasValue | idem, level: 1, space: frees,
+	OpDropPolicy: {name: "delete-policy", named: byNone, takes: hasValue | hasIndex | idem, level: 1, space: frees,
 		beside: "policy", rule: isACL},
 	OpPutToken: {name: "put-token", named: byNone, takes: hasValue | hasIndex | idem | hasSaid, level: 1,
 		beside: "token", rule: isACL},
-	OpDropToken: {name: "delete-token", named: byNone, takes: hasValue | idem, level: 1, space: frees,
+	OpDropToken: {name: "delete-token", named: byNone, takes: hasValue | hasIndex | idem, level: 1, space: frees,
 		beside: "token", rule: isACL},
 	OpEndToken: {name: "end-token", named: byNone, takes: hasValue | hasArm, level: 1, own: true, space: frees,
 		beside: "token", rule: isACL},

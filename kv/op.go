@@ -61,7 +61,7 @@ const (
 	// Tokens and policies (acl.go). Value is what PutPolicy and PutToken make of one, or an ID. With HasIndex and an
 	// Index of 0 a put creates: the policy or token must not exist yet (CodeExists). Else it must exist (CodeMissing).
 	// With either code Result.Body names it. With HasIndex and another Index, that must be its ModifyIndex
-	// (CodeCondition).
+	// (CodeCondition). With HasIndex a drop has the same condition.
 	OpPutPolicy  Op = 23
 	OpDropPolicy Op = 24
 	OpPutToken   Op = 25
@@ -122,7 +122,7 @@ type Command struct {
 	Flags uint64
 	// HasIndex makes OpSet and OpDelete conditional on Key's ModifyIndex being Index. For OpSet an Index of 0 means
 	// that Key must be absent. For OpDelete an absent Key satisfies every Index, and a present one never 0. For OpPrune,
-	// OpDropFence, OpPutPolicy and OpPutToken see there.
+	// OpDropFence and the puts and drops of policies and tokens see there.
 	HasIndex bool
 	Index    uint64
 	// IdemKey and Base make the command applied at most once (see the package comment). An empty IdemKey is none; Base

@@ -54,7 +54,7 @@ func (h *aclHandler) mayWrite(x *exchange, rules *rules, body any) (*kv.ACL, que
 var errNothingThere = service.Invalid("`cas=0` is never true of what exists: give the ModifyIndex that you have read: " +
 	"nothing was changed")
 
-// ifAt makes c, which replaces a policy or token, conditional if the query says so.
+// ifAt makes c, which replaces or deletes a policy or token, conditional if the query says so.
 func (q *query) ifAt(c kv.Command) kv.Command {
 	if q.has(nCas) {
 		return kv.IfAt(c, q.cas)
@@ -91,7 +91,7 @@ func (h *aclHandler) apply(x *exchange, c *kv.Command) (kv.Result, *kv.ACL, erro
 	return res, nil, service.NotDone(c, &res)
 }
 
-// drop deletes a token or a policy with c, if it is there, and answers.
+// drop deletes a token or a policy with c, if it is there, and answers. What is absent meets every condition.
 func (h *aclHandler) drop(x *exchange, q *query, there bool, c kv.Command) error {
 	if !there {
 		h.writes.nothingToDo(x)

@@ -132,7 +132,30 @@ func TestUpdatesWithACondition(t *testing.T) {
 		g.wants("PUT", target, `{"Name":"app"}`, 400, "never true of what exists")
 	}
 	g.wants("PUT", "/v1/acl/token?cas=1", `{}`, 400, "unknown query name")
-	g.wants("DELETE", at(api.PathACLPolicies, p.ID, 1), "", 400, "unknown query name")
+}
+
+// A deletion with cas is done only if nobody has changed the policy or token since it was read. What is gone meets every
+// condition.
+func TestDeletionsWithACondition(t *testing.T) {
+	g := newGuarded(t).as(root)
+	var p api.Policy
+	var token api.Token
+	g.decoded("PUT", "/v1/acl/policy", `{"Name":"app"}`, &p)
+	g.decoded("PUT", "/v1/acl/token", `{"Description":"d"}`, &token)
+	for _, x := range []struct {
+		path  string
+		index uint64
+	}{{api.PathACLPolicies + p.ID, p.ModifyIndex}, {api.PathACLTokens + token.AccessorID, token.ModifyIndex}} {
+		at := func(index uint64) string { return fmt.Sprintf("%s?cas=%d", x.path, index) }
+		if w := g.call("DELETE", at(x.index+1), ""); w.Code != 409 || code(w) != api.CodeCondition {
+			t.Errorf("%s: %d %v %s", x.path, w.Code, w.Header(), w.Body)
+		}
+		g.wants("DELETE", at(0), "", 400, "never true of what exists")
+		g.wants("GET", x.path, "", 200, "ModifyIndex")
+		g.wants("DELETE", at(x.index), "", 200, "true")
+		g.wants("GET", x.path, "", 404, "does not exist")
+		g.wants("DELETE", at(x.index+1), "", 200, "true")
+	}
 }
 
 func TestWhatIsWrongAboutTokensIsSaid(t *testing.T) {

@@ -58,7 +58,7 @@ func (h *aclHandler) createPolicy(x *exchange) error {
 
 func (h *aclHandler) updatePolicy(x *exchange) error {
 	var in policyBody
-	a, q, err := h.mayWrite(x, &aclUpdateRules, &in)
+	a, q, err := h.mayWrite(x, &aclChangeRules, &in)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (h *aclHandler) listPolicies(x *exchange) error {
 
 // deletePolicy ends a policy; true also if there is none.
 func (h *aclHandler) deletePolicy(x *exchange) error {
-	a, q, err := h.mayWrite(x, &consulWriteRules, nil)
+	a, q, err := h.mayWrite(x, &aclChangeRules, nil)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (h *aclHandler) deletePolicy(x *exchange) error {
 		return service.Invalid("the builtin %s policy cannot be deleted: nothing was changed", api.ManagementPolicyName)
 	}
 	_, there := a.Policy(id)
-	return h.drop(x, &q, there, kv.DropPolicy(id))
+	return h.drop(x, &q, there, q.ifAt(kv.DropPolicy(id)))
 }
 
 // policyOut returns p as it is shown.

@@ -128,7 +128,7 @@ func validToken(c *kv.Command) error {
 
 func (h *aclHandler) updateToken(x *exchange) error {
 	var in tokenBody
-	a, q, err := h.mayWrite(x, &aclUpdateRules, &in)
+	a, q, err := h.mayWrite(x, &aclChangeRules, &in)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func tokenOf(a *kv.ACL, accessor string) (*kv.Token, error) {
 
 // deleteToken ends a token; true also if there is none.
 func (h *aclHandler) deleteToken(x *exchange) error {
-	a, q, err := h.mayWrite(x, &consulWriteRules, nil)
+	a, q, err := h.mayWrite(x, &aclChangeRules, nil)
 	if err != nil {
 		return err
 	}
@@ -213,5 +213,5 @@ func (h *aclHandler) deleteToken(x *exchange) error {
 		return service.Invalid("a token cannot delete itself: use another one: nothing was changed")
 	}
 	_, there := a.Token(accessor)
-	return h.drop(x, &q, there, kv.DropToken(accessor))
+	return h.drop(x, &q, there, q.ifAt(kv.DropToken(accessor)))
 }

@@ -75,7 +75,7 @@ var (
 	tokenReadRules   = rules{what: "read", consul: true, known: nExpanded | nCommon}
 	tokenListRules   = rules{what: "read", consul: true, known: nPolicy | nCommon}
 	consulWriteRules = rules{what: "write", consul: true, writes: true, known: nCommon}
-	aclUpdateRules   = rules{what: "write", consul: true, writes: true, known: nCas | nCommon}
+	aclChangeRules   = rules{what: "write", consul: true, writes: true, known: nCas | nCommon}
 	plainRules       = rules{what: "read", known: nCommon}
 	plainWriteRules  = rules{what: "write", writes: true, known: nCommon}
 	probeRules       = rules{what: "probe"} // the health checks and /metrics
