@@ -52,6 +52,9 @@ type PolicySpec struct {
 // Only the answer that makes a token has its secret. The client draws it, so that a call which sends the request several
 // times makes one token. If the error is ErrUnknown, the Token has the AccessorID and the SecretID that were sent. To
 // repeat such a call with Error.Once, give both in the TokenSpec, or the secret to Bootstrap.
+//
+// An update replaces all that there is. To change a part, read, change and write with the ModifyIndex that was read as
+// WriteOptions.IfIndex: the error is ErrCondition if somebody else has changed it meanwhile.
 type ACL struct{ s *sender }
 
 // errDrawn is the error for a repeated call that lacks what the first one has drawn.
@@ -69,7 +72,7 @@ func repeated(op, key string, missing bool, o WriteOptions) error {
 // with ErrDenied. secret is its secret, a UUID; "": the client draws it.
 func (l *ACL) Bootstrap(ctx context.Context, secret string, o WriteOptions) (Token, error) {
 	const op = "bootstrap"
-	if err := repeated(op, "", secret == "", o); err != nil {
+	if err := cmp.Or(repeated(op, "", secret == "", o), o.unconditional(op, "")); err != nil {
 		return Token{}, err
 	}
 	if secret == "" {
@@ -83,7 +86,8 @@ func (l *ACL) Bootstrap(ctx context.Context, secret string, o WriteOptions) (Tok
 // CreateToken makes a token.
 func (l *ACL) CreateToken(ctx context.Context, t TokenSpec, o WriteOptions) (Token, error) {
 	const op = "create token"
-	if err := repeated(op, t.Name, t.AccessorID == "" || t.SecretID == "", o); err != nil {
+	err := cmp.Or(repeated(op, t.Name, t.AccessorID == "" || t.SecretID == "", o), o.unconditional(op, t.Name))
+	if err != nil {
 		return Token{}, err
 	}
 	if t.AccessorID == "" {
@@ -113,6 +117,7 @@ func (l *ACL) UpdateToken(ctx context.Context, t TokenSpec, o WriteOptions) (Tok
 		return Token{}, err
 	}
 	r := request{method: http.MethodPut, path: api.PathACLTokens + t.AccessorID, body: encode(t.request())}
+	r.query.ifIndex(o)
 	return l.writeToken(ctx, op, t.AccessorID, r, Token{}, o)
 }
 
@@ -175,8 +180,12 @@ func (l *ACL) Tokens(ctx context.Context, policy string, o ReadOptions) ([]Token
 
 // CreatePolicy makes a policy.
 func (l *ACL) CreatePolicy(ctx context.Context, p PolicySpec, o WriteOptions) (Policy, error) {
+	const op = "create policy"
+	if err := o.unconditional(op, p.Name); err != nil {
+		return Policy{}, err
+	}
 	r := request{method: http.MethodPut, path: api.PathACLPolicy, body: encode(p.request())}
-	return l.writePolicy(ctx, "create policy", p.Name, r, o)
+	return l.writePolicy(ctx, op, p.Name, r, o)
 }
 
 // UpdatePolicy makes the policy of that ID what p says.
@@ -186,6 +195,7 @@ func (l *ACL) UpdatePolicy(ctx context.Context, id string, p PolicySpec, o Write
 		return Policy{}, err
 	}
 	r := request{method: http.MethodPut, path: api.PathACLPolicies + id, body: encode(p.request())}
+	r.query.ifIndex(o)
 	return l.writePolicy(ctx, op, id, r, o)
 }
 
@@ -272,8 +282,17 @@ func (l *ACL) remove(ctx context.Context, op, path, id string, o WriteOptions) e
 	if err := checkID(op, id); err != nil {
 		return err
 	}
-	_, err := l.s.write(ctx, op, id, request{method: http.MethodDelete, path: path + id}, o.Once)
+	r := request{method: http.MethodDelete, path: path + id}
+	r.query.ifIndex(o)
+	_, err := l.s.write(ctx, op, id, r, o.Once)
 	return err
+}
+
+// ifIndex adds the condition of an update or deletion.
+func (q *query) ifIndex(o WriteOptions) {
+	if o.IfIndex != 0 {
+		q.when(condition{index: &o.IfIndex})
+	}
 }
 
 // checkID returns an error for an id that cannot stand at the end of a path.

@@ -255,3 +255,71 @@ func TestIDsThatAreNone(t *testing.T) {
 		t.Errorf("another expiry: %v", err)
 	}
 }
+
+// An update or deletion with the index that was read is done only if nobody has changed the policy or token since.
+func TestPoliciesAndTokensAreChangedAsTheyWereRead(t *testing.T) {
+	_, c, _ := bootstrapped(t)
+	acl, ctx := c.ACL(), t.Context()
+	p, err1 := acl.CreatePolicy(ctx, client.PolicySpec{Name: "app"}, client.WriteOptions{})
+	made, err2 := acl.CreateToken(ctx, client.TokenSpec{Name: "reader"}, client.WriteOptions{})
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	at := func(index uint64) client.WriteOptions { return client.WriteOptions{IfIndex: index} }
+	theirs := client.PolicySpec{Name: "app", Description: "theirs"}
+	changed, err := acl.UpdatePolicy(ctx, p.ID, theirs, at(p.ModifyIndex))
+	if err != nil || changed.Description != "theirs" {
+		t.Fatalf("%+v, %v", changed, err)
+	}
+	spec := client.TokenSpec{AccessorID: made.AccessorID, Name: "theirs"}
+	token, err := acl.UpdateToken(ctx, spec, at(made.ModifyIndex))
+	if err != nil || token.Name != "theirs" {
+		t.Fatalf("%+v, %v", token, err)
+	}
+	_, policyErr := acl.UpdatePolicy(ctx, p.ID, client.PolicySpec{Name: "mine"}, at(p.ModifyIndex))
+	_, tokenErr := acl.UpdateToken(ctx, client.TokenSpec{AccessorID: made.AccessorID}, at(made.ModifyIndex))
+	for what, err := range map[string]error{"update policy": policyErr, "update token": tokenErr,
+		"delete policy": acl.DeletePolicy(ctx, p.ID, at(p.ModifyIndex)),
+		"delete token":  acl.DeleteToken(ctx, made.AccessorID, at(made.ModifyIndex))} {
+		if !errors.Is(err, client.ErrCondition) || !strings.Contains(err.Error(), "somebody has changed it") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if x, _, err := acl.Policy(ctx, p.ID, client.ReadOptions{}); err != nil || x.ModifyIndex != changed.ModifyIndex {
+		t.Errorf("%+v, %v", x, err)
+	}
+	now, _, err := acl.Token(ctx, made.AccessorID, client.ReadOptions{})
+	if err != nil || now.ModifyIndex != token.ModifyIndex {
+		t.Errorf("%+v, %v", now, err)
+	}
+	if err := acl.DeletePolicy(ctx, p.ID, at(changed.ModifyIndex)); err != nil {
+		t.Error(err)
+	}
+	if err := acl.DeleteToken(ctx, made.AccessorID, at(token.ModifyIndex)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A write that cannot have the condition is refused rather than done without it.
+func TestOtherWritesTakeNoIfIndex(t *testing.T) {
+	_, c, root := bootstrapped(t)
+	ctx, acl, o := t.Context(), c.ACL(), client.WriteOptions{IfIndex: 1}
+	_, set := c.Set(ctx, "k", nil, o)
+	_, deleted := c.Delete(ctx, "k", o)
+	_, _, pruned := c.Prune(ctx, "k", o)
+	_, _, added := c.Add(ctx, "k", 1, o)
+	_, txn := c.Txn(ctx, []client.TxnOp{{Verb: client.TxnDelete, Key: "k"}}, o)
+	_, policy := acl.CreatePolicy(ctx, client.PolicySpec{Name: "p"}, o)
+	_, token := acl.CreateToken(ctx, client.TokenSpec{}, o)
+	_, clone := acl.CloneToken(ctx, root.AccessorID, "", o)
+	_, bootstrap := acl.Bootstrap(ctx, root.SecretID, o)
+	for what, err := range map[string]error{"set": set, "delete": deleted, "prune": pruned, "add": added, "txn": txn,
+		"create policy": policy, "create token": token, "clone token": clone, "bootstrap": bootstrap,
+		"drop fence": c.Fences().Drop(ctx, "kv/k", o), "delete quota": c.Quotas().Delete(ctx, "p", o),
+		"set quota":       c.Quotas().Set(ctx, "p", client.QuotaLimits{Keys: 1}, o),
+		"destroy session": c.Sessions().Destroy(ctx, "0bd2a6fc-5b6b-4b0c-8c5f-5a4f0a4e6c11", o)} {
+		if !errors.Is(err, client.ErrInvalid) || !strings.Contains(err.Error(), "takes no IfIndex") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

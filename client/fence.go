@@ -41,6 +41,9 @@ func (f *Fences) Drop(ctx context.Context, name string, o WriteOptions) error {
 	if name == "" {
 		return &Error{Op: "drop fence", Kind: ErrInvalid, Err: errNoFenceName}
 	}
+	if err := o.unconditional("drop fence", name); err != nil {
+		return err
+	}
 	_, err := f.s.write(ctx, "drop fence", name, request{method: http.MethodDelete, path: api.PathFence + name}, o.Once)
 	return err
 }

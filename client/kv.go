@@ -55,6 +55,9 @@ type WriteOptions struct {
 	// Fence, if it has a name, makes the cluster refuse the write with ErrFenced once it has seen a larger token. For
 	// writes of keys, and transactions.
 	Fence Fence
+	// IfIndex, if not 0, makes the cluster refuse the write with ErrCondition unless the policy or token has that
+	// ModifyIndex. Only for ACL.UpdatePolicy, UpdateToken, DeletePolicy and DeleteToken; others return ErrInvalid.
+	IfIndex uint64
 	// Once, if it has a key, makes this another try of an earlier write, whose Error.Once it is. The outcome of that
 	// earlier try counts as unknown from the start, unless Once.New is set.
 	Once Once

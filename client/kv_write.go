@@ -87,6 +87,16 @@ func (c *kv) write(ctx context.Context, op, key string, r request, o WriteOption
 	return a.number(api.HeaderRevision), err
 }
 
+// unconditional returns an error if o has a condition, for a write that takes none.
+func (o *WriteOptions) unconditional(op, key string) error {
+	if o.IfIndex != 0 {
+		return &Error{Op: op, Key: key, Kind: ErrInvalid, Err: errNoIfIndex}
+	}
+	return nil
+}
+
+var errNoIfIndex = errors.New("this write takes no IfIndex: only updates and deletions of policies and tokens do")
+
 // when adds the condition of a write.
 func (q *query) when(w condition) {
 	if w.index != nil {
@@ -103,6 +113,8 @@ func (q *query) when(w condition) {
 // write adds the TTL and the fence of a write.
 func (q *query) write(o WriteOptions, takesTTL bool) error {
 	switch {
+	case o.IfIndex != 0:
+		return errNoIfIndex
 	case o.TTL < 0:
 		return fmt.Errorf("the TTL is %v: it must not be negative", o.TTL)
 	case o.TTL > 0 && !takesTTL:

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -24,7 +25,7 @@ type Quotas struct{ s *sender }
 // Set gives a prefix these limits, in place of those that it has. What is there already stays, also if it is more, and
 // is counted, see Quota.Counting.
 func (q *Quotas) Set(ctx context.Context, prefix string, l QuotaLimits, o WriteOptions) error {
-	if err := checkQuota("set quota", prefix); err != nil {
+	if err := cmp.Or(checkQuota("set quota", prefix), o.unconditional("set quota", prefix)); err != nil {
 		return err
 	}
 	r := request{method: http.MethodPut, path: api.PathQuota + prefix,
@@ -35,7 +36,7 @@ func (q *Quotas) Set(ctx context.Context, prefix string, l QuotaLimits, o WriteO
 
 // Delete ends the quota of a prefix. It is no error if there is none.
 func (q *Quotas) Delete(ctx context.Context, prefix string, o WriteOptions) error {
-	if err := checkQuota("delete quota", prefix); err != nil {
+	if err := cmp.Or(checkQuota("delete quota", prefix), o.unconditional("delete quota", prefix)); err != nil {
 		return err
 	}
 	_, err := q.s.write(ctx, "delete quota", prefix, request{method: http.MethodDelete, path: api.PathQuota + prefix},

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,7 +109,7 @@ func (s *Sessions) Renew(ctx context.Context, id string) (Session, error) {
 
 // Destroy ends a session and its locks; their lock-delay begins then. It is no error if there is no such session.
 func (s *Sessions) Destroy(ctx context.Context, id string, o WriteOptions) error {
-	if err := checkSession("destroy session", id); err != nil {
+	if err := cmp.Or(checkSession("destroy session", id), o.unconditional("destroy session", id)); err != nil {
 		return err
 	}
 	r := request{method: http.MethodPut, path: api.PathSessionDestroy + id}
