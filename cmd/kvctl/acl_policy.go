@@ -135,65 +135,8 @@ func newPolicyList(a *app) *cobra.Command {
 	return cmd
 }
 
-func newPolicyUpdate(a *app) *cobra.Command {
-	var rules, description, name string
-	cmd := &cobra.Command{
-		Use:   "update NAME|ID",
-		Short: "Change the rules, the name or the description of a policy",
-		Long: "Change a policy. What is not given stays as it is. With --id, --name is the new name; without,\n" +
-			"it says which policy is meant, and --new-name is the new one.",
-		Args:              arguments(0, 1),
-		ValidArgsFunction: a.completePolicies,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := a.bounded(cmd)
-			defer cancel()
-			text, err := a.rules(ctx, rules)
-			if err != nil {
-				return err
-			}
-			return a.write(ctx, func(ctx context.Context, c *client.Client) error {
-				p, renamed, err := policyToUpdate(ctx, cmd, c, args)
-				if err != nil {
-					return err
-				}
-				spec := client.PolicySpec{Name: p.Name, Description: p.Description, Rules: p.Rules}
-				if cmd.Flags().Changed("rules") {
-					spec.Rules = text
-				}
-				if cmd.Flags().Changed("description") {
-					spec.Description = description
-				}
-				if renamed += name; renamed != "" {
-					spec.Name = renamed
-				}
-				return a.printPolicy(c.ACL().UpdatePolicy(ctx, p.ID, spec, client.WriteOptions{}))
-			})
-		},
-	}
-	whichPolicy(cmd)
-	cmd.Flags().StringVar(&name, "new-name", "", "new name")
-	cmd.Flags().StringVar(&description, "description", "", "new description")
-	cmd.Flags().StringVar(&rules, "rules", "", rulesUsage)
-	consulFormat(a, cmd)
-	return cmd
-}
-
-// policyToUpdate returns the policy that the command line names, and with --id what --name says, as Consul has it.
-func policyToUpdate(
-	ctx context.Context, cmd *cobra.Command, c *client.Client, args []string,
-) (p client.Policy, renamed string, err error) {
-	f := cmd.Flags()
-	if f.Changed("id") && f.Changed("name") && !f.Changed("new-name") && len(args) == 0 {
-		id, _ := f.GetString("id")
-		renamed, _ = f.GetString("name")
-		p, _, err = c.ACL().Policy(ctx, id, client.ReadOptions{})
-		return p, renamed, err
-	}
-	p, _, err = policyGiven(ctx, cmd, c, args, client.ReadOptions{})
-	return p, "", err
-}
-
 func newPolicyDelete(a *app) *cobra.Command {
+	var cas uint64
 	cmd := &cobra.Command{
 		Use:               "delete NAME|ID",
 		Aliases:           []string{"rm"},
@@ -201,20 +144,41 @@ func newPolicyDelete(a *app) *cobra.Command {
 		Args:              arguments(0, 1),
 		ValidArgsFunction: a.completePolicies,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkCAS(cmd, cas); err != nil {
+				return err
+			}
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				p, _, err := policyGiven(ctx, cmd, c, args, client.ReadOptions{})
-				if err != nil {
-					return err
-				}
-				if err := c.ACL().DeletePolicy(ctx, p.ID, client.WriteOptions{}); err != nil {
-					return err
-				}
-				return a.printf(deletedID{p.ID}, "policy %s deleted\n", shown.Line(p.Name))
+				return a.deletePolicy(ctx, c, cmd, args, cas)
 			})
 		},
 	}
 	whichPolicy(cmd)
+	addCAS(cmd, &cas, "delete the policy")
 	return cmd
+}
+
+// deletePolicy ends the policy that the command line names. It is conditional because a name may go over to another
+// policy between the two requests.
+func (a *app) deletePolicy(
+	ctx context.Context, c *client.Client, cmd *cobra.Command, args []string, cas uint64,
+) error {
+	read := func() (client.Policy, error) {
+		p, _, err := policyGiven(ctx, cmd, c, args, client.ReadOptions{})
+		return p, err
+	}
+	p, err := read()
+	if err != nil {
+		return err
+	}
+	change := aclChange[client.Policy]{first: p, again: read, shown: policyShown, cas: cas,
+		clash: func(_, _ client.Policy) string { return "" },
+		write: func(now client.Policy, o client.WriteOptions) error {
+			if err := c.ACL().DeletePolicy(ctx, now.ID, o); err != nil {
+				return err
+			}
+			return a.printf(deletedID{now.ID}, "policy %s deleted\n", shown.Line(now.Name))
+		}}
+	return change.run()
 }
 
 // deletedID is the output about what was deleted, with --json.

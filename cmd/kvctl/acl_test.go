@@ -3,12 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"tenure/api"
+	"tenure/client"
 	"tenure/client/clienttest"
 )
 
@@ -159,6 +163,143 @@ func TestBootstrapWithAGivenSecret(t *testing.T) {
 		if got := withToken(t, c, "", "", append(args, "token", "self")...); got.code != exitDone {
 			t.Errorf("%q: %+v", args, got)
 		}
+	}
+}
+
+// meanwhile has theirs called before requests of that method and path, the first times of them.
+func meanwhile(c *clienttest.Cluster, method, path string, times int, theirs func(n int)) {
+	var n atomic.Int64
+	var inside atomic.Bool
+	c.Inject(func(r clienttest.Request) clienttest.Fault {
+		if r.Method == method && strings.HasPrefix(r.Path, path) && inside.CompareAndSwap(false, true) {
+			if i := int(n.Add(1)); i <= times {
+				theirs(i)
+			}
+			inside.Store(false)
+		}
+		return clienttest.None
+	})
+}
+
+// What somebody else writes between the reading and the writing of kvctl is kept. If it is of the same field, nothing is
+// changed, and people are told.
+func TestACLChangesOverwriteNothing(t *testing.T) {
+	c, root := rooted(t)
+	others, err := client.New(client.Config{Endpoints: c.Endpoints(), Token: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer others.Close()
+	ctx, acl, o := t.Context(), others.ACL(), client.WriteOptions{}
+	p, err1 := acl.CreatePolicy(ctx, client.PolicySpec{Name: "app", Rules: `key "a" { policy = "read" }`}, o)
+	q, err2 := acl.CreatePolicy(ctx, client.PolicySpec{Name: "more"}, o)
+	token, err3 := acl.CreateToken(ctx, client.TokenSpec{Name: "n"}, o)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	theirRules := func(n int) {
+		if _, err := acl.UpdatePolicy(ctx, p.ID, client.PolicySpec{Name: "app", Rules: fmt.Sprint("# ", n)}, o); err != nil {
+			t.Error(err)
+		}
+	}
+	theirDescription := func(int) {
+		if _, err := acl.UpdatePolicy(ctx, p.ID, client.PolicySpec{Name: "app", Description: "theirs"}, o); err != nil {
+			t.Error(err)
+		}
+	}
+	theirPolicies := func(n int) {
+		spec := client.TokenSpec{AccessorID: token.AccessorID, Name: fmt.Sprint("n", n),
+			Policies: []client.PolicyLink{{ID: p.ID}}}
+		if _, err := acl.UpdateToken(ctx, spec, o); err != nil {
+			t.Error(err)
+		}
+	}
+	policies, tokens := api.PathACLPolicies, api.PathACLTokens
+	for _, x := range []struct {
+		method, path string
+		times        int
+		theirs       func(int)
+		line         string
+		code         int
+		text         string // on standard output, or of an error
+	}{
+		{"PUT", policies, 2, theirRules, "policy update app --description mine", 0, "mine\nRules:\n# 2\n"},
+		{"PUT", policies, 1, theirRules, "policy update app --rules key_prefix\"\"{policy=\"read\"}", 1,
+			"condition failed: somebody else has changed its rules meanwhile, and nothing was changed here: see kvctl " +
+				"acl policy read app, and give the command again"},
+		{"PUT", policies, 1, theirDescription, "policy update " + p.ID + " --description mine", 1, "changed its description"},
+		{"PUT", policies, 9, theirRules, "policy update more --description mine", 0, "mine\nRules:\n"},
+		{"PUT", policies, 9, theirRules, "policy update app --new-name app", 1, "others keep changing it"},
+		{"PUT", tokens, 1, theirPolicies,
+			"token update " + token.AccessorID + " --description mine --append-policy-name more", 0, p.ID + " - app\n   " + q.ID + " - more\n"},
+		{"PUT", tokens, 1, theirPolicies, "token update " + token.AccessorID + " --policy-name more", 1,
+			"changed its policies"},
+		{"PUT", tokens, 0, theirPolicies, "token update " + token.AccessorID + " --policy-name more", 0, q.ID + " - more"},
+		{"PUT", tokens, 1, theirPolicies, "token update " + token.AccessorID + " --no-policies --description mine", 1,
+			"kvctl acl token read " + token.AccessorID},
+		{"PUT", tokens, 2, theirPolicies, "token update " + token.AccessorID + " --name mine", 1, "changed its name"},
+		{"DELETE", policies, 2, theirRules, "policy delete app", 0, "policy app deleted"},
+	} {
+		meanwhile(c, x.method, x.path, x.times, x.theirs)
+		got := withToken(t, c, root, "", append([]string{"acl"}, strings.Fields(x.line)...)...)
+		if got.code != x.code || !strings.Contains(got.out+got.errOut, x.text) {
+			t.Errorf("%s: %+v", x.line, got)
+		}
+	}
+}
+
+// A policy that is renamed before it is deleted by its name is not deleted.
+func TestADeletionByNameIsOfThatName(t *testing.T) {
+	c, root := rooted(t)
+	others, err := client.New(client.Config{Endpoints: c.Endpoints(), Token: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer others.Close()
+	p, err := others.ACL().CreatePolicy(t.Context(), client.PolicySpec{Name: "app"}, client.WriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meanwhile(c, "DELETE", api.PathACLPolicies, 1, func(int) {
+		_, err := others.ACL().UpdatePolicy(t.Context(), p.ID, client.PolicySpec{Name: "kept"}, client.WriteOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	got := withToken(t, c, root, "", "acl", "policy", "delete", "app")
+	if _, _, err := others.ACL().Policy(t.Context(), p.ID, client.ReadOptions{}); err != nil ||
+		got.code != exitFailed || !strings.Contains(got.errOut, `"app": not found`) {
+		t.Errorf("%v, %+v", err, got)
+	}
+}
+
+// With --cas a change or deletion is of what was seen, or is not done.
+func TestACLChangesWithAnIndex(t *testing.T) {
+	c, root := rooted(t)
+	do := func(want int, text string, args ...string) outcome {
+		t.Helper()
+		got := withToken(t, c, root, "", append([]string{"acl"}, args...)...)
+		if got.code != want || !strings.Contains(got.out+got.errOut, text) {
+			t.Errorf("%q: %+v", args, got)
+		}
+		return got
+	}
+	p := decode[api.Policy](t, do(0, "", "policy", "create", "--name", "app", "--json").out)
+	token := decode[api.Token](t, do(0, "", "token", "create", "--json").out)
+	for _, x := range []struct {
+		what, id string
+		index    uint64
+	}{{"policy", "app", p.ModifyIndex}, {"token", token.AccessorID, token.ModifyIndex}} {
+		seen := fmt.Sprint("--cas=", x.index)
+		do(2, "nothing has that index", x.what, "update", x.id, "--cas=0")
+		do(2, "nothing has that index", x.what, "delete", x.id, "--cas=0")
+		do(0, "", x.what, "update", x.id, "--description", "a", seen)
+		no := fmt.Sprintf("it is not at index %d, and nothing was changed here: see kvctl acl %s read %s,", x.index,
+			x.what, x.id)
+		do(1, no, x.what, "update", x.id, "--description", "b", seen)
+		do(1, no, x.what, "delete", x.id, seen)
+		now := decode[struct{ ModifyIndex uint64 }](t, do(0, `"Description":"a"`, x.what, "read", x.id, "--json").out)
+		do(0, "deleted", x.what, "delete", x.id, fmt.Sprint("--cas=", now.ModifyIndex))
 	}
 }
 

@@ -2,7 +2,8 @@ package main
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -145,73 +146,6 @@ func newTokenList(a *app) *cobra.Command {
 	return cmd
 }
 
-// tokenChange is what kvctl acl token update is to change.
-type tokenChange struct {
-	description  string
-	name         string
-	certificate  string
-	set, add     links
-	merge, clear bool
-}
-
-func newTokenUpdate(a *app) *cobra.Command {
-	var change tokenChange
-	cmd := &cobra.Command{
-		Use:   "update ACCESSOR",
-		Short: "Change the policies, the name or the description of a token",
-		Long: "Change a token. What is not given stays as it is; --policy-name and --policy-id replace all\n" +
-			"policies that the token has, and those with --append- in front are added to them.",
-		Args:              arguments(0, 1),
-		ValidArgsFunction: a.completeTokens,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			accessor, err := tokenGiven(cmd, args)
-			if err != nil {
-				return err
-			}
-			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				t, _, err := c.ACL().Token(ctx, accessor, client.ReadOptions{})
-				if err != nil {
-					return err
-				}
-				return a.printToken(c.ACL().UpdateToken(ctx, change.applied(cmd, t), client.WriteOptions{}))
-			})
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&change.name, "name", "", "new name")
-	f.StringVar(&change.description, "description", "", "new description")
-	f.StringVar(&change.certificate, "certificate", "", "client certificate that is to stand for it")
-	change.set.addTo(f, "", "policy that it is to have")
-	change.add.addTo(f, "append-", "policy that it is to have besides")
-	f.BoolVar(&change.clear, "no-policies", false, "take all policies from it")
-	f.BoolVar(&change.merge, "merge-policies", false, "as if the policies were given with --append-")
-	_ = f.MarkHidden("merge-policies") // the flag exists
-	whichToken(cmd)
-	consulFormat(a, cmd)
-	return cmd
-}
-
-// applied returns what the token t is to be.
-func (x *tokenChange) applied(cmd *cobra.Command, t client.Token) client.TokenSpec {
-	out := client.TokenSpec{AccessorID: t.AccessorID, Name: t.Name, Description: t.Description, Policies: t.Policies,
-		Local: t.Local, Certificate: t.Certificate}
-	if cmd.Flags().Changed("name") {
-		out.Name = x.name
-	}
-	if cmd.Flags().Changed("description") {
-		out.Description = x.description
-	}
-	if cmd.Flags().Changed("certificate") {
-		out.Certificate = x.certificate
-	}
-	set := x.set.list()
-	if x.clear || len(set) > 0 && !x.merge {
-		out.Policies = nil
-	}
-	out.Policies = append(append(slices.Clone(out.Policies), set...), x.add.list()...)
-	return out
-}
-
 func newTokenClone(a *app) *cobra.Command {
 	var w writeFlags
 	var description string
@@ -240,6 +174,7 @@ func newTokenClone(a *app) *cobra.Command {
 }
 
 func newTokenDelete(a *app) *cobra.Command {
+	var cas uint64
 	cmd := &cobra.Command{
 		Use:               "delete ACCESSOR",
 		Aliases:           []string{"rm"},
@@ -248,15 +183,23 @@ func newTokenDelete(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeTokens,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			accessor, err := tokenGiven(cmd, args)
+			if err == nil {
+				err = checkCAS(cmd, cas)
+			}
 			if err != nil {
 				return err
 			}
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				// The deletion of a token that there is not succeeds. A mistyped accessor must not look like that.
-				if _, _, err := c.ACL().Token(ctx, accessor, client.ReadOptions{}); err != nil {
+				t, _, err := c.ACL().Token(ctx, accessor, client.ReadOptions{})
+				if err != nil {
 					return err
 				}
-				if err := c.ACL().DeleteToken(ctx, accessor, client.WriteOptions{}); err != nil {
+				err = c.ACL().DeleteToken(ctx, accessor, client.WriteOptions{IfIndex: cas})
+				if errors.Is(err, client.ErrCondition) {
+					return tokenShown(t).overtaken(fmt.Sprintf("it is not at index %d", cas))
+				}
+				if err != nil {
 					return err
 				}
 				return a.printf(deletedID{accessor}, "token %s deleted\n", shown.Line(accessor))
@@ -264,6 +207,7 @@ func newTokenDelete(a *app) *cobra.Command {
 		},
 	}
 	whichToken(cmd)
+	addCAS(cmd, &cas, "delete the token")
 	return cmd
 }
 
