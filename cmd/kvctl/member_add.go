@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,8 +68,9 @@ func newMemberAdd(a *app) *cobra.Command {
 
 // added is what member add prints with --json.
 type added struct {
-	Plan    client.MemberPlan `json:"plan"`
-	Command string            `json:"command"`
+	Plan     client.MemberPlan `json:"plan"`
+	Command  string            `json:"command"`
+	Settings []string          `json:"settings"` // lines of kvnode.toml that do the same
 }
 
 func (m *memberAdd) run(ctx context.Context, c *client.Client) error {
@@ -83,12 +85,14 @@ func (m *memberAdd) run(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	command := m.command(m.app.joinCommand(m.app.joinAddress(ctx, c)))
-	err = m.app.print(added{p, command}, func(w io.Writer) error {
+	join := m.app.joinAddress(ctx, c)
+	command, settings := m.command(m.app.joinCommand(join)), m.settings(join)
+	err = m.app.print(added{p, command, settings}, func(w io.Writer) error {
 		if err := writePlan(w, p); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(w, "\nstart the node, on an empty directory:\n  %s\n", command)
+		_, err := fmt.Fprintf(w, "\nstart the node, on an empty directory:\n  %s\n%s\n  %s\n", command, fromPackage,
+			strings.Join(settings, "\n  "))
 		return err
 	})
 	if err != nil || !m.wait || m.dryRun {
@@ -111,6 +115,25 @@ func (m *memberAdd) command(join string) string {
 		join += " --non-voter"
 	}
 	return join
+}
+
+// settings returns the lines of kvnode.toml that start the node as command does. A package's file has a data directory
+// and an address for clients.
+func (m *memberAdd) settings(join string) []string {
+	lines := []string{fmt.Sprintf("join = %q", join), fmt.Sprintf("peer = %q", cmp.Or(m.change.PeerAddress, "HOST:PORT"))}
+	if m.change.ClientAddress != "" {
+		lines = append(lines, fmt.Sprintf("client = %q   # in place of the other one", m.change.ClientAddress))
+	}
+	if m.change.Name != "" {
+		lines = append(lines, fmt.Sprintf("node-name = %q", m.change.Name))
+	}
+	if m.change.NonVoter {
+		lines = append(lines, "non-voter = true")
+	}
+	if m.app.joinsOpenly(join) {
+		lines = append(lines, "insecure = true")
+	}
+	return lines
 }
 
 // isThere reports whether a member has the name already.
@@ -166,7 +189,6 @@ func (a *app) joinAddress(ctx context.Context, c *client.Client) string {
 // joinCommand returns the beginning of the command that starts a node which joins the cluster at that address.
 func (a *app) joinCommand(address string) string {
 	command := "kvnode --data DIR --join " + shown.Word(address)
-	host, _, err := net.SplitHostPort(address)
 	switch {
 	case a.overTLS(): // as the other nodes, with a certificate that kvctl ca node makes
 		command += " --tls-cert FILE --tls-key FILE --tls-ca FILE"
@@ -174,10 +196,16 @@ func (a *app) joinCommand(address string) string {
 		if secret, file, err := a.clientToken(); err == nil && secret+file != "" {
 			command += " --acl"
 		}
-	case err == nil && !isLoopback(host):
+	case a.joinsOpenly(address):
 		command += " --insecure"
 	}
 	return command
+}
+
+// joinsOpenly reports whether a node that joins at that address can be reached by others without TLS.
+func (a *app) joinsOpenly(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && !a.overTLS() && !isLoopback(host)
 }
 
 func isLoopback(host string) bool {

@@ -95,11 +95,17 @@ func (m *memberChange) run(ctx context.Context, c *client.Client, arg string) er
 func (m *memberChange) noteReplacement(join, name string) {
 	m.app.note("no spare is caught up; start a node in its place, on an empty directory:")
 	m.app.note("  %s --peer HOST:PORT --client HOST:PORT --replace %s", m.app.joinCommand(join), shown.Word(name))
-	m.app.note("or, if a package has installed it, with these lines in /etc/kvnode.toml in place of id and cluster:")
+	m.app.note("%s", fromPackage)
 	m.app.note("  join = %q", join)
 	m.app.note("  peer = %q", "HOST:PORT")
 	m.app.note("  replace = %q   # remove it once the node is a member", name)
+	if m.app.joinsOpenly(join) {
+		m.app.note("  insecure = true")
+	}
 }
+
+// fromPackage introduces the settings of a node that joins and that a package has installed.
+const fromPackage = "or, if a package has installed it, with these lines in /etc/kvnode.toml in place of id and cluster:"
 
 // begun returns the operation of the id that was given, if it was begun before.
 func (m *memberChange) begun(l client.MemberList) (o client.MemberOperation, known bool) {

@@ -221,7 +221,7 @@ func TestMemberReplaceSaysWhatToStart(t *testing.T) {
 	editMember(c, 2, func(m *api.Member) { m.PeerAddress = "10.0.0.2:8300" })
 	o := expect(t, c, "member replace 3 --no-wait", 0, "", "kvctl:   kvnode --data DIR --join 10.0.0.1:8300 --insecure --peer HOST:PORT --client HOST:PORT --replace node-3\n")
 	const file = "kvctl:   join = \"10.0.0.1:8300\"\nkvctl:   peer = \"HOST:PORT\"\nkvctl:   replace = \"node-3\" "
-	if !strings.Contains(o.errOut, file) {
+	if !strings.Contains(o.errOut, file) || !strings.Contains(o.errOut, "member\nkvctl:   insecure = true\n") {
 		t.Errorf("what a package's file needs is missing: %s", o.errOut)
 	}
 }
@@ -250,6 +250,14 @@ func TestMemberAdd(t *testing.T) {
 	if c.Begun() != 0 {
 		t.Errorf("%d operations: %s", c.Begun(), o.out)
 	}
+	const file = " in /etc/kvnode.toml in place of id and cluster:\n  join = \"10.0.0.2:8300\"\n  peer = \"10.0.0.4:8300\"\n" +
+		"  client = \"10.0.0.4:8500\"   # in place of the other one\n  node-name = \"n4\"\n  non-voter = true\n" +
+		"  insecure = true\n"
+	if !strings.HasSuffix(o.out, file) {
+		t.Errorf("what a package's file needs is missing: %s", o.out)
+	}
+	const bare = `"settings":["join = \"10.0.0.2:8300\"","peer = \"HOST:PORT\"","insecure = true"]`
+	expect(t, c, "member add --json", 0, bare, "")
 	expect(t, c, "member add --wait", 2, "", "give the name of the node with --name")
 	expect(t, c, "member add --name n4 --wait --timeout 400ms", 1, "start the node", "waiting for a node named n4")
 
@@ -332,8 +340,9 @@ func TestStatusOfMembers(t *testing.T) {
 // Where a node listens for no others, the texts that say how one joins say what to do first.
 func TestANodeThatNoneCanJoin(t *testing.T) {
 	c := start(t, 1)
-	if o := expect(t, c, "member add", 0, "kvnode --data DIR --join 127.0.0.1:8300 --peer", ""); o.errOut != "" {
-		t.Errorf("a node that can be joined: %s", o.errOut)
+	o := expect(t, c, "member add", 0, "kvnode --data DIR --join 127.0.0.1:8300 --peer", "")
+	if o.errOut != "" || strings.Contains(o.out, "insecure") {
+		t.Errorf("a node that can be joined: %+v", o)
 	}
 	editMember(c, 1, func(m *api.Member) { m.PeerAddress = "" })
 	const note = "node 1 listens for no other nodes, so none can join: start it again with --peer HOST:PORT"
