@@ -183,7 +183,9 @@ func (x *aclChange) dropToken(c *Command) Result {
 	switch {
 	case !exists:
 		return x.because(CodeMissing, "token %s", accessor)
-	case c.Op == OpEndToken && (c.Arm != t.CreateIndex || t.TTL == 0), !c.finds(t.ModifyIndex):
+	case c.Op == OpEndToken && (c.Arm != t.CreateIndex || t.TTL == 0):
+		return x.unchanged(CodeCondition)
+	case !c.finds(t.ModifyIndex):
 		return x.unchanged(CodeCondition)
 	}
 	x.changeACL(true).unindex(accessor)
