@@ -15,8 +15,8 @@ import (
 var (
 	// ErrNotFound: the key that was read, or that a command needs, is absent. Nothing was changed.
 	ErrNotFound = errors.New("not found")
-	// ErrCondition: the key was not at the index given, did not hold the value given, is locked by another session, or
-	// an operation of the transaction failed. Nothing was changed.
+	// ErrCondition: the key, policy or token was not at the index given, the key did not hold the value given or is locked
+	// by another session, or an operation of the transaction failed. Nothing was changed.
 	ErrCondition = errors.New("condition failed")
 	// ErrNotApplied: no copy of the write was applied and none will be. It is safe to try again as a new write.
 	ErrNotApplied = errors.New("not applied")
