@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -160,10 +161,16 @@ func answerStub(t *testing.T, dir string, environ []string) {
 		}
 	}()
 	t.Cleanup(func() {
-		if f, err := os.OpenFile(ask, os.O_RDWR, 0); err == nil { // the end of what may be read
-			f.Close()
+		for { // once is not enough: the goroutine may be between two questions
+			if f, err := os.OpenFile(ask, os.O_RDWR, 0); err == nil { // the end of what may be read
+				f.Close()
+			}
+			select {
+			case <-ended:
+				return
+			case <-time.After(time.Millisecond):
+			}
 		}
-		<-ended
 	})
 }
 
