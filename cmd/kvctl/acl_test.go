@@ -181,8 +181,8 @@ func meanwhile(c *clienttest.Cluster, method, path string, times int, theirs fun
 	})
 }
 
-// What somebody else writes between the reading and the writing of kvctl is kept. If it is of the same field, nothing is
-// changed, and people are told.
+// What somebody else writes between the reading and the writing of kvctl is kept. If it is of the same field, nothing
+// is changed, and people are told.
 func TestACLChangesOverwriteNothing(t *testing.T) {
 	c, root := rooted(t)
 	others, err := client.New(client.Config{Endpoints: c.Endpoints(), Token: root})
@@ -231,7 +231,8 @@ func TestACLChangesOverwriteNothing(t *testing.T) {
 		{"PUT", policies, 9, theirRules, "policy update more --description mine", 0, "mine\nRules:\n"},
 		{"PUT", policies, 9, theirRules, "policy update app --new-name app", 1, "others keep changing it"},
 		{"PUT", tokens, 1, theirPolicies,
-			"token update " + token.AccessorID + " --description mine --append-policy-name more", 0, p.ID + " - app\n   " + q.ID + " - more\n"},
+			"token update " + token.AccessorID + " --description mine --append-policy-name more", 0,
+			p.ID + " - app\n   " + q.ID + " - more\n"},
 		{"PUT", tokens, 1, theirPolicies, "token update " + token.AccessorID + " --policy-name more", 1,
 			"changed its policies"},
 		{"PUT", tokens, 0, theirPolicies, "token update " + token.AccessorID + " --policy-name more", 0, q.ID + " - more"},

@@ -105,7 +105,8 @@ func (m *memberChange) noteReplacement(join, name string) {
 }
 
 // fromPackage introduces the settings of a node that joins and that a package has installed.
-const fromPackage = "or, if a package has installed it, with these lines in /etc/kvnode.toml in place of id and cluster:"
+const fromPackage = "or, if a package has installed it, with these lines in /etc/kvnode.toml in place of id and " +
+	"cluster:"
 
 // begun returns the operation of the id that was given, if it was begun before.
 func (m *memberChange) begun(l client.MemberList) (o client.MemberOperation, known bool) {

@@ -250,7 +250,8 @@ func TestMemberAdd(t *testing.T) {
 	if c.Begun() != 0 {
 		t.Errorf("%d operations: %s", c.Begun(), o.out)
 	}
-	const file = " in /etc/kvnode.toml in place of id and cluster:\n  join = \"10.0.0.2:8300\"\n  peer = \"10.0.0.4:8300\"\n" +
+	const file = " in /etc/kvnode.toml in place of id and cluster:\n" +
+		"  join = \"10.0.0.2:8300\"\n  peer = \"10.0.0.4:8300\"\n" +
 		"  client = \"10.0.0.4:8500\"   # in place of the other one\n  node-name = \"n4\"\n  non-voter = true\n" +
 		"  insecure = true\n"
 	if !strings.HasSuffix(o.out, file) {

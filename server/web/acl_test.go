@@ -134,8 +134,8 @@ func TestUpdatesWithACondition(t *testing.T) {
 	g.wants("PUT", "/v1/acl/token?cas=1", `{}`, 400, "unknown query name")
 }
 
-// A deletion with cas is done only if nobody has changed the policy or token since it was read. What is gone meets every
-// condition.
+// A deletion with cas is done only if nobody has changed the policy or token since it was read. What is gone meets
+// every condition.
 func TestDeletionsWithACondition(t *testing.T) {
 	g := newGuarded(t).as(root)
 	var p api.Policy
