@@ -171,12 +171,12 @@ func (b *backend) Reports() api.Reports {
 }
 
 // TokenUses knows of no use: a pretended node decides nothing.
-func (b *backend) TokenUses(accessors []string) api.TokenUses {
+func (b *backend) TokenUses(accessors []string) (api.TokenUses, error) {
 	out := api.TokenUses{Uses: make([]api.TokenUse, len(accessors)), Silent: []uint64{}}
 	for i, accessor := range accessors {
 		out.Uses[i].Accessor = accessor
 	}
-	return out
+	return out, nil
 }
 
 // address returns the HOST:PORT of a node that Start made, else "".

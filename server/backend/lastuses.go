@@ -1,19 +1,24 @@
 package backend
 
 import (
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/server/runner"
+	"tenure/server/service"
 	"tenure/server/wire"
 )
 
-// A member gets usesWait to tell when tokens were last used there.
+// A member gets usesWait to tell when tokens were last used there. At most maxGathered clients have all members asked at
+// a time, and every one of these may ask every member: a member is silent only if it did not answer.
 const (
-	usesWait = time.Second
-	maxUses  = 16 // questions of that kind at a time
+	usesWait    = time.Second
+	maxGathered = 16
+	maxUses     = maxGathered * maxMembers // questions of that kind at a time
 )
 
 // LastUsesConfig is what a LastUses is made of. All fields are required.
@@ -26,8 +31,9 @@ type LastUsesConfig struct {
 
 // LastUses gathers when tokens were last used: each member knows of its own clients only.
 type LastUses struct {
-	cfg  LastUsesConfig
-	asks *kind[wire.Uses, wire.UsesTold]
+	cfg      LastUsesConfig
+	asks     *kind[wire.Uses, wire.UsesTold]
+	gathered atomic.Int64 // clients that have all members asked now
 }
 
 // NewLastUses returns a LastUses.
@@ -38,8 +44,12 @@ func NewLastUses(c LastUsesConfig) *LastUses {
 }
 
 // TokenUses returns when the tokens with these accessors, at most api.MaxTokenUses, were last used on any member. A
-// member that does not answer costs usesWait, and is named.
-func (u *LastUses) TokenUses(accessors []string) api.TokenUses {
+// member that does not answer costs usesWait, and is named. The error is service.ErrOverloaded.
+func (u *LastUses) TokenUses(accessors []string) (api.TokenUses, error) {
+	defer u.gathered.Add(-1)
+	if u.gathered.Add(1) > maxGathered {
+		return api.TokenUses{}, fmt.Errorf("%w: %d clients have the members asked already", service.ErrOverloaded, maxGathered)
+	}
 	out := api.TokenUses{Uses: make([]api.TokenUse, len(accessors)), Silent: []uint64{}}
 	for i, accessor := range accessors {
 		out.Uses[i].Accessor = accessor
@@ -59,7 +69,7 @@ func (u *LastUses) TokenUses(accessors []string) api.TokenUses {
 		}
 		merge(out.Uses, m.Node, told[i].AtMS)
 	}
-	return out
+	return out, nil
 }
 
 // merge takes over what a member tells of later uses. Clocks of members may differ, so that the member that is named is

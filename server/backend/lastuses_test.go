@@ -1,6 +1,8 @@
 package backend
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server/runner"
+	"tenure/server/service"
 	"tenure/server/wire"
 )
 
@@ -41,13 +44,55 @@ func TestLastUses(t *testing.T) {
 		want := api.TokenUses{Uses: []api.TokenUse{{Accessor: "a", LastUsed: &a, Node: 2}, {Accessor: "b", LastUsed: &b, Node: 1},
 			{Accessor: "c"}}, Silent: []uint64{3, 4}}
 		began := time.Now()
-		if diff := cmp.Diff(want, all[1].TokenUses([]string{"a", "b", "c"})); diff != "" {
-			t.Error(diff)
+		got, err := all[1].TokenUses([]string{"a", "b", "c"})
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Error(diff, err)
 		}
 		if took := time.Since(began); took != usesWait {
 			t.Errorf("it took %v", took)
 		}
 		time.Sleep(4 * time.Hour) // node 4 answers at last
+	})
+}
+
+// However many members there are and clients ask, a member that answers is not called silent. A client too many is told
+// so.
+func TestLastUsesOfManyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, _ := connected(t, maxMembers)
+		var members ident.Membership
+		for id := range ballot.NodeID(maxMembers) {
+			members.Members = append(members.Members, ident.Member{Node: 1 + id})
+		}
+		var first *LastUses
+		for id, q := range nodes {
+			u := NewLastUses(LastUsesConfig{Questions: q, Members: runner.NewMembers(id, members, nil),
+				LastUsed: func(string) time.Time {
+					if id == 4 {
+						time.Sleep(time.Hour)
+					}
+					return time.Time{}
+				}})
+			if id == 1 {
+				first = u
+			}
+		}
+		for range maxGathered {
+			go func() {
+				if got, err := first.TokenUses([]string{"a"}); fmt.Sprint(got.Silent) != "[4]" || err != nil {
+					t.Errorf("silent: %v, %v", got.Silent, err)
+				}
+			}()
+		}
+		synctest.Wait()
+		if _, err := first.TokenUses([]string{"a"}); !errors.Is(err, service.ErrOverloaded) {
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Hour)
+		if _, err := first.TokenUses([]string{"a"}); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Hour)
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"tenure/api"
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/internal/quorum"
 	"tenure/server/runner"
 	"tenure/server/service"
 	"tenure/server/wire"
@@ -17,8 +19,11 @@ import (
 const (
 	reportWait  = time.Second
 	reportFresh = time.Second
-	maxReports  = 16 // questions of that kind at a time
+	maxReports  = maxMembers // questions of that kind at a time: a node asks each member once at a time
 )
+
+// maxMembers is how many members a cluster may have.
+const maxMembers = quorum.MaxVoters + ident.MaxNonVoters
 
 // Bounds on what is taken from the answer of another member. What members say is far below.
 const (

@@ -69,6 +69,33 @@ func TestReports(t *testing.T) {
 	})
 }
 
+// The largest cluster has a report of every member.
+func TestReportsOfTheLargestCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, _ := connected(t, maxMembers)
+		var members ident.Membership
+		for id := range ballot.NodeID(maxMembers) {
+			members.Members = append(members.Members, ident.Member{Node: 1 + id})
+		}
+		var first *SelfReports
+		for id, q := range nodes {
+			r := NewSelfReports(SelfReportsConfig{Self: id, Questions: q, Members: runner.NewMembers(id, members, nil),
+				Status: func() api.Status {
+					time.Sleep(time.Millisecond)
+					return api.Status{Version: "v1"}
+				}})
+			if id == 1 {
+				first = r
+			}
+		}
+		for _, r := range first.Reports().Reports {
+			if r.Problem != "" {
+				t.Errorf("node %d: %s", r.Node, r.Problem)
+			}
+		}
+	})
+}
+
 // What another member says takes bounded memory.
 func TestReportsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 1<<16)

@@ -54,8 +54,8 @@ type Cluster interface {
 // Uses tells when tokens were last used.
 type Uses interface {
 	// TokenUses returns that of the tokens with these accessors, in their order, as the members tell it. It waits for a
-	// moment for those that do not answer.
-	TokenUses(accessors []string) api.TokenUses
+	// moment for those that do not answer. The error is ErrOverloaded.
+	TokenUses(accessors []string) (api.TokenUses, error)
 }
 
 // Upgrades tells which feature level the cluster has, and raises it.

@@ -80,10 +80,15 @@ func (r *Request) TokenLastUsed(accessor string) time.Time {
 	return r.service.cfg.Access.LastUsed(accessor)
 }
 
-// TokenUses returns when tokens were last used, as all members tell it. Something must have been decided.
-func (r *Request) TokenUses(accessors []string) api.TokenUses {
+// TokenUses returns when tokens were last used, as all members tell it, if the client may still know that once they
+// have told it. Something must have been decided.
+func (r *Request) TokenUses(accessors []string) (api.TokenUses, error) {
 	r.MustBeDecided()
-	return r.node().TokenUses(accessors)
+	told, err := r.node().TokenUses(accessors)
+	if err == nil {
+		err = r.Again()
+	}
+	return told, err
 }
 
 // ACLAt returns the tokens and policies of that revision or a later one as soon as this node has them, and when the

@@ -11,8 +11,8 @@ import (
 
 var errTooManyUses = service.Refuse(api.CodeTooLarge, "too many accessors: ask about at most 200 tokens in a call")
 
-// maxUsesBytes bounds the body of a question about uses.
-const maxUsesBytes = api.MaxTokenUses * jsonSpace
+// maxUsesBytes bounds the body of a question about uses: each accessor with every byte escaped, and space around it.
+const maxUsesBytes = api.MaxTokenUses * 256
 
 // uses answers when tokens were last used, as all members tell it. Each keeps that of its own clients only.
 func (h *aclHandler) uses(x *exchange) error {
@@ -34,8 +34,11 @@ func (h *aclHandler) uses(x *exchange) error {
 		return err
 	}
 	began := time.Now()
-	told := x.req.TokenUses(accessors)
+	told, err := x.req.TokenUses(accessors)
 	x.waited += time.Since(began) // for others: a member that hangs makes no slow request here
+	if err != nil {
+		return err
+	}
 	x.shows(&q, a, told)
 	return nil
 }

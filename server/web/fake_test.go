@@ -63,6 +63,8 @@ type fake struct {
 	memberErr                                error
 	backup                                   *fakeBackup
 	backupErr                                error
+	usesErr                                  error
+	whileAsked                               func() // called while members are asked for uses; nil: nothing is
 	upgrade                                  api.Upgrade
 	upgradeErr                               error
 	finished                                 int
@@ -182,13 +184,16 @@ func (f *fake) Reports() api.Reports {
 	return api.Reports{Reports: []api.Report{{Node: 2, Problem: "it is not heard", Changes: []api.TenureChange{}}}}
 }
 
-func (f *fake) TokenUses(accessors []string) api.TokenUses {
+func (f *fake) TokenUses(accessors []string) (api.TokenUses, error) {
+	if f.whileAsked != nil {
+		f.whileAsked()
+	}
 	out := api.TokenUses{Silent: []uint64{3}}
 	for _, a := range accessors {
 		at := time.Unix(1_790_000_000, 0).UTC()
 		out.Uses = append(out.Uses, api.TokenUse{Accessor: a, LastUsed: &at, Node: 2})
 	}
-	return out
+	return out, f.usesErr
 }
 
 func (f *fake) Session(id string) (kv.Session, bool) {
