@@ -59,7 +59,10 @@ func (s *sender) exchangeOnce(
 		progress()
 		e.answered.Store(true) // the answer may be long
 		a = answer{endpoint: e.String(), status: resp.StatusCode, header: resp.Header}
-		a.body, err = readBody(resp, s.cfg.MaxAnswerBytes, progress)
+		a.body, err = readBody(resp, s.maxAnswer(r), progress)
+		if r.short && errors.Is(err, errAnswerTooLarge) {
+			return answer{}, true, fmt.Errorf("%s: %w", e, errNotUnderstood)
+		}
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errAnswerTooLarge) {
@@ -82,6 +85,17 @@ func (s *sender) exchangeOnce(
 		s.revision.observe(a)
 	}
 	return a, true, nil
+}
+
+// maxShortAnswer is what the answer to a question about a node or its members has at most, and much more.
+const maxShortAnswer = 4 << 20
+
+// maxAnswer is how many bytes of an answer are read.
+func (s *sender) maxAnswer(r request) int64 {
+	if r.short {
+		return min(s.cfg.MaxAnswerBytes, maxShortAnswer)
+	}
+	return s.cfg.MaxAnswerBytes
 }
 
 // http returns r for the node at e, as request.http does. It names the cluster.

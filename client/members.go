@@ -168,7 +168,7 @@ func (m *Members) askMember(ctx context.Context, x Member, r request) (answer, e
 	return a, err
 }
 
-var membersRequest = request{path: api.PathMembers, unmarked: true, anyCluster: true}
+var membersRequest = request{path: api.PathMembers, unmarked: true, anyCluster: true, short: true}
 
 func decodeMembers(a answer) (MemberList, error) {
 	var l MemberList

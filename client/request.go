@@ -41,6 +41,8 @@ type request struct {
 	beforeTry func()
 	// unmarked reads are answered with 200 without a node's headers. The body tells whether a node has answered.
 	unmarked bool
+	// short is for questions whose answer is short: longer than maxShortAnswer it is none.
+	short bool
 	// anyCluster is for questions about the node itself.
 	anyCluster bool
 }

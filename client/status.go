@@ -161,7 +161,8 @@ func kindOfTransfer(code api.Code) error {
 	return ErrUnknown
 }
 
-var statusRequest = request{method: http.MethodGet, path: api.PathStatus, unmarked: true, anyCluster: true}
+var statusRequest = request{method: http.MethodGet, path: api.PathStatus, unmarked: true, anyCluster: true,
+	short: true}
 
 // status asks one node after the other until one has a status that is good. ctx must have a deadline.
 func (s *sender) status(ctx context.Context, good func(Status) bool) (Status, error) {

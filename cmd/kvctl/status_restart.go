@@ -28,7 +28,7 @@ func (a *app) awaitRestart(ctx context.Context, c *client.Client, arg string) er
 		if r.Node != 0 && ctx.Err() != nil { // the last look may have been cut off
 			break
 		}
-		if s.answering() == 0 {
+		if s.answering() == 0 || len(s.clusters()) > 1 { // a node of another cluster may have the same number
 			return s.problem()
 		}
 		m, err := memberOf(list, arg)
@@ -70,7 +70,7 @@ func memberOf(list client.MemberList, arg string) (client.Member, error) {
 // it.
 func (s survey) whyNotRestart(m client.Member) string {
 	var own *client.Status
-	renewing, silent := 0, int64(0)
+	renewing, silent := map[uint64]bool{}, int64(0) // by node: one may be asked at two addresses
 	for i := range s {
 		n := &s[i]
 		if !n.answers() {
@@ -81,7 +81,7 @@ func (s survey) whyNotRestart(m client.Member) string {
 			own = &n.status
 		case n.status.Role == api.RoleMaster || n.status.Role == api.RoleFollower:
 			if n.status.Leases.QuarantineMS == 0 {
-				renewing++
+				renewing[n.status.Node] = true
 			}
 			silent = max(silent, n.status.Leases.QuarantineMS)
 		}
@@ -93,9 +93,9 @@ func (s survey) whyNotRestart(m client.Member) string {
 		return "it does not take part yet, or its release cannot tell"
 	case !own.Absence.Harmless:
 		return own.Absence.Why
-	case m.Voter && 2*renewing <= voters:
+	case m.Voter && 2*len(renewing) <= voters:
 		return fmt.Sprintf("without it %d of %d voters renew named leases; after a start a node is silent about them, and "+
-			"the last begins in %v", renewing, voters, time.Duration(silent)*time.Millisecond)
+			"the last begins in %v", len(renewing), voters, time.Duration(silent)*time.Millisecond)
 	}
 	return ""
 }

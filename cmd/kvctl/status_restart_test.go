@@ -1,10 +1,12 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"tenure/api"
+	"tenure/client"
 )
 
 // Between two steps of an upgrade kvctl waits until the others go on without the next node.
@@ -27,4 +29,27 @@ func TestWaitSafeToRestart(t *testing.T) {
 	c.Node(3).Stop()
 	c.Node(2).Stop()
 	expect(t, c, wait+"2 --timeout 1s", 1, "", "node 2 does not answer")
+}
+
+// A node that is asked at two addresses renews no more leases than at one.
+func TestWaitSafeToRestartCountsNodes(t *testing.T) {
+	own := nodeView{status: client.Status{Node: 1, Role: api.RoleFollower, Absence: &api.Absence{Harmless: true},
+		Peers: []api.PeerStatus{{Node: 2}, {Node: 3}}}, at: time.Now()}
+	renews := nodeView{status: client.Status{Node: 2, Role: api.RoleMaster}, at: time.Now()}
+	silent := nodeView{status: client.Status{Node: 3, Role: api.RoleFollower}, at: time.Now()}
+	silent.status.Leases.QuarantineMS = 7000
+	why := (survey{own, renews, renews, silent}).whyNotRestart(client.Member{Node: 1, Voter: true})
+	if !strings.HasPrefix(why, "without it 1 of 3 voters renew named leases") {
+		t.Errorf("%q", why)
+	}
+}
+
+// A node of another cluster says nothing about that of the same number.
+func TestWaitSafeToRestartInTwoClusters(t *testing.T) {
+	c, other := start(t, 3), start(t, 3)
+	other.SetID("another")
+	other.Node(2).SetAbsence(&api.Absence{Harmless: true})
+	endpoints := strings.Join(append(c.Endpoints(), other.Endpoints()...), ",")
+	expect(t, c, "status --wait-safe-to-restart 2 --timeout 1s --endpoints "+endpoints, 1, "",
+		"the endpoints belong to different clusters")
 }

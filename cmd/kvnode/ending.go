@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/coreos/go-systemd/v22/daemon"
+	"time"
 
 	"tenure/internal/shown"
 	"tenure/server"
@@ -48,6 +47,9 @@ func lines(err error) []string {
 	return list
 }
 
+// lastWord is how long a process that ends waits for a supervisor.
+const lastWord = time.Second
+
 // showEnd tells why this process ends: a person, the journal, and a supervisor, which would show what the node did
 // last.
 func showEnd(stderr io.Writer, err error) {
@@ -62,5 +64,5 @@ func showEnd(stderr io.Writer, err error) {
 	for _, l := range lines(err) {
 		fmt.Fprintf(stderr, "%s%s\n", priority, l)
 	}
-	_, _ = daemon.SdNotify(false, "STATUS="+oneLine(err)) // nobody is left to be told that it failed
+	_ = notify("STATUS="+oneLine(err), time.Now().Add(lastWord)) // nobody is left to be told that it failed
 }

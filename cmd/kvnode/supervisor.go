@@ -1,7 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -13,14 +17,19 @@ import (
 )
 
 // supervisor tells systemd, or who else listens at NOTIFY_SOCKET, how far the node is: see sd_notify(3). Without a
-// listener it does nothing. It is safe for concurrent use.
+// listener it does nothing. It never waits for one that does not listen: a node that is told to stop stops. It is safe
+// for concurrent use.
 type supervisor struct {
-	log   zerolog.Logger
-	mu    sync.Mutex
-	ready bool // it was told so
-	stops bool // it was told so
-	said  bool // that it cannot be told
+	log    zerolog.Logger
+	mu     sync.Mutex
+	ready  bool        // it was told so
+	stops  bool        // it was told so
+	said   bool        // that it cannot be told
+	states chan string // that are still to be told; nil: there was none yet
 }
+
+// maxStates is how many states may wait for the supervisor: those of a start that takes longer than it may.
+const maxStates = 512
 
 // moreTime is for how long a node that gets on may go on starting. The unit has less, for one that does not.
 const moreTime = 2 * time.Minute
@@ -67,10 +76,55 @@ func (s *supervisor) reloading() (done func()) {
 	}
 }
 
-// tell sends a state. The caller holds mu.
+// tell has a state sent, behind those before it. The caller holds mu.
 func (s *supervisor) tell(state string) {
-	if _, err := daemon.SdNotify(false, state); err != nil && !s.said {
+	if s.states == nil {
+		s.states = make(chan string, maxStates)
+		go s.send(s.states)
+	}
+	select {
+	case s.states <- state:
+	default:
+		s.cannot(errDeaf)
+	}
+}
+
+// send sends states as soon as the supervisor takes them, as long as the process runs.
+func (s *supervisor) send(states <-chan string) {
+	for state := range states {
+		if err := notify(state, time.Time{}); err != nil {
+			s.mu.Lock()
+			s.cannot(err)
+			s.mu.Unlock()
+		}
+	}
+}
+
+// cannot says once that the supervisor cannot be told. The caller holds mu.
+func (s *supervisor) cannot(err error) {
+	if !s.said {
 		s.said = true
 		s.log.Warn().Err(err).Msg("the supervisor at NOTIFY_SOCKET cannot be told how far this node is")
 	}
+}
+
+var errDeaf = errors.New("it reads nothing")
+
+// notify tells the supervisor a state, until end at the latest; the zero time is no end. A supervisor that reads nothing
+// has no space for it.
+func notify(state string, end time.Time) error {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return nil
+	}
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.SetWriteDeadline(end); err != nil {
+		return err
+	}
+	_, err = io.WriteString(c, state)
+	return err
 }

@@ -59,6 +59,37 @@ func TestASupervisorIsToldWhyANodeFailed(t *testing.T) {
 	}
 }
 
+// A supervisor that reads nothing keeps no node from stopping.
+func TestASupervisorThatReadsNothing(t *testing.T) {
+	inEmptyDir(t, nil)
+	told := listening(t)
+	for notify("STATUS=x", time.Now().Add(10*time.Millisecond)) == nil {
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		s := &supervisor{log: zerolog.Nop()}
+		for i := range maxStates + 9 {
+			s.stage(server.Stage{Text: "catches up", Moves: uint64(i)})
+		}
+		s.stopping()
+		command(t, errors.New("the disk is gone"), nil)
+	}()
+	select {
+	case <-over:
+	case <-time.After(20 * time.Second):
+		t.Error("the node waits for it")
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				told()
+			}
+		}
+	}
+}
+
 // listening returns a function that waits for what a supervisor is told.
 func listening(t *testing.T) (told func() string) {
 	t.Helper()
