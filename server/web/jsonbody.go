@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"tenure/server/service"
 )
@@ -26,7 +28,7 @@ func base64Bytes(n int) int { return (n+2)/3*4 + 2 }
 func (b *bodies) readJSON(x *exchange, limit int, v any) error {
 	p := bodyBuffers.Get().(*[]byte)
 	defer putBody(p)
-	body, err := b.read(x, p, limit)
+	body, err := b.readText(x, p, limit)
 	if err != nil {
 		return err
 	}
@@ -43,6 +45,55 @@ func (b *bodies) readJSON(x *exchange, limit int, v any) error {
 	return undecoded(err, v)
 }
 
+// errNoText refuses what encoding/json would decode as another text: two keys would become one.
+var errNoText = service.Invalid("Request decode failed: the body is not UTF-8, or has half of a surrogate pair such as " +
+	`\ud83d: nothing was changed`)
+
+// readText is read for a body of JSON.
+func (b *bodies) readText(x *exchange, p *[]byte, limit int) ([]byte, error) {
+	body, err := b.read(x, p, limit)
+	if err == nil && !isText(body) {
+		err = errNoText
+	}
+	return body, err
+}
+
+// isText reports whether no byte and no escape of a body would be decoded as U+FFFD in its place.
+func isText(body []byte) bool {
+	if !utf8.Valid(body) {
+		return false
+	}
+	for {
+		i := bytes.IndexByte(body, '\\')
+		if i < 0 {
+			return true
+		}
+		body = body[i:]
+		first := escaped(body)
+		if !utf16.IsSurrogate(first) {
+			body = body[min(2, len(body)):] // what \u is followed by has no backslash, or is no JSON
+			continue
+		}
+		const size = len(`\ud83d`)
+		if utf16.DecodeRune(first, escaped(body[size:])) == utf8.RuneError {
+			return false
+		}
+		body = body[2*size:]
+	}
+}
+
+// escaped returns the number of an escape such as \u00e9 at the beginning of b; -1: there is none.
+func escaped(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
+}
+
 // undecoded returns the refusal of a body that could not be decoded into v, nil without an error.
 func undecoded(err error, v any) error {
 	if err == nil {
@@ -56,7 +107,7 @@ func undecoded(err error, v any) error {
 func readJSONList[T any](b *bodies, x *exchange, limit, most int, tooMany error, list *[]T) error {
 	p := bodyBuffers.Get().(*[]byte)
 	defer putBody(p)
-	body, err := b.read(x, p, limit)
+	body, err := b.readText(x, p, limit)
 	if err != nil {
 		return err
 	}
