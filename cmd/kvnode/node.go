@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,6 +26,9 @@ const logTime = "2006-01-02T15:04:05.000Z07:00"
 // run is the server; a test puts another in its place. It returns nil after an orderly stop, which the end of its
 // context asks for.
 var run = server.Run
+
+// errNotReady is the end of a node that was to be ready before it stops, and was told to stop before.
+var errNotReady = errors.New("stopped before the node was ready: type the command again")
 
 // runNode runs the server until it fails or a signal asks it to stop.
 func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writer) error {
@@ -55,6 +60,7 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	})
 	defer done()
 	cfg.Reload = onHangup(ctx, cfg.TLS, cfg.Logger, to)
+	var ready atomic.Bool // the node has been, with --stop-when-ready
 	switch {
 	case s.onlyReady:
 		var stop context.CancelFunc
@@ -63,6 +69,7 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		cfg.Told = func(x server.Stage) {
 			if x.Ready {
 				logger.Info().Msg("the node is ready, and stops: start it as before")
+				ready.Store(true)
 				stop()
 			}
 		}
@@ -73,6 +80,9 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		s.process.schedule(ctx, logger)
 	}
 	err := s.withAdvice(run(ctx, cfg))
+	if err == nil && s.onlyReady && !ready.Load() {
+		err = errNotReady
+	}
 	// The last lines on standard error are for people, this one for log collectors.
 	switch {
 	case formatOf(stderr, s.process.logFormat) == formatText:

@@ -97,6 +97,35 @@ func TestRejoinStopsWhenReady(t *testing.T) {
 	}
 }
 
+// Whoever starts the service once rejoin has ended must know if it was stopped too early.
+func TestRejoinThatIsStoppedTooEarlyFails(t *testing.T) {
+	for _, ready := range []bool{false, true} {
+		inEmptyDir(t, nil)
+		old := run
+		run = func(_ context.Context, c server.Config) error {
+			c.Told(server.Stage{Ready: ready})
+			return nil // told to stop
+		}
+		peer, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if c, err := peer.Accept(); err == nil { // as a port for peers does
+				c.Close()
+			}
+		}()
+		var out bytes.Buffer
+		code := execute([]string{"rejoin", "--data", "d", "--node-name", "n3", "--peer", "127.0.0.1:83", "--join",
+			peer.Addr().String(), "--stop-when-ready"}, nil, &out, &out)
+		run = old
+		peer.Close()
+		if early := strings.Contains(out.String(), "stopped before the node was ready"); early == ready || (code == 0) != ready {
+			t.Errorf("ready=%v: %d\n%s", ready, code, &out)
+		}
+	}
+}
+
 // What is said of a node without its data are lines that can be read, and each is said once where people read the log.
 func TestAWipedNodeIsToldInLines(t *testing.T) {
 	inEmptyDir(t, nil)

@@ -27,10 +27,10 @@ func refuse(reason wire.Reason, format string, args ...any) *Refusal {
 }
 
 // wrongNode returns the refusal of a connection that was meant for one node and has reached another. While a node takes
-// the place of another one on the same machine, that is as it should be, and passes: both are members, of one name. A
-// node that this one does not know as a member yet may be about to do so.
+// the place of another one on the same machine, that is as it should be, and passes: both are members, of one name, or the
+// other one is none any more. A node that this one does not know as a member yet may be about to do so.
 func wrongNode(dialled, answered ballot.NodeID, m ident.Membership) *Refusal {
-	was, _, _ := m.Find(dialled)
+	was, _, listed := m.Find(dialled)
 	now, _, known := m.Find(answered)
 	switch {
 	case known && nameOf(was) == nameOf(now):
@@ -40,6 +40,9 @@ func wrongNode(dialled, answered ballot.NodeID, m ident.Membership) *Refusal {
 		return refuse(wire.ReasonNode, "the address of node %d, %s, leads to node %d, which is not in membership %d: if it "+
 			"takes the place of that node, this ends by itself; otherwise it is started at an address of another node",
 			dialled, nameOf(was), answered, m.Number)
+	case !listed && (m.Number > 1 || m.Change > 0): // one of the two knows an older membership
+		return refuse(wire.ReasonNotReady, "node %d, for which node %d, %s, answers, is not in membership %d: this ends when "+
+			"both know the same members", dialled, answered, nameOf(now), m.Number)
 	case m.Number > 1 || m.Change > 0:
 		return refuse(wire.ReasonNode, "the address of node %d leads to node %d, %s: mend it with: kvctl member update %s "+
 			"--peer-address HOST:PORT", dialled, answered, nameOf(now), shown.Word(nameOf(was)))

@@ -25,6 +25,10 @@ func TestARescueIsNoMistake(t *testing.T) {
 	if r := wrongNode(3, 5, m); r.Reason != wire.ReasonNode || strings.Contains(r.Text, "update") {
 		t.Errorf("of a node that is no member yet: %+v", r)
 	}
+	if r := wrongNode(9, 4, m); r.Reason != wire.ReasonNotReady || strings.Contains(r.Text, "update") ||
+		!strings.Contains(r.Text, "node 9, for which node 4, n3, answers, is not in membership 2") {
+		t.Errorf("of a node that is a member no more: %+v", r)
+	}
 	if r := wrongNode(2, 4, m); r.Reason != wire.ReasonNode || !strings.Contains(r.Text, "kvctl member update node-2 ") {
 		t.Errorf("of a node at the address of another one: %+v", r)
 	}
