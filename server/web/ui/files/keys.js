@@ -83,9 +83,9 @@ export function open(app, params) {
   };
 }
 
-// wants are the permissions to delete what is chosen.
+// wants are the permissions to delete what is chosen, as far as it is deleted at once: no more may be asked about.
 const wants = (me) =>
-  [...me.chosen].map(([key, revision]) => ["key", revision == null ? "write-prefix" : "write", key]);
+  [...me.chosen].slice(0, maxDeleted).map(([key, revision]) => ["key", revision == null ? "write-prefix" : "write", key]);
 
 // none takes "there is none" for an empty answer.
 const none = (err) => {
