@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"tenure/api"
 	"tenure/server/service"
 )
 
@@ -17,11 +16,19 @@ type statusHandler struct {
 func (h *statusHandler) show(x *exchange) error {
 	return x.shown(&plainRules, func() any {
 		st := h.cluster.Status()
-		if st.Peers == nil {
-			st.Peers = []api.PeerStatus{}
-		}
+		// A node that waits for its cluster has none of these, and null is no list.
+		st.Peers, st.Full = orEmpty(st.Peers), orEmpty(st.Full)
+		st.Lease.Changes = orEmpty(st.Lease.Changes)
 		return st
 	})
+}
+
+// orEmpty returns list, or an empty one for nil.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 // history answers with how busy the node was in the last minutes.

@@ -29,6 +29,12 @@ func TestStatus(t *testing.T) {
 	if p, ok := got["peers"].([]any); !ok || len(p) != 0 {
 		t.Errorf("peers %v", got["peers"])
 	}
+	if full, ok := got["full"].([]any); !ok || len(full) != 0 { // of a node that waits for its cluster
+		t.Errorf("full %v", got["full"])
+	}
+	if changes, ok := got["lease"].(map[string]any)["changes"].([]any); !ok || len(changes) != 0 {
+		t.Errorf("changes %v", got["lease"])
+	}
 	if w := call(s, "GET", "/v1/status?pretty", ""); !strings.HasPrefix(w.Body.String(), "{\n    \"cluster\": \"c1\",\n") {
 		t.Error(w.Body)
 	}
