@@ -32,6 +32,10 @@ func TestAuthorize(t *testing.T) {
 	g.wants("POST", api.PathACLAuthorize, `[{"Resource":"keys","Access":"read"}]`, 400, "none of key")
 	g.wants("POST", api.PathACLAuthorize, "["+strings.Repeat("{},", api.MaxACLQuestions)+"{}]", 413, "too many")
 	g.wants("POST", api.PathACLAuthorize, "[]", 200, "[]")
+	// No name is so long. It would come back with six bytes for each of its own.
+	long := strings.Repeat("<", api.MaxKeyBytes)
+	g.as("").wants("POST", api.PathACLAuthorize, `[{"Resource":"key","Access":"read","Segment":"`+long+`"}]`, 200, "Allow")
+	g.wants("POST", api.PathACLAuthorize, `[{"Resource":"key","Access":"read","Segment":"`+long+`<"}]`, 400, "at most 1024")
 	s := newServer(t, newFake(t))
 	if w := call(s, "POST", api.PathACLAuthorize, "[]"); w.Code != 400 {
 		t.Errorf("%d %s", w.Code, w.Body)
