@@ -59,8 +59,12 @@ func (s *sender) exchangeOnce(
 		progress()
 		e.answered.Store(true) // the answer may be long
 		a = answer{endpoint: e.String(), status: resp.StatusCode, header: resp.Header}
-		a.body, err = readBody(resp, s.maxAnswer(r), progress)
-		if r.short && errors.Is(err, errAnswerTooLarge) {
+		max := s.cfg.MaxAnswerBytes
+		if isShort(r, a) {
+			max = min(max, maxShortAnswer)
+		}
+		a.body, err = readBody(resp, max, progress)
+		if max < s.cfg.MaxAnswerBytes && errors.Is(err, errAnswerTooLarge) {
 			return answer{}, true, fmt.Errorf("%s: %w", e, errNotUnderstood)
 		}
 	}
@@ -87,15 +91,12 @@ func (s *sender) exchangeOnce(
 	return a, true, nil
 }
 
-// maxShortAnswer is what the answer to a question about a node or its members has at most, and much more.
+// maxShortAnswer is more than a node says about itself and the members, or about why it refuses something.
 const maxShortAnswer = 4 << 20
 
-// maxAnswer is how many bytes of an answer are read.
-func (s *sender) maxAnswer(r request) int64 {
-	if r.short {
-		return min(s.cfg.MaxAnswerBytes, maxShortAnswer)
-	}
-	return s.cfg.MaxAnswerBytes
+// isShort reports whether the answer a to r is short, also that of a server which is no node.
+func isShort(r request, a answer) bool {
+	return r.short || a.status != http.StatusOK || !r.unmarked && !a.ofNode()
 }
 
 // http returns r for the node at e, as request.http does. It names the cluster.
