@@ -120,7 +120,8 @@ func TestRejoinThatIsStoppedTooEarlyFails(t *testing.T) {
 			peer.Addr().String(), "--stop-when-ready"}, nil, &out, &out)
 		run = old
 		peer.Close()
-		if early := strings.Contains(out.String(), "stopped before the node was ready"); early == ready || (code == 0) != ready {
+		early := strings.Contains(out.String(), "stopped before the node was ready")
+		if early == ready || (code == 0) != ready {
 			t.Errorf("ready=%v: %d\n%s", ready, code, &out)
 		}
 	}

@@ -110,8 +110,8 @@ func (s *supervisor) cannot(err error) {
 
 var errDeaf = errors.New("it reads nothing")
 
-// notify tells the supervisor a state, until end at the latest; the zero time is no end. A supervisor that reads nothing
-// has no space for it.
+// notify tells the supervisor a state, until end at the latest; the zero time is no end. A supervisor that reads
+// nothing has no space for it.
 func notify(state string, end time.Time) error {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {

@@ -13,8 +13,8 @@ import (
 	"tenure/server/wire"
 )
 
-// A member gets usesWait to tell when tokens were last used there. At most maxGathered clients have all members asked at
-// a time, and every one of these may ask every member: a member is silent only if it did not answer.
+// A member gets usesWait to tell when tokens were last used there. At most maxGathered clients have all members asked
+// at a time, and every one of these may ask every member: a member is silent only if it did not answer.
 const (
 	usesWait    = time.Second
 	maxGathered = 16
@@ -48,7 +48,8 @@ func NewLastUses(c LastUsesConfig) *LastUses {
 func (u *LastUses) TokenUses(accessors []string) (api.TokenUses, error) {
 	defer u.gathered.Add(-1)
 	if u.gathered.Add(1) > maxGathered {
-		return api.TokenUses{}, fmt.Errorf("%w: %d clients have the members asked already", service.ErrOverloaded, maxGathered)
+		return api.TokenUses{}, fmt.Errorf("%w: %d clients have the members asked already", service.ErrOverloaded,
+			maxGathered)
 	}
 	out := api.TokenUses{Uses: make([]api.TokenUse, len(accessors)), Silent: []uint64{}}
 	for i, accessor := range accessors {

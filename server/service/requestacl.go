@@ -65,7 +65,8 @@ func (r *Request) Authorize(questions []api.ACLQuestion) (*kv.ACL, []api.ACLAnsw
 	answers := make([]api.ACLAnswer, len(questions))
 	for i, q := range questions {
 		if len(q.Segment) > api.MaxKeyBytes { // the longest name of all
-			return nil, nil, Invalid("question %d: Segment has %d bytes: at most %d are accepted", i, len(q.Segment), api.MaxKeyBytes)
+			return nil, nil, Invalid("question %d: Segment has %d bytes: at most %d are accepted", i, len(q.Segment),
+				api.MaxKeyBytes)
 		}
 		p, err := acl.Named(q.Resource, q.Access, q.Segment)
 		if err != nil {

@@ -27,8 +27,8 @@ func refuse(reason wire.Reason, format string, args ...any) *Refusal {
 }
 
 // wrongNode returns the refusal of a connection that was meant for one node and has reached another. While a node takes
-// the place of another one on the same machine, that is as it should be, and passes: both are members, of one name, or the
-// other one is none any more. A node that this one does not know as a member yet may be about to do so.
+// the place of another one on the same machine, that is as it should be, and passes: both are members, of one name, or
+// the other one is none any more. A node that this one does not know as a member yet may be about to do so.
 func wrongNode(dialled, answered ballot.NodeID, m ident.Membership) *Refusal {
 	was, _, listed := m.Find(dialled)
 	now, _, known := m.Find(answered)

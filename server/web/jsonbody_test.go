@@ -62,7 +62,8 @@ func TestEmbeddedTypesAreNoMembers(t *testing.T) {
 // What is no text is refused: else another key would be written than the one that was sent, and two keys become one.
 func TestBodiesThatAreNoText(t *testing.T) {
 	s := newServer(t, newFake(t))
-	for _, key := range []string{"caf\xe9", "a\xc0\x80", `\ud800`, `\udc00\ud800`, `a\ud83d\u0041`, `\ud83d\\ude00`, `\uD83D`} {
+	for _, key := range []string{"caf\xe9", "a\xc0\x80", `\ud800`, `\udc00\ud800`, `a\ud83d\u0041`, `\ud83d\\ude00`,
+		`\uD83D`} {
 		w := call(s, "PUT", "/v1/txn", `[{"KV":{"Verb":"set","Key":"`+key+`","Value":"MQ=="}}]`)
 		if w.Code != 400 || !strings.Contains(w.Body.String(), "not UTF-8") {
 			t.Errorf("%q: %d %s", key, w.Code, w.Body)
