@@ -39,7 +39,7 @@ func findMaster(ctx context.Context, c *client.Client) (client.Status, error) {
 	case s.unreachable() != nil:
 		return m, s.unreachable()
 	case !ok && s.vouched() != 0:
-		return m, fmt.Errorf("the master is node %d, which does not answer here; see kvctl status", s.vouched())
+		return m, fmt.Errorf("the master is node %d, which has not answered here; see kvctl status", s.vouched())
 	case !ok:
 		return m, errNoMaster
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tenure/api"
+	"tenure/client"
 )
 
 // wrong returns what is wrong with a node that answers, as it says itself and as others say that refuse it. A node
@@ -47,4 +49,18 @@ func (s survey) complaint() error {
 		return fmt.Errorf("%s does not work as it should; the cluster does", nodes[0])
 	}
 	return fmt.Errorf("%s do not work as they should; the cluster does", strings.Join(nodes, ", "))
+}
+
+// vouched returns the master of which another node, connected to it, has heard that its lease has not expired; 0: none.
+// If the master does not answer here, the fault lies between, as with a certificate that only this client refuses. The
+// lease is also proof of a majority.
+func (s survey) vouched() uint64 {
+	for _, n := range s {
+		x := n.status
+		if n.answers() && !n.old() && x.Role != client.RoleMaster && x.Lease.RemainingMS > 0 &&
+			slices.ContainsFunc(x.Peers, func(p api.PeerStatus) bool { return p.Node == x.Master && p.Connected }) {
+			return x.Master
+		}
+	}
+	return 0
 }

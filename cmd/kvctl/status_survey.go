@@ -283,20 +283,6 @@ func (s survey) unasked() uint64 {
 	return 0
 }
 
-// vouched returns the master if it was asked and does not answer here, while a node that is connected to it has heard
-// from it of a lease that has not expired, and else 0. Such a lease is also proof of a majority. Then the fault is
-// between here and the master, as with a certificate that only this client refuses.
-func (s survey) vouched() uint64 {
-	for _, n := range s {
-		x := n.status
-		if n.answers() && !n.old() && x.Role != client.RoleMaster && x.Lease.RemainingMS > 0 &&
-			slices.ContainsFunc(x.Peers, func(p api.PeerStatus) bool { return p.Node == x.Master && p.Connected }) {
-			return x.Master
-		}
-	}
-	return 0
-}
-
 // problem returns what keeps the cluster from serving writes, or has some of them served by another cluster, or nil.
 func (s survey) problem() error {
 	n, of := s.alive(), s.voters()
