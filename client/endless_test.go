@@ -42,3 +42,28 @@ func TestAnswersWithoutEnd(t *testing.T) {
 		t.Errorf("%d bytes of one were taken", n)
 	}
 }
+
+// What a server has answered that is no node is told, although the end of the call has cut the try after that.
+func TestACutTryHidesNoAnswer(t *testing.T) {
+	var asked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			for piece := make([]byte, 64<<10); ; {
+				if _, err := w.Write(piece); err != nil {
+					return
+				}
+			}
+		}
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	c, err := client.New(client.Config{Endpoints: []string{s.URL}, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _, err = c.Get(t.Context(), "a", client.ReadOptions{})
+	if err == nil || asked.Load() < 2 || !strings.Contains(err.Error(), "is this a Tenure node?") {
+		t.Errorf("after %d tries: %v", asked.Load(), err)
+	}
+}

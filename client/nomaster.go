@@ -55,7 +55,7 @@ func (r *reached) failed(e *endpoint, err error) error {
 		r.asked[e] = true
 	}
 	switch {
-	case errors.As(err, new(*StatusError)):
+	case errors.As(err, new(*StatusError)) || errors.Is(err, errNotUnderstood):
 		r.answers[e], r.latest = err, e
 		return err
 	case r.answers[e] != nil && cut:
