@@ -106,6 +106,9 @@ const (
 	HeaderDropped = "X-Tenure-Dropped"
 	// HeaderNode is the number of the node, in every answer that is not a success.
 	HeaderNode = "X-Tenure-Node"
+	// HeaderMaster is the number of the master, as far as the node that answers knows one, in answers about what the
+	// master may have to be asked for. It is a hint: a node that is not the master any more passes requests on.
+	HeaderMaster = "X-Tenure-Master"
 	// HeaderError is the Code of an answer that is not a success.
 	HeaderError = "X-Tenure-Error"
 	// HeaderDrained is "true" in a refusal if the node knows no master and will not become one, because it is drained

@@ -82,8 +82,9 @@ func (s *scripted) apply(c kv.Command) (kv.Result, error) {
 	return res[0], nil
 }
 
-func (s *scripted) Serves() error { return nil }
-func (s *scripted) Drained() bool { return false }
+func (s *scripted) Serves() error  { return nil }
+func (s *scripted) Drained() bool  { return false }
+func (s *scripted) Master() uint64 { return 0 }
 
 func (s *scripted) Write(_ time.Duration, c kv.Command, _ *slow.Write) (kv.Result, error) {
 	s.mu.Lock()

@@ -212,6 +212,13 @@ func (b *backend) Full() string    { return "" }
 func (b *backend) Peers() []string { return nil }
 func (b *backend) Leader() string  { return "" }
 
+// Master is that of the whole pretended cluster: its nodes know it at once.
+func (b *backend) Master() uint64 {
+	b.cluster.mu.Lock()
+	defer b.cluster.mu.Unlock()
+	return b.cluster.master
+}
+
 func (b *backend) Backup(time.Duration) (service.Backup, error) { return nil, errNone }
 
 func (b *backend) Restore(time.Duration, io.Reader, kv.Command) (kv.Result, error) {

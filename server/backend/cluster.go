@@ -61,6 +61,9 @@ func NewCluster(c ClusterConfig) *Cluster { return &Cluster{cfg: c} }
 // Leader returns the peer address of the master, or "".
 func (b *Cluster) Leader() string { return b.cfg.Members.Address(b.cfg.Log.View().Master) }
 
+// Master returns the number of the master as this node knows it, to which it passes requests on; 0: none.
+func (b *Cluster) Master() uint64 { return uint64(b.cfg.Log.View().Master) }
+
 // Peers lists the peer addresses of the members.
 func (b *Cluster) Peers() []string {
 	members := b.cfg.Members.Load().All()

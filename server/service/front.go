@@ -155,6 +155,9 @@ func (f *Front) Peers() []string { return known(f, Node.Peers) }
 // Leader returns the peer address of the master.
 func (f *Front) Leader() string { return known(f, Node.Leader) }
 
+// Master returns the number of the master.
+func (f *Front) Master() uint64 { return known(f, Node.Master) }
+
 // known returns what the node knows, or the zero value if there is none for requests.
 func known[A any](f *Front, of func(Node) A) (answer A) {
 	if n := f.begun(); n != nil && n.Serves() == nil {

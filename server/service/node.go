@@ -49,6 +49,9 @@ type Cluster interface {
 	Peers() []string
 	// Leader returns the peer address of the master, or "".
 	Leader() string
+	// Master returns the number of the master, 0 if this node knows none. It never waits, and it is called for nearly
+	// every answer.
+	Master() uint64
 }
 
 // Uses tells when tokens were last used.

@@ -45,8 +45,14 @@ func (x *exchange) head(status int, code api.Code) {
 	x.w.WriteHeader(status)
 }
 
-// begin notes that an answer begins. A success must have been decided about: no handler can forget to.
+// begin notes that an answer begins, and names the master in it: all answers come by here. A success must have been
+// decided about: no handler can forget to.
 func (x *exchange) begin(status int) {
+	if x.master != nil {
+		if name := x.master.now(); name != nil {
+			x.w.Header()[api.HeaderMaster] = name
+		}
+	}
 	if status < http.StatusBadRequest {
 		x.req.MustBeDecided()
 	}

@@ -14,6 +14,7 @@
 //	writes.go      has a command applied once,
 //	reads.go       or reads a key or a snapshot,
 //	wait.go        again and again if it is to wait for a change,
+//	mastername.go  names the master,
 //	answer.go      and answers; an error, too, whose code refusal.go knows
 //
 // Each resource has a handler type of its own, which holds only the parts that it needs; handlers.go makes them. They

@@ -21,6 +21,7 @@ type exchange struct {
 	r      *http.Request
 	began  time.Time
 	node   []string    // value of api.HeaderNode
+	master *masterName // nil: the answer does not name the master
 	conn   *clientConn // nil: it did not come through our listener
 	status int         // of the answer; 0 until its head was sent
 	// bodyRead is set once the end of the request's body was seen.
@@ -75,6 +76,7 @@ func (e *endpoint) watches() bool { return e.use&(tokenless|scraped|mends) != 0 
 // request, and survives its panics.
 type dispatcher struct {
 	node        []string // value of api.HeaderNode
+	master      *masterName
 	service     *service.Service
 	metrics     *metrics
 	log         zerolog.Logger
@@ -92,6 +94,9 @@ func (d *dispatcher) handle(e *endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchanges.Get().(*exchange)
 		*x = exchange{w: w, r: r, began: time.Now(), node: d.node, timeouts: d.timeouts, drained: d.drained}
+		if !e.watches() {
+			x.master = d.master
+		}
 		d.metrics.inFlight.Add(1)
 		var whole bool
 		defer func() { d.finish(x, e, whole, recover()) }()

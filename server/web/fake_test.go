@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ type fake struct {
 	writeErr, readErr, transferErr, readyErr error
 	full                                     string
 	drained                                  bool
+	master                                   atomic.Uint64
 	result                                   kv.Result           // if Code is set, the answer to every write
 	meta                                     service.ReadMeta    // LastContact and KnownLeader of reads
 	onWrite                                  func(time.Duration) // called before a write is applied
@@ -266,6 +268,7 @@ func (f *fake) Drained() bool   { return f.drained }
 func (f *fake) Full() string    { return f.full }
 func (f *fake) Peers() []string { return f.peers }
 func (f *fake) Leader() string  { return f.leader }
+func (f *fake) Master() uint64  { return f.master.Load() }
 
 // apply has c applied, as a client's write that is done.
 func (f *fake) apply(t testing.TB, c kv.Command) kv.Result {

@@ -39,7 +39,7 @@ func Given(ids map[string]string, shown, printed []string) {
 }
 
 // leftOut are lines that the pages leave out of what curl prints.
-var leftOut = regexp.MustCompile(`^(Date|Content-Length|X-Content-Type-Options): `)
+var leftOut = regexp.MustCompile(`^(Date|Content-Length|X-Content-Type-Options|X-Tenure-Master): `)
 
 var (
 	spaces = regexp.MustCompile(`[ \t]+`)
