@@ -71,4 +71,5 @@ func (s *sender) replaced() {
 	s.cluster.forget()
 	s.revision.forget()
 	s.learner.forget()
+	s.near.forget()
 }

@@ -47,12 +47,17 @@ type Config struct {
 	// answer is asked again. If all of Endpoints are nodes that have founded a cluster beside another one and so serve
 	// nobody, calls end at once with the nodes' own error. 0: calls go on until their deadline.
 	GiveUpRefused time.Duration
-	// NoLearning makes the Client use no address but Endpoints. Without it the Client learns the client addresses of the
-	// members from the nodes that answer, some seconds after they change, and goes on with those when all Endpoints are
-	// gone. It keeps Endpoints, forgets members that have left, and knows 64 learned addresses at most. It does not use
-	// addresses on loopback, unless one of Endpoints is. Set it where nodes are to be reached by Endpoints only, such as
-	// through a port that is forwarded, and in tests of one node.
+	// NoLearning makes the Client use no address but Endpoints. Without it the Client learns the client addresses of
+	// the members from the nodes that answer, some seconds after they change, and goes on with those when all Endpoints
+	// are gone. It also sends writes to the master's address first, see ReadsAtMaster. It keeps Endpoints, forgets
+	// members that have left, and knows 64 learned addresses at most. It does not use addresses on loopback, unless one
+	// of Endpoints is. Set it where nodes are to be reached by Endpoints only, such as through a balancer or a port
+	// that is forwarded, and in tests of one node.
 	NoLearning bool
+	// ReadsAtMaster sends reads of keys that are not Stale to the master first, as writes always are where the Client
+	// learns. Another node has to ask the master before it answers them, so it saves that way. It also puts the load of
+	// all those reads on one node. GetWait, ListWait, KeysWait and Watch stay where they are.
+	ReadsAtMaster bool
 	// WatchWaits is called when a watch has had no stream from any node for ten seconds, and again each minute: for how
 	// long, and how the last try failed. It is called with a nil error when the watch goes on. The watch waits until it
 	// returns; several watches may call it at once. May be nil.

@@ -13,6 +13,12 @@
 // answered last. If that node refuses, is silent or answers "not applied", the client tries the next endpoint, until
 // the deadline of the call.
 //
+// Answers name the master, and a node that is not the master passes writes on to it. So the client sends a write to the
+// master's address first, once a node has answered there. It looks there in the background: no call waits for an address
+// that cannot be reached from here. If the master is of no use, the write goes on as any request, and nothing goes first
+// to that address for ten seconds, unless another master is named. Config.ReadsAtMaster has reads go there too, and
+// Config.NoLearning keeps everything at Config.Endpoints.
+//
 // An endpoint that has never answered may belong to a node that hangs. If it takes more than 150 ms over a read, the
 // next endpoint is asked as well, and the first useful answer counts. A write is sent to one node at a time: the read
 // of its base, or of a status, finds the node before.
@@ -66,10 +72,10 @@
 //	kv*.go, transaction.go, watch*.go     methods of Client on keys
 //	lock*.go, semaphore.go, session*.go, lease*.go, fence.go, status.go, members.go, acl.go
 //	                                      the groups
-//	endpoints.go, learn.go                the addresses in use
+//	endpoints.go, learn.go, near.go       the addresses in use, and which is the master's
 //	token.go, tls.go                      tokens and TLS
 //	sender.go                             a request, and whether it is sent again
-//	exchange.go, hedge.go                 sending it once
+//	exchange.go, hedge.go, moved.go       sending it once
 //	retry.go, nomaster.go                 where the next try goes, and when
 //	outcome.go, revision.go               understanding its answer
 package client

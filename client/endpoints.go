@@ -12,6 +12,16 @@ type endpoint struct {
 	*url.URL
 	given    bool        // in Config.Endpoints
 	answered atomic.Bool // a node has answered there
+
+	member      atomic.Uint64 // the number of the member that is there; 0: not known
+	well        atomic.Bool   // a node of the cluster has answered there, and was of use since
+	pausedUntil atomic.Int64  // by near.now: nothing goes there first because it is the master's
+}
+
+// place is where clients reach a member.
+type place struct {
+	url  *url.URL
+	node uint64
 }
 
 // endpoints are the addresses that a Client uses. All methods are safe for concurrent use.
@@ -75,10 +85,11 @@ func (s *endpoints) avoid(e *endpoint) {
 	s.preferred.CompareAndSwap(e, list[(slices.Index(list, e)+1)%len(list)])
 }
 
-// learned replaces the endpoints that were not given by those at the addresses.
-func (s *endpoints) learned(addresses []*url.URL) {
+// learned replaces the endpoints that were not given by those at the places.
+func (s *endpoints) learned(places []place) {
 	next := s.given()
-	for _, u := range addresses {
+	for _, p := range places {
+		u := p.url
 		same := func(e *endpoint) bool { return *e.URL == *u }
 		switch {
 		case slices.ContainsFunc(next, same):
@@ -89,4 +100,19 @@ func (s *endpoints) learned(addresses []*url.URL) {
 		}
 	}
 	s.list.Store(&next)
+	s.number(places)
+}
+
+// number notes which members are at the endpoints. An endpoint that is no place of a member keeps its number if a member
+// has it: the node there may have said itself who it is, under an address that other nodes do not know.
+func (s *endpoints) number(places []place) {
+	for _, e := range s.all() {
+		at := func(p place) bool { return *p.url == *e.URL }
+		is := func(p place) bool { return p.node == e.member.Load() }
+		if i := slices.IndexFunc(places, at); i >= 0 {
+			e.member.Store(places[i].node)
+		} else if !slices.ContainsFunc(places, is) {
+			e.member.Store(0)
+		}
+	}
 }

@@ -84,6 +84,7 @@ func (s *sender) exchangeOnce(
 		return a, true, nil
 	}
 	s.answered.Store(true)
+	s.near.observe(e, a, h.Header)
 	s.learner.answered(e)
 	if a.code() != api.CodeOtherCluster {
 		s.revision.observe(a)

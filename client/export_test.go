@@ -27,3 +27,11 @@ func (s *LiveSession) Locks() int {
 	defer s.mu.Unlock()
 	return len(s.locks)
 }
+
+// MasterEndpoint returns where c sends what is for the master first, "" while it does not know.
+func MasterEndpoint(c *Client) string {
+	if e := c.s.near.endpoint(); e != nil {
+		return e.String()
+	}
+	return ""
+}

@@ -35,8 +35,8 @@ func mayHedge(e *endpoint, r request) bool {
 // has a useful answer, it asks another one after each hedgeAfter, as far as this round of tries has any. Failures but
 // for that of the result are recorded in tries. All that it begins has ended when it returns.
 func (s *sender) exchangeRead(ctx context.Context, tries *tries, e *endpoint, r request) result {
-	if !mayHedge(e, r) {
-		a, _, err := s.exchange(ctx, e, r)
+	if e == tries.near || !mayHedge(e, r) {
+		a, _, err := s.exchangeBy(ctx, tries, e, r)
 		return result{e, a, err}
 	}
 	ctx, cancel := context.WithCancel(ctx)

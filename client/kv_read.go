@@ -133,7 +133,7 @@ func (c *kv) read(
 	if when.index != 0 {
 		return c.await(ctx, op, key, q, when, decode)
 	}
-	a, err := c.s.get(ctx, op, key, request{path: pathOf(key), query: q}, decode)
+	a, err := c.s.get(ctx, op, key, request{path: pathOf(key), query: q, linearizable: !q.stale()}, decode)
 	if err != nil {
 		return Meta{}, err
 	}

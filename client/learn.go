@@ -58,14 +58,30 @@ func (l *learner) answered(e *endpoint) {
 	if l.s.cfg.NoLearning || int64(now) < l.due.Load() {
 		return
 	}
+	l.begin(e, now, false)
+}
+
+// lookAt asks the node at e, at which none has answered lately, for the list. Until that is answered e is not looked at
+// again for nearPause.
+func (l *learner) lookAt(e *endpoint) { l.begin(e, time.Since(l.began), true) }
+
+// begin has the node at e asked for the list, unless another one is asked now.
+func (l *learner) begin(e *endpoint, now time.Duration, look bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.asking || l.closed {
 		return
 	}
+	if look {
+		l.s.near.pause(e)
+	}
 	l.asking, l.asked = true, now
 	l.due.Store(int64(now + learnEvery))
-	l.running.Go(func() { l.ask(e) })
+	l.running.Go(func() {
+		if l.ask(e) && look {
+			e.pausedUntil.Store(0)
+		}
+	})
 }
 
 // failed is called when an endpoint was of no use: the members may be others now.
@@ -84,21 +100,61 @@ func (l *learner) close() {
 	l.running.Wait()
 }
 
-// ask asks the node at e for the list. A node that does not know the request teaches nothing.
-func (l *learner) ask(e *endpoint) {
+// ask asks the node at e for the list, and reports whether it is a node of the Client's cluster. A node that does not
+// know the request teaches nothing.
+func (l *learner) ask(e *endpoint) bool {
 	ctx, cancel := context.WithTimeout(l.ctx, l.s.cfg.AttemptTimeout)
 	defer cancel()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.asking = false
+	}()
 	r := membersRequest
 	r.method = http.MethodGet
 	a, _, err := l.s.exchange(ctx, e, r)
-	if err == nil && a.status == http.StatusOK {
+	switch {
+	case err != nil:
+	case a.status == http.StatusOK:
 		if list, err := decodeMembers(a); err == nil {
 			l.learn(e.String(), &list)
+			return l.met(e, list.Cluster, list.Node)
 		}
+	case kindOfRefusal(a.code()) == ErrDenied:
+		return l.askStatus(ctx, e)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asking = false
+	return false
+}
+
+// askStatus asks the node at e, which does not tell the list for want of a permission, for its status, which it tells
+// everybody. No address is learned of it, but which members are at those in use.
+func (l *learner) askStatus(ctx context.Context, e *endpoint) bool {
+	r := statusRequest
+	r.method = http.MethodGet
+	a, _, err := l.s.exchange(ctx, e, r)
+	if err != nil || a.status != http.StatusOK {
+		return false
+	}
+	st, err := decodeStatus(a)
+	if err != nil || st.Role == api.RoleNone || !l.s.cluster.is(st.Cluster) {
+		return false
+	}
+	members := []Member{{Node: st.Node}}
+	for _, p := range st.Peers {
+		members = append(members, Member{Node: p.Node, ClientAddress: p.ClientAddress, Connected: p.Connected})
+	}
+	l.s.endpoints.number(l.places(members, schemeOf(e.String())))
+	return l.met(e, st.Cluster, st.Node)
+}
+
+// met notes that the node at e has said which it is, and reports whether it is of the Client's cluster.
+func (l *learner) met(e *endpoint, cluster string, node uint64) bool {
+	if l.s.cluster.known() != cluster {
+		return false
+	}
+	e.member.Store(node)
+	e.well.Store(true)
+	return true
 }
 
 // learn takes the members from a list of the Client's own cluster that came from the URL, unless it has seen a newer
@@ -113,7 +169,7 @@ func (l *learner) learn(from string, list *MemberList) {
 		return
 	}
 	l.change = list.Change
-	l.s.endpoints.learned(l.addresses(list.Members, schemeOf(from)))
+	l.s.endpoints.learned(l.places(list.Members, schemeOf(from)))
 }
 
 // forget forgets what was learned of a cluster that is gone.
@@ -132,8 +188,8 @@ func schemeOf(endpoint string) string {
 	return "http"
 }
 
-// addresses returns where clients reach the members: first those that are connected, caught up and take clients.
-func (l *learner) addresses(members []Member, scheme string) []*url.URL {
+// places returns where clients reach the members: first those that are connected, caught up and take clients.
+func (l *learner) places(members []Member, scheme string) []place {
 	later := func(m Member) int {
 		if m.Connected && !m.Draining && m.Snapshot == nil && m.Lag <= maxLearnLag {
 			return 0
@@ -143,10 +199,10 @@ func (l *learner) addresses(members []Member, scheme string) []*url.URL {
 	members = slices.Clone(members)
 	slices.SortStableFunc(members, func(a, b Member) int { return cmp.Compare(later(a), later(b)) })
 	local := slices.ContainsFunc(l.s.endpoints.all(), func(e *endpoint) bool { return e.given && isLoopback(e.Hostname()) })
-	var out []*url.URL
+	var out []place
 	for _, m := range members[:min(len(members), maxLearned)] {
 		if u := learnable(m.ClientAddress, scheme, local); u != nil {
-			out = append(out, u)
+			out = append(out, place{u, m.Node})
 		}
 	}
 	return out

@@ -117,6 +117,41 @@ func TestCommandsOnARealNode(t *testing.T) {
 	}
 }
 
+// A client finds the master among real nodes, and finds the next one when it hands over and when it stops.
+func TestRealNodesNameTheMaster(t *testing.T) {
+	c, stop := realCluster(t, 3)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	find := func(what string) (master uint64) {
+		t.Helper()
+		for {
+			if _, err := c.Set(ctx, "k", nil, client.WriteOptions{}); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			st, err := c.Nodes().Status(ctx)
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if st.Master != 0 && client.MasterEndpoint(c) == c.Endpoints()[st.Master-1] {
+				return st.Master
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	first := find("at first")
+	if err := c.Nodes().Transfer(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	second := find("handed over")
+	for ; second == first; second = find("handed over") {
+		time.Sleep(20 * time.Millisecond)
+	}
+	stop(int(second))
+	for third := second; third == second; third = find("stopped") {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
 // TestRealNodesAreWatchedAndLocked: a stream and a lock outlive one of three nodes.
 func TestRealNodesAreWatchedAndLocked(t *testing.T) {
 	c, stop := realCluster(t, 3)

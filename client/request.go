@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,8 @@ type request struct {
 
 	// interpret reads the body of an answer to a write; nil is trueOrFalse.
 	interpret interpreter
-	// idempotent writes may be applied twice, and late. They carry no idempotency key, so that they do not push others
+	// idempotent writes may be applied twice, and late, and are not for the master: leases need none, and renewals of
+	// sessions are few. They carry no idempotency key, so that they do not push others
 	// out of the table of keys.
 	idempotent bool
 	// silenceLimit is how long a node may make no progress; 0 is Config.AttemptTimeout.
@@ -37,6 +39,8 @@ type request struct {
 	noSilenceLimit bool
 	// share is by how many tries the time of the call is shared; 0: it is all for this one.
 	share int
+	// linearizable reads of the store have the master asked for something, by a node that is not the master.
+	linearizable bool
 	// beforeTry, if not nil, is called before each try.
 	beforeTry func()
 	// unmarked reads are answered with 200 without a node's headers. The body tells whether a node has answered.
@@ -117,6 +121,9 @@ func (q *query) mode(m Mode) {
 		q.name(api.QueryStale)
 	}
 }
+
+// stale reports whether any node may answer by what it knows.
+func (q query) stale() bool { return slices.Contains(q, api.QueryStale) }
 
 // String returns q as it stands in a URL.
 func (q query) String() string { return strings.Join(q, "&") }

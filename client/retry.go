@@ -31,12 +31,14 @@ func leastTry(ctx context.Context) time.Duration {
 	return min(max(time.Until(end)/10, minTryTime), maxLeastTry)
 }
 
-// tries chooses the endpoint of each try of one call: the preferred one, then the others without a wait, then all of
-// them again after a random wait that grows. A node that named a time is not asked before it. Endpoints that are learned
-// meanwhile are tried in the next round.
+// tries chooses the endpoint of each try of one call: the master's, if the call is for the master and that is known;
+// then the preferred one, then the others without a wait, then all of them again after a random wait that grows. A node
+// that named a time is not asked before it. Endpoints that are learned meanwhile are tried in the next round.
 type tries struct {
 	s       *sender
 	list    []*endpoint // of this round, in order
+	near    *endpoint   // the master's, which is first in list because of that; nil: none is
+	master  bool        // the call is for the master
 	tried   int         // tries in this round
 	count   int         // tries so far
 	backoff time.Duration
@@ -61,6 +63,31 @@ type tries struct {
 // tries begins the tries of one call.
 func (s *sender) tries() *tries {
 	return &tries{s: s, list: s.endpoints.inOrder(), backoff: firstBackoff, least: minTryTime}
+}
+
+// triesOf begins the tries of a call that sends r.
+func (s *sender) triesOf(r request) *tries {
+	t := s.tries()
+	if r.isRead() {
+		t.master = r.linearizable && s.cfg.ReadsAtMaster
+	} else {
+		t.master = !r.idempotent
+	}
+	if t.master {
+		t.masterFirst()
+	}
+	return t
+}
+
+// masterFirst puts the master's endpoint before the others.
+func (t *tries) masterFirst() {
+	e := t.s.near.endpoint()
+	i := slices.Index(t.list, e)
+	if t.near = nil; i < 0 {
+		return
+	}
+	t.near = e
+	t.list = slices.Concat(t.list[i:i+1], t.list[:i], t.list[i+1:])
 }
 
 // next waits until the next try is due and returns its endpoint. It returns an error if there is none: ctx has ended,
@@ -127,6 +154,11 @@ func (t *tries) another() *endpoint {
 func (t *tries) nextRound() {
 	t.tried = 0
 	t.rounds++
+	if t.master {
+		t.list = t.s.endpoints.inOrder()
+		t.masterFirst()
+		return
+	}
 	all := t.s.endpoints.all()
 	if len(all) != len(t.list) || slices.ContainsFunc(all, func(e *endpoint) bool { return !slices.Contains(t.list, e) }) {
 		t.list = t.s.endpoints.inOrder()
@@ -191,6 +223,9 @@ func (t *tries) failed(e *endpoint, err error) {
 		t.missing++
 	}
 	t.s.endpoints.avoid(e)
+	if e == t.near && (errors.Is(err, errMoved) || !errors.As(err, new(cutError))) {
+		t.s.near.failed(e)
+	}
 	t.s.learner.failed()
 	t.foundOther(e, isOtherCluster(err))
 	var status *StatusError
@@ -222,8 +257,13 @@ func (t *tries) foundOther(e *endpoint, other bool) {
 	}
 }
 
-// succeeded records that endpoint e has answered.
-func (t *tries) succeeded(e *endpoint) { t.s.endpoints.prefer(e) }
+// succeeded records that endpoint e has answered. What is not for the master stays where it goes, so that the master
+// does not get all of that too.
+func (t *tries) succeeded(e *endpoint) {
+	if e != t.near {
+		t.s.endpoints.prefer(e)
+	}
+}
 
 // pause waits for d. If ctx ends before, or has less than need left after that, it returns an error without waiting.
 func pause(ctx context.Context, d, need time.Duration) error {

@@ -26,6 +26,7 @@ type sender struct {
 	cfg       Config
 	endpoints *endpoints
 	learner   *learner
+	near      *near
 	transport *http.Transport
 	token     *token
 	answered  atomic.Bool // some endpoint has answered
@@ -52,7 +53,7 @@ func newSender(cfg Config) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.secure, s.learner = secure, newLearner(s)
+	s.secure, s.learner, s.near = secure, newLearner(s), newNear(s)
 	// No proxy from the environment: an endpoint is one node, and a proxy would hide which node has failed.
 	s.transport = &http.Transport{
 		DialContext:         cfg.DialContext,
@@ -84,7 +85,7 @@ func (s *sender) get(ctx context.Context, op, key string, r request, decode func
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	r.method = http.MethodGet
-	return s.read(ctx, op, key, func() request { return r }, decode)
+	return s.readBy(ctx, s.triesOf(r), op, key, func() request { return r }, decode)
 }
 
 // read sends the requests returned by next until decode accepts a node's answer, or no other node would answer
@@ -93,7 +94,13 @@ func (s *sender) get(ctx context.Context, op, key string, r request, decode func
 func (s *sender) read(
 	ctx context.Context, op, key string, next func() request, decode func(answer) error,
 ) (answer, error) {
-	tries := s.tries()
+	return s.readBy(ctx, s.tries(), op, key, next, decode)
+}
+
+// readBy is read with tries that have just begun.
+func (s *sender) readBy(
+	ctx context.Context, tries *tries, op, key string, next func() request, decode func(answer) error,
+) (answer, error) {
 	for {
 		e, err := tries.next(ctx)
 		if err != nil {
@@ -159,7 +166,7 @@ func (s *sender) write(ctx context.Context, op, key string, r request, once Once
 	fail := func(kind, err error) (answer, error) {
 		return answer{}, &Error{Op: op, Key: key, Kind: kind, Err: err, Once: once}
 	}
-	tries := s.tries()
+	tries := s.triesOf(r)
 	tries.least = least
 	for rebased := false; ; {
 		e, err := tries.next(ctx)
@@ -169,7 +176,7 @@ func (s *sender) write(ctx context.Context, op, key string, r request, once Once
 			return fail(ErrNotApplied, err)
 		}
 		r.share = tries.share()
-		a, sent, err := s.exchange(ctx, e, r)
+		a, sent, err := s.exchangeBy(ctx, tries, e, r)
 		o := classify(a, sent, err, r.interpret)
 		if err == nil && once.Key != "" && !a.ofNode() {
 			o = outcome{class: unknown, err: a.inconclusive()}
