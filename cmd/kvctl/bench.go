@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -29,7 +30,9 @@ var benchCommands = []struct{ op, short, long string }{
 const benchHelp = "Closed loop: each of --clients sends its next request when the last one is answered. Open loop,\n" +
 	"with --rate: requests are due at that rate whatever happens, and latency counts from when a\n" +
 	"request was due, so that coordinated omission is corrected; --clients bounds how many are in\n" +
-	"flight. A request has no idempotency key and is not repeated. Ctrl-C ends the run and prints what\n" +
+	"flight. A request has no idempotency key and is not repeated. Each client has an endpoint, in turn;\n" +
+	"writes go to the master once answers name it, as those of the Go client do (--near). For figures of\n" +
+	"one node: --spread one. The output says which nodes answered. Ctrl-C ends the run and prints what\n" +
 	"was measured until then, with exit code 1."
 
 const benchKeysStay = "\n\nThe keys stay; kvctl prune bench/ deletes them."
@@ -108,7 +111,12 @@ func newBenchOp(a *app, op, short, long string) *cobra.Command {
 	if c.Fill = op == bench.Keepalive; !leases {
 		f.BoolVar(&c.Fill, "fill", op != bench.Put, "first write every key once")
 	}
-	f.StringVar(&b.spread, "spread", "all", "endpoints to load: all, or one (the first)")
+	f.StringVar(&b.spread, "spread", "all", "endpoints to load: all, or one (the first), which then gets everything\n"+
+		"unless --near is given too")
+	if !leases {
+		f.StringVar(&c.Near, "near", bench.NearWrites, "what goes to the master, once answers name it: none, writes, or all (reads\n"+
+			"that are not stale too)")
+	}
 	f.StringVar(&c.Prefix, "prefix", "bench/", "prefix of the keys or names")
 	f.Uint64Var(&c.Seed, "seed", 1, "seed of keys and values")
 	durationVar(f, &c.Timeout, "timeout", 10*time.Second, "time limit of one request")
@@ -123,9 +131,11 @@ func (b *benchRun) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if err := takeSurvey(cmd.Context(), c).unreachable(); err != nil {
+	survey := takeSurvey(cmd.Context(), c)
+	if err := survey.unreachable(); err != nil {
 		return err
 	}
+	b.cfg.Members = survey.numbers(b.cfg.Endpoints)
 	show := b.app.benchProgress(b.cfg)
 	b.cfg.Watch = show.tell
 	r, err := bench.Run(cmd.Context(), b.cfg)
@@ -159,10 +169,14 @@ func (b *benchRun) settle(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	c.Near = cmp.Or(c.Near, bench.NearNone)
 	switch c.Endpoints = all.Endpoints(); b.spread {
 	case "all":
 	case "one":
 		c.Endpoints = c.Endpoints[:1]
+		if !f.Changed("near") {
+			c.Near = bench.NearNone
+		}
 	default:
 		return usage("--spread %q: must be all or one", b.spread)
 	}

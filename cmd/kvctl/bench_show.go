@@ -6,6 +6,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -46,6 +48,7 @@ func writeBench(w io.Writer, r bench.Result) error {
 	}
 	fmt.Fprintf(w, "%s, %s: %s, %s, %s%s\n", r.Op, loop, output.Plural(uint64(r.Clients), "client"),
 		output.Plural(uint64(r.Nodes), "endpoint"), of, mode)
+	fmt.Fprintln(w, benchConnected(r))
 	fmt.Fprintf(w, "%s in %.1f s, %.0f/s; this process used %.0f µs of CPU for each\n\n",
 		output.Plural(r.Ops, "operation"), r.Seconds, r.OpsPerS, r.ClientCPUUS)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -73,6 +76,36 @@ func writeBench(w io.Writer, r bench.Result) error {
 		}
 	}
 	return nil
+}
+
+// benchConnected says which nodes have answered the requests of a run: figures of a client at the master and of one at
+// another node differ by the way between the two.
+func benchConnected(r bench.Result) string {
+	var writes, reads []string
+	for _, e := range r.Endpoints {
+		name := "node " + strconv.FormatUint(e.Node, 10)
+		switch {
+		case e.Node == 0:
+			name = e.Address
+		case e.Master:
+			name += " (master)"
+		}
+		if e.Writes > 0 {
+			writes = append(writes, name)
+		}
+		if e.Reads > 0 {
+			reads = append(reads, name)
+		}
+	}
+	switch {
+	case len(writes)+len(reads) == 0:
+		return "no node has answered"
+	case len(reads) == 0 || slices.Equal(writes, reads):
+		return "connected to " + strings.Join(writes, ", ")
+	case len(writes) == 0:
+		return "connected to " + strings.Join(reads, ", ")
+	}
+	return "connected to " + strings.Join(reads, ", ") + " for reads, to " + strings.Join(writes, ", ") + " for writes"
 }
 
 // benchProgress shows on standard error how far a run is, if that is a terminal.

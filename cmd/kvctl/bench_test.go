@@ -35,6 +35,8 @@ func TestBenchUsage(t *testing.T) {
 		{"bench get --stale --consistent", "contradict"},
 		{"bench mixed --read-share 1.5", "--read-share 1.5"},
 		{"bench get --spread two", "--spread \"two\""},
+		{"bench get --near me", "--near \"me\""},
+		{"bench lease --near all", "unknown flag: --near"},
 		{"bench get --prefix a?b", "--prefix"},
 		{"bench get --timeout 0s", "--timeout 0s"},
 		{"bench lease --keys 5", "unknown flag: --keys"},
@@ -64,7 +66,7 @@ func benchLine(op string) []string {
 // The names are what scripts and plots read.
 func TestBenchJSON(t *testing.T) {
 	c := startPlain(t, 2)
-	common := strings.Fields("client_cpu_us_per_op clients conns errors keys max_ms mean_ms nodes op ops ops_per_s " +
+	common := strings.Fields("client_cpu_us_per_op clients conns endpoints errors keys max_ms mean_ms near nodes op ops ops_per_s " +
 		"p50_ms p90_ms p999_ms p99_ms rate seconds seed value_size")
 	for op, more := range map[string][]string{
 		"put": nil, "cas": nil, "get": {"mode"}, "mixed": {"mode", "read_share", "reads", "writes"},
@@ -151,6 +153,30 @@ func TestBenchText(t *testing.T) {
 	}
 	if o.code != exitDone || o.errOut != "" {
 		t.Errorf("exit %d, %q", o.code, o.errOut)
+	}
+}
+
+// Every run says which nodes have answered, and where the master was.
+func TestBenchSaysWhere(t *testing.T) {
+	c := startPlain(t, 3)
+	c.SetMaster(2)
+	for _, x := range []struct{ line, want string }{
+		{"put --fill", "connected to node 2 (master)\n"},
+		{"mixed --read-share 0.5", "connected to node 1, node 2 (master), node 3 for reads, to node 2 (master) for writes\n"},
+		{"mixed --near all", "connected to node 2 (master)\n"},
+		{"mixed --near none", "connected to node 1, node 2 (master), node 3\n"},
+		{"put --spread one", "connected to node 1\n"},
+		{"put --spread one --near writes", "connected to node 1\n"}, // it knows no other endpoint
+		{"lease", "connected to node 1, node 2 (master), node 3\n"},
+	} {
+		line := "bench " + x.line + " --clients 6 --duration 400ms --warmup 100ms"
+		if !strings.HasPrefix(x.line, "lease") {
+			line += " --keys 5 --value-size 10"
+		}
+		o := kvctl(t, c, "", strings.Fields(line)...)
+		if _, rest, _ := strings.Cut(o.out, "\n"); !strings.HasPrefix(rest, x.want) || o.code != exitDone {
+			t.Errorf("%s: exit %d, %q, %q; want %q", x.line, o.code, o.out, o.errOut, x.want)
+		}
 	}
 }
 

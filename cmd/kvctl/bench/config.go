@@ -56,6 +56,8 @@ type Config struct {
 	Mode      string // of reads
 	ReadShare float64
 	Endpoints []string // "http://host:port", or all "https://…"; client i begins with the i-th, round and round
+	Members   []uint64 // the numbers of their nodes, as many; 0: not known. Empty: none is
+	Near      string   // what goes to the master; needs Members
 	Clients   int      // that send at once, at most
 	Conns     int      // connections that they share; 1 to Clients
 	Keys      int      // Prefix00000000 to that of Keys-1, each as likely as the others
@@ -88,6 +90,10 @@ func (c Config) Validate() error {
 		return fmt.Errorf("--mode %q: must be one of %s", c.Mode, strings.Join(Modes, ", "))
 	case c.Mode != Default && !c.reads():
 		return fmt.Errorf("--mode %s: is about reading, and %s only writes; leave it out", c.Mode, c.Op)
+	case !slices.Contains(Nears, c.Near):
+		return fmt.Errorf("--near %q: must be one of %s", c.Near, strings.Join(Nears, ", "))
+	case len(c.Members) > 0 && len(c.Members) != len(c.Endpoints):
+		return fmt.Errorf("%d endpoints with %d numbers of nodes", len(c.Endpoints), len(c.Members))
 	case c.leases() && (c.TTL < MinTTL || c.TTL > MaxTTL):
 		return fmt.Errorf("--ttl %v: must be %v to %v", c.TTL, MinTTL, MaxTTL)
 	case c.Op == Keepalive && (c.Keys > MaxLeases || !c.Fill):

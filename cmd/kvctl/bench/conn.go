@@ -19,95 +19,133 @@ const smallValue = 16 << 10
 
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// conn is one connection to one node, opened when it is first needed. It is not safe for concurrent use.
+// conn is one connection of a client to its node, and one to the master if some of its requests go there. Each is opened
+// when it is first needed. It is not safe for concurrent use.
 type conn struct {
-	hosts    []string
-	at       int // the node in use, in hosts
-	dial     dialer
-	token    string // secret of the token that requests carry; "": none
-	timeout  time.Duration
-	c        net.Conn
+	lines   []line // to each of the nodes
+	at      int    // the client's node, in lines
+	used    int    // the node of the last request
+	master  *master
+	dial    dialer
+	token   string // secret of the token that requests carry; "": none
+	timeout time.Duration
+	head    []byte
+	pieces  [2][]byte
+	reply   reply
+}
+
+// line is the connection to one node.
+type line struct {
+	host     string
+	c        net.Conn                 // nil: there is none
 	live     atomic.Pointer[net.Conn] // c, for cut
 	in       replies
 	deadline time.Time
-	head     []byte
-	pieces   [2][]byte
-	reply    reply
 }
 
-func newConn(hosts []string, first int, dial dialer, timeout time.Duration) *conn {
-	return &conn{hosts: hosts, at: first % len(hosts), dial: dial, timeout: timeout}
+func newConn(hosts []string, first int, m *master, dial dialer, timeout time.Duration) *conn {
+	c := &conn{lines: make([]line, len(hosts)), at: first % len(hosts), master: m, dial: dial, timeout: timeout}
+	for i, h := range hosts {
+		c.lines[i].host = h
+	}
+	return c
 }
 
 // open opens a connection if there is none.
-func (c *conn) open(ctx context.Context) error {
-	if c.c != nil {
+func (c *conn) open(ctx context.Context, l *line) error {
+	if l.c != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	nc, err := c.dial(ctx, "tcp", c.hosts[c.at])
+	nc, err := c.dial(ctx, "tcp", l.host)
 	if err != nil {
 		return err
 	}
-	c.c, c.deadline = nc, time.Time{}
-	c.live.Store(&nc)
+	l.c, l.deadline = nc, time.Time{}
+	l.live.Store(&nc)
 	if err := ctx.Err(); err != nil { // cut came before there was anything to cut
-		c.close()
+		l.close()
 		return err
 	}
-	c.in.reset(nc)
+	l.in.reset(nc)
 	return nil
 }
 
-// close closes the connection.
+func (l *line) close() {
+	if l.c != nil {
+		_ = l.c.Close() // it is not used again, whatever the error
+		l.c = nil
+		l.live.Store(nil)
+	}
+}
+
+// close closes the connections.
 func (c *conn) close() {
-	if c.c != nil {
-		_ = c.c.Close() // it is not used again, whatever the error
-		c.c = nil
-		c.live.Store(nil)
+	for i := range c.lines {
+		c.lines[i].close()
 	}
 }
 
 // cut ends the request in flight. Unlike the other methods it may be called at any time.
 func (c *conn) cut() {
-	if nc := c.live.Load(); nc != nil {
-		_ = (*nc).Close()
+	for i := range c.lines {
+		if nc := c.lines[i].live.Load(); nc != nil {
+			_ = (*nc).Close()
+		}
 	}
 }
 
-// do sends one request, with value if it is no GET, and reads the whole answer. What the answer said is in c.reply.
-// After a failure the next request goes to the next node.
+// do sends one request, with value if it is no GET, and reads the whole answer. What the answer said is in c.reply. A
+// request for the master goes there, if it is known. After a failure there that is not gone to for a while; after any
+// other the next request goes to the next node.
 func (c *conn) do(ctx context.Context, now time.Time, method string, target, value []byte) kind {
-	if err := c.open(ctx); err != nil {
-		c.at = (c.at + 1) % len(c.hosts)
+	c.used = c.at
+	if c.master.wants(method) {
+		if i := c.master.at(now); i >= 0 {
+			c.used = i
+		}
+	}
+	l := &c.lines[c.used]
+	if err := c.open(ctx, l); err != nil {
+		c.failed(now)
 		if ofError(err) == timedOut {
 			return timedOut
 		}
 		return unreachable
 	}
-	k, err := c.exchange(now, method, target, value)
+	k, err := c.exchange(l, now, method, target, value)
 	if err != nil {
 		k = ofError(err)
-		c.at = (c.at + 1) % len(c.hosts)
+		c.failed(now)
+	} else {
+		c.master.named(c.reply.master)
 	}
 	if err != nil || c.reply.close {
-		c.close()
+		l.close()
 	}
 	return k
 }
 
-func (c *conn) exchange(now time.Time, method string, target, value []byte) (kind, error) {
-	if limit := now.Add(c.timeout); limit.Sub(c.deadline) > c.timeout/deadlineSlack {
-		c.deadline = limit
-		if err := c.c.SetDeadline(limit); err != nil {
+// failed has the next request go to another node.
+func (c *conn) failed(now time.Time) {
+	c.master.failed(c.used, now)
+	if c.used == c.at {
+		c.at = (c.at + 1) % len(c.lines)
+	}
+}
+
+func (c *conn) exchange(l *line, now time.Time, method string, target, value []byte) (kind, error) {
+	if limit := now.Add(c.timeout); limit.Sub(l.deadline) > c.timeout/deadlineSlack {
+		l.deadline = limit
+		if err := l.c.SetDeadline(limit); err != nil {
 			return 0, err
 		}
 	}
-	if err := c.send(method, target, value); err != nil {
+	if err := c.send(l, method, target, value); err != nil {
 		return 0, err
 	}
-	if err := c.in.read(&c.reply); err != nil {
+	if err := l.in.read(&c.reply); err != nil {
 		return 0, err
 	}
 	k := c.reply.kind()
@@ -124,9 +162,9 @@ func (c *conn) exchange(now time.Time, method string, target, value []byte) (kin
 }
 
 // send writes the request, in one system call.
-func (c *conn) send(method string, target, value []byte) error {
+func (c *conn) send(l *line, method string, target, value []byte) error {
 	h := append(append(append(c.head[:0], method...), ' '), target...)
-	h = append(append(append(h, " HTTP/1.1\r\nHost: "...), c.hosts[c.at]...), "\r\nUser-Agent: kvctl-bench\r\n"...)
+	h = append(append(append(h, " HTTP/1.1\r\nHost: "...), l.host...), "\r\nUser-Agent: kvctl-bench\r\n"...)
 	if c.token != "" {
 		h = append(append(append(h, api.HeaderToken+": "...), c.token...), "\r\n"...)
 	}
@@ -137,11 +175,11 @@ func (c *conn) send(method string, target, value []byte) error {
 	c.head = h
 	if len(value) <= smallValue {
 		c.head = append(h, value...)
-		_, err := c.c.Write(c.head)
+		_, err := l.c.Write(c.head)
 		return err
 	}
 	c.pieces = [2][]byte{h, value}
 	list := net.Buffers(c.pieces[:])
-	_, err := list.WriteTo(c.c)
+	_, err := list.WriteTo(l.c)
 	return err
 }

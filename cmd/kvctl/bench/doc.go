@@ -4,6 +4,7 @@
 //	run.go     fill, warm-up, window, end
 //	worker.go  one client
 //	conn.go    one connection, and the requests on it
+//	master.go  where the master is, and what goes there
 //	reply.go   the answers on a connection
 //	pace.go    when the next request of an open loop is due
 //	lease.go   operations on leases
@@ -16,6 +17,12 @@
 // Requests are plain: no idempotency key, no second try. The load generator mostly shares its machine with the servers,
 // so it does not use net/http's client, which costs nearly twice as much (BenchmarkRequest). Each connection writes a
 // request with one system call, and has http.ReadResponse parse the answer.
+//
+// # Where requests go
+//
+// Each client has an endpoint, and goes to the next one when that fails. Answers name the master: what Config.Near says
+// goes there from then on, over a second connection. So a write saves the way from a follower to the master, as with
+// the Go client.
 //
 // # Closed and open loop
 //

@@ -24,7 +24,8 @@ type recorder struct {
 // shard is the part of a recorder that some of the clients write to.
 type shard struct {
 	mu     sync.Mutex
-	half   [2]half // writes, reads
+	half   [2]half     // writes, reads
+	at     [2][]uint64 // answered, by endpoint
 	_      [64]byte
 	failed [kinds]uint64
 }
@@ -35,18 +36,19 @@ type half struct {
 	latencies *hdrhistogram.Histogram
 }
 
-func newRecorder(from, to time.Time) *recorder {
+func newRecorder(from, to time.Time, endpoints int) *recorder {
 	r := &recorder{from: from, to: to}
 	for i := range r.shards {
 		for j := range r.shards[i].half {
+			r.shards[i].at[j] = make([]uint64, endpoints)
 			r.shards[i].half[j].latencies = hdrhistogram.New(minLatencyUS, maxLatencyUS, latencyDigit)
 		}
 	}
 	return r
 }
 
-// add notes an operation of a client that was due at from and over at to.
-func (r *recorder) add(client int, read bool, k kind, from, to time.Time) {
+// add notes an operation of a client at an endpoint that was due at from and over at to.
+func (r *recorder) add(client, endpoint int, read bool, k kind, from, to time.Time) {
 	due := !from.Before(r.from) && from.Before(r.to)
 	answered := k == done && !to.Before(r.from) && to.Before(r.to)
 	if !due && !answered {
@@ -55,12 +57,13 @@ func (r *recorder) add(client int, read bool, k kind, from, to time.Time) {
 	s := &r.shards[client%shardCount]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := &s.half[0]
+	h, at := &s.half[0], s.at[0]
 	if read {
-		h = &s.half[1]
+		h, at = &s.half[1], s.at[1]
 	}
 	if answered {
 		h.answered++
+		at[endpoint]++
 	}
 	switch {
 	case !due:
@@ -98,6 +101,17 @@ func (r *recorder) total() (halves [2]half, failed [kinds]uint64) {
 		s.mu.Unlock()
 	}
 	return halves, failed
+}
+
+// answeredAt returns how many writes and reads an endpoint has answered within the window.
+func (r *recorder) answeredAt(endpoint int) (writes, reads uint64) {
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		writes, reads = writes+s.at[0][endpoint], reads+s.at[1][endpoint]
+		s.mu.Unlock()
+	}
+	return writes, reads
 }
 
 // counts is total without the latencies, which are dear to merge.

@@ -27,6 +27,7 @@ type reply struct {
 	why      api.Code // api.HeaderError; "" if absent
 	revision uint64   // api.HeaderRevision; 0 if absent
 	index    uint64   // api.HeaderIndex; 0 if absent
+	master   uint64   // api.HeaderMaster; 0 if absent
 	close    bool     // the connection ends with this answer
 	text     []byte   // the body's beginning, up to maxText bytes
 }
@@ -61,6 +62,7 @@ func (s *replies) read(r *reply) error {
 	r.code, r.close, r.why = a.StatusCode, a.Close, api.Code(a.Header.Get(api.HeaderError))
 	r.revision, _ = strconv.ParseUint(a.Header.Get(api.HeaderRevision), 10, 64)
 	r.index, _ = strconv.ParseUint(a.Header.Get(api.HeaderIndex), 10, 64)
+	r.master, _ = strconv.ParseUint(a.Header.Get(api.HeaderMaster), 10, 64)
 	for len(r.text) < maxText {
 		n, err := a.Body.Read(r.text[len(r.text):maxText])
 		r.text = r.text[:len(r.text)+n]

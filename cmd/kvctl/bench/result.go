@@ -30,8 +30,38 @@ type Result struct {
 	Reads  *Part `json:"reads,omitempty"` // of mixed
 	Writes *Part `json:"writes,omitempty"`
 
+	// Endpoints are those at which requests were answered within the window.
+	Endpoints []Endpoint `json:"endpoints"`
+	Near      string     `json:"near"` // what went to the master
+
 	ClientCPUUS float64 `json:"client_cpu_us_per_op"` // of this process; 0 if the system does not tell
 	Interrupted bool    `json:"interrupted,omitempty"`
+}
+
+// Endpoint is what one of the endpoints has answered within the window.
+type Endpoint struct {
+	Address string `json:"address"`
+	Node    uint64 `json:"node,omitempty"`   // its number; 0: not known
+	Master  bool   `json:"master,omitempty"` // it was named as the master last
+	Writes  uint64 `json:"writes"`
+	Reads   uint64 `json:"reads"`
+}
+
+// answered returns which endpoints have answered.
+func (w *world) answered(r *recorder) []Endpoint {
+	out := []Endpoint{}
+	for i := range w.cfg.Endpoints {
+		e := Endpoint{Address: w.conns[0].lines[i].host}
+		if e.Writes, e.Reads = r.answeredAt(i); e.Writes+e.Reads == 0 {
+			continue
+		}
+		if i < len(w.cfg.Members) {
+			e.Node = w.cfg.Members[i]
+		}
+		e.Master = e.Node != 0 && e.Node == w.master.number.Load()
+		out = append(out, e)
+	}
+	return out
 }
 
 // Part is the reads or the writes of a mixed run.
@@ -66,7 +96,7 @@ func latencyOf(h *hdrhistogram.Histogram) Latency {
 func (c Config) result(r *recorder, took, cpu time.Duration) Result {
 	halves, failed := r.total()
 	out := Result{
-		Op: c.Op, Mode: c.Mode, Nodes: len(c.Endpoints), Clients: c.Clients, Conns: c.Conns, Keys: c.Keys,
+		Op: c.Op, Mode: c.Mode, Near: c.Near, Nodes: len(c.Endpoints), Clients: c.Clients, Conns: c.Conns, Keys: c.Keys,
 		ValueSize: c.ValueSize, Rate: c.Rate, Seed: c.Seed, Seconds: took.Seconds(),
 	}
 	part := func(h half) *Part {

@@ -69,7 +69,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 }
 
 func newWorld(c Config) (*world, error) {
-	w := &world{cfg: c, random: make([]byte, poolBytes+c.ValueSize)}
+	w := &world{cfg: c, random: make([]byte, poolBytes+c.ValueSize), master: newMaster(&c)}
 	var seed [32]byte
 	binary.LittleEndian.PutUint64(seed[:], c.Seed)
 	_, _ = rand.NewChaCha8(seed).Read(w.random) // it has no end
@@ -92,7 +92,7 @@ func newWorld(c Config) (*world, error) {
 		n = max(n, min(fillClients, c.Keys))
 	}
 	for i := range n {
-		conn := newConn(hosts, i, c.Dial, c.Timeout)
+		conn := newConn(hosts, i, w.master, c.Dial, c.Timeout)
 		conn.token = c.Token
 		w.conns = append(w.conns, conn)
 	}
@@ -179,7 +179,7 @@ func (w *worker) fillOne(ctx context.Context, c *conn, key int) error {
 func (w *world) measure(ctx context.Context) (Result, error) {
 	c := w.cfg
 	start := time.Now()
-	r := newRecorder(start.Add(c.Warmup), start.Add(c.Warmup+c.Duration))
+	r := newRecorder(start.Add(c.Warmup), start.Add(c.Warmup+c.Duration), len(c.Endpoints))
 	var p *pace
 	if c.Rate > 0 {
 		p = newPace(start, r.to, c.Rate, c.Sleep)
@@ -210,6 +210,7 @@ func (w *world) measure(ctx context.Context) (Result, error) {
 		r.miss(p.unsent(r.from, to))
 	}
 	out := c.result(r, to.Sub(r.from), <-used)
+	out.Endpoints = w.answered(r)
 	out.Interrupted = interrupted
 	return out, nil
 }

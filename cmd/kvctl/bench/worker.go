@@ -21,7 +21,8 @@ type world struct {
 	cfg     Config
 	random  []byte          // values are pieces of it
 	indexes []atomic.Uint64 // by key: the newest index seen (CAS only)
-	leases  *leases         // Lease and Keepalive only
+	master  *master
+	leases  *leases // Lease and Keepalive only
 	conns   []*conn
 	atRest  chan *conn // those that nobody uses, if there are fewer than clients; else client i has conns[i]
 }
@@ -167,7 +168,7 @@ func (w *worker) run(ctx context.Context, r *recorder, p *pace) {
 		if ctx.Err() != nil {
 			return // what was cut has not failed by itself
 		}
-		r.add(w.id, read, k, due, now)
+		r.add(w.id, c.used, read, k, due, now)
 		if k == condition || k.broken() {
 			w.recover(ctx, c, now, k, key)
 			now = time.Now()
