@@ -21,6 +21,7 @@ type connection struct {
 	endpoints        []string
 	endpointsFrom    string // the variable that has the default of --endpoints, "" for none
 	endpointsGiven   bool   // with --endpoints
+	onlyEndpoints    bool   // no other address is used
 	tls              client.TLS
 	token, tokenFile string
 	timeout          time.Duration
@@ -37,6 +38,8 @@ func (k *connection) addEndpoints(f *pflag.FlagSet) {
 	endpoints, k.endpointsFrom = environEndpoints(k.environ)
 	f.StringSliceVar(&k.endpoints, "endpoints", endpoints,
 		"client addresses of nodes, HOST[:PORT], separated by commas ("+endpointsVariable+")")
+	f.BoolVar(&k.onlyEndpoints, "only-endpoints", false,
+		"use no addresses of members but those, for a balancer or a forwarded port")
 }
 
 // refusedTimeout is how long a command goes on if nothing listens at any endpoint. A node that restarts is back sooner.
@@ -78,7 +81,7 @@ func (k *connection) client(ctx context.Context) (*client.Client, error) {
 		return nil, err
 	}
 	cfg := client.Config{Endpoints: k.endpoints, Timeout: k.timeout, GiveUpRefused: refusedTimeout, TLS: tls,
-		WatchWaits: k.notes.noteWatchWaits}
+		NoLearning: k.onlyEndpoints, WatchWaits: k.notes.noteWatchWaits}
 	if err := cfg.Validate(); err != nil {
 		return nil, usage("%s: %s", k.endpointsOrigin(), strings.TrimPrefix(err.Error(), "client: "))
 	}
