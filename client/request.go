@@ -30,8 +30,7 @@ type request struct {
 	// interpret reads the body of an answer to a write; nil is trueOrFalse.
 	interpret interpreter
 	// idempotent writes may be applied twice, and late, and are not for the master: leases need none, and renewals of
-	// sessions are few. They carry no idempotency key, so that they do not push others
-	// out of the table of keys.
+	// sessions are few. They carry no idempotency key, so that they do not push others out of the table of keys.
 	idempotent bool
 	// silenceLimit is how long a node may make no progress; 0 is Config.AttemptTimeout.
 	silenceLimit time.Duration
