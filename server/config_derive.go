@@ -77,7 +77,7 @@ func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Con
 		Level: replica.LevelConfig{Newest: kv.NewestLevel, Release: releaseName(c.Version), After: c.UpgradeAfter},
 		Core: multipaxos.Config{
 			Self: self, PageBytes: 1 << 20, WindowEntries: 4096, WindowBytes: max(8<<20, 2*batch),
-			CacheBytes: 4 << 20, KeepEntries: keepEntries, KeepBytes: keepBytes,
+			CacheBytes: 2 << 20, KeepEntries: keepEntries, KeepBytes: keepBytes,
 			NeedOf: replica.NeedOf, MembershipOf: replica.MembershipOf,
 		},
 		MaxBatchBytes: batch, MaxInFlight: 4, GatherFor: time.Millisecond, MaxQueued: 16384, MaxQueuedBytes: max(32<<20,

@@ -25,8 +25,8 @@ type Options struct {
 	FlushBytes int64
 	// FlushIdle is how long what is in the journal waits for more before it is moved to log.db. Default 1 s.
 	FlushIdle time.Duration
-	// CheckpointPartBytes is how many bytes of changes a checkpoint merges into state.db in one transaction. Default 4
-	// MiB.
+	// CheckpointPartBytes is how many bytes of changes a checkpoint merges into state.db in one transaction, at most: of
+	// short changes it merges fewer. Default 4 MiB.
 	CheckpointPartBytes int64
 	// MapBytes is the address space reserved for each file. A file that outgrows it is mapped anew, and that waits
 	// for open views. It costs no memory. Default 64 GiB, or less where address space is limited.

@@ -18,7 +18,7 @@ import (
 func (s *DB) mergeParts(plan *Plan, rest iter.Seq[kv.Change]) error {
 	var b batch
 	for c := range rest {
-		if b.add(c); b.bytes < s.options.PartBytes {
+		if b.add(c); !b.full(s.options.PartBytes) {
 			continue
 		}
 		if err := s.mergePart(plan, &b); err != nil {

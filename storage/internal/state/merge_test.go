@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	bolt "go.etcd.io/bbolt"
+
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
@@ -243,4 +245,30 @@ func TestLogBehindAHalfCheckpointIsRefused(t *testing.T) {
 	cutOff(t, s, halfCheckpoint(9), 2)
 	_, err := tryOpen(t, s.files.Dir, parted, multipaxos.Durable{Last: 5})
 	wantError(t, err, disk.ErrDamaged, "older copy")
+}
+
+// However short the changes are, a part has a bounded number of them: each may cost a page in memory.
+func TestPartsOfShortChangesAreBounded(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	transactions := func() (id int) {
+		must(t, s.db.View(func(tx *bolt.Tx) error { id = tx.ID(); return nil }))
+		return id
+	}
+	for slot, c := range []struct{ changes, parts int }{
+		{partChanges, 1}, {2*partChanges + 1, 3},
+	} {
+		f := &listed{Slot: uint64(slot + 1), Meta: []byte("meta")}
+		for i := range c.changes {
+			change := kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "%06d", i)}
+			if (slot+i)%2 == 0 {
+				change.Value = []byte{1}
+			}
+			f.Changes = append(f.Changes, change)
+		}
+		before := transactions()
+		must(t, s.Checkpoint(f))
+		if got := transactions() - before; got != c.parts {
+			t.Errorf("%d changes were made in %d transactions, want %d", c.changes, got, c.parts)
+		}
+	}
 }

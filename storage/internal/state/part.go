@@ -51,6 +51,11 @@ func (r *room) nextPart(changes []kv.Change) part {
 	return p
 }
 
+// partChanges is the most changes of one part. bbolt has each page that a transaction changes in memory, and keys at
+// random places of a large state database seldom share a page. Then a change costs some 5 KiB of memory, however short
+// it is, and a part 10 MiB.
+const partChanges = 2048
+
 // batch is changes of a checkpoint that were taken in, and not merged yet.
 type batch struct {
 	changes []kv.Change
@@ -69,6 +74,11 @@ func (b *batch) add(c kv.Change) {
 	b.changes, b.bytes = append(b.changes, c), b.bytes+n
 }
 
+// full reports whether the changes are enough for a part of partBytes.
+func (b *batch) full(partBytes int64) bool {
+	return b.bytes >= partBytes || len(b.changes) >= partChanges
+}
+
 // drop forgets the first n changes.
 func (b *batch) drop(n int) {
 	for i := range b.changes[:n] {
@@ -82,7 +92,7 @@ func (b *batch) drop(n int) {
 func (s *DB) onePart(changes iter.Seq[kv.Change]) (all []kv.Change, ok bool) {
 	var b batch
 	for c := range changes {
-		if b.bytes >= s.options.PartBytes {
+		if b.full(s.options.PartBytes) {
 			return nil, false
 		}
 		b.add(c)
