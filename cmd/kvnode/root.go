@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"tenure/internal/buildinfo"
 	"tenure/internal/completion"
 	"tenure/internal/suggest"
 )
 
 func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 	s := newSettings()
+	var version bool
 	root := &cobra.Command{
 		Use:   "kvnode",
 		Short: "Run a node of a Tenure cluster",
@@ -29,11 +29,13 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 			"  kvnode --id 1 --cluster 1=127.0.0.1:8300,2=127.0.0.1:8301,3=127.0.0.1:8302 --data ./node1\n" +
 			"  kvnode --join 127.0.0.1:8300 --peer 127.0.0.1:8303 --client 127.0.0.1:8503 --data ./node4",
 		Args:              noArgs,
-		Version:           buildinfo.Read().Line("kvnode"),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return printVersion(stdout)
+			}
 			cfg, err := s.resolve(environ)
 			if err != nil {
 				return s.withAdvice(err)
@@ -43,7 +45,7 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 	}
 	root.Flags().SortFlags = false
 	root.Flags().AddFlagSet(s.flags)
-	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().BoolVarP(&version, "version", "v", false, "version for kvnode")
 	root.SetOut(stdout)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newVersion(stdout), newDev(environ, stdout), newValidate(environ, stdout),
