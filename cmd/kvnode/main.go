@@ -43,7 +43,7 @@ const guardianArg = "guardian"
 // in the test of a command line /proc/self/exe is the test.
 var guardianCommand []string
 
-// adaptive lets the node follow its use of processors. Only main sets it: tests share their process.
+// adaptive lets the node follow its use of processors and memory. Only main sets it: tests share their process.
 var adaptive bool
 
 func main() {

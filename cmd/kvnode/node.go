@@ -78,6 +78,8 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	}
 	if adaptive {
 		s.process.schedule(ctx, logger)
+		limitMemory(logger)
+		go giveBackMemory(ctx)
 	}
 	err := s.withAdvice(run(ctx, cfg))
 	if err == nil && s.onlyReady && !ready.Load() {

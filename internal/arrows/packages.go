@@ -207,6 +207,7 @@ var Layout = Rules{
 		{Path: "internal/leasehold", Pure: true},
 		{Path: "internal/manpage"},
 		{Path: "internal/lostfound"},
+		{Path: "internal/memlimit"},
 		{Path: "internal/oslimit"},
 		{Path: "internal/ownfile"},
 		{Path: "internal/procend"},
