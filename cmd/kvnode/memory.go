@@ -58,8 +58,8 @@ func (l memoryLimit) tell(logger zerolog.Logger, holds int64) {
 
 // A heap that was in use stays with the process until as much has been allocated anew, and a node with little to do
 // allocates little: it would keep for hours what a minute of load took. So a node that has become quiet gives back what
-// it does not use. That is one cycle of the collector, beside everything else, and costs some 10 ms of one processor.
-// Under load nothing is given back but what Go's scavenger finds: it would be taken anew at once.
+// it does not use. That is one cycle of the collector, beside everything else, and costs some milliseconds of one
+// processor. Under load nothing is given back but what Go's scavenger finds: it would be taken anew at once.
 const (
 	memoryEvery   = 10 * time.Second
 	giveBackEvery = time.Minute
