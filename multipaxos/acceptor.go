@@ -22,6 +22,7 @@ type acceptor struct {
 	writes      writes
 	space       space
 	pin         Slot // see Core.Pin
+	allHave     Slot // see Core.SetAllHave
 }
 
 // newAcceptor returns the acceptor that a node's disk holds. It reads the entries above d.Chosen through r, and for

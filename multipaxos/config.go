@@ -60,7 +60,8 @@ type Config struct {
 	// CacheBytes bounds the durable entries kept in memory besides those in flight.
 	CacheBytes int
 	// KeepEntries and KeepBytes bound the tail of the log that is kept below the own checkpoint for members that lag.
-	// Whichever is reached first ends it. Of bytes, what is in the cache does not count, and 0 is no bound.
+	// Whichever is reached first ends it. Of bytes, what is in the cache does not count, and 0 is no bound. While no
+	// member lags an eighth of both is kept; see Core.SetAllHave.
 	KeepEntries uint64
 	KeepBytes   int
 	// NeedOf is what an entry with this value needs of a disk that is full; see Core.SetSpace. It depends on nothing but

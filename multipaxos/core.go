@@ -214,6 +214,10 @@ func (c *Core) SetSpace(full Need, short bool) {
 	c.acceptor.space.full, c.acceptor.space.short = full, short
 }
 
+// SetAllHave tells that all members have applied the log through slot s, as far as is known here; 0: not even that. A
+// longer tail of the log is kept above it, for the member that lags. Nothing depends on it but who needs a snapshot.
+func (c *Core) SetAllHave(s Slot) { c.acceptor.allHave = s }
+
 // Pin keeps the log above slot s from being truncated, whatever its size, until it is called with another slot; NoPin
 // ends that. A snapshot of s may be on its way to a member that will go on from there. Entries missing below the state
 // database at a start are another matter (Checkpointed).

@@ -130,7 +130,7 @@ func (s *state) acceptor(a *acceptor) {
 	s.memberships(&a.memberships)
 	s.num(uint64(a.chosen), uint64(a.synced), uint64(a.stateDB))
 	s.writes(&a.writes)
-	s.num(uint64(a.space.full), uint64(a.pin))
+	s.num(uint64(a.space.full), uint64(a.pin), uint64(a.allHave))
 	s.flag(a.space.short)
 	s.num(uint64(a.space.jam.from), uint64(a.space.jam.ticks))
 }

@@ -26,21 +26,29 @@ func (a *acceptor) truncate() {
 	a.writes.persist().Truncate = t
 }
 
-// beyondTail returns the slot through which entries are below the tail: the newest KeepEntries of those that the state
-// database has, and not more than KeepBytes. While space is short the tail is short too. It is
-// there for members that are a moment behind: they would need a snapshot otherwise.
+// beyondTail returns the slot through which entries are below the tail. The tail is there for members that lag: they
+// would need a snapshot otherwise. It is short while space is short, and near while all members have applied the log
+// through it.
 func (a *acceptor) beyondTail() Slot {
-	entries, bytes := Slot(a.cfg.KeepEntries), a.cfg.KeepBytes
 	if a.space.short {
-		entries /= shortTail
-		bytes /= shortTail
+		return a.below(shortTail)
 	}
-	t := a.stateDB - min(a.stateDB, entries)
+	return max(a.below(1), min(a.below(nearTail), a.allHave))
+}
+
+// below returns the slot through which entries are below a part of the longest tail. That is the newest KeepEntries of
+// those that the state database has, and not more than KeepBytes.
+func (a *acceptor) below(part int) Slot {
+	t := a.stateDB - min(a.stateDB, Slot(a.cfg.KeepEntries)/Slot(part))
 	if a.cfg.KeepBytes > 0 {
-		t = max(t, a.log.tail.excess(a.stateDB, bytes))
+		t = max(t, a.log.tail.excess(a.stateDB, a.cfg.KeepBytes/part))
 	}
 	return t
 }
 
-// shortTail is the part of the tail that is kept while space is short.
-const shortTail = 64
+// Which part of the longest tail is kept: while space is short, and while all members have the log. One that restarts,
+// or whose messages are a moment late, finds what it lacks in a near tail.
+const (
+	shortTail = 64
+	nearTail  = 8
+)

@@ -51,6 +51,22 @@ func TestTruncateByTheOwnBound(t *testing.T) {
 	s.one(s.step(Message{Kind: KindFetch, From: 3, Slot: 5}), KindLearn)
 }
 
+// While all members have the log an eighth of the tail is enough; one that lags has the rest kept for it.
+func TestTheTailIsForMembersThatLag(t *testing.T) {
+	cfg := soloConfig()
+	cfg.KeepEntries = 16
+	s := leadingWith(t, cfg, 3)
+	s.fill(40)
+	s.Checkpointed(30)
+	for _, c := range []struct{ allHave, truncated Slot }{{0, 14}, {12, 14}, {20, 20}, {29, 28}, {40, 28}} {
+		s.SetAllHave(c.allHave)
+		s.ticks(1)
+		if s.Truncated() != c.truncated {
+			t.Errorf("truncated %d while all have %d, want %d", s.Truncated(), c.allHave, c.truncated)
+		}
+	}
+}
+
 // The tail ends by bytes too, whichever comes first, and that of an earlier run like this one's.
 func TestTailIsBoundedInBytes(t *testing.T) {
 	cfg := soloConfig()

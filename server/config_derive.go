@@ -51,7 +51,8 @@ func (c Config) watch() watch.Limits {
 // The tail of the log kept for members that lag, below the slot of the own state database. A member that restarts, or
 // hangs for some seconds under full load, must not need a snapshot: a snapshot is the whole state. More entries would
 // not help: an acceptor stores nothing further above its chosen mark than this. A checkpoint's worth of log is 64 MiB
-// at most too, so the log takes about 128 MiB.
+// at most too, so the log takes about 128 MiB; while nobody lags, and the state is no large one, some 50 MiB, for which
+// the journal has the place.
 const (
 	keepEntries = 65_536
 	keepBytes   = 64 << 20
@@ -82,7 +83,7 @@ func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Con
 		},
 		MaxBatchBytes: batch, MaxInFlight: 4, GatherFor: time.Millisecond, MaxQueued: 16384, MaxQueuedBytes: max(32<<20,
 			4*batch),
-		MaxForwarded: 16384, MaxReads: 16384, ApplyBytes: 1 << 20, CheckpointBytes: 16 << 20, CheckpointLogBytes: 64 << 20,
+		MaxForwarded: 16384, MaxReads: 16384, ApplyBytes: 1 << 20, CheckpointBytes: 16 << 20, CheckpointLogBytes: 32 << 20,
 		CompareEvery: cmp.Or(c.CompareEvery, compareEvery),
 	}
 }

@@ -71,7 +71,17 @@ func (c *checkpoints) due(changes int64, s Space, tick uint64) bool {
 	if s != SpaceEnough && c.gains(tick) {
 		return true
 	}
-	return changes >= c.threshold() || c.logged >= min(c.logBytes, 4*c.bytes())
+	return changes >= c.threshold() || c.logged >= c.logLimit()
+}
+
+// logLimit is how many bytes of values start a checkpoint. A large checkpoint must not come early for the sake of the
+// log.
+func (c *checkpoints) logLimit() int64 {
+	limit := c.logBytes
+	if t := c.threshold(); t > c.bytes() {
+		limit = max(limit, t)
+	}
+	return min(limit, 4*c.bytes())
 }
 
 // gains reports whether a checkpoint may give space back although little has changed: something was applied since the

@@ -76,6 +76,19 @@ func TestACheckpointThatIsWantedComesSoon(t *testing.T) {
 	}
 }
 
+// The log starts a checkpoint too, and not a large one early.
+func TestHowMuchLogStartsACheckpoint(t *testing.T) {
+	c := checkpoints{maxBytes: 100, logBytes: 150}
+	for _, step := range []struct{ logBytes, stateDB, want int64 }{
+		{150, 0, 150}, {150, 1200, 300}, {150, 10_000, 400}, {350, 1200, 350}, {900, 0, 400},
+	} {
+		c.logBytes, c.stateDB = step.logBytes, step.stateDB
+		if got := c.logLimit(); got != step.want {
+			t.Errorf("%+v: %d", step, got)
+		}
+	}
+}
+
 // A large state database is checkpointed in larger pieces, within a bound, and what may wait for a checkpoint grows as
 // much and no more.
 func TestLargeStateDBsAreCheckpointedInLargerPieces(t *testing.T) {

@@ -29,7 +29,7 @@ type Config struct {
 	// CheckpointBytes is how many bytes of changes start a checkpoint, up to largestCheckpoint times as many if the state
 	// database is large: the bound of memory.
 	CheckpointBytes    int64
-	CheckpointLogBytes int64 // values applied since the last checkpoint that start one: the bound of the log
+	CheckpointLogBytes int64 // values applied since the last checkpoint that start one, unless it is to be large
 	// CompareEvery is about how often a checkpoint is made so that the digests of the nodes can be compared.
 	CompareEvery time.Duration
 	// Digest is that of the state database as it was opened; 0: it is not known.

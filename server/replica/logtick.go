@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/kv"
+	"tenure/multipaxos"
 )
 
 // tick drives retransmission, heartbeats, time-outs and timers; it comes every TickEvery.
@@ -29,6 +30,7 @@ func (l *Log) tick(now time.Duration, p Published) error {
 	l.changes.tick(l.ticks, l.state.Applied())
 	if l.ticks%heartbeatTicks == 0 {
 		l.members.announce(l.heartbeat(now), &l.out)
+		l.core.SetAllHave(multipaxos.Slot(l.members.allHave(l.state.Applied())))
 	}
 	if l.epoch.ready && !l.stopping && p.HeldAs(l.epoch.tenure, now) {
 		l.timers.ask(now, &l.queue)

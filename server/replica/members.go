@@ -136,6 +136,16 @@ func (m *membersView) hear(now time.Duration, from ballot.NodeID, h Heartbeat) b
 	return true
 }
 
+// allHave returns the slot through which all members have applied the log, as they said last, this node through own.
+func (m *membersView) allHave(own uint64) uint64 {
+	for i := range m.peers {
+		if p := &m.peers[i]; p.listed {
+			own = min(own, p.applied)
+		}
+	}
+	return own
+}
+
 // announce sends a heartbeat to all peers.
 func (m *membersView) announce(h Heartbeat, out *outbox) {
 	for i := range m.peers {

@@ -479,3 +479,18 @@ func TestNonVotersCountForNoQuorum(t *testing.T) {
 		t.Fatal("two of three make none")
 	}
 }
+
+// All members have what the last of them has, and one that was never heard has nothing. Others do not count.
+func TestWhatAllMembersHave(t *testing.T) {
+	v := newMembers(1, testMembers(quorum.Of(1, 2, 3)))
+	v.connected(9, true)
+	for _, step := range []struct {
+		from          ballot.NodeID
+		applied, want uint64
+	}{{2, 50, 0}, {9, 1, 0}, {3, 40, 40}, {3, 90, 50}, {2, 200, 90}, {3, 300, 100}} {
+		v.hear(sec, step.from, Heartbeat{Applied: step.applied})
+		if got := v.allHave(100); got != step.want {
+			t.Errorf("after node %d has %d: %d, want %d", step.from, step.applied, got, step.want)
+		}
+	}
+}

@@ -146,3 +146,23 @@ func TestADiskTooSmallForACheckpointKeepsNoTail(t *testing.T) {
 		t.Errorf("without the space for a checkpoint, a tail of %d entries", n)
 	}
 }
+
+// The tail is for members that lag: a node that has none keeps little.
+func TestWithoutMembersThatLagTheTailIsNear(t *testing.T) {
+	b := newBench(t, 1)
+	b.log.SetDisk(Disk{})
+	p := b.settle(0, tenure(1, sec))
+	for id := range uint64(12) {
+		b.request(id+1, sec)
+		p = b.settle(0, p)
+	}
+	b.freeze(0, p)
+	b.settle(0, p)
+	b.save()
+	for range heartbeatTicks + 1 {
+		b.tick(0, p)
+	}
+	if n, most := b.log.checkpoints.done-uint64(b.log.core.Truncated()), b.log.cfg.Core.KeepEntries/8; n != most {
+		t.Errorf("a tail of %d entries, want %d", n, most)
+	}
+}
