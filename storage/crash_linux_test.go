@@ -233,7 +233,7 @@ func crashChild(dir string) int {
 	o := Options{
 		LogInitialBytes: 32 << 10, LogGrowBytes: 64 << 10, JournalBytes: acceptor.MinJournalBytes,
 		FlushBytes: 2 << 10 << (seed % 4),
-		FlushIdle:  8 * time.Millisecond << (seed % 4), MapBytes: 1 << 30, CheckpointPartBytes: 2 << 10 << (seed % 4),
+		NoteAfter:  8 * time.Millisecond << (seed % 4), MapBytes: 1 << 30, CheckpointPartBytes: 2 << 10 << (seed % 4),
 	}
 	s, err := Open(dir, o)
 	if err != nil {

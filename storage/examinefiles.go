@@ -68,23 +68,25 @@ func (x *Examination) readJournal() {
 		return
 	}
 	defer f.Close()
-	m := &x.Log.marks
+	m, err := &x.Log.marks, error(nil)
 	if size != m.JournalBytes {
 		x.problem(disk.JournalName, fmt.Errorf("it has %d bytes and was made with %d", size, m.JournalBytes))
 		return
 	}
-	home := journal.Home{Journaled: m.Journaled, Generation: m.Generation}
-	records, cutOff, err := journal.Read(f, size, x.Identity.Store, home)
+	home := journal.Home{Journaled: m.Journaled, Generation: m.Generation, Seen: m.Seen}
+	j := &JournalInfo{Bytes: size, Durable: m.Durable()}
+	j.CutOff, err = journal.Read(f, size, x.Identity.Store, home, func(r *journal.Record, _ journal.Place) error {
+		if err := acceptor.Follows(j.Durable, r); err != nil {
+			return fmt.Errorf("record %d %w", r.Number, err)
+		}
+		j.Durable = r.Marks
+		j.records = append(j.records, *r)
+		j.Records++
+		return nil
+	})
 	if errors.Is(err, journal.ErrHomeOlder) {
 		x.problem(disk.LogName, fmt.Errorf("%w: it is an older copy", err))
 		return
-	}
-	j := &JournalInfo{Bytes: size, Records: len(records), CutOff: cutOff, Durable: m.Durable(), records: records}
-	for i := 0; i < len(records) && err == nil; i++ {
-		if err = acceptor.Follows(j.Durable, &records[i]); err != nil {
-			err = fmt.Errorf("record %d %w", records[i].Number, err)
-		}
-		j.Durable = records[i].Marks
 	}
 	if err != nil {
 		x.problem(disk.JournalName, err)

@@ -15,7 +15,7 @@ import (
 
 // Open opens the store in dir, creating both if there is nothing yet, and holds dir's lock until Close. It reads all of
 // log.db, and state.db as far as Options.VerifyBytes says, before bbolt maps them; damage is an error wrapping
-// ErrDamaged. Unless Options.Offline is set, the records of the journal go to log.db before it returns. A new store
+// ErrDamaged. What the journal has stays there, unless a commit was cut off behind it. A new store
 // draws a random store id, which is durable when Open returns. If Options.Check refuses a store, none of its files has
 // been changed but the reserve.
 func Open(dir string, o Options) (*Store, error) {
@@ -122,7 +122,7 @@ func (s *Store) open() error {
 	if err := s.state.ShapeRedo(); err != nil {
 		return err
 	}
-	return s.log.Flush()
+	return s.log.Settle()
 }
 
 // isNew reports whether a store has to be created. log.db comes to its name last, complete, by a rename; so one file

@@ -18,13 +18,12 @@ type Options struct {
 	// 4 MiB.
 	LogGrowBytes int64
 	// JournalBytes is the size of the journal of a store that has none yet, down to a multiple of 4 KiB. A sixteenth of
-	// the free space is the most that is taken. Default 16 MiB.
+	// the free space is the most that is taken. Default 64 MiB.
 	JournalBytes int64
-	// FlushBytes is how much waits in the journal before it is moved to log.db; a quarter of the journal at most.
-	// Default 256 KiB.
+	// FlushBytes is how much is moved from a full journal to log.db at a time. Default 256 KiB.
 	FlushBytes int64
-	// FlushIdle is how long what is in the journal waits for more before it is moved to log.db. Default 1 s.
-	FlushIdle time.Duration
+	// NoteAfter is after how long log.db is told how far the journal is. Default 1 s.
+	NoteAfter time.Duration
 	// CheckpointPartBytes is how many bytes of changes a checkpoint merges into state.db in one transaction, at most: of
 	// short changes it merges fewer. Default 4 MiB.
 	CheckpointPartBytes int64
@@ -52,9 +51,9 @@ type Options struct {
 const (
 	defaultLogInitialBytes     = 8 << 20
 	defaultLogGrowBytes        = 4 << 20
-	defaultJournalBytes        = 16 << 20
+	defaultJournalBytes        = 64 << 20
 	defaultFlushBytes          = 256 << 10
-	defaultFlushIdle           = time.Second
+	defaultNoteAfter           = time.Second
 	defaultCheckpointPartBytes = 4 << 20
 	defaultMapBytes            = 64 << 30
 	defaultVerifyBytes         = 256 << 20
@@ -67,7 +66,7 @@ func (o Options) Validate() error {
 		value int64
 	}{
 		{"LogInitialBytes", o.LogInitialBytes}, {"LogGrowBytes", o.LogGrowBytes},
-		{"JournalBytes", o.JournalBytes}, {"FlushBytes", o.FlushBytes}, {"FlushIdle", int64(o.FlushIdle)},
+		{"JournalBytes", o.JournalBytes}, {"FlushBytes", o.FlushBytes}, {"NoteAfter", int64(o.NoteAfter)},
 		{"CheckpointPartBytes", o.CheckpointPartBytes}, {"MapBytes", o.MapBytes},
 		{"VerifyBytes", o.VerifyBytes}, {"QuotaBytes", o.QuotaBytes}, {"ReserveBytes", o.ReserveBytes},
 	} {
@@ -97,8 +96,8 @@ func (o Options) withDefaults() Options {
 	set(&o.CheckpointPartBytes, defaultCheckpointPartBytes)
 	set(&o.MapBytes, defaultMapBytes)
 	set(&o.VerifyBytes, defaultVerifyBytes)
-	if o.FlushIdle == 0 {
-		o.FlushIdle = defaultFlushIdle
+	if o.NoteAfter == 0 {
+		o.NoteAfter = defaultNoteAfter
 	}
 	return o
 }
@@ -106,7 +105,7 @@ func (o Options) withDefaults() Options {
 // log returns the options of the log.
 func (o Options) log() acceptor.Options {
 	return acceptor.Options{InitialBytes: o.LogInitialBytes, GrowBytes: o.LogGrowBytes, JournalBytes: o.JournalBytes,
-		FlushBytes: o.FlushBytes, FlushIdle: o.FlushIdle, MapBytes: o.MapBytes}
+		FlushBytes: o.FlushBytes, NoteAfter: o.NoteAfter, MapBytes: o.MapBytes}
 }
 
 // state returns the options of the state database.

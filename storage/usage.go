@@ -36,7 +36,10 @@ func (s *Store) checkSpace() error {
 	if err != nil {
 		return err
 	}
-	need := space.StartBytes + s.log.PendingBytes()
+	need := int64(space.StartBytes)
+	if s.log.Stats().CutOff { // then all of it goes to log.db
+		need += s.log.PendingBytes()
+	}
 	if space := u.FreeBytes + u.HeldBytes + logSize.Reusable; space < need {
 		return disk.Unusable("no space in %s: %d bytes are left and a start needs %d; "+
 			"free some space on its file system", s.files.Dir, space, need)

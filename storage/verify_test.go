@@ -36,6 +36,7 @@ func sampleStore(t testing.TB, dir string) uint64 {
 	f.Changes = append(f.Changes, kv.Change{Kind: kv.KindDedup, Key: []byte("12345678"), Value: []byte("dedup")})
 	must(t, checkpoint(s, f))
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 100}}))
+	must(t, s.log.Flush())
 	c, err := contentHash(s)
 	must(t, err)
 	must(t, s.Close())
@@ -175,6 +176,29 @@ func TestDamageWhileOpenIsFinal(t *testing.T) {
 		must(t, s.Close())
 		overwrite(t, logPath, good)
 	})
+	for name, read := range map[string]func(*Store) error{
+		"journal, read": func(s *Store) error {
+			_, err := s.Entries(1, 400, 1<<30)
+			return err
+		},
+		"journal, moved": func(s *Store) error { return s.log.Flush() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, disk.JournalName)
+			good, goodLog := readFile(t, path), readFile(t, logPath)
+			s := open(t, dir, small)
+			must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(302, 3, "pending"), entry(303, 3, "too")}}}))
+			spoil(path, "pending")
+			if _, err := s.Entries(1, 301, 1<<30); err != nil {
+				t.Error("entries beside the damage: ", err)
+			}
+			wantError(t, read(s), ErrDamaged, "fails its checksum", path)
+			wantError(t, s.Commit([]multipaxos.Persist{{Chosen: 300}}), ErrDamaged, "fails its checksum")
+			must(t, s.Close())
+			overwrite(t, path, good)
+			overwrite(t, logPath, goodLog)
+		})
+	}
 	t.Run("state", func(t *testing.T) {
 		s := open(t, dir, small)
 		v := viewOf(t, s)

@@ -8,7 +8,6 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server/wire"
-	"tenure/storage/journal"
 )
 
 // Copied disks. A node's disk is copied while its process is down, the node goes on with the original, and later a
@@ -38,9 +37,7 @@ func (d *disk) clone() *disk {
 	file.dirty = slices.Clone(file.dirty)
 	c.file, c.stateDB = &file, d.stateDB.Clone()
 	c.entries, c.home.entries = maps.Clone(d.entries), maps.Clone(d.home.entries)
-	c.pending = nil // a crash has moved all home
-	var err error
-	if c.ring, _, err = journal.Open(c.file, ringBytes, c.store, c.home.at); err != nil {
+	if err := c.openRing(); err != nil {
 		panic(fmt.Sprintf("sim: the journal of a copied disk: %v", err))
 	}
 	return &c

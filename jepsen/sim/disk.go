@@ -28,12 +28,11 @@ type disk struct {
 	parted     *kv.Checkpoint // a part of it is in the state database; nil: of none
 	received   *snapshot      // whole and durable, to be installed by the next start; nil: none
 
-	file         *journalFile
-	ring         *journal.Ring
-	home         home
-	pending      []journal.Record // in the journal and not at home
-	pendingBytes int
-	refused      error // the journal is damaged: the node must stay out
+	file    *journalFile
+	ring    *journal.Ring
+	home    home
+	pending []journal.Record // in the journal and not at home
+	refused error            // the journal is damaged: the node must stay out
 
 	rotSlot    multipaxos.Slot // this record is bad; 0: none
 	rotStateDB bool
@@ -45,8 +44,7 @@ func newDisk(store ident.StoreID) *disk {
 		store: store, entries: map[multipaxos.Slot]multipaxos.Entry{}, stateDB: kv.NewMemStateDB(),
 		file: &journalFile{flipped: -1}, home: home{entries: map[multipaxos.Slot]multipaxos.Entry{}},
 	}
-	var err error
-	if d.ring, _, err = journal.Open(d.file, ringBytes, store, d.home.at); err != nil {
+	if err := d.openRing(); err != nil {
 		panic(fmt.Sprintf("sim: an empty journal: %v", err))
 	}
 	return d
@@ -143,6 +141,6 @@ func (d *disk) rotten() bool {
 // startRecord makes the record of a start durable.
 func (d *disk) startRecord(quarantine time.Duration, b named.Bucket) {
 	d.restart++
-	d.home.at.Generation++
+	d.touchHome()
 	d.quarantine, d.bucket = quarantine, b
 }

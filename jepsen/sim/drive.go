@@ -208,12 +208,15 @@ func (d *drive) holds(e multipaxos.Entry) bool {
 	return false
 }
 
-// beginMove has log.db take what is pending in the journal: when there is much, and at other times.
+// beginMove has log.db take the oldest records of the journal: when it is full, and at other times, then none too, so
+// that log.db only notes how far the journal is.
 func (d *drive) beginMove() {
-	if d.moving == 0 && d.pendingBytes > 0 && (d.pendingBytes >= ringBytes/4 || d.times.chance(50)) {
-		d.moving = d.ring.Last()
-		d.ends(kindMove, d.times.skewed(d.plan.commit, 4*d.plan.commit), d.endMove)
+	n := len(d.pending)
+	if d.moving > 0 || n == 0 || d.pendingBytes() < ringBytes/4 && !d.times.chance(50) {
+		return
 	}
+	d.moving = d.pending[n-1].Number - uint64(d.times.below(n+1))
+	d.ends(kindMove, d.times.skewed(d.plan.commit, 4*d.plan.commit), d.endMove)
 }
 
 func (d *drive) endMove() {
@@ -266,27 +269,25 @@ func (d *drive) loseWrites() {
 	next := d.ring.Last() + 1
 	d.cutOff()
 	d.file.crash(d.times)
-	records, last := d.reopen()
-	if d.refused != nil {
+	if d.reopen(); d.refused != nil {
 		return
 	}
 	if d.times.chance(200) { // and again before anything was moved
+		k, last := len(d.pending), d.ring.Last()
 		d.file.crash(d.times)
-		if again, lastAgain := d.reopen(); len(again) != len(records) || last != lastAgain {
-			d.fail("journal", "node %d: %d records through %d, then %d through %d", d.id, len(records), last,
-				len(again), lastAgain)
+		if d.reopen(); len(d.pending) != k || d.ring.Last() != last {
+			d.fail("journal", "node %d: %d records through %d, then %d through %d", d.id, k, last, len(d.pending),
+				d.ring.Last())
 		}
 	}
-	if k := len(records); k > 0 && records[k-1].Number == next && !d.rotten() {
+	k := len(d.pending)
+	if k > 0 && d.pending[k-1].Number == next && !d.rotten() {
 		d.apply(d.committing) // durable, though nobody was told
 	}
-	for i := range records {
-		d.home.move(&records[i])
+	d.counts.Replayed += k
+	if d.home.at.Journaled+uint64(k) < d.ring.Last() { // a record was cut off
+		d.moveHome(d.ring.Last())
 	}
-	d.pending, d.pendingBytes = nil, 0
-	d.home.at.Journaled = last
-	d.home.at.Generation++
-	d.counts.Replayed += len(records)
 	if err := d.compare(); err != nil && !d.rotten() {
 		d.fail("acknowledged is durable", "node %d: %v", d.id, err)
 	}
@@ -312,18 +313,14 @@ func (d *drive) cutOff() {
 }
 
 // reopen reads the journal as it is on the disk now.
-func (d *drive) reopen() (records []journal.Record, last uint64) {
+func (d *drive) reopen() {
 	bad := d.file.flipped >= 0
-	ring, records, err := journal.Open(d.file, ringBytes, d.store, d.home.at)
-	switch {
+	switch err := d.openRing(); {
 	case err == nil && bad:
 		d.fail("damage served", "node %d does not notice a bad bit in its journal", d.id)
 	case err != nil && bad:
 		d.refused = err
-		return nil, 0
 	case err != nil:
 		d.fail("journal", "node %d: %v", d.id, err)
 	}
-	d.ring = ring
-	return records, ring.Last()
 }

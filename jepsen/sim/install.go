@@ -35,6 +35,7 @@ var installSteps = []func(*disk){
 // promise.
 func (d *disk) truncateForReceived() {
 	slot := d.received.slot
+	d.moveHome(d.ring.Last())
 	for _, m := range []*multipaxos.Durable{&d.marks, &d.home.marks} {
 		m.Truncated, m.Chosen, m.Last = max(m.Truncated, slot), max(m.Chosen, slot), max(m.Last, slot)
 	}

@@ -90,15 +90,44 @@ type home struct {
 	at      journal.Home
 }
 
-// move brings a record home.
-func (h *home) move(r *journal.Record) {
+// move brings a record home, but for the entries that a later record replaces or truncates.
+func (h *home) move(r *journal.Record, later []journal.Record) {
+	last := h.marks.Last
 	for _, e := range r.Entries {
-		h.entries[e.Slot] = e
+		if !superseded(e.Slot, later) {
+			h.entries[e.Slot] = e
+			last = max(last, e.Slot)
+		}
 	}
 	for s := h.marks.Truncated + 1; s <= r.Marks.Truncated; s++ {
 		delete(h.entries, s)
 	}
 	h.marks = r.Marks
+	h.marks.Last = max(last, h.marks.Truncated)
+}
+
+// superseded reports whether one of the later records has an entry in a slot, or truncates it.
+func superseded(s multipaxos.Slot, later []journal.Record) bool {
+	for i := range later {
+		if s <= later[i].Marks.Truncated ||
+			slices.ContainsFunc(later[i].Entries, func(e multipaxos.Entry) bool { return e.Slot == s }) {
+			return true
+		}
+	}
+	return false
+}
+
+// openRing reads the journal as a start does.
+func (d *disk) openRing() error {
+	var pending []journal.Record
+	ring, err := journal.Open(d.file, ringBytes, d.store, d.home.at, func(r *journal.Record, _ journal.Place) error {
+		pending = append(pending, *r)
+		return nil
+	})
+	if err == nil {
+		d.ring, d.pending = ring, pending
+	}
+	return err
 }
 
 // record returns what a commit of ps writes over marks.
@@ -123,48 +152,75 @@ func (d *disk) record(ps []multipaxos.Persist) *journal.Record {
 func (d *disk) write(r *journal.Record) error {
 	if journal.Size(r) > d.ring.Limit() {
 		d.moveHome(d.ring.Last())
-		d.home.move(r)
+		d.home.move(r, nil)
 		return nil
 	}
 	d.ring.Release(d.home.at.Journaled)
 	r.Generation = d.home.at.Generation
-	err := d.ring.Append(r)
+	_, err := d.ring.Append(r)
 	if errors.Is(err, journal.ErrFull) { // it waits for the mover
 		d.moveHome(d.ring.Last())
 		d.ring.Release(d.home.at.Journaled)
-		err = d.ring.Append(r)
+		_, err = d.ring.Append(r)
 	}
 	if err == nil {
 		d.pending = append(d.pending, *r)
-		d.pendingBytes += journal.Size(r)
 	}
 	return err
 }
 
-// moveHome brings the records up to number home, in one transaction of log.db.
-func (d *disk) moveHome(number uint64) {
-	n := 0
-	for n < len(d.pending) && d.pending[n].Number <= number {
-		d.home.move(&d.pending[n])
-		d.pendingBytes -= journal.Size(&d.pending[n])
-		n++
+// pendingBytes returns what the records that are not at home take of the journal.
+func (d *disk) pendingBytes() (n int) {
+	for i := range d.pending {
+		n += journal.Size(&d.pending[i])
 	}
-	d.pending = slices.Delete(d.pending, 0, n)
-	d.home.at.Journaled = max(d.home.at.Journaled, number)
-	d.home.at.Generation++
+	return n
 }
 
-// compare returns an error that says how home differs from what the process had been told is durable.
+// moveHome brings the records up to number home, in one transaction of log.db.
+func (d *disk) moveHome(number uint64) {
+	for len(d.pending) > 0 && d.pending[0].Number <= number {
+		d.home.move(&d.pending[0], d.pending[1:])
+		d.pending = d.pending[1:]
+	}
+	d.home.at.Journaled = max(d.home.at.Journaled, number)
+	d.touchHome()
+}
+
+// touchHome is what every transaction of log.db does besides: it notes how far the journal is.
+func (d *disk) touchHome() {
+	d.home.at.Generation++
+	d.home.at.Seen = d.home.at.Journaled
+	if n := len(d.pending); n > 0 {
+		d.home.at.Seen = d.pending[n-1].Number
+	}
+}
+
+// compare returns an error that says how journal and home differ from what the process had been told is durable.
 func (d *disk) compare() error {
-	if d.home.marks != d.marks {
-		return fmt.Errorf("its log comes back with %+v and had %+v", d.home.marks, d.marks)
+	h := d.home.marks
+	if _, ok := d.home.entries[h.Last]; !ok && h.Last > h.Truncated {
+		return fmt.Errorf("log.db lacks its last entry, that of slot %d", h.Last)
+	}
+	marks, has := h, map[multipaxos.Slot]multipaxos.Entry{} // never ranged over
+	for i := range d.pending {
+		marks = d.pending[i].Marks
+		for _, e := range d.pending[i].Entries {
+			has[e.Slot] = e
+		}
+	}
+	if marks != d.marks {
+		return fmt.Errorf("its log comes back with %+v and had %+v", marks, d.marks)
 	}
 	for s := d.marks.Truncated + 1; s <= d.marks.Last; s++ {
 		had, ok := d.entries[s]
-		has, there := d.home.entries[s]
-		if ok != there || had.Ballot != has.Ballot || !bytes.Equal(had.Value, has.Value) {
-			return fmt.Errorf("slot %d comes back with %v of %d bytes and had %v of %d bytes", s, has.Ballot,
-				len(has.Value), had.Ballot, len(had.Value))
+		e, there := has[s]
+		if !there {
+			e, there = d.home.entries[s]
+		}
+		if ok != there || had.Ballot != e.Ballot || !bytes.Equal(had.Value, e.Value) {
+			return fmt.Errorf("slot %d comes back with %v of %d bytes and had %v of %d bytes", s, e.Ballot,
+				len(e.Value), had.Ballot, len(had.Value))
 		}
 	}
 	return nil

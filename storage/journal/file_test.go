@@ -107,16 +107,25 @@ func rec(slot int, size int) *Record {
 
 func mustOpen(t testing.TB, f *memFile, home Home) (*Ring, []Record) {
 	t.Helper()
-	g, records, err := Open(f, f.size(), store, home)
+	g, records, err := openAll(f, store, home)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g, records
 }
 
+// openAll opens the ring in f and returns the records that are not home.
+func openAll(f *memFile, store ident.StoreID, home Home) (g *Ring, records []Record, err error) {
+	g, err = Open(f, f.size(), store, home, func(r *Record, _ Place) error {
+		records = append(records, *r)
+		return nil
+	})
+	return g, records, err
+}
+
 func mustAppend(t testing.TB, g *Ring, r *Record) {
 	t.Helper()
-	if err := g.Append(r); err != nil {
+	if _, err := g.Append(r); err != nil {
 		t.Fatal(err)
 	}
 }

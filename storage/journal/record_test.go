@@ -105,7 +105,7 @@ func FuzzOpen(f *testing.F) {
 				order.PutUint32(sector, seedOf(store).sum(s, sector))
 			}
 		}
-		ring, records, err := Open(m, m.size(), store, Home{Journaled: journaled, Generation: 5})
+		ring, records, err := openAll(m, store, Home{Journaled: journaled, Generation: 5})
 		if err != nil {
 			return
 		}

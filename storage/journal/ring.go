@@ -25,63 +25,84 @@ const (
 	// MaxBytes is the largest.
 	MaxBytes = 1 << 30
 	// A record takes at most this, and at most a quarter of the ring: larger ones go home directly.
-	maxRecordBytes = 1 << 20
+	maxRecordBytes = 4 << 20
 	limitShare     = 4
+	// keptBuffer is the largest buffer that is kept between two records.
+	keptBuffer = 1 << 20
 )
 
-// Ring is a journal that is open. One goroutine at a time may use it.
+// Place is where a record lies, in sectors.
+type Place struct{ Start, Count uint32 }
+
+// Bytes returns how much of the file the record takes.
+func (p Place) Bytes() int64 { return int64(p.Count) * SectorBytes }
+
+// Ring is a journal that is open. One goroutine at a time may use it, but for Load.
 type Ring struct {
 	file    File
 	seed    seed
 	sectors int
-	next    uint64 // number of the next record
-	head    int    // where it goes if that is free, in sectors
-	live    []run  // records that must not be overwritten, by rising number
-	body    []byte // of the record that is written
+	next    uint64  // number of the next record
+	head    int     // where it goes if that is free, in sectors
+	live    []Place // of the records that must not be overwritten, by rising number
+	oldest  uint64  // number of the first of them; the others follow without a gap
+	body    []byte  // of the record that is written
 	out     []byte
 	broken  error // of an append; what is durable is not known any more
 }
 
-// Open reads all of a file of the given size and returns the records that are not in the home yet, by rising number,
-// each complete. It writes the last one anew and syncs it: the process before may have ended without a successful sync,
-// and the record may then be in memory only. Before the first Append the caller must bring the records, and the number
-// Last, home. Errors wrap ErrDamaged or ErrHomeOlder, or are those of file.
-func Open(file File, size int64, store ident.StoreID, home Home) (*Ring, []Record, error) {
+// Open reads all of a file of the given size. It calls each with every record that is not in the home yet, by rising
+// number, each complete, and with its place; it ends with an error of each. It writes the last record anew and syncs it:
+// the process before may have ended without a successful sync, and the record may then be in memory only. Behind these
+// records a commit may have been cut off: Last is above the number of the last one then, and before the first Append the
+// caller must bring all records, and the number Last, home. Errors wrap ErrDamaged or ErrHomeOlder, or are those of file
+// and each.
+func Open(
+	file File, size int64, store ident.StoreID, home Home, each func(r *Record, at Place) error,
+) (*Ring, error) {
 	g, err := newRing(file, size, store)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	runs, records, err := g.read(home)
+	runs, pending, err := g.read(home, each)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(runs) == 0 {
-		return g, records, nil
+		return g, nil
 	}
 	last := runs[len(runs)-1]
-	g.next = last.number + 1
+	g.next, g.oldest = last.number+1, home.Journaled+1
 	for i := range runs {
 		if r := &runs[i]; r.complete() {
 			g.head = r.start + r.count // ends with that of the highest number
 		}
 	}
-	if last.number == home.Journaled {
-		return g, records, nil
+	for i := range pending {
+		g.live = append(g.live, pending[i].place())
 	}
-	return g, records, g.settle(last)
+	if last.number == home.Journaled {
+		return g, nil
+	}
+	if err := g.settle(last); err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
-// Read returns the records that Open would, and whether a commit behind them was cut off. It changes nothing.
-func Read(file File, size int64, store ident.StoreID, home Home) (records []Record, cutOff bool, err error) {
+// Read calls each as Open would, and reports whether a commit behind these records was cut off. It changes nothing.
+func Read(
+	file File, size int64, store ident.StoreID, home Home, each func(r *Record, at Place) error,
+) (cutOff bool, err error) {
 	g, err := newRing(file, size, store)
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
-	runs, records, err := g.read(home)
+	runs, pending, err := g.read(home, each)
 	if err != nil || len(runs) == 0 {
-		return nil, false, err
+		return false, err
 	}
-	return records, runs[len(runs)-1].number > home.Journaled+uint64(len(records)), nil
+	return runs[len(runs)-1].number > home.Journaled+uint64(len(pending)), nil
 }
 
 // newRing returns the ring in a file of that size. It reads nothing.
@@ -92,25 +113,27 @@ func newRing(file File, size int64, store ident.StoreID) (*Ring, error) {
 	return &Ring{file: file, seed: seedOf(store), sectors: int(size / SectorBytes), next: 1}, nil
 }
 
-// read reads and checks the whole file: all records in it, and the content of those that are not in the home.
-func (g *Ring) read(home Home) ([]run, []Record, error) {
-	runs, err := g.scan(home)
+// read reads and checks the whole file: all records in it, and the content of those that are not in the home, which are
+// pending.
+func (g *Ring) read(home Home, each func(r *Record, at Place) error) (runs, pending []run, err error) {
+	runs, err = g.scan(home)
 	if err != nil {
 		return nil, nil, err
 	}
-	pending, err := unmoved(runs, home)
+	pending, err = unmoved(runs, home)
 	if err != nil {
 		return nil, nil, err
 	}
-	records := make([]Record, 0, len(pending))
-	for _, r := range pending {
-		rec, err := g.load(r)
+	for i := range pending {
+		r, err := g.Load(pending[i].number, pending[i].place())
 		if err != nil {
 			return nil, nil, err
 		}
-		records = append(records, rec)
+		if err := each(&r, pending[i].place()); err != nil {
+			return nil, nil, err
+		}
 	}
-	return runs, records, nil
+	return runs, pending, nil
 }
 
 // settle writes the sectors of r that are there once more, as they are.
@@ -140,12 +163,12 @@ func (g *Ring) Bytes() int64 { return int64(g.sectors) * SectorBytes }
 // Limit returns the largest Size of a record that Append takes.
 func (g *Ring) Limit() int { return min(maxRecordBytes, g.sectors/limitShare*SectorBytes) }
 
-// Append gives r its number and makes it durable: one write, one sync. It keeps no part of r. ErrFull changes nothing;
-// after any other error it is not known whether r is durable, and every later call returns the same error. It panics
-// if r is larger than Limit.
-func (g *Ring) Append(r *Record) error {
+// Append gives r its number and makes it durable: one write, one sync. It returns where r lies, and keeps no part of
+// it. ErrFull changes nothing; after any other error it is not known whether r is durable, and every later call returns
+// the same error. It panics if r is larger than Limit.
+func (g *Ring) Append(r *Record) (Place, error) {
 	if g.broken != nil {
-		return g.broken
+		return Place{}, g.broken
 	}
 	g.body = appendBody(g.body[:0], r)
 	count := sectorsOf(len(g.body))
@@ -154,21 +177,28 @@ func (g *Ring) Append(r *Record) error {
 	}
 	start, ok := g.place(count)
 	if !ok {
-		return ErrFull
+		return Place{}, ErrFull
 	}
 	r.Number = g.next
 	g.fill(r.Number, start, count)
 	if _, err := g.file.WriteAt(g.out, int64(start)*SectorBytes); err != nil {
 		g.broken = fmt.Errorf("write record %d: %w", r.Number, err)
-		return g.broken
+		return Place{}, g.broken
 	}
 	if err := g.file.Sync(); err != nil {
 		g.broken = fmt.Errorf("sync record %d: %w", r.Number, err)
-		return g.broken
+		return Place{}, g.broken
 	}
-	g.live = append(g.live, run{number: r.Number, start: start, count: count, seen: count})
+	if len(g.out) > keptBuffer {
+		g.body, g.out = nil, nil
+	}
+	at := Place{uint32(start), uint32(count)}
+	if len(g.live) == 0 {
+		g.oldest = r.Number
+	}
+	g.live = append(g.live, at)
 	g.next, g.head = r.Number+1, start+count
-	return nil
+	return at, nil
 }
 
 // place finds count sectors in a row behind the last record, or else at the start, that hold no live record.
@@ -180,7 +210,7 @@ func (g *Ring) place(count int) (start int, ok bool) {
 		}
 		return 0, true
 	}
-	switch oldest := g.live[0].start; {
+	switch oldest := int(g.live[0].Start); {
 	case g.head <= oldest: // the live ones go round the end; equal: they fill the ring
 		return g.head, g.head+count <= oldest
 	case fits:
@@ -209,9 +239,9 @@ func (g *Ring) fill(number uint64, start, count int) {
 
 // Release lets the place of the records up to number be used again, since their home has them.
 func (g *Ring) Release(number uint64) {
-	n := 0
-	for n < len(g.live) && g.live[n].number <= number {
-		n++
+	if len(g.live) == 0 || number < g.oldest {
+		return
 	}
-	g.live = append(g.live[:0], g.live[n:]...)
+	n := min(number-g.oldest+1, uint64(len(g.live)))
+	g.live, g.oldest = g.live[n:], g.oldest+n
 }

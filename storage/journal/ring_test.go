@@ -72,7 +72,7 @@ func TestRingNeverOverwritesWhatIsNotReleased(t *testing.T) {
 	g, _ := mustOpen(t, f, Home{})
 	full := func(want bool) {
 		t.Helper()
-		err := g.Append(rec(1, 8*spaceBytes-200))
+		_, err := g.Append(rec(1, 8*spaceBytes-200))
 		if want && !errors.Is(err, ErrFull) || !want && err != nil {
 			t.Fatalf("record %d: %v", g.Last()+1, err)
 		}
@@ -107,10 +107,10 @@ func TestErrorsOfTheFileAreFinal(t *testing.T) {
 		g, _ := mustOpen(t, f, Home{})
 		mustAppend(t, g, rec(1, 10))
 		f.dieAt = dieAt
-		first := g.Append(rec(2, 10))
+		_, first := g.Append(rec(2, 10))
 		f.dieAt = 0
 		changes := f.writes + f.syncs
-		if again := g.Append(rec(2, 10)); !errors.Is(first, errDead) || again != first || f.writes+f.syncs != changes {
+		if _, again := g.Append(rec(2, 10)); !errors.Is(first, errDead) || again != first || f.writes+f.syncs != changes {
 			t.Errorf("%v, then %v", first, again)
 		}
 	}
@@ -139,6 +139,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	home := Home{Journaled: 2, Generation: 1}
 	perSlot := 2
+	seen := Home{Journaled: 2, Generation: 1, Seen: 5}
 	for _, r := range []struct {
 		name    string
 		home    Home
@@ -148,17 +149,20 @@ func TestOpenRefuses(t *testing.T) {
 		words   string
 	}{
 		{"nothing", home, nil, []uint64{3, 4, 5}, nil, ""},
-		{"all at home", Home{5, 1}, nil, []uint64{}, nil, ""},
+		{"all at home", Home{5, 1, 5}, nil, []uint64{}, nil, ""},
 		{"the last one incomplete", home, wipe(5*perSlot - 1), []uint64{3, 4}, nil, ""},
 		{"the last one without its first sector", home, wipe(4 * perSlot), []uint64{3, 4}, nil, ""},
 		{"the last one gone", home, wipe(8, 9), []uint64{3, 4}, nil, ""},
+		{"the last one incomplete, which was whole once", seen, wipe(8), nil, ErrDamaged, "record 5 has 1 of 2 sectors"},
+		{"the last one gone, which was there once", seen, wipe(8, 9), nil, ErrDamaged, "older copy"},
 		{"one that is home gone", home, wipe(0, 1), []uint64{3, 4, 5}, nil, ""},
 		{"one incomplete", home, wipe(6), nil, ErrDamaged, "record 4 has 1 of 2 sectors"},
 		{"one missing", home, wipe(6, 7), nil, ErrDamaged, "record 4 is missing below record 5"},
 		{"the first missing", home, wipe(4, 5), nil, ErrDamaged, "record 3 is missing below record 4"},
 		{"all zeros", home, func(f *memFile) { clear(f.disk) }, nil, ErrDamaged, "older copy"},
-		{"older than its home", Home{6, 1}, nil, nil, ErrDamaged, "its last record is number 5"},
-		{"newer than its home", Home{2, 0}, nil, nil, ErrHomeOlder, "record 4"},
+		{"older than its home of a release that noted nothing", Home{6, 1, 0}, nil, nil, ErrDamaged, "its last record is number 5"},
+		{"older than its home", Home{6, 1, 6}, nil, nil, ErrDamaged, "its last record is number 5"},
+		{"newer than its home", Home{2, 0, 2}, nil, nil, ErrHomeOlder, "record 4"},
 		{"a flipped bit", home, func(f *memFile) { f.disk[7*SectorBytes+300] ^= 4 }, nil, ErrDamaged,
 			"sector 7 fails its checksum"},
 		{"a flipped bit in one that is home", home, func(f *memFile) { f.disk[300] ^= 4 }, nil, ErrDamaged, "sector 0"},
@@ -177,7 +181,7 @@ func TestOpenRefuses(t *testing.T) {
 				r.spoil(f)
 			}
 			f.put(bytes.Clone(f.disk))
-			_, records, err := Open(f, f.size(), store, r.home)
+			_, records, err := openAll(f, store, r.home)
 			if r.kind != nil {
 				if !errors.Is(err, r.kind) || !strings.Contains(err.Error(), r.words) {
 					t.Fatalf("%v", err)
@@ -193,12 +197,12 @@ func TestOpenRefuses(t *testing.T) {
 		})
 	}
 	f := build(5)
-	if _, _, err := Open(f, f.size(), ident.StoreID{7}, home); !errors.Is(err, ErrDamaged) ||
+	if _, _, err := openAll(f, ident.StoreID{7}, home); !errors.Is(err, ErrDamaged) ||
 		!strings.Contains(err.Error(), "another store") {
 		t.Error(err)
 	}
 	for _, size := range []int64{0, 512, f.size() + 1, MaxBytes + 512} {
-		if _, _, err := Open(f, size, store, home); !errors.Is(err, ErrDamaged) {
+		if _, err := Open(f, size, store, home, nil); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 	}
@@ -220,7 +224,7 @@ func TestEveryFlippedBitIsNoticed(t *testing.T) {
 	}
 	for bit := 0; bit < bits; bit += step {
 		f.seen[bit/8] ^= 1 << (bit % 8)
-		if _, _, err := Open(f, f.size(), store, home); !errors.Is(err, ErrDamaged) {
+		if _, _, err := openAll(f, store, home); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("bit %d of byte %d: %v", bit%8, bit/8, err)
 		}
 		f.seen[bit/8] ^= 1 << (bit % 8)
@@ -235,7 +239,7 @@ func TestOpenMakesWhatItReadDurable(t *testing.T) {
 		g, _ := mustOpen(t, f, Home{})
 		mustAppend(t, g, rec(1, 900))
 		f.dieAt = f.writes + f.syncs + 2
-		if err := g.Append(rec(2, 900)); !errors.Is(err, errDead) {
+		if _, err := g.Append(rec(2, 900)); !errors.Is(err, errDead) {
 			t.Fatal(err)
 		}
 		f.dieAt = 0
@@ -264,6 +268,7 @@ func TestAfterARecordThatWasCutOff(t *testing.T) {
 	if len(records) != 1 || g.Last() != 2 {
 		t.Fatalf("%v, last %d", numbers(records), g.Last())
 	}
+	g.Release(g.Last())
 	mustAppend(t, g, rec(3, 100))
 	g, records = mustOpen(t, f, Home{Journaled: 2})
 	if len(records) != 1 || records[0].Number != 3 || g.Last() != 3 {
@@ -290,7 +295,7 @@ func TestCrashesKeepWhatWasAcknowledged(t *testing.T) {
 				r := rec(slot, rapid.IntRange(0, g.Limit()/SectorBytes*spaceBytes-120).Draw(t, "bytes"))
 				r.Generation = home.Generation
 				head := g.head
-				switch err := g.Append(r); {
+				switch _, err := g.Append(r); {
 				case errors.Is(err, ErrFull):
 					home.Journaled = g.Last()
 					home.Generation++
@@ -306,6 +311,7 @@ func TestCrashesKeepWhatWasAcknowledged(t *testing.T) {
 				}
 				if rapid.IntRange(0, 3).Draw(t, "flush") == 0 && g.Last() > home.Journaled {
 					home.Journaled += rapid.Uint64Range(1, g.Last()-home.Journaled).Draw(t, "through")
+					home.Seen = g.Last()
 					home.Generation++
 					g.Release(home.Journaled)
 				}
@@ -330,7 +336,11 @@ func TestCrashesKeepWhatWasAcknowledged(t *testing.T) {
 				}
 			}
 			replayed += len(records)
-			home.Journaled = g.Last() // they go home, before any append
+			home.Seen = max(home.Journaled, rapid.Uint64Range(home.Seen, g.Last()).Draw(t, "seen"))
+			if uint64(len(records)) < g.Last()-home.Journaled || rapid.Bool().Draw(t, "all go home") {
+				home.Journaled = g.Last() // before any append, if one was cut off
+				g.Release(g.Last())
+			}
 			home.Generation++
 		}
 	})
@@ -340,7 +350,7 @@ func TestCrashesKeepWhatWasAcknowledged(t *testing.T) {
 }
 
 func mustOpenR(t *rapid.T, f *memFile, home Home) (*Ring, []Record) {
-	g, records, err := Open(f, f.size(), store, home)
+	g, records, err := openAll(f, store, home)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -355,9 +365,38 @@ func TestAppendAllocatesNothing(t *testing.T) {
 	var err error
 	allocs := testing.AllocsPerRun(100, func() {
 		g.Release(g.Last())
-		err = errors.Join(err, g.Append(r))
+		_, failed := g.Append(r)
+		err = errors.Join(err, failed)
 	})
 	if err != nil || allocs > 2 { // the test's file makes a list of its sectors
 		t.Errorf("%v allocations, %v", allocs, err)
+	}
+}
+
+// Load gives what was appended, also beside appends, until another record has taken the place.
+func TestLoad(t *testing.T) {
+	f := newMemFile(64)
+	g, _ := mustOpen(t, f, Home{})
+	r := rec(1, 5000)
+	at, err := g.Append(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, g, rec(2, 5000))
+	got, err := g.Load(1, at)
+	if d := cmp.Diff(&got, r); err != nil || d != "" {
+		t.Fatal(err, d)
+	}
+	f.seen[3*SectorBytes+20] ^= 1
+	if _, err := g.Load(1, at); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "sector 3") {
+		t.Errorf("a flipped bit: %v", err)
+	}
+	g.Release(2)
+	for range 6 { // round the end
+		mustAppend(t, g, rec(3, 5000))
+		g.Release(g.Last())
+	}
+	if _, err := g.Load(1, at); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "not of record 1 any more") {
+		t.Errorf("the place of another: %v", err)
 	}
 }

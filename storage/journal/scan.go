@@ -19,6 +19,7 @@ var (
 type Home struct {
 	Journaled  uint64 // records up to this number are in it, or were never complete
 	Generation uint64 // its commits so far
+	Seen       uint64 // records up to this number were durable once
 }
 
 // run is a record with at least one of its sectors.
@@ -30,6 +31,8 @@ type run struct {
 }
 
 func (r *run) complete() bool { return r.seen == r.count }
+
+func (r *run) place() Place { return Place{uint32(r.start), uint32(r.count)} }
 
 // scanBytes is read at a time.
 const scanBytes = 128 * SectorBytes
@@ -97,10 +100,10 @@ func unmoved(runs []run, home Home) ([]run, error) {
 	if n := len(runs); n > 0 {
 		highest = runs[n-1].number
 	}
-	if highest < home.Journaled {
+	if was := max(home.Journaled, home.Seen); highest < was {
 		return nil, fmt.Errorf("%w: its last record is number %d and records through number %d were in it: "+
 			"it is an older copy, or synced writes were lost",
-			ErrDamaged, highest, home.Journaled)
+			ErrDamaged, highest, was)
 	}
 	first, _ := slices.BinarySearchFunc(runs, home.Journaled+1,
 		func(r run, n uint64) int { return cmp.Compare(r.number, n) })
@@ -111,7 +114,7 @@ func unmoved(runs []run, home Home) ([]run, error) {
 				ErrDamaged, want, pending[i].number)
 		}
 		if r := &pending[i]; !r.complete() {
-			if r.number < highest {
+			if r.number < highest || r.number <= home.Seen {
 				return nil, fmt.Errorf("%w: record %d has %d of %d sectors: synced writes were lost",
 					ErrDamaged, r.number, r.seen, r.count)
 			}
@@ -121,25 +124,30 @@ func unmoved(runs []run, home Home) ([]run, error) {
 	return pending, nil
 }
 
-// load reads a record that is complete.
-func (g *Ring) load(r run) (Record, error) {
-	raw := make([]byte, r.count*SectorBytes)
-	if _, err := g.file.ReadAt(raw, int64(r.start)*SectorBytes); err != nil {
-		return Record{}, fmt.Errorf("read record %d: %w", r.number, err)
+// Load reads the record of that number, which lies at a place. It is safe for concurrent use, with Append too: if
+// another record takes the place meanwhile, the error wraps ErrDamaged. The record is new memory.
+func (g *Ring) Load(number uint64, at Place) (Record, error) {
+	raw := make([]byte, at.Bytes())
+	if _, err := g.file.ReadAt(raw, int64(at.Start)*SectorBytes); err != nil {
+		return Record{}, fmt.Errorf("read record %d: %w", number, err)
 	}
 	body := raw[:0] // each part moves to the front
-	for i := range r.count {
+	for i := range int(at.Count) {
+		place := int(at.Start) + i
 		sector := raw[i*SectorBytes : (i+1)*SectorBytes]
-		h, err := g.seed.open(r.start+i, g.sectors, sector)
-		if err != nil || h != (head{r.number, i, r.count}) {
-			return Record{}, fmt.Errorf("%w: sector %d changes between two readings", ErrDamaged, r.start+i)
+		h, err := g.seed.open(place, g.sectors, sector)
+		switch {
+		case err != nil:
+			return Record{}, fmt.Errorf("%w: sector %d %w", ErrDamaged, place, err)
+		case h != (head{number, i, int(at.Count)}):
+			return Record{}, fmt.Errorf("%w: sector %d is not of record %d any more", ErrDamaged, place, number)
 		}
 		body = append(body, sector[headBytes:]...)
 	}
-	rec, err := decode(body)
+	r, err := decode(body)
 	if err != nil {
-		return Record{}, fmt.Errorf("%w: record %d: %w", ErrDamaged, r.number, err)
+		return Record{}, fmt.Errorf("%w: record %d: %w", ErrDamaged, number, err)
 	}
-	rec.Number = r.number
-	return rec, nil
+	r.Number = number
+	return r, nil
 }

@@ -3,7 +3,7 @@ package soak
 // The bound of a node's disk use, as docs/operations.md states it, in bytes: fixed parts, and a part in proportion to
 // the data.
 const (
-	journalBound = 16 << 20
+	journalBound = 64 << 20
 	reserveBound = 32 << 20
 	// logBound is for log.db. It covers 64 MiB of values that are not checkpointed, as much again for members that were
 	// down for a moment, the writes during a checkpoint, and as many free pages between two truncations.

@@ -48,12 +48,13 @@ func (s *Log) Commit(ps []multipaxos.Persist, checkpointed func() multipaxos.Slo
 
 // append writes r into the journal. It waits while the ring is full of what log.db does not have.
 func (s *Log) append(r *journal.Record) error {
+	var at journal.Place
 	for {
 		home := s.logged.Load()
 		s.ring.Release(home.Journaled)
 		r.Generation = home.Generation
-		err := s.ring.Append(r)
-		if err == nil {
+		var err error
+		if at, err = s.ring.Append(r); err == nil {
 			break
 		}
 		if !errors.Is(err, journal.ErrFull) {
@@ -67,12 +68,11 @@ func (s *Log) append(r *journal.Record) error {
 		}
 	}
 	s.counters.syncs.Add(1)
-	before, after := s.pending.add(r)
-	if before == 0 {
-		wake(s.dirty)
-	}
-	if after >= s.flushBytes() {
+	if s.pending.add(r, at) >= s.fullBytes() {
 		wake(s.full)
+	}
+	if !s.unnoted.Swap(true) {
+		wake(s.dirty)
 	}
 	return nil
 }

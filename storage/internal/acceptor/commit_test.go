@@ -187,9 +187,13 @@ func TestLogIsAMap(t *testing.T) {
 			if err := s.Flush(); err != nil {
 				t.Fatal(err)
 			}
-		case 3:
+		case 3, 4:
 			die(test, s)
 			s = open(test, dir, small)
+		case 5, 6:
+			if err := s.moveSome(rapid.Int64Range(0, 4000).Draw(t, "bytes")); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if got := s.Durable(); got != d {
 			t.Fatalf("%+v, want %+v", got, d)

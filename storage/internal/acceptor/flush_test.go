@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/internal/ident"
 	"tenure/multipaxos"
 	"tenure/storage/internal/disk"
 	"tenure/storage/journal"
@@ -44,7 +45,7 @@ func TestCommitTooLargeForTheJournal(t *testing.T) {
 	commit(t, s, entry(1, 1, "before"))
 	large := strings.Repeat("x", int(s.ring.Limit())+1)
 	commit(t, s, entry(2, 1, large))
-	if st := s.Stats(); st.JournalSyncs != 1 || st.Flushes != 1 || st.PendingBytes != 0 {
+	if st := s.Stats(); st.JournalSyncs != 1 || st.Flushes != 2 || st.PendingBytes != 0 {
 		t.Errorf("%+v", st)
 	}
 	commit(t, s, entry(3, 1, "after"))
@@ -71,7 +72,7 @@ func TestCommitsWaitOnlyForSpace(t *testing.T) {
 			if s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(i+1, 1, value)}}}) != nil {
 				break
 			}
-			if !asked && s.PendingBytes() >= s.flushBytes() { // the flush begins before the ring is full
+			if !asked && s.PendingBytes() >= s.fullBytes() { // the flush begins before the ring is full
 				for asked = true; s.mu.TryLock(); runtime.Gosched() {
 					s.mu.Unlock()
 				}
@@ -174,24 +175,112 @@ func TestEntriesWhileRecordsMove(t *testing.T) {
 	}
 }
 
-func TestQuietStoreEmptiesItsJournal(t *testing.T) {
+// Only the oldest records move, and only what they have that is neither truncated nor written again.
+func TestTheOldestRecordsMove(t *testing.T) {
+	s := open(t, t.TempDir(), calm)
+	for i := range 6 {
+		commit(t, s, entry(i+1, 1, "first"))
+	}
+	commit(t, s, entry(2, 2, "again"), entry(4, 2, "again"))
+	truncate(t, s, 1)
+	must(t, s.moveSome(3*journal.SectorBytes)) // records 1 to 3, and 4, of which nothing is left
+	if m, st := s.logged.Load(), s.Stats(); m.Journaled != 4 || m.Last != 3 || m.Truncated != 0 || m.Seen != 9 ||
+		st.FlushedEntries != 1 || st.PendingBytes != 5*journal.SectorBytes {
+		t.Errorf("%+v %+v", m, st)
+	}
+	want := mustContent(t, s)
+	die(t, s)
+	s = open(t, s.files.Dir, calm)
+	if got := mustContent(t, s); got != want || s.Stats().Replayed != 5 {
+		t.Errorf("%s\nbecame\n%s", want, got)
+	}
+}
+
+// hookedFile calls hook before a reading, once.
+type hookedFile struct {
+	dataFile
+	hook func()
+}
+
+func (f *hookedFile) ReadAt(b []byte, off int64) (int, error) {
+	if hook := f.hook; hook != nil {
+		f.hook = nil
+		hook()
+	}
+	return f.dataFile.ReadAt(b, off)
+}
+
+// A record that moves to log.db while it is read, and whose place another one takes, is read there.
+func TestARecordThatMovesAwayIsReadAgain(t *testing.T) {
 	o := calm
-	o.FlushIdle = time.Millisecond
+	o.JournalBytes = MinJournalBytes
+	s := open(t, t.TempDir(), o)
+	f := &hookedFile{dataFile: dataFile{s.journalFile, s.journalSync}}
+	ring, err := journal.Open(f, s.ring.Bytes(), ident.StoreID{1}, journal.Home{}, nil)
+	must(t, err)
+	s.ring = ring
+	commit(t, s, entry(1, 1, "first"))
+	f.hook = func() {
+		must(t, s.Flush())
+		for i := range 200 { // round the ring
+			commit(t, s, entry(i+2, 1, "later"))
+		}
+	}
+	got, err := s.Entries(1, 1, 1)
+	if err != nil || f.hook != nil || len(got) != 1 || string(got[0].Value) != "first" || s.pending.has(1) {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+// A start after a commit that was cut off moves all, so that nothing of it can be taken for a part of another.
+func TestACutOffCommitMovesAll(t *testing.T) {
+	s := open(t, t.TempDir(), calm)
+	commit(t, s, entry(1, 1, "whole"))
+	at, err := s.ring.Append(&journal.Record{Marks: s.Durable(), Generation: s.logged.Load().Generation,
+		Entries: []multipaxos.Entry{entry(2, 1, strings.Repeat("x", 1000))}})
+	must(t, err)
+	_, err = s.journalFile.WriteAt(make([]byte, journal.SectorBytes), int64(at.Start+1)*journal.SectorBytes)
+	must(t, err)
+	die(t, s)
+	s = open(t, s.files.Dir, calm)
+	if st := s.Stats(); !st.CutOff || st.PendingBytes != 0 || s.logged.Load().Journaled != 2 || s.Durable().Last != 1 {
+		t.Errorf("%+v %+v", st, s.logged.Load())
+	}
+	commit(t, s, entry(2, 2, "y"))
+	want := mustContent(t, s)
+	die(t, s)
+	if s = open(t, s.files.Dir, calm); mustContent(t, s) != want {
+		t.Errorf("%s", mustContent(t, s))
+	}
+}
+
+// Within a moment log.db knows how far the journal is, and records that hold nothing any more are let go.
+func TestAQuietLogIsNoted(t *testing.T) {
+	o := calm
+	o.NoteAfter = time.Millisecond
 	s := open(t, t.TempDir(), o)
 	for i := range 3 {
 		commit(t, s, entry(i+1, 1, "x"))
-		for s.Stats().PendingBytes > 0 {
+		for s.logged.Load().Seen < s.pending.last() {
 			must(t, s.failure.Err())
 			runtime.Gosched()
 		}
 	}
-	if st := s.Stats(); st.Flushes == 0 || s.logged.Load().Last != 3 {
+	if st := s.Stats(); st.Flushes != 0 || st.PendingBytes != 3*journal.SectorBytes || s.logged.Load().Last != 0 {
 		t.Errorf("%+v", st)
+	}
+	truncate(t, s, 2)
+	for s.Stats().PendingBytes > 2*journal.SectorBytes { // the third entry, and the truncation
+		must(t, s.failure.Err())
+		runtime.Gosched()
+	}
+	if m := s.logged.Load(); m.Journaled != 2 || m.Last != 0 || m.Truncated != 0 {
+		t.Errorf("%+v", m)
 	}
 }
 
 func TestCommitAllocatesNothingPerEntry(t *testing.T) {
-	s := open(t, t.TempDir(), Options{InitialBytes: 64 << 10, FlushIdle: time.Hour, FlushBytes: 1 << 30})
+	s := open(t, t.TempDir(), Options{InitialBytes: 64 << 10, NoteAfter: time.Hour, FlushBytes: 1 << 30})
 	p := []multipaxos.Persist{{Entries: make([]multipaxos.Entry, 64)}}
 	value := bytes.Repeat([]byte("v"), 100)
 	for i := range p[0].Entries {

@@ -28,7 +28,7 @@ var (
 // small are options under which a log is made quickly. With calm, only the test flushes.
 var (
 	small = Options{InitialBytes: 64 << 10, JournalBytes: MinJournalBytes}
-	calm  = Options{InitialBytes: 64 << 10, JournalBytes: 1 << 20, FlushIdle: time.Hour}
+	calm  = Options{InitialBytes: 64 << 10, JournalBytes: 1 << 20, NoteAfter: time.Hour}
 )
 
 // testLog is a log as a Store wires it, beside a state database of which only the slot matters.
@@ -51,8 +51,8 @@ func open(t testing.TB, dir string, o Options) *testLog {
 			*f = v
 		}
 	}
-	if o.FlushIdle == 0 {
-		o.FlushIdle = time.Second
+	if o.NoteAfter == 0 {
+		o.NoteAfter = time.Second
 	}
 	owner := ident.StoreID{1}
 	node := []NodeRecord{{Key: []byte("owner"), Value: &owner}}
@@ -76,7 +76,7 @@ func open(t testing.TB, dir string, o Options) *testLog {
 	s.checkpointed = s.Durable().Truncated
 	_, err = s.usage()
 	must(t, err)
-	must(t, s.Flush())
+	must(t, s.Settle())
 	s.work.Go(func() { s.RunGrower(s.closing, s.usage) })
 	s.work.Go(func() { s.RunFlusher(s.closing) })
 	t.Cleanup(func() { s.Close() })

@@ -72,9 +72,9 @@ func (s *Log) OpenJournal(owner ident.StoreID) error {
 		return disk.Damaged(s.files.JournalPath(), "it has %d bytes and was made with %d", size, marks.JournalBytes)
 	}
 	disk.WillRead(f)
-	home := journal.Home{Journaled: marks.Journaled, Generation: marks.Generation}
+	home := journal.Home{Journaled: marks.Journaled, Generation: marks.Generation, Seen: marks.Seen}
 	s.journalSync = newSyncer(f)
-	ring, records, err := journal.Open(dataFile{f, s.journalSync}, size, owner, home)
+	ring, err := journal.Open(dataFile{f, s.journalSync}, size, owner, home, s.replay)
 	switch {
 	case errors.Is(err, journal.ErrHomeOlder):
 		return disk.Damaged(s.files.LogPath(), "%w: it is an older copy", err)
@@ -84,16 +84,28 @@ func (s *Log) OpenJournal(owner ident.StoreID) error {
 		return disk.Unusable("cannot read and sync %s: %w; check the disk", s.files.JournalPath(), disk.Plain(err))
 	}
 	s.ring = ring
-	for i := range records {
-		if err := Follows(s.pending.durable(), &records[i]); err != nil {
-			return disk.Damaged(s.files.JournalPath(), "record %d %w", records[i].Number, err)
-		}
-		s.pending.add(&records[i])
-	}
-	s.counters.replayed.Store(uint64(len(records)))
 	s.counters.cutOff.Store(ring.Last() - s.pending.number)
 	s.pending.number = ring.Last() // what was cut off counts as moved, so that its number is not used again
 	return nil
+}
+
+// replay takes note of a record that the journal has and log.db has not.
+func (s *Log) replay(r *journal.Record, at journal.Place) error {
+	if err := Follows(s.pending.durable(), r); err != nil {
+		return fmt.Errorf("%w: record %d %w", journal.ErrDamaged, r.Number, err)
+	}
+	s.pending.add(r, at)
+	s.counters.replayed.Add(1)
+	return nil
+}
+
+// Settle makes the log ready for commits. After a commit that was cut off, all that is pending goes to log.db, so that
+// no later record can be taken for a part of that one.
+func (s *Log) Settle() error {
+	if s.counters.cutOff.Load() == 0 {
+		return nil
+	}
+	return s.Flush()
 }
 
 // Follows checks that a record can have been written over marks.

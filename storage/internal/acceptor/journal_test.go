@@ -26,9 +26,13 @@ func TestWhatIsPendingIsThereAfterACrash(t *testing.T) {
 	if got := mustContent(t, s); got != want {
 		t.Errorf("%s\nbecame\n%s", want, got)
 	}
-	if st := s.Stats(); st.Replayed != 2 || st.CutOff || st.PendingBytes != 0 ||
-		s.logged.Load().Durable() != s.Durable() {
+	if st := s.Stats(); st.Replayed != 2 || st.CutOff || st.PendingBytes != 2*journal.SectorBytes ||
+		s.logged.Load().Last != 2 {
 		t.Errorf("%+v, log.db has %+v", st, s.logged.Load())
+	}
+	must(t, s.Flush())
+	if s.logged.Load().Durable() != s.Durable() || mustContent(t, s) != want {
+		t.Errorf("%+v, log.db has %+v", s.Stats(), s.logged.Load())
 	}
 	die(t, s)
 	if s = open(t, s.files.Dir, calm); s.Stats().Replayed != 0 || mustContent(t, s) != want {
@@ -54,19 +58,6 @@ func TestRecordsMustFollow(t *testing.T) {
 		if err := Follows(was, r); (err == nil) != good {
 			t.Errorf("slot %d: %v", slot, err)
 		}
-	}
-}
-
-// Only what waits to be written to log.db is pending.
-func TestPendingTellsWhetherAnythingIs(t *testing.T) {
-	var p pending
-	p.start(&Content{Marks: Marks{Journaled: 6}})
-	if n, any := p.last(); n != 6 || any {
-		t.Errorf("before any record: %d, %v", n, any)
-	}
-	p.add(&journal.Record{Number: 7})
-	if n, any := p.last(); n != 7 || !any {
-		t.Errorf("after one: %d, %v", n, any)
 	}
 }
 

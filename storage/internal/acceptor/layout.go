@@ -32,6 +32,7 @@ type Marks struct {
 	Journaled    uint64 // records of the journal up to this number are in log.db, or were cut off
 	Generation   uint64 // commits of log.db so far
 	JournalBytes int64  // size of the journal; 0: the store never had one
+	Seen         uint64 // records of the journal up to this number were durable
 }
 
 // Durable returns the marks of the log itself.

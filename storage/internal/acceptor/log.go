@@ -37,22 +37,23 @@ type Log struct {
 	ring     *journal.Ring
 	record   journal.Record // of the commit that runs
 
-	// pending is what the journal holds and log.db does not; flush.go moves it.
+	// pending is where the journal holds what log.db does not have; flush.go moves it.
 	pending pending
-	dirty   chan struct{} // pending was empty and is not any more
-	full    chan struct{} // enough is pending
+	unnoted atomic.Bool   // dirty was woken, and log.db knows no more since
+	dirty   chan struct{} // something was committed that log.db knows nothing of
+	full    chan struct{} // the ring needs place
 	flushed chan struct{} // records have gone to log.db
 	grow    chan struct{} // asks for more zeros behind the log
 
 	// mu is held while log.db is written. The values under it are copies of what the file holds.
 	mu       sync.Mutex
-	arena    sealed.Arena       // records of the transaction that runs
-	batch    []multipaxos.Entry // its entries
-	logHigh  int64              // bytes up to the last page in use, as of the transaction before
-	solid    int64              // bytes from the beginning of the file that have blocks, at least
-	first    multipaxos.Slot    // lowest slot that may have an entry on disk
-	edited   *slotSums          // of the entries, with the transaction that runs
-	trimming atomic.Bool        // truncated entries are still on disk
+	arena    sealed.Arena    // records of the transaction that runs
+	located  []located       // its entries
+	logHigh  int64           // bytes up to the last page in use, as of the transaction before
+	solid    int64           // bytes from the beginning of the file that have blocks, at least
+	first    multipaxos.Slot // lowest slot that may have an entry on disk
+	edited   *slotSums       // of the entries, with the transaction that runs
+	trimming atomic.Bool     // truncated entries are still on disk
 	logged   atomic.Pointer[Marks]
 }
 
@@ -62,7 +63,7 @@ type Options struct {
 	GrowBytes    int64
 	JournalBytes int64
 	FlushBytes   int64
-	FlushIdle    time.Duration
+	NoteAfter    time.Duration
 	MapBytes     int64
 }
 
@@ -117,6 +118,7 @@ func (s *Log) Open(c *Content) (err error) {
 // durable. The caller holds mu, or is Open, and publishes next. Any error ends the store.
 func (s *Log) write(what string, next *Marks, fn func(*bolt.Tx) error) error {
 	next.Generation++
+	next.Seen = s.pending.last()
 	was := s.pending.home // changed under mu only
 	s.edited = was.sums
 	err := s.failure.Write(s.db, s.files.LogPath(), what, nil, func(tx *bolt.Tx) error {
@@ -145,15 +147,15 @@ func (s *Log) Measure() (space.Measures, error) {
 	return space.Measure(s.db, tx, s.file)
 }
 
-// Stop ends the log of a store that has ended: a commit that runs ends first. If move is set, what is pending goes to
-// log.db; if that fails, the journal has it still.
-func (s *Log) Stop(move bool) {
+// Stop ends the log of a store that has ended: a commit that runs ends first. If note is set, log.db is told how far the
+// journal is; if that fails, the journal has all still.
+func (s *Log) Stop(note bool) {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if move {
-		s.moveHome(nil)
+	if note {
+		s.move(0, nil)
 	}
 }
 
