@@ -144,28 +144,33 @@ func TestARemovalUnderWayDecidesADispute(t *testing.T) {
 // the record, also if it is busy with another checkpoint then.
 func TestStatesAreComparedUnderLoad(t *testing.T) {
 	for _, takes := range []time.Duration{0, 300 * time.Millisecond, 4 * time.Second} {
-		t.Run(takes.String(), func(t *testing.T) {
-			bytes := max(int64(takes/time.Millisecond)*5, 1<<10)
-			c := newClusterWith(t, 3, 90, func(cfg *Config) {
-				cfg.CheckpointBytes, cfg.CompareEvery, cfg.Core.KeepEntries = bytes, time.Hour, 1<<12
-			})
-			c.load(20)
-			c.checkpointFor = takes
-			n := c.add("add", members.Operation{Kind: members.Add, Member: comer(4)})
-			for end := c.now + 30*time.Second; ; c.run(10 * time.Millisecond) {
-				master := c.awaitMaster()
-				if master.log.members.voters.Has(n.id) {
-					break
-				}
-				if c.now > end {
-					t.Fatalf("it waits: %q", master.log.changes.step.Why)
-				}
-				c.loads++
-				command := set(fmt.Sprint("k", c.loads%1000), "v")
-				master.input(Event{Write: &Write{ID: 1_000_000 + c.loads, Command: kv.EncodeCommand(&command),
-					Until: c.now + time.Second}})
-			}
-		})
+		for seed := range uint64(10) { // in some of them two of the voters are busy at the same time
+			t.Run(fmt.Sprintf("%s-%d", takes, seed), func(t *testing.T) { comparesUnderLoad(t, 80+seed, takes) })
+		}
+	}
+}
+
+// comparesUnderLoad adds a node while checkpoints that take so long run all the time.
+func comparesUnderLoad(t *testing.T, seed uint64, takes time.Duration) {
+	bytes := max(int64(takes/time.Millisecond)*5, 1<<10)
+	c := newClusterWith(t, 3, seed, func(cfg *Config) {
+		cfg.CheckpointBytes, cfg.CompareEvery, cfg.Core.KeepEntries = bytes, time.Hour, 1<<12
+	})
+	c.load(20)
+	c.checkpointFor = takes
+	n := c.add("add", members.Operation{Kind: members.Add, Member: comer(4)})
+	for end := c.now + 30*time.Second; ; c.run(10 * time.Millisecond) {
+		master := c.awaitMaster()
+		if master.log.members.voters.Has(n.id) {
+			return
+		}
+		if c.now > end {
+			t.Fatalf("it waits: %q", master.log.changes.step.Why)
+		}
+		c.loads++
+		command := set(fmt.Sprint("k", c.loads%1000), "v")
+		master.input(Event{Write: &Write{ID: 1_000_000 + c.loads, Command: kv.EncodeCommand(&command),
+			Until: c.now + time.Second}})
 	}
 }
 
