@@ -1,6 +1,7 @@
 package acceptor
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -124,7 +125,7 @@ func (s *Log) move(bytes int64, r *journal.Record) error {
 	}
 	entries, err := s.load(&b)
 	if err != nil {
-		return s.failure.Fail(disk.Damaged(s.files.JournalPath(), "%w", err))
+		return s.failure.Fail(s.unreadable(err))
 	}
 	if r != nil {
 		b.marks, entries = r.Marks, append(entries, r.Entries...)
@@ -197,6 +198,14 @@ func (s *Log) load(b *batch) ([]multipaxos.Entry, error) {
 		b.marks = r.Marks
 	}
 	return entries, nil
+}
+
+// unreadable returns why a record could not be read: damage, or an error of the disk.
+func (s *Log) unreadable(err error) error {
+	if errors.Is(err, journal.ErrDamaged) {
+		return disk.Damaged(s.files.JournalPath(), "%w", err)
+	}
+	return fmt.Errorf("%s: %w", s.files.JournalPath(), err)
 }
 
 // reader reads records of the journal. It keeps the last one, since neighbouring entries mostly share it.

@@ -44,7 +44,7 @@ func (s *Log) read(m *merger) error {
 	case err == nil:
 		return nil
 	case m.lost != 0:
-		return disk.Damaged(s.files.JournalPath(), "%w", err)
+		return s.unreadable(err)
 	default:
 		return disk.Damaged(s.files.LogPath(), "%w", err)
 	}
