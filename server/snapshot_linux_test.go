@@ -13,7 +13,7 @@ import (
 // A node whose disk cannot take the state beside its own says so, and goes on as it is.
 func TestANodeWithoutSpaceForASnapshotSaysSo(t *testing.T) {
 	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=128m"); err != nil {
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=256m"); err != nil {
 		t.Skip("cannot mount a tmpfs: ", err)
 	}
 	t.Cleanup(func() {
@@ -36,7 +36,7 @@ func TestANodeWithoutSpaceForASnapshotSaysSo(t *testing.T) {
 	if err := syscall.Statfs(disk, &st); err != nil {
 		t.Fatal(err)
 	}
-	const reserve, left = 128 << 20 / 8, 6 << 20 // the state has 10 MB
+	const reserve, left = 256 << 20 / 8, 6 << 20 // the state has 10 MB
 	others := make([]byte, int64(st.Bavail)*st.Bsize-reserve-left)
 	if err := os.WriteFile(filepath.Join(disk, "others"), others, 0o600); err != nil {
 		t.Fatal(err)
