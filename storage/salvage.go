@@ -14,8 +14,8 @@ import (
 )
 
 // Entries calls fn with the readable entries of log.db in [from, through], in order of slots unless pages are
-// misplaced, and then with those of the journal, which replace them. It calls skipped for what it cannot read. The
-// value of an entry is valid until fn returns. If fn returns false, Entries reads no more.
+// misplaced, and then with those of the journal that are not truncated, which replace them. It calls skipped for what
+// it cannot read. The value of an entry is valid until fn returns. If fn returns false, Entries reads no more.
 func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxos.Entry, inJournal bool) bool,
 	skipped func(file string, err error)) {
 	more := true
@@ -43,6 +43,7 @@ func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxo
 		tell(disk.JournalName)(errors.New("it was not read"))
 		return
 	}
+	from = max(from, x.Journal.Durable.Truncated+1) // a record keeps its place after its entries are truncated
 	for i := range x.Journal.records {
 		for _, e := range x.Journal.records[i].Entries {
 			if e.Slot >= from && e.Slot <= through && more {

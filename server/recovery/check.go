@@ -80,10 +80,11 @@ type Log struct {
 
 // Journal describes the commits that are in the journal and not yet in log.db.
 type Journal struct {
-	Records int    `json:"records"`
-	CutOff  bool   `json:"cut_off"` // an incomplete commit follows them, which was never acknowledged
-	Chosen  uint64 `json:"chosen"`  // with these records
-	Last    uint64 `json:"last"`
+	Records  int    `json:"records"`
+	CutOff   bool   `json:"cut_off"`  // an incomplete commit follows them, which was never acknowledged
+	Promised string `json:"promised"` // with these records
+	Chosen   uint64 `json:"chosen"`   // likewise
+	Last     uint64 `json:"last"`     // likewise
 }
 
 // State describes the state database. Its records are complete: their digest was recomputed and is right.
@@ -118,8 +119,8 @@ func Check(dir string) (Report, error) {
 			First: uint64(l.First), Last: uint64(l.Last), Entries: l.Entries, Digest: fmt.Sprintf("%016x", l.Digest)}
 	}
 	if j := x.Journal; j != nil {
-		r.Journal = &Journal{Records: j.Records, CutOff: j.CutOff, Chosen: uint64(j.Durable.Chosen),
-			Last: uint64(j.Durable.Last)}
+		r.Journal = &Journal{Records: j.Records, CutOff: j.CutOff, Promised: j.Durable.Promised.String(),
+			Chosen: uint64(j.Durable.Chosen), Last: uint64(j.Durable.Last)}
 	}
 	if s := x.State; s != nil {
 		r.State = &State{Slot: uint64(s.Slot), Unfinished: uint64(s.Unfinished), Records: s.Records,
@@ -278,7 +279,8 @@ func (r *Report) Write(w io.Writer) error {
 			l.First, l.Last, l.Chosen, l.Promised, l.Digest)
 	}
 	if j := r.Journal; j != nil {
-		line("journal\t%d commits that log.db lacks, through slot %d, chosen through %d", j.Records, j.Last, j.Chosen)
+		line("journal\t%d commits that log.db lacks, through slot %d, chosen through %d, promised %s", j.Records, j.Last,
+			j.Chosen, j.Promised)
 	}
 	if s := r.State; s != nil {
 		line("state.db\tcheckpoint at slot %d, %d records; digest %s is right", s.Slot, s.Records, s.Digest)

@@ -106,7 +106,7 @@ func TestCheckSaysWhatIsWrongAndChangesNothing(t *testing.T) {
 		r, err := Check(dir)
 		if err != nil || !r.Sound || len(r.Problems) != 0 || r.Identity.Name != "rack 2" ||
 			len(r.Identity.Members) != 3 ||
-			r.Log.Chosen != 4 || r.Log.Last != 5 || r.State.Slot != 2 {
+			r.Journal.Chosen != 4 || r.Journal.Last != 5 || r.State.Slot != 2 {
 			t.Fatalf("undamaged: %+v %v", r, err)
 		}
 		c.do(t, filepath.Join(dir, c.file))
