@@ -2,10 +2,10 @@ package lease
 
 import "time"
 
-// RenewAt is the reading of the elapsed clock at which a renewal should start: two thirds of D_P before the deadline,
-// so that, with the waits of RetryAfter, two more tries fit. It is 0 if no lease was won yet.
+// RenewAt is the reading of the elapsed clock at which a renewal should start: two thirds of the lease before its
+// deadline, so that, with the waits of RetryAfter, two more tries fit. It is 0 if no lease was won yet.
 func (p *Proposer) RenewAt() time.Duration {
-	return max(0, p.held.Deadline-p.cfg.Duration/3*2)
+	return max(0, p.held.Deadline-p.held.Duration/3*2)
 }
 
 // RetryAfter is P5's random wait before the next attempt: between 1/32 and 1/8 of D_P. random, any evenly drawn number,

@@ -142,7 +142,7 @@ func TestPace(t *testing.T) {
 	if pr.RenewAt() != 0 {
 		t.Error("nothing to renew yet")
 	}
-	pr.held.Deadline = 10 * time.Second
+	pr.held.Deadline, pr.held.Duration = 10*time.Second, time.Second
 	if at := pr.RenewAt(); at < 9300*ms || at > 9400*ms {
 		t.Errorf("renew at %v", at)
 	}

@@ -12,6 +12,7 @@ func TestAllThatDecidesIsInTheState(t *testing.T) {
 	without := map[string]string{
 		"Proposer.held.Number":            "it only tells history",
 		"Proposer.held.Since":             "it only tells history",
+		"Proposer.held.Duration":          "it only paces",
 		"Proposer.current.voters.n":       "the number decides them",
 		"Proposer.attempt.under.voters.n": "the number decides them",
 	}

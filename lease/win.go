@@ -14,6 +14,7 @@ type Tenure struct {
 	Ballot   ballot.Ballot // under which the lease was last won. Never a fencing token: it can fall after a restart
 	Since    time.Duration // reading of the elapsed clock at the fresh win
 	Deadline time.Duration // reading of the elapsed clock; at and after it nothing is owned
+	Duration time.Duration // D_P of the attempt that won last
 }
 
 // Held reports whether the resource is owned at now: read from the stored deadline each time, so that no timer can be
@@ -44,7 +45,7 @@ func (p *Proposer) own(now time.Duration, m Message) {
 		p.expire()
 		return
 	}
-	p.hold(now, a.ballot, a.deadline)
+	p.hold(now, a)
 	p.unreleased.restart(a.ballot)
 	a.phase = phaseWon
 	p.last = End{Reason: EndWon}
@@ -53,13 +54,15 @@ func (p *Proposer) own(now time.Duration, m Message) {
 
 // hold is M1's continuity. A win before the old deadline continues the tenure, until the later of both deadlines. A win
 // at or after it is a new tenure, however short the gap was, because another owner may have come and gone.
-func (p *Proposer) hold(now time.Duration, b ballot.Ballot, deadline time.Duration) {
-	if !p.held.Ballot.Less(b) {
-		panic(fmt.Sprintf("lease: won ballot %v after %v", b, p.held.Ballot))
+func (p *Proposer) hold(now time.Duration, a *attempt) {
+	if !p.held.Ballot.Less(a.ballot) {
+		panic(fmt.Sprintf("lease: won ballot %v after %v", a.ballot, p.held.Ballot))
 	}
+	h := Tenure{Number: p.held.Number, Ballot: a.ballot, Since: p.held.Since, Deadline: a.deadline, Duration: a.duration}
 	if now < p.held.Deadline {
-		p.held.Ballot, p.held.Deadline = b, max(p.held.Deadline, deadline)
-		return
+		h.Deadline = max(p.held.Deadline, h.Deadline)
+	} else {
+		h.Number, h.Since = h.Number+1, now
 	}
-	p.held = Tenure{Number: p.held.Number + 1, Ballot: b, Since: now, Deadline: deadline}
+	p.held = h
 }

@@ -159,6 +159,7 @@ func TestTwoThatDifferWaitForAThird(t *testing.T) {
 	c.until("both are alarmed", 5*time.Second, func() bool {
 		return good.log.digests.dispute.Slot != 0 && bad.log.digests.dispute.Slot != 0
 	})
+	c.run(2 * testLease) // the acceptor of the node that was restarted is silent, and no lease is renewed without it
 	truncated := []uint64{uint64(good.log.core.Truncated()), uint64(bad.log.core.Truncated())}
 	c.load(150)
 	c.run(3 * time.Second)

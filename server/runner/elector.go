@@ -205,7 +205,7 @@ func (e *Elector) publish(now time.Duration, s elector.State) {
 	before := e.cfg.Mastership.Load()
 	e.cfg.Mastership.SetLease(s)
 	if s.Tenure != 0 && s.Deadline != before.Deadline {
-		e.metrics.renewal.Observe((now - (s.Deadline - e.cfg.LeaseTime)).Seconds())
+		e.metrics.renewal.Observe((now - (s.Deadline - s.Duration)).Seconds())
 	}
 }
 

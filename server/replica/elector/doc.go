@@ -7,6 +7,7 @@
 //
 //	round.go                  the driver and its events
 //	part.go                   attempts, renewals, releases, and the waits between attempts
+//	pace.go                   how long a lease each attempt asks for
 //	members.go                changes of the members
 //	letgo.go                  when the lease is given up because its holder gets nowhere (M6): by order of the log part,
 //	                          because that hangs, or because the clock cannot be trusted

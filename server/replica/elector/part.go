@@ -33,6 +33,7 @@ type Part struct {
 	tryAt    time.Duration // when not the owner: do not start before
 	renewAt  time.Duration // when the owner: start the next renewal
 	resendAt time.Duration
+	pace     pace
 	trying   bool
 	retired  bool // never tries again: the node is stopping
 	barred   bool // starts no fresh attempt (M6)
@@ -52,7 +53,8 @@ type Part struct {
 type State struct {
 	Tenure   uint64 // 0: not held
 	Deadline time.Duration
-	Hung     uint64 // tenure that was let go of last because the log hung (M6); 0: none
+	Duration time.Duration // D_P of the attempt that won it last
+	Hung     uint64        // tenure that was let go of last because the log hung (M6); 0: none
 }
 
 // New returns the elector of a run that begins at now. It first tries after a short wait by rank.
@@ -143,7 +145,7 @@ func (e *Part) State(now time.Duration) State {
 	if !held {
 		return State{Hung: e.hung}
 	}
-	return State{Tenure: h.Number, Deadline: h.Deadline, Hung: e.hung}
+	return State{Tenure: h.Number, Deadline: h.Deadline, Duration: h.Duration, Hung: e.hung}
 }
 
 // drain takes out the messages to send to other nodes.
@@ -239,7 +241,8 @@ func (e *Part) start(now time.Duration) {
 	e.resendAt = now + e.resendEvery()
 	e.tenures.tried()
 	e.proposer.ContinueAbove(e.acceptor.Promised())
-	e.route(now, e.proposer.Start(now))
+	_, held := e.proposer.Held(now)
+	e.route(now, e.proposer.StartFor(now, e.pace.duration(e.cfg.Duration, held, e.renewAt)))
 	e.settle(now)
 }
 
@@ -268,6 +271,7 @@ func (e *Part) settle(now time.Duration) {
 	}
 	e.trying = false
 	last := e.proposer.Attempt().Last
+	e.pace.ended(now, e.cfg.Duration, last.Reason == lease.EndWon)
 	if last.Reason == lease.EndWon {
 		e.tenures.watch(now, e.proposer)
 		e.renewAt = e.proposer.RenewAt()

@@ -1,0 +1,70 @@
+package elector
+
+import (
+	"testing"
+	"time"
+)
+
+// While renewals are quick an owner asks for a shorter lease. One that is late, lost or fails, and any fresh attempt,
+// gets the whole lease time, and so do the next ones for a while.
+func TestQuickRenewalsAskForLess(t *testing.T) {
+	const whole, brief = 500 * time.Millisecond, 300 * time.Millisecond
+	var p pace
+	now := time.Minute
+	renew := func(late time.Duration, won bool) time.Duration {
+		now += whole
+		d := p.duration(whole, true, now)
+		p.ended(now+late, whole, won)
+		return d
+	}
+	quicken := func(why string) {
+		t.Helper()
+		for i := range quickRenewals {
+			if d := renew(whole/quickPart, true); d != whole {
+				t.Errorf("after %s: renewal %d asks for %v", why, i, d)
+			}
+		}
+		if d := renew(0, true); d != brief {
+			t.Errorf("after %s and %d quick renewals: %v", why, quickRenewals, d)
+		}
+	}
+	quicken("nothing")
+	renew(whole/quickPart+1, true)
+	quicken("a late one")
+	renew(0, false)
+	quicken("one that failed")
+	if d := p.duration(whole, false, now); d != whole {
+		t.Errorf("a fresh attempt asks for %v", d)
+	}
+	p.ended(now+time.Hour, whole, true)
+	quicken("a fresh attempt")
+}
+
+// The owner of an undisturbed cluster comes to brief leases and keeps its tenure; a lost round costs it nothing.
+func TestAnOwnerWithBriefLeases(t *testing.T) {
+	w := newElectors(t, 3)
+	w.run("an owner", 3*testLease, func() bool { return w.owner() != 0 })
+	id := w.owner()
+	e := w.nodes[id]
+	tenure := e.State(w.now).Tenure
+	brief := testLease / 5 * briefFifths
+	w.run("brief leases", 20*testLease, func() bool { return e.State(w.now).Duration == brief })
+	if left := e.State(w.now).Deadline - w.now; left > brief {
+		w.run("the end of the longer one", testLease, func() bool { return e.State(w.now).Deadline-w.now <= brief })
+	}
+	for i := range 40 {
+		at := w.now + brief/4
+		w.run("time", 2*brief, func() bool { return w.now >= at })
+		if s := e.State(w.now); s.Tenure != tenure || s.Duration != brief || s.Deadline-w.now > brief {
+			t.Fatalf("moment %d: %+v at %v", i, s, w.now)
+		}
+	}
+	w.cut[id] = true
+	until := w.now + brief/3
+	w.run("a cut", brief, func() bool { return w.now >= until })
+	w.cut[id] = false
+	w.run("the whole lease time again", testLease, func() bool { return e.State(w.now).Duration == testLease })
+	if s := e.State(w.now); s.Tenure != tenure {
+		t.Errorf("another tenure: %+v", s)
+	}
+}
