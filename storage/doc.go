@@ -5,11 +5,11 @@
 // Snapshot and Receiver carry the state database from one node to another; the next Open installs what was received.
 //
 // Two bbolt files and a journal lie in the data directory, beside the file LOCK. log.db holds the identity, the start
-// record, the promised ballot, the marks and the log's entries. A Commit is one synced record of the journal. Records
-// move to log.db in the background, many commits in a transaction, and are read from memory until then. The state
-// database, into which kv checkpoints, is state.db. A large checkpoint is made in parts: its changes are in the file
-// redo before the first part, and Open completes an interrupted one. DESIGN.md has the layouts as tables, and why they
-// survive a crash.
+// record, the promised ballot, the marks, and those of the log's entries for which the journal has no place. A Commit is
+// one synced record of the journal, and mostly its entries are never anywhere else: they are truncated after a
+// checkpoint. The state database, into which kv checkpoints, is state.db. A large checkpoint is made in parts: its
+// changes are in the file redo before the first part, and Open completes an interrupted one. DESIGN.md has the layouts
+// as tables, and why they survive a crash.
 //
 // A Store consists of parts that own their files and what they know of them. It wires them: none knows the Store, nor
 // the log and the state database each other.
@@ -36,7 +36,8 @@
 //
 //	a reply never leaves before its state is on disk   Log.Commit returns only after the record's fdatasync
 //	                                                   (Ring.Append in journal)
-//	a record is overwritten only when log.db has it    place in journal, Log.moveHome
+//	a record is overwritten only when log.db has what  place in journal, Log.move (internal/acceptor)
+//	is left of it
 //	an incomplete write is told from damage            unmoved in journal
 //	what was not synced is not built upon              pages.Settle, journal.Open
 //	a checkpoint is in state.db whole or not at all    redo.write, DB.resumeCheckpoint, Marks.progress (internal/state)
@@ -59,6 +60,7 @@
 // Stats, Refresh, Verify and Scrub may be called by any. Calls that write the identity or the start record take turns
 // with the moves to log.db, and last as long as one or several fsyncs: the lease's goroutine must not wait for them.
 //
-// The package starts two goroutines: one moves the journal to log.db, one zero-fills log.db ahead of the log. They end
+// The package starts two goroutines: one moves records to log.db and notes there how far the journal is, one zero-fills
+// log.db ahead of the log. They end
 // with Close. An error in one of them ends the store: the next call of anything returns it.
 package storage
