@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// While renewals are quick an owner asks for a shorter lease. One that is late, lost or fails, and any fresh attempt,
-// gets the whole lease time, and so do the next ones for a while.
+// While renewals are quick an owner asks for a shorter lease. One that is not gets the whole lease time, and so do the
+// next ones for a while: for long after one that was slow or failed, and after a lease that was not renewed in time.
 func TestQuickRenewalsAskForLess(t *testing.T) {
-	const whole, brief = 500 * time.Millisecond, 300 * time.Millisecond
+	const whole, brief, long = 500 * time.Millisecond, 300 * time.Millisecond, quickRenewals + afterSlow
 	var p pace
 	now := time.Minute
 	renew := func(late time.Duration, won bool) time.Duration {
@@ -17,27 +17,39 @@ func TestQuickRenewalsAskForLess(t *testing.T) {
 		p.ended(now+late, whole, won)
 		return d
 	}
-	quicken := func(why string) {
+	quicken := func(why string, renewals int) {
 		t.Helper()
-		for i := range quickRenewals {
-			if d := renew(whole/quickPart, true); d != whole {
-				t.Errorf("after %s: renewal %d asks for %v", why, i, d)
+		for i := range renewals {
+			if d := renew(10*time.Millisecond, true); d != whole {
+				t.Fatalf("after %s: renewal %d asks for %v", why, i, d)
 			}
 		}
 		if d := renew(0, true); d != brief {
-			t.Errorf("after %s and %d quick renewals: %v", why, quickRenewals, d)
+			t.Errorf("after %s and %d quick renewals: %v", why, renewals, d)
 		}
 	}
-	quicken("nothing")
-	renew(whole/quickPart+1, true)
-	quicken("a late one")
-	renew(0, false)
-	quicken("one that failed")
-	if d := p.duration(whole, false, now); d != whole {
-		t.Errorf("a fresh attempt asks for %v", d)
+	fresh := func() {
+		if d := p.duration(whole, false, now); d != whole {
+			t.Errorf("a fresh attempt asks for %v", d)
+		}
+		p.ended(now+time.Hour, whole, true)
 	}
-	p.ended(now+time.Hour, whole, true)
-	quicken("a fresh attempt")
+	quicken("nothing", quickRenewals)
+	renew(11*time.Millisecond, true)
+	quicken("one that was not quick", quickRenewals)
+	renew(51*time.Millisecond, true)
+	quicken("a slow one", long)
+	renew(0, false)
+	quicken("one that failed", long)
+	fresh()
+	quicken("a lease that was not renewed", long)
+	p.released()
+	fresh()
+	quicken("a lease that was released", quickRenewals)
+	renew(51*time.Millisecond, true)
+	p.released()
+	fresh()
+	quicken("a slow one in the tenure before", long)
 }
 
 // The owner of an undisturbed cluster comes to brief leases and keeps its tenure; a lost round costs it nothing.
@@ -48,7 +60,7 @@ func TestAnOwnerWithBriefLeases(t *testing.T) {
 	e := w.nodes[id]
 	tenure := e.State(w.now).Tenure
 	brief := testLease / 5 * briefFifths
-	w.run("brief leases", 20*testLease, func() bool { return e.State(w.now).Duration == brief })
+	w.run("brief leases", 40*testLease, func() bool { return e.State(w.now).Duration == brief })
 	if left := e.State(w.now).Deadline - w.now; left > brief {
 		w.run("the end of the longer one", testLease, func() bool { return e.State(w.now).Deadline-w.now <= brief })
 	}

@@ -176,6 +176,7 @@ func (e *Part) release(now, standBack time.Duration, why Cause) {
 	e.tenures.step(now, e.proposer)
 	e.tenures.released(now, why)
 	e.trying = false
+	e.pace.released()
 	e.retired = e.retired || why == CauseStopping
 	e.tryAt = now + standBack
 	e.route(now, e.proposer.Release(now))
