@@ -2,6 +2,7 @@ package kv
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -199,5 +200,104 @@ func BenchmarkSetAndDelete64(b *testing.B) {
 			benchCheckpoint(b, s, stateDB)
 			b.StartTimer()
 		}
+	}
+}
+
+// applyOrders are the ways in which BenchmarkApply goes through keys. A hot key is one of few.
+var applyOrders = []struct {
+	name string
+	keys uint64
+	next func(i uint64) uint64 // the i-th key is this number modulo keys
+}{
+	{"sequential-10000", 10_000, func(i uint64) uint64 { return i }},
+	{"sequential-300000", 300_000, func(i uint64) uint64 { return i }},
+	{"random-10000", 10_000, scatter},
+	{"random-300000", 300_000, scatter},
+	{"hot-1", 1, scatter},
+	{"hot-100", 100, scatter},
+}
+
+// scatter is SplitMix64: numbers that look drawn, the same in every run.
+func scatter(i uint64) uint64 {
+	i *= 0x9e3779b97f4a7c15
+	i = (i ^ i>>30) * 0xbf58476d1ce4e5b9
+	i = (i ^ i>>27) * 0x94d049bb133111eb
+	return i ^ i>>31
+}
+
+// BenchmarkApply is plain puts of 256 bytes to keys that are in the memtable already, with an observer, as on a server
+// between two checkpoints. One op is one put. Beside the time it tells the processor time of the whole process, the
+// collector included, which other programs on the machine distort less.
+func BenchmarkApply(b *testing.B) {
+	for _, order := range applyOrders {
+		b.Run(order.name, func(b *testing.B) {
+			s, err := Open(NewMemStateDB(), DefaultLimits)
+			if err != nil {
+				b.Fatal(err)
+			}
+			s.Observe(Observer{Changed: func(Changed) {}})
+			fill := newBenchPuts(1)
+			for i := range order.keys { // in an order that gives every key memory of its own, not that of its neighbours
+				fill.apply(b, s, i*7919%order.keys, i)
+			}
+			for _, size := range []int{1, 32} {
+				b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
+					puts := newBenchPuts(size)
+					b.ReportAllocs()
+					b.ResetTimer()
+					began := processorTime(b)
+					for i := range uint64(b.N) {
+						puts.apply(b, s, order.next(i)%order.keys, i)
+					}
+					b.ReportMetric(float64((processorTime(b)-began).Nanoseconds())/float64(b.N), "cpu-ns/op")
+				})
+			}
+		})
+	}
+}
+
+// processorTime is what the process has used so far.
+func processorTime(b *testing.B) time.Duration {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// benchPuts is a batch of puts that is used again and again with other keys.
+type benchPuts struct {
+	batch []byte
+	keys  [][]byte // within batch: the digits of each key
+}
+
+func newBenchPuts(size int) *benchPuts {
+	p := &benchPuts{}
+	c := Command{Op: OpSet, Key: benchKey(0), Value: make([]byte, 256)}
+	command := EncodeCommand(&c)
+	for range size {
+		p.batch = AppendBatch(p.batch, command)
+	}
+	each := len(p.batch) / size
+	for i := range size {
+		digits := (i+1)*each - len(c.Value) - 10
+		p.keys = append(p.keys, p.batch[digits:digits+10])
+	}
+	return p
+}
+
+// apply makes key, a number, that of the i-th put, and applies the batch when it is full.
+func (p *benchPuts) apply(b *testing.B, s *State, key, i uint64) {
+	at := int(i % uint64(len(p.keys)))
+	digits := p.keys[at]
+	for d := len(digits) - 1; d >= 0; d-- {
+		digits[d] = '0' + byte(key%10)
+		key /= 10
+	}
+	if at != len(p.keys)-1 {
+		return
+	}
+	if _, err := s.Apply(s.Applied()+1, p.batch); err != nil {
+		b.Fatal(err)
 	}
 }
