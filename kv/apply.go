@@ -52,6 +52,9 @@ func (s *State) apply(slot uint64, batch []byte, limit uint64) (results []Result
 // applyCommand applies one command, at most once if it has an idempotency key. The state must be at or below revision
 // limit. If the command would take it beyond, it is not applied, and within is false.
 func (s *State) applyCommand(cmd []byte, limit uint64) (r Result, within bool, err error) {
+	if r, done, err := s.applyPlainPut(cmd, limit); done || err != nil {
+		return r, err == nil, err
+	}
 	c := &s.command
 	*c = Command{Parts: s.parts[:0]}
 	defer s.keepParts(c)

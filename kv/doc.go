@@ -25,7 +25,7 @@
 //
 // # Files
 //
-//	State, and a slot applied to it           state.go, apply.go, members.go, jump.go
+//	State, and a slot applied to it           state.go, apply.go, plainput.go, members.go, jump.go
 //	entries, and reads of them                entries.go, layers.go, memtable.go, list.go, snapshot.go
 //	registers                                 registers.go, sessions.go, times.go, timed.go, fences.go, tombstones.go
 //	                                          quotas.go, level*.go, acl.go
@@ -49,8 +49,9 @@
 // Freeze, FreezeNext, Checkpointed, Snapshot, Observe and Digest. Whoever is not that writer holds it for reading around
 // all other methods. A Snapshot or a Frozen belongs to the caller that took it and may be used on another goroutine,
 // without the lock, while State moves on. Entries are never changed once they are in a table; everybody may share their
-// values. A decoded command owns its bytes, at the price of one copy: a small value must not keep the batch that it came
-// in alive.
+// values. A command that is applied owns its bytes, at the price of one copy: a small value must not keep the batch that
+// it came in alive, nor the frame that had the batch. For the same reason each key and value has memory of its own: of a
+// batch with one copy of all its bytes, the last value that is not overwritten would keep all others.
 //
 // # Revisions
 //

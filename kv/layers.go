@@ -42,7 +42,7 @@ func (h *hit) load() (Entry, error) {
 // loadEntry decodes a record of the state database into an entry that owns its value.
 func loadEntry(key string, record []byte) (Entry, error) {
 	e, err := decodeEntry(key, record)
-	e.Value = append([]byte(nil), e.Value...)
+	e.Value = owned(e.Value)
 	return e, err
 }
 

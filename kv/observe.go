@@ -104,8 +104,8 @@ func (n *notes) tell() {
 	n.repeats = false
 	if last := len(n.changed) - 1; last >= 0 {
 		n.changed[last].Last = true
-		for _, c := range n.changed {
-			n.observer.Changed(c)
+		for i := range n.changed {
+			n.observer.Changed(n.changed[i])
 		}
 		n.changed = reuse(n.changed)
 	}

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -95,7 +94,7 @@ func (c *Command) holdsForAll(s *entries) (bool, error) {
 func (x *executor) putEach(c *Command) (Result, error) {
 	r, err := x.unchanged(CodeDone), error(nil)
 	_ = c.EachPair(func(key string, value []byte) bool { // c is valid
-		r, err = x.set(&Command{Op: OpSet, Key: key, Value: bytes.Clone(value), TTL: c.TTL})
+		r, err = x.set(&Command{Op: OpSet, Key: key, Value: owned(value), TTL: c.TTL})
 		return err == nil && r.Code == CodeDone
 	})
 	return r, err
