@@ -24,6 +24,7 @@ type Cursor struct {
 	buf       []byte
 	beside    []byte // for a page beside the path
 	large     parts  // of a leaf with overflow, instead of buf
+	ahead     ahead  // leaves that a scan comes to next, instead of buf
 	// seen notes the pages that were read. With it nothing is taken from the cache: bbolt will read the file itself.
 	seen bitmap
 }
@@ -42,6 +43,7 @@ func (c *Cursor) Reset(file *File, m *Meta) {
 	if len(c.buf) < file.pageBytes {
 		c.buf = make([]byte, file.pageBytes)
 	}
+	c.ahead.reset()
 	if cap(c.large.buf) > pooledLeafBytes {
 		c.large.buf = nil
 	}
@@ -60,7 +62,7 @@ func (c *Cursor) read(id uint64) (page, error) {
 	if c.seen != nil {
 		return c.file.read(id, c.highWater, c.buf)
 	}
-	p, err := c.file.readFirst(id, c.highWater, c.buf)
+	p, err := c.readFirst(id)
 	switch {
 	case err != nil || p.more == 0:
 		return p, err
@@ -68,6 +70,18 @@ func (c *Cursor) read(id uint64) (page, error) {
 		return c.large.begin(c.file, p), nil
 	}
 	return c.file.read(id, c.highWater, c.buf)
+}
+
+// readFirst reads page id without its overflow, or takes the copy that was read ahead.
+func (c *Cursor) readFirst(id uint64) (page, error) {
+	data := c.ahead.page(id, c.file.pageBytes)
+	if data == nil {
+		return c.file.readFirst(id, c.highWater, c.buf)
+	}
+	if err := c.file.sums.check(id, data); err != nil {
+		return page{}, err
+	}
+	return firstOf(id, c.highWater, data)
 }
 
 // load reads page id. keep says that the page is worth a place in the cache even if it is a leaf.
@@ -124,7 +138,7 @@ func (c *Cursor) push(id uint64, keep bool) (*level, error) {
 // Seek moves to the first record with a key ≥ key, or, if there is none in its leaf, behind the leaf's last one: Step
 // goes on from there.
 func (c *Cursor) Seek(r *Bucket, key []byte) error {
-	c.levels = c.levels[:0]
+	c.levels, c.ahead.next = c.levels[:0], 1
 	if r.id == 0 {
 		c.levels = append(c.levels, level{page: r.inline, leaf: true})
 		return c.search(&c.levels[0], key)
@@ -213,6 +227,7 @@ func (c *Cursor) Step(d int) error {
 			if err != nil {
 				return err
 			}
+			c.readAhead(l, id, d)
 			child, err := c.push(id, false)
 			if err != nil {
 				return err

@@ -8,10 +8,13 @@
 //	sums.go      the checksums of the pages, in memory
 //	sumsfile.go  the file that has them
 //	file.go      the open file: the first reading, reads of checked pages, the scrub
+//	cache.go     checked copies of branch pages
 //	parts.go     large leaves, of which only the pages that are needed are read
 //	cursor.go    searches and scans in one transaction
+//	ahead.go     leaves that a scan reads ahead
 //	beside.go    the leaf at a position, and the pages beside the path to it
 //	views.go     the transactions that are read
+//	shared.go    the one that short views share
 //	writes.go    the hook through which bbolt writes, and what it does in a transaction
 //	free.go      pages that can be given back to the file system
 //

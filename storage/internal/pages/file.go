@@ -19,24 +19,14 @@ type File struct {
 	sumsPath  string
 	pageBytes int
 	sums      Sums
-	cache     [cachedPages]atomic.Pointer[cachedPage]
+	cache     cache
 	first     bitmap // pages that the free list of the first reading names
 	views     views
+	sharing   sharing
 	side      *sumsFile // nil: the checksums are not known
 	db        *bolt.DB
 	written   atomic.Int64 // bytes of whole pages, since the file was opened
 	writer    writer       // of the transaction that runs
-}
-
-// cachedPages bounds the branch pages that are kept in memory: 2 MiB of them, enough for a million keys of 256 bytes.
-const cachedPages = 512
-
-// cachedPage is a checked copy of a page. It stays true whatever happens to the file, as long as its checksum is the
-// page's; a copy that is out of date has another one.
-type cachedPage struct {
-	id   uint64
-	sum  uint32
-	data []byte
 }
 
 // Open returns the pages of f, whose newest transaction is that of m, and opens the file of their checksums at sumsPath
@@ -46,7 +36,7 @@ func Open(f *os.File, m *Meta, sumsPath string, flag int) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &File{file: f, sumsPath: sumsPath, pageBytes: m.PageBytes, side: side}
+	c := &File{file: f, sumsPath: sumsPath, pageBytes: m.PageBytes, cache: newCache(m.PageBytes), side: side}
 	if side != nil {
 		c.sums.sums.Store(&sums)
 	}
@@ -117,7 +107,12 @@ func (c *File) readFirst(id, highWater uint64, buf []byte) (page, error) {
 	if err := c.readPages(id, buf); err != nil {
 		return page{}, err
 	}
-	p := page{id: id, data: buf, more: uint64(order.Uint32(buf[12:]))}
+	return firstOf(id, highWater, buf)
+}
+
+// firstOf returns page id, of which data is the first page, without its overflow.
+func firstOf(id, highWater uint64, data []byte) (page, error) {
+	p := page{id: id, data: data, more: uint64(order.Uint32(data[12:]))}
 	if p.more >= highWater-id {
 		return page{}, fmt.Errorf("page %d goes on behind the last page", id)
 	}
@@ -189,17 +184,15 @@ func (c *File) noteMetas(m *Meta) error {
 }
 
 // cached returns the checked copy of a page, or nil.
-func (c *File) cached(id uint64) []byte {
-	p := c.cache[id%cachedPages].Load()
-	if p == nil || p.id != id || p.sum != c.sums.get(id) {
-		return nil
-	}
-	return p.data
+func (c *File) cached(id uint64) []byte { return c.cache.get(id, c.sums.get(id)) }
+
+// keep puts a copy of a page without overflow, which was just checked, into the cache, and returns the copy. A view
+// keeps the page from being written to.
+func (c *File) keep(id uint64, data []byte) []byte {
+	data = append(make([]byte, 0, len(data)), data...)
+	c.cache.put(id, c.sums.get(id), data)
+	return data
 }
 
-// keep puts a copy of a page without overflow, which was just checked, into the cache, and returns the copy.
-func (c *File) keep(id uint64, data []byte) []byte {
-	p := &cachedPage{id: id, sum: pageSum(id, data), data: append([]byte(nil), data...)}
-	c.cache[id%cachedPages].Store(p)
-	return p.data
-}
+// CachedBytes returns the memory that copies of pages take.
+func (c *File) CachedBytes() int { return c.cache.bytes() }

@@ -12,9 +12,11 @@ import (
 
 // View is a transaction of bbolt's that reads, and its meta page.
 type View struct {
-	Meta *Meta
-	file *File
-	tx   *bolt.Tx
+	Meta   *Meta
+	file   *File
+	of     *transaction
+	tx     *bolt.Tx  // nil: it was closed
+	shared *sharedTx // nil: tx is of this view alone
 }
 
 // View opens a view of the newest transaction. It calls begin, which has bbolt begin one, and returns its errors as
@@ -44,10 +46,10 @@ func (c *File) tryView(settled uint64, begin func() (*bolt.Tx, error)) (*View, e
 		return nil, err
 	}
 	id := uint64(tx.ID())
-	m, over := c.views.open(id, settled)
+	t, over := c.views.open(id, settled)
 	switch {
-	case m != nil:
-		return &View{Meta: m, file: c, tx: tx}, nil
+	case t != nil:
+		return &View{Meta: t.meta, file: c, of: t, tx: tx}, nil
 	case !over:
 		err = fmt.Errorf("the meta page of transaction %d is not what was written", settled)
 	}
@@ -60,11 +62,18 @@ func (v *View) Tx() *bolt.Tx { return v.tx }
 
 // Close ends the view. It may be called more than once, by one goroutine.
 func (v *View) Close() {
-	if v.tx != nil {
-		v.file.views.close(uint64(v.tx.ID()))
-		_ = v.tx.Rollback()
-		v.tx = nil
+	tx := v.tx
+	v.tx = nil
+	if tx == nil || v.shared != nil && v.file.sharing.leave(v.shared) {
+		return
 	}
+	v.file.end(v.of, tx)
+}
+
+// end ends tx, which reads t.
+func (c *File) end(t *transaction, tx *bolt.Tx) {
+	c.views.close(t.meta.TxID)
+	_ = tx.Rollback()
 }
 
 // views has the transactions that are or can be read, as they were written. So no meta page that is read back is
@@ -82,9 +91,10 @@ type views struct {
 
 // transaction is one whose pages can be read.
 type transaction struct {
-	meta  *Meta
-	free  bitmap // the pages that its free list names
-	views int    // that are open
+	meta    *Meta
+	free    bitmap // the pages that its free list names
+	views   int    // that are open
+	buckets knownBuckets
 }
 
 // note adds a transaction before its meta page is written.
@@ -109,17 +119,17 @@ func (v *views) newest() *transaction {
 	return v.transactions[v.settled.Load()]
 }
 
-// open counts a view of transaction id, which began when settled was the newest or later, and returns its meta page. If
-// there is none, over reports whether two transactions have ended since.
-func (v *views) open(id, settled uint64) (m *Meta, over bool) {
+// open counts a view of transaction id, which began when settled was the newest or later, and returns the transaction.
+// If it is not known, over reports whether two transactions have ended since.
+func (v *views) open(id, settled uint64) (t *transaction, over bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	t := v.transactions[id]
+	t = v.transactions[id]
 	if t == nil || id < settled {
 		return nil, id >= settled && id < v.noted
 	}
 	t.views++
-	return t.meta, false
+	return t, false
 }
 
 func (v *views) close(id uint64) {
@@ -152,4 +162,34 @@ func (c *File) CheckMeta() (settled uint64, err error) {
 		}
 		return 0, fmt.Errorf("the meta page of transaction %d is not what was written", settled)
 	}
+}
+
+// knownBuckets has the buckets of a transaction that were looked for.
+type knownBuckets struct{ list atomic.Pointer[[]knownBucket] }
+
+type knownBucket struct {
+	name   string
+	bucket Bucket
+}
+
+// FindBucket is that of at, a cursor of v, and finds a bucket only once in a transaction.
+func (v *View) FindBucket(at *Cursor, name []byte) (Bucket, error) {
+	known := v.of.buckets.list.Load()
+	if known != nil {
+		for i := range *known {
+			if b := &(*known)[i]; b.name == string(name) {
+				return b.bucket, nil
+			}
+		}
+	}
+	b, err := at.FindBucket(name)
+	if err != nil {
+		return Bucket{}, err
+	}
+	list := []knownBucket{{name: string(name), bucket: b}}
+	if known != nil {
+		list = append(list, *known...)
+	}
+	v.of.buckets.list.Store(&list) // of two that find a bucket at once, one may be forgotten
+	return b, nil
 }

@@ -3,6 +3,7 @@ package pages
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"reflect"
 	"unsafe"
@@ -49,6 +50,7 @@ type writer struct {
 	seen   bitmap // pages that were read for this one, and by bbolt too
 	tx     *bolt.Tx
 	meta   *Meta    // of the transaction before
+	free   bitmap   // its free pages
 	list   uint64   // page of the free list that was written
 	wrote  []uint64 // pages written
 	stored bool     // their checksums are durable
@@ -67,12 +69,13 @@ func (c *File) Follow(db *bolt.DB, insist func(f *os.File, write WriteAt) WriteA
 
 // Begin starts to follow tx, before anything was read in it. Its error wraps disk.ErrChanged.
 func (c *File) Begin(tx *bolt.Tx) error {
-	m := c.Newest()
+	before := c.views.newest()
+	m := before.meta
 	if uint64(tx.ID()) != m.TxID+1 {
 		return fmt.Errorf("%w: the meta page of transaction %d", disk.ErrChanged, m.TxID)
 	}
 	w := &c.writer
-	w.tx, w.meta, w.wrote, w.stored, w.next, w.list = tx, m, w.wrote[:0], false, nil, 0
+	w.tx, w.meta, w.free, w.wrote, w.stored, w.next, w.list = tx, m, before.free, w.wrote[:0], false, nil, 0
 	w.seen = make(bitmap, m.HighWater/64+1)
 	p, err := c.read(m.freelist, m.HighWater, make([]byte, c.pageBytes))
 	if err != nil {
@@ -97,6 +100,7 @@ func (c *File) wrote(write WriteAt, b []byte, off int64) (int, error) {
 	c.written.Add(int64(len(b)))
 	for ; len(b) > 0; id, b = id+1, b[c.pageBytes:] {
 		c.sums.set(id, pageSum(id, b[:c.pageBytes]))
+		c.cache.drop(id)
 		w.wrote = append(w.wrote, id)
 	}
 	if p.flags() == flagFreelist {
@@ -130,7 +134,7 @@ func (c *File) checkReplaced(list page) error {
 	}); err != nil {
 		return err
 	}
-	free := c.views.newest().free
+	free := w.free
 	const run = 16
 	buf := make([]byte, run*c.pageBytes)
 	for id := uint64(2); id < w.meta.HighWater; {
@@ -186,5 +190,17 @@ func (c *File) wroteMeta(write WriteAt, b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// End stops following the transaction, which has ended in either way.
-func (c *File) End() { c.writer.tx, c.writer.seen, c.writer.next = nil, nil, nil }
+// End stops following the transaction, which has ended in either way. What it has replaced leaves the cache: an older
+// view reads such a page again if it needs it, and the copy goes at last when the page is written.
+func (c *File) End() {
+	w := &c.writer
+	for i, word := range w.next {
+		if i < len(w.free) {
+			word &^= w.free[i]
+		}
+		for ; word != 0; word &= word - 1 {
+			c.cache.drop(uint64(64*i + bits.TrailingZeros64(word)))
+		}
+	}
+	w.tx, w.seen, w.next, w.free = nil, nil, nil, nil
+}

@@ -19,6 +19,8 @@ func (s *DB) Checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	if err := s.failure.Err(); err != nil {
 		return err
 	}
+	s.checked.StopSharing() // a view that nobody reads must not hold it up
+	defer s.checked.Share()
 	select {
 	case <-s.room.interrupted: // one that it has cut off must be made to its end first
 		return ErrInterrupted

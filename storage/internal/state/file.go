@@ -111,6 +111,7 @@ const maxRunsFile = 16 << 30
 func (f *stateFile) close(wait time.Duration) error {
 	var errs []error
 	if f.db != nil && !f.wedged.Load() {
+		f.checked.StopSharing()
 		closed := make(chan error, 1)
 		go func() { closed <- f.db.Close() }()
 		timer := time.NewTimer(wait)

@@ -15,9 +15,13 @@ func (s *DB) View() (kv.StateDB, error) {
 	if err := s.failure.Err(); err != nil {
 		return nil, err
 	}
-	v, err := s.pin()
-	if err != nil {
-		return nil, err
+	v := s.checked.JoinView()
+	if v == nil {
+		var err error
+		if v, err = s.pin(); err != nil {
+			return nil, err
+		}
+		s.checked.ShareView(v)
 	}
 	return &view{file: s.stateFile, pages: v, since: s.checked.Written()}, nil
 }
@@ -48,7 +52,7 @@ func (v *view) open(kind kv.RecordKind) (*pages.Cursor, pages.Bucket, error) {
 	}
 	c := cursors.Get().(*pages.Cursor)
 	c.Reset(v.file.checked, v.pages.Meta)
-	r, err := c.FindBucket(bucketNames[kind])
+	r, err := v.pages.FindBucket(c, bucketNames[kind])
 	if err != nil {
 		return nil, pages.Bucket{}, v.damaged(err)
 	}
