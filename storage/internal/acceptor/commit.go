@@ -61,6 +61,7 @@ func (s *Log) append(r *journal.Record) error {
 			return s.failure.Fail(fmt.Errorf("%s: %w", s.files.JournalPath(), err))
 		}
 		s.counters.waits.Add(1)
+		wake(s.full) // after a start nobody has yet
 		select {
 		case <-s.flushed:
 		case <-s.failure.Ended():

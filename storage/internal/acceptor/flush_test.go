@@ -99,6 +99,29 @@ func TestCommitsWaitOnlyForSpace(t *testing.T) {
 	}
 }
 
+// A log that was full when its process died moves records as soon as a commit needs their place.
+func TestAFullRingAfterAStart(t *testing.T) {
+	o := calm
+	o.JournalBytes = MinJournalBytes
+	s := open(t, t.TempDir(), o)
+	value := strings.Repeat("v", s.ring.Limit()*9/10)
+	s.mu.Lock()                                 // no flush
+	fit := int(s.ring.Bytes()) / s.ring.Limit() // and no more
+	for i := range fit {
+		commit(t, s, entry(i+1, 1, value))
+	}
+	s.failure.Fail(errors.New("the process died"))
+	s.mu.Unlock()
+	must(t, s.Close())
+	s = open(t, s.files.Dir, o)
+	for i := range 3 {
+		commit(t, s, entry(fit+i+1, 1, value))
+	}
+	if st := s.Stats(); st.Replayed != uint64(fit) || st.JournalWaits == 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
 func TestFailureEndsTheWaitForSpace(t *testing.T) {
 	o := calm
 	o.JournalBytes = MinJournalBytes
