@@ -14,10 +14,10 @@
 // the deadline of the call.
 //
 // Answers name the master, and a node that is not the master passes writes on to it. So the client sends a write to the
-// master's address first, once a node has answered there. It looks there in the background: no call waits for an address
-// that cannot be reached from here. If the master is of no use, the write goes on as any request, and nothing goes first
-// to that address for ten seconds, unless another master is named. Config.ReadsAtMaster has reads go there too, and
-// Config.NoLearning keeps everything at Config.Endpoints.
+// master's address first, once a node has answered there. It looks there in the background: no call waits for an
+// address that cannot be reached from here. If the master is of no use, the write goes on as any request, and nothing
+// goes first to that address for ten seconds, unless another master is named. Config.ReadsAtMaster has reads go there
+// too, and Config.NoLearning keeps everything at Config.Endpoints.
 //
 // An endpoint that has never answered may belong to a node that hangs. If it takes more than 150 ms over a read, the
 // next endpoint is asked as well, and the first useful answer counts. A write is sent to one node at a time: the read
@@ -60,11 +60,11 @@
 //
 // # Locks, leases and time
 //
-// A Lock belongs to a session; sessions are replicated and written to disk. A Lease lives in the memory of the nodes and
-// may be as short as 100 ms; it is renewed in the background, together with all other leases of the Client. Both are
-// measured with this machine's clock, and both close their Lost channel before anybody else can be the owner. A process
-// that was stopped may find out too late. Write with the Fence of the lock or lease to be safe from that: the store
-// refuses such a write once it has seen the fence of a later owner.
+// A Lock belongs to a session; sessions are replicated and written to disk. A Lease lives in the memory of the nodes
+// and may be as short as 100 ms; it is renewed in the background, together with all other leases of the Client. Both
+// are measured with this machine's clock, and both close their Lost channel before anybody else can be the owner. A
+// process that was stopped may find out too late. Write with the Fence of the lock or lease to be safe from that: the
+// store refuses such a write once it has seen the fence of a later owner.
 //
 // # Files
 //

@@ -103,8 +103,8 @@ func (s *endpoints) learned(places []place) {
 	s.number(places)
 }
 
-// number notes which members are at the endpoints. An endpoint that is no place of a member keeps its number if a member
-// has it: the node there may have said itself who it is, under an address that other nodes do not know.
+// number notes which members are at the endpoints. An endpoint that is no place of a member keeps its number if a
+// member has it: the node there may have said itself who it is, under an address that other nodes do not know.
 func (s *endpoints) number(places []place) {
 	for _, e := range s.all() {
 		at := func(p place) bool { return *p.url == *e.URL }

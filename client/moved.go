@@ -18,7 +18,9 @@ const movedEvery = 250 * time.Millisecond
 var errMoved = errors.New("it was silent, and another node is master now")
 
 // exchangeBy is exchange with e, tries' next.
-func (s *sender) exchangeBy(ctx context.Context, tries *tries, e *endpoint, r request) (a answer, sent bool, err error) {
+func (s *sender) exchangeBy(
+	ctx context.Context, tries *tries, e *endpoint, r request,
+) (a answer, sent bool, err error) {
 	if e == tries.near {
 		return s.exchangeAtMaster(ctx, e, r)
 	}
@@ -48,8 +50,8 @@ func (s *sender) exchangeAtMaster(ctx context.Context, e *endpoint, r request) (
 	return s.exchange(ctx, e, r)
 }
 
-// moved reports whether another master than the one at e was named. It asks another node, unless one was asked just now:
-// however many requests wait, one question is on its way at most.
+// moved reports whether another master than the one at e was named. It asks another node, unless one was asked just
+// now: however many requests wait, one question is on its way at most.
 func (n *near) moved(ctx context.Context, e *endpoint) bool {
 	last, now := n.asked.Load(), n.now()
 	if now-last >= int64(movedEvery) && n.asked.CompareAndSwap(last, now) {

@@ -19,7 +19,8 @@ import (
 	"tenure/client/clienttest"
 )
 
-// nearWorld is a cluster of three in a bubble whose members advertise n1:1, n2:1 and n3:1, and what its nodes were asked.
+// nearWorld is a cluster of three in a bubble whose members advertise n1:1, n2:1 and n3:1, and what its nodes were
+// asked.
 type nearWorld struct {
 	*world
 	mu    sync.Mutex
@@ -401,7 +402,8 @@ func (w *nearWorld) serveRenamed(name func() []string) {
 	}
 }
 
-// Whatever stands in place of the master's number, each write is sent once, without a wait, and few questions are asked.
+// Whatever stands in place of the master's number, each write is sent once, without a wait, and few questions are
+// asked.
 func TestHostileNamesOfTheMaster(t *testing.T) {
 	n := 0
 	for what, name := range map[string]func() []string{

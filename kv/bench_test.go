@@ -237,7 +237,7 @@ func BenchmarkApply(b *testing.B) {
 			}
 			s.Observe(Observer{Changed: func(Changed) {}})
 			fill := newBenchPuts(1)
-			for i := range order.keys { // in an order that gives every key memory of its own, not that of its neighbours
+			for i := range order.keys { // in an order that gives every key memory of its own, not its neighbours'
 				fill.apply(b, s, i*7919%order.keys, i)
 			}
 			for _, size := range []int{1, 32} {

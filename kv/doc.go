@@ -46,12 +46,12 @@
 // # Ownership and concurrency
 //
 // State has a single writer and no lock of its own. The runner holds its lock for writing around Apply, SetMembers,
-// Freeze, FreezeNext, Checkpointed, Snapshot, Observe and Digest. Whoever is not that writer holds it for reading around
-// all other methods. A Snapshot or a Frozen belongs to the caller that took it and may be used on another goroutine,
-// without the lock, while State moves on. Entries are never changed once they are in a table; everybody may share their
-// values. A command that is applied owns its bytes, at the price of one copy: a small value must not keep the batch that
-// it came in alive, nor the frame that had the batch. For the same reason each key and value has memory of its own: of a
-// batch with one copy of all its bytes, the last value that is not overwritten would keep all others.
+// Freeze, FreezeNext, Checkpointed, Snapshot, Observe and Digest. Whoever is not that writer holds it for reading
+// around all other methods. A Snapshot or a Frozen belongs to the caller that took it and may be used on another
+// goroutine, without the lock, while State moves on. Entries are never changed once they are in a table; everybody may
+// share their values. A command that is applied owns its bytes, at the price of one copy: a small value must not keep
+// the batch that it came in alive, nor the frame that had the batch. For the same reason each key and value has memory
+// of its own: of a batch with one copy of all its bytes, the last value that is not overwritten would keep all others.
 //
 // # Revisions
 //
@@ -65,10 +65,10 @@
 // # Exactly once
 //
 // A command may carry an idempotency key and a base: a revision that the client had seen before its first try, the
-// same in all retries. The state remembers keys with a hash of the command (without base, and with Command.Said in place
-// of what a node has made of it) and its result (without a body above MaxRememberedBody), refused conditions too, and
-// forgets the oldest beyond Limits. F is the highest revision at which a forgotten key was remembered; the state keeps
-// floor = F+1, and 0 while nothing has been forgotten. The rules, in dedup.check:
+// same in all retries. The state remembers keys with a hash of the command (without base, and with Command.Said in
+// place of what a node has made of it) and its result (without a body above MaxRememberedBody), refused conditions too,
+// and forgets the oldest beyond Limits. F is the highest revision at which a forgotten key was remembered; the state
+// keeps floor = F+1, and 0 while nothing has been forgotten. The rules, in dedup.check:
 //
 //	key known, same command      its first result again
 //	base < floor (base ≤ F)      CodeKeyTooOld: an earlier copy may have been applied, so this one is not
@@ -80,10 +80,10 @@
 // base; once it is forgotten, F ≥ base, and no later copy passes. The table and the floor are part of every checkpoint.
 //
 // A copy whose decision is out of date (see ACL below) is refused before these rules, and without the result of an
-// earlier copy: the client may have lost the permission to see it. But the table tells whether there was one. If the key
-// is known for the same command, or base < floor, the code is CodeDecideInDoubt. Otherwise it is CodeDecideAgain, and
-// that is a verdict on all copies with this Decided or an earlier one. None was applied before: it would be remembered,
-// for base ≥ floor. None will be: ACL.Narrowed never falls, so each of them is refused as well.
+// earlier copy: the client may have lost the permission to see it. But the table tells whether there was one. If the
+// key is known for the same command, or base < floor, the code is CodeDecideInDoubt. Otherwise it is CodeDecideAgain,
+// and that is a verdict on all copies with this Decided or an earlier one. None was applied before: it would be
+// remembered, for base ≥ floor. None will be: ACL.Narrowed never falls, so each of them is refused as well.
 //
 // OpInstall replaces the state by an upload (staged.go, install.go): all entries get the new revision, F rises to the
 // one below it, and every idempotency key but the install's own is forgotten.

@@ -7,8 +7,8 @@ import (
 	"tenure/internal/codec"
 )
 
-// A plain put is an OpSet whose Command has nothing but Key and Value. Most commands are plain puts. To apply one as any
-// other command takes a third more time: most of that goes into the fields that a plain put does not have.
+// A plain put is an OpSet whose Command has nothing but Key and Value. Most commands are plain puts. To apply one as
+// any other command takes a third more time: most of that goes into the fields that a plain put does not have.
 
 // plainPut is how the header of a plain put begins: an array of two, the Op and the Key.
 var plainPut = codec.AppendUint(codec.AppendArray(nil, 2), uint64(OpSet))

@@ -117,7 +117,8 @@ func TestPlainPutsDoWhatOtherPutsDo(t *testing.T) {
 		})
 		timed := put("timed", "0")
 		timed.TTL = 7
-		m.do(create(Session{ID: one}), acquire("locked", one), timed, put("old", "0"), put("gone", "0"), put("frozen", "0"),
+		m.do(create(Session{ID: one}), acquire("locked", one), timed, put("old", "0"), put("gone", "0"),
+			put("frozen", "0"),
 			set("flagged", "0").keyed("k", 0), Command{Op: OpQuota, Key: "q/", Value: QuotaLimits(10, 0)})
 		m.takeCheckpoint()
 		m.do(del("gone"), put("frozen", "1"))

@@ -58,7 +58,8 @@ func (p *Proposer) hold(now time.Duration, a *attempt) {
 	if !p.held.Ballot.Less(a.ballot) {
 		panic(fmt.Sprintf("lease: won ballot %v after %v", a.ballot, p.held.Ballot))
 	}
-	h := Tenure{Number: p.held.Number, Ballot: a.ballot, Since: p.held.Since, Deadline: a.deadline, Duration: a.duration}
+	h := Tenure{Number: p.held.Number, Ballot: a.ballot, Since: p.held.Since, Deadline: a.deadline,
+		Duration: a.duration}
 	if now < p.held.Deadline {
 		h.Deadline = max(p.held.Deadline, h.Deadline)
 	} else {

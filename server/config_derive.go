@@ -83,7 +83,8 @@ func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Con
 		},
 		MaxBatchBytes: batch, MaxInFlight: 4, GatherFor: time.Millisecond, MaxQueued: 16384, MaxQueuedBytes: max(32<<20,
 			4*batch),
-		MaxForwarded: 16384, MaxReads: 16384, ApplyBytes: 1 << 20, CheckpointBytes: 16 << 20, CheckpointLogBytes: 32 << 20,
-		CompareEvery: cmp.Or(c.CompareEvery, compareEvery),
+		MaxForwarded: 16384, MaxReads: 16384, ApplyBytes: 1 << 20, CheckpointBytes: 16 << 20,
+		CheckpointLogBytes: 32 << 20,
+		CompareEvery:       cmp.Or(c.CompareEvery, compareEvery),
 	}
 }

@@ -5,8 +5,8 @@
 // Snapshot and Receiver carry the state database from one node to another; the next Open installs what was received.
 //
 // Two bbolt files and a journal lie in the data directory, beside the file LOCK. log.db holds the identity, the start
-// record, the promised ballot, the marks, and those of the log's entries for which the journal has no place. A Commit is
-// one synced record of the journal, and mostly its entries are never anywhere else: they are truncated after a
+// record, the promised ballot, the marks, and those of the log's entries for which the journal has no place. A Commit
+// is one synced record of the journal, and mostly its entries are never anywhere else: they are truncated after a
 // checkpoint. The state database, into which kv checkpoints, is state.db. A large checkpoint is made in parts: its
 // changes are in the file redo before the first part, and Open completes an interrupted one. DESIGN.md has the layouts
 // as tables, and why they survive a crash.

@@ -24,8 +24,8 @@ type Options struct {
 	FlushBytes int64
 	// NoteAfter is after how long log.db is told how far the journal is. Default 1 s.
 	NoteAfter time.Duration
-	// CheckpointPartBytes is how many bytes of changes a checkpoint merges into state.db in one transaction, at most: of
-	// short changes it merges fewer. Default 4 MiB.
+	// CheckpointPartBytes is how many bytes of changes a checkpoint merges into state.db in one transaction, at most:
+	// of short changes it merges fewer. Default 4 MiB.
 	CheckpointPartBytes int64
 	// MapBytes is the address space reserved for each file. A file that outgrows it is mapped anew, and that waits
 	// for open views. It costs no memory. Default 64 GiB, or less where address space is limited.

@@ -187,7 +187,8 @@ func TestDamageWhileOpenIsFinal(t *testing.T) {
 			path := filepath.Join(dir, disk.JournalName)
 			good, goodLog := readFile(t, path), readFile(t, logPath)
 			s := open(t, dir, small)
-			must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(302, 3, "pending"), entry(303, 3, "too")}}}))
+			must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(302, 3, "pending"),
+				entry(303, 3, "too")}}}))
 			spoil(path, "pending")
 			if _, err := s.Entries(1, 301, 1<<30); err != nil {
 				t.Error("entries beside the damage: ", err)

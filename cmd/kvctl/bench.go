@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,8 +115,8 @@ func newBenchOp(a *app, op, short, long string) *cobra.Command {
 	f.StringVar(&b.spread, "spread", "all", "endpoints to load: all, or one (the first), which then gets everything\n"+
 		"unless --near is given too")
 	if !leases {
-		f.StringVar(&c.Near, "near", bench.NearWrites, "what goes to the master, once answers name it: none, writes, or all (reads\n"+
-			"that are not stale too)")
+		f.StringVar(&c.Near, "near", bench.NearWrites, "what goes to the master, once answers name it: none, writes,\n"+
+			"or all (reads that are not stale too)")
 	}
 	f.StringVar(&c.Prefix, "prefix", "bench/", "prefix of the keys or names")
 	f.Uint64Var(&c.Seed, "seed", 1, "seed of keys and values")
@@ -205,4 +206,18 @@ func (b *benchRun) dialTLS() error {
 	}
 	b.cfg.Dial, err = settings.Dialler()
 	return err
+}
+
+// numbers returns those of the nodes at the endpoints, which are all of one cluster; 0: of that one it is not known.
+func (s survey) numbers(endpoints []string) []uint64 {
+	out := make([]uint64, len(endpoints))
+	if len(s.clusters()) != 1 {
+		return out
+	}
+	for i, e := range endpoints {
+		if at := slices.IndexFunc(s, func(n nodeView) bool { return n.endpoint == e && n.answers() }); at >= 0 {
+			out[i] = s[at].status.Node
+		}
+	}
+	return out
 }

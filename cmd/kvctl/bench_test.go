@@ -66,8 +66,8 @@ func benchLine(op string) []string {
 // The names are what scripts and plots read.
 func TestBenchJSON(t *testing.T) {
 	c := startPlain(t, 2)
-	common := strings.Fields("client_cpu_us_per_op clients conns endpoints errors keys max_ms mean_ms near nodes op ops ops_per_s " +
-		"p50_ms p90_ms p999_ms p99_ms rate seconds seed value_size")
+	common := strings.Fields("client_cpu_us_per_op clients conns endpoints errors keys max_ms mean_ms near nodes op " +
+		"ops ops_per_s p50_ms p90_ms p999_ms p99_ms rate seconds seed value_size")
 	for op, more := range map[string][]string{
 		"put": nil, "cas": nil, "get": {"mode"}, "mixed": {"mode", "read_share", "reads", "writes"},
 	} {
@@ -162,7 +162,8 @@ func TestBenchSaysWhere(t *testing.T) {
 	c.SetMaster(2)
 	for _, x := range []struct{ line, want string }{
 		{"put --fill", "connected to node 2 (master)\n"},
-		{"mixed --read-share 0.5", "connected to node 1, node 2 (master), node 3 for reads, to node 2 (master) for writes\n"},
+		{"mixed --read-share 0.5",
+			"connected to node 1, node 2 (master), node 3 for reads, to node 2 (master) for writes\n"},
 		{"mixed --near all", "connected to node 2 (master)\n"},
 		{"mixed --near none", "connected to node 1, node 2 (master), node 3\n"},
 		{"put --spread one", "connected to node 1\n"},

@@ -138,20 +138,6 @@ func (s survey) master() (client.Status, bool) {
 	return m, m.Node != 0
 }
 
-// numbers returns those of the nodes at the endpoints, which are all of one cluster; 0: of that one it is not known.
-func (s survey) numbers(endpoints []string) []uint64 {
-	out := make([]uint64, len(endpoints))
-	if len(s.clusters()) != 1 {
-		return out
-	}
-	for i, e := range endpoints {
-		if at := slices.IndexFunc(s, func(n nodeView) bool { return n.endpoint == e && n.answers() }); at >= 0 {
-			out[i] = s[at].status.Node
-		}
-	}
-	return out
-}
-
 // believed returns the node that the others take for master, by the newest epoch, even if it does not answer itself. 0:
 // none.
 func (s survey) believed() uint64 {

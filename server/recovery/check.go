@@ -279,8 +279,8 @@ func (r *Report) Write(w io.Writer) error {
 			l.First, l.Last, l.Chosen, l.Promised, l.Digest)
 	}
 	if j := r.Journal; j != nil {
-		line("journal\t%d commits that log.db lacks, through slot %d, chosen through %d, promised %s", j.Records, j.Last,
-			j.Chosen, j.Promised)
+		line("journal\t%d commits that log.db lacks, through slot %d, chosen through %d, promised %s", j.Records,
+			j.Last, j.Chosen, j.Promised)
 	}
 	if s := r.State; s != nil {
 		line("state.db\tcheckpoint at slot %d, %d records; digest %s is right", s.Slot, s.Records, s.Digest)

@@ -75,7 +75,8 @@ func newFor(p port, cfg Config, f *service.Front) (*Server, error) {
 func (s *Server) newDispatcher() *dispatcher {
 	cfg, m := s.cfg, s.metrics
 	return &dispatcher{
-		node: []string{s.node}, master: &masterName{of: s.service.Master}, service: s.service, metrics: m, slow: cfg.Slow, log: cfg.Logger,
+		node: []string{s.node}, master: &masterName{of: s.service.Master}, service: s.service, metrics: m,
+		slow: cfg.Slow, log: cfg.Logger,
 		hosts:       NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
 		crossOrigin: http.NewCrossOriginProtection(), timeouts: timeoutsOf(cfg), waits: s.waits, drained: s.service.Drained,
 	}

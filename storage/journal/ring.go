@@ -52,11 +52,11 @@ type Ring struct {
 }
 
 // Open reads all of a file of the given size. It calls each with every record that is not in the home yet, by rising
-// number, each complete, and with its place; it ends with an error of each. It writes the last record anew and syncs it:
-// the process before may have ended without a successful sync, and the record may then be in memory only. Behind these
-// records a commit may have been cut off: Last is above the number of the last one then, and before the first Append the
-// caller must bring all records, and the number Last, home. Errors wrap ErrDamaged or ErrHomeOlder, or are those of file
-// and each.
+// number, each complete, and with its place; it ends with an error of each. It writes the last record anew and syncs
+// it: the process before may have ended without a successful sync, and the record may then be in memory only. Behind
+// these records a commit may have been cut off: Last is above the number of the last one then, and before the first
+// Append the caller must bring all records, and the number Last, home. Errors wrap ErrDamaged or ErrHomeOlder, or are
+// those of file and each.
 func Open(
 	file File, size int64, store ident.StoreID, home Home, each func(r *Record, at Place) error,
 ) (*Ring, error) {

@@ -110,7 +110,8 @@ func TestErrorsOfTheFileAreFinal(t *testing.T) {
 		_, first := g.Append(rec(2, 10))
 		f.dieAt = 0
 		changes := f.writes + f.syncs
-		if _, again := g.Append(rec(2, 10)); !errors.Is(first, errDead) || again != first || f.writes+f.syncs != changes {
+		if _, again := g.Append(rec(2, 10)); !errors.Is(first, errDead) || again != first ||
+			f.writes+f.syncs != changes {
 			t.Errorf("%v, then %v", first, again)
 		}
 	}
@@ -153,14 +154,16 @@ func TestOpenRefuses(t *testing.T) {
 		{"the last one incomplete", home, wipe(5*perSlot - 1), []uint64{3, 4}, nil, ""},
 		{"the last one without its first sector", home, wipe(4 * perSlot), []uint64{3, 4}, nil, ""},
 		{"the last one gone", home, wipe(8, 9), []uint64{3, 4}, nil, ""},
-		{"the last one incomplete, which was whole once", seen, wipe(8), nil, ErrDamaged, "record 5 has 1 of 2 sectors"},
+		{"the last one incomplete, which was whole once", seen, wipe(8), nil, ErrDamaged,
+			"record 5 has 1 of 2 sectors"},
 		{"the last one gone, which was there once", seen, wipe(8, 9), nil, ErrDamaged, "older copy"},
 		{"one that is home gone", home, wipe(0, 1), []uint64{3, 4, 5}, nil, ""},
 		{"one incomplete", home, wipe(6), nil, ErrDamaged, "record 4 has 1 of 2 sectors"},
 		{"one missing", home, wipe(6, 7), nil, ErrDamaged, "record 4 is missing below record 5"},
 		{"the first missing", home, wipe(4, 5), nil, ErrDamaged, "record 3 is missing below record 4"},
 		{"all zeros", home, func(f *memFile) { clear(f.disk) }, nil, ErrDamaged, "older copy"},
-		{"older than its home of a release that noted nothing", Home{6, 1, 0}, nil, nil, ErrDamaged, "its last record is number 5"},
+		{"older than its home of a release that noted nothing", Home{6, 1, 0}, nil, nil, ErrDamaged,
+			"its last record is number 5"},
 		{"older than its home", Home{6, 1, 6}, nil, nil, ErrDamaged, "its last record is number 5"},
 		{"newer than its home", Home{2, 0, 2}, nil, nil, ErrHomeOlder, "record 4"},
 		{"a flipped bit", home, func(f *memFile) { f.disk[7*SectorBytes+300] ^= 4 }, nil, ErrDamaged,
@@ -396,7 +399,8 @@ func TestLoad(t *testing.T) {
 		mustAppend(t, g, rec(3, 5000))
 		g.Release(g.Last())
 	}
-	if _, err := g.Load(1, at); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "not of record 1 any more") {
+	if _, err := g.Load(1, at); !errors.Is(err, ErrDamaged) ||
+		!strings.Contains(err.Error(), "not of record 1 any more") {
 		t.Errorf("the place of another: %v", err)
 	}
 }

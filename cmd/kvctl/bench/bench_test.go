@@ -96,7 +96,8 @@ func BenchmarkRequest(b *testing.B) {
 		}
 	}
 	run("bench", func(addr string) (func() bool, func() bool) {
-		c := newConn([]string{addr}, 0, newMaster(&Config{Endpoints: []string{addr}}), (&net.Dialer{}).DialContext, time.Minute)
+		m := newMaster(&Config{Endpoints: []string{addr}})
+		c := newConn([]string{addr}, 0, m, (&net.Dialer{}).DialContext, time.Minute)
 		target := []byte("/v1/kv/b/00000001")
 		return func() bool { return c.do(ctx, time.Now(), "PUT", target, value) == done },
 			func() bool { return c.do(ctx, time.Now(), "GET", target, nil) == done }

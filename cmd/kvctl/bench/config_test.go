@@ -8,8 +8,8 @@ import (
 )
 
 func TestValidate(t *testing.T) {
-	good := Config{Op: Mixed, Mode: Default, Near: NearNone, ReadShare: 0.9, Endpoints: []string{"http://h:1"}, Clients: 2, Conns: 1, Keys: 1,
-		Duration: time.Second, Timeout: time.Second}
+	good := Config{Op: Mixed, Mode: Default, Near: NearNone, ReadShare: 0.9, Endpoints: []string{"http://h:1"},
+		Clients: 2, Conns: 1, Keys: 1, Duration: time.Second, Timeout: time.Second}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}

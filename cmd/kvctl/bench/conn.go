@@ -19,8 +19,8 @@ const smallValue = 16 << 10
 
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// conn is one connection of a client to its node, and one to the master if some of its requests go there. Each is opened
-// when it is first needed. It is not safe for concurrent use.
+// conn is one connection of a client to its node, and one to the master if some of its requests go there. Each is
+// opened when it is first needed. It is not safe for concurrent use.
 type conn struct {
 	lines   []line // to each of the nodes
 	at      int    // the client's node, in lines

@@ -114,7 +114,8 @@ func (s *stub) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // config is a valid one that uses s.
 func (s *stub) config(op string) Config {
 	return Config{
-		Op: op, Mode: Default, Near: NearWrites, ReadShare: 0.5, Endpoints: []string{"http://stub:1"}, Clients: 1, Conns: 1, Keys: 10, Prefix: "b/",
+		Op: op, Mode: Default, Near: NearWrites, ReadShare: 0.5, Endpoints: []string{"http://stub:1"}, Clients: 1,
+		Conns: 1, Keys: 10, Prefix: "b/",
 		ValueSize: 5, Duration: time.Second, Timeout: 10 * time.Second, Dial: s.dial, Sleep: time.Sleep,
 	}
 }

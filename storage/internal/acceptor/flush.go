@@ -15,8 +15,8 @@ import (
 
 // An entry stays in the journal until it is truncated, as a rule. The flusher moves the oldest records to log.db when
 // the ring needs their place: of them it writes only the last write of each slot, in slot order, and no entry that was
-// truncated meanwhile. Commits go on beside it. It also notes in log.db how far the journal is, so that an older copy of
-// the journal does not pass for it.
+// truncated meanwhile. Commits go on beside it. It also notes in log.db how far the journal is, so that an older copy
+// of the journal does not pass for it.
 
 // fullBytes returns how much is pending before some of it is moved. Three of the largest records are free then: the
 // ring's end may waste one, and while the flusher moves, commits have the place of another. So a commit waits only for
@@ -54,8 +54,8 @@ func (s *Log) RunFlusher(closing <-chan struct{}) {
 	}
 }
 
-// moveSome moves so many bytes of the oldest records to log.db, and lets go of those of which no entry is left. It notes
-// how far the journal is.
+// moveSome moves so many bytes of the oldest records to log.db, and lets go of those of which no entry is left. It
+// notes how far the journal is.
 func (s *Log) moveSome(bytes int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

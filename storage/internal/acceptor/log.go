@@ -147,8 +147,8 @@ func (s *Log) Measure() (space.Measures, error) {
 	return space.Measure(s.db, tx, s.file)
 }
 
-// Stop ends the log of a store that has ended: a commit that runs ends first. If note is set, log.db is told how far the
-// journal is; if that fails, the journal has all still.
+// Stop ends the log of a store that has ended: a commit that runs ends first. If note is set, log.db is told how far
+// the journal is; if that fails, the journal has all still.
 func (s *Log) Stop(note bool) {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()

@@ -128,7 +128,8 @@ func (m *merger) takeRecent(below multipaxos.Slot) (more bool, err error) {
 	return true, nil
 }
 
-// add adds a copy of e: the page of log.db that it is in is used again, and the record of the journal may be far larger.
+// add adds a copy of e: the page of log.db that it is in is used again, and the record of the journal may be far
+// larger.
 func (m *merger) add(e multipaxos.Entry) bool {
 	e.Value = slices.Clone(e.Value)
 	m.out = append(m.out, e)

@@ -106,7 +106,8 @@ func TestEachViewSeesItsOwnPages(t *testing.T) {
 			changes = append(changes, kv.Change{Kind: kv.KindData, Key: fmt.Appendf(nil, "key%06d", i),
 				Value: []byte(strconv.Itoa(round))})
 		}
-		changes = append(changes, kv.Change{Kind: kv.KindData, Key: []byte("round"), Value: []byte(strconv.Itoa(round))})
+		changes = append(changes, kv.Change{Kind: kv.KindData, Key: []byte("round"),
+			Value: []byte(strconv.Itoa(round))})
 		must(t, s.Checkpoint(&listed{Slot: 1, Changes: changes}))
 		views = append(views, aged{viewOf(t, s), round})
 		if len(views) > 5 {
@@ -165,7 +166,8 @@ func TestReadsBesideCheckpoints(t *testing.T) {
 				value, other := v.Get(kv.KindData, []byte("key001500"))
 				v.Close()
 				round, _ := strconv.Atoi(string(value))
-				if err != nil || other != nil || n != 100 || len(rounds) != 1 || !rounds[string(value)] || round < last {
+				if err != nil || other != nil || n != 100 || len(rounds) != 1 || !rounds[string(value)] ||
+					round < last {
 					t.Errorf("%d keys of rounds %v and %q after %d: %v, %v", n, rounds, value, last, err, other)
 					return
 				}
